@@ -1,0 +1,87 @@
+/**
+ * Every setting of a node, with its default. An environment variable overrides a value here, and a
+ * flag of the command line overrides both; `restante config` lists all three. Durations are written
+ * as `500ms`, `5s`, `1m`, `30min`, `2h`, `7d` or in ISO 8601 (`P30D`); sizes as `256KiB`, `1GiB`.
+ */
+export interface ClusterConfig {
+  /** Address to listen on; `0.0.0.0` is every IPv4 address, `::` every address. */
+  readonly host: string
+  /** TCP port to listen on; 0 takes a free one. */
+  readonly port: number
+  /** Origin that every URI given out begins with; `http://localhost:<port>` when undefined. */
+  readonly baseUrl: string | undefined
+  /** Folder of the embedded store, made when it is missing. */
+  readonly dataDir: string
+  /**
+   * Token of the account `admin`. When undefined, the first start with an empty store chooses one
+   * and prints it once. Better set by the environment than written here.
+   */
+  readonly adminToken: string | undefined
+  readonly log: {
+    /** Least severe level that is written. */
+    readonly level: "trace" | "debug" | "info" | "warn" | "error" | "none"
+    /** One line of JSON each, text for people, or `auto`: text when standard error is a terminal. */
+    readonly format: "auto" | "json" | "text"
+  }
+  readonly outgoing: {
+    /** The wait before each attempt, the first included; after the last one it has failed. */
+    readonly retrySchedule: ReadonlyArray<string>
+    /** How long a notification stays after all its recipients have ended. */
+    readonly keep: string
+  }
+  readonly outbound: {
+    /** Address prefixes (CIDR) that outgoing requests may reach although they are not public. */
+    readonly allow: ReadonlyArray<string>
+  }
+  readonly content: {
+    /** Who may publish content. */
+    readonly publish: "anyone" | "accounts"
+    /** Largest content resource. */
+    readonly bytesMax: string
+  }
+  readonly documents: {
+    /** Largest XML, JSON or notification document. */
+    readonly bytesMax: string
+    /** Deepest nesting of XML elements. */
+    readonly xmlDepthMax: number
+    /** Most `to` elements of one notification. */
+    readonly recipientsMax: number
+  }
+  readonly mailboxes: {
+    /** How long a retrieved notification is kept, unless the mailbox says otherwise. */
+    readonly retention: string
+  }
+  readonly cors: {
+    /** Origins whose pages may read answers; `*` for all. */
+    readonly origins: ReadonlyArray<string>
+  }
+  readonly limits: {
+    /** Actors kept in memory; above it the least recently used idle ones are put to sleep. */
+    readonly residentActors: number
+    /** Messages that one actor holds without having replied; one more is refused. */
+    readonly actorQueueMax: number
+    /** An actor without a message for so long is put to sleep. */
+    readonly idleTimeout: string
+    /** How long a stopping node waits for what is under way. */
+    readonly drainTimeout: string
+  }
+}
+
+export const clusterConfig: ClusterConfig = {
+  host: "0.0.0.0",
+  port: 8080,
+  baseUrl: undefined,
+  dataDir: "./data",
+  adminToken: undefined,
+  log: { level: "info", format: "auto" },
+  outgoing: {
+    retrySchedule: ["0s", "5s", "1m", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"],
+    keep: "P7D"
+  },
+  outbound: { allow: [] },
+  content: { publish: "anyone", bytesMax: "1GiB" },
+  documents: { bytesMax: "256KiB", xmlDepthMax: 32, recipientsMax: 1000 },
+  mailboxes: { retention: "P30D" },
+  cors: { origins: ["*"] },
+  limits: { residentActors: 10_000, actorQueueMax: 10_000, idleTimeout: "60s", drainTimeout: "20s" }
+}
