@@ -1,0 +1,106 @@
+/**
+ * The storage port: what the runtime asks of a store of actors. The contract is the suite
+ * `test/suites/storage.ts`; a backend passes it in one line.
+ *
+ * For each actor there is a state record with a revision, a log of numbered items, and at most
+ * one wake-up time. One {@link Commit} is kept whole or not at all; the commits of a group stand
+ * or fail each for itself, and what `commit` reports as committed is durable.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Address } from "../address.ts"
+import type { LogConflict, RevisionConflict, StorageFailure } from "../errors.ts"
+
+export interface LogItem {
+  /** Counts from 1 in each actor's log; never used twice. */
+  readonly n: number
+  /** Opaque to the store. Any text; a lone surrogate may come back as U+FFFD. */
+  readonly value: string
+}
+
+export interface Commit {
+  readonly address: Address
+  /** Revision that the state record must still have; 0 when there must be none. */
+  readonly expected: number
+  /**
+   * The record's new text; undefined leaves it as it is. null removes the actor: its record, its
+   * whole log and its wake-up, whatever `append`, `remove` and `wake` say.
+   */
+  readonly state: string | null | undefined
+  /** Number of the last item ever appended, kept with the record when the record is written. */
+  readonly head: number
+  /**
+   * Items to create, numbered upwards from the log's head + 1; a number that was used conflicts.
+   * Numbers are left out only when `state` is written (items made and removed at once).
+   */
+  readonly append: ReadonlyArray<LogItem>
+  /** Numbers of items to delete; a number that is not there is ignored. Demands `state`. */
+  readonly remove: ReadonlyArray<number>
+  /** The actor's wake-up, ms since the epoch; null clears it; undefined leaves it. */
+  readonly wake: number | null | undefined
+  /** Wake-ups of other actors of the same shard: each is set to `atMs`. */
+  readonly wakeOthers: ReadonlyArray<Wake>
+}
+
+export interface Wake {
+  readonly address: Address
+  readonly atMs: number
+}
+
+/**
+ * What became of one commit. `expected` is compared always, of log items and wake-ups alone too:
+ * an activation that is no longer the owner must not add to an actor that its successor has
+ * changed. That costs nothing where the record's revision is known in memory; a store that
+ * checks one number for each message can check the last one among all of the actor's keys.
+ */
+export type Outcome =
+  | {
+    readonly _tag: "Committed"
+    /** Of the state record: 0 when it was removed, `expected` when it was not written. */
+    readonly revision: number
+  }
+  | { readonly _tag: "Conflict"; readonly conflict: RevisionConflict | LogConflict }
+
+/** An actor as the store knows it. */
+export interface Loaded {
+  readonly state: string | undefined
+  /** 0 when there is no state record. Revisions of one key only grow, over removals too. */
+  readonly revision: number
+  /** The greater of the recorded head and the number of the log's last item; 0 when empty. */
+  readonly head: number
+}
+
+export interface StorageApi {
+  /**
+   * Outcomes in the order of the group; groups are applied in the order they were handed in. A
+   * failure means that nothing of the group was kept, since the runtime decides anew on it: a
+   * store in doubt reads back before it says so. One that does not answer for
+   * `limits.storageDeadlineMs`, or breaks off, is asked to end; the commit may be kept then, and
+   * the callers are told that it failed.
+   */
+  readonly commit: (
+    group: ReadonlyArray<Commit>
+  ) => Effect.Effect<ReadonlyArray<Outcome>, StorageFailure>
+  readonly load: (address: Address) => Effect.Effect<Loaded, StorageFailure>
+  /**
+   * Log items with `n >= from`, ascending, at most `limit`; numbers may be missing where items
+   * were removed.
+   */
+  readonly read: (
+    address: Address,
+    from: number,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
+  /** Every wake-up of one shard, in no order. */
+  readonly wakes: (shard: number) => Effect.Effect<ReadonlyArray<Wake>, StorageFailure>
+  /** Ids of the actors of a kind that have a state record, ascending, after `after`. */
+  readonly scan: (
+    kind: string,
+    after: string | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<string>, StorageFailure>
+  /** Fails while the store cannot take commits; for readiness. */
+  readonly health: Effect.Effect<void, StorageFailure>
+}
+
+export class Storage extends Context.Service<Storage, StorageApi>()("restante/runtime/Storage") {}

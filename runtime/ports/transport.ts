@@ -1,0 +1,33 @@
+/**
+ * The transport port: how a message reaches the node that owns an actor's shard, and how a hint
+ * of a change reaches whoever watches. The contract is the suite `test/suites/transport.ts`.
+ */
+import { Context } from "effect"
+import type { Effect, Scope } from "effect"
+import type { Address } from "../address.ts"
+import type { AskTimeout, NoOwner } from "../errors.ts"
+
+/** Answers one enveloped message (see `envelope.ts`) with an enveloped reply; never rejects. */
+export type Serve = (to: Address, envelope: string) => Promise<string>
+
+/** Called with the hint that was announced; it must neither throw nor wait. */
+export type Listener = (hint: string) => void
+
+export interface TransportApi {
+  /** Asks the owner of the address's shard, wherever it is. */
+  readonly request: (
+    to: Address,
+    envelope: string,
+    deadlineMs: number
+  ) => Effect.Effect<string, NoOwner | AskTimeout>
+  /** Takes the messages of a shard until the scope closes. One server a shard at a time. */
+  readonly serve: (shard: number, serve: Serve) => Effect.Effect<void, never, Scope.Scope>
+  /** Tells every watcher of the address, on every node, at most once; never waits. */
+  readonly announce: (about: Address, hint: string) => void
+  /** Listens to announcements about one address; the result ends it. */
+  readonly watch: (about: Address, listener: Listener) => () => void
+}
+
+export class Transport extends Context.Service<Transport, TransportApi>()(
+  "restante/runtime/Transport"
+) {}
