@@ -1,0 +1,49 @@
+/**
+ * Wake-ups that one actor set for another. The other decides on its own wake-up without having
+ * seen them, and its commit must not take away what it has not seen: a note is kept from the
+ * decision until a wake-up that fired after the commit has been decided upon.
+ */
+import { keyOf, shardOf } from "./address.ts"
+import type { Wake } from "./ports/storage.ts"
+
+export class ForeignWakes {
+  private readonly notes = new Map<string, Wake>()
+  private readonly ripe = new WeakSet<Wake>()
+
+  /** Notes a decided wake-up; the result, no later than any that stands, is to be committed. */
+  note({ address, atMs }: Wake): Wake {
+    const key = keyOf(address)
+    const noted = { address, atMs: Math.min(atMs, this.notes.get(key)?.atMs ?? atMs) }
+    this.notes.set(key, noted)
+    return noted
+  }
+
+  /** The commit of a noted wake-up is over: the next wake-up that is due answers it. */
+  ripen(wake: Wake): void {
+    this.ripe.add(wake)
+  }
+
+  /** The time that the actor's own wake-up must not be later than. */
+  standing(key: string): number | undefined {
+    return this.notes.size === 0 ? undefined : this.notes.get(key)?.atMs
+  }
+
+  /** What a wake-up that fires now answers. */
+  answeredBy(key: string, nowMs: number): Wake | undefined {
+    const noted = this.notes.get(key)
+    return noted !== undefined && noted.atMs <= nowMs && this.ripe.has(noted) ? noted : undefined
+  }
+
+  /** The wake-up that answers this was decided upon. */
+  met(wake: Wake): void {
+    const key = keyOf(wake.address)
+    if (this.notes.get(key) === wake) this.notes.delete(key)
+  }
+
+  /** Forgets the notes of a shard that this node no longer owns. */
+  drop(shard: number): void {
+    for (const [key, { address }] of this.notes) {
+      if (shardOf(address) === shard) this.notes.delete(key)
+    }
+  }
+}

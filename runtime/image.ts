@@ -1,0 +1,63 @@
+/** The actor as an activation has it in memory: it may be ahead of what is durable. */
+import type { AnyBehaviour, Context, Tagged } from "./actor.ts"
+import { type AnyDecision, decideOn } from "./cell.ts"
+import type { Recent } from "./recent.ts"
+import type { Recovered } from "./recover.ts"
+
+const findNothing = (): undefined => undefined
+
+export class Image {
+  state: Tagged
+  /** Of the state record as it was last read or written. */
+  revision = 0
+  head = 0
+  readonly behaviour: AnyBehaviour
+  private readonly shard: number
+  private recent: Recent | undefined = undefined
+  private readonly context: { nowMs: number; head: number; recent: Context["recent"] } = {
+    nowMs: 0,
+    head: 0,
+    recent: findNothing
+  }
+
+  constructor(behaviour: AnyBehaviour, shard: number) {
+    this.behaviour = behaviour
+    this.shard = shard
+    this.state = behaviour.initial
+  }
+
+  /** Takes over what the store has. */
+  recovered({ head, recent, revision, state }: Recovered): void {
+    this.state = state
+    this.revision = revision
+    this.head = head
+    this.recent = recent
+    this.context.recent = recent?.find ?? findNothing
+  }
+
+  /** The actor has vanished: it is as if it had never been. */
+  forget(): void {
+    const { initial, recall } = this.behaviour
+    this.state = recall?.restore(initial, []) ?? initial
+    this.head = 0
+    this.revision = 0
+    this.recent?.clear()
+  }
+
+  /** See {@link decideOn}. */
+  decide(message: Tagged, nowMs: number): AnyDecision | undefined {
+    this.context.nowMs = nowMs
+    this.context.head = this.head
+    return decideOn(this.behaviour, this.state, message, this.context, this.shard)
+  }
+
+  /** Notes the keys of items appended from the number `first` on; throws what `keyOf` throws. */
+  remember(values: ReadonlyArray<string>, first: number): void {
+    const { recall } = this.behaviour
+    if (this.recent === undefined || recall === undefined) return
+    for (let at = 0; at < values.length; at++) {
+      const key = recall.keyOf(values[at] ?? "")
+      if (key !== undefined) this.recent.add(key, first + at)
+    }
+  }
+}

@@ -1,0 +1,21 @@
+/** The runtime's only public surface. */
+export * from "./actor.ts"
+export * from "./address.ts"
+export * from "./errors.ts"
+export { type Limits, makeLimits } from "./limits.ts"
+export type { KindMeasures, LatencyMeasure, Measures } from "./measures.ts"
+export { alone, Placement } from "./placement/placement.ts"
+export { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "./ports/blobs.ts"
+export {
+  type RecordChange,
+  type RecordEntry,
+  type RecordRange,
+  Records,
+  type RecordsApi
+} from "./ports/records.ts"
+export { type LogItem, Storage, type Wake } from "./ports/storage.ts"
+export { Transport } from "./ports/transport.ts"
+export { System, type SystemApi } from "./system.ts"
+export type { Snapshot, SystemOptions } from "./node.ts"
+export type { Step } from "./surroundings.ts"
+export type { Done } from "./pending.ts"

@@ -1,0 +1,119 @@
+/**
+ * The pending commit of one actor: many decisions merged into one write. A later state wins,
+ * appended items add up, and whoever was told something waits for all that it has seen.
+ */
+import type { Decision, Tagged } from "./actor.ts"
+import type { Address } from "./address.ts"
+import type { AskFailure } from "./errors.ts"
+import type { Commit, LogItem, Wake } from "./ports/storage.ts"
+
+/** Called once with a failure or a reply. What it throws is logged and changes nothing. */
+export type Done = (failure: AskFailure | undefined, reply: unknown) => void
+
+/** A due wake-up that became a message. */
+export interface Due {
+  /** The wake-up by another actor that it answers. */
+  readonly foreign: Wake | undefined
+}
+
+/** One message under way. */
+export interface Entry {
+  readonly message: Tagged
+  readonly done: Done
+  readonly due: Due | undefined
+  /** How often it was decided and its commit lost, or could not be decided. */
+  attempts: number
+  /** Whether its last decision asked for something to be written. */
+  writes: boolean
+  reply: unknown
+}
+
+const none: ReadonlyArray<never> = []
+
+export class PendingCommit {
+  readonly held: Array<Entry> = []
+  actions: Array<Tagged> | undefined = undefined
+  /** The state goes into the commit: it was changed, or items are removed. */
+  writesState = false
+  vanishes = false
+  readonly items: Array<LogItem> = []
+  wakeAtMs: number | null | undefined = undefined
+  /** The log's head after this commit. */
+  head: number
+  private removals: Array<number> | undefined = undefined
+  private others: Array<Wake> | undefined = undefined
+
+  constructor(head: number) {
+    this.head = head
+  }
+
+  /** Adds what one decision asks for; `others` are its wake-ups of other actors, noted. */
+  add(decision: Decision<unknown, unknown, unknown>): void {
+    const { items, removals, wakeAtMs } = decision
+    if (decision.durable || removals !== undefined) this.writesState = true
+    if (decision.vanishes) this.vanishes = true
+    if (items !== undefined) for (const value of items) this.items.push({ n: ++this.head, value })
+    if (removals !== undefined) {
+      this.removals ??= []
+      for (const n of removals) this.removals.push(n)
+    }
+    if (wakeAtMs !== undefined) this.wakeAtMs = wakeAtMs
+  }
+
+  wakeOther(wake: Wake): void {
+    this.others === undefined ? this.others = [wake] : this.others.push(wake)
+  }
+
+  perform(actions: ReadonlyArray<Tagged>): void {
+    this.actions ??= []
+    for (const action of actions) this.actions.push(action)
+  }
+
+  /** The commit to write; `state` is the record's text, when it is part of it. */
+  toCommit(
+    address: Address,
+    revision: number,
+    state: string | undefined,
+    wake: number | null | undefined
+  ): Commit {
+    const wakeOthers = this.otherWakes
+    if (this.vanishes) {
+      return {
+        address,
+        expected: revision,
+        state: null,
+        head: 0,
+        append: none,
+        remove: none,
+        wake: null,
+        wakeOthers
+      }
+    }
+    return {
+      address,
+      expected: revision,
+      state,
+      head: this.head,
+      append: this.kept(),
+      remove: this.removals ?? none,
+      wake,
+      wakeOthers
+    }
+  }
+
+  get otherWakes(): ReadonlyArray<Wake> {
+    return this.others ?? none
+  }
+
+  /** The items that were not removed again before they were written. */
+  private kept(): ReadonlyArray<LogItem> {
+    if (this.removals === undefined || this.items.length === 0) return this.items
+    const removed = new Set(this.removals)
+    return this.items.filter(({ n }) => !removed.has(n))
+  }
+}
+
+/** Whether a decision changes anything that must be written. */
+export const changes = (decision: Decision<unknown, unknown, unknown>): boolean =>
+  decision.durable || decision.items !== undefined || decision.removals !== undefined ||
+  decision.wakeAtMs !== undefined || decision.othersWake !== undefined || decision.vanishes

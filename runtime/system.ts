@@ -1,0 +1,76 @@
+/**
+ * The actor system of one node: whoever asks an address gets an answer, wherever the actor is.
+ * A message for a shard of this node goes to the actor in memory without touching the network;
+ * any other goes by the transport to the shard's owner.
+ */
+import { Clock, Context, Effect, Layer } from "effect"
+import type { Tagged } from "./actor.ts"
+import type { Address } from "./address.ts"
+import type { Fork } from "./deadline.ts"
+import type { AskFailure, StorageFailure } from "./errors.ts"
+import { Node, type Snapshot, type SystemOptions } from "./node.ts"
+import type { Done } from "./pending.ts"
+import { Placement } from "./placement/placement.ts"
+import { type LogItem, Storage, type StorageApi } from "./ports/storage.ts"
+import { type Listener, Transport } from "./ports/transport.ts"
+
+export interface SystemApi {
+  /** Sends a message and waits for the reply, which may be a refusal. */
+  readonly ask: (to: Address, message: Tagged) => Effect.Effect<unknown, AskFailure>
+  /** The same by callback: for the hot path. `done` may be called before this returns. */
+  readonly askWith: (to: Address, message: Tagged, done: Done) => void
+  /** Log items with `n >= from`, ascending; only what is durable. */
+  readonly read: (
+    of: Address,
+    from: number,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
+  /** Ids of the actors of a kind, ascending. */
+  readonly scan: StorageApi["scan"]
+  /** Calls the listener after each commit of the actor, on whatever node; a hint to read on. */
+  readonly watch: (about: Address, listener: Listener) => () => void
+  /** Ends a quarantine by hand. */
+  readonly lift: (address: Address) => boolean
+  readonly snapshot: () => Snapshot
+  /** Refuses new messages, then waits for what is under way, at most `limits.drainMs`. */
+  readonly drain: Effect.Effect<void>
+}
+
+export class System extends Context.Service<System, SystemApi>()("restante/runtime/System") {
+  /** Starts a node over whatever storage, transport and placement are provided. */
+  static readonly layer = (
+    options: SystemOptions
+  ): Layer.Layer<System, never, Storage | Transport | Placement> =>
+    Layer.effect(
+      System,
+      Effect.gen(function*() {
+        const storage = yield* Storage
+        const transport = yield* Transport
+        const placement = yield* Placement
+        const clock = yield* Clock.Clock
+        const services = yield* Effect.context<never>()
+        const fork: Fork = Effect.runForkWith(services)
+        const nowMs = () => clock.currentTimeMillisUnsafe()
+        const node = new Node(options, { storage, transport, placement }, fork, nowMs)
+        yield* Effect.acquireRelease(
+          Effect.sync(() => node.start()),
+          (stop) => Effect.sync(stop)
+        )
+        const api: SystemApi = {
+          ask: (to, message) =>
+            Effect.callback<unknown, AskFailure>((resume) => {
+              node.askWith(to, message, (failure, reply) =>
+                resume(failure === undefined ? Effect.succeed(reply) : Effect.fail(failure)))
+            }),
+          askWith: (to, message, done) => node.askWith(to, message, done),
+          read: storage.read,
+          scan: storage.scan,
+          watch: transport.watch,
+          lift: (address) => node.supervisor.lift(address),
+          snapshot: () => node.snapshot(),
+          drain: Effect.promise(() => node.drain())
+        }
+        return api
+      })
+    )
+}
