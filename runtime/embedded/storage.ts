@@ -1,0 +1,249 @@
+/** The storage port on the embedded store. */
+import { Effect } from "effect"
+import { type Address, fromKey, keyOf } from "../address.ts"
+import { assertCommit, conflictOf } from "../ports/fence.ts"
+import type { Commit, Loaded, LogItem, Outcome, StorageApi, Wake } from "../ports/storage.ts"
+import { StorageDamaged } from "../errors.ts"
+import type { Batch } from "./batch.ts"
+import * as keys from "./keys.ts"
+import { KNOWN_ACTORS_MAX } from "./limits.ts"
+import { getTexts, lastKey, readSpan } from "./rocksdb.ts"
+import type { EmbeddedStore } from "./store.ts"
+import type { Sweeper } from "./sweep.ts"
+
+/** What the fences need to know of an actor. */
+interface Known {
+  readonly revision: number
+  readonly head: number
+  /** Names the actor's log, see {@link keys.logPrefix}; 0 when it has neither log nor record. */
+  readonly epoch: number
+  readonly prefix: string
+}
+
+const unknown: Known = { revision: 0, head: 0, epoch: 0, prefix: "" }
+
+/** `<revision> <head> <epoch>` and the text, on the lines of a state record. */
+export const parseRecord = (
+  record: string
+): { revision: number; head: number; epoch: number; state: string } => {
+  const end = record.indexOf("\n")
+  const [revision, head, epoch] = record.slice(0, end).split(" ").map(Number)
+  if (
+    end < 0 || !Number.isSafeInteger(revision) || revision === undefined || head === undefined ||
+    epoch === undefined
+  ) throw new StorageDamaged({ detail: `unreadable state record: ${record.slice(0, 60)}` })
+  return { revision, head, epoch, state: record.slice(end + 1) }
+}
+
+class EmbeddedStorage {
+  private readonly store: EmbeddedStore
+  private readonly sweeper: Sweeper
+  /** Of actors lately written or loaded, oldest first: this process is the only writer. */
+  private readonly known = new Map<string, Known>()
+  /** What the group that is being written will make known. */
+  private readonly staged = new Map<string, Known>()
+
+  constructor(store: EmbeddedStore, sweeper: Sweeper) {
+    this.store = store
+    this.sweeper = sweeper
+    store.onReopened(() => this.known.clear())
+  }
+
+  commit(group: ReadonlyArray<Commit>): ReturnType<StorageApi["commit"]> {
+    for (const commit of group) assertCommit(commit)
+    const outcomes: Array<Outcome> = []
+    const touched: Array<string> = []
+    const garbage: Array<number> = []
+    const prepare = (batch: Batch): void => {
+      for (const commit of group) outcomes.push(this.apply(batch, commit, touched, garbage))
+    }
+    const durable = (): ReadonlyArray<Outcome> => {
+      for (const key of touched) {
+        const known = this.staged.get(key)
+        if (known === undefined) continue
+        this.staged.delete(key)
+        this.remember(key, known)
+      }
+      for (const epoch of garbage) this.sweeper.sweep(epoch)
+      return outcomes
+    }
+    return this.store.submit(prepare, durable, () => {
+      for (const key of touched) {
+        this.staged.delete(key)
+        this.known.delete(key)
+      }
+    })
+  }
+
+  load(address: Address): Loaded {
+    const key = keyOf(address)
+    let { known, state } = this.lookUp(key)
+    if (!this.staged.has(key)) this.remember(key, known)
+    else {
+      // The group under way may be written between the reads of the record and of its log.
+      for (
+        let again = this.lookUp(key);
+        again.known.head !== known.head || again.known.revision !== known.revision;
+      ) {
+        ;({ known, state } = again)
+        again = this.lookUp(key)
+      }
+    }
+    return { state, revision: known.revision, head: known.head }
+  }
+
+  read(
+    address: Address,
+    from: number,
+    limit: number
+  ): ReadonlyArray<LogItem> | Promise<Array<LogItem>> {
+    if (limit <= 0) return []
+    const key = keyOf(address)
+    const { epoch, prefix } = this.known.get(key) ?? this.lookUp(key).known
+    if (epoch === 0) return []
+    const span = { gte: prefix + keys.digits(Math.max(from, 0)), lt: keys.logEnd(prefix), limit }
+    const rows = readSpan(this.store.database, span, false)
+    return rows instanceof Promise ? rows.then(asItems) : asItems(rows)
+  }
+
+  wakes(shard: number): ReadonlyArray<Wake> | Promise<Array<Wake>> {
+    const prefix = keys.wakePrefix(shard)
+    const span = { gte: prefix, lt: keys.endOf(prefix), limit: Infinity }
+    const asWakes = (rows: ReadonlyArray<string>): Array<Wake> =>
+      pairs(rows).map(([key, at]) => ({
+        address: fromKey(key.slice(prefix.length)),
+        atMs: Number(at)
+      }))
+    const rows = readSpan(this.store.database, span, false)
+    return rows instanceof Promise ? rows.then(asWakes) : asWakes(rows)
+  }
+
+  scan(
+    kind: string,
+    after: string | undefined,
+    limit: number
+  ): ReadonlyArray<string> | Promise<Array<string>> {
+    if (limit <= 0) return []
+    const prefix = keys.actorKey(`${kind}/`)
+    const lt = keys.endOf(prefix)
+    const span = after === undefined
+      ? { gte: prefix, lt, limit }
+      : { gt: prefix + after, lt, limit }
+    const asIds = (rows: ReadonlyArray<string>): Array<string> =>
+      pairs(rows).map(([key]) => key.slice(prefix.length))
+    const rows = readSpan(this.store.database, span, false, false)
+    return rows instanceof Promise ? rows.then(asIds) : asIds(rows)
+  }
+
+  private remember(key: string, known: Known): void {
+    this.known.delete(key)
+    if (known === unknown) return
+    this.known.set(key, known)
+    if (this.known.size <= KNOWN_ACTORS_MAX) return
+    const oldest = this.known.keys().next()
+    if (oldest.done !== true) this.known.delete(oldest.value)
+  }
+
+  private lookUp(key: string): { readonly known: Known; readonly state: string | undefined } {
+    const database = this.store.database()
+    const [record, bare] = getTexts(database, keys.actorKey(key), keys.bareKey(key))
+    if (record === undefined && bare === undefined) return { known: unknown, state: undefined }
+    const parsed = record === undefined ? undefined : parseRecord(record)
+    const epoch = parsed?.epoch ?? Number(bare)
+    const prefix = keys.logPrefix(epoch)
+    const cached = this.known.get(key)
+    const last = cached !== undefined && !this.staged.has(key)
+      ? cached.head
+      : keys.lastNumber(lastKey(database, prefix, keys.logEnd(prefix)) ?? "0")
+    const head = Math.max(parsed?.head ?? 0, last)
+    return { known: { revision: parsed?.revision ?? 0, head, epoch, prefix }, state: parsed?.state }
+  }
+
+  private apply(
+    batch: Batch,
+    commit: Commit,
+    touched: Array<string>,
+    garbage: Array<number>
+  ): Outcome {
+    const { state } = commit
+    const key = keyOf(commit.address)
+    const known = this.staged.get(key) ?? this.known.get(key) ?? this.lookUp(key).known
+    const conflict = conflictOf(commit, known)
+    if (conflict !== undefined) return { _tag: "Conflict", conflict }
+    const revision = ++batch.commits
+    for (const { address, atMs } of commit.wakeOthers) {
+      batch.put(keys.wakeKey(address), String(atMs))
+    }
+    const wake = state === null ? null : commit.wake
+    if (wake === null) batch.remove(keys.wakeKey(commit.address))
+    else if (wake !== undefined) batch.put(keys.wakeKey(commit.address), String(wake))
+    if (state === null) {
+      this.erase(batch, key, known)
+      if (known.head > 0) garbage.push(known.epoch)
+      this.stage(key, unknown, touched)
+      return { _tag: "Committed", revision: 0 }
+    }
+    const outcome: Outcome = {
+      _tag: "Committed",
+      revision: state === undefined ? commit.expected : revision
+    }
+    if (state === undefined && commit.append.length === 0) return outcome
+    const epoch = known.epoch === 0 ? revision : known.epoch
+    const prefix = known.epoch === 0 ? keys.logPrefix(epoch) : known.prefix
+    for (const { n, value } of commit.append) batch.put(prefix + keys.digits(n), value)
+    for (const n of commit.remove) batch.remove(prefix + keys.digits(n))
+    let head = Math.max(known.head, commit.append.at(-1)?.n ?? 0)
+    if (state === undefined) {
+      if (known.epoch === 0) batch.put(keys.bareKey(key), String(epoch))
+      this.stage(key, { revision: known.revision, head, epoch, prefix }, touched)
+      return outcome
+    }
+    head = Math.max(head, commit.head)
+    batch.put(keys.actorKey(key), `${revision} ${head} ${epoch}\n${state}`)
+    if (known.revision === 0 && known.epoch !== 0) batch.remove(keys.bareKey(key))
+    this.stage(key, { revision, head, epoch, prefix }, touched)
+    return outcome
+  }
+
+  /** Removes the record; the log is out of sight with it, and swept afterwards. */
+  private erase(batch: Batch, key: string, known: Known): void {
+    batch.remove(keys.actorKey(key))
+    batch.remove(keys.bareKey(key))
+    if (known.head > 0) batch.put(keys.garbageKey(known.epoch), key)
+  }
+
+  private stage(key: string, known: Known, touched: Array<string>): void {
+    this.staged.set(key, known)
+    touched.push(key)
+  }
+}
+
+const pairs = (rows: ReadonlyArray<string>): Array<readonly [string, string]> => {
+  const found: Array<readonly [string, string]> = []
+  for (let at = 0; at < rows.length; at += 2) found.push([rows[at] ?? "", rows[at + 1] ?? ""])
+  return found
+}
+
+const asItems = (rows: ReadonlyArray<string>): Array<LogItem> => {
+  const items: Array<LogItem> = []
+  for (let at = 0; at < rows.length; at += 2) {
+    items.push({ n: keys.lastNumber(rows[at] ?? ""), value: rows[at + 1] ?? "" })
+  }
+  return items
+}
+
+/** The storage port upon an open store. */
+export const makeStorage = (store: EmbeddedStore, sweeper: Sweeper): StorageApi => {
+  const storage = new EmbeddedStorage(store, sweeper)
+  return {
+    commit: (group) => Effect.suspend(() => storage.commit(group)),
+    load: (address) => store.reading(() => storage.load(address)),
+    read: (address, from, limit) => store.reading(() => storage.read(address, from, limit)),
+    wakes: (shard) => store.reading(() => storage.wakes(shard)),
+    scan: (kind, after, limit) => store.reading(() => storage.scan(kind, after, limit)),
+    health: Effect.suspend(() => {
+      const failure = store.health()
+      return failure === undefined ? Effect.void : Effect.fail(failure)
+    })
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * The thread that writes. It shares the open database by its handle, so that the disk's flush
+ * never holds up the event loop of the thread that decides.
+ *
+ * The functions `run` and `fill` are run from their own source text (`new Worker(text, { eval:
+ * true })`): so they run alike from compiled files and under a test runner that compiles in
+ * memory, where a thread could not load a `.ts` file. They must therefore use nothing but their
+ * parameters and Node's own globals.
+ */
+import type * as Fs from "node:fs"
+import { Worker } from "node:worker_threads"
+import type * as Threads from "node:worker_threads"
+import { ACKNOWLEDGED_SYNC_MS } from "./limits.ts"
+import { ACKNOWLEDGEMENT_BYTES, SLOTS } from "./acknowledged.ts"
+import { bindingPath } from "./rocksdb.ts"
+
+/** Writes a batch (see batch.ts) of `length` bytes; `shared` when its memory is another. */
+export interface WriteRequest {
+  readonly _tag: "Write"
+  readonly length: number
+  readonly shared: SharedArrayBuffer | undefined
+}
+
+/** Deletes the keys from `gte` up to `lt`; not flushed by itself, and may be repeated. */
+export interface ClearRequest {
+  readonly _tag: "Clear"
+  readonly gte: string
+  readonly lt: string
+  readonly limit: number
+}
+
+/** Flushes what was acknowledged, lets go of the database, and ends. */
+export interface EndRequest {
+  readonly _tag: "End"
+}
+
+export type WorkerRequest = WriteRequest | ClearRequest | EndRequest
+
+/** The answer to each request: undefined when it succeeded, or why not. */
+export type WorkerReply = { readonly code: string; readonly message: string } | undefined
+
+interface Settings {
+  readonly binding: string
+  readonly handle: bigint
+  readonly acknowledged: string
+  readonly acknowledgementBytes: number
+  readonly slots: ReadonlyArray<number>
+  readonly syncMs: number
+}
+
+interface SharedBatch {
+  readonly _put: (key: Uint8Array, value: Uint8Array, options: object) => void
+  readonly _del: (key: Uint8Array, options: object) => void
+  readonly _writeSync: (options: { readonly sync: boolean }) => void
+  readonly _clear: () => void
+  readonly _closeSync: () => void
+}
+
+interface SharedDatabase {
+  readonly open: () => Promise<void>
+  readonly batch: () => SharedBatch
+  readonly _clear: (options: object) => Promise<void>
+}
+
+/** Fills a batch from its encoding, see batch.ts. */
+const fill = (batch: SharedBatch, bytes: Buffer, from: number, to: number): void => {
+  const removed = 0xffffffff
+  const options = {}
+  batch._clear()
+  for (let at = from; at < to;) {
+    const keyAt = at + 8
+    const valueAt = keyAt + bytes.readUInt32LE(at)
+    const valueBytes = bytes.readUInt32LE(at + 4)
+    const key = bytes.subarray(keyAt, valueAt)
+    at = valueBytes === removed ? valueAt : valueAt + valueBytes
+    if (valueBytes === removed) batch._del(key, options)
+    else batch._put(key, bytes.subarray(valueAt, at), options)
+  }
+}
+
+const run = async (
+  load: (name: string) => unknown,
+  fill: (batch: SharedBatch, bytes: Buffer, from: number, to: number) => void
+): Promise<void> => {
+  // `load` is require: what it gives is known by its name alone.
+  const { closeSync, fdatasyncSync, openSync, writeSync } = load("node:fs") as typeof Fs
+  const { parentPort, workerData } = load("node:worker_threads") as typeof Threads
+  const settings = workerData as Settings
+  const { RocksLevel } = load(settings.binding) as {
+    readonly RocksLevel: new(handle: bigint, options: object) => SharedDatabase
+  }
+  const database = new RocksLevel(settings.handle, {})
+  await database.open()
+  const batch = database.batch()
+  const file = openSync(settings.acknowledged, "r+")
+  let bytes: Buffer = Buffer.alloc(0)
+  let turn = 0
+  let syncTimer: NodeJS.Timeout | undefined
+
+  // What is acknowledged is durable already: this can only fail to warn later.
+  const attempt = (task: () => void): void => {
+    try {
+      task()
+    } catch {}
+  }
+  const write = ({ length, shared }: WriteRequest): void => {
+    if (shared !== undefined) bytes = Buffer.from(shared)
+    fill(batch, bytes, settings.acknowledgementBytes, length)
+    batch._writeSync({ sync: true })
+    attempt(() => {
+      const slot = settings.slots[turn++ % settings.slots.length]
+      writeSync(file, bytes, 0, settings.acknowledgementBytes, slot)
+    })
+    syncTimer ??= setTimeout(() => {
+      syncTimer = undefined
+      attempt(() => fdatasyncSync(file))
+    }, settings.syncMs)
+  }
+
+  const end = (): void => {
+    clearTimeout(syncTimer)
+    attempt(() => fdatasyncSync(file))
+    closeSync(file)
+    batch._closeSync()
+  }
+  parentPort?.on("message", async (request: WorkerRequest) => {
+    let reply: WorkerReply
+    try {
+      if (request._tag === "Write") write(request)
+      else if (request._tag === "Clear") await database._clear(request)
+      else end()
+    } catch (error) {
+      // What the binding and Node throw are errors, mostly with a code.
+      const { code = "", message } = error as { readonly code?: string; message: string }
+      reply = { code, message }
+    }
+    parentPort.postMessage(reply)
+    if (request._tag === "End") parentPort.close()
+  })
+}
+
+/** Starts the thread upon an open database. */
+export const startWorker = (handle: bigint, acknowledged: string): Worker => {
+  const workerData: Settings = {
+    binding: bindingPath,
+    handle,
+    acknowledged,
+    acknowledgementBytes: ACKNOWLEDGEMENT_BYTES,
+    slots: SLOTS,
+    syncMs: ACKNOWLEDGED_SYNC_MS
+  }
+  const failing = "(error) => { setImmediate(() => { throw error }) }"
+  const text = `(${run.toString()})(require, ${fill.toString()}).catch(${failing})`
+  return new Worker(text, { eval: true, workerData })
+}

@@ -1,0 +1,201 @@
+/**
+ * The group writer: whatever changes the store joins the next group, and one group at a time is
+ * written and flushed by the thread that writes. After a failed write every job fails at once
+ * until the store has been opened anew (see store.ts).
+ */
+import type { Worker } from "node:worker_threads"
+import type { StorageFailure } from "../errors.ts"
+import { StorageUnavailable } from "../errors.ts"
+import { Batch } from "./batch.ts"
+import { GROUP_BYTES_MAX } from "./limits.ts"
+import { asFailure } from "./rocksdb.ts"
+import type { ClearRequest, WorkerReply, WorkerRequest } from "./worker.ts"
+
+/** A change that joins a group. Exactly one of the last three is called, once. */
+export interface Job {
+  /**
+   * Checks fences and adds its changes. Called when all groups before are durable; the jobs
+   * before it in this group have been prepared.
+   */
+  readonly prepare: (batch: Batch) => void
+  readonly durable: () => void
+  readonly failed: (failure: StorageFailure) => void
+  /** `prepare` threw a defect. */
+  readonly broken: (defect: unknown) => void
+}
+
+/** Where the writer's troubles go. */
+export interface Trouble {
+  readonly onFailure: (failure: StorageFailure) => void
+}
+
+export class Writer {
+  /** Count of the commits that are durable. */
+  commits = 0
+  private readonly trouble: Trouble
+  private readonly batch = new Batch()
+  private worker: Worker | undefined = undefined
+  /** The memory that the worker knows. */
+  private shared: SharedArrayBuffer | undefined = undefined
+  private failure: StorageFailure | undefined = undefined
+  private jobs: Array<Job> = []
+  private clears: Array<{ request: ClearRequest; done: (failed: boolean) => void }> = []
+  private clearNext = false
+  private answered: ((failure: StorageFailure | undefined) => void) | undefined = undefined
+  private idle: Array<() => void> = []
+
+  constructor(trouble: Trouble) {
+    this.trouble = trouble
+  }
+
+  /** Why nothing can be written just now. */
+  get failing(): StorageFailure | undefined {
+    return this.failure
+  }
+
+  /** Writes through this worker from now on. */
+  attach(worker: Worker, commits: number): void {
+    this.worker = worker
+    this.shared = undefined
+    this.commits = commits
+    this.failure = undefined
+    worker.on("message", (reply: WorkerReply) => {
+      this.settle(reply === undefined ? undefined : asFailure(reply))
+    })
+    const lost = (detail: string) => {
+      if (this.worker !== worker) return
+      this.worker = undefined
+      const failure = new StorageUnavailable({ detail })
+      if (this.answered !== undefined) this.settle(failure)
+      else this.fail(failure)
+    }
+    worker.on("error", (error) => lost(`the writing thread broke: ${String(error)}`))
+    worker.on("exit", () => lost("the writing thread ended"))
+    this.next()
+  }
+
+  /** Ends the worker; resolves when it has let go of the database. */
+  async detach(failure: StorageFailure): Promise<void> {
+    this.failure ??= failure
+    this.failAll(this.failure)
+    if (this.answered !== undefined) await new Promise<void>((resolve) => this.idle.push(resolve))
+    const worker = this.worker
+    if (worker === undefined) return
+    this.worker = undefined
+    await new Promise<void>((resolve) => {
+      worker.once("exit", () => resolve())
+      this.answered = () => {}
+      worker.postMessage({ _tag: "End" } satisfies WorkerRequest)
+    })
+    this.answered = undefined
+  }
+
+  /** Resolves when all that was submitted has been answered. */
+  async drained(): Promise<void> {
+    while (this.answered !== undefined || (this.jobs.length > 0 && this.failure === undefined)) {
+      await new Promise<void>((resolve) => this.idle.push(resolve))
+    }
+  }
+
+  submit(job: Job): void {
+    if (this.failure !== undefined) {
+      job.failed(this.failure)
+      return
+    }
+    this.jobs.push(job)
+    if (this.answered === undefined) this.next()
+  }
+
+  /** Deletes a span of keys between two groups; `done` tells whether it failed. */
+  clear(request: ClearRequest, done: (failed: boolean) => void): void {
+    if (this.failure !== undefined) {
+      done(true)
+      return
+    }
+    this.clears.push({ request, done })
+    if (this.answered === undefined) this.next()
+  }
+
+  private next(): void {
+    while (this.answered === undefined && this.failure === undefined) {
+      const clear = this.jobs.length === 0 || this.clearNext ? this.clears.shift() : undefined
+      this.clearNext = false
+      if (clear !== undefined) {
+        this.send(clear.request, (failure) => clear.done(failure !== undefined))
+      } else if (this.jobs.length > 0) {
+        this.writeGroup()
+        this.clearNext = true
+      } else break
+    }
+    if (this.answered === undefined) { for (const resolve of this.idle.splice(0)) resolve() }
+  }
+
+  private writeGroup(): void {
+    const { batch } = this
+    const group: Array<Job> = []
+    batch.begin(this.commits)
+    let taken = 0
+    for (const job of this.jobs) {
+      if (batch.length >= GROUP_BYTES_MAX) break
+      taken++
+      if (this.prepare(job)) group.push(job)
+    }
+    this.jobs = taken === this.jobs.length ? [] : this.jobs.slice(taken)
+    if (batch.isEmpty) {
+      for (const job of group) job.durable()
+      return
+    }
+    batch.finish()
+    const shared = batch.shared === this.shared ? undefined : batch.shared
+    this.shared = batch.shared
+    this.send({ _tag: "Write", length: batch.length, shared }, (failure) => {
+      if (failure === undefined) {
+        this.commits = batch.commits
+        for (const job of group) job.durable()
+      } else for (const job of group) job.failed(failure)
+    })
+  }
+
+  private prepare(job: Job): boolean {
+    const mark = this.batch.mark()
+    try {
+      job.prepare(this.batch)
+      return true
+    } catch (error) {
+      this.batch.back(mark)
+      // A TypeError is a broken invariant of ours; the binding and the port throw others.
+      if (error instanceof TypeError) job.broken(error)
+      else job.failed(asFailure(error))
+      return false
+    }
+  }
+
+  private send(
+    request: WorkerRequest,
+    answered: (failure: StorageFailure | undefined) => void
+  ): void {
+    this.answered = answered
+    this.worker?.postMessage(request)
+  }
+
+  private settle(failure: StorageFailure | undefined): void {
+    const answered = this.answered
+    this.answered = undefined
+    if (failure !== undefined) this.failure ??= failure
+    answered?.(failure)
+    if (failure !== undefined) this.fail(failure)
+    this.next()
+  }
+
+  private fail(failure: StorageFailure): void {
+    const known = this.failure !== undefined && this.failure !== failure
+    this.failure ??= failure
+    this.failAll(failure)
+    if (!known) this.trouble.onFailure(failure)
+  }
+
+  private failAll(failure: StorageFailure): void {
+    for (const { failed } of this.jobs.splice(0)) failed(failure)
+    for (const { done } of this.clears.splice(0)) done(true)
+  }
+}
