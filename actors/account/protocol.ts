@@ -1,0 +1,82 @@
+/** The account: its state record, its messages and its replies (protocol §4). */
+import { Schema } from "effect"
+import { Caller, Count, SecretHash } from "../binding.ts"
+
+export const Role = Schema.Literals(["admin", "quotes", "customers"])
+export type Role = typeof Role.Type
+const roles = Schema.Array(Role)
+
+/** A token as it is kept: the SHA-256 of it, under an id that may be shown. */
+const Token = Schema.Struct({ id: Schema.String, hash: SecretHash, createdAtMs: Count })
+export type Token = typeof Token.Type
+
+export const State = Schema.Union([
+  Schema.TaggedStruct("Absent", {}),
+  Schema.TaggedStruct("Active", {
+    name: Schema.String,
+    /** Of the request that created it, so that its repetition is recognised. */
+    requestId: Schema.String,
+    createdAtMs: Count,
+    roles,
+    /** At the most `accountTokensMax`, oldest first. */
+    tokens: Schema.Array(Token),
+    /** The account that the service was set up with: it stays, and stays an admin. */
+    founder: Schema.Boolean,
+    version: Count
+  }),
+  Schema.TaggedStruct("Removed", {})
+])
+export type State = typeof State.Type
+
+const token = { tokenId: Schema.String, tokenHash: SecretHash }
+
+export const Message = Schema.Union([
+  /**
+   * Makes the first admin where there is none. `enforced`: the operator has chosen this token,
+   * so it is put in place of the one of the same id in an account that is there already.
+   */
+  Schema.TaggedStruct("Bootstrap", { name: Schema.String, ...token, enforced: Schema.Boolean }),
+  /** By an admin. */
+  Schema.TaggedStruct("Create", {
+    caller: Caller,
+    requestId: Schema.String,
+    name: Schema.String,
+    roles,
+    ...token
+  }),
+  /** By an admin or the account itself. */
+  Schema.TaggedStruct("Describe", { caller: Caller }),
+  /** Whether a token is one of the account's, and which rights it gives. */
+  Schema.TaggedStruct("Authenticate", { tokenHash: SecretHash }),
+  /** Adds a token, or puts it in place of all others. By an admin or the account itself. */
+  Schema.TaggedStruct("AddToken", { caller: Caller, ...token, replacesAll: Schema.Boolean }),
+  Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String }),
+  /** By an admin. */
+  Schema.TaggedStruct("SetRoles", { caller: Caller, roles }),
+  /** By an admin. */
+  Schema.TaggedStruct("Remove", { caller: Caller }),
+  Schema.TaggedStruct("WakeUp", {})
+])
+export type Message = typeof Message.Type
+
+/** An account as it is shown. */
+export interface View {
+  readonly name: string
+  readonly roles: ReadonlyArray<Role>
+  readonly createdAtMs: number
+  readonly tokens: ReadonlyArray<{ readonly id: string; readonly createdAtMs: number }>
+  readonly founder: boolean
+  readonly version: number
+}
+
+export type Reply =
+  /** `tokenKept`: the token of the message is one of the account's now. */
+  | { readonly _tag: "Bootstrapped"; readonly created: boolean; readonly tokenKept: boolean }
+  | { readonly _tag: "Created"; readonly view: View; readonly repeated: boolean }
+  | { readonly _tag: "Described"; readonly view: View }
+  | {
+    readonly _tag: "Authenticated"
+    readonly account: string
+    readonly roles: ReadonlyArray<Role>
+  }
+  | { readonly _tag: "Done" }

@@ -1,0 +1,202 @@
+/**
+ * What a content resource decides. A body that was replaced or removed is first noted as stale,
+ * with a wake-up in the same commit, and then removed, so that no crash leaves it behind.
+ */
+import { append, become, stay } from "../../runtime/index.ts"
+import type { Decision, Member, Table } from "../../runtime/index.ts"
+import { blobRemovalRetryMs, receiptsMax, removalsMax, staleBlobsMax } from "../limits.ts"
+import { deny } from "../reasons.ts"
+import type { Reason } from "../reasons.ts"
+import type { Access, Action, Message, Reply, State } from "./protocol.ts"
+import { encodeReceipt } from "./receipt.ts"
+
+type Kept = Member<State, "Kept">
+type Removed = Member<State, "Removed">
+type Contents = Table<State, Message, Reply, Action>
+
+const done: Reply = { _tag: "Done" }
+
+/** Plain comparison of hashes is enough: whoever guesses does not choose the guess's hash. */
+const mayEdit = (state: Kept, { editHash, account }: Access): boolean =>
+  editHash === state.editHash || (account !== undefined && account === state.owner)
+
+/** Why the access may not edit; a capability that is wrong is not told that there is content. */
+const editDenied = (state: Kept, access: Access): Reason | undefined =>
+  mayEdit(state, access)
+    ? undefined
+    : access.editHash !== undefined
+    ? "NotFound"
+    : access.account === undefined
+    ? "Unauthenticated"
+    : "Forbidden"
+
+const readDenied = (state: Kept, access: Access): Reason | undefined => {
+  if (mayEdit(state, access)) return undefined
+  if (access.editHash !== undefined) return "NotFound"
+  return state.passwordHash === undefined || access.passwordHash === state.passwordHash
+    ? undefined
+    : "Unauthenticated"
+}
+
+/** Goes on in a state that has stale blobs: removes them now, and again if that fails. */
+const discard = (state: Kept | Removed, nowMs: number): Decision<State, never, Action> =>
+  become<State>(state)
+    .wake(nowMs + blobRemovalRetryMs)
+    .perform<Action>({ _tag: "RemoveBlobs", blobIds: state.stale })
+
+/** The stale blobs that are left, once some are known to be removed. */
+const cleared = (
+  stale: ReadonlyArray<string>,
+  blobIds: ReadonlyArray<string>
+): ReadonlyArray<string> => stale.filter((id) => !blobIds.includes(id))
+
+/** The receipts that go with this commit, the last first, and how many are left. */
+const clearReceipts = (
+  left: number
+): { readonly numbers: Array<number>; readonly left: number } => {
+  const count = Math.min(left, removalsMax)
+  return { numbers: Array.from({ length: count }, (_, at) => left - at), left: left - count }
+}
+
+/** Goes on in a tombstone, with as many of its receipts removed as one commit may hold. */
+const bury = (state: Removed, nowMs: number): Decision<State, never, Action> => {
+  const { numbers, left } = clearReceipts(state.receiptsLeft)
+  const next: Removed = { ...state, receiptsLeft: left }
+  const decision: Decision<State, never, Action> = next.stale.length > 0
+    ? discard(next, nowMs)
+    : become<State>(next).wake(null)
+  if (numbers.length > 0) decision.remove(...numbers)
+  // What is left to remove does not wait for the blobs' retry.
+  return left > 0 ? decision.wake(nowMs) : decision
+}
+
+const holds = (held: boolean): Decision<State, Reply, Action> =>
+  stay<State>().reply<Reply>({ _tag: "Holds", held })
+
+const absent: Contents["Absent"] = {
+  Publish: (_state, message, { nowMs }) => {
+    const { requestId, body, editHash, passwordHash, owner } = message
+    const kept: Kept = {
+      _tag: "Kept",
+      requestId,
+      body,
+      lastModifiedMs: nowMs,
+      generation: 1,
+      editHash,
+      ...passwordHash === undefined ? {} : { passwordHash },
+      ...owner === undefined ? {} : { owner },
+      stale: []
+    }
+    return become<State>(kept).reply<Reply>({ _tag: "Published", generation: 1, repeated: false })
+  },
+  Describe: () => deny("NotFound"),
+  Authorize: () => deny("NotFound"),
+  Overwrite: () => deny("NotFound"),
+  Remove: () => deny("NotFound"),
+  Receipt: () => deny("NotFound"),
+  Holds: () => holds(false),
+  BlobsRemoved: () => stay(),
+  WakeUp: () => stay()
+}
+
+const overwrite: Contents["Kept"]["Overwrite"] = (state, message, { nowMs }) => {
+  const { access, body, ifDigest } = message
+  const reason = editDenied(state, access)
+  if (reason !== undefined) return deny(reason)
+  const { generation, lastModifiedMs } = state
+  if (body.blobId === state.body.blobId) {
+    return stay().reply<Reply>({ _tag: "Overwritten", generation, lastModifiedMs })
+  }
+  if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
+  if (state.stale.length >= staleBlobsMax) return deny("Busy", "earlier bodies are being removed")
+  const next: Kept = {
+    ...state,
+    body,
+    generation: generation + 1,
+    lastModifiedMs: Math.max(nowMs, lastModifiedMs),
+    stale: [...state.stale, state.body.blobId]
+  }
+  return discard(next, nowMs).reply<Reply>({
+    _tag: "Overwritten",
+    generation: next.generation,
+    lastModifiedMs: next.lastModifiedMs
+  })
+}
+
+const kept: Contents["Kept"] = {
+  Publish: (state, { requestId }) =>
+    requestId === state.requestId
+      ? stay().reply<Reply>({ _tag: "Published", generation: state.generation, repeated: true })
+      : deny("Taken"),
+  Describe: (state, { access }, { head }) => {
+    const reason = readDenied(state, access)
+    if (reason !== undefined) return deny(reason)
+    const { body, lastModifiedMs, generation } = state
+    return stay().reply<Reply>({
+      _tag: "Described",
+      view: {
+        body,
+        lastModifiedMs,
+        generation,
+        mayEdit: mayEdit(state, access),
+        receipts: head,
+        hasPassword: state.passwordHash !== undefined
+      }
+    })
+  },
+  Authorize: (state, { access }) => {
+    const reason = editDenied(state, access)
+    return reason === undefined ? stay().reply(done) : deny(reason)
+  },
+  Overwrite: overwrite,
+  Remove: (state, { access, ifDigest }, { nowMs, head }) => {
+    const reason = editDenied(state, access)
+    if (reason !== undefined) return deny(reason)
+    if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
+    const stale = [...state.stale, state.body.blobId]
+    return bury({ _tag: "Removed", stale, receiptsLeft: head }, nowMs).reply(done)
+  },
+  Receipt: (state, { access, value }, { nowMs, head }) => {
+    const reason = readDenied(state, access)
+    if (reason !== undefined) return deny(reason)
+    if (head >= receiptsMax) return deny("Full", "no more receipts are kept for this message")
+    return append<State>(encodeReceipt(nowMs, value))
+      .reply<Reply>({ _tag: "Received", n: head + 1, atMs: nowMs })
+  },
+  Holds: (state, { blobId }) =>
+    holds(state.body.blobId === blobId || state.stale.includes(blobId)),
+  BlobsRemoved: (state, { blobIds }, { nowMs }) => {
+    const stale = cleared(state.stale, blobIds)
+    if (stale.length === state.stale.length) return stay()
+    return become<State>({ ...state, stale })
+      .wake(stale.length === 0 ? null : nowMs + blobRemovalRetryMs)
+  },
+  WakeUp: (state, _message, { nowMs }) =>
+    state.stale.length === 0 ? stay<State>().wake(null) : discard(state, nowMs)
+}
+
+const removed: Contents["Removed"] = {
+  Publish: () => deny("Gone"),
+  Describe: () => deny("Gone"),
+  Authorize: () => deny("Gone"),
+  Overwrite: () => deny("Gone"),
+  Remove: () => deny("Gone"),
+  Receipt: () => deny("Gone"),
+  Holds: (state, { blobId }) => holds(state.stale.includes(blobId)),
+  BlobsRemoved: (state, { blobIds }, { nowMs }) => {
+    const stale = cleared(state.stale, blobIds)
+    if (stale.length === state.stale.length) return stay()
+    const wakeMs = state.receiptsLeft > 0
+      ? nowMs
+      : stale.length > 0
+      ? nowMs + blobRemovalRetryMs
+      : null
+    return become<State>({ ...state, stale }).wake(wakeMs)
+  },
+  WakeUp: (state, _message, { nowMs }) =>
+    state.stale.length === 0 && state.receiptsLeft === 0
+      ? stay<State>().wake(null)
+      : bury(state, nowMs)
+}
+
+export const contentTable: Contents = { Absent: absent, Kept: kept, Removed: removed }

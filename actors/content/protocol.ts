@@ -1,0 +1,101 @@
+/** Content: its state record, its messages and its replies (protocol §1.1). */
+import { Schema } from "effect"
+import { Count, SecretHash } from "../binding.ts"
+
+/** The bytes of a content resource, and what is served with them. */
+export const Body = Schema.Struct({
+  blobId: Schema.String,
+  /** Content-Type. */
+  type: Schema.String,
+  /** The publisher's Content-Disposition. */
+  disposition: Schema.optionalKey(Schema.String),
+  lengthBytes: Count,
+  /** SHA-256 of the bytes, base64url. */
+  digest: Schema.String
+})
+export type Body = typeof Body.Type
+
+/** Blobs that are no longer shown and not yet known to be removed. */
+const stale = Schema.Array(Schema.String)
+
+export const State = Schema.Union([
+  Schema.TaggedStruct("Absent", {}),
+  Schema.TaggedStruct("Kept", {
+    /** Of the request that published it, so that its repetition is recognised. */
+    requestId: Schema.String,
+    body: Body,
+    lastModifiedMs: Count,
+    /** Counts the bodies, from 1. */
+    generation: Count,
+    editHash: SecretHash,
+    passwordHash: Schema.optionalKey(SecretHash),
+    owner: Schema.optionalKey(Schema.String),
+    stale
+  }),
+  Schema.TaggedStruct("Removed", {
+    stale,
+    /** Number of the last receipt that is not yet removed, 0 when all are. */
+    receiptsLeft: Count
+  })
+])
+export type State = typeof State.Type
+
+/** What whoever comes shows: the secret of the edit URI, the message password, an account. */
+export const Access = Schema.Struct({
+  editHash: Schema.optionalKey(SecretHash),
+  passwordHash: Schema.optionalKey(SecretHash),
+  account: Schema.optionalKey(Schema.String)
+})
+export type Access = typeof Access.Type
+
+export const Message = Schema.Union([
+  /** Publishes a body that is stored (A1). */
+  Schema.TaggedStruct("Publish", {
+    requestId: Schema.String,
+    body: Body,
+    editHash: SecretHash,
+    passwordHash: Schema.optionalKey(SecretHash),
+    owner: Schema.optionalKey(Schema.String)
+  }),
+  /** What is there, for who may read it (A3). */
+  Schema.TaggedStruct("Describe", { access: Access }),
+  /** Whether the access may edit: asked before an upload is taken and to list the receipts. */
+  Schema.TaggedStruct("Authorize", { access: Access }),
+  /** Puts a stored body in place of the old one; `ifDigest` is that of the body it replaces. */
+  Schema.TaggedStruct("Overwrite", {
+    access: Access,
+    body: Body,
+    ifDigest: Schema.optionalKey(Schema.String)
+  }),
+  Schema.TaggedStruct("Remove", { access: Access, ifDigest: Schema.optionalKey(Schema.String) }),
+  /** Keeps a receipt (A4) as a log item: {@link decodeReceipt} of receipt.ts reads it. */
+  Schema.TaggedStruct("Receipt", { access: Access, value: Schema.String }),
+  /** Whether a blob is one of this content's: asked of blobs that a crash may have orphaned. */
+  Schema.TaggedStruct("Holds", { blobId: Schema.String }),
+  /** The blobs are gone from the store. */
+  Schema.TaggedStruct("BlobsRemoved", { blobIds: Schema.Array(Schema.String) }),
+  Schema.TaggedStruct("WakeUp", {})
+])
+export type Message = typeof Message.Type
+
+/** A content resource as it is shown to who may read it. */
+export interface View {
+  readonly body: Body
+  readonly lastModifiedMs: number
+  readonly generation: number
+  readonly mayEdit: boolean
+  /** Number of receipts kept, which is the number of the last one. */
+  readonly receipts: number
+  readonly hasPassword: boolean
+}
+
+export type Reply =
+  | { readonly _tag: "Published"; readonly generation: number; readonly repeated: boolean }
+  | { readonly _tag: "Described"; readonly view: View }
+  | { readonly _tag: "Overwritten"; readonly generation: number; readonly lastModifiedMs: number }
+  | { readonly _tag: "Received"; readonly n: number; readonly atMs: number }
+  | { readonly _tag: "Holds"; readonly held: boolean }
+  | { readonly _tag: "Done" }
+
+/** Removes blobs from the store; a wake-up finds it undone. */
+export type Action = { readonly _tag: "RemoveBlobs"; readonly blobIds: ReadonlyArray<string> }

@@ -1,0 +1,57 @@
+/** What the memory of an idempotency key decides. */
+import { become, stay } from "../../runtime/index.ts"
+import type { Decision, Member, Table } from "../../runtime/index.ts"
+import { idempotencyAttemptMs, idempotencyKeepMs } from "../limits.ts"
+import { deny } from "../reasons.ts"
+import type { Message, Reply, State } from "./protocol.ts"
+
+type Keys = Table<State, Message, Reply>
+type Known = Member<State, "Begun" | "Done">
+
+const fresh: Reply = { _tag: "Fresh" }
+const noted: Reply = { _tag: "Noted" }
+
+/** The key's life is counted from its first use, whatever became of that. */
+const expire = (state: Known, nowMs: number): Decision<State> => {
+  const endsAtMs = state.firstAtMs + idempotencyKeepMs
+  return nowMs >= endsAtMs ? stay<State>().vanish() : stay<State>().wake(endsAtMs)
+}
+
+export const idempotencyTable: Keys = {
+  Absent: {
+    Begin: (_state, { attempt }, { nowMs }) =>
+      become<State>({ _tag: "Begun", attempt, firstAtMs: nowMs, attemptAtMs: nowMs })
+        .wake(nowMs + idempotencyKeepMs)
+        .reply(fresh),
+    Complete: () => deny("NotFound"),
+    Abandon: () => stay().reply(noted),
+    WakeUp: () => stay()
+  },
+  Begun: {
+    Begin: (state, { attempt }, { nowMs }) => {
+      if (attempt === state.attempt) return stay().reply(fresh)
+      // An attempt that neither ended nor gave up was cut off; a clock that ran back counts too.
+      const ageMs = nowMs - state.attemptAtMs
+      if (ageMs >= 0 && ageMs < idempotencyAttemptMs) {
+        return stay().reply<Reply>({ _tag: "InProgress" })
+      }
+      return become<State>({ ...state, attempt, attemptAtMs: nowMs }).reply(fresh)
+    },
+    Complete: (state, { attempt, bodyDigest, sealed }) =>
+      attempt === state.attempt
+        ? become<State>({ _tag: "Done", attempt, firstAtMs: state.firstAtMs, bodyDigest, sealed })
+          .reply(noted)
+        : deny("Superseded"),
+    Abandon: (state, { attempt }) =>
+      attempt === state.attempt ? stay<State>().vanish().reply(noted) : deny("Superseded"),
+    WakeUp: (state, _message, { nowMs }) => expire(state, nowMs)
+  },
+  Done: {
+    Begin: ({ bodyDigest, sealed }) => stay().reply<Reply>({ _tag: "Done", bodyDigest, sealed }),
+    Complete: (state, { attempt }) =>
+      attempt === state.attempt ? stay().reply(noted) : deny("Superseded"),
+    Abandon: (state, { attempt }) =>
+      attempt === state.attempt ? stay().reply(noted) : deny("Superseded"),
+    WakeUp: (state, _message, { nowMs }) => expire(state, nowMs)
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * The memory of one idempotency key (protocol §0, Repeating): its state record, its messages
+ * and its replies. An address's id is a hash of whose key it is and of the key.
+ */
+import { Schema } from "effect"
+import { Count } from "../binding.ts"
+
+/** Random, one for each time that the request is carried out. */
+const attempt = Schema.String
+
+export const State = Schema.Union([
+  Schema.TaggedStruct("Absent", {}),
+  Schema.TaggedStruct("Begun", { attempt, firstAtMs: Count, attemptAtMs: Count }),
+  Schema.TaggedStruct("Done", {
+    attempt,
+    firstAtMs: Count,
+    /** Of the request's body, so that another body under the same key is noticed. */
+    bodyDigest: Schema.String,
+    /** The answer, sealed by who gave it: it may hold secrets. */
+    sealed: Schema.String
+  })
+])
+export type State = typeof State.Type
+
+export const Message = Schema.Union([
+  Schema.TaggedStruct("Begin", { attempt }),
+  Schema.TaggedStruct("Complete", {
+    attempt,
+    bodyDigest: Schema.String,
+    sealed: Schema.String
+  }),
+  /** The request was refused and changed nothing: the key is free again. */
+  Schema.TaggedStruct("Abandon", { attempt }),
+  Schema.TaggedStruct("WakeUp", {})
+])
+export type Message = typeof Message.Type
+
+export type Reply =
+  /** Carry the request out, then complete or abandon it. */
+  | { readonly _tag: "Fresh" }
+  /** Another attempt is under way: 409. */
+  | { readonly _tag: "InProgress" }
+  /** The answer that was given. */
+  | { readonly _tag: "Done"; readonly bodyDigest: string; readonly sealed: string }
+  | { readonly _tag: "Noted" }

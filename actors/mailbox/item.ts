@@ -1,0 +1,74 @@
+/**
+ * A stored notification as a log item: a header line, then the XML fragment that it is served
+ * as. `<time, ms since the epoch, base 36> <random> <digest>\n<item>…</item>`; the random part
+ * and the digest have 22 characters of base64url, 128 bits each.
+ */
+
+export interface StoredNotification {
+  /** When the mailbox received it, ms since the epoch. */
+  readonly atMs: number
+  /** What makes its URI unguessable. */
+  readonly idRandom: string
+  /** Digest of the document, by which a repeated one is recognised. */
+  readonly digest: string
+  /** The `item` element as XML, to be served as it is. */
+  readonly fragment: string
+}
+
+/** Length of the random part and of the digest. */
+export const partChars = 22
+
+/** The log item of a notification. */
+export const encodeItem = (
+  atMs: number,
+  idRandom: string,
+  digest: string,
+  fragment: string
+): string => `${atMs.toString(36)} ${idRandom} ${digest}\n${fragment}`
+
+const damaged = (): Error => new Error("a mailbox's log item has no header line")
+
+/** Where the digest begins. */
+const digestAt = (value: string): number => {
+  const space = value.indexOf(" ")
+  const at = space + partChars + 2
+  if (space < 1 || value.charCodeAt(at + partChars) !== 10) throw damaged()
+  return at
+}
+
+/** When the notification of a log item was received, ms since the epoch. */
+export const itemAtMs = (value: string): number =>
+  Number.parseInt(value.slice(0, value.indexOf(" ")), 36)
+
+/** The digest of a log item's notification. */
+export const itemDigest = (value: string): string => {
+  const at = digestAt(value)
+  return value.slice(at, at + partChars)
+}
+
+/** The notification of a log item; throws when it is none. */
+export const decodeItem = (value: string): StoredNotification => {
+  const at = digestAt(value)
+  return {
+    atMs: itemAtMs(value),
+    idRandom: value.slice(at - partChars - 1, at - 1),
+    digest: value.slice(at, at + partChars),
+    fragment: value.slice(at + partChars + 1)
+  }
+}
+
+const idPattern = /^([1-9a-z][0-9a-z]{0,7})-([A-Za-z0-9_-]{22})$/
+
+/** The id of a notification in URIs: its log number, base 36, and its random part. */
+export const notificationId = (n: number, idRandom: string): string =>
+  `${n.toString(36)}-${idRandom}`
+
+/** The parts of a {@link notificationId}; undefined for any other text. */
+export const parseNotificationId = (
+  id: string
+): { readonly n: number; readonly idRandom: string } | undefined => {
+  const [, n, idRandom] = idPattern.exec(id) ?? []
+  return n === undefined || idRandom === undefined
+    ? undefined
+    : { n: Number.parseInt(n, 36), idRandom }
+}

@@ -1,0 +1,150 @@
+/** The mailbox: its state record, its messages and its replies (protocol §1.2). */
+import { Schema } from "effect"
+import { Caller, Count, SecretHash } from "../binding.ts"
+
+/** What an owner may set; times in ms, sizes in bytes. */
+export const Settings = Schema.Struct({
+  title: Schema.optionalKey(Schema.String),
+  /** Who may deposit. */
+  deposit: Schema.Literals(["anyone", "accounts"]),
+  /** How long a notification is kept after it was retrieved, as the owner wrote it (ISO 8601). */
+  retention: Schema.String,
+  retentionMs: Count,
+  /** Whether the mailbox fetches the content that a notification points to. */
+  fetch: Schema.Literals(["never", "eager"]),
+  fetchLimitBytes: Schema.optionalKey(Count),
+  /** When the mailbox reports to the message's URI. */
+  receipts: Schema.Literals(["none", "received", "retrieved"])
+})
+export type Settings = typeof Settings.Type
+
+/** The settings of a mailbox whose owner named none. */
+export const defaultSettings: Settings = {
+  deposit: "anyone",
+  retention: "P30D",
+  retentionMs: 30 * 86_400_000,
+  fetch: "never",
+  receipts: "none"
+}
+
+const Range = Schema.Struct({ from: Count, to: Count })
+
+export const State = Schema.Union([
+  Schema.TaggedStruct("Absent", {}),
+  Schema.TaggedStruct("Open", {
+    /** Account that created it. */
+    owner: Schema.String,
+    /** Of the request that created it, so that its repetition is recognised. */
+    requestId: Schema.String,
+    createdAtMs: Count,
+    settings: Settings,
+    passwordHash: SecretHash,
+    sharedHash: SecretHash,
+    /** Counts the changes of settings and secrets, from 1. */
+    version: Count,
+    /** When the last notification was received; the log tells it where it is later. */
+    lastAtMs: Count,
+    /** How many notifications have been removed. */
+    removed: Count,
+    /** Which have been removed: what is not forgotten for the bound. */
+    gone: Schema.Array(Range),
+    /** Which have been retrieved, and when: what is not forgotten for the bound. */
+    retrieved: Schema.Array(Schema.Struct({ from: Count, to: Count, atMs: Count }))
+  }),
+  Schema.TaggedStruct("Destroyed", {
+    destroyedAtMs: Count,
+    /** Log items that are still to be removed. */
+    left: Schema.Array(Range)
+  })
+])
+export type State = typeof State.Type
+
+/** What a reader shows: an account, the hash of a password or of a shared URI's secret. */
+export const Reader = Schema.Struct({
+  account: Schema.optionalKey(Schema.String),
+  secretHash: Schema.optionalKey(SecretHash)
+})
+export type Reader = typeof Reader.Type
+
+const Part = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))
+
+export const Message = Schema.Union([
+  /** Opens the mailbox. Repeated with the same request id, it replies the same. */
+  Schema.TaggedStruct("Create", {
+    requestId: Schema.String,
+    owner: Schema.String,
+    settings: Settings,
+    passwordHash: SecretHash,
+    sharedHash: SecretHash
+  }),
+  /** What is there, for anybody; the reply says which rights the reader has. */
+  Schema.TaggedStruct("Describe", { reader: Reader }),
+  /** Adds a notification (A2); `account` is the depositor's, if any. */
+  Schema.TaggedStruct("Deposit", {
+    /** The `item` element as XML. */
+    fragment: Schema.String,
+    /** 128 bits of the document's SHA-256, base64url. */
+    digest: Part,
+    /** 128 random bits, base64url. */
+    idRandom: Part,
+    account: Schema.optionalKey(Schema.String)
+  }),
+  /** The right to read the log, and its head (A11). */
+  Schema.TaggedStruct("List", { reader: Reader }),
+  /** A reader was shown the notifications from `from` to `to`: their retention begins. */
+  Schema.TaggedStruct("Retrieved", { from: Count, to: Count }),
+  /** Removes one notification. */
+  Schema.TaggedStruct("Remove", { n: Count, reader: Reader }),
+  /** Replaces the settings; `ifVersion` is the version that the owner has seen. */
+  Schema.TaggedStruct("Configure", {
+    caller: Caller,
+    settings: Settings,
+    ifVersion: Schema.optionalKey(Count)
+  }),
+  /** Replaces both secrets. */
+  Schema.TaggedStruct("ChangeSecrets", {
+    caller: Caller,
+    passwordHash: SecretHash,
+    sharedHash: SecretHash
+  }),
+  /** Removes the mailbox and all in it (A10); `ifVersion` as in Configure. */
+  Schema.TaggedStruct("Destroy", { caller: Caller, ifVersion: Schema.optionalKey(Count) }),
+  Schema.TaggedStruct("WakeUp", {})
+])
+export type Message = typeof Message.Type
+
+export type Reply =
+  | {
+    readonly _tag: "Created"
+    readonly version: number
+    readonly createdAtMs: number
+    readonly repeated: boolean
+  }
+  | { readonly _tag: "Described"; readonly view: View; readonly mayRead: boolean }
+  /** Stored as item `n`. A repeated one was stored before: its random part is in the log. */
+  | {
+    readonly _tag: "Deposited"
+    readonly n: number
+    readonly repeated: boolean
+    /** The stored item's own; undefined when repeated. */
+    readonly idRandom: string | undefined
+    readonly atMs: number | undefined
+  }
+  | { readonly _tag: "Listed"; readonly view: View }
+  | { readonly _tag: "Configured"; readonly version: number }
+  | { readonly _tag: "Done" }
+
+/** An open mailbox as it is shown. */
+export interface View {
+  readonly owner: string
+  readonly isOwner: boolean
+  readonly settings: Settings
+  readonly createdAtMs: number
+  /** Changes with settings and secrets. */
+  readonly version: number
+  /** Number of the last notification, 0 before the first. With `lastAtMs` the cursor's parts. */
+  readonly head: number
+  readonly lastAtMs: number
+  /** How many were removed: with `head` and `version`, what a listing's entity tag is made of. */
+  readonly removed: number
+}

@@ -1,0 +1,77 @@
+/** The session: its state record, its messages and its replies (protocol §2, B2–B7). */
+import { Schema } from "effect"
+import { Count } from "../binding.ts"
+import { steps } from "./bridge.ts"
+import type { Step } from "./bridge.ts"
+
+const Answer = Schema.Struct({
+  text: Schema.String,
+  /** The resource that holds the answer, where it was given by reference. */
+  href: Schema.optionalKey(Schema.String)
+})
+export type Answer = typeof Answer.Type
+
+const known = {
+  /** Of the request that began it, so that its repetition is recognised. */
+  requestId: Schema.String,
+  startedAtMs: Count,
+  /** Counts the answers given, from 1 at the start. */
+  version: Count
+}
+const answered = { ...known, name: Answer, quest: Answer, hard_question: Answer }
+
+export const State = Schema.Union([
+  Schema.TaggedStruct("Absent", {}),
+  Schema.TaggedStruct("AwaitingName", known),
+  Schema.TaggedStruct("AwaitingQuest", { ...known, name: Answer }),
+  Schema.TaggedStruct("AwaitingHardQuestion", { ...known, name: Answer, quest: Answer }),
+  Schema.TaggedStruct("Crossed", answered),
+  Schema.TaggedStruct("Cast", answered),
+  Schema.TaggedStruct("Deleted", {})
+])
+export type State = typeof State.Type
+
+const StepSchema = Schema.Literals(steps)
+/** The `continue` attribute as it came; left out when there was none. */
+const goesOn = { continue: Schema.optionalKey(Schema.String) }
+
+export const Message = Schema.Union([
+  /** Begins a session when `continue` is `true` (B2). */
+  Schema.TaggedStruct("Start", { requestId: Schema.String, ...goesOn }),
+  /** Records or overwrites an answer (B5–B7). */
+  Schema.TaggedStruct("Answer", {
+    step: StepSchema,
+    text: Schema.String,
+    href: Schema.optionalKey(Schema.String),
+    ...goesOn
+  }),
+  Schema.TaggedStruct("Describe", {}),
+  Schema.TaggedStruct("ReadAnswer", { step: StepSchema }),
+  Schema.TaggedStruct("Delete", {}),
+  Schema.TaggedStruct("WakeUp", {})
+])
+export type Message = typeof Message.Type
+
+export type Status = Step | "crossed" | "cast"
+
+/** A session as it is shown. */
+export interface View {
+  /** The question that waits, or how it ended. */
+  readonly status: Status
+  /** What the bridge-keeper says now. */
+  readonly p: string
+  /** The answers recorded, in order. */
+  readonly recorded: ReadonlyArray<Step>
+  readonly startedAtMs: number
+  readonly version: number
+}
+
+export type Reply =
+  | { readonly _tag: "Started"; readonly view: View }
+  /** `created`: the answer is the first one of its step, not an overwriting. */
+  | { readonly _tag: "Answered"; readonly created: boolean; readonly view: View }
+  /** Not accepted (406): the last answer was wrong (`cast`), or its giver is confused. */
+  | { readonly _tag: "Rejected"; readonly p: string; readonly cast: boolean }
+  | { readonly _tag: "Described"; readonly view: View }
+  | { readonly _tag: "Recorded"; readonly answer: Answer; readonly version: number }
+  | { readonly _tag: "Done" }

@@ -1,0 +1,154 @@
+/**
+ * Question scripts: what is asked, what follows from earlier answers, and which answers are
+ * accepted, all as data. The functions read a script; they know no question of their own.
+ */
+
+/** What an answer must be to be accepted; texts are compared without case and accents. */
+export type Accepted =
+  /** Anything that is not blank. */
+  | { readonly _tag: "Anything" }
+  /** One of these words or phrases occurs in it. */
+  | { readonly _tag: "OneOf"; readonly alternatives: ReadonlyArray<string> }
+  /** Every quantity in it has a known unit, and lies within its bounds, both inclusive. */
+  | { readonly _tag: "Quantity"; readonly units: ReadonlyArray<Unit> }
+  /** A question that has one word of each group. */
+  | {
+    readonly _tag: "AsksBack"
+    readonly whether: ReadonlyArray<ReadonlyArray<string>>
+    /** Words that make it a question where the question mark is missing. */
+    readonly signs: ReadonlyArray<string>
+  }
+  /** Exactly one of these is named, and no word takes it back. */
+  | {
+    readonly _tag: "OneChoice"
+    readonly among: ReadonlyArray<string>
+    readonly retractions: ReadonlyArray<string>
+  }
+
+export interface Unit {
+  readonly names: ReadonlyArray<string>
+  readonly least: number
+  readonly most: number
+}
+
+/** One wording of a question, and the answers that it accepts: any one of `accepts` is enough. */
+export interface Variant {
+  /** An earlier answer that must contain one of the texts; without it the variant always fits. */
+  readonly when?: { readonly step: string; readonly contains: ReadonlyArray<string> }
+  readonly ask: string
+  readonly accepts: ReadonlyArray<Accepted>
+}
+
+export interface Question<Step extends string> {
+  /** The name of its answer. */
+  readonly step: Step
+  /** The first that fits is asked. */
+  readonly variants: readonly [...ReadonlyArray<Variant>, Variant]
+}
+
+export interface Script<Step extends string> {
+  /** What stands before the first question, where a session is begun. */
+  readonly entry: string
+  readonly questions: ReadonlyArray<Question<Step>>
+  /** What is said when all are answered, when one is answered wrong, and to the confused. */
+  readonly crossed: string
+  readonly cast: string
+  readonly confused: string
+}
+
+/** The texts of the answers so far. */
+export type Answers<Step extends string> = { readonly [S in Step]?: string }
+
+const fold = (text: string): string =>
+  text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replaceAll("’", "'")
+
+/** The words of a text with a space around each, so that `includes` finds whole words. */
+const words = (text: string): string =>
+  ` ${fold(text).split(/[^\p{L}\p{N}']+/u).filter((word) => word !== "").join(" ")} `
+
+const names = (text: string, phrase: string): boolean => text.includes(words(phrase))
+
+const isQuantity = (text: string, units: ReadonlyArray<Unit>): boolean => {
+  const found = [...fold(text).matchAll(/([+-]?\d+(?:[.,]\d+)?)\s*/g)]
+  return found.length > 0 && found.every((number) => {
+    const rest = fold(text).slice(number.index + number[0].length)
+    const value = Number(number[1]?.replace(",", "."))
+    return units.some((unit) =>
+      value >= unit.least && value <= unit.most &&
+      unit.names.some((name) =>
+        rest.startsWith(fold(name)) && !/^[\p{L}\p{N}/]/u.test(rest.slice(fold(name).length))
+      )
+    )
+  })
+}
+
+const matches = (text: string, accepted: Accepted): boolean => {
+  const spoken = words(text)
+  switch (accepted._tag) {
+    case "Anything":
+      return text.trim() !== ""
+    case "OneOf":
+      return accepted.alternatives.some((alternative) => names(spoken, alternative))
+    case "Quantity":
+      return isQuantity(text, accepted.units)
+    case "AsksBack":
+      return accepted.whether.every((group) => group.some((word) => names(spoken, word))) &&
+        (text.includes("?") || accepted.signs.some((sign) => names(spoken, sign)))
+    case "OneChoice":
+      return accepted.among.filter((choice) => names(spoken, choice)).length === 1 &&
+        !accepted.retractions.some((retraction) => names(spoken, retraction))
+  }
+}
+
+/** The variant of a question that these earlier answers lead to. */
+export const variantOf = <Step extends string>(
+  question: Question<Step>,
+  answers: Answers<Step>
+): Variant => {
+  const given: { readonly [step: string]: string | undefined } = answers
+  const fits = question.variants.find(({ when }) =>
+    when === undefined ||
+    when.contains.some((text) => fold(given[when.step] ?? "").includes(fold(text)))
+  )
+  // The last variant stands for all others, whatever it says of when.
+  return fits ?? question.variants.at(-1) ?? question.variants[0]
+}
+
+/** The first question that has no answer; undefined when all have one. */
+export const nextQuestion = <Step extends string>(
+  script: Script<Step>,
+  answers: Answers<Step>
+): Question<Step> | undefined => script.questions.find(({ step }) => answers[step] === undefined)
+
+/** Whether an answer to a question is accepted, given the earlier ones. */
+export const isAccepted = <Step extends string>(
+  question: Question<Step>,
+  answers: Answers<Step>,
+  text: string
+): boolean => variantOf(question, answers).accepts.some((accepted) => matches(text, accepted))
+
+/** What comes next: a question, or one of the two ends. */
+export type Course<Step extends string> =
+  | { readonly _tag: "Asks"; readonly step: Step; readonly p: string }
+  | { readonly _tag: "Crossed"; readonly p: string }
+  | { readonly _tag: "Cast"; readonly step: Step; readonly p: string }
+
+/**
+ * Where these answers lead: to the first question without an answer, unless an earlier answer
+ * was wrong; to the end when there is none left. The whole of the stateless variant (B8–B11).
+ */
+export const courseOf = <Step extends string>(
+  script: Script<Step>,
+  answers: Answers<Step>
+): Course<Step> => {
+  for (const question of script.questions) {
+    const text = answers[question.step]
+    if (text === undefined) {
+      return { _tag: "Asks", step: question.step, p: variantOf(question, answers).ask }
+    }
+    if (!isAccepted(question, answers, text)) {
+      return { _tag: "Cast", step: question.step, p: script.cast }
+    }
+  }
+  return { _tag: "Crossed", p: script.crossed }
+}

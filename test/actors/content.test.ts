@@ -1,0 +1,315 @@
+import { array, assert, constantFrom, property } from "fast-check"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { content } from "../../actors/content/actor.ts"
+import { contentTable as table } from "../../actors/content/decide.ts"
+import type { Action, Message, Reply, State } from "../../actors/content/protocol.ts"
+import { decodeReceipt } from "../../actors/content/receipt.ts"
+import { blobRemovalRetryMs, receiptsMax, staleBlobsMax } from "../../actors/limits.ts"
+import { address, StorageUnavailable } from "../../runtime/index.ts"
+import type { Member } from "../../runtime/index.ts"
+import { decider, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
+import { Model } from "./model.ts"
+
+const decide = decider<State, Message, Reply, Action>(table)
+
+const bodyOf = (blobId: string) => ({
+  blobId,
+  type: "text/plain",
+  lengthBytes: 5,
+  digest: `sha-${blobId}`
+})
+const absent: State = { _tag: "Absent" }
+const kept: Member<State, "Kept"> = {
+  _tag: "Kept",
+  requestId: "r1",
+  body: bodyOf("b1"),
+  lastModifiedMs: nowMs,
+  generation: 1,
+  editHash: hash("edit"),
+  passwordHash: hash("password"),
+  owner: "alice",
+  stale: []
+}
+const open: State = {
+  _tag: "Kept",
+  requestId: "r1",
+  body: bodyOf("b1"),
+  lastModifiedMs: nowMs,
+  generation: 1,
+  editHash: hash("edit"),
+  stale: []
+}
+const removed: Member<State, "Removed"> = { _tag: "Removed", stale: [], receiptsLeft: 0 }
+
+const publish: Member<Message, "Publish"> = {
+  _tag: "Publish",
+  requestId: "r1",
+  body: bodyOf("b1"),
+  editHash: hash("edit"),
+  passwordHash: hash("password"),
+  owner: "alice"
+}
+const edit = { editHash: hash("edit") }
+const wrongEdit = { editHash: hash("wrong") }
+const password = { passwordHash: hash("password") }
+const describeBy = (access: object): Message => ({ _tag: "Describe", access })
+const authorize = (access: object): Message => ({ _tag: "Authorize", access })
+const overwrite: Member<Message, "Overwrite"> = {
+  _tag: "Overwrite",
+  access: edit,
+  body: bodyOf("b2")
+}
+const remove: Member<Message, "Remove"> = { _tag: "Remove", access: edit }
+const receipt = (access: object): Message => ({ _tag: "Receipt", access, value: "<receipt/>" })
+const blobsRemoved = (...blobIds: Array<string>): Message => ({ _tag: "BlobsRemoved", blobIds })
+const holds = (blobId: string): Message => ({ _tag: "Holds", blobId })
+const wakeUp: Message = { _tag: "WakeUp" }
+const retryAtMs = nowMs + blobRemovalRetryMs
+
+const refusesAll = (state: State, reason: string) => ({
+  Publish: () => expectRefused(decide(state, publish), reason),
+  Describe: () => expectRefused(decide(state, describeBy(edit)), reason),
+  Authorize: () => expectRefused(decide(state, authorize(edit)), reason),
+  Overwrite: () => expectRefused(decide(state, overwrite), reason),
+  Remove: () => expectRefused(decide(state, remove), reason),
+  Receipt: () => expectRefused(decide(state, receipt(edit)), reason)
+})
+const whenAbsent = refusesAll(absent, "NotFound")
+const whenRemoved = refusesAll(removed, "Gone")
+
+/** Who may not edit, and why. */
+const editRights = (by: (access: object) => Message) => {
+  expectRefused(decide(kept, by({})), "Unauthenticated")
+  expectRefused(decide(kept, by(password)), "Unauthenticated")
+  expectRefused(decide(kept, by(wrongEdit)), "NotFound")
+  expectRefused(decide(kept, by({ account: "bob" })), "Forbidden")
+  expectRefused(decide(open, by({ account: "bob" })), "Forbidden")
+}
+
+describe("the content's table", () => {
+  testCells(table, {
+    "Absent.Publish": () => {
+      const decision = decide(absent, publish)
+      expect(decision.nextState).toEqual(kept)
+      expect(decision.durable).toBe(true)
+      expect(decision.answer).toEqual({ _tag: "Published", generation: 1, repeated: false })
+      const { passwordHash: _password, owner: _owner, ...anybody } = publish
+      expect(decide(absent, anybody).nextState).toEqual(open)
+    },
+    "Absent.Describe": whenAbsent.Describe,
+    "Absent.Authorize": whenAbsent.Authorize,
+    "Absent.Overwrite": whenAbsent.Overwrite,
+    "Absent.Remove": whenAbsent.Remove,
+    "Absent.Receipt": whenAbsent.Receipt,
+    "Absent.Holds": () =>
+      expectOnlyReply(decide(absent, holds("b1")), { _tag: "Holds", held: false }),
+    "Absent.BlobsRemoved": () => expectOnlyReply(decide(absent, blobsRemoved("b1")), undefined),
+    "Absent.WakeUp": () => expectOnlyReply(decide(absent, wakeUp), undefined),
+
+    "Kept.Publish": () => {
+      const repeated = { _tag: "Published", generation: 1, repeated: true }
+      expectOnlyReply(decide(kept, publish), repeated)
+      expectRefused(decide(kept, { ...publish, requestId: "r2" }), "Taken")
+    },
+    "Kept.Describe": () => {
+      const view = {
+        body: bodyOf("b1"),
+        lastModifiedMs: nowMs,
+        generation: 1,
+        mayEdit: false,
+        receipts: 4,
+        hasPassword: true
+      }
+      const seen = { _tag: "Described", view }
+      expectOnlyReply(decide(kept, describeBy(password), { head: 4 }), seen)
+      for (const access of [edit, { account: "alice" }]) {
+        expectOnlyReply(decide(kept, describeBy(access), { head: 4 }), {
+          ...seen,
+          view: { ...view, mayEdit: true }
+        })
+      }
+      expectRefused(decide(kept, describeBy({})), "Unauthenticated")
+      expectRefused(decide(kept, describeBy({ account: "bob" })), "Unauthenticated")
+      expectRefused(decide(kept, describeBy({ passwordHash: hash("no") })), "Unauthenticated")
+      expectRefused(decide(kept, describeBy(wrongEdit)), "NotFound")
+      expectRefused(decide(open, describeBy(wrongEdit)), "NotFound")
+      expect(decide(open, describeBy({})).answer)
+        .toMatchObject({ view: { mayEdit: false, hasPassword: false } })
+    },
+    "Kept.Authorize": () => {
+      expectOnlyReply(decide(kept, authorize(edit)), { _tag: "Done" })
+      expectOnlyReply(decide(kept, authorize({ account: "alice" })), { _tag: "Done" })
+      editRights(authorize)
+    },
+    "Kept.Overwrite": () => {
+      const decision = decide(kept, { ...overwrite, ifDigest: "sha-b1" }, { nowMs: nowMs + 5 })
+      expect(decision.nextState).toEqual({
+        ...kept,
+        body: bodyOf("b2"),
+        generation: 2,
+        lastModifiedMs: nowMs + 5,
+        stale: ["b1"]
+      })
+      expect(decision.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b1"] }])
+      expect(decision.wakeAtMs).toBe(retryAtMs + 5)
+      expect(decision.answer)
+        .toEqual({ _tag: "Overwritten", generation: 2, lastModifiedMs: nowMs + 5 })
+      expect(decide(kept, overwrite, { nowMs: nowMs - 5 }).answer)
+        .toMatchObject({ lastModifiedMs: nowMs })
+      expectOnlyReply(decide(kept, { ...overwrite, body: bodyOf("b1") }), {
+        _tag: "Overwritten",
+        generation: 1,
+        lastModifiedMs: nowMs
+      })
+      expectRefused(decide(kept, { ...overwrite, ifDigest: "sha-b0" }), "PreconditionFailed")
+      const stale = Array.from({ length: staleBlobsMax }, (_, at) => `s${at}`)
+      expectRefused(decide({ ...kept, stale }, overwrite), "Busy")
+      editRights((access) => ({ ...overwrite, access }))
+    },
+    "Kept.Remove": () => {
+      const decision = decide({ ...kept, stale: ["b0"] }, remove, { head: 2 })
+      expect(decision.nextState).toEqual({ _tag: "Removed", stale: ["b0", "b1"], receiptsLeft: 0 })
+      expect(decision.removals).toEqual([2, 1])
+      expect(decision.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b0", "b1"] }])
+      expect(decision.wakeAtMs).toBe(retryAtMs)
+      expect(decision.answer).toEqual({ _tag: "Done" })
+      expect(decide(kept, remove, { head: 1000 })).toMatchObject({
+        nextState: { receiptsLeft: 500 },
+        wakeAtMs: nowMs
+      })
+      expectRefused(decide(kept, { ...remove, ifDigest: "sha-b0" }), "PreconditionFailed")
+      editRights((access) => ({ ...remove, access }))
+    },
+    "Kept.Receipt": () => {
+      const decision = decide(kept, receipt(password), { head: 4 })
+      expect(decision.nextState).toBeUndefined()
+      expect(decision.items?.map(decodeReceipt)).toEqual([{ atMs: nowMs, value: "<receipt/>" }])
+      expect(decision.answer).toEqual({ _tag: "Received", n: 5, atMs: nowMs })
+      expectRefused(decide(kept, receipt(password), { head: receiptsMax }), "Full")
+      expectRefused(decide(kept, receipt({})), "Unauthenticated")
+      expectRefused(decide(kept, receipt(wrongEdit)), "NotFound")
+      expect(decide(open, receipt({})).answer).toMatchObject({ n: 1 })
+    },
+    "Kept.BlobsRemoved": () => {
+      const state: State = { ...kept, stale: ["b0", "b3"] }
+      const part = decide(state, blobsRemoved("b0"))
+      expect(part).toMatchObject({ nextState: { ...kept, stale: ["b3"] }, wakeAtMs: retryAtMs })
+      const all = decide(state, blobsRemoved("b0", "b3"))
+      expect(all).toMatchObject({ nextState: kept, wakeAtMs: null, durable: true })
+      expectOnlyReply(decide(state, blobsRemoved("b9")), undefined)
+    },
+    "Kept.Holds": () => {
+      const state: State = { ...kept, stale: ["b0"] }
+      for (const id of [kept.body.blobId, "b0"]) {
+        expectOnlyReply(decide(state, holds(id)), { _tag: "Holds", held: true })
+      }
+      expectOnlyReply(decide(state, holds("b9")), { _tag: "Holds", held: false })
+    },
+    "Kept.WakeUp": () => {
+      expect(decide(kept, wakeUp)).toMatchObject({ nextState: undefined, wakeAtMs: null })
+      const again = decide({ ...kept, stale: ["b0"] }, wakeUp)
+      expect(again.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b0"] }])
+      expect(again.wakeAtMs).toBe(retryAtMs)
+    },
+
+    "Removed.Publish": whenRemoved.Publish,
+    "Removed.Describe": whenRemoved.Describe,
+    "Removed.Authorize": whenRemoved.Authorize,
+    "Removed.Overwrite": whenRemoved.Overwrite,
+    "Removed.Remove": whenRemoved.Remove,
+    "Removed.Receipt": whenRemoved.Receipt,
+    "Removed.BlobsRemoved": () => {
+      const state: State = { ...removed, stale: ["b1", "b2"] }
+      expect(decide(state, blobsRemoved("b1", "b2")))
+        .toMatchObject({ nextState: removed, wakeAtMs: null })
+      expect(decide(state, blobsRemoved("b1"))).toMatchObject({ wakeAtMs: retryAtMs })
+      expect(decide({ ...state, receiptsLeft: 3 }, blobsRemoved("b1")))
+        .toMatchObject({ wakeAtMs: nowMs })
+      expectOnlyReply(decide(removed, blobsRemoved("b1")), undefined)
+    },
+    "Removed.Holds": () => {
+      const state: State = { ...removed, stale: ["b1"] }
+      expectOnlyReply(decide(state, holds("b1")), { _tag: "Holds", held: true })
+      expectOnlyReply(decide(state, holds("b2")), { _tag: "Holds", held: false })
+    },
+    "Removed.WakeUp": () => {
+      expect(decide(removed, wakeUp)).toMatchObject({ nextState: undefined, wakeAtMs: null })
+      const decision = decide({ ...removed, stale: ["b1"], receiptsLeft: 600 }, wakeUp)
+      expect(decision.removals?.length).toBe(500)
+      expect(decision).toMatchObject({
+        nextState: { receiptsLeft: 100 },
+        wakeAtMs: nowMs,
+        actions: [{ _tag: "RemoveBlobs", blobIds: ["b1"] }]
+      })
+      const last = decide({ ...removed, receiptsLeft: 2 }, wakeUp)
+      expect(last).toMatchObject({ nextState: removed, removals: [2, 1], wakeAtMs: null })
+    }
+  })
+})
+
+describe("content", () => {
+  const self = address("content", "c1")
+  it("tells itself which blobs are gone, and nothing when that failed", async () => {
+    const ids: Array<string> = []
+    const good = content({ remove: (id) => Effect.sync(() => void ids.push(id)) })
+    const action = { _tag: "RemoveBlobs", blobIds: ["b1", "b2"] } as const
+    expect(await Effect.runPromise(good.perform(action, self))).toEqual(blobsRemoved("b1", "b2"))
+    expect(ids).toEqual(["b1", "b2"])
+    const bad = content({ remove: () => Effect.fail(new StorageUnavailable({ detail: "no" })) })
+    expect(await Effect.runPromise(bad.perform(action, self))).toBeUndefined()
+  })
+
+  it("leaves no blob but the one it shows, whatever fails or crashes in between", () => {
+    const commands = array(
+      constantFrom("overwrite", "perform", "lose", "restart", "wake", "receipt", "remove"),
+      { maxLength: 30 }
+    )
+    assert(
+      property(commands, (sequence) => {
+        const actor = new Model(content({ remove: () => Effect.void }))
+        const blobs = new Set(["b0"])
+        let shown: string | undefined = "b0"
+        let atMs = nowMs
+        let receipts = 0
+        const perform = () => {
+          for (const { blobIds } of actor.actions.splice(0)) {
+            for (const id of blobIds) blobs.delete(id)
+            actor.send({ _tag: "BlobsRemoved", blobIds }, atMs)
+          }
+        }
+        actor.send({ ...publish, body: bodyOf("b0") }, atMs)
+        sequence.forEach((command, at) => {
+          if (command === "perform") perform()
+          else if (command === "lose") actor.actions = []
+          else if (command === "restart") actor.restart()
+          else if (command === "wake") actor.wake(atMs += blobRemovalRetryMs)
+          else if (command === "receipt") {
+            const reply = actor.send(receipt(password), atMs)
+            if (shown === undefined) expect(reply).toMatchObject({ reason: "Gone" })
+            else expect(reply).toMatchObject({ n: ++receipts })
+          } else if (command === "remove") {
+            actor.send(remove, atMs)
+            shown = undefined
+          } else if (shown !== undefined) {
+            shown = `b${at + 1}`
+            blobs.add(shown)
+            actor.send({ ...overwrite, body: bodyOf(shown) }, atMs)
+          }
+          if (shown !== undefined) {
+            expect(blobs.has(shown)).toBe(true)
+            expect(actor.send(describeBy(edit), atMs))
+              .toMatchObject({ view: { body: { blobId: shown }, receipts } })
+          }
+        })
+        actor.restart()
+        actor.wake(atMs += blobRemovalRetryMs)
+        perform()
+        expect([...blobs]).toEqual(shown === undefined ? [] : [shown])
+        expect(actor.wakeAtMs).toBeNull()
+        expect(actor.log.size).toBe(shown === undefined ? 0 : receipts)
+      }),
+      { numRuns: 400 }
+    )
+  })
+})

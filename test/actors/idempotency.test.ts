@@ -1,0 +1,131 @@
+import { array, assert, constantFrom, nat, property, record } from "fast-check"
+import { describe, expect, it } from "vitest"
+import { idempotency } from "../../actors/idempotency/actor.ts"
+import { idempotencyTable as table } from "../../actors/idempotency/decide.ts"
+import type { Message, Reply, State } from "../../actors/idempotency/protocol.ts"
+import { idempotencyAttemptMs, idempotencyKeepMs } from "../../actors/limits.ts"
+import { decider, effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
+import { Model } from "./model.ts"
+
+const decide = decider<State, Message, Reply>(table)
+
+const absent: State = { _tag: "Absent" }
+const begun: State = { _tag: "Begun", attempt: "a1", firstAtMs: nowMs, attemptAtMs: nowMs }
+const answer = { bodyDigest: "d1", sealed: "s1" }
+const finished: State = { _tag: "Done", attempt: "a1", firstAtMs: nowMs, ...answer }
+
+const begin = (attempt: string): Message => ({ _tag: "Begin", attempt })
+const complete = (attempt: string): Message => ({ _tag: "Complete", attempt, ...answer })
+const abandon = (attempt: string): Message => ({ _tag: "Abandon", attempt })
+const wakeUp: Message = { _tag: "WakeUp" }
+const fresh = { _tag: "Fresh" }
+const noted = { _tag: "Noted" }
+const inProgress = { _tag: "InProgress" }
+
+const expires = (state: State) => () => {
+  const endsAtMs = nowMs + idempotencyKeepMs
+  const late = decide(state, wakeUp, { nowMs: endsAtMs })
+  expect(late.vanishes).toBe(true)
+  const early = decide(state, wakeUp, { nowMs: endsAtMs - 1 })
+  expect(effectsOf(early)).toEqual({ wakeAtMs: endsAtMs })
+}
+
+describe("the idempotency key's table", () => {
+  testCells(table, {
+    "Absent.Begin": () => {
+      const decision = decide(absent, begin("a1"))
+      expect(decision.nextState).toEqual(begun)
+      expect(decision.durable).toBe(true)
+      expect(decision.wakeAtMs).toBe(nowMs + idempotencyKeepMs)
+      expect(decision.answer).toEqual(fresh)
+    },
+    "Absent.Complete": () => expectRefused(decide(absent, complete("a1")), "NotFound"),
+    "Absent.Abandon": () => expectOnlyReply(decide(absent, abandon("a1")), noted),
+    "Absent.WakeUp": () => expectOnlyReply(decide(absent, wakeUp), undefined),
+
+    "Begun.Begin": () => {
+      expectOnlyReply(decide(begun, begin("a1")), fresh)
+      const last = { nowMs: nowMs + idempotencyAttemptMs - 1 }
+      expectOnlyReply(decide(begun, begin("a2"), last), inProgress)
+      const lateMs = nowMs + idempotencyAttemptMs
+      const late = decide(begun, begin("a2"), { nowMs: lateMs })
+      expect(late.nextState).toEqual({ ...begun, attempt: "a2", attemptAtMs: lateMs })
+      expect(late.answer).toEqual(fresh)
+      expect(decide(begun, begin("a2"), { nowMs: nowMs - 1 }).answer).toEqual(fresh)
+    },
+    "Begun.Complete": () => {
+      const decision = decide(begun, complete("a1"))
+      expect(decision.nextState).toEqual(finished)
+      expect(decision.answer).toEqual(noted)
+      expectRefused(decide(begun, complete("a2")), "Superseded")
+    },
+    "Begun.Abandon": () => {
+      const decision = decide(begun, abandon("a1"))
+      expect(decision.vanishes).toBe(true)
+      expect(decision.answer).toEqual(noted)
+      expectRefused(decide(begun, abandon("a2")), "Superseded")
+    },
+    "Begun.WakeUp": expires(begun),
+
+    "Done.Begin": () => expectOnlyReply(decide(finished, begin("a2")), { _tag: "Done", ...answer }),
+    "Done.Complete": () => {
+      expectOnlyReply(decide(finished, complete("a1")), noted)
+      expectRefused(decide(finished, complete("a2")), "Superseded")
+    },
+    "Done.Abandon": () => {
+      expectOnlyReply(decide(finished, abandon("a1")), noted)
+      expectRefused(decide(finished, abandon("a2")), "Superseded")
+    },
+    "Done.WakeUp": expires(finished)
+  })
+})
+
+describe("an idempotency key", () => {
+  it("lets one attempt at a time through, and answers alike once it is complete", () => {
+    const commands = array(
+      record({
+        does: constantFrom("begin", "complete", "abandon", "restart", "pass"),
+        attempt: nat(3),
+        ms: constantFrom(1, idempotencyAttemptMs, idempotencyKeepMs / 3)
+      }),
+      { maxLength: 40 }
+    )
+    assert(
+      property(commands, (sequence) => {
+        const actor = new Model(idempotency)
+        let atMs = nowMs
+        let holder: string | undefined
+        let sinceMs = 0
+        let firstMs = 0
+        let doneBy: string | undefined
+        for (const { does, attempt, ms } of sequence) {
+          const id = `a${attempt}`
+          if (does === "restart") actor.restart()
+          else if (does === "pass") {
+            actor.wake(atMs += ms)
+            if (atMs >= firstMs + idempotencyKeepMs) holder = doneBy = undefined
+          } else if (does === "begin") {
+            const reply = actor.send(begin(id), atMs)
+            if (doneBy !== undefined) expect(reply).toEqual({ _tag: "Done", ...answer })
+            else if (holder === id) expect(reply).toEqual(fresh)
+            else if (holder !== undefined && atMs - sinceMs < idempotencyAttemptMs) {
+              expect(reply).toEqual(inProgress)
+            } else {
+              expect(reply).toEqual(fresh)
+              if (holder === undefined) firstMs = atMs
+              holder = id
+              sinceMs = atMs
+            }
+          } else {
+            const reply = actor.send(does === "complete" ? complete(id) : abandon(id), atMs)
+            if (holder === undefined) continue
+            if (id !== holder) expect(reply).toMatchObject({ reason: "Superseded" })
+            else if (does === "complete") doneBy = holder
+            else if (doneBy === undefined) holder = undefined
+          }
+        }
+      }),
+      { numRuns: 500 }
+    )
+  })
+})

@@ -1,0 +1,27 @@
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { behaviours } from "../../actors/index.ts"
+
+describe("the registry of kinds", () => {
+  const all = behaviours({ blobs: { remove: () => Effect.void } })
+  it("has each kind once", () => {
+    expect(all.map(({ kind }) => kind))
+      .toEqual(["account", "content", "idempotency", "mailbox", "session"])
+  })
+  for (const { kind, initial, table, wakeUp, encode, decode, decodeMessage } of all) {
+    it(`holds a whole ${kind}`, () => {
+      const rows = Object.values(table)
+      expect(Object.keys(table)).toContain(initial._tag)
+      const messages = Object.keys(rows[0] ?? {}).toSorted()
+      for (const row of rows) expect(Object.keys(row ?? {}).toSorted()).toEqual(messages)
+      expect(decode(encode(initial))).toEqual(initial)
+      expect(decodeMessage({ _tag: "WakeUp" })).toEqual(wakeUp)
+      for (const bad of [null, "WakeUp", {}, { _tag: "__proto__" }, { _tag: "WakeUp", more: 1 }]) {
+        expect(() => decodeMessage(bad)).toThrow()
+      }
+      for (const bad of ["", "null", "{}", "{\"_tag\":\"toString\"}"]) {
+        expect(() => decode(bad)).toThrow()
+      }
+    })
+  }
+})

@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest"
+import { bridge } from "../../actors/session/bridge.ts"
+import { courseOf, nextQuestion } from "../../actors/session/script.ts"
+
+const end = (name: string, text: string): string =>
+  courseOf(bridge, { name, quest: "the Grail", hard_question: text })._tag
+
+const accepted = {
+  "Sir Robin": ["Assur", "ashur!", "It is Nineveh.", "Kalhu", "dur-sharrukin", "Dur Šarrukin"],
+  "brave sir ROBIN": ["Nimrud", "Calah, I think"],
+  "Sir Lancelot of Camelot": ["Blue.", "my favourite colour is dark red", "GREY"],
+  Galahad: ["yellow", "It's blue", "blue, of course: blue"],
+  Arthur: [
+    "African or European?",
+    "What do you mean? An African or European swallow?",
+    "an african or a european swallow",
+    "24 mph",
+    "24mph",
+    "about 20.1 miles per hour.",
+    "11 m/s",
+    "8,8 m/s",
+    "40 km/h",
+    "11 metres per second, which is 24 mph"
+  ]
+}
+
+const rejected = {
+  "Sir Robin": ["I don't know that!", "Babylon", "Assurance", ""],
+  "Sir Lancelot": ["Nineveh", "I don't know", "colourless"],
+  Galahad: ["Blue. No, yellow!", "blue or green", "not blue", "blue... no", "bluebell"],
+  Arthur: [
+    "I don't know that!",
+    "African",
+    "It is an African one, and not European",
+    "24",
+    "11",
+    "24 m/s",
+    "11 mph",
+    "19 mph",
+    "-24 mph",
+    "24 mphs",
+    "24 mph or 100 mph",
+    "mph"
+  ]
+}
+
+describe("the bridge", () => {
+  for (const [name, texts] of Object.entries(accepted)) {
+    for (const text of texts) {
+      it(`lets ${name} pass: ${text}`, () => expect(end(name, text)).toBe("Crossed"))
+    }
+  }
+  for (const [name, texts] of Object.entries(rejected)) {
+    for (const text of texts) {
+      it(`casts ${name}: ${text}`, () => expect(end(name, text)).toBe("Cast"))
+    }
+  }
+  it("asks in order, the third question by the name", () => {
+    expect(courseOf(bridge, {})).toEqual({ _tag: "Asks", step: "name", p: "What is your name?" })
+    expect(courseOf(bridge, { name: "Arthur" }))
+      .toEqual({ _tag: "Asks", step: "quest", p: "What is your quest?" })
+    const third = (name: string): string => courseOf(bridge, { name, quest: "x" }).p
+    expect(third("Arthur")).toMatch(/swallow/)
+    expect(third("Robin")).toMatch(/Assyria/)
+    expect(third("lancelot")).toMatch(/colour/)
+    expect(third("Galahad")).toMatch(/colour/)
+    expect(nextQuestion(bridge, { name: "Arthur" })?.step).toBe("quest")
+    expect(nextQuestion(bridge, { name: "a", quest: "b", hard_question: "c" })).toBeUndefined()
+  })
+  it("takes no blank answer", () => {
+    expect(courseOf(bridge, { name: " " })).toMatchObject({ _tag: "Cast", step: "name" })
+  })
+})

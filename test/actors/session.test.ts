@@ -1,0 +1,254 @@
+import { array, assert, constantFrom, oneof, property, record } from "fast-check"
+import { describe, expect, it } from "vitest"
+import { answerCharsMax } from "../../actors/limits.ts"
+import { session } from "../../actors/session/actor.ts"
+import { bridge } from "../../actors/session/bridge.ts"
+import type { Step } from "../../actors/session/bridge.ts"
+import { sessionTable as table } from "../../actors/session/decide.ts"
+import type { Message, Reply, State } from "../../actors/session/protocol.ts"
+import type { Member } from "../../runtime/index.ts"
+import { decider, effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
+import { Model } from "./model.ts"
+
+const decide = decider<State, Message, Reply>(table)
+
+const absent: State = { _tag: "Absent" }
+const deleted: State = { _tag: "Deleted" }
+const known = { requestId: "r1", startedAtMs: nowMs, version: 1 }
+const name = { text: "Arthur" }
+const quest = { text: "To seek the Grail", href: "/content/1" }
+const right = { text: "An African or a European one?" }
+const awaitingName: State = { _tag: "AwaitingName", ...known }
+const awaitingQuest: State = { _tag: "AwaitingQuest", ...known, name }
+const awaitingHard: State = { _tag: "AwaitingHardQuestion", ...known, name, quest }
+const crossed: State = { _tag: "Crossed", ...known, name, quest, hard_question: right }
+const cast: State = { _tag: "Cast", ...known, name, quest, hard_question: { text: "11" } }
+
+const start: Member<Message, "Start"> = { _tag: "Start", requestId: "r1", continue: "true" }
+const answer = (step: Step, text: string): Member<Message, "Answer"> => ({
+  _tag: "Answer",
+  step,
+  text
+})
+const read = (step: Step): Message => ({ _tag: "ReadAnswer", step })
+const describeIt: Message = { _tag: "Describe" }
+const remove: Message = { _tag: "Delete" }
+const wakeUp: Message = { _tag: "WakeUp" }
+const confused = { _tag: "Rejected", p: bridge.confused, cast: false }
+
+const askedName = "What is your name?"
+const askedQuest = "What is your quest?"
+const askedSwallow = "What is the air-speed velocity of an unladen swallow?"
+const viewOf = (status: string, p: string, recorded: ReadonlyArray<Step>) => ({
+  status,
+  p,
+  recorded,
+  startedAtMs: nowMs,
+  version: 1
+})
+const views = {
+  AwaitingName: viewOf("name", askedName, []),
+  AwaitingQuest: viewOf("quest", askedQuest, ["name"]),
+  AwaitingHardQuestion: viewOf("hard_question", askedSwallow, ["name", "quest"]),
+  Crossed: viewOf("crossed", "Right. Off you go.", ["name", "quest", "hard_question"]),
+  Cast: viewOf("cast", bridge.cast, ["name", "quest", "hard_question"])
+}
+
+const refusesAll = (state: State, reason: string) => ({
+  Answer: () => expectRefused(decide(state, answer("name", "Arthur")), reason),
+  Describe: () => expectRefused(decide(state, describeIt), reason),
+  ReadAnswer: () => expectRefused(decide(state, read("name")), reason),
+  Delete: () => expectRefused(decide(state, remove), reason),
+  WakeUp: () => expectOnlyReply(decide(state, wakeUp), undefined)
+})
+
+/** What is the same in every session that is there, but for what it shows. */
+const present = (state: State & { readonly _tag: keyof typeof views }) => ({
+  Start: () => {
+    expectOnlyReply(decide(state, start), { _tag: "Started", view: views[state._tag] })
+    expectRefused(decide(state, { ...start, requestId: "r2" }), "Taken")
+  },
+  Describe: () =>
+    expectOnlyReply(decide(state, describeIt), { _tag: "Described", view: views[state._tag] }),
+  ReadAnswer: () => {
+    const { recorded } = views[state._tag]
+    for (const step of ["name", "quest", "hard_question"] as const) {
+      if (recorded.includes(step)) {
+        expect(decide(state, read(step)).answer).toMatchObject({ _tag: "Recorded", version: 1 })
+        expect(effectsOf(decide(state, read(step)))).toBeUndefined()
+      } else expectRefused(decide(state, read(step)), "NotFound")
+    }
+  },
+  Delete: () => {
+    const decision = decide(state, remove)
+    expect(decision.nextState).toEqual(deleted)
+    expect(decision.durable).toBe(true)
+    expect(decision.answer).toEqual({ _tag: "Done" })
+  },
+  WakeUp: () => expectOnlyReply(decide(state, wakeUp), undefined)
+})
+const ended = (state: State) => () => {
+  for (const step of ["name", "quest", "hard_question"] as const) {
+    expectRefused(decide(state, answer(step, "Robin")), "Ended")
+  }
+}
+const unfit = (state: State, step: Step) => {
+  expectOnlyReply(decide(state, { ...answer(step, "x"), continue: "confused" }), confused)
+  expectRefused(decide(state, answer(step, " \n")), "Invalid")
+  expectRefused(decide(state, answer(step, "x".repeat(answerCharsMax + 1))), "Invalid")
+}
+
+const rows = {
+  absent: refusesAll(absent, "NotFound"),
+  name: present(awaitingName),
+  quest: present(awaitingQuest),
+  hard: present(awaitingHard),
+  crossed: present(crossed),
+  cast: present(cast),
+  deleted: refusesAll(deleted, "Gone")
+}
+
+describe("the session's table", () => {
+  testCells(table, {
+    "Absent.Start": () => {
+      const decision = decide(absent, start)
+      expect(decision.nextState).toEqual(awaitingName)
+      expect(decision.durable).toBe(true)
+      expect(decision.answer).toEqual({ _tag: "Started", view: views.AwaitingName })
+      expectOnlyReply(decide(absent, { ...start, continue: "confused" }), confused)
+      expectOnlyReply(decide(absent, { _tag: "Start", requestId: "r1" }), confused)
+    },
+    "Absent.Answer": rows.absent.Answer,
+    "Absent.Describe": rows.absent.Describe,
+    "Absent.ReadAnswer": rows.absent.ReadAnswer,
+    "Absent.Delete": rows.absent.Delete,
+    "Absent.WakeUp": rows.absent.WakeUp,
+
+    "AwaitingName.Start": rows.name.Start,
+    "AwaitingName.Answer": () => {
+      const decision = decide(awaitingName, answer("name", "Arthur"))
+      expect(decision.nextState).toEqual({ ...awaitingQuest, version: 2 })
+      expect(decision.answer)
+        .toEqual({ _tag: "Answered", created: true, view: { ...views.AwaitingQuest, version: 2 } })
+      expectRefused(decide(awaitingName, answer("quest", "x")), "OutOfOrder")
+      expectRefused(decide(awaitingName, answer("hard_question", "x")), "OutOfOrder")
+      unfit(awaitingName, "name")
+    },
+    "AwaitingName.Describe": rows.name.Describe,
+    "AwaitingName.ReadAnswer": rows.name.ReadAnswer,
+    "AwaitingName.Delete": rows.name.Delete,
+    "AwaitingName.WakeUp": rows.name.WakeUp,
+
+    "AwaitingQuest.Start": rows.quest.Start,
+    "AwaitingQuest.Answer": () => {
+      const decision = decide(awaitingQuest, { ...answer("quest", quest.text), href: quest.href })
+      expect(decision.nextState).toEqual({ ...awaitingHard, version: 2 })
+      expect(decision.answer).toMatchObject({ created: true, view: { status: "hard_question" } })
+      const again = decide(awaitingQuest, answer("name", "Robin"))
+      expect(again.nextState).toEqual({ ...awaitingQuest, version: 2, name: { text: "Robin" } })
+      expect(again.answer).toMatchObject({ created: false, view: { status: "quest" } })
+      expectRefused(decide(awaitingQuest, answer("hard_question", "x")), "OutOfOrder")
+      unfit(awaitingQuest, "quest")
+      unfit(awaitingQuest, "name")
+    },
+    "AwaitingQuest.Describe": rows.quest.Describe,
+    "AwaitingQuest.ReadAnswer": rows.quest.ReadAnswer,
+    "AwaitingQuest.Delete": rows.quest.Delete,
+    "AwaitingQuest.WakeUp": rows.quest.WakeUp,
+
+    "AwaitingHardQuestion.Start": rows.hard.Start,
+    "AwaitingHardQuestion.Answer": () => {
+      const good = decide(awaitingHard, answer("hard_question", right.text))
+      expect(good.nextState).toEqual({ ...crossed, version: 2 })
+      expect(good.answer).toMatchObject({
+        _tag: "Answered",
+        created: true,
+        view: { status: "crossed", p: "Right. Off you go." }
+      })
+      const bad = decide(awaitingHard, answer("hard_question", "11"))
+      expect(bad.nextState).toEqual({ ...cast, version: 2 })
+      expect(bad.durable).toBe(true)
+      expect(bad.answer).toEqual({ _tag: "Rejected", p: bridge.cast, cast: true })
+      const robin = decide(awaitingHard, answer("name", "Sir Robin"))
+      expect(robin.nextState).toEqual({ ...awaitingHard, version: 2, name: { text: "Sir Robin" } })
+      expect(robin.answer)
+        .toMatchObject({ created: false, view: { p: "What is the capital of Assyria?" } })
+      expect(decide(awaitingHard, answer("quest", "Home")).nextState)
+        .toEqual({ ...awaitingHard, version: 2, quest: { text: "Home" } })
+      unfit(awaitingHard, "hard_question")
+    },
+    "AwaitingHardQuestion.Describe": rows.hard.Describe,
+    "AwaitingHardQuestion.ReadAnswer": rows.hard.ReadAnswer,
+    "AwaitingHardQuestion.Delete": rows.hard.Delete,
+    "AwaitingHardQuestion.WakeUp": rows.hard.WakeUp,
+
+    "Crossed.Start": rows.crossed.Start,
+    "Crossed.Answer": ended(crossed),
+    "Crossed.Describe": rows.crossed.Describe,
+    "Crossed.ReadAnswer": rows.crossed.ReadAnswer,
+    "Crossed.Delete": rows.crossed.Delete,
+    "Crossed.WakeUp": rows.crossed.WakeUp,
+
+    "Cast.Start": rows.cast.Start,
+    "Cast.Answer": ended(cast),
+    "Cast.Describe": rows.cast.Describe,
+    "Cast.ReadAnswer": rows.cast.ReadAnswer,
+    "Cast.Delete": rows.cast.Delete,
+    "Cast.WakeUp": rows.cast.WakeUp,
+
+    "Deleted.Start": () => expectRefused(decide(deleted, start), "Gone"),
+    "Deleted.Answer": rows.deleted.Answer,
+    "Deleted.Describe": rows.deleted.Describe,
+    "Deleted.ReadAnswer": rows.deleted.ReadAnswer,
+    "Deleted.Delete": rows.deleted.Delete,
+    "Deleted.WakeUp": rows.deleted.WakeUp
+  })
+})
+
+describe("a session", () => {
+  const steps = constantFrom<Step>("name", "quest", "hard_question")
+  const texts = constantFrom("Arthur", "Robin", "Galahad", "Nineveh", "blue", "24 mph")
+  const commands = array(
+    oneof(
+      { weight: 6, arbitrary: record({ step: steps, text: texts }) },
+      constantFrom("restart" as const)
+    ),
+    { maxLength: 12 }
+  )
+  const rightFor = (of: string): string =>
+    of === "Robin" ? "Nineveh" : of === "Galahad" ? "blue" : "24 mph"
+
+  it("equals a simple model in any interleaving of answers and restarts", () => {
+    assert(
+      property(commands, (sequence) => {
+        const actor = new Model(session)
+        actor.send(start, nowMs)
+        const given: Partial<Record<Step, string>> = {}
+        let end: "crossed" | "cast" | undefined
+        for (const command of sequence) {
+          if (command === "restart") actor.restart()
+          else {
+            const { step, text } = command
+            const missing = (["name", "quest", "hard_question"] as const)
+              .find((one) => given[one] === undefined)
+            const reply = actor.send(answer(step, text), nowMs)
+            if (end !== undefined) expect(reply).toMatchObject({ reason: "Ended" })
+            else if (given[step] === undefined && step !== missing) {
+              expect(reply).toMatchObject({ reason: "OutOfOrder" })
+            } else {
+              given[step] = text
+              if (step === "hard_question") {
+                end = text === rightFor(given.name ?? "") ? "crossed" : "cast"
+              }
+            }
+          }
+          const next = (["name", "quest", "hard_question"] as const)
+            .find((one) => given[one] === undefined)
+          expect(actor.send(describeIt, nowMs))
+            .toMatchObject({ view: { status: end ?? next, recorded: Object.keys(given) } })
+        }
+      }),
+      { numRuns: 500 }
+    )
+  })
+})
