@@ -1,0 +1,74 @@
+/**
+ * The tokens of accounts as records: from a token's hash to its account, for Bearer, and from an
+ * account and the token's id to the hash, so that it can be taken out. Both are written before
+ * the account is told of the token and removed after it was told to forget it: a crash between
+ * leaves at the most an entry that leads to an account which does not know the token.
+ */
+import { Effect } from "effect"
+import type { RecordChange } from "../../runtime/index.ts"
+import type { Failure } from "../failures.ts"
+import { tokensTable } from "../identity.ts"
+import type { Service } from "../service.ts"
+
+/** `<account>.<token id>` of each token: its hash. */
+const tokenIdsTable = "token-ids"
+
+const keyOf = (account: string, tokenId: string): string => `${account}.${tokenId}`
+
+/** Enters a token. */
+export const enterToken = (
+  { records }: Service,
+  account: string,
+  tokenId: string,
+  hash: string
+): Effect.Effect<void, Failure> =>
+  records.write([
+    { table: tokensTable, key: hash, value: account },
+    { table: tokenIdsTable, key: keyOf(account, tokenId), value: hash }
+  ])
+
+/** The hash that is entered for a token. */
+export const enteredHash = (
+  { records }: Service,
+  account: string,
+  tokenId: string
+): Effect.Effect<string | undefined, Failure> => records.get(tokenIdsTable, keyOf(account, tokenId))
+
+const removal = (key: string, hash: string): ReadonlyArray<RecordChange> => [
+  { table: tokensTable, key: hash, value: null },
+  { table: tokenIdsTable, key, value: null }
+]
+
+/** Takes out one token. */
+export const leaveToken = Effect.fnUntraced(function*(
+  service: Service,
+  account: string,
+  tokenId: string
+): Effect.fn.Return<void, Failure> {
+  const hash = yield* enteredHash(service, account, tokenId)
+  if (hash !== undefined) yield* service.records.write(removal(keyOf(account, tokenId), hash))
+})
+
+/** Takes out a hash that another has taken the place of. */
+export const leaveHash = (
+  { records }: Service,
+  hash: string
+): Effect.Effect<void, Failure> => records.write([{ table: tokensTable, key: hash, value: null }])
+
+/** Tokens that are taken out at a time. */
+const pageEntries = 100
+
+/** Takes out every token of an account. */
+export const leaveTokens = Effect.fnUntraced(function*(
+  { records }: Service,
+  account: string
+): Effect.fn.Return<void, Failure> {
+  for (;;) {
+    const entries = yield* records.range(tokenIdsTable, {
+      prefix: `${account}.`,
+      limit: pageEntries
+    })
+    if (entries.length === 0) return
+    yield* records.write(entries.flatMap(({ key, value }) => removal(key, value)))
+  }
+})

@@ -1,0 +1,141 @@
+/** What accounts show. A token itself is in one answer only: that of the request that made it. */
+import { Role, type View as Account } from "../../actors/account/protocol.ts"
+import { form } from "../html/forms.ts"
+import type { Link } from "../html/layout.ts"
+import { type Html, html } from "../html/template.ts"
+import { slugCharsMax } from "../limits.ts"
+import type { View } from "../representations.ts"
+import { type Service, uri } from "../service.ts"
+import { type Element, element } from "../xml.ts"
+
+export const collectionPath = "/accounts"
+export const accountPath = (name: string): string => `${collectionPath}/${name}`
+export const tokenPath = (name: string, id: string): string => `${accountPath(name)}/tokens/${id}`
+
+/** The roles that there are. */
+export const roles: ReadonlyArray<Role> = Role.literals
+
+type Token = Account["tokens"][number]
+
+const time = (ms: number): string => new Date(ms).toISOString()
+
+const tokenElement = (service: Service, name: string, token: Token, secret?: string): Element =>
+  element(
+    "token",
+    {
+      href: uri(service, tokenPath(name, token.id)),
+      id: token.id,
+      created: time(token.createdAtMs)
+    },
+    secret
+  )
+
+const accountElement = (
+  service: Service,
+  account: Account,
+  shown?: { readonly tokenId: string; readonly token: string }
+): Element =>
+  element(
+    "account",
+    { href: uri(service, accountPath(account.name)), created: time(account.createdAtMs) },
+    element("name", {}, account.name),
+    ...account.roles.map((role) => element("role", {}, role)),
+    ...account.tokens.map((token) =>
+      tokenElement(
+        service,
+        account.name,
+        token,
+        shown?.tokenId === token.id ? shown.token : undefined
+      )
+    )
+  )
+
+const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All accounts" }
+
+const shownOnce = (token: string): Html =>
+  html`<p>The token, shown this once and never again:</p>
+<pre>${token}</pre>
+`
+
+/** An account. */
+export const accountView = (service: Service, account: Account): View => ({
+  title: `Account ${account.name}`,
+  tree: accountElement(service, account),
+  forms: form({
+    action: `${accountPath(account.name)}/token`,
+    legend: "Another token",
+    controls: [],
+    submit: "Make a token"
+  }),
+  links: [collectionLink]
+})
+
+/** A new account together with its token. */
+export const createdView = (
+  service: Service,
+  account: Account,
+  tokenId: string,
+  token: string
+): View => ({
+  title: `Account ${account.name}`,
+  tree: accountElement(service, account, { tokenId, token }),
+  body: shownOnce(token),
+  links: [collectionLink, { rel: "self", href: accountPath(account.name), title: "The account" }]
+})
+
+/** One token of an account, with itself where it is new. */
+export const tokenView = (
+  service: Service,
+  name: string,
+  token: Token,
+  secret?: string
+): View => ({
+  title: `Token of ${name}`,
+  tree: tokenElement(service, name, token, secret),
+  body: secret === undefined ? undefined : shownOnce(secret),
+  links: [{ rel: "up", href: accountPath(name), title: "The account" }]
+})
+
+/** A page of the accounts. */
+export const listingView = (
+  service: Service,
+  accounts: ReadonlyArray<Account>,
+  next: ReadonlyArray<Link>
+): View => ({
+  title: "Accounts",
+  tree: element(
+    "accounts",
+    {},
+    ...accounts.map(({ createdAtMs, name, roles: given }) =>
+      element(
+        "account",
+        { href: uri(service, accountPath(name)), created: time(createdAtMs) },
+        element("name", {}, name),
+        ...given.map((role) => element("role", {}, role))
+      )
+    )
+  ),
+  forms: form({
+    action: collectionPath,
+    legend: "A new account",
+    controls: [
+      {
+        name: "name",
+        label: "Name",
+        required: true,
+        maxlength: slugCharsMax,
+        pattern: "[a-z0-9][a-z0-9\\-]*",
+        hint: "Small letters, digits and hyphens; the first is no hyphen."
+      },
+      {
+        name: "role",
+        label: "Role",
+        type: "select",
+        value: "",
+        options: [["", "none"], ...roles.map((role): [string, string] => [role, role])]
+      }
+    ],
+    submit: "Create"
+  }),
+  links: next
+})

@@ -1,0 +1,234 @@
+/**
+ * The application: every request goes through here. Routing, credentials, repeated requests, the
+ * handler, and the one place where an answer or a failure goes out.
+ */
+import { Cause, Effect, type Exit } from "effect"
+import { type Body, documentBody, noBody, streamBody } from "./body.ts"
+import type { Answer, Call, Handler } from "./call.ts"
+import { isForged } from "./crosssite.ts"
+import { fail, type Failure } from "./failures.ts"
+import { preflightHeaders } from "./fields.ts"
+import { identityOf } from "./identity.ts"
+import { keyedRequest, type Keyed, once } from "./idempotency.ts"
+import { type Rendered, renderAnswer, renderFailure } from "./respond.ts"
+import { compileRoutes, type Parameters, type Route } from "./routing.ts"
+import { randomIds } from "./secrets.ts"
+import type { Exchange, Request } from "./server.ts"
+import type { Service } from "./service.ts"
+
+/** Runs a request's effect in the service's context: its logger and clock. */
+export type Run = <A, E>(
+  effect: Effect.Effect<A, E>,
+  observer: (exit: Exit.Exit<A, E>) => void
+) => void
+
+/** What one request was, for the log and the measures; no secret in it. */
+export interface Access {
+  readonly method: string
+  /** The pattern of the path, such as `/mailboxes/{mailbox}`. */
+  readonly route: string
+  readonly status: number
+  readonly durationMs: number
+}
+
+const send = (exchange: Exchange, { body, headers, status }: Rendered): void =>
+  exchange.reply({ status, headers, body })
+
+const wantedBody = (handler: Handler, method: string): "document" | "stream" | "none" =>
+  handler.body ?? (method === "POST" || method === "PUT" ? "document" : "none")
+
+/** Reads a stream to its end, for its digest. */
+const drained = (body: Body): Effect.Effect<void, Failure> =>
+  Effect.tryPromise({
+    try: async () => {
+      for await (const chunk of body.stream) void chunk
+    },
+    catch: () => fail("malformed", "the body ended before its announced length")
+  })
+
+class Application {
+  private readonly service: Service
+  private readonly match: ReturnType<typeof compileRoutes<Handler>>
+  private readonly run: Run
+  private readonly onAccess: (access: Access) => void
+
+  constructor(
+    service: Service,
+    routes: ReadonlyArray<Route<Handler>>,
+    run: Run,
+    onAccess: (access: Access) => void
+  ) {
+    this.service = service
+    this.match = compileRoutes(routes)
+    this.run = run
+    this.onAccess = onAccess
+  }
+
+  readonly handle = (request: Request, exchange: Exchange): void => {
+    const found = this.match(request.method, request.path)
+    switch (found._tag) {
+      case "Found":
+        return this.found(request, exchange, found)
+      case "Options": {
+        const origins = this.service.settings.corsOrigins
+        return send(exchange, {
+          status: 204,
+          headers: preflightHeaders(found.allow, origins[0]) as Array<[string, string]>
+        })
+      }
+      case "MethodNotAllowed":
+        return this.refuse(request, exchange, fail(
+          "method-not-allowed",
+          `${request.method} is not among ${found.allow}`,
+          [["Allow", found.allow]]
+        ), found.pattern)
+      case "NotFound":
+        return this.refuse(request, exchange, fail("not-found"), "none")
+      case "Malformed":
+        return this.refuse(request, exchange, fail("malformed", found.detail), "none")
+    }
+  }
+
+  private found(
+    request: Request,
+    exchange: Exchange,
+    match: {
+      readonly handler: Handler
+      readonly parameters: Parameters
+      readonly allow: string
+      readonly pattern: string
+    }
+  ): void {
+    const { allow, handler, parameters, pattern } = match
+    const { headers } = request
+    const isKeyed = request.method === "POST" && headers.has("idempotency-key")
+    if (handler.direct !== undefined && !isKeyed && !headers.has("authorization")) {
+      return handler.direct(request, exchange, parameters)
+    }
+    if (isForged(request, this.service.settings.baseUrl)) {
+      return this.refuse(
+        request,
+        exchange,
+        fail("forbidden", "another site's page may not act with this browser's credentials"),
+        pattern
+      )
+    }
+    const wanted = wantedBody(handler, request.method)
+    const { contentBytesMax } = this.service.settings
+    const body = wanted === "document"
+      ? documentBody(exchange)
+      : wanted === "stream"
+      ? streamBody(exchange, contentBytesMax, isKeyed)
+      : noBody
+    const identity = identityOf(request)
+    const call: Call = {
+      request,
+      exchange,
+      parameters,
+      allow,
+      identity,
+      body,
+      ids: randomIds
+    }
+    this.perform(call, handler, pattern)
+  }
+
+  private perform(call: Call, handler: Handler, route: string): void {
+    const { exchange, request } = call
+    const { service } = this
+    const { baseUrl } = service.settings
+    const startedMs = performance.now()
+    const effect = Effect.flatMap(
+      keyedRequest(service, request),
+      (keyed): Effect.Effect<Answer | Rendered, Failure> =>
+        keyed === undefined ? handler.handle(call) : this.keyed(call, handler, keyed)
+    )
+    this.run(effect, (exit) => {
+      const done = (status: number): void =>
+        this.onAccess({
+          method: request.method,
+          route,
+          status,
+          durationMs: performance.now() - startedMs
+        })
+      if (exit._tag === "Success") {
+        const { value } = exit
+        const rendered = "_tag" in value ? renderAnswer(value, call, baseUrl) : value
+        if (rendered !== undefined) {
+          send(exchange, rendered)
+          return done(rendered.status)
+        }
+        if ("_tag" in value) this.stream(exchange, value, done)
+        return
+      }
+      const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
+      const failure = reason?._tag === "Fail" ? reason.error : fail("internal")
+      if (reason === undefined) {
+        this.run(
+          Effect.logError("a handler broke", Cause.pretty(exit.cause)).pipe(
+            Effect.annotateLogs({ route, method: request.method })
+          ),
+          () => {}
+        )
+      }
+      done(this.sendFailure(request, exchange, failure))
+    })
+  }
+
+  private keyed(
+    call: Call,
+    handler: Handler,
+    keyed: Keyed
+  ): Effect.Effect<Rendered, Failure> {
+    const { service } = this
+    const { body } = call
+    const isStream = wantedBody(handler, call.request.method) === "stream"
+    const runFor = (digest: string) =>
+      Effect.map(handler.handle({ ...call, ids: keyed.idsFor(digest) }), (answer) => {
+        const rendered = renderAnswer(answer, call, service.settings.baseUrl)
+        if (rendered === undefined) throw new Error("a POST answered with a stream")
+        return rendered
+      })
+    // What a stream brings is known only at its end, when its ids are long in use.
+    return isStream
+      ? once(service, keyed, body.digest, drained(body), runFor("stream"))
+      : Effect.flatMap(body.bytes, () =>
+        once(service, keyed, body.digest, Effect.void, runFor(body.digest())))
+  }
+
+  private stream(exchange: Exchange, answer: Answer, done: (status: number) => void): void {
+    if (answer._tag === "Stream") {
+      const { headers, lengthBytes, source, status } = answer
+      exchange.replyStream(status, headers, lengthBytes, source).then(
+        () => done(status),
+        () => done(status)
+      )
+    } else if (answer._tag === "Events") {
+      const events = exchange.events(answer.headers)
+      if (events !== undefined) {
+        answer.start(events)
+        events.onClose(() => done(200))
+      }
+    }
+  }
+
+  private refuse(request: Request, exchange: Exchange, failure: Failure, route: string): void {
+    const status = this.sendFailure(request, exchange, failure)
+    this.onAccess({ method: request.method, route, status, durationMs: 0 })
+  }
+
+  private sendFailure(request: Request, exchange: Exchange, failure: Failure): number {
+    const rendered = renderFailure(failure, request, this.service.settings.baseUrl)
+    send(exchange, rendered)
+    return rendered.status
+  }
+}
+
+/** The handler of every request, for `listen`. */
+export const application = (
+  service: Service,
+  routes: ReadonlyArray<Route<Handler>>,
+  run: Run,
+  onAccess: (access: Access) => void
+): (request: Request, exchange: Exchange) => void =>
+  new Application(service, routes, run, onAccess).handle

@@ -1,0 +1,192 @@
+/** Publishing and overwriting content: A1, PUT and DELETE on the edit URI (protocol §1.1). */
+import { Effect } from "effect"
+import type { Body, Message, Reply } from "../../actors/content/protocol.ts"
+import { contentKind } from "../../actors/index.ts"
+import { address } from "../../runtime/index.ts"
+import { type Answer, type Call, empty, shown } from "../call.ts"
+import { fail, type Failure } from "../failures.ts"
+import { accountOf, requireAccount } from "../identity.ts"
+import { headerValueCharsMax } from "../limits.ts"
+import { conditionsHold, isConditional } from "../respond.ts"
+import { type Ids, randomId, secretHash } from "../secrets.ts"
+import { ask, type Service, uri } from "../service.ts"
+import { element } from "../xml.ts"
+import { chosenPassword, contentAt, describe, requireEditor } from "./access.ts"
+import { etagOf } from "./serve.ts"
+
+interface Kind {
+  readonly type: string
+  readonly disposition?: string
+}
+
+const mediaType = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;[\x20-\x7e\t]*)?$/
+
+/** The Content-Type and Content-Disposition that are kept and served again. */
+const kindOf = (call: Call): Effect.Effect<Kind, Failure> => {
+  const { headers } = call.request
+  const type = headers.get("content-type")?.trim() ?? "application/octet-stream"
+  const disposition = headers.get("content-disposition")?.trim()
+  if (type.length > headerValueCharsMax || !mediaType.test(type)) {
+    return Effect.fail(fail("malformed", "Content-Type is not a media type"))
+  }
+  if (disposition === undefined) return Effect.succeed({ type })
+  if (disposition.length > headerValueCharsMax || !/^[a-z]+\s*(?:;[\x20-\x7e]*)?$/i.test(disposition)) {
+    return Effect.fail(fail("malformed", "Content-Disposition is not one"))
+  }
+  return Effect.succeed({ type, disposition })
+}
+
+/** Stores the bytes; when what follows fails they are removed again. */
+const stored = <A>(
+  service: Service,
+  contentId: string,
+  source: AsyncIterable<Uint8Array>,
+  kind: Kind,
+  use: (body: Body) => Effect.Effect<A, Failure>
+): Effect.Effect<A, Failure> => {
+  const blobId = `${contentId}=${randomId()}`
+  const { arriving } = service
+  arriving.add(blobId)
+  return Effect.flatMap(
+    service.blobs.put(blobId, source, service.settings.contentBytesMax),
+    ({ digest, lengthBytes }) =>
+      use({ blobId, ...kind, lengthBytes, digest }).pipe(
+        Effect.tapError(() => Effect.ignore(service.blobs.remove(blobId)))
+      )
+  ).pipe(Effect.ensuring(Effect.sync(() => arriving.delete(blobId))))
+}
+
+interface Publication {
+  readonly ids: Ids
+  readonly kind: Kind
+  readonly source: AsyncIterable<Uint8Array>
+  readonly password: string | undefined
+  readonly owner: string | undefined
+}
+
+interface Published {
+  readonly id: string
+  readonly editSecret: string
+  readonly body: Body
+}
+
+const publish = (
+  service: Service,
+  { ids, kind, owner, password, source }: Publication
+): Effect.Effect<Published, Failure> => {
+  const id = ids.id("content")
+  const editSecret = ids.secret("edit")
+  return stored(service, id, source, kind, (body) => {
+    const message: Message = {
+      _tag: "Publish",
+      requestId: id,
+      body,
+      editHash: secretHash(editSecret),
+      ...password === undefined ? {} : { passwordHash: secretHash(password) },
+      ...owner === undefined ? {} : { owner }
+    }
+    return ask<Extract<Reply, { _tag: "Published" }>>(service, address(contentKind, id), message)
+      .pipe(
+        // A repetition finds the first copy; this one is not needed.
+        Effect.tap(({ repeated }) =>
+          repeated ? Effect.ignore(service.blobs.remove(body.blobId)) : Effect.void
+        ),
+        Effect.as({ id, editSecret, body })
+      )
+  })
+}
+
+/** A1: any body, any type, streamed to the store. */
+export const postContent = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const account = service.settings.publish === "accounts"
+      ? yield* requireAccount(service, call)
+      : yield* accountOf(service, call)
+    const password = yield* chosenPassword(call)
+    const kind = yield* kindOf(call)
+    const { body, editSecret, id } = yield* publish(service, {
+      ids: call.ids,
+      kind,
+      source: call.body.stream,
+      password,
+      owner: account?.name
+    })
+    const href = uri(service, `/content/${id}`)
+    const generated = call.request.headers.get("message-password") === "generate"
+    return shown({
+      title: "Published",
+      tree: element("content", { href, type: body.type, length: body.lengthBytes }),
+      links: [{ rel: "edit", href: uri(service, `/content/${id}~${editSecret}`) }]
+    }, {
+      status: 202,
+      headers: [
+        ["Location", href],
+        ["Cache-Control", "no-store"],
+        ...generated && password !== undefined
+          ? [["Message-Password", password] as [string, string]]
+          : []
+      ]
+    })
+  })
+
+async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+/** Content that came inlined in a notification is published by the service itself. */
+export const publishInline = (
+  service: Service,
+  ids: Ids,
+  content: {
+    readonly type: string
+    readonly bytes: Uint8Array
+    readonly password: string | undefined
+  }
+): Effect.Effect<{ readonly href: string }, Failure> =>
+  Effect.map(
+    publish(service, {
+      ids,
+      kind: { type: content.type },
+      source: single(content.bytes),
+      password: content.password,
+      owner: undefined
+    }),
+    ({ id }) => ({ href: uri(service, `/content/${id}`) })
+  )
+
+/** The digest that a conditional change replaces; 412 when the conditions do not hold. */
+const expectedDigest = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call
+): Effect.fn.Return<{ readonly ifDigest?: string }, Failure> {
+  if (!isConditional(call)) return {}
+  const { body, lastModifiedMs } = yield* describe(service, call, yield* contentAt(call))
+  if (!conditionsHold(call, [etagOf(body)], lastModifiedMs)) {
+    return yield* fail("precondition-failed", "the content is not as If-Match says")
+  }
+  return { ifDigest: body.digest }
+})
+
+/** PUT: another body in place of the old one, whole or not at all. */
+export const putContent = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const to = yield* contentAt(call)
+    const access = yield* requireEditor(service, call, to)
+    const expected = yield* expectedDigest(service, call)
+    const kind = yield* kindOf(call)
+    const etag = yield* stored(service, to.id, call.body.stream, kind, (body) => {
+      const message: Message = { _tag: "Overwrite", access, body, ...expected }
+      return Effect.as(ask<Reply>(service, to, message), etagOf(body))
+    })
+    return empty(204, [["ETag", etag]])
+  })
+
+/** DELETE: 204, then 410. */
+export const deleteContent = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const to = yield* contentAt(call)
+    const access = yield* requireEditor(service, call, to)
+    const message: Message = { _tag: "Remove", access, ...yield* expectedDigest(service, call) }
+    yield* ask<Reply>(service, to, message)
+    return empty(204)
+  })

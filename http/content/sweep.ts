@@ -1,0 +1,39 @@
+/**
+ * The sweep for orphans: a crash between storing bytes and the commit that shows them leaves a
+ * blob that nothing names. Run once after the start, beside the service.
+ */
+import { Effect } from "effect"
+import type { Message, Reply } from "../../actors/content/protocol.ts"
+import { contentKind } from "../../actors/index.ts"
+import { address, placingPart } from "../../runtime/index.ts"
+import type { Failure } from "../failures.ts"
+import { sweepPageBlobs } from "../limits.ts"
+import { ask, type Service } from "../service.ts"
+
+const isOrphan = (service: Service, blobId: string): Effect.Effect<boolean, Failure> => {
+  if (service.arriving.has(blobId)) return Effect.succeed(false)
+  const message: Message = { _tag: "Holds", blobId }
+  const content = address(contentKind, placingPart(blobId))
+  return Effect.map(
+    ask<Extract<Reply, { _tag: "Holds" }>>(service, content, message),
+    ({ held }) => !held
+  )
+}
+
+/** Removes every orphaned blob; answers how many there were. */
+export const sweepOrphans = Effect.fnUntraced(function*(
+  service: Service
+): Effect.fn.Return<number, Failure> {
+  let removed = 0
+  let after: string | undefined
+  for (;;) {
+    const ids = yield* service.blobs.scan(after, sweepPageBlobs)
+    for (const id of ids) {
+      if (!(yield* isOrphan(service, id))) continue
+      yield* service.blobs.remove(id)
+      removed++
+    }
+    after = ids.at(-1)
+    if (after === undefined || ids.length < sweepPageBlobs) return removed
+  }
+})

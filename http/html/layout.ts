@@ -1,0 +1,68 @@
+/** The frame of every page: readable on a phone and without a script. */
+
+import { html, isLinkable, nothing } from "./template.ts"
+import type { Html } from "./template.ts"
+
+/** A link of a resource (RFC 8288). With a title it also shows in the page's navigation. */
+export interface Link {
+  readonly rel: string
+  readonly href: string
+  readonly type?: string | undefined
+  readonly title?: string | undefined
+}
+
+/** What a page is made of. `script` is the path of a script of this origin. */
+export interface Page {
+  readonly title: string
+  readonly body: Html
+  readonly links?: ReadonlyArray<Link>
+  readonly script?: string | undefined
+}
+
+const headLink = (item: Link): Html => {
+  if (!isLinkable(item.href)) return nothing
+  const type = item.type === undefined ? nothing : html` type="${item.type}"`
+  const title = item.title === undefined ? nothing : html` title="${item.title}"`
+  return html`<link rel="${item.rel}" href="${item.href}"${type}${title}>
+`
+}
+
+const navigation = (links: ReadonlyArray<Link>): Html => {
+  const shown = links.filter((item) => item.title !== undefined && isLinkable(item.href))
+  if (shown.length === 0) return nothing
+  return html`<nav aria-label="Related"><ul>${
+    shown.map((item) => html`<li><a href="${item.href}" rel="${item.rel}">${item.title}</a></li>`)
+  }</ul></nav>
+`
+}
+
+/** A whole page as text. */
+export const page = (content: Page): string => {
+  const links = content.links ?? []
+  return html`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>${content.title} · restante</title>
+<link rel="stylesheet" href="/style.css">
+${links.map(headLink)}${
+    content.script === undefined
+      ? nothing
+      : html`<script src="${content.script}" defer></script>
+`
+  }</head>
+<body>
+<header><a href="/">restante</a></header>
+<main>
+<h1>${content.title}</h1>
+${content.body}
+</main>
+${
+    navigation(links)
+  }<footer>This page is also served as XML, JSON and plain text, by <code>Accept</code>.</footer>
+</body>
+</html>
+`.text
+}

@@ -1,0 +1,124 @@
+/**
+ * Idempotency-Key (draft-ietf-httpapi-idempotency-key-header): the same key and body again within
+ * 24 h gets the same answer. The answer is kept sealed with a key that follows from the client's
+ * own, so that the secrets in it are not readable from the store; ids and secrets of the request
+ * are derived likewise, so that a repetition after a crash finds what the first attempt left.
+ */
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
+import { Effect } from "effect"
+import type { Message, Reply } from "../actors/idempotency/protocol.ts"
+import { type Address, address } from "../runtime/index.ts"
+import { fail, type Failed, type Failure } from "./failures.ts"
+import { idempotencyKeyCharsMax } from "./limits.ts"
+import type { Rendered } from "./respond.ts"
+import { derivedIds, type Ids, randomId } from "./secrets.ts"
+import type { Request } from "./server.ts"
+import { ask, type Service } from "./service.ts"
+
+/** One keyed request: what it is known by, and where its ids come from. */
+export interface Keyed {
+  readonly address: Address
+  /** Ids for a body of this digest: another body under the same key gets others. */
+  readonly idsFor: (bodyDigest: string) => Ids
+  readonly sealKey: Buffer
+  readonly attempt: string
+}
+
+const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
+const bare = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+/** The key of the field: a structured-field string, or bare; fails with 400. */
+const keyOf = (field: string): string | undefined => {
+  const text = field.trim()
+  const key = quoted.exec(text)?.[1] ?? (bare.test(text) ? text : undefined)
+  return key === undefined || key === "" || key.length > idempotencyKeyCharsMax ? undefined : key
+}
+
+/** The keyed request, undefined without the field; 400 for a field that is none. */
+export const keyedRequest = (
+  service: Service,
+  request: Request
+): Effect.Effect<Keyed | undefined, Failed> => {
+  const field = request.headers.get("idempotency-key")
+  if (field === undefined || request.method !== "POST") return Effect.succeed(undefined)
+  const key = keyOf(field)
+  if (key === undefined) {
+    return Effect.fail(fail(
+      "malformed",
+      `Idempotency-Key must be a string of 1 to ${idempotencyKeyCharsMax} visible characters`
+    ))
+  }
+  const credentials = request.headers.get("authorization") ?? ""
+  const scope = createHash("sha256").update(`${credentials}\n${request.path}\n${key}`).digest()
+  return Effect.succeed({
+    address: address("idempotency", createHash("sha256").update(scope).digest("base64url")),
+    idsFor: (digest) =>
+      derivedIds(service.serviceKey, `${scope.toString("base64url")}\n${digest}`),
+    sealKey: Buffer.from(hkdfSync("sha256", scope, service.serviceKey, "answer", 32)),
+    attempt: randomId()
+  })
+}
+
+const nonceBytes = 12
+const tagBytes = 16
+
+const seal = (key: Buffer, answer: Rendered): string => {
+  const nonce = randomBytes(nonceBytes)
+  const cipher = createCipheriv("aes-256-gcm", key, nonce)
+  const body = answer.body === undefined ? undefined : Buffer.from(answer.body).toString("base64")
+  const text = JSON.stringify({ status: answer.status, headers: answer.headers, body })
+  const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString("base64")
+}
+
+const unseal = (key: Buffer, sealed: string): Rendered => {
+  const bytes = Buffer.from(sealed, "base64")
+  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, nonceBytes))
+  decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))
+  const text = decipher.update(bytes.subarray(nonceBytes + tagBytes), undefined, "utf8") +
+    decipher.final("utf8")
+  // This service's own text, sealed by `seal` and authenticated.
+  const { body, headers, status } = JSON.parse(text) as {
+    readonly status: number
+    readonly headers: ReadonlyArray<[string, string]>
+    readonly body?: string
+  }
+  return { status, headers, body: body === undefined ? undefined : Buffer.from(body, "base64") }
+}
+
+const tell = (service: Service, keyed: Keyed, message: Message) =>
+  ask<Reply>(service, keyed.address, message)
+
+/**
+ * Runs a request once for its key. `digest` is that of its body, read to the end by `run` or, for
+ * a repetition, by `drain`.
+ */
+export const once = Effect.fnUntraced(function*(
+  service: Service,
+  keyed: Keyed,
+  digest: () => string,
+  drain: Effect.Effect<void, Failure>,
+  run: Effect.Effect<Rendered, Failure>
+): Effect.fn.Return<Rendered, Failure> {
+  const { attempt } = keyed
+  const begun = yield* tell(service, keyed, { _tag: "Begin", attempt })
+  if (begun._tag === "InProgress") {
+    return yield* fail("conflict", "a request with this Idempotency-Key is under way")
+  }
+  if (begun._tag === "Done") {
+    yield* drain
+    if (digest() !== begun.bodyDigest) {
+      return yield* fail("idempotency-key-reuse", "this key was used with another body")
+    }
+    return unseal(keyed.sealKey, begun.sealed)
+  }
+  const abandon = Effect.ignore(tell(service, keyed, { _tag: "Abandon", attempt }))
+  const answer = yield* Effect.onError(run, () => abandon)
+  if (answer.status >= 300) {
+    yield* abandon
+    return answer
+  }
+  const sealed = seal(keyed.sealKey, answer)
+  yield* tell(service, keyed, { _tag: "Complete", attempt, bodyDigest: digest(), sealed })
+  return answer
+})

@@ -1,0 +1,89 @@
+/** Who calls: accounts by Basic or Bearer, and the secrets of messages and mailboxes. */
+import { Effect } from "effect"
+import type { Message as AccountMessage, Reply as AccountReply } from "../actors/account/protocol.ts"
+import { address, isRefusal } from "../runtime/index.ts"
+import type { Call } from "./call.ts"
+import { challenge, fail, type Failure } from "./failures.ts"
+import { slugCharsMax } from "./limits.ts"
+import { secretHash } from "./secrets.ts"
+import type { Request } from "./server.ts"
+import { askFor, type Service } from "./service.ts"
+
+/** The credentials of a request, not yet checked. */
+export type Identity =
+  | { readonly _tag: "Nobody" }
+  | { readonly _tag: "Basic"; readonly user: string; readonly password: string }
+  | { readonly _tag: "Bearer"; readonly token: string }
+
+/** An authenticated account. */
+export interface Account {
+  readonly name: string
+  readonly roles: ReadonlyArray<string>
+}
+
+const nobody: Identity = { _tag: "Nobody" }
+const credentials = /^(basic|bearer)[ ]+([A-Za-z0-9\-._~+/]+=*)$/i
+
+/** Reads the Authorization field (RFC 7617, RFC 6750); one of another kind is nobody's. */
+export const identityOf = (request: Request): Identity => {
+  const field = request.headers.get("authorization")
+  if (field === undefined) return nobody
+  const [, scheme = "", text = ""] = credentials.exec(field.trim()) ?? []
+  if (scheme.toLowerCase() === "bearer") return { _tag: "Bearer", token: text }
+  if (scheme === "") return nobody
+  const pair = Buffer.from(text, "base64").toString("utf8")
+  const colon = pair.indexOf(":")
+  return colon < 0
+    ? nobody
+    : { _tag: "Basic", user: pair.slice(0, colon), password: pair.slice(colon + 1) }
+}
+
+/** `[a-z0-9][a-z0-9-]*`, at most 64 characters: names of accounts and mailboxes. */
+export const isSlug = (text: string): boolean =>
+  text.length <= slugCharsMax && /^[a-z0-9][a-z0-9-]*$/.test(text)
+
+/** Table of the records that lead from a token's hash to its account. */
+export const tokensTable = "tokens"
+
+/** The account of the request's credentials; undefined when they are nobody's. */
+export const accountOf = Effect.fnUntraced(function*(
+  service: Service,
+  { identity }: Call
+): Effect.fn.Return<Account | undefined, Failure> {
+  if (identity._tag === "Nobody") return
+  const secret = identity._tag === "Basic" ? identity.password : identity.token
+  const tokenHash = secretHash(secret)
+  const name = identity._tag === "Basic"
+    ? identity.user
+    : yield* service.records.get(tokensTable, tokenHash)
+  if (name === undefined || !isSlug(name)) return
+  const message: AccountMessage = { _tag: "Authenticate", tokenHash }
+  const reply = yield* askFor<AccountReply>(service, address("account", name), message)
+  if (isRefusal(reply) || reply._tag !== "Authenticated") return
+  return { name, roles: reply.roles }
+})
+
+/** The account, or 401. */
+export const requireAccount = (
+  service: Service,
+  call: Call
+): Effect.Effect<Account, Failure> =>
+  Effect.flatMap(accountOf(service, call), (account) =>
+    account === undefined
+      ? Effect.fail(fail("unauthenticated", "an account's name and token are needed", challenge))
+      : Effect.succeed(account))
+
+/** The account with the role admin, else 401 or 403. */
+export const requireAdmin = (service: Service, call: Call): Effect.Effect<Account, Failure> =>
+  Effect.flatMap(requireAccount(service, call), (account) =>
+    account.roles.includes("admin")
+      ? Effect.succeed(account)
+      : Effect.fail(fail("forbidden", "this needs the role admin")))
+
+/** What messages to actors say of their sender. */
+export const callerOf = (
+  account: Account | undefined
+): { readonly account?: string; readonly admin: boolean } =>
+  account === undefined
+    ? { admin: false }
+    : { account: account.name, admin: account.roles.includes("admin") }

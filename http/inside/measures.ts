@@ -1,0 +1,53 @@
+/** What the HTTP side counts: requests by route, method and class of status, and their times. */
+
+/** Upper bounds in ms; the last count is of all above. */
+export const durationBoundsMs: ReadonlyArray<number> = [
+  1,
+  2,
+  5,
+  10,
+  20,
+  50,
+  100,
+  250,
+  500,
+  1_000,
+  5_000
+]
+
+export interface RouteMeasures {
+  readonly method: string
+  readonly route: string
+  /** Requests by status class: 2 for 2xx. */
+  readonly classes: Map<number, number>
+  readonly counts: Array<number>
+  count: number
+  sumMs: number
+}
+
+export class HttpMeasures {
+  readonly routes = new Map<string, RouteMeasures>()
+
+  /** The measures of one route and method, to be kept by whoever counts often. */
+  of(method: string, route: string): RouteMeasures {
+    const key = `${method} ${route}`
+    let found = this.routes.get(key)
+    if (found === undefined) {
+      const counts = Array.from({ length: durationBoundsMs.length + 1 }, () => 0)
+      found = { method, route, classes: new Map(), counts, count: 0, sumMs: 0 }
+      this.routes.set(key, found)
+    }
+    return found
+  }
+}
+
+/** Adds one answered request. */
+export const count = (measures: RouteMeasures, status: number, durationMs: number): void => {
+  const statusClass = Math.floor(status / 100)
+  measures.classes.set(statusClass, (measures.classes.get(statusClass) ?? 0) + 1)
+  let at = 0
+  while (at < durationBoundsMs.length && durationMs > (durationBoundsMs[at] ?? 0)) at++
+  measures.counts[at] = (measures.counts[at] ?? 0) + 1
+  measures.count++
+  measures.sumMs += durationMs
+}

@@ -1,0 +1,164 @@
+/**
+ * `/metrics`: everything measured, in the Prometheus text format. Nothing is pushed: each series
+ * reads the plain counters when it is asked.
+ */
+import { Context, Metric } from "effect"
+import { PrometheusMetrics } from "effect/observability"
+import type { SystemApi } from "../../runtime/index.ts"
+import { durationBoundsMs, type HttpMeasures } from "./measures.ts"
+
+type Attributes = Readonly<Record<string, string>>
+
+/** Counts by bound, made cumulative as the format wants them. */
+const cumulative = (
+  bounds: ReadonlyArray<number>,
+  counts: ReadonlyArray<number>
+): ReadonlyArray<[number, number]> => {
+  let total = 0
+  return bounds.map((bound, at) => {
+    total += counts[at] ?? 0
+    return [bound, total]
+  })
+}
+
+const ignore = { update: () => {}, modify: () => {} }
+
+class Exporter {
+  readonly context = Context.make(Metric.MetricRegistry, new Map())
+  private readonly known = new Set<string>()
+
+  counter(name: string, description: string, attributes: Attributes, read: () => number): void {
+    this.once(name, attributes, () => {
+      const metric = Metric.counter(name, { description, attributes, incremental: true })
+      Metric.registerUnsafe(metric, this.context, {
+        get: () => ({ count: read(), incremental: true }),
+        ...ignore
+      })
+    })
+  }
+
+  gauge(name: string, description: string, attributes: Attributes, read: () => number): void {
+    this.once(name, attributes, () => {
+      const metric = Metric.gauge(name, { description, attributes })
+      Metric.registerUnsafe(metric, this.context, { get: () => ({ value: read() }), ...ignore })
+    })
+  }
+
+  histogram(
+    name: string,
+    description: string,
+    attributes: Attributes,
+    bounds: ReadonlyArray<number>,
+    read: () => { readonly counts: ReadonlyArray<number>; count: number; sumMs: number }
+  ): void {
+    this.once(name, attributes, () => {
+      const metric = Metric.histogram(name, { description, attributes, boundaries: bounds })
+      Metric.registerUnsafe(metric, this.context, {
+        get: () => {
+          const { count, counts, sumMs } = read()
+          return { buckets: cumulative(bounds, counts), count, min: 0, max: 0, sum: sumMs }
+        },
+        ...ignore
+      })
+    })
+  }
+
+  private once(name: string, attributes: Attributes, register: () => void): void {
+    const key = `${name} ${JSON.stringify(attributes)}`
+    if (this.known.has(key)) return
+    this.known.add(key)
+    register()
+  }
+}
+
+const kindSeries = (exporter: Exporter, system: SystemApi): void => {
+  const { measures, resident } = system.snapshot()
+  for (const kind of resident.keys()) {
+    const attributes = { kind }
+    const now = () => system.snapshot().resident.get(kind)
+    const counts = measures.of(kind)
+    const counter = (name: string, description: string, read: () => number) =>
+      exporter.counter(`restante_actor_${name}_total`, description, attributes, read)
+    exporter.gauge("restante_actors_active", "Actors in memory", attributes, () =>
+      now()?.active ?? 0)
+    exporter.gauge("restante_actor_queue_length", "Messages without a reply yet", attributes, () =>
+      now()?.queued ?? 0)
+    counter("decisions", "Decisions made", () => counts.decisions)
+    counter("refusals", "Decisions that refused", () => counts.refusals)
+    counter("restarts", "Restarts after a defect", () => counts.restarts)
+    counter("quarantines", "Actors put to rest after too many restarts", () => counts.quarantines)
+    counter("redecisions", "Messages decided anew after a lost commit", () => counts.redecisions)
+    counter("activations", "Actors loaded", () => counts.activations)
+    counter("passivations", "Actors put to sleep", () => counts.passivations)
+  }
+}
+
+const commitSeries = (exporter: Exporter, system: SystemApi): void => {
+  const { measures: { commits } } = system.snapshot()
+  const none = {}
+  const counter = (name: string, description: string, read: () => number) =>
+    exporter.counter(`restante_commit_${name}_total`, description, none, read)
+  counter("groups", "Groups written", () => commits.groups)
+  counter("commits", "Commits written in groups", () => commits.commits)
+  counter("failures", "Groups that the store did not take", () => commits.failures)
+  counter("conflicts", "Commits refused by a fence", () => commits.conflicts)
+  exporter.histogram(
+    "restante_commit_latency_milliseconds",
+    "From the group's start until it is durable",
+    none,
+    commits.latency.boundsMs,
+    () => commits.latency
+  )
+}
+
+const nodeSeries = (exporter: Exporter, system: SystemApi, nowMs: () => number): void => {
+  const none = {}
+  const gauge = (name: string, description: string, read: () => number) =>
+    exporter.gauge(`restante_${name}`, description, none, read)
+  gauge("wakeups", "Wake-ups known", () => system.snapshot().wakeUps)
+  gauge("wakeup_lateness_milliseconds", "How late the earliest wake-up is", () => {
+    const { earliestWakeUpMs } = system.snapshot()
+    return earliestWakeUpMs === undefined ? 0 : Math.max(0, nowMs() - earliestWakeUpMs)
+  })
+  gauge("actors_quarantined", "Actors at rest", () => system.snapshot().quarantined.length)
+  gauge("process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss())
+  gauge("process_heap_used_bytes", "Heap in use", () => process.memoryUsage().heapUsed)
+  gauge("process_uptime_seconds", "Since the process started", () => process.uptime())
+}
+
+const httpSeries = (exporter: Exporter, measures: HttpMeasures): void => {
+  for (const one of measures.routes.values()) {
+    const { method, route } = one
+    for (const statusClass of one.classes.keys()) {
+      exporter.counter(
+        "restante_http_requests_total",
+        "Requests answered",
+        { method, route, status: `${statusClass}xx` },
+        () => one.classes.get(statusClass) ?? 0
+      )
+    }
+    exporter.histogram(
+      "restante_http_duration_milliseconds",
+      "From the request's head to its answer",
+      { method, route },
+      durationBoundsMs,
+      () => one
+    )
+  }
+}
+
+/** Answers the text of `/metrics`, as of the time of the call. */
+export const metricsText = (
+  system: SystemApi,
+  measures: HttpMeasures,
+  nowMs: () => number
+): () => string => {
+  const exporter = new Exporter()
+  commitSeries(exporter, system)
+  nodeSeries(exporter, system, nowMs)
+  return () => {
+    kindSeries(exporter, system)
+    httpSeries(exporter, measures)
+    return PrometheusMetrics.formatUnsafe(exporter.context)
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Every bound of the HTTP side. Bytes, counts and times, with the unit last in the name.
+ * What an operator may change is repeated in the cluster configuration, which starts from these.
+ */
+
+/** Largest XML, JSON or notification document (PROTOCOL §0). The operator's: `setDocumentLimits`. */
+export let documentBytesMax = 256 * 1024
+/** Deepest nesting of elements, the root counted (PROTOCOL §0). The operator's. */
+export let xmlDepthMax = 32
+/** Elements and pieces of text of one document together. */
+export const xmlNodesMax = 20_000
+/** Length of an element or attribute name. */
+export const xmlNameCharsMax = 128
+/** Attributes of one element. */
+export const xmlAttributesMax = 64
+/** `to` elements of one notification (PROTOCOL §0). The operator's. */
+export let recipientsMax = 1000
+/** Length of one URI in a document or header. */
+export const uriCharsMax = 2048
+/** Length of a mailbox name or other slug (PROTOCOL §0). */
+export const slugCharsMax = 64
+/** Largest content resource unless the operator says otherwise (PROTOCOL §0). */
+export const contentBytesMaxDefault = 1024 * 1024 * 1024
+
+/** Request line and header fields together (PROTOCOL §0). */
+export const headerBlockBytesMax = 16 * 1024
+/** Length of an Accept field that is read; longer ones are refused as malformed. */
+export const acceptCharsMax = 2048
+/** Media ranges of one Accept field that are looked at. */
+export const acceptRangesMax = 64
+/** Answers of negotiation that are remembered, for each set of offered types. */
+export const acceptCacheMax = 256
+/** Entity tags of one If-Match or If-None-Match field that are looked at. */
+export const entityTagsMax = 64
+/** Length of a request path. */
+export const pathCharsMax = 2048
+/** Segments of a request path. */
+export const pathSegmentsMax = 16
+
+/** Body of an HTML form. */
+export const formBytesMax = 64 * 1024
+/** Fields of an HTML form or of a query. */
+export const formFieldsMax = 128
+
+/** Entries of one page of a listing: when not asked, and at the most. */
+export const pageEntriesDefault = 100
+export const pageEntriesMax = 1000
+
+/** Longest wait of a long poll (`Prefer: wait`), in seconds as in the field. */
+export const longPollSecondsMax = 60
+/** A comment is sent on a silent event stream this often. */
+export const eventHeartbeatMs = 15_000
+/** Unsent bytes at which an event stream's reader is given up. */
+export const eventBufferBytesMax = 256 * 1024
+/** Received bytes not yet taken by the handler at which an upload is paused. */
+export const uploadBufferBytesMax = 256 * 1024
+/** Time that a whole document body may take to arrive. */
+export const bodyDeadlineMs = 20_000
+/** A reader that takes nothing of a streamed answer for this long is given up. */
+export const readerStallMs = 30_000
+/** A refused body up to this size is read and thrown away, so that the connection can live on. */
+export const refusedBodyBytesMax = 64 * 1024
+/** Time for the last answers to leave the process before its connections are closed. */
+export const drainGraceMs = 100
+
+/** `Retry-After` of 503 when overloaded, and of 503 from a quarantined actor, in seconds. */
+export const overloadedRetrySeconds = 1
+export const quarantinedRetrySeconds = 60
+
+const holds = (relation: boolean, name: string): void => {
+  if (!relation) throw new Error(`http/limits.ts: ${name} does not hold`)
+}
+holds(pageEntriesDefault <= pageEntriesMax, "pageEntriesDefault <= pageEntriesMax")
+holds(formBytesMax <= documentBytesMax, "formBytesMax <= documentBytesMax")
+holds(pathCharsMax + acceptCharsMax < headerBlockBytesMax, "path and Accept fit the header block")
+holds(eventHeartbeatMs < longPollSecondsMax * 1000, "heartbeat is shorter than a long poll")
+
+/** Wrong passwords from one address within the window, then 429 (PROTOCOL §1.1). */
+export const wrongTriesMax = 10
+export const wrongTriesWindowMs = 60_000
+/** Addresses whose wrong tries are counted at a time. */
+export const throttledKeysMax = 10_000
+/** Length of an Idempotency-Key. */
+export const idempotencyKeyCharsMax = 255
+/** Length of a message or mailbox password that is looked at. */
+export const passwordCharsMax = 256
+export const passwordCharsMin = 16
+/** Blobs that the sweep for orphans looks at together. */
+export const sweepPageBlobs = 500
+/** Length of a header value that is kept, such as Content-Type. */
+export const headerValueCharsMax = 512
+
+/** Length of a mailbox's title. */
+export const titleCharsMax = 200
+/** Items that an event stream or a search in a log reads at a time. */
+export const eventItemsMax = 100
+/** An open wait or event stream looks again after this time, should a hint have been lost. */
+export const watchRecheckMs = 30_000
+/** Actors that one listing asks at a time. */
+export const askedAtOnceMax = 16
+
+/** Text that an href answer of a session may refer to, and references followed to reach it. */
+export const referredBytesMax = 8 * 1024
+export const referenceHopsMax = 4
+/** How long a fixed file may be kept without asking again. */
+export const fixedMaxAgeSeconds = 24 * 60 * 60
+
+/** The bounds of documents that the operator chose; set once, before the first request. */
+export const setDocumentLimits = (chosen: {
+  readonly documentBytesMax: number
+  readonly xmlDepthMax: number
+  readonly recipientsMax: number
+}): void => {
+  holds(formBytesMax <= chosen.documentBytesMax, "formBytesMax <= documentBytesMax")
+  documentBytesMax = chosen.documentBytesMax
+  xmlDepthMax = chosen.xmlDepthMax
+  recipientsMax = chosen.recipientsMax
+}

@@ -1,0 +1,299 @@
+/** A2: a notification is deposited. Without credentials on the hot path, which starts no fiber. */
+import { Effect } from "effect"
+import { decodeItem, notificationId } from "../../actors/mailbox/item.ts"
+import type { Message, Reply } from "../../actors/mailbox/protocol.ts"
+import { isRefusal } from "../../runtime/index.ts"
+import { type Answer, bodyFailure, bodyOf, type Call, unsupported } from "../call.ts"
+import { publishInline } from "../content/index.ts"
+import { fail, type Failed, type Failure, refused } from "../failures.ts"
+import { parseFormBody } from "../forms.ts"
+import { accountOf } from "../identity.ts"
+import { count, type RouteMeasures } from "../inside/measures.ts"
+import { documentBytesMax, headerValueCharsMax } from "../limits.ts"
+import { bodyKind, choose } from "../negotiate.ts"
+import { standardTypes } from "../representations.ts"
+import { plain, type Rendered, renderFailure, renderView } from "../respond.ts"
+import type { Parameters } from "../routing.ts"
+import { derivedIds, documentDigest, type Ids, randomIds } from "../secrets.ts"
+import type { Exchange, Request } from "../server.ts"
+import { ask, type Service } from "../service.ts"
+import { failure, isText, notificationElement, parseJsonDocument } from "../xml.ts"
+import { type NotificationDocument, parseNotification, parseNotificationText } from "../xml.ts"
+import { type Result, type RuleBroken, storedFragment, writeElement } from "../xml.ts"
+import type { XmlFault } from "../xml.ts"
+import { depositedPage } from "./pages.ts"
+import { checkSecret, linked, type Place, placeOf } from "./reader.ts"
+
+type Deposited = Extract<Reply, { readonly _tag: "Deposited" }>
+
+const faultOf = (fault: XmlFault | RuleBroken): Failed => {
+  switch (fault._tag) {
+    case "TooLarge":
+      return fail("document-too-large", fault.detail)
+    case "Malformed":
+      return fail("malformed", fault.detail)
+    case "RuleBroken":
+      return fail("unprocessable", fault.detail, [], { rule: fault.rule })
+  }
+}
+
+const checked = (
+  result: Result<NotificationDocument, XmlFault | RuleBroken>
+): Result<NotificationDocument, Failed> => result.ok ? result : failure(faultOf(result.fault))
+
+/** The notification that the deposit form stands for. */
+const readForm = (bytes: Uint8Array): Result<NotificationDocument, Failed> => {
+  const fields = parseFormBody(bytes)
+  if (!fields.ok) return failure(fail("malformed", fields.fault.detail))
+  const [description = "", url = "", text = ""] = ["description", "url", "content"].map((name) =>
+    (fields.value.get(name) ?? "").replace(/\r\n?/g, "\n")
+  )
+  if (description.trim() === "") return failure(fail("unprocessable", "description is required"))
+  if (![description, url, text].every(isText)) {
+    return failure(fail("unprocessable", "a field holds a control character"))
+  }
+  const content = text.trim() === "" ? undefined : { type: "text/plain; charset=utf-8", text }
+  return checked(
+    parseNotificationText(writeElement(notificationElement({ description, url, content })))
+  )
+}
+
+/** The notification of a body, in any of the types that are accepted. */
+const readNotification = (
+  bytes: Uint8Array,
+  contentType: string
+): Result<NotificationDocument, Failed> => {
+  switch (bodyKind(contentType)) {
+    case "xml":
+      return checked(parseNotification(bytes, contentType))
+    case "json": {
+      const root = parseJsonDocument("notification", bytes, contentType)
+      return root.ok
+        ? checked(parseNotificationText(writeElement(root.value)))
+        : failure(faultOf(root.fault))
+    }
+    case "form":
+      return readForm(bytes)
+    case undefined:
+      return failure(unsupported(true))
+  }
+}
+
+const isPublished = ({ content, url }: NotificationDocument): boolean =>
+  content !== undefined && url === ""
+
+const depositOf = (
+  fragment: string,
+  digest: string,
+  ids: Ids,
+  account: string | undefined
+): Message => ({
+  _tag: "Deposit",
+  fragment,
+  digest,
+  idRandom: ids.id("notification"),
+  ...account === undefined ? {} : { account }
+})
+
+const locationOf = (place: Place, n: number, idRandom: string): string =>
+  `${place.href}/notifications/${notificationId(n, idRandom)}`
+
+/** The answer of a deposit: a page for a browser, else what the header says. */
+const accepted = (service: Service, place: Place, request: Request, href: string): Rendered => {
+  const accept = request.headers.get("accept")
+  const isPage = accept !== undefined && accept.includes("text/html") &&
+    choose(accept, standardTypes) === "text/html"
+  if (!isPage) return { status: 202, headers: [["Location", href], [...place.link]] }
+  return renderView(
+    {
+      _tag: "View",
+      status: 202,
+      view: {
+        title: "Deposited",
+        tree: () => {
+          throw new Error("this page is served as HTML only")
+        },
+        body: () => depositedPage(place, href),
+        links: [{ rel: "mailbox", href: place.href }]
+      },
+      headers: [["Location", href]]
+    },
+    { request },
+    service.settings.baseUrl
+  )
+}
+
+/**
+ * Publishes inlined content, under ids that follow from the document, so that repeating the
+ * deposit publishes it once; under new ones when that content has been removed since.
+ */
+const publish = Effect.fnUntraced(function*(
+  service: Service,
+  place: Place,
+  ids: Ids,
+  deposit: { readonly document: NotificationDocument; readonly digest: string },
+  account: string | undefined
+): Effect.fn.Return<string, Failure> {
+  const { digest, document } = deposit
+  const { content, password } = document
+  if (content === undefined) throw new Error("there is no content to publish")
+  if (content.type.length > headerValueCharsMax || !/^[\x20-\x7e]+$/.test(content.type)) {
+    return yield* fail("unprocessable", "the type of item/content is not a media type")
+  }
+  // Nothing is published for a mailbox that will not take the notification.
+  const message: Message = { _tag: "Describe", reader: {} }
+  const { view } = yield* ask<Extract<Reply, { readonly _tag: "Described" }>>(
+    service,
+    place.to,
+    message
+  )
+  if (view.settings.deposit === "accounts" && account === undefined) {
+    return yield* refused({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
+  }
+  const bytes = Buffer.from(content.text, content.encoding ?? "utf8")
+  const body = { type: content.type, bytes, password }
+  const derived = derivedIds(service.serviceKey, `inline\n${place.name}\n${digest}`)
+  const { href } = yield* publishInline(service, derived, body).pipe(
+    Effect.catchTag("Failed", () => publishInline(service, ids, body))
+  )
+  return storedFragment({ ...document, content: undefined }, { url: href })
+})
+
+/** The URI of a stored notification; a repeated one's is in the log. */
+const located = Effect.fnUntraced(function*(
+  service: Service,
+  place: Place,
+  message: Message,
+  reply: Deposited
+): Effect.fn.Return<string, Failure> {
+  let deposited = reply
+  // The first copy may be removed between the two looks; then the next deposit is a new one.
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const { idRandom, n } = deposited
+    if (idRandom !== undefined) return locationOf(place, n, idRandom)
+    const [item] = yield* service.system.read(place.to, n, 1)
+    if (item?.n === n) return locationOf(place, n, decodeItem(item.value).idRandom)
+    deposited = yield* ask<Deposited>(service, place.to, message)
+  }
+  return yield* fail("overloaded")
+})
+
+/** A deposit with all that it may need: a secret URI checked, content published. */
+const deposit = Effect.fnUntraced(function*(
+  service: Service,
+  place: Place,
+  ids: Ids,
+  given: { readonly document: NotificationDocument; readonly digest: string },
+  account: string | undefined
+): Effect.fn.Return<string, Failure> {
+  yield* checkSecret(service, place)
+  const fragment = isPublished(given.document)
+    ? yield* publish(service, place, ids, given, account)
+    : storedFragment(given.document)
+  const message = depositOf(fragment, given.digest, ids, account)
+  const reply = yield* ask<Deposited>(service, place.to, message)
+  return yield* located(service, place, message, reply)
+})
+
+/** A2 through the whole machinery: with credentials, or with an Idempotency-Key. */
+export const postMailbox = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
+    const bytes = yield* bodyOf(call)
+    const document = readNotification(bytes, call.request.headers.get("content-type") ?? "")
+    if (!document.ok) return yield* document.fault
+    const account = yield* accountOf(service, call)
+    const given = { document: document.value, digest: documentDigest(bytes) }
+    const href = yield* deposit(service, place, call.ids, given, account?.name)
+    return plain(accepted(service, place, call.request, href))
+  })
+
+/** One deposit on the hot path. */
+class Direct {
+  private readonly service: Service
+  private readonly place: Place
+  private readonly request: Request
+  private readonly exchange: Exchange
+  private readonly measures: RouteMeasures
+  private readonly startedMs = performance.now()
+
+  constructor(
+    service: Service,
+    place: Place,
+    request: Request,
+    exchange: Exchange,
+    measures: RouteMeasures
+  ) {
+    this.service = service
+    this.place = place
+    this.request = request
+    this.exchange = exchange
+    this.measures = measures
+  }
+
+  take(bytes: Uint8Array, contentType: string): void {
+    const { place, service } = this
+    const document = readNotification(bytes, contentType)
+    if (!document.ok) return this.refuse(document.fault)
+    const digest = documentDigest(bytes)
+    if (place.secret !== undefined || isPublished(document.value)) {
+      const given = { document: document.value, digest }
+      return this.run(deposit(service, place, randomIds, given, undefined))
+    }
+    const message = depositOf(storedFragment(document.value), digest, randomIds, undefined)
+    service.system.askWith(place.to, message, (failure, reply) => {
+      if (failure !== undefined) return this.refuse(failure)
+      if (isRefusal(reply)) return this.refuse(refused(reply))
+      // A mailbox replies to a Deposit with a refusal or with this.
+      const deposited = reply as Deposited
+      const { idRandom, n } = deposited
+      if (idRandom === undefined) return this.run(located(service, place, message, deposited))
+      this.accept(locationOf(place, n, idRandom))
+    })
+  }
+
+  private run(effect: Effect.Effect<string, Failure>): void {
+    Effect.runFork(effect).addObserver((exit) => {
+      if (exit._tag === "Success") return this.accept(exit.value)
+      const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
+      this.refuse(reason?._tag === "Fail" ? reason.error : fail("internal"))
+    })
+  }
+
+  private accept(href: string): void {
+    this.reply(accepted(this.service, this.place, this.request, href))
+  }
+
+  refuse(failure: Failure): void {
+    const { place, request, service } = this
+    this.reply(renderFailure(linked(failure, place), request, service.settings.baseUrl))
+  }
+
+  private reply(rendered: Rendered): void {
+    this.exchange.reply(rendered)
+    count(this.measures, rendered.status, performance.now() - this.startedMs)
+  }
+}
+
+/** The hot path of A2; see `Handler.direct`. */
+export const directDeposit = (service: Service, route: string) => {
+  const measures = service.measures.of("POST", route)
+  return (request: Request, exchange: Exchange, parameters: Parameters): void => {
+    const place = placeOf(service, parameters)
+    if (place === undefined) {
+      return exchange.reply(renderFailure(fail("not-found"), request, service.settings.baseUrl))
+    }
+    const direct = new Direct(service, place, request, exchange, measures)
+    const contentType = request.headers.get("content-type") ?? ""
+    if (bodyKind(contentType) === undefined) return direct.refuse(unsupported(true))
+    exchange.bytes(documentBytesMax, (body) => {
+      if (!(body instanceof Uint8Array)) return direct.refuse(bodyFailure(body))
+      try {
+        direct.take(body, contentType)
+      } catch (defect) {
+        // Thrown into the server's callback it would end the process.
+        Effect.runFork(Effect.logError("a deposit broke", defect))
+        if (!exchange.answered) direct.refuse(fail("internal"))
+      }
+    })
+  }
+}

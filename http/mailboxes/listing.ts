@@ -1,0 +1,240 @@
+/** The listing of a mailbox (A11): reading a page of its log, and the view of it. */
+import { Effect } from "effect"
+import { formatCursor, parseSince, type Since, startAfter } from "../../actors/mailbox/cursor.ts"
+import { decodeItem, notificationId } from "../../actors/mailbox/item.ts"
+import type { Message, View as MailboxView } from "../../actors/mailbox/protocol.ts"
+import { StorageUnavailable } from "../../runtime/index.ts"
+import { type Call, queryOf } from "../call.ts"
+import { fail, type Failure } from "../failures.ts"
+import type { Feed } from "../feeds.ts"
+import type { Link } from "../html/layout.ts"
+import { pageEntriesDefault, pageEntriesMax } from "../limits.ts"
+import type { View } from "../representations.ts"
+import type { Service } from "../service.ts"
+import { childOf, type Element, element, escapeAttribute, parseFragment } from "../xml.ts"
+import { textOf, writeElement, xmlDeclaration } from "../xml.ts"
+import { readerPage } from "./pages.ts"
+import type { Place } from "./reader.ts"
+import { settingsElements } from "./settings.ts"
+
+/** What a request for a listing asks for. */
+export interface Query {
+  readonly since: Since | undefined
+  /** Undefined when not asked for. */
+  readonly limit: number | undefined
+  /** A browser's wish to read rather than to deposit. */
+  readonly read: boolean
+}
+
+export const wholeQuery: Query = { since: undefined, limit: undefined, read: true }
+
+/** A cursor or time; a `+` that a form's decoding made a space is one again. */
+export const sinceOf = (text: string): Since | undefined =>
+  parseSince(text.replace(/ (\d\d:\d\d)$/, "+$1"))
+
+/** The query of a listing; fails with 400. */
+export const listingQuery = Effect.fnUntraced(function*(
+  call: Call
+): Effect.fn.Return<Query, Failure> {
+  const fields = yield* queryOf(call)
+  const sinceText = fields.get("since")
+  const since = sinceText === undefined ? undefined : sinceOf(sinceText)
+  if (sinceText !== undefined && since === undefined) {
+    return yield* fail("malformed", "since must be the time of an earlier answer, or RFC 3339's")
+  }
+  const limitText = fields.get("limit")
+  const limit = limitText === undefined ? undefined : Number(limitText)
+  if (
+    limit !== undefined && !(/^\d{1,4}$/.test(limitText ?? "") && limit >= 1
+      && limit <= pageEntriesMax)
+  ) {
+    return yield* fail("malformed", `limit must be a whole number from 1 to ${pageEntriesMax}`)
+  }
+  return { since, limit, read: fields.has("read") }
+})
+
+/** One notification of a listing. */
+export interface Entry {
+  readonly n: number
+  readonly atMs: number
+  readonly id: string
+  /** RFC 3339. */
+  readonly received: string
+  /** The `item` element, and what came beside it. */
+  readonly fragment: string
+}
+
+/** One page of a listing, oldest first. */
+export interface Page {
+  readonly mailbox: MailboxView
+  readonly entries: ReadonlyArray<Entry>
+  /** The cursor after all that the page covers. */
+  readonly time: string
+  readonly more: boolean
+}
+
+/** The entry of a log item. */
+export const entryOf = ({ n, value }: { readonly n: number; readonly value: string }): Entry => {
+  const { atMs, fragment, idRandom } = decodeItem(value)
+  return {
+    n,
+    atMs,
+    id: notificationId(n, idRandom),
+    received: new Date(atMs).toISOString(),
+    fragment
+  }
+}
+
+/** The number after which a listing begins. */
+export const startOf = (
+  service: Service,
+  place: Place,
+  since: Since | undefined,
+  head: number
+): Effect.Effect<number, Failure> => {
+  if (since === undefined) return Effect.succeed(0)
+  if (since._tag === "After") return Effect.succeed(Math.min(since.n, head))
+  const readFrom = async (n: number) => {
+    const [item] = await Effect.runPromise(service.system.read(place.to, n, 1))
+    return item === undefined ? undefined : { n: item.n, atMs: decodeItem(item.value).atMs }
+  }
+  return Effect.tryPromise({
+    try: () => startAfter(since, head, readFrom),
+    catch: (error) => new StorageUnavailable({ detail: String(error) })
+  })
+}
+
+/**
+ * Reads a page. Whatever was deposited before `mailbox` was described is on it, or after `time`:
+ * log numbers follow the order of commits, so that no later one is seen before an earlier.
+ */
+export const readPage = Effect.fnUntraced(function*(
+  service: Service,
+  place: Place,
+  mailbox: MailboxView,
+  query: Query
+): Effect.fn.Return<Page, Failure> {
+  const limit = query.limit ?? pageEntriesDefault
+  const after = yield* startOf(service, place, query.since, mailbox.head)
+  const items = after >= mailbox.head
+    ? []
+    : yield* service.system.read(place.to, after + 1, limit + 1)
+  const more = items.length > limit
+  const entries = (more ? items.slice(0, limit) : items).map(entryOf)
+  const last = entries.at(-1)
+  const time = more && last !== undefined
+    ? formatCursor(last.atMs, last.n)
+    : formatCursor(
+      Math.max(mailbox.lastAtMs, last?.atMs ?? 0),
+      Math.max(mailbox.head, last?.n ?? 0)
+    )
+  return { mailbox, entries, time, more }
+})
+
+/** One notification as XML, inside a listing or on its own. */
+export const entryXml = (place: Place, { fragment, id, received }: Entry): string =>
+  `<notification href="${escapeAttribute(`${place.here}/notifications/${id}`)}" ` +
+  `received="${received}">${fragment}</notification>`
+
+/** One notification as an element. */
+export const entryElement = (place: Place, { fragment, id, received }: Entry): Element =>
+  element(
+    "notification",
+    { href: `${place.here}/notifications/${id}`, received },
+    ...parseFragment(fragment)
+  )
+
+/** What a person wants to know of a notification. */
+export interface Summary {
+  readonly href: string
+  readonly received: string
+  readonly description: string
+  readonly url: string
+  readonly password: string | undefined
+  readonly from: string | undefined
+}
+
+export const summaryOf = (place: Place, entry: Entry): Summary => {
+  const item = parseFragment(entry.fragment).find((child) =>
+    typeof child !== "string" && child.name === "item"
+  )
+  const field = (name: string): string | undefined => {
+    const child = item === undefined || typeof item === "string" ? undefined : childOf(item, name)
+    return child === undefined ? undefined : textOf(child)
+  }
+  return {
+    href: `${place.here}/notifications/${entry.id}`,
+    received: entry.received,
+    description: field("description") ?? "",
+    url: field("url") ?? "",
+    password: field("password"),
+    from: field("from")
+  }
+}
+
+const feedOf = (place: Place, page: Page, title: string, next: string | undefined): Feed => ({
+  href: place.href,
+  title,
+  updated: new Date(page.mailbox.lastAtMs).toISOString(),
+  next,
+  entries: page.entries.map((entry) => {
+    const { description, from, url } = summaryOf(place, entry)
+    const id = `${place.href}/notifications/${entry.id}`
+    return { id, title: description, received: entry.received, url, author: from }
+  })
+})
+
+/** Where the listing goes on; undefined on its last page. */
+const nextOf = (place: Place, page: Page, query: Query): string | undefined => {
+  if (!page.more) return undefined
+  const limit = query.limit === undefined ? "" : `&limit=${query.limit}`
+  return `${place.here}?since=${encodeURIComponent(page.time)}${limit}`
+}
+
+const linksOf = (place: Place, next: string | undefined): ReadonlyArray<Link> => [
+  { rel: "mailbox", href: place.href },
+  ...next === undefined ? [] : [{ rel: "next", href: next, title: "Later notifications" }],
+  { rel: "alternate", href: place.here, type: "application/atom+xml" },
+  { rel: "alternate", href: place.here, type: "application/rss+xml" }
+]
+
+/** The view of a page: its XML is a join of stored fragments, all else is built when wanted. */
+export const listingView = (place: Place, page: Page, query: Query): View => {
+  const { entries, mailbox, time } = page
+  const { isOwner, settings } = mailbox
+  const title = settings.title ?? place.name
+  const own = isOwner ? settingsElements(settings) : []
+  const next = nextOf(place, page, query)
+  let xml = `${xmlDeclaration}<mailbox href="${escapeAttribute(place.href)}" ` +
+    `title="${escapeAttribute(settings.title ?? "")}" time="${time}">`
+  for (const setting of own) xml += writeElement(setting)
+  for (const entry of entries) xml += entryXml(place, entry)
+  return {
+    title,
+    xml: `${xml}</mailbox>`,
+    tree: () =>
+      element(
+        "mailbox",
+        { href: place.href, title: settings.title ?? "", time },
+        ...own,
+        ...entries.map((entry) => entryElement(place, entry))
+      ),
+    links: linksOf(place, next),
+    body: () => readerPage(place, page, entries.map((entry) => summaryOf(place, entry))),
+    script: page.more ? undefined : "/mailbox.js",
+    feed: () => feedOf(place, page, title, next)
+  }
+}
+
+/** Tells the mailbox which notifications a reader was shown; nobody waits for it. */
+export const tellRetrieved = (
+  service: Service,
+  place: Place,
+  entries: ReadonlyArray<{ readonly n: number }>
+): void => {
+  const from = entries[0]?.n
+  const to = entries.at(-1)?.n
+  if (from === undefined || to === undefined) return
+  const message: Message = { _tag: "Retrieved", from, to }
+  service.system.askWith(place.to, message, () => {})
+}

@@ -1,0 +1,168 @@
+/** GET of a mailbox (A11) and of one notification, and its DELETE (protocol §1.2). */
+import { Effect } from "effect"
+import { notificationId, parseNotificationId } from "../../actors/mailbox/item.ts"
+import type { Message, Reply } from "../../actors/mailbox/protocol.ts"
+import { type Answer, type Call, empty, type ViewAnswer } from "../call.ts"
+import { fail, type Failure, type HeaderFields } from "../failures.ts"
+import { choose } from "../negotiate.ts"
+import { feedTypes, notificationTypes, type View } from "../representations.ts"
+import { conditionsHold, entityTags, isConditional, plain, renderView } from "../respond.ts"
+import { ask, type Service } from "../service.ts"
+import { xmlDeclaration } from "../xml.ts"
+import { type Entry, entryElement, entryOf, entryXml, listingQuery } from "./listing.ts"
+import { listingView, readPage, sinceOf, startOf, summaryOf, tellRetrieved } from "./listing.ts"
+import { publicPage } from "./pages.ts"
+import { type Place, type Reading, requireReader } from "./reader.ts"
+import { liveAnswer, longPoll, waitOf } from "./watching.ts"
+import { html, link } from "../html/template.ts"
+
+const eventStream = "text/event-stream"
+
+/** What a mailbox is served as. */
+export const listingTypes = [...feedTypes, eventStream]
+
+/** What a reader sees is for that reader; a secret URI is for no search engine. */
+const readerHeaders = (place: Place): Array<[string, string]> => [
+  ["Vary", "Authorization"],
+  ["Cache-Control", "private, no-cache"],
+  ...place.secret === undefined ? [] : [["X-Robots-Tag", "noindex"] as [string, string]]
+]
+
+/** Answers with a view of entries, and begins their retention when they were really shown. */
+const showEntries = (
+  service: Service,
+  call: Call,
+  place: Place,
+  answer: ViewAnswer,
+  entries: ReadonlyArray<Entry>
+): Answer => {
+  const rendered = renderView(answer, call, service.settings.baseUrl)
+  if (call.request.method === "GET" && rendered.status === 200) {
+    tellRetrieved(service, place, entries)
+  }
+  return plain(rendered)
+}
+
+/** What anybody sees of a mailbox: where to deposit. */
+const showPublic = (service: Service, place: Place): Effect.Effect<Answer, Failure> => {
+  const message: Message = { _tag: "Describe", reader: {} }
+  return Effect.map(
+    ask<Extract<Reply, { readonly _tag: "Described" }>>(service, place.to, message),
+    ({ view }) => ({
+      _tag: "View",
+      status: 200,
+      view: {
+        title: view.settings.title ?? place.name,
+        tree: () => {
+          throw new Error("the public page is served as HTML only")
+        },
+        body: () => publicPage(place, view),
+        links: [{ rel: "mailbox", href: place.href }]
+      },
+      offered: listingTypes,
+      headers: [["Vary", "Authorization"]]
+    })
+  )
+}
+
+/** The live stream, from Last-Event-ID or `since`. */
+const stream = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  place: Place,
+  { reader, view }: Reading
+): Effect.fn.Return<Answer, Failure> {
+  const query = yield* listingQuery(call)
+  const lastId = call.request.headers.get("last-event-id") || undefined
+  const since = lastId === undefined ? query.since : sinceOf(lastId)
+  if (lastId !== undefined && since === undefined) {
+    return yield* fail("malformed", "Last-Event-ID must be the id of an earlier event")
+  }
+  const after = yield* startOf(service, place, since, view.head)
+  if (call.request.method !== "HEAD") return liveAnswer(service, place, reader, after)
+  return empty(200, [["Content-Type", eventStream], ["Vary", "Accept"], [...place.link]])
+})
+
+/** GET of a mailbox: the listing for its readers, the page with the form for everybody else. */
+export const getMailbox = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
+    const query = yield* listingQuery(call)
+    const type = choose(call.request.headers.get("accept"), listingTypes)
+    const isStranger = call.identity._tag === "Nobody" && place.secret === undefined
+    if (isStranger && type === "text/html" && !query.read) {
+      return yield* showPublic(service, place)
+    }
+    const reading = yield* requireReader(service, call, place)
+    if (type === eventStream) return yield* stream(service, call, place, reading)
+    const waitSeconds = waitOf(call)
+    const page = waitSeconds === undefined
+      ? yield* readPage(service, place, reading.view, query)
+      : yield* longPoll(service, call, place, reading.reader, query, waitSeconds)
+    const applied: HeaderFields = waitSeconds === undefined
+      ? []
+      : [["Preference-Applied", `wait=${waitSeconds}`], ["Vary", "Prefer"]]
+    return showEntries(service, call, place, {
+      _tag: "View",
+      status: 200,
+      view: listingView(place, page, query),
+      offered: listingTypes,
+      headers: [...readerHeaders(place), ...applied]
+    }, page.entries)
+  })
+
+const notificationView = (place: Place, entry: Entry): View => {
+  const summary = summaryOf(place, entry)
+  return {
+    title: summary.description === "" ? "A notification" : summary.description,
+    xml: xmlDeclaration + entryXml(place, entry),
+    tree: () => entryElement(place, entry),
+    links: [
+      { rel: "mailbox", href: place.href },
+      { rel: "up", href: place.here, title: "The mailbox" }
+    ],
+    ...summary.url === "" ? {} : { forms: html`<p>${link(summary.url, "Read the message")}</p>` }
+  }
+}
+
+/** The notification that the path names; 404 when there never was one, 410 when it is removed. */
+const entryAt = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  place: Place,
+  { view }: Reading
+): Effect.fn.Return<Entry, Failure> {
+  const id = parseNotificationId(call.parameters.get("notification"))
+  if (id === undefined || id.n > view.head) return yield* fail("not-found")
+  const [item] = yield* service.system.read(place.to, id.n, 1)
+  if (item === undefined || item.n !== id.n) return yield* fail("gone")
+  const entry = entryOf(item)
+  if (entry.id !== notificationId(id.n, id.idRandom)) return yield* fail("not-found")
+  return entry
+})
+
+export const getNotification = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
+    const reading = yield* requireReader(service, call, place)
+    const entry = yield* entryAt(service, call, place, reading)
+    return showEntries(service, call, place, {
+      _tag: "View",
+      status: 200,
+      view: notificationView(place, entry),
+      offered: notificationTypes,
+      headers: readerHeaders(place)
+    }, [entry])
+  })
+
+export const deleteNotification = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
+    const reading = yield* requireReader(service, call, place)
+    const entry = yield* entryAt(service, call, place, reading)
+    if (isConditional(call)) {
+      // A notification never changes, so that what was looked at is what is removed.
+      const tags = entityTags(notificationView(place, entry), notificationTypes)
+      if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
+    }
+    const message: Message = { _tag: "Remove", n: entry.n, reader: reading.reader }
+    yield* ask<Reply>(service, place.to, message)
+    return empty(204, [[...place.link]])
+  })

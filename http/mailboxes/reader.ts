@@ -1,0 +1,131 @@
+/** Which mailbox a path names, and who may read it (protocol §1.2). */
+import { Effect } from "effect"
+import { mailboxKind } from "../../actors/index.ts"
+import type { Message, Reader, Reply, View } from "../../actors/mailbox/protocol.ts"
+import { type Address, address, isRefusal } from "../../runtime/index.ts"
+import type { Call, Handled } from "../call.ts"
+import { challenge, fail, Failed, type Failure, refused, toProblem } from "../failures.ts"
+import { accountOf, isSlug } from "../identity.ts"
+import { linkHeader } from "../representations.ts"
+import type { Parameters } from "../routing.ts"
+import { secretHash } from "../secrets.ts"
+import { askFor, type Service, uri } from "../service.ts"
+
+/** A mailbox as a request's path names it. */
+export interface Place {
+  readonly name: string
+  readonly to: Address
+  /** Its URI: whoever has it may deposit. */
+  readonly href: string
+  /** The secret part of the path, not yet checked. */
+  readonly secret: string | undefined
+  /** The URI as it was requested, secret and all: what a listing's links begin with. */
+  readonly here: string
+  /** `Link: <href>; rel="mailbox"`, which every answer of a mailbox has. */
+  readonly link: readonly [string, string]
+}
+
+/** The mailbox of this name. */
+export const placeNamed = (service: Service, name: string, secret?: string): Place => {
+  const href = uri(service, `/mailboxes/${name}`)
+  const value = linkHeader([{ rel: "mailbox", href }]) ?? ""
+  return {
+    name,
+    to: address(mailboxKind, name),
+    href,
+    secret,
+    here: secret === undefined ? href : `${href}~${secret}`,
+    link: ["Link", value]
+  }
+}
+
+/** The mailbox that the path names; undefined for what can be no name. */
+export const placeOf = (service: Service, parameters: Parameters): Place | undefined => {
+  const name = parameters.get("mailbox")
+  return isSlug(name) ? placeNamed(service, name, parameters.secret("mailbox")) : undefined
+}
+
+/** The failure with the mailbox's Link, unless there is no mailbox. */
+export const linked = (failure: Failure, place: Place): Failure => {
+  const { headers, problem } = toProblem(failure)
+  if (problem.status === 404 || problem.status === 410) return failure
+  return new Failed({ problem, headers: [...headers, place.link] })
+}
+
+/** A handler of a path below a mailbox. */
+export const below =
+  (service: Service, handle: (call: Call, place: Place) => Handled) => (call: Call): Handled => {
+    const place = placeOf(service, call.parameters)
+    return place === undefined
+      ? Effect.fail(fail("not-found"))
+      : Effect.mapError(handle(call, place), (failure) => linked(failure, place))
+  }
+
+/** A reader with its rights proven, and the mailbox as it was then. */
+export interface Reading {
+  readonly reader: Reader
+  readonly view: View
+}
+
+type Listed = Extract<Reply, { readonly _tag: "Listed" }>
+
+/** Asks for the right to read, and the mailbox's head; a refusal stays a reply. */
+export const listAs = (service: Service, place: Place, reader: Reader) => {
+  const message: Message = { _tag: "List", reader }
+  return askFor<Listed>(service, place.to, message)
+}
+
+/** Reading by the secret part of the URI: a wrong one is told from no mailbox by nothing. */
+const readBySecret = Effect.fnUntraced(function*(
+  service: Service,
+  place: Place,
+  secret: string
+): Effect.fn.Return<Reading, Failure> {
+  const reader: Reader = { secretHash: secretHash(secret) }
+  const reply = yield* listAs(service, place, reader)
+  if (!isRefusal(reply)) return { reader, view: reply.view }
+  return yield* reply.reason === "Unauthenticated" ? fail("not-found") : refused(reply)
+})
+
+/**
+ * The reader: the owner's account, HTTP Basic with the mailbox's password and any user name, or
+ * the secret URI. Fails with 401, 403, 404 for a wrong secret URI, 410, and 429 after too many
+ * wrong passwords from one address.
+ */
+export const requireReader = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  place: Place
+): Effect.fn.Return<Reading, Failure> {
+  if (place.secret !== undefined) return yield* readBySecret(service, place, place.secret)
+  const { identity, request } = call
+  const account = yield* accountOf(service, call)
+  const password = identity._tag === "Basic" && account === undefined
+    ? identity.password
+    : undefined
+  const waitMs = password === undefined ? 0 : service.throttle.waitMs(request.remoteAddress)
+  if (waitMs > 0) {
+    return yield* fail("too-many-requests", "too many wrong passwords from this address", [
+      ["Retry-After", String(Math.ceil(waitMs / 1000))]
+    ])
+  }
+  const reader: Reader = {
+    ...account === undefined ? {} : { account: account.name },
+    ...password === undefined ? {} : { secretHash: secretHash(password) }
+  }
+  const reply = yield* listAs(service, place, reader)
+  if (!isRefusal(reply)) return { reader, view: reply.view }
+  if (reply.reason !== "Unauthenticated") return yield* refused(reply)
+  if (password !== undefined) service.throttle.wrong(request.remoteAddress)
+  return yield* fail(
+    "unauthenticated",
+    "reading needs the owner's account or the mailbox's password",
+    challenge
+  )
+})
+
+/** Where a path has a secret part, it must be right, whatever else the request shows. */
+export const checkSecret = (service: Service, place: Place): Effect.Effect<void, Failure> =>
+  place.secret === undefined
+    ? Effect.void
+    : Effect.asVoid(readBySecret(service, place, place.secret))

@@ -1,0 +1,193 @@
+/** Waiting for a mailbox: long polls (RFC 7240 `wait`) and live event streams. */
+import { Effect } from "effect"
+import { formatCursor } from "../../actors/mailbox/cursor.ts"
+import type { Reader } from "../../actors/mailbox/protocol.ts"
+import { isRefusal } from "../../runtime/index.ts"
+import type { Answer, Call } from "../call.ts"
+import { type Failure, refused } from "../failures.ts"
+import { eventItemsMax, longPollSecondsMax, readerStallMs, watchRecheckMs } from "../limits.ts"
+import { type EventStream, eventText } from "../server.ts"
+import type { Service } from "../service.ts"
+import { entryOf, entryXml, type Page, type Query, readPage, tellRetrieved } from "./listing.ts"
+import { listAs, type Place } from "./reader.ts"
+
+/** The seconds of `Prefer: wait=…`, bounded; undefined without one. */
+export const waitOf = (call: Call): number | undefined => {
+  const field = call.request.headers.get("prefer")
+  const seconds = field === undefined
+    ? undefined
+    : /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[;,]|$)/i.exec(field)?.[1]
+  return seconds === undefined ? undefined : Math.min(Number(seconds), longPollSecondsMax)
+}
+
+/** Wakes one waiter when the mailbox changes, the client leaves, or the server drains. */
+class Waiter {
+  over = false
+  private readonly ends: ReadonlyArray<() => void>
+  private changed = false
+  private wake: (() => void) | undefined
+
+  constructor(service: Service, place: Place, { exchange }: Call) {
+    const end = (): void => {
+      this.over = true
+      this.wake?.()
+    }
+    exchange.onAbort(end)
+    this.ends = [
+      exchange.onDrain(end),
+      service.system.watch(place.to, () => {
+        this.changed = true
+        this.wake?.()
+      })
+    ]
+  }
+
+  /** Until the next change since the last wait, at most so long. */
+  next(atMostMs: number): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.wake = undefined
+        this.changed = false
+        resume(Effect.void)
+      }
+      const timer = setTimeout(done, atMostMs)
+      if (this.changed || this.over) done()
+      else this.wake = done
+    })
+  }
+
+  close(): void {
+    for (const end of this.ends) end()
+  }
+}
+
+/**
+ * A page as soon as there is something on it: at once, after a deposit, or empty when the time
+ * is over or the server drains. Rights are looked at anew each time.
+ */
+export const longPoll = (
+  service: Service,
+  call: Call,
+  place: Place,
+  reader: Reader,
+  query: Query,
+  waitSeconds: number
+): Effect.Effect<Page, Failure> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => new Waiter(service, place, call)),
+    Effect.fnUntraced(function*(waiter: Waiter): Effect.fn.Return<Page, Failure> {
+      const endMs = performance.now() + waitSeconds * 1000
+      for (;;) {
+        const reply = yield* listAs(service, place, reader)
+        if (isRefusal(reply)) return yield* refused(reply)
+        const page = yield* readPage(service, place, reply.view, query)
+        const leftMs = endMs - performance.now()
+        if (page.entries.length > 0 || leftMs <= 0 || waiter.over) return page
+        yield* waiter.next(Math.min(leftMs, watchRecheckMs))
+      }
+    }),
+    (waiter) => Effect.sync(() => waiter.close())
+  )
+
+/**
+ * One live stream: it reads the log on from its cursor after each hint, so that it neither skips
+ * nor repeats, and no faster than its reader takes it.
+ */
+class Live {
+  private readonly service: Service
+  private readonly place: Place
+  private readonly reader: Reader
+  private readonly events: EventStream
+  private after: number
+  private busy = false
+  private again = false
+  private wake: (() => void) | undefined
+
+  constructor(service: Service, place: Place, reader: Reader, after: number, events: EventStream) {
+    this.service = service
+    this.place = place
+    this.reader = reader
+    this.after = after
+    this.events = events
+  }
+
+  start(): void {
+    const unwatch = this.service.system.watch(this.place.to, () => this.pump())
+    const timer = setInterval(() => this.pump(), watchRecheckMs)
+    this.events.onClose(() => {
+      unwatch()
+      clearInterval(timer)
+      this.wake?.()
+    })
+    this.pump()
+  }
+
+  private pump(): void {
+    if (this.busy) {
+      this.again = true
+      return
+    }
+    this.busy = true
+    this.again = false
+    Effect.runFork(this.round()).addObserver((exit) => {
+      this.busy = false
+      // Its reader comes back with its cursor, and is told then what is wrong.
+      if (exit._tag === "Failure") this.events.close()
+      else if (this.again && this.events.open) this.pump()
+    })
+  }
+
+  private round(): Effect.Effect<void, Failure> {
+    const { events, place, service } = this
+    return Effect.gen({ self: this }, function*() {
+      while (events.open) {
+        const reply = yield* listAs(service, place, this.reader)
+        if (isRefusal(reply)) {
+          if (reply.reason === "Gone") events.send(eventText({ event: "gone", data: place.href }))
+          return events.close()
+        }
+        const items = yield* service.system.read(place.to, this.after + 1, eventItemsMax)
+        for (const item of items) {
+          const entry = entryOf(item)
+          const id = formatCursor(entry.atMs, entry.n)
+          const data = entryXml(place, entry)
+          if (!events.send(eventText({ event: "notification", id, data }))) return
+          this.after = entry.n
+          if (!events.flowing) yield* this.flowing()
+        }
+        if (!events.open) return
+        tellRetrieved(service, place, items)
+        if (items.length < eventItemsMax) return
+      }
+    })
+  }
+
+  /** Until the reader has taken what was sent; one that takes nothing is cut. */
+  private flowing(): Effect.Effect<void> {
+    const { events } = this
+    return Effect.callback<void>((resume) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.wake = undefined
+        resume(Effect.void)
+      }
+      const timer = setTimeout(() => events.cut(), readerStallMs)
+      if (events.flowing || !events.open) return done()
+      this.wake = done
+      events.onFlowing(done)
+    })
+  }
+}
+
+/** The answer that is a live stream of what came after item number `after`. */
+export const liveAnswer = (
+  service: Service,
+  place: Place,
+  reader: Reader,
+  after: number
+): Answer => ({
+  _tag: "Events",
+  headers: [["Vary", "Accept"], [...place.link]],
+  start: (events) => new Live(service, place, reader, after, events).start()
+})

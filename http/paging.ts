@@ -1,0 +1,47 @@
+/** Pages of a listing: `limit` and `after` of the query, and the link to the next one. */
+import { Effect } from "effect"
+import { type Call, queryOf } from "./call.ts"
+import { fail, type Failed } from "./failures.ts"
+import type { Link } from "./html/layout.ts"
+import { pageEntriesDefault, pageEntriesMax } from "./limits.ts"
+
+/** Which part of a listing is asked for; `after` is the cursor of a next link. */
+export interface Page {
+  readonly limit: number
+  readonly after: string | undefined
+}
+
+/**
+ * The page that the query asks for. A limit above the most is the most; one that is no positive
+ * whole number, or a cursor that `isCursor` does not know, is malformed (400).
+ */
+export const pageOf = (
+  call: Call,
+  isCursor: (text: string) => boolean
+): Effect.Effect<Page, Failed> =>
+  Effect.flatMap(queryOf(call), (query) => {
+    const limit = query.get("limit")
+    const after = query.get("after")
+    if (limit !== undefined && !/^[1-9]\d{0,8}$/.test(limit)) {
+      return Effect.fail(fail("malformed", "limit must be a whole number from 1"))
+    }
+    if (after !== undefined && !isCursor(after)) {
+      return Effect.fail(fail("malformed", "after is no cursor of this listing"))
+    }
+    return Effect.succeed({
+      limit: limit === undefined ? pageEntriesDefault : Math.min(Number(limit), pageEntriesMax),
+      after
+    })
+  })
+
+/** The link from a page to the one that begins after `last`; none when the page was not full. */
+export const nextLink = (
+  address: string,
+  { limit }: Page,
+  keys: ReadonlyArray<string>
+): ReadonlyArray<Link> => {
+  const last = keys.at(-1)
+  if (last === undefined || keys.length < limit) return []
+  const query = `limit=${limit}&after=${encodeURIComponent(last)}`
+  return [{ rel: "next", href: `${address}?${query}`, title: "Next page" }]
+}

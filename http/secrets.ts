@@ -1,0 +1,69 @@
+/**
+ * Identifiers and secrets: 128 or more random bits in base64url. Only the SHA-256 of a secret is
+ * ever stored, and hashes are compared, so that no comparison tells by its time how much of a
+ * secret was right.
+ */
+import { createHash, createHmac, hash, randomFillSync, timingSafeEqual } from "node:crypto"
+
+/** Bytes of an identifier (128 bits) and of a secret (256 bits). */
+const idBytes = 16
+const secretBytes = 32
+
+/** Random bytes are drawn from the system in blocks: a call for each id would cost more. */
+const pool = Buffer.alloc(4096)
+let poolUsed = pool.length
+
+const random = (bytes: number): string => {
+  if (poolUsed + bytes > pool.length) {
+    randomFillSync(pool)
+    poolUsed = 0
+  }
+  const text = pool.toString("base64url", poolUsed, poolUsed + bytes)
+  pool.fill(0, poolUsed, poolUsed + bytes)
+  poolUsed += bytes
+  return text
+}
+
+/** A new identifier: 128 random bits as 22 characters. */
+export const randomId = (): string => random(idBytes)
+
+/** SHA-256 of a secret in base64url without padding (43 characters), as it is stored. */
+export const secretHash = (secret: string): string =>
+  createHash("sha256").update(secret).digest("base64url")
+
+/** 128 bits of the SHA-256 of a document's bytes, base64url: finds a repeated deposit. */
+export const documentDigest = (bytes: Uint8Array): string =>
+  hash("sha256", bytes, "base64url").slice(0, 22)
+
+/** SHA-256 of a body in base64url. */
+export const bodyDigest = (bytes: Uint8Array): string => hash("sha256", bytes, "base64url")
+
+/** Whether a secret hashes to this, in constant time. */
+export const matchesHash = (secret: string, stored: string): boolean => {
+  const given = Buffer.from(secretHash(secret))
+  const kept = Buffer.from(stored)
+  return given.length === kept.length && timingSafeEqual(given, kept)
+}
+
+/**
+ * Where the identifiers and secrets of one request come from. Those of a repeated request are
+ * the same again, so that a repetition after a crash finds what the first attempt left.
+ */
+export interface Ids {
+  /** 128 bits; each name gives another. */
+  readonly id: (name: string) => string
+  /** 256 bits. */
+  readonly secret: (name: string) => string
+}
+
+export const randomIds: Ids = { id: () => random(idBytes), secret: () => random(secretBytes) }
+
+/** Ids that follow from a key which only the repeating client and this service have together. */
+export const derivedIds = (serviceKey: string, scope: string): Ids => {
+  const derive = (name: string) =>
+    createHmac("sha256", serviceKey).update(`${scope}\n${name}`).digest()
+  return {
+    id: (name) => derive(name).toString("base64url", 0, idBytes),
+    secret: (name) => derive(name).toString("base64url", 0, secretBytes)
+  }
+}

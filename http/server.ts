@@ -1,0 +1,284 @@
+/**
+ * The HTTP server: the only importer of uWebSockets.js. It turns its stack-allocated requests into
+ * plain values, bounds them, and hides every way in which a response can go away.
+ */
+
+import { createRequire } from "node:module"
+import type { HttpRequest, HttpResponse, us_listen_socket } from "uWebSockets.js"
+import { Exchange } from "./exchange.ts"
+import type { Shared } from "./exchange.ts"
+import { statusLines } from "./fields.ts"
+import type { CorsOrigin } from "./fields.ts"
+import { drainGraceMs, eventHeartbeatMs, headerBlockBytesMax } from "./limits.ts"
+import type { NativeResponse } from "./native.ts"
+import { problem, problemReply } from "./problem.ts"
+import type { ProblemSlug } from "./problem.ts"
+import { HeaderFields } from "./request.ts"
+import type { Request } from "./request.ts"
+
+export { eventText } from "./events.ts"
+export type { EventStream } from "./events.ts"
+export { Exchange } from "./exchange.ts"
+export type { Reply } from "./exchange.ts"
+export { BodyError, HeaderFields } from "./request.ts"
+export type { BodyFault, Request } from "./request.ts"
+
+/** Answers a request, now or later; must not throw, and must read the body at once if at all. */
+export type Handler = (request: Request, exchange: Exchange) => void
+
+export interface ListenOptions {
+  readonly host: string
+  /** 0 picks a free one. */
+  readonly port: number
+  readonly handler: Handler
+  /** Begins the URIs of problem types; no slash at its end. */
+  readonly baseUrl: string
+  /** A handler that threw (its request gets 500), or a streamed body that failed. */
+  readonly onError: (error: unknown) => void
+  /** Who may call from a browser; any origin unless given. */
+  readonly cors?: { readonly origin: CorsOrigin }
+  readonly headerBlockBytesMax?: number
+}
+
+export interface Server {
+  readonly port: number
+  /** Requests that are not answered yet, event streams among them. */
+  readonly inFlight: () => number
+  /**
+   * Stops accepting, ends event streams, wakes long polls, waits for requests under way (no longer
+   * than `timeoutMs`), then closes every connection.
+   */
+  readonly drain: (timeoutMs: number) => Promise<void>
+}
+
+/** The native server cannot run here, or the address cannot be had. */
+export class ServerUnavailable extends Error {
+  readonly _tag = "ServerUnavailable"
+  readonly reason: "NativeModule" | "Address"
+  constructor(reason: "NativeModule" | "Address", message: string, cause?: unknown) {
+    super(message, { cause })
+    this.reason = reason
+  }
+}
+
+type Native = typeof import("uWebSockets.js")
+
+/**
+ * Loads the native module. The size of its header buffer is read from the environment when it is
+ * loaded, and setting it here works; it only bounds a header block that arrives in several pieces,
+ * so that `admit` counts again.
+ */
+const load = (): Native => {
+  process.env["UWS_HTTP_MAX_HEADERS_SIZE"] ??= String(headerBlockBytesMax)
+  try {
+    // `require` has no types; the module's own describe what it returns.
+    const native = createRequire(import.meta.url)("uWebSockets.js") as Native & {
+      _cfg?: (option: string) => void
+    }
+    native._cfg?.("silent")
+    return native
+  } catch (cause) {
+    throw new ServerUnavailable(
+      "NativeModule",
+      `uWebSockets.js cannot be loaded by Node ${process.version} on ${process.platform} `
+        + `${process.arch}. It needs Node 20, 22 or 24 and, on Linux, glibc: 2.27 or newer for `
+        + "Node 20, 2.38 or newer (Debian 13, Ubuntu 24.04) for Node 22 and 24; not musl (Alpine).",
+      cause
+    )
+  }
+}
+
+let collected: Array<string> = []
+const collect = (name: string, value: string): void => {
+  collected.push(name, value)
+}
+
+const copyFields = (native: HttpRequest): Array<string> => {
+  const flat: Array<string> = []
+  collected = flat
+  native.forEach(collect)
+  return flat
+}
+
+class PlainRequest implements Request {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly headers: HeaderFields
+  readonly #native: NativeResponse
+  #remoteAddress: string | undefined
+
+  constructor(native: NativeResponse, request: HttpRequest, flat: ReadonlyArray<string>) {
+    this.method = request.getCaseSensitiveMethod()
+    this.path = request.getUrl()
+    // Declared as a string, but undefined where there is no `?`.
+    this.query = (request.getQuery() as string | undefined) ?? ""
+    this.headers = new HeaderFields(flat)
+    this.#native = native
+  }
+
+  /** Empty when it is first asked for after the answer or the client's leaving. */
+  get remoteAddress(): string {
+    if (this.#remoteAddress === undefined) {
+      try {
+        this.#remoteAddress = Buffer.from(this.#native.getRemoteAddressAsText()).toString("latin1")
+      } catch {
+        this.#remoteAddress = ""
+      }
+    }
+    return this.#remoteAddress
+  }
+}
+
+/** What the header block says of the body, or the problem that it is. */
+interface Admission {
+  readonly declaredBytes: number
+  readonly refusal: ProblemSlug | undefined
+  readonly detail: string
+}
+
+const admitted: ReadonlyArray<Admission> = [0, -1].map((declaredBytes) => ({
+  declaredBytes,
+  refusal: undefined,
+  detail: ""
+}))
+
+const refuse = (refusal: ProblemSlug, detail: string): Admission => ({
+  declaredBytes: -1,
+  refusal,
+  detail
+})
+
+/** Checks the framing fields (RFC 9112 §6) that the native parser leaves to its user. */
+const admit = (
+  flat: ReadonlyArray<string>,
+  path: string,
+  query: string,
+  max: number
+): Admission => {
+  let sizeBytes = path.length + query.length + 32
+  let length: string | undefined
+  let chunked = false
+  for (let index = 0; index < flat.length; index += 2) {
+    const name = flat[index] ?? ""
+    const value = flat[index + 1] ?? ""
+    sizeBytes += name.length + value.length + 4
+    if (name === "content-length") {
+      if (length !== undefined && length !== value) {
+        return refuse("malformed", "there are two different Content-Length fields")
+      }
+      length = value
+    } else if (name === "transfer-encoding") {
+      if (chunked || value.toLowerCase() !== "chunked") {
+        return refuse("not-implemented", "the only transfer coding known is chunked")
+      }
+      chunked = true
+    }
+  }
+  if (sizeBytes > max) return refuse("header-fields-too-large", `more than ${max} bytes`)
+  if (chunked) {
+    return length === undefined
+      ? admitted[1] ?? refuse("internal", "")
+      : refuse("malformed", "Content-Length and Transfer-Encoding are both given")
+  }
+  if (length === undefined || length === "0") return admitted[0] ?? refuse("internal", "")
+  if (!/^\d{1,15}$/.test(length)) return refuse("malformed", "Content-Length is not a number")
+  return { declaredBytes: Number(length), refusal: undefined, detail: "" }
+}
+
+const answerProblem = (
+  options: ListenOptions,
+  request: Request,
+  exchange: Exchange,
+  slug: ProblemSlug,
+  detail?: string
+): void => {
+  const { headers, path } = request
+  const about = { accept: headers.get("accept"), path }
+  exchange.reply(problemReply(problem(slug, detail), about, options.baseUrl))
+}
+
+const dispatcher = (options: ListenOptions, shared: Shared) => {
+  const max = options.headerBlockBytesMax ?? headerBlockBytesMax
+  return (native: HttpResponse, source: HttpRequest): void => {
+    const flat = copyFields(source)
+    const request = new PlainRequest(native, source, flat)
+    const { declaredBytes, refusal, detail } = admit(flat, request.path, request.query, max)
+    const exchange = new Exchange(native, shared, request.method === "HEAD", declaredBytes)
+    try {
+      if (refusal === undefined) options.handler(request, exchange)
+      else answerProblem(options, request, exchange, refusal, detail)
+    } catch (error) {
+      options.onError(error)
+      if (!exchange.answered) answerProblem(options, request, exchange, "internal")
+    }
+  }
+}
+
+const startHeartbeat = (shared: Shared): NodeJS.Timeout =>
+  setInterval(() => {
+    for (const stream of shared.streams) stream.send(":\n\n")
+  }, eventHeartbeatMs).unref()
+
+const settle = (shared: Shared, timeoutMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    if (shared.inFlight === 0) return resolve()
+    const timer = setTimeout(resolve, timeoutMs)
+    shared.settled = () => {
+      clearTimeout(timer)
+      resolve()
+    }
+  })
+
+/**
+ * Listens. Fails with `ServerUnavailable`: `NativeModule` where the native module does not run,
+ * `Address` when the address is taken or not there; a port is never shared with another process.
+ */
+export const listen = async (options: ListenOptions): Promise<Server> => {
+  const native = load()
+  const shared: Shared = {
+    statusLine: statusLines(options.cors === undefined ? "*" : options.cors.origin),
+    onError: options.onError,
+    streams: new Set(),
+    drainers: new Set(),
+    inFlight: 0,
+    draining: false,
+    settled: undefined
+  }
+  const app = native.App().any("/*", dispatcher(options, shared))
+  const socket = await new Promise<us_listen_socket | false>((resolve) => {
+    // The types lack the form with host, port and options, which the module has.
+    const bind = app.listen.bind(app) as unknown as (
+      host: string,
+      port: number,
+      options: number,
+      done: (socket: us_listen_socket | false) => void
+    ) => void
+    bind(options.host, options.port, exclusivePort, resolve)
+  })
+  if (socket === false) {
+    const address = `${options.host}:${options.port}`
+    throw new ServerUnavailable("Address", `cannot listen on ${address}: it is in use or not here`)
+  }
+  const port = native.us_socket_local_port(socket)
+  const heartbeat = startHeartbeat(shared)
+  let drained: Promise<void> | undefined
+  const drain = async (timeoutMs: number): Promise<void> => {
+    shared.draining = true
+    native.us_listen_socket_close(socket)
+    clearInterval(heartbeat)
+    for (const stream of [...shared.streams]) stream.close()
+    for (const wake of [...shared.drainers]) wake()
+    await settle(shared, timeoutMs)
+    await new Promise((resolve) => setTimeout(resolve, drainGraceMs))
+    app.close()
+  }
+  return {
+    port,
+    inFlight: () => shared.inFlight,
+    drain: (timeoutMs) => drained ??= drain(timeoutMs)
+  }
+}
+
+/** LIBUS_LISTEN_EXCLUSIVE_PORT: without it the kernel would share the port among processes. */
+const exclusivePort = 1

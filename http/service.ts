@@ -1,0 +1,82 @@
+/** What the handlers share: the actor system, the stores beside it, and the settings of HTTP. */
+import { Effect } from "effect"
+import {
+  type Address,
+  type AskFailure,
+  type BlobsApi,
+  isRefusal,
+  type Refusal,
+  type RecordsApi,
+  type SystemApi,
+  type Tagged
+} from "../runtime/index.ts"
+import { refused, type Failed } from "./failures.ts"
+import type { HttpMeasures } from "./inside/measures.ts"
+import type { Throttle } from "./throttle.ts"
+
+export interface HttpSettings {
+  /** Absolute, without a slash at its end. The Host header is never used to build a URI. */
+  readonly baseUrl: string
+  readonly version: string
+  /** Who may publish content (A1). */
+  readonly publish: "anyone" | "accounts"
+  readonly contentBytesMax: number
+  /** How long a retrieved notification is kept by a mailbox that names no retention. */
+  readonly retentionMs: number
+  /** Origins that may read answers across sites; `*` for all. */
+  readonly corsOrigins: ReadonlyArray<string>
+}
+
+export interface Service {
+  readonly settings: HttpSettings
+  readonly system: SystemApi
+  readonly blobs: BlobsApi
+  readonly records: RecordsApi
+  /** Blobs that are stored and not yet shown by their content; the sweep leaves them alone. */
+  readonly arriving: Set<string>
+  /** Random secret of the whole service, kept in the store: derives the ids of repeated requests. */
+  readonly serviceKey: string
+  /** Wrong passwords by client address. */
+  readonly throttle: Throttle
+  /** What is counted of requests; for handlers that answer directly. */
+  readonly measures: HttpMeasures
+  /** Prometheus text of everything measured. */
+  readonly metrics: () => string
+  /** Fails with the reason why this node should get no requests. */
+  readonly ready: Effect.Effect<void, string>
+  readonly nowMs: () => number
+}
+
+/**
+ * Asks an actor. The reply's type is that of the actor's protocol, which the caller names; a
+ * refusal stays a reply.
+ */
+export const askFor = <Reply>(
+  service: Service,
+  to: Address,
+  message: Tagged
+): Effect.Effect<Reply | Refusal, AskFailure> =>
+  // The kind at this address replies in its own protocol's Reply type, and in no other.
+  service.system.ask(to, message) as Effect.Effect<Reply | Refusal, AskFailure>
+
+/** Asks an actor; a refusal becomes its problem. */
+export const ask = <Reply>(
+  service: Service,
+  to: Address,
+  message: Tagged
+): Effect.Effect<Reply, AskFailure | Failed> =>
+  Effect.flatMap(
+    askFor<Reply>(service, to, message),
+    (reply): Effect.Effect<Reply, Failed> =>
+      isRefusal(reply) ? Effect.fail(refused(reply)) : Effect.succeed(reply)
+  )
+
+/** The absolute URI of a path of this service. */
+export const uri = (service: Service, path: string): string => service.settings.baseUrl + path
+
+/** The path of a URI under this service's base URL, query included; undefined for others. */
+export const ownPath = (service: Service, target: string): string | undefined => {
+  const { baseUrl } = service.settings
+  if (target.startsWith("/") && !target.startsWith("//")) return target
+  return target.startsWith(`${baseUrl}/`) ? target.slice(baseUrl.length) : undefined
+}

@@ -1,0 +1,210 @@
+/** Area B: the bridge's entry, sessions, their answers, and the stateless questions (PROTOCOL §2). */
+import { Effect } from "effect"
+import type { Message, Reply, View as Session } from "../../actors/session/protocol.ts"
+import { type Address, address, isActorId, isRefusal } from "../../runtime/index.ts"
+import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
+import { fail, type Failure, refused } from "../failures.ts"
+import { choose } from "../negotiate.ts"
+import { standardTypes } from "../representations.ts"
+import { conditionsHold, entityTags, isConditional } from "../respond.ts"
+import type { Route } from "../routing.ts"
+import { ask, askFor, type Service, uri } from "../service.ts"
+import { type Given, givenOf } from "./given.ts"
+import { enter, leave, listSessions } from "./listing.ts"
+import { questionRoutes } from "./questions.ts"
+import { readReference } from "./reading.ts"
+import { rejection } from "./rejection.ts"
+import {
+  answerPath,
+  answerView,
+  entryLink,
+  entryPath,
+  entryView,
+  isOver,
+  sessionPath,
+  sessionView,
+  type Step
+} from "./views.ts"
+
+const steps: ReadonlyArray<Step> = ["name", "quest", "hard_question"]
+
+const at = (id: string): Address => address("session", id)
+
+/** The id in the path; 404 for what can be none. */
+const idOf = ({ parameters }: Call): Effect.Effect<string, Failure> => {
+  const id = parameters.get("session")
+  return parameters.secret("session") === undefined && isActorId(id)
+    ? Effect.succeed(id)
+    : Effect.fail(fail("not-found"))
+}
+
+const unexpected = (reply: Reply): Error => new Error(`a session answered ${reply._tag}`)
+
+const describe = Effect.fnUntraced(function*(
+  service: Service,
+  id: string
+): Effect.fn.Return<Session, Failure> {
+  const message: Message = { _tag: "Describe" }
+  const reply = yield* ask<Reply>(service, at(id), message)
+  if (reply._tag !== "Described") throw unexpected(reply)
+  return reply.view
+})
+
+const isPageWanted = (call: Call): boolean =>
+  choose(call.request.headers.get("accept"), standardTypes) === "text/html"
+
+const seeOther = (service: Service, path: string): Answer =>
+  empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+
+/** B2. Nothing is created, not even an entry of the listing, unless `continue` is `true`. */
+const start = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const given = yield* givenOf(call, "both")
+    const id = call.ids.id("session")
+    const goesOn = given.continue === undefined ? {} : { continue: given.continue }
+    if (given.continue === "true") yield* enter(service, id)
+    const message: Message = { _tag: "Start", requestId: call.ids.id("request"), ...goesOn }
+    const reply = yield* ask<Reply>(service, at(id), message)
+    if (reply._tag === "Rejected") return rejection(call, reply.p, entryLink)
+    if (reply._tag !== "Started") throw unexpected(reply)
+    if (given.isForm && isPageWanted(call)) return seeOther(service, sessionPath(id))
+    return shown(sessionView(id, reply.view), {
+      status: 201,
+      headers: [["Location", uri(service, sessionPath(id))]]
+    })
+  })
+
+const readSession = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const id = yield* idOf(call)
+    return shown(sessionView(id, yield* describe(service, id)))
+  })
+
+const deleteSession = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const id = yield* idOf(call)
+    if (isConditional(call)) {
+      const tags = entityTags(sessionView(id, yield* describe(service, id)))
+      if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
+    }
+    const message: Message = { _tag: "Delete" }
+    yield* ask<Reply>(service, at(id), message)
+    yield* leave(service, id)
+    return empty(204)
+  })
+
+/** The recorded answer as it is shown, undefined where there is none yet. */
+const recorded = Effect.fnUntraced(function*(service: Service, id: string, step: Step) {
+  const session = yield* describe(service, id)
+  if (!session.recorded.includes(step)) return
+  const message: Message = { _tag: "ReadAnswer", step }
+  const reply = yield* ask<Reply>(service, at(id), message)
+  if (reply._tag !== "Recorded") throw unexpected(reply)
+  return answerView(id, step, reply.answer, isOver(session))
+})
+
+const readAnswer = (service: Service, step: Step): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const view = yield* recorded(service, yield* idOf(call), step)
+    return view === undefined
+      ? yield* fail("not-found", "this question is not answered yet")
+      : shown(view)
+  })
+
+/** The conversation is over: its answers are read-only from now on. */
+const ended = fail("method-not-allowed", "the conversation is over, its answers are read-only", [
+  ["Allow", "GET, HEAD, OPTIONS"]
+])
+
+/** The answer's text: its own, or what its reference leads to. */
+const textOf = Effect.fnUntraced(function*(
+  service: Service,
+  id: string,
+  { continue: goesOn, href, text }: Given
+): Effect.fn.Return<string, Failure> {
+  if (href === undefined || (goesOn !== undefined && goesOn !== "true")) return text
+  // A session that takes no answer says so before anything is read for it.
+  if (isOver(yield* describe(service, id))) return yield* ended
+  return yield* readReference(service, href)
+})
+
+/** Records an answer (B5–B7): what the actor replied, its refusals as problems. */
+const record = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  step: Step,
+  given: Given
+): Effect.fn.Return<Reply, Failure> {
+  const id = yield* idOf(call)
+  if (isConditional(call)) {
+    const view = yield* recorded(service, id, step)
+    const tags = view === undefined ? undefined : entityTags(view)
+    if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
+  }
+  const { continue: goesOn, href } = given
+  const message: Message = {
+    _tag: "Answer",
+    step,
+    text: yield* textOf(service, id, given),
+    ...href === undefined ? {} : { href },
+    ...goesOn === undefined ? {} : { continue: goesOn }
+  }
+  const reply = yield* askFor<Reply>(service, at(id), message)
+  if (!isRefusal(reply)) return reply
+  return yield* reply.reason === "Ended" ? ended : refused(reply)
+})
+
+const putAnswer = (service: Service, step: Step): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const id = yield* idOf(call)
+    const reply = yield* record(service, call, step, yield* givenOf(call, "documents"))
+    if (reply._tag === "Rejected") {
+      return rejection(call, reply.p, { rel: "up", href: sessionPath(id), title: "The session" })
+    }
+    if (reply._tag !== "Answered") throw unexpected(reply)
+    return shown(sessionView(id, reply.view), {
+      status: reply.created ? 201 : 200,
+      headers: [
+        ["Location", uri(service, answerPath(id, step))],
+        ["Content-Location", sessionPath(id)]
+      ]
+    })
+  })
+
+/** The same from the form of a page: HTML has no PUT. */
+const postAnswer = (service: Service, step: Step): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const id = yield* idOf(call)
+    const reply = yield* record(service, call, step, yield* givenOf(call, "forms"))
+    return reply._tag === "Rejected"
+      ? rejection(call, reply.p, { rel: "up", href: sessionPath(id), title: "The session" })
+      : seeOther(service, sessionPath(id))
+  })
+
+/** Every resource of Area B. */
+export const sessionRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+  { pattern: entryPath, methods: { GET: { handle: () => Effect.succeed(shown(entryView)) } } },
+  {
+    pattern: "/sessions",
+    methods: {
+      GET: { handle: (call) => listSessions(service, call) },
+      POST: { handle: start(service) }
+    }
+  },
+  {
+    pattern: "/sessions/{session}",
+    methods: {
+      GET: { handle: readSession(service) },
+      DELETE: { handle: deleteSession(service) }
+    }
+  },
+  ...steps.map((step): Route<Handler> => ({
+    pattern: `/sessions/{session}/${step}`,
+    methods: {
+      GET: { handle: readAnswer(service, step) },
+      PUT: { handle: putAnswer(service, step) },
+      POST: { handle: postAnswer(service, step) }
+    }
+  })),
+  ...questionRoutes
+]

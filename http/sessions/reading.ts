@@ -1,0 +1,143 @@
+/**
+ * What an href answer refers to (PROTOCOL §2): read when it is PUT, from a resource of this service
+ * that anybody may read. Whatever cannot be read is 422, saying why.
+ */
+import { Effect } from "effect"
+import type {
+  Message as ContentMessage,
+  Reply as ContentReply
+} from "../../actors/content/protocol.ts"
+import type { Message, Reply } from "../../actors/session/protocol.ts"
+import { address, isRefusal, type Refusal } from "../../runtime/index.ts"
+import { fail, type Failed, type Failure } from "../failures.ts"
+import { referenceHopsMax, referredBytesMax, uriCharsMax } from "../limits.ts"
+import { bodyKind } from "../negotiate.ts"
+import { askFor, ownPath, type Service } from "../service.ts"
+import { decodeDocument, isText, parseDocument, textOf } from "../xml.ts"
+
+const unreadable = (why: string): Failed => fail("unprocessable", `the href answer: ${why}`)
+
+const refusedWhy = ({ reason }: Refusal): Failed => {
+  switch (reason) {
+    case "Gone":
+      return unreadable("what it refers to was deleted")
+    case "Unauthenticated":
+    case "Forbidden":
+      return unreadable("what it refers to is not for anybody to read")
+    default:
+      return unreadable("nothing is there")
+  }
+}
+
+const collect = (source: AsyncIterable<Uint8Array>): Effect.Effect<Uint8Array, Failure> =>
+  Effect.tryPromise({
+    try: async () => {
+      const chunks: Array<Uint8Array> = []
+      for await (const chunk of source) chunks.push(chunk)
+      return Buffer.concat(chunks)
+    },
+    catch: () => fail("storage-unavailable", "what the href answer refers to could not be read")
+  })
+
+/** The text of a document: an answer that is itself a reference is followed. */
+const textIn = (
+  service: Service,
+  bytes: Uint8Array,
+  type: string,
+  hops: number
+): Effect.Effect<string, Failure> => {
+  if (bodyKind(type) !== "xml") {
+    const text = decodeDocument(bytes, type)
+    return text.ok && isText(text.value)
+      ? Effect.succeed(text.value)
+      : Effect.fail(unreadable("what it refers to is not text"))
+  }
+  const parsed = parseDocument(bytes, type)
+  if (!parsed.ok) return Effect.fail(unreadable("what it refers to is not well-formed XML"))
+  const href = parsed.value.name === "answer" ? parsed.value.attributes["href"] : undefined
+  return href === undefined
+    ? Effect.succeed(textOf(parsed.value))
+    : readReference(service, href, hops + 1)
+}
+
+const readContent = Effect.fnUntraced(function*(
+  service: Service,
+  id: string,
+  hops: number
+): Effect.fn.Return<string, Failure> {
+  const message: ContentMessage = { _tag: "Describe", access: {} }
+  const reply = yield* askFor<ContentReply>(service, address("content", id), message)
+  if (isRefusal(reply)) return yield* refusedWhy(reply)
+  if (reply._tag !== "Described") throw new Error(`content answered ${reply._tag}`)
+  const { blobId, lengthBytes, type } = reply.view.body
+  if (lengthBytes > referredBytesMax) {
+    return yield* unreadable(`what it refers to has more than ${referredBytesMax} bytes`)
+  }
+  const media = type.trim().toLowerCase()
+  if (!media.startsWith("text/") && bodyKind(media) !== "xml") {
+    return yield* unreadable("what it refers to is neither text nor XML")
+  }
+  const bytes = yield* Effect.flatMap(service.blobs.open(blobId), collect)
+  return yield* textIn(service, bytes, type, hops)
+})
+
+const askSession = Effect.fnUntraced(function*(
+  service: Service,
+  id: string,
+  message: Message
+): Effect.fn.Return<string, Failure> {
+  const reply = yield* askFor<Reply>(service, address("session", id), message)
+  if (isRefusal(reply)) return yield* refusedWhy(reply)
+  if (reply._tag === "Recorded") return reply.answer.text
+  if (reply._tag === "Described") return reply.view.p
+  throw new Error(`a session answered ${reply._tag}`)
+})
+
+const contentPattern = /^\/content\/([A-Za-z0-9_-]{1,200})$/
+const sessionPattern = /^\/sessions\/([A-Za-z0-9_-]{1,200})(?:\/(name|quest|hard_question))?$/
+const stepOf = { name: "name", quest: "quest", hard_question: "hard_question" } as const
+const isStep = (text: string): text is keyof typeof stepOf => Object.hasOwn(stepOf, text)
+
+/** The text of a resource of this service, by its path: content, a session, or an answer of one. */
+export const readOwn = (
+  service: Service,
+  path: string,
+  hops = 0
+): Effect.Effect<string, Failure> => {
+  const bare = path.replace(/#.*$/s, "")
+  const content = contentPattern.exec(bare)?.[1]
+  if (content !== undefined) return readContent(service, content, hops)
+  const [, session, step] = sessionPattern.exec(bare) ?? []
+  if (session !== undefined) {
+    const message: Message = step !== undefined && isStep(step)
+      ? { _tag: "ReadAnswer", step: stepOf[step] }
+      : { _tag: "Describe" }
+    return askSession(service, session, message)
+  }
+  return Effect.fail(unreadable(
+    bare.includes("~")
+      ? "a URI with a secret in it is not for others to see"
+      : "only content, sessions and their answers are read here"
+  ))
+}
+
+/** The text that a reference leads to; 422 for one that cannot be read. */
+export const readReference = (
+  service: Service,
+  href: string,
+  hops = 0
+): Effect.Effect<string, Failure> => {
+  if (hops > referenceHopsMax) {
+    return Effect.fail(unreadable(`it leads on more than ${referenceHopsMax} times`))
+  }
+  if (href.length > uriCharsMax || /[\u0000-\u0020<>"\\^`{|}\u007f-\uffff]/.test(href)) {
+    return Effect.fail(unreadable(`it is no URI of at most ${uriCharsMax} characters`))
+  }
+  const path = ownPath(service, href)
+  if (path !== undefined) return readOwn(service, path, hops)
+  return Effect.fail(unreadable(
+    /^https?:\/\/[^/]/i.test(href)
+      ? "answers held by other services are not read yet"
+      : "it must be an http or https URI, or an absolute path of this service"
+  ))
+}

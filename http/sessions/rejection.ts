@@ -1,0 +1,40 @@
+/** The answers that the protocol gives as 406 with the element `p` instead of a problem. */
+import { type Answer, type Call } from "../call.ts"
+import { type Link, page } from "../html/layout.ts"
+import { html, link } from "../html/template.ts"
+import { choose, type MediaType } from "../negotiate.ts"
+import { contentTypeOf, standardTypes } from "../representations.ts"
+import { element, writeDocument } from "../xml.ts"
+
+const bodyIn = (type: MediaType, p: string, back: Link): string => {
+  switch (type) {
+    case "application/json":
+      return `${JSON.stringify({ p })}\n`
+    case "text/plain":
+      return `${p}\n`
+    case "text/html":
+      return page({
+        title: "Not accepted",
+        body: html`<blockquote><p>${p}</p></blockquote>
+<p>${link(back.href, back.title ?? back.href)}</p>`,
+        links: [back]
+      })
+    default:
+      return writeDocument(element("p", {}, p))
+  }
+}
+
+/** 406 with what the bridge-keeper says; `back` is where its page leads (PROTOCOL §2, seed §7). */
+export const rejection = (call: Call, p: string, back: Link): Answer => {
+  const type = choose(call.request.headers.get("accept"), standardTypes) ?? "application/xml"
+  return {
+    _tag: "Plain",
+    status: 406,
+    headers: [
+      ["Content-Type", contentTypeOf(type)],
+      ["Vary", "Accept"],
+      ["Cache-Control", "no-store"]
+    ],
+    body: bodyIn(type, p, back)
+  }
+}

@@ -1,0 +1,194 @@
+/** What the resources of Area B show: challenges, recorded answers, the listing, and their pages. */
+import type { Answer, View as Session } from "../../actors/session/protocol.ts"
+import { answerCharsMax } from "../../actors/limits.ts"
+import { bridge } from "../../actors/index.ts"
+import { type Control, form } from "../html/forms.ts"
+import type { Link } from "../html/layout.ts"
+import { type Html, html, link, nothing } from "../html/template.ts"
+import type { View } from "../representations.ts"
+import { type Element, element } from "../xml.ts"
+
+/** A step of the script is the name of its answer's resource, too. */
+export type Step = Session["recorded"][number]
+
+export const entryPath = "/cross_bridge"
+export const collectionPath = "/sessions"
+export const sessionPath = (id: string): string => `${collectionPath}/${id}`
+export const answerPath = (id: string, step: Step): string => `${sessionPath(id)}/${step}`
+
+export const entryLink: Link = { rel: "start", href: entryPath, title: "The bridge" }
+const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All sessions" }
+
+const stepTitles: { readonly [S in Step]: string } = {
+  name: "The first answer",
+  quest: "The second answer",
+  hard_question: "The last answer"
+}
+
+/** The field of every question's form. */
+export const answerControl = (name: string, label: string): Control => ({
+  name,
+  label,
+  required: true,
+  maxlength: answerCharsMax,
+  hint: "Your answer, in words."
+})
+
+const proceeding: Control = { name: "continue", label: "", type: "hidden", value: "true" }
+
+/** What is said, as a page shows it. */
+export const spoken = (p: string): Html =>
+  html`<blockquote><p>${p}</p></blockquote>
+`
+
+/** The entry page's challenge (B1). */
+export const entryView: View = {
+  title: "The Bridge of Death",
+  tree: element(
+    "challenge",
+    {},
+    element("p", {}, bridge.entry),
+    element("method", {}, "POST"),
+    element("uri", {}, collectionPath)
+  ),
+  body: spoken(bridge.entry),
+  forms: form({
+    action: collectionPath,
+    controls: [proceeding],
+    submit: "Ask me the questions, bridge-keeper. I am not afraid."
+  }),
+  links: [
+    collectionLink,
+    {
+      rel: "alternate",
+      href: "/questions/name_question",
+      title: "The same questions without a session"
+    }
+  ]
+}
+
+/** Whether a session has ended, so that its answers are read-only. */
+export const isOver = (session: Session): boolean =>
+  session.status === "crossed" || session.status === "cast"
+
+const challenge = (id: string, session: Session): Element => {
+  const { p, recorded, status } = session
+  const path = sessionPath(id)
+  return element(
+    "challenge",
+    { session: path },
+    element("p", {}, p),
+    element("method", {}, isOver(session) ? "GET" : "PUT"),
+    element("uri", {}, isOver(session) ? path : `${path}/${status}`),
+    ...recorded.map((step) => element(step, { href: answerPath(id, step) }))
+  )
+}
+
+const endings: { readonly [status: string]: string } = {
+  crossed: "You have crossed the Bridge of Death.",
+  cast: "You were cast into the Gorge of Eternal Peril."
+}
+
+const recordedList = (id: string, { recorded }: Session): Html =>
+  recorded.length === 0
+    ? nothing
+    : html`<h2>Answered</h2>
+<ul>${recorded.map((step) => html`<li>${link(answerPath(id, step), stepTitles[step])}</li>`)}</ul>
+`
+
+const questionForm = (id: string, { p, status }: Session): Html =>
+  form({
+    action: `${sessionPath(id)}/${status}`,
+    controls: [answerControl("answer", p), proceeding],
+    submit: "Answer"
+  })
+
+const sessionBody = (id: string, session: Session): Html => {
+  const ending = endings[session.status]
+  return html`${spoken(session.p)}${
+    ending === undefined
+      ? questionForm(id, session)
+      : html`<p>${ending}</p>
+<p>${link(entryPath, "Come to the bridge again")}</p>
+`
+  }${recordedList(id, session)}`
+}
+
+const sessionTitle = ({ status }: Session): string => {
+  if (status === "crossed") return "The other side"
+  return status === "cast" ? "The Gorge of Eternal Peril" : "The bridge-keeper asks"
+}
+
+/** The current challenge of a session (B4). */
+export const sessionView = (id: string, session: Session): View => ({
+  title: sessionTitle(session),
+  tree: challenge(id, session),
+  body: () => sessionBody(id, session),
+  links: [collectionLink, entryLink]
+})
+
+/** A recorded answer: what was PUT, an href kept as it came. */
+export const answerView = (id: string, step: Step, answer: Answer, readOnly: boolean): View => {
+  const { href, text } = answer
+  return {
+    title: stepTitles[step],
+    tree: href === undefined
+      ? element("answer", {}, text)
+      : element("answer", { href }),
+    body: () =>
+      html`${spoken(text)}${
+        href === undefined ? nothing : html`<p class="quiet">Read from ${link(href)}</p>
+`
+      }${
+        readOnly ? nothing : form({
+          action: answerPath(id, step),
+          legend: "Change this answer",
+          controls: [answerControl("answer", "Another answer"), proceeding],
+          submit: "Change"
+        })
+      }`,
+    links: [{ rel: "up", href: sessionPath(id), title: "The session" }]
+  }
+}
+
+/** One line of the listing. */
+export interface Listed {
+  readonly id: string
+  readonly session: Session
+}
+
+const startedOf = (session: Session): string => new Date(session.startedAtMs).toISOString()
+
+/** The listing (B3). */
+export const listingView = (
+  listed: ReadonlyArray<Listed>,
+  next: ReadonlyArray<Link>
+): View => ({
+  title: "Sessions",
+  tree: element(
+    "sessions",
+    {},
+    ...listed.map(({ id, session }) =>
+      element("session", {
+        href: sessionPath(id),
+        status: session.status,
+        started: startedOf(session)
+      })
+    )
+  ),
+  body: () =>
+    listed.length === 0
+      ? html`<p>Nobody has come to the bridge yet.</p>`
+      : html`<div class="scroll"><table>
+<thead><tr><th scope="col">Started</th><th scope="col">Stands at</th></tr></thead>
+<tbody>${
+        listed.map(({ id, session }) =>
+          html`<tr><td>${
+            link(sessionPath(id), startedOf(session))
+          }</td><td>${session.status}</td></tr>
+`
+        )
+      }</tbody></table></div>
+`,
+  links: [entryLink, ...next]
+})

@@ -1,0 +1,51 @@
+/** A client of the bridge, for the tests of Area B. */
+import { expect } from "vitest"
+import { contentRoutes } from "../../http/content/index.ts"
+import { sessionRoutes } from "../../http/sessions/index.ts"
+import { childrenOf } from "../../http/xml.ts"
+import { type Answered, startService } from "./harness.ts"
+
+export const formType = "application/x-www-form-urlencoded"
+export const yes = `<answer continue="true">yes</answer>`
+
+/** What a challenge says. */
+export const challengeOf = (answered: Answered) => {
+  const { attributes, name } = answered.xml
+  expect(name).toBe("challenge")
+  return {
+    session: attributes["session"],
+    p: answered.child("p"),
+    method: answered.child("method"),
+    uri: answered.child("uri")
+  }
+}
+
+/** A service with sessions and content, and the ways of a client through it. */
+export const startBridge = async () => {
+  const service = await startService((one) => [...sessionRoutes(one), ...contentRoutes(one)])
+  const { send } = service
+  const put = (path: string, body: string): Promise<Answered> => send("PUT", path, { body })
+  /** Begins a session: its path. */
+  const begin = async (): Promise<string> => {
+    const answered = await send("POST", "/sessions", { body: yes })
+    expect(answered.status).toBe(201)
+    return answered.header("location").slice(service.base.length)
+  }
+  const withAnswers = async (name: string, quest?: string): Promise<string> => {
+    const path = await begin()
+    expect((await put(`${path}/name`, `<answer>${name}</answer>`)).status).toBe(201)
+    if (quest !== undefined) {
+      expect((await put(`${path}/quest`, `<answer>${quest}</answer>`)).status).toBe(201)
+    }
+    return path
+  }
+  /** The status that the listing shows. */
+  const statusOf = async (path: string): Promise<string | undefined> => {
+    const { xml } = await send("GET", "/sessions?limit=1000")
+    const entry = childrenOf(xml).find(({ attributes }) => attributes["href"] === path)
+    return entry?.attributes["status"]
+  }
+  return { base: service.base, send, put, begin, withAnswers, statusOf, close: service.close }
+}
+
+export type Bridge = Awaited<ReturnType<typeof startBridge>>

@@ -1,0 +1,249 @@
+import { describe, expect, it } from "vitest"
+import { parseForm } from "../../http/forms.ts"
+import { form } from "../../http/html/forms.ts"
+import { html, isLinkable, link } from "../../http/html/template.ts"
+import { chooseRange, contentRange, evaluate, ifRangeHolds } from "../../http/preconditions.ts"
+import { problem, problemReply, problemTypeView } from "../../http/problem.ts"
+import { entityTag, feedTypes, linkHeader, render, represent } from "../../http/representations.ts"
+import { compileRoutes } from "../../http/routing.ts"
+import { element, parseText } from "../../http/xml.ts"
+
+const fields = (values: Record<string, string>) => new Map(Object.entries(values))
+const state = { exists: true, etag: "\"a\"", modifiedMs: Date.UTC(2024, 0, 1, 0, 0, 0, 500) }
+const jan1 = "Mon, 01 Jan 2024 00:00:00 GMT"
+
+describe("preconditions", () => {
+  it.each<[string, Record<string, string>, string]>([
+    ["GET", {}, "proceed"],
+    ["GET", { "if-none-match": "\"a\"" }, "not-modified"],
+    ["GET", { "if-none-match": "W/\"a\"" }, "not-modified"],
+    ["GET", { "if-none-match": "\"b\", \"a\"" }, "not-modified"],
+    ["GET", { "if-none-match": "\"b\"" }, "proceed"],
+    ["GET", { "if-none-match": "*" }, "not-modified"],
+    ["PUT", { "if-none-match": "*" }, "failed"],
+    ["PUT", { "if-match": "\"a\"" }, "proceed"],
+    ["PUT", { "if-match": "W/\"a\"" }, "failed"],
+    ["PUT", { "if-match": "*" }, "proceed"],
+    ["PUT", { "if-match": "a" }, "failed"],
+    ["GET", { "if-modified-since": jan1 }, "not-modified"],
+    ["GET", { "if-modified-since": "Sun, 31 Dec 2023 23:59:59 GMT" }, "proceed"],
+    ["GET", { "if-modified-since": jan1, "if-none-match": "\"b\"" }, "proceed"],
+    ["GET", { "if-modified-since": "yesterday" }, "proceed"],
+    ["PUT", { "if-modified-since": jan1 }, "proceed"],
+    ["PUT", { "if-unmodified-since": "Sun, 31 Dec 2023 23:59:59 GMT" }, "failed"],
+    ["PUT", { "if-unmodified-since": jan1 }, "proceed"]
+  ])("%s %j: %s", (method, values, expected) => {
+    expect(evaluate(method, fields(values), state)).toBe(expected)
+  })
+
+  it("matches nothing where nothing is", () => {
+    expect(evaluate("PUT", fields({ "if-match": "*" }), { exists: false })).toBe("failed")
+    expect(evaluate("PUT", fields({ "if-none-match": "*" }), { exists: false })).toBe("proceed")
+  })
+
+  it.each<[string | undefined, string]>([
+    [undefined, "Whole"],
+    ["bytes=0-4", "0-4"],
+    ["bytes=5-", "5-9"],
+    ["bytes=-3", "7-9"],
+    ["bytes=-30", "0-9"],
+    ["bytes=0-100", "0-9"],
+    ["bytes=10-", "Unsatisfiable"],
+    ["bytes=-0", "Unsatisfiable"],
+    ["bytes=4-2", "Whole"],
+    ["bytes=0-1,3-4", "Whole"],
+    ["lines=1-2", "Whole"],
+    ["bytes=", "Whole"],
+    ["bytes=a-b", "Whole"]
+  ])("range %s: %s", (field, expected) => {
+    const range = chooseRange(field, 10)
+    expect(range._tag === "Part" ? `${range.first}-${range.last}` : range._tag).toBe(expected)
+  })
+
+  it("If-Range and Content-Range", () => {
+    expect(ifRangeHolds("\"a\"", state)).toBe(true)
+    expect(ifRangeHolds("W/\"a\"", state)).toBe(false)
+    expect(ifRangeHolds(jan1, state)).toBe(true)
+    expect(contentRange(10, { first: 0, last: 4 })).toBe("bytes 0-4/10")
+    expect(contentRange(10)).toBe("bytes */10")
+  })
+})
+
+describe("routing", () => {
+  const match = compileRoutes([
+    { pattern: "/", methods: { GET: "home" } },
+    { pattern: "/mailboxes", methods: { GET: "list", POST: "open" } },
+    { pattern: "/mailboxes/{mailbox}", methods: { GET: "read", POST: "deposit", DELETE: "end" } },
+    { pattern: "/mailboxes/{mailbox}/notifications/{id}", methods: { GET: "one" } },
+    { pattern: "/content/{id}", methods: { GET: "content", HEAD: "head" } },
+    { pattern: "/content/special", methods: { GET: "special" } }
+  ])
+
+  it("finds handlers, parameters and secrets", () => {
+    const found = match("GET", "/mailboxes/alice~s3cret/notifications/7")
+    expect(found).toMatchObject({ _tag: "Found", handler: "one", allow: "GET, HEAD, OPTIONS" })
+    if (found._tag !== "Found") return
+    expect(found.parameters.get("mailbox")).toBe("alice")
+    expect(found.parameters.secret("mailbox")).toBe("s3cret")
+    expect(found.parameters.secret("id")).toBe(undefined)
+    expect(match("HEAD", "/mailboxes")).toMatchObject({ handler: "list" })
+    expect(match("HEAD", "/content/1")).toMatchObject({ handler: "head" })
+    expect(match("GET", "/content/special")).toMatchObject({ handler: "special" })
+    expect(match("GET", "/content/a%62")).toMatchObject({ handler: "content" })
+    expect(match("GET", "/")).toMatchObject({ handler: "home" })
+  })
+
+  it("knows what is not there, not allowed or malformed", () => {
+    expect(match("PUT", "/mailboxes")).toMatchObject({
+      _tag: "MethodNotAllowed",
+      allow: "GET, HEAD, POST, OPTIONS"
+    })
+    expect(match("OPTIONS", "/mailboxes/a")).toMatchObject({
+      _tag: "Options",
+      allow: "GET, HEAD, POST, DELETE, OPTIONS"
+    })
+    for (const path of ["/nothing", "/mailboxes/", "/mailboxes/a/", "//", "/a".repeat(20)]) {
+      expect(match("GET", path)._tag).toBe("NotFound")
+    }
+    for (
+      const path of [
+        "/content/%2f",
+        "/content/%zz",
+        "/content/%ff",
+        "/content/..",
+        "/content/%2e%2e",
+        "/content/%00",
+        "/content/é",
+        `/content/${"a".repeat(3000)}`
+      ]
+    ) expect(match("GET", path)._tag).toBe("Malformed")
+  })
+})
+
+describe("html", () => {
+  it("escapes by construction and follows only safe links", () => {
+    expect(html`<p title="${"\"'"}">${"<script>"}${[html`<b>${1}</b>`, undefined]}</p>`.text).toBe(
+      "<p title=\"&quot;&#39;\">&lt;script&gt;<b>1</b></p>"
+    )
+    expect(isLinkable("javascript:alert(1)")).toBe(false)
+    expect(isLinkable("//evil.example")).toBe(false)
+    expect(isLinkable("/mailboxes/a")).toBe(true)
+    expect(link("data:text/html,x").text).toBe("data:text/html,x")
+  })
+
+  it("labels every control of a form", () => {
+    const text = form({
+      action: "/x",
+      submit: "Send",
+      controls: [{ name: "title", label: "Title", hint: "h", required: true, value: "<" }]
+    }).text
+    expect(text).toContain("<label for=\"f-title\">Title</label>")
+    expect(text).toContain("aria-describedby=\"f-title-hint\"")
+    expect(text).toContain("value=\"&lt;\"")
+  })
+})
+
+describe("representations", () => {
+  const view = {
+    title: "A <mailbox>",
+    tree: element(
+      "mailbox",
+      { href: "http://h/mailboxes/a", time: "2024-01-01T00:00:00Z" },
+      element(
+        "notification",
+        { href: "/n/1" },
+        element("item", {}, element("url", {}, "javascript:x"))
+      )
+    ),
+    feed: () => ({
+      href: "http://h/mailboxes/a",
+      title: "A",
+      updated: "2024-01-01T00:00:00Z",
+      entries: [{ id: "http://h/n/1", title: "x & y", received: "2024-01-01T00:00:00Z" }]
+    })
+  }
+
+  it.each(feedTypes)("%s", (type) => {
+    const text = render(view, type)
+    expect(text.length).toBeGreaterThan(20)
+    if (type.includes("xml")) expect(parseText(text).ok).toBe(true)
+    if (type === "text/html") {
+      expect(text).toContain("<h1>A &lt;mailbox&gt;</h1>")
+      expect(text).not.toContain("href=\"javascript:")
+    }
+    if (type === "application/json") {
+      expect(JSON.parse(text)).toMatchObject({ notification: [{ href: "/n/1" }] })
+    }
+    const made = represent(view, type)
+    expect(made.etag).toMatch(/^"[\w-]{22}"$/)
+    expect(made.etag).toBe(entityTag(Buffer.from(text)))
+  })
+
+  it("writes Link fields that cannot be broken out of", () => {
+    expect(linkHeader([{ rel: "next", href: "/a?b=<\r\n\"é>" }])).toBe(
+      "</a?b=%3C%0D%0A%22%C3%A9%3E>; rel=\"next\""
+    )
+    expect(linkHeader([])).toBe(undefined)
+  })
+})
+
+describe("problems", () => {
+  const about = (accept: string | undefined) => ({ accept, path: "/mailboxes/a~secret/x" })
+
+  it("is XML by default, JSON when preferred, a page for browsers", () => {
+    const xml = problemReply(
+      problem("not-found", "no <such> thing\u0000"),
+      about(undefined),
+      "http://h"
+    )
+    expect(xml.headers).toContainEqual(["Content-Type", "application/problem+xml; charset=utf-8"])
+    const parsed = parseText(xml.body)
+    expect(parsed).toMatchObject({
+      value: { name: "problem", attributes: { xmlns: "urn:ietf:rfc:7807" } }
+    })
+    expect(xml.body).not.toContain("secret")
+    const json = problemReply(
+      problem("conflict", "d", { rule: "r" }),
+      about("application/json"),
+      "http://h"
+    )
+    expect(json.headers).toContainEqual(["Content-Type", "application/problem+json"])
+    expect(JSON.parse(json.body)).toEqual({
+      type: "http://h/problems/conflict",
+      title: "In conflict with the resource's state",
+      status: 409,
+      detail: "d",
+      instance: "/mailboxes/a~/x",
+      rule: "r"
+    })
+    const page = problemReply(problem("gone"), about("text/html,*/*;q=0.8"), "http://h")
+    expect(page.body).toContain("<!DOCTYPE html>")
+    expect(problemReply(problem("not-acceptable"), about("image/png"), "").body).toContain("<?xml")
+    expect(problemReply(problem("overloaded"), about("*/*"), "").headers).toContainEqual([
+      "Retry-After",
+      "1"
+    ])
+  })
+
+  it("explains each kind", () => {
+    expect(problemTypeView("gone")?.title).toBe("Deleted")
+    expect(problemTypeView("constructor")).toBe(undefined)
+  })
+})
+
+describe("forms", () => {
+  it("decodes, keeps order and repeats, and refuses bad escapes and floods", () => {
+    const parsed = parseForm("a=1+2&b=%C3%A9&a=%2B&c&=x")
+    expect(parsed.ok && parsed.value.entries()).toEqual([
+      ["a", "1 2"],
+      ["b", "é"],
+      ["a", "+"],
+      ["c", ""],
+      ["", "x"]
+    ])
+    expect(parsed.ok && parsed.value.all("a")).toEqual(["1 2", "+"])
+    expect(parseForm("a=%ff")).toMatchObject({ fault: { _tag: "Malformed" } })
+    expect(parseForm("a=%")).toMatchObject({ ok: false })
+    expect(parseForm("a&".repeat(200))).toMatchObject({ fault: { _tag: "TooLarge" } })
+  })
+})

@@ -1,0 +1,175 @@
+/**
+ * The service as its clients see it: a real server on a free port over ports in memory, with an
+ * account `admin`, and readers of what it answers.
+ */
+import { createServer } from "node:net"
+import { Effect, Layer, Logger, ManagedRuntime } from "effect"
+import { behaviours } from "../../actors/index.ts"
+import { bootstrap, type Bootstrapped } from "../../http/accounts/index.ts"
+import { type Access, application } from "../../http/app.ts"
+import type { Handler } from "../../http/call.ts"
+import { HttpMeasures } from "../../http/inside/measures.ts"
+import type { Route } from "../../http/routing.ts"
+import { listen } from "../../http/server.ts"
+import type { HttpSettings, Service } from "../../http/service.ts"
+import { Throttle } from "../../http/throttle.ts"
+import { childOf, type Element, parseText } from "../../http/xml.ts"
+import { alone, System } from "../../runtime/index.ts"
+import { makeMemoryBlobs } from "../../runtime/ports/memory-blobs.ts"
+import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
+import { memoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { memoryTransport } from "../../runtime/ports/memory-transport.ts"
+
+export const adminToken = "the-admins-token-of-these-tests"
+
+/** A running service. */
+export interface Harness {
+  /** The base URL, without a slash at its end. */
+  readonly base: string
+  readonly service: Service
+  readonly bootstrapped: Bootstrapped
+  /** What was answered so far. */
+  readonly accesses: ReadonlyArray<Access>
+  /** A request to a path or an absolute URI; redirects are not followed. */
+  readonly send: (method: string, path: string, options?: Sending) => Promise<Answered>
+  readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
+  readonly close: () => Promise<void>
+}
+
+export interface Sending {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+  /** Content-Type; XML unless said. */
+  readonly type?: string
+  /** `name:token` for Basic. */
+  readonly basic?: string
+  readonly accept?: string
+}
+
+/** An answer, read to its end. */
+export class Answered {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+
+  constructor(status: number, headers: Headers, text: string) {
+    this.status = status
+    this.headers = headers
+    this.text = text
+  }
+
+  /** A field that must be there. */
+  header(name: string): string {
+    const value = this.headers.get(name)
+    if (value === null) throw new Error(`no ${name} in a ${this.status}: ${this.text}`)
+    return value
+  }
+
+  get etag(): string {
+    return this.header("etag")
+  }
+
+  /** The body's root element. */
+  get xml(): Element {
+    const parsed = parseText(this.text)
+    if (!parsed.ok) throw new Error(`${parsed.fault.detail}: ${this.text}`)
+    return parsed.value
+  }
+
+  /** The text of a child element of the root. */
+  child(name: string): string | undefined {
+    const child = childOf(this.xml, name)
+    return child === undefined ? undefined : child.children.join("")
+  }
+
+  get json(): unknown {
+    return JSON.parse(this.text)
+  }
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once("error", reject)
+    probe.listen(0, "127.0.0.1", () => {
+      const found = probe.address()
+      probe.close(() => resolve(typeof found === "object" && found !== null ? found.port : 0))
+    })
+  })
+
+const sending = (base: string): Harness["send"] => async (method, path, options = {}) => {
+  const headers = new Headers(options.headers)
+  if (options.basic !== undefined) {
+    headers.set("Authorization", `Basic ${Buffer.from(options.basic).toString("base64")}`)
+  }
+  if (options.accept !== undefined) headers.set("Accept", options.accept)
+  if (options.body !== undefined) headers.set("Content-Type", options.type ?? "application/xml")
+  const response = await fetch(path.startsWith("/") ? base + path : path, {
+    method,
+    headers,
+    redirect: "manual",
+    ...options.body === undefined ? {} : { body: options.body as string }
+  })
+  return new Answered(response.status, response.headers, await response.text())
+}
+
+/** Starts a service with these resources. */
+export const startService = async (
+  routes: (service: Service) => ReadonlyArray<Route<Handler>>,
+  settings: Partial<HttpSettings> = {},
+  operator: { readonly adminToken: string | undefined } = { adminToken }
+): Promise<Harness> => {
+  const port = await freePort()
+  const base = `http://127.0.0.1:${port}`
+  const blobs = makeMemoryBlobs()
+  const layer = System.layer({ behaviours: behaviours({ blobs }) }).pipe(
+    Layer.provide(Layer.mergeAll(memoryStorage, memoryTransport, alone)),
+    Layer.provideMerge(Logger.layer([]))
+  )
+  const runtime = ManagedRuntime.make(layer)
+  const nowMs = () => Date.now()
+  const service: Service = {
+    settings: {
+      baseUrl: base,
+      version: "0.0.0-test",
+      publish: "anyone",
+      contentBytesMax: 1024 * 1024,
+      retentionMs: 30 * 24 * 60 * 60 * 1000,
+      corsOrigins: ["*"],
+      ...settings
+    },
+    system: await runtime.runPromise(Effect.service(System)),
+    blobs,
+    records: makeMemoryRecords(),
+    arriving: new Set(),
+    serviceKey: "the key of these tests",
+    throttle: new Throttle(nowMs),
+    measures: new HttpMeasures(),
+    metrics: () => "",
+    ready: Effect.void,
+    nowMs
+  }
+  const bootstrapped = await runtime.runPromise(bootstrap(service, operator.adminToken))
+  const accesses: Array<Access> = []
+  const handler = application(
+    service,
+    routes(service),
+    (effect, observer) => void runtime.runCallback(effect, { onExit: observer }),
+    (access) => void accesses.push(access)
+  )
+  const errors: Array<unknown> = []
+  const server = await listen({
+    host: "127.0.0.1",
+    port,
+    baseUrl: base,
+    handler,
+    onError: (error) => void errors.push(error)
+  })
+  const close = async (): Promise<void> => {
+    await server.drain(2_000)
+    await runtime.dispose()
+    if (errors.length > 0) throw new AggregateError(errors, "requests broke")
+  }
+  const send = sending(base)
+  return { base, service, bootstrapped, accesses, send, run: runtime.runPromise, close }
+}

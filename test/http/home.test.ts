@@ -1,0 +1,99 @@
+/** The service's own resources (PROTOCOL §6): home, problems and fixed files. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { homeRoutes } from "../../http/home/index.ts"
+import { problemTypes } from "../../http/problems.ts"
+import { childrenOf } from "../../http/xml.ts"
+import { type Harness, startService } from "./harness.ts"
+
+let service: Harness
+
+beforeAll(async () => {
+  service = await startService(homeRoutes)
+})
+afterAll(() => service.close())
+
+const send: Harness["send"] = (...request) => service.send(...request)
+
+describe("/", () => {
+  it("is a service document with absolute entry points", async () => {
+    const home = await send("GET", "/")
+    expect([home.status, home.xml.name]).toEqual([200, "service"])
+    const links = childrenOf(home.xml, "link").map(({ attributes }) => attributes)
+    const rels = links.map(({ rel }) => rel)
+    expect(rels).toEqual(expect.arrayContaining(["content", "mailboxes", "bridge", "sessions"]))
+    for (const { href } of links) expect(href?.startsWith(`${service.base}/`)).toBe(true)
+    const json = await send("GET", "/", { accept: "application/json" })
+    expect(json.json).toMatchObject({ link: expect.any(Array) })
+  })
+
+  it("is a page for browsers, with the page's policy", async () => {
+    const page = await send("GET", "/", { accept: "text/html,application/xhtml+xml,*/*;q=0.8" })
+    expect(page.header("content-type")).toBe("text/html; charset=utf-8")
+    expect(page.header("content-security-policy")).toContain("default-src 'none'")
+    expect(page.header("referrer-policy")).toBe("no-referrer")
+    for (const path of ["/cross_bridge", "/sessions", "/mailboxes", "/problems"]) {
+      expect(page.text).toContain(`href="${path}"`)
+    }
+    expect(page.text).toContain(`${service.base}/content`)
+    const headers = { "If-None-Match": page.etag }
+    expect((await send("GET", "/", { accept: "text/html", headers })).status).toBe(304)
+    expect((await send("GET", "/", { headers })).status).toBe(200)
+  })
+
+  it("answers HEAD, OPTIONS, and 405 to others", async () => {
+    expect((await send("HEAD", "/")).status).toBe(200)
+    expect((await send("OPTIONS", "/")).header("allow")).toBe("GET, HEAD, OPTIONS")
+    expect((await send("DELETE", "/")).header("allow")).toBe("GET, HEAD, OPTIONS")
+  })
+})
+
+describe("/problems", () => {
+  it("lists every kind, and each has its explanation", async () => {
+    const list = await send("GET", "/problems")
+    const hrefs = childrenOf(list.xml).map(({ attributes }) => attributes["href"] ?? "")
+    expect(hrefs).toHaveLength(Object.keys(problemTypes).length)
+    for (const href of hrefs) {
+      const one = await send("GET", href)
+      expect([one.status, one.xml.name]).toEqual([200, "problem-type"])
+      expect(one.child("explanation")).not.toBe("")
+    }
+  })
+
+  it("404 for what is no kind", async () => {
+    for (const path of ["/problems/none", "/problems/__proto__", "/problems/conflict~x"]) {
+      expect((await send("GET", path)).status).toBe(404)
+    }
+  })
+
+  it("explains the type that a problem names", async () => {
+    const { xml } = await send("GET", "/nowhere")
+    const type = childrenOf(xml, "type")[0]?.children.join("") ?? ""
+    const page = await send("GET", type, { accept: "text/html" })
+    expect([page.status, page.text.includes("Nothing is here")]).toEqual([200, true])
+  })
+})
+
+describe("fixed files", () => {
+  it.each([
+    ["/style.css", "text/css; charset=utf-8"],
+    ["/robots.txt", "text/plain; charset=utf-8"],
+    ["/favicon.ico", "image/svg+xml"]
+  ])("%s may be kept, and is asked for again by its ETag", async (path, type) => {
+    const file = await send("GET", path)
+    expect([file.status, file.header("content-type")]).toEqual([200, type])
+    expect(file.header("cache-control")).toMatch(/^public, max-age=\d+$/)
+    expect(file.header("x-content-type-options")).toBe("nosniff")
+    const headers = { "If-None-Match": file.etag }
+    const again = await send("GET", path, { headers })
+    expect([again.status, again.text]).toEqual([304, ""])
+    expect((await send("GET", path, { headers: { "If-Match": `"other"` } })).status).toBe(412)
+    expect((await send("HEAD", path)).text).toBe("")
+  })
+
+  it("robots are told to leave capabilities alone", async () => {
+    const { text } = await send("GET", "/robots.txt")
+    for (const path of ["/content/", "/mailboxes", "/outgoing"]) {
+      expect(text).toContain(`Disallow: ${path}\n`)
+    }
+  })
+})
