@@ -1,0 +1,36 @@
+/** Flags of the command line: one for each setting that may be given there. */
+import { Effect, Option, Result } from "effect"
+import { Flag } from "effect/cli"
+import { CommandFailed, exitCodes } from "../failure.ts"
+import { allSettings, type Loaded, loadSettings } from "../settings.ts"
+
+type SettingFlags = Record<string, Flag.Flag<Option.Option<string>>>
+
+/** By name without dashes. */
+export const settingFlags: SettingFlags = Object.fromEntries(
+  allSettings.flatMap((one) =>
+    one.flag === undefined ? [] : [[
+      one.flag,
+      Flag.String(one.flag).pipe(
+        Flag.withMetavar(one.kind.metavar),
+        Flag.withDescription(`${one.about} (${one.env})`),
+        Flag.optional
+      )
+    ]]
+  )
+)
+
+/** The settings of this process, with the given flags over its environment. */
+export const load = (
+  flags: Readonly<Record<string, Option.Option<string>>>
+): Effect.Effect<Loaded, CommandFailed> => {
+  const given = Object.fromEntries(
+    Object.entries(flags).map(([name, value]) => [name, Option.getOrUndefined(value)])
+  )
+  const loaded = loadSettings(process.env, given)
+  return Result.isSuccess(loaded)
+    ? Effect.succeed(loaded.success)
+    : Effect.fail(
+      new CommandFailed({ message: loaded.failure.message, exitCode: exitCodes.configuration })
+    )
+}

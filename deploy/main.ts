@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+/** The command line: the only composition root, imported by nobody. */
+import { Cause, Effect, Exit, Layer, type Runtime } from "effect"
+import { CliConfig, CliError, Command, GlobalFlag } from "effect/cli"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { accountCommand } from "./cli/account.ts"
+import { checkCommand } from "./cli/check.ts"
+import { configCommand } from "./cli/config.ts"
+import { serveCommand } from "./cli/serve.ts"
+import { CommandFailed, exitCodes } from "./failure.ts"
+import { version } from "./version.ts"
+
+const restante = Command.make("restante").pipe(
+  Command.withDescription("Poste restante over HTTP: mailboxes, sessions and queries"),
+  Command.withSubcommands([serveCommand, configCommand, accountCommand, checkCommand])
+)
+
+const exitCodeOf = (failure: unknown): number => {
+  if (failure instanceof CommandFailed) return failure.exitCode
+  return CliError.isCliError(failure) ? exitCodes.usage : exitCodes.failed
+}
+
+/** Being interrupted by a signal, and having drained, is success. */
+const teardown: Runtime.Teardown = (exit, onExit) => {
+  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return onExit(exitCodes.ok)
+  onExit(exitCodeOf(Cause.squash(exit.cause)))
+}
+
+const report = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Effect.sync(() => {
+    if (Cause.hasInterruptsOnly(cause)) return
+    const failure = Cause.squash(cause)
+    if (CliError.isCliError(failure)) return // shown by the command line itself
+    const text = failure instanceof CommandFailed ? failure.message : Cause.pretty(cause)
+    process.stderr.write(text.replace(/^(?=\S)/gm, "restante: ") + "\n")
+  })
+
+const globalFlags = CliConfig.layer({
+  builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
+})
+
+restante.pipe(
+  Command.run({ version }),
+  Effect.tapCause(report),
+  Effect.provide(Layer.merge(NodeServices.layer, globalFlags)),
+  NodeRuntime.runMain({ disableErrorReporting: true, teardown })
+)

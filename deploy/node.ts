@@ -1,0 +1,196 @@
+/**
+ * One node, put together: the embedded store, the actor system upon it, HTTP in front. It runs
+ * until it is interrupted, then stops in good order: no new connection, requests under way are
+ * answered, commits and effects end, the store is flushed and closed.
+ */
+import { createServer } from "node:net"
+import { Effect, Layer } from "effect"
+import { behaviours } from "../actors/index.ts"
+import { bootstrap } from "../http/accounts/index.ts"
+import { application } from "../http/app.ts"
+import { sweepOrphans } from "../http/content/index.ts"
+import { count, HttpMeasures } from "../http/inside/measures.ts"
+import { metricsText } from "../http/inside/metrics.ts"
+import { setDocumentLimits } from "../http/limits.ts"
+import { resources } from "../http/resources.ts"
+import { randomIds } from "../http/secrets.ts"
+import { listen, ServerUnavailable } from "../http/server.ts"
+import type { Service } from "../http/service.ts"
+import { Throttle } from "../http/throttle.ts"
+import { embedded } from "../runtime/embedded/index.ts"
+import {
+  alone,
+  Blobs,
+  Records,
+  type RecordsApi,
+  Storage,
+  type StorageFailure,
+  StorageUnavailable,
+  System
+} from "../runtime/index.ts"
+import { failpoint } from "./failpoint.ts"
+import { adminTokenOf, baseUrlOf, type Settings } from "./settings.ts"
+import { version } from "./version.ts"
+
+const serviceTable = "service"
+const keyRecord = "key"
+/** How often idle actors are looked for, unless they are to sleep sooner. */
+const sweepMsMax = 5_000
+
+/** The service's own secret, made at the first start and kept in the store. */
+const serviceKeyOf = Effect.fnUntraced(function*(
+  records: RecordsApi
+): Effect.fn.Return<string, StorageFailure> {
+  const kept = yield* records.get(serviceTable, keyRecord)
+  if (kept !== undefined) return kept
+  const value = randomIds.secret(keyRecord)
+  yield* records.write([{ table: serviceTable, key: keyRecord, value }])
+  return value
+})
+
+/** The port to listen on: a free one when none is set, since the base URL has to name it. */
+const portOf = (settings: Settings): Effect.Effect<number, ServerUnavailable> =>
+  settings.port !== 0
+    ? Effect.succeed(settings.port)
+    : Effect.callback((resume) => {
+      const probe = createServer()
+      probe.once("error", (cause) =>
+        resume(Effect.fail(new ServerUnavailable("Address", cause.message, cause))))
+      probe.listen(0, settings.host, () => {
+        const found = probe.address()
+        probe.close(() =>
+          resume(Effect.succeed(typeof found === "object" && found !== null ? found.port : 0))
+        )
+      })
+    })
+
+const systemLayer = (settings: Settings) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const blobs = yield* Blobs
+    const step = failpoint(process.env["RESTANTE_FAILPOINT"])
+    return System.layer({
+      behaviours: behaviours({ blobs }),
+      limits: {
+        residentActorsMax: settings.residentActors,
+        actorQueueMax: settings.actorQueueMax,
+        idleMs: settings.idleTimeout,
+        sweepMs: Math.min(settings.idleTimeout, sweepMsMax),
+        drainMs: settings.drainTimeout
+      },
+      ...step === undefined ? {} : { step }
+    })
+  }))
+
+/** Everything below HTTP, on the settings' data directory. */
+const nodeLayer = (settings: Settings) =>
+  systemLayer(settings).pipe(
+    Layer.provideMerge(Layer.merge(embedded(settings.dataDir), alone))
+  )
+
+/** What the operator is told when the node serves. */
+export interface Serving {
+  readonly baseUrl: string
+  readonly host: string
+  readonly port: number
+  /** The admin's token, when this start chose it. */
+  readonly adminToken: string | undefined
+}
+
+const makeService = Effect.fnUntraced(function*(
+  settings: Settings,
+  baseUrl: string,
+  measures: HttpMeasures
+): Effect.fn.Return<Service, StorageFailure, System | Storage | Records | Blobs> {
+  const system = yield* System
+  const storage = yield* Storage
+  const records = yield* Records
+  const nowMs = () => Date.now()
+  return {
+    settings: {
+      baseUrl,
+      version,
+      publish: settings.contentPublish,
+      contentBytesMax: settings.contentBytesMax,
+      retentionMs: settings.retention,
+      corsOrigins: settings.corsOrigins
+    },
+    system,
+    blobs: yield* Blobs,
+    records,
+    arriving: new Set(),
+    serviceKey: yield* serviceKeyOf(records),
+    throttle: new Throttle(nowMs),
+    metrics: metricsText(system, measures, nowMs),
+    measures,
+    ready: Effect.mapError(storage.health, (failure) => failure.detail),
+    nowMs
+  }
+})
+
+const listening = (
+  settings: Settings,
+  port: number,
+  baseUrl: string,
+  handler: ReturnType<typeof application>,
+  onError: (error: unknown) => void
+) =>
+  Effect.tryPromise({
+    try: () =>
+      listen({
+        host: settings.host,
+        port,
+        baseUrl,
+        handler,
+        cors: { origin: settings.corsOrigins[0] },
+        onError
+      }),
+    catch: (cause) =>
+      cause instanceof ServerUnavailable
+        ? cause
+        : new ServerUnavailable("Address", String(cause), cause)
+  })
+
+/**
+ * Serves until interrupted. `onServing` is called once, when requests are answered. Fails with
+ * StorageLocked, StorageDamaged, StorageUnavailable, StorageFull or ServerUnavailable.
+ */
+export const runNode = (settings: Settings, onServing: (serving: Serving) => void) =>
+  Effect.scoped(Effect.gen(function*() {
+    setDocumentLimits(settings)
+    const measures = new HttpMeasures()
+    const port = yield* portOf(settings)
+    const baseUrl = baseUrlOf(settings, port)
+    const service = yield* makeService(settings, baseUrl, measures)
+    const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
+      Effect.mapError((failure) => new StorageUnavailable({ detail: `no admin: ${failure._tag}` }))
+    )
+    const run = Effect.runForkWith(yield* Effect.context<never>())
+    const handler = application(
+      service,
+      resources(service),
+      (effect, observer) => run(effect).addObserver(observer),
+      (access) => {
+        count(measures.of(access.method, access.route), access.status, access.durationMs)
+        run(Effect.logDebug("request", access))
+      }
+    )
+    yield* Effect.acquireRelease(
+      listening(settings, port, baseUrl, handler, (error) => {
+        run(Effect.logError("a request broke", error))
+      }),
+      (server) =>
+        Effect.promise(() => server.drain(settings.drainTimeout)).pipe(
+          Effect.andThen(service.system.drain)
+        )
+    )
+    yield* Effect.forkScoped(
+      sweepOrphans(service).pipe(
+        Effect.tap((orphans) =>
+          orphans === 0 ? Effect.void : Effect.logInfo("orphaned blobs removed", { orphans })
+        ),
+        Effect.catch((failure) => Effect.logWarning("the sweep for orphans broke off", failure))
+      )
+    )
+    onServing({ baseUrl, host: settings.host, port, adminToken: token })
+    return yield* Effect.never
+  })).pipe(Effect.provide(nodeLayer(settings)))

@@ -1,0 +1,72 @@
+/** Installing and building on a fresh clone. Plain Node: nothing has been installed yet. */
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const sourceFolders = ["runtime", "actors", "http", "deploy"]
+const builtMark = "dist/.built"
+
+/** An absolute path of the project. */
+export const inRoot = (path) => join(root, path)
+
+const modifiedMs = (path) => existsSync(inRoot(path)) ? statSync(inRoot(path)).mtimeMs : 0
+
+/** Runs a command in the project's folder, its output on standard error; true when it succeeded. */
+export const run = (command, args) => {
+  const stdio = ["ignore", 2, 2]
+  const { error, status } = spawnSync(command, args, { cwd: root, stdio })
+  if (error !== undefined) process.stderr.write(`${command}: ${error.message}\n`)
+  return status === 0
+}
+
+const required = (done, what) => {
+  if (done) return
+  process.stderr.write(`${what} failed; see above.\n`)
+  process.exit(1)
+}
+
+/** `npm ci` when node_modules is missing or older than the lock file. */
+export const installIfStale = () => {
+  if (modifiedMs("node_modules/.package-lock.json") >= modifiedMs("package-lock.json")) return
+  process.stderr.write("Installing packages (npm ci) …\n")
+  const quiet = ["--include=dev", "--no-audit", "--no-fund", "--loglevel=error"]
+  required(run("npm", ["ci", ...quiet]), "npm ci")
+}
+
+const newestSourceMs = (folder) => {
+  let newest = 0
+  for (const entry of readdirSync(inRoot(folder), { withFileTypes: true })) {
+    const path = `${folder}/${entry.name}`
+    if (entry.isDirectory()) newest = Math.max(newest, newestSourceMs(path))
+    else if (/\.(ts|json)$/.test(entry.name)) newest = Math.max(newest, modifiedMs(path))
+  }
+  return newest
+}
+
+const isBuilt = () => {
+  const builtMs = modifiedMs(builtMark)
+  const settings = ["cluster.config.ts", "tsconfig.json", "tsconfig.base.json", "package-lock.json"]
+  return existsSync(inRoot("dist/deploy/main.js")) &&
+    [...sourceFolders.map(newestSourceMs), ...settings.map(modifiedMs)].every((ms) => ms <= builtMs)
+}
+
+/** `tsc -b` of a project and all that it needs; true when it succeeded. */
+export const build = (project) => {
+  const startedAt = new Date()
+  if (!run(process.execPath, [inRoot("node_modules/typescript/bin/tsc"), "-b", project])) {
+    return false
+  }
+  mkdirSync(inRoot("dist"), { recursive: true })
+  writeFileSync(inRoot(builtMark), "")
+  utimesSync(inRoot(builtMark), startedAt, startedAt) // an edit during the build makes it stale
+  return true
+}
+
+/** Builds the service when dist is missing or older than a source. */
+export const buildIfStale = () => {
+  if (isBuilt()) return
+  process.stderr.write("Building (tsc -b deploy) …\n")
+  required(build("deploy"), "The build")
+}

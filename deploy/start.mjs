@@ -1,0 +1,14 @@
+#!/usr/bin/env node
+/**
+ * `npm start`: installs and builds what is missing or stale, then serves in this same process, so
+ * that signals and the exit code need no forwarding. Uses nothing that has to be installed first.
+ */
+import { pathToFileURL } from "node:url"
+import { buildIfStale, inRoot, installIfStale } from "./prepare.mjs"
+
+installIfStale()
+buildIfStale()
+
+const main = inRoot("dist/deploy/main.js")
+process.argv = [process.argv[0], main, "serve", ...process.argv.slice(2)]
+await import(pathToFileURL(main).href)
