@@ -1,0 +1,50 @@
+/** A mailbox's listing of 50 (A11), against the peer that answers the same bytes. */
+import { atLeast, type Line, thousands } from "../line.ts"
+import { openMailbox } from "../mailboxes.ts"
+import { compare } from "../rounds.ts"
+
+const notifications = 50
+const connections = 64
+
+const deposit = async (uri: string, n: number): Promise<void> => {
+  const answer = await fetch(uri, {
+    method: "POST",
+    headers: { "Content-Type": "text/xml+rss" },
+    body:
+      `<notification><item><description>The minutes of the meeting are here: ${n}</description>` +
+      "<url>http://content.example/content/WkVhZ2xlczEyMzQ1Njc4OTA</url>" +
+      "<password>correct-horse-battery-staple</password>" +
+      "<subject xmlns=\"urn:example:mail\">Minutes of Tuesday</subject></item></notification>"
+  })
+  await answer.body?.cancel()
+  if (answer.status !== 202) throw new Error(`a deposit was answered ${answer.status}`)
+}
+
+export const listing: Line = {
+  name: "listing",
+  run: async (bench) => {
+    const peer = await bench.peer()
+    const node = await bench.serve(bench.folder("listing"))
+    const shared = await openMailbox(node, "read")
+    for (let n = 1; n <= notifications; n++) await deposit(`${node.origin}/mailboxes/read`, n)
+    const bytes = Buffer.from(await (await fetch(`${node.origin}${shared}`)).arrayBuffer())
+    const shown = bytes.toString("utf8").split("<notification ").length - 1
+    if (shown !== notifications) throw new Error(`the listing shows ${shown} notifications`)
+    await fetch(`${peer.origin}/`, { method: "PUT", body: bytes })
+    const { cpuUs, peerCpuUs, peerPerSecond, perSecond, ratio } = await compare(
+      node,
+      peer,
+      connections,
+      () => ({ script: "get", args: [shared] })
+    )
+    await Promise.all([node.stop(), peer.stop()])
+    return [atLeast(
+      `listing of ${notifications} (${(bytes.length / 1000).toFixed(1)} kB) by its shared URI, ` +
+        "of bare uWebSockets.js answering the same bytes",
+      ratio,
+      0.25,
+      `${thousands(perSecond)} of ${thousands(peerPerSecond)} a second; ` +
+        `${cpuUs.toFixed(1)} µs of processor time each, the peer's ${peerCpuUs.toFixed(1)} µs`
+    )]
+  }
+}

@@ -1,0 +1,44 @@
+/** Reading a mailbox of a million notifications by pages, to its end. */
+import type { Line } from "../line.ts"
+
+const pageLimit = 1000
+/** Growth from the tenth part of the pages on: before it, the process warms up. */
+const growthMaxMb = 30
+
+export const pages: Line = {
+  name: "pages",
+  run: async (bench) => {
+    const { folder, notifications, shared, token } = await bench.large()
+    const node = await bench.serve(folder, { token })
+    const fresh = node.memory()
+    const startedMs = performance.now()
+    let next: string | undefined = `${shared}?limit=${pageLimit}`
+    let read = 0
+    let warm = fresh
+    while (next !== undefined) {
+      const answer: Response = await fetch(`${node.origin}${next}`)
+      const text = await answer.text()
+      if (answer.status !== 200) throw new Error(`a page was answered ${answer.status}: ${text}`)
+      read += text.split("<notification ").length - 1
+      const link = /<([^>]+)>\s*;\s*rel="?next"?/.exec(answer.headers.get("link") ?? "")?.[1]
+      next = link?.replace(/^https?:\/\/[^/]+/, "")
+      if (warm === fresh && read >= notifications / 10) {
+        warm = node.memory()
+        node.resetPeak()
+      }
+    }
+    const elapsedMs = performance.now() - startedMs
+    if (read < notifications) throw new Error(`${read} of ${notifications} notifications were read`)
+    const growth = node.memory().peak - warm.resident
+    const rate = Math.round(read / elapsedMs * 1000)
+    await node.stop()
+    return [{
+      what: `${read.toLocaleString("en")} stored notifications of one mailbox read by pages of ` +
+        `${pageLimit}: growth of memory over the last nine tenths`,
+      measured: `${growth.toFixed(1)} MB (${fresh.resident.toFixed(0)} MB at the start, ` +
+        `${warm.resident.toFixed(0)} MB after a tenth; ${rate.toLocaleString("en")} a second)`,
+      target: `≤ ${growthMaxMb} MB`,
+      met: growth <= growthMaxMb
+    }]
+  }
+}

@@ -1,0 +1,26 @@
+-- Deposits notifications of which no two are the same (A2).
+-- Arguments: a text that no other run uses, the path of the mailboxes, how many there are
+-- (0: the path is the mailbox).
+require("result")
+
+local run, path, mailboxes
+local n = 0
+
+function init(args)
+  run, path, mailboxes = args[1], args[2], tonumber(args[3])
+end
+
+local item = [[<?xml version="1.0" encoding="UTF-8"?>
+<notification><item><description>The minutes of the meeting are here: %s.%d.%d</description>]] ..
+  [[<url>http://content.example/content/WkVhZ2xlczEyMzQ1Njc4OTA</url>]] ..
+  [[<password>correct-horse-battery-staple</password>]] ..
+  [[<subject xmlns="urn:example:mail">Minutes of Tuesday</subject></item></notification>
+]]
+
+function request()
+  n = n + 1
+  local body = string.format(item, run, id, n)
+  local target = mailboxes == 0 and path or path .. n % mailboxes
+  return "POST " .. target .. " HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/xml+rss\r\n" ..
+    "Content-Length: " .. #body .. "\r\n\r\n" .. body
+end

@@ -1,0 +1,75 @@
+/**
+ * `npm run bench`: every line, or those that are named, as a table here and in RESULTS.md. Bound to
+ * loopback; ends all that it started, whatever happens.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { Bench, LargeStore, Line, Row } from "./line.ts"
+import { deposits } from "./lines/deposits.ts"
+import { idle } from "./lines/idle.ts"
+import { listing } from "./lines/listing.ts"
+import { pages } from "./lines/pages.ts"
+import { sessions } from "./lines/sessions.ts"
+import { start } from "./lines/start.ts"
+import { transfer } from "./lines/transfer.ts"
+import { fillLarge } from "./mailboxes.ts"
+import { endAll, serve, servePeer } from "./process.ts"
+import { writeResults } from "./results.ts"
+import { requireWrk } from "./wrk.ts"
+
+const lines: ReadonlyArray<Line> = [deposits, listing, sessions, idle, pages, start, transfer]
+
+const say = (text: string): void => {
+  process.stderr.write(`${text}\n`)
+}
+
+const picked = (names: ReadonlyArray<string>): ReadonlyArray<Line> => {
+  const known = lines.map(({ name }) => name)
+  const unknown = names.filter((name) => !known.includes(name))
+  if (unknown.length > 0) {
+    throw new Error(`no line ${unknown.join(", ")}; there are ${known.join(", ")}`)
+  }
+  return names.length === 0 ? lines : lines.filter(({ name }) => names.includes(name))
+}
+
+const run = async (workspace: string, chosen: ReadonlyArray<Line>): Promise<boolean> => {
+  let large: Promise<LargeStore> | undefined
+  const bench: Bench = {
+    folder: (name) => {
+      const folder = join(workspace, name)
+      mkdirSync(folder)
+      return folder
+    },
+    serve,
+    peer: servePeer,
+    large: () => large ??= fillLarge(bench),
+    say
+  }
+  const rows: Array<Row> = []
+  for (const line of chosen) {
+    say(`# ${line.name}`)
+    for (const row of await line.run(bench)) {
+      rows.push(row)
+      say(`${row.what}: ${row.measured}, target ${row.target}`)
+    }
+  }
+  process.stdout.write(`${writeResults(rows, chosen.length === lines.length)}\n`)
+  return rows.every(({ met }) => met !== false)
+}
+
+const workspace = mkdtempSync(join(process.env["BENCH_DIR"] ?? tmpdir(), "restante-bench-"))
+process.once("exit", () => {
+  endAll()
+  rmSync(workspace, { recursive: true, force: true })
+})
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130))
+
+try {
+  const chosen = picked(process.argv.slice(2))
+  requireWrk()
+  process.exitCode = await run(workspace, chosen) ? 0 : 1
+} catch (error) {
+  say(String(error))
+  process.exitCode = 2
+}

@@ -1,0 +1,41 @@
+/**
+ * The peer: uWebSockets.js alone. It reads the same body and answers 202, or answers the bytes that
+ * were PUT to it. Nothing is parsed, decided or stored, so that no server built on it is faster.
+ */
+import { createRequire } from "node:module"
+// oxlint-disable-next-line no-restricted-imports -- the peer is this library and nothing else
+import type { HttpResponse } from "uWebSockets.js"
+
+type Native = typeof import("uWebSockets.js")
+
+// `require` has no types; the module's own describe what it returns.
+const native = createRequire(import.meta.url)("uWebSockets.js") as Native
+
+let page: Buffer = Buffer.from("ready\n")
+
+const read = (response: HttpResponse, done: (body: Buffer) => void): void => {
+  const chunks: Array<Buffer> = []
+  response.onAborted(() => {})
+  response.onData((chunk, isLast) => {
+    // The memory of a chunk is the native module's again when this returns.
+    chunks.push(Buffer.from(chunk.slice(0)))
+    if (isLast) done(chunks.length === 1 ? chunks[0] ?? Buffer.alloc(0) : Buffer.concat(chunks))
+  })
+}
+
+native.App()
+  .post("/*", (response) =>
+    read(response, () => {
+      response.cork(() => response.writeStatus("202 Accepted").end())
+    }))
+  .put("/*", (response) =>
+    read(response, (body) => {
+      page = body
+      response.cork(() => response.writeStatus("204 No Content").endWithoutBody())
+    }))
+  .get("/*", (response) => {
+    response.writeHeader("Content-Type", "application/xml; charset=utf-8").end(page)
+  })
+  .listen("127.0.0.1", Number(process.argv[2]), (socket) => {
+    if (socket === false) process.exit(1)
+  })

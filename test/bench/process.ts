@@ -1,0 +1,150 @@
+/** The measured processes: started on loopback, watched through /proc, always ended. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { readFileSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { fileURLToPath } from "node:url"
+
+/** The project's folder: this runs from dist/test/bench. */
+export const root = fileURLToPath(new URL("../../../", import.meta.url))
+
+const readyWithinMs = 60_000
+const pollMs = 5
+const stopWithinMs = 60_000
+const ticksPerSecond = 100
+
+/** Of one process, in MB of 1,000,000 bytes. */
+export interface Memory {
+  /** Resident now. */
+  readonly resident: number
+  /** The most that was resident since the start or `resetPeak`. */
+  readonly peak: number
+  /** The part of `resident` that is not backed by a file. */
+  readonly anonymous: number
+}
+
+export interface Running {
+  readonly origin: string
+  readonly token: string
+  /** From spawning the process to its first answer. */
+  readonly readyAfterMs: number
+  readonly memory: () => Memory
+  readonly resetPeak: () => void
+  /** Time on a processor, all threads together. */
+  readonly cpuMs: () => number
+  readonly stop: (signal?: "SIGTERM" | "SIGKILL") => Promise<void>
+}
+
+export interface ServeOptions {
+  readonly token?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+const running = new Set<ChildProcess>()
+
+/** Ends whatever still runs; for an error, or an interrupt. */
+export const endAll = (): void => {
+  for (const child of running) child.kill("SIGKILL")
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === "object" ? address?.port ?? 0 : 0))
+    })
+  })
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+const answers = async (uri: string): Promise<boolean> => {
+  try {
+    const { body, ok } = await fetch(uri)
+    await body?.cancel()
+    return ok
+  } catch {
+    return false
+  }
+}
+
+const memoryOf = (pid: number): Memory => {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8")
+  const field = (name: string): number =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024 / 1e6
+  return { resident: field("VmRSS"), peak: field("VmHWM"), anonymous: field("RssAnon") }
+}
+
+const cpuMsOf = (pid: number): number => {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  return (Number(fields[11]) + Number(fields[12])) * 1000 / ticksPerSecond
+}
+
+const start = async (
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>>,
+  origin: string,
+  token: string,
+  readyPath: string
+): Promise<Running> => {
+  const startedMs = performance.now()
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env["PATH"] ?? "", ...env },
+    stdio: ["ignore", "ignore", "pipe"]
+  })
+  running.add(child)
+  let said = ""
+  child.stderr.on("data", (chunk: Buffer) => said = `${said}${chunk}`.slice(-4000))
+  const exited = new Promise<void>((resolve) => {
+    child.once("exit", () => {
+      running.delete(child)
+      resolve()
+    })
+  })
+  while (!await answers(`${origin}${readyPath}`)) {
+    if (child.exitCode !== null || performance.now() - startedMs > readyWithinMs) {
+      throw new Error(`${args.join(" ")} does not answer on ${origin}${readyPath}:\n${said}`)
+    }
+    await pause(pollMs)
+  }
+  const pid = child.pid ?? 0
+  return {
+    origin,
+    token,
+    readyAfterMs: performance.now() - startedMs,
+    memory: () => memoryOf(pid),
+    // 5 resets the peak of the resident set (proc_pid_clear_refs(5)).
+    resetPeak: () => writeFileSync(`/proc/${pid}/clear_refs`, "5"),
+    cpuMs: () => cpuMsOf(pid),
+    stop: async (signal = "SIGTERM") => {
+      child.kill(signal)
+      const timer = setTimeout(() => child.kill("SIGKILL"), stopWithinMs)
+      await exited
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** A node of the service with a store in `folder`. */
+export const serve = async (folder: string, options: ServeOptions = {}): Promise<Running> => {
+  const port = await freePort()
+  const token = options.token ?? randomBytes(32).toString("base64url")
+  const env = {
+    HOST: "127.0.0.1",
+    PORT: String(port),
+    DATA_DIR: folder,
+    ADMIN_TOKEN: token,
+    LOG_LEVEL: "warn",
+    NODE_ENV: "production",
+    ...options.env
+  }
+  const args = [`${root}dist/deploy/main.js`, "serve"]
+  return start(args, env, `http://127.0.0.1:${port}`, token, "/readyz")
+}
+
+export const servePeer = async (): Promise<Running> => {
+  const port = await freePort()
+  const args = [fileURLToPath(new URL("peer.js", import.meta.url)), String(port)]
+  return start(args, {}, `http://127.0.0.1:${port}`, "", "/")
+}

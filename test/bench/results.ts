@@ -1,0 +1,50 @@
+/** The table, and the page that keeps it. */
+import { readFileSync, writeFileSync } from "node:fs"
+import { arch, availableParallelism, cpus, release, totalmem, type } from "node:os"
+import type { Row } from "./line.ts"
+import { root } from "./process.ts"
+import { wrkVersion } from "./wrk.ts"
+
+const verdict = ({ met }: Row): string => met === undefined ? "–" : met ? "met" : "**missed**"
+
+const table = (rows: ReadonlyArray<Row>): string =>
+  [
+    "| line | measured | target | |",
+    "| --- | --- | --- | --- |",
+    ...rows.map((row) => `| ${row.what} | ${row.measured} | ${row.target} | ${verdict(row)} |`)
+  ].join("\n")
+
+const versionOf = (name: string): string => {
+  const text = readFileSync(`${root}node_modules/${name}/package.json`, "utf8")
+  // Every package.json has a version.
+  return (JSON.parse(text) as { readonly version: string }).version
+}
+
+const machine = (): string => {
+  const model = cpus()[0]?.model.trim() ?? "unknown"
+  const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GiB`
+  return `${availableParallelism()} × ${model}, ${memory}, ${type()} ${release()} ${arch()}`
+}
+
+const software = (): string =>
+  `Node ${process.version}, uWebSockets.js (uwebsockets ${versionOf("uWebSockets.js")}), ` +
+  `@nxtedition/rocksdb ${versionOf("@nxtedition/rocksdb")}, wrk ${wrkVersion()}`
+
+/** The table as text; a run of every line is written to RESULTS.md as well. */
+export const writeResults = (rows: ReadonlyArray<Row>, complete: boolean): string => {
+  const text = table(rows)
+  if (complete) {
+    const page = `# Results
+
+Written by \`npm run bench\`; what the lines mean is in [README.md](README.md).
+
+- ${new Date().toISOString().slice(0, 10)}
+- ${machine()}
+- ${software()}
+
+${text}
+`
+    writeFileSync(`${root}test/bench/RESULTS.md`, page)
+  }
+  return text
+}

@@ -1,0 +1,64 @@
+/** A load on the node and on its peer in turns, so that both meet the same machine. */
+import { median } from "./line.ts"
+import type { Running } from "./process.ts"
+import { type Load, type Loaded, wrk } from "./wrk.ts"
+
+const warmUpSeconds = 3
+const rounds = 5
+const roundSeconds = 4
+
+export type Target = Pick<Load, "script" | "args">
+
+export interface Compared {
+  /** Of the node's rate to the peer's: the median of the rounds. */
+  readonly ratio: number
+  readonly perSecond: number
+  readonly peerPerSecond: number
+  readonly p99Ms: number
+  readonly worstP99Ms: number
+  /** Processor time of all threads for one request, in µs. */
+  readonly cpuUs: number
+  readonly peerCpuUs: number
+}
+
+interface Round extends Loaded {
+  readonly cpuUs: number
+}
+
+const round = async (server: Running, load: Omit<Load, "origin">): Promise<Round> => {
+  const beforeMs = server.cpuMs()
+  const loaded = await wrk({ ...load, origin: server.origin })
+  return { ...loaded, cpuUs: (server.cpuMs() - beforeMs) * 1000 / loaded.requests }
+}
+
+/** `target` is asked for the load of each round, so that no document is deposited twice. */
+export const compare = async (
+  node: Running,
+  peer: Running,
+  connections: number,
+  target: (round: number) => Target
+): Promise<Compared> => {
+  const nodes: Array<Round> = []
+  const peers: Array<Round> = []
+  for (let turn = 0; turn <= rounds; turn++) {
+    const load = {
+      ...target(turn),
+      connections,
+      seconds: turn === 0 ? warmUpSeconds : roundSeconds
+    }
+    const byPeer = await round(peer, load)
+    const byNode = await round(node, load)
+    if (turn === 0) continue
+    peers.push(byPeer)
+    nodes.push(byNode)
+  }
+  return {
+    ratio: median(nodes.map(({ perSecond }, at) => perSecond / (peers[at]?.perSecond ?? 0))),
+    perSecond: median(nodes.map(({ perSecond }) => perSecond)),
+    peerPerSecond: median(peers.map(({ perSecond }) => perSecond)),
+    p99Ms: median(nodes.map(({ p99Ms }) => p99Ms)),
+    worstP99Ms: Math.max(...nodes.map(({ p99Ms }) => p99Ms)),
+    cpuUs: median(nodes.map(({ cpuUs }) => cpuUs)),
+    peerCpuUs: median(peers.map(({ cpuUs }) => cpuUs))
+  }
+}

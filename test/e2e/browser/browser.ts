@@ -1,0 +1,111 @@
+/**
+ * A real browser: Debian's chromium, driven by playwright-core. Every page that is visited is
+ * watched for errors: of scripts, of the console, of the content security policy.
+ */
+import { existsSync, mkdirSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
+import { expect } from "vitest"
+import { adminToken } from "../process.ts"
+
+const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
+const screenshots = fileURLToPath(new URL("../../../test-results/", import.meta.url))
+
+/** The browser's executable; throws when there is none, since nothing is shown without it. */
+const executable = (): string => {
+  const folders = (process.env["PATH"] ?? "").split(":")
+  const candidates = [
+    process.env["CHROMIUM_PATH"] ?? "",
+    ...names.flatMap((name) => folders.map((folder) => join(folder, name)))
+  ]
+  const found = candidates.find((path) => path !== "" && existsSync(path))
+  if (found === undefined) {
+    throw new Error("chromium is missing: install it, or set CHROMIUM_PATH to its executable")
+  }
+  return found
+}
+
+export const launchBrowser = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: executable(),
+    args: [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync"
+    ]
+  })
+
+const widths = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 800 } }
+
+export interface Person {
+  /** With the credentials of the account admin. */
+  readonly admin?: boolean
+  readonly script?: boolean
+  readonly at?: keyof typeof widths
+  readonly scheme?: "light" | "dark"
+}
+
+/** A tab of somebody with nothing in common with other tabs. */
+export class Tab {
+  readonly page: Page
+  private readonly context: BrowserContext
+  private readonly faults: Array<string> = []
+  private readonly expected = new Set<number>()
+
+  constructor(context: BrowserContext, page: Page) {
+    this.context = context
+    this.page = page
+    page.on("pageerror", (error) => this.faults.push(String(error)))
+    page.on("console", (message) => {
+      if (message.type() !== "error" && message.type() !== "warning") return
+      const status = /the server responded with a status of (\d{3})/.exec(message.text())?.[1]
+      if (this.expected.has(Number(status))) return
+      this.faults.push(`${message.text()} at ${message.location().url}`)
+    })
+  }
+
+  /** An answer of this status is what the test is about, and no fault of the page. */
+  expects(status: number): this {
+    this.expected.add(status)
+    return this
+  }
+
+  /** Looks at the page as it stands: fits the width, broke nothing; keeps a picture of it. */
+  async look(name: string): Promise<void> {
+    const { page } = this
+    const overhang = await page.evaluate(
+      "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    expect(overhang, `${name} is wider than the screen`).toBe(0)
+    mkdirSync(screenshots, { recursive: true })
+    await page.screenshot({ path: `${screenshots}${name}.png`, fullPage: true })
+    expect(this.faults, `${name} has errors`).toEqual([])
+  }
+
+  async heading(): Promise<string> {
+    return this.page.locator("h1").innerText()
+  }
+
+  async close(): Promise<void> {
+    await this.context.close()
+    expect(this.faults).toEqual([])
+  }
+}
+
+export const openTab = async (browser: Browser, person: Person = {}): Promise<Tab> => {
+  const { admin = false, at = "phone", scheme = "light", script = true } = person
+  const context = await browser.newContext({
+    viewport: widths[at],
+    colorScheme: scheme,
+    javaScriptEnabled: script,
+    ...admin ? { httpCredentials: { username: "admin", password: adminToken } } : {}
+  })
+  context.setDefaultTimeout(10_000)
+  return new Tab(context, await context.newPage())
+}

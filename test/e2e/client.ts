@@ -1,0 +1,169 @@
+/** What the tests send to a service, and how they read its answers: XML parsed, not matched. */
+import { createHash } from "node:crypto"
+import { type Element as Parsed, xml2js } from "xml-js"
+import { adminToken, publicUrl } from "./process.ts"
+
+/** An element of an answer. */
+export interface Node {
+  readonly name: string
+  readonly attributes: Readonly<Record<string, string>>
+  readonly children: ReadonlyArray<Node>
+  readonly text: string
+}
+
+const nodeOf = (parsed: Parsed): Node => {
+  const inside = parsed.elements ?? []
+  const attributes = Object.entries(parsed.attributes ?? {})
+  return {
+    name: parsed.name ?? "",
+    attributes: Object.fromEntries(attributes.map(([name, value]) => [name, String(value)])),
+    children: inside.filter(({ type }) => type === "element").map(nodeOf),
+    text: inside.map(({ text, type }) => type === "text" ? String(text) : "").join("")
+  }
+}
+
+/** The root element of a document; throws when it is not well-formed. */
+export const parseXml = (text: string): Node => {
+  // Without `compact` this is what xml2js returns.
+  const { elements = [] } = xml2js(text, { compact: false }) as Parsed
+  const found = elements.find(({ type }) => type === "element")
+  if (found === undefined) throw new Error(`no element in ${text.slice(0, 200)}`)
+  return nodeOf(found)
+}
+
+export const childOf = (node: Node, name: string): Node => {
+  const found = node.children.find((child) => child.name === name)
+  if (found === undefined) throw new Error(`${node.name} has no ${name}`)
+  return found
+}
+
+/** A whole answer. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly bytes: Buffer
+  readonly text: string
+}
+
+export const sha256 = (bytes: Uint8Array): string =>
+  createHash("sha256").update(bytes).digest("hex")
+
+export const basic = (name: string, password: string): string =>
+  `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`
+
+export const asAdmin = { authorization: basic("admin", adminToken) }
+
+/** Path and query of a URI that the service gave out. */
+export const pathOf = (uri: string | null): string => {
+  if (uri === null) throw new Error("there is no URI")
+  return uri.startsWith(publicUrl) ? uri.slice(publicUrl.length) : uri
+}
+
+interface Sent {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+  readonly timeoutMs?: number
+}
+
+const answerWithinMs = 20_000
+
+/** One request; rejects when no whole answer came, and then nobody knows what has been done. */
+export const send = async (base: string, path: string, sent: Sent = {}): Promise<Answer> => {
+  const response = await fetch(`${base}${path}`, {
+    method: sent.method ?? "GET",
+    headers: { ...sent.headers },
+    // Buffers of this test are not shared, which their type cannot say.
+    ...sent.body === undefined ? {} : { body: sent.body as Uint8Array<ArrayBuffer> | string },
+    redirect: "manual",
+    signal: AbortSignal.timeout(sent.timeoutMs ?? answerWithinMs)
+  })
+  const bytes = Buffer.from(await response.arrayBuffer())
+  return { status: response.status, headers: response.headers, bytes, text: bytes.toString() }
+}
+
+const xml = { "content-type": "application/xml" }
+
+export const postXml = (
+  base: string,
+  path: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {}
+): Promise<Answer> => send(base, path, { method: "POST", body, headers: { ...xml, ...headers } })
+
+export const putXml = (base: string, path: string, body: string): Promise<Answer> =>
+  send(base, path, { method: "PUT", body, headers: xml })
+
+/** Fails with the answer's text unless it has the status. */
+export const expectStatus = (answer: Answer, ...statuses: ReadonlyArray<number>): Answer => {
+  if (statuses.includes(answer.status)) return answer
+  throw new Error(`${answer.status} instead of ${statuses.join(" or ")}: ${answer.text}`)
+}
+
+/** The smallest notification document with this description. */
+export const notification = (description: string): string =>
+  `<notification><item><description>${description}</description>` +
+  `<url>http://sender.test/${description}</url></item></notification>`
+
+/** A mailbox with what its creation told, the only time. */
+export interface Mailbox {
+  readonly path: string
+  readonly password: string
+  readonly shared: string
+}
+
+/** Reads the answer of A9. */
+export const mailboxOf = (created: Answer): Mailbox => {
+  const document = parseXml(created.text)
+  return {
+    path: pathOf(created.headers.get("location")),
+    password: childOf(document, "password").text,
+    shared: pathOf(childOf(document, "shared").attributes["href"] ?? null)
+  }
+}
+
+export const openMailbox = async (base: string, name: string): Promise<Mailbox> => {
+  const document = `<mailbox><name>${name}</name></mailbox>`
+  return mailboxOf(expectStatus(await postXml(base, "/mailboxes", document, asAdmin), 201))
+}
+
+/** One notification of a listing. */
+export interface Listed {
+  readonly path: string
+  readonly description: string
+  readonly url: string
+}
+
+const nextOf = (link: string | null): string | undefined => {
+  const found = (link ?? "").match(/<([^>]*)>\s*;[^,]*rel="?next"?/)
+  return found === null ? undefined : pathOf(found[1] ?? null)
+}
+
+/** Everything in a mailbox, oldest first; every page is parsed and every entry is whole. */
+export const listMailbox = async (base: string, mailbox: Mailbox): Promise<Array<Listed>> => {
+  const headers = { authorization: basic("reader", mailbox.password) }
+  const all: Array<Listed> = []
+  let path: string | undefined = `${mailbox.path}?limit=1000`
+  while (path !== undefined) {
+    const page: Answer = expectStatus(await send(base, path, { headers }), 200)
+    for (const entry of parseXml(page.text).children) {
+      if (entry.name !== "notification") continue
+      const item = childOf(entry, "item")
+      all.push({
+        path: pathOf(entry.attributes["href"] ?? null),
+        description: childOf(item, "description").text,
+        url: childOf(item, "url").text
+      })
+    }
+    path = nextOf(page.headers.get("link"))
+  }
+  return all
+}
+
+/** A number of /metrics; the sum over all its attributes. */
+export const measure = async (base: string, name: string): Promise<number> => {
+  const { text } = expectStatus(await send(base, "/metrics"), 200)
+  const lines = text.split("\n").filter((line) => line.startsWith(name) && !line.startsWith("#"))
+  if (lines.length === 0) throw new Error(`/metrics has no ${name}`)
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0)
+}

@@ -1,0 +1,218 @@
+/**
+ * The built binary as a process of its own: started on a free port with a folder of its own,
+ * watched, killed, stopped and started again. Whatever was started is gone when the test ends.
+ */
+import { type ChildProcess, spawn } from "node:child_process"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+/** Token of the account `admin` of every service that is started here. */
+export const adminToken = "e2e-admin-token-0123456789abcdef"
+/** Begins the URIs that the services give out, whatever port they listen on. */
+export const publicUrl = "http://post.test"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const binary = join(root, "dist/deploy/main.js")
+const readyWithinMs = 20_000
+const endsWithinMs = 30_000
+const pollMs = 20
+
+export const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Fails with `what` unless the promise settles in time. */
+export const within = async <A>(ms: number, what: string, promise: Promise<A>): Promise<A> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: not within ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Asks again and again until the answer is not undefined. */
+export const eventually = async <A>(
+  ms: number,
+  what: string,
+  ask: () => Promise<A | undefined> | A | undefined,
+  everyMs = pollMs
+): Promise<A> => {
+  const endMs = performance.now() + ms
+  for (;;) {
+    const answer = await ask()
+    if (answer !== undefined) return answer
+    if (performance.now() > endMs) throw new Error(`${what}: not within ${ms} ms`)
+    await pause(everyMs)
+  }
+}
+
+const running = new Set<ChildProcess>()
+const folders = new Set<string>()
+
+/** A new empty folder; removed by {@link cleanUp}. */
+export const temporaryFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), "restante-e2e-"))
+  folders.add(folder)
+  return folder
+}
+
+/** Ends what this file started and removes its folders: for `afterAll`. */
+export const cleanUp = (): void => {
+  for (const child of running) child.kill("SIGKILL")
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  folders.clear()
+}
+process.on("exit", cleanUp)
+
+/** How a process ended. */
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+type Environment = Readonly<Record<string, string>>
+
+/** Nothing of the test's own environment but what Node needs. */
+const environment = (added: Environment): Record<string, string> => ({
+  PATH: process.env["PATH"] ?? "",
+  HOME: process.env["HOME"] ?? "",
+  ...added
+})
+
+/** A process with its output. */
+export class Running {
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+  private readonly parts: Array<string> = []
+
+  constructor(command: string, args: ReadonlyArray<string>, added: Environment) {
+    const child = spawn(command, args, {
+      cwd: root,
+      env: environment(added),
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    this.child = child
+    running.add(child)
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text: string) => this.parts.push(text))
+    }
+    this.ended = new Promise((resolve) => {
+      child.on("error", (error) => this.parts.push(`${error.message}\n`))
+      child.on("close", (code, signal) => {
+        running.delete(child)
+        resolve({ code, signal })
+      })
+    })
+  }
+
+  get pid(): number {
+    const { pid } = this.child
+    if (pid === undefined) throw new Error("the process was not started")
+    return pid
+  }
+
+  /** Everything written so far to standard output and standard error. */
+  get output(): string {
+    return this.parts.join("")
+  }
+
+  get isOver(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null
+  }
+
+  /** As a power cut would: SIGKILL. */
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL")
+    await this.ended
+  }
+
+  /** SIGTERM, and how it ended. */
+  async stop(): Promise<Ended> {
+    this.child.kill("SIGTERM")
+    return this.end()
+  }
+
+  /** Waits for the process to end by itself. */
+  end(ms = endsWithinMs): Promise<Ended> {
+    return within(ms, `the process ends; it wrote:\n${this.output.slice(-4000)}`, this.ended)
+  }
+}
+
+/** Runs a command of the binary to its end. */
+export const command = async (
+  args: ReadonlyArray<string>,
+  added: Environment = {}
+): Promise<Ended & { readonly output: string }> => {
+  const one = new Running(process.execPath, [binary, ...args], added)
+  const ended = await one.end()
+  return { ...ended, output: one.output }
+}
+
+/** A service, on a port of its own choice unless told. */
+export class Service extends Running {
+  readonly dataDir: string
+
+  constructor(dataDir: string, added: Environment, script: ReadonlyArray<string>) {
+    super(process.execPath, script, {
+      PORT: "0",
+      HOST: "127.0.0.1",
+      DATA_DIR: dataDir,
+      ADMIN_TOKEN: adminToken,
+      BASE_URL: publicUrl,
+      LOG_LEVEL: "warn",
+      ...added
+    })
+    this.dataDir = dataDir
+  }
+
+  /** The port that it says it listens on; undefined before. */
+  get listening(): number | undefined {
+    const [, port] = / on 127\.0\.0\.1:(\d+)/.exec(this.output) ?? []
+    return port === undefined ? undefined : Number(port)
+  }
+
+  get port(): number {
+    const { listening } = this
+    if (listening === undefined) throw new Error(`the service does not listen:\n${this.output}`)
+    return listening
+  }
+
+  /** Where it listens, without a slash at its end. */
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`
+  }
+
+  async ready(): Promise<this> {
+    await eventually(readyWithinMs, "the service is ready", async () => {
+      if (this.isOver) throw new Error(`the service ended at its start:\n${this.output}`)
+      if (this.listening === undefined) return undefined
+      const response = await fetch(`${this.url}/readyz`)
+      await response.text()
+      return response.ok ? true : undefined
+    })
+    return this
+  }
+}
+
+interface Launch {
+  /** A new one unless given. */
+  readonly dataDir?: string
+  readonly env?: Environment
+  /** What Node runs; the binary's `serve` unless given. */
+  readonly script?: ReadonlyArray<string>
+}
+
+/** Starts a service without waiting for it. */
+export const launch = (options: Launch = {}): Service => {
+  if (!existsSync(binary)) throw new Error("dist/ is missing: run tsc -b first")
+  const dataDir = options.dataDir ?? temporaryFolder()
+  return new Service(dataDir, options.env ?? {}, options.script ?? [binary, "serve"])
+}
+
+/** Starts a service and waits until it is ready. */
+export const start = (options: Launch = {}): Promise<Service> => launch(options).ready()

@@ -1,0 +1,29 @@
+/** The contracts of the ports against the embedded backend. */
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { Context } from "effect"
+import { embedded } from "../../runtime/embedded/index.ts"
+import { Blobs } from "../../runtime/ports/blobs.ts"
+import { Records } from "../../runtime/ports/records.ts"
+import { Storage } from "../../runtime/ports/storage.ts"
+import { Transport } from "../../runtime/ports/transport.ts"
+import { blobsSuite } from "../suites/blobs.ts"
+import { type Fresh, fromLayer } from "../suites/harness.ts"
+import { recordsSuite } from "../suites/records.ts"
+import { storageSuite } from "../suites/storage.ts"
+import { transportSuite } from "../suites/transport.ts"
+
+const onDisk = <Id extends Storage | Records | Blobs | Transport, Api>(
+  service: Context.Key<Id, Api>
+): Fresh<Api> =>
+async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "restante-"))
+  const discard = () => rm(dataDir, { recursive: true, force: true })
+  return fromLayer(service, embedded(dataDir), discard)
+}
+
+storageSuite("RocksDB", onDisk(Storage))
+recordsSuite("RocksDB", onDisk(Records))
+blobsSuite("RocksDB", onDisk(Blobs))
+transportSuite("embedded", onDisk(Transport))

@@ -1,0 +1,82 @@
+#!/usr/bin/env node
+/**
+ * `npm test`: everything, from a fresh clone. Installs what is missing, builds, checks format, lint
+ * and dead code, and runs every suite. The last line is `N passed, M failed`, where each check
+ * counts as one; the exit code is 1 when anything failed. What cannot be had is a failure, never a
+ * skip. Options: `--long` adds the suites that take minutes; anything else goes to vitest.
+ */
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { build, inRoot, installIfStale, run } from "../deploy/prepare.mjs"
+
+const long = process.argv.includes("--long")
+const filters = process.argv.slice(2).filter((argument) => argument !== "--long")
+const count = { passed: 0, failed: 0 }
+
+const check = (name, attempt) => {
+  process.stderr.write(`\n# ${name}\n`)
+  const passed = attempt()
+  count[passed ? "passed" : "failed"] += 1
+  if (!passed) process.stderr.write(`# ${name}: FAILED\n`)
+  return passed
+}
+
+const tool = (path, ...args) => () =>
+  run(process.execPath, [inRoot(`node_modules/${path}`), ...args])
+
+const browserNames = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
+const onPath = (name) =>
+  (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)))
+
+/** A browser for test/e2e: CHROMIUM_PATH, or one on the path, or Debian's, installed as root. */
+const haveBrowser = () => {
+  if (existsSync(process.env.CHROMIUM_PATH ?? "") || browserNames.some(onPath)) return true
+  if (process.getuid?.() !== 0 || !onPath("apt-get")) {
+    process.stderr.write("No chromium: install one, or set CHROMIUM_PATH to its executable.\n")
+    return false
+  }
+  process.env.DEBIAN_FRONTEND = "noninteractive"
+  const packages = ["chromium", "fonts-dejavu-core"]
+  return run("apt-get", ["-qq", "update"]) &&
+    run("apt-get", ["-qq", "install", "-y", "--no-install-recommends", ...packages])
+}
+
+/** Runs vitest and adds its counts; a suite that could not even be loaded counts as one failure. */
+const runSuites = () => {
+  const folder = mkdtempSync(join(tmpdir(), "restante-test-"))
+  const report = join(folder, "report.json")
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`]
+  const args = [inRoot("node_modules/vitest/vitest.mjs"), "run", ...reporters, ...filters]
+  const env = { ...process.env, ...(long ? { TEST_LONG: "1" } : {}) }
+  const { status } = spawnSync(process.execPath, args, { cwd: inRoot("."), env, stdio: "inherit" })
+  const failedBefore = count.failed
+  if (existsSync(report)) {
+    const { numPassedTests, numFailedTests, numPendingTests, testResults } = JSON.parse(
+      readFileSync(report, "utf8")
+    )
+    const unloaded = testResults.filter((suite) =>
+      suite.status === "failed" && !suite.assertionResults.some((test) => test.status === "failed")
+    )
+    count.passed += numPassedTests
+    count.failed += numFailedTests + unloaded.length
+    if (filters.length === 0) count.failed += numPendingTests // a skipped test shows nothing
+  }
+  if (status !== 0 && count.failed === failedBefore) count.failed += 1
+  rmSync(folder, { recursive: true, force: true })
+}
+
+process.on("exit", (code) => {
+  if (code !== 0 && count.failed === 0) count.failed = 1
+  process.exitCode = count.failed === 0 ? 0 : 1
+  process.stdout.write(`${count.passed} passed, ${count.failed} failed\n`)
+})
+
+installIfStale()
+check("a browser for test/e2e", haveBrowser)
+const built = check("build: tsc -b", () => build("."))
+check("format: dprint check", tool("dprint/bin.cjs", "check"))
+check("lint: oxlint", tool("oxlint/bin/oxlint"))
+check("dead code: knip", tool("knip/bin/knip.js", "--no-progress"))
+if (built) runSuites()

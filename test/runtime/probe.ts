@@ -1,0 +1,154 @@
+/** An actor that does on request all that a decision can ask for. */
+import { Effect } from "effect"
+import {
+  type Address,
+  address,
+  append,
+  become,
+  type Behaviour,
+  refuse,
+  stay,
+  type Table
+} from "../../runtime/index.ts"
+
+interface Idle {
+  readonly _tag: "Idle"
+  readonly count: number
+  /** Work decided and not yet known to be done. */
+  readonly todo: string | null
+  readonly wokenMs: ReadonlyArray<number>
+}
+
+interface Rigid {
+  readonly _tag: "Rigid"
+}
+
+export type State = Idle | Rigid
+
+export type Message =
+  | { readonly _tag: "Add"; readonly by: number }
+  | { readonly _tag: "Read" }
+  | { readonly _tag: "Note"; readonly text: string }
+  | { readonly _tag: "Trim"; readonly upTo: number }
+  | { readonly _tag: "Refuse" }
+  | { readonly _tag: "Break" }
+  | { readonly _tag: "BreakRecord" }
+  | { readonly _tag: "BreakEffect" }
+  | { readonly _tag: "Vanish" }
+  | { readonly _tag: "WakeAt"; readonly atMs: number }
+  | { readonly _tag: "WakeUp" }
+  | { readonly _tag: "WakeOther"; readonly id: string; readonly atMs: number }
+  | { readonly _tag: "Work"; readonly name: string; readonly retryAtMs: number }
+  | { readonly _tag: "Worked" }
+  | { readonly _tag: "Stiffen" }
+
+export type Action =
+  | { readonly _tag: "Do"; readonly name: string }
+  | { readonly _tag: "Fail" }
+
+export interface Reply {
+  readonly count: number
+  readonly head: number
+  readonly seen?: number | undefined
+}
+
+const initial: State = { _tag: "Idle", count: 0, todo: null, wokenMs: [] }
+
+const table: Table<State, Message, Reply, Action> = {
+  Idle: {
+    Add: (state, { by }, { head }) => {
+      const count = state.count + by
+      return become<State>({ ...state, count }).reply({ count, head })
+    },
+    Read: ({ count }, _, { head }) => stay<State>().reply({ count, head }),
+    Note: ({ count }, { text }, { head, recent }) => {
+      const seen = recent(text)
+      return seen === undefined
+        ? append<State>(text).reply({ count, head: head + 1 })
+        : stay<State>().reply({ count, head, seen })
+    },
+    Trim: (state, { upTo }, { head }) =>
+      stay<State>().become(state)
+        .remove(...Array.from({ length: upTo }, (_, at) => at + 1))
+        .reply({ count: state.count, head }),
+    Refuse: () => refuse("No", "as asked"),
+    Break: () => {
+      throw new Error("broken on request")
+    },
+    BreakRecord: (state) =>
+      become<State>({ ...state, count: Number.NaN }).reply({ count: 0, head: 0 }),
+    BreakEffect: ({ count }, _, { head }) =>
+      stay<State>().reply({ count, head }).perform({ _tag: "Fail" } as const),
+    Vanish: ({ count }, _, { head }) => stay<State>().vanish().reply({ count, head }),
+    WakeAt: (state, { atMs }, { head }) =>
+      become<State>(state).wake(atMs).reply({ count: state.count, head }),
+    WakeUp: (state, _, { nowMs }) => {
+      const next = become<State>({ ...state, wokenMs: [...state.wokenMs, nowMs] })
+      return state.todo === null
+        ? next
+        : next.wake(nowMs + 1_000).perform({ _tag: "Do", name: state.todo } as const)
+    },
+    WakeOther: (state, { atMs, id }, { head }) =>
+      become<State>({ ...state, count: state.count + 1 }).wakeOther(address("probe", id), atMs)
+        .reply({ count: state.count + 1, head }),
+    Work: (state, { name, retryAtMs }, { head }) =>
+      become<State>({ ...state, todo: name }).wake(retryAtMs)
+        .perform({ _tag: "Do", name } as const)
+        .reply({ count: state.count, head }),
+    Worked: (state) => become<State>({ ...state, todo: null }).wake(null),
+    Stiffen: (_, __, { head }) => become<State>({ _tag: "Rigid" }).reply({ count: 0, head })
+  },
+  Rigid: {
+    Add: () => refuse("Rigid"),
+    Read: (_, __, { head }) => stay<State>().reply({ count: -1, head }),
+    Note: () => refuse("Rigid"),
+    Trim: () => refuse("Rigid"),
+    Refuse: () => refuse("Rigid"),
+    Break: () => refuse("Rigid"),
+    BreakRecord: () => refuse("Rigid"),
+    BreakEffect: () => refuse("Rigid"),
+    Vanish: (_, __, { head }) => stay<State>().vanish().reply({ count: 0, head }),
+    WakeAt: () => refuse("Rigid"),
+    WakeUp: () => stay<State>(),
+    WakeOther: () => refuse("Rigid"),
+    Work: () => refuse("Rigid"),
+    Worked: () => stay<State>(),
+    Stiffen: () => refuse("Rigid")
+  }
+}
+
+/** What a probe's effects do; a test may put its own in. */
+export type Work = (name: string, self: Address) => Effect.Effect<Message | void>
+
+const messageTags = new Set<string>(Object.keys(table.Idle))
+
+export const probe = (
+  work: Work = () => Effect.succeed({ _tag: "Worked" })
+): Behaviour<State, Message, Reply, Action> => ({
+  kind: "probe",
+  initial,
+  table,
+  encode: (state) => {
+    if (state._tag === "Idle" && Number.isNaN(state.count)) throw new Error("no record of NaN")
+    return JSON.stringify(state)
+  },
+  decode: (text) => {
+    const state: unknown = JSON.parse(text)
+    if (typeof state !== "object" || state === null || !("_tag" in state)) {
+      throw new Error("no record of a probe")
+    }
+    return state as State // written by encode
+  },
+  decodeMessage: (input) => {
+    const known = typeof input === "object" && input !== null && "_tag" in input &&
+      typeof input._tag === "string" && messageTags.has(input._tag)
+    if (!known) throw new Error("no message of a probe")
+    return input as Message // the tests send well-formed ones
+  },
+  recall: { items: 3, keyOf: (value) => value, restore: (state) => state },
+  wakeUp: { _tag: "WakeUp" },
+  perform: (action, self) =>
+    action._tag === "Do" ? work(action.name, self) : Effect.die(new Error("effect broken"))
+})
+
+export const at = (id: string): Address => address("probe", id)

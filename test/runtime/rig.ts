@@ -1,0 +1,153 @@
+/** Systems to test: over storage that does what a script says, dropped and started anew. */
+import { Effect, Layer, Logger, ManagedRuntime } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  type Address,
+  alone,
+  type AskFailure,
+  isRefusal,
+  Placement,
+  Storage,
+  StorageFull,
+  StorageUnavailable,
+  System,
+  type SystemApi,
+  type SystemOptions,
+  Transport
+} from "../../runtime/index.ts"
+import type { PlacementApi } from "../../runtime/placement/placement.ts"
+import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { makeMemoryTransport } from "../../runtime/ports/memory-transport.ts"
+import type { Commit, Outcome, StorageApi } from "../../runtime/ports/storage.ts"
+import type { TransportApi } from "../../runtime/ports/transport.ts"
+import { type Message, probe, type Reply } from "./probe.ts"
+
+type Outcomes = Effect.Effect<ReadonlyArray<Outcome>, StorageUnavailable | StorageFull>
+
+/** One act: what becomes of the next group. */
+export type Act = (group: ReadonlyArray<Commit>, inner: StorageApi) => Outcomes
+
+export const fails: Act = () => Effect.fail(new StorageUnavailable({ detail: "as scripted" }))
+export const isFull: Act = () => Effect.fail(new StorageFull({ detail: "as scripted" }))
+export const hangs: Act = () => Effect.never
+export const dies: Act = () => Effect.die(new Error("as scripted"))
+/** Kept, and nobody is told. */
+export const keptAndHangs: Act = (group, inner) => Effect.andThen(inner.commit(group), Effect.never)
+
+export interface Scripted extends StorageApi {
+  /** What becomes of the next groups, first first; when empty they are written. */
+  readonly acts: Array<Act>
+  readonly groups: Array<ReadonlyArray<Commit>>
+  readonly loads: { count: number; act: (() => Effect.Effect<never, StorageUnavailable>) | undefined }
+  /** Groups wait while it is closed. */
+  readonly gate: { close: () => void; open: () => void }
+  readonly inner: StorageApi
+}
+
+export const scripted = (inner: StorageApi = makeMemoryStorage()): Scripted => {
+  const acts: Array<Act> = []
+  const groups: Array<ReadonlyArray<Commit>> = []
+  const loads: Scripted["loads"] = { count: 0, act: undefined }
+  let closed = Promise.resolve()
+  let open = () => {}
+  const gate = {
+    close: () => {
+      closed = new Promise((resolve) => open = resolve)
+    },
+    open: () => open()
+  }
+  return {
+    ...inner,
+    inner,
+    acts,
+    groups,
+    loads,
+    gate,
+    commit: (group) =>
+      Effect.suspend(() => {
+        groups.push(group)
+        const act = acts.shift()
+        const outcome = act === undefined ? inner.commit(group) : act(group, inner)
+        return Effect.andThen(Effect.promise(() => closed), outcome)
+      }),
+    load: (of) =>
+      Effect.suspend(() => {
+        loads.count++
+        return loads.act === undefined ? inner.load(of) : loads.act()
+      })
+  }
+}
+
+export interface Ports {
+  readonly storage?: StorageApi
+  readonly transport?: TransportApi
+  readonly placement?: PlacementApi
+  /** Time passes only when the test says so. */
+  readonly virtualTime?: boolean
+}
+
+export interface Rig {
+  readonly system: SystemApi
+  readonly logs: Array<string>
+  /** Moves virtual time. */
+  readonly pass: (ms: number) => Promise<void>
+  /** Ends the system where it stands. */
+  readonly drop: () => Promise<void>
+  /** A probe's reply; a refusal as its reason, a failure as its tag. */
+  readonly ask: (to: Address, message: Message) => Promise<Reply | string>
+}
+
+const running = new Set<() => Promise<void>>()
+
+/** Ends every system that a test left running. */
+export const dropAll = async (): Promise<void> => {
+  await Promise.all([...running].map((drop) => drop()))
+}
+
+export const start = async (
+  options: Partial<SystemOptions> = {},
+  ports: Ports = {}
+): Promise<Rig> => {
+  const logs: Array<string> = []
+  const logger = Logger.make(({ message }) => {
+    logs.push(String(message))
+  })
+  const around = Layer.mergeAll(
+    Layer.succeed(Storage, ports.storage ?? makeMemoryStorage()),
+    Layer.succeed(Transport, ports.transport ?? makeMemoryTransport()),
+    ports.placement === undefined ? alone : Layer.succeed(Placement, ports.placement),
+    Logger.layer([logger]),
+    ports.virtualTime === true ? TestClock.layer() : Layer.empty
+  )
+  const layer = System.layer({ behaviours: [probe()], ...options })
+  const runtime = ManagedRuntime.make(Layer.provideMerge(layer, around))
+  const system = await runtime.runPromise(System)
+  const drop = async (): Promise<void> => {
+    running.delete(drop)
+    await runtime.dispose()
+  }
+  running.add(drop)
+  const ask = (to: Address, message: Message): Promise<Reply | string> =>
+    new Promise((resolve) => {
+      system.askWith(to, message, (failure: AskFailure | undefined, reply) => {
+        if (failure !== undefined) resolve(failure._tag)
+        else resolve(isRefusal(reply) ? reply.reason : reply as Reply) // a probe replies so
+      })
+    })
+  const pass = (ms: number): Promise<void> => runtime.runPromise(TestClock.adjust(ms))
+  return { system, logs, pass, drop, ask }
+}
+
+/** Lets the event loop turn, so that what is ready is done. */
+export const turns = async (count = 20): Promise<void> => {
+  for (let left = count; left > 0; left--) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Waits until it holds, at most 5 s. */
+export const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  const endMs = performance.now() + 5_000
+  while (!await holds()) {
+    if (performance.now() > endMs) throw new Error(`never: ${holds.toString()}`)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}

@@ -1,0 +1,262 @@
+/** Wake-ups are durable, and effects that must happen are found again by them. */
+import { Effect } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { shardOf } from "../../runtime/index.ts"
+import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import type { StorageApi } from "../../runtime/ports/storage.ts"
+import { at, probe, type State, type Work } from "./probe.ts"
+import { dropAll, fails, keptAndHangs, type Rig, scripted, start, turns, until } from "./rig.ts"
+
+afterEach(dropAll)
+
+const add = { _tag: "Add", by: 1 } as const
+
+const stateOf = async (storage: StorageApi, id = "a"): Promise<State | undefined> => {
+  const { state } = await Effect.runPromise(storage.load(at(id)))
+  return state === undefined ? undefined : JSON.parse(state) as State // a probe's record
+}
+
+const wokenMs = async (storage: StorageApi, id = "a"): Promise<ReadonlyArray<number>> => {
+  const state = await stateOf(storage, id)
+  return state?._tag === "Idle" ? state.wokenMs : []
+}
+
+const wakesOf = (storage: StorageApi, id = "a") =>
+  Effect.runPromise(storage.wakes(shardOf(at(id))))
+
+/** Passes virtual time in small steps, so that what it sets off can happen in between. */
+const pass = async (rig: Rig, ms: number): Promise<void> => {
+  for (let left = ms; left > 0; left -= 10) {
+    await rig.pass(Math.min(10, left))
+    await turns(3)
+  }
+}
+
+describe("a wake-up", () => {
+  it("is kept with the state that asked for it, and cleared with the decision on it", async () => {
+    const storage = scripted()
+    const rig = await start({}, { storage, virtualTime: true })
+    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 500 })
+    expect(storage.groups[0]?.[0]).toMatchObject({ wake: 500, expected: 0 })
+    expect(await wakesOf(storage)).toEqual([{ address: at("a"), atMs: 500 }])
+    await pass(rig, 490)
+    expect(await wokenMs(storage)).toEqual([])
+    await pass(rig, 30)
+    const woken = await wokenMs(storage)
+    expect(woken.length).toBe(1)
+    expect(woken[0]).toBeGreaterThanOrEqual(500)
+    expect(woken[0]).toBeLessThanOrEqual(520)
+    expect(storage.groups.at(-1)?.[0]).toMatchObject({ wake: null })
+    expect(storage.groups.at(-1)?.[0]?.state).toBeDefined()
+    expect(await wakesOf(storage)).toEqual([])
+    expect(rig.system.snapshot().wakeUps).toBe(0)
+  })
+
+  it("comes after a restart, at once when it is overdue", async () => {
+    const storage = makeMemoryStorage()
+    const before = await start({}, { storage, virtualTime: true })
+    await before.ask(at("a"), { _tag: "WakeAt", atMs: 300 })
+    await before.drop()
+    const rig = await start({}, { storage, virtualTime: true })
+    await pass(rig, 320)
+    expect((await wokenMs(storage)).length).toBe(1)
+  })
+
+  it("is put off by a later one, and its shard's other actors are not concerned", async () => {
+    const storage = makeMemoryStorage()
+    const rig = await start({}, { storage, virtualTime: true })
+    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 100 })
+    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 400 })
+    await rig.ask(at("a=b"), { _tag: "WakeAt", atMs: 200 })
+    await pass(rig, 300)
+    expect(await wokenMs(storage)).toEqual([])
+    expect((await wokenMs(storage, "a=b")).length).toBe(1)
+    await pass(rig, 120)
+    expect((await wokenMs(storage)).length).toBe(1)
+  })
+
+  it("that fired is not over while a message before it has set another", async () => {
+    const storage = scripted()
+    const rig = await start({}, { storage, virtualTime: true })
+    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 100 })
+    storage.gate.close()
+    const put = rig.ask(at("a"), { _tag: "WakeAt", atMs: 500 })
+    await turns()
+    await pass(rig, 120)
+    storage.gate.open()
+    await put
+    await turns()
+    expect((await wokenMs(storage)).length).toBe(1)
+    expect(await wakesOf(storage)).toEqual([{ address: at("a"), atMs: 500 }])
+    await pass(rig, 420)
+    expect((await wokenMs(storage)).length).toBe(2)
+  })
+
+  it("whose decision cannot be kept comes again", async () => {
+    const storage = scripted()
+    const limits = { reloadDelayMs: 1 }
+    const rig = await start({ limits }, { storage, virtualTime: true })
+    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 100 })
+    storage.acts.push(fails, fails, fails)
+    await pass(rig, 200)
+    expect(await wokenMs(storage)).toEqual([])
+    await pass(rig, 1_100)
+    expect((await wokenMs(storage)).length).toBe(1)
+  })
+
+  it("set by a commit that was kept without an answer comes too", async () => {
+    const storage = scripted()
+    const limits = { storageDeadlineMs: 50, reloadDelayMs: 1 }
+    const rig = await start({ limits }, { storage, virtualTime: true })
+    storage.acts.push(keptAndHangs)
+    const asked = rig.ask(at("a"), { _tag: "WakeAt", atMs: 200 })
+    await turns()
+    await pass(rig, 60)
+    expect(await asked).toBe("StorageUnavailable")
+    await pass(rig, 200)
+    expect((await wokenMs(storage)).length).toBe(1)
+  })
+
+  it("of an actor that has vanished is gone; one of an actor without a record is cleared", async () => {
+    const storage = makeMemoryStorage()
+    const rig = await start({}, { storage, virtualTime: true })
+    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 100 })
+    await rig.ask(at("a"), { _tag: "Vanish" })
+    expect(await wakesOf(storage)).toEqual([])
+    await pass(rig, 150)
+    expect(await stateOf(storage)).toBeUndefined()
+  })
+
+  it("follows the clock when it jumps", async () => {
+    const storage = makeMemoryStorage()
+    const rig = await start({}, { storage, virtualTime: true })
+    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 3_600_000 })
+    await rig.pass(3_600_000)
+    await until(async () => (await wokenMs(storage)).length === 1)
+  })
+
+  it("at no time is a defect", async () => {
+    const rig = await start()
+    expect(await rig.ask(at("a"), { _tag: "WakeAt", atMs: Number.NaN })).toBe("ActorDefect")
+  })
+
+  it("comes in batches when many are due", async () => {
+    const storage = makeMemoryStorage()
+    const rig = await start({ limits: { wakeBatchMax: 10 } }, { storage, virtualTime: true })
+    const ids = Array.from({ length: 35 }, (_, n) => `w${n}`)
+    await Promise.all(ids.map((id) => rig.ask(at(id), { _tag: "WakeAt", atMs: 50 })))
+    await rig.pass(50)
+    await turns()
+    expect(rig.system.snapshot().wakeUps).toBe(25)
+    await pass(rig, 60)
+    expect(rig.system.snapshot().wakeUps).toBe(0)
+  })
+})
+
+describe("a wake-up for another actor", () => {
+  it("comes with the commit that set it", async () => {
+    const storage = scripted()
+    const rig = await start({}, { storage, virtualTime: true })
+    await rig.ask(at("a"), { _tag: "WakeOther", id: "a=b", atMs: 100 })
+    expect(storage.groups[0]?.[0]?.wakeOthers).toEqual([{ address: at("a=b"), atMs: 100 }])
+    await pass(rig, 130)
+    expect((await wokenMs(storage, "a=b")).length).toBe(1)
+    expect(await wakesOf(storage)).toEqual([])
+  })
+
+  it("is not taken away by what the other decided without having seen it", async () => {
+    const storage = scripted()
+    const rig = await start({}, { storage, virtualTime: true })
+    await rig.ask(at("a=b"), { _tag: "WakeAt", atMs: 10_000 })
+    await rig.ask(at("a=b"), { _tag: "Read" })
+    // Both in one group, in either order: its own clearing must not win.
+    const both = [
+      rig.ask(at("a"), { _tag: "WakeOther", id: "a=b", atMs: 50 }),
+      rig.ask(at("a=b"), { _tag: "Worked" })
+    ]
+    await Promise.all(both)
+    expect(await wakesOf(storage)).toEqual([{ address: at("a=b"), atMs: 50 }])
+    await pass(rig, 100)
+    expect((await wokenMs(storage, "a=b")).length).toBe(1)
+    expect(await wakesOf(storage)).toEqual([])
+    await rig.ask(at("a=b"), { _tag: "WakeAt", atMs: 5_000 })
+    expect(await wakesOf(storage)).toEqual([{ address: at("a=b"), atMs: 5_000 }])
+  })
+
+  it("of another shard is a defect", async () => {
+    const rig = await start()
+    expect(shardOf(at("c"))).not.toBe(shardOf(at("a")))
+    const reply = await rig.ask(at("a"), { _tag: "WakeOther", id: "c", atMs: 1 })
+    expect(reply).toBe("ActorDefect")
+  })
+})
+
+describe("an effect", () => {
+  const worker = (done: Array<string>, effect?: Effect.Effect<void>): Work => (name) =>
+    Effect.andThen(effect ?? Effect.void, () => {
+      done.push(name)
+      return { _tag: "Worked" } as const
+    })
+
+  it("is performed after its commit and reply, and its answer told to the actor", async () => {
+    const storage = scripted()
+    const done: Array<string> = []
+    const steps: Array<string> = []
+    const { ask } = await start({
+      behaviours: [probe(worker(done))],
+      step: (step) => steps.push(step)
+    }, { storage })
+    storage.gate.close()
+    const asked = ask(at("a"), { _tag: "Work", name: "x", retryAtMs: 1e15 })
+    await turns()
+    expect(done).toEqual([])
+    storage.gate.open()
+    await asked
+    await until(async () => (await wakesOf(storage)).length === 0)
+    expect(done).toEqual(["x"])
+    expect(steps.slice(0, 4)).toEqual(["decided", "committed", "replied", "performed"])
+  })
+
+  it("decided and not performed before the end is found again by its wake-up", async () => {
+    const storage = makeMemoryStorage()
+    const done: Array<string> = []
+    const lost = await start({ behaviours: [probe(worker([], Effect.never))] }, {
+      storage,
+      virtualTime: true
+    })
+    await lost.ask(at("a"), { _tag: "Work", name: "x", retryAtMs: 200 })
+    await lost.drop()
+    const rig = await start({ behaviours: [probe(worker(done))] }, { storage, virtualTime: true })
+    await pass(rig, 100)
+    expect(done).toEqual([])
+    await pass(rig, 150)
+    expect(done).toEqual(["x"])
+    await until(async () => (await wakesOf(storage)).length === 0)
+    expect(await stateOf(storage)).toMatchObject({ todo: null })
+  })
+
+  it("of a commit that was lost is not performed", async () => {
+    const storage = scripted()
+    const done: Array<string> = []
+    const limits = { reloadDelayMs: 1 }
+    const { ask } = await start({ behaviours: [probe(worker(done))], limits }, { storage })
+    storage.acts.push(fails, fails, fails)
+    const asked = ask(at("a"), { _tag: "Work", name: "x", retryAtMs: 1e15 })
+    expect(await asked).toBe("StorageUnavailable")
+    expect(done).toEqual([])
+  })
+
+  it("under way is waited for by a drain, which takes its answer and nothing new", async () => {
+    const storage = makeMemoryStorage()
+    const done: Array<string> = []
+    const { ask, system } = await start({
+      behaviours: [probe(worker(done, Effect.sleep(50)))]
+    }, { storage })
+    await ask(at("a"), { _tag: "Work", name: "x", retryAtMs: 1e15 })
+    const drained = Effect.runPromise(system.drain)
+    expect(await ask(at("b"), add)).toBe("Overloaded")
+    await drained
+    expect(done).toEqual(["x"])
+    expect(await stateOf(storage)).toMatchObject({ todo: null })
+  })
+})

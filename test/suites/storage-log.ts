@@ -1,0 +1,139 @@
+/** The part of the storage contract that is about logs and their removal. */
+import { describe, expect, it } from "vitest"
+import { shardOf } from "../../runtime/address.ts"
+import { alice, bob, conflictOf, itemsOf, type Probe, revisionOf } from "./storage-probe.ts"
+
+export const logCases = (
+  { commit, load, numbers, one, read, reopen, scan, wakes }: Probe
+): void => {
+  describe("the log", () => {
+    it("appends from 1 without a state", async () => {
+      expect(revisionOf(await one({ append: itemsOf(1, 3) }))).toBe(0)
+      expect(await load()).toEqual({ state: undefined, revision: 0, head: 3 })
+      expect(await read()).toEqual(itemsOf(1, 3))
+    })
+    it("leaves the state's revision when it only appends", async () => {
+      const revision = revisionOf(await one({ state: "a" }))
+      expect(revisionOf(await one({ append: itemsOf(1, 1), expected: revision }))).toBe(revision)
+      expect(await load()).toEqual({ state: "a", revision, head: 1 })
+    })
+    it("does not compare the revision of items alone", async () => {
+      await one({ state: "a" })
+      expect(revisionOf(await one({ append: itemsOf(1, 1), expected: 0, wake: 3 }))).toBe(0)
+    })
+    it("refuses a number that is there, with all of the commit", async () => {
+      await one({ append: itemsOf(1, 3) })
+      for (const n of [1, 3]) {
+        expect(conflictOf(await one({ append: itemsOf(n, 5), wake: 1 }))).toMatchObject({
+          _tag: "LogConflict",
+          key: "mailbox/alice",
+          item: n
+        })
+      }
+      expect(await numbers()).toEqual([1, 2, 3])
+      expect(await wakes(shardOf(alice))).toEqual([])
+    })
+    it("refuses a number that is there though the revision is right", async () => {
+      const revision = revisionOf(await one({ state: "a", append: itemsOf(1, 2), head: 2 }))
+      const outcome = await one({
+        state: "b",
+        expected: revision,
+        append: itemsOf(2, 2),
+        head: 2
+      })
+      expect(conflictOf(outcome)).toMatchObject({ _tag: "LogConflict", item: 2 })
+      expect((await load()).state).toBe("a")
+    })
+    it("reads from a number, at most so many", async () => {
+      await one({ append: itemsOf(1, 30) })
+      expect(await read(5, 3)).toEqual(itemsOf(5, 7))
+      expect(await read(29, 10)).toEqual(itemsOf(29, 30))
+      expect(await read(31, 10)).toEqual([])
+      expect(await read(0, 1)).toEqual(itemsOf(1, 1))
+      expect(await read(1, 0)).toEqual([])
+    })
+    it("sorts by number, not by digits", async () => {
+      for (let n = 1; n <= 1_100; n += 100) await one({ append: itemsOf(n, n + 99) })
+      expect(await numbers()).toEqual(Array.from({ length: 1_100 }, (_, at) => at + 1))
+    })
+    it("removes items with the state, ignoring those that are not there", async () => {
+      await one({ state: "a", append: itemsOf(1, 5), head: 5 })
+      const { revision } = await load()
+      await one({ state: "b", expected: revision, head: 5, remove: [2, 4, 77] })
+      expect(await numbers()).toEqual([1, 3, 5])
+    })
+    it("keeps the head when the last items are removed, and uses no number twice", async () => {
+      const first = revisionOf(await one({ state: "a", append: itemsOf(1, 5), head: 5 }))
+      const second = revisionOf(
+        await one({ state: "b", expected: first, head: 5, remove: [3, 4, 5] })
+      )
+      expect((await load()).head).toBe(5)
+      await reopen()
+      expect((await load()).head).toBe(5)
+      expect(
+        conflictOf(await one({ state: "c", expected: second, append: itemsOf(5, 5), head: 5 }))
+      )
+        .toMatchObject({ _tag: "LogConflict", item: 5 })
+      await one({ append: itemsOf(6, 6) })
+      expect(await numbers()).toEqual([1, 2, 6])
+    })
+    it("leaves out numbers of items that were made and removed at once", async () => {
+      await one({ state: "a", append: [{ n: 2, value: "two" }], head: 3, remove: [1, 3] })
+      expect(await load()).toMatchObject({ head: 3 })
+      expect(await read()).toEqual([{ n: 2, value: "two" }])
+      await one({ append: itemsOf(4, 4) })
+      expect(await numbers()).toEqual([2, 4])
+    })
+    it("appends and removes in one commit", async () => {
+      const revision = revisionOf(await one({ state: "a", append: itemsOf(1, 3), head: 3 }))
+      await one({ state: "b", expected: revision, append: itemsOf(4, 5), remove: [1], head: 5 })
+      expect(await numbers()).toEqual([2, 3, 4, 5])
+    })
+    it("demands the state for removing", async () => {
+      await one({ append: itemsOf(1, 2) })
+      await expect(one({ remove: [1] })).rejects.toThrow()
+      expect(await numbers()).toEqual([1, 2])
+    })
+  })
+
+  describe("removal", () => {
+    it("takes state, log and wake-up, whatever else the commit says", async () => {
+      const revision = revisionOf(
+        await one({ state: "a", append: itemsOf(1, 10), head: 10, wake: 99 })
+      )
+      await one({ state: null, expected: revision, append: itemsOf(11, 12), wake: 5 })
+      expect(await load()).toEqual({ state: undefined, revision: 0, head: 0 })
+      expect(await read()).toEqual([])
+      expect(await wakes(shardOf(alice))).toEqual([])
+      expect(await scan("mailbox", undefined, 10)).toEqual([])
+    })
+    it("takes the log of an actor without a state", async () => {
+      await one({ append: itemsOf(1, 3) })
+      await one({ state: null })
+      expect(await load()).toEqual({ state: undefined, revision: 0, head: 0 })
+      expect(await read()).toEqual([])
+    })
+    it("succeeds where there is nothing", async () => {
+      expect(revisionOf(await one({ state: null }))).toBe(0)
+    })
+    it("lets the log begin anew at 1, in the same group too", async () => {
+      const revision = revisionOf(await one({ state: "a", append: itemsOf(1, 3), head: 3 }))
+      const again = [{ n: 1, value: "again" }]
+      await commit({ state: null, expected: revision }, { state: "b", append: again, head: 1 })
+      expect(await load()).toMatchObject({ state: "b", head: 1 })
+      expect(await read()).toEqual(again)
+      await reopen()
+      expect(await read()).toEqual(again)
+    })
+    it("is whole and quick for a long log", async () => {
+      for (let n = 1; n <= 20_000; n += 2_000) await one({ append: itemsOf(n, n + 1_999) })
+      await one({ append: [{ n: 1, value: "bob's" }], address: bob })
+      await one({ state: null })
+      expect(await read()).toEqual([])
+      await one({ append: itemsOf(1, 2) })
+      await reopen()
+      expect(await numbers()).toEqual([1, 2])
+      expect(await numbers(bob)).toEqual([1])
+    })
+  })
+}

@@ -1,0 +1,66 @@
+/** What the storage contract's cases share. */
+import { Effect } from "effect"
+import { afterEach, beforeEach } from "vitest"
+import { address } from "../../runtime/address.ts"
+import type { Commit, LogItem, Outcome, StorageApi } from "../../runtime/ports/storage.ts"
+import type { Fresh, Harness } from "./harness.ts"
+
+export const alice = address("mailbox", "alice")
+export const bob = address("mailbox", "bob")
+
+/** A commit that changes nothing but what is given. */
+export const commitOf = (changes: Partial<Commit>): Commit => ({
+  address: alice,
+  expected: 0,
+  state: undefined,
+  head: 0,
+  append: [],
+  remove: [],
+  wake: undefined,
+  wakeOthers: [],
+  ...changes
+})
+
+export const itemsOf = (from: number, to: number): Array<LogItem> =>
+  Array.from({ length: to - from + 1 }, (_, at) => ({ n: from + at, value: `item ${from + at}` }))
+
+export const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect)
+
+export const revisionOf = (outcome: Outcome | undefined): number => {
+  if (outcome?._tag !== "Committed") throw new Error(`not committed: ${JSON.stringify(outcome)}`)
+  return outcome.revision
+}
+
+export const conflictOf = (outcome: Outcome | undefined): object => {
+  if (outcome?._tag !== "Conflict") throw new Error(`no conflict: ${JSON.stringify(outcome)}`)
+  return { ...outcome.conflict }
+}
+
+/** Runs the port's operations on a fresh store for each test. */
+export const probeOf = (fresh: Fresh<StorageApi>) => {
+  let harness: Harness<StorageApi>
+  beforeEach(async () => {
+    harness = await fresh()
+  })
+  afterEach(() => harness.close())
+
+  const commit = (...group: ReadonlyArray<Partial<Commit>>) =>
+    run(harness.api.commit(group.map(commitOf)))
+  const read = (from = 1, limit = 1_000, of = alice) => run(harness.api.read(of, from, limit))
+  return {
+    commit,
+    read,
+    one: async (changes: Partial<Commit>) => (await commit(changes))[0],
+    load: (of = alice) => run(harness.api.load(of)),
+    numbers: async (of = alice) => (await read(1, 1_000_000, of)).map(({ n }) => n),
+    wakes: (shard: number) => run(harness.api.wakes(shard)),
+    scan: (kind: string, after: string | undefined, limit: number) =>
+      run(harness.api.scan(kind, after, limit)),
+    health: () => run(harness.api.health),
+    reopen: async () => {
+      harness = await harness.reopen()
+    }
+  }
+}
+
+export type Probe = ReturnType<typeof probeOf>

@@ -1,0 +1,236 @@
+/** The contract of the storage port (`runtime/ports/storage.ts`), run against each backend. */
+import { describe, expect, it } from "vitest"
+import { address, shardOf } from "../../runtime/address.ts"
+import type { StorageApi } from "../../runtime/ports/storage.ts"
+import type { Fresh } from "./harness.ts"
+import { logCases } from "./storage-log.ts"
+import { alice, bob, conflictOf, itemsOf, probeOf, revisionOf } from "./storage-probe.ts"
+
+export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
+  describe(`storage: ${name}`, () => {
+    const probe = probeOf(fresh)
+    const { commit, load, numbers, one, read, reopen, scan, wakes } = probe
+
+    describe("state and its revision", () => {
+      it("knows nothing of an actor that was never written", async () => {
+        expect(await load()).toEqual({ state: undefined, revision: 0, head: 0 })
+        expect(await read()).toEqual([])
+      })
+      it("keeps a state, and its revision grows with each write", async () => {
+        const first = revisionOf(await one({ state: "a" }))
+        expect(first).toBeGreaterThan(0)
+        const second = revisionOf(await one({ state: "b", expected: first }))
+        expect(second).toBeGreaterThan(first)
+        expect(await load()).toEqual({ state: "b", revision: second, head: 0 })
+      })
+      it("refuses a state upon another revision, and names both", async () => {
+        const actual = revisionOf(await one({ state: "a" }))
+        for (const expected of [0, actual + 1]) {
+          const outcome = await one({ state: "b", expected, append: itemsOf(1, 1), wake: 5 })
+          expect(conflictOf(outcome)).toMatchObject({
+            _tag: "RevisionConflict",
+            key: "mailbox/alice",
+            expected,
+            actual
+          })
+        }
+        expect(await load()).toEqual({ state: "a", revision: actual, head: 0 })
+        expect(await read()).toEqual([])
+        expect(await wakes(shardOf(alice))).toEqual([])
+      })
+      it("refuses to remove upon another revision", async () => {
+        await one({ state: "a" })
+        expect(conflictOf(await one({ state: null }))).toMatchObject({ _tag: "RevisionConflict" })
+        expect((await load()).state).toBe("a")
+      })
+      it("compares the revision of a wake-up alone when one is expected", async () => {
+        const revision = revisionOf(await one({ state: "a" }))
+        expect(revisionOf(await one({ wake: 7, expected: revision }))).toBe(revision)
+        expect(conflictOf(await one({ wake: 8, expected: revision + 1 }))).toMatchObject({
+          _tag: "RevisionConflict"
+        })
+        expect(revisionOf(await one({ wake: 9, expected: 0 }))).toBe(0)
+      })
+      it("keeps an empty state apart from none", async () => {
+        const revision = revisionOf(await one({ state: "" }))
+        expect(await load()).toEqual({ state: "", revision, head: 0 })
+      })
+      it("lets revisions grow over removals", async () => {
+        const first = revisionOf(await one({ state: "a" }))
+        expect(revisionOf(await one({ state: null, expected: first }))).toBe(0)
+        expect(await load()).toEqual({ state: undefined, revision: 0, head: 0 })
+        const second = revisionOf(await one({ state: "b" }))
+        expect(second).toBeGreaterThan(first)
+        expect(conflictOf(await one({ state: "c", expected: first }))).toMatchObject({
+          _tag: "RevisionConflict"
+        })
+      })
+    })
+
+    logCases(probe)
+
+    describe("wake-ups", () => {
+      it("keeps at most one for each actor", async () => {
+        await one({ wake: 1_000 })
+        expect(await wakes(shardOf(alice))).toEqual([{ address: alice, atMs: 1_000 }])
+        await one({ wake: 2_000 })
+        expect(await wakes(shardOf(alice))).toEqual([{ address: alice, atMs: 2_000 }])
+        await one({ append: itemsOf(1, 1) })
+        expect(await wakes(shardOf(alice))).toEqual([{ address: alice, atMs: 2_000 }])
+        await one({ wake: null })
+        expect(await wakes(shardOf(alice))).toEqual([])
+      })
+      it("sets those of others in the same commit", async () => {
+        const push = address("registration", "alice=1")
+        await one({ state: "a", wakeOthers: [{ address: push, atMs: 5 }] })
+        expect(shardOf(push)).toBe(shardOf(alice))
+        expect(await wakes(shardOf(alice))).toEqual([{ address: push, atMs: 5 }])
+        expect(await load(push)).toEqual({ state: undefined, revision: 0, head: 0 })
+      })
+      it("lists a shard's and no other's", async () => {
+        const all = Array.from({ length: 300 }, (_, at) => address("session", `s${at}`))
+        await commit(...all.map((of, at) => ({ address: of, wake: at })))
+        const expected = all.flatMap((of, atMs) =>
+          shardOf(of) === shardOf(alice) ? [{ address: of, atMs }] : []
+        )
+        const found = [...await wakes(shardOf(alice))].sort((a, b) => a.atMs - b.atMs)
+        expect(found).toEqual(expected)
+      })
+    })
+
+    describe("scanning", () => {
+      it("pages through the actors of a kind that have a state", async () => {
+        const ids = ["a", "a=1", "a-b", "B", "a_", "z", "A0", "-", "="]
+        await commit(...ids.map((id) => ({ address: address("mailbox", id), state: id })))
+        await one({ address: address("mailbox", "log-only"), append: itemsOf(1, 1) })
+        await one({ address: address("mailbox-x", "other"), state: "x" })
+        await one({ address: address("mail", "other"), state: "x" })
+        const sorted = [...ids].sort()
+        expect(await scan("mailbox", undefined, 100)).toEqual(sorted)
+        const paged: Array<string> = []
+        for (;;) {
+          const page = await scan("mailbox", paged.at(-1), 2)
+          if (page.length === 0) break
+          paged.push(...page)
+        }
+        expect(paged).toEqual(sorted)
+      })
+    })
+
+    describe("groups", () => {
+      it("lets each commit stand or fail for itself, in order", async () => {
+        await one({ state: "a" })
+        const outcomes = await commit(
+          { address: bob, append: itemsOf(1, 2) },
+          { state: "b" },
+          { address: bob, append: itemsOf(2, 3) },
+          { address: bob, append: itemsOf(3, 3) },
+          { address: address("session", "s"), state: "s" }
+        )
+        expect(outcomes.map(({ _tag }) => _tag)).toEqual([
+          "Committed",
+          "Conflict",
+          "Conflict",
+          "Committed",
+          "Committed"
+        ])
+        expect(await numbers(bob)).toEqual([1, 2, 3])
+        expect((await load()).state).toBe("a")
+      })
+      it("takes an empty one", async () => {
+        expect(await commit()).toEqual([])
+      })
+      it("takes a large one", async () => {
+        const value = "v".repeat(5_000)
+        const outcomes = await commit(...Array.from({ length: 3_000 }, (_, at) => ({
+          address: address("mailbox", `m${at}`),
+          state: `${at}`,
+          append: [{ n: 1, value }],
+          head: 1
+        })))
+        expect(outcomes.every(({ _tag }) => _tag === "Committed")).toBe(true)
+        expect(await read(1, 1, address("mailbox", "m2999"))).toEqual([{
+          n: 1,
+          value
+        }])
+      })
+      it("serialises those that are committed at once", async () => {
+        const groups = await Promise.all(
+          Array.from({ length: 50 }, () => commit({ append: itemsOf(1, 1) }, { wake: 1 }))
+        )
+        const first = groups.map(([outcome]) => outcome?._tag)
+        expect(first.filter((tag) => tag === "Committed")).toHaveLength(1)
+        expect(await numbers()).toEqual([1])
+      })
+      it("keeps the order of groups that were not awaited", async () => {
+        const groups = Array.from(
+          { length: 200 },
+          (_, at) => commit({ append: itemsOf(at + 1, at + 1) })
+        )
+        for (const [outcome] of await Promise.all(groups)) revisionOf(outcome)
+        expect(await numbers()).toEqual(Array.from({ length: 200 }, (_, at) => at + 1))
+      })
+    })
+
+    it("keeps everything over a restart", async () => {
+      const revision = revisionOf(
+        await one({ state: "state", append: itemsOf(1, 40), head: 40, wake: 77 })
+      )
+      await one({ append: itemsOf(41, 50) })
+      await one({ address: bob, append: itemsOf(1, 2) })
+      await reopen()
+      expect(await load()).toEqual({ state: "state", revision, head: 50 })
+      expect(await read()).toEqual(itemsOf(1, 50))
+      expect(await wakes(shardOf(alice))).toEqual([{ address: alice, atMs: 77 }])
+      expect(conflictOf(await one({ append: itemsOf(50, 51) }))).toMatchObject({ item: 50 })
+      expect(conflictOf(await one({ state: "x" }))).toMatchObject({ actual: revision })
+      expect(revisionOf(await one({ state: "next", expected: revision, head: 50 })))
+        .toBeGreaterThan(
+          revision
+        )
+      expect(await numbers(bob)).toEqual([1, 2])
+    })
+
+    it("takes any text", async () => {
+      const texts = [
+        "",
+        "\n",
+        "0 0 0\n",
+        "\u0000",
+        "žluťoučký 🐎 ﷽",
+        "\r\n<a>&amp;</a>",
+        "x".repeat(1e6)
+      ]
+      for (const [at, text] of texts.entries()) {
+        const to = address("mailbox", `text${at}`)
+        await one({ address: to, state: text, append: [{ n: 1, value: text }], head: 1 })
+      }
+      await one({ address: bob, state: "a\ud800b" })
+      await reopen()
+      for (const [at, text] of texts.entries()) {
+        const to = address("mailbox", `text${at}`)
+        expect((await load(to)).state).toBe(text)
+        expect(await read(1, 1, to)).toEqual([{ n: 1, value: text }])
+      }
+      expect(["a\ud800b", "a\ufffdb"]).toContain((await load(bob)).state)
+    })
+
+    it("takes ids of every allowed shape", async () => {
+      const ids = ["x".repeat(200), "=", "a=b=c", "-_-", "0"]
+      await commit(...ids.map((id) => ({
+        address: address("m-x", id),
+        state: id,
+        wake: 1,
+        append: itemsOf(1, 1),
+        head: 1
+      })))
+      for (const id of ids) {
+        const to = address("m-x", id)
+        expect((await load(to)).state).toBe(id)
+        expect(await wakes(shardOf(to))).toContainEqual({ address: to, atMs: 1 })
+      }
+    })
+
+    it("is healthy", () => probe.health())
+  })
+}
