@@ -52,8 +52,8 @@ export interface ClusterConfig {
     readonly retention: string
   }
   readonly cors: {
-    /** Origins whose pages may read answers; `*` for all. */
-    readonly origins: ReadonlyArray<string>
+    /** Origin whose pages may read answers, `*` for all, `none` for no other. */
+    readonly origin: string
   }
   readonly limits: {
     /** Actors kept in memory; above it the least recently used idle ones are put to sleep. */
@@ -82,6 +82,6 @@ export const clusterConfig: ClusterConfig = {
   content: { publish: "anyone", bytesMax: "1GiB" },
   documents: { bytesMax: "256KiB", xmlDepthMax: 32, recipientsMax: 1000 },
   mailboxes: { retention: "P30D" },
-  cors: { origins: ["*"] },
+  cors: { origin: "*" },
   limits: { residentActors: 10_000, actorQueueMax: 10_000, idleTimeout: "60s", drainTimeout: "20s" }
 }

@@ -48,6 +48,9 @@ const serviceKeyOf = Effect.fnUntraced(function*(
   return value
 })
 
+const corsOriginOf = (settings: Settings): string | undefined =>
+  settings.corsOrigin === "none" ? undefined : settings.corsOrigin
+
 /** The port to listen on: a free one when none is set, since the base URL has to name it. */
 const portOf = (settings: Settings): Effect.Effect<number, ServerUnavailable> =>
   settings.port !== 0
@@ -112,7 +115,7 @@ const makeService = Effect.fnUntraced(function*(
       publish: settings.contentPublish,
       contentBytesMax: settings.contentBytesMax,
       retentionMs: settings.retention,
-      corsOrigins: settings.corsOrigins
+      corsOrigin: corsOriginOf(settings)
     },
     system,
     blobs: yield* Blobs,
@@ -141,7 +144,7 @@ const listening = (
         port,
         baseUrl,
         handler,
-        cors: { origin: settings.corsOrigins[0] },
+        cors: { origin: corsOriginOf(settings) },
         onError
       }),
     catch: (cause) =>

@@ -140,12 +140,12 @@ const table = {
     mailboxes.retention,
     "How long a retrieved notification is kept"
   ),
-  corsOrigins: setting(
-    "cors.origins",
-    "CORS_ORIGINS",
-    list(corsOrigin),
-    cors.origins,
-    "Origins whose pages may read answers"
+  corsOrigin: setting(
+    "cors.origin",
+    "CORS_ORIGIN",
+    corsOrigin,
+    cors.origin,
+    "Origin whose pages may read answers"
   ),
   residentActors: setting(
     "limits.residentActors",

@@ -37,6 +37,17 @@ const send = (exchange: Exchange, { body, headers, status }: Rendered): void =>
 const wantedBody = (handler: Handler, method: string): "document" | "stream" | "none" =>
   handler.body ?? (method === "POST" || method === "PUT" ? "document" : "none")
 
+/** Whether the body is compressed: it would be read, or served again, as what it is not. */
+const isCoded = ({ headers }: Request): boolean => {
+  const coding = headers.get("content-encoding")
+  return coding !== undefined && coding.trim().toLowerCase() !== "identity"
+}
+
+/** RFC 9110 §15.5.16. */
+const codedBody = fail("unsupported-media-type", "a body is taken without Content-Encoding only", [
+  ["Accept-Encoding", "identity"]
+])
+
 /** Reads a stream to its end, for its digest. */
 const drained = (body: Body): Effect.Effect<void, Failure> =>
   Effect.tryPromise({
@@ -70,10 +81,10 @@ class Application {
       case "Found":
         return this.found(request, exchange, found)
       case "Options": {
-        const origins = this.service.settings.corsOrigins
+        const { corsOrigin } = this.service.settings
         return send(exchange, {
           status: 204,
-          headers: preflightHeaders(found.allow, origins[0]) as Array<[string, string]>
+          headers: preflightHeaders(found.allow, corsOrigin)
         })
       }
       case "MethodNotAllowed":
@@ -101,6 +112,10 @@ class Application {
   ): void {
     const { allow, handler, parameters, pattern } = match
     const { headers } = request
+    const wanted = wantedBody(handler, request.method)
+    if (wanted !== "none" && isCoded(request)) {
+      return this.refuse(request, exchange, codedBody, pattern)
+    }
     const isKeyed = request.method === "POST" && headers.has("idempotency-key")
     if (handler.direct !== undefined && !isKeyed && !headers.has("authorization")) {
       return handler.direct(request, exchange, parameters)
@@ -113,7 +128,6 @@ class Application {
         pattern
       )
     }
-    const wanted = wantedBody(handler, request.method)
     const { contentBytesMax } = this.service.settings
     const body = wanted === "document"
       ? documentBody(exchange)

@@ -6,13 +6,15 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { documentBytesMax } from "./limits.ts"
-import type { BodyFault, Exchange } from "./server.ts"
+import { BodyError, type BodyFault, type Exchange } from "./server.ts"
 
 export interface Body {
   /** The whole document, or why there is none. */
   readonly bytes: Effect.Effect<Uint8Array | BodyFault>
   /** The body as it arrives; throws a BodyError when it breaks off. Read by one reader. */
   readonly stream: AsyncIterable<Uint8Array>
+  /** Why the stream broke off, when it did. */
+  readonly fault: () => BodyFault["_tag"] | undefined
   /** SHA-256 of what was read, base64url; of a stream, when it has been read to its end. */
   readonly digest: () => string
 }
@@ -25,6 +27,7 @@ const none: AsyncIterable<Uint8Array> = {
 export const noBody: Body = {
   bytes: Effect.succeed(new Uint8Array()),
   stream: none,
+  fault: () => undefined,
   digest: () => createHash("sha256").digest("base64url")
 }
 
@@ -45,37 +48,41 @@ export const documentBody = (exchange: Exchange): Body => {
       else arrived()
     }),
     stream: none,
+    fault: () => undefined,
     digest: () =>
       createHash("sha256").update(outcome instanceof Uint8Array ? outcome : "").digest("base64url")
   }
 }
 
-async function* hashed(
-  source: AsyncIterable<Uint8Array>,
-  hash: { update: (chunk: Uint8Array) => unknown }
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of source) {
-    hash.update(chunk)
-    yield chunk
-  }
-}
-
-const broken = (error: unknown): AsyncIterable<Uint8Array> => ({
-  [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) })
-})
-
 /** Streams a body of at most `bytesMax`; its digest is only taken when `wantsDigest`. */
 export const streamBody = (exchange: Exchange, bytesMax: number, wantsDigest: boolean): Body => {
   const hash = createHash("sha256")
-  let source: AsyncIterable<Uint8Array>
+  let fault: BodyFault["_tag"] | undefined
+  const noted = (error: unknown): unknown => {
+    fault = error instanceof BodyError ? error._tag : "Aborted"
+    return error
+  }
+  let source: AsyncIterable<Uint8Array> = none
   try {
     source = exchange.stream(bytesMax)
   } catch (error) {
-    source = broken(error)
+    noted(error)
+  }
+  async function* watched(): AsyncGenerator<Uint8Array> {
+    if (fault !== undefined) throw new BodyError(fault)
+    try {
+      for await (const chunk of source) {
+        if (wantsDigest) hash.update(chunk)
+        yield chunk
+      }
+    } catch (error) {
+      throw noted(error)
+    }
   }
   return {
     bytes: noBody.bytes,
-    stream: wantsDigest ? hashed(source, hash) : source,
+    stream: watched(),
+    fault: () => fault,
     digest: () => hash.digest("base64url")
   }
 }

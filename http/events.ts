@@ -81,7 +81,8 @@ export class EventStream {
   /** Ends the stream in good order. */
   close(): void {
     if (!this.#open) return
-    this.#native.cork(() => this.#native.end("", true))
+    // Not with `closeConnection`: the field would be written into the chunked body.
+    this.#native.cork(() => this.#native.end())
     this.aborted()
   }
 

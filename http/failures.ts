@@ -8,7 +8,7 @@ import type {
   BlobTooLarge,
   Refusal
 } from "../runtime/index.ts"
-import { type Extensions, problem, type Problem, type ProblemSlug } from "./problem.ts"
+import { type Extensions, type Problem, problem, type ProblemSlug } from "./problem.ts"
 
 /** A problem that a handler ends with, and header fields that go with it. */
 export class Failed extends Schema.TaggedError<Failed>()("Failed", {
@@ -16,7 +16,7 @@ export class Failed extends Schema.TaggedError<Failed>()("Failed", {
   headers: Schema.Unknown
 }) {}
 
-export type HeaderFields = ReadonlyArray<[string, string]>
+export type HeaderFields = ReadonlyArray<readonly [string, string]>
 
 const noHeaders: HeaderFields = []
 
@@ -93,9 +93,13 @@ const slugOf: Readonly<Record<Reason, ProblemSlug>> = {
   LastAdmin: "conflict"
 }
 
-/** What a 401 asks for (protocol §0). */
+/**
+ * What a 401 asks for (protocol §0): a line each, since Chromium takes a line for one challenge and
+ * asks nobody when another follows in it.
+ */
 export const challenge: HeaderFields = [
-  ["WWW-Authenticate", "Basic realm=\"restante\", charset=\"UTF-8\", Bearer"]
+  ["WWW-Authenticate", "Basic realm=\"restante\", charset=\"UTF-8\""],
+  ["WWW-Authenticate", "Bearer"]
 ]
 
 /** The failure of a refusal that has no answer of its own in the protocol. */

@@ -7,6 +7,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import type { Message, Reply } from "../actors/idempotency/protocol.ts"
+import { idempotencyKind } from "../actors/index.ts"
 import { type Address, address } from "../runtime/index.ts"
 import { fail, type Failed, type Failure } from "./failures.ts"
 import { idempotencyKeyCharsMax } from "./limits.ts"
@@ -51,7 +52,7 @@ export const keyedRequest = (
   const credentials = request.headers.get("authorization") ?? ""
   const scope = createHash("sha256").update(`${credentials}\n${request.path}\n${key}`).digest()
   return Effect.succeed({
-    address: address("idempotency", createHash("sha256").update(scope).digest("base64url")),
+    address: address(idempotencyKind, createHash("sha256").update(scope).digest("base64url")),
     idsFor: (digest) =>
       derivedIds(service.serviceKey, `${scope.toString("base64url")}\n${digest}`),
     sealKey: Buffer.from(hkdfSync("sha256", scope, service.serviceKey, "answer", 32)),

@@ -1,6 +1,7 @@
 /** Who calls: accounts by Basic or Bearer, and the secrets of messages and mailboxes. */
 import { Effect } from "effect"
 import type { Message as AccountMessage, Reply as AccountReply } from "../actors/account/protocol.ts"
+import { accountKind } from "../actors/index.ts"
 import { address, isRefusal } from "../runtime/index.ts"
 import type { Call } from "./call.ts"
 import { challenge, fail, type Failure } from "./failures.ts"
@@ -58,7 +59,7 @@ export const accountOf = Effect.fnUntraced(function*(
     : yield* service.records.get(tokensTable, tokenHash)
   if (name === undefined || !isSlug(name)) return
   const message: AccountMessage = { _tag: "Authenticate", tokenHash }
-  const reply = yield* askFor<AccountReply>(service, address("account", name), message)
+  const reply = yield* askFor<AccountReply>(service, address(accountKind, name), message)
   if (isRefusal(reply) || reply._tag !== "Authenticated") return
   return { name, roles: reply.roles }
 })

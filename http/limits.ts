@@ -19,8 +19,6 @@ export let recipientsMax = 1000
 export const uriCharsMax = 2048
 /** Length of a mailbox name or other slug (PROTOCOL §0). */
 export const slugCharsMax = 64
-/** Largest content resource unless the operator says otherwise (PROTOCOL §0). */
-export const contentBytesMaxDefault = 1024 * 1024 * 1024
 
 /** Request line and header fields together (PROTOCOL §0). */
 export const headerBlockBytesMax = 16 * 1024

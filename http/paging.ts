@@ -12,8 +12,8 @@ export interface Page {
 }
 
 /**
- * The page that the query asks for. A limit above the most is the most; one that is no positive
- * whole number, or a cursor that `isCursor` does not know, is malformed (400).
+ * The page that the query asks for. A limit that is no whole number within bounds, or a cursor that
+ * `isCursor` does not know, is malformed (400).
  */
 export const pageOf = (
   call: Call,
@@ -22,14 +22,15 @@ export const pageOf = (
   Effect.flatMap(queryOf(call), (query) => {
     const limit = query.get("limit")
     const after = query.get("after")
-    if (limit !== undefined && !/^[1-9]\d{0,8}$/.test(limit)) {
-      return Effect.fail(fail("malformed", "limit must be a whole number from 1"))
+    if (limit !== undefined && (!/^[1-9]\d{0,8}$/.test(limit) || Number(limit) > pageEntriesMax)) {
+      const detail = `limit must be a whole number from 1 to ${pageEntriesMax}`
+      return Effect.fail(fail("malformed", detail))
     }
     if (after !== undefined && !isCursor(after)) {
       return Effect.fail(fail("malformed", "after is no cursor of this listing"))
     }
     return Effect.succeed({
-      limit: limit === undefined ? pageEntriesDefault : Math.min(Number(limit), pageEntriesMax),
+      limit: limit === undefined ? pageEntriesDefault : Number(limit),
       after
     })
   })

@@ -1,7 +1,7 @@
 /** From a handler's answer to what goes over the wire: negotiation, validators, conditions. */
 import type { Answer, Call, ViewAnswer } from "./call.ts"
 import { fail, type Failure, type HeaderFields, toProblem } from "./failures.ts"
-import { type MediaType, choose } from "./negotiate.ts"
+import { choose, type MediaType } from "./negotiate.ts"
 import { evaluate, httpDate } from "./preconditions.ts"
 import { problemReply } from "./problem.ts"
 import { linkHeader, render, represent, standardTypes, type View } from "./representations.ts"
@@ -43,7 +43,7 @@ export const renderView = (
   }
   const { bytes, contentType, etag } = represent(answer.view, type ?? "application/xml")
   const link = linkHeader(answer.view.links ?? [])
-  const headers: Array<[string, string]> = [
+  const headers: Array<readonly [string, string]> = [
     ["Vary", "Accept"],
     ...cacheField(answer.headers ?? []),
     ...answer.headers ?? []
@@ -67,8 +67,7 @@ export const renderView = (
 export const entityTags = (
   view: View,
   offered: ReadonlyArray<MediaType> = standardTypes
-): ReadonlyArray<string> =>
-  offered.map((type) => entityTag(Buffer.from(render(view, type))))
+): ReadonlyArray<string> => offered.map((type) => entityTag(Buffer.from(render(view, type))))
 
 /**
  * Whether the conditions of a PUT or DELETE hold, where `tags` are those of every representation

@@ -1,9 +1,9 @@
 /**
  * Identifiers and secrets: 128 or more random bits in base64url. Only the SHA-256 of a secret is
- * ever stored, and hashes are compared, so that no comparison tells by its time how much of a
- * secret was right.
+ * ever stored, and hashes are compared: whoever guesses does not choose the guess's hash, so that
+ * the time of a comparison tells nothing of the secret.
  */
-import { createHash, createHmac, hash, randomFillSync, timingSafeEqual } from "node:crypto"
+import { createHash, createHmac, hash, randomFillSync } from "node:crypto"
 
 /** Bytes of an identifier (128 bits) and of a secret (256 bits). */
 const idBytes = 16
@@ -34,16 +34,6 @@ export const secretHash = (secret: string): string =>
 /** 128 bits of the SHA-256 of a document's bytes, base64url: finds a repeated deposit. */
 export const documentDigest = (bytes: Uint8Array): string =>
   hash("sha256", bytes, "base64url").slice(0, 22)
-
-/** SHA-256 of a body in base64url. */
-export const bodyDigest = (bytes: Uint8Array): string => hash("sha256", bytes, "base64url")
-
-/** Whether a secret hashes to this, in constant time. */
-export const matchesHash = (secret: string, stored: string): boolean => {
-  const given = Buffer.from(secretHash(secret))
-  const kept = Buffer.from(stored)
-  return given.length === kept.length && timingSafeEqual(given, kept)
-}
 
 /**
  * Where the identifiers and secrets of one request come from. Those of a repeated request are

@@ -20,7 +20,7 @@ export { eventText } from "./events.ts"
 export type { EventStream } from "./events.ts"
 export { Exchange } from "./exchange.ts"
 export type { Reply } from "./exchange.ts"
-export { BodyError, HeaderFields } from "./request.ts"
+export { BodyError } from "./request.ts"
 export type { BodyFault, Request } from "./request.ts"
 
 /** Answers a request, now or later; must not throw, and must read the body at once if at all. */

@@ -23,8 +23,8 @@ export interface HttpSettings {
   readonly contentBytesMax: number
   /** How long a retrieved notification is kept by a mailbox that names no retention. */
   readonly retentionMs: number
-  /** Origins that may read answers across sites; `*` for all. */
-  readonly corsOrigins: ReadonlyArray<string>
+  /** Origin that may read answers across sites, `*` for all; undefined for none. */
+  readonly corsOrigin: string | undefined
 }
 
 export interface Service {

@@ -3,14 +3,13 @@
  * imports xml-js and saxes.
  */
 
-export { charsetOf, decodeDocument } from "./xml/decode.ts"
+export { decodeDocument } from "./xml/decode.ts"
 export { parseDocument, parseFragment, parseText } from "./xml/document.ts"
 export {
   childOf,
   childrenOf,
   element,
   escapeAttribute,
-  escapeText,
   failure,
   isName,
   isText,
@@ -23,7 +22,7 @@ export {
 export type { AttributesInput, Element, Result, XmlFault } from "./xml/element.ts"
 export { notificationElement, storedFragment } from "./xml/fragment.ts"
 export type { FragmentChanges } from "./xml/fragment.ts"
-export { documentAttributes, fromJson, parseJsonDocument, toJson } from "./xml/json.ts"
+export { fromJson, parseJsonDocument, toJson } from "./xml/json.ts"
 export type { AttributeNames, Json } from "./xml/json.ts"
 export { parseNotification, parseNotificationText } from "./xml/notification.ts"
 export type { InlineContent, NotificationDocument, RuleBroken } from "./xml/rules.ts"

@@ -19,7 +19,7 @@ import type { KindMeasures } from "./measures.ts"
 import { changes, type Done, type Due, type Entry, type PendingCommit } from "./pending.ts"
 import { Pipeline } from "./pipeline.ts"
 import type { Commit, Outcome } from "./ports/storage.ts"
-import { type Recovered, recover } from "./recover.ts"
+import { recover, type Recovered } from "./recover.ts"
 import type { Surroundings } from "./surroundings.ts"
 import { ActorWakes } from "./wakes.ts"
 

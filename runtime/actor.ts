@@ -76,12 +76,18 @@ export class Decision<State, Reply = never, Action = never> {
     this.wakeAtMs = atMs
     return this
   }
-  /** Sets the wake-up time of another actor of the same shard, in the same commit. */
+  /**
+   * Sets the wake-up time of another actor of the same shard, in the same commit; one of another
+   * shard is a defect. What that actor decides before it wakes does not take it away.
+   */
   wakeOther(address: Address, atMs: number): this {
     this.othersWake = [...this.othersWake ?? [], { address, atMs }]
     return this
   }
-  /** Replies once all that this decision has seen and asked for is durable. */
+  /**
+   * Replies once all that this decision has seen and asked for is durable. A reply is a JSON
+   * value, since it may go to another node.
+   */
   reply<Replied>(answer: Replied): Decision<State, Reply | Replied, Action> {
     // The reply's type is a parameter that only grows: the object is the same.
     const widened = this as unknown as Decision<State, Reply | Replied, Action>
@@ -167,13 +173,18 @@ export interface Behaviour<
   /** A message from outside the process; throws when it is none of this kind. */
   readonly decodeMessage: (input: unknown) => Message
   readonly recall?: Recall<State>
-  /** The message that a due wake-up becomes. */
+  /**
+   * The message that a due wake-up becomes. Its decision ends the wake-up, unless it sets the
+   * next. It may come early, or once too often, never too seldom: the cell looks at its state
+   * and sets the time again when it is not yet due.
+   */
   readonly wakeUp: Message
   /**
    * Carries out an action after its commit. What it answers is told to the actor as a message.
-   * A failure is a defect: logged, and the actor is restarted.
+   * A failure is a defect: logged, and the actor is restarted. (A method, so that a behaviour
+   * that performs nothing, with `never` for its actions, is one of {@link AnyBehaviour} too.)
    */
-  readonly perform: (action: Action, self: Address) => Effect.Effect<Message | void, never, never>
+  perform(action: Action, self: Address): Effect.Effect<Message | void>
 }
 
 /** A behaviour whose own types are not of interest. */

@@ -52,7 +52,11 @@ export class PendingCommit {
     const { items, removals, wakeAtMs } = decision
     if (decision.durable || removals !== undefined) this.writesState = true
     if (decision.vanishes) this.vanishes = true
-    if (items !== undefined) for (const value of items) this.items.push({ n: ++this.head, value })
+    if (items !== undefined) {
+      for (const value of items) {
+        this.items.push({ n: ++this.head, value })
+      }
+    }
     if (removals !== undefined) {
       this.removals ??= []
       for (const n of removals) this.removals.push(n)

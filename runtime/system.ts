@@ -59,8 +59,12 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
         const api: SystemApi = {
           ask: (to, message) =>
             Effect.callback<unknown, AskFailure>((resume) => {
-              node.askWith(to, message, (failure, reply) =>
-                resume(failure === undefined ? Effect.succeed(reply) : Effect.fail(failure)))
+              node.askWith(
+                to,
+                message,
+                (failure, reply) =>
+                  resume(failure === undefined ? Effect.succeed(reply) : Effect.fail(failure))
+              )
             }),
           askWith: (to, message, done) => node.askWith(to, message, done),
           read: storage.read,

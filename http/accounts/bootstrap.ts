@@ -1,4 +1,5 @@
 /** The first account of a store, and the operator's way back in. */
+import { accountKind } from "../../actors/index.ts"
 import { Effect } from "effect"
 import type { Message, Reply } from "../../actors/account/protocol.ts"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
@@ -18,7 +19,7 @@ const admin = "admin"
 const operatorTokenId = "operator"
 
 const tell = (service: Service, message: Message) =>
-  ask<Reply>(service, address("account", admin), message)
+  ask<Reply>(service, address(accountKind, admin), message)
 
 const bootstrapped = (reply: Reply): Extract<Reply, { _tag: "Bootstrapped" }> => {
   if (reply._tag !== "Bootstrapped") throw new Error(`an account answered ${reply._tag}`)
@@ -64,7 +65,7 @@ export const bootstrap = Effect.fnUntraced(function*(
   adminToken: string | undefined
 ): Effect.fn.Return<Bootstrapped, Failure> {
   if (adminToken !== undefined) return yield* withOperatorToken(service, adminToken)
-  if (yield* isThere(service, address("account", admin))) return { created: false }
+  if (yield* isThere(service, address(accountKind, admin))) return { created: false }
   const token = randomIds.secret("token")
   const tokenId = randomIds.id("token")
   const tokenHash = secretHash(token)

@@ -1,4 +1,5 @@
 /** Accounts and their tokens (PROTOCOL §4). */
+import { accountKind } from "../../actors/index.ts"
 import { Effect } from "effect"
 import type { Message, Reply, Role, View as AccountView } from "../../actors/account/protocol.ts"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
@@ -26,7 +27,7 @@ import {
 
 export { bootstrap, type Bootstrapped } from "./bootstrap.ts"
 
-const at = (name: string): Address => address("account", name)
+const at = (name: string): Address => address(accountKind, name)
 
 const noStore: HeaderFields = [["Cache-Control", "no-store"]]
 

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Body, Message, Reply } from "../../actors/content/protocol.ts"
 import { contentKind } from "../../actors/index.ts"
-import { address } from "../../runtime/index.ts"
+import { address, BlobTooLarge } from "../../runtime/index.ts"
 import { type Answer, type Call, empty, shown } from "../call.ts"
 import { fail, type Failure } from "../failures.ts"
 import { accountOf, requireAccount } from "../identity.ts"
@@ -36,19 +36,31 @@ const kindOf = (call: Call): Effect.Effect<Kind, Failure> => {
   return Effect.succeed({ type, disposition })
 }
 
+/** Where bytes come from, and why they broke off when they did. */
+interface Source {
+  readonly stream: AsyncIterable<Uint8Array>
+  readonly fault: () => string | undefined
+}
+
 /** Stores the bytes; when what follows fails they are removed again. */
 const stored = <A>(
   service: Service,
   contentId: string,
-  source: AsyncIterable<Uint8Array>,
+  source: Source,
   kind: Kind,
   use: (body: Body) => Effect.Effect<A, Failure>
 ): Effect.Effect<A, Failure> => {
   const blobId = `${contentId}=${randomId()}`
-  const { arriving } = service
+  const { arriving, settings: { contentBytesMax: bytesMax } } = service
   arriving.add(blobId)
   return Effect.flatMap(
-    service.blobs.put(blobId, source, service.settings.contentBytesMax),
+    service.blobs.put(blobId, source.stream, bytesMax).pipe(
+      Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, Failure> => {
+        const fault = source.fault()
+        if (fault === "TooLarge") return Effect.fail(new BlobTooLarge({ bytesMax }))
+        return Effect.fail(fault === "Timeout" ? fail("request-timeout") : aborted)
+      })
+    ),
     ({ digest, lengthBytes }) =>
       use({ blobId, ...kind, lengthBytes, digest }).pipe(
         Effect.tapError(() => Effect.ignore(service.blobs.remove(blobId)))
@@ -59,7 +71,7 @@ const stored = <A>(
 interface Publication {
   readonly ids: Ids
   readonly kind: Kind
-  readonly source: AsyncIterable<Uint8Array>
+  readonly source: Source
   readonly password: string | undefined
   readonly owner: string | undefined
 }
@@ -107,7 +119,7 @@ export const postContent = (service: Service) =>
     const { body, editSecret, id } = yield* publish(service, {
       ids: call.ids,
       kind,
-      source: call.body.stream,
+      source: call.body,
       password,
       owner: account?.name
     })
@@ -147,7 +159,7 @@ export const publishInline = (
     publish(service, {
       ids,
       kind: { type: content.type },
-      source: single(content.bytes),
+      source: { stream: single(content.bytes), fault: () => undefined },
       password: content.password,
       owner: undefined
     }),
@@ -174,7 +186,7 @@ export const putContent = (service: Service) =>
     const access = yield* requireEditor(service, call, to)
     const expected = yield* expectedDigest(service, call)
     const kind = yield* kindOf(call)
-    const etag = yield* stored(service, to.id, call.body.stream, kind, (body) => {
+    const etag = yield* stored(service, to.id, call.body, kind, (body) => {
       const message: Message = { _tag: "Overwrite", access, body, ...expected }
       return Effect.as(ask<Reply>(service, to, message), etagOf(body))
     })

@@ -23,11 +23,11 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
 ]
 
 const homeBody = (service: Service) =>
-  html`<p>Poste restante: mail that the post office keeps until its recipient calls for it.
+  html`<p>Mail that the post office keeps until its recipient calls for it.
 Publish something, tell a mailbox that it is there, and whoever reads the mailbox fetches it.</p>
 <h2>Mail</h2>
 <p>A message has two parts. Its content is any resource; POST the bytes to
-${link("/content")} and you get a URI that nobody can guess:</p>
+<code>/content</code> and you get a URI that nobody can guess:</p>
 <pre>curl -i ${uri(service, "/content")} -H 'Content-Type: text/plain' --data-binary 'Hello!'</pre>
 <p>Its notification is a small document that says where the content is. POST it to a mailbox:</p>
 <pre>curl -i ${uri(service, "/mailboxes/NAME")} -H 'Content-Type: application/xml' \\
@@ -49,7 +49,7 @@ ${link("/questions/name_question", "without keeping anything")}.</p>
 `
 
 const home = (service: Service): View => ({
-  title: "restante",
+  title: "Poste restante",
   tree: element(
     "service",
     { version: service.settings.version },

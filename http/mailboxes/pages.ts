@@ -64,7 +64,7 @@ export const readerPage = (
   const stream = `${place.here}?since=${encodeURIComponent(page.time)}`
   const list = page.more
     ? html`<ol class="entries">${summaries.map(entry)}</ol>`
-    : html`<ol class="entries" aria-live="polite" aria-relevant="additions" data-stream="${stream}">${
+    : html`<ol class="entries" aria-live="polite" data-stream="${stream}">${
       summaries.map(entry)
     }</ol>
 <p class="quiet" id="live" role="status">Load this page again to see what is new.</p>`
@@ -102,7 +102,7 @@ export const openForm = (retention: string): Html =>
         name: "name",
         label: "Name",
         maxlength: slugCharsMax,
-        pattern: "[a-z0-9][a-z0-9-]*",
+        pattern: "[a-z0-9][a-z0-9\\-]*",
         hint: "Small letters, digits and hyphens; left empty, one is chosen."
       },
       { name: "title", label: "Title", maxlength: titleCharsMax },

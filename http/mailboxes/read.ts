@@ -19,7 +19,7 @@ import { html, link } from "../html/template.ts"
 const eventStream = "text/event-stream"
 
 /** What a mailbox is served as. */
-export const listingTypes = [...feedTypes, eventStream]
+const listingTypes = [...feedTypes, eventStream]
 
 /** What a reader sees is for that reader; a secret URI is for no search engine. */
 const readerHeaders = (place: Place): Array<[string, string]> => [

@@ -1,4 +1,5 @@
 /** Area B: the bridge's entry, sessions, their answers, and the stateless questions (PROTOCOL §2). */
+import { sessionKind } from "../../actors/index.ts"
 import { Effect } from "effect"
 import type { Message, Reply, View as Session } from "../../actors/session/protocol.ts"
 import { type Address, address, isActorId, isRefusal } from "../../runtime/index.ts"
@@ -28,7 +29,7 @@ import {
 
 const steps: ReadonlyArray<Step> = ["name", "quest", "hard_question"]
 
-const at = (id: string): Address => address("session", id)
+const at = (id: string): Address => address(sessionKind, id)
 
 /** The id in the path; 404 for what can be none. */
 const idOf = ({ parameters }: Call): Effect.Effect<string, Failure> => {

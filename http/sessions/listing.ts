@@ -2,6 +2,7 @@
  * The collection of sessions (B3): an index by time of start, newest first. An entry is written
  * before its session begins and removed after its end, so that none is ever missing from it.
  */
+import { sessionKind } from "../../actors/index.ts"
 import { Effect } from "effect"
 import type { Message, Reply } from "../../actors/session/protocol.ts"
 import { address, isRefusal, type RecordChange } from "../../runtime/index.ts"
@@ -55,7 +56,7 @@ const look = Effect.fnUntraced(function*(
   id: string
 ): Effect.fn.Return<Listed | undefined, Failure> {
   const message: Message = { _tag: "Describe" }
-  const reply = yield* askFor<Reply>(service, address("session", id), message)
+  const reply = yield* askFor<Reply>(service, address(sessionKind, id), message)
   if (isRefusal(reply)) {
     // A crash between the deletion and this may have left the entry.
     if (reply.reason === "Gone") yield* leave(service, id)

@@ -2,6 +2,7 @@
  * What an href answer refers to (PROTOCOL §2): read when it is PUT, from a resource of this service
  * that anybody may read. Whatever cannot be read is 422, saying why.
  */
+import { sessionKind } from "../../actors/index.ts"
 import { Effect } from "effect"
 import type {
   Message as ContentMessage,
@@ -86,7 +87,7 @@ const askSession = Effect.fnUntraced(function*(
   id: string,
   message: Message
 ): Effect.fn.Return<string, Failure> {
-  const reply = yield* askFor<Reply>(service, address("session", id), message)
+  const reply = yield* askFor<Reply>(service, address(sessionKind, id), message)
   if (isRefusal(reply)) return yield* refusedWhy(reply)
   if (reply._tag === "Recorded") return reply.answer.text
   if (reply._tag === "Described") return reply.view.p

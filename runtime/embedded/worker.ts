@@ -151,5 +151,5 @@ export const startWorker = (handle: bigint, acknowledged: string): Worker => {
   }
   const failing = "(error) => { setImmediate(() => { throw error }) }"
   const text = `(${run.toString()})(require, ${fill.toString()}).catch(${failing})`
-  return new Worker(text, { eval: true, workerData })
+  return new Worker(text, { eval: true, execArgv: [], workerData })
 }

@@ -193,7 +193,9 @@ describe("every page", () => {
     ["problems", "/problems", 200],
     ["problem", "/problems/not-acceptable", 200],
     ["not-found", "/nothing/here", 404],
-    ["mailbox-public", "/mailboxes/carol", 200]
+    ["mailboxes-listed", "/mailboxes", 200],
+    ["mailbox-owned", "/mailboxes/carol", 200],
+    ["accounts", "/accounts", 200]
   ] as const
 
   for (const at of ["phone", "desk"] as const) {
@@ -203,7 +205,8 @@ describe("every page", () => {
         await tab.page.goto(`${base}/mailboxes`)
         await tab.page.getByLabel("Name").fill("carol")
         await tab.page.getByRole("button", { name: "Open" }).click()
-        await tab.look(`mailbox-taken-${at}-${scheme}`)
+        await tab.page.getByText(/not shown again|is taken/).waitFor()
+        await tab.look(`mailbox-opened-or-taken-${at}-${scheme}`)
         for (const [name, path, status] of pages) {
           const answer = await tab.page.goto(`${base}${path}`)
           expect(answer?.status()).toBe(status)

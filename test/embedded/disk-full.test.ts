@@ -45,7 +45,7 @@ async function* bytes(length: number) {
 }
 
 it("refuses on a full disk, reads on, and recovers by itself", { timeout: 90_000 }, async () => {
-  const folder = await smallDisk(48)
+  const folder = await smallDisk(192)
   const items: Array<LogItem> = []
   const test = Effect.gen(function*() {
     const [storage, blobs, records] = [yield* Storage, yield* Blobs, yield* Records]

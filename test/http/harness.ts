@@ -14,9 +14,9 @@ import { listen } from "../../http/server.ts"
 import type { HttpSettings, Service } from "../../http/service.ts"
 import { Throttle } from "../../http/throttle.ts"
 import { childOf, type Element, parseText } from "../../http/xml.ts"
-import { alone, System } from "../../runtime/index.ts"
-import { makeMemoryBlobs } from "../../runtime/ports/memory-blobs.ts"
-import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
+import { alone, Blobs, Records, System } from "../../runtime/index.ts"
+import { memoryBlobs } from "../../runtime/ports/memory-blobs.ts"
+import { memoryRecords } from "../../runtime/ports/memory-records.ts"
 import { memoryStorage } from "../../runtime/ports/memory-storage.ts"
 import { memoryTransport } from "../../runtime/ports/memory-transport.ts"
 
@@ -121,11 +121,11 @@ export const startService = async (
 ): Promise<Harness> => {
   const port = await freePort()
   const base = `http://127.0.0.1:${port}`
-  const blobs = makeMemoryBlobs()
-  const layer = System.layer({ behaviours: behaviours({ blobs }) }).pipe(
-    Layer.provide(Layer.mergeAll(memoryStorage, memoryTransport, alone)),
-    Layer.provideMerge(Logger.layer([]))
-  )
+  const ports = Layer.mergeAll(memoryStorage, memoryTransport, memoryBlobs, memoryRecords, alone)
+  const layer = Layer.unwrap(
+    Effect.map(Effect.service(Blobs), (blobs) =>
+      System.layer({ behaviours: behaviours({ blobs }) }))
+  ).pipe(Layer.provideMerge(ports), Layer.provideMerge(Logger.layer([])))
   const runtime = ManagedRuntime.make(layer)
   const nowMs = () => Date.now()
   const service: Service = {
@@ -135,12 +135,12 @@ export const startService = async (
       publish: "anyone",
       contentBytesMax: 1024 * 1024,
       retentionMs: 30 * 24 * 60 * 60 * 1000,
-      corsOrigins: ["*"],
+      corsOrigin: "*",
       ...settings
     },
     system: await runtime.runPromise(Effect.service(System)),
-    blobs,
-    records: makeMemoryRecords(),
+    blobs: await runtime.runPromise(Effect.service(Blobs)),
+    records: await runtime.runPromise(Effect.service(Records)),
     arriving: new Set(),
     serviceKey: "the key of these tests",
     throttle: new Throttle(nowMs),

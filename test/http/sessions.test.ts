@@ -137,9 +137,12 @@ describe("B3: the listing", () => {
     expect(childrenOf(second.xml)[0]?.attributes["href"]).toBe(paths[2])
   })
 
-  it.each(["limit=0", "limit=x", "after=nowhere"])("%s is malformed", async (query) => {
-    expect((await send("GET", `/sessions?${query}`)).status).toBe(400)
-  })
+  it.each(["limit=0", "limit=x", "limit=1001", "after=nowhere"])(
+    "%s is malformed",
+    async (query) => {
+      expect((await send("GET", `/sessions?${query}`)).status).toBe(400)
+    }
+  )
 
   it("is an array in JSON", async () => {
     const { json } = await send("GET", "/sessions?limit=1", { accept: "application/json" })

@@ -7,7 +7,8 @@ import { dies, dropAll, fails, hangs, isFull, keptAndHangs, scripted, start, tur
 
 afterEach(dropAll)
 
-const count = (reply: Reply | string): number => typeof reply === "string" ? Number.NaN : reply.count
+const count = (reply: Reply | string): number =>
+  typeof reply === "string" ? Number.NaN : reply.count
 const add = { _tag: "Add", by: 1 } as const
 const read = { _tag: "Read" } as const
 

@@ -1,5 +1,5 @@
 /** Systems to test: over storage that does what a script says, dropped and started anew. */
-import { Effect, Layer, Logger, ManagedRuntime } from "effect"
+import { Cause, Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import {
   type Address,
@@ -8,6 +8,7 @@ import {
   isRefusal,
   Placement,
   Storage,
+  type StorageFailure,
   StorageFull,
   StorageUnavailable,
   System,
@@ -22,7 +23,7 @@ import type { Commit, Outcome, StorageApi } from "../../runtime/ports/storage.ts
 import type { TransportApi } from "../../runtime/ports/transport.ts"
 import { type Message, probe, type Reply } from "./probe.ts"
 
-type Outcomes = Effect.Effect<ReadonlyArray<Outcome>, StorageUnavailable | StorageFull>
+type Outcomes = Effect.Effect<ReadonlyArray<Outcome>, StorageFailure>
 
 /** One act: what becomes of the next group. */
 export type Act = (group: ReadonlyArray<Commit>, inner: StorageApi) => Outcomes
@@ -38,7 +39,10 @@ export interface Scripted extends StorageApi {
   /** What becomes of the next groups, first first; when empty they are written. */
   readonly acts: Array<Act>
   readonly groups: Array<ReadonlyArray<Commit>>
-  readonly loads: { count: number; act: (() => Effect.Effect<never, StorageUnavailable>) | undefined }
+  readonly loads: {
+    count: number
+    act: (() => Effect.Effect<never, StorageUnavailable>) | undefined
+  }
   /** Groups wait while it is closed. */
   readonly gate: { close: () => void; open: () => void }
   readonly inner: StorageApi
@@ -109,8 +113,8 @@ export const start = async (
   ports: Ports = {}
 ): Promise<Rig> => {
   const logs: Array<string> = []
-  const logger = Logger.make(({ message }) => {
-    logs.push(String(message))
+  const logger = Logger.make(({ cause, message }) => {
+    logs.push(String(message), Cause.pretty(cause))
   })
   const around = Layer.mergeAll(
     Layer.succeed(Storage, ports.storage ?? makeMemoryStorage()),

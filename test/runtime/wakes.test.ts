@@ -21,8 +21,7 @@ const wokenMs = async (storage: StorageApi, id = "a"): Promise<ReadonlyArray<num
   return state?._tag === "Idle" ? state.wokenMs : []
 }
 
-const wakesOf = (storage: StorageApi, id = "a") =>
-  Effect.runPromise(storage.wakes(shardOf(at(id))))
+const wakesOf = (storage: StorageApi, id = "a") => Effect.runPromise(storage.wakes(shardOf(at(id))))
 
 /** Passes virtual time in small steps, so that what it sets off can happen in between. */
 const pass = async (rig: Rig, ms: number): Promise<void> => {
@@ -193,7 +192,7 @@ describe("a wake-up for another actor", () => {
 
 describe("an effect", () => {
   const worker = (done: Array<string>, effect?: Effect.Effect<void>): Work => (name) =>
-    Effect.andThen(effect ?? Effect.void, () => {
+    Effect.map(effect ?? Effect.void, () => {
       done.push(name)
       return { _tag: "Worked" } as const
     })

@@ -1,0 +1,358 @@
+/** Content by its protocol (PROTOCOL §1.1): A1, A3, A4, PUT, DELETE, by status, header and body. */
+import { createHash } from "node:crypto"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { contentRoutes, sweepOrphans } from "../../http/content/index.ts"
+import { childrenOf } from "../../http/xml.ts"
+import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
+
+const bytesMax = 1024 * 1024
+const admin = `admin:${adminToken}`
+let service: Harness
+
+beforeAll(async () => {
+  service = await startService(contentRoutes, { contentBytesMax: bytesMax })
+})
+afterAll(() => service.close())
+
+const send: Harness["send"] = (...request) => service.send(...request)
+const plain = (body: string, options: Sending = {}): Sending => ({
+  type: "text/plain",
+  body,
+  ...options
+})
+
+const publish = (body: string, options: Sending = {}) =>
+  send("POST", "/content", plain(body, options))
+
+/** The URI of `rel="edit"`. */
+const editOf = (answered: Answered): string =>
+  /<([^>]+)>; rel="edit"/.exec(answered.header("link"))?.[1] ?? ""
+
+const locationOf = (answered: Answered): string => answered.header("location")
+
+describe("A1: publishing", () => {
+  it("answers 202, Location and the edit URI, and keeps the bytes as they came", async () => {
+    const published = await publish("The keys are under the mat.")
+    expect(published.status).toBe(202)
+    expect(locationOf(published)).toMatch(/\/content\/[A-Za-z0-9_-]{22}$/)
+    expect(editOf(published)).toMatch(/\/content\/[A-Za-z0-9_-]{22}~[A-Za-z0-9_-]{43}$/)
+    expect(published.header("cache-control")).toBe("no-store")
+    expect(published.xml.attributes).toMatchObject({ length: "27", type: "text/plain" })
+    const got = await send("GET", locationOf(published))
+    expect([got.status, got.text]).toEqual([200, "The keys are under the mat."])
+    expect(got.header("content-type")).toBe("text/plain")
+  })
+
+  it("takes any type, none, and no bytes at all", async () => {
+    const odd = await publish("{}", { type: "application/vnd.odd+json; v=1" })
+    expect((await send("GET", locationOf(odd))).header("content-type"))
+      .toBe("application/vnd.odd+json; v=1")
+    const form = await publish("a=b", { type: "application/x-www-form-urlencoded" })
+    expect((await send("GET", locationOf(form))).text).toBe("a=b")
+    const nothing = await send("POST", "/content", { headers: { "Content-Type": "text/plain" } })
+    expect(nothing.status).toBe(202)
+    const got = await send("GET", locationOf(nothing))
+    expect([got.status, got.text, got.header("content-length")]).toEqual([200, "", "0"])
+  })
+
+  it("refuses a type or disposition that is none, and a body that is too large", async () => {
+    expect((await publish("x", { type: "nonsense" })).status).toBe(400)
+    const disposition = { headers: { "Content-Disposition": "=;" } }
+    expect((await publish("x", disposition)).status).toBe(400)
+    const large = await publish("x".repeat(bytesMax + 1))
+    expect(large.status).toBe(413)
+    expect(large.child("detail")).toContain(String(bytesMax))
+  })
+
+  it("may be for accounts only", async () => {
+    const strict = await startService(contentRoutes, { publish: "accounts" })
+    try {
+      expect((await strict.send("POST", "/content", plain("x"))).status).toBe(401)
+      const allowed = await strict.send("POST", "/content", plain("x", { basic: admin }))
+      expect(allowed.status).toBe(202)
+    } finally {
+      await strict.close()
+    }
+  })
+})
+
+describe("A3: fetching", () => {
+  it("never lets stored HTML or SVG act", async () => {
+    for (const type of ["text/html", "image/svg+xml"]) {
+      const got = await send("GET", locationOf(await publish("<script>1</script>", { type })))
+      expect(got.header("content-security-policy")).toBe("sandbox; default-src 'none'")
+      expect(got.header("x-content-type-options")).toBe("nosniff")
+      expect(got.header("referrer-policy")).toBe("no-referrer")
+      expect(got.header("content-disposition")).toBe("attachment")
+    }
+    const named = { headers: { "Content-Disposition": "attachment; filename=\"a.txt\"" } }
+    const got = await send("GET", locationOf(await publish("x", named)))
+    expect(got.header("content-disposition")).toBe("attachment; filename=\"a.txt\"")
+    const safe = await send("GET", locationOf(await publish("x")))
+    expect(safe.header("content-disposition")).toBe("inline")
+  })
+
+  it("honours validators", async () => {
+    const href = locationOf(await publish("some text"))
+    const got = await send("GET", href)
+    expect(got.etag).toMatch(/^"[A-Za-z0-9_-]{22}"$/)
+    const modified = got.header("last-modified")
+    const same = await send("GET", href, { headers: { "If-None-Match": got.etag } })
+    expect([same.status, same.text, same.etag]).toEqual([304, "", got.etag])
+    expect((await send("GET", href, { headers: { "If-Modified-Since": modified } })).status)
+      .toBe(304)
+    expect((await send("GET", href, { headers: { "If-Match": "\"other\"" } })).status).toBe(412)
+    const head = await send("HEAD", href)
+    expect([head.status, head.text, head.header("content-length")]).toEqual([200, "", "9"])
+  })
+
+  it("serves byte ranges", async () => {
+    const href = locationOf(await publish("0123456789"))
+    const range = async (field: string, more: Record<string, string> = {}) => {
+      const { headers, status, text } = await send("GET", href, {
+        headers: { Range: field, ...more }
+      })
+      return [status, text, headers.get("content-range")]
+    }
+    expect(await range("bytes=2-4")).toEqual([206, "234", "bytes 2-4/10"])
+    expect(await range("bytes=7-")).toEqual([206, "789", "bytes 7-9/10"])
+    expect(await range("bytes=-2")).toEqual([206, "89", "bytes 8-9/10"])
+    expect(await range("bytes=5-99")).toEqual([206, "56789", "bytes 5-9/10"])
+    expect(await range("bytes=4-2")).toEqual([200, "0123456789", null])
+    expect(await range("lines=1-2")).toEqual([200, "0123456789", null])
+    expect((await range("bytes=10-")).slice(0, 1)).toEqual([416])
+    expect((await range("bytes=10-"))[2]).toBe("bytes */10")
+    const { etag } = await send("GET", href)
+    expect(await range("bytes=0-1", { "If-Range": etag })).toEqual([206, "01", "bytes 0-1/10"])
+    expect(await range("bytes=0-1", { "If-Range": "\"old\"" }))
+      .toEqual([200, "0123456789", null])
+  })
+
+  it("is 404 for what never was, whatever the secret", async () => {
+    for (const path of ["/content/AAAAAAAAAAAAAAAAAAAAAA", "/content/a~b", "/content/%20"]) {
+      expect((await send("GET", path)).status).toBe(404)
+    }
+    const wrong = `${locationOf(await publish("x"))}~wrong`
+    expect((await send("GET", wrong)).status).toBe(404)
+    expect((await send("PUT", wrong, plain("y"))).status).toBe(404)
+    expect((await send("DELETE", wrong)).status).toBe(404)
+  })
+})
+
+describe("message passwords", () => {
+  const secret = "correct-horse-battery"
+  const withPassword = { headers: { "Message-Password": secret } }
+
+  it("opens with the header, or with Basic and any user name", async () => {
+    const href = locationOf(await publish("secret text", withPassword))
+    expect((await send("GET", href, withPassword)).text).toBe("secret text")
+    expect((await send("GET", href, { basic: `anybody:${secret}` })).text).toBe("secret text")
+    const got = await send("GET", href, withPassword)
+    expect(got.header("cache-control")).toContain("private")
+  })
+
+  it("answers 401 without a hint of size or type", async () => {
+    const href = locationOf(await publish("secret text", { ...withPassword, type: "text/x-odd" }))
+    for (const options of [{}, { headers: { "Message-Password": "wrong" } }]) {
+      const refused = await send("GET", href, options)
+      expect(refused.status).toBe(401)
+      expect(refused.header("www-authenticate")).toMatch(/^Basic realm="message"/)
+      expect(refused.text).not.toContain("secret text")
+      expect(refused.text).not.toContain("x-odd")
+      for (const name of ["etag", "last-modified", "content-range"]) {
+        expect(refused.headers.get(name)).toBeNull()
+      }
+    }
+    expect((await send("HEAD", href)).status).toBe(401)
+    expect((await send("POST", href, { body: "<receipt status=\"received\"/>" })).status).toBe(401)
+  })
+
+  it("is made by the service when asked", async () => {
+    const asked = await publish("x", { headers: { "Message-Password": "generate" } })
+    const made = asked.header("message-password")
+    expect(made).toMatch(/^[A-Za-z0-9_-]{43}$/)
+    const href = locationOf(asked)
+    expect((await send("GET", href)).status).toBe(401)
+    expect((await send("GET", href, { headers: { "Message-Password": made } })).status).toBe(200)
+    expect((await publish("x", withPassword)).headers.get("message-password")).toBeNull()
+  })
+
+  it("must be long enough and visible", async () => {
+    for (const bad of ["short", "has a space inside it"]) {
+      const refused = await publish("x", { headers: { "Message-Password": bad } })
+      expect([refused.status, refused.text.includes(bad)]).toEqual([422, false])
+    }
+  })
+
+  it("may be tried wrongly ten times a minute from one address", async () => {
+    const strict = await startService(contentRoutes)
+    try {
+      const href = locationOf(await strict.send("POST", "/content", plain("x", withPassword)))
+      const wrong = { headers: { "Message-Password": "wrong-wrong-wrong" } }
+      for (let tries = 0; tries < 10; tries++) {
+        expect((await strict.send("GET", href, wrong)).status).toBe(401)
+      }
+      const refused = await strict.send("GET", href, wrong)
+      expect(refused.status).toBe(429)
+      expect(Number(refused.header("retry-after"))).toBeGreaterThan(0)
+      expect((await strict.send("GET", href, withPassword)).status).toBe(429)
+      const open = locationOf(await strict.send("POST", "/content", plain("y")))
+      expect((await strict.send("GET", open)).status).toBe(200)
+    } finally {
+      await strict.close()
+    }
+  })
+})
+
+describe("the edit URI", () => {
+  it("overwrites whole, and the content's URI stays", async () => {
+    const published = await publish("first")
+    const href = locationOf(published)
+    const before = await send("GET", href)
+    const put = await send("PUT", editOf(published), plain("<b>second</b>", { type: "text/html" }))
+    expect(put.status).toBe(204)
+    const after = await send("GET", href)
+    expect([after.text, after.header("content-type")]).toEqual(["<b>second</b>", "text/html"])
+    expect(after.etag).toBe(put.etag)
+    expect(after.etag).not.toBe(before.etag)
+  })
+
+  it("honours If-Match and If-None-Match", async () => {
+    const published = await publish("first")
+    const edit = editOf(published)
+    const { etag } = await send("GET", locationOf(published))
+    const conditional = (headers: Record<string, string>) => plain("second", { headers })
+    expect((await send("PUT", edit, conditional({ "If-Match": "\"x\"" }))).status).toBe(412)
+    expect((await send("PUT", edit, conditional({ "If-None-Match": "*" }))).status).toBe(412)
+    expect((await send("GET", edit)).text).toBe("first")
+    expect((await send("PUT", edit, conditional({ "If-Match": etag }))).status).toBe(204)
+    expect((await send("DELETE", edit, { headers: { "If-Match": etag } })).status).toBe(412)
+    expect((await send("DELETE", edit, { headers: { "If-Match": "*" } })).status).toBe(204)
+  })
+
+  it("removes: 204, then 410 for everything", async () => {
+    const published = await publish("x")
+    const href = locationOf(published)
+    const edit = editOf(published)
+    expect((await send("DELETE", edit)).status).toBe(204)
+    for (const method of ["GET", "HEAD", "DELETE"]) {
+      expect((await send(method, edit)).status).toBe(410)
+    }
+    expect((await send("GET", href)).status).toBe(410)
+    expect((await send("PUT", edit, plain("y"))).status).toBe(410)
+    expect((await send("POST", href, { body: "<receipt status=\"received\"/>" })).status).toBe(410)
+    expect((await send("GET", `${edit}/receipts`)).status).toBe(410)
+  })
+
+  it("is the owner's account too, and nobody else's", async () => {
+    const href = locationOf(await publish("mine", { basic: admin }))
+    expect((await send("PUT", href, plain("yours"))).status).toBe(401)
+    expect((await send("DELETE", href)).status).toBe(401)
+    expect((await send("PUT", href, plain("still mine", { basic: admin }))).status).toBe(204)
+    expect((await send("GET", href)).text).toBe("still mine")
+    expect((await send("DELETE", href, { basic: admin })).status).toBe(204)
+    const anybodys = locationOf(await publish("nobody's"))
+    expect((await send("DELETE", anybodys, { basic: admin })).status).toBe(403)
+  })
+})
+
+describe("A4: receipts", () => {
+  const receipt = (attributes: string, inside = "") => ({
+    body: `<receipt ${attributes}>${inside}</receipt>`
+  })
+
+  it("are taken from readers and listed for the publisher", async () => {
+    const published = await publish("x")
+    const href = locationOf(published)
+    const edit = editOf(published)
+    const mailbox = "http://elsewhere.example/mailboxes/bob"
+    const first = await send("POST", href, receipt(`status="received" mailbox="${mailbox}"`))
+    expect([first.status, locationOf(first)]).toEqual([202, `${href}/receipts/1`])
+    await send("POST", href, receipt("status=\"problem\"", "<description>too & big</description>"
+      .replace("&", "&amp;")))
+    const json = JSON.stringify({ status: "retrieved" })
+    expect((await send("POST", href, { type: "application/json", body: json })).status).toBe(202)
+    const listed = await send("GET", `${edit}/receipts`)
+    const rows = childrenOf(listed.xml, "receipt")
+    expect(rows.map((row) => row.attributes["status"]))
+      .toEqual(["received", "problem", "retrieved"])
+    expect(rows[0]?.attributes["mailbox"]).toBe(mailbox)
+    expect(listed.text).toContain("too &amp; big")
+    const one = await send("GET", rows[1]?.attributes["href"] ?? "")
+    expect([one.status, one.xml.attributes["status"]]).toEqual([200, "problem"])
+    expect((await send("GET", `${href}/receipts`)).status).toBe(401)
+    expect((await send("GET", `${edit}/receipts/9`)).status).toBe(404)
+    expect((await send("GET", `${edit}/receipts/x`)).status).toBe(404)
+  })
+
+  it("must follow the document's rules", async () => {
+    const href = locationOf(await publish("x"))
+    const status = async (sending: Sending) => (await send("POST", href, sending)).status
+    expect(await status(receipt("status=\"lost\""))).toBe(422)
+    expect(await status(receipt(""))).toBe(422)
+    expect(await status(receipt("status=\"received\" mailbox=\"javascript:1\""))).toBe(422)
+    expect(await status(receipt("status=\"received\"", "<other/>"))).toBe(422)
+    expect(await status({ body: "<notification/>" })).toBe(422)
+    expect(await status({ body: "<receipt" })).toBe(400)
+    const typed = await send("POST", href, { type: "text/csv", body: "a" })
+    expect(typed.status).toBe(415)
+    expect(typed.header("accept-post")).toContain("application/xml")
+  })
+})
+
+describe("orphans", () => {
+  it("are swept, and what is shown or arriving stays", async () => {
+    const { blobs } = service.service
+    async function* bytes() {
+      yield Buffer.from("left behind")
+    }
+    const href = locationOf(await publish("kept"))
+    await service.run(blobs.put("AAAAAAAAAAAAAAAAAAAAAA=orphan", bytes(), 100))
+    await service.run(blobs.put("AAAAAAAAAAAAAAAAAAAAAA=arriving", bytes(), 100))
+    service.service.arriving.add("AAAAAAAAAAAAAAAAAAAAAA=arriving")
+    expect(await service.run(sweepOrphans(service.service))).toBe(1)
+    expect(await service.run(blobs.info("AAAAAAAAAAAAAAAAAAAAAA=orphan"))).toBeUndefined()
+    expect(await service.run(blobs.info("AAAAAAAAAAAAAAAAAAAAAA=arriving"))).toBeDefined()
+    expect((await send("GET", href)).text).toBe("kept")
+  })
+
+  it("are not left by an upload that breaks off", async () => {
+    const before = await service.run(service.service.blobs.scan(undefined, 10_000))
+    const abort = new AbortController()
+    async function* dripping() {
+      yield Buffer.alloc(100_000)
+      abort.abort()
+      yield Buffer.alloc(1)
+    }
+    const init = { method: "POST", body: dripping(), duplex: "half", signal: abort.signal }
+    // Node's fetch takes an async iterable as a body; the DOM's types do not say so.
+    const sent = fetch(`${service.base}/content`, init as unknown as RequestInit)
+    await expect(sent).rejects.toThrow()
+    await expect.poll(() => service.service.arriving.size).toBe(1)
+    expect(await service.run(service.service.blobs.scan(undefined, 10_000))).toEqual(before)
+  })
+})
+
+describe("Idempotency-Key on a stream", () => {
+  it("gives the same answer again, and 422 with another body", async () => {
+    const key = { headers: { "Idempotency-Key": "\"one\"", "Message-Password": "generate" } }
+    const first = await publish("once", key)
+    const again = await publish("once", key)
+    expect(again.status).toBe(202)
+    expect(locationOf(again)).toBe(locationOf(first))
+    expect(editOf(again)).toBe(editOf(first))
+    expect(again.header("message-password")).toBe(first.header("message-password"))
+    expect(again.text).toBe(first.text)
+    expect((await publish("twice", key)).status).toBe(422)
+    const digest = createHash("sha256").update("once").digest("base64url")
+    const ids = await service.run(service.service.blobs.scan(undefined, 10_000))
+    const infos = await Promise.all(ids.map((id) => service.run(service.service.blobs.info(id))))
+    expect(infos.filter((info) => info?.digest === digest)).toHaveLength(1)
+  })
+
+  it("must be a string", async () => {
+    for (const key of ["\"\"", "\"unclosed", "x".repeat(256)]) {
+      expect((await publish("x", { headers: { "Idempotency-Key": key } })).status).toBe(400)
+    }
+  })
+})

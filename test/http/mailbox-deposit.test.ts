@@ -1,0 +1,185 @@
+/** Depositing in mailboxes (A2), and one notification. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { childOf, childrenOf } from "../../http/xml.ts"
+import {
+  childText,
+  descriptions,
+  itemOf,
+  type Mailboxes,
+  notification,
+  owner,
+  startMailboxes
+} from "./mailbox-harness.ts"
+
+let service: Mailboxes
+
+beforeAll(async () => {
+  service = await startMailboxes()
+})
+
+afterAll(() => service.close())
+
+describe("A2: depositing", () => {
+  test("202 with Location and Link; the same document again has the first Location", async () => {
+    const { href } = await service.open("inbox")
+    const first = await service.deposit(href, "hello")
+    expect([first.status, first.text]).toEqual([202, ""])
+    expect(first.header("location")).toMatch(/\/mailboxes\/inbox\/notifications\/[\w-]+$/)
+    expect(first.header("link")).toBe(`<${href}>; rel="mailbox"`)
+    const other = await service.deposit(href, "other")
+    const again = await service.deposit(href, "hello")
+    expect(again.status).toBe(202)
+    expect(again.header("location")).toBe(first.header("location"))
+    expect(other.header("location")).not.toBe(first.header("location"))
+    const withCredentials = await service.send("POST", href, {
+      basic: owner,
+      body: notification("hello")
+    })
+    expect(withCredentials.header("location")).toBe(first.header("location"))
+    const listing = await service.send("GET", href, { basic: owner })
+    expect(descriptions(listing)).toEqual(["hello", "other"])
+  })
+
+  test("JSON, a form with a page for a browser, and what is none of these", async () => {
+    const { href } = await service.open("types")
+    const json = await service.send("POST", href, {
+      body: JSON.stringify({ item: { description: "j", url: "http://example.org/" } }),
+      type: "application/json"
+    })
+    expect(json.status).toBe(202)
+    const form = await service.send("POST", href, {
+      body: "description=by+form&url=&content=line+1%0D%0Aline+2",
+      type: "application/x-www-form-urlencoded",
+      accept: "text/html,*/*;q=0.8"
+    })
+    expect(form.status).toBe(202)
+    expect(form.header("location")).toContain("/notifications/")
+    expect(form.text).toContain("is deposited")
+    const listing = await service.send("GET", href, { basic: owner })
+    expect(descriptions(listing)).toEqual(["j", "by form"])
+    const item = itemOf(childrenOf(listing.xml, "notification")[1])
+    const content = await service.send("GET", childText(item, "url"))
+    expect([content.status, content.text]).toEqual([200, "line 1\nline 2"])
+    expect(childOf(item, "content")).toBeUndefined()
+    const text = await service.send("POST", href, { body: "hello", type: "text/plain" })
+    expect(text.status).toBe(415)
+    expect(text.header("accept-post")).toContain("text/xml+rss")
+    expect(text.header("link")).toContain("rel=\"mailbox\"")
+  })
+
+  test("broken documents and rules: 400, 413, 422 naming the rule; nothing is kept", async () => {
+    const { href } = await service.open("strict")
+    const send = (body: string, type = "text/xml+rss") => service.send("POST", href, { body, type })
+    expect((await send("<notification>")).status).toBe(400)
+    expect((await send("")).status).toBe(400)
+    expect((await send("<!DOCTYPE a><notification/>")).status).toBe(400)
+    expect((await send("{", "application/json")).status).toBe(400)
+    const noUrl = await send(
+      "<notification><item><description>a</description></item></notification>"
+    )
+    expect([noUrl.status, noUrl.child("rule")]).toEqual([422, "url"])
+    expect((await send("<other/>")).status).toBe(422)
+    expect((await send("url=a", "application/x-www-form-urlencoded")).status).toBe(422)
+    expect((await send(notification("a".repeat(300_000)))).status).toBe(413)
+    const listing = await service.send("GET", href, { basic: owner })
+    expect(descriptions(listing)).toEqual([])
+  })
+
+  test("inlined content is published by the service; the repetition has the same", async () => {
+    const { href } = await service.open("inline")
+    const body = "<notification><item><description>d</description><url/>" +
+      "<password>a-password-of-16-or-more</password>" +
+      "<content type=\"text/plain\" encoding=\"base64\">aGVsbG8=</content></item></notification>"
+    const first = await service.send("POST", href, { body })
+    const second = await service.send("POST", href, { body })
+    expect([first.status, second.header("location")]).toEqual([202, first.header("location")])
+    const one = await service.send("GET", first.header("location"), { basic: owner })
+    const url = childText(itemOf(one.xml), "url")
+    expect((await service.send("GET", url)).status).toBe(401)
+    const content = await service.send("GET", url, {
+      headers: { "message-password": "a-password-of-16-or-more" }
+    })
+    expect([content.status, content.text]).toEqual([200, "hello"])
+    const gone = await service.send("POST", "/mailboxes/no-such", { body })
+    expect(gone.status).toBe(404)
+  })
+
+  test("unknown elements come back as they came", async () => {
+    const { href } = await service.open("extras")
+    const body =
+      "<notification xmlns:x=\"urn:x\"><item><description>d</description><url>u:1</url>" +
+      "<x:mood level=\"3\">fine</x:mood></item></notification>"
+    const made = await service.send("POST", href, { body })
+    const one = await service.send("GET", made.header("location"), { basic: owner })
+    expect(one.text).toContain("<x:mood level=\"3\">fine</x:mood>")
+  })
+
+  test("for accounts only: 401 for others; Idempotency-Key; secret URIs are checked", async () => {
+    const { href, shared } = await service.open("members", "<deposit>accounts</deposit>")
+    const nobody = await service.deposit(href, "a")
+    expect(nobody.status).toBe(401)
+    expect(nobody.header("www-authenticate")).toContain("Basic")
+    expect(nobody.header("link")).toContain("rel=\"mailbox\"")
+    const keyed = () =>
+      service.send("POST", href, {
+        basic: service.bob,
+        body: notification("a"),
+        headers: { "idempotency-key": "k-1" }
+      })
+    const first = await keyed()
+    expect(first.status).toBe(202)
+    expect((await keyed()).header("location")).toBe(first.header("location"))
+    const { href: free, shared: freeShared } = await service.open("free")
+    expect((await service.deposit(freeShared, "a")).status).toBe(202)
+    expect((await service.deposit(`${free}~wrong`, "b")).status).toBe(404)
+    expect((await service.deposit(shared, "a")).status).toBe(401)
+    expect((await service.deposit("/mailboxes/UPPER", "a")).status).toBe(404)
+  })
+})
+
+describe("one notification", () => {
+  test("200 with href and received; DELETE 204; then 410; unknown 404", async () => {
+    const { href } = await service.open("single")
+    const location = (await service.deposit(href, "it")).header("location")
+    expect((await service.send("GET", location)).status).toBe(401)
+    const answer = await service.send("GET", location, { basic: owner })
+    expect(answer.status).toBe(200)
+    expect(answer.xml.name).toBe("notification")
+    expect(answer.xml.attributes["href"]).toBe(location)
+    expect(answer.xml.attributes["received"]).toMatch(/Z$/)
+    expect(answer.header("link")).toContain("rel=\"mailbox\"")
+    const rss = await service.send("GET", location, { basic: owner, accept: "text/xml+rss" })
+    expect(rss.header("content-type")).toContain("text/xml+rss")
+    const page = await service.send("GET", location, { basic: owner, accept: "text/html" })
+    expect(page.text).toContain("Read the message")
+    const wrong = location.replace(/.$/, (last) => last === "A" ? "Q" : "A")
+    expect((await service.send("GET", wrong, { basic: owner })).status).toBe(404)
+    const unknown = `${href}/notifications/zz-${"A".repeat(22)}`
+    expect((await service.send("GET", unknown, { basic: owner })).status).toBe(404)
+    expect((await service.send("GET", `${href}/notifications/x`, { basic: owner })).status).toBe(
+      404
+    )
+    const stale = { "if-match": "\"stale\"" }
+    const refused = await service.send("DELETE", location, { basic: owner, headers: stale })
+    expect(refused.status).toBe(412)
+    expect((await service.send("DELETE", location)).status).toBe(401)
+    const headers = { "if-match": answer.etag }
+    expect((await service.send("DELETE", location, { basic: owner, headers })).status).toBe(204)
+    expect((await service.send("GET", location, { basic: owner })).status).toBe(410)
+    expect((await service.send("DELETE", location, { basic: owner })).status).toBe(410)
+    const put = await service.send("PUT", location, { basic: owner, body: "<a/>" })
+    expect([put.status, put.header("allow")]).toEqual([405, "GET, HEAD, DELETE, OPTIONS"])
+  })
+
+  test("retention begins with retrieval by GET, not by HEAD", async () => {
+    const { href } = await service.open("brief", "<retention>PT0S</retention>")
+    const location = (await service.deposit(href, "soon gone")).header("location")
+    await service.send("HEAD", href, { basic: owner })
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(descriptions(await service.send("GET", href, { basic: owner }))).toEqual(["soon gone"])
+    await expect.poll(
+      async () => (await service.send("GET", location, { basic: owner })).status,
+      { timeout: 5000 }
+    ).toBe(410)
+  })
+})

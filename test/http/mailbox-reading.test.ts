@@ -1,0 +1,162 @@
+/** Reading mailboxes (A11): rights, pages, representations. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { childrenOf } from "../../http/xml.ts"
+import { adminToken } from "./harness.ts"
+import { descriptions, type Mailboxes, owner, startMailboxes, timeOf } from "./mailbox-harness.ts"
+
+let service: Mailboxes
+
+beforeAll(async () => {
+  service = await startMailboxes()
+})
+
+afterAll(() => service.close())
+
+describe("A11: reading", () => {
+  test("the owner, the password and the secret URI may; others 401, 403, 404", async () => {
+    const { href, password, shared } = await service.open("rights")
+    await service.deposit(href, "one")
+    expect(descriptions(await service.send("GET", href, { basic: owner }))).toEqual(["one"])
+    const bearer = await service.send("GET", href, {
+      headers: { authorization: `Bearer ${adminToken}` }
+    })
+    expect(descriptions(bearer)).toEqual(["one"])
+    const byPassword = await service.send("GET", href, { basic: `who-ever:${password}` })
+    expect(descriptions(byPassword)).toEqual(["one"])
+    expect(byPassword.header("cache-control")).toContain("private")
+    const bySecret = await service.send("GET", shared)
+    expect(descriptions(bySecret)).toEqual(["one"])
+    expect(bySecret.header("x-robots-tag")).toBe("noindex")
+    const entry = childrenOf(bySecret.xml, "notification")[0]?.attributes["href"] ?? ""
+    expect(entry.startsWith(`${shared}/notifications/`)).toBe(true)
+    expect((await service.send("GET", entry)).status).toBe(200)
+    const nobody = await service.send("GET", href)
+    expect(nobody.status).toBe(401)
+    expect(nobody.header("www-authenticate")).toContain("Basic")
+    expect(nobody.header("link")).toContain(`<${href}>; rel="mailbox"`)
+    expect((await service.send("GET", href, { basic: "x:wrong-password" })).status).toBe(401)
+    expect((await service.send("GET", href, { basic: service.bob })).status).toBe(403)
+    expect((await service.send("GET", `${href}~wrong`)).status).toBe(404)
+    expect((await service.send("GET", "/mailboxes/no-such", { basic: owner })).status).toBe(404)
+  })
+
+  test("since, limit, next: oldest first, full pages over gaps, nothing missed", async () => {
+    const { href } = await service.open("pages")
+    const before = timeOf(await service.send("GET", href, { basic: owner }))
+    expect(before).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{15}Z$/)
+    const locations: Array<string> = []
+    for (let i = 1; i <= 7; i++) {
+      locations.push((await service.deposit(href, `n${i}`)).header("location"))
+    }
+    for (const at of [1, 2]) {
+      await service.send("DELETE", locations[at] ?? "", { basic: owner })
+    }
+    const first = await service.send("GET", `${href}?limit=3&since=${before}`, { basic: owner })
+    expect(descriptions(first)).toEqual(["n1", "n4", "n5"])
+    const next = /<([^>]*)>; rel="next"/.exec(first.header("link"))?.[1] ?? ""
+    const second = await service.send("GET", next, { basic: owner })
+    expect(descriptions(second)).toEqual(["n6", "n7"])
+    expect(second.header("link")).not.toContain("next")
+    const time = timeOf(second)
+    expect(time > timeOf(first)).toBe(true)
+    const third = await service.send("GET", `${href}?since=${time}`, { basic: owner })
+    expect(descriptions(third)).toEqual([])
+    expect(timeOf(third)).toBe(time)
+    await service.deposit(href, "n8")
+    const fourth = await service.send("GET", `${href}?since=${time}`, { basic: owner })
+    expect(descriptions(fourth)).toEqual(["n8"])
+    const day = encodeURIComponent(new Date(Date.now() - 86_400_000).toISOString())
+    const all = await service.send("GET", `${href}?since=${day}`, { basic: owner })
+    expect(descriptions(all)).toHaveLength(6)
+    const none = await service.send("GET", `${href}?since=2199-01-01T00:00:00+01:00`, {
+      basic: owner
+    })
+    expect([none.status, descriptions(none)]).toEqual([200, []])
+    for (const query of ["since=yesterday", "limit=0", "limit=1001", "limit=x", "since="]) {
+      expect((await service.send("GET", `${href}?${query}`, { basic: owner })).status).toBe(400)
+    }
+  })
+
+  test("every representation, ETag, 304, HEAD, 406", async () => {
+    const { href } = await service.open("kinds", "<title>Kinds &amp; co</title>")
+    await service.deposit(href, "a &lt; b")
+    const types = [
+      "application/xml",
+      "text/xml",
+      "application/json",
+      "text/plain",
+      "text/html",
+      "application/atom+xml",
+      "application/rss+xml"
+    ]
+    const tags = new Set<string>()
+    for (const accept of types) {
+      const answer = await service.send("GET", href, { basic: owner, accept })
+      expect([accept, answer.status]).toEqual([accept, 200])
+      expect(answer.header("content-type")).toContain(accept)
+      expect(answer.header("vary")).toContain("Accept")
+      expect(answer.header("link")).toContain("rel=\"mailbox\"")
+      tags.add(answer.etag)
+      const again = await service.send("GET", href, {
+        basic: owner,
+        accept,
+        headers: { "if-none-match": answer.etag }
+      })
+      expect([again.status, again.text]).toEqual([304, ""])
+      const head = await service.send("HEAD", href, { basic: owner, accept })
+      expect([head.status, head.etag, head.text]).toEqual([200, answer.etag, ""])
+    }
+    expect(tags.size).toBe(types.length - 1)
+    const xml = await service.send("GET", href, { basic: owner })
+    expect(xml.xml.attributes["title"]).toBe("Kinds & co")
+    expect(descriptions(xml)).toEqual(["a < b"])
+    const json = await service.send("GET", href, { basic: owner, accept: "application/json" })
+    expect(json.json).toMatchObject({
+      href,
+      title: "Kinds & co",
+      notification: [{ item: { description: "a < b" } }]
+    })
+    const no = await service.send("GET", href, { basic: owner, accept: "image/png" })
+    expect(no.status).toBe(406)
+    expect(no.text).toContain("application/atom+xml")
+    await service.deposit(href, "another")
+    expect((await service.send("GET", href, { basic: owner })).etag).not.toBe(xml.etag)
+  })
+
+  test("pages for people: deposit for anybody, read for readers, safe text", async () => {
+    const { href, shared } = await service.open("people")
+    const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    const publicPage = await service.send("GET", href, { accept: browser })
+    expect(publicPage.status).toBe(200)
+    expect(publicPage.text).toContain(`<link rel="mailbox" href="${href}">`)
+    expect(publicPage.text).toContain("name=\"description\"")
+    expect(publicPage.text).toContain("?read=")
+    expect((await service.send("GET", `${href}?read=`, { accept: browser })).status).toBe(401)
+    expect((await service.send("GET", "/mailboxes/no-such", { accept: browser })).status).toBe(404)
+    const evil = "<notification><item><description>&lt;script&gt;x&lt;/script&gt;</description>" +
+      "<url>javascript:alert(1)</url></item></notification>"
+    await service.send("POST", href, { body: evil })
+    const reader = await service.send("GET", shared, { accept: browser })
+    expect(reader.text).toContain("&lt;script&gt;x")
+    expect(reader.text).not.toContain("href=\"javascript:")
+    expect(reader.text).toContain("<script src=\"/mailbox.js\" defer>")
+    expect(reader.text).toContain("type=\"application/atom+xml\"")
+    expect(reader.text).toContain("aria-live=\"polite\"")
+    const script = await service.send("GET", "/mailbox.js")
+    expect(script.header("content-type")).toContain("text/javascript")
+    expect(() => new Function(script.text)).not.toThrow()
+  })
+
+  test("ten wrong passwords, then 429 with Retry-After", async () => {
+    const { href, password } = await service.open("guess")
+    const statuses: Array<number> = []
+    for (let i = 0; i < 12; i++) {
+      statuses.push((await service.send("GET", href, { basic: `x:guess-${i}` })).status)
+    }
+    expect(statuses.at(-1)).toBe(429)
+    const right = await service.send("GET", href, { basic: `x:${password}` })
+    expect(right.status).toBe(429)
+    expect(Number(right.header("retry-after"))).toBeGreaterThan(0)
+    expect((await service.send("GET", href, { basic: owner })).status).toBe(200)
+  })
+})

@@ -1,0 +1,28 @@
+import { become, type Behaviour, stay, type Table } from "../../../runtime/index.ts"
+import { Effect } from "effect"
+
+interface State {
+  readonly _tag: "Counting"
+  readonly count: number
+}
+
+type Message = { readonly _tag: "Add"; readonly by: number } | { readonly _tag: "Read" }
+
+const table: Table<State, Message, number> = {
+  Counting: {
+    Add: ({ count }, { by }) =>
+      become<State>({ _tag: "Counting", count: count + by }).reply(count + by),
+    Read: ({ count }) => stay<State>().reply(count)
+  }
+}
+
+export const counter: Behaviour<State, Message, number, never> = {
+  kind: "counter",
+  initial: { _tag: "Counting", count: 0 },
+  table,
+  encode: ({ count }) => String(count),
+  decode: (text) => ({ _tag: "Counting", count: Number(text) }),
+  decodeMessage: (input) => input as Message, // a real one checks it, with Schema
+  wakeUp: { _tag: "Read" },
+  perform: () => Effect.void
+}

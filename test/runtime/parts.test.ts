@@ -1,0 +1,172 @@
+/** The parts that stand alone: addresses, limits, queue, heap, window, supervisor. */
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import {
+  address,
+  fromKey,
+  fromSubject,
+  isActorId,
+  keyOf,
+  placingPart,
+  shardOf,
+  subjectOf
+} from "../../runtime/address.ts"
+import { DueHeap } from "../../runtime/heap.ts"
+import { makeLimits } from "../../runtime/limits.ts"
+import { Measures, observe } from "../../runtime/measures.ts"
+import { Queue } from "../../runtime/queue.ts"
+import { Recent } from "../../runtime/recent.ts"
+import { Supervisor } from "../../runtime/supervisor.ts"
+
+describe("an address", () => {
+  const id = fc.stringMatching(/^[A-Za-z0-9_=-]{1,200}$/)
+  const kind = fc.stringMatching(/^[a-z][a-z-]{0,31}$/)
+
+  it("leads to its key, subject and shard, and they lead back", () => {
+    fc.assert(fc.property(kind, id, (ofKind, ofId) => {
+      const one = address(ofKind, ofId)
+      expect(fromKey(keyOf(one))).toEqual(one)
+      expect(fromSubject(subjectOf(one))).toEqual(one)
+      expect(shardOf(one)).toBeGreaterThanOrEqual(0)
+      expect(shardOf(one)).toBeLessThan(256)
+      const beside = `${placingPart(ofId)}=more`
+      // An id that begins with the sign places itself as a whole.
+      if (!ofId.startsWith("=") && beside.length <= 200) {
+        expect(shardOf(address("other", beside))).toBe(shardOf(one))
+      }
+    }))
+  })
+
+  it("is no other text", () => {
+    for (const bad of ["", "a b", "a/b", "a.b", "*", ">", "é", "a\n", "x".repeat(201)]) {
+      expect(isActorId(bad)).toBe(false)
+      expect(() => address("probe", bad)).toThrow(TypeError)
+    }
+    for (const bad of ["", "Probe", "1", "a.b", "a".repeat(33)]) {
+      expect(() => address(bad, "a")).toThrow(TypeError)
+    }
+    const shard = shardOf(address("probe", "a"))
+    for (const bad of ["", "other.probe.1.a", `restante.probe.${shard + 1}.a`, "restante.probe"]) {
+      expect(fromSubject(bad)).toBeUndefined()
+    }
+    expect(fromSubject(`restante.probe.${shard}.a.b`)).toBeUndefined()
+  })
+
+  it("spreads over the shards", () => {
+    const counts = Array.from({ length: 256 }, () => 0)
+    for (let n = 0; n < 25_600; n++) {
+      const shard = shardOf(address("probe", `actor-${n}`))
+      counts[shard] = (counts[shard] ?? 0) + 1
+    }
+    expect(Math.min(...counts)).toBeGreaterThan(50)
+    expect(Math.max(...counts)).toBeLessThan(160)
+  })
+})
+
+describe("limits", () => {
+  it("hold to each other at start", () => {
+    expect(makeLimits({ idleMs: 9_000 }).idleMs).toBe(9_000)
+    for (const bad of [{ idleMs: 1 }, { actorQueueMax: 0 }, { restartDelayMs: 20_000 }]) {
+      expect(() => makeLimits(bad)).toThrow(/does not hold/)
+    }
+  })
+})
+
+describe("the queue", () => {
+  it("is first in, first out, over any steps", () => {
+    const step = fc.oneof(
+      fc.nat(2_000).map((count) => ["push", count] as const),
+      fc.nat(2_000).map((count) => ["shift", count] as const),
+      fc.constant(["putFirst", 3] as const),
+      fc.constant(["takeAll", 0] as const)
+    )
+    fc.assert(fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+      const queue = new Queue<number>()
+      let model: Array<number> = []
+      let next = 0
+      for (const [what, count] of steps) {
+        if (what === "takeAll") {
+          expect(queue.takeAll()).toEqual(model)
+          model = []
+        } else if (what === "putFirst") {
+          queue.putFirst([next, next + 1, next + 2])
+          model = [next, next + 1, next + 2, ...model]
+          next += 3
+        } else {
+          for (let left = count; left > 0; left--) {
+            if (what === "push") {
+              queue.push(next)
+              model.push(next++)
+            } else expect(queue.shift()).toBe(model.shift())
+          }
+        }
+        expect(queue.length).toBe(model.length)
+      }
+    }))
+  })
+})
+
+describe("the heap of due times", () => {
+  it("gives the earliest first", () => {
+    fc.assert(fc.property(fc.array(fc.integer()), (times) => {
+      const heap = new DueHeap()
+      times.forEach((atMs, n) => heap.push(atMs, `k${n}`))
+      const popped = times.map(() => heap.pop()?.atMs)
+      expect(popped).toEqual([...times].sort((one, other) => one - other))
+      expect(heap.pop()).toBeUndefined()
+      heap.reset([["x", 2], ["y", 1]])
+      expect(heap.pop()).toEqual({ atMs: 1, key: "y" })
+      expect(heap.size).toBe(1)
+    }))
+  })
+})
+
+describe("the window of keys", () => {
+  it("forgets the oldest, and what has been cleared", () => {
+    const recent = new Recent(2)
+    recent.add("a", 1)
+    recent.add("b", 2)
+    recent.add("c", 3)
+    expect(["a", "b", "c"].map(recent.find)).toEqual([undefined, 2, 3])
+    recent.clear()
+    expect(recent.find("c")).toBeUndefined()
+  })
+})
+
+describe("the supervisor", () => {
+  it("is not fooled by a clock that goes back", () => {
+    let nowMs = 10_000_000
+    const supervisor = new Supervisor(makeLimits({ restartsMax: 2 }), () => nowMs)
+    const one = address("probe", "a")
+    expect(supervisor.restart(one)).toBe(10)
+    nowMs -= 3_600_000
+    expect(supervisor.restart(one)).toBe(10)
+    expect(supervisor.restart(one)).toBeUndefined()
+    expect(supervisor.refusal(keyOf(one))?.retryAfterMs).toBe(60_000)
+    nowMs -= 3_600_000
+    expect(supervisor.refusal(keyOf(one))).toBeUndefined()
+  })
+
+  it("forgets troubles that are over", () => {
+    let nowMs = 0
+    const supervisor = new Supervisor(makeLimits({ restartsMax: 2 }), () => nowMs)
+    supervisor.restart(address("probe", "a"))
+    supervisor.restart(address("probe", "a"))
+    expect(supervisor.quarantined().length).toBe(1)
+    nowMs = 700_000
+    supervisor.sweep()
+    expect(supervisor.quarantined()).toEqual([])
+    expect(supervisor.restart(address("probe", "a"))).toBe(10)
+  })
+})
+
+describe("latency", () => {
+  it("is counted under its bound", () => {
+    const { commits: { latency } } = new Measures()
+    for (const ms of [0.1, 0.25, 3, 9_000]) observe(latency, ms)
+    expect(latency.counts[0]).toBe(2)
+    expect(latency.counts[latency.boundsMs.indexOf(5)]).toBe(1)
+    expect(latency.counts.at(-1)).toBe(1)
+    expect(latency.count).toBe(4)
+  })
+})
