@@ -16,9 +16,12 @@ import { type Listener, Transport } from "./ports/transport.ts"
 
 export interface SystemApi {
   /** Sends a message and waits for the reply, which may be a refusal. */
-  readonly ask: (to: Address, message: Tagged) => Effect.Effect<unknown, AskFailure>
+  readonly ask: <Message extends Tagged>(
+    to: Address,
+    message: Message
+  ) => Effect.Effect<unknown, AskFailure>
   /** The same by callback: for the hot path. `done` may be called before this returns. */
-  readonly askWith: (to: Address, message: Tagged, done: Done) => void
+  readonly askWith: <Message extends Tagged>(to: Address, message: Message, done: Done) => void
   /** Log items with `n >= from`, ascending; only what is durable. */
   readonly read: (
     of: Address,

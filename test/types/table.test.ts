@@ -9,6 +9,7 @@ import * as tables from "./table.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), "restante-types-"))
+writeFileSync(join(folder, "package.json"), "{\"type\":\"module\"}")
 afterAll(() => rmSync(folder, { recursive: true }))
 
 /** Compiles a text in the place of `table.ts`; the lines with an error. */

@@ -14,7 +14,7 @@ const deposit = async (uri: string, n: number): Promise<void> => {
       `<notification><item><description>The minutes of the meeting are here: ${n}</description>` +
       "<url>http://content.example/content/WkVhZ2xlczEyMzQ1Njc4OTA</url>" +
       "<password>correct-horse-battery-staple</password>" +
-      "<subject xmlns=\"urn:example:mail\">Minutes of Tuesday</subject></item></notification>"
+      "<subject>Minutes of Tuesday</subject></item></notification>"
   })
   await answer.body?.cancel()
   if (answer.status !== 202) throw new Error(`a deposit was answered ${answer.status}`)

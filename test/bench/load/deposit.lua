@@ -14,7 +14,7 @@ local item = [[<?xml version="1.0" encoding="UTF-8"?>
 <notification><item><description>The minutes of the meeting are here: %s.%d.%d</description>]] ..
   [[<url>http://content.example/content/WkVhZ2xlczEyMzQ1Njc4OTA</url>]] ..
   [[<password>correct-horse-battery-staple</password>]] ..
-  [[<subject xmlns="urn:example:mail">Minutes of Tuesday</subject></item></notification>
+  [[<subject>Minutes of Tuesday, with all that was decided</subject></item></notification>
 ]]
 
 function request()

@@ -1,0 +1,246 @@
+/** What holds for every resource (PROTOCOL §0): repeated requests, other sites, failures, measures. */
+import { request } from "node:http"
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Handler } from "../../http/call.ts"
+import { shown } from "../../http/call.ts"
+import { insideRoutes } from "../../http/inside/index.ts"
+import { HttpMeasures, count } from "../../http/inside/measures.ts"
+import { metricsText } from "../../http/inside/metrics.ts"
+import { resources } from "../../http/resources.ts"
+import type { Route } from "../../http/routing.ts"
+import type { Service } from "../../http/service.ts"
+import { element } from "../../http/xml.ts"
+import {
+  ActorDefect,
+  AskTimeout,
+  NoOwner,
+  Overloaded,
+  Quarantined,
+  StorageDamaged,
+  StorageFull,
+  StorageUnavailable
+} from "../../runtime/index.ts"
+import { adminToken, type Harness, startService } from "./harness.ts"
+
+const basic = `admin:${adminToken}`
+let service: Harness
+let release: (() => void) | undefined
+
+const key = "k"
+const failures = {
+  overloaded: new Overloaded({ key, retryAfterMs: 2500 }),
+  owner: new NoOwner({ key, retryAfterMs: 10 }),
+  quarantined: new Quarantined({ key, retryAfterMs: 60_000 }),
+  full: new StorageFull({ detail: "secret path" }),
+  unavailable: new StorageUnavailable({ detail: "secret path" }),
+  damaged: new StorageDamaged({ detail: "secret path" }),
+  timeout: new AskTimeout({ key, deadlineMs: 1 }),
+  defect: new ActorDefect({ key })
+}
+
+/** Beside the real resources, one that fails as it is told and one that waits to be released. */
+const routes = (shared: Service): ReadonlyArray<Route<Handler>> => [
+  ...resources(shared),
+  ...Object.entries(failures).map(([name, failure]): Route<Handler> => ({
+    pattern: `/test/${name}`,
+    methods: { GET: { handle: () => Effect.fail(failure) } }
+  })),
+  { pattern: "/test/broken", methods: { GET: { handle: () => Effect.die("boom") } } },
+  {
+    pattern: "/test/waiting",
+    methods: {
+      POST: {
+        handle: (call) =>
+          Effect.as(
+            Effect.promise(() =>
+              new Promise<void>((resolve) => {
+                release = resolve
+              })
+            ),
+            shown({ title: "done", tree: element("done", { id: call.ids.id("x") }) }, {
+              status: 201
+            })
+          )
+      }
+    }
+  }
+]
+
+beforeAll(async () => {
+  service = await startService(routes)
+})
+afterAll(() => service.close())
+
+const send: Harness["send"] = (...request) => service.send(...request)
+
+describe("Idempotency-Key", () => {
+  const keyed = (name: string, body: string) => ({
+    basic,
+    body,
+    headers: { "Idempotency-Key": name }
+  })
+
+  it("creates one mailbox, and shows the same secrets again", async () => {
+    const body = "<mailbox><title>Keyed</title></mailbox>"
+    const first = await send("POST", "/mailboxes", keyed("a", body))
+    const again = await send("POST", "/mailboxes", keyed("\"a\"", body))
+    expect([first.status, again.status]).toEqual([201, 201])
+    expect(again.text).toBe(first.text)
+    expect(again.header("location")).toBe(first.header("location"))
+    expect(first.child("password")).toMatch(/^[A-Za-z0-9_-]{43}$/)
+  })
+
+  it("refuses another body with 422, and lets a failed request be mended", async () => {
+    const wrong = await send("POST", "/mailboxes", keyed("b", "<mailbox><name>B AD</name></mailbox>"))
+    expect(wrong.status).toBe(422)
+    const right = "<mailbox><name>bad-no-more</name></mailbox>"
+    expect((await send("POST", "/mailboxes", keyed("b", right))).status).toBe(201)
+    const other = await send("POST", "/mailboxes", keyed("b", "<mailbox><name>c</name></mailbox>"))
+    expect([other.status, other.child("type")])
+      .toEqual([422, `${service.base}/problems/idempotency-key-reuse`])
+  })
+
+  it("is each caller's own", async () => {
+    const deposit = "<notification><item><description>d</description><url>http://x/</url></item>" +
+      "</notification>"
+    await send("POST", "/mailboxes", { basic, headers: { Slug: "keyed-own" } })
+    const one = await send("POST", "/mailboxes/keyed-own", keyed("c", deposit))
+    const { basic: _, ...anonymous } = keyed("c", deposit.replace("<description>d", "<description>e"))
+    const two = await send("POST", "/mailboxes/keyed-own", anonymous)
+    expect([one.status, two.status]).toEqual([202, 202])
+    expect(two.header("location")).not.toBe(one.header("location"))
+  })
+
+  it("answers 409 while the first is under way", async () => {
+    const sending = { body: "<x/>", headers: { "Idempotency-Key": "slow" } }
+    const first = send("POST", "/test/waiting", sending)
+    await expect.poll(() => release).toBeDefined()
+    expect((await send("POST", "/test/waiting", sending)).status).toBe(409)
+    release?.()
+    const answered = await first
+    expect(answered.status).toBe(201)
+    expect((await send("POST", "/test/waiting", sending)).text).toBe(answered.text)
+  })
+})
+
+describe("failures", () => {
+  const cases: ReadonlyArray<[keyof typeof failures, number, string | null]> = [
+    ["overloaded", 503, "3"],
+    ["owner", 503, "1"],
+    ["quarantined", 503, "60"],
+    ["full", 507, null],
+    ["unavailable", 503, "1"],
+    ["timeout", 503, "1"],
+    ["damaged", 500, null],
+    ["defect", 500, null]
+  ]
+  it.each(cases)("%s is %i with Retry-After %s", async (name, status, retryAfter) => {
+    const failed = await send("GET", `/test/${name}`)
+    expect(failed.status).toBe(status)
+    expect(failed.headers.get("retry-after")).toBe(retryAfter)
+    expect(failed.header("content-type")).toContain("application/problem+xml")
+    expect(failed.text).not.toContain("secret path")
+  })
+
+  it("a handler that breaks is 500 and the next request is served", async () => {
+    const broken = await send("GET", "/test/broken", { accept: "application/json" })
+    expect([broken.status, broken.header("content-type")])
+      .toEqual([500, "application/problem+json"])
+    expect(broken.text).not.toContain("boom")
+    expect((await send("GET", "/cross_bridge")).status).toBe(200)
+  })
+
+  it("nothing acceptable is 406 and lists what there is", async () => {
+    const refused = await send("GET", "/cross_bridge", { accept: "image/png" })
+    expect(refused.status).toBe(406)
+    for (const type of ["application/xml", "text/html", "application/json", "text/plain"]) {
+      expect(refused.text).toContain(type)
+    }
+  })
+
+  it("unknown paths and methods", async () => {
+    expect((await send("GET", "/no/such/thing")).status).toBe(404)
+    const method = await send("DELETE", "/cross_bridge")
+    expect([method.status, method.header("allow")]).toEqual([405, "GET, HEAD, OPTIONS"])
+    expect((await send("GET", "/%zz")).status).toBe(400)
+  })
+})
+
+describe("pages of other sites", () => {
+  /** By node:http, since fetch sets the Fetch metadata itself. */
+  const form = (headers: Record<string, string>, name: string) =>
+    new Promise<{ readonly status: number | undefined }>((resolve, reject) => {
+      const sent = request(`${service.base}/mailboxes`, {
+        method: "POST",
+        auth: basic,
+        headers: { "Content-Type": "application/x-www-form-urlencoded", ...headers }
+      }, (answer) => {
+        answer.resume()
+        answer.on("end", () => resolve({ status: answer.statusCode }))
+      })
+      sent.once("error", reject)
+      sent.end(`name=${name}`)
+    })
+
+  it("cannot act with a browser's credentials", async () => {
+    const forged = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate" }
+    expect((await form(forged, "forged-a")).status).toBe(403)
+    expect((await form({ Origin: "https://evil.example" }, "forged-b")).status).toBe(403)
+    expect((await send("GET", "/mailboxes/forged-a", { basic })).status).toBe(404)
+    const own = { "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate" }
+    expect((await form(own, "own-a")).status).toBe(201)
+    expect((await form({ Origin: service.base }, "own-b")).status).toBe(201)
+  })
+
+  it("may call with credentials of their own, through CORS", async () => {
+    const script = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors" }
+    expect((await form(script, "by-script")).status).toBe(201)
+    const preflight = await send("OPTIONS", "/mailboxes", {
+      headers: { Origin: "https://app.example", "Access-Control-Request-Method": "POST" }
+    })
+    expect(preflight.status).toBe(204)
+    expect(preflight.header("access-control-allow-origin")).toBe("*")
+    expect(preflight.header("access-control-allow-methods")).toContain("POST")
+    expect(preflight.header("access-control-allow-headers")).toContain("Idempotency-Key")
+    expect(preflight.headers.get("access-control-allow-credentials")).toBeNull()
+  })
+})
+
+describe("seeing inside", () => {
+  it("/livez and /readyz say what is so", async () => {
+    expect((await send("GET", "/livez")).text).toBe("live\n")
+    expect((await send("GET", "/readyz")).status).toBe(200)
+    const unready = await startService((shared) =>
+      insideRoutes({ ...shared, ready: Effect.fail("the disk is full") }))
+    try {
+      expect((await unready.send("GET", "/livez")).status).toBe(200)
+      const answered = await unready.send("GET", "/readyz")
+      expect([answered.status, answered.child("detail")])
+        .toEqual([503, "not ready: the disk is full"])
+    } finally {
+      await unready.close()
+    }
+  })
+
+  it("/metrics has every measure, with routes as patterns", () => {
+    const measures = new HttpMeasures()
+    count(measures.of("POST", "/mailboxes/{mailbox}"), 202, 3)
+    count(measures.of("POST", "/mailboxes/{mailbox}"), 503, 700)
+    const text = metricsText(service.service.system, measures, Date.now)()
+    for (
+      const line of [
+        /^restante_http_requests_total\{method="POST",route="\/mailboxes\/\{mailbox\}",status="2xx"\} 1$/m,
+        /^restante_http_duration_milliseconds_bucket\{.*le="5"\} 1$/m,
+        /^restante_http_duration_milliseconds_bucket\{.*le="1000"\} 2$/m,
+        /^restante_http_duration_milliseconds_count\{.*\} 2$/m,
+        /^restante_actors_active\{kind="mailbox"\} [1-9]/m,
+        /^restante_actor_decisions_total\{kind="account"\} [1-9]/m,
+        /^restante_actor_queue_length\{kind="mailbox"\} 0$/m,
+        /^restante_commit_groups_total [1-9]/m,
+        /^restante_commit_latency_milliseconds_count [1-9]/m,
+        /^restante_wakeups \d/m
+      ]
+    ) expect(text).toMatch(line)
+  })
+})
