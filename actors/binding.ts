@@ -24,6 +24,9 @@ export const SecretHash = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{4
 /** A whole number from 0. */
 export const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
+/** The version that a conditional change has seen; another one is PreconditionFailed. */
+export const ifVersion = { ifVersion: Schema.optionalKey(Count) }
+
 /** On whose behalf a message comes: an authenticated account, or nobody. */
 export const Caller = Schema.Struct({
   account: Schema.optionalKey(Schema.String),

@@ -30,5 +30,11 @@ export type Reason =
   /** The account that the service was set up with keeps its role and its existence. */
   | "LastAdmin"
 
+/** Whether a conditional change comes too late: the state is no longer the version it has seen. */
+export const isOutdated = (
+  { version }: { readonly version: number },
+  { ifVersion }: { readonly ifVersion?: number }
+): boolean => ifVersion !== undefined && ifVersion !== version
+
 /** A refusal whose reason is one of the list. */
 export const deny = (reason: Reason, detail?: string): Decision<never> => refuse(reason, detail)

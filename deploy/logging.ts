@@ -12,7 +12,7 @@ const depthMax = 6
 const tellingNames =
   /^(authorization|proxy-authorization|cookie|set-cookie|message-password|(admin_?)?token|password|secret|hub\.secret)$/i
 /** What follows the tilde of a capability URI; identifiers and secrets are base64url. */
-const capability = /(?<=[A-Za-z0-9_-])~[A-Za-z0-9_-]{8,}/g
+const capability = /(?<=[A-Za-z0-9_-])(?:~|%7e)[A-Za-z0-9_-]{8,}/gi
 const scheme = /\b(Basic|Bearer)\s+[A-Za-z0-9+/._~=-]+/gi
 const assigned =
   /((?:message-password|password|secret|admin_?token|token)"?\s*[:=]\s*"?)[^\s"&,;<>]+/gi

@@ -132,8 +132,10 @@ export const origin: Kind<string> = {
 
 /** An origin, or `*` for all. */
 export const corsOrigin: Kind<string> = {
-  schema: reading(Schema.String, (value) =>
-    value === "*" || value === "none" ? value : originOf(value)),
+  schema: reading(
+    Schema.String,
+    (value) => value === "*" || value === "none" ? value : originOf(value)
+  ),
   expected: "*, none, or an origin such as https://app.example.org",
   metavar: "origin"
 }

@@ -9,8 +9,8 @@ import { isForged } from "./crosssite.ts"
 import { fail, type Failure } from "./failures.ts"
 import { preflightHeaders } from "./fields.ts"
 import { identityOf } from "./identity.ts"
-import { keyedRequest, type Keyed, once } from "./idempotency.ts"
-import { type Rendered, renderAnswer, renderFailure } from "./respond.ts"
+import { type Keyed, keyedRequest, once } from "./idempotency.ts"
+import { renderAnswer, type Rendered, renderFailure } from "./respond.ts"
 import { compileRoutes, type Parameters, type Route } from "./routing.ts"
 import { randomIds } from "./secrets.ts"
 import type { Exchange, Request } from "./server.ts"
@@ -88,11 +88,16 @@ class Application {
         })
       }
       case "MethodNotAllowed":
-        return this.refuse(request, exchange, fail(
-          "method-not-allowed",
-          `${request.method} is not among ${found.allow}`,
-          [["Allow", found.allow]]
-        ), found.pattern)
+        return this.refuse(
+          request,
+          exchange,
+          fail(
+            "method-not-allowed",
+            `${request.method} is not among ${found.allow}`,
+            [["Allow", found.allow]]
+          ),
+          found.pattern
+        )
       case "NotFound":
         return this.refuse(request, exchange, fail("not-found"), "none")
       case "Malformed":
@@ -206,8 +211,10 @@ class Application {
     // What a stream brings is known only at its end, when its ids are long in use.
     return isStream
       ? once(service, keyed, body.digest, drained(body), runFor("stream"))
-      : Effect.flatMap(body.bytes, () =>
-        once(service, keyed, body.digest, Effect.void, runFor(body.digest())))
+      : Effect.flatMap(
+        body.bytes,
+        () => once(service, keyed, body.digest, Effect.void, runFor(body.digest()))
+      )
   }
 
   private stream(exchange: Exchange, answer: Answer, done: (status: number) => void): void {

@@ -6,7 +6,8 @@
 import type { Request } from "./server.ts"
 
 const safe = new Set(["GET", "HEAD", "OPTIONS"])
-const simple = /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\s*(?:;|$)/i
+const simple =
+  /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\s*(?:;|$)/i
 
 /** Whether the request changes something with ambient authority from another site. */
 export const isForged = (request: Request, baseUrl: string): boolean => {

@@ -53,8 +53,7 @@ export const keyedRequest = (
   const scope = createHash("sha256").update(`${credentials}\n${request.path}\n${key}`).digest()
   return Effect.succeed({
     address: address(idempotencyKind, createHash("sha256").update(scope).digest("base64url")),
-    idsFor: (digest) =>
-      derivedIds(service.serviceKey, `${scope.toString("base64url")}\n${digest}`),
+    idsFor: (digest) => derivedIds(service.serviceKey, `${scope.toString("base64url")}\n${digest}`),
     sealKey: Buffer.from(hkdfSync("sha256", scope, service.serviceKey, "answer", 32)),
     attempt: randomId()
   })

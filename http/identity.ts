@@ -1,6 +1,9 @@
 /** Who calls: accounts by Basic or Bearer, and the secrets of messages and mailboxes. */
 import { Effect } from "effect"
-import type { Message as AccountMessage, Reply as AccountReply } from "../actors/account/protocol.ts"
+import type {
+  Message as AccountMessage,
+  Reply as AccountReply
+} from "../actors/account/protocol.ts"
 import { accountKind } from "../actors/index.ts"
 import { address, isRefusal } from "../runtime/index.ts"
 import type { Call } from "./call.ts"

@@ -96,7 +96,7 @@ ${
   })
 
 /** The path of a request without secrets: what follows `~` in a segment is left out. */
-export const withoutSecrets = (path: string): string => path.replace(/~[^/]*/g, "~")
+export const withoutSecrets = (path: string): string => path.replace(/(?:~|%7e)[^/]*/gi, "~")
 
 /** A problem as the body of an answer. */
 export interface ProblemReply {

@@ -207,7 +207,9 @@ const dispatcher = (options: ListenOptions, shared: Shared) => {
     const exchange = new Exchange(native, shared, request.method === "HEAD", declaredBytes)
     try {
       if (refusal === undefined) options.handler(request, exchange)
-      else answerProblem(options, request, exchange, refusal, detail)
+      // Not at once: what follows in the same piece would still be read as requests. While an
+      // answer is awaited it ends the connection instead.
+      else setImmediate(() => answerProblem(options, request, exchange, refusal, detail))
     } catch (error) {
       options.onError(error)
       if (!exchange.answered) answerProblem(options, request, exchange, "internal")

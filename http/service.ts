@@ -5,12 +5,12 @@ import {
   type AskFailure,
   type BlobsApi,
   isRefusal,
-  type Refusal,
   type RecordsApi,
+  type Refusal,
   type SystemApi,
   type Tagged
 } from "../runtime/index.ts"
-import { refused, type Failed } from "./failures.ts"
+import { type Failed, refused } from "./failures.ts"
 import type { HttpMeasures } from "./inside/measures.ts"
 import type { Throttle } from "./throttle.ts"
 

@@ -6,7 +6,7 @@ import { become, stay } from "../../runtime/index.ts"
 import type { Decision, Member, Table } from "../../runtime/index.ts"
 import type { Caller } from "../binding.ts"
 import { accountTokensMax } from "../limits.ts"
-import { deny } from "../reasons.ts"
+import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
 import type { Message, Reply, State, Token, View } from "./protocol.ts"
 
@@ -127,9 +127,11 @@ const active: Accounts["Active"] = {
       ? stay().reply<Reply>({ _tag: "Authenticated", account: state.name, roles: state.roles })
       : deny("Unauthenticated"),
   AddToken: addToken,
-  RemoveToken: (state, { caller, tokenId }) => {
+  RemoveToken: (state, message) => {
+    const { caller, tokenId } = message
     const reason = notSelf(state, caller)
     if (reason !== undefined) return deny(reason)
+    if (isOutdated(state, message)) return deny("PreconditionFailed")
     const tokens = state.tokens.filter(({ id }) => id !== tokenId)
     return tokens.length === state.tokens.length ? deny("NotFound") : changed(state, { tokens })
   },
@@ -140,9 +142,10 @@ const active: Accounts["Active"] = {
       ? deny("LastAdmin", "this account stays an admin")
       : changed(state, { roles })
   },
-  Remove: (state, { caller }) => {
-    const reason = notAdmin(caller)
+  Remove: (state, message) => {
+    const reason = notAdmin(message.caller)
     if (reason !== undefined) return deny(reason)
+    if (isOutdated(state, message)) return deny("PreconditionFailed")
     return state.founder
       ? deny("LastAdmin", "this account cannot be removed")
       : become<State>({ _tag: "Removed" }).reply(done)

@@ -1,6 +1,6 @@
 /** The account: its state record, its messages and its replies (protocol §4). */
 import { Schema } from "effect"
-import { Caller, Count, SecretHash } from "../binding.ts"
+import { Caller, Count, ifVersion, SecretHash } from "../binding.ts"
 
 export const Role = Schema.Literals(["admin", "quotes", "customers"])
 export type Role = typeof Role.Type
@@ -50,11 +50,11 @@ export const Message = Schema.Union([
   Schema.TaggedStruct("Authenticate", { tokenHash: SecretHash }),
   /** Adds a token, or puts it in place of all others. By an admin or the account itself. */
   Schema.TaggedStruct("AddToken", { caller: Caller, ...token, replacesAll: Schema.Boolean }),
-  Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String }),
+  Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String, ...ifVersion }),
   /** By an admin. */
   Schema.TaggedStruct("SetRoles", { caller: Caller, roles }),
   /** By an admin. */
-  Schema.TaggedStruct("Remove", { caller: Caller }),
+  Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("WakeUp", {})
 ])
 export type Message = typeof Message.Type

@@ -163,8 +163,7 @@ const kept: Contents["Kept"] = {
     return append<State>(encodeReceipt(nowMs, value))
       .reply<Reply>({ _tag: "Received", n: head + 1, atMs: nowMs })
   },
-  Holds: (state, { blobId }) =>
-    holds(state.body.blobId === blobId || state.stale.includes(blobId)),
+  Holds: (state, { blobId }) => holds(state.body.blobId === blobId || state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
     const stale = cleared(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()

@@ -7,7 +7,7 @@ import { append, become, stay } from "../../runtime/index.ts"
 import type { Decision, Member, Table } from "../../runtime/index.ts"
 import type { Caller } from "../binding.ts"
 import { goneRangesMax, removalsMax, retentionSteps, retrievedRangesMax } from "../limits.ts"
-import { deny } from "../reasons.ts"
+import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
 import { encodeItem } from "./item.ts"
 import type { Message, Reader, Reply, State, View } from "./protocol.ts"
@@ -215,10 +215,11 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     if (covers(state.gone, n)) return deny("Gone")
     return become<State>(without(state, [n])).remove(n).reply(done)
   },
-  Configure: (state, { caller, settings, ifVersion }) => {
+  Configure: (state, message) => {
+    const { caller, settings } = message
     const reason = notOwner(state, caller, false)
     if (reason !== undefined) return deny(reason)
-    if (ifVersion !== undefined && ifVersion !== state.version) return deny("PreconditionFailed")
+    if (isOutdated(state, message)) return deny("PreconditionFailed")
     const next: Open = { ...state, settings, version: state.version + 1 }
     return become<State>(next)
       .wake(nextWakeMs(next))
@@ -231,10 +232,10 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     return become<State>({ ...state, passwordHash, sharedHash, version })
       .reply<Reply>({ _tag: "Configured", version })
   },
-  Destroy: (state, { caller, ifVersion }, { nowMs, head }) => {
-    const reason = notOwner(state, caller, true)
+  Destroy: (state, message, { nowMs, head }) => {
+    const reason = notOwner(state, message.caller, true)
     if (reason !== undefined) return deny(reason)
-    if (ifVersion !== undefined && ifVersion !== state.version) return deny("PreconditionFailed")
+    if (isOutdated(state, message)) return deny("PreconditionFailed")
     const left = head === 0 ? [] : subtract({ from: 1, to: head }, state.gone)
     const tombstone: Destroyed = { _tag: "Destroyed", destroyedAtMs: nowMs, left }
     const decision = left.length === 0 ? become<State>(tombstone).wake(null) : clear(tombstone)

@@ -5,7 +5,7 @@
 import { become, stay } from "../../runtime/index.ts"
 import type { Decision, Member, Table } from "../../runtime/index.ts"
 import { answerCharsMax } from "../limits.ts"
-import { deny } from "../reasons.ts"
+import { deny, isOutdated } from "../reasons.ts"
 import { bridge } from "./bridge.ts"
 import type { Step } from "./bridge.ts"
 import type { Answer, Message, Reply, State, Status, View } from "./protocol.ts"
@@ -48,7 +48,8 @@ const view = (state: Awaiting | Ended): View => ({
 const rejected = (p: string, cast: boolean): Reply => ({ _tag: "Rejected", p, cast })
 
 /** Why an answer is not even looked at; undefined when it is one. */
-const unfit = (message: AnswerMessage): Decision<never, Reply> | undefined => {
+const unfit = (state: Awaiting, message: AnswerMessage): Decision<never, Reply> | undefined => {
+  if (isOutdated(state, message)) return deny("PreconditionFailed")
   if (message.continue !== undefined && message.continue !== "true") {
     return stay().reply(rejected(bridge.confused, false))
   }
@@ -70,14 +71,14 @@ const goOn = (next: Awaiting | Ended, created: boolean): Decision<State, Reply> 
 const answer: { readonly [S in Awaiting["_tag"]]: Sessions[S]["Answer"] } = {
   AwaitingName: (state, message) => {
     if (message.step !== "name") return deny("OutOfOrder", "the name comes first")
-    const reason = unfit(message)
+    const reason = unfit(state, message)
     if (reason !== undefined) return reason
     const version = state.version + 1
     return goOn({ ...state, _tag: "AwaitingQuest", version, name: answerOf(message) }, true)
   },
   AwaitingQuest: (state, message) => {
     if (message.step === "hard_question") return deny("OutOfOrder", "the quest comes first")
-    const reason = unfit(message)
+    const reason = unfit(state, message)
     if (reason !== undefined) return reason
     const version = state.version + 1
     const given = answerOf(message)
@@ -86,7 +87,7 @@ const answer: { readonly [S in Awaiting["_tag"]]: Sessions[S]["Answer"] } = {
       : goOn({ ...state, _tag: "AwaitingHardQuestion", version, quest: given }, true)
   },
   AwaitingHardQuestion: (state, message) => {
-    const reason = unfit(message)
+    const reason = unfit(state, message)
     if (reason !== undefined) return reason
     const version = state.version + 1
     const given = answerOf(message)
@@ -113,7 +114,10 @@ const present = {
       ? deny("NotFound")
       : stay().reply<Reply>({ _tag: "Recorded", answer: found[1], version: state.version })
   },
-  Delete: () => become<State>({ _tag: "Deleted" }).reply<Reply>({ _tag: "Done" }),
+  Delete: (state: Awaiting | Ended, message: Member<Message, "Delete">) =>
+    isOutdated(state, message)
+      ? deny("PreconditionFailed")
+      : become<State>({ _tag: "Deleted" }).reply<Reply>({ _tag: "Done" }),
   WakeUp: () => stay()
 }
 

@@ -1,6 +1,6 @@
 /** The session: its state record, its messages and its replies (protocol §2, B2–B7). */
 import { Schema } from "effect"
-import { Count } from "../binding.ts"
+import { Count, ifVersion } from "../binding.ts"
 import { steps } from "./bridge.ts"
 import type { Step } from "./bridge.ts"
 
@@ -43,11 +43,12 @@ export const Message = Schema.Union([
     step: StepSchema,
     text: Schema.String,
     href: Schema.optionalKey(Schema.String),
-    ...goesOn
+    ...goesOn,
+    ...ifVersion
   }),
   Schema.TaggedStruct("Describe", {}),
   Schema.TaggedStruct("ReadAnswer", { step: StepSchema }),
-  Schema.TaggedStruct("Delete", {}),
+  Schema.TaggedStruct("Delete", ifVersion),
   Schema.TaggedStruct("WakeUp", {})
 ])
 export type Message = typeof Message.Type

@@ -1,6 +1,6 @@
 /** The first account of a store, and the operator's way back in. */
-import { accountKind } from "../../actors/index.ts"
 import { Effect } from "effect"
+import { accountKind } from "../../actors/index.ts"
 import type { Message, Reply } from "../../actors/account/protocol.ts"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
 import type { Failure } from "../failures.ts"

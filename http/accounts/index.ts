@@ -1,6 +1,6 @@
 /** Accounts and their tokens (PROTOCOL §4). */
-import { accountKind } from "../../actors/index.ts"
 import { Effect } from "effect"
+import { accountKind } from "../../actors/index.ts"
 import type { Message, Reply, Role, View as AccountView } from "../../actors/account/protocol.ts"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
 import { type Answer, type Call, empty, type Handler, inputOf, shown } from "../call.ts"
@@ -9,6 +9,7 @@ import { type Account, callerOf, isSlug, requireAccount, requireAdmin } from "..
 import { askedAtOnceMax, slugCharsMax } from "../limits.ts"
 import { nextLink, pageOf } from "../paging.ts"
 import { conditionsHold, entityTags, isConditional } from "../respond.ts"
+import type { View } from "../representations.ts"
 import type { Route } from "../routing.ts"
 import { secretHash } from "../secrets.ts"
 import { ask, askFor, type Service, uri } from "../service.ts"
@@ -160,15 +161,32 @@ const read = (service: Service): Handler["handle"] =>
     return shown(view, { headers: noStore })
   })
 
+/** The version that the request's conditions hold for, which the actor compares again; or 412. */
+const unchanged = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  of: { readonly caller: Account; readonly name: string },
+  shownAs: (state: AccountView) => View | undefined
+): Effect.fn.Return<{ readonly ifVersion?: number }, Failure> {
+  if (!isConditional(call)) return {}
+  const state = yield* describe(service, of.caller, of.name)
+  const view = shownAs(state)
+  const tags = view === undefined ? undefined : entityTags(view)
+  if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
+  return { ifVersion: state.version }
+})
+
 const remove = (service: Service): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
     yield* requireAdmin(service, call)
     const { caller, name } = yield* concerned(service, call)
-    if (isConditional(call)) {
-      const tags = entityTags(accountView(service, yield* describe(service, caller, name)))
-      if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
-    }
-    const message: Message = { _tag: "Remove", caller: callerOf(caller) }
+    const expected = yield* unchanged(
+      service,
+      call,
+      { caller, name },
+      (view) => accountView(service, view)
+    )
+    const message: Message = { _tag: "Remove", caller: callerOf(caller), ...expected }
     yield* ask<Reply>(service, at(name), message)
     yield* leaveTokens(service, name)
     return empty(204)
@@ -216,13 +234,16 @@ const removeToken = (service: Service): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
     const { caller, name } = yield* concerned(service, call)
     const tokenId = call.parameters.get("token")
-    if (isConditional(call)) {
-      const { tokens } = yield* describe(service, caller, name)
+    const expected = yield* unchanged(service, call, { caller, name }, ({ tokens }) => {
       const found = tokens.find(({ id }) => id === tokenId)
-      const tags = found === undefined ? undefined : entityTags(tokenView(service, name, found))
-      if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
+      return found === undefined ? undefined : tokenView(service, name, found)
+    })
+    const message: Message = {
+      _tag: "RemoveToken",
+      caller: callerOf(caller),
+      tokenId,
+      ...expected
     }
-    const message: Message = { _tag: "RemoveToken", caller: callerOf(caller), tokenId }
     yield* ask<Reply>(service, at(name), message)
     yield* leaveToken(service, name, tokenId)
     return empty(204)

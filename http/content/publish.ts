@@ -19,7 +19,8 @@ interface Kind {
   readonly disposition?: string
 }
 
-const mediaType = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;[\x20-\x7e\t]*)?$/
+const mediaType =
+  /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;[\x20-\x7e\t]*)?$/
 
 /** The Content-Type and Content-Disposition that are kept and served again. */
 const kindOf = (call: Call): Effect.Effect<Kind, Failure> => {
@@ -30,7 +31,9 @@ const kindOf = (call: Call): Effect.Effect<Kind, Failure> => {
     return Effect.fail(fail("malformed", "Content-Type is not a media type"))
   }
   if (disposition === undefined) return Effect.succeed({ type })
-  if (disposition.length > headerValueCharsMax || !/^[a-z]+\s*(?:;[\x20-\x7e]*)?$/i.test(disposition)) {
+  if (
+    disposition.length > headerValueCharsMax || !/^[a-z]+\s*(?:;[\x20-\x7e]*)?$/i.test(disposition)
+  ) {
     return Effect.fail(fail("malformed", "Content-Disposition is not one"))
   }
   return Effect.succeed({ type, disposition })

@@ -11,7 +11,8 @@ import { contentAt, describe } from "./access.ts"
 export const etagOf = (body: Body): string => `"${body.digest.slice(0, 22)}"`
 
 /** Types that a browser may show by itself; all others are for saving. */
-const inlineTypes = /^(?:text\/plain|image\/(?:png|jpeg|gif|webp|avif)|audio\/[\w.+-]+|video\/[\w.+-]+)\s*(?:;|$)/i
+const inlineTypes =
+  /^(?:text\/plain|image\/(?:png|jpeg|gif|webp|avif)|audio\/[\w.+-]+|video\/[\w.+-]+)\s*(?:;|$)/i
 
 const headersOf = ({ body, hasPassword, lastModifiedMs }: View): HeaderFields => [
   ["ETag", etagOf(body)],
@@ -83,7 +84,9 @@ const answerOf = Effect.fnUntraced(function*(
 
 /** A3. A body that is replaced between the look and the opening is looked for once more. */
 export const getContent = (service: Service) => (call: Call): Effect.Effect<Answer, Failure> => {
-  const attempt = Effect.flatMap(contentAt(call), (to) =>
-    Effect.flatMap(describe(service, call, to), (view) => answerOf(service, call, view)))
+  const attempt = Effect.flatMap(
+    contentAt(call),
+    (to) => Effect.flatMap(describe(service, call, to), (view) => answerOf(service, call, view))
+  )
   return Effect.catchTag(attempt, "BlobMissing", () => attempt)
 }

@@ -79,10 +79,18 @@ const kindSeries = (exporter: Exporter, system: SystemApi): void => {
     const counts = measures.of(kind)
     const counter = (name: string, description: string, read: () => number) =>
       exporter.counter(`restante_actor_${name}_total`, description, attributes, read)
-    exporter.gauge("restante_actors_active", "Actors in memory", attributes, () =>
-      now()?.active ?? 0)
-    exporter.gauge("restante_actor_queue_length", "Messages without a reply yet", attributes, () =>
-      now()?.queued ?? 0)
+    exporter.gauge(
+      "restante_actors_active",
+      "Actors in memory",
+      attributes,
+      () => now()?.active ?? 0
+    )
+    exporter.gauge(
+      "restante_actor_queue_length",
+      "Messages without a reply yet",
+      attributes,
+      () => now()?.queued ?? 0
+    )
     counter("decisions", "Decisions made", () => counts.decisions)
     counter("refusals", "Decisions that refused", () => counts.refusals)
     counter("restarts", "Restarts after a defect", () => counts.restarts)

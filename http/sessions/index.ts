@@ -1,6 +1,6 @@
 /** Area B: the bridge's entry, sessions, their answers, and the stateless questions (PROTOCOL §2). */
-import { sessionKind } from "../../actors/index.ts"
 import { Effect } from "effect"
+import { sessionKind } from "../../actors/index.ts"
 import type { Message, Reply, View as Session } from "../../actors/session/protocol.ts"
 import { type Address, address, isActorId, isRefusal } from "../../runtime/index.ts"
 import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
@@ -81,22 +81,39 @@ const readSession = (service: Service): Handler["handle"] =>
     return shown(sessionView(id, yield* describe(service, id)))
   })
 
+/** The version that the request's conditions hold for, which the actor compares again; or 412. */
+const unchanged = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  id: string,
+  step?: Step
+): Effect.fn.Return<{ readonly ifVersion?: number }, Failure> {
+  if (!isConditional(call)) return {}
+  const session = yield* describe(service, id)
+  const view = step === undefined
+    ? sessionView(id, session)
+    : yield* recorded(service, id, step, session)
+  const tags = view === undefined ? undefined : entityTags(view)
+  if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
+  return { ifVersion: session.version }
+})
+
 const deleteSession = (service: Service): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
     const id = yield* idOf(call)
-    if (isConditional(call)) {
-      const tags = entityTags(sessionView(id, yield* describe(service, id)))
-      if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
-    }
-    const message: Message = { _tag: "Delete" }
+    const message: Message = { _tag: "Delete", ...yield* unchanged(service, call, id) }
     yield* ask<Reply>(service, at(id), message)
     yield* leave(service, id)
     return empty(204)
   })
 
 /** The recorded answer as it is shown, undefined where there is none yet. */
-const recorded = Effect.fnUntraced(function*(service: Service, id: string, step: Step) {
-  const session = yield* describe(service, id)
+const recorded = Effect.fnUntraced(function*(
+  service: Service,
+  id: string,
+  step: Step,
+  session: Session
+) {
   if (!session.recorded.includes(step)) return
   const message: Message = { _tag: "ReadAnswer", step }
   const reply = yield* ask<Reply>(service, at(id), message)
@@ -106,7 +123,8 @@ const recorded = Effect.fnUntraced(function*(service: Service, id: string, step:
 
 const readAnswer = (service: Service, step: Step): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
-    const view = yield* recorded(service, yield* idOf(call), step)
+    const id = yield* idOf(call)
+    const view = yield* recorded(service, id, step, yield* describe(service, id))
     return view === undefined
       ? yield* fail("not-found", "this question is not answered yet")
       : shown(view)
@@ -137,18 +155,15 @@ const record = Effect.fnUntraced(function*(
   given: Given
 ): Effect.fn.Return<Reply, Failure> {
   const id = yield* idOf(call)
-  if (isConditional(call)) {
-    const view = yield* recorded(service, id, step)
-    const tags = view === undefined ? undefined : entityTags(view)
-    if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
-  }
+  const expected = yield* unchanged(service, call, id, step)
   const { continue: goesOn, href } = given
   const message: Message = {
     _tag: "Answer",
     step,
     text: yield* textOf(service, id, given),
     ...href === undefined ? {} : { href },
-    ...goesOn === undefined ? {} : { continue: goesOn }
+    ...goesOn === undefined ? {} : { continue: goesOn },
+    ...expected
   }
   const reply = yield* askFor<Reply>(service, at(id), message)
   if (!isRefusal(reply)) return reply

@@ -2,8 +2,8 @@
  * The collection of sessions (B3): an index by time of start, newest first. An entry is written
  * before its session begins and removed after its end, so that none is ever missing from it.
  */
-import { sessionKind } from "../../actors/index.ts"
 import { Effect } from "effect"
+import { sessionKind } from "../../actors/index.ts"
 import type { Message, Reply } from "../../actors/session/protocol.ts"
 import { address, isRefusal, type RecordChange } from "../../runtime/index.ts"
 import { type Answer, type Call, shown } from "../call.ts"

@@ -2,8 +2,8 @@
  * What an href answer refers to (PROTOCOL §2): read when it is PUT, from a resource of this service
  * that anybody may read. Whatever cannot be read is 422, saying why.
  */
-import { sessionKind } from "../../actors/index.ts"
 import { Effect } from "effect"
+import { sessionKind } from "../../actors/index.ts"
 import type {
   Message as ContentMessage,
   Reply as ContentReply

@@ -12,10 +12,7 @@ export const conflictOf = (
   known: { readonly revision: number; readonly head: number }
 ): RevisionConflict | LogConflict | undefined => {
   const { append, expected, state } = commit
-  const onlyWakes = append.length === 0 &&
-    (commit.wake !== undefined || commit.wakeOthers.length > 0)
-  const comparesRevision = state !== undefined || (expected > 0 && onlyWakes)
-  if (comparesRevision && expected !== known.revision) {
+  if (expected !== known.revision) {
     return new RevisionConflict({ key: keyOf(commit.address), expected, actual: known.revision })
   }
   let last = known.head

@@ -180,6 +180,7 @@ describe("the account's table", () => {
     "Active.RemoveToken": () => {
       expect(decide(alice, removeToken).nextState).toEqual({ ...alice, version: 2, tokens: [] })
       expectRefused(decide(alice, { ...removeToken, tokenId: "t9" }), "NotFound")
+      expectRefused(decide(alice, { ...removeToken, ifVersion: 9 }), "PreconditionFailed")
       adminOnly(removeToken, alice)
     },
     "Active.SetRoles": () => {
@@ -195,6 +196,7 @@ describe("the account's table", () => {
       expect(decision.nextState).toEqual(removed)
       expect(decision.answer).toEqual(done)
       expectRefused(decide(founder, remove), "LastAdmin")
+      expectRefused(decide(alice, { ...remove, ifVersion: 9 }), "PreconditionFailed")
       expectRefused(decide(alice, { ...remove, caller: self }), "Forbidden")
       adminOnly(remove, alice)
     },

@@ -84,6 +84,8 @@ const present = (state: State & { readonly _tag: keyof typeof views }) => ({
     expect(decision.nextState).toEqual(deleted)
     expect(decision.durable).toBe(true)
     expect(decision.answer).toEqual({ _tag: "Done" })
+    expectRefused(decide(state, { _tag: "Delete", ifVersion: 9 }), "PreconditionFailed")
+    expect(decide(state, { _tag: "Delete", ifVersion: 1 }).nextState).toEqual(deleted)
   },
   WakeUp: () => expectOnlyReply(decide(state, wakeUp), undefined)
 })
@@ -93,6 +95,8 @@ const ended = (state: State) => () => {
   }
 }
 const unfit = (state: State, step: Step) => {
+  const outdated: Message = { _tag: "Answer", step, text: "x", ifVersion: 9 }
+  expectRefused(decide(state, outdated), "PreconditionFailed")
   expectOnlyReply(decide(state, { ...answer(step, "x"), continue: "confused" }), confused)
   expectRefused(decide(state, answer(step, " \n")), "Invalid")
   expectRefused(decide(state, answer(step, "x".repeat(answerCharsMax + 1))), "Invalid")

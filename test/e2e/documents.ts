@@ -5,10 +5,11 @@ export interface Hostile {
   readonly name: string
   readonly body: string | Uint8Array
   readonly type?: string
+  /** Only wrong as a notification: elsewhere what is not known may be passed over. */
+  readonly wellFormed?: true
 }
 
-const item = (inside: string): string =>
-  `<notification><item>${inside}</item></notification>`
+const item = (inside: string): string => `<notification><item>${inside}</item></notification>`
 const whole = "<description>d</description><url>http://a.test/</url>"
 const nested = (depth: number, name = "a"): string =>
   `<${name}>`.repeat(depth) + `</${name}>`.repeat(depth)
@@ -40,9 +41,14 @@ export const hostileDocuments: ReadonlyArray<Hostile> = [
   { name: "33 levels", body: item(`${whole}${nested(31)}`) },
   { name: "10,000 levels", body: item(`${whole}${nested(10_000)}`) },
   { name: "20,001 elements", body: item(`${whole}${"<a/>".repeat(20_001)}`) },
-  { name: "30,000 attributes", body: item(`<description ${
-    Array.from({ length: 20_000 }, (_, n) => `a${n}=""`).join(" ")
-  }>d</description><url>http://a.test/</url>`) },
+  {
+    name: "30,000 attributes",
+    body: item(
+      `<description ${
+        Array.from({ length: 20_000 }, (_, n) => `a${n}=""`).join(" ")
+      }>d</description><url>http://a.test/</url>`
+    )
+  },
   { name: "a doubled attribute", body: item(`<description a="1" a="2">d</description>`) },
   { name: "a long name", body: item(`${whole}<${"n".repeat(5_000)}/>`) },
   { name: "a document type", body: `<!DOCTYPE notification>${item(whole)}` },
@@ -80,7 +86,10 @@ export const hostileDocuments: ReadonlyArray<Hostile> = [
   { name: "XML 1.1", body: `<?xml version="1.1"?>${item(`${whole}<a>&#1;</a>`)}` },
   {
     name: "invalid UTF-8",
-    body: Buffer.concat([Buffer.from("<notification><item><description>"), Buffer.from([0xc3, 0x28])])
+    body: Buffer.concat([
+      Buffer.from("<notification><item><description>"),
+      Buffer.from([0xc3, 0x28])
+    ])
   },
   { name: "an overlong encoding", body: Buffer.from([0xc0, 0xbc, 0x61, 0x2f, 0x3e]) },
   { name: "random bytes", body: Buffer.from("9f8e7d6c5b4a39281706f5e4d3c2b1a0", "hex") },
@@ -91,8 +100,9 @@ export const hostileDocuments: ReadonlyArray<Hostile> = [
   { name: "deep JSON", body: `{"a":`.repeat(5_000) + "1" + "}".repeat(5_000), type: json },
   {
     name: "JSON of wrong types",
-    body: JSON.stringify({ notification: { item: { description: 7, url: [{}] } } }),
-    type: json
+    body: JSON.stringify({ notification: { item: { description: {}, url: [{}] } } }),
+    type: json,
+    wellFormed: true
   },
   {
     name: "__proto__ in JSON",
@@ -100,8 +110,16 @@ export const hostileDocuments: ReadonlyArray<Hostile> = [
       `"url":"http://a.test/","__proto__":{"admin":"true"}}}}`,
     type: json
   },
-  { name: "a bad percent escape", body: "description=%zz&url=%", type: "application/x-www-form-urlencoded" },
-  { name: "NUL in a form", body: "description=%00&url=x", type: "application/x-www-form-urlencoded" },
+  {
+    name: "a bad percent escape",
+    body: "description=%zz&url=%",
+    type: "application/x-www-form-urlencoded"
+  },
+  {
+    name: "NUL in a form",
+    body: "description=%00&url=x",
+    type: "application/x-www-form-urlencoded"
+  },
   { name: "an unknown type", body: item(whole), type: "text/html" },
   { name: "a type that is none", body: item(whole), type: ";;;" },
   { name: "a multipart body", body: "--x--", type: "multipart/form-data; boundary=x" }

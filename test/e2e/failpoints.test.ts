@@ -81,7 +81,10 @@ const repeated = async (base: string, path: string, body: string, key: string): 
 }
 
 const mailboxNames = async (base: string): Promise<ReadonlyArray<string>> => {
-  const { text } = expectStatus(await send(base, "/mailboxes?limit=1000", { headers: asAdmin }), 200)
+  const { text } = expectStatus(
+    await send(base, "/mailboxes?limit=1000", { headers: asAdmin }),
+    200
+  )
   return parseXml(text).children.map(({ attributes }) => pathOf(attributes["href"] ?? null))
 }
 
@@ -269,8 +272,12 @@ describe.each([...steps, "performed"])("dying when an overwriting is %s", (step)
       name: `the other body of ${path}`,
       check: async (base) => {
         const files = () => blobFiles().filter((file) => file.includes(`${id}=`))
-        await eventually(laterMs, `one body is left of ${files().join()}`, () =>
-          files().length === 1 ? true : undefined, 500)
+        await eventually(
+          laterMs,
+          `one body is left of ${files().join()}`,
+          () => files().length === 1 ? true : undefined,
+          500
+        )
         expectStatus(await send(base, path), 200)
       }
     })

@@ -110,7 +110,13 @@ export class History {
 
   async deposit(base: string, box: Box, description: string): Promise<void> {
     const startMs = performance.now()
-    const done: Deposit = { description, startMs, endMs: Infinity, path: undefined, removed: undefined }
+    const done: Deposit = {
+      description,
+      startMs,
+      endMs: Infinity,
+      path: undefined,
+      removed: undefined
+    }
     box.deposits.push(done)
     const answer = await this.tried(postXml(base, box.mailbox.path, notification(description)))
     if (answer === undefined) return
@@ -119,7 +125,9 @@ export class History {
   }
 
   async remove(base: string, box: Box): Promise<void> {
-    const kept = box.deposits.find(({ path, removed }) => path !== undefined && removed === undefined)
+    const kept = box.deposits.find(({ path, removed }) =>
+      path !== undefined && removed === undefined
+    )
     if (kept?.path === undefined) return
     kept.removed = "unknown"
     const headers = { authorization: basic("reader", box.mailbox.password) }

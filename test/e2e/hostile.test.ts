@@ -71,8 +71,8 @@ describe("documents", () => {
       ["PUT", `${session}/name`],
       ["POST", content]
     ] as const
-    for (const { body, name, type = "application/xml" } of hostileDocuments) {
-      if (name === "nothing" || type === "application/x-www-form-urlencoded") continue
+    for (const { body, name, type = "application/xml", wellFormed } of hostileDocuments) {
+      if (wellFormed || name === "nothing" || type.endsWith("form-urlencoded")) continue
       const headers = { ...asAdmin, "content-type": type }
       for (const [method, path] of places) {
         const { status } = await send(service.url, path, { method, body, headers })
@@ -222,9 +222,15 @@ describe("bodies that break off", () => {
       duplex: "half"
     }).then(({ status }) => status, () => 413)
     expect(streaming).toBe(413)
-    const fits = await send(small.url, "/content", { method: "POST", body: Buffer.alloc(100 * 1024) })
+    const fits = await send(small.url, "/content", {
+      method: "POST",
+      body: Buffer.alloc(100 * 1024)
+    })
     expectStatus(fits, 202)
-    const files = readdirSync(join(small.dataDir, "blobs"), { recursive: true, withFileTypes: true })
+    const files = readdirSync(join(small.dataDir, "blobs"), {
+      recursive: true,
+      withFileTypes: true
+    })
     expect(files.filter((entry) => entry.isFile())).toHaveLength(1)
     await small.kill()
   })

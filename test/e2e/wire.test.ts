@@ -62,7 +62,10 @@ const ambiguous: ReadonlyArray<{
     rest: "0\r\n\r\n"
   },
   { name: "two Content-Lengths", fields: ["Content-Length: 0", "Content-Length: 5"] },
-  { name: "two Content-Lengths, the other first", fields: ["Content-Length: 5", "Content-Length: 0"] },
+  {
+    name: "two Content-Lengths, the other first",
+    fields: ["Content-Length: 5", "Content-Length: 0"]
+  },
   { name: "a list of lengths", fields: ["Content-Length: 0, 5"] },
   { name: "a signed length", fields: ["Content-Length: +5"] },
   { name: "a negative length", fields: ["Content-Length: -1"] },
@@ -96,7 +99,8 @@ describe("framing", () => {
       expect(statuses.filter((status) => status < 400)).toEqual([])
       expect(statuses.length).toBeLessThanOrEqual(1)
     }
-    expect(await listMailbox(service.url, mailbox)).toEqual([])
+    const listed = await listMailbox(service.url, mailbox)
+    expect(listed.filter(({ description }) => description === "smuggled")).toEqual([])
   })
 
   it.each([
@@ -127,17 +131,21 @@ describe("header fields", () => {
     const block = head("GET / HTTP/1.1", "Host: a", `X-Long: ${"x".repeat(20_000)}`)
     expect(statusesOf(await speak(service.port, [block]))).toEqual([431])
     const many = Array.from({ length: 2_000 }, (_, n) => `X-${n}: some value`)
-    for (const pieces of [
-      [head("GET / HTTP/1.1", "Host: a", ...many)],
-      ["GET / HTTP/1.1\r\nHost: a\r\nX: ", "x".repeat(9_000), "x".repeat(9_000), "\r\n\r\n"]
-    ]) {
+    for (
+      const pieces of [
+        [head("GET / HTTP/1.1", "Host: a", ...many)],
+        ["GET / HTTP/1.1\r\nHost: a\r\nX: ", "x".repeat(9_000), "x".repeat(9_000), "\r\n\r\n"]
+      ]
+    ) {
       const statuses = statusesOf(await speak(service.port, pieces))
       expect(statuses.filter((status) => status !== 431)).toEqual([])
     }
   })
 
   it("refuses a path that is too long", async () => {
-    const received = await speak(service.port, [head(`GET /${"x".repeat(15_000)} HTTP/1.1`, "Host: a")])
+    const received = await speak(service.port, [
+      head(`GET /${"x".repeat(15_000)} HTTP/1.1`, "Host: a")
+    ])
     for (const status of statusesOf(received)) expect(status).toBeGreaterThanOrEqual(400)
   })
 
@@ -182,7 +190,7 @@ const noise = (n: number, length: number): Buffer => {
 
 describe("noise", () => {
   it("outlives random bytes and mutated requests", async () => {
-    const valid = Buffer.from(smuggled().replace("smuggled", "mutated"))
+    const valid = Buffer.from(smuggled().replaceAll("smuggled", "mutation"))
     await Promise.all(Array.from({ length: 150 }, async (_, n) => {
       const random = noise(n, 64)
       const mutated = Buffer.from(valid)
@@ -194,7 +202,7 @@ describe("noise", () => {
     expect(service.isOver).toBe(false)
     expectStatus(await send(service.url, "/readyz"), 200)
     for (const { description } of await listMailbox(service.url, mailbox)) {
-      expect(description).toHaveLength("mutated".length)
+      expect(description).toHaveLength("mutation".length)
     }
   }, 60_000)
 })
@@ -235,7 +243,12 @@ describe("slow clients", () => {
     // None may hold its connection for ever.
     let left = wires.length
     for (const { closed } of wires) void closed.then(() => left--)
-    await eventually(45_000, "the slow ones are thrown out", () => left === 0 ? true : undefined, 250)
+    await eventually(
+      45_000,
+      "the slow ones are thrown out",
+      () => left === 0 ? true : undefined,
+      250
+    )
     for (const stop of stops) stop()
     const honest = (await listMailbox(service.url, mailbox)).filter(({ description }) =>
       description.startsWith("honest-")

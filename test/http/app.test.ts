@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Handler } from "../../http/call.ts"
 import { shown } from "../../http/call.ts"
 import { insideRoutes } from "../../http/inside/index.ts"
-import { HttpMeasures, count } from "../../http/inside/measures.ts"
+import { count, HttpMeasures } from "../../http/inside/measures.ts"
 import { metricsText } from "../../http/inside/metrics.ts"
 import { resources } from "../../http/resources.ts"
 import type { Route } from "../../http/routing.ts"
@@ -92,7 +92,11 @@ describe("Idempotency-Key", () => {
   })
 
   it("refuses another body with 422, and lets a failed request be mended", async () => {
-    const wrong = await send("POST", "/mailboxes", keyed("b", "<mailbox><name>B AD</name></mailbox>"))
+    const wrong = await send(
+      "POST",
+      "/mailboxes",
+      keyed("b", "<mailbox><name>B AD</name></mailbox>")
+    )
     expect(wrong.status).toBe(422)
     const right = "<mailbox><name>bad-no-more</name></mailbox>"
     expect((await send("POST", "/mailboxes", keyed("b", right))).status).toBe(201)
@@ -106,7 +110,10 @@ describe("Idempotency-Key", () => {
       "</notification>"
     await send("POST", "/mailboxes", { basic, headers: { Slug: "keyed-own" } })
     const one = await send("POST", "/mailboxes/keyed-own", keyed("c", deposit))
-    const { basic: _, ...anonymous } = keyed("c", deposit.replace("<description>d", "<description>e"))
+    const { basic: _, ...anonymous } = keyed(
+      "c",
+      deposit.replace("<description>d", "<description>e")
+    )
     const two = await send("POST", "/mailboxes/keyed-own", anonymous)
     expect([one.status, two.status]).toEqual([202, 202])
     expect(two.header("location")).not.toBe(one.header("location"))
@@ -212,7 +219,8 @@ describe("seeing inside", () => {
     expect((await send("GET", "/livez")).text).toBe("live\n")
     expect((await send("GET", "/readyz")).status).toBe(200)
     const unready = await startService((shared) =>
-      insideRoutes({ ...shared, ready: Effect.fail("the disk is full") }))
+      insideRoutes({ ...shared, ready: Effect.fail("the disk is full") })
+    )
     try {
       expect((await unready.send("GET", "/livez")).status).toBe(200)
       const answered = await unready.send("GET", "/readyz")

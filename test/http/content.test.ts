@@ -1,8 +1,6 @@
 /** Content by its protocol (PROTOCOL §1.1): A1, A3, A4, PUT, DELETE, by status, header and body. */
-import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { contentRoutes, sweepOrphans } from "../../http/content/index.ts"
-import { childrenOf } from "../../http/xml.ts"
+import { contentRoutes } from "../../http/content/index.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 const bytesMax = 1024 * 1024
@@ -253,106 +251,5 @@ describe("the edit URI", () => {
     expect((await send("DELETE", href, { basic: admin })).status).toBe(204)
     const anybodys = locationOf(await publish("nobody's"))
     expect((await send("DELETE", anybodys, { basic: admin })).status).toBe(403)
-  })
-})
-
-describe("A4: receipts", () => {
-  const receipt = (attributes: string, inside = "") => ({
-    body: `<receipt ${attributes}>${inside}</receipt>`
-  })
-
-  it("are taken from readers and listed for the publisher", async () => {
-    const published = await publish("x")
-    const href = locationOf(published)
-    const edit = editOf(published)
-    const mailbox = "http://elsewhere.example/mailboxes/bob"
-    const first = await send("POST", href, receipt(`status="received" mailbox="${mailbox}"`))
-    expect([first.status, locationOf(first)]).toEqual([202, `${href}/receipts/1`])
-    await send("POST", href, receipt("status=\"problem\"", "<description>too & big</description>"
-      .replace("&", "&amp;")))
-    const json = JSON.stringify({ status: "retrieved" })
-    expect((await send("POST", href, { type: "application/json", body: json })).status).toBe(202)
-    const listed = await send("GET", `${edit}/receipts`)
-    const rows = childrenOf(listed.xml, "receipt")
-    expect(rows.map((row) => row.attributes["status"]))
-      .toEqual(["received", "problem", "retrieved"])
-    expect(rows[0]?.attributes["mailbox"]).toBe(mailbox)
-    expect(listed.text).toContain("too &amp; big")
-    const one = await send("GET", rows[1]?.attributes["href"] ?? "")
-    expect([one.status, one.xml.attributes["status"]]).toEqual([200, "problem"])
-    expect((await send("GET", `${href}/receipts`)).status).toBe(401)
-    expect((await send("GET", `${edit}/receipts/9`)).status).toBe(404)
-    expect((await send("GET", `${edit}/receipts/x`)).status).toBe(404)
-  })
-
-  it("must follow the document's rules", async () => {
-    const href = locationOf(await publish("x"))
-    const status = async (sending: Sending) => (await send("POST", href, sending)).status
-    expect(await status(receipt("status=\"lost\""))).toBe(422)
-    expect(await status(receipt(""))).toBe(422)
-    expect(await status(receipt("status=\"received\" mailbox=\"javascript:1\""))).toBe(422)
-    expect(await status(receipt("status=\"received\"", "<other/>"))).toBe(422)
-    expect(await status({ body: "<notification/>" })).toBe(422)
-    expect(await status({ body: "<receipt" })).toBe(400)
-    const typed = await send("POST", href, { type: "text/csv", body: "a" })
-    expect(typed.status).toBe(415)
-    expect(typed.header("accept-post")).toContain("application/xml")
-  })
-})
-
-describe("orphans", () => {
-  it("are swept, and what is shown or arriving stays", async () => {
-    const { blobs } = service.service
-    async function* bytes() {
-      yield Buffer.from("left behind")
-    }
-    const href = locationOf(await publish("kept"))
-    await service.run(blobs.put("AAAAAAAAAAAAAAAAAAAAAA=orphan", bytes(), 100))
-    await service.run(blobs.put("AAAAAAAAAAAAAAAAAAAAAA=arriving", bytes(), 100))
-    service.service.arriving.add("AAAAAAAAAAAAAAAAAAAAAA=arriving")
-    expect(await service.run(sweepOrphans(service.service))).toBe(1)
-    expect(await service.run(blobs.info("AAAAAAAAAAAAAAAAAAAAAA=orphan"))).toBeUndefined()
-    expect(await service.run(blobs.info("AAAAAAAAAAAAAAAAAAAAAA=arriving"))).toBeDefined()
-    expect((await send("GET", href)).text).toBe("kept")
-  })
-
-  it("are not left by an upload that breaks off", async () => {
-    const before = await service.run(service.service.blobs.scan(undefined, 10_000))
-    const abort = new AbortController()
-    async function* dripping() {
-      yield Buffer.alloc(100_000)
-      abort.abort()
-      yield Buffer.alloc(1)
-    }
-    const init = { method: "POST", body: dripping(), duplex: "half", signal: abort.signal }
-    // Node's fetch takes an async iterable as a body; the DOM's types do not say so.
-    const sent = fetch(`${service.base}/content`, init as unknown as RequestInit)
-    await expect(sent).rejects.toThrow()
-    await expect.poll(() => service.service.arriving.size).toBe(1)
-    expect(await service.run(service.service.blobs.scan(undefined, 10_000))).toEqual(before)
-  })
-})
-
-describe("Idempotency-Key on a stream", () => {
-  it("gives the same answer again, and 422 with another body", async () => {
-    const key = { headers: { "Idempotency-Key": "\"one\"", "Message-Password": "generate" } }
-    const first = await publish("once", key)
-    const again = await publish("once", key)
-    expect(again.status).toBe(202)
-    expect(locationOf(again)).toBe(locationOf(first))
-    expect(editOf(again)).toBe(editOf(first))
-    expect(again.header("message-password")).toBe(first.header("message-password"))
-    expect(again.text).toBe(first.text)
-    expect((await publish("twice", key)).status).toBe(422)
-    const digest = createHash("sha256").update("once").digest("base64url")
-    const ids = await service.run(service.service.blobs.scan(undefined, 10_000))
-    const infos = await Promise.all(ids.map((id) => service.run(service.service.blobs.info(id))))
-    expect(infos.filter((info) => info?.digest === digest)).toHaveLength(1)
-  })
-
-  it("must be a string", async () => {
-    for (const key of ["\"\"", "\"unclosed", "x".repeat(256)]) {
-      expect((await publish("x", { headers: { "Idempotency-Key": key } })).status).toBe(400)
-    }
   })
 })

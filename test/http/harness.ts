@@ -123,8 +123,10 @@ export const startService = async (
   const base = `http://127.0.0.1:${port}`
   const ports = Layer.mergeAll(memoryStorage, memoryTransport, memoryBlobs, memoryRecords, alone)
   const layer = Layer.unwrap(
-    Effect.map(Effect.service(Blobs), (blobs) =>
-      System.layer({ behaviours: behaviours({ blobs }) }))
+    Effect.map(
+      Effect.service(Blobs),
+      (blobs) => System.layer({ behaviours: behaviours({ blobs }) })
+    )
   ).pipe(Layer.provideMerge(ports), Layer.provideMerge(Logger.layer([])))
   const runtime = ManagedRuntime.make(layer)
   const nowMs = () => Date.now()

@@ -15,7 +15,7 @@ const add = { _tag: "Add", by: 1 } as const
 const read = { _tag: "Read" } as const
 
 /** A placement that a test moves shards in and out of. */
-export const movable = (owned: ReadonlyArray<number>) => {
+const movable = (owned: ReadonlyArray<number>) => {
   const shards = new Set(owned)
   let taken: (shard: number) => void = () => {}
   let lost: (shard: number) => void = () => {}

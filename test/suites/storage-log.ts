@@ -17,9 +17,13 @@ export const logCases = (
       expect(revisionOf(await one({ append: itemsOf(1, 1), expected: revision }))).toBe(revision)
       expect(await load()).toEqual({ state: "a", revision, head: 1 })
     })
-    it("does not compare the revision of items alone", async () => {
-      await one({ state: "a" })
-      expect(revisionOf(await one({ append: itemsOf(1, 1), expected: 0, wake: 3 }))).toBe(0)
+    it("compares the revision of items alone too", async () => {
+      const revision = revisionOf(await one({ state: "a" }))
+      expect(conflictOf(await one({ append: itemsOf(1, 1), expected: 0, wake: 3 })))
+        .toMatchObject({ _tag: "RevisionConflict", actual: revision })
+      expect(await numbers()).toEqual([])
+      expect(await wakes(shardOf(alice))).toEqual([])
+      expect(revisionOf(await one({ append: itemsOf(1, 1), expected: revision }))).toBe(revision)
     })
     it("refuses a number that is there, with all of the commit", async () => {
       await one({ append: itemsOf(1, 3) })
@@ -74,14 +78,16 @@ export const logCases = (
         conflictOf(await one({ state: "c", expected: second, append: itemsOf(5, 5), head: 5 }))
       )
         .toMatchObject({ _tag: "LogConflict", item: 5 })
-      await one({ append: itemsOf(6, 6) })
+      await one({ expected: second, append: itemsOf(6, 6) })
       expect(await numbers()).toEqual([1, 2, 6])
     })
     it("leaves out numbers of items that were made and removed at once", async () => {
-      await one({ state: "a", append: [{ n: 2, value: "two" }], head: 3, remove: [1, 3] })
+      const revision = revisionOf(
+        await one({ state: "a", append: [{ n: 2, value: "two" }], head: 3, remove: [1, 3] })
+      )
       expect(await load()).toMatchObject({ head: 3 })
       expect(await read()).toEqual([{ n: 2, value: "two" }])
-      await one({ append: itemsOf(4, 4) })
+      await one({ expected: revision, append: itemsOf(4, 4) })
       expect(await numbers()).toEqual([2, 4])
     })
     it("appends and removes in one commit", async () => {

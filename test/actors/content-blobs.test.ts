@@ -1,0 +1,102 @@
+/** Content and its blobs: effects, and whatever fails or crashes around them. */
+import { array, assert, constantFrom, property } from "fast-check"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { content } from "../../actors/content/actor.ts"
+import type { Member } from "../../runtime/index.ts"
+import type { Message } from "../../actors/content/protocol.ts"
+import { blobRemovalRetryMs } from "../../actors/limits.ts"
+import { address, StorageUnavailable } from "../../runtime/index.ts"
+import { hash, nowMs } from "./cells.ts"
+import { Model } from "./model.ts"
+
+const bodyOf = (blobId: string) => ({
+  blobId,
+  type: "text/plain",
+  lengthBytes: 5,
+  digest: `sha-${blobId}`
+})
+const edit = { editHash: hash("edit") }
+const password = { passwordHash: hash("password") }
+const publish: Member<Message, "Publish"> = {
+  _tag: "Publish",
+  requestId: "r1",
+  body: bodyOf("b0"),
+  ...edit,
+  ...password
+}
+const overwrite: Member<Message, "Overwrite"> = {
+  _tag: "Overwrite",
+  access: edit,
+  body: bodyOf("b2")
+}
+const remove: Message = { _tag: "Remove", access: edit }
+const describeBy = (access: object): Message => ({ _tag: "Describe", access })
+const receipt = (access: object): Message => ({ _tag: "Receipt", access, value: "<receipt/>" })
+const blobsRemoved = (...blobIds: Array<string>): Message => ({ _tag: "BlobsRemoved", blobIds })
+
+describe("content", () => {
+  const self = address("content", "c1")
+  it("tells itself which blobs are gone, and nothing when that failed", async () => {
+    const ids: Array<string> = []
+    const good = content({ remove: (id) => Effect.sync(() => void ids.push(id)) })
+    const action = { _tag: "RemoveBlobs", blobIds: ["b1", "b2"] } as const
+    expect(await Effect.runPromise(good.perform(action, self))).toEqual(blobsRemoved("b1", "b2"))
+    expect(ids).toEqual(["b1", "b2"])
+    const bad = content({ remove: () => Effect.fail(new StorageUnavailable({ detail: "no" })) })
+    expect(await Effect.runPromise(bad.perform(action, self))).toBeUndefined()
+  })
+
+  it("leaves no blob but the one it shows, whatever fails or crashes in between", () => {
+    const commands = array(
+      constantFrom("overwrite", "perform", "lose", "restart", "wake", "receipt", "remove"),
+      { maxLength: 30 }
+    )
+    assert(
+      property(commands, (sequence) => {
+        const actor = new Model(content({ remove: () => Effect.void }))
+        const blobs = new Set(["b0"])
+        let shown: string | undefined = "b0"
+        let atMs = nowMs
+        let receipts = 0
+        const perform = () => {
+          for (const { blobIds } of actor.actions.splice(0)) {
+            for (const id of blobIds) blobs.delete(id)
+            actor.send({ _tag: "BlobsRemoved", blobIds }, atMs)
+          }
+        }
+        actor.send({ ...publish, body: bodyOf("b0") }, atMs)
+        sequence.forEach((command, at) => {
+          if (command === "perform") perform()
+          else if (command === "lose") actor.actions = []
+          else if (command === "restart") actor.restart()
+          else if (command === "wake") actor.wake(atMs += blobRemovalRetryMs)
+          else if (command === "receipt") {
+            const reply = actor.send(receipt(password), atMs)
+            if (shown === undefined) expect(reply).toMatchObject({ reason: "Gone" })
+            else expect(reply).toMatchObject({ n: ++receipts })
+          } else if (command === "remove") {
+            actor.send(remove, atMs)
+            shown = undefined
+          } else if (shown !== undefined) {
+            shown = `b${at + 1}`
+            blobs.add(shown)
+            actor.send({ ...overwrite, body: bodyOf(shown) }, atMs)
+          }
+          if (shown !== undefined) {
+            expect(blobs.has(shown)).toBe(true)
+            expect(actor.send(describeBy(edit), atMs))
+              .toMatchObject({ view: { body: { blobId: shown }, receipts } })
+          }
+        })
+        actor.restart()
+        actor.wake(atMs += blobRemovalRetryMs)
+        perform()
+        expect([...blobs]).toEqual(shown === undefined ? [] : [shown])
+        expect(actor.wakeAtMs).toBeNull()
+        expect(actor.log.size).toBe(shown === undefined ? 0 : receipts)
+      }),
+      { numRuns: 400 }
+    )
+  })
+})
