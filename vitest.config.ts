@@ -3,12 +3,27 @@ import { defineConfig } from "vitest/config"
 /** Suites that take minutes are named `*.long.ts` and run with `npm run test:long` only. */
 const long = process.env["TEST_LONG"] === "1"
 
+/** The black-box suites of HTTP, which run upon each backend. */
+const http = "test/http/**/*.test.ts"
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts", ...(long ? ["test/**/*.long.ts"] : [])],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
-    pool: "forks"
+    pool: "forks",
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "memory",
+          include: ["test/**/*.test.ts", ...(long ? ["test/**/*.long.ts"] : [])]
+        }
+      },
+      {
+        extends: true,
+        test: { name: "embedded", include: [http], env: { TEST_BACKEND: "embedded" } }
+      }
+    ]
   }
 })

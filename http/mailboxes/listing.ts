@@ -73,6 +73,19 @@ export interface Page {
   readonly more: boolean
 }
 
+let secondMs = -1
+let secondText = ""
+
+/** RFC 3339 of a time; neighbours in a log are mostly of one second, which is written once. */
+const receivedOf = (atMs: number): string => {
+  const ms = atMs % 1000
+  if (atMs - ms !== secondMs) {
+    secondMs = atMs - ms
+    secondText = new Date(secondMs).toISOString().slice(0, 20)
+  }
+  return `${secondText}${String(ms).padStart(3, "0")}Z`
+}
+
 /** The entry of a log item. */
 export const entryOf = ({ n, value }: { readonly n: number; readonly value: string }): Entry => {
   const { atMs, fragment, idRandom } = decodeItem(value)
@@ -80,7 +93,7 @@ export const entryOf = ({ n, value }: { readonly n: number; readonly value: stri
     n,
     atMs,
     id: notificationId(n, idRandom),
-    received: new Date(atMs).toISOString(),
+    received: receivedOf(atMs),
     fragment
   }
 }
@@ -131,10 +144,16 @@ export const readPage = Effect.fnUntraced(function*(
   return { mailbox, entries, time, more }
 })
 
-/** One notification as XML, inside a listing or on its own. */
-export const entryXml = (place: Place, { fragment, id, received }: Entry): string =>
-  `<notification href="${escapeAttribute(`${place.here}/notifications/${id}`)}" ` +
-  `received="${received}">${fragment}</notification>`
+/** The start tag of a notification up to its id, in which nothing is to be escaped. */
+const openingOf = (place: Place): string =>
+  `<notification href="${escapeAttribute(place.here)}/notifications/`
+
+const afterOpening = ({ fragment, id, received }: Entry): string =>
+  `${id}" received="${received}">${fragment}</notification>`
+
+/** One notification as XML, on its own. */
+export const entryXml = (place: Place, entry: Entry): string =>
+  openingOf(place) + afterOpening(entry)
 
 /** One notification as an element. */
 export const entryElement = (place: Place, { fragment, id, received }: Entry): Element =>
@@ -208,7 +227,8 @@ export const listingView = (place: Place, page: Page, query: Query): View => {
   let xml = `${xmlDeclaration}<mailbox href="${escapeAttribute(place.href)}" ` +
     `title="${escapeAttribute(settings.title ?? "")}" time="${time}">`
   for (const setting of own) xml += writeElement(setting)
-  for (const entry of entries) xml += entryXml(place, entry)
+  const opening = openingOf(place)
+  for (const entry of entries) xml += opening + afterOpening(entry)
   return {
     title,
     xml: `${xml}</mailbox>`,

@@ -59,6 +59,12 @@ export const pathOf = (uri: string | null): string => {
   return uri.startsWith(publicUrl) ? uri.slice(publicUrl.length) : uri
 }
 
+/** Path of the answer's link with this relation. */
+export const linkOf = (answer: Answer, rel: string): string => {
+  const link = new RegExp(`<([^>]*)>; rel="?${rel}"?`).exec(answer.headers.get("link") ?? "")
+  return pathOf(link?.[1] ?? null)
+}
+
 interface Sent {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>

@@ -8,6 +8,7 @@ import {
   basic,
   childOf,
   expectStatus,
+  linkOf,
   type Listed,
   listMailbox,
   type Mailbox,
@@ -58,12 +59,6 @@ interface Keyed {
   readonly key: string
   readonly headers: Readonly<Record<string, string>>
   answer: Answer | undefined
-}
-
-const linkOf = (answer: Answer, rel: string): string => {
-  const [, uri] = new RegExp(`<([^>]*)>; rel="?${rel}"?`).exec(answer.headers.get("link") ?? "") ??
-    []
-  return pathOf(uri ?? null)
 }
 
 const fail = (text: string): never => {
@@ -230,7 +225,7 @@ export class History {
   /** One that was answered before another was sent stands before it. */
   private verifyOrder(listed: ReadonlyArray<Listed>, sent: ReadonlyMap<string, Deposit>): void {
     let laterEndedMs = Infinity
-    for (const { description } of [...listed].reverse()) {
+    for (const { description } of listed.toReversed()) {
       const one = sent.get(description)
       if (one === undefined) continue
       if (one.startMs > laterEndedMs) fail(`${description} stands before one accepted earlier`)

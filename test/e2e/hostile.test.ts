@@ -1,6 +1,4 @@
 /** Bad input: refused with a clear 4xx, changing nothing; the process lives on, memory returns. */
-import { readdirSync } from "node:fs"
-import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import {
   type Answer,
@@ -19,7 +17,7 @@ import {
   send
 } from "./client.ts"
 import { hostileDocuments } from "./documents.ts"
-import { cleanUp, eventually, type Service, start } from "./process.ts"
+import { blobFiles, cleanUp, eventually, type Service, start } from "./process.ts"
 import { head, open, statusesOf } from "./raw.ts"
 
 const answerMs = 2_000
@@ -177,12 +175,8 @@ describe("ranges", () => {
 })
 
 describe("bodies that break off", () => {
-  const blobFiles = (): number =>
-    readdirSync(join(service.dataDir, "blobs"), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile()).length
-
   it("keeps nothing of aborted uploads", async () => {
-    const before = blobFiles()
+    const before = blobFiles(service.dataDir).length
     const chunk = Buffer.alloc(64 * 1024, "x")
     for (let n = 0; n < 20; n += 1) {
       const { closed, received, socket } = await open(service.port)
@@ -199,7 +193,11 @@ describe("bodies that break off", () => {
       await closed
       expect(statusesOf(received())).toEqual([])
     }
-    await eventually(5_000, "no file is left", () => blobFiles() === before ? true : undefined)
+    await eventually(
+      5_000,
+      "no file is left",
+      () => blobFiles(service.dataDir).length === before ? true : undefined
+    )
   })
 
   it("keeps nothing of an upload that is too large", async () => {
@@ -227,11 +225,7 @@ describe("bodies that break off", () => {
       body: Buffer.alloc(100 * 1024)
     })
     expectStatus(fits, 202)
-    const files = readdirSync(join(small.dataDir, "blobs"), {
-      recursive: true,
-      withFileTypes: true
-    })
-    expect(files.filter((entry) => entry.isFile())).toHaveLength(1)
+    expect(blobFiles(small.dataDir)).toHaveLength(1)
     await small.kill()
   })
 

@@ -3,7 +3,7 @@
  * watched, killed, stopped and started again. Whatever was started is gone when the test ends.
  */
 import { type ChildProcess, spawn } from "node:child_process"
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -60,6 +60,12 @@ export const temporaryFolder = (): string => {
   folders.add(folder)
   return folder
 }
+
+/** The files in which a service keeps content that is too large for its database. */
+export const blobFiles = (dataDir: string): ReadonlyArray<string> =>
+  readdirSync(join(dataDir, "blobs"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
 
 /** Ends what this file started and removes its folders: for `afterAll`. */
 export const cleanUp = (): void => {

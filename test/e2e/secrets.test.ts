@@ -6,6 +6,7 @@ import {
   basic,
   childOf,
   expectStatus,
+  linkOf,
   type Mailbox,
   notification,
   openMailbox,
@@ -65,8 +66,7 @@ it("uses every kind of secret, rightly and wrongly", async () => {
   const password = locked.headers.get("message-password") ?? ""
   secrets.set("a message's password", password)
   const content = pathOf(locked.headers.get("location"))
-  const [, editUri = ""] = /<([^>]*)>; rel="?edit/.exec(locked.headers.get("link") ?? "") ?? []
-  const edit = pathOf(editUri)
+  const edit = linkOf(locked, "edit")
   secrets.set("an edit URI", secretPart(edit))
   for (const wrong of ["wrong-password-0123456789", "wrong~secret-0123456789-abcdefgh"]) {
     secrets.set(wrong, wrong)

@@ -1,8 +1,11 @@
 /**
- * The service as its clients see it: a real server on a free port over ports in memory, with an
- * account `admin`, and readers of what it answers.
+ * The service as its clients see it: a real server on a free port over ports in memory or upon
+ * RocksDB, with an account `admin`, and readers of what it answers.
  */
+import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { behaviours } from "../../actors/index.ts"
 import { bootstrap, type Bootstrapped } from "../../http/accounts/index.ts"
@@ -14,6 +17,7 @@ import { listen } from "../../http/server.ts"
 import type { HttpSettings, Service } from "../../http/service.ts"
 import { Throttle } from "../../http/throttle.ts"
 import { childOf, type Element, parseText } from "../../http/xml.ts"
+import { embedded } from "../../runtime/embedded/index.ts"
 import { alone, Blobs, Records, System } from "../../runtime/index.ts"
 import { memoryBlobs } from "../../runtime/ports/memory-blobs.ts"
 import { memoryRecords } from "../../runtime/ports/memory-records.ts"
@@ -87,15 +91,19 @@ export class Answered {
   }
 }
 
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
+/** Below the ports that the system gives out, a range for each worker: none takes another's. */
+const portsEach = 500
+let nextPort = 0
+
+const freePort = (): Promise<number> => {
+  const worker = Number(process.env["VITEST_POOL_ID"] ?? 0) % 20
+  const port = 20_000 + worker * portsEach + nextPort++ % portsEach
+  return new Promise((resolve) => {
     const probe = createServer()
-    probe.once("error", reject)
-    probe.listen(0, "127.0.0.1", () => {
-      const found = probe.address()
-      probe.close(() => resolve(typeof found === "object" && found !== null ? found.port : 0))
-    })
+    probe.once("error", () => resolve(freePort()))
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(port)))
   })
+}
 
 const sending = (base: string): Harness["send"] => async (method, path, options = {}) => {
   const headers = new Headers(options.headers)
@@ -113,6 +121,16 @@ const sending = (base: string): Harness["send"] => async (method, path, options 
   return new Answered(response.status, response.headers, await response.text())
 }
 
+/** Every port in memory, or upon RocksDB in a folder of its own: each suite runs on both. */
+const backend = () => {
+  if (process.env["TEST_BACKEND"] !== "embedded") {
+    const ports = Layer.mergeAll(memoryStorage, memoryTransport, memoryBlobs, memoryRecords, alone)
+    return { ports, folder: undefined }
+  }
+  const folder = mkdtempSync(join(tmpdir(), "restante-http-"))
+  return { ports: Layer.merge(embedded(folder), alone), folder }
+}
+
 /** Starts a service with these resources. */
 export const startService = async (
   routes: (service: Service) => ReadonlyArray<Route<Handler>>,
@@ -121,7 +139,7 @@ export const startService = async (
 ): Promise<Harness> => {
   const port = await freePort()
   const base = `http://127.0.0.1:${port}`
-  const ports = Layer.mergeAll(memoryStorage, memoryTransport, memoryBlobs, memoryRecords, alone)
+  const { folder, ports } = backend()
   const layer = Layer.unwrap(
     Effect.map(
       Effect.service(Blobs),
@@ -170,6 +188,7 @@ export const startService = async (
   const close = async (): Promise<void> => {
     await server.drain(2_000)
     await runtime.dispose()
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
     if (errors.length > 0) throw new AggregateError(errors, "requests broke")
   }
   const send = sending(base)

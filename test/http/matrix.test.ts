@@ -1,0 +1,140 @@
+/** Every GET resource in every representation, and what holds for all of them (PROTOCOL §0). */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { resources } from "../../http/resources.ts"
+import { childOf, parseText } from "../../http/xml.ts"
+import { adminToken, type Harness, startService } from "./harness.ts"
+
+const basic = `admin:${adminToken}`
+let service: Harness
+
+const send: Harness["send"] = (...request) => service.send(...request)
+
+const notification = "<notification><item><description>d</description><url>http://example.org/m" +
+  "</url></item></notification>"
+
+/** Paths by what they show; filled when the service runs. */
+const paths: Record<string, string> = {
+  home: "/",
+  problems: "/problems",
+  problem: "/problems/not-found",
+  "cross bridge": "/cross_bridge",
+  sessions: "/sessions",
+  "name question": "/questions/name_question",
+  "quest question": "/questions/quest_question?name=Robin",
+  "hard question": "/questions/hard_question?name=Robin&quest=Grail",
+  "right answer": "/questions/hard_question?name=Robin&quest=Grail&air_speed=Assur",
+  mailboxes: "/mailboxes",
+  mailbox: "/mailboxes/matrix",
+  accounts: "/accounts",
+  account: "/accounts/admin",
+  session: "",
+  answer: "",
+  "shared mailbox": "",
+  notification: "",
+  receipts: ""
+}
+
+beforeAll(async () => {
+  service = await startService(resources)
+  const opened = await send("POST", "/mailboxes", { basic, headers: { Slug: "matrix" } })
+  paths["shared mailbox"] = childOf(opened.xml, "shared")?.attributes["href"] ?? ""
+  const deposited = await send("POST", "/mailboxes/matrix", { body: notification })
+  paths["notification"] = deposited.header("location")
+  const begun = await send("POST", "/sessions", { body: "<answer continue=\"true\">yes</answer>" })
+  paths["session"] = begun.header("location")
+  const put = await send("PUT", `${paths["session"]}/name`, { body: "<answer>Arthur</answer>" })
+  paths["answer"] = put.header("location")
+  const published = await send("POST", "/content", { type: "text/plain", body: "x" })
+  const edit = /<([^>]+)>; rel="edit"/.exec(published.header("link"))?.[1] ?? ""
+  paths["receipts"] = `${edit}/receipts`
+})
+afterAll(() => service.close())
+
+const browser =
+  "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+
+/** Accept fields, and the type that each must get. */
+const negotiations: ReadonlyArray<readonly [accept: string | undefined, type: string]> = [
+  [undefined, "application/xml; charset=utf-8"],
+  ["*/*", "application/xml; charset=utf-8"],
+  ["application/xml", "application/xml; charset=utf-8"],
+  ["application/*", "application/xml; charset=utf-8"],
+  ["text/xml", "text/xml; charset=utf-8"],
+  ["text/html", "text/html; charset=utf-8"],
+  [browser, "text/html; charset=utf-8"],
+  ["application/json", "application/json"],
+  ["text/plain", "text/plain; charset=utf-8"],
+  ["application/json;q=0.5, text/plain;q=0.6", "text/plain; charset=utf-8"],
+  ["application/xml;q=0, */*", "text/html; charset=utf-8"],
+  ["image/png, application/json;q=0.1", "application/json"],
+  ["text/*;q=0.3, application/xml;q=0.2", "text/html; charset=utf-8"]
+]
+
+const isWhole = (type: string, text: string): boolean => {
+  if (type.includes("xml")) return parseText(text).ok
+  if (type === "application/json") return typeof JSON.parse(text) === "object"
+  return type.startsWith("text/html") ? /^<!DOCTYPE html>[\s\S]*<\/html>\s*$/.test(text) : text !== ""
+}
+
+describe.each(Object.keys(paths))("%s", (name) => {
+  const get = (options: Parameters<Harness["send"]>[2] = {}, method = "GET") =>
+    send(method, paths[name] ?? "", { basic, ...options })
+
+  it.each(negotiations)("Accept: %s gets %s", async (accept, type) => {
+    // fetch sends `Accept: */*` by itself, which is the same as none.
+    const got = await get(accept === undefined ? {} : { accept })
+    expect([got.status, got.header("content-type")]).toEqual([200, type])
+    expect(isWhole(type, got.text)).toBe(true)
+    expect(got.header("vary")).toMatch(/\bAccept\b/)
+    expect(got.header("x-content-type-options")).toBe("nosniff")
+    expect(got.header("referrer-policy")).toBe("no-referrer")
+    expect(got.etag).toMatch(/^"[^"]+"$/)
+    if (type.startsWith("text/html")) {
+      expect(got.header("content-security-policy")).toContain("default-src 'none'")
+    }
+  })
+
+  it("is 406 when nothing is acceptable, and says what there is", async () => {
+    const refused = await get({ accept: "image/png" })
+    expect(refused.status).toBe(406)
+    expect(refused.header("content-type")).toContain("application/problem+xml")
+    expect(refused.text).toContain("application/json")
+    expect((await get({ accept: "*/*;q=0" })).status).toBe(406)
+  })
+
+  it("answers HEAD like GET, and conditions by its ETag", async () => {
+    for (const accept of ["application/xml", "application/json", "text/html"]) {
+      const got = await get({ accept })
+      const head = await get({ accept }, "HEAD")
+      expect([head.status, head.text, head.etag]).toEqual([200, "", got.etag])
+      expect(head.header("content-length")).toBe(String(Buffer.byteLength(got.text)))
+      const same = await get({ accept, headers: { "If-None-Match": `"x", ${got.etag}` } })
+      expect([same.status, same.text]).toEqual([304, ""])
+      expect((await get({ accept, headers: { "If-None-Match": "\"x\"" } })).status).toBe(200)
+      expect((await get({ accept, headers: { "If-Match": "\"x\"" } })).status).toBe(412)
+    }
+    const xml = await get({ accept: "application/xml" })
+    expect((await get({ accept: "application/json" })).etag).not.toBe(xml.etag)
+  })
+
+  it("lists its methods, and refuses others with Allow", async () => {
+    const options = await get({}, "OPTIONS")
+    expect(options.status).toBe(204)
+    expect(options.header("allow")).toMatch(/^GET, HEAD, (?:\w+, )*OPTIONS$/)
+    const refused = await get({}, "PATCH")
+    expect([refused.status, refused.header("allow")]).toEqual([405, options.header("allow")])
+  })
+})
+
+describe("a notification and a listing", () => {
+  it("have types of their own", async () => {
+    const one = await send("GET", paths["notification"] ?? "", { basic, accept: "text/xml+rss" })
+    expect([one.status, one.header("content-type")]).toEqual([200, "text/xml+rss; charset=utf-8"])
+    expect(one.xml.name).toBe("notification")
+    for (const [type, root] of [["application/rss+xml", "rss"], ["application/atom+xml", "feed"]]) {
+      const feed = await send("GET", "/mailboxes/matrix", { basic, accept: type ?? "" })
+      expect([feed.status, feed.header("content-type")]).toEqual([200, `${type}; charset=utf-8`])
+      expect(feed.xml.name).toBe(root)
+    }
+  })
+})
