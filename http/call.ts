@@ -10,7 +10,7 @@ import type { Ids } from "./secrets.ts"
 import type { Body } from "./body.ts"
 import type { BodyFault, EventStream, Exchange, Request } from "./server.ts"
 import { type Element, element, parseDocument, parseJsonDocument } from "./xml.ts"
-import type { Identity } from "./identity.ts"
+import type { Identity } from "./credentials.ts"
 
 export interface Call {
   readonly request: Request

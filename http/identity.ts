@@ -10,36 +10,12 @@ import type { Call } from "./call.ts"
 import { challenge, fail, type Failure } from "./failures.ts"
 import { slugCharsMax } from "./limits.ts"
 import { secretHash } from "./secrets.ts"
-import type { Request } from "./server.ts"
 import { askFor, type Service } from "./service.ts"
-
-/** The credentials of a request, not yet checked. */
-export type Identity =
-  | { readonly _tag: "Nobody" }
-  | { readonly _tag: "Basic"; readonly user: string; readonly password: string }
-  | { readonly _tag: "Bearer"; readonly token: string }
 
 /** An authenticated account. */
 export interface Account {
   readonly name: string
   readonly roles: ReadonlyArray<string>
-}
-
-const nobody: Identity = { _tag: "Nobody" }
-const credentials = /^(basic|bearer)[ ]+([A-Za-z0-9\-._~+/]+=*)$/i
-
-/** Reads the Authorization field (RFC 7617, RFC 6750); one of another kind is nobody's. */
-export const identityOf = (request: Request): Identity => {
-  const field = request.headers.get("authorization")
-  if (field === undefined) return nobody
-  const [, scheme = "", text = ""] = credentials.exec(field.trim()) ?? []
-  if (scheme.toLowerCase() === "bearer") return { _tag: "Bearer", token: text }
-  if (scheme === "") return nobody
-  const pair = Buffer.from(text, "base64").toString("utf8")
-  const colon = pair.indexOf(":")
-  return colon < 0
-    ? nobody
-    : { _tag: "Basic", user: pair.slice(0, colon), password: pair.slice(colon + 1) }
 }
 
 /** `[a-z0-9][a-z0-9-]*`, at most 64 characters: names of accounts and mailboxes. */

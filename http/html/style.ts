@@ -22,7 +22,8 @@ dt{color:var(--quiet);font-size:.85rem;margin-top:.5rem}
 dd{margin:0}
 dd dl,dd ul{border-left:2px solid var(--line);padding-left:.75rem}
 ol.entries,ul.entries{list-style:none;padding:0;margin:0}
-.entries>li{border:1px solid var(--line);border-radius:.4rem;padding:.75rem;margin:.75rem 0}
+.entries>li{border:1px solid var(--line);border-radius:.4rem;padding:.5rem .75rem;margin:.75rem 0}
+.entries p{margin:.2rem 0}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:left;vertical-align:top;padding:.4rem .6rem;border-bottom:1px solid var(--line)}
@@ -37,8 +38,9 @@ label{display:block;font-size:.9rem;font-weight:600;margin-bottom:.2rem}
 input,textarea,select,button{font:inherit;color:inherit;padding:.55rem .65rem;border-radius:.3rem;
 border:1px solid var(--quiet);background:var(--field)}
 input:not([type=checkbox]),textarea,select{width:100%}
-button{background:var(--accent);border-color:var(--accent);color:var(--paper);font-weight:600;
+button{font-family:system-ui,sans-serif;background:var(--accent);border-color:var(--accent);color:var(--paper);font-weight:600;
 min-height:2.75rem;cursor:pointer}
+p>small{display:block;margin-top:.2rem}
 small,.quiet{color:var(--quiet);font-size:.85rem}
 footer{margin-top:2.5rem;border-top:1px solid var(--line);padding-top:.5rem;font-size:.85rem}
 `

@@ -1,7 +1,7 @@
 /** The answers that the protocol gives as 406 with the element `p` instead of a problem. */
 import { type Answer, type Call } from "../call.ts"
 import { type Link, page } from "../html/layout.ts"
-import { html, link } from "../html/template.ts"
+import { html } from "../html/template.ts"
 import { choose, type MediaType } from "../negotiate.ts"
 import { contentTypeOf, standardTypes } from "../representations.ts"
 import { element, writeDocument } from "../xml.ts"
@@ -15,8 +15,7 @@ const bodyIn = (type: MediaType, p: string, back: Link): string => {
     case "text/html":
       return page({
         title: "Not accepted",
-        body: html`<blockquote><p>${p}</p></blockquote>
-<p>${link(back.href, back.title ?? back.href)}</p>`,
+        body: html`<blockquote><p>${p}</p></blockquote>`,
         links: [back]
       })
     default:

@@ -103,7 +103,9 @@ export const putXml = (base: string, path: string, body: string): Promise<Answer
 /** Fails with the answer's text unless it has the status. */
 export const expectStatus = (answer: Answer, ...statuses: ReadonlyArray<number>): Answer => {
   if (statuses.includes(answer.status)) return answer
-  throw new Error(`${answer.status} instead of ${statuses.join(" or ")}: ${answer.text}`)
+  throw new Error(
+    `${answer.status} instead of ${statuses.join(" or ")}: ${answer.text.slice(0, 1000)}`
+  )
 }
 
 /** The smallest notification document with this description. */

@@ -59,7 +59,10 @@ const clients = (history: History): ReadonlyArray<Client> => {
   const open: Client = (base, name) => history.open(base, name)
   const once: Client = async (base, name, random) => {
     const document = `<mailbox><name>k${name}</name></mailbox>`
-    if (random(3) === 0) return history.once(base, "/mailboxes", document, name)
+    const kind = random(3)
+    if (kind === 0) return history.once(base, "/mailboxes", document, name)
+    const box = boxOf(random)
+    if (kind === 1 && box !== undefined) return history.deposit(base, box, name, true)
     return history.once(base, "/sessions", `<answer continue="true">${name}</answer>`, name)
   }
   return [deposit, deposit, deposit, remove, publish, publish, walk, open, once]
@@ -79,12 +82,12 @@ const repeatKeyed = async (history: History, base: string): Promise<number> => {
   for (const { answer, body, headers, path } of history.keyed) {
     const again = await eventually(keyFreeWithinMs, `${path} may be repeated`, async () => {
       const answered = await postXml(base, path, body, headers)
-      return answered.status === 409 ? undefined : expectStatus(answered, 201)
+      return answered.status === 409 ? undefined : expectStatus(answered, 201, 202)
     }, 500)
     const location = again.headers.get("location") ?? ""
     expect(made, "a key made something of another key").not.toContain(location)
     made.add(location)
-    const third = expectStatus(await postXml(base, path, body, headers), 201)
+    const third = expectStatus(await postXml(base, path, body, headers), 201, 202)
     expect(third.headers.get("location")).toBe(location)
     expect(third.text).toBe(again.text)
     if (answer === undefined) continue
@@ -125,6 +128,7 @@ it(`keeps what it acknowledged through ${rounds} kills under load`, async () => 
   await verify(history, service.url, { boxes: 0, contents: 0, sessions: 0 })
   const keyed = await repeatKeyed(history, service.url)
   expect(keyed).toBe(history.keyed.length)
+  for (const box of history.boxes) await history.verifyBox(service.url, box)
   expect(history.acknowledged).toBeGreaterThan(rounds * 50)
   expect(history.unknown).toBeGreaterThan(rounds / 2)
   expect((await service.stop()).code).toBe(0)

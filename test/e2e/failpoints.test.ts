@@ -88,17 +88,11 @@ const repeated = async (base: string, path: string, body: string, key: string): 
   return answer
 }
 
-const mailboxNames = async (base: string): Promise<ReadonlyArray<string>> => {
-  const { text } = expectStatus(
-    await send(base, "/mailboxes?limit=1000", { headers: asAdmin }),
-    200
-  )
-  return parseXml(text).children.map(({ attributes }) => pathOf(attributes["href"] ?? null))
-}
-
-const sessionPaths = async (base: string): Promise<ReadonlyArray<string>> => {
-  const { text } = expectStatus(await send(base, "/sessions?limit=1000"), 200)
-  return parseXml(text).children.map(({ attributes }) => pathOf(attributes["href"] ?? null))
+/** Paths of the entries of a collection. */
+const pathsIn = async (base: string, collection: string): Promise<ReadonlyArray<string>> => {
+  const page = await send(base, `${collection}?limit=1000`, { headers: asAdmin })
+  const entries = parseXml(expectStatus(page, 200).text).children
+  return entries.map(({ attributes }) => pathOf(attributes["href"] ?? null))
 }
 
 describe.each(steps)("dying when a message is %s", (step: Step) => {
@@ -135,7 +129,7 @@ describe.each(steps)("dying when a message is %s", (step: Step) => {
       first = await tried(postXml(base, "/mailboxes", document, keyed(name)))
     }
     await crash(`${step}:mailbox:1`, act, async (base) => {
-      const there = (await mailboxNames(base)).includes(`/mailboxes/${name}`)
+      const there = (await pathsIn(base, "/mailboxes")).includes(`/mailboxes/${name}`)
       expect(there).toBe(step !== "decided")
     })
     later.push({
@@ -177,12 +171,12 @@ describe.each(steps)("dying when a message is %s", (step: Step) => {
     const document = `<answer continue="true">go</answer>`
     let before: ReadonlyArray<string> = []
     const act = async (base: string) => {
-      before = await sessionPaths(base)
+      before = await pathsIn(base, "/sessions")
       await postXml(base, "/sessions", document, keyed(key))
     }
     let after: ReadonlyArray<string> = []
     await crash(`${step}:session:1`, act, async (base) => {
-      after = (await sessionPaths(base)).filter((path) => !before.includes(path))
+      after = (await pathsIn(base, "/sessions")).filter((path) => !before.includes(path))
       expect(after).toHaveLength(step === "decided" ? 0 : 1)
     })
     later.push({
@@ -190,7 +184,7 @@ describe.each(steps)("dying when a message is %s", (step: Step) => {
       check: async (base) => {
         const answer = await repeated(base, "/sessions", document, key)
         const path = pathOf(answer.headers.get("location"))
-        expect((await sessionPaths(base)).filter((one) => one === path)).toHaveLength(1)
+        expect((await pathsIn(base, "/sessions")).filter((one) => one === path)).toHaveLength(1)
         if (after.length > 0) expect(after).toEqual([path])
       }
     })
@@ -237,7 +231,7 @@ describe.each(steps)("dying when a message is %s", (step: Step) => {
     const document = `<mailbox><name>${name}</name></mailbox>`
     const act = (base: string) => postXml(base, "/mailboxes", document, keyed(name))
     await crash(`${step}:idempotency:${n}`, act, async (base) => {
-      const there = (await mailboxNames(base)).includes(`/mailboxes/${name}`)
+      const there = (await pathsIn(base, "/mailboxes")).includes(`/mailboxes/${name}`)
       expect(there).toBe(n === 2)
       if (n === 2 && step !== "decided") {
         const answer = expectStatus(await act(base), 201)

@@ -103,7 +103,8 @@ export class History {
     return box
   }
 
-  async deposit(base: string, box: Box, description: string): Promise<void> {
+  /** Deposits; with a key when `isKeyed`. */
+  async deposit(base: string, box: Box, description: string, isKeyed = false): Promise<void> {
     const startMs = performance.now()
     const done: Deposit = {
       description,
@@ -113,7 +114,11 @@ export class History {
       removed: undefined
     }
     box.deposits.push(done)
-    const answer = await this.tried(postXml(base, box.mailbox.path, notification(description)))
+    const { path } = box.mailbox
+    const document = notification(description)
+    const answer = isKeyed
+      ? await this.once(base, path, document, description)
+      : await this.tried(postXml(base, path, document))
     if (answer === undefined) return
     done.endMs = performance.now()
     done.path = pathOf(expectStatus(answer, 202).headers.get("location"))
@@ -186,12 +191,17 @@ export class History {
     return true
   }
 
-  async once(base: string, path: string, body: string, key: string): Promise<void> {
+  async once(
+    base: string,
+    path: string,
+    body: string,
+    key: string
+  ): Promise<Answer | undefined> {
     const headers = { ...asAdmin, "idempotency-key": `"${key}"` }
     const one: Keyed = { path, body, key, headers, answer: undefined }
     this.keyed.push(one)
     one.answer = await this.tried(postXml(base, path, body, headers))
-    if (one.answer !== undefined) expectStatus(one.answer, 201, 202)
+    return one.answer && expectStatus(one.answer, 201, 202)
   }
 
   /** Throws telling what is missing, doubled, half there or out of order. */

@@ -128,7 +128,8 @@ const backend = () => {
     return { ports, folder: undefined }
   }
   const folder = mkdtempSync(join(tmpdir(), "restante-http-"))
-  return { ports: Layer.merge(embedded(folder), alone), folder }
+  // A store that does not open breaks the test, as it should.
+  return { ports: Layer.merge(Layer.orDie(embedded(folder)), alone), folder }
 }
 
 /** Starts a service with these resources. */

@@ -11,7 +11,8 @@ function init(args)
 end
 
 function request()
-  if n >= count then
+  -- The first one is never sent: wrk asks once before the load, to see what requests look like.
+  if n > count then
     if counted >= count then wrk.thread:stop() end
     return "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
   end
