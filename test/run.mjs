@@ -30,18 +30,24 @@ const browserNames = ["chromium", "chromium-browser", "google-chrome", "google-c
 const onPath = (name) =>
   (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)))
 
-/** A browser for test/e2e: CHROMIUM_PATH, or one on the path, or Debian's, installed as root. */
-const haveBrowser = () => {
-  if (existsSync(process.env.CHROMIUM_PATH ?? "") || browserNames.some(onPath)) return true
+/** Debian's packages, installed as root; says what to do where that cannot be done. */
+const install = (what, packages) => {
   if (process.getuid?.() !== 0 || !onPath("apt-get")) {
-    process.stderr.write("No chromium: install one, or set CHROMIUM_PATH to its executable.\n")
+    process.stderr.write(`No ${what}: install it, as Debian's ${packages.join(" ")}.\n`)
     return false
   }
   process.env.DEBIAN_FRONTEND = "noninteractive"
-  const packages = ["chromium", "fonts-dejavu-core"]
   return run("apt-get", ["-qq", "update"]) &&
     run("apt-get", ["-qq", "install", "-y", "--no-install-recommends", ...packages])
 }
+
+/** A browser for test/e2e: CHROMIUM_PATH, or one on the path, or Debian's. */
+const haveBrowser = () =>
+  existsSync(process.env.CHROMIUM_PATH ?? "") || browserNames.some(onPath) ||
+  install("chromium, nor CHROMIUM_PATH", ["chromium", "fonts-dejavu-core"])
+
+/** curl, by which the README's transcript is run. */
+const haveCurl = () => onPath("curl") || install("curl", ["curl", "ca-certificates"])
 
 /** Runs vitest and adds its counts; a suite that could not even be loaded counts as one failure. */
 const runSuites = () => {
@@ -75,6 +81,7 @@ process.on("exit", (code) => {
 
 installIfStale()
 check("a browser for test/e2e", haveBrowser)
+check("curl for the transcript", haveCurl)
 const built = check("build: tsc -b", () => build("."))
 check("format: dprint check", tool("dprint/bin.cjs", "check"))
 check("lint: oxlint", tool("oxlint/bin/oxlint"))
