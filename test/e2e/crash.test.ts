@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import { afterAll, expect, it } from "vitest"
-import { expectStatus, postXml } from "./client.ts"
+import { asAdmin, expectStatus, postXml } from "./client.ts"
 import { History } from "./history.ts"
 import { cleanUp, eventually, pause, type Service, start, temporaryFolder } from "./process.ts"
 
@@ -65,14 +65,22 @@ const clients = (history: History): ReadonlyArray<Client> => {
     if (kind === 1 && box !== undefined) return history.deposit(base, box, name, true)
     return history.once(base, "/sessions", `<answer continue="true">${name}</answer>`, name)
   }
-  return [deposit, deposit, deposit, remove, publish, publish, walk, open, once]
+  const fleet: Client = (base, name, random) =>
+    history.fleet(
+      base,
+      random(2) === 0
+        ? postXml(base, "/mailboxes", `<mailbox><name>f${name}</name></mailbox>`, asAdmin)
+        : postXml(base, "/sessions", `<answer continue="true">${name}</answer>`)
+    )
+  return [deposit, deposit, deposit, remove, publish, publish, walk, open, fleet, once]
 }
 
 const verify = async (history: History, base: string, from: Readonly<Record<string, number>>) => {
-  const { boxes, contents, sessions, unknownBoxes } = history
+  const { boxes, contents, fleeting, sessions, unknownBoxes } = history
   for (const box of boxes.slice(from["boxes"])) await history.verifyBox(base, box)
   for (const one of contents.slice(from["contents"])) await history.verifyContent(base, one)
   for (const one of sessions.slice(from["sessions"])) await history.verifySession(base, one)
+  for (const one of fleeting.slice(from["fleeting"])) await history.verifyFleeting(base, one)
   for (const name of unknownBoxes.splice(0)) await history.verifyUnknownBox(base, name)
 }
 
@@ -104,10 +112,11 @@ it(`keeps what it acknowledged through ${rounds} kills under load`, async () => 
   let service: Service = await start({ dataDir })
   await history.open(service.url, "first")
   for (let round = 0; round < rounds; round += 1) {
-    const { boxes, contents, sessions } = history
+    const { boxes, contents, fleeting, sessions } = history
     const from = {
       boxes: Math.max(0, boxes.length - 3),
       contents: contents.length,
+      fleeting: fleeting.length,
       sessions: sessions.length
     }
     const { url } = service
@@ -125,7 +134,7 @@ it(`keeps what it acknowledged through ${rounds} kills under load`, async () => 
     service = await start({ dataDir })
     await verify(history, service.url, from)
   }
-  await verify(history, service.url, { boxes: 0, contents: 0, sessions: 0 })
+  await verify(history, service.url, {})
   const keyed = await repeatKeyed(history, service.url)
   expect(keyed).toBe(history.keyed.length)
   for (const box of history.boxes) await history.verifyBox(service.url, box)

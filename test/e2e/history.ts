@@ -52,6 +52,12 @@ interface Session {
   readonly answers: Map<string, { readonly text: string; readonly outcome: Outcome }>
 }
 
+/** Something that was made only to be deleted. */
+interface Fleeting {
+  readonly path: string
+  removed: Outcome
+}
+
 /** A keyed request whose outcome is unknown, or known: repeating it must tell the same. */
 interface Keyed {
   readonly path: string
@@ -71,6 +77,7 @@ export class History {
   readonly contents: Array<Content> = []
   readonly sessions: Array<Session> = []
   readonly keyed: Array<Keyed> = []
+  readonly fleeting: Array<Fleeting> = []
   /** Mailboxes by the Slug of their creation, when its outcome is unknown. */
   readonly unknownBoxes: Array<string> = []
   acknowledged = 0
@@ -202,6 +209,22 @@ export class History {
     this.keyed.push(one)
     one.answer = await this.tried(postXml(base, path, body, headers))
     return one.answer && expectStatus(one.answer, 201, 202)
+  }
+
+  /** Deletes at once what this request makes. */
+  async fleet(base: string, making: Promise<Answer>): Promise<void> {
+    const made = await this.tried(making)
+    if (made === undefined) return
+    const path = pathOf(expectStatus(made, 201).headers.get("location"))
+    const one: Fleeting = { path, removed: "unknown" }
+    this.fleeting.push(one)
+    const answer = await this.tried(send(base, path, { method: "DELETE", headers: asAdmin }))
+    if (answer !== undefined && expectStatus(answer, 204)) one.removed = "acknowledged"
+  }
+
+  async verifyFleeting(base: string, { path, removed }: Fleeting): Promise<void> {
+    const answer = await send(base, path, { headers: asAdmin })
+    expectStatus(answer, 410, ...removed === "unknown" ? [200] : [])
   }
 
   /** Throws telling what is missing, doubled, half there or out of order. */

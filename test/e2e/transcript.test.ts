@@ -1,4 +1,4 @@
-/** The README's transcript, as a reader would type it: `$ ` begins a command, `…` stands for any text. */
+/** The README's transcript, as a reader would type it: `$ ` begins a command, `…` is any text. */
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { promisify } from "node:util"
