@@ -1,6 +1,6 @@
 /**
  * Structured logs on standard error: one line of JSON each, or text when a person is looking. No
- * secret gets into a line, whoever logged it: `~secret` parts of paths, credentials in header fields
+ * secret gets into a line, whoever logged it: `~secret` parts of paths, credentials in fields
  * and URIs, and every field with a telling name are replaced.
  */
 import { Cause, Layer, Logger, type LogLevel, References } from "effect"
@@ -10,7 +10,7 @@ const textCharsMax = 8192
 const depthMax = 6
 
 const tellingNames =
-  /^(authorization|proxy-authorization|cookie|set-cookie|message-password|(admin_?)?token|password|secret|hub\.secret)$/i
+  /^((proxy-)?authorization|(set-)?cookie|message-password|(admin_?)?token|password|(hub\.)?secret)$/i
 /** What follows the tilde of a capability URI; identifiers and secrets are base64url. */
 const capability = /(?<=[A-Za-z0-9_-])(?:~|%7e)[A-Za-z0-9_-]{8,}/gi
 const scheme = /\b(Basic|Bearer)\s+[A-Za-z0-9+/._~=-]+/gi

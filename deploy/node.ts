@@ -13,7 +13,7 @@ import { count, HttpMeasures } from "../http/inside/measures.ts"
 import { metricsText } from "../http/inside/metrics.ts"
 import { setDocumentLimits } from "../http/limits.ts"
 import { resources } from "../http/resources.ts"
-import { randomIds } from "../http/secrets.ts"
+import { randomId, randomIds } from "../http/secrets.ts"
 import { listen, ServerUnavailable } from "../http/server.ts"
 import type { Service } from "../http/service.ts"
 import { Throttle } from "../http/throttle.ts"
@@ -36,6 +36,8 @@ const serviceTable = "service"
 const keyRecord = "key"
 /** How often idle actors are looked for, unless they are to sleep sooner. */
 const sweepMsMax = 5_000
+/** Name of a node that is alone. */
+const soleNode = "sole"
 
 /** The service's own secret, made at the first start and kept in the store. */
 const serviceKeyOf = Effect.fnUntraced(function*(
@@ -121,6 +123,7 @@ const makeService = Effect.fnUntraced(function*(
     blobs: yield* Blobs,
     records,
     arriving: new Set(),
+    start: `${soleNode}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records),
     throttle: new Throttle(nowMs),
     metrics: metricsText(system, measures, nowMs),

@@ -14,7 +14,7 @@ import { idempotencyKeyCharsMax } from "./limits.ts"
 import type { Rendered } from "./respond.ts"
 import { derivedIds, type Ids, randomId } from "./secrets.ts"
 import type { Request } from "./server.ts"
-import { ask, type Service } from "./service.ts"
+import { ask, askFor, type Service } from "./service.ts"
 
 /** One keyed request: what it is known by, and where its ids come from. */
 export interface Keyed {
@@ -55,7 +55,7 @@ export const keyedRequest = (
     address: address(idempotencyKind, createHash("sha256").update(scope).digest("base64url")),
     idsFor: (digest) => derivedIds(service.serviceKey, `${scope.toString("base64url")}\n${digest}`),
     sealKey: Buffer.from(hkdfSync("sha256", scope, service.serviceKey, "answer", 32)),
-    attempt: randomId()
+    attempt: `${service.start}.${randomId()}`
   })
 }
 
@@ -103,7 +103,9 @@ export const once = Effect.fnUntraced(function*(
   const { attempt } = keyed
   const begun = yield* tell(service, keyed, { _tag: "Begin", attempt })
   if (begun._tag === "InProgress") {
-    return yield* fail("conflict", "a request with this Idempotency-Key is under way")
+    return yield* fail("conflict", "a request with this Idempotency-Key is under way", [
+      ["Retry-After", "1"]
+    ])
   }
   if (begun._tag === "Done") {
     yield* drain
@@ -119,6 +121,8 @@ export const once = Effect.fnUntraced(function*(
     return answer
   }
   const sealed = seal(keyed.sealKey, answer)
-  yield* tell(service, keyed, { _tag: "Complete", attempt, bodyDigest: digest(), sealed })
+  const done: Message = { _tag: "Complete", attempt, bodyDigest: digest(), sealed }
+  // Another attempt may have taken over from one this slow; what was created is the same.
+  yield* askFor<Reply>(service, keyed.address, done)
   return answer
 })

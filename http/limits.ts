@@ -3,7 +3,7 @@
  * What an operator may change is repeated in the cluster configuration, which starts from these.
  */
 
-/** Largest XML, JSON or notification document (PROTOCOL §0). The operator's: `setDocumentLimits`. */
+/** Largest document (PROTOCOL §0). The operator's: `setDocumentLimits`. */
 export let documentBytesMax = 256 * 1024
 /** Deepest nesting of elements, the root counted (PROTOCOL §0). The operator's. */
 export let xmlDepthMax = 32
@@ -88,6 +88,8 @@ export const sweepPageBlobs = 500
 /** Length of a header value that is kept, such as Content-Type. */
 export const headerValueCharsMax = 512
 
+/** Listings of mailboxes that are kept as they were shown, all together, in bytes. */
+export const shownListingsBytesMax = 4 * 1024 * 1024
 /** Length of a mailbox's title. */
 export const titleCharsMax = 200
 /** Items that an event stream or a search in a log reads at a time. */

@@ -34,7 +34,9 @@ export interface Service {
   readonly records: RecordsApi
   /** Blobs that are stored and not yet shown by their content; the sweep leaves them alone. */
   readonly arriving: Set<string>
-  /** Random secret of the whole service, kept in the store: derives the ids of repeated requests. */
+  /** `<node>.<random>`: another at each start of the node. No dot in either part. */
+  readonly start: string
+  /** Secret of the whole service, kept in the store: derives the ids of keyed requests. */
   readonly serviceKey: string
   /** Wrong passwords by client address. */
   readonly throttle: Throttle

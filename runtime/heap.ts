@@ -1,4 +1,4 @@
-/** A binary min-heap of keys by due time. An entry that was overtaken is skipped when it is popped. */
+/** A binary min-heap of keys by due time; whoever pops an overtaken entry skips it. */
 export class DueHeap {
   private readonly times: Array<number> = []
   private readonly keys: Array<string> = []

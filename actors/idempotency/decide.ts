@@ -17,6 +17,13 @@ const expire = (state: Known, nowMs: number): Decision<State> => {
   return nowMs >= endsAtMs ? stay<State>().vanish() : stay<State>().wake(endsAtMs)
 }
 
+/** Whether the node that carries out `later` has started anew since it carried out `earlier`. */
+const isOfEarlierStart = (earlier: string, later: string): boolean => {
+  const [node, start] = earlier.split(".")
+  const [sameNode, laterStart] = later.split(".")
+  return laterStart !== undefined && node === sameNode && start !== laterStart
+}
+
 export const idempotencyTable: Keys = {
   Absent: {
     Begin: (_state, { attempt }, { nowMs }) =>
@@ -32,7 +39,8 @@ export const idempotencyTable: Keys = {
       if (attempt === state.attempt) return stay().reply(fresh)
       // An attempt that neither ended nor gave up was cut off; a clock that ran back counts too.
       const ageMs = nowMs - state.attemptAtMs
-      if (ageMs >= 0 && ageMs < idempotencyAttemptMs) {
+      const mayLive = ageMs >= 0 && ageMs < idempotencyAttemptMs
+      if (mayLive && !isOfEarlierStart(state.attempt, attempt)) {
         return stay().reply<Reply>({ _tag: "InProgress" })
       }
       return become<State>({ ...state, attempt, attemptAtMs: nowMs }).reply(fresh)

@@ -5,7 +5,10 @@
 import { Schema } from "effect"
 import { Count } from "../binding.ts"
 
-/** Random, one for each time that the request is carried out. */
+/**
+ * One for each time that the request is carried out: `<node>.<start of the node>.<random>`. An
+ * attempt of an earlier start of the same node cannot be under way any more.
+ */
 const attempt = Schema.String
 
 export const State = Schema.Union([

@@ -34,7 +34,7 @@ const noStore: HeaderFields = [["Cache-Control", "no-store"]]
 
 const unexpected = (reply: Reply): Error => new Error(`an account answered ${reply._tag}`)
 
-/** The caller and the account in the path, when it is the caller's own or the caller is an admin. */
+/** The caller and the account in the path: the caller's own, or any for an admin. */
 const concerned = Effect.fnUntraced(function*(
   service: Service,
   call: Call

@@ -31,7 +31,9 @@ Publish something, tell a mailbox that it is there, and whoever reads the mailbo
 <pre>curl -i ${uri(service, "/content")} -H 'Content-Type: text/plain' --data-binary 'Hello!'</pre>
 <p>Its notification is a small document that says where the content is. POST it to a mailbox:</p>
 <pre>curl -i ${uri(service, "/mailboxes/NAME")} -H 'Content-Type: application/xml' \\
-  --data '&lt;notification&gt;&lt;item&gt;&lt;description&gt;Greetings&lt;/description&gt;&lt;url&gt;URI of the content&lt;/url&gt;&lt;/item&gt;&lt;/notification&gt;'</pre>
+  --data '&lt;notification&gt;&lt;item&gt;
+    &lt;description&gt;Greetings&lt;/description&gt;&lt;url&gt;URI of the content&lt;/url&gt;
+  &lt;/item&gt;&lt;/notification&gt;'</pre>
 <p>${link("/mailboxes", "Your mailboxes")}: open one, read those you have. It asks for the name and
 token of an account. Every mailbox has a page with a form, too.</p>
 <h2>The bridge</h2>

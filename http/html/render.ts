@@ -75,7 +75,9 @@ const cell = (column: string, text: string | undefined): Html =>
 const table = (rows: ReadonlyArray<Element>): Html => {
   const columns = columnsOf(rows)
   return html`<div class="scroll"><table><thead><tr>${
-    columns.map((column) => html`<th scope="col">${words(column)}</th>`)
+    columns.map((column) =>
+      html`<th scope="col">${column === "href" ? "Address" : words(column)}</th>`
+    )
   }</tr></thead><tbody>${
     rows.map((row) =>
       html`<tr>${columns.map((column) => cell(column, row.attributes[column]))}</tr>`

@@ -27,7 +27,7 @@ ol.entries,ul.entries{list-style:none;padding:0;margin:0}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:left;vertical-align:top;padding:.4rem .6rem;border-bottom:1px solid var(--line)}
-th{font-size:.85rem;color:var(--quiet)}
+th{font-size:.85rem;color:var(--quiet);overflow-wrap:normal}
 pre,code{font:.9rem/1.45 ui-monospace,monospace}
 pre{white-space:pre-wrap}
 blockquote{margin:1rem 0;padding-left:1rem;border-left:4px solid var(--accent);font-size:1.2rem}
@@ -38,8 +38,8 @@ label{display:block;font-size:.9rem;font-weight:600;margin-bottom:.2rem}
 input,textarea,select,button{font:inherit;color:inherit;padding:.55rem .65rem;border-radius:.3rem;
 border:1px solid var(--quiet);background:var(--field)}
 input:not([type=checkbox]),textarea,select{width:100%}
-button{font-family:system-ui,sans-serif;background:var(--accent);border-color:var(--accent);color:var(--paper);font-weight:600;
-min-height:2.75rem;cursor:pointer}
+button{font-family:system-ui,sans-serif;background:var(--accent);border-color:var(--accent);
+color:var(--paper);font-weight:600;min-height:2.75rem;cursor:pointer}
 p>small{display:block;margin-top:.2rem}
 small,.quiet{color:var(--quiet);font-size:.85rem}
 footer{margin-top:2.5rem;border-top:1px solid var(--line);padding-top:.5rem;font-size:.85rem}

@@ -13,6 +13,7 @@ import { type Entry, entryElement, entryOf, entryXml, listingQuery } from "./lis
 import { listingView, readPage, sinceOf, startOf, summaryOf, tellRetrieved } from "./listing.ts"
 import { publicPage } from "./pages.ts"
 import { type Place, type Reading, requireReader } from "./reader.ts"
+import { listingKey, ShownListings } from "./shown.ts"
 import { liveAnswer, longPoll, waitOf } from "./watching.ts"
 import { html, link } from "../html/template.ts"
 
@@ -84,8 +85,9 @@ const stream = Effect.fnUntraced(function*(
 })
 
 /** GET of a mailbox: the listing for its readers, the page with the form for everybody else. */
-export const getMailbox = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
+export const getMailbox = (service: Service) => {
+  const listings = new ShownListings()
+  return Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
     const query = yield* listingQuery(call)
     const type = choose(call.request.headers.get("accept"), listingTypes)
     const isStranger = call.identity._tag === "Nobody" && place.secret === undefined
@@ -94,6 +96,12 @@ export const getMailbox = (service: Service) =>
     }
     const reading = yield* requireReader(service, call, place)
     if (type === eventStream) return yield* stream(service, call, place, reading)
+    const key = listingKey(call, place, reading, query, type)
+    const shown = key === undefined ? undefined : listings.get(key)
+    if (shown !== undefined) {
+      tellRetrieved(service, place, shown.entries)
+      return shown.answer
+    }
     const waitSeconds = waitOf(call)
     const page = waitSeconds === undefined
       ? yield* readPage(service, place, reading.view, query)
@@ -101,14 +109,17 @@ export const getMailbox = (service: Service) =>
     const applied: HeaderFields = waitSeconds === undefined
       ? []
       : [["Preference-Applied", `wait=${waitSeconds}`], ["Vary", "Prefer"]]
-    return showEntries(service, call, place, {
+    const answer = showEntries(service, call, place, {
       _tag: "View",
       status: 200,
       view: listingView(place, page, query),
       offered: listingTypes,
       headers: [...readerHeaders(place), ...applied]
     }, page.entries)
+    if (key !== undefined) listings.add(key, answer, page.entries)
+    return answer
   })
+}
 
 const notificationView = (place: Place, entry: Entry): View => {
   const summary = summaryOf(place, entry)

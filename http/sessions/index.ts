@@ -1,4 +1,4 @@
-/** Area B: the bridge's entry, sessions, their answers, and the stateless questions (PROTOCOL §2). */
+/** Area B: the bridge's entry, sessions, their answers, the stateless questions (PROTOCOL §2). */
 import { Effect } from "effect"
 import { sessionKind } from "../../actors/index.ts"
 import type { Message, Reply, View as Session } from "../../actors/session/protocol.ts"

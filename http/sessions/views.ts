@@ -1,4 +1,4 @@
-/** What the resources of Area B show: challenges, recorded answers, the listing, and their pages. */
+/** What the resources of Area B show: challenges, recorded answers, the listing, their pages. */
 import type { Answer, View as Session } from "../../actors/session/protocol.ts"
 import { answerCharsMax } from "../../actors/limits.ts"
 import { bridge } from "../../actors/index.ts"

@@ -52,6 +52,10 @@ describe("the idempotency key's table", () => {
       expect(late.nextState).toEqual({ ...begun, attempt: "a2", attemptAtMs: lateMs })
       expect(late.answer).toEqual(fresh)
       expect(decide(begun, begin("a2"), { nowMs: nowMs - 1 }).answer).toEqual(fresh)
+      const started: State = { ...begun, attempt: "n1.s1.r1" }
+      expect(decide(started, begin("n1.s2.r2")).answer).toEqual(fresh)
+      expectOnlyReply(decide(started, begin("n1.s1.r2")), inProgress)
+      expectOnlyReply(decide(started, begin("n2.s2.r2")), inProgress)
     },
     "Begun.Complete": () => {
       const decision = decide(begun, complete("a1"))

@@ -163,6 +163,7 @@ export const startService = async (
     blobs: await runtime.runPromise(Effect.service(Blobs)),
     records: await runtime.runPromise(Effect.service(Records)),
     arriving: new Set(),
+    start: "sole.test",
     serviceKey: "the key of these tests",
     throttle: new Throttle(nowMs),
     measures: new HttpMeasures(),

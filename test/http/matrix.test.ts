@@ -73,7 +73,9 @@ const negotiations: ReadonlyArray<readonly [accept: string | undefined, type: st
 const isWhole = (type: string, text: string): boolean => {
   if (type.includes("xml")) return parseText(text).ok
   if (type === "application/json") return typeof JSON.parse(text) === "object"
-  return type.startsWith("text/html") ? /^<!DOCTYPE html>[\s\S]*<\/html>\s*$/.test(text) : text !== ""
+  return type.startsWith("text/html")
+    ? /^<!DOCTYPE html>[\s\S]*<\/html>\s*$/.test(text)
+    : text !== ""
 }
 
 describe.each(Object.keys(paths))("%s", (name) => {

@@ -76,7 +76,7 @@ describe("group commit", () => {
 })
 
 describe("replies", () => {
-  it("are held back until what they have seen is durable, reads and refusals included", async () => {
+  it("are held back until what they have seen is durable, reads and refusals too", async () => {
     const storage = scripted()
     const { ask } = await start({}, { storage })
     await ask(at("a"), read)

@@ -26,7 +26,7 @@ const patient = async (rig: Rig, message: Message, id = "a"): Promise<Reply | st
 }
 
 describe("a defect in a decision", () => {
-  it("answers its caller, restarts the actor from the store and keeps what was decided", async () => {
+  it("answers its caller, restarts the actor and keeps what was decided", async () => {
     const rig = await start({}, { virtualTime: true })
     const replies = [rig.ask(at("a"), add), rig.ask(at("a"), broken), rig.ask(at("a"), read)]
     expect(await replies[0]).toEqual({ count: 1, head: 0 })

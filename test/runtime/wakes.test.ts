@@ -116,7 +116,7 @@ describe("a wake-up", () => {
     expect((await wokenMs(storage)).length).toBe(1)
   })
 
-  it("of an actor that has vanished is gone; one of an actor without a record is cleared", async () => {
+  it("of an actor that has vanished is gone; one without a record is cleared", async () => {
     const storage = makeMemoryStorage()
     const rig = await start({}, { storage, virtualTime: true })
     await rig.ask(at("a"), { _tag: "WakeAt", atMs: 100 })

@@ -1,7 +1,7 @@
 /** A mailbox's listing of 50 (A11), against the peer that answers the same bytes. */
 import { atLeast, type Line, thousands } from "../line.ts"
 import { openMailbox } from "../mailboxes.ts"
-import { compare } from "../rounds.ts"
+import { compare, type Compared } from "../rounds.ts"
 
 const notifications = 50
 const connections = 64
@@ -20,6 +20,10 @@ const deposit = async (uri: string, n: number): Promise<void> => {
   if (answer.status !== 202) throw new Error(`a deposit was answered ${answer.status}`)
 }
 
+const detailOf = ({ cpuUs, peerCpuUs, peerPerSecond, perSecond }: Compared): string =>
+  `${thousands(perSecond)} of ${thousands(peerPerSecond)} a second; ` +
+  `${cpuUs.toFixed(1)} µs of processor time each, the peer's ${peerCpuUs.toFixed(1)} µs`
+
 export const listing: Line = {
   name: "listing",
   run: async (bench) => {
@@ -31,20 +35,24 @@ export const listing: Line = {
     const shown = bytes.toString("utf8").split("<notification ").length - 1
     if (shown !== notifications) throw new Error(`the listing shows ${shown} notifications`)
     await fetch(`${peer.origin}/`, { method: "PUT", body: bytes })
-    const { cpuUs, peerCpuUs, peerPerSecond, perSecond, ratio } = await compare(
-      node,
-      peer,
-      connections,
-      () => ({ script: "get", args: [shared] })
-    )
+    const size = `${(bytes.length / 1000).toFixed(1)} kB`
+    const what = `listing of ${notifications} (${size}) by its shared URI`
+    const kept = await compare(node, peer, connections, () => ({ script: "get", args: [shared] }))
+    // Another limit is another listing: there are too many of them for any to be kept.
+    const anew = await compare(node, peer, connections, () => ({
+      script: "get",
+      args: [shared, "?limit=", String(notifications), "1000"]
+    }))
     await Promise.all([node.stop(), peer.stop()])
-    return [atLeast(
-      `listing of ${notifications} (${(bytes.length / 1000).toFixed(1)} kB) by its shared URI, ` +
-        "of bare uWebSockets.js answering the same bytes",
-      ratio,
-      0.25,
-      `${thousands(perSecond)} of ${thousands(peerPerSecond)} a second; ` +
-        `${cpuUs.toFixed(1)} µs of processor time each, the peer's ${peerCpuUs.toFixed(1)} µs`
-    )]
+    const made = atLeast(`${what}, each made from the log anew`, anew.ratio, 0, detailOf(anew))
+    return [
+      atLeast(
+        `${what}, of bare uWebSockets.js answering the same bytes`,
+        kept.ratio,
+        0.25,
+        detailOf(kept)
+      ),
+      { ...made, target: "none", met: undefined }
+    ]
   }
 }

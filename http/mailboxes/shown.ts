@@ -1,0 +1,71 @@
+/**
+ * Listings as they were shown a moment ago. What a listing shows follows from the mailbox's head,
+ * how many were removed, and its settings, so that these name its bytes: where none has changed,
+ * the next reader gets the same without the log being read and joined again.
+ */
+import type { Answer, Call } from "../call.ts"
+import { shownListingsBytesMax } from "../limits.ts"
+import type { MediaType } from "../negotiate.ts"
+import { isConditional } from "../respond.ts"
+import type { Query } from "./listing.ts"
+import type { Place, Reading } from "./reader.ts"
+import { waitOf } from "./watching.ts"
+
+interface Shown {
+  readonly answer: Answer
+  /** The notifications in it, whose retention begins. */
+  readonly entries: ReadonlyArray<{ readonly n: number }>
+  readonly bytes: number
+}
+
+/**
+ * Names the listing that a proven reader asks for; undefined when it has to be made: to wait, with
+ * conditions, from a time that is to be looked for in the log.
+ */
+export const listingKey = (
+  call: Call,
+  place: Place,
+  { view }: Reading,
+  query: Query,
+  type: MediaType | undefined
+): string | undefined => {
+  const { limit, since } = query
+  if (call.request.method !== "GET" || type === undefined || since?._tag === "At") return undefined
+  if (isConditional(call) || waitOf(call) !== undefined) return undefined
+  const state = `${view.createdAtMs} ${view.version} ${view.head} ${view.removed} ${view.lastAtMs}`
+  return `${type} ${place.here} ${view.isOwner} ${state} ${since?.n ?? 0} ${limit ?? ""}`
+}
+
+/** The last few listings, those least recently shown forgotten first. */
+export class ShownListings {
+  private readonly kept = new Map<string, Shown>()
+  private bytes = 0
+
+  get(key: string): Shown | undefined {
+    const shown = this.kept.get(key)
+    if (shown === undefined) return undefined
+    this.kept.delete(key)
+    this.kept.set(key, shown)
+    return shown
+  }
+
+  add(key: string, answer: Answer, entries: ReadonlyArray<{ readonly n: number }>): void {
+    if (answer._tag !== "Plain" || answer.status !== 200 || answer.body === undefined) return
+    const bytes = answer.body.length + key.length
+    const numbers = [entries[0], entries.at(-1)].flatMap((entry) =>
+      entry === undefined ? [] : [{ n: entry.n }]
+    )
+    this.forget(key)
+    this.kept.set(key, { answer, entries: numbers, bytes })
+    this.bytes += bytes
+    for (const oldest of this.kept.keys()) {
+      if (this.bytes <= shownListingsBytesMax) break
+      this.forget(oldest)
+    }
+  }
+
+  private forget(key: string): void {
+    this.bytes -= this.kept.get(key)?.bytes ?? 0
+    this.kept.delete(key)
+  }
+}
