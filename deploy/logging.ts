@@ -10,7 +10,7 @@ const textCharsMax = 8192
 const depthMax = 6
 
 const tellingNames =
-  /^((proxy-)?authorization|(set-)?cookie|message-password|(admin_?)?token|password|(hub\.)?secret)$/i
+  /^((proxy-)?authorization|(set-)?cookie|(message-)?password|(admin_?)?token|(hub\.)?secret)$/i
 /** What follows the tilde of a capability URI; identifiers and secrets are base64url. */
 const capability = /(?<=[A-Za-z0-9_-])(?:~|%7e)[A-Za-z0-9_-]{8,}/gi
 const scheme = /\b(Basic|Bearer)\s+[A-Za-z0-9+/._~=-]+/gi
