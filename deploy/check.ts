@@ -22,5 +22,10 @@ export const check = (dataDir: string): Effect.Effect<CheckReport, CommandFailed
       },
       problems: faults
     })),
+    // What keeps a node from starting is what this command was called to find.
+    Effect.catchTag(
+      "StorageDamaged",
+      ({ detail }) => Effect.succeed<CheckReport>({ counts: {}, problems: [detail] })
+    ),
     Effect.mapError((failure) => stopped(dataDir, failure))
   )

@@ -7,7 +7,7 @@ export class Recent {
 
   constructor(max: number) {
     this.max = max
-    // What is out of the window is dropped many at a time: one at a time costs more than to keep it.
+    // What is out of the window is dropped many at a time: singly it costs more than to keep it.
     this.keptMax = max + (max >>> 3)
   }
 

@@ -251,7 +251,7 @@ describe("a damaged store", () => {
       expect((await refused.end()).code, `${name}: ${refused.output}`).toBe(74)
       expect(refused.output, name).toContain(`${dataDir} is damaged`)
       const checked = await command(["check", "--data-dir", dataDir])
-      expect([1, 74], `${name}: ${checked.output}`).toContain(checked.code)
+      expect(checked.code, `${name}: ${checked.output}`).toBe(1)
     }
     const service = await start({ dataDir: whole })
     await service.stop()
