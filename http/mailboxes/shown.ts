@@ -52,6 +52,8 @@ export class ShownListings {
   add(key: string, answer: Answer, entries: ReadonlyArray<{ readonly n: number }>): void {
     if (answer._tag !== "Plain" || answer.status !== 200 || answer.body === undefined) return
     const bytes = answer.body.length + key.length
+    // Whoever reads a long log page by page shall not drive out what many read.
+    if (bytes > shownListingsBytesMax / 16) return
     const numbers = [entries[0], entries.at(-1)].flatMap((entry) =>
       entry === undefined ? [] : [{ n: entry.n }]
     )

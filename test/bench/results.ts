@@ -7,12 +7,20 @@ import { wrkVersion } from "./wrk.ts"
 
 const verdict = ({ met }: Row): string => met === undefined ? "–" : met ? "met" : "**missed**"
 
-const table = (rows: ReadonlyArray<Row>): string =>
-  [
-    "| line | measured | target | |",
-    "| --- | --- | --- | --- |",
-    ...rows.map((row) => `| ${row.what} | ${row.measured} | ${row.target} | ${verdict(row)} |`)
-  ].join("\n")
+/** As the formatter wants it: every cell as wide as the widest of its column. */
+const table = (rows: ReadonlyArray<Row>): string => {
+  const lines = [
+    ["line", "measured", "target", ""],
+    ...rows.map((row) => [row.what, row.measured, row.target, verdict(row)])
+  ]
+  const widths = [0, 1, 2, 3].map((at) =>
+    Math.max(3, ...lines.map((line) => line[at]?.length ?? 0))
+  )
+  const [head = "", ...body] = lines.map((line) =>
+    `| ${line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`
+  )
+  return [head, `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...body].join("\n")
+}
 
 const versionOf = (name: string): string => {
   const text = readFileSync(`${root}node_modules/${name}/package.json`, "utf8")

@@ -79,6 +79,8 @@ export class Tab {
   /** Looks at the page as it stands: fits the width, broke nothing; keeps a picture of it. */
   async look(name: string): Promise<void> {
     const { page } = this
+    // Without its stylesheet, a page that is still loading is of any width.
+    await page.waitForLoadState("load")
     const overhang = await page.evaluate(
       "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
