@@ -71,7 +71,8 @@ export class Exchange {
 
   /** Calls back once when the server begins to drain: a long poll should answer now. */
   onDrain(callback: () => void): () => void {
-    this.#shared.drainers.add(callback)
+    if (this.#shared.draining) queueMicrotask(callback)
+    else this.#shared.drainers.add(callback)
     return () => this.#shared.drainers.delete(callback)
   }
 

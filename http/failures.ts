@@ -98,7 +98,7 @@ const slugOf: Readonly<Record<Reason, ProblemSlug>> = {
  * asks nobody when another follows in it.
  */
 export const challenge: HeaderFields = [
-  ["WWW-Authenticate", "Basic realm=\"restante\", charset=\"UTF-8\""],
+  ["WWW-Authenticate", "Basic realm=\"restante\""],
   ["WWW-Authenticate", "Bearer"]
 ]
 

@@ -19,14 +19,10 @@ export class Recent {
   /** Remembers the key of item `n`, and forgets whatever is `max` or more items older. */
   add(key: string, n: number): void {
     this.last = n
-    // Anew at the end, so that the map stays in the order of the log.
-    this.numbers.delete(key)
     this.numbers.set(key, n)
     if (this.numbers.size <= this.keptMax) return
-    for (const [oldest, at] of this.numbers) {
-      if (at > n - this.max) break
-      this.numbers.delete(oldest)
-    }
+    // All are looked at: a key that came again stands where it stood first.
+    for (const [known, at] of this.numbers) if (at <= n - this.max) this.numbers.delete(known)
   }
 
   clear(): void {

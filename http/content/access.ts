@@ -19,7 +19,7 @@ export const contentAt = (call: Call): Effect.Effect<Address, Failure> => {
 }
 
 const messageChallenge: ReadonlyArray<[string, string]> = [
-  ["WWW-Authenticate", "Basic realm=\"message\", charset=\"UTF-8\""],
+  ["WWW-Authenticate", "Basic realm=\"message\""],
   ["Cache-Control", "no-store"]
 ]
 

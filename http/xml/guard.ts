@@ -19,10 +19,14 @@ export class Refusal extends Error {
   }
 }
 
+const astral = /[\uD800-\uDFFF]/
+
 const checkName = (name: string): void => {
   if (name.length > xmlNameCharsMax) {
     throw new Refusal(`a name is longer than ${xmlNameCharsMax} characters`)
   }
+  // Names beyond the basic plane are XML that not every reader takes: stored, they spoil listings.
+  if (astral.test(name)) throw new Refusal("a name holds a character that is not accepted")
   if (isReservedName(name)) throw new Refusal(`the name ${name} is not accepted`)
 }
 

@@ -8,9 +8,9 @@ import type { SaxesTagPlain } from "saxes"
 import { recipientsMax } from "../limits.ts"
 import { decodeDocument } from "./decode.ts"
 import { usesNamespaces } from "./document.ts"
-import { failure, success } from "./element.ts"
-import type { Result, XmlFault } from "./element.ts"
+import { failure, type Result, success, type XmlFault } from "./element.ts"
 import { checkDeclaration, checkNamespaces, checkOpened, guardedParser, Refusal } from "./guard.ts"
+import { bare } from "./prologue.ts"
 import { attributesText, Broken, checkedUri, inlineContent } from "./rules.ts"
 import type { InlineContent, NotificationDocument, RuleBroken } from "./rules.ts"
 
@@ -271,9 +271,9 @@ const finish = (): NotificationDocument => {
 export const parseNotificationText = (
   text: string
 ): Result<NotificationDocument, XmlFault | RuleBroken> => {
-  reset(text)
+  reset(bare(text))
   try {
-    parser.write(text).close()
+    parser.write(source).close()
     return success(finish())
   } catch (error) {
     parser = newParser()
