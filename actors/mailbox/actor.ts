@@ -5,7 +5,7 @@ import { jsonRecord, strictMessage } from "../binding.ts"
 import { repeatedAmongItems } from "../limits.ts"
 import { mailboxTable } from "./decide.ts"
 import type { MailboxLimits } from "./decide.ts"
-import { itemAtMs, itemDigest } from "./item.ts"
+import { itemAtMs, itemRepeatKey } from "./item.ts"
 import { Message, State } from "./protocol.ts"
 import type { Reply } from "./protocol.ts"
 
@@ -20,7 +20,7 @@ export const mailbox = (limits: MailboxLimits): Behaviour<State, Message, Reply,
   decodeMessage: strictMessage(Message),
   recall: {
     items: repeatedAmongItems,
-    keyOf: itemDigest,
+    keyOf: itemRepeatKey,
     restore: (state, items) => {
       const last = items.at(-1)
       if (state._tag !== "Open" || last === undefined) return state

@@ -9,7 +9,7 @@ import type { Caller } from "../binding.ts"
 import { goneRangesMax, removalsMax, retentionSteps, retrievedRangesMax } from "../limits.ts"
 import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
-import { encodeItem } from "./item.ts"
+import { encodeItem, repeatKey } from "./item.ts"
 import type { Message, Reader, Reply, State, View } from "./protocol.ts"
 import { covers, first, include, retrieve, subtract, total } from "./ranges.ts"
 import type { Range } from "./ranges.ts"
@@ -118,7 +118,7 @@ const deposit =
     if (state.settings.deposit === "accounts" && account === undefined) {
       return deny("Unauthenticated")
     }
-    const first = recent(digest)
+    const first = recent(repeatKey(digest))
     if (first !== undefined && !covers(state.gone, first)) {
       return stay().reply<Reply>({
         _tag: "Deposited",

@@ -40,10 +40,19 @@ const digestAt = (value: string): number => {
 export const itemAtMs = (value: string): number =>
   Number.parseInt(value.slice(0, value.indexOf(" ")), 36)
 
-/** The digest of a log item's notification. */
-export const itemDigest = (value: string): string => {
+/**
+ * Of the digest so many characters (72 bits) are remembered. A longer part of a string would not
+ * be a copy: it would keep the whole item in memory for as long as it is remembered itself.
+ */
+const repeatKeyChars = 12
+
+/** The key under which a document of this digest is recognised when it comes again. */
+export const repeatKey = (digest: string): string => digest.slice(0, repeatKeyChars)
+
+/** The same of a log item's notification. */
+export const itemRepeatKey = (value: string): string => {
   const at = digestAt(value)
-  return value.slice(at, at + partChars)
+  return value.slice(at, at + repeatKeyChars)
 }
 
 /** The notification of a log item; throws when it is none. */

@@ -15,9 +15,10 @@ import {
   decodeItem,
   encodeItem,
   itemAtMs,
-  itemDigest,
+  itemRepeatKey,
   notificationId,
-  parseNotificationId
+  parseNotificationId,
+  repeatKey
 } from "../../actors/mailbox/item.ts"
 import { covers, first, include, retrieve, subtract, total } from "../../actors/mailbox/ranges.ts"
 import type { Range, Retrieval } from "../../actors/mailbox/ranges.ts"
@@ -92,7 +93,7 @@ describe("a stored notification", () => {
         const value = encodeItem(atMs, idRandom, digest, fragment)
         expect(decodeItem(value)).toEqual({ atMs, idRandom, digest, fragment })
         expect(itemAtMs(value)).toBe(atMs)
-        expect(itemDigest(value)).toBe(digest)
+        expect(itemRepeatKey(value)).toBe(repeatKey(digest))
       })
     )
     expect(() => decodeItem("<item/>")).toThrow()
