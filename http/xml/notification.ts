@@ -10,11 +10,10 @@ import { decodeDocument } from "./decode.ts"
 import { usesNamespaces } from "./document.ts"
 import { failure, type Result, success, type XmlFault } from "./element.ts"
 import { checkDeclaration, checkNamespaces, checkOpened, guardedParser, Refusal } from "./guard.ts"
+import { plainNotification } from "./plain.ts"
 import { bare } from "./prologue.ts"
-import { attributesText, Broken, checkedUri, inlineContent } from "./rules.ts"
-import type { InlineContent, NotificationDocument, RuleBroken } from "./rules.ts"
-
-type Field = "to" | "from" | "description" | "url" | "password" | "content"
+import { attributesText, Broken, checkedUri, fieldOf, inlineContent } from "./rules.ts"
+import type { Field, InlineContent, NotificationDocument, RuleBroken } from "./rules.ts"
 
 let source = ""
 let depth = 0
@@ -142,19 +141,6 @@ const openField = (name: Field, tag: SaxesTagPlain): void => {
   }
 }
 
-const fieldOf = (name: string): Field | undefined => {
-  switch (name) {
-    case "description":
-    case "url":
-    case "password":
-    case "content":
-    case "from":
-      return name
-    default:
-      return undefined
-  }
-}
-
 const isKnown = (name: string): boolean =>
   name === "notification" || name === "item" || name === "to" || fieldOf(name) !== undefined
 
@@ -271,7 +257,10 @@ const finish = (): NotificationDocument => {
 export const parseNotificationText = (
   text: string
 ): Result<NotificationDocument, XmlFault | RuleBroken> => {
-  reset(bare(text))
+  const root = bare(text)
+  const plain = plainNotification(root)
+  if (plain !== undefined) return success(plain)
+  reset(root)
   try {
     parser.write(source).close()
     return success(finish())

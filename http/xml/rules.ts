@@ -3,6 +3,23 @@
 import { uriCharsMax } from "../limits.ts"
 import { escapeAttribute } from "./element.ts"
 
+/** The elements that mean something in a notification; `to` stands beside the item. */
+export type Field = "to" | "from" | "description" | "url" | "password" | "content"
+
+/** The field of an item that an element is. */
+export const fieldOf = (name: string): Field | undefined => {
+  switch (name) {
+    case "description":
+    case "url":
+    case "password":
+    case "content":
+    case "from":
+      return name
+    default:
+      return undefined
+  }
+}
+
 /** Content inside the notification itself: `text` is base64 when `encoding` says so. */
 export interface InlineContent {
   readonly type: string
@@ -79,10 +96,13 @@ export const inlineContent = (
 // eslint-disable-next-line no-control-regex
 const notInUri = /[\u0000- "<>\\^`{|}\u007f]/
 
+/** Whether all its characters may stand in a URI. */
+export const isUri = (text: string): boolean => !notInUri.test(text)
+
 /** A URI reference by its characters; relative ones are for the reader to judge. */
 export const checkedUri = (what: string, text: string): string => {
   if (text === "") throw new Broken("uri", `${what} is empty`)
   if (text.length > uriCharsMax) throw new Broken("uri", `${what} is longer than ${uriCharsMax}`)
-  if (notInUri.test(text)) throw new Broken("uri", `${what} is not a URI`)
+  if (!isUri(text)) throw new Broken("uri", `${what} is not a URI`)
   return text
 }

@@ -1,0 +1,80 @@
+/** Plain notifications are read without the parser, and as the parser would have read them. */
+import * as fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { parseNotificationText } from "../../http/xml.ts"
+import { plainNotification } from "../../http/xml/plain.ts"
+
+const blank = fc.constantFrom("", "", "\n", "  ", "\t\n ")
+const text = fc.oneof(
+  fc.constantFrom("d", "http://a/b?c=d", " http://a/ ", "", " ", "a > b", "é€", "it's \"so\""),
+  fc.constantFrom(
+    "a&amp;b",
+    "a ]]> b",
+    "a]",
+    "\r",
+    "<b/>",
+    "<b>c</b>",
+    "\u0001",
+    "\ufffe",
+    "\u{1f600}"
+  ),
+  fc.string({ maxLength: 6 })
+)
+const name = fc.constantFrom(
+  ...["description", "url", "description", "url", "password", "subject", "Sub", "x"],
+  ...["to", "from", "item", "notification", "content", "constructor", "prototype", "valueOf"],
+  ...["a b", "a:b", "1", "", "é", "a".repeat(40), "description x=\"1\"", "!--", "/x"]
+)
+const element = fc.tuple(name, text, blank).map(([of, inside, after]) =>
+  `<${of}>${inside}</${of}>${after}`
+)
+const plainElements = fc.constantFrom(
+  "<description>The minutes</description>",
+  "<url>http://content.example/</url>\n"
+)
+const document = fc.tuple(
+  fc.array(fc.oneof(plainElements, plainElements, element), { maxLength: 6 }),
+  blank,
+  blank,
+  fc.constantFrom("", "", "", "", "<to>x</to>", "x", "<!-- y -->")
+).map(([children, before, after, more]) =>
+  `<notification>${before}<item>${after}${children.join("")}</item>${more}${before}</notification>`
+)
+
+/** A remark before the root changes nothing, and is nothing plain. */
+const byParser = (source: string) => parseNotificationText(`<!---->${source}`)
+
+const usual = "<notification><item><description>d</description><url> http://a/ </url>" +
+  "<password>p</password><subject>s</subject><tag>t</tag></item></notification>"
+
+describe("a plain notification", () => {
+  it("is read without the parser", () => {
+    expect(plainNotification(usual)).toMatchObject({
+      description: "d",
+      url: "http://a/",
+      password: "p",
+      extra: "<subject>s</subject><tag>t</tag>"
+    })
+  })
+
+  it("is what the parser makes of it", () => {
+    expect(parseNotificationText(usual)).toEqual(byParser(usual))
+    fc.assert(
+      fc.property(document, (source) => {
+        expect(parseNotificationText(source)).toEqual(byParser(source))
+      }),
+      { numRuns: 3_000 }
+    )
+  })
+
+  it("is none when it is cut or changed at any place", () => {
+    for (let at = 0; at <= usual.length; at++) {
+      const cut = usual.slice(0, at)
+      expect(parseNotificationText(cut).ok).toBe(at === usual.length)
+      for (const piece of ["<", ">", "/", "&", "]", " ", "\u0000"]) {
+        const changed = cut + piece + usual.slice(at + 1)
+        expect(parseNotificationText(changed)).toEqual(byParser(changed))
+      }
+    }
+  })
+})
