@@ -15,7 +15,7 @@ import { DueHeap } from "../../runtime/heap.ts"
 import { makeLimits } from "../../runtime/limits.ts"
 import { Measures, observe } from "../../runtime/measures.ts"
 import { Queue } from "../../runtime/queue.ts"
-import { Recent } from "../../runtime/recent.ts"
+import { Recent, recentMax } from "../../runtime/recent.ts"
 import { Supervisor } from "../../runtime/supervisor.ts"
 
 describe("an address", () => {
@@ -130,6 +130,30 @@ describe("the window of keys", () => {
     expect(["a", "b", "c"].map(recent.find)).toEqual([undefined, 2, 3])
     recent.clear()
     expect(recent.find("c")).toBeUndefined()
+  })
+
+  it("finds what a plain list of the last items finds", () => {
+    const key = fc.oneof(fc.nat(12).map((n) => `key-${n}`), fc.string())
+    fc.assert(fc.property(fc.integer({ min: 1, max: 40 }), fc.array(key), (max, added) => {
+      const recent = new Recent(max)
+      added.forEach((one, at) => {
+        recent.add(one, at + 1)
+        const among = added.slice(Math.max(0, at + 1 - max), at + 1)
+        for (const each of new Set(added)) {
+          const last = among.lastIndexOf(each)
+          const n = last < 0 ? undefined : at + 2 - among.length + last
+          expect(recent.find(each)).toBe(n)
+        }
+      })
+    }))
+  })
+
+  it("holds many keys, and no more than it can", () => {
+    const recent = new Recent(1_000)
+    for (let n = 1; n <= 10_000; n++) recent.add(`key ${n}`, n)
+    expect(recent.find("key 9000")).toBeUndefined()
+    for (let n = 9_001; n <= 10_000; n++) expect(recent.find(`key ${n}`)).toBe(n)
+    expect(() => new Recent(recentMax + 1)).toThrow(RangeError)
   })
 })
 
