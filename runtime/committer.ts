@@ -99,6 +99,8 @@ export class Committer {
         this.measures.groups++
         this.measures.commits += actors.length
         observe(this.measures.latency, performance.now() - startedMs)
+        // Who waits already is written while these are answered.
+        if (Exit.isSuccess(exit)) this.flush()
         this.answer(actors, exit)
         this.schedule()
       })
