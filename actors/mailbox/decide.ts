@@ -112,6 +112,22 @@ const absent: Mailboxes["Absent"] = {
   WakeUp: () => stay()
 }
 
+/** The state after a deposit; field by field, since a spread of so many is several times slower. */
+const receivedAt = (state: Open, lastAtMs: number): Required<Open> => ({
+  _tag: "Open",
+  owner: state.owner,
+  requestId: state.requestId,
+  createdAtMs: state.createdAtMs,
+  settings: state.settings,
+  passwordHash: state.passwordHash,
+  sharedHash: state.sharedHash,
+  version: state.version,
+  lastAtMs,
+  removed: state.removed,
+  gone: state.gone,
+  retrieved: state.retrieved
+})
+
 const deposit =
   ({ notificationsMax }: MailboxLimits): Mailboxes["Open"]["Deposit"] =>
   (state, { fragment, digest, idRandom, account }, { nowMs, head, recent }) => {
@@ -132,7 +148,7 @@ const deposit =
     const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
     const decision = append<State>(encodeItem(atMs, idRandom, digest, fragment))
     // The log tells the time of its last item, so that a deposit writes no state record.
-    if (atMs !== state.lastAtMs) decision.remember({ ...state, lastAtMs: atMs })
+    if (atMs !== state.lastAtMs) decision.remember(receivedAt(state, atMs))
     return decision.reply<Reply>({
       _tag: "Deposited",
       n: head + 1,

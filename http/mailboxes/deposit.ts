@@ -22,7 +22,7 @@ import { type NotificationDocument, parseNotification, parseNotificationText } f
 import { type Result, type RuleBroken, storedFragment, writeElement } from "../xml.ts"
 import type { XmlFault } from "../xml.ts"
 import { depositedPage } from "./pages.ts"
-import { checkSecret, linked, type Place, placeOf } from "./reader.ts"
+import { checkSecret, linked, type Place, rememberedPlaces } from "./reader.ts"
 
 type Deposited = Extract<Reply, { readonly _tag: "Deposited" }>
 
@@ -277,8 +277,9 @@ class Direct {
 /** The hot path of A2; see `Handler.direct`. */
 export const directDeposit = (service: Service, route: string) => {
   const measures = service.measures.of("POST", route)
+  const placeOf = rememberedPlaces(service)
   return (request: Request, exchange: Exchange, parameters: Parameters): void => {
-    const place = placeOf(service, parameters)
+    const place = placeOf(parameters)
     if (place === undefined) {
       return exchange.reply(renderFailure(fail("not-found"), request, service.settings.baseUrl))
     }

@@ -52,6 +52,26 @@ export const linked = (failure: Failure, place: Place): Failure => {
   return new Failed({ problem, headers: [...headers, place.link] })
 }
 
+/** So many places are remembered; then all are forgotten. */
+const placesMax = 1_000
+
+/** {@link placeOf} for the hot path: remembers the mailboxes that were named lately. */
+export const rememberedPlaces = (
+  service: Service
+): (parameters: Parameters) => Place | undefined => {
+  const places = new Map<string, Place>()
+  return (parameters) => {
+    if (parameters.secret("mailbox") !== undefined) return placeOf(service, parameters)
+    const known = places.get(parameters.get("mailbox"))
+    if (known !== undefined) return known
+    const place = placeOf(service, parameters)
+    if (place === undefined) return
+    if (places.size >= placesMax) places.clear()
+    places.set(place.name, place)
+    return place
+  }
+}
+
 /** A handler of a path below a mailbox. */
 export const below =
   (service: Service, handle: (call: Call, place: Place) => Handled) => (call: Call): Handled => {

@@ -49,6 +49,16 @@ export class Batch {
     this.length = length
   }
 
+  /** `key` is ASCII, as all keys made of numbers are: both are written by one call. */
+  putItem(key: string, value: string): void {
+    this.reserve(HEADER_BYTES + key.length + 3 * value.length)
+    const keyAt = this.length + HEADER_BYTES
+    const written = this.bytes.write(key + value, keyAt, "utf8")
+    this.view.setUint32(this.length, key.length, true)
+    this.view.setUint32(this.length + 4, written - key.length, true)
+    this.length = keyAt + written
+  }
+
   put(key: string, value: string): void {
     // A UTF-16 unit takes at most three bytes of UTF-8.
     this.reserve(HEADER_BYTES + 3 * (key.length + value.length))

@@ -20,6 +20,15 @@ interface Known {
   readonly prefix: string
 }
 
+/** What is kept of one actor. */
+interface Entry {
+  readonly key: string
+  /** What is durable, when that is remembered. */
+  known: Known | undefined
+  /** What the group that is being written will make known. */
+  staged: Known | undefined
+}
+
 const unknown: Known = { revision: 0, head: 0, epoch: 0, prefix: "" }
 
 /** `<revision> <head> <epoch>` and the text, on the lines of a state record. */
@@ -38,39 +47,38 @@ export const parseRecord = (
 class EmbeddedStorage {
   private readonly store: EmbeddedStore
   private readonly sweeper: Sweeper
-  /** Of actors lately written or loaded, oldest first: this process is the only writer. */
-  private readonly known = new Map<string, Known>()
-  /** What the group that is being written will make known. */
-  private readonly staged = new Map<string, Known>()
+  /** Actors lately written or loaded, oldest first: this process is the only writer. */
+  private readonly entries = new Map<string, Entry>()
 
   constructor(store: EmbeddedStore, sweeper: Sweeper) {
     this.store = store
     this.sweeper = sweeper
-    store.onReopened(() => this.known.clear())
+    store.onReopened(() => this.entries.clear())
   }
 
   commit(group: ReadonlyArray<Commit>): ReturnType<StorageApi["commit"]> {
     for (const commit of group) assertCommit(commit)
     const outcomes: Array<Outcome> = []
-    const touched: Array<string> = []
+    const touched: Array<Entry> = []
     const garbage: Array<number> = []
     const prepare = (batch: Batch): void => {
       for (const commit of group) outcomes.push(this.apply(batch, commit, touched, garbage))
     }
     const durable = (): ReadonlyArray<Outcome> => {
-      for (const key of touched) {
-        const known = this.staged.get(key)
-        if (known === undefined) continue
-        this.staged.delete(key)
-        this.remember(key, known)
+      for (const entry of touched) {
+        const { staged } = entry
+        if (staged === undefined) continue
+        entry.staged = undefined
+        entry.known = staged
+        if (staged === unknown) this.forget(entry)
       }
       for (const epoch of garbage) this.sweeper.sweep(epoch)
       return outcomes
     }
     return this.store.submit(prepare, durable, () => {
-      for (const key of touched) {
-        this.staged.delete(key)
-        this.known.delete(key)
+      for (const entry of touched) {
+        entry.staged = undefined
+        this.forget(entry)
       }
     })
   }
@@ -78,7 +86,8 @@ class EmbeddedStorage {
   load(address: Address): Loaded {
     const key = keyOf(address)
     let { known, state } = this.lookUp(key)
-    if (!this.staged.has(key)) this.remember(key, known)
+    const entry = this.entries.get(key)
+    if (entry?.staged === undefined) this.remember(key, entry, known)
     else {
       // The group under way may be written between the reads of the record and of its log.
       for (
@@ -99,7 +108,7 @@ class EmbeddedStorage {
   ): ReadonlyArray<LogItem> | Promise<Array<LogItem>> {
     if (limit <= 0) return []
     const key = keyOf(address)
-    const { epoch, prefix } = this.known.get(key) ?? this.lookUp(key).known
+    const { epoch, prefix } = this.entries.get(key)?.known ?? this.lookUp(key).known
     if (epoch === 0) return []
     const span = { gte: prefix + keys.digits(Math.max(from, 0)), lt: keys.logEnd(prefix), limit }
     const rows = readSpan(this.store.database, span, false)
@@ -135,13 +144,28 @@ class EmbeddedStorage {
     return rows instanceof Promise ? rows.then(asIds) : asIds(rows)
   }
 
-  private remember(key: string, known: Known): void {
-    this.known.delete(key)
-    if (known === unknown) return
-    this.known.set(key, known)
-    if (this.known.size <= KNOWN_ACTORS_MAX) return
-    const oldest = this.known.keys().next()
-    if (oldest.done !== true) this.known.delete(oldest.value)
+  private remember(key: string, entry: Entry | undefined, known: Known): void {
+    if (known === unknown) {
+      if (entry !== undefined) this.forget(entry)
+    } else if (entry !== undefined) entry.known = known
+    else this.enter({ key, known, staged: undefined })
+  }
+
+  /** Takes an entry in, and drops the oldest when there are too many. */
+  private enter(entry: Entry): void {
+    const { entries } = this
+    entries.set(entry.key, entry)
+    if (entries.size <= KNOWN_ACTORS_MAX) return
+    for (const oldest of entries.values()) {
+      entries.delete(oldest.key)
+      if (oldest.staged === undefined) return
+      // It is being written: it counts as new.
+      entries.set(oldest.key, oldest)
+    }
+  }
+
+  private forget(entry: Entry): void {
+    if (this.entries.get(entry.key) === entry) this.entries.delete(entry.key)
   }
 
   private lookUp(key: string): { readonly known: Known; readonly state: string | undefined } {
@@ -151,9 +175,9 @@ class EmbeddedStorage {
     const parsed = record === undefined ? undefined : parseRecord(record)
     const epoch = parsed?.epoch ?? Number(bare)
     const prefix = keys.logPrefix(epoch)
-    const cached = this.known.get(key)
-    const last = cached !== undefined && !this.staged.has(key)
-      ? cached.head
+    const cached = this.entries.get(key)
+    const last = cached?.known !== undefined && cached.staged === undefined
+      ? cached.known.head
       : keys.lastNumber(lastKey(database, prefix, keys.logEnd(prefix)) ?? "0")
     const head = Math.max(parsed?.head ?? 0, last)
     return { known: { revision: parsed?.revision ?? 0, head, epoch, prefix }, state: parsed?.state }
@@ -162,12 +186,13 @@ class EmbeddedStorage {
   private apply(
     batch: Batch,
     commit: Commit,
-    touched: Array<string>,
+    touched: Array<Entry>,
     garbage: Array<number>
   ): Outcome {
     const { state } = commit
     const key = keyOf(commit.address)
-    const known = this.staged.get(key) ?? this.known.get(key) ?? this.lookUp(key).known
+    const entry = this.entries.get(key) ?? { key, known: undefined, staged: undefined }
+    const known = entry.staged ?? entry.known ?? this.lookUp(key).known
     const conflict = conflictOf(commit, known)
     if (conflict !== undefined) return { _tag: "Conflict", conflict }
     const revision = ++batch.commits
@@ -180,7 +205,7 @@ class EmbeddedStorage {
     if (state === null) {
       this.erase(batch, key, known)
       if (known.head > 0) garbage.push(known.epoch)
-      this.stage(key, unknown, touched)
+      this.stage(entry, unknown, touched)
       return { _tag: "Committed", revision: 0 }
     }
     const outcome: Outcome = {
@@ -190,18 +215,18 @@ class EmbeddedStorage {
     if (state === undefined && commit.append.length === 0) return outcome
     const epoch = known.epoch === 0 ? revision : known.epoch
     const prefix = known.epoch === 0 ? keys.logPrefix(epoch) : known.prefix
-    for (const { n, value } of commit.append) batch.put(prefix + keys.digits(n), value)
+    for (const { n, value } of commit.append) batch.putItem(prefix + keys.digits(n), value)
     for (const n of commit.remove) batch.remove(prefix + keys.digits(n))
     let head = Math.max(known.head, commit.append.at(-1)?.n ?? 0)
     if (state === undefined) {
       if (known.epoch === 0) batch.put(keys.bareKey(key), String(epoch))
-      this.stage(key, { revision: known.revision, head, epoch, prefix }, touched)
+      this.stage(entry, { revision: known.revision, head, epoch, prefix }, touched)
       return outcome
     }
     head = Math.max(head, commit.head)
     batch.put(keys.actorKey(key), `${revision} ${head} ${epoch}\n${state}`)
     if (known.revision === 0 && known.epoch !== 0) batch.remove(keys.bareKey(key))
-    this.stage(key, { revision, head, epoch, prefix }, touched)
+    this.stage(entry, { revision, head, epoch, prefix }, touched)
     return outcome
   }
 
@@ -212,9 +237,10 @@ class EmbeddedStorage {
     if (known.head > 0) batch.put(keys.garbageKey(known.epoch), key)
   }
 
-  private stage(key: string, known: Known, touched: Array<string>): void {
-    this.staged.set(key, known)
-    touched.push(key)
+  private stage(entry: Entry, staged: Known, touched: Array<Entry>): void {
+    touched.push(entry)
+    entry.staged = staged
+    if (entry.known === undefined) this.enter(entry)
   }
 }
 

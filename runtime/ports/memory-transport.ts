@@ -41,6 +41,7 @@ export const makeMemoryTransport = (): TransportApi => {
   const watchers = new Map<string, Set<Listener>>()
 
   const announce = (about: Address, hint: string): void => {
+    if (watchers.size === 0) return
     const key = keyOf(about)
     if (!watchers.has(key)) return
     queueMicrotask(() => {
