@@ -17,10 +17,12 @@ export const KNOWN_ACTORS_MAX = 20_000
 /** Blocks of tables that are kept in memory, bytes. */
 export const BLOCK_CACHE_BYTES = 16 * 1024 * 1024
 /** RocksDB keeps up to 1.5 times this many bytes of what was written and is not in a table. */
-export const MEMTABLE_BYTES = 32 * 1024 * 1024
+export const MEMTABLE_BYTES = 64 * 1024 * 1024
 
 /** A read that takes longer goes on in the next turn of the event loop, ms. */
 export const READ_SLICE_MS = 5
+/** Wake-ups that are read in one step. */
+export const WAKES_CHUNK = 500
 /** Items of a removed actor's log that are deleted in one step. */
 export const SWEEP_ITEMS = 500
 
