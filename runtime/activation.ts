@@ -53,7 +53,7 @@ export class Activation implements Committing {
     this.shard = shardOf(address)
     this.around = around
     this.measures = measures
-    this.image = new Image(behaviour, this.shard)
+    this.image = new Image(behaviour, address)
     this.inbox = new Inbox(address, around)
     this.wakes = new ActorWakes(address, around)
     this.commits = new Pipeline(this, around.committer)
@@ -160,9 +160,7 @@ export class Activation implements Committing {
       if (this.phase === "stopped") return
       if (Exit.isSuccess(exit)) return this.awake(exit.value)
       const failure = namedFailure(exit.cause)
-      if (failure === undefined && hasDied(exit.cause)) {
-        return this.defect(exit.cause)
-      }
+      if (failure === undefined && hasDied(exit.cause)) return this.defect(exit.cause)
       const kept = this.inbox.onceMore(this.inbox.takeAll(), failure ?? brokeOff(), false)
       this.inbox.putFirst(kept)
       if (this.inbox.length > 0) return this.reload(around.limits.reloadDelayMs)
@@ -205,6 +203,7 @@ export class Activation implements Committing {
     entry.writes = clears || changes(decision)
     if (entry.writes) return this.write(entry, decision, clears, actions)
     const seen = this.commits.latest
+    this.wakes.hold(decision, seen)
     if (seen !== undefined) {
       seen.held.push(entry)
       if (actions !== undefined) seen.perform(actions)

@@ -5,6 +5,7 @@
  */
 import type { Effect } from "effect"
 import type { Address } from "./address.ts"
+import type { AskFailure, StorageFailure } from "./errors.ts"
 import type { LogItem } from "./ports/storage.ts"
 
 /** A plain record with a discriminating tag; states, messages and actions are such. */
@@ -14,6 +15,8 @@ export interface Tagged {
 
 /** What a cell may know beside its state and message. */
 export interface Context {
+  /** The actor's own address. */
+  readonly self: Address
   /** The node's clock, ms since the epoch. A hint: it may jump. */
   readonly nowMs: number
   /** Number of the last log item, counted from 1; 0 before the first. */
@@ -43,6 +46,8 @@ export class Decision<State, Reply = never, Action = never> {
   removals: Array<number> | undefined = undefined
   /** ms since the epoch; null clears. */
   wakeAtMs: number | null | undefined = undefined
+  /** ms since the epoch. */
+  holdUntilMs: number | undefined = undefined
   othersWake: Array<{ readonly address: Address; readonly atMs: number }> | undefined = undefined
   answer: Reply | Refusal | undefined = undefined
   actions: Array<Action> | undefined = undefined
@@ -54,8 +59,11 @@ export class Decision<State, Reply = never, Action = never> {
     return this
   }
   /**
-   * Goes on in `state` without writing it: for what the log tells again (see
-   * {@link Behaviour.recall}). Only together with an appended item.
+   * Goes on in `state` without writing it. Two uses: together with an appended item, for what
+   * the log tells again (see {@link Behaviour.recall}); and for volatile parts of a state, such
+   * as what is under way on this node. Nothing is committed for it. It is dropped when the actor
+   * is loaded again: after a lost commit, a restart, a sleep, on another node. `encode` must
+   * leave volatile parts out, since a later `become` writes the whole state.
    */
   remember(state: State): this {
     this.nextState = state
@@ -74,6 +82,20 @@ export class Decision<State, Reply = never, Action = never> {
   /** Sets the actor's only wake-up time, ms since the epoch; null clears it. */
   wake(atMs: number | null): this {
     this.wakeAtMs = atMs
+    return this
+  }
+  /**
+   * Leaves the stored wake-up as it is, while this node wakes the actor only at `untilMs`, ms
+   * since the epoch. Whoever takes the shard later, after a crash too, wakes it at the stored
+   * time: at once when that is past. So what is tried now is tried again at once when this node
+   * dies, and at `untilMs` when only its answer is lost.
+   *
+   * Nothing is written for it, and a wake-up whose decision holds is not over. Together with
+   * {@link Decision.wake}: that time is stored, and held. A later decision's `wake` ends the
+   * hold; another actor's wake-up that this one has not seen yet is not put off by it.
+   */
+  hold(untilMs: number): this {
+    this.holdUntilMs = untilMs
     return this
   }
   /**
@@ -155,6 +177,24 @@ export interface Recall<State> {
   readonly restore: (state: State, items: ReadonlyArray<LogItem>) => State
 }
 
+/** The other actors, as an effect gets at them. */
+export interface Peers {
+  /**
+   * Sends a message and waits for the reply, which may be a refusal. The actor may be on another
+   * node. Asks of effects are taken while their node drains, so that the effects can end.
+   */
+  readonly ask: <Message extends Tagged>(
+    to: Address,
+    message: Message
+  ) => Effect.Effect<unknown, AskFailure>
+  /** Log items with `n >= from`, ascending; only what is durable. */
+  readonly read: (
+    of: Address,
+    from: number,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
+}
+
 /** All that the runtime needs to know of a kind of actor. */
 export interface Behaviour<
   State extends Tagged,
@@ -175,8 +215,8 @@ export interface Behaviour<
   readonly recall?: Recall<State>
   /**
    * The message that a due wake-up becomes. Its decision ends the wake-up, unless it sets the
-   * next. It may come early, or once too often, never too seldom: the cell looks at its state
-   * and sets the time again when it is not yet due.
+   * next or holds it. It may come early, or once too often, never too seldom: the cell
+   * looks at its state, and sets the time again when it is not yet due.
    */
   readonly wakeUp: Message
   /**
@@ -184,7 +224,7 @@ export interface Behaviour<
    * A failure is a defect: logged, and the actor is restarted. (A method, so that a behaviour
    * that performs nothing, with `never` for its actions, is one of {@link AnyBehaviour} too.)
    */
-  perform(action: Action, self: Address): Effect.Effect<Message | void>
+  perform(action: Action, self: Address, peers: Peers): Effect.Effect<Message | void>
 }
 
 /** A behaviour whose own types are not of interest. */

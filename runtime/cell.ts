@@ -21,9 +21,12 @@ export const decideOn = (
   if (!(decision instanceof Decision)) {
     throw new TypeError(`${behaviour.kind}: ${state._tag} x ${message._tag} made no decision`)
   }
-  const { othersWake, wakeAtMs } = decision
+  const { holdUntilMs, othersWake, wakeAtMs } = decision
   if (typeof wakeAtMs === "number" && !Number.isFinite(wakeAtMs)) {
     throw new RangeError(`${behaviour.kind}: a wake-up at ${wakeAtMs} ms is no time`)
+  }
+  if (holdUntilMs !== undefined && !Number.isFinite(holdUntilMs)) {
+    throw new RangeError(`${behaviour.kind}: a hold until ${holdUntilMs} ms has no end`)
   }
   if (othersWake !== undefined) {
     for (const { address, atMs } of othersWake) {

@@ -1,6 +1,6 @@
 /** The effects of decisions, under way after their commits. */
 import { Effect, Exit, type Fiber } from "effect"
-import type { AnyBehaviour, Tagged } from "./actor.ts"
+import type { AnyBehaviour, Peers, Tagged } from "./actor.ts"
 import type { Address } from "./address.ts"
 import type { Fork } from "./deadline.ts"
 import type { Step } from "./surroundings.ts"
@@ -8,16 +8,19 @@ import type { Step } from "./surroundings.ts"
 export class Effects {
   private readonly fibers = new Set<Fiber.Fiber<unknown>>()
   private readonly fork: Fork
+  private readonly peers: Peers
   private readonly tell: (address: Address, message: Tagged) => void
   private readonly step: ((step: Step, address: Address) => void) | undefined
   private stopped = false
 
   constructor(
     fork: Fork,
+    peers: Peers,
     tell: (address: Address, message: Tagged) => void,
     step: ((step: Step, address: Address) => void) | undefined
   ) {
     this.fork = fork
+    this.peers = peers
     this.tell = tell
     this.step = step
   }
@@ -35,7 +38,7 @@ export class Effects {
   ): void {
     for (const action of actions) {
       if (this.stopped) return
-      const fiber = this.fork(Effect.suspend(() => behaviour.perform(action, address)))
+      const fiber = this.fork(Effect.suspend(() => behaviour.perform(action, address, this.peers)))
       this.fibers.add(fiber)
       fiber.addObserver((exit) => {
         this.fibers.delete(fiber)

@@ -12,6 +12,11 @@ export class DueHeap {
     return this.times[0]
   }
 
+  /** The key of the earliest entry, or undefined. */
+  peekKey(): string | undefined {
+    return this.keys[0]
+  }
+
   push(atMs: number, key: string): void {
     let at = this.keys.length
     this.times.push(atMs)

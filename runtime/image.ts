@@ -1,5 +1,6 @@
 /** The actor as an activation has it in memory: it may be ahead of what is durable. */
 import type { AnyBehaviour, Context, Tagged } from "./actor.ts"
+import { type Address, shardOf } from "./address.ts"
 import { type AnyDecision, decideOn } from "./cell.ts"
 import type { Recent } from "./recent.ts"
 import type { Recovered } from "./recover.ts"
@@ -14,15 +15,12 @@ export class Image {
   readonly behaviour: AnyBehaviour
   private readonly shard: number
   private recent: Recent | undefined = undefined
-  private readonly context: { nowMs: number; head: number; recent: Context["recent"] } = {
-    nowMs: 0,
-    head: 0,
-    recent: findNothing
-  }
+  private readonly context: { -readonly [Known in keyof Context]: Context[Known] }
 
-  constructor(behaviour: AnyBehaviour, shard: number) {
+  constructor(behaviour: AnyBehaviour, address: Address) {
     this.behaviour = behaviour
-    this.shard = shard
+    this.shard = shardOf(address)
+    this.context = { self: address, nowMs: 0, head: 0, recent: findNothing }
     this.state = behaviour.initial
   }
 

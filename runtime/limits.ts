@@ -42,6 +42,20 @@ export interface Limits {
   readonly timerResolutionMs: number
   /** The longest sleep of the timer: how late a clock that jumps is noticed. */
   readonly timerSleepMaxMs: number
+  /**
+   * Wake-ups of one shard that are read into memory at once, those that come first: a shard has
+   * up to twice as many there, beside those that are held or tried again.
+   */
+  readonly shardWakesMax: number
+  /** Shards whose wake-ups are read at the same time. */
+  readonly shardLoadsMax: number
+  /** Wake-ups under delivery at once: delivered, and not yet answered. */
+  readonly wakesInFlightMax: number
+  /**
+   * Wake-ups that cannot be delivered just now, on all shards: above it no more are read from
+   * the store until some of them can.
+   */
+  readonly wakesStuckMax: number
   /** Wake-ups delivered at once; those left over are delivered a grid later. */
   readonly wakeBatchMax: number
   /** A wake-up that could not be delivered is tried again after so long. */
@@ -74,6 +88,10 @@ export const defaultLimits: Limits = {
   overloadRetryMs: 1_000,
   timerResolutionMs: 10,
   timerSleepMaxMs: 1_000,
+  shardWakesMax: 1_024,
+  shardLoadsMax: 4,
+  wakesInFlightMax: 1_000,
+  wakesStuckMax: 100_000,
   wakeBatchMax: 1_000,
   wakeRetryMs: 1_000,
   askDeadlineMs: 10_000,

@@ -2,6 +2,7 @@
  * What the runtime counts. Plain numbers, so that counting costs nothing on the hot path;
  * whoever exports them reads a snapshot.
  */
+import type { Address } from "./address.ts"
 
 export interface KindMeasures {
   /** Decisions made, and those of them that refused. */
@@ -75,4 +76,14 @@ export class Measures {
     }
     return found
   }
+}
+
+/** What one node holds just now. */
+export interface Snapshot {
+  readonly resident: ReadonlyMap<string, { readonly active: number; readonly queued: number }>
+  /** Wake-ups known in memory: of each shard those that come first; the store may have more. */
+  readonly wakeUps: number
+  readonly earliestWakeUpMs: number | undefined
+  readonly quarantined: ReadonlyArray<Address>
+  readonly measures: Measures
 }

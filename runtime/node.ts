@@ -4,7 +4,7 @@
  */
 import { Effect, Exit, Result } from "effect"
 import { Activation } from "./activation.ts"
-import type { AnyBehaviour, Tagged } from "./actor.ts"
+import type { AnyBehaviour, Peers, Tagged } from "./actor.ts"
 import { type Address, keyOf, shardOf } from "./address.ts"
 import { Committer } from "./committer.ts"
 import { type Fork, laterWith } from "./deadline.ts"
@@ -13,8 +13,8 @@ import { decodeReply, encodeAskFailure, encodeMessage, encodeReply } from "./env
 import { ActorDefect, NoOwner, Overloaded, Quarantined, UnknownMessage } from "./errors.ts"
 import { ForeignWakes } from "./foreign.ts"
 import { type Limits, makeLimits } from "./limits.ts"
-import { Measures } from "./measures.ts"
-import type { Done, Due } from "./pending.ts"
+import { Measures, type Snapshot } from "./measures.ts"
+import { asked, type Done, type Due } from "./pending.ts"
 import type { PlacementApi } from "./placement/placement.ts"
 import type { StorageApi } from "./ports/storage.ts"
 import type { TransportApi } from "./ports/transport.ts"
@@ -22,22 +22,13 @@ import { Residents } from "./residents.ts"
 import { Shards } from "./shards.ts"
 import { Supervisor } from "./supervisor.ts"
 import type { Step, Surroundings } from "./surroundings.ts"
-import { Timers } from "./timers.ts"
+import { type Deliver, Timers } from "./timers.ts"
 
 export interface SystemOptions {
   readonly behaviours: ReadonlyArray<AnyBehaviour>
   readonly limits?: Partial<Limits>
   /** For tests that end the process at a step of a message's life. */
   readonly step?: (step: Step, address: Address) => void
-}
-
-/** What one node holds just now. */
-export interface Snapshot {
-  readonly resident: ReadonlyMap<string, { readonly active: number; readonly queued: number }>
-  readonly wakeUps: number
-  readonly earliestWakeUpMs: number | undefined
-  readonly quarantined: ReadonlyArray<Address>
-  readonly measures: Measures
 }
 
 interface Ports {
@@ -72,13 +63,12 @@ export class Node {
       this.measures.of(address.kind).passivations++
     })
     this.around = this.surroundings(ports.storage, fork, nowMs, options.step)
-    const { timers } = this.around
     this.shards = new Shards(this.around, {
       storage: ports.storage,
       transport: ports.transport,
       limits,
       serve: (to, envelope) => this.serve(to, envelope),
-      onWake: (wake) => timers.load(wake),
+      timers: this.around.timers,
       onLost: (shard) => this.lose(shard),
       onFault: (cause) => this.log("a shard is not served", cause)
     })
@@ -125,7 +115,8 @@ export class Node {
 
   async drain(): Promise<void> {
     this.draining = true
-    const { committer, effects } = this.around
+    const { committer, effects, timers } = this.around
+    timers.stop()
     const endMs = performance.now() + this.limits.drainMs
     while (performance.now() < endMs) {
       const left = [...this.residents.values()].some(({ queued }) => queued > 0)
@@ -164,6 +155,13 @@ export class Node {
     const { limits, measures } = this
     const time = { fork, later: laterWith(fork) }
     const onFault = (cause: unknown) => this.log("the store broke off", cause)
+    const tell = (to: Address, message: Tagged) => this.tell(to, message, ignore)
+    const peers: Peers = {
+      ask: (to, message) => asked((done) => this.tell(to, message, done)),
+      read: storage.read
+    }
+    const load = (shard: number) => this.shards.load(shard)
+    const wakeUp: Deliver = (to, landed) => this.wakeUp(to, landed)
     return {
       ...time,
       limits,
@@ -171,8 +169,8 @@ export class Node {
       nowMs,
       step,
       committer: new Committer(time, storage, limits, measures.commits, onFault),
-      effects: new Effects(fork, (address, message) => this.tell(address, message), step),
-      timers: new Timers(fork, nowMs, limits, (address, undone) => this.wakeUp(address, undone)),
+      effects: new Effects(fork, peers, tell, step),
+      timers: new Timers(fork, nowMs, limits, wakeUp, load),
       foreign: new ForeignWakes(),
       onFault: (address, cause) => this.log("defect beside an actor", cause, address),
       onDefect: (address, cause) => this.onDefect(address, cause),
@@ -236,22 +234,24 @@ export class Node {
     })
   }
 
-  /** What an effect answered: taken while the node drains, since the drain waits for it. */
-  private tell(to: Address, message: Tagged): void {
-    if (this.stopped) return
+  /** What an effect says: taken while the node drains, since the drain waits for the effect. */
+  private tell(to: Address, message: Tagged, done: Done): void {
+    if (this.stopped) return done(this.noOwner(to), undefined)
     this.placement.owns(shardOf(to))
-      ? this.deliver(to, message, ignore)
-      : this.askOwner(to, message, ignore)
+      ? this.deliver(to, message, done)
+      : this.askOwner(to, message, done)
   }
 
-  private wakeUp(to: Address, undone: () => void): void {
+  private wakeUp(to: Address, landed: Parameters<Deliver>[1]): void {
     const behaviour = this.behaviours.get(to.kind)
-    if (behaviour === undefined || this.draining || !this.placement.owns(shardOf(to))) return
+    if (behaviour === undefined) return landed("never")
+    if (this.draining || !this.placement.owns(shardOf(to))) return landed("later")
     // Its own behaviour's message; the registry has lost the type.
     const message = behaviour.wakeUp as Tagged
     const { foreign, nowMs } = this.around
     const due: Due = { foreign: foreign.answeredBy(keyOf(to), nowMs()) }
-    this.deliver(to, message, (failure) => failure !== undefined && undone(), due)
+    const done: Done = (failure) => landed(failure === undefined ? "answered" : "later")
+    this.deliver(to, message, done, due)
   }
 
   private lose(shard: number): void {

@@ -2,6 +2,7 @@
  * The pending commit of one actor: many decisions merged into one write. A later state wins,
  * appended items add up, and whoever was told something waits for all that it has seen.
  */
+import { Effect } from "effect"
 import type { Decision, Tagged } from "./actor.ts"
 import type { Address } from "./address.ts"
 import type { AskFailure } from "./errors.ts"
@@ -9,6 +10,14 @@ import type { Commit, LogItem, Wake } from "./ports/storage.ts"
 
 /** Called once with a failure or a reply. What it throws is logged and changes nothing. */
 export type Done = (failure: AskFailure | undefined, reply: unknown) => void
+
+/** A message that is sent by callback, as an effect. */
+export const asked = (send: (done: Done) => void): Effect.Effect<unknown, AskFailure> =>
+  Effect.callback((resume) =>
+    send((failure, reply) =>
+      resume(failure === undefined ? Effect.succeed(reply) : Effect.fail(failure))
+    )
+  )
 
 /** A due wake-up that became a message. */
 export interface Due {
@@ -38,6 +47,8 @@ export class PendingCommit {
   vanishes = false
   readonly items: Array<LogItem> = []
   wakeAtMs: number | null | undefined = undefined
+  /** Until when the wake-up is held once this is durable. */
+  holdUntilMs: number | undefined = undefined
   /** The log's head after this commit. */
   head: number
   private removals: Array<number> | undefined = undefined
@@ -49,7 +60,7 @@ export class PendingCommit {
 
   /** Adds what one decision asks for; `others` are its wake-ups of other actors, noted. */
   add(decision: Decision<unknown, unknown, unknown>): void {
-    const { items, removals, wakeAtMs } = decision
+    const { holdUntilMs, items, removals, wakeAtMs } = decision
     if (decision.durable || removals !== undefined) this.writesState = true
     if (decision.vanishes) this.vanishes = true
     if (items !== undefined) {
@@ -61,7 +72,12 @@ export class PendingCommit {
       this.removals ??= []
       for (const n of removals) this.removals.push(n)
     }
-    if (wakeAtMs !== undefined) this.wakeAtMs = wakeAtMs
+    // A later wake-up ends the hold of a decision before it.
+    if (wakeAtMs !== undefined) {
+      this.wakeAtMs = wakeAtMs
+      this.holdUntilMs = undefined
+    }
+    if (holdUntilMs !== undefined) this.holdUntilMs = holdUntilMs
   }
 
   wakeOther(wake: Wake): void {

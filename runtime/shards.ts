@@ -3,21 +3,25 @@ import { Exit, Scope } from "effect"
 import { runWithin, type Timekeeping } from "./deadline.ts"
 import type { Limits } from "./limits.ts"
 import type { PlacementApi } from "./placement/placement.ts"
-import type { StorageApi, Wake } from "./ports/storage.ts"
+import type { StorageApi } from "./ports/storage.ts"
 import type { Serve, TransportApi } from "./ports/transport.ts"
+import type { Timers } from "./timers.ts"
 
 interface Holding {
   readonly storage: StorageApi
   readonly transport: TransportApi
   readonly limits: Limits
   readonly serve: Serve
-  readonly onWake: (wake: Wake) => void
+  readonly timers: Timers
   readonly onLost: (shard: number) => void
   readonly onFault: (cause: unknown) => void
 }
 
 export class Shards {
   private readonly scopes = new Map<number, Scope.Closeable>()
+  /** Shards whose wake-ups are to be read, in order. */
+  private readonly toLoad = new Set<number>()
+  private loading = 0
   private readonly time: Timekeeping
   private readonly holding: Holding
 
@@ -35,27 +39,42 @@ export class Shards {
     }
   }
 
+  /** Reads the wake-ups of a shard, a few shards at a time. */
+  load(shard: number): void {
+    this.toLoad.add(shard)
+    this.loadNext()
+  }
+
   private take(shard: number): void {
     if (this.scopes.has(shard)) return
     const scope = Scope.makeUnsafe()
-    const { onFault, serve, transport } = this.holding
+    const { onFault, serve, timers, transport } = this.holding
     this.scopes.set(shard, scope)
     this.time.fork(Scope.provide(transport.serve(shard, serve), scope)).addObserver((exit) => {
       if (Exit.isFailure(exit)) onFault(exit.cause)
     })
-    this.loadWakes(shard, scope)
+    timers.take(shard)
   }
 
-  private loadWakes(shard: number, scope: Scope.Closeable): void {
-    const { limits, onWake, storage } = this.holding
-    const call = () => storage.wakes(shard)
-    runWithin(this.time, call, limits.storageDeadlineMs, (exit) => {
-      if (this.scopes.get(shard) !== scope) return
-      if (Exit.isSuccess(exit)) return exit.value.forEach(onWake)
-      this.time.later(limits.wakeRetryMs, () => {
-        if (this.scopes.get(shard) === scope) this.loadWakes(shard, scope)
+  private loadNext(): void {
+    const { limits, storage, timers } = this.holding
+    for (const shard of this.toLoad) {
+      if (this.loading >= limits.shardLoadsMax) return
+      this.toLoad.delete(shard)
+      const scope = this.scopes.get(shard)
+      if (scope === undefined) continue
+      this.loading++
+      const call = () => storage.wakes(shard, timers.loadLimit(shard))
+      runWithin(this.time, call, limits.storageDeadlineMs, (exit) => {
+        this.loading--
+        // A shard that was lost and taken again has a load of its own: this one is too old.
+        const current = () => this.scopes.get(shard) === scope
+        if (current() && !(Exit.isSuccess(exit) && timers.loaded(shard, exit.value))) {
+          this.time.later(limits.wakeRetryMs, () => current() && this.load(shard))
+        }
+        this.loadNext()
       })
-    })
+    }
   }
 
   private lose(shard: number): void {

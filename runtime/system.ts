@@ -4,30 +4,19 @@
  * any other goes by the transport to the shard's owner.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import type { Tagged } from "./actor.ts"
+import type { Peers, Tagged } from "./actor.ts"
 import type { Address } from "./address.ts"
 import type { Fork } from "./deadline.ts"
-import type { AskFailure, StorageFailure } from "./errors.ts"
-import { Node, type Snapshot, type SystemOptions } from "./node.ts"
-import type { Done } from "./pending.ts"
+import type { Snapshot } from "./measures.ts"
+import { Node, type SystemOptions } from "./node.ts"
+import { asked, type Done } from "./pending.ts"
 import { Placement } from "./placement/placement.ts"
-import { type LogItem, Storage, type StorageApi } from "./ports/storage.ts"
+import { Storage, type StorageApi } from "./ports/storage.ts"
 import { type Listener, Transport } from "./ports/transport.ts"
 
-export interface SystemApi {
-  /** Sends a message and waits for the reply, which may be a refusal. */
-  readonly ask: <Message extends Tagged>(
-    to: Address,
-    message: Message
-  ) => Effect.Effect<unknown, AskFailure>
-  /** The same by callback: for the hot path. `done` may be called before this returns. */
+export interface SystemApi extends Peers {
+  /** `ask` by callback: for the hot path. `done` may be called before this returns. */
   readonly askWith: <Message extends Tagged>(to: Address, message: Message, done: Done) => void
-  /** Log items with `n >= from`, ascending; only what is durable. */
-  readonly read: (
-    of: Address,
-    from: number,
-    limit: number
-  ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
   /** Ids of the actors of a kind, ascending. */
   readonly scan: StorageApi["scan"]
   /** Calls the listener after each commit of the actor, on whatever node; a hint to read on. */
@@ -60,15 +49,7 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
           (stop) => Effect.sync(stop)
         )
         const api: SystemApi = {
-          ask: (to, message) =>
-            Effect.callback<unknown, AskFailure>((resume) => {
-              node.askWith(
-                to,
-                message,
-                (failure, reply) =>
-                  resume(failure === undefined ? Effect.succeed(reply) : Effect.fail(failure))
-              )
-            }),
+          ask: (to, message) => asked((done) => node.askWith(to, message, done)),
           askWith: (to, message, done) => node.askWith(to, message, done),
           read: storage.read,
           scan: storage.scan,

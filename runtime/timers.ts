@@ -1,6 +1,6 @@
 /**
- * Durable wake-ups of the shards that this node owns. The store keeps them; the heap here only
- * knows when each is due. A wake-up is delivered as the behaviour's message, and is over when
+ * Durable wake-ups of the shards that this node owns. The store keeps them; here is known when
+ * the next ones are due. A wake-up is delivered as the behaviour's message, and is over when
  * the decision on it is committed, so that a crash in between finds it again.
  */
 import { Effect, type Fiber } from "effect"
@@ -8,71 +8,123 @@ import { type Address, fromKey, keyOf, shardOf } from "./address.ts"
 import type { Fork } from "./deadline.ts"
 import { DueHeap } from "./heap.ts"
 import type { Limits } from "./limits.ts"
-import type { Wake } from "./ports/storage.ts"
+import type { SoonestWakes } from "./ports/storage.ts"
+import { WakeWindow } from "./window.ts"
 
-/** Delivers one due wake-up; `undone` is called when it could not be, so that it comes again. */
-export type Deliver = (address: Address, undone: () => void) => void
+/** What became of a wake-up: answered, to be tried again in a while, or never to be told here. */
+export type Landing = "answered" | "later" | "never"
 
-/** So many overtaken entries cost less than sorting them out. */
-const compactFrom = 64
+/** Delivers one due wake-up; `landed` is called once. */
+export type Deliver = (address: Address, landed: (as: Landing) => void) => void
 
 export class Timers {
-  private readonly heap = new DueHeap()
-  private readonly due = new Map<string, number>()
+  private readonly windows = new Map<number, WakeWindow>()
   private readonly fork: Fork
   private readonly nowMs: () => number
   private readonly limits: Limits
   private readonly deliver: Deliver
+  private readonly load: (shard: number) => void
+  private inFlight = 0
   private sleeper: Fiber.Fiber<void> | undefined = undefined
   private sleepsUntilMs = Number.POSITIVE_INFINITY
+  /** "full": there is no room for one more delivery, so nothing is slept for. */
+  private phase: "asleep" | "firing" | "full" = "asleep"
   private stopped = false
 
-  constructor(fork: Fork, nowMs: () => number, limits: Limits, deliver: Deliver) {
+  /** `load` asks for a shard's wake-ups, which come by {@link Timers.loaded}. */
+  constructor(
+    fork: Fork,
+    nowMs: () => number,
+    limits: Limits,
+    deliver: Deliver,
+    load: (shard: number) => void
+  ) {
     this.fork = fork
     this.nowMs = nowMs
     this.limits = limits
     this.deliver = deliver
+    this.load = load
   }
 
   /** How many wake-ups are known. */
   get size(): number {
-    return this.due.size
+    let size = 0
+    for (const window of this.windows.values()) size += window.size
+    return size
   }
 
   /** The earliest due time, ms since the epoch. */
   get earliestMs(): number | undefined {
-    this.skipOvertaken()
-    return this.heap.peek()
-  }
-
-  /** Sets the only wake-up of an address; null clears it. */
-  set(address: Address, atMs: number | null): void {
-    const key = keyOf(address)
-    if (atMs === null) {
-      this.due.delete(key)
-      return
+    let earliest = Number.POSITIVE_INFINITY
+    for (const { earliestMs } of this.windows.values()) {
+      if (earliestMs !== undefined && earliestMs < earliest) earliest = earliestMs
     }
-    if (this.due.get(key) === atMs) return
-    this.due.set(key, atMs)
-    this.heap.push(atMs, key)
-    // Overtaken entries are skipped when they come up; those of the far future must not pile up.
-    if (this.heap.size > 2 * this.due.size + compactFrom) this.heap.reset(this.due)
-    if (atMs < this.sleepsUntilMs) this.sleep()
+    return earliest === Number.POSITIVE_INFINITY ? undefined : earliest
   }
 
-  /** Sets the wake-up of an address unless it has an earlier one. */
+  /**
+   * The only wake-up of an address is durable, or cleared (null). Of a shard that is not held
+   * here nothing is noted: a load that begins later finds it.
+   */
+  set(address: Address, atMs: number | null): void {
+    const shard = shardOf(address)
+    const window = this.windows.get(shard)
+    if (window === undefined) return
+    window.set(keyOf(address), atMs)
+    if (atMs !== null) this.sleepUntil(atMs)
+    this.refill(shard, window)
+  }
+
+  /** Sets what another actor set; what is held is not put off by it. */
+  setForeign(address: Address, atMs: number): void {
+    const held = this.windows.get(shardOf(address))?.isHeld(keyOf(address)) === true
+    held ? this.setNoLater(address, atMs) : this.set(address, atMs)
+  }
+
+  /**
+   * Wakes an address unless it has an earlier wake-up. Whether the store has this one may be in
+   * doubt, and be settled late: so it stays in memory, wherever the window ends.
+   */
   setNoLater(address: Address, atMs: number): void {
-    if (atMs < (this.due.get(keyOf(address)) ?? Number.POSITIVE_INFINITY)) this.set(address, atMs)
+    const known = this.windows.get(shardOf(address))?.dueMs(keyOf(address))
+    if (known === undefined || atMs < known) this.hold(address, atMs)
   }
 
-  /** Takes what the store had when this node took the shard; what was set since is newer. */
-  load({ address, atMs }: Wake): void {
-    if (!this.due.has(keyOf(address))) this.set(address, atMs)
+  /** Wakes an address at this time instead of the store's. */
+  hold(address: Address, untilMs: number): void {
+    const window = this.windows.get(shardOf(address))
+    if (window === undefined) return
+    window.keep(keyOf(address), untilMs, "held")
+    this.sleepUntil(untilMs)
+  }
+
+  /** This node has taken a shard: what it has is loaded. What is set meanwhile is newer. */
+  take(shard: number): void {
+    const window = new WakeWindow(this.limits.shardWakesMax)
+    this.windows.set(shard, window)
+    this.refill(shard, window)
+  }
+
+  /** How many wake-ups of a shard are to be read. */
+  loadLimit(shard: number): number {
+    return this.windows.get(shard)?.loadLimit ?? 1
+  }
+
+  /** Takes what the store had; false when it brought nothing and is to be asked again later. */
+  loaded(shard: number, soonest: SoonestWakes): boolean {
+    const window = this.windows.get(shard)
+    if (window === undefined) return true
+    const enough = window.loaded(soonest)
+    if (!enough) window.begin()
+    const { earliestMs } = window
+    if (earliestMs !== undefined) this.sleepUntil(earliestMs)
+    if (enough) this.refill(shard, window)
+    return enough
   }
 
   /** Forgets the wake-ups of a shard that this node no longer owns. */
   drop(shard: number): void {
-    for (const key of this.due.keys()) if (shardOf(fromKey(key)) === shard) this.due.delete(key)
+    this.windows.delete(shard)
   }
 
   stop(): void {
@@ -80,25 +132,22 @@ export class Timers {
     this.sleeper?.interruptUnsafe()
   }
 
-  private skipOvertaken(): void {
-    for (;;) {
-      const atMs = this.heap.peek()
-      if (atMs === undefined) return
-      const top = this.heap.pop()
-      if (top === undefined) return
-      if (this.due.get(top.key) === top.atMs) return this.heap.push(top.atMs, top.key)
-    }
+  private refill(shard: number, window: WakeWindow): void {
+    if (this.stopped || !window.low) return
+    let stuck = 0
+    for (const each of this.windows.values()) stuck += each.stuck
+    // Those that are stuck are tried again; each round of that looks here again.
+    if (stuck >= this.limits.wakesStuckMax) return
+    window.begin()
+    this.load(shard)
   }
 
-  private sleep(): void {
-    if (this.stopped) return
-    const next = this.earliestMs
+  private sleepUntil(atMs: number): void {
+    if (this.stopped || this.phase !== "asleep" || atMs >= this.sleepsUntilMs) return
     this.sleeper?.interruptUnsafe()
-    this.sleeper = undefined
-    this.sleepsUntilMs = next ?? Number.POSITIVE_INFINITY
-    if (next === undefined) return
+    this.sleepsUntilMs = atMs
     const { timerResolutionMs: grid, timerSleepMaxMs } = this.limits
-    const leftMs = next - this.nowMs()
+    const leftMs = atMs - this.nowMs()
     // What is overdue waits for the next grid too, so that a full batch leaves room for others.
     const waitMs = Math.max(1, Math.ceil(leftMs / grid)) * grid
     // A clock that jumps is noticed within the longest sleep.
@@ -107,22 +156,54 @@ export class Timers {
     )
   }
 
+  /** Sleeps until the next is due; without room, until a delivery lands. */
+  private sleep(): void {
+    this.phase = this.inFlight >= this.limits.wakesInFlightMax ? "full" : "asleep"
+    this.sleepsUntilMs = Number.POSITIVE_INFINITY
+    const { earliestMs } = this
+    if (earliestMs !== undefined) this.sleepUntil(earliestMs)
+  }
+
+  /** Delivers what is due, in order of time over all shards. */
   private readonly fire = (): void => {
+    if (this.stopped) return
     this.sleeper = undefined
+    this.phase = "firing"
     const nowMs = this.nowMs()
-    for (let left = this.limits.wakeBatchMax; left > 0; left--) {
-      const atMs = this.earliestMs
-      if (atMs === undefined || atMs > nowMs) break
-      const top = this.heap.pop()
-      if (top === undefined) break
-      this.due.delete(top.key)
-      const address = fromKey(top.key)
-      this.deliver(address, () => {
-        if (!this.stopped && !this.due.has(top.key)) {
-          this.set(address, this.nowMs() + this.limits.wakeRetryMs)
-        }
-      })
+    const shards = new DueHeap()
+    const join = (shard: string, atMs: number | undefined): void => {
+      if (atMs !== undefined && atMs <= nowMs) shards.push(atMs, shard)
+    }
+    for (const [shard, { earliestMs }] of this.windows) join(String(shard), earliestMs)
+    const { wakeBatchMax, wakesInFlightMax } = this.limits
+    for (let left = wakeBatchMax; left > 0 && this.inFlight < wakesInFlightMax; left--) {
+      const shard = shards.pop()?.key
+      if (shard === undefined) break
+      const window = this.windows.get(Number(shard))
+      const key = window?.take(nowMs)
+      if (window === undefined || key === undefined) continue
+      this.send(window, key)
+      join(shard, window.earliestMs)
     }
     this.sleep()
+    for (const [shard, window] of this.windows) this.refill(shard, window)
+  }
+
+  private send(window: WakeWindow, key: string): void {
+    const address = fromKey(key)
+    this.inFlight++
+    this.deliver(address, (as) => {
+      this.inFlight--
+      window.landed(key)
+      // A shard that was lost meanwhile is its new owner's; taken again, it was loaded again.
+      const current = this.windows.get(shardOf(address)) === window
+      if (as !== "answered" && current && window.dueMs(key) === undefined) {
+        // Kept in memory, so that what cannot be told is not loaded and told again and again.
+        const again = as === "later" ? this.nowMs() + this.limits.wakeRetryMs : Infinity
+        window.keep(key, again, "stuck")
+        this.sleepUntil(again)
+      }
+      if (this.phase === "full") this.sleep()
+    })
   }
 }

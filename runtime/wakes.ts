@@ -7,7 +7,7 @@ import type { Surroundings } from "./surroundings.ts"
 export class ActorWakes {
   private readonly address: Address
   private readonly around: Surroundings
-  /** What this activation decided on last; undefined: whatever the store has. */
+  /** What this activation decided on last, a hold too; undefined: whatever the store has. */
   private ownMs: number | null | undefined = undefined
 
   constructor(address: Address, around: Surroundings) {
@@ -15,19 +15,38 @@ export class ActorWakes {
     this.around = around
   }
 
-  /** Whether the wake-up that fired is over: unless its decision, or one before, set another. */
+  /**
+   * Whether the wake-up that fired is over: unless its decision, or one before, set another or
+   * held it.
+   */
   isOver({ foreign }: Due, decision: AnyDecision, nowMs: number): boolean {
     if (foreign !== undefined) this.around.foreign.met(foreign)
-    return decision.wakeAtMs === undefined && !decision.vanishes &&
-      !(typeof this.ownMs === "number" && this.ownMs > nowMs)
+    const { holdUntilMs, vanishes, wakeAtMs } = decision
+    if (wakeAtMs !== undefined || holdUntilMs !== undefined || vanishes) return false
+    if (typeof this.ownMs !== "number" || this.ownMs <= nowMs) return true
+    // Another actor's wake-up may have taken its place.
+    this.around.timers.setNoLater(this.address, this.ownMs)
+    return false
   }
 
   /** Takes a decision's wake-ups into its commit. */
   decide(commit: PendingCommit, decision: AnyDecision, clears: boolean): void {
-    if (clears) commit.wakeAtMs = null
-    if (commit.wakeAtMs !== undefined) this.ownMs = commit.wakeAtMs
+    if (clears) {
+      commit.wakeAtMs = null
+      commit.holdUntilMs = undefined
+    }
+    const own = decision.holdUntilMs ?? (clears ? null : decision.wakeAtMs)
+    if (own !== undefined) this.ownMs = own
     if (decision.othersWake === undefined) return
     for (const wake of decision.othersWake) commit.wakeOther(this.around.foreign.note(wake))
+  }
+
+  /** Takes the hold of a decision that writes nothing: it waits for the commit it has seen. */
+  hold({ holdUntilMs }: AnyDecision, seen: PendingCommit | undefined): void {
+    if (holdUntilMs === undefined) return
+    this.ownMs = holdUntilMs
+    if (seen === undefined) this.armHold(holdUntilMs)
+    else seen.holdUntilMs = holdUntilMs
   }
 
   /**
@@ -48,13 +67,17 @@ export class ActorWakes {
     const { foreign, timers } = this.around
     const own = commit.vanishes ? null : commit.wakeAtMs
     if (own !== undefined) timers.set(this.address, own)
+    if (commit.holdUntilMs !== undefined && !commit.vanishes) this.armHold(commit.holdUntilMs)
     for (const other of commit.otherWakes) {
       foreign.ripen(other)
-      timers.set(other.address, other.atMs)
+      timers.setForeign(other.address, other.atMs)
     }
   }
 
-  /** Whether or not a lost commit was kept, its wake-ups may come: one too many does no harm. */
+  /**
+   * Whether or not a lost commit was kept, its wake-ups may come: one too many does no harm.
+   * What it was to hold is not held.
+   */
   armLost(commit: PendingCommit): void {
     const { foreign, timers } = this.around
     if (typeof commit.wakeAtMs === "number") timers.setNoLater(this.address, commit.wakeAtMs)
@@ -67,5 +90,11 @@ export class ActorWakes {
   /** The state comes from the store again. */
   forget(): void {
     this.ownMs = undefined
+  }
+
+  /** Another actor's wake-up that this one has not seen is not put off. */
+  private armHold(untilMs: number): void {
+    const standing = this.around.foreign.standing(keyOf(this.address)) ?? untilMs
+    this.around.timers.hold(this.address, Math.min(standing, untilMs))
   }
 }

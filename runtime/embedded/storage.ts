@@ -1,8 +1,15 @@
 /** The storage port on the embedded store. */
 import { Effect } from "effect"
-import { type Address, fromKey, keyOf } from "../address.ts"
+import { type Address, keyOf } from "../address.ts"
 import { assertCommit, conflictOf } from "../ports/fence.ts"
-import type { Commit, Loaded, LogItem, Outcome, StorageApi, Wake } from "../ports/storage.ts"
+import type {
+  Commit,
+  Loaded,
+  LogItem,
+  Outcome,
+  SoonestWakes,
+  StorageApi
+} from "../ports/storage.ts"
 import { StorageDamaged } from "../errors.ts"
 import type { Batch } from "./batch.ts"
 import * as keys from "./keys.ts"
@@ -10,6 +17,7 @@ import { KNOWN_ACTORS_MAX } from "./limits.ts"
 import { getTexts, lastKey, readSpan } from "./rocksdb.ts"
 import type { EmbeddedStore } from "./store.ts"
 import type { Sweeper } from "./sweep.ts"
+import { soonestWakes } from "./wakes.ts"
 
 /** What the fences need to know of an actor. */
 interface Known {
@@ -115,16 +123,8 @@ class EmbeddedStorage {
     return rows instanceof Promise ? rows.then(asItems) : asItems(rows)
   }
 
-  wakes(shard: number): ReadonlyArray<Wake> | Promise<Array<Wake>> {
-    const prefix = keys.wakePrefix(shard)
-    const span = { gte: prefix, lt: keys.endOf(prefix), limit: Infinity }
-    const asWakes = (rows: ReadonlyArray<string>): Array<Wake> =>
-      pairs(rows).map(([key, at]) => ({
-        address: fromKey(key.slice(prefix.length)),
-        atMs: Number(at)
-      }))
-    const rows = readSpan(this.store.database, span, false)
-    return rows instanceof Promise ? rows.then(asWakes) : asWakes(rows)
+  wakes(shard: number, limit: number): Promise<SoonestWakes> {
+    return soonestWakes(this.store.database, shard, limit)
   }
 
   scan(
@@ -265,7 +265,7 @@ export const makeStorage = (store: EmbeddedStore, sweeper: Sweeper): StorageApi 
     commit: (group) => Effect.suspend(() => storage.commit(group)),
     load: (address) => store.reading(() => storage.load(address)),
     read: (address, from, limit) => store.reading(() => storage.read(address, from, limit)),
-    wakes: (shard) => store.reading(() => storage.wakes(shard)),
+    wakes: (shard, limit) => store.reading(() => storage.wakes(shard, limit)),
     scan: (kind, after, limit) => store.reading(() => storage.scan(kind, after, limit)),
     health: Effect.suspend(() => {
       const failure = store.health()

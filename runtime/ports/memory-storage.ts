@@ -5,7 +5,7 @@
 import { Effect, Layer } from "effect"
 import { fromKey, keyOf, shardOf } from "../address.ts"
 import { assertCommit, conflictOf } from "./fence.ts"
-import type { Commit, LogItem, Outcome, StorageApi } from "./storage.ts"
+import type { Commit, LogItem, Outcome, SoonestWakes, StorageApi } from "./storage.ts"
 import { Storage } from "./storage.ts"
 
 interface Actor {
@@ -67,6 +67,17 @@ const itemsOf = (log: ReadonlyArray<LogItem>, from: number, limit: number): Arra
   return log.slice(start, start + limit)
 }
 
+const soonestOf = (
+  wakeUps: ReadonlyMap<string, number>,
+  shard: number,
+  limit: number
+): SoonestWakes => {
+  const wakes = [...wakeUps].map(([key, atMs]) => ({ address: fromKey(key), atMs }))
+    .filter(({ address }) => shardOf(address) === shard)
+    .sort((one, other) => one.atMs - other.atMs)
+  return { wakes: wakes.slice(0, limit), complete: wakes.length <= limit }
+}
+
 /** A store of its own, empty. */
 export const makeMemoryStorage = (): StorageApi => {
   const actors = new Map<string, Actor>()
@@ -106,12 +117,7 @@ export const makeMemoryStorage = (): StorageApi => {
       }),
     read: (address, from, limit) =>
       Effect.sync(() => itemsOf(actors.get(keyOf(address))?.log ?? [], from, limit)),
-    wakes: (shard) =>
-      Effect.sync(() =>
-        [...wakeUps].map(([key, atMs]) => ({ address: fromKey(key), atMs })).filter((wake) =>
-          shardOf(wake.address) === shard
-        )
-      ),
+    wakes: (shard, limit) => Effect.sync(() => soonestOf(wakeUps, shard, limit)),
     scan: (kind, after, limit) => Effect.sync(() => idsOf(actors, kind, after, limit)),
     health: Effect.void
   }

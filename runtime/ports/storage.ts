@@ -47,6 +47,14 @@ export interface Wake {
   readonly atMs: number
 }
 
+/** The wake-ups of one shard that come first. */
+export interface SoonestWakes {
+  /** In order of time; those of one time in any order. */
+  readonly wakes: ReadonlyArray<Wake>
+  /** Whether these are all that the shard has. */
+  readonly complete: boolean
+}
+
 /**
  * What became of one commit. `expected` is compared always, of log items and wake-ups alone too:
  * an activation that is no longer the owner must not add to an actor that its successor has
@@ -91,8 +99,15 @@ export interface StorageApi {
     from: number,
     limit: number
   ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
-  /** Every wake-up of one shard, in no order. */
-  readonly wakes: (shard: number) => Effect.Effect<ReadonlyArray<Wake>, StorageFailure>
+  /**
+   * The `limit` wake-ups of one shard that come first; `limit` is at least 1. However many there
+   * are, memory is bounded by the limit and the event loop is not held up. A commit under way
+   * meanwhile is in the result or not; one that was durable before is.
+   */
+  readonly wakes: (
+    shard: number,
+    limit: number
+  ) => Effect.Effect<SoonestWakes, StorageFailure>
   /** Ids of the actors of a kind that have a state record, ascending, after `after`. */
   readonly scan: (
     kind: string,

@@ -25,7 +25,8 @@ const verify = (heads: Map<number, number>, blobs: Map<string, string>) =>
       )
       expect(head % 3).toBe(0)
       expect(Number(state)).toBeLessThanOrEqual(head)
-      const wake = (yield* storage.wakes(shardOf(to))).find(({ address: { id } }) => id === to.id)
+      const { wakes } = yield* storage.wakes(shardOf(to), 1_000_000)
+      const wake = wakes.find(({ address: { id } }) => id === to.id)
       expect(wake?.atMs).toBe(Number(state))
     }
     const files = yield* Blobs

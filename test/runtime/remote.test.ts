@@ -215,7 +215,9 @@ describe("a shard that moves", () => {
     expect(one.system.snapshot().wakeUps).toBe(0)
     second.take(shardOf(to))
     expect(other.system.snapshot().wakeUps).toBe(1)
-    await until(async () => (await Effect.runPromise(storage.wakes(shardOf(to)))).length === 0)
+    await until(async () =>
+      (await Effect.runPromise(storage.wakes(shardOf(to), 1))).wakes.length === 0
+    )
     expect(resident(one)).toBe(0)
   })
 
@@ -227,8 +229,10 @@ describe("a shard that moves", () => {
     let refusals = 256
     const storage = {
       ...inner,
-      wakes: (shard: number) =>
-        Effect.suspend(() => refusals-- > 0 ? Effect.die(new Error("not yet")) : inner.wakes(shard))
+      wakes: (shard: number, limit: number) =>
+        Effect.suspend(() =>
+          refusals-- > 0 ? Effect.die(new Error("not yet")) : inner.wakes(shard, limit)
+        )
     }
     const { ask, system } = await start({ limits: { wakeRetryMs: 20 } }, { storage })
     expect(await ask(at("b"), add)).toEqual({ count: 1, head: 0 })

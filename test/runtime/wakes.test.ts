@@ -21,7 +21,8 @@ const wokenMs = async (storage: StorageApi, id = "a"): Promise<ReadonlyArray<num
   return state?._tag === "Idle" ? state.wokenMs : []
 }
 
-const wakesOf = (storage: StorageApi, id = "a") => Effect.runPromise(storage.wakes(shardOf(at(id))))
+const wakesOf = async (storage: StorageApi, id = "a") =>
+  (await Effect.runPromise(storage.wakes(shardOf(at(id)), 1_000))).wakes
 
 /** Passes virtual time in small steps, so that what it sets off can happen in between. */
 const pass = async (rig: Rig, ms: number): Promise<void> => {

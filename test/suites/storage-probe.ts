@@ -53,7 +53,8 @@ export const probeOf = (fresh: Fresh<StorageApi>) => {
     one: async (changes: Partial<Commit>) => (await commit(changes))[0],
     load: (of = alice) => run(harness.api.load(of)),
     numbers: async (of = alice) => (await read(1, 1_000_000, of)).map(({ n }) => n),
-    wakes: (shard: number) => run(harness.api.wakes(shard)),
+    wakes: async (shard: number) => (await run(harness.api.wakes(shard, 10_000))).wakes,
+    soonest: (shard: number, limit: number) => run(harness.api.wakes(shard, limit)),
     scan: (kind: string, after: string | undefined, limit: number) =>
       run(harness.api.scan(kind, after, limit)),
     health: () => run(harness.api.health),

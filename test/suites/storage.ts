@@ -9,7 +9,7 @@ import { alice, bob, conflictOf, itemsOf, probeOf, revisionOf } from "./storage-
 export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
   describe(`storage: ${name}`, () => {
     const probe = probeOf(fresh)
-    const { commit, load, numbers, one, read, reopen, scan, wakes } = probe
+    const { commit, load, numbers, one, read, reopen, scan, soonest, wakes } = probe
 
     describe("state and its revision", () => {
       it("knows nothing of an actor that was never written", async () => {
@@ -95,8 +95,36 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         const expected = all.flatMap((of, atMs) =>
           shardOf(of) === shardOf(alice) ? [{ address: of, atMs }] : []
         )
-        const found = [...await wakes(shardOf(alice))].sort((a, b) => a.atMs - b.atMs)
-        expect(found).toEqual(expected)
+        expect(await wakes(shardOf(alice))).toEqual(expected)
+      })
+      it("gives the first ones, in order of time, and says whether that is all", async () => {
+        const all = Array.from({ length: 1_500 }, (_, at) => ({
+          address: address("session", `alice=${at}`),
+          // In no order of the keys, and two of each time.
+          wake: 10 + (at >> 1) * 7_919 % 750
+        }))
+        await commit(...all)
+        const times = all.map(({ wake }) => wake).sort((a, b) => a - b)
+        for (const limit of [1, 2, 3, 100, 749, 1_499, 1_500, 1_501]) {
+          const { complete, wakes: found } = await soonest(shardOf(alice), limit)
+          expect(found.map(({ atMs }) => atMs)).toEqual(times.slice(0, limit))
+          expect(complete).toBe(limit >= 1_500)
+          const known = new Map(all.map(({ address: { id }, wake }) => [id, wake]))
+          for (const { address: { id }, atMs } of found) expect(known.get(id)).toBe(atMs)
+          expect(new Set(found.map(({ address: { id } }) => id)).size).toBe(found.length)
+        }
+      })
+      it("gives none of a shard that has none, and that is all", async () => {
+        expect(await soonest(shardOf(alice), 1)).toEqual({ wakes: [], complete: true })
+      })
+      it("gives what was durable before, while other commits are under way", async () => {
+        const all = Array.from({ length: 2_000 }, (_, at) => address("session", `alice=${at}`))
+        await commit(...all.map((of, at) => ({ address: of, wake: at })))
+        const [{ wakes: found }] = await Promise.all([
+          soonest(shardOf(alice), 1_000),
+          ...all.slice(1_000).map((of) => commit({ address: of, wake: null }))
+        ])
+        expect(found.map(({ atMs }) => atMs)).toEqual(Array.from({ length: 1_000 }, (_, at) => at))
       })
     })
 

@@ -1,0 +1,178 @@
+/** Held wake-ups: stored at one time, and here at another. */
+import { Effect } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { become, shardOf, stay } from "../../runtime/index.ts"
+import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import type { StorageApi } from "../../runtime/ports/storage.ts"
+import { dropAll, fails, type Rig, scripted, start, turns } from "./rig.ts"
+import { at, type Cell, doing, type State, trier } from "./trier.ts"
+
+afterEach(dropAll)
+
+const pass = async (rig: Rig, ms: number): Promise<void> => {
+  for (let left = ms; left > 0; left -= 10) {
+    await rig.pass(10)
+    await turns(3)
+  }
+}
+
+const storedMs = async (storage: StorageApi, id = "a"): Promise<number | undefined> =>
+  (await Effect.runPromise(storage.wakes(shardOf(at(id)), 10))).wakes
+    .find((wake) => wake.address.id === id)?.atMs
+
+/** Tries now, and holds the wake-up for the time that one attempt may take. */
+const attempt: Cell = (state, { nowMs }) =>
+  become<State>({ ...state, tries: state.tries + 1 }).wake(nowMs).hold(nowMs + 300)
+const cells = { attempt, done: () => stay<State>().wake(null).reply("done") }
+
+describe("a wake-up that is held", () => {
+  it("is stored at its time, and comes when the hold is over", async () => {
+    const storage = makeMemoryStorage()
+    const { behaviour, woken } = trier({ ...cells, WakeUp: attempt })
+    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    await pass(rig, 50)
+    await doing(rig, "attempt")
+    expect(await storedMs(storage)).toBe(50)
+    await pass(rig, 290)
+    expect(woken).toEqual([])
+    await pass(rig, 20)
+    expect(woken.length).toBe(1)
+    // The attempt of the wake-up is held too.
+    await pass(rig, 280)
+    expect(woken.length).toBe(1)
+    await doing(rig, "done")
+    await pass(rig, 400)
+    expect(woken.length).toBe(1)
+    expect(await storedMs(storage)).toBeUndefined()
+  })
+
+  it("comes at once to whoever takes over", async () => {
+    const storage = makeMemoryStorage()
+    const first = trier(cells)
+    const crashed = await start({ behaviours: [first.behaviour] }, { storage, virtualTime: true })
+    await doing(crashed, "attempt")
+    await crashed.drop()
+    const { behaviour, woken } = trier({ WakeUp: attempt })
+    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    await pass(rig, 30)
+    expect(woken.length).toBe(1)
+    expect(first.woken).toEqual([])
+  })
+
+  it("by a decision that writes nothing is not over, and nothing is written", async () => {
+    const storage = scripted()
+    const { behaviour, woken } = trier({
+      set: () => stay<State>().wake(100).reply("set"),
+      WakeUp: (_, { nowMs }) => nowMs < 200 ? stay<State>().hold(250) : stay<State>().wake(null)
+    })
+    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    await doing(rig, "set")
+    await pass(rig, 200)
+    expect([woken.length, storage.groups.length, await storedMs(storage)]).toEqual([1, 1, 100])
+    await pass(rig, 80)
+    expect([woken.length, storage.groups.length]).toEqual([2, 2])
+    expect(await storedMs(storage)).toBeUndefined()
+  })
+
+  it("is held by a decision that waits for a commit before it", async () => {
+    const storage = scripted()
+    const { behaviour, woken } = trier({
+      set: () => stay<State>().wake(0).reply("set"),
+      hold: () => stay<State>().hold(200).reply("held")
+    })
+    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    storage.gate.close()
+    const both = [doing(rig, "set"), doing(rig, "hold")]
+    await turns()
+    storage.gate.open()
+    expect(await Promise.all(both)).toEqual(["set", "held"])
+    await pass(rig, 190)
+    expect(woken).toEqual([])
+    await pass(rig, 30)
+    expect(woken.length).toBe(1)
+  })
+
+  it("is let go by a wake-up that is set later", async () => {
+    const { behaviour, woken } = trier({
+      ...cells,
+      soon: (_, { nowMs }) => stay<State>().wake(nowMs + 50).reply("soon")
+    })
+    const rig = await start({ behaviours: [behaviour] }, { virtualTime: true })
+    await doing(rig, "attempt")
+    await doing(rig, "soon")
+    await pass(rig, 80)
+    expect(woken.length).toBe(1)
+  })
+
+  it("whose commit is lost is held by the decision made anew, or comes", async () => {
+    const storage = scripted()
+    const limits = { reloadDelayMs: 1 }
+    const { behaviour, woken } = trier({
+      ...cells,
+      WakeUp: (_, { nowMs }) => stay<State>().hold(nowMs + 300)
+    })
+    const rig = await start({ behaviours: [behaviour], limits }, { storage, virtualTime: true })
+    storage.acts.push(fails)
+    const again = doing(rig, "attempt")
+    await pass(rig, 100)
+    expect(await again).toBeUndefined()
+    // At most once too many, by the commit that was lost.
+    expect(woken.length).toBeLessThanOrEqual(1)
+    await pass(rig, 320)
+    const before = woken.length
+    expect(before).toBeGreaterThanOrEqual(1)
+    storage.acts.push(fails, fails, fails)
+    const lost = doing(rig, "attempt")
+    await pass(rig, 100)
+    expect(await lost).toBe("StorageUnavailable")
+    await pass(rig, 320)
+    expect(woken.length).toBeGreaterThan(before)
+  })
+
+  it("does not put off another actor's, and is held on after it", async () => {
+    const storage = makeMemoryStorage()
+    const { behaviour, woken } = trier({
+      hold: () => stay<State>().hold(400).reply("held"),
+      poke: () => stay<State>().wakeOther(at("a"), 100).reply("poked")
+    })
+    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    await doing(rig, "poke", "a=b")
+    await doing(rig, "hold")
+    await pass(rig, 130)
+    expect(woken.length).toBe(1)
+    await pass(rig, 250)
+    expect(woken.length).toBe(1)
+    await pass(rig, 50)
+    expect(woken.length).toBe(2)
+    // And the other way round: the hold was there first.
+    const late = trier({
+      hold: (_, { nowMs }) => stay<State>().hold(nowMs + 100).reply("held"),
+      poke: (_, { nowMs }) => stay<State>().wakeOther(at("a"), nowMs + 5_000).reply("poked")
+    })
+    const other = await start({ behaviours: [late.behaviour] }, { virtualTime: true })
+    await doing(other, "hold")
+    await doing(other, "poke", "a=b")
+    await pass(other, 130)
+    expect(late.woken.length).toBe(1)
+  })
+
+  it("without end is a defect", async () => {
+    const { behaviour } = trier({ ever: () => stay<State>().hold(Number.POSITIVE_INFINITY) })
+    const rig = await start({ behaviours: [behaviour] })
+    expect(await doing(rig, "ever")).toBe("ActorDefect")
+  })
+})
+
+it("an actor's own wake-up comes after another's that took its place", async () => {
+  const { behaviour, woken } = trier({
+    set: () => stay<State>().wake(300).reply("set"),
+    poke: () => stay<State>().wakeOther(at("a"), 100).reply("poked")
+  })
+  const rig = await start({ behaviours: [behaviour] }, { virtualTime: true })
+  await doing(rig, "set")
+  await doing(rig, "poke", "a=b")
+  await pass(rig, 250)
+  expect(woken.length).toBe(1)
+  await pass(rig, 80)
+  expect(woken.length).toBe(2)
+})

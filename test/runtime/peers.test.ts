@@ -1,0 +1,73 @@
+/** What cells and effects know of where they are, and what is remembered without a commit. */
+import { Effect } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { address, become, stay } from "../../runtime/index.ts"
+import { at as probeAt, probe } from "./probe.ts"
+import { dropAll, fails, scripted, start, until } from "./rig.ts"
+import { at, type Cell, doing, type State, trier } from "./trier.ts"
+
+afterEach(dropAll)
+
+it("a volatile part of a state is remembered without a commit, until a reload", async () => {
+  const storage = scripted()
+  const { behaviour } = trier({
+    begin: (state) => stay<State>().remember({ ...state, underWay: "x" }).reply("begun"),
+    count: (state) => become<State>({ ...state, tries: state.tries + 1 }).reply(state.underWay),
+    look: ({ underWay }) => stay<State>().reply(underWay ?? "nothing")
+  })
+  const rig = await start({ behaviours: [behaviour], limits: { reloadDelayMs: 1 } }, { storage })
+  expect(await doing(rig, "begin")).toBe("begun")
+  expect(await doing(rig, "look")).toBe("x")
+  expect(storage.groups).toEqual([])
+  expect(await doing(rig, "count")).toBe("x")
+  expect(storage.groups[0]?.[0]?.state).toBe("1")
+  expect(await doing(rig, "look")).toBe("x")
+  storage.acts.push(fails)
+  expect(await doing(rig, "count")).toBeUndefined()
+  expect(await doing(rig, "look")).toBe("nothing")
+})
+
+it("a cell knows its own address", async () => {
+  const { behaviour } = trier({ self: (_, { self }) => stay<State>().reply(self) })
+  const rig = await start({ behaviours: [behaviour] })
+  expect(await doing(rig, "self", "me")).toEqual(at("me"))
+})
+
+describe("an effect", () => {
+  const work: Cell = (state) => become(state).perform({ _tag: "Work" } as const).reply("working")
+
+  it("asks other actors and reads their logs", async () => {
+    const found: Array<unknown> = []
+    const { behaviour } = trier({ work }, (self, peers) =>
+      Effect.gen(function*() {
+        found.push(self, yield* peers.ask(probeAt("p"), { _tag: "Note", text: "hello" }))
+        found.push(yield* peers.read(probeAt("p"), 1, 10))
+        found.push(yield* Effect.flip(peers.ask(address("nobody", "p"), { _tag: "Read" })))
+      }).pipe(Effect.ignore))
+    const rig = await start({ behaviours: [behaviour, probe()] })
+    await doing(rig, "work")
+    await until(() => found.length === 4)
+    expect(found).toMatchObject([
+      at("a"),
+      { count: 0, head: 1 },
+      [{ n: 1, value: "hello" }],
+      { _tag: "UnknownMessage" }
+    ])
+  })
+
+  it("may still ask while its node drains, which waits for it", async () => {
+    const found: Array<unknown> = []
+    const { behaviour } = trier({ work }, (_, peers) =>
+      Effect.sleep(50).pipe(
+        Effect.andThen(peers.ask(probeAt("p"), { _tag: "Add", by: 2 })),
+        Effect.map((reply) => void found.push(reply)),
+        Effect.ignore
+      ))
+    const rig = await start({ behaviours: [behaviour, probe()] })
+    await doing(rig, "work")
+    const drained = Effect.runPromise(rig.system.drain)
+    expect(await rig.ask(probeAt("p"), { _tag: "Read" })).toBe("Overloaded")
+    await drained
+    expect(found).toEqual([{ count: 2, head: 0 }])
+  })
+})

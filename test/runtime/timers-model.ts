@@ -1,0 +1,164 @@
+/** Timers over a store whose commits are heard of late and whose scans take their time. */
+import { Clock, Effect, ManagedRuntime } from "effect"
+import { TestClock } from "effect/testing"
+import fc from "fast-check"
+import { expect } from "vitest"
+import { type Address, fromKey, keyOf, makeLimits, shardOf } from "../../runtime/index.ts"
+import type { SoonestWakes } from "../../runtime/ports/storage.ts"
+import { type Landing, Timers } from "../../runtime/timers.ts"
+import { at } from "./probe.ts"
+
+const shard = shardOf(at("a"))
+
+/** The first of some wake-ups, as a store gives them. */
+const soonestOf = (
+  stored: Iterable<readonly [string, number]>,
+  of: number,
+  limit: number
+): SoonestWakes => {
+  const wakes = [...stored].map(([key, atMs]) => ({ address: fromKey(key), atMs }))
+    .filter(({ address }) => shardOf(address) === of)
+    .sort((one, other) => one.atMs - other.atMs)
+  return { wakes: wakes.slice(0, limit), complete: wakes.length <= limit }
+}
+
+export type Step =
+  | { readonly _tag: "Set"; readonly id: string; readonly inMs: number }
+  | { readonly _tag: "Hold"; readonly id: string; readonly inMs: number }
+  | { readonly _tag: "Clear"; readonly id: string }
+  | { readonly _tag: "Learn" | "Scan" | "Lose" | "Take" }
+  | { readonly _tag: "Land"; readonly as: Landing }
+  | { readonly _tag: "Pass"; readonly ms: number }
+
+const idOf = fc.nat(40).map((n) => (n % 3 === 0 ? `b=${n}` : `a=${n}`))
+const inMs = fc.integer({ min: -50, max: 300 })
+export const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 10, arbitrary: fc.record({ _tag: fc.constant("Set" as const), id: idOf, inMs }) },
+  { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Hold" as const), id: idOf, inMs }) },
+  { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Clear" as const), id: idOf }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({ _tag: fc.constantFrom("Learn" as const, "Scan" as const) })
+  },
+  { weight: 1, arbitrary: fc.record({ _tag: fc.constantFrom("Lose" as const, "Take" as const) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      _tag: fc.constant("Land" as const),
+      as: fc.constantFrom("answered" as const, "answered" as const, "later" as const)
+    })
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({ _tag: fc.constant("Pass" as const), ms: fc.nat({ max: 80 }) })
+  }
+)
+
+export class TimersModel {
+  readonly stored = new Map<string, number>()
+  readonly timers: Timers
+  readonly flying: Array<{ readonly address: Address; readonly landed: (as: Landing) => void }> = []
+  readonly limits = makeLimits({
+    shardWakesMax: 4,
+    wakesInFlightMax: 3,
+    wakeBatchMax: 2,
+    wakeRetryMs: 40
+  })
+  private readonly runtime = ManagedRuntime.make(TestClock.layer())
+  private readonly clock = this.runtime.runSync(Clock.clockWith(Effect.succeed))
+  /** Commits that are durable and not yet known to be. */
+  private readonly unheard: Array<() => void> = []
+  private loads: Array<{ readonly shard: number; readonly seen: Map<string, number> }> = []
+  private holds = 0
+
+  constructor() {
+    const nowMs = () => this.nowMs
+    this.timers = new Timers(this.runtime.runFork, nowMs, this.limits, (address, landed) => {
+      this.flying.push({ address, landed })
+      expect(this.flying.length).toBeLessThanOrEqual(this.limits.wakesInFlightMax)
+    }, (of) => this.loads.push({ shard: of, seen: new Map() }))
+    this.take()
+  }
+
+  get nowMs(): number {
+    return this.clock.currentTimeMillisUnsafe()
+  }
+
+  get idle(): boolean {
+    return this.unheard.length + this.loads.length + this.flying.length === 0
+  }
+
+  async play(one: Step): Promise<void> {
+    if (one._tag === "Set") this.commit(at(one.id), this.nowMs + one.inMs)
+    else if (one._tag === "Clear") this.commit(at(one.id), null)
+    else if (one._tag === "Hold") {
+      this.holds++
+      this.timers.hold(at(one.id), this.nowMs + one.inMs)
+    } else if (one._tag === "Learn") this.unheard.shift()?.()
+    else if (one._tag === "Scan") this.scan()
+    else if (one._tag === "Take") this.take()
+    else if (one._tag === "Lose") {
+      this.loads = this.loads.filter((load) => load.shard !== shard)
+      this.timers.drop(shard)
+    } else if (one._tag === "Land") this.land(one.as)
+    else if (one._tag === "Pass") await this.pass(one.ms)
+    // Two shards; while a load is under way what is set is kept.
+    const most = 2 * 2 * this.limits.shardWakesMax + this.holds + 100 * this.loads.length
+    expect(this.timers.size).toBeLessThanOrEqual(most + this.limits.wakesInFlightMax * 20)
+  }
+
+  pass(ms: number): Promise<void> {
+    return this.runtime.runPromise(TestClock.adjust(ms))
+  }
+
+  async end(): Promise<void> {
+    this.timers.stop()
+    await this.runtime.dispose()
+  }
+
+  take(): void {
+    for (const id of ["a", "b"]) {
+      this.loads = this.loads.filter((load) => load.shard !== shardOf(at(id)))
+      this.timers.take(shardOf(at(id)))
+    }
+  }
+
+  private commit(address: Address, atMs: number | null): void {
+    const key = keyOf(address)
+    atMs === null ? this.stored.delete(key) : this.stored.set(key, atMs)
+    this.unheard.push(() => this.timers.set(address, atMs))
+  }
+
+  /** Reads the first half of the keys, or the second one and so ends a load. */
+  private scan(): void {
+    const load = this.loads[0]
+    if (load === undefined) return
+    const first = load.seen.size === 0
+    load.seen.set(first ? "probe/a=begun" : "probe/a=ended", Number.NaN)
+    for (const [key, atMs] of this.stored) {
+      if (key.length % 2 === (first ? 0 : 1)) load.seen.set(key, atMs)
+    }
+    if (first) return
+    this.loads.shift()
+    const seen = [...load.seen].filter(([, atMs]) => !Number.isNaN(atMs))
+    const limit = this.timers.loadLimit(load.shard)
+    if (!this.timers.loaded(load.shard, soonestOf(seen, load.shard, limit))) {
+      this.loads.push({ shard: load.shard, seen: new Map() })
+    }
+  }
+
+  private land(as: Landing): void {
+    const one = this.flying.shift()
+    if (one === undefined) return
+    const { address, landed } = one
+    if (as === "answered") {
+      // As a commit that is heard of at once: its reply follows.
+      while (this.unheard.length > 0) this.unheard.shift()?.()
+      const atMs = this.stored.get(keyOf(address))
+      const next = atMs === undefined || atMs <= this.nowMs ? null : atMs
+      if (next === null) this.stored.delete(keyOf(address))
+      this.timers.set(address, next)
+    }
+    landed(as)
+  }
+}

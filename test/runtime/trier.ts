@@ -1,0 +1,69 @@
+/** An actor whose cells a test makes up. */
+import { Effect, Result } from "effect"
+import {
+  type Address,
+  address,
+  type Behaviour,
+  type Context,
+  type Decision,
+  type Peers,
+  stay,
+  type Table
+} from "../../runtime/index.ts"
+import type { Rig } from "./rig.ts"
+
+export interface State {
+  readonly _tag: "Trying"
+  readonly tries: number
+  /** Volatile: never encoded. */
+  readonly underWay?: string
+}
+
+type Message =
+  | { readonly _tag: "Do"; readonly how: string }
+  | { readonly _tag: "WakeUp" }
+
+export type Cell = (state: State, context: Context) => Decision<State, unknown, Work>
+
+interface Work {
+  readonly _tag: "Work"
+}
+
+export const at = (id: string): Address => address("trier", id)
+
+/** The actor, and when it was woken. */
+export const trier = (
+  cells: Readonly<Record<string, Cell>>,
+  work: (self: Address, peers: Peers) => Effect.Effect<void> = () => Effect.void
+) => {
+  const woken: Array<number> = []
+  const table: Table<State, Message, unknown, Work> = {
+    Trying: {
+      Do: (state, { how }, context) => cells[how]?.(state, context) ?? stay<State>(),
+      WakeUp: (state, _, context) => {
+        woken.push(context.nowMs)
+        return cells["WakeUp"]?.(state, context) ?? stay<State>()
+      }
+    }
+  }
+  const behaviour: Behaviour<State, Message, unknown, Work> = {
+    kind: "trier",
+    initial: { _tag: "Trying", tries: 0 },
+    table,
+    encode: ({ tries }) => String(tries),
+    decode: (text) => ({ _tag: "Trying", tries: Number(text) }),
+    decodeMessage: (input) => input as Message, // the tests send well-formed ones
+    wakeUp: { _tag: "WakeUp" },
+    perform: (_, self, peers) => work(self, peers)
+  }
+  return { behaviour, woken }
+}
+
+/** A reply; a failure as its tag. */
+export const doing = (rig: Rig, how: string, id = "a"): Promise<unknown> =>
+  Effect.runPromise(
+    Effect.map(
+      Effect.result(rig.system.ask(at(id), { _tag: "Do", how })),
+      (asked) => Result.isSuccess(asked) ? asked.success : asked.failure._tag
+    )
+  )

@@ -1,0 +1,171 @@
+/** A node knows a few of its wake-ups at a time, and misses none. */
+import { Effect } from "effect"
+import fc from "fast-check"
+import { afterEach, describe, expect, it } from "vitest"
+import { keyOf, shardOf } from "../../runtime/index.ts"
+import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import type { StorageApi } from "../../runtime/ports/storage.ts"
+import { WakeWindow } from "../../runtime/window.ts"
+import { commitOf } from "../suites/storage-probe.ts"
+import { at, probe } from "./probe.ts"
+import { dropAll, type Rig, start, turns } from "./rig.ts"
+import { type Step, step, TimersModel } from "./timers-model.ts"
+
+afterEach(dropAll)
+
+const shard = shardOf(at("a"))
+const wakeOf = (n: number, atMs: number) => ({ address: at(`a=${n}`), atMs })
+const keyOfNumber = (n: number) => keyOf(at(`a=${n}`))
+
+describe("a window", () => {
+  const window = (...times: ReadonlyArray<number>): WakeWindow => {
+    const made = new WakeWindow(4)
+    made.begin()
+    made.loaded({ wakes: times.map((atMs, n) => wakeOf(n, atMs)), complete: false })
+    return made
+  }
+
+  it("leaves to the store what comes after it", () => {
+    const made = window(10, 20, 30, 40)
+    made.set("probe/a=later", 41)
+    made.set("probe/a=soon", 39)
+    made.set(keyOfNumber(0), 50)
+    expect([made.size, made.earliestMs]).toEqual([4, 20])
+  })
+
+  it("knows all when there is no more, until that is too much", () => {
+    const made = new WakeWindow(4)
+    made.begin()
+    made.loaded({ wakes: [], complete: true })
+    for (let n = 0; n < 8; n++) made.set(keyOfNumber(n), 100 - n)
+    expect([made.size, made.low]).toEqual([8, false])
+    made.set(keyOfNumber(8), 92)
+    expect([made.size, made.earliestMs]).toEqual([4, 92])
+    for (let n = 8; n > 5; n--) made.take(100)
+    expect([made.size, made.low]).toEqual([1, true])
+  })
+
+  it("skips in a load what is known, in delivery, or changed since it was asked for", () => {
+    const made = window(10, 20, 30, 40)
+    expect(made.take(20)).toBe(keyOfNumber(0))
+    made.keep(keyOfNumber(1), 500, "held")
+    made.set(keyOfNumber(2), null)
+    made.set(keyOfNumber(3), null)
+    expect(made.low).toBe(true)
+    expect(made.loadLimit).toBe(6)
+    made.begin()
+    made.set(keyOfNumber(4), 45)
+    made.set(keyOfNumber(5), null)
+    made.set(keyOfNumber(6), 1_000)
+    expect(made.size).toBe(3)
+    const stale = [10, 20, 30, 40, 60, 70, 80].map((atMs, n) => wakeOf(n, atMs))
+    made.loaded({ wakes: [...stale.slice(0, 2), ...stale.slice(4)], complete: false })
+    // Of those that changed one was cleared and one is beyond the end now.
+    expect([made.dueMs(keyOfNumber(1)), made.dueMs(keyOfNumber(4))]).toEqual([500, 45])
+    expect(made.size).toBe(2)
+    made.begin()
+    made.keep(keyOfNumber(5), 900, "held")
+    made.loaded({ wakes: stale.slice(0, 4), complete: false })
+    expect(made.dueMs(keyOfNumber(5))).toBe(900)
+  })
+
+  it("that a load brought nothing is not loaded at once again", () => {
+    const made = window(10, 20, 30, 40)
+    for (let n = 0; n < 4; n++) made.take(40)
+    made.begin()
+    const again = { wakes: [10, 20, 30, 40].map((atMs, n) => wakeOf(n, atMs)), complete: false }
+    expect(made.loaded(again)).toBe(false)
+  })
+})
+
+it("misses no wake-up, whatever is set, read, held and lost meanwhile", async () => {
+  const play = async (steps: ReadonlyArray<Step>): Promise<void> => {
+    const model = new TimersModel()
+    for (const one of steps) await model.play(one)
+    model.take()
+    for (let round = 0; round < 400 && !(model.idle && model.stored.size === 0); round++) {
+      for (const _tag of ["Learn", "Scan", "Scan"] as const) await model.play({ _tag })
+      await model.play({ _tag: "Land", as: "answered" })
+      await model.pass(10)
+    }
+    expect([...model.stored]).toEqual([])
+    expect(model.idle).toBe(true)
+    await model.end()
+  }
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 150, size: "max" }), play),
+    { numRuns: 150 }
+  )
+}, 60_000)
+
+const limits = { shardWakesMax: 8, wakesInFlightMax: 5, wakeBatchMax: 5 }
+
+const write = (storage: StorageApi, ids: ReadonlyArray<string>, atMs: number) =>
+  Effect.runPromise(
+    storage.commit(ids.map((id) => commitOf({ address: at(id), wake: atMs })))
+  )
+
+/** Passes virtual time until it holds. */
+const passUntil = async (rig: Rig, holds: () => boolean | Promise<boolean>): Promise<void> => {
+  for (let left = 500; left > 0 && !(await holds()); left--) {
+    await rig.pass(10)
+    await turns(2)
+  }
+  expect(await holds()).toBe(true)
+}
+
+describe("a node", () => {
+  const left = async (storage: StorageApi): Promise<number> =>
+    (await Effect.runPromise(storage.wakes(shard, 1_000))).wakes.length
+
+  it("wakes many that are due at once a few at a time", async () => {
+    const storage = makeMemoryStorage()
+    const ids = Array.from({ length: 100 }, (_, n) => `a=${n}`)
+    await write(storage, ids, 50)
+    const rig = await start({ limits }, { storage, virtualTime: true })
+    expect(rig.system.snapshot().wakeUps).toBe(8)
+    await passUntil(rig, async () => (await left(storage)) === 0)
+    const { decisions } = rig.system.snapshot().measures.of("probe")
+    expect(decisions).toBe(100)
+  })
+
+  it("goes on beyond those that it cannot deliver", async () => {
+    const storage = makeMemoryStorage()
+    const strange = Array.from({ length: 30 }, (_, n) => ({ kind: "gone", id: `a=${n}` }))
+    await Effect.runPromise(
+      storage.commit(strange.map((address) => commitOf({ address, wake: 5 })))
+    )
+    await write(storage, ["a=ok"], 50)
+    const rig = await start({ limits }, { storage, virtualTime: true })
+    await passUntil(rig, async () => (await left(storage)) === 30)
+    expect(rig.system.snapshot().earliestWakeUpMs).toBeUndefined()
+  })
+
+  it("reads no more while too many cannot be delivered", async () => {
+    const storage = makeMemoryStorage()
+    await write(storage, Array.from({ length: 60 }, (_, n) => `a=${n}`), 50)
+    const broken = probe()
+    const behaviour = {
+      ...broken,
+      table: {
+        ...broken.table,
+        Idle: {
+          ...broken.table.Idle,
+          WakeUp: () => {
+            throw new Error("broken on request")
+          }
+        }
+      }
+    }
+    const options = { behaviours: [behaviour], limits: { ...limits, wakesStuckMax: 20 } }
+    const rig = await start(options, { storage, virtualTime: true })
+    for (let n = 0; n < 50; n++) {
+      await rig.pass(20)
+      await turns(2)
+      // One load may bring a window more.
+      expect(rig.system.snapshot().wakeUps).toBeLessThanOrEqual(20 + 8)
+    }
+    expect(rig.system.snapshot().wakeUps).toBeGreaterThanOrEqual(15)
+    expect(await left(storage)).toBe(60)
+  })
+})
