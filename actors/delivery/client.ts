@@ -1,0 +1,223 @@
+/** The one client of all outbound requests (protocol §5). */
+import { Buffer } from "node:buffer"
+import { Effect, type Scope } from "effect"
+import { Agent } from "undici"
+import { addressRules } from "./addresses.ts"
+import { outcomeOf, valueOf } from "./answers.ts"
+import { makeConnector } from "./connector.ts"
+import { decoded } from "./decoding.ts"
+import { mailboxIn } from "./discovery.ts"
+import { type Budget, type Reached, travel, type Voyage, type Ways } from "./journey.ts"
+import { Lanes, type LanesMeasures } from "./lanes.ts"
+import {
+  answerBytesMax,
+  answerHeadBytesMax,
+  type DeliveryLimits,
+  keepAliveMaxMs,
+  keepAliveMs,
+  makeDeliveryLimits
+} from "./limits.ts"
+import { makeNames } from "./names.ts"
+import type { Fetching, FetchOutcome, Outbound, Outcome, Posting } from "./protocol.ts"
+
+export interface OutboundOptions {
+  /** Prefixes or addresses that may be reached though they are forbidden (`outbound.allow`). */
+  readonly allow: ReadonlyArray<string>
+  /** `restante/<version>`. */
+  readonly userAgent: string
+  readonly nowMs: () => number
+  /** In [0, 1). */
+  readonly random: () => number
+  readonly limits?: Partial<DeliveryLimits>
+  /** Name servers instead of the system's, as `127.0.0.1:53`. */
+  readonly dnsServers?: ReadonlyArray<string>
+  /** A hosts file instead of the system's. */
+  readonly hostsFile?: string
+  /** Certificates that are trusted instead of the system's, as PEM. */
+  readonly ca?: ReadonlyArray<string>
+}
+
+/** Numbers for `/metrics`. Outcomes are totals, the others are as of now. */
+export interface OutboundMeasures extends LanesMeasures {
+  readonly outcomes: Readonly<Record<Outcome["_tag"] | "Fetched", number>>
+  readonly connections: number
+}
+
+export interface OutboundService extends Outbound {
+  readonly measures: () => OutboundMeasures
+}
+
+const acquireWays = Effect.fnUntraced(function*(options: OutboundOptions) {
+  const { allow, ca, dnsServers, hostsFile, nowMs, random } = options
+  const limits = makeDeliveryLimits(options.limits)
+  const rules = addressRules(allow)
+  const names = makeNames({
+    limits,
+    ...dnsServers === undefined ? {} : { dnsServers },
+    ...hostsFile === undefined ? {} : { hostsFile }
+  })
+  const connector = makeConnector({ limits, names, rules, ...ca === undefined ? {} : { ca } })
+  const agent = new Agent({
+    connect: connector.connect,
+    connections: limits.perOriginMax,
+    pipelining: 1,
+    maxHeaderSize: answerHeadBytesMax,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMaxMs,
+    // One timer of each exchange bounds all of it.
+    headersTimeout: 0,
+    bodyTimeout: 0
+  })
+  yield* Effect.addFinalizer(() =>
+    Effect.promise(async () => {
+      names.close()
+      connector.close()
+      await agent.destroy()
+    })
+  )
+  return { agent, connector, limits, rules, lanes: new Lanes({ limits, nowMs, random }) }
+})
+
+const htmlFirst = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
+
+/** Looks for a mailbox at a target that takes no notifications, and posts it there. */
+const discover = Effect.fnUntraced(function*(
+  ways: Ways,
+  userAgent: string,
+  voyage: Voyage,
+  budget: Budget,
+  outcome: (reached: Reached) => Outcome
+) {
+  const page: Voyage = {
+    uri: voyage.uri,
+    method: "GET",
+    headers: { "user-agent": userAgent, "accept-encoding": "identity", accept: htmlFirst },
+    keep: "start",
+    bytesMax: answerBytesMax
+  }
+  const found = yield* travel(ways, page, budget)
+  if (found._tag !== "Reached") return found._tag === "Refused" ? undefined : found
+  const { answer, url } = found
+  const shown = outcome(found)
+  if (shown._tag !== "Delivered") return shown._tag === "Faulted" ? shown : undefined
+  const uri = mailboxIn(answer.headers, answer.bytes, url)
+  const isDowngrade = url.protocol === "https:" && uri?.startsWith("http:") === true
+  if (uri === undefined || isDowngrade || uri === voyage.uri) return undefined
+  return yield* travel(ways, { ...voyage, uri }, budget)
+})
+
+const post = Effect.fnUntraced(function*(
+  ways: Ways,
+  { nowMs, userAgent }: OutboundOptions,
+  { body, discovers, headers, stillWanted, uri }: Posting
+) {
+  const voyage: Voyage = {
+    uri,
+    method: "POST",
+    headers: {
+      accept: "*/*",
+      ...lowered(headers),
+      "user-agent": userAgent,
+      "accept-encoding": "identity"
+    },
+    body: Buffer.from(body),
+    keep: "nothing",
+    bytesMax: answerBytesMax,
+    ...stillWanted === undefined ? {} : { stillWanted }
+  }
+  const outcome = (came: Reached | Outcome): Outcome =>
+    came._tag === "Reached" ? outcomeOf(came.answer, came.url, nowMs()) : came
+  const budget: Budget = { sendMs: ways.limits.attemptMs, waitMs: ways.limits.waitMs }
+  const came = yield* travel(ways, voyage, budget)
+  const takesNone = came._tag === "Reached" &&
+    (came.answer.code === 405 || came.answer.code === 415)
+  if (!takesNone || discovers !== true) return outcome(came)
+  const there = yield* discover(ways, userAgent, voyage, budget, outcome)
+  return outcome(there ?? came)
+})
+
+/** Header names are the same in any case: the ones set here must replace the caller's. */
+const lowered = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+
+const larger = (bytesMax: number): FetchOutcome => ({
+  _tag: "Refused",
+  problem: `larger than ${bytesMax} bytes`
+})
+
+/** What a 2xx answer to a GET holds. */
+const fetched = Effect.fnUntraced(function*({ answer, url }: Reached, bytesMax: number) {
+  const { broken, bytes, code, headers, isTooLarge } = answer
+  if (isTooLarge) return larger(bytesMax)
+  if (broken !== undefined) return { _tag: "Faulted", code, problem: broken } as const
+  const plain = yield* decoded(valueOf(headers, "content-encoding"), bytes, bytesMax)
+  switch (plain._tag) {
+    case "TooLarge":
+      return larger(bytesMax)
+    case "Unknown":
+      return { _tag: "Refused", code, problem: "the content encoding is not known" } as const
+    case "Damaged":
+      return { _tag: "Faulted", code, problem: "the content encoding is damaged" } as const
+    case "Decoded": {
+      const type = valueOf(headers, "content-type") ?? "application/octet-stream"
+      return {
+        _tag: "Fetched",
+        fetched: { uri: url.href, code, type, bytes: plain.bytes }
+      } as const
+    }
+  }
+})
+
+const get = Effect.fnUntraced(function*(
+  ways: Ways,
+  { nowMs, userAgent }: OutboundOptions,
+  { bytesMax, headers, uri }: Fetching
+): Effect.fn.Return<FetchOutcome> {
+  const voyage: Voyage = {
+    uri,
+    method: "GET",
+    headers: {
+      accept: "*/*",
+      ...lowered(headers ?? {}),
+      "user-agent": userAgent,
+      "accept-encoding": "identity"
+    },
+    keep: "all",
+    bytesMax
+  }
+  const budget: Budget = { sendMs: ways.limits.attemptMs, waitMs: ways.limits.waitMs }
+  const came = yield* travel(ways, voyage, budget)
+  if (came._tag === "Reached") {
+    const outcome = outcomeOf(came.answer, came.url, nowMs())
+    return outcome._tag === "Delivered" ? yield* fetched(came, bytesMax) : outcome
+  }
+  // Travels deliver nothing: only an answer does.
+  return came as Exclude<typeof came, { readonly _tag: "Delivered" }>
+})
+
+/**
+ * The client, with its connections, lanes and circuits; they end with the scope. Prefixes and
+ * limits that are wrong are defects.
+ */
+export const makeOutbound = (
+  options: OutboundOptions
+): Effect.Effect<OutboundService, never, Scope.Scope> =>
+  Effect.map(acquireWays(options), (ways) => {
+    const outcomes = { Delivered: 0, Fetched: 0, Refused: 0, Faulted: 0, Deferred: 0 }
+    const counted = <A extends { readonly _tag: keyof typeof outcomes }>(
+      effect: Effect.Effect<A>
+    ): Effect.Effect<A> =>
+      Effect.tap(effect, ({ _tag }) =>
+        Effect.sync(() => {
+          outcomes[_tag] += 1
+        }))
+    return {
+      post: (posting) => counted(post(ways, options, posting)),
+      get: (fetching) => counted(get(ways, options, fetching)),
+      measures: () => ({
+        ...ways.lanes.measures(),
+        outcomes: { ...outcomes },
+        connections: ways.connector.open()
+      })
+    }
+  })

@@ -1,0 +1,32 @@
+/** Retry and quit: when the next attempt is due (protocol §1.3). Pure. */
+import type { Outcome } from "./protocol.ts"
+
+/** The wait before each attempt in ms, the first included; after the last one it has failed. */
+export type Schedule = ReadonlyArray<number>
+
+/** Each wait is lengthened or shortened by up to this part of it. */
+export const jitterPart = 0.2
+/** The longest Retry-After that is honoured. */
+export const retryAfterMaxMs = 24 * 60 * 60 * 1000
+
+/** The wait before the attempt after `made` ones, `random` in [0, 1); undefined: there is none. */
+export const waitMs = (schedule: Schedule, made: number, random: number): number | undefined => {
+  const wait = schedule[made]
+  return wait === undefined ? undefined : Math.round(wait * (1 + jitterPart * (2 * random - 1)))
+}
+
+/**
+ * When the attempt after `made` ones is due, given how the last one faulted; undefined when the
+ * schedule is exhausted. A later Retry-After is honoured, up to {@link retryAfterMaxMs}.
+ */
+export const dueAtMs = (
+  schedule: Schedule,
+  made: number,
+  fault: Extract<Outcome, { readonly _tag: "Faulted" }>,
+  nowMs: number,
+  random: number
+): number | undefined => {
+  const wait = waitMs(schedule, made, random)
+  if (wait === undefined) return undefined
+  return nowMs + Math.max(wait, Math.min(fault.retryAfterMs ?? 0, retryAfterMaxMs))
+}

@@ -1,0 +1,124 @@
+/** What a get finds, and its bounds (protocol §5). */
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
+import { describe, expect, it } from "vitest"
+import { answering, client, receiver, speaking } from "./rig.ts"
+
+describe("a get finds", () => {
+  it("the bytes with their type", async () => {
+    const at = await answering(200, { "content-type": "text/plain; charset=x" }, "héllo")
+    const { get, outbound } = await client()
+    const found = await get(`${at.uri}/a?b#c`)
+    expect(found).toMatchObject({
+      _tag: "Fetched",
+      fetched: { uri: `${at.uri}/a?b`, code: 200, type: "text/plain; charset=x" }
+    })
+    expect(found._tag === "Fetched" && Buffer.from(found.fetched.bytes).toString()).toBe("héllo")
+    expect(outbound.measures().outcomes.Fetched).toBe(1)
+  })
+
+  it("nothing, as octets", async () => {
+    const at = await answering(204)
+    const { get } = await client()
+    expect(await get(at.uri)).toMatchObject({
+      _tag: "Fetched",
+      fetched: { code: 204, type: "application/octet-stream", bytes: Buffer.alloc(0) }
+    })
+  })
+
+  const encodings = {
+    gzip: gzipSync,
+    "x-gzip": gzipSync,
+    deflate: deflateSync,
+    br: brotliCompressSync
+  }
+  it.each(Object.entries(encodings))("what is within %s", async (encoding, encode) => {
+    const at = await receiver((_, response) => {
+      response.writeHead(200, { "content-encoding": encoding }).end(encode(Buffer.from("plain")))
+    })
+    const { get } = await client()
+    const found = await get(at.uri)
+    expect(found._tag === "Fetched" && Buffer.from(found.fetched.bytes).toString()).toBe("plain")
+    expect(at.came[0]?.headers["accept-encoding"]).toBe("identity")
+  })
+
+  it.each(Object.entries(encodings))("no bomb in %s", async (encoding, encode) => {
+    const bomb = encode(Buffer.alloc(30_000_000))
+    const at = await receiver((_, response) => {
+      response.writeHead(200, { "content-encoding": encoding }).end(bomb)
+    })
+    const { get } = await client({ limits: { attemptMs: 20_000 } })
+    const problem = "larger than 100000 bytes"
+    expect(await get(at.uri, 100_000)).toEqual({ _tag: "Refused", problem })
+  })
+
+  it("exactly as many bytes as it may", async () => {
+    for (const encoding of ["identity", "gzip"]) {
+      for (const size of [999, 1_000, 1_001]) {
+        const plain = Buffer.alloc(size, "x")
+        const at = await receiver((_, response) => {
+          response.writeHead(200, { "content-encoding": encoding })
+            .end(encoding === "gzip" ? gzipSync(plain) : plain)
+        })
+        const { get } = await client()
+        expect([size, (await get(at.uri, 1_000))._tag])
+          .toEqual([size, size > 1_000 ? "Refused" : "Fetched"])
+      }
+    }
+  })
+})
+
+describe("a get fails", () => {
+  const faulted = (problem: string) => ({ _tag: "Faulted", code: 200, problem })
+
+  it("by more bytes than it says", async () => {
+    const { uri } = await speaking((socket) => {
+      const more = () => {
+        while (!socket.destroyed && socket.write(Buffer.alloc(16_384)));
+      }
+      socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\n\r\n", more))
+      socket.on("drain", more)
+    })
+    const { get } = await client()
+    const problem = "larger than 1000 bytes"
+    expect(await get(uri)).toEqual({ _tag: "Refused", problem })
+  })
+
+  it("by a body that drips", async () => {
+    const { uri } = await speaking((socket) => {
+      socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"))
+      const drip = setInterval(() => socket.write("x"), 20)
+      socket.once("close", () => clearInterval(drip))
+    })
+    const { get } = await client()
+    expect(await get(uri)).toEqual(faulted("no answer in time"))
+  })
+
+  it("by a body that breaks off", async () => {
+    const { get } = await client()
+    const head = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"
+    const cut = await speaking((socket) => socket.once("data", () => socket.end(`${head}x`)))
+    expect(await get(cut.uri)).toEqual(faulted("the connection was reset"))
+    const reset = await speaking((socket) =>
+      socket.once("data", () => socket.write(`${head}x`, () => socket.resetAndDestroy()))
+    )
+    expect(await get(reset.uri)).toEqual(faulted("the connection was reset"))
+  })
+
+  it("by an encoding that is damaged, or not known", async () => {
+    const { get } = await client()
+    const damaged = await answering(200, { "content-encoding": "gzip" }, "no gzip")
+    expect(await get(damaged.uri)).toEqual(faulted("the content encoding is damaged"))
+    for (const encoding of ["zstd", "gzip, gzip", "constructor"]) {
+      const unknown = await answering(200, { "content-encoding": encoding }, "x")
+      expect(await get(unknown.uri)).toMatchObject({ _tag: "Refused", code: 200 })
+    }
+  })
+
+  it("as a post does", async () => {
+    const { get } = await client()
+    const gone = await answering(410)
+    expect(await get(gone.uri)).toEqual({ _tag: "Refused", code: 410, problem: "answered 410" })
+    const busy = await answering(503, { "retry-after": "1" }, "x".repeat(5_000))
+    expect(await get(busy.uri)).toMatchObject({ _tag: "Faulted", code: 503, retryAfterMs: 1_000 })
+  })
+})

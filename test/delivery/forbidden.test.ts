@@ -1,0 +1,186 @@
+/** Nothing reaches a listener at a forbidden address (protocol §5, security checklist 1 to 5). */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { nameServer } from "./nameserver.ts"
+import { answering, client, closedPort, guarded, receiver } from "./rig.ts"
+
+const notAllowed = { _tag: "Refused", problem: "the address is not allowed" }
+
+/** Hosts that lead to this machine, as a URI spells them. */
+const spellings = [
+  "127.0.0.1",
+  "127.0.0.1.",
+  "127.1",
+  "127.0.1",
+  "127.8.9.10",
+  "2130706433",
+  "0x7f000001",
+  "0x7f.0.0.1",
+  "0x7F.1",
+  "017700000001",
+  "0177.0.0.1",
+  "0177.0.0.0x1",
+  "%31%32%37.0.0.1",
+  "１２７.0.0.1",
+  "127。0。0。1",
+  "①②⑦.0.0.1",
+  "0",
+  "0.0.0.0",
+  "0x0",
+  "000.000.000.000",
+  "[::]",
+  "[::1]",
+  "[0:0:0:0:0:0:0:1]",
+  "[::127.0.0.1]",
+  "[::ffff:127.0.0.1]",
+  "[::ffff:7f00:1]",
+  "[::FFFF:7F00:0001]",
+  "[::ffff:0.0.0.0]",
+  "[64:ff9b::127.0.0.1]",
+  "[64:ff9b::7f00:1]",
+  "[64:ff9b:1::7f00:1]",
+  "[2002:7f00:1::]",
+  "[2002:7f00:1::7f00:1]",
+  "[fe80::1]",
+  "[fd00:ec2::254]",
+  "169.254.169.254",
+  "0xa9fea9fe",
+  "2852039166",
+  "100.100.100.200",
+  "localhost",
+  "LOCALHOST",
+  "localhost.",
+  "a.localhost",
+  "a.b.localhost."
+]
+
+describe("a literal or local name", () => {
+  it.each(spellings)("%s is refused by post and get", async (host) => {
+    const { hits, port } = await guarded()
+    const { get, post } = await client({ allow: [] })
+    expect(await post(`http://${host}:${port}/`)).toEqual(notAllowed)
+    expect(await post(`https://${host}:${port}/`)).toEqual(notAllowed)
+    expect(await get(`http://${host}:${port}/`)).toEqual(notAllowed)
+    expect(hits()).toBe(0)
+  })
+
+  it("says the same whether or not anything listens", async () => {
+    const { post } = await client({ allow: [] })
+    expect(await post(`http://127.0.0.1:${await closedPort()}/`)).toEqual(notAllowed)
+  })
+})
+
+describe("a redirect", () => {
+  it.each([307, 308])("%d to a forbidden address is refused at that hop", async (code) => {
+    const { hits, port } = await guarded()
+    // 127.0.0.2 is allowed, the loopback's other addresses are not.
+    const at = await receiver((_, response) => {
+      response.writeHead(code, { location: `http://127.0.0.1:${port}/` }).end()
+    }, "127.0.0.2")
+    const { get, post } = await client({ allow: ["127.0.0.2"] })
+    expect(await post(at.uri)).toEqual(notAllowed)
+    expect(await get(at.uri)).toEqual(notAllowed)
+    expect(at.came).toHaveLength(2)
+    expect(hits()).toBe(0)
+  })
+
+  it.each(spellings)("to %s is refused at that hop", async (host) => {
+    const { hits, port } = await guarded()
+    const location = new URL(`http://${host}:${port}/`).href
+    const at = await receiver((_, response) => {
+      response.writeHead(307, { location }).end()
+    }, "127.0.0.2")
+    const { get, post } = await client({ allow: ["127.0.0.2"] })
+    expect(await post(at.uri)).toEqual(notAllowed)
+    expect(await get(at.uri)).toEqual(notAllowed)
+    expect(at.came).toHaveLength(2)
+    expect(hits()).toBe(0)
+  })
+
+  it("to a name with a forbidden address is refused at that hop", async () => {
+    const { hits, port } = await guarded()
+    const dns = await nameServer((_, type) => type === "A" ? ["127.0.0.1"] : [])
+    const at = await receiver((_, response) => {
+      response.writeHead(307, { location: `http://inner.test:${port}/` }).end()
+    }, "127.0.0.2")
+    const { post } = await client({ allow: ["127.0.0.2"], dnsServers: [dns.address] })
+    expect(await post(at.uri)).toEqual(notAllowed)
+    expect(hits()).toBe(0)
+  })
+})
+
+describe("a name", () => {
+  const addresses = [
+    "127.0.0.1",
+    "10.0.0.1",
+    "169.254.169.254",
+    "0.0.0.0",
+    "::1",
+    "::ffff:7f00:1",
+    "64:ff9b::7f00:1",
+    "fd00:ec2::254"
+  ]
+  it.each(addresses)("that leads to %s is refused", async (address) => {
+    const { hits, port } = await guarded()
+    const dns = await nameServer((_, type) =>
+      address.includes(":") === (type === "AAAA") ? [address] : []
+    )
+    const { get, post } = await client({ allow: [], dnsServers: [dns.address] })
+    expect(await post(`http://inner.test:${port}/`)).toEqual(notAllowed)
+    expect(await get(`http://inner.test.:${port}/`)).toEqual(notAllowed)
+    expect(hits()).toBe(0)
+  })
+
+  it("of the hosts file is judged too, and followed when it is allowed", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "restante-hosts-"))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const hostsFile = join(folder, "hosts")
+    writeFileSync(hostsFile, "# names\n127.0.0.1\tInner.test other.test # here\nnonsense x\n")
+    const at = await answering(204)
+    const strict = await client({ allow: [], hostsFile })
+    expect(await strict.post(`http://inner.test:${at.port}/`)).toEqual(notAllowed)
+    expect(at.came).toEqual([])
+    const open = await client({ hostsFile })
+    expect(await open.post(`http://other.test:${at.port}/`)).toMatchObject({ _tag: "Delivered" })
+  })
+
+  it("that answers allowed and forbidden addresses leads to the allowed ones", async () => {
+    const { hits, port } = await guarded()
+    const dns = await nameServer((_, type) =>
+      type === "A" ? ["127.0.0.1", "127.0.0.5", "10.9.9.9"] : ["::1"]
+    )
+    const { post } = await client({ allow: ["127.0.0.5"], dnsServers: [dns.address] })
+    expect(await post(`http://mixed.test:${port}/`)).toMatchObject({ _tag: "Delivered" })
+    expect(hits()).toBe(1)
+  })
+})
+
+describe("a URI", () => {
+  const refusals: ReadonlyArray<readonly [uri: string, problem: string]> = [
+    ["ftp://example.com/", "the URI is neither http nor https"],
+    ["file:///etc/passwd", "the URI is neither http nor https"],
+    ["data:text/plain,x", "the URI is neither http nor https"],
+    ["unix:/run/socket", "the URI is neither http nor https"],
+    ["http://user@example.com/", "the URI has credentials"],
+    ["http://user:secret@example.com/", "the URI has credentials"],
+    ["http://:secret@example.com/", "the URI has credentials"],
+    ["http://", "the URI is not valid"],
+    ["/relative", "the URI is not valid"],
+    ["http://[fe80::1%25eth0]/", "the URI is not valid"],
+    ["http://127.0.0.1.5/", "the URI is not valid"],
+    ["http://256.256.256.256/", "the URI is not valid"],
+    ["http://exa mple.com/", "the URI is not valid"],
+    [`http://example.com/${"x".repeat(8_192)}`, "the URI is too long"],
+    ["http://127.0.0.1:25/", "the port is not allowed"],
+    ["http://127.0.0.1:22/", "the port is not allowed"],
+    ["http://example.com:6667/", "the port is not allowed"],
+    ["https://example.com:0/", "the port is not allowed"]
+  ]
+  it.each(refusals)("%s is refused", async (uri, problem) => {
+    const { get, post } = await client()
+    expect(await post(uri)).toEqual({ _tag: "Refused", problem })
+    expect(await get(uri)).toEqual({ _tag: "Refused", problem })
+  })
+})
