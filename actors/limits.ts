@@ -17,6 +17,39 @@ export const retentionSteps = 100
 /** Ranges in which a mailbox remembers what has been removed. */
 export const goneRangesMax = 1000
 
+/** Push registrations of one mailbox. */
+export const registrationsMax = 256
+/** Notifications whose receipts one decision begins: each is a wake-up in its commit. */
+export const retrievedAtOnceMax = 256
+/** Removals that one event of a mailbox's log tells of. */
+export const removalsPerEvent = 100
+/** Events of removal are kept so long, whatever the retention, for registrations to be told. */
+export const eventKeepMs = 7 * 24 * hourMs
+/** Log items read at a time for it. */
+export const expiryReadItems = 50
+/** A read of what has expired is begun again after so long, when it was lost. */
+export const expiryReadMs = 10_000
+
+/** Log items that one push carries, and characters of them (the first one always fits). */
+export const pushItemsMax = 100
+export const pushCharsMax = 1024 * 1024
+/** Items read at a time to fill a push, so that it never takes much more memory than it holds. */
+export const pushReadItems = 20
+/** A push, a verification or a look that was lost is begun again after so long. */
+export const registrationLeaseMs = 120_000
+/** Attempts to verify a callback; then it stays unverified until somebody asks again. */
+export const verificationsMax = 5
+/** Bytes of a callback's answer to a challenge that are read. */
+export const challengeBytesMax = 4096
+/** A registration that fails for so long is suspended. */
+export const failingMaxMs = 7 * 24 * hourMs
+/** How long an older secret signs too. */
+export const rotationMs = 24 * hourMs
+/** Secrets of one registration that sign at a time. */
+export const registrationSecretsMax = 4
+/** So long after its making a registration may be unknown to its mailbox. */
+export const registeringMs = 60_000
+
 /** Length of one answer of a session. */
 export const answerCharsMax = 8192
 
@@ -27,8 +60,44 @@ export const staleBlobsMax = 64
 /** A removal of blobs that was not confirmed is tried again after this time. */
 export const blobRemovalRetryMs = 60_000
 
+/** Mailboxes of one cabinet. */
+export const cabinetMailboxesMax = 100
+
 /** Tokens of one account. */
 export const accountTokensMax = 16
+
+/** An errand under way is taken up again after so long, when it was lost. */
+export const errandLeaseMs = 120_000
+/** An attempt that met a store or actor away is made again after so long. */
+export const awayRetryMs = 1_000
+/** Bytes of a fetched copy: unless the mailbox says otherwise, and at the most. */
+export const cachedBytesDefault = 1024 * 1024
+export const cachedBytesMax = 16 * 1024 * 1024
+/** Bytes that all fetches under way may hold, and in what portions they take them. */
+export const fetchBytesInFlightMax = 128 * 1024 * 1024
+export const fetchPermitBytes = 64 * 1024
+
+/** Attempts of one outgoing notification that are under way at once. */
+export const attemptsAtOnceMax = 64
+/** An attempt at a recipient that was lost is made again after so long. */
+export const attemptLeaseMs = 120_000
+/** A deferred attempt is made again after so long at the least. */
+export const deferredMinMs = 100
+/** With more recipients than this, what attempts come to is logged, and the record left. */
+export const recipientsInlineMax = 16
+/** So many logged results are then taken into the record at once. */
+export const resultsFoldedAt = 64
+/** Documents up to so many characters go with their attempts; others are read for each. */
+export const documentAtHandCharsMax = 4096
+/** Characters of documents that were read for attempts under way, of this node. */
+export const documentCharsInFlightMax = 64 * 1024 * 1024
+/** Characters of an answer's Location, and of a problem, that a recipient's record keeps. */
+export const locationCharsMax = 2048
+export const problemCharsMax = 500
+/** Hints of how notifications stand: gathered for so long, written at once, waiting at most. */
+export const notesGatherMs = 50
+export const notesAtOnceMax = 500
+export const notesWaitingMax = 10_000
 
 /** How long an answer is kept for its idempotency key. */
 export const idempotencyKeepMs = 24 * hourMs
@@ -40,4 +109,8 @@ const holds = (relation: boolean, name: string): void => {
 }
 holds(retentionSteps < retrievedRangesMax, "a retention's steps fit the ranges")
 holds(repeatedAmongItems <= notificationsMaxDefault, "a mailbox holds what it compares with")
+holds(removalsPerEvent <= removalsMax, "an event tells of removals of one decision")
+holds(resultsFoldedAt < removalsMax, "logged results are removed in one decision")
+holds(notesAtOnceMax <= notesWaitingMax, "hints that are written have waited")
+holds(pushReadItems <= pushItemsMax, "a push is read in parts")
 holds(idempotencyAttemptMs < idempotencyKeepMs, "an attempt is shorter than a key's life")

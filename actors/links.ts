@@ -1,0 +1,54 @@
+/** The service's own URIs, as actors give them out and recognise them. */
+import { isActorId } from "../runtime/index.ts"
+
+/** A mailbox that a URI of this service names; `secret` is the part after `~`, not yet checked. */
+export interface OwnMailbox {
+  readonly name: string
+  readonly secret: string | undefined
+}
+
+export interface Links {
+  /** Absolute, without a slash at its end. */
+  readonly baseUrl: string
+  /** Whether a URI lies under the base URL. */
+  readonly isOwn: (uri: string) => boolean
+  /** The mailbox of an own URI `/mailboxes/<name>[~<secret>]`; undefined for all else. */
+  readonly mailboxOf: (uri: string) => OwnMailbox | undefined
+  /** The id of an own URI `/content/<id>`; undefined for all else. */
+  readonly contentOf: (uri: string) => string | undefined
+  readonly mailbox: (name: string) => string
+  /** `id` as {@link notificationId} of mailbox/item.ts makes it. */
+  readonly stored: (mailbox: string, id: string) => string
+  readonly content: (id: string) => string
+  readonly outgoing: (account: string) => string
+  readonly registrations: (mailbox: string) => string
+}
+
+const mailboxPattern = /^\/mailboxes\/([a-z0-9][a-z0-9-]{0,63})(?:~([A-Za-z0-9_-]{1,200}))?$/
+const contentPattern = /^\/content\/([A-Za-z0-9_-]{1,200})$/
+
+/** The path of an own URI without query and fragment; undefined for URIs of others. */
+const pathOf = (baseUrl: string, uri: string): string | undefined => {
+  if (!URL.canParse(uri)) return undefined
+  const { href } = new URL(uri)
+  return href.startsWith(`${baseUrl}/`) ? href.slice(baseUrl.length).split(/[?#]/, 1)[0] : undefined
+}
+
+/** The links under a base URL. */
+export const linksUnder = (baseUrl: string): Links => ({
+  baseUrl,
+  isOwn: (uri) => pathOf(baseUrl, uri) !== undefined || uri === baseUrl,
+  mailboxOf: (uri) => {
+    const [, name, secret] = mailboxPattern.exec(pathOf(baseUrl, uri) ?? "") ?? []
+    return name === undefined ? undefined : { name, secret }
+  },
+  contentOf: (uri) => {
+    const id = contentPattern.exec(pathOf(baseUrl, uri) ?? "")?.[1]
+    return id !== undefined && isActorId(id) ? id : undefined
+  },
+  mailbox: (name) => `${baseUrl}/mailboxes/${name}`,
+  stored: (mailbox, id) => `${baseUrl}/mailboxes/${mailbox}/notifications/${id}`,
+  content: (id) => `${baseUrl}/content/${id}`,
+  outgoing: (account) => `${baseUrl}/outgoing/${account}`,
+  registrations: (mailbox) => `${baseUrl}/mailboxes/${mailbox}/registrations`
+})

@@ -1,0 +1,56 @@
+/** The outgoing notification bound to the runtime. */
+import type { Behaviour, RecordsApi } from "../../runtime/index.ts"
+import { jsonRecord, strictMessage } from "../binding.ts"
+import type { Schedule } from "../delivery/schedule.ts"
+import { resultsFoldedAt } from "../limits.ts"
+import { withResults } from "./attempts.ts"
+import { notificationTable } from "./decide.ts"
+import { Notes } from "./notes.ts"
+import { type Action, Message, type Reply, State } from "./protocol.ts"
+import { makeAttempt, type RelayDependencies, Room } from "./relay.ts"
+
+export const notificationKind = "notification"
+
+/** What outgoing notifications need. */
+export interface NotificationDependencies extends RelayDependencies {
+  readonly schedule: Schedule
+  /** How long a notification is kept after all its recipients have ended, in ms. */
+  readonly keepMs: number
+  /** Where its outgoing mailbox is listed. */
+  readonly records: Pick<RecordsApi, "write">
+}
+
+const record = jsonRecord(State)
+
+/** The state without what is volatile. */
+const stored = (state: State): State => {
+  if (state._tag !== "Queued") return state
+  const { underWay: _, ...kept } = state
+  return kept
+}
+
+/** The behaviour of outgoing notifications; an address's id is chosen at random. */
+export const notification = (
+  deps: NotificationDependencies
+): Behaviour<State, Message, Reply, Action> => {
+  const notes = new Notes(deps.records)
+  const room = new Room()
+  return {
+    kind: notificationKind,
+    initial: { _tag: "Absent" },
+    table: notificationTable(deps.schedule, deps.keepMs),
+    encode: (state) => record.encode(stored(state)),
+    decode: record.decode,
+    decodeMessage: strictMessage(Message),
+    recall: {
+      items: resultsFoldedAt,
+      keyOf: () => undefined,
+      restore: (state, items) => state._tag === "Queued" ? withResults(state, items) : state
+    },
+    wakeUp: { _tag: "WakeUp" },
+    perform: (action, self, peers) =>
+      action._tag === "Note"
+        ? notes.note(action.listedAs, action.status)
+        : makeAttempt(deps, room, self, peers, action)
+  }
+}

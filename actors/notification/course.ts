@@ -1,0 +1,163 @@
+/**
+ * The course of a notification: which attempts begin, what is written, when it goes on. Pure.
+ *
+ * While attempts are under way the stored wake-up is past, and held: after a crash it fires at
+ * once and all that is due is begun again. Otherwise it is stored for the next time.
+ */
+import { append, become, stay } from "../../runtime/index.ts"
+import type { Context, Decision } from "../../runtime/index.ts"
+import { attemptLeaseMs, attemptsAtOnceMax } from "../limits.ts"
+import { documentAtHandCharsMax, recipientsInlineMax, resultsFoldedAt } from "../limits.ts"
+import { encodeResult, hasEnded, type Queued, statusOf } from "./attempts.ts"
+import type { Action, Reply, State, UnderWay } from "./protocol.ts"
+
+export type Decided = Decision<State, Reply, Action>
+
+/** The log items that may go: results that the record does not tell. */
+const unfolded = ({ folded }: Queued, head: number): ReadonlyArray<number> =>
+  Array.from({ length: Math.max(0, head - folded) }, (_, at) => folded + 1 + at)
+
+/** Writes the state, with all that the log tells. */
+const write = (state: Queued, { head }: Context): Decided => {
+  const decision = become<State>({ ...state, folded: head })
+  const results = unfolded(state, head)
+  return results.length === 0 ? decision : decision.remove(...results)
+}
+
+/** Writes how one recipient stands. */
+const writeResult = (state: Queued, at: number, context: Context): Decided =>
+  state.recipients.length <= recipientsInlineMax || state.endedAtMs !== undefined ||
+    context.head - state.folded >= resultsFoldedAt
+    ? write(state, context)
+    : append<State>(encodeResult(at, state)).remember(state)
+
+/** Removes the notification. */
+export const remove = (state: Queued, { head, nowMs }: Context): Decided => {
+  const { account, listedAs } = state
+  return become<State>({ _tag: "Removed", account, removedAtMs: nowMs })
+    .remove(1, ...unfolded(state, head))
+    .wake(null)
+    .perform<Action>({ _tag: "Note", listedAs, status: null })
+}
+
+/** So many recipients that are due and not among the busy ones, the longest due first. */
+const firstDue = (
+  { recipients }: Queued,
+  busy: ReadonlySet<number>,
+  room: number,
+  nowMs: number
+): ReadonlyArray<number> => {
+  const due = recipients.flatMap((recipient, at) => {
+    const { nextAtMs = nowMs } = recipient
+    return hasEnded(recipient) || busy.has(at) || nextAtMs > nowMs ? [] : [{ at, nextAtMs }]
+  })
+  if (due.length > room) due.sort((one, other) => one.nextAtMs - other.nextAtMs)
+  return due.slice(0, room).map(({ at }) => at)
+}
+
+const begunAt = (recipients: ReadonlyArray<number>, nowMs: number): ReadonlyArray<UnderWay> =>
+  recipients.map((recipient) => ({ recipient, untilMs: nowMs + attemptLeaseMs }))
+
+/**
+ * What is under way beside the attempt at `told`. After a reload that is not known: then what is
+ * due may be, since this message is no wake-up, which would begin it.
+ */
+export const underWayOf = (
+  state: Queued,
+  told: number | undefined,
+  nowMs: number
+): ReadonlyArray<UnderWay> => {
+  const { underWay } = state
+  if (underWay !== undefined) return underWay.filter(({ recipient }) => recipient !== told)
+  const busy = new Set(told === undefined ? [] : [told])
+  return begunAt(firstDue(state, busy, attemptsAtOnceMax - busy.size, nowMs), nowMs)
+}
+
+interface Begun {
+  readonly started: ReadonlyArray<number>
+  readonly underWay: ReadonlyArray<UnderWay>
+  /** When there is something to do, if nothing comes before. */
+  readonly nextAtMs: number
+}
+
+/** Begins what is due, as far as there is room. */
+const begin = (state: Queued, nowMs: number): Begun => {
+  const going = state.underWay?.filter(({ untilMs }) => untilMs > nowMs) ?? []
+  const busy = new Set(going.map(({ recipient }) => recipient))
+  const started = firstDue(state, busy, Math.max(0, attemptsAtOnceMax - going.length), nowMs)
+  const underWay = [...going, ...begunAt(started, nowMs)]
+  let nextAtMs = Number.POSITIVE_INFINITY
+  for (const { untilMs } of underWay) nextAtMs = Math.min(nextAtMs, untilMs)
+  for (const recipient of state.recipients) {
+    // What is due begins when another attempt has ended.
+    const atMs = hasEnded(recipient) ? 0 : recipient.nextAtMs ?? 0
+    if (atMs > nowMs) nextAtMs = Math.min(nextAtMs, atMs)
+  }
+  return { started, underWay, nextAtMs }
+}
+
+const attemptAt = (state: Queued, at: number, document: string | undefined): Action => {
+  const recipient = state.recipients[at]
+  if (recipient === undefined) throw new RangeError(`there is no recipient ${at}`)
+  const { account, chars, traceId } = state
+  return {
+    _tag: "Attempt",
+    recipient: at,
+    attempt: recipient.attempts + 1,
+    to: recipient.to,
+    traceId,
+    account,
+    document,
+    chars
+  }
+}
+
+/** What has changed, and so is written: nothing, how one recipient stands, or all. */
+export type Change =
+  | { readonly _tag: "Nothing" }
+  | { readonly _tag: "Result"; readonly at: number }
+  | { readonly _tag: "All"; readonly document?: string }
+
+const written = (state: Queued, change: Change, context: Context): Decided => {
+  switch (change._tag) {
+    case "Nothing":
+      return stay<State>().remember(state)
+    case "Result":
+      return writeResult(state, change.at, context)
+    case "All":
+      return change.document === undefined
+        ? write(state, context)
+        : become<State>(state).append(change.document)
+  }
+}
+
+/** Goes on in `given`, some of whose recipients have not ended. */
+export const goOn = (given: Queued, change: Change, context: Context): Decided => {
+  const { nowMs } = context
+  const { nextAtMs, started, underWay } = begin(given, nowMs)
+  const state: Queued = { ...given, underWay }
+  const decision = written(state, change, context)
+  const document = change._tag === "All" ? change.document : undefined
+  const isSmall = given.chars <= documentAtHandCharsMax
+  for (const at of started) {
+    decision.perform<Action>(attemptAt(state, at, isSmall ? document : undefined))
+  }
+  if (underWay.length === 0) return decision.wake(nextAtMs)
+  // A wake-up that began something is past; what a request begins stores one.
+  return (change._tag === "All" ? decision.wake(nowMs) : decision).hold(nextAtMs)
+}
+
+/** All recipients have ended: it is kept for a while. */
+export const end = (
+  given: Queued,
+  at: number,
+  keepMs: number,
+  context: Context
+): Decided => {
+  const { nowMs } = context
+  const state: Queued = { ...given, endedAtMs: nowMs, underWay: [] }
+  const { listedAs, recipients } = state
+  return writeResult(state, at, context)
+    .wake(nowMs + keepMs)
+    .perform<Action>({ _tag: "Note", listedAs, status: statusOf(recipients) })
+}

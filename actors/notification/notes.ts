@@ -1,0 +1,54 @@
+/** Hints of how notifications stand, for their listings: gathered, written together (A7). */
+import { Effect } from "effect"
+import type { RecordsApi } from "../../runtime/index.ts"
+import { notesAtOnceMax, notesGatherMs, notesWaitingMax } from "../limits.ts"
+import type { Status } from "./protocol.ts"
+
+/** The index of outgoing mailboxes: the entry's key to how its notification stands. */
+export const outgoingTable = "outgoing"
+
+/**
+ * The hints of this node that wait to be written. One writer at a time, so that of two hints of
+ * one notification the later one stays. A hint is lost when the store fails, or when too many wait.
+ */
+export class Notes {
+  private readonly records: Pick<RecordsApi, "write">
+  private readonly waiting = new Map<string, Status | null>()
+  private isWriting = false
+
+  constructor(records: Pick<RecordsApi, "write">) {
+    this.records = records
+  }
+
+  /** Notes a hint. The first one's effect writes all that come meanwhile. */
+  note(listedAs: string, status: Status | null): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.waiting.size >= notesWaitingMax && !this.waiting.has(listedAs)) return Effect.void
+      this.waiting.set(listedAs, status)
+      if (this.isWriting) return Effect.void
+      this.isWriting = true
+      return Effect.ensuring(
+        this.write(),
+        Effect.sync(() => {
+          this.isWriting = false
+        })
+      )
+    })
+  }
+
+  private write(): Effect.Effect<void> {
+    return Effect.sleep(notesGatherMs).pipe(
+      Effect.andThen(Effect.suspend(() => this.records.write(this.take()))),
+      Effect.catch((failure) =>
+        Effect.logWarning("hints of outgoing mailboxes were lost", failure)
+      ),
+      Effect.andThen(Effect.suspend(() => this.waiting.size === 0 ? Effect.void : this.write()))
+    )
+  }
+
+  private take(): Parameters<RecordsApi["write"]>[0] {
+    const taken = [...this.waiting].slice(0, notesAtOnceMax)
+    for (const [key] of taken) this.waiting.delete(key)
+    return taken.map(([key, value]) => ({ table: outgoingTable, key, value }))
+  }
+}

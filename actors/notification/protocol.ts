@@ -1,0 +1,130 @@
+/**
+ * The outgoing notification: its state record, its messages and its replies (protocol §1.3, A5
+ * to A8). Item 1 of its log is the document as it is relayed; the items after it are attempts
+ * that the state record does not yet tell.
+ */
+import { Schema } from "effect"
+import { Caller, Count, ifVersion } from "../binding.ts"
+import { Outcome } from "../delivery/protocol.ts"
+
+/** One addressed recipient, and how it stands. Times in ms since the epoch. */
+export const Recipient = Schema.Struct({
+  /** URI of the recipient's mailbox, as the sender gave it. */
+  to: Schema.String,
+  /** `waiting`: not tried yet; `retry`: will be tried again; `failed`: given up. */
+  status: Schema.Literals(["waiting", "retry", "success", "failed"]),
+  /** Attempts made in all. */
+  attempts: Count,
+  /** Attempts made since the schedule was begun, for the first time or by hand. */
+  tries: Count,
+  lastAtMs: Schema.optionalKey(Count),
+  /** When the next attempt is due; undefined when there is none. */
+  nextAtMs: Schema.optionalKey(Count),
+  /** Of the last attempt: the answer's status code, and what was wrong. */
+  code: Schema.optionalKey(Count),
+  problem: Schema.optionalKey(Schema.String),
+  /** Where the recipient stored it. */
+  location: Schema.optionalKey(Schema.String)
+})
+export type Recipient = typeof Recipient.Type
+
+const UnderWay = Schema.Struct({ recipient: Count, untilMs: Count })
+export type UnderWay = typeof UnderWay.Type
+
+export const State = Schema.Union([
+  Schema.TaggedStruct("Absent", {}),
+  Schema.TaggedStruct("Queued", {
+    /** Account whose outgoing mailbox it is in. */
+    account: Schema.String,
+    /** Of the request that created it, so that its repetition is recognised. */
+    requestId: Schema.String,
+    createdAtMs: Count,
+    /** Key of its entry in the outgoing mailbox's listing. */
+    listedAs: Schema.String,
+    /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
+    traceId: Schema.String,
+    recipients: Schema.Array(Recipient),
+    /** Counts the changes, from 1. */
+    version: Count,
+    /** Number of the last log item that this record has taken in. */
+    folded: Count,
+    /** Characters of its document. */
+    chars: Count,
+    /** When the last recipient ended. */
+    endedAtMs: Schema.optionalKey(Count),
+    /** Volatile: attempts under way, each held to be lost after `untilMs`. Unknown without. */
+    underWay: Schema.optionalKey(Schema.Array(UnderWay))
+  }),
+  Schema.TaggedStruct("Removed", { account: Schema.String, removedAtMs: Count })
+])
+export type State = typeof State.Type
+
+export const Message = Schema.Union([
+  /** Queues it (A5). Repeated with the same request id, it replies the same. */
+  Schema.TaggedStruct("Create", {
+    requestId: Schema.String,
+    account: Schema.String,
+    listedAs: Schema.String,
+    traceId: Schema.String,
+    /**
+     * The notification document that every recipient gets, without `to`: `<notification>`, the
+     * fragment as a mailbox stores it, `</notification>`, and nothing else; else Invalid.
+     */
+    document: Schema.String,
+    /** Absolute http(s) URIs, in the sender's order, none twice. */
+    to: Schema.Array(Schema.String)
+  }),
+  /** How its recipients stand (A6). */
+  Schema.TaggedStruct("Describe", { caller: Caller }),
+  /** Whether this attempt may start: its turn has come. */
+  Schema.TaggedStruct("MayAttempt", { recipient: Count, attempt: Count }),
+  /** How an attempt turned out; `attempt` counts from 1 over all, `random` in [0, 1) jitters. */
+  Schema.TaggedStruct("Attempted", {
+    recipient: Count,
+    attempt: Count,
+    outcome: Outcome,
+    random: Schema.Number
+  }),
+  /** Tries the failed recipients again, from the schedule's start. */
+  Schema.TaggedStruct("Retry", { caller: Caller }),
+  /** Removes it (A8): no attempt starts afterwards. */
+  Schema.TaggedStruct("Delete", { caller: Caller, ...ifVersion }),
+  Schema.TaggedStruct("WakeUp", {})
+])
+export type Message = typeof Message.Type
+
+/** How a notification stands as a whole: `waiting` while a recipient is waiting or retried. */
+export type Status = "sent" | "waiting" | "failed"
+
+export interface View {
+  readonly account: string
+  readonly createdAtMs: number
+  readonly status: Status
+  readonly recipients: ReadonlyArray<Recipient>
+  readonly version: number
+}
+
+export type Reply =
+  | { readonly _tag: "Created"; readonly createdAtMs: number; readonly repeated: boolean }
+  | { readonly _tag: "Described"; readonly view: View }
+  | { readonly _tag: "May"; readonly attempt: boolean }
+  /** How many recipients are tried again. */
+  | { readonly _tag: "Retried"; readonly recipients: number }
+  | { readonly _tag: "Done" }
+
+export type Action =
+  /** Attempt number `attempt` at one recipient; what comes of it is told as Attempted. */
+  | {
+    readonly _tag: "Attempt"
+    readonly recipient: number
+    readonly attempt: number
+    readonly to: string
+    readonly traceId: string
+    readonly account: string
+    /** The document when it is small and at hand; else log item 1 is read. */
+    readonly document: string | undefined
+    /** Characters of the document. */
+    readonly chars: number
+  }
+  /** Notes in the listing how it stands, or takes it out (null): a hint, and cheap to lose. */
+  | { readonly _tag: "Note"; readonly listedAs: string; readonly status: Status | null }

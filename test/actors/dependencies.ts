@@ -1,0 +1,35 @@
+/** What behaviours need, where a test performs nothing or says itself what is done. */
+import { Effect } from "effect"
+import type { Outbound } from "../../actors/delivery/protocol.ts"
+import { type Dependencies, linksUnder } from "../../actors/index.ts"
+import { documents } from "../../http/documents.ts"
+import { BlobMissing, type Peers, StorageUnavailable } from "../../runtime/index.ts"
+
+/** Peers of an actor that is alone: whatever it asks is not there. */
+export const noPeers: Peers = {
+  ask: () => Effect.succeed({ _tag: "Refused", reason: "NotFound" }),
+  read: () => Effect.succeed([])
+}
+
+/** Nothing outside answers. */
+export const noOutbound: Outbound = {
+  post: () => Effect.succeed({ _tag: "Faulted", problem: "connection refused" }),
+  get: () => Effect.succeed({ _tag: "Faulted", problem: "connection refused" })
+}
+
+/** No store, nothing outside. */
+export const noDependencies: Dependencies = {
+  blobs: {
+    put: () => Effect.fail(new StorageUnavailable({ detail: "there is no store" })),
+    open: (id) => Effect.fail(new BlobMissing({ id })),
+    remove: () => Effect.void
+  },
+  records: { write: () => Effect.void, get: () => Effect.succeed(undefined) },
+  outbound: noOutbound,
+  links: linksUnder("http://post.test"),
+  documents,
+  schedule: [0, 1_000],
+  keepMs: 60_000,
+  arriving: new Set(),
+  random: () => 0.5
+}

@@ -1,0 +1,183 @@
+import { describe, expect, it } from "vitest"
+import {
+  attemptLeaseMs,
+  attemptsAtOnceMax,
+  deferredMinMs,
+  documentAtHandCharsMax,
+  locationCharsMax,
+  problemCharsMax,
+  recipientsInlineMax,
+  resultsFoldedAt
+} from "../../actors/limits.ts"
+import { encodeResult, withResults } from "../../actors/notification/attempts.ts"
+import type { Queued } from "../../actors/notification/attempts.ts"
+import type { Recipient } from "../../actors/notification/protocol.ts"
+import { nowMs } from "./cells.ts"
+import {
+  absent,
+  type Attempted,
+  attempted,
+  begun,
+  create,
+  created,
+  decide,
+  deferred,
+  deleting,
+  delivered,
+  document,
+  faulted,
+  note,
+  notes,
+  one,
+  owner,
+  refused,
+  reloaded,
+  stateOf,
+  two,
+  uri,
+  wakeUp,
+  where
+} from "./notification-cells.ts"
+
+describe("what an attempt comes to", () => {
+  const after = (outcome: Attempted["outcome"]): Recipient | undefined =>
+    stateOf(decide(two, attempted(outcome))).recipients[0]
+
+  const faultedFor = (retryAfterMs: number): Attempted["outcome"] => ({
+    _tag: "Faulted",
+    problem: "answered 503",
+    retryAfterMs
+  })
+
+  it("a refusal ends it, with its problem", () => {
+    expect(after(refused)).toEqual({
+      to: uri(0),
+      status: "failed",
+      attempts: 1,
+      tries: 1,
+      lastAtMs: nowMs,
+      code: 410,
+      problem: "answered 410"
+    })
+    expect(notes(decide(one, attempted(refused)))).toEqual([note("failed")])
+  })
+
+  it("a fault is tried again by the schedule, until that is exhausted", () => {
+    const decision = decide(one, attempted(faulted))
+    const retry = { status: "retry", attempts: 1, tries: 1, nextAtMs: nowMs + 5_000, code: 503 }
+    expect(stateOf(decision).recipients).toMatchObject([retry])
+    expect(decision.wakeAtMs).toBe(nowMs + 5_000)
+    expect(decision.holdUntilMs).toBeUndefined()
+    expect(notes(decision)).toEqual([])
+    const last = where(one, { status: "retry", attempts: 2, tries: 2 })
+    expect(stateOf(decide(last, attempted(faulted, 0, 3))).recipients).toMatchObject([
+      { status: "failed", attempts: 3, tries: 3, problem: "answered 503" }
+    ])
+  })
+
+  it("a later Retry-After is honoured", () => {
+    expect(after(faultedFor(70_000))?.nextAtMs).toBe(nowMs + 70_000)
+    expect(after(faultedFor(70))?.nextAtMs).toBe(nowMs + 5_000)
+  })
+
+  it("a deferred attempt was none, and comes again", () => {
+    const decision = decide(one, attempted(deferred))
+    const waiting = { status: "waiting", attempts: 0, tries: 0, nextAtMs: nowMs + 9_000 }
+    expect(stateOf(decision).recipients).toMatchObject([waiting])
+    expect(decision.durable).toBe(true)
+    expect(decision.wakeAtMs).toBe(nowMs + 9_000)
+    expect(after({ _tag: "Deferred", untilMs: 0 })?.nextAtMs).toBe(nowMs + deferredMinMs)
+  })
+
+  it("keeps neither an endless Location nor an endless problem", () => {
+    const long = uri(1).padEnd(locationCharsMax + 1, "x")
+    expect(after({ _tag: "Delivered", code: 201, location: long })).not.toHaveProperty("location")
+    const problem = "x".repeat(problemCharsMax + 1)
+    expect(after({ _tag: "Refused", problem })?.problem).toHaveLength(problemCharsMax)
+  })
+})
+
+describe("attempts under way", () => {
+  const many = created(attemptsAtOnceMax + 2)
+
+  it("are not begun again, and are held to be lost after their lease", () => {
+    expect(begun(decide(two, wakeUp))).toEqual([])
+    expect(decide(two, wakeUp).holdUntilMs).toBe(nowMs + attemptLeaseMs)
+    const lost = decide(two, wakeUp, { nowMs: nowMs + attemptLeaseMs })
+    expect(begun(lost)).toEqual([0, 1])
+  })
+
+  it("are bounded: another one begins when one has ended, the longest due first", () => {
+    expect(begun(decide(absent, create(many.recipients.map(({ to }) => to))))).toHaveLength(
+      attemptsAtOnceMax
+    )
+    const next = decide(many, attempted(delivered, 3), { head: 1 })
+    expect(begun(next)).toEqual([attemptsAtOnceMax])
+    const longest: Queued = {
+      ...many,
+      recipients: many.recipients.map((recipient, at) =>
+        at === attemptsAtOnceMax + 1 ? { ...recipient, nextAtMs: nowMs - 1 } : recipient
+      )
+    }
+    const later = decide(longest, attempted(delivered, 3), { head: 1 })
+    expect(begun(later)).toEqual([attemptsAtOnceMax + 1])
+    expect(later.wakeAtMs).toBeUndefined()
+    expect(later.holdUntilMs).toBe(nowMs + attemptLeaseMs)
+  })
+
+  it("hold the wake-up until the next attempt is due", () => {
+    const decision = decide(two, attempted(faulted))
+    expect(decision.wakeAtMs).toBeUndefined()
+    expect(decision.holdUntilMs).toBe(nowMs + 5_000)
+    const last = decide(stateOf(decision), attempted(faulted, 1))
+    expect(last.wakeAtMs).toBe(nowMs + 5_000)
+  })
+
+  it("are not begun twice when an answer comes after the actor was loaded again", () => {
+    const decision = decide(reloaded(two), attempted(faulted))
+    expect(begun(decision)).toEqual([])
+    expect(decision.holdUntilMs).toBe(nowMs + 5_000)
+    expect(stateOf(decision).underWay).toEqual([
+      { recipient: 1, untilMs: nowMs + attemptLeaseMs }
+    ])
+  })
+
+  it("carry a small document only", () => {
+    const inside = "x".repeat(documentAtHandCharsMax)
+    const large = `<notification>${inside}</notification>`
+    const decision = decide(absent, { ...create([uri(0)]), document: large })
+    expect(decision.actions).toMatchObject([{ document: undefined, chars: large.length }])
+  })
+})
+
+describe("results", () => {
+  const many = created(recipientsInlineMax + 1)
+
+  it("of many recipients are logged, and folded into the record when they are many", () => {
+    const logged = decide(many, attempted(faulted, 3), { head: 1 })
+    expect(logged.durable).toBe(false)
+    expect(logged.items).toHaveLength(1)
+    expect(stateOf(logged).folded).toBe(1)
+    const head = 1 + resultsFoldedAt
+    const folded = decide(many, attempted(faulted, 3), { head })
+    expect(folded.items).toBeUndefined()
+    expect(folded.durable).toBe(true)
+    expect(folded.removals).toEqual(Array.from({ length: resultsFoldedAt }, (_, at) => at + 2))
+    expect(stateOf(folded).folded).toBe(head)
+  })
+
+  it("tell again what the record does not, once or twice", () => {
+    const [first = "", ...none] = decide(many, attempted(faulted, 3), { head: 1 }).items ?? []
+    expect(none).toEqual([])
+    const state = stateOf(decide(many, attempted(faulted, 3), { head: 1 }))
+    const log = [{ n: 1, value: document }, { n: 2, value: first }]
+    expect(withResults(many, log)).toEqual({ ...many, ...state, underWay: many.underWay })
+    expect(withResults(state, log)).toEqual(state)
+    expect(withResults({ ...many, folded: 2 }, log)).toEqual({ ...many, folded: 2 })
+    expect(() => withResults(many, [{ n: 2, value: encodeResult(99, many) }])).toThrow()
+  })
+
+  it("are removed with the notification", () => {
+    expect(decide(many, deleting(owner), { head: 4 }).removals).toEqual([1, 2, 3, 4])
+  })
+})

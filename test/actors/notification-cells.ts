@@ -1,0 +1,100 @@
+/** What the tests of the notification's table decide on. */
+import type { Queued } from "../../actors/notification/attempts.ts"
+import { notificationTable } from "../../actors/notification/decide.ts"
+import type {
+  Action,
+  Message,
+  Recipient,
+  Reply,
+  State
+} from "../../actors/notification/protocol.ts"
+import type { Context } from "../../runtime/index.ts"
+import { decider, nowMs } from "./cells.ts"
+
+export const keepMs = 1_000_000
+export const schedule = [0, 5_000, 60_000]
+export const table = notificationTable(schedule, keepMs)
+export const decideBy = decider<State, Message, Reply, Action>(table)
+export type Decided = ReturnType<typeof decideBy>
+
+/** Decides; unless it is said otherwise, all that is logged is the document. */
+export const decide = (state: State, message: Message, context: Partial<Context> = {}): Decided =>
+  decideBy(state, message, { head: state._tag === "Queued" ? 1 : 0, ...context })
+
+export const document = "<notification><item/></notification>"
+export const owner = { account: "alice", admin: false }
+export const admin = { account: "root", admin: true }
+export const other = { account: "mallory", admin: false }
+export const nobody = { admin: false }
+export const uri = (n: number): string => `https://example.org/${n}`
+
+export const create = (
+  to: ReadonlyArray<string>
+): Extract<Message, { readonly _tag: "Create" }> => ({
+  _tag: "Create",
+  requestId: "r1",
+  account: "alice",
+  listedAs: "alice/1",
+  traceId: "0".repeat(31) + "1",
+  document,
+  to
+})
+export const absent: State = { _tag: "Absent" }
+export const removed: State = { _tag: "Removed", account: "alice", removedAtMs: nowMs }
+
+export const isQueued = (state: State | undefined): Queued => {
+  if (state?._tag !== "Queued") throw new Error("it is not queued")
+  return state
+}
+export const stateOf = (decision: Decided): Queued => isQueued(decision.nextState)
+export const created = (count: number): Queued =>
+  stateOf(decide(absent, create(Array.from({ length: count }, (_, n) => uri(n)))))
+
+/** All of a state's recipients with these properties too. */
+export const where = (state: Queued, some: Partial<Recipient>): Queued => ({
+  ...state,
+  recipients: state.recipients.map((one) => ({ ...one, ...some }))
+})
+export const reloaded = (state: Queued): Queued => {
+  const { underWay: _, ...stored } = state
+  return stored
+}
+
+export type Attempted = Extract<Message, { readonly _tag: "Attempted" }>
+export const attempted = (
+  outcome: Attempted["outcome"],
+  recipient = 0,
+  attempt = 1
+): Attempted => ({ _tag: "Attempted", recipient, attempt, outcome, random: 0.5 })
+export const delivered: Attempted["outcome"] = { _tag: "Delivered", code: 202, location: uri(9) }
+export const refused: Attempted["outcome"] = { _tag: "Refused", code: 410, problem: "answered 410" }
+export const faulted: Attempted["outcome"] = { _tag: "Faulted", code: 503, problem: "answered 503" }
+export const deferred: Attempted["outcome"] = { _tag: "Deferred", untilMs: nowMs + 9_000 }
+
+export const wakeUp: Message = { _tag: "WakeUp" }
+export const describing = (caller: typeof owner | typeof nobody): Message => ({
+  _tag: "Describe",
+  caller
+})
+export const retrying = (caller: typeof owner | typeof nobody): Message => ({
+  _tag: "Retry",
+  caller
+})
+export const deleting = (caller: typeof owner | typeof nobody): Message => ({
+  _tag: "Delete",
+  caller
+})
+export const may = (attempt: number, recipient = 0): Message => ({
+  _tag: "MayAttempt",
+  recipient,
+  attempt
+})
+export const begun = ({ actions = [] }: Decided): ReadonlyArray<number> =>
+  actions.flatMap((action) => action._tag === "Attempt" ? [action.recipient] : [])
+export const notes = ({ actions = [] }: Decided): ReadonlyArray<unknown> =>
+  actions.filter(({ _tag }) => _tag === "Note")
+export const note = (status: string | null) => ({ _tag: "Note", listedAs: "alice/1", status })
+
+export const one = created(1)
+export const two = created(2)
+export const ended = stateOf(decide(one, attempted(refused)))

@@ -1,0 +1,134 @@
+/** Effects of an outgoing notification, where peers and stores are away. */
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import type { Outbound } from "../../actors/delivery/protocol.ts"
+import { documentCharsInFlightMax, notesAtOnceMax, notesWaitingMax } from "../../actors/limits.ts"
+import { linksUnder } from "../../actors/links.ts"
+import { Notes } from "../../actors/notification/notes.ts"
+import type { Message, Reply } from "../../actors/notification/protocol.ts"
+import { type Attempt, makeAttempt, Room } from "../../actors/notification/relay.ts"
+import { address, type Peers, type RecordChange, StorageUnavailable } from "../../runtime/index.ts"
+
+const links = linksUnder("https://post.test")
+const self = address("notification", "n1")
+const document = "<notification><item/></notification>"
+const elsewhere = "https://example.org/inbox"
+
+const attempt = (to: string, atHand = true): Attempt => ({
+  _tag: "Attempt",
+  recipient: 0,
+  attempt: 1,
+  to,
+  traceId: "1".repeat(32),
+  account: "alice",
+  document: atHand ? document : undefined,
+  chars: document.length
+})
+
+const away = Effect.fail(new StorageUnavailable({ detail: "away" }))
+const may = (wanted: boolean) => Effect.succeed<Reply>({ _tag: "May", attempt: wanted })
+const stored: Peers["read"] = () => Effect.succeed([{ n: 1, value: document }])
+
+/** Whoever asks first whether it is wanted, and sends when it is. */
+const outbound: Outbound = {
+  post: ({ stillWanted = Effect.succeed(true) }) =>
+    Effect.map(stillWanted, (wanted) =>
+      wanted
+        ? { _tag: "Delivered", code: 202 }
+        : { _tag: "Refused", problem: "no longer wanted" }),
+  get: () => Effect.succeed({ _tag: "Faulted", problem: "never asked" })
+}
+
+const run = (action: Attempt, peers: Peers, room = new Room()): Promise<Message | void> =>
+  Effect.runPromise(
+    makeAttempt({ outbound, links, random: () => 0.5 }, room, self, peers, action)
+  )
+
+const told = (outcome: string) => ({
+  _tag: "Attempted",
+  recipient: 0,
+  attempt: 1,
+  outcome: { _tag: outcome },
+  random: 0.5
+})
+
+describe("an attempt", () => {
+  it.each([elsewhere, links.mailbox("bob")])("at %s is put off", async (to) => {
+    const unread: Peers = { ask: () => may(true), read: () => away }
+    expect(await run(attempt(to, false), unread)).toMatchObject(told("Deferred"))
+    const unasked: Peers = { ask: () => away, read: stored }
+    expect(await run(attempt(to), unasked)).toMatchObject(told("Deferred"))
+    const full = new Room()
+    expect(full.take(documentCharsInFlightMax)).toBe(true)
+    const peers: Peers = { ask: () => may(true), read: stored }
+    expect(await run(attempt(to, false), peers, full)).toMatchObject(told("Deferred"))
+  })
+
+  it.each([elsewhere, links.mailbox("bob")])("at %s tells nothing if unwanted", async (to) => {
+    expect(await run(attempt(to), { ask: () => may(false), read: stored })).toBeUndefined()
+    const gone: Peers = { ask: () => may(true), read: () => Effect.succeed([]) }
+    expect(await run(attempt(to, false), gone)).toBeUndefined()
+  })
+
+  it("faults while the mailbox is away", async () => {
+    const peers: Peers = {
+      ask: ({ kind }) => kind === "mailbox" ? away : may(true),
+      read: stored
+    }
+    expect(await run(attempt(links.mailbox("bob")), peers)).toMatchObject({
+      outcome: { _tag: "Faulted", code: 503 }
+    })
+  })
+
+  it("gives back the room that it took", async () => {
+    const room = new Room()
+    const peers: Peers = { ask: () => may(true), read: stored }
+    for (let count = 0; count < 3; count++) {
+      expect(await run(attempt(elsewhere, false), peers, room)).toMatchObject(told("Delivered"))
+    }
+    expect(room.take(documentCharsInFlightMax)).toBe(true)
+    expect(room.take(1)).toBe(false)
+  })
+})
+
+describe("hints of the listing", () => {
+  const writer = (fails: (count: number) => boolean) => {
+    const writes: Array<ReadonlyArray<RecordChange>> = []
+    const notes = new Notes({
+      write: (changes) =>
+        Effect.suspend(() => {
+          writes.push(changes)
+          return fails(writes.length) ? away : Effect.void
+        })
+    })
+    return { notes, writes }
+  }
+  const all = (notes: Notes, keys: ReadonlyArray<string>): Promise<unknown> =>
+    Effect.runPromise(Effect.all(
+      keys.map((key) => notes.note(key, "sent")),
+      { concurrency: "unbounded" }
+    ))
+  const keys = (count: number) => Array.from({ length: count }, (_, n) => `alice/${n}`)
+
+  it("are written together, the last one of each", async () => {
+    const { notes, writes } = writer(() => false)
+    await Effect.runPromise(Effect.all(
+      [notes.note("a", "waiting"), notes.note("b", null), notes.note("a", "failed")],
+      { concurrency: "unbounded" }
+    ))
+    expect(writes).toEqual([[
+      { table: "outgoing", key: "a", value: "failed" },
+      { table: "outgoing", key: "b", value: null }
+    ]])
+  })
+
+  it("are written so many at a time, and lost when too many or when the store fails", async () => {
+    const { notes, writes } = writer((count) => count === 2)
+    await all(notes, keys(notesWaitingMax + 5))
+    expect(writes.map(({ length }) => length)).toEqual(
+      Array.from({ length: notesWaitingMax / notesAtOnceMax }, () => notesAtOnceMax)
+    )
+    await all(notes, ["later"])
+    expect(writes.at(-1)).toEqual([{ table: "outgoing", key: "later", value: "sent" }])
+  })
+})

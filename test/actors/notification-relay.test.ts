@@ -1,0 +1,252 @@
+/** What an outgoing notification does outside and to its peers, on the runtime in memory. */
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import type { Outcome, Posting } from "../../actors/delivery/protocol.ts"
+import { documentAtHandCharsMax } from "../../actors/limits.ts"
+import { linksUnder } from "../../actors/links.ts"
+import { mailbox, mailboxKind } from "../../actors/mailbox/actor.ts"
+import { decodeItem, notificationId } from "../../actors/mailbox/item.ts"
+import { defaultSettings } from "../../actors/mailbox/protocol.ts"
+import type { Settings } from "../../actors/mailbox/protocol.ts"
+import { notification, notificationKind } from "../../actors/notification/actor.ts"
+import type { Message, Reply, View } from "../../actors/notification/protocol.ts"
+import { type Address, address, type RecordChange, type Tagged } from "../../runtime/index.ts"
+import { hash as hashMark } from "./cells.ts"
+import { dropAll, start, until } from "../runtime/rig.ts"
+
+afterEach(dropAll)
+
+const links = linksUnder("https://post.test")
+const caller = { account: "alice", admin: false }
+const fragment = "<item><description>d</description></item>"
+const document = `<notification>${fragment}</notification>`
+const here = address(notificationKind, "n1")
+const elsewhere = "https://example.org/inbox"
+const traceId = "ab".repeat(16)
+
+/** A system whose outbound posts are answered by the test. */
+const startRelays = async (
+  answer: (posting: Posting, count: number) => Outcome,
+  schedule: ReadonlyArray<number> = [0, 1, 1]
+) => {
+  const posts: Array<Posting> = []
+  const written = new Map<string, string | null>()
+  const write = (changes: ReadonlyArray<RecordChange>) =>
+    Effect.sync(() => {
+      for (const { key, table, value } of changes) written.set(`${table}:${key}`, value)
+    })
+  const refused: Outcome = { _tag: "Refused", problem: "no longer wanted" }
+  const relays = notification({
+    outbound: {
+      post: (posting) =>
+        Effect.gen(function*() {
+          const wanted = yield* posting.stillWanted ?? Effect.succeed(true)
+          if (!wanted) return refused
+          posts.push(posting)
+          return answer(posting, posts.length)
+        }),
+      get: () => Effect.succeed({ _tag: "Faulted", problem: "never asked" })
+    },
+    links,
+    schedule,
+    keepMs: 3_600_000,
+    records: { write },
+    random: () => 0.5
+  })
+  const behaviours = [relays, mailbox({ notificationsMax: 2 })]
+  const { system } = await start({ behaviours })
+  const ask = <Sent extends Tagged>(to: Address, message: Sent): Promise<unknown> =>
+    Effect.runPromise(system.ask(to, message))
+  const describe = async (id = "n1"): Promise<View> => {
+    const message: Message = { _tag: "Describe", caller }
+    const reply = await ask(address(notificationKind, id), message) as Reply // it is there
+    if (reply._tag !== "Described") throw new Error(reply._tag)
+    return reply.view
+  }
+  return {
+    ask,
+    posts,
+    written,
+    describe,
+    create: (to: ReadonlyArray<string>, given = document, id = "n1") =>
+      ask(address(notificationKind, id), {
+        _tag: "Create",
+        requestId: "r",
+        account: "alice",
+        listedAs: `alice/${id}`,
+        traceId,
+        document: given,
+        to
+      }),
+    ended: async (id = "n1"): Promise<View> => {
+      await until(async () => (await describe(id)).status !== "waiting")
+      return describe(id)
+    },
+    open: (name: string, settings: Partial<Settings> = {}) =>
+      ask(address(mailboxKind, name), {
+        _tag: "Create",
+        requestId: "r",
+        owner: "bob",
+        settings: { ...defaultSettings, ...settings },
+        passwordHash: hashMark("password"),
+        sharedHash: createHash("sha256").update("secret").digest("base64url")
+      }),
+    stored: (name: string) =>
+      Effect.runPromise(system.read(address(mailboxKind, name), 1, 10)).then((items) =>
+        items.map(({ n, value }) => ({ n, ...decodeItem(value) }))
+      )
+  }
+}
+
+const delivered = (): Outcome => ({ _tag: "Delivered", code: 202, location: `${elsewhere}/1` })
+
+describe("an attempt over HTTP", () => {
+  it("posts the document, with a key that stays and a trace", async () => {
+    const faulted: Outcome = { _tag: "Faulted", code: 503, problem: "answered 503" }
+    const relays = await startRelays((_, count) => count < 3 ? faulted : delivered())
+    await relays.create([elsewhere])
+    const view = await relays.ended()
+    expect(view.recipients).toMatchObject([
+      { status: "success", attempts: 3, code: 202, location: `${elsewhere}/1` }
+    ])
+    expect(relays.posts).toHaveLength(3)
+    const keys = new Set(relays.posts.map(({ headers }) => headers["Idempotency-Key"]))
+    expect(keys.size).toBe(1)
+    expect([...keys][0]).toMatch(/^"[A-Za-z0-9_-]{43}"$/)
+    const traces = relays.posts.map(({ headers }) => headers["traceparent"] ?? "")
+    expect(new Set(traces).size).toBe(3)
+    for (const trace of traces) expect(trace).toMatch(/^00-(ab){16}-[0-9a-f]{16}-01$/)
+    for (const { body, discovers, headers, uri } of relays.posts) {
+      expect(uri).toBe(elsewhere)
+      expect(body).toBe(document)
+      expect(discovers).toBe(true)
+      expect(headers["Content-Type"]).toBe("text/xml+rss; charset=utf-8")
+    }
+    await until(() => relays.written.get("outgoing:alice/n1") === "sent")
+  })
+
+  it("reads a large document, and gives each recipient and notification its own key", async () => {
+    const large = `<notification>${"x".repeat(documentAtHandCharsMax)}</notification>`
+    const relays = await startRelays(delivered)
+    await relays.create([elsewhere, `${elsewhere}/2`], large)
+    await relays.create([elsewhere], large, "n2")
+    await relays.ended()
+    await relays.ended("n2")
+    expect(relays.posts.map(({ body }) => body)).toEqual([large, large, large])
+    expect(new Set(relays.posts.map(({ headers }) => headers["Idempotency-Key"])).size).toBe(3)
+  })
+
+  it("gives up at a refusal, and is tried again by hand with the same key", async () => {
+    const refused: Outcome = { _tag: "Refused", code: 410, problem: "answered 410" }
+    const relays = await startRelays((_, count) => count === 1 ? refused : delivered())
+    await relays.create([elsewhere])
+    expect((await relays.ended()).status).toBe("failed")
+    await until(() => relays.written.get("outgoing:alice/n1") === "failed")
+    const retry: Message = { _tag: "Retry", caller }
+    expect(await relays.ask(here, retry)).toEqual({ _tag: "Retried", recipients: 1 })
+    expect((await relays.ended()).recipients).toMatchObject([{ status: "success", attempts: 2 }])
+    const [first, second] = relays.posts.map(({ headers }) => headers["Idempotency-Key"])
+    expect(first).toBe(second)
+    await until(() => relays.written.get("outgoing:alice/n1") === "sent")
+  })
+
+  it("starts none once it is removed", async () => {
+    const relays = await startRelays(delivered, [3_600_000])
+    await relays.create([elsewhere])
+    const remove: Message = { _tag: "Delete", caller }
+    expect(await relays.ask(here, remove)).toEqual({ _tag: "Done" })
+    const may: Message = { _tag: "MayAttempt", recipient: 0, attempt: 1 }
+    expect(await relays.ask(here, may)).toEqual({ _tag: "May", attempt: false })
+    await until(() => relays.written.get("outgoing:alice/n1") === null)
+    expect(relays.posts).toEqual([])
+  })
+})
+
+describe("a recipient of this service", () => {
+  const recipientOf = async (
+    relays: Awaited<ReturnType<typeof startRelays>>,
+    to: string
+  ) => {
+    await relays.create([to])
+    await until(async () => (await relays.describe()).recipients[0]?.attempts !== 0)
+    return (await relays.describe()).recipients[0]
+  }
+
+  it("has it handed over, not over HTTP; what is repeated finds the first copy", async () => {
+    const relays = await startRelays(delivered)
+    await relays.open("bob")
+    await relays.open("carl", { deposit: "accounts" })
+    await relays.create([links.mailbox("bob"), links.mailbox("carl"), elsewhere])
+    const view = await relays.ended()
+    const [stored] = await relays.stored("bob")
+    expect(stored?.fragment).toBe(fragment)
+    expect(view.recipients).toMatchObject([
+      {
+        status: "success",
+        code: 202,
+        location: links.stored("bob", notificationId(1, stored?.idRandom ?? ""))
+      },
+      { status: "success" },
+      { status: "success", location: `${elsewhere}/1` }
+    ])
+    expect(relays.posts).toHaveLength(1)
+    const [{ digest, idRandom } = { digest: "", idRandom: "" }] = await relays.stored("bob")
+    const again = { _tag: "Deposit", fragment, digest, idRandom, account: "alice" }
+    expect(await relays.ask(address(mailboxKind, "bob"), again)).toMatchObject({
+      n: 1,
+      repeated: true
+    })
+  })
+
+  it("gets two notifications of the same content as two", async () => {
+    const relays = await startRelays(delivered)
+    await relays.open("bob")
+    await relays.create([links.mailbox("bob")])
+    await relays.create([links.mailbox("bob")], document, "n2")
+    await relays.ended()
+    await relays.ended("n2")
+    expect(await relays.stored("bob")).toHaveLength(2)
+  })
+
+  it("is found by its secret URI, and a wrong one is no mailbox", async () => {
+    const relays = await startRelays(delivered)
+    await relays.open("bob")
+    await relays.create([`${links.mailbox("bob")}~secret`, `${links.mailbox("bob")}~wrong`])
+    expect((await relays.ended()).recipients).toMatchObject([
+      { status: "success" },
+      { status: "failed", code: 404 }
+    ])
+    expect(await relays.stored("bob")).toHaveLength(1)
+  })
+
+  it.each([
+    ["an unknown mailbox", "/mailboxes/nobody", 404],
+    ["a resource that is no mailbox", "/content/abc", 405],
+    ["the service itself", "", 405]
+  ])("fails for %s", async (_, path, code) => {
+    const relays = await startRelays(delivered)
+    const recipient = await recipientOf(relays, `${links.baseUrl}${path}`)
+    expect(recipient).toMatchObject({ status: "failed", code })
+    expect(relays.posts).toEqual([])
+  })
+
+  it("fails for a mailbox that was deleted", async () => {
+    const relays = await startRelays(delivered)
+    await relays.open("bob")
+    const owner = { account: "bob", admin: false }
+    await relays.ask(address(mailboxKind, "bob"), { _tag: "Destroy", caller: owner })
+    expect(await recipientOf(relays, links.mailbox("bob"))).toMatchObject({ code: 410 })
+  })
+
+  it("is tried again while it is full", async () => {
+    const relays = await startRelays(delivered, [0, 3_600_000])
+    await relays.open("bob")
+    for (const id of ["n2", "n3"]) {
+      await relays.create([links.mailbox("bob")], document, id)
+      await relays.ended(id)
+    }
+    const recipient = await recipientOf(relays, links.mailbox("bob"))
+    expect(recipient).toMatchObject({ status: "retry", code: 507 })
+  })
+})

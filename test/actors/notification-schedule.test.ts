@@ -1,0 +1,145 @@
+/** What the schedule promises, through answers that come late, twice or never, and restarts. */
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import type { Outcome } from "../../actors/delivery/protocol.ts"
+import { retryAfterMaxMs } from "../../actors/delivery/schedule.ts"
+import { attemptLeaseMs } from "../../actors/limits.ts"
+import { nowMs as beganAtMs } from "./cells.ts"
+import { World } from "./notification-world.ts"
+
+const outcomes: fc.Arbitrary<Outcome> = fc.oneof(
+  { weight: 2, arbitrary: fc.constant<Outcome>({ _tag: "Delivered", code: 202 }) },
+  { weight: 1, arbitrary: fc.constant<Outcome>({ _tag: "Refused", code: 410, problem: "gone" }) },
+  {
+    weight: 6,
+    arbitrary: fc.option(fc.integer({ min: 0, max: 2 * retryAfterMaxMs }), { nil: undefined }).map(
+      (retryAfterMs): Outcome => ({
+        _tag: "Faulted",
+        problem: "answered 503",
+        ...retryAfterMs === undefined ? {} : { retryAfterMs }
+      })
+    )
+  },
+  {
+    weight: 2,
+    arbitrary: fc.integer({ min: -10, max: 120_000 }).map((afterMs): Outcome => ({
+      _tag: "Deferred",
+      untilMs: beganAtMs + afterMs
+    }))
+  }
+)
+
+type Step =
+  | { readonly do: "tell"; at: number; outcome: Outcome; random: number; twice: boolean }
+  | { readonly do: "pass" | "again" | "reload" | "crash" | "lose" | "retry" | "delete" }
+
+const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
+const just = (what: Exclude<Step["do"], "tell">) => fc.constant<Step>({ do: what })
+const steps = fc.array(
+  fc.oneof(
+    {
+      weight: 12,
+      arbitrary: fc.record({
+        do: fc.constant("tell" as const),
+        at: fc.nat(1_000),
+        outcome: outcomes,
+        random,
+        twice: fc.boolean()
+      })
+    },
+    { weight: 6, arbitrary: just("pass") },
+    { weight: 3, arbitrary: just("again") },
+    { weight: 1, arbitrary: just("reload") },
+    { weight: 1, arbitrary: just("crash") },
+    { weight: 1, arbitrary: just("lose") },
+    { weight: 1, arbitrary: just("retry") }
+  ),
+  { maxLength: 150, size: "max" }
+)
+
+const take = (world: World, step: Step): void => {
+  switch (step.do) {
+    case "tell":
+      if (world.underWay.length > 0) world.tell(step.at, step.outcome, step.random, step.twice)
+      return
+    case "pass":
+      return world.pass()
+    case "again": {
+      const message = world.told.shift()
+      if (message !== undefined) world.send(message)
+      return
+    }
+    case "reload":
+      return world.model.reload()
+    case "crash":
+      return world.crash()
+    case "lose":
+      world.underWay.pop()
+      return
+    case "retry":
+      return world.retry()
+    case "delete":
+      return world.remove()
+  }
+}
+
+/** Every attempt faults from now on until all has ended; it ends, and is removed in its time. */
+const finish = (world: World): void => {
+  const most = 40 * world.expected.length + 200
+  for (let count = 0; world.queued?.endedAtMs === undefined; count++) {
+    if (world.queued === undefined) return
+    expect(count).toBeLessThan(most)
+    if (world.underWay.length === 0) world.pass()
+    else world.tell(0, { _tag: "Faulted", problem: "answered 503" }, 0.9, false)
+  }
+  expect(world.note).toBe(
+    world.queued.recipients.some(({ status }) => status === "failed") ? "failed" : "sent"
+  )
+  expect(world.ends.every((count) => count === 1)).toBe(true)
+  world.pass()
+  expect(world.model.state._tag).toBe("Removed")
+  expect(world.note).toBe(null)
+}
+
+describe("a notification's course", () => {
+  it("follows the schedule to its end, whatever the answers", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 4 }), steps, (recipients, all) => {
+        const world = new World(recipients)
+        for (const step of all) take(world, step)
+        finish(world)
+      }),
+      { numRuns: 200 }
+    )
+  })
+
+  it("does so with many recipients, whose results are logged and folded", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 17, max: 100 }), steps, (recipients, all) => {
+        const world = new World(recipients)
+        for (const step of all) take(world, step)
+        finish(world)
+      }),
+      { numRuns: 20 }
+    )
+  })
+
+  it("begins nothing after its removal", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 30 }), steps, steps, (recipients, one, two) => {
+        const world = new World(recipients)
+        for (const step of [...one, { do: "delete" } as const, ...two]) take(world, step)
+        expect(world.model.state._tag).toBe("Removed")
+      }),
+      { numRuns: 100 }
+    )
+  })
+
+  it("makes a lost attempt again when its lease is over", () => {
+    const world = new World(1)
+    world.underWay = []
+    world.pass()
+    expect(world.underWay).toMatchObject([{ attempt: 1 }])
+    expect(world.nowMs).toBe(beganAtMs + attemptLeaseMs)
+  })
+})

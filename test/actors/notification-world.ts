@@ -1,0 +1,229 @@
+/**
+ * One notification under a virtual clock, beside what the schedule promises: attempts when they
+ * are due, each recipient ended once, nothing after its removal.
+ */
+import { expect } from "vitest"
+import type { Outcome } from "../../actors/delivery/protocol.ts"
+import { jitterPart, retryAfterMaxMs } from "../../actors/delivery/schedule.ts"
+import { attemptsAtOnceMax, deferredMinMs } from "../../actors/limits.ts"
+import { linksUnder } from "../../actors/links.ts"
+import { notification } from "../../actors/notification/actor.ts"
+import { hasEnded } from "../../actors/notification/attempts.ts"
+import type { Action, Message, Reply, State } from "../../actors/notification/protocol.ts"
+import { nowMs as beganAtMs } from "./cells.ts"
+import { noDependencies, noOutbound } from "./dependencies.ts"
+import { Model } from "./model.ts"
+
+const schedule = [0, 5_000, 60_000, 300_000]
+const keepMs = 7 * 86_400_000
+const caller = { account: "alice", admin: false }
+type Queued = Extract<State, { readonly _tag: "Queued" }>
+type Attempt = Extract<Action, { readonly _tag: "Attempt" }>
+
+const behaviour = notification({
+  outbound: noOutbound,
+  links: linksUnder("http://post.test"),
+  records: noDependencies.records,
+  schedule,
+  keepMs,
+  random: () => 0.5
+})
+
+/** When the next attempt at a recipient may be made: the one that is numbered so. */
+interface Expected {
+  attempt: number
+  tries: number
+  fromMs: number
+  toMs: number
+}
+
+/** The notification, and what the schedule promises of it, worked out apart. */
+export class World {
+  readonly model = new Model<State, Message, Reply, Action>(behaviour)
+  nowMs = beganAtMs
+  /** Attempts at other services, that may be told late, twice or never. */
+  underWay: Array<Attempt> = []
+  told: Array<Message> = []
+  /** What each recipient waits for; undefined once it has ended. */
+  readonly expected: Array<Expected | undefined>
+  /** How each run of the schedule ended. */
+  readonly ends: Array<number>
+  isRemoved = false
+  note: string | null | undefined = undefined
+  private checks = 0
+
+  constructor(recipients: number) {
+    this.expected = Array.from({ length: recipients }, () => ({
+      attempt: 1,
+      tries: 0,
+      fromMs: this.nowMs,
+      toMs: this.nowMs
+    }))
+    this.ends = this.expected.map(() => 0)
+    this.send({
+      _tag: "Create",
+      requestId: "r",
+      account: "alice",
+      listedAs: "alice/1",
+      traceId: "1".repeat(32),
+      document: "<notification><item/></notification>",
+      to: this.expected.map((_, at) => `https://example.org/${at}`)
+    })
+  }
+
+  get queued(): Queued | undefined {
+    return this.model.state._tag === "Queued" ? this.model.state : undefined
+  }
+
+  send(message: Message): unknown {
+    const answer = this.model.send(message, this.nowMs)
+    for (const action of this.model.actions.splice(0)) {
+      if (action._tag === "Note") this.note = action.status
+      else this.begin(action)
+    }
+    this.check()
+    return answer
+  }
+
+  /** An attempt begins: it must be the one that is due. */
+  begin(attempt: Attempt): void {
+    expect(this.isRemoved).toBe(false)
+    const expected = this.expected[attempt.recipient]
+    expect(expected).toBeDefined()
+    expect(attempt.attempt).toBe(expected?.attempt)
+    expect(this.nowMs).toBeGreaterThanOrEqual(expected?.fromMs ?? Number.NaN)
+    const may = this.model.send(
+      { _tag: "MayAttempt", recipient: attempt.recipient, attempt: attempt.attempt },
+      this.nowMs
+    )
+    expect(may).toEqual({ _tag: "May", attempt: true })
+    this.underWay.push(attempt)
+    expect(this.queued?.underWay?.length).toBeLessThanOrEqual(attemptsAtOnceMax)
+  }
+
+  /** What must hold after each message. */
+  check(): void {
+    const { model, queued } = this
+    if (queued === undefined) {
+      expect(model.wakeAtMs).toBe(null)
+      expect(model.log.size).toBe(0)
+      return
+    }
+    expect(model.wakeAtMs).not.toBe(null)
+    const pending = queued.recipients.filter((one) => !hasEnded(one))
+    expect(pending.length === 0).toBe(queued.endedAtMs !== undefined)
+    for (const [at, one] of queued.recipients.entries()) {
+      expect(hasEnded(one)).toBe(this.expected[at] === undefined)
+      if (hasEnded(one)) continue
+      // After a crash it would be woken no later than it is due, or at once.
+      const dueMs = Math.max(one.nextAtMs ?? Number.NaN, this.nowMs)
+      expect(model.wakeAtMs).toBeLessThanOrEqual(dueMs)
+    }
+    this.checks += 1
+    if (this.checks % Math.ceil(queued.recipients.length / 8) === 0) this.checkStored()
+  }
+
+  /** The record and the log tell all that is in memory, but what is volatile. */
+  private checkStored(): void {
+    const { model } = this
+    const before = model.state
+    model.reload()
+    const stored = model.state
+    model.state = before
+    const { folded: _, underWay: __, ...told } = before as Queued
+    expect(stored).toMatchObject(told)
+    expect(stored).not.toHaveProperty("underWay")
+  }
+
+  /** An attempt has turned out so; what it means for the recipient is worked out apart. */
+  tell(at: number, outcome: Outcome, random: number, twice: boolean): void {
+    const attempt = this.underWay.splice(at % this.underWay.length, 1)[0]
+    if (attempt === undefined) return
+    const { attempt: number, recipient } = attempt
+    const message: Message = { _tag: "Attempted", recipient, attempt: number, outcome, random }
+    const expected = this.expected[recipient]
+    if (expected?.attempt === number && !this.isRemoved) {
+      this.expected[recipient] = this.after(expected, outcome)
+      if (this.expected[recipient] === undefined) this.count(recipient, 1)
+    }
+    if (twice && outcome._tag !== "Deferred") this.told.push(message)
+    this.send(message)
+  }
+
+  private count(at: number, ends: number): void {
+    this.ends[at] = (this.ends[at] ?? 0) + ends
+  }
+
+  private after(expected: Expected, outcome: Outcome): Expected | undefined {
+    const { nowMs } = this
+    if (outcome._tag === "Deferred") {
+      const dueMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
+      return { ...expected, fromMs: dueMs, toMs: dueMs }
+    }
+    if (outcome._tag !== "Faulted") return undefined
+    const tries = expected.tries + 1
+    const wait = schedule[tries]
+    if (wait === undefined) return undefined
+    const asked = Math.min(outcome.retryAfterMs ?? 0, retryAfterMaxMs)
+    return {
+      attempt: expected.attempt + 1,
+      tries,
+      fromMs: nowMs + Math.max(Math.floor(wait * (1 - jitterPart)), asked),
+      toMs: nowMs + Math.max(Math.ceil(wait * (1 + jitterPart)), asked)
+    }
+  }
+
+  /** Time passes until the next wake-up, and then what is due must begin. */
+  pass(): void {
+    const { heldUntilMs = 0, wakeAtMs } = this.model
+    if (wakeAtMs === null) return
+    this.nowMs = Math.max(this.nowMs, wakeAtMs, heldUntilMs)
+    this.wake()
+    for (const [at, expected] of this.expected.entries()) {
+      if (expected === undefined || expected.toMs > this.nowMs || this.isRemoved) continue
+      const { underWay = [] } = this.queued ?? {}
+      const isBegun = underWay.some(({ recipient }) => recipient === at)
+      expect(isBegun || underWay.length === attemptsAtOnceMax).toBe(true)
+    }
+  }
+
+  /** Delivers what is due. A wake-up is never followed by another one at once. */
+  wake(): void {
+    if (!this.model.isDue(this.nowMs)) return
+    this.isRemoved ||= (this.queued?.endedAtMs ?? this.nowMs) + keepMs <= this.nowMs
+    this.send(behaviour.wakeUp)
+    expect(this.model.isDue(this.nowMs)).toBe(false)
+  }
+
+  /** The node dies with all that is under way; what is due is begun again at once. */
+  crash(): void {
+    const lost = new Set(this.underWay.map(({ recipient }) => recipient))
+    this.underWay = []
+    this.model.restart()
+    this.wake()
+    const begun = new Set(this.underWay.map(({ recipient }) => recipient))
+    for (const recipient of lost) {
+      const dueMs = this.expected[recipient]?.toMs ?? Number.POSITIVE_INFINITY
+      if (dueMs > this.nowMs || this.isRemoved) continue
+      expect(begun.has(recipient) || begun.size === attemptsAtOnceMax).toBe(true)
+    }
+  }
+
+  retry(): void {
+    const failed =
+      this.queued?.recipients.flatMap(({ status }, at) => status === "failed" ? [at] : []) ?? []
+    for (const at of failed) {
+      const attempt = (this.queued?.recipients[at]?.attempts ?? 0) + 1
+      this.expected[at] = { attempt, tries: 0, fromMs: this.nowMs, toMs: this.nowMs }
+      this.count(at, -1)
+    }
+    const answer = this.send({ _tag: "Retry", caller })
+    if (!this.isRemoved) expect(answer).toEqual({ _tag: "Retried", recipients: failed.length })
+  }
+
+  remove(): void {
+    this.isRemoved = true
+    this.send({ _tag: "Delete", caller })
+    expect(this.note).toBe(null)
+  }
+}

@@ -1,0 +1,183 @@
+import { describe, expect } from "vitest"
+import { attemptLeaseMs } from "../../actors/limits.ts"
+import type { Message, State } from "../../actors/notification/protocol.ts"
+import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
+import {
+  absent,
+  admin,
+  attempted,
+  begun,
+  create,
+  decide,
+  deleting,
+  delivered,
+  describing,
+  document,
+  ended,
+  faulted,
+  keepMs,
+  may,
+  nobody,
+  note,
+  notes,
+  one,
+  other,
+  owner,
+  reloaded,
+  removed,
+  retrying,
+  stateOf,
+  table,
+  two,
+  uri,
+  wakeUp,
+  where
+} from "./notification-cells.ts"
+
+/** For messages that only the account itself and admins may send. */
+const expectGuarded = (
+  state: State,
+  message: (caller: typeof owner | typeof nobody) => Message
+): void => {
+  expectRefused(decide(state, message(other)), "Forbidden")
+  expectRefused(decide(state, message(nobody)), "Unauthenticated")
+}
+
+describe("the notification's table", () => {
+  testCells(table, {
+    "Absent.Create": () => {
+      const decision = decide(absent, create([uri(0), uri(1)]))
+      expect(decision.answer).toEqual({ _tag: "Created", createdAtMs: nowMs, repeated: false })
+      expect(decision.items).toEqual([document])
+      expect(decision.durable).toBe(true)
+      expect(decision.wakeAtMs).toBe(nowMs)
+      expect(decision.holdUntilMs).toBe(nowMs + attemptLeaseMs)
+      expect(decision.actions?.[1]).toEqual({
+        _tag: "Attempt",
+        recipient: 1,
+        attempt: 1,
+        to: uri(1),
+        traceId: "0".repeat(31) + "1",
+        account: "alice",
+        document,
+        chars: document.length
+      })
+      expectRefused(decide(absent, create([])), "Invalid")
+      expectRefused(decide(absent, { ...create([uri(0)]), document: "<item/>" }), "Invalid")
+    },
+    "Absent.Describe": () => expectRefused(decide(absent, describing(owner)), "NotFound"),
+    "Absent.MayAttempt": () =>
+      expectOnlyReply(decide(absent, may(1)), { _tag: "May", attempt: false }),
+    "Absent.Attempted": () =>
+      expect(effectsOf(decide(absent, attempted(delivered)))).toBeUndefined(),
+    "Absent.Retry": () => expectRefused(decide(absent, retrying(owner)), "NotFound"),
+    "Absent.Delete": () => expectRefused(decide(absent, deleting(owner)), "NotFound"),
+    "Absent.WakeUp": () => expect(effectsOf(decide(absent, wakeUp))).toEqual({ wakeAtMs: null }),
+    "Queued.Create": () => {
+      const repeated = { _tag: "Created", createdAtMs: nowMs, repeated: true }
+      expectOnlyReply(decide(one, create([uri(0)])), repeated)
+      expectRefused(decide(one, { ...create([uri(0)]), requestId: "r2" }), "Taken")
+      expectRefused(decide(one, { ...create([uri(0)]), account: "bob" }), "Taken")
+    },
+    "Queued.Describe": () => {
+      const { account, createdAtMs, recipients, version } = one
+      const view = { account, createdAtMs, status: "waiting", recipients, version }
+      expectOnlyReply(decide(one, describing(owner)), { _tag: "Described", view })
+      expectOnlyReply(decide(one, describing(admin)), { _tag: "Described", view })
+      expectGuarded(one, describing)
+    },
+    "Queued.MayAttempt": () => {
+      const mayIt = (state: State, message: Message) => decide(state, message).answer
+      expect(mayIt(one, may(1))).toEqual({ _tag: "May", attempt: true })
+      expect(mayIt(one, may(2))).toEqual({ _tag: "May", attempt: false })
+      expect(mayIt(one, may(1, 1))).toEqual({ _tag: "May", attempt: false })
+      expect(mayIt(ended, may(2))).toEqual({ _tag: "May", attempt: false })
+    },
+    "Queued.Attempted": () => {
+      const decision = decide(one, attempted(delivered))
+      expect(stateOf(decision)).toMatchObject({ endedAtMs: nowMs, version: 2, folded: 1 })
+      expect(stateOf(decision).recipients).toEqual([
+        {
+          to: uri(0),
+          status: "success",
+          attempts: 1,
+          tries: 1,
+          lastAtMs: nowMs,
+          code: 202,
+          location: uri(9)
+        }
+      ])
+      expect(decision.wakeAtMs).toBe(nowMs + keepMs)
+      expect(notes(decision)).toEqual([note("sent")])
+      for (const late of [attempted(faulted, 0, 2), attempted(faulted, 7)]) {
+        expect(effectsOf(decide(one, late))).toBeUndefined()
+      }
+      expect(effectsOf(decide(ended, attempted(delivered, 0, 2)))).toBeUndefined()
+    },
+    "Queued.Retry": () => {
+      const decision = decide(ended, retrying(admin))
+      expect(decision.answer).toEqual({ _tag: "Retried", recipients: 1 })
+      expect(stateOf(decision).endedAtMs).toBeUndefined()
+      expect(stateOf(decision).recipients).toMatchObject([
+        { status: "retry", attempts: 1, tries: 0, nextAtMs: nowMs, problem: "answered 410" }
+      ])
+      expect(stateOf(decision).version).toBe(3)
+      expect(decision.wakeAtMs).toBe(nowMs)
+      expect(decision.holdUntilMs).toBe(nowMs + attemptLeaseMs)
+      expect(decision.actions).toMatchObject([
+        { _tag: "Attempt", attempt: 2, document: undefined },
+        note("waiting")
+      ])
+      expectOnlyReply(decide(one, retrying(owner)), { _tag: "Retried", recipients: 0 })
+      expectGuarded(ended, retrying)
+    },
+    "Queued.Delete": () => {
+      const decision = decide(one, deleting(owner), { head: 1 })
+      expect(decision.answer).toEqual({ _tag: "Done" })
+      expect(effectsOf(decision)).toEqual({
+        nextState: removed,
+        removals: [1],
+        wakeAtMs: null,
+        actions: [note(null)]
+      })
+      const version = (ifVersion: number): Message => ({ ...deleting(owner), ifVersion } as Message)
+      expectRefused(decide(one, version(7)), "PreconditionFailed")
+      expect(decide(one, version(1), { head: 1 }).nextState).toEqual(removed)
+      expectGuarded(one, deleting)
+    },
+    "Queued.WakeUp": () => {
+      const decision = decide(reloaded(two), wakeUp)
+      expect(begun(decision)).toEqual([0, 1])
+      expect(decision.durable).toBe(false)
+      expect(decision.wakeAtMs).toBeUndefined()
+      expect(decision.holdUntilMs).toBe(nowMs + attemptLeaseMs)
+      const early = where(reloaded(two), { nextAtMs: nowMs + 7 })
+      expect(effectsOf(decide(early, wakeUp))).toMatchObject({ wakeAtMs: nowMs + 7 })
+      expect(begun(decide(early, wakeUp))).toEqual([])
+      expect(decide(ended, wakeUp).wakeAtMs).toBe(nowMs + keepMs)
+      const over = decide(ended, wakeUp, { head: 1, nowMs: nowMs + keepMs })
+      expect(over.nextState).toEqual({ ...removed, removedAtMs: nowMs + keepMs })
+      expect(over.removals).toEqual([1])
+      expect(over.wakeAtMs).toBe(null)
+      expect(notes(over)).toEqual([note(null)])
+    },
+    "Removed.Create": () => expectRefused(decide(removed, create([uri(0)])), "Taken"),
+    "Removed.Describe": () => {
+      expectRefused(decide(removed, describing(owner)), "Gone")
+      expectGuarded(removed, describing)
+    },
+    "Removed.MayAttempt": () =>
+      expectOnlyReply(decide(removed, may(1)), { _tag: "May", attempt: false }),
+    "Removed.Attempted": () =>
+      expect(effectsOf(decide(removed, attempted(delivered)))).toBeUndefined(),
+    "Removed.Retry": () => {
+      expectRefused(decide(removed, retrying(admin)), "Gone")
+      expectGuarded(removed, retrying)
+    },
+    "Removed.Delete": () => {
+      expectRefused(decide(removed, deleting(owner)), "Gone")
+      expectGuarded(removed, deleting)
+    },
+    "Removed.WakeUp": () => expect(effectsOf(decide(removed, wakeUp))).toEqual({ wakeAtMs: null })
+  })
+})
