@@ -1,18 +1,47 @@
 /** The mailbox bound to the runtime. */
 import { Effect } from "effect"
-import type { Behaviour, Tagged } from "../../runtime/index.ts"
+import type { Address, Behaviour, Peers } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../binding.ts"
-import { repeatedAmongItems } from "../limits.ts"
+import { expiryReadItems, repeatedAmongItems } from "../limits.ts"
 import { mailboxTable } from "./decide.ts"
 import type { MailboxLimits } from "./decide.ts"
-import { itemAtMs, itemRepeatKey } from "./item.ts"
+import { decodeItem, isRemoval, itemAtMs, itemRepeatKey } from "./item.ts"
 import { Message, State } from "./protocol.ts"
-import type { Reply } from "./protocol.ts"
+import type { Action, Removal, Reply } from "./protocol.ts"
 
 export const mailboxKind = "mailbox"
 
+/** What is at these numbers, read in as few reads as there are runs of them. */
+const readExpired = Effect.fnUntraced(function*(
+  peers: Peers,
+  self: Address,
+  numbers: ReadonlyArray<number>
+) {
+  const removed: Array<Removal> = []
+  const events: Array<number> = []
+  const missing: Array<number> = []
+  for (let at = 0; at < numbers.length;) {
+    const from = numbers[at] ?? 0
+    let end = at + 1
+    while (end < numbers.length && end - at < expiryReadItems && numbers[end] === from + end - at) {
+      end++
+    }
+    const items = yield* peers.read(self, from, end - at)
+    const found = new Map(items.map(({ n, value }) => [n, value]))
+    for (; at < end; at++) {
+      const n = numbers[at] ?? 0
+      const value = found.get(n)
+      if (value === undefined) missing.push(n)
+      else if (isRemoval(value)) events.push(n)
+      else removed.push({ n, idRandom: decodeItem(value).idRandom })
+    }
+  }
+  const message: Message = { _tag: "Expire", removed, events, missing }
+  return message
+})
+
 /** The behaviour of mailboxes; an address's id is the mailbox's name. */
-export const mailbox = (limits: MailboxLimits): Behaviour<State, Message, Reply, Tagged> => ({
+export const mailbox = (limits: MailboxLimits): Behaviour<State, Message, Reply, Action> => ({
   kind: mailboxKind,
   initial: { _tag: "Absent" },
   table: mailboxTable(limits),
@@ -28,5 +57,7 @@ export const mailbox = (limits: MailboxLimits): Behaviour<State, Message, Reply,
     }
   },
   wakeUp: { _tag: "WakeUp" },
-  perform: () => Effect.void
+  // A read that fails comes again with the wake-up that is held.
+  perform: ({ numbers }, self, peers) =>
+    readExpired(peers, self, numbers).pipe(Effect.catch(() => Effect.void))
 })

@@ -4,19 +4,20 @@
  * by nothing else.
  */
 import { append, become, stay } from "../../runtime/index.ts"
-import type { Decision, Member, Table } from "../../runtime/index.ts"
+import type { Member, Table } from "../../runtime/index.ts"
 import type { Caller } from "../binding.ts"
-import { goneRangesMax, removalsMax, retentionSteps, retrievedRangesMax } from "../limits.ts"
+import { registrationsMax } from "../limits.ts"
 import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
 import { encodeItem, repeatKey } from "./item.ts"
-import type { Message, Reader, Reply, State, View } from "./protocol.ts"
-import { covers, first, include, retrieve, subtract, total } from "./ranges.ts"
-import type { Range } from "./ranges.ts"
+import type { Action, Message, Reader, Reply, State, View } from "./protocol.ts"
+import { covers, subtract } from "./ranges.ts"
+import { clear, expire, expired, nextWakeMs, removing, retrieved } from "./removing.ts"
+import { isWatched, partOf, wakeForDeposit, wakeRegistrations } from "./waking.ts"
 
 type Open = Member<State, "Open">
 type Destroyed = Member<State, "Destroyed">
-type Mailboxes = Table<State, Message, Reply>
+type Mailboxes = Table<State, Message, Reply, Action>
 
 /** What an operator may set for all mailboxes. */
 export interface MailboxLimits {
@@ -48,6 +49,9 @@ const notOwner = (state: Open, { account, admin }: Caller, orAdmin: boolean): Re
     ? "Unauthenticated"
     : "Forbidden"
 
+/** How many notifications are stored: the log has events too. */
+const stored = (state: Open, head: number): number => head - state.removed - state.events
+
 const view = (state: Open, account: string | undefined, head: number): View => ({
   owner: state.owner,
   isOwner: isOwner(state, account),
@@ -56,7 +60,9 @@ const view = (state: Open, account: string | undefined, head: number): View => (
   version: state.version,
   head,
   lastAtMs: state.lastAtMs,
-  removed: state.removed
+  removed: state.removed,
+  fetched: state.fetched,
+  notifications: stored(state, head)
 })
 
 const created = (state: Open, repeated: boolean): Reply => ({
@@ -64,22 +70,6 @@ const created = (state: Open, repeated: boolean): Reply => ({
   version: state.version,
   createdAtMs: state.createdAtMs,
   repeated
-})
-
-/** When the first retention of the state passes; null when nothing was retrieved. */
-const nextWakeMs = (state: Open): number | null => {
-  const firstAtMs = state.retrieved.reduce(
-    (least, { atMs }) => Math.min(least, atMs),
-    Number.POSITIVE_INFINITY
-  )
-  return firstAtMs === Number.POSITIVE_INFINITY ? null : firstAtMs + state.settings.retentionMs
-}
-
-/** The state without these items, which are in it. */
-const without = (state: Open, numbers: ReadonlyArray<number>): Open => ({
-  ...state,
-  removed: state.removed + numbers.length,
-  gone: include(state.gone, numbers.map((n) => ({ from: n, to: n })), goneRangesMax)
 })
 
 const absent: Mailboxes["Absent"] = {
@@ -97,7 +87,10 @@ const absent: Mailboxes["Absent"] = {
       lastAtMs: nowMs,
       removed: 0,
       gone: [],
-      retrieved: []
+      retrieved: [],
+      registrations: [],
+      events: 0,
+      fetched: 0
     }
     return become<State>(open).reply(created(open, false))
   },
@@ -109,6 +102,12 @@ const absent: Mailboxes["Absent"] = {
   Configure: () => deny("NotFound"),
   ChangeSecrets: () => deny("NotFound"),
   Destroy: () => deny("NotFound"),
+  Register: () => deny("NotFound"),
+  Unregister: () => deny("NotFound"),
+  Look: () => deny("NotFound"),
+  Registrations: () => deny("NotFound"),
+  Fetched: () => deny("NotFound"),
+  Expire: () => stay(),
   WakeUp: () => stay()
 }
 
@@ -125,12 +124,15 @@ const receivedAt = (state: Open, lastAtMs: number): Required<Open> => ({
   lastAtMs,
   removed: state.removed,
   gone: state.gone,
-  retrieved: state.retrieved
+  retrieved: state.retrieved,
+  registrations: state.registrations,
+  events: state.events,
+  fetched: state.fetched
 })
 
 const deposit =
   ({ notificationsMax }: MailboxLimits): Mailboxes["Open"]["Deposit"] =>
-  (state, { fragment, digest, idRandom, account }, { nowMs, head, recent }) => {
+  (state, { fragment, digest, idRandom, account }, { nowMs, head, recent, self }) => {
     if (state.settings.deposit === "accounts" && account === undefined) {
       return deny("Unauthenticated")
     }
@@ -144,11 +146,12 @@ const deposit =
         atMs: undefined
       })
     }
-    if (head - state.removed >= notificationsMax) return deny("Full", "the mailbox is full")
+    if (stored(state, head) >= notificationsMax) return deny("Full", "the mailbox is full")
     const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
     const decision = append<State>(encodeItem(atMs, idRandom, digest, fragment))
     // The log tells the time of its last item, so that a deposit writes no state record.
     if (atMs !== state.lastAtMs) decision.remember(receivedAt(state, atMs))
+    if (isWatched(state)) wakeForDeposit(decision, state, self, head + 1, nowMs)
     return decision.reply<Reply>({
       _tag: "Deposited",
       n: head + 1,
@@ -158,54 +161,38 @@ const deposit =
     })
   }
 
-const retrieved: Mailboxes["Open"]["Retrieved"] = (state, { from, to }, { nowMs, head }) => {
-  // The ends are trimmed by what is gone; a gap within costs nothing and keeps the range whole.
-  const there = subtract({ from: Math.max(from, 1), to: Math.min(to, head) }, state.gone)
-  const low = there[0]
-  const high = there.at(-1)
-  if (low === undefined || high === undefined) return stay().reply(done)
-  const stepMs = Math.max(1, Math.ceil(state.settings.retentionMs / retentionSteps))
-  const ranges = retrieve(
-    state.retrieved,
-    { from: low.from, to: high.to, atMs: nowMs },
-    stepMs,
-    retrievedRangesMax
-  )
-  if (ranges === state.retrieved) return stay().reply(done)
-  const next: Open = { ...state, retrieved: ranges }
-  return become<State>(next).wake(nextWakeMs(next)).reply(done)
-}
-
-/** Removes what was retrieved longer ago than the retention: a bounded part, then the rest. */
-const expire: Mailboxes["Open"]["WakeUp"] = (state, _message, { nowMs }) => {
-  const passedMs = nowMs - state.settings.retentionMs
-  const numbers: Array<number> = []
-  const kept = state.retrieved.flatMap((range) => {
-    if (range.atMs > passedMs) return [range]
-    const there = subtract(range, state.gone)
-    const expired = first(there, removalsMax - numbers.length)
-    numbers.push(...expired)
-    if (total(there) === expired.length) return []
-    return [{ ...range, from: (expired.at(-1) ?? range.from - 1) + 1 }]
-  })
-  if (kept.length === state.retrieved.length && numbers.length === 0) {
-    return stay<State>().wake(nextWakeMs(state))
+const register: Mailboxes["Open"]["Register"] = (state, { id, reader }, { head }) => {
+  if (!mayRead(state, reader)) return deny(readerDenied(reader))
+  const registered: Reply = { _tag: "Registered", head }
+  const part = partOf(id)
+  if (state.registrations.includes(part)) return stay().reply(registered)
+  if (state.registrations.length >= registrationsMax) {
+    return deny("Full", "the mailbox has as many registrations as it may")
   }
-  const next = { ...without(state, numbers), retrieved: kept }
-  return become<State>(next).remove(...numbers).wake(nextWakeMs(next))
+  const registrations = [...state.registrations, part]
+  return become<State>({ ...state, registrations }).reply(registered)
 }
 
-/** Goes on removing what a destroyed mailbox held. */
-const clear = (state: Destroyed): Decision<State> => {
-  const numbers = first(state.left, removalsMax)
-  const last = numbers.at(-1)
-  if (last === undefined) return stay<State>().wake(null)
-  const left = state.left.flatMap((range): Array<Range> =>
-    range.to <= last ? [] : [{ from: Math.max(range.from, last + 1), to: range.to }]
-  )
-  return become<State>({ ...state, left })
-    .remove(...numbers)
-    .wake(left.length === 0 ? null : state.destroyedAtMs)
+const unregister: Mailboxes["Open"]["Unregister"] = (state, { id }) => {
+  const part = partOf(id)
+  if (!state.registrations.includes(part)) return stay().reply(done)
+  const registrations = state.registrations.filter((one) => one !== part)
+  return become<State>({ ...state, registrations }).reply(done)
+}
+
+const destroy: Mailboxes["Open"]["Destroy"] = (state, message, context) => {
+  const { head, nowMs, self } = context
+  const reason = notOwner(state, message.caller, true)
+  if (reason !== undefined) return deny(reason)
+  if (isOutdated(state, message)) return deny("PreconditionFailed")
+  const left = head === 0 ? [] : subtract({ from: 1, to: head }, state.gone)
+  const { fetched, registrations } = state
+  const tombstone: Destroyed = { _tag: "Destroyed", destroyedAtMs: nowMs, left, fetched }
+  const decision = left.length === 0
+    ? become<State>(tombstone).wake(null)
+    : clear(tombstone, context)
+  wakeRegistrations(decision, self, registrations, nowMs)
+  return decision.reply(done)
 }
 
 const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
@@ -225,11 +212,11 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
       ? stay().reply<Reply>({ _tag: "Listed", view: view(state, reader.account, head) })
       : deny(readerDenied(reader)),
   Retrieved: retrieved,
-  Remove: (state, { n, reader }, { head }) => {
+  Remove: (state, { idRandom, n, reader }, context) => {
     if (!mayRead(state, reader)) return deny(readerDenied(reader))
-    if (n < 1 || n > head) return deny("NotFound")
+    if (n < 1 || n > context.head) return deny("NotFound")
     if (covers(state.gone, n)) return deny("Gone")
-    return become<State>(without(state, [n])).remove(n).reply(done)
+    return removing(state, { removed: [{ n, idRandom }], events: [] }, context).reply(done)
   },
   Configure: (state, message) => {
     const { caller, settings } = message
@@ -248,15 +235,19 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     return become<State>({ ...state, passwordHash, sharedHash, version })
       .reply<Reply>({ _tag: "Configured", version })
   },
-  Destroy: (state, message, { nowMs, head }) => {
-    const reason = notOwner(state, message.caller, true)
-    if (reason !== undefined) return deny(reason)
-    if (isOutdated(state, message)) return deny("PreconditionFailed")
-    const left = head === 0 ? [] : subtract({ from: 1, to: head }, state.gone)
-    const tombstone: Destroyed = { _tag: "Destroyed", destroyedAtMs: nowMs, left }
-    const decision = left.length === 0 ? become<State>(tombstone).wake(null) : clear(tombstone)
-    return decision.reply(done)
-  },
+  Destroy: destroy,
+  Register: register,
+  Unregister: unregister,
+  Look: ({ lastAtMs, registrations }, { id }, { head }) =>
+    registrations.includes(partOf(id))
+      ? stay().reply<Reply>({ _tag: "Looked", head, lastAtMs })
+      : deny("NotFound"),
+  Registrations: (state, { reader }) =>
+    mayRead(state, reader)
+      ? stay().reply<Reply>({ _tag: "Registrations", ids: state.registrations })
+      : deny(readerDenied(reader)),
+  Fetched: (state) => become<State>({ ...state, fetched: state.fetched + 1 }).reply(done),
+  Expire: expired,
   WakeUp: expire
 })
 
@@ -270,7 +261,13 @@ const destroyed: Mailboxes["Destroyed"] = {
   Configure: () => deny("Gone"),
   ChangeSecrets: () => deny("Gone"),
   Destroy: () => deny("Gone"),
-  WakeUp: (state) => clear(state)
+  Register: () => deny("Gone"),
+  Unregister: () => deny("Gone"),
+  Look: () => deny("Gone"),
+  Registrations: () => deny("Gone"),
+  Fetched: () => deny("Gone"),
+  Expire: () => stay(),
+  WakeUp: (state, _message, context) => clear(state, context)
 }
 
 /** The mailbox's table, under the operator's limits. */

@@ -28,6 +28,23 @@ export const encodeItem = (
 
 const damaged = (): Error => new Error("a mailbox's log item has no header line")
 
+/**
+ * A log item that is no notification but tells of removals, for push registrations to pass on:
+ * `<time, ms since the epoch, base 36> !\n<id>\n<id>…`. No random part begins with its mark.
+ */
+const removalMark = "!"
+
+/** The log item that tells of removals, by the ids that the notifications had. */
+export const encodeRemoval = (atMs: number, ids: ReadonlyArray<string>): string =>
+  `${atMs.toString(36)} ${removalMark}\n${ids.join("\n")}`
+
+/** Whether a log item tells of removals; each other one is a notification. */
+export const isRemoval = (value: string): boolean =>
+  value.startsWith(removalMark, value.indexOf(" ") + 1)
+
+/** The ids of the notifications that a log item says were removed. */
+export const decodeRemoval = (value: string): ReadonlyArray<string> => value.split("\n").slice(1)
+
 /** Where the digest begins. */
 const digestAt = (value: string): number => {
   const space = value.indexOf(" ")
@@ -36,7 +53,7 @@ const digestAt = (value: string): number => {
   return at
 }
 
-/** When the notification of a log item was received, ms since the epoch. */
+/** When the log item was made, ms since the epoch: its notification received, or removed. */
 export const itemAtMs = (value: string): number =>
   Number.parseInt(value.slice(0, value.indexOf(" ")), 36)
 
@@ -49,8 +66,9 @@ const repeatKeyChars = 12
 /** The key under which a document of this digest is recognised when it comes again. */
 export const repeatKey = (digest: string): string => digest.slice(0, repeatKeyChars)
 
-/** The same of a log item's notification. */
-export const itemRepeatKey = (value: string): string => {
+/** The same of a log item's notification; undefined when it is none. */
+export const itemRepeatKey = (value: string): string | undefined => {
+  if (isRemoval(value)) return
   const at = digestAt(value)
   return value.slice(at, at + repeatKeyChars)
 }

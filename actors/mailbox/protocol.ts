@@ -1,5 +1,5 @@
 /** The mailbox: its state record, its messages and its replies (protocol §1.2). */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { Caller, Count, SecretHash } from "../binding.ts"
 
 /** What an owner may set; times in ms, sizes in bytes. */
@@ -29,6 +29,9 @@ export const defaultSettings: Settings = {
 
 const Range = Schema.Struct({ from: Count, to: Count })
 
+/** A count that older records do not have. */
+const LaterCount = Count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
+
 export const State = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Open", {
@@ -44,17 +47,27 @@ export const State = Schema.Union([
     version: Count,
     /** When the last notification was received; the log tells it where it is later. */
     lastAtMs: Count,
-    /** How many notifications have been removed. */
+    /** How many log items have been removed. */
     removed: Count,
     /** Which have been removed: what is not forgotten for the bound. */
     gone: Schema.Array(Range),
     /** Which have been retrieved, and when: what is not forgotten for the bound. */
-    retrieved: Schema.Array(Schema.Struct({ from: Count, to: Count, atMs: Count }))
+    retrieved: Schema.Array(Schema.Struct({ from: Count, to: Count, atMs: Count })),
+    /** Its push registrations: what stands after the `=` of their ids. Each commit wakes them. */
+    registrations: Schema.Array(Schema.String).pipe(
+      Schema.withDecodingDefaultKey(Effect.succeed([]))
+    ),
+    /** How many stored log items tell of a removal, and are no notifications. */
+    events: LaterCount,
+    /** Counts the changes of cached copies, which a listing shows. */
+    fetched: LaterCount
   }),
   Schema.TaggedStruct("Destroyed", {
     destroyedAtMs: Count,
     /** Log items that are still to be removed. */
-    left: Schema.Array(Range)
+    left: Schema.Array(Range),
+    /** As it was when it was open: whether there are copies to be cleared. */
+    fetched: LaterCount
   })
 ])
 export type State = typeof State.Type
@@ -67,6 +80,15 @@ export const Reader = Schema.Struct({
 export type Reader = typeof Reader.Type
 
 const Part = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))
+
+/** A registration: its actor's id, or what stands after the `=` of it. */
+const RegistrationId = Schema.String.check(
+  Schema.isPattern(/^(?:[a-z0-9-]{1,64}=)?[A-Za-z0-9_-]{8,64}$/)
+)
+
+/** A notification that was removed. */
+const Removal = Schema.Struct({ n: Count, idRandom: Part })
+export type Removal = typeof Removal.Type
 
 export const Message = Schema.Union([
   /** Opens the mailbox. Repeated with the same request id, it replies the same. */
@@ -91,10 +113,29 @@ export const Message = Schema.Union([
   }),
   /** The right to read the log, and its head (A11). */
   Schema.TaggedStruct("List", { reader: Reader }),
-  /** A reader was shown the notifications from `from` to `to`: their retention begins. */
+  /**
+   * A reader was shown the notifications from `from` to `to`: their retention begins. Where
+   * receipts tell of it, of so many at the most as `retrievedAtOnceMax` says.
+   */
   Schema.TaggedStruct("Retrieved", { from: Count, to: Count }),
-  /** Removes one notification. */
-  Schema.TaggedStruct("Remove", { n: Count, reader: Reader }),
+  /** Removes one notification; `idRandom` is that of its id. */
+  Schema.TaggedStruct("Remove", { n: Count, idRandom: Part, reader: Reader }),
+  /** From now on each change wakes this registration; repeating it changes nothing. */
+  Schema.TaggedStruct("Register", { id: RegistrationId, reader: Reader }),
+  /** A registration has ended. From itself. */
+  Schema.TaggedStruct("Unregister", { id: RegistrationId }),
+  /** How far the log goes. From a registration: NotFound when it is none of this mailbox. */
+  Schema.TaggedStruct("Look", { id: RegistrationId }),
+  /** Which registrations there are; for readers. */
+  Schema.TaggedStruct("Registrations", { reader: Reader }),
+  /** The cached copies have changed. From an errand. */
+  Schema.TaggedStruct("Fetched", {}),
+  /** What ReadExpired found at these numbers: notifications, events of removal, nothing. */
+  Schema.TaggedStruct("Expire", {
+    removed: Schema.Array(Removal),
+    events: Schema.Array(Count),
+    missing: Schema.Array(Count)
+  }),
   /** Replaces the settings; `ifVersion` is the version that the owner has seen. */
   Schema.TaggedStruct("Configure", {
     caller: Caller,
@@ -132,7 +173,16 @@ export type Reply =
   }
   | { readonly _tag: "Listed"; readonly view: View }
   | { readonly _tag: "Configured"; readonly version: number }
+  /** The head when the right to register was proven. */
+  | { readonly _tag: "Registered"; readonly head: number }
+  | { readonly _tag: "Looked"; readonly head: number; readonly lastAtMs: number }
+  /** What stands after the `=` of the registrations' ids, in the order they came. */
+  | { readonly _tag: "Registrations"; readonly ids: ReadonlyArray<string> }
   | { readonly _tag: "Done" }
+
+export type Action =
+  /** Reads items whose retention has passed, to tell of their removal; answered by Expire. */
+  { readonly _tag: "ReadExpired"; readonly numbers: ReadonlyArray<number> }
 
 /** An open mailbox as it is shown. */
 export interface View {
@@ -145,6 +195,10 @@ export interface View {
   /** Number of the last notification, 0 before the first. With `lastAtMs` the cursor's parts. */
   readonly head: number
   readonly lastAtMs: number
-  /** How many were removed: with `head` and `version`, what a listing's entity tag is made of. */
+  /** How many log items were removed: part of what names a listing. */
   readonly removed: number
+  /** Changes with the cached copies. */
+  readonly fetched: number
+  /** How many notifications are stored. */
+  readonly notifications: number
 }

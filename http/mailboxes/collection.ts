@@ -141,7 +141,7 @@ export const getMailboxes = (service: Service) =>
           element("mailbox", {
             href: placeNamed(service, name).href,
             title: view.settings.title ?? "",
-            notifications: view.head - view.removed
+            notifications: view.notifications
           })
         )
       ),

@@ -5,82 +5,23 @@ import type { Message, Reply } from "../../actors/mailbox/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
 import { type Answer, bodyFailure, bodyOf, type Call, unsupported } from "../call.ts"
 import { publishInline } from "../content/index.ts"
-import { fail, type Failed, type Failure, refused } from "../failures.ts"
-import { parseFormBody } from "../forms.ts"
+import { fail, type Failure, refused } from "../failures.ts"
 import { accountOf } from "../identity.ts"
 import { count, type RouteMeasures } from "../inside/measures.ts"
-import { documentBytesMax, headerValueCharsMax } from "../limits.ts"
+import { documentBytesMax } from "../limits.ts"
 import { bodyKind, choose } from "../negotiate.ts"
+import { inlinedOf, isPublished, readNotification } from "../notification.ts"
 import { standardTypes } from "../representations.ts"
 import { plain, type Rendered, renderFailure, renderView } from "../respond.ts"
 import type { Parameters } from "../routing.ts"
 import { derivedIds, documentDigest, type Ids, randomIds } from "../secrets.ts"
 import type { Exchange, Request } from "../server.ts"
 import { ask, type Service } from "../service.ts"
-import { failure, isText, notificationElement, parseJsonDocument } from "../xml.ts"
-import { type NotificationDocument, parseNotification, parseNotificationText } from "../xml.ts"
-import { type Result, type RuleBroken, storedFragment, writeElement } from "../xml.ts"
-import type { XmlFault } from "../xml.ts"
+import { type NotificationDocument, storedFragment } from "../xml.ts"
 import { depositedPage } from "./pages.ts"
 import { checkSecret, linked, type Place, rememberedPlaces } from "./reader.ts"
 
 type Deposited = Extract<Reply, { readonly _tag: "Deposited" }>
-
-const faultOf = (fault: XmlFault | RuleBroken): Failed => {
-  switch (fault._tag) {
-    case "TooLarge":
-      return fail("document-too-large", fault.detail)
-    case "Malformed":
-      return fail("malformed", fault.detail)
-    case "RuleBroken":
-      return fail("unprocessable", fault.detail, [], { rule: fault.rule })
-  }
-}
-
-const checked = (
-  result: Result<NotificationDocument, XmlFault | RuleBroken>
-): Result<NotificationDocument, Failed> => result.ok ? result : failure(faultOf(result.fault))
-
-/** The notification that the deposit form stands for. */
-const readForm = (bytes: Uint8Array): Result<NotificationDocument, Failed> => {
-  const fields = parseFormBody(bytes)
-  if (!fields.ok) return failure(fail("malformed", fields.fault.detail))
-  const [description = "", url = "", text = ""] = ["description", "url", "content"].map((name) =>
-    (fields.value.get(name) ?? "").replace(/\r\n?/g, "\n")
-  )
-  if (description.trim() === "") return failure(fail("unprocessable", "description is required"))
-  if (![description, url, text].every(isText)) {
-    return failure(fail("unprocessable", "a field holds a control character"))
-  }
-  const content = text.trim() === "" ? undefined : { type: "text/plain; charset=utf-8", text }
-  return checked(
-    parseNotificationText(writeElement(notificationElement({ description, url, content })))
-  )
-}
-
-/** The notification of a body, in any of the types that are accepted. */
-const readNotification = (
-  bytes: Uint8Array,
-  contentType: string
-): Result<NotificationDocument, Failed> => {
-  switch (bodyKind(contentType)) {
-    case "xml":
-      return checked(parseNotification(bytes, contentType))
-    case "json": {
-      const root = parseJsonDocument("notification", bytes, contentType)
-      return root.ok
-        ? checked(parseNotificationText(writeElement(root.value)))
-        : failure(faultOf(root.fault))
-    }
-    case "form":
-      return readForm(bytes)
-    case undefined:
-      return failure(unsupported(true))
-  }
-}
-
-const isPublished = ({ content, url }: NotificationDocument): boolean =>
-  content !== undefined && url === ""
 
 const depositOf = (
   fragment: string,
@@ -135,11 +76,7 @@ const publish = Effect.fnUntraced(function*(
   account: string | undefined
 ): Effect.fn.Return<string, Failure> {
   const { digest, document } = deposit
-  const { content, password } = document
-  if (content === undefined) throw new Error("there is no content to publish")
-  if (content.type.length > headerValueCharsMax || !/^[\x20-\x7e]+$/.test(content.type)) {
-    return yield* fail("unprocessable", "the type of item/content is not a media type")
-  }
+  const body = yield* inlinedOf(document)
   // Nothing is published for a mailbox that will not take the notification.
   const message: Message = { _tag: "Describe", reader: {} }
   const { view } = yield* ask<Extract<Reply, { readonly _tag: "Described" }>>(
@@ -150,8 +87,6 @@ const publish = Effect.fnUntraced(function*(
   if (view.settings.deposit === "accounts" && account === undefined) {
     return yield* refused({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
   }
-  const bytes = Buffer.from(content.text, content.encoding ?? "utf8")
-  const body = { type: content.type, bytes, password }
   const derived = derivedIds(service.serviceKey, `inline\n${place.name}\n${digest}`)
   const { href } = yield* publishInline(service, derived, body).pipe(
     Effect.catchTag("Failed", () => publishInline(service, ids, body))

@@ -1,7 +1,8 @@
 /** The listing of a mailbox (A11): reading a page of its log, and the view of it. */
 import { Effect } from "effect"
+import { retrievedAtOnceMax } from "../../actors/limits.ts"
 import { formatCursor, parseSince, type Since, startAfter } from "../../actors/mailbox/cursor.ts"
-import { decodeItem, notificationId } from "../../actors/mailbox/item.ts"
+import { decodeItem, isRemoval, itemAtMs, notificationId } from "../../actors/mailbox/item.ts"
 import type { Message, View as MailboxView } from "../../actors/mailbox/protocol.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { type Call, queryOf } from "../call.ts"
@@ -13,6 +14,7 @@ import type { View } from "../representations.ts"
 import type { Service } from "../service.ts"
 import { childOf, type Element, element, escapeAttribute, parseFragment } from "../xml.ts"
 import { textOf, writeElement, xmlDeclaration } from "../xml.ts"
+import { withCopies } from "./copies.ts"
 import { readerPage } from "./pages.ts"
 import type { Place } from "./reader.ts"
 import { settingsElements } from "./settings.ts"
@@ -58,6 +60,8 @@ export interface Entry {
   readonly n: number
   readonly atMs: number
   readonly id: string
+  /** The random part of the id. */
+  readonly idRandom: string
   /** RFC 3339. */
   readonly received: string
   /** The `item` element, and what came beside it. */
@@ -93,6 +97,7 @@ export const entryOf = ({ n, value }: { readonly n: number; readonly value: stri
     n,
     atMs,
     id: notificationId(n, idRandom),
+    idRandom,
     received: receivedOf(atMs),
     fragment
   }
@@ -109,7 +114,7 @@ export const startOf = (
   if (since._tag === "After") return Effect.succeed(Math.min(since.n, head))
   const readFrom = async (n: number) => {
     const [item] = await Effect.runPromise(service.system.read(place.to, n, 1))
-    return item === undefined ? undefined : { n: item.n, atMs: decodeItem(item.value).atMs }
+    return item === undefined ? undefined : { n: item.n, atMs: itemAtMs(item.value) }
   }
   return Effect.tryPromise({
     try: () => startAfter(since, head, readFrom),
@@ -133,14 +138,18 @@ export const readPage = Effect.fnUntraced(function*(
     ? []
     : yield* service.system.read(place.to, after + 1, limit + 1)
   const more = items.length > limit
-  const entries = (more ? items.slice(0, limit) : items).map(entryOf)
-  const last = entries.at(-1)
+  const covered = more ? items.slice(0, limit) : items
+  const last = covered.at(-1)
+  const lastAtMs = last === undefined ? 0 : itemAtMs(last.value)
   const time = more && last !== undefined
-    ? formatCursor(last.atMs, last.n)
+    ? formatCursor(lastAtMs, last.n)
     : formatCursor(
-      Math.max(mailbox.lastAtMs, last?.atMs ?? 0),
+      Math.max(mailbox.lastAtMs, lastAtMs),
       Math.max(mailbox.head, last?.n ?? 0)
     )
+  // What tells of a removal is for registrations; it counts for the page's limit and cursor only.
+  const stored = covered.filter(({ value }) => !isRemoval(value)).map(entryOf)
+  const entries = yield* withCopies(service, place.name, mailbox, stored)
   return { mailbox, entries, time, more }
 })
 
@@ -210,8 +219,11 @@ const nextOf = (place: Place, page: Page, query: Query): string | undefined => {
   return `${place.here}?since=${encodeURIComponent(page.time)}${limit}`
 }
 
+/** `hub` and `self` are where, and as what, a WebSub subscriber subscribes (WebSub §4). */
 const linksOf = (place: Place, next: string | undefined): ReadonlyArray<Link> => [
   { rel: "mailbox", href: place.href },
+  { rel: "hub", href: `${place.here}/registrations` },
+  { rel: "self", href: place.href },
   ...next === undefined ? [] : [{ rel: "next", href: next, title: "Later notifications" }],
   { rel: "alternate", href: place.here, type: "application/atom+xml" },
   { rel: "alternate", href: place.here, type: "application/rss+xml" }
@@ -246,15 +258,31 @@ export const listingView = (place: Place, page: Page, query: Query): View => {
   }
 }
 
+/** Numbers of notifications, both ends inclusive. */
+export interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** The spans of entries, each of no more than a mailbox takes at once. */
+export const spansOf = (entries: ReadonlyArray<{ readonly n: number }>): ReadonlyArray<Span> => {
+  const spans: Array<Span> = []
+  for (let at = 0; at < entries.length; at += retrievedAtOnceMax) {
+    const from = entries[at]?.n
+    const to = entries[Math.min(at + retrievedAtOnceMax, entries.length) - 1]?.n
+    if (from !== undefined && to !== undefined) spans.push({ from, to })
+  }
+  return spans
+}
+
 /** Tells the mailbox which notifications a reader was shown; nobody waits for it. */
 export const tellRetrieved = (
   service: Service,
   place: Place,
-  entries: ReadonlyArray<{ readonly n: number }>
+  spans: ReadonlyArray<Span>
 ): void => {
-  const from = entries[0]?.n
-  const to = entries.at(-1)?.n
-  if (from === undefined || to === undefined) return
-  const message: Message = { _tag: "Retrieved", from, to }
-  service.system.askWith(place.to, message, () => {})
+  for (const { from, to } of spans) {
+    const message: Message = { _tag: "Retrieved", from, to }
+    service.system.askWith(place.to, message, () => {})
+  }
 }

@@ -45,6 +45,7 @@ const settingsOf = (place: Place, { settings }: MailboxView): Html =>
 <dt>Kept after retrieval for</dt><dd>${settings.retention}</dd>
 <dt>Fetches the messages</dt><dd>${settings.fetch}</dd>
 <dt>Receipts</dt><dd>${settings.receipts}</dd></dl>
+<p><a href="/mailboxes/${place.name}/registrations">Push registrations</a></p>
 ${
     form({
       id: "secrets",

@@ -1,6 +1,6 @@
 /** GET of a mailbox (A11) and of one notification, and its DELETE (protocol §1.2). */
 import { Effect } from "effect"
-import { notificationId, parseNotificationId } from "../../actors/mailbox/item.ts"
+import { isRemoval, notificationId, parseNotificationId } from "../../actors/mailbox/item.ts"
 import type { Message, Reply } from "../../actors/mailbox/protocol.ts"
 import { type Answer, type Call, empty, type ViewAnswer } from "../call.ts"
 import { fail, type Failure, type HeaderFields } from "../failures.ts"
@@ -9,8 +9,10 @@ import { feedTypes, notificationTypes, type View } from "../representations.ts"
 import { conditionsHold, entityTags, isConditional, plain, renderView } from "../respond.ts"
 import { ask, type Service } from "../service.ts"
 import { xmlDeclaration } from "../xml.ts"
-import { type Entry, entryElement, entryOf, entryXml, listingQuery } from "./listing.ts"
-import { listingView, readPage, sinceOf, startOf, summaryOf, tellRetrieved } from "./listing.ts"
+import { withCopies } from "./copies.ts"
+import { type Entry, entryElement, entryOf, entryXml, listingQuery, type Span } from "./listing.ts"
+import { listingView, readPage, sinceOf, spansOf, startOf, summaryOf } from "./listing.ts"
+import { tellRetrieved } from "./listing.ts"
 import { publicPage } from "./pages.ts"
 import { type Place, type Reading, requireReader } from "./reader.ts"
 import { listingKey, ShownListings } from "./shown.ts"
@@ -23,7 +25,7 @@ const eventStream = "text/event-stream"
 const listingTypes = [...feedTypes, eventStream]
 
 /** What a reader sees is for that reader; a secret URI is for no search engine. */
-const readerHeaders = (place: Place): Array<[string, string]> => [
+export const readerHeaders = (place: Place): Array<[string, string]> => [
   ["Vary", "Authorization"],
   ["Cache-Control", "private, no-cache"],
   ...place.secret === undefined ? [] : [["X-Robots-Tag", "noindex"] as [string, string]]
@@ -35,11 +37,11 @@ const showEntries = (
   call: Call,
   place: Place,
   answer: ViewAnswer,
-  entries: ReadonlyArray<Entry>
+  spans: ReadonlyArray<Span>
 ): Answer => {
   const rendered = renderView(answer, call, service.settings.baseUrl)
   if (call.request.method === "GET" && rendered.status === 200) {
-    tellRetrieved(service, place, entries)
+    tellRetrieved(service, place, spans)
   }
   return plain(rendered)
 }
@@ -99,7 +101,7 @@ export const getMailbox = (service: Service) => {
     const key = listingKey(call, place, reading, query, type)
     const shown = key === undefined ? undefined : listings.get(key)
     if (shown !== undefined) {
-      tellRetrieved(service, place, shown.entries)
+      tellRetrieved(service, place, shown.spans)
       return shown.answer
     }
     const waitSeconds = waitOf(call)
@@ -109,14 +111,15 @@ export const getMailbox = (service: Service) => {
     const applied: HeaderFields = waitSeconds === undefined
       ? []
       : [["Preference-Applied", `wait=${waitSeconds}`], ["Vary", "Prefer"]]
+    const spans = spansOf(page.entries)
     const answer = showEntries(service, call, place, {
       _tag: "View",
       status: 200,
       view: listingView(place, page, query),
       offered: listingTypes,
       headers: [...readerHeaders(place), ...applied]
-    }, page.entries)
-    if (key !== undefined) listings.add(key, answer, page.entries)
+    }, spans)
+    if (key !== undefined) listings.add(key, answer, spans)
     return answer
   })
 }
@@ -146,9 +149,11 @@ const entryAt = Effect.fnUntraced(function*(
   if (id === undefined || id.n > view.head) return yield* fail("not-found")
   const [item] = yield* service.system.read(place.to, id.n, 1)
   if (item === undefined || item.n !== id.n) return yield* fail("gone")
+  if (isRemoval(item.value)) return yield* fail("not-found")
   const entry = entryOf(item)
   if (entry.id !== notificationId(id.n, id.idRandom)) return yield* fail("not-found")
-  return entry
+  const [shown = entry] = yield* withCopies(service, place.name, view, [entry])
+  return shown
 })
 
 export const getNotification = (service: Service) =>
@@ -161,7 +166,7 @@ export const getNotification = (service: Service) =>
       view: notificationView(place, entry),
       offered: notificationTypes,
       headers: readerHeaders(place)
-    }, [entry])
+    }, spansOf([entry]))
   })
 
 export const deleteNotification = (service: Service) =>
@@ -173,7 +178,8 @@ export const deleteNotification = (service: Service) =>
       const tags = entityTags(notificationView(place, entry), notificationTypes)
       if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
     }
-    const message: Message = { _tag: "Remove", n: entry.n, reader: reading.reader }
+    const { idRandom, n } = entry
+    const message: Message = { _tag: "Remove", n, idRandom, reader: reading.reader }
     yield* ask<Reply>(service, place.to, message)
     return empty(204, [[...place.link]])
   })

@@ -1,20 +1,20 @@
 /**
  * Listings as they were shown a moment ago. What a listing shows follows from the mailbox's head,
- * how many were removed, and its settings, so that these name its bytes: where none has changed,
- * the next reader gets the same without the log being read and joined again.
+ * how many were removed, its cached copies and its settings, so that these name its bytes: where
+ * none has changed, the next reader gets the same without the log being read and joined again.
  */
 import type { Answer, Call } from "../call.ts"
 import { shownListingsBytesMax } from "../limits.ts"
 import type { MediaType } from "../negotiate.ts"
 import { isConditional } from "../respond.ts"
-import type { Query } from "./listing.ts"
+import type { Query, Span } from "./listing.ts"
 import type { Place, Reading } from "./reader.ts"
 import { waitOf } from "./watching.ts"
 
 interface Shown {
   readonly answer: Answer
   /** The notifications in it, whose retention begins. */
-  readonly entries: ReadonlyArray<{ readonly n: number }>
+  readonly spans: ReadonlyArray<Span>
   readonly bytes: number
 }
 
@@ -32,8 +32,9 @@ export const listingKey = (
   const { limit, since } = query
   if (call.request.method !== "GET" || type === undefined || since?._tag === "At") return undefined
   if (isConditional(call) || waitOf(call) !== undefined) return undefined
-  const state = `${view.createdAtMs} ${view.version} ${view.head} ${view.removed} ${view.lastAtMs}`
-  return `${type} ${place.here} ${view.isOwner} ${state} ${since?.n ?? 0} ${limit ?? ""}`
+  const { createdAtMs, fetched, head, isOwner, lastAtMs, removed, version } = view
+  const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs}`
+  return `${type} ${place.here} ${isOwner} ${state} ${since?.n ?? 0} ${limit ?? ""}`
 }
 
 /** The last few listings, those least recently shown forgotten first. */
@@ -49,16 +50,13 @@ export class ShownListings {
     return shown
   }
 
-  add(key: string, answer: Answer, entries: ReadonlyArray<{ readonly n: number }>): void {
+  add(key: string, answer: Answer, spans: ReadonlyArray<Span>): void {
     if (answer._tag !== "Plain" || answer.status !== 200 || answer.body === undefined) return
     const bytes = answer.body.length + key.length
     // Whoever reads a long log page by page shall not drive out what many read.
     if (bytes > shownListingsBytesMax / 16) return
-    const numbers = [entries[0], entries.at(-1)].flatMap((entry) =>
-      entry === undefined ? [] : [{ n: entry.n }]
-    )
     this.forget(key)
-    this.kept.set(key, { answer, entries: numbers, bytes })
+    this.kept.set(key, { answer, spans, bytes })
     this.bytes += bytes
     for (const oldest of this.kept.keys()) {
       if (this.bytes <= shownListingsBytesMax) break

@@ -1,6 +1,7 @@
 /** Waiting for a mailbox: long polls (RFC 7240 `wait`) and live event streams. */
 import { Effect } from "effect"
 import { formatCursor } from "../../actors/mailbox/cursor.ts"
+import { isRemoval } from "../../actors/mailbox/item.ts"
 import type { Reader } from "../../actors/mailbox/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
 import type { Answer, Call } from "../call.ts"
@@ -8,7 +9,8 @@ import { type Failure, refused } from "../failures.ts"
 import { eventItemsMax, longPollSecondsMax, readerStallMs, watchRecheckMs } from "../limits.ts"
 import { type EventStream, eventText } from "../server.ts"
 import type { Service } from "../service.ts"
-import { entryOf, entryXml, type Page, type Query, readPage, tellRetrieved } from "./listing.ts"
+import { entryOf, entryXml, type Page, type Query, readPage } from "./listing.ts"
+import { sinceOf, spansOf, tellRetrieved } from "./listing.ts"
 import { listAs, type Place } from "./reader.ts"
 
 /** The seconds of `Prefer: wait=…`, bounded; undefined without one. */
@@ -78,12 +80,16 @@ export const longPoll = (
     Effect.sync(() => new Waiter(service, place, call)),
     Effect.fnUntraced(function*(waiter: Waiter): Effect.fn.Return<Page, Failure> {
       const endMs = performance.now() + waitSeconds * 1000
+      let from = query
       for (;;) {
         const reply = yield* listAs(service, place, reader)
         if (isRefusal(reply)) return yield* refused(reply)
-        const page = yield* readPage(service, place, reply.view, query)
+        const page = yield* readPage(service, place, reply.view, from)
         const leftMs = endMs - performance.now()
         if (page.entries.length > 0 || leftMs <= 0 || waiter.over) return page
+        // The log may have grown by what is no notification: that is behind it now.
+        from = { ...query, since: sinceOf(page.time) }
+        if (page.more) continue
         yield* waiter.next(Math.min(leftMs, watchRecheckMs))
       }
     }),
@@ -149,6 +155,10 @@ class Live {
         }
         const items = yield* service.system.read(place.to, this.after + 1, eventItemsMax)
         for (const item of items) {
+          if (isRemoval(item.value)) {
+            this.after = item.n
+            continue
+          }
           const entry = entryOf(item)
           const id = formatCursor(entry.atMs, entry.n)
           const data = entryXml(place, entry)
@@ -157,7 +167,8 @@ class Live {
           if (!events.flowing) yield* this.flowing()
         }
         if (!events.open) return
-        tellRetrieved(service, place, items)
+        const shown = items.filter(({ value }) => !isRemoval(value))
+        tellRetrieved(service, place, spansOf(shown))
         if (items.length < eventItemsMax) return
       }
     })

@@ -1,7 +1,7 @@
 /** Testing a behaviour's table: one test for each of its cells, and decisions made by hand. */
 import { expect, it } from "vitest"
 import type { Context, Decision, Table, Tagged } from "../../runtime/index.ts"
-import { isRefusal } from "../../runtime/index.ts"
+import { address, isRefusal } from "../../runtime/index.ts"
 
 /** `<State>.<Message>` for each cell of a table. */
 type CellName<T> = {
@@ -24,6 +24,9 @@ export const testCells = <T extends object>(
 /** What the cells of the tests know, unless they say otherwise. */
 export const nowMs = 1_800_000_000_000
 
+/** Whose table it is, unless they say otherwise. */
+const self = address("tested", "one")
+
 /** Makes decisions by a table, without a runtime. */
 export const decider =
   <S extends Tagged, M extends Tagged, R, A = never>(table: Table<S, M, R, A>) =>
@@ -35,7 +38,7 @@ export const decider =
     >
     const cell = rows[state._tag]?.[message._tag]
     if (cell === undefined) throw new Error(`no cell ${state._tag}.${message._tag}`)
-    return cell(state, message, { nowMs, head: 0, recent: () => undefined, ...context })
+    return cell(state, message, { nowMs, head: 0, self, recent: () => undefined, ...context })
   }
 
 type AnyDecision = Decision<unknown, unknown, unknown>
@@ -43,7 +46,8 @@ type AnyDecision = Decision<unknown, unknown, unknown>
 /** What a decision does to the store and the outside; nothing when undefined. */
 export const effectsOf = (decision: AnyDecision): unknown => {
   const { nextState, durable, vanishes, items, removals, wakeAtMs, othersWake, actions } = decision
-  const all = { nextState, items, removals, wakeAtMs, othersWake, actions }
+  const { holdUntilMs } = decision
+  const all = { nextState, items, removals, wakeAtMs, holdUntilMs, othersWake, actions }
   const some = Object.entries(all).filter(([, value]) => value !== undefined)
   return some.length > 0 || durable || vanishes ? Object.fromEntries(some) : undefined
 }

@@ -13,7 +13,10 @@ import { formatCursor, numberMax, parseSince, startAfter } from "../../actors/ma
 import { parseDuration } from "../../actors/mailbox/duration.ts"
 import {
   decodeItem,
+  decodeRemoval,
   encodeItem,
+  encodeRemoval,
+  isRemoval,
   itemAtMs,
   itemRepeatKey,
   notificationId,
@@ -97,6 +100,18 @@ describe("a stored notification", () => {
       })
     )
     expect(() => decodeItem("<item/>")).toThrow()
+  })
+  it("is told from what tells of removals", () => {
+    assert(
+      property(times, parts, parts, array(parts, { minLength: 1 }), (atMs, random, digest, ids) => {
+        const event = encodeRemoval(atMs, ids)
+        expect(isRemoval(event)).toBe(true)
+        expect(isRemoval(encodeItem(atMs, random, digest, "<item> !</item>"))).toBe(false)
+        expect(decodeRemoval(event)).toEqual(ids)
+        expect(itemAtMs(event)).toBe(atMs)
+        expect(itemRepeatKey(event)).toBeUndefined()
+      })
+    )
   })
   it("has an id that leads back to its number", () => {
     assert(

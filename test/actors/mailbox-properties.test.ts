@@ -11,10 +11,17 @@ import {
 } from "fast-check"
 import type { Arbitrary } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { retentionSteps } from "../../actors/limits.ts"
+import { eventKeepMs, retentionSteps } from "../../actors/limits.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
-import { decodeItem } from "../../actors/mailbox/item.ts"
+import {
+  decodeItem,
+  decodeRemoval,
+  isRemoval,
+  itemAtMs,
+  notificationId
+} from "../../actors/mailbox/item.ts"
 import { defaultSettings } from "../../actors/mailbox/protocol.ts"
+import type { Message } from "../../actors/mailbox/protocol.ts"
 import { hash, nowMs as startMs } from "./cells.ts"
 import { Model } from "./model.ts"
 
@@ -24,6 +31,8 @@ type Command =
   | { readonly _tag: "Remove"; readonly n: number }
   | { readonly _tag: "Pass"; readonly ms: number }
   | { readonly _tag: "Restart" }
+  | { readonly _tag: "Register" }
+  | { readonly _tag: "Unregister" }
 
 const retentionMs = 10_000
 const commands: Arbitrary<ReadonlyArray<Command>> = array(
@@ -40,24 +49,40 @@ const commands: Arbitrary<ReadonlyArray<Command>> = array(
     record({ _tag: constant("Remove" as const), n: integer({ min: 0, max: 40 }) }),
     record({
       _tag: constant("Pass" as const),
-      ms: constantFrom(1, 30, 700, retentionMs, retentionMs + 200, -5000)
+      ms: constantFrom(
+        1,
+        30,
+        300,
+        700,
+        retentionMs - 15,
+        retentionMs,
+        retentionMs + 200,
+        -5000,
+        eventKeepMs
+      )
     }),
-    record({ _tag: constant("Restart" as const) })
+    record({ _tag: constantFrom("Restart" as const, "Register" as const, "Unregister" as const) })
   ),
-  { maxLength: 80 }
+  { maxLength: 80, size: "max" }
 )
 
-/** What the simple model knows of one notification. */
+/** What the simple model knows of one log item. */
 interface Known {
-  readonly document: number
+  /** Undefined for what tells of a removal. */
+  readonly document: number | undefined
   readonly random: string
+  /** How long it is kept after its retrieval. */
+  readonly keptMs: number
   retrievedAtMs: number | undefined
   removed: boolean
 }
 
+const reader = { account: "alice" }
+
 class World {
   nowMs = startMs
   latestMs = startMs
+  registered = false
   readonly known: Array<Known> = []
   readonly actor = new Model(mailbox({ notificationsMax: 20 }))
 
@@ -77,9 +102,8 @@ class World {
     const known = this.known[n - 1]
     if (known === undefined || known.removed) return false
     if (known.retrievedAtMs === undefined) return true
-    const ageMs = this.latestMs - known.retrievedAtMs
-    if (ageMs < retentionMs) return true
-    return this.nowMs - known.retrievedAtMs >= retentionMs + retentionMs / retentionSteps
+    if (this.latestMs - known.retrievedAtMs < known.keptMs) return true
+    return this.nowMs - known.retrievedAtMs >= known.keptMs + retentionMs / retentionSteps
       ? false
       : undefined
   }
@@ -88,27 +112,60 @@ class World {
     return this.actor.log.has(n)
   }
 
+  /** The ids of the notifications that are stored. */
+  stored(): ReadonlyArray<string> {
+    return [...this.actor.log].flatMap(([n, value]) =>
+      isRemoval(value) ? [] : [notificationId(n, decodeItem(value).idRandom)]
+    )
+  }
+
+  /** Does what the mailbox has asked for; what it answers comes twice. */
+  perform(): boolean {
+    const actions = this.actor.actions.splice(0)
+    for (const { numbers } of actions) {
+      const items = numbers.map((n) => ({ n, value: this.actor.log.get(n) }))
+      const found: Message = {
+        _tag: "Expire",
+        removed: items.flatMap(({ n, value }) =>
+          value === undefined || isRemoval(value)
+            ? []
+            : [{ n, idRandom: decodeItem(value).idRandom }]
+        ),
+        events: items.flatMap(({ n, value }) => value !== undefined && isRemoval(value) ? [n] : []),
+        missing: items.flatMap(({ n, value }) => value === undefined ? [n] : [])
+      }
+      this.actor.send(found, this.nowMs)
+      this.actor.send(found, this.nowMs)
+    }
+    return actions.length > 0
+  }
+
+  /** Runs a command; what it removed must be told in the log while somebody is registered. */
   run(command: Command): void {
+    const before = this.stored()
+    const { registered } = this
+    this.carryOut(command)
+    const after = new Set(this.stored())
+    const told = [...this.actor.log].flatMap(([n, value]) => {
+      if (n <= this.known.length) return []
+      this.known.push({
+        document: undefined,
+        random: "",
+        keptMs: eventKeepMs,
+        retrievedAtMs: this.nowMs,
+        removed: false
+      })
+      return decodeRemoval(value)
+    })
+    expect(told.toSorted())
+      .toEqual(registered ? before.filter((id) => !after.has(id)).toSorted() : [])
+  }
+
+  private carryOut(command: Command): void {
     const { actor, nowMs } = this
     switch (command._tag) {
-      case "Deposit": {
-        const { document } = command
-        const random = `r${this.known.length}`.padEnd(22, "_")
-        const first =
-          this.known.findIndex((one, at) => one.document === document && this.there(at + 1)) + 1
-        const full = actor.log.size >= 20
-        const reply = actor.send({
-          _tag: "Deposit",
-          fragment: `<item>${document}</item>`,
-          digest: `d${document}`.padEnd(22, "_"),
-          idRandom: random
-        }, nowMs)
-        if (first > 0) return expect(reply).toMatchObject({ n: first, repeated: true })
-        if (full) return expect(reply).toMatchObject({ reason: "Full" })
-        expect(reply).toMatchObject({ n: this.known.length + 1, repeated: false })
-        this.known.push({ document, random, retrievedAtMs: undefined, removed: false })
-        return
-      }
+      case "Deposit":
+        return this.deposit(command.document)
       case "Read": {
         const { from, count } = command
         const numbers = [...actor.log.keys()].filter((n) => n >= from).slice(0, count)
@@ -121,23 +178,54 @@ class World {
         }
         return
       }
-      case "Remove": {
-        const { n } = command
-        const was = this.there(n)
-        const reply = actor.send({ _tag: "Remove", n, reader: { account: "alice" } }, nowMs)
-        if (was) expect(reply).toEqual({ _tag: "Done" })
-        else expect(reply).toMatchObject({ _tag: "Refused" })
-        const known = this.known[n - 1]
-        if (known !== undefined) known.removed = true
-        return
-      }
+      case "Remove":
+        return this.remove(command.n)
       case "Pass":
         this.nowMs += command.ms
         this.latestMs = Math.max(this.latestMs, this.nowMs)
-        return actor.wake(this.nowMs)
+        do actor.wake(this.nowMs)
+        while (this.perform())
+        return
       case "Restart":
         return actor.restart()
+      case "Register":
+        this.registered = true
+        actor.send({ _tag: "Register", id: "alice=registration", reader }, nowMs)
+        return
+      case "Unregister":
+        this.registered = false
+        actor.send({ _tag: "Unregister", id: "alice=registration" }, nowMs)
     }
+  }
+
+  private deposit(document: number): void {
+    const random = `r${this.known.length}`.padEnd(22, "_")
+    const first =
+      this.known.findIndex((one, at) => one.document === document && this.there(at + 1)) + 1
+    const full = this.stored().length >= 20
+    const reply = this.actor.send({
+      _tag: "Deposit",
+      fragment: `<item>${document}</item>`,
+      digest: `d${document}`.padEnd(22, "_"),
+      idRandom: random
+    }, this.nowMs)
+    if (first > 0) return expect(reply).toMatchObject({ n: first, repeated: true })
+    if (full) return expect(reply).toMatchObject({ reason: "Full" })
+    expect(reply).toMatchObject({ n: this.known.length + 1, repeated: false })
+    const keptMs = retentionMs
+    this.known.push({ document, random, keptMs, retrievedAtMs: undefined, removed: false })
+  }
+
+  private remove(n: number): void {
+    const known = this.known[n - 1]
+    // Nobody removes what tells of a removal: it has no URI.
+    if (known !== undefined && known.document === undefined) return
+    const idRandom = (known?.random ?? "none").padEnd(22, "_")
+    const was = this.there(n)
+    const reply = this.actor.send({ _tag: "Remove", n, idRandom, reader }, this.nowMs)
+    if (was) expect(reply).toEqual({ _tag: "Done" })
+    else expect(reply).toMatchObject({ _tag: "Refused" })
+    if (known !== undefined) known.removed = true
   }
 
   check(): void {
@@ -147,17 +235,19 @@ class World {
       if (expected !== undefined) expect(this.there(n), `item ${n}`).toBe(expected)
       const value = this.actor.log.get(n)
       if (value === undefined) continue
+      expect(itemAtMs(value)).toBeGreaterThanOrEqual(before)
+      before = itemAtMs(value)
+      if (isRemoval(value)) continue
       const item = decodeItem(value)
       expect(item.idRandom).toBe(this.known[n - 1]?.random)
       expect(item.fragment).toBe(`<item>${this.known[n - 1]?.document}</item>`)
-      expect(item.atMs).toBeGreaterThanOrEqual(before)
-      before = item.atMs
     }
-    const listed = this.actor.send({ _tag: "List", reader: { account: "alice" } }, this.nowMs)
+    const listed = this.actor.send({ _tag: "List", reader }, this.nowMs)
     expect(listed).toMatchObject({
       view: {
         head: this.known.length,
-        removed: this.known.length - this.actor.log.size
+        removed: this.known.length - this.actor.log.size,
+        notifications: this.stored().length
       }
     })
     if (before > 0) expect(listed).toMatchObject({ view: { lastAtMs: expect.any(Number) } })
@@ -174,7 +264,7 @@ describe("a mailbox", () => {
           world.check()
         }
       }),
-      { numRuns: 400 }
+      { numRuns: 100 }
     )
   })
 
@@ -186,6 +276,7 @@ describe("a mailbox", () => {
     world.actor.restart()
     world.actor.wake(startMs)
     expect(world.actor.log.size).toBe(0)
-    expect(world.actor.state).toEqual({ _tag: "Destroyed", destroyedAtMs: startMs, left: [] })
+    expect(world.actor.state)
+      .toEqual({ _tag: "Destroyed", destroyedAtMs: startMs, left: [], fetched: 0 })
   })
 })

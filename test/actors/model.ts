@@ -3,15 +3,21 @@
  * wake-ups, in a few lines and without time or threads.
  */
 import { expect } from "vitest"
+import { keyOf } from "../../runtime/index.ts"
 import type { Behaviour, LogItem, Tagged } from "../../runtime/index.ts"
 import { decider } from "./cells.ts"
 
 export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   state: S
   wakeAtMs: number | null = null
+  /** Until when the wake-up is held in memory. */
+  heldUntilMs: number | undefined = undefined
+  /** Whom its commits woke, by key. */
+  woken: Array<string> = []
   /** Actions that were asked for and neither performed nor lost. */
   actions: Array<A> = []
   readonly log = new Map<number, string>()
+  private foreignAtMs: number | undefined = undefined
   private head = 0
   private record: string | undefined = undefined
   private readonly behaviour: Behaviour<S, M, R, A>
@@ -35,35 +41,68 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
       this.state = this.behaviour.initial
       return decision.answer
     }
-    if (decision.nextState !== undefined) this.state = decision.nextState
-    if (decision.nextState !== undefined && !decision.durable) {
-      expect(decision.items?.length).toBeGreaterThan(0)
+    if (decision.nextState !== undefined && !decision.durable && decision.items === undefined) {
+      // Only what is volatile may be remembered without an item that tells it.
+      expect(this.behaviour.encode(decision.nextState)).toBe(this.behaviour.encode(this.state))
     }
+    if (decision.nextState !== undefined) this.state = decision.nextState
     for (const value of decision.items ?? []) this.log.set(++this.head, value)
     for (const n of decision.removals ?? []) this.log.delete(n)
     if (decision.durable || decision.removals !== undefined) {
       this.record = this.behaviour.encode(this.state)
     }
-    if (decision.wakeAtMs !== undefined) this.wakeAtMs = decision.wakeAtMs
-    else if (message === this.behaviour.wakeUp) this.wakeAtMs = null
+    const { holdUntilMs, wakeAtMs } = decision
+    if (wakeAtMs !== undefined) {
+      this.wakeAtMs = wakeAtMs
+      this.heldUntilMs = undefined
+    }
+    if (holdUntilMs !== undefined) this.heldUntilMs = holdUntilMs
+    else if (wakeAtMs === undefined && message === this.behaviour.wakeUp) this.wakeAtMs = null
+    this.woken.push(...(decision.othersWake ?? []).map((wake) => keyOf(wake.address)))
     this.actions.push(...decision.actions ?? [])
     return decision.answer
   }
 
   /** Delivers due wake-ups until none is due; more than `most` of them is an error. */
   wake(nowMs: number, most = 100): void {
-    for (let count = 0; this.wakeAtMs !== null && this.wakeAtMs <= nowMs; count++) {
+    for (let count = 0; this.isDue(nowMs); count++) {
       expect(count).toBeLessThan(most)
+      this.meetForeign()
       this.send(this.behaviour.wakeUp, nowMs)
     }
   }
 
-  /** The actor is gone from memory, with its actions, and loaded again from the store. */
-  restart(): void {
+  /** Another actor's commit wakes it: what it decides before it sees that takes nothing away. */
+  wokenAt(atMs: number): void {
+    this.foreignAtMs = atMs
+  }
+
+  /** Whether a wake-up would be delivered now. */
+  isDue(nowMs: number): boolean {
+    if (this.foreignAtMs !== undefined) return this.foreignAtMs <= nowMs
+    return this.wakeAtMs !== null && Math.max(this.wakeAtMs, this.heldUntilMs ?? 0) <= nowMs
+  }
+
+  /** The actor is loaded again; what it asked for goes on, and what it held is held. */
+  reload(): void {
     const { decode, initial, recall } = this.behaviour
-    this.actions = []
     const state = this.record === undefined ? initial : decode(this.record)
     this.state = recall === undefined ? state : recall.restore(state, this.last(recall.items))
+  }
+
+  /** The actor is gone from memory, with its actions, and loaded again from the store. */
+  restart(): void {
+    this.actions = []
+    this.meetForeign()
+    this.heldUntilMs = undefined
+    this.reload()
+  }
+
+  private meetForeign(): void {
+    if (this.foreignAtMs === undefined) return
+    this.wakeAtMs = this.foreignAtMs
+    this.heldUntilMs = undefined
+    this.foreignAtMs = undefined
   }
 
   private readonly recent = (key: string): number | undefined => {

@@ -1,7 +1,10 @@
 /** A service with mailboxes, and what its clients do with them. */
 import { accountRoutes } from "../../http/accounts/index.ts"
+import type { Handler } from "../../http/call.ts"
 import { contentRoutes } from "../../http/content/index.ts"
 import { mailboxRoutes } from "../../http/mailboxes/index.ts"
+import type { Route } from "../../http/routing.ts"
+import type { Service } from "../../http/service.ts"
 import { childOf, childrenOf, type Element, textOf } from "../../http/xml.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
@@ -34,11 +37,15 @@ const opened = (answer: Answered): Opened => {
   }
 }
 
-export const startMailboxes = async (): Promise<Mailboxes> => {
+/** The service, with more routes where they are wanted. */
+export const startMailboxes = async (
+  more: (service: Service) => ReadonlyArray<Route<Handler>> = () => []
+): Promise<Mailboxes> => {
   const service = await startService((one) => [
     ...mailboxRoutes(one),
     ...contentRoutes(one),
-    ...accountRoutes(one)
+    ...accountRoutes(one),
+    ...more(one)
   ])
   const made = await service.send("POST", "/accounts", {
     basic: owner,

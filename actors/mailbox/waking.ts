@@ -1,0 +1,62 @@
+/**
+ * Whom a mailbox's commits wake: its push registrations, and the errands for its notifications.
+ * Their ids begin with its name, so that they are of its shard. Pure.
+ */
+import { address } from "../../runtime/index.ts"
+import type { Address, Member } from "../../runtime/index.ts"
+import type { State } from "./protocol.ts"
+
+export const registrationKind = "registration"
+export const errandKind = "errand"
+
+type Open = Member<State, "Open">
+
+/** A decision, of which only this is used here. */
+interface Waking {
+  wakeOther(address: Address, atMs: number): unknown
+}
+
+/** What stands after the `=` of an id. */
+export const partOf = (id: string): string => id.slice(id.indexOf("=") + 1)
+
+/** Wakes all registrations: there is something to push. */
+export const wakeRegistrations = (
+  decision: Waking,
+  self: Address,
+  registrations: ReadonlyArray<string>,
+  nowMs: number
+): void => {
+  for (const part of registrations) {
+    decision.wakeOther(address(registrationKind, `${self.id}=${part}`), nowMs)
+  }
+}
+
+/** Wakes the errands of one duty for these notifications. */
+export const wakeErrands = (
+  decision: Waking,
+  self: Address,
+  numbers: ReadonlyArray<number>,
+  duty: "fetch" | "received" | "retrieved",
+  nowMs: number
+): void => {
+  for (const n of numbers) {
+    decision.wakeOther(address(errandKind, `${self.id}=${n.toString(36)}-${duty}`), nowMs)
+  }
+}
+
+/** Whether a deposit wakes anybody. */
+export const isWatched = ({ registrations, settings }: Open): boolean =>
+  registrations.length > 0 || settings.fetch === "eager" || settings.receipts === "received"
+
+/** Wakes whom a deposit wakes. */
+export const wakeForDeposit = (
+  decision: Waking,
+  { registrations, settings }: Open,
+  self: Address,
+  n: number,
+  nowMs: number
+): void => {
+  wakeRegistrations(decision, self, registrations, nowMs)
+  if (settings.fetch === "eager") wakeErrands(decision, self, [n], "fetch", nowMs)
+  if (settings.receipts === "received") wakeErrands(decision, self, [n], "received", nowMs)
+}

@@ -1,0 +1,205 @@
+/**
+ * A push registration (A12): its state record, its messages and its replies (protocol §1.4). Its
+ * id is `<mailbox>=<random>`, or `<mailbox>=<hash of the callback>` in the WebSub form, so that it
+ * is placed with its mailbox, whose commits wake it.
+ */
+import { Schema } from "effect"
+import { Count } from "../binding.ts"
+import { Outcome } from "../delivery/protocol.ts"
+
+/** `native`: Standard Webhooks signatures; `websub`: the W3C form with its lease. */
+export const Form = Schema.Literals(["native", "websub"])
+export type Form = typeof Form.Type
+
+export const Status = Schema.Literals(["unverified", "active", "suspended"])
+export type Status = typeof Status.Type
+
+/**
+ * A key that pushes are signed with: `whsec_…`, or the subscriber's own hub.secret. The one secret
+ * that is kept as it is, since a signature needs it.
+ */
+const Secret = Schema.Struct({
+  value: Schema.String,
+  /** An older one signs beside the newest until then. */
+  untilMs: Schema.optionalKey(Count)
+})
+
+/** What is being done about a subscription: the callback must echo a challenge first. */
+const Intent = Schema.Struct({
+  mode: Schema.Literals(["subscribe", "unsubscribe"]),
+  challenge: Schema.String,
+  /** What the lease will be, in seconds; 0 for none. */
+  leaseSeconds: Count,
+  /** The hub.secret that signs from the echo on. */
+  secret: Schema.optionalKey(Schema.String),
+  /** Attempts made, and when the next one is due; left out when it was given up. */
+  tries: Count,
+  nextAtMs: Schema.optionalKey(Count)
+})
+
+/** What is under way on this node, and until when it is not held to be lost. */
+const UnderWay = Schema.Struct({ what: Schema.Literals(["look", "push"]), untilMs: Count })
+
+export const State = Schema.Union([
+  Schema.TaggedStruct("Absent", {}),
+  Schema.TaggedStruct("Registered", {
+    requestId: Schema.String,
+    createdAtMs: Count,
+    form: Form,
+    callback: Schema.String,
+    /** Account that registered it; undefined when it came with the mailbox's password. */
+    account: Schema.optionalKey(Schema.String),
+    /** Newest first. */
+    secrets: Schema.Array(Secret),
+    status: Status,
+    /** Counts the changes made by requests, from 1. */
+    version: Count,
+    intent: Schema.optionalKey(Intent),
+    leaseUntilMs: Schema.optionalKey(Count),
+    /** Number of the last log item of the mailbox that was acknowledged. */
+    cursor: Count,
+    /** Number of the last log item of the push under way: it and its id stay over retries. */
+    pushing: Schema.optionalKey(Count),
+    /** The mailbox is gone; the last push says so. */
+    mailboxGone: Schema.Boolean,
+    /** Attempts at the present push, since when they fail, and when the next one is due. */
+    tries: Count,
+    failingSinceMs: Schema.optionalKey(Count),
+    nextAtMs: Schema.optionalKey(Count),
+    /** The last attempt of any kind: when it ended, its status code, what was wrong. */
+    lastAtMs: Schema.optionalKey(Count),
+    code: Schema.optionalKey(Count),
+    problem: Schema.optionalKey(Schema.String),
+    /** Volatile, as the next two: a verification is under way, not held to be lost until then. */
+    verifyingUntilMs: Schema.optionalKey(Count),
+    underWay: Schema.optionalKey(UnderWay),
+    /** There may be more than what is under way will find: it is looked for after. */
+    again: Schema.optionalKey(Schema.Boolean)
+  }),
+  Schema.TaggedStruct("Removed", { removedAtMs: Count })
+])
+export type State = typeof State.Type
+
+export const Message = Schema.Union([
+  /**
+   * Registers a callback, unverified; verification begins at once. Repeated with the same request
+   * id it replies the same. In the WebSub form a new subscription of the same callback renews it:
+   * what holds now goes on until the callback has echoed.
+   */
+  Schema.TaggedStruct("Create", {
+    requestId: Schema.String,
+    form: Form,
+    callback: Schema.String,
+    account: Schema.optionalKey(Schema.String),
+    /** `whsec_…`, made by the service; or hub.secret; none only in the WebSub form. */
+    secret: Schema.optionalKey(Schema.String),
+    /** 0 for none. */
+    leaseSeconds: Count,
+    challenge: Schema.String,
+    /** The mailbox's head when the right to register was proven: pushes begin after it. */
+    cursor: Count
+  }),
+  /** WebSub: asks the callback whether it wants to end, and ends when it echoes. */
+  Schema.TaggedStruct("Unsubscribe", { challenge: Schema.String }),
+  /** As it is shown. The rights are those of the mailbox, checked before. */
+  Schema.TaggedStruct("Describe", {}),
+  /** PUT: lifts a suspension, or verifies anew; a new callback is verified first. */
+  Schema.TaggedStruct("Lift", {
+    callback: Schema.optionalKey(Schema.String),
+    challenge: Schema.String,
+    ifVersion: Schema.optionalKey(Count)
+  }),
+  /** A new secret beside the old one, which signs too for a while. Native form only. */
+  Schema.TaggedStruct("Rotate", { secret: Schema.String }),
+  Schema.TaggedStruct("Delete", { ifVersion: Schema.optionalKey(Count) }),
+  /** What the callback made of a challenge. */
+  Schema.TaggedStruct("Verified", {
+    challenge: Schema.String,
+    outcome: Outcome,
+    random: Schema.Number
+  }),
+  /**
+   * What there is to push: the changes after `from` up to `upTo`, and `more` after them; none
+   * when the two are equal. `untilMs` is that of the action, here and below, so that what comes
+   * late is not taken for the answer to another.
+   */
+  Schema.TaggedStruct("Found", {
+    untilMs: Count,
+    from: Count,
+    upTo: Count,
+    more: Schema.Boolean,
+    mailboxGone: Schema.Boolean
+  }),
+  /** What the callback made of a push. */
+  Schema.TaggedStruct("Pushed", {
+    callback: Schema.String,
+    upTo: Count,
+    outcome: Outcome,
+    random: Schema.Number
+  }),
+  /** The mailbox does not know it, or knows it no more: to a Detach, or to a look or push. */
+  Schema.TaggedStruct("Detached", { untilMs: Count }),
+  /** The store or the mailbox could not be reached: this look or push was not made. */
+  Schema.TaggedStruct("Away", { untilMs: Count }),
+  Schema.TaggedStruct("WakeUp", {})
+])
+export type Message = typeof Message.Type
+
+/** A registration as its owner sees it: everything but the secrets. */
+export interface View {
+  readonly form: Form
+  readonly callback: string
+  readonly account: string | undefined
+  readonly createdAtMs: number
+  readonly status: Status
+  readonly version: number
+  readonly cursor: number
+  readonly leaseUntilMs: number | undefined
+  /** Attempts at the present push, or at the verification while there is one. */
+  readonly attempts: number
+  readonly lastAtMs: number | undefined
+  readonly nextAtMs: number | undefined
+  readonly code: number | undefined
+  readonly problem: string | undefined
+  /** Until when an older secret signs too. */
+  readonly rotatedUntilMs: number | undefined
+}
+
+export type Reply =
+  | { readonly _tag: "Created"; readonly view: View; readonly repeated: boolean }
+  | { readonly _tag: "Described"; readonly view: View }
+  | { readonly _tag: "Done" }
+
+export type Action =
+  /** Asks the callback with a GET whether it meant it (WebSub §5.3). */
+  | {
+    readonly _tag: "Verify"
+    readonly callback: string
+    readonly mode: "subscribe" | "unsubscribe"
+    readonly challenge: string
+    readonly leaseSeconds: number
+  }
+  /** Looks for changes after the cursor; or only whether the mailbox is still there. */
+  | {
+    readonly _tag: "Look"
+    readonly from: number
+    readonly reads: boolean
+    /** When it is held to be lost. */
+    readonly untilMs: number
+  }
+  /** Pushes the changes after `from` up to `upTo`. */
+  | {
+    readonly _tag: "Push"
+    readonly form: Form
+    readonly callback: string
+    readonly secrets: ReadonlyArray<string>
+    readonly from: number
+    readonly upTo: number
+    readonly mailboxGone: boolean
+    /** As of a look. */
+    readonly untilMs: number
+  }
+  /** Takes it off the mailbox's list; answered by Detached. */
+  | { readonly _tag: "Detach" }
+  /** WebSub §5.2: tells the callback that the subscription has ended. */
+  | { readonly _tag: "Deny"; readonly callback: string; readonly reason: string }

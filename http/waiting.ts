@@ -1,0 +1,64 @@
+/** Waiting for an actor to change: what long polls and live streams have in common. */
+import { Effect } from "effect"
+import type { Address } from "../runtime/index.ts"
+import { readerStallMs } from "./limits.ts"
+import type { EventStream } from "./server.ts"
+import type { Service } from "./service.ts"
+
+/** Wakes one waiter when the actor changes, or when there is nobody left to wait for. */
+export class Waiter {
+  private readonly unwatch: () => void
+  private ended = false
+  private changed = false
+  private wake: (() => void) | undefined
+
+  constructor({ system }: Service, about: Address) {
+    this.unwatch = system.watch(about, () => {
+      this.changed = true
+      this.wake?.()
+    })
+  }
+
+  /** Whether the wait is over for good. */
+  get over(): boolean {
+    return this.ended
+  }
+
+  /** The client left, or the server drains. */
+  readonly end = (): void => {
+    this.ended = true
+    this.wake?.()
+  }
+
+  /** Until the next change since the last wait, at most so long; at once when it is over. */
+  next(atMostMs: number): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.wake = undefined
+        this.changed = false
+        resume(Effect.void)
+      }
+      const timer = setTimeout(done, atMostMs)
+      if (this.changed || this.ended) done()
+      else this.wake = done
+    })
+  }
+
+  close(): void {
+    this.unwatch()
+  }
+}
+
+/** Until a stream's reader has taken what was sent; one that takes nothing is cut. */
+export const taken = (events: EventStream): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      resume(Effect.void)
+    }
+    const timer = setTimeout(() => events.cut(), readerStallMs)
+    if (events.flowing || !events.open) return done()
+    events.onClose(done)
+    events.onFlowing(done)
+  })

@@ -1,0 +1,115 @@
+/** A mailbox and messages to it, for the tests of its table. */
+import { mailboxTable } from "../../actors/mailbox/decide.ts"
+import { defaultSettings } from "../../actors/mailbox/protocol.ts"
+import type { Action, Message, Reply, State } from "../../actors/mailbox/protocol.ts"
+import { address } from "../../runtime/index.ts"
+import type { Member } from "../../runtime/index.ts"
+import { decider, hash, nowMs } from "./cells.ts"
+
+export const table = mailboxTable({ notificationsMax: 3 })
+export const decide = decider<State, Message, Reply, Action>(table)
+export const ms30Days = defaultSettings.retentionMs
+
+export const absent: State = { _tag: "Absent" }
+export const open: Member<State, "Open"> = {
+  _tag: "Open",
+  owner: "alice",
+  requestId: "r1",
+  createdAtMs: nowMs - 10,
+  settings: defaultSettings,
+  passwordHash: hash("password"),
+  sharedHash: hash("shared"),
+  version: 1,
+  lastAtMs: nowMs - 5,
+  removed: 0,
+  gone: [],
+  retrieved: [],
+  registrations: [],
+  events: 0,
+  fetched: 0
+}
+export const destroyed: Member<State, "Destroyed"> = {
+  _tag: "Destroyed",
+  destroyedAtMs: nowMs,
+  left: [],
+  fetched: 0
+}
+
+export const create: Member<Message, "Create"> = {
+  _tag: "Create",
+  requestId: "r1",
+  owner: "alice",
+  settings: defaultSettings,
+  passwordHash: hash("password"),
+  sharedHash: hash("shared")
+}
+export const part = (of: string): string => of.padEnd(22, "_")
+export const deposit = {
+  _tag: "Deposit",
+  fragment: "<item/>",
+  digest: part("digest"),
+  idRandom: part("random")
+} as const
+export const alice = { account: "alice", admin: false }
+export const bob = { account: "bob", admin: false }
+export const nobody = { admin: false }
+export const list = (reader: Member<Message, "List">["reader"]): Message => ({
+  _tag: "List",
+  reader
+})
+export const describeIt: Message = { _tag: "Describe", reader: {} }
+export const retrieved = (from: number, to: number): Message => ({ _tag: "Retrieved", from, to })
+export const remove = (n: number): Message => ({
+  _tag: "Remove",
+  n,
+  idRandom: part(`random${n}`),
+  reader: { account: "alice" }
+})
+export const register: Member<Message, "Register"> = {
+  _tag: "Register",
+  id: "alice=registration-1",
+  reader: { account: "alice" }
+}
+export const unregister: Message = { _tag: "Unregister", id: "alice=registration-1" }
+export const look: Message = { _tag: "Look", id: "alice=registration-1" }
+export const registrations = (reader: Member<Message, "List">["reader"]): Message => ({
+  _tag: "Registrations",
+  reader
+})
+export const fetched: Message = { _tag: "Fetched" }
+export const expire = (found: Partial<Member<Message, "Expire">>): Message => ({
+  _tag: "Expire",
+  removed: [],
+  events: [],
+  missing: [],
+  ...found
+})
+export const self = address("mailbox", "alice")
+/** One that somebody is registered with, and whose notifications have copies. */
+export const watched: Member<State, "Open"> = {
+  ...open,
+  registrations: ["registration-1"],
+  fetched: 1
+}
+export const registrationWake = {
+  address: address("registration", "alice=registration-1"),
+  atMs: nowMs
+}
+export const errandWake = (id: string) => ({
+  address: address("errand", `alice=${id}`),
+  atMs: nowMs
+})
+export const configure: Member<Message, "Configure"> = {
+  _tag: "Configure",
+  caller: alice,
+  settings: { ...defaultSettings, title: "Post" }
+}
+export const changeSecrets: Member<Message, "ChangeSecrets"> = {
+  _tag: "ChangeSecrets",
+  caller: alice,
+  passwordHash: hash("p2"),
+  sharedHash: hash("s2")
+}
+export const destroy: Member<Message, "Destroy"> = { _tag: "Destroy", caller: alice }
+export const wakeUp: Message = { _tag: "WakeUp" }
+export const done = { _tag: "Done" }

@@ -1,0 +1,265 @@
+import { describe, expect } from "vitest"
+import { expiryReadMs } from "../../actors/limits.ts"
+import { decodeItem, encodeRemoval } from "../../actors/mailbox/item.ts"
+import { defaultSettings } from "../../actors/mailbox/protocol.ts"
+import type { Message, State } from "../../actors/mailbox/protocol.ts"
+import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
+import { absent, create, decide, destroyed, ms30Days, open, table } from "./mailbox-cells.ts"
+import { bob, deposit, describeIt, list, nobody, part } from "./mailbox-cells.ts"
+import { look, register, registrations, remove, retrieved, unregister } from "./mailbox-cells.ts"
+import { errandWake, expire, fetched, registrationWake, self, watched } from "./mailbox-cells.ts"
+import { changeSecrets, configure, destroy, done, wakeUp } from "./mailbox-cells.ts"
+
+const view = {
+  owner: "alice",
+  isOwner: false,
+  settings: defaultSettings,
+  createdAtMs: nowMs - 10,
+  version: 1,
+  head: 7,
+  lastAtMs: nowMs - 5,
+  removed: 0,
+  fetched: 0,
+  notifications: 7
+}
+
+describe("an open mailbox", () => {
+  testCells({ Open: table.Open }, {
+    "Open.Create": () => {
+      expectOnlyReply(decide(open, create), {
+        _tag: "Created",
+        version: 1,
+        createdAtMs: nowMs - 10,
+        repeated: true
+      })
+      expectRefused(decide(open, { ...create, requestId: "r2" }), "Taken")
+      expectRefused(decide(open, { ...create, owner: "bob" }), "Taken")
+    },
+    "Open.Describe": () => {
+      const seen = { _tag: "Described", view, mayRead: false }
+      expectOnlyReply(decide(open, describeIt, { head: 7 }), seen)
+      const reader = { secretHash: hash("shared") }
+      expectOnlyReply(decide(open, { _tag: "Describe", reader }, { head: 7 }), {
+        ...seen,
+        mayRead: true
+      })
+    },
+    "Open.Deposit": () => {
+      const decision = decide(open, deposit, { head: 2 })
+      expect(decision.durable).toBe(false)
+      expect(decision.nextState).toEqual({ ...open, lastAtMs: nowMs })
+      expect(decision.items?.map(decodeItem)).toEqual([{
+        atMs: nowMs,
+        idRandom: part("random"),
+        digest: part("digest"),
+        fragment: "<item/>"
+      }])
+      expect(decision.answer).toEqual({
+        _tag: "Deposited",
+        n: 3,
+        repeated: false,
+        idRandom: part("random"),
+        atMs: nowMs
+      })
+      const back = decide(open, deposit, { nowMs: nowMs - 1000 })
+      expect(back.answer).toMatchObject({ atMs: open.lastAtMs })
+      const repeated = { _tag: "Deposited", n: 2, repeated: true }
+      const recent = () => 2
+      expectOnlyReply(decide(open, deposit, { head: 3, recent }), repeated)
+      const first = { ...open, gone: [{ from: 2, to: 2 }], removed: 1 }
+      expect(decide(first, deposit, { head: 3, recent }).answer)
+        .toMatchObject({ n: 4, repeated: false })
+      expectRefused(decide(open, deposit, { head: 3 }), "Full")
+      const closed: State = { ...open, settings: { ...defaultSettings, deposit: "accounts" } }
+      expectRefused(decide(closed, deposit), "Unauthenticated")
+      expect(decide(closed, { ...deposit, account: "bob" }).answer).toMatchObject({ n: 1 })
+      expect(decision.othersWake).toBeUndefined()
+      const eager = { ...defaultSettings, fetch: "eager", receipts: "received" } as const
+      const wakes = decide({ ...watched, settings: eager }, deposit, { head: 35, self, nowMs })
+      expectRefused(wakes, "Full")
+      const after: State = { ...watched, settings: eager, removed: 33, events: 2 }
+      expect(decide(after, deposit, { head: 35, self }).othersWake)
+        .toEqual([registrationWake, errandWake("10-fetch"), errandWake("10-received")])
+    },
+    "Open.List": () => {
+      const listed = { _tag: "Listed", view }
+      expectOnlyReply(decide(open, list({ secretHash: hash("password") }), { head: 7 }), listed)
+      expectOnlyReply(decide(open, list({ secretHash: hash("shared") }), { head: 7 }), listed)
+      expectOnlyReply(decide(open, list({ account: "alice" }), { head: 7 }), {
+        _tag: "Listed",
+        view: { ...view, isOwner: true }
+      })
+      expectRefused(decide(open, list({})), "Unauthenticated")
+      expectRefused(decide(open, list({ secretHash: hash("wrong") })), "Unauthenticated")
+      expectRefused(decide(open, list({ account: "bob" })), "Forbidden")
+    },
+    "Open.Retrieved": () => {
+      const decision = decide(open, retrieved(1, 9), { head: 3 })
+      const after = { ...open, retrieved: [{ from: 1, to: 3, atMs: nowMs }] }
+      expect(decision.nextState).toEqual(after)
+      expect(decision.wakeAtMs).toBe(nowMs + ms30Days)
+      expectOnlyReply(decide(after, retrieved(1, 3), { head: 3, nowMs: nowMs + 9 }), done)
+      expectOnlyReply(decide(open, retrieved(1, 9)), done)
+      const gone = { ...open, gone: [{ from: 1, to: 2 }], removed: 2 }
+      expect(decide(gone, retrieved(1, 3), { head: 3 }).nextState)
+        .toMatchObject({ retrieved: [{ from: 3, to: 3 }] })
+      const telling: State = {
+        ...gone,
+        settings: { ...defaultSettings, receipts: "retrieved" },
+        retrieved: [{ from: 3, to: 3, atMs: nowMs }]
+      }
+      const wakes = decide(telling, retrieved(1, 5), { head: 9, self })
+      expect(wakes.othersWake).toEqual([errandWake("4-retrieved"), errandWake("5-retrieved")])
+      const many = decide(telling, retrieved(1, 900), { head: 900, self })
+      expect(many.othersWake?.length).toBe(256)
+      expect(many.nextState).toMatchObject({ retrieved: [{ from: 3, to: 259 }] })
+    },
+    "Open.Remove": () => {
+      const decision = decide(open, remove(2), { head: 3 })
+      expect(decision.nextState).toEqual({ ...open, removed: 1, gone: [{ from: 2, to: 2 }] })
+      expect(decision.removals).toEqual([2])
+      expect(decision.answer).toEqual(done)
+      expectRefused(decide(open, remove(4), { head: 3 }), "NotFound")
+      expectRefused(decide(open, remove(0), { head: 3 }), "NotFound")
+      const stranger: Message = { _tag: "Remove", n: 1, idRandom: part("r"), reader: {} }
+      expectRefused(decide(open, stranger), "Unauthenticated")
+      const gone = { ...open, gone: [{ from: 2, to: 2 }], removed: 1 }
+      expectRefused(decide(gone, remove(2), { head: 3 }), "Gone")
+      const told = decide(watched, remove(2), { head: 3, self })
+      expect(told.items).toEqual([encodeRemoval(nowMs, [`2-${part("random2")}`])])
+      expect(told.removals).toEqual([2])
+      expect(told.othersWake).toEqual([registrationWake, errandWake("2-fetch")])
+      expect(told.nextState).toMatchObject({
+        removed: 1,
+        events: 1,
+        lastAtMs: nowMs,
+        retrieved: [{ from: 4, to: 4, atMs: nowMs }]
+      })
+    },
+    "Open.Configure": () => {
+      const decision = decide(open, { ...configure, ifVersion: 1 })
+      expect(decision.nextState).toEqual({ ...open, settings: configure.settings, version: 2 })
+      expect(decision.answer).toEqual({ _tag: "Configured", version: 2 })
+      expect(decision.wakeAtMs).toBeNull()
+      const read = { ...open, retrieved: [{ from: 1, to: 1, atMs: nowMs }] }
+      const settings = { ...defaultSettings, retention: "PT1S", retentionMs: 1000 }
+      expect(decide(read, { ...configure, settings }).wakeAtMs).toBe(nowMs + 1000)
+      expectRefused(decide(open, { ...configure, ifVersion: 2 }), "PreconditionFailed")
+      expectRefused(decide(open, { ...configure, caller: bob }), "Forbidden")
+      expectRefused(decide(open, { ...configure, caller: { ...bob, admin: true } }), "Forbidden")
+      expectRefused(decide(open, { ...configure, caller: nobody }), "Unauthenticated")
+    },
+    "Open.ChangeSecrets": () => {
+      expect(decide(open, changeSecrets).nextState)
+        .toEqual({ ...open, version: 2, passwordHash: hash("p2"), sharedHash: hash("s2") })
+      expectRefused(decide(open, { ...changeSecrets, caller: bob }), "Forbidden")
+      expectRefused(decide(open, { ...changeSecrets, caller: nobody }), "Unauthenticated")
+    },
+    "Open.Destroy": () => {
+      const gone = { ...open, gone: [{ from: 2, to: 2 }], removed: 1 }
+      const decision = decide(gone, destroy, { head: 3 })
+      expect(decision.nextState).toEqual(destroyed)
+      expect(decision.removals).toEqual([1, 3])
+      expect(decision.wakeAtMs).toBeNull()
+      expect(decision.answer).toEqual(done)
+      expect(decide(open, destroy, { head: 1200 })).toMatchObject({
+        nextState: { left: [{ from: 501, to: 1200 }] },
+        wakeAtMs: nowMs
+      })
+      expect(decide(open, { ...destroy, caller: { ...bob, admin: true } }).answer).toEqual(done)
+      expectRefused(decide(open, { ...destroy, caller: bob }), "Forbidden")
+      expectRefused(decide(open, { ...destroy, caller: nobody }), "Unauthenticated")
+      expectRefused(decide(open, { ...destroy, ifVersion: 9 }), "PreconditionFailed")
+      const told = decide(watched, destroy, { head: 2, self })
+      expect(told.nextState).toEqual({ ...destroyed, fetched: 1 })
+      expect(told.othersWake)
+        .toEqual([errandWake("1-fetch"), errandWake("2-fetch"), registrationWake])
+    },
+    "Open.Register": () => {
+      const decision = decide(open, register, { head: 4 })
+      expect(decision.nextState).toEqual({ ...open, registrations: ["registration-1"] })
+      const answer = { _tag: "Registered", head: 4 }
+      expect(decision.answer).toEqual(answer)
+      expectOnlyReply(decide(watched, register, { head: 4 }), answer)
+      expectRefused(decide(open, { ...register, reader: {} }), "Unauthenticated")
+      const all = Array.from({ length: 256 }, (_, at) => `registration${at}`)
+      expectRefused(decide({ ...open, registrations: all }, register), "Full")
+    },
+    "Open.Unregister": () => {
+      const decision = decide(watched, unregister)
+      expect(decision.nextState).toEqual({ ...watched, registrations: [] })
+      expect(decision.answer).toEqual(done)
+      expectOnlyReply(decide(open, unregister), done)
+    },
+    "Open.Look": () => {
+      const looked = { _tag: "Looked", head: 9, lastAtMs: nowMs - 5 }
+      expectOnlyReply(decide(watched, look, { head: 9 }), looked)
+      expectRefused(decide(open, look, { head: 9 }), "NotFound")
+    },
+    "Open.Registrations": () => {
+      const ids = { _tag: "Registrations", ids: ["registration-1"] }
+      expectOnlyReply(decide(watched, registrations({ account: "alice" })), ids)
+      expectRefused(decide(watched, registrations({ account: "bob" })), "Forbidden")
+    },
+    "Open.Fetched": () => {
+      expect(decide(open, fetched).nextState).toEqual({ ...open, fetched: 1 })
+      expect(decide(watched, list({ account: "alice" })).answer)
+        .toMatchObject({ view: { fetched: 1 } })
+    },
+    "Open.Expire": () => {
+      const old = { from: 1, to: 5, atMs: nowMs - ms30Days }
+      const state: State = { ...watched, events: 1, retrieved: [old] }
+      const found = expire({
+        removed: [1, 2].map((n) => ({ n, idRandom: part(`random${n}`) })),
+        events: [3],
+        missing: [4]
+      })
+      const decision = decide(state, found, { head: 9, self })
+      const ids = [1, 2].map((n) => `${n}-${part(`random${n}`)}`)
+      expect(decision.items).toEqual([encodeRemoval(nowMs, ids)])
+      expect(decision.removals).toEqual([1, 2, 3])
+      expect(decision.wakeAtMs).toBe(nowMs)
+      expect(decision.othersWake)
+        .toEqual([registrationWake, errandWake("1-fetch"), errandWake("2-fetch")])
+      const after = { ...old, from: 5 }
+      expect(decision.nextState).toMatchObject({
+        removed: 3,
+        events: 1,
+        retrieved: [after, { from: 10, to: 10 }]
+      })
+      const again = decide(decision.nextState ?? absent, found, { head: 10, self })
+      expect(again.items).toBeUndefined()
+      expect(again.removals).toEqual([])
+      expect(again.nextState).toEqual(decision.nextState)
+    },
+    "Open.WakeUp": () => {
+      expect(decide(open, wakeUp)).toMatchObject({ nextState: undefined, wakeAtMs: null })
+      const old = { from: 1, to: 600, atMs: nowMs - ms30Days }
+      const young = { from: 601, to: 700, atMs: nowMs - 1 }
+      const first = decide({ ...open, retrieved: [old, young] }, wakeUp, { head: 700 })
+      expect(first.removals).toEqual(Array.from({ length: 500 }, (_, at) => at + 1))
+      expect(first.wakeAtMs).toBe(nowMs)
+      expect(first.nextState).toEqual({
+        ...open,
+        removed: 500,
+        gone: [{ from: 1, to: 500 }],
+        retrieved: [{ ...old, from: 501 }, young]
+      })
+      const second = decide(first.nextState ?? absent, wakeUp, { head: 700 })
+      expect(second.removals?.length).toBe(100)
+      expect(second.nextState).toMatchObject({ removed: 600, retrieved: [young] })
+      expect(second.wakeAtMs).toBe(nowMs - 1 + ms30Days)
+      for (const reading of [watched, { ...open, events: 1 }]) {
+        const read = decide({ ...reading, retrieved: [{ ...old, to: 2 }] }, wakeUp, { head: 9 })
+        expect(effectsOf(read)).toEqual({
+          actions: [{ _tag: "ReadExpired", numbers: [1, 2] }],
+          holdUntilMs: nowMs + expiryReadMs
+        })
+      }
+      const copies = { ...open, fetched: 1, retrieved: [old] }
+      const woken = decide(copies, wakeUp, { head: 700, self })
+      expect(woken.removals?.length).toBe(250)
+      expect(woken.othersWake?.length).toBe(250)
+    }
+  })
+})

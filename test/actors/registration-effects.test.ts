@@ -1,0 +1,258 @@
+/** Registrations in a running system with their mailbox, and a callback that does as it is told. */
+import { createHmac } from "node:crypto"
+import { Effect } from "effect"
+import { Webhook } from "standardwebhooks"
+import { afterEach, describe, expect, it } from "vitest"
+import type { FetchOutcome, Outbound, Outcome, Posting } from "../../actors/delivery/protocol.ts"
+import { newSecret } from "../../actors/delivery/signatures.ts"
+import { linksUnder } from "../../actors/links.ts"
+import { mailbox } from "../../actors/mailbox/actor.ts"
+import { parseSince } from "../../actors/mailbox/cursor.ts"
+import { notificationId } from "../../actors/mailbox/item.ts"
+import { defaultSettings } from "../../actors/mailbox/protocol.ts"
+import type { Message as MailboxMessage } from "../../actors/mailbox/protocol.ts"
+import { registration } from "../../actors/registration/actor.ts"
+import type { Message, Reply, View } from "../../actors/registration/protocol.ts"
+import { address, type SystemApi } from "../../runtime/index.ts"
+import { dropAll, start, until } from "../runtime/rig.ts"
+import { hash } from "./cells.ts"
+
+afterEach(dropAll)
+
+const base = "http://localhost:8080"
+const callback = "http://example.org/hook?key=1#part"
+const self = address("registration", "alice=r".padEnd(28, "1"))
+const alice = address("mailbox", "alice")
+const reader = { account: "alice" }
+const secret = newSecret()
+
+/** Who is called back. */
+class Receiver implements Outbound {
+  readonly gets: Array<URL> = []
+  readonly posts: Array<Posting> = []
+  echoes = true
+  /** What comes of the next pushes; Delivered when empty. */
+  readonly outcomes: Array<Outcome> = []
+  /** Pushes are answered when it is resolved. */
+  answering: Promise<void> = Promise.resolve()
+
+  readonly get: Outbound["get"] = ({ uri }) =>
+    Effect.sync((): FetchOutcome => {
+      const url = new URL(uri)
+      this.gets.push(url)
+      const text = this.echoes ? url.searchParams.get("hub.challenge") ?? "" : "no"
+      return {
+        _tag: "Fetched",
+        fetched: { uri, code: 200, type: "text/plain", bytes: Buffer.from(text) }
+      }
+    })
+
+  readonly post: Outbound["post"] = (posting) =>
+    Effect.gen({ self: this }, function*() {
+      const { stillWanted = Effect.succeed(true) } = posting
+      if (!(yield* stillWanted)) return { _tag: "Refused", problem: "no longer wanted" } as const
+      this.posts.push(posting)
+      yield* Effect.promise(() => this.answering)
+      return this.outcomes.shift() ?? { _tag: "Delivered", code: 200 }
+    })
+}
+
+class World {
+  readonly receiver = new Receiver()
+  private readonly system: SystemApi
+  private deposits = 0
+
+  private constructor(system: SystemApi, receiver: Receiver) {
+    this.system = system
+    this.receiver = receiver
+  }
+
+  static async make(): Promise<World> {
+    const receiver = new Receiver()
+    const links = linksUnder(base)
+    const deps = { outbound: receiver, links, schedule: [0, 5], random: () => 0.5 }
+    const behaviours = [mailbox({ notificationsMax: 1_000 }), registration(deps)]
+    const { system } = await start({ behaviours })
+    const world = new World(system, receiver)
+    await world.tell({
+      _tag: "Create",
+      requestId: "m",
+      owner: "alice",
+      settings: defaultSettings,
+      passwordHash: hash("password"),
+      sharedHash: hash("shared")
+    })
+    return world
+  }
+
+  tell(message: MailboxMessage): Promise<unknown> {
+    return Effect.runPromise(this.system.ask(alice, message))
+  }
+
+  ask(message: Message): Promise<Reply> {
+    // A registration answers in its own protocol.
+    return Effect.runPromise(this.system.ask(self, message)) as Promise<Reply>
+  }
+
+  async deposit(): Promise<string> {
+    const n = ++this.deposits
+    const part = (of: string) => `${of}${n}`.padEnd(22, "_")
+    const fragment = `<item>${n}</item>`
+    await this.tell({ _tag: "Deposit", fragment, digest: part("d"), idRandom: part("r") })
+    return `${base}/mailboxes/alice/notifications/${notificationId(n, part("r"))}`
+  }
+
+  async register(form: "native" | "websub" = "native", leaseSeconds = 0): Promise<void> {
+    await this.ask({
+      _tag: "Create",
+      requestId: "q",
+      form,
+      callback,
+      secret,
+      leaseSeconds,
+      challenge: "the challenge",
+      cursor: this.deposits
+    })
+    await this.tell({ _tag: "Register", id: self.id, reader })
+  }
+
+  async view(): Promise<View> {
+    const reply = await this.ask({ _tag: "Describe" })
+    if (reply._tag !== "Described") throw new Error(`it answers ${JSON.stringify(reply)}`)
+    return reply.view
+  }
+
+  /** Waits for so many pushes. */
+  async pushes(count: number): Promise<ReadonlyArray<Posting>> {
+    await until(() => this.receiver.posts.length >= count)
+    return this.receiver.posts
+  }
+
+  async listed(): Promise<ReadonlyArray<string>> {
+    const reply = await this.tell({ _tag: "Registrations", reader }) as { ids: Array<string> }
+    return reply.ids
+  }
+}
+
+const hrefs = (body: string, of: string): ReadonlyArray<string | undefined> =>
+  [...body.matchAll(new RegExp(`<${of} href="([^"]*)"`, "g"))].map(([, href]) => href)
+
+describe("a registration in a system", () => {
+  it("verifies its callback, then pushes what comes, signed, with a cursor", async () => {
+    const world = await World.make()
+    await world.deposit()
+    await world.register()
+    await until(async () => (await world.view()).status === "active")
+    const [asked] = world.receiver.gets
+    expect(asked?.href).toMatch(/^http:\/\/example\.org\/hook\?key=1&hub\.mode=subscribe&[^#]*$/)
+    expect(Object.fromEntries(asked?.searchParams ?? [])).toMatchObject({
+      "hub.topic": `${base}/mailboxes/alice`,
+      "hub.challenge": "the challenge",
+      "hub.lease_seconds": "315360000"
+    })
+    const second = await world.deposit()
+    const [push] = await world.pushes(1)
+    const { body = "", headers = {}, uri } = push ?? {}
+    expect(uri).toBe(callback)
+    const at = new Date(Number(headers["webhook-timestamp"]) * 1000)
+    expect(headers["webhook-signature"])
+      .toBe(new Webhook(secret).sign(headers["webhook-id"] ?? "", at, body))
+    expect(hrefs(body, "notification")).toEqual([second])
+    expect(body).toContain("<item>2</item></notification></changed>")
+    expect(headers["Link"]).toBe(
+      `<${base}/mailboxes/alice/registrations>; rel="hub", <${base}/mailboxes/alice>; rel="self"`
+    )
+    const time = /time="([^"]*)"/.exec(body)?.[1] ?? ""
+    expect(parseSince(time)).toEqual({ _tag: "After", n: 2 })
+    await until(async () => (await world.view()).cursor === 2)
+  })
+
+  it("pushes nothing to a callback that does not echo, until it does", async () => {
+    const world = await World.make()
+    world.receiver.echoes = false
+    await world.register()
+    await until(async () => (await world.view()).problem !== undefined)
+    const href = await world.deposit()
+    expect(await world.view()).toMatchObject({
+      status: "unverified",
+      problem: "the callback did not echo the challenge"
+    })
+    expect(world.receiver.posts).toEqual([])
+    world.receiver.echoes = true
+    await world.ask({ _tag: "Lift", challenge: "another" })
+    const [push] = await world.pushes(1)
+    expect(hrefs(push?.body ?? "", "notification")).toEqual([href])
+  })
+
+  it("pushes again what failed, the same, then all that came meanwhile", async () => {
+    const world = await World.make()
+    await world.register()
+    let answer = () => {}
+    world.receiver.answering = new Promise((resolve) => answer = resolve)
+    world.receiver.outcomes.push({ _tag: "Faulted", problem: "reset" })
+    const all = [await world.deposit()]
+    await world.pushes(1)
+    for (let left = 130; left > 0; left--) all.push(await world.deposit())
+    answer()
+    const pushes = await world.pushes(4)
+    const [first, again, ...rest] = pushes.map(({ body }) => hrefs(body, "notification"))
+    expect(again).toEqual(first)
+    expect(pushes[1]?.body).toBe(pushes[0]?.body)
+    expect(pushes[1]?.headers["webhook-id"]).toBe(pushes[0]?.headers["webhook-id"])
+    expect(new Set(pushes.map(({ headers }) => headers["webhook-id"])).size).toBe(3)
+    expect([...first ?? [], ...rest.flat()]).toEqual(all)
+    expect(rest.map(({ length }) => length)).toEqual([100, 30])
+    await until(async () => (await world.view()).cursor === 131)
+  })
+
+  it("tells what was removed, and that the mailbox was", async () => {
+    const world = await World.make()
+    const href = await world.deposit()
+    await world.register()
+    await until(async () => (await world.view()).status === "active")
+    await world.tell({ _tag: "Remove", n: 1, idRandom: "r1".padEnd(22, "_"), reader })
+    const [push] = await world.pushes(1)
+    expect(hrefs(push?.body ?? "", "removed")).toEqual([href])
+    expect(hrefs(push?.body ?? "", "notification")).toEqual([])
+    await world.tell({ _tag: "Destroy", caller: { account: "alice", admin: false } })
+    const [, last] = await world.pushes(2)
+    expect(last?.body).toMatch(
+      /<changed mailbox="[^"]*\/alice" time="[^"]*"><deleted\/><\/changed>$/
+    )
+    await until(async () => "reason" in await world.ask({ _tag: "Describe" }))
+    expect(await world.ask({ _tag: "Describe" })).toMatchObject({ reason: "Gone" })
+  })
+
+  it("ends with a 410, and its mailbox forgets it", async () => {
+    const world = await World.make()
+    await world.register()
+    expect(await world.listed()).toEqual([self.id.slice("alice=".length)])
+    world.receiver.outcomes.push({ _tag: "Refused", code: 410, problem: "gone" })
+    await world.deposit()
+    await until(async () => (await world.listed()).length === 0)
+    await world.deposit()
+    expect(world.receiver.posts.length).toBe(1)
+  })
+
+  it("signs as WebSub does, and leaves when the subscriber says so", async () => {
+    const world = await World.make()
+    await world.register("websub", 3_600)
+    await until(async () => (await world.view()).leaseUntilMs !== undefined)
+    expect(world.receiver.gets[0]?.searchParams.get("hub.lease_seconds")).toBe("3600")
+    await world.deposit()
+    const [push] = await world.pushes(1)
+    const expected = createHmac("sha256", secret).update(push?.body ?? "").digest("hex")
+    expect(push?.headers["X-Hub-Signature"]).toBe(`sha256=${expected}`)
+    expect(push?.headers).not.toHaveProperty("webhook-signature")
+    await world.ask({ _tag: "Unsubscribe", challenge: "leaving" })
+    await until(async () => (await world.listed()).length === 0)
+    expect(world.receiver.gets.at(-1)?.searchParams.get("hub.mode")).toBe("unsubscribe")
+  })
+
+  it("is taken off the list of a mailbox that knows one that never was", async () => {
+    const world = await World.make()
+    await world.tell({ _tag: "Register", id: self.id, reader })
+    await world.deposit()
+    await until(async () => (await world.listed()).length === 0)
+  })
+})

@@ -1,0 +1,228 @@
+import { array, assert, constant, constantFrom, integer, oneof, property, record } from "fast-check"
+import type { Arbitrary } from "fast-check"
+import { describe, expect, it } from "vitest"
+import type { Outbound, Outcome } from "../../actors/delivery/protocol.ts"
+import { failingMaxMs, registrationLeaseMs } from "../../actors/limits.ts"
+import { linksUnder } from "../../actors/links.ts"
+import { registration } from "../../actors/registration/actor.ts"
+import type { Action, Message } from "../../actors/registration/protocol.ts"
+import { nowMs as startMs } from "./cells.ts"
+import { Model } from "./model.ts"
+
+type Command =
+  | { readonly _tag: "Deposit" | "Restart" | "Reload" | "Lift" }
+  | { readonly _tag: "Remove"; readonly n: number }
+  | { readonly _tag: "Pass"; readonly ms: number }
+  /** One of the effects under way ends so. `lost`: it was made, and its answer never came. */
+  | { readonly _tag: "End"; readonly which: number; readonly as: End }
+
+type Look = Extract<Action, { readonly _tag: "Look" }>
+type End = "delivered" | "faulted" | "refused" | "deferred" | "lost" | "away"
+
+const commands: Arbitrary<ReadonlyArray<Command>> = array(
+  oneof(
+    { weight: 4, arbitrary: record({ _tag: constant("Deposit" as const) }) },
+    {
+      weight: 8,
+      arbitrary: record({
+        _tag: constant("End" as const),
+        which: integer({ min: 0, max: 2 }),
+        as: oneof(
+          { weight: 3, arbitrary: constant("delivered" as const) },
+          constantFrom("faulted", "refused", "deferred", "lost", "away")
+        )
+      })
+    },
+    record({ _tag: constant("Remove" as const), n: integer({ min: 1, max: 30 }) }),
+    {
+      weight: 4,
+      arbitrary: record({
+        _tag: constant("Pass" as const),
+        ms: constantFrom(0, 10, 1_000, 6_000, registrationLeaseMs, failingMaxMs)
+      })
+    },
+    record({ _tag: constantFrom("Restart" as const, "Reload" as const, "Lift" as const) })
+  ),
+  { maxLength: 100, size: "max" }
+)
+
+const away = ({ untilMs }: { readonly untilMs: number }): Message => ({ _tag: "Away", untilMs })
+
+const callback = "http://example.org/hook"
+const batchItems = 3
+const cursor = 2
+const nobody: Outbound = {
+  get: () => {
+    throw new Error("the model performs nothing")
+  },
+  post: () => {
+    throw new Error("the model performs nothing")
+  }
+}
+
+class World {
+  nowMs = startMs
+  echoed = false
+  acknowledged = cursor
+  readonly log = new Set([1, 2, 3])
+  readonly removed = new Set<number>()
+  readonly pushed = new Set<number>()
+  private head = 3
+  private underWay: Array<Action> = []
+  /** What was pushed after each cursor: the same each time. */
+  private readonly batches = new Map<number, number>()
+  private readonly actor = new Model(
+    registration({
+      outbound: nobody,
+      links: linksUnder("http://localhost"),
+      schedule: [0, 5_000],
+      random: () => 0.5
+    })
+  )
+
+  constructor() {
+    this.send({
+      _tag: "Create",
+      requestId: "r",
+      form: "native",
+      callback,
+      secret: "whsec_1",
+      leaseSeconds: 0,
+      challenge: "c",
+      cursor
+    })
+  }
+
+  private send(message: Message): void {
+    this.actor.send(message, this.nowMs)
+    this.underWay.push(...this.actor.actions.splice(0))
+  }
+
+  private outcomeOf(as: End): Outcome {
+    switch (as) {
+      case "delivered":
+        return { _tag: "Delivered", code: 200 }
+      case "refused":
+        return { _tag: "Refused", code: 400, problem: "no" }
+      case "deferred":
+        return { _tag: "Deferred", untilMs: this.nowMs + 2_000 }
+      default:
+        return { _tag: "Faulted", problem: "no answer in time" }
+    }
+  }
+
+  private find({ from, reads, untilMs }: Look): Message {
+    const numbers = [...this.log].filter((n) => n > from)
+    const batch = numbers.slice(0, reads ? batchItems : 0)
+    const more = reads && numbers.length > batch.length
+    return { _tag: "Found", untilMs, from, upTo: batch.at(-1) ?? from, more, mailboxGone: false }
+  }
+
+  /** A push reaches its receiver. */
+  private receive(from: number, upTo: number, arrives: boolean): void {
+    expect(this.echoed).toBe(true)
+    // A push that was begun anew by a wake-up may still end the first time it was made.
+    if (from === this.acknowledged) expect(this.batches.get(from) ?? upTo).toBe(upTo)
+    else expect(upTo).toBeLessThanOrEqual(this.acknowledged)
+    this.batches.set(from, upTo)
+    for (const n of this.log) if (arrives && n > from && n <= upTo) this.pushed.add(n)
+  }
+
+  private end(action: Action, as: End): void {
+    const outcome = this.outcomeOf(as)
+    switch (action._tag) {
+      case "Verify": {
+        const { challenge } = action
+        if (as === "delivered") this.echoed = true
+        if (as === "lost") return
+        return this.send({ _tag: "Verified", challenge, outcome, random: 0.5 })
+      }
+      case "Look": {
+        if (as === "lost") return
+        return this.send(as === "away" ? away(action) : this.find(action))
+      }
+      case "Push": {
+        if (as === "away") return this.send(away(action))
+        if (as === "deferred") {
+          return this.send({ _tag: "Pushed", callback, upTo: action.upTo, outcome, random: 0.5 })
+        }
+        this.receive(action.from, action.upTo, as === "delivered" || as === "lost")
+        if (as === "lost") return
+        if (as === "delivered" && action.from === this.acknowledged) {
+          this.acknowledged = action.upTo
+        }
+        return this.send({ _tag: "Pushed", callback, upTo: action.upTo, outcome, random: 0.5 })
+      }
+    }
+  }
+
+  run(command: Command): void {
+    const { actor } = this
+    switch (command._tag) {
+      case "Deposit":
+        this.log.add(++this.head)
+        return actor.wokenAt(this.nowMs)
+      case "Remove":
+        if (this.log.delete(command.n)) this.removed.add(command.n)
+        return
+      case "Pass":
+        this.nowMs += command.ms
+        actor.wake(this.nowMs)
+        this.underWay.push(...actor.actions.splice(0))
+        return
+      case "Restart":
+        this.underWay = []
+        return actor.restart()
+      case "Reload":
+        // It takes a while, by which what was begun after it is told from what was before.
+        this.nowMs++
+        return actor.reload()
+      case "Lift":
+        return this.send({ _tag: "Lift", challenge: `c${this.nowMs}` })
+      case "End": {
+        const [action] = this.underWay.splice(command.which, 1)
+        if (action !== undefined) this.end(action, command.as)
+      }
+    }
+  }
+
+  check(): void {
+    const { state } = this.actor
+    if (state._tag !== "Registered") throw new Error(`it is ${state._tag}`)
+    expect(state.cursor).toBeLessThanOrEqual(this.acknowledged)
+  }
+
+  /** All goes well from now on, and nothing more happens in the mailbox. */
+  settle(): void {
+    this.run({ _tag: "Lift" })
+    for (let rounds = 0; rounds < 200; rounds++) {
+      while (this.underWay.length > 0) this.run({ _tag: "End", which: 0, as: "delivered" })
+      this.run({ _tag: "Pass", ms: 10 })
+      if (this.underWay.length > 0) continue
+      const { wakeAtMs } = this.actor
+      if (wakeAtMs === null) return
+      this.run({ _tag: "Pass", ms: registrationLeaseMs })
+    }
+    throw new Error("it does not come to rest")
+  }
+}
+
+describe("a registration", () => {
+  it("pushes all, in order, whatever is lost; nothing before the echo", () => {
+    assert(
+      property(commands, (sequence) => {
+        const world = new World()
+        for (const command of sequence) {
+          world.run(command)
+          world.check()
+        }
+        world.settle()
+        world.check()
+        const missed = [...world.log].filter((n) => n > cursor && !world.pushed.has(n))
+        expect(missed).toEqual([])
+        expect(world.pushed.has(1) || world.pushed.has(2)).toBe(false)
+      }),
+      { numRuns: 500 }
+    )
+  })
+})

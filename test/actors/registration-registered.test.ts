@@ -1,0 +1,203 @@
+import { describe, expect } from "vitest"
+import { awayRetryMs, failingMaxMs, registeringMs, rotationMs } from "../../actors/limits.ts"
+import type { State } from "../../actors/registration/protocol.ts"
+import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
+import { callback, decide, leaseEndMs, type Registered, table } from "./registration-cells.ts"
+import { absent, active, asked, looking, unverified, verifying } from "./registration-cells.ts"
+import { create, pushing, subscribed, suspended, toPush } from "./registration-cells.ts"
+import { describeIt, hubCreate, lift, remove, rotate, unsubscribe } from "./registration-cells.ts"
+import { deferred, delivered, faulted, found, refused, verified } from "./registration-cells.ts"
+import { away, detached, look, push, pushed, verify, wakeUp } from "./registration-cells.ts"
+import { expectBegun, expectEnd, expectNothing } from "./registration-cells.ts"
+
+/** Suspended, and looking whether its mailbox is still there. */
+const looksOn: Registered = {
+  ...suspended,
+  underWay: { what: "look", untilMs: leaseEndMs }
+}
+
+describe("a registration", () => {
+  testCells({ Registered: table.Registered }, {
+    "Registered.Create": () => {
+      const again = decide(active, create)
+      expect(again.answer).toMatchObject({ _tag: "Created", repeated: true })
+      expectNothing(again)
+      expectRefused(decide(active, { ...create, requestId: "other" }), "Taken")
+      expectRefused(decide(active, hubCreate), "Taken")
+      const renewed = decide(subscribed, hubCreate)
+      expectBegun(renewed, { ...verify, challenge: "c2", leaseSeconds: 60 })
+      expect(renewed.nextState).toMatchObject({
+        status: "active",
+        secrets: [{ value: "hub" }],
+        cursor: 3,
+        intent: { secret: "hub2", leaseSeconds: 60 }
+      })
+      const first = decide({ ...subscribed, status: "unverified" }, hubCreate)
+      expect(first.nextState).toMatchObject({ cursor: 9 })
+    },
+    "Registered.Unsubscribe": () => {
+      const decision = decide(subscribed, unsubscribe)
+      expectBegun(decision, { ...verify, mode: "unsubscribe", challenge: "c3" })
+      expect(decision.nextState).toMatchObject({ status: "active" })
+      expect(decision.answer).toEqual({ _tag: "Done" })
+      expectRefused(decide(active, unsubscribe), "Invalid")
+    },
+    "Registered.Describe": () => {
+      const rotated = { value: "whsec_0", untilMs: nowMs + 9 }
+      const decision = decide(
+        { ...toPush, secrets: [{ value: "s" }, rotated], nextAtMs: nowMs + 5, tries: 2 },
+        describeIt
+      )
+      expectOnlyReply(decision, {
+        _tag: "Described",
+        view: {
+          form: "native",
+          callback,
+          account: "alice",
+          createdAtMs: nowMs,
+          status: "active",
+          version: 1,
+          cursor: 3,
+          attempts: 2,
+          nextAtMs: nowMs + 5,
+          rotatedUntilMs: nowMs + 9
+        }
+      })
+    },
+    "Registered.Lift": () => {
+      const lifted = decide(suspended, lift)
+      expectBegun(lifted, push)
+      expect(lifted.nextState).toMatchObject({
+        status: "active",
+        tries: 0,
+        version: 2,
+        again: true
+      })
+      expect(lifted.nextState).not.toHaveProperty("failingSinceMs")
+      const anew = decide({ ...unverified, intent: { ...asked, tries: 5 } }, lift)
+      expectBegun(anew, { ...verify, challenge: "c4" })
+      const moved = decide(pushing, { ...lift, callback: "http://example.org/other" })
+      expectBegun(moved, { ...verify, callback: "http://example.org/other", challenge: "c4" })
+      expect(moved.nextState).toMatchObject({ status: "unverified", cursor: 3 })
+      expect(moved.nextState).not.toHaveProperty("pushing")
+      expectRefused(decide(active, { ...lift, ifVersion: 9 }), "PreconditionFailed")
+      expectRefused(decide(subscribed, { ...lift, callback: "http://other.org" }), "Invalid")
+    },
+    "Registered.Rotate": () => {
+      const decision = decide(active, rotate)
+      const older = { value: "whsec_1", untilMs: nowMs + rotationMs }
+      expect(decision.nextState)
+        .toEqual({ ...active, version: 2, secrets: [{ value: "whsec_2" }, older] })
+      const later = decide(decision.nextState ?? absent, { _tag: "Rotate", secret: "whsec_3" }, {
+        nowMs: nowMs + rotationMs
+      })
+      expect(later.nextState).toMatchObject({
+        secrets: [{ value: "whsec_3" }, { value: "whsec_2", untilMs: nowMs + 2 * rotationMs }]
+      })
+      expectRefused(decide(subscribed, rotate), "Invalid")
+    },
+    "Registered.Delete": () => {
+      const decision = decide(pushing, { ...remove, ifVersion: 1 })
+      expectEnd(decision)
+      expect(decision.answer).toEqual({ _tag: "Done" })
+      expectRefused(decide(active, { ...remove, ifVersion: 9 }), "PreconditionFailed")
+    },
+    "Registered.Verified": () => {
+      const echoed = decide(verifying, verified(delivered))
+      expectBegun(echoed, look)
+      expect(echoed.nextState)
+        .toEqual({ ...active, lastAtMs: nowMs, code: 200, underWay: looking.underWay })
+      expectNothing(decide(verifying, verified(delivered, "old")))
+      const no = decide(verifying, verified(refused))
+      expect(no.nextState).toMatchObject({ status: "unverified", code: 404, problem: "not found" })
+      expect(no.wakeAtMs).toBeNull()
+      const retry = decide(verifying, verified(faulted))
+      expect(retry.wakeAtMs).toBe(nowMs + 5_000)
+      expect(retry.nextState).toMatchObject({ intent: { tries: 1, nextAtMs: nowMs + 5_000 } })
+      const last = { ...verifying, intent: { ...asked, tries: 4, nextAtMs: nowMs } }
+      expect(decide(last, verified(faulted)).wakeAtMs).toBeNull()
+      expect(decide(verifying, verified(deferred)).wakeAtMs).toBe(nowMs + 700)
+      const intent = { ...asked, leaseSeconds: 60, secret: "hub2", nextAtMs: nowMs }
+      const renewed = decide({ ...subscribed, intent }, verified(delivered))
+      expect(renewed.nextState)
+        .toMatchObject({ secrets: [{ value: "hub2" }], leaseUntilMs: nowMs + 60_000 })
+      const goesOn = decide({ ...subscribed, intent }, verified(refused))
+      expect(goesOn.nextState).toMatchObject({ status: "active", secrets: [{ value: "hub" }] })
+      const leaving: State = { ...subscribed, intent: { ...intent, mode: "unsubscribe" } }
+      expectEnd(decide(leaving, verified(delivered)))
+      expect(decide(leaving, verified(refused)).nextState).not.toHaveProperty("intent")
+    },
+    "Registered.Found": () => {
+      const decision = decide(looking, found(8))
+      expectBegun(decision, push)
+      expect(decision.nextState).toEqual(pushing)
+      expect(decide(looking, found(8, true)).nextState).toEqual({ ...pushing, again: true })
+      expect(effectsOf(decide(looking, found(3)))).toEqual({ nextState: active, wakeAtMs: null })
+      expectBegun(decide({ ...looking, again: true }, found(3)), look)
+      expectNothing(decide(active, found(8)))
+      expectNothing(decide({ ...active, underWay: { what: "look", untilMs: 1 } }, found(8)))
+      const gone = decide(looking, found(3, false, true))
+      expectBegun(gone, { ...push, upTo: 3, mailboxGone: true })
+      expectEnd(decide(looksOn, found(3, false, true)))
+    },
+    "Registered.Pushed": () => {
+      const decision = decide({ ...pushing, failingSinceMs: 1, tries: 2 }, pushed(delivered))
+      const after = { ...active, cursor: 8, lastAtMs: nowMs, code: 200 }
+      expect(decision.nextState).toEqual(after)
+      expect(decision.wakeAtMs).toBeNull()
+      const lookOn = { ...look, from: 8 }
+      expectBegun(decide({ ...pushing, again: true }, pushed(delivered)), lookOn)
+      expectBegun(decide(toPush, pushed(delivered)), lookOn)
+      expectNothing(decide(pushing, pushed(delivered, 7)))
+      expectNothing(decide({ ...pushing, callback: "http://other.org" }, pushed(delivered)))
+      expectNothing(decide(suspended, pushed(delivered)))
+      for (const outcome of [faulted, refused]) {
+        const retry = decide({ ...pushing, tries: 7 }, pushed(outcome))
+        expect(retry.wakeAtMs).toBe(nowMs + 60_000)
+        expect(retry.nextState).toMatchObject({ tries: 8, pushing: 8, failingSinceMs: nowMs })
+      }
+      expect(decide(pushing, pushed(faulted)).wakeAtMs).toBe(nowMs + 5_000)
+      const late = { ...pushing, tries: 1, failingSinceMs: nowMs - failingMaxMs }
+      const given = decide(late, pushed(faulted))
+      expect(given.nextState).toMatchObject({ status: "suspended", pushing: 8 })
+      expect(given.wakeAtMs).toBeNull()
+      const waits = decide(pushing, pushed(deferred))
+      expect(waits.nextState).toEqual({ ...toPush, nextAtMs: nowMs + 700 })
+      expect(waits.wakeAtMs).toBe(nowMs + 700)
+      expectEnd(decide(pushing, pushed({ _tag: "Refused", code: 410, problem: "gone" })))
+      const last: Registered = { ...pushing, mailboxGone: true }
+      for (const outcome of [delivered, refused]) expectEnd(decide(last, pushed(outcome)))
+      const deny = { _tag: "Deny", callback, reason: "the mailbox has been removed" } as const
+      expectEnd(decide({ ...last, form: "websub" }, pushed(delivered)), deny)
+    },
+    "Registered.Detached": () => {
+      expect(decide(looking, detached).wakeAtMs).toBe(nowMs + awayRetryMs)
+      expectEnd(decide({ ...looking, createdAtMs: nowMs - registeringMs }, detached))
+      expectNothing(decide({ ...active, createdAtMs: 0 }, detached))
+    },
+    "Registered.Away": () => {
+      expect(effectsOf(decide(looking, away)))
+        .toEqual({ nextState: active, wakeAtMs: nowMs + awayRetryMs })
+      const later = decide(pushing, away)
+      expect(later.nextState).toEqual({ ...toPush, nextAtMs: nowMs + awayRetryMs })
+      expectNothing(decide(active, away))
+    },
+    "Registered.WakeUp": () => {
+      expectBegun(decide(active, wakeUp), look)
+      expectBegun(decide(toPush, wakeUp), push)
+      expect(decide(toPush, wakeUp).nextState).toEqual({ ...pushing, again: true })
+      const during = decide(pushing, wakeUp)
+      expect(effectsOf(during))
+        .toEqual({ nextState: { ...pushing, again: true }, holdUntilMs: leaseEndMs })
+      const lost = { ...looking, underWay: { what: "look", untilMs: nowMs } } as const
+      expectBegun(decide(lost, wakeUp), look)
+      const early: State = { ...toPush, nextAtMs: nowMs + 9 }
+      expect(decide(early, wakeUp)).toMatchObject({ wakeAtMs: nowMs + 9, actions: undefined })
+      expectBegun(decide(suspended, wakeUp), { ...look, reads: false })
+      expectBegun(decide(unverified, wakeUp), verify, { ...look, reads: false })
+      expectEnd(decide({ ...subscribed, leaseUntilMs: nowMs }, wakeUp))
+      const leased = decide({ ...subscribed, leaseUntilMs: nowMs + 5 }, wakeUp)
+      expect(leased.holdUntilMs).toBe(nowMs + 5)
+    }
+  })
+})

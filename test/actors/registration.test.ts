@@ -1,0 +1,68 @@
+import { describe, expect } from "vitest"
+import type { State } from "../../actors/registration/protocol.ts"
+import { effectsOf, expectRefused, testCells } from "./cells.ts"
+import { absent, callback, decide, removed, table, verifying } from "./registration-cells.ts"
+import { create, describeIt, hubCreate, lift, rotate, unsubscribe } from "./registration-cells.ts"
+import { delivered, detached, found, pushed, remove, verified } from "./registration-cells.ts"
+import { away, detach, expectBegun, expectNothing, verify, wakeUp } from "./registration-cells.ts"
+
+/** What a registration that is not there makes of each message. */
+const none = (state: State, reason: string) => ({
+  Create: () => {
+    const decision = decide(state, create)
+    expect(decision.nextState).toEqual(verifying)
+    expectBegun(decision, verify)
+    expect(decision.answer).toMatchObject({
+      _tag: "Created",
+      repeated: false,
+      view: { status: "unverified", cursor: 3, attempts: 0, callback }
+    })
+    const { secret: _, ...bare } = create
+    expectRefused(decide(state, bare), "Invalid")
+    const hub = decide(state, hubCreate)
+    expect(hub.nextState).toMatchObject({ secrets: [], intent: { secret: "hub2" } })
+  },
+  Unsubscribe: () => expectRefused(decide(state, unsubscribe), reason),
+  Describe: () => expectRefused(decide(state, describeIt), reason),
+  Lift: () => expectRefused(decide(state, lift), reason),
+  Rotate: () => expectRefused(decide(state, rotate), reason),
+  Delete: () => expectRefused(decide(state, remove), reason),
+  Verified: () => expectNothing(decide(state, verified(delivered))),
+  Found: () => expectNothing(decide(state, found(8))),
+  Pushed: () => expectNothing(decide(state, pushed(delivered))),
+  Detached: () => expect(effectsOf(decide(state, detached))).toEqual({ wakeAtMs: null }),
+  Away: () => expectNothing(decide(state, away)),
+  WakeUp: () => expectBegun(decide(state, wakeUp), detach)
+})
+const whenAbsent = none(absent, "NotFound")
+const whenRemoved = none(removed, "Gone")
+
+describe("a registration that is not there", () => {
+  testCells({ Absent: table.Absent, Removed: table.Removed }, {
+    "Absent.Create": whenAbsent.Create,
+    "Absent.Unsubscribe": whenAbsent.Unsubscribe,
+    "Absent.Describe": whenAbsent.Describe,
+    "Absent.Lift": whenAbsent.Lift,
+    "Absent.Rotate": whenAbsent.Rotate,
+    "Absent.Delete": whenAbsent.Delete,
+    "Absent.Verified": whenAbsent.Verified,
+    "Absent.Found": whenAbsent.Found,
+    "Absent.Pushed": whenAbsent.Pushed,
+    "Absent.Detached": whenAbsent.Detached,
+    "Absent.Away": whenAbsent.Away,
+    "Absent.WakeUp": whenAbsent.WakeUp,
+
+    "Removed.Create": whenRemoved.Create,
+    "Removed.Unsubscribe": whenRemoved.Unsubscribe,
+    "Removed.Describe": whenRemoved.Describe,
+    "Removed.Lift": whenRemoved.Lift,
+    "Removed.Rotate": whenRemoved.Rotate,
+    "Removed.Delete": whenRemoved.Delete,
+    "Removed.Verified": whenRemoved.Verified,
+    "Removed.Found": whenRemoved.Found,
+    "Removed.Pushed": whenRemoved.Pushed,
+    "Removed.Detached": whenRemoved.Detached,
+    "Removed.Away": whenRemoved.Away,
+    "Removed.WakeUp": whenRemoved.WakeUp
+  })
+})
