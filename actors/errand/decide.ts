@@ -1,0 +1,127 @@
+/**
+ * What an errand decides. The mailbox's commit has set the wake-up that begins it, so that none is
+ * forgotten; a wake-up stays stored, and is held here, until what it began has ended.
+ */
+import { become, stay } from "../../runtime/index.ts"
+import type { Decision, Member, Table } from "../../runtime/index.ts"
+import { dueAtMs } from "../delivery/schedule.ts"
+import type { Schedule } from "../delivery/schedule.ts"
+import { errandLeaseMs } from "../limits.ts"
+import type { Action, Copy, Message, State } from "./protocol.ts"
+
+type Errands = Table<State, Message, never, Action>
+type Attempted = Member<Message, "Attempted">
+type Decided = Decision<State, never, Action>
+
+/** Whether this errand is a fetch; a receipt that fails for good is given up. */
+export type IsFetch = (id: string) => boolean
+
+const attempt = (nowMs: number, problem: string | undefined): Decided =>
+  stay<State>().perform<Action>({ _tag: "Attempt", problem }).hold(nowMs + errandLeaseMs)
+
+/** It is over, and leaves nothing. */
+const over = (): Decided => stay<State>().vanish()
+
+/** Goes on in `state` at its due time; the wake-up is stored with it. */
+const later = (state: Member<State, "Retrying" | "Reporting">): Decided =>
+  become<State>(state).wake(state.nextAtMs)
+
+const begin = (state: Member<State, "Reporting">, nowMs: number): Decided =>
+  become<State>(state)
+    .wake(state.nextAtMs)
+    .hold(nowMs + errandLeaseMs)
+    .perform<Action>({ _tag: "Attempt", problem: state.problem })
+
+const show = (copy: Copy, nowMs: number): Decided =>
+  become<State>({ _tag: "Kept", copy, shown: false })
+    .wake(nowMs)
+    .hold(nowMs + errandLeaseMs)
+    .perform<Action>({ _tag: "Show", copy })
+
+/** What follows on an attempt, the `tries` before it counted. */
+const onAttempt = (
+  schedule: Schedule,
+  isFetch: boolean,
+  tries: number,
+  { copy, outcome, random }: Attempted,
+  nowMs: number
+): Decided => {
+  const failed = (problem: string): Decided =>
+    isFetch ? begin({ _tag: "Reporting", problem, tries: 0, nextAtMs: nowMs }, nowMs) : over()
+  switch (outcome._tag) {
+    case "Delivered":
+      return copy === undefined ? over() : show(copy, nowMs)
+    case "Refused":
+      return failed(outcome.problem)
+    case "Deferred":
+      return later({ _tag: "Retrying", tries, nextAtMs: outcome.untilMs })
+    case "Faulted": {
+      const nextAtMs = dueAtMs(schedule, tries + 1, outcome, nowMs, random)
+      return nextAtMs === undefined
+        ? failed(outcome.problem)
+        : later({ _tag: "Retrying", tries: tries + 1, nextAtMs })
+    }
+  }
+}
+
+/** What follows on the report of a problem: it is tried like anything else, then given up. */
+const onReport = (
+  schedule: Schedule,
+  state: Member<State, "Reporting">,
+  { outcome, random }: Attempted,
+  nowMs: number
+): Decided => {
+  if (outcome._tag === "Deferred") return later({ ...state, nextAtMs: outcome.untilMs })
+  if (outcome._tag !== "Faulted") return over()
+  const tries = state.tries + 1
+  const nextAtMs = dueAtMs(schedule, tries, outcome, nowMs, random)
+  return nextAtMs === undefined ? over() : later({ ...state, tries, nextAtMs })
+}
+
+/** The errand's table, under the service's schedule. */
+export const errandTable = (schedule: Schedule, isFetch: IsFetch): Errands => ({
+  Absent: {
+    WakeUp: (_state, _message, { nowMs }) => attempt(nowMs, undefined),
+    Attempted: (_state, message, { nowMs, self }) =>
+      onAttempt(schedule, isFetch(self.id), 0, message, nowMs),
+    Moot: over,
+    Shown: () => stay(),
+    Looked: () => stay()
+  },
+  Retrying: {
+    WakeUp: ({ nextAtMs }, _message, { nowMs }) =>
+      nowMs < nextAtMs ? stay<State>().wake(nextAtMs) : attempt(nowMs, undefined),
+    Attempted: ({ tries }, message, { nowMs, self }) =>
+      onAttempt(schedule, isFetch(self.id), tries, message, nowMs),
+    Moot: over,
+    Shown: () => stay(),
+    Looked: () => stay()
+  },
+  Reporting: {
+    WakeUp: ({ nextAtMs, problem }, _message, { nowMs }) =>
+      nowMs < nextAtMs ? stay<State>().wake(nextAtMs) : attempt(nowMs, problem),
+    Attempted: (state, message, { nowMs }) => onReport(schedule, state, message, nowMs),
+    Moot: over,
+    Shown: () => stay(),
+    Looked: () => stay()
+  },
+  Kept: {
+    WakeUp: ({ copy, shown }, _message, { nowMs }) =>
+      stay<State>()
+        .perform<Action>({ _tag: shown ? "Look" : "Show", copy })
+        .hold(nowMs + errandLeaseMs),
+    Attempted: () => stay(),
+    // Its removal may have come between: it is looked at once more, the mailbox knowing of it.
+    Shown: (state, _message, { nowMs }) =>
+      become<State>({ ...state, shown: true })
+        .wake(nowMs)
+        .hold(nowMs + errandLeaseMs)
+        .perform<Action>({ _tag: "Look", copy: state.copy }),
+    Looked: ({ copy }, { there }, { nowMs }) =>
+      there
+        ? stay<State>().wake(null)
+        : stay<State>().perform<Action>({ _tag: "Clear", copy }).hold(nowMs + errandLeaseMs),
+    // The copy is cleared away.
+    Moot: over
+  }
+})

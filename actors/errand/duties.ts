@@ -1,0 +1,136 @@
+/** The two duties: to fetch what a notification points to (A3), and to send a receipt (A4). */
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import type { Semaphore } from "effect"
+import { type Address, address, isRefusal } from "../../runtime/index.ts"
+import type { AskFailure, Peers, Refusal, StorageFailure } from "../../runtime/index.ts"
+import type { Message as ContentMessage, Reply as ContentReply } from "../content/protocol.ts"
+import { contentKind } from "../content/actor.ts"
+import type { Fetched, FetchOutcome, Outcome } from "../delivery/protocol.ts"
+import { cachedBytesDefault, cachedBytesMax, fetchPermitBytes } from "../limits.ts"
+import type { Settings } from "../mailbox/protocol.ts"
+import type { ErrandDependencies } from "./actor.ts"
+import type { Pointer, Receipt } from "./protocol.ts"
+
+/** A duty, looked up. */
+export interface Found {
+  readonly pointer: Pointer
+  /** URI of the mailbox. */
+  readonly mailbox: string
+  readonly settings: Settings
+  /** Random part of the notification's id: what is derived from it cannot be guessed. */
+  readonly key: string
+}
+
+const hashOf = (text: string): string => createHash("sha256").update(text).digest("base64url")
+
+const accessOf = ({ password }: Pointer) =>
+  password === undefined ? {} : { passwordHash: hashOf(password) }
+
+/** How a refusal of this service's own content ends an attempt: as its status code would. */
+const refusedOutcome = ({ reason }: Refusal): Extract<Outcome, { _tag: "Refused" | "Faulted" }> => {
+  switch (reason) {
+    case "Gone":
+      return { _tag: "Refused", code: 410, problem: "the content was deleted" }
+    case "Unauthenticated":
+    case "Forbidden":
+      return { _tag: "Refused", code: 401, problem: "the message password is wrong" }
+    case "Full":
+    case "Busy":
+      return { _tag: "Faulted", code: 503, problem: "the content takes no more just now" }
+    default:
+      return { _tag: "Refused", code: 404, problem: "there is no such content" }
+  }
+}
+
+const askContent = (
+  peers: Peers,
+  id: string,
+  message: ContentMessage
+): Effect.Effect<ContentReply | Refusal, AskFailure> => {
+  const to: Address = address(contentKind, id)
+  // Content answers in its own protocol, and in no other.
+  return peers.ask(to, message) as Effect.Effect<ContentReply | Refusal, AskFailure>
+}
+
+const tooLarge = (bytesMax: number): Outcome => ({
+  _tag: "Refused",
+  problem: `the content is larger than ${bytesMax} bytes`
+})
+
+const gather = async (source: AsyncIterable<Uint8Array>): Promise<Uint8Array> => {
+  const chunks: Array<Uint8Array> = []
+  for await (const chunk of source) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+const fetchOwn = Effect.fnUntraced(function*(
+  { blobs }: ErrandDependencies,
+  peers: Peers,
+  { pointer }: Found,
+  id: string,
+  bytesMax: number
+): Effect.fn.Return<FetchOutcome, AskFailure | StorageFailure> {
+  const message: ContentMessage = { _tag: "Describe", access: accessOf(pointer) }
+  const reply = yield* askContent(peers, id, message)
+  if (isRefusal(reply)) return refusedOutcome(reply)
+  if (reply._tag !== "Described") throw new Error(`content answered ${reply._tag}`)
+  const { blobId, lengthBytes, type } = reply.view.body
+  if (lengthBytes > bytesMax) return tooLarge(bytesMax) as FetchOutcome // never Delivered
+  const source = yield* blobs.open(blobId).pipe(
+    Effect.catchTag("BlobMissing", () => Effect.succeed(undefined))
+  )
+  if (source === undefined) return { _tag: "Faulted", problem: "the content is being replaced" }
+  const bytes = yield* Effect.promise(() => gather(source))
+  const fetched: Fetched = { uri: pointer.url, code: 200, type, bytes }
+  return { _tag: "Fetched", fetched }
+})
+
+/** Fetches the content, up to the mailbox's limit; `room` bounds the bytes of all fetches. */
+export const fetchContent = (
+  deps: ErrandDependencies,
+  peers: Peers,
+  room: Semaphore.Semaphore,
+  found: Found
+): Effect.Effect<FetchOutcome, AskFailure | StorageFailure> => {
+  const { pointer, settings } = found
+  const bytesMax = Math.min(settings.fetchLimitBytes ?? cachedBytesDefault, cachedBytesMax)
+  const id = deps.links.contentOf(pointer.url)
+  const headers = pointer.password === undefined ? {} : { "Message-Password": pointer.password }
+  const fetching = id === undefined
+    ? deps.outbound.get({ uri: pointer.url, headers: { Accept: "*/*", ...headers }, bytesMax })
+    : fetchOwn(deps, peers, found, id, bytesMax)
+  return room.withPermits(Math.max(1, Math.ceil(bytesMax / fetchPermitBytes)))(fetching)
+}
+
+/** Sends a receipt to the message's URI. */
+export const sendReceipt = (
+  { documents, links, outbound }: ErrandDependencies,
+  peers: Peers,
+  { key, mailbox, pointer }: Found,
+  status: Receipt["status"],
+  problem: string | undefined
+): Effect.Effect<Outcome, AskFailure> => {
+  const receipt: Receipt = {
+    status,
+    mailbox,
+    ...problem === undefined ? {} : { description: problem }
+  }
+  const id = links.contentOf(pointer.url)
+  if (id === undefined) {
+    return outbound.post({
+      uri: pointer.url,
+      headers: {
+        "Content-Type": "application/xml; charset=utf-8",
+        "Idempotency-Key": `"${hashOf(`${key} ${status}`)}"`,
+        ...pointer.password === undefined ? {} : { "Message-Password": pointer.password }
+      },
+      body: documents.receiptDocument(receipt)
+    })
+  }
+  const value = JSON.stringify(receipt)
+  return Effect.map(
+    askContent(peers, id, { _tag: "Receipt", access: accessOf(pointer), value }),
+    (reply) => isRefusal(reply) ? refusedOutcome(reply) : { _tag: "Delivered", code: 202 }
+  )
+}

@@ -1,0 +1,28 @@
+/** The documents that actors read and write, made where XML is known. */
+import type { Documents } from "../actors/errand/protocol.ts"
+import { childOf, element, parseFragment, textOf, writeElement, xmlDeclaration } from "./xml.ts"
+
+/** What errands need of XML: what a notification points to, and the receipt (A4). */
+export const documents: Documents = {
+  pointerOf: (fragment) => {
+    const item = parseFragment(fragment).find((child) =>
+      typeof child !== "string" && child.name === "item"
+    )
+    if (item === undefined || typeof item === "string") return undefined
+    const url = childOf(item, "url")
+    const password = childOf(item, "password")
+    if (url === undefined) return undefined
+    return {
+      url: textOf(url).trim(),
+      password: password === undefined ? undefined : textOf(password)
+    }
+  },
+  receiptDocument: ({ description, mailbox, status }) =>
+    xmlDeclaration + writeElement(
+      element(
+        "receipt",
+        { status, mailbox },
+        description === undefined ? undefined : element("description", {}, description)
+      )
+    )
+}

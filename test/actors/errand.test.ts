@@ -1,0 +1,146 @@
+import { describe, expect, it } from "vitest"
+import { errandTable } from "../../actors/errand/decide.ts"
+import { type Action, cachedKey, type Message, type State } from "../../actors/errand/protocol.ts"
+import { errandLeaseMs } from "../../actors/limits.ts"
+import { address, type Context } from "../../runtime/index.ts"
+import { decider, effectsOf, nowMs, testCells } from "./cells.ts"
+
+const schedule = [0, 1_000, 60_000]
+const table = errandTable(schedule, (id) => id.endsWith("-fetch"))
+const decide = decider<State, Message, never, Action>(table)
+
+const fetching: Partial<Context> = { self: address("errand", "alice=1-fetch") }
+const receipting: Partial<Context> = { self: address("errand", "alice=1-received") }
+const copy = { contentId: "c1", owner: "alice" }
+const absent: State = { _tag: "Absent" }
+const retrying: State = { _tag: "Retrying", tries: 1, nextAtMs: nowMs }
+const reporting: State = { _tag: "Reporting", problem: "gone", tries: 0, nextAtMs: nowMs }
+const kept: State = { _tag: "Kept", copy, shown: false }
+const shown: State = { _tag: "Kept", copy, shown: true }
+
+const wakeUp: Message = { _tag: "WakeUp" }
+const moot: Message = { _tag: "Moot" }
+const isShown: Message = { _tag: "Shown" }
+const looked = (there: boolean): Message => ({ _tag: "Looked", there })
+type Attempted = Extract<Message, { readonly _tag: "Attempted" }>
+const attempted = (outcome: Attempted["outcome"], kept?: typeof copy): Message => ({
+  _tag: "Attempted",
+  outcome,
+  random: 0.5,
+  ...kept === undefined ? {} : { copy: kept }
+})
+const delivered: Attempted["outcome"] = { _tag: "Delivered", code: 200 }
+const refused: Attempted["outcome"] = { _tag: "Refused", code: 404, problem: "not found" }
+const faulted: Attempted["outcome"] = { _tag: "Faulted", problem: "no answer in time" }
+const deferred: Attempted["outcome"] = { _tag: "Deferred", untilMs: nowMs + 5 }
+
+/** It is tried now: the wake-up stays stored, and held. */
+const expectAttempt = (decision: ReturnType<typeof decide>, problem: string | undefined): void => {
+  expect(decision.actions).toEqual([{ _tag: "Attempt", problem }])
+  expect(decision.holdUntilMs).toBe(nowMs + errandLeaseMs)
+}
+
+const expectOver = (decision: ReturnType<typeof decide>): void => {
+  expect(decision.vanishes).toBe(true)
+  expect(decision.actions).toBeUndefined()
+}
+
+const expectNothing = (decision: ReturnType<typeof decide>): void =>
+  expect(effectsOf(decision)).toBeUndefined()
+
+const ignores = (state: State) => ({
+  Shown: () => expectNothing(decide(state, isShown, fetching)),
+  Looked: () => expectNothing(decide(state, looked(false), fetching))
+})
+
+const expectReport = (decision: ReturnType<typeof decide>, problem: string): void => {
+  expect(decision.nextState).toEqual({ _tag: "Reporting", problem, tries: 0, nextAtMs: nowMs })
+  expect(decision.wakeAtMs).toBe(nowMs)
+  expectAttempt(decision, problem)
+}
+
+describe("the errand's table", () => {
+  testCells(table, {
+    "Absent.WakeUp": () => expectAttempt(decide(absent, wakeUp, fetching), undefined),
+    "Absent.Attempted": () => {
+      const first = decide(absent, attempted(delivered, copy), fetching)
+      expect(first.nextState).toEqual({ _tag: "Kept", copy, shown: false })
+      expect(first.wakeAtMs).toBe(nowMs)
+      expect(first.actions).toEqual([{ _tag: "Show", copy }])
+      expectOver(decide(absent, attempted(delivered), receipting))
+      expectReport(decide(absent, attempted(refused), fetching), "not found")
+      expectOver(decide(absent, attempted(refused), receipting))
+      const again = decide(absent, attempted(faulted), receipting)
+      expect(again.nextState).toEqual({ _tag: "Retrying", tries: 1, nextAtMs: nowMs + 1_000 })
+      expect(again.wakeAtMs).toBe(nowMs + 1_000)
+      const later = decide(absent, attempted(deferred), fetching)
+      expect(later.nextState).toEqual({ _tag: "Retrying", tries: 0, nextAtMs: nowMs + 5 })
+    },
+    "Absent.Moot": () => expectOver(decide(absent, moot, fetching)),
+    "Absent.Shown": ignores(absent).Shown,
+    "Absent.Looked": ignores(absent).Looked,
+    "Retrying.WakeUp": () => {
+      expectAttempt(decide(retrying, wakeUp, fetching), undefined)
+      const early: State = { _tag: "Retrying", tries: 1, nextAtMs: nowMs + 9 }
+      expect(effectsOf(decide(early, wakeUp, fetching))).toEqual({ wakeAtMs: nowMs + 9 })
+    },
+    "Retrying.Attempted": () => {
+      const next = decide(retrying, attempted(faulted), fetching)
+      expect(next.nextState).toEqual({ _tag: "Retrying", tries: 2, nextAtMs: nowMs + 60_000 })
+      const last: State = { _tag: "Retrying", tries: 2, nextAtMs: nowMs }
+      expectReport(decide(last, attempted(faulted), fetching), "no answer in time")
+      expectOver(decide(last, attempted(faulted), receipting))
+    },
+    "Retrying.Moot": () => expectOver(decide(retrying, moot, fetching)),
+    "Retrying.Shown": ignores(retrying).Shown,
+    "Retrying.Looked": ignores(retrying).Looked,
+    "Reporting.WakeUp": () => {
+      expectAttempt(decide(reporting, wakeUp, fetching), "gone")
+      const early: State = { ...reporting, nextAtMs: nowMs + 9 }
+      expect(effectsOf(decide(early, wakeUp, fetching))).toEqual({ wakeAtMs: nowMs + 9 })
+    },
+    "Reporting.Attempted": () => {
+      expectOver(decide(reporting, attempted(delivered), fetching))
+      expectOver(decide(reporting, attempted(refused), fetching))
+      expect(decide(reporting, attempted(faulted), fetching).nextState).toEqual({
+        ...reporting,
+        tries: 1,
+        nextAtMs: nowMs + 1_000
+      })
+      expect(decide(reporting, attempted(deferred), fetching).nextState).toEqual({
+        ...reporting,
+        nextAtMs: nowMs + 5
+      })
+      expectOver(decide({ ...reporting, tries: 2 }, attempted(faulted), fetching))
+    },
+    "Reporting.Moot": () => expectOver(decide(reporting, moot, fetching)),
+    "Reporting.Shown": ignores(reporting).Shown,
+    "Reporting.Looked": ignores(reporting).Looked,
+    "Kept.WakeUp": () => {
+      expect(decide(kept, wakeUp, fetching).actions).toEqual([{ _tag: "Show", copy }])
+      expect(decide(shown, wakeUp, fetching).actions).toEqual([{ _tag: "Look", copy }])
+    },
+    "Kept.Attempted": () => expectNothing(decide(kept, attempted(delivered), fetching)),
+    "Kept.Moot": () => expectOver(decide(shown, moot, fetching)),
+    "Kept.Shown": () => {
+      const decision = decide(kept, isShown, fetching)
+      expect(decision.nextState).toEqual(shown)
+      expect(decision.wakeAtMs).toBe(nowMs)
+      expect(decision.actions).toEqual([{ _tag: "Look", copy }])
+    },
+    "Kept.Looked": () => {
+      expect(effectsOf(decide(shown, looked(true), fetching))).toEqual({ wakeAtMs: null })
+      const gone = decide(shown, looked(false), fetching)
+      expect(gone.actions).toEqual([{ _tag: "Clear", copy }])
+      expect(gone.holdUntilMs).toBe(nowMs + errandLeaseMs)
+    }
+  })
+})
+
+describe("the keys of copies", () => {
+  it("stand in the order of the log", () => {
+    const numbers = [1, 9, 10, 99, 100, 1_000_000]
+    const keys = numbers.map((n) => cachedKey("alice", n))
+    expect(keys.toSorted()).toEqual(keys)
+  })
+})
