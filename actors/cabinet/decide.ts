@@ -1,0 +1,119 @@
+/** What a cabinet decides: whose it is, and which list and query it holds (protocol §1.5). */
+import { become, stay } from "../../runtime/index.ts"
+import type { Decision, Member, Table } from "../../runtime/index.ts"
+import type { Caller } from "../binding.ts"
+import { cabinetMailboxesMax } from "../limits.ts"
+import { deny, isOutdated } from "../reasons.ts"
+import type { Reason } from "../reasons.ts"
+import type { Contents, Message, Reply, State, View } from "./protocol.ts"
+
+type Kept = Member<State, "Kept">
+type Cabinets = Table<State, Message, Reply>
+
+const view = (state: Kept): View => {
+  const { createdAtMs, mailboxes, owner, query, title, version } = state
+  return {
+    owner,
+    createdAtMs,
+    version,
+    mailboxes,
+    ...title === undefined ? {} : { title },
+    ...query === undefined ? {} : { query }
+  }
+}
+
+/** Why the caller may not do it; undefined when it may. */
+const notOwner = (state: Kept, { account, admin }: Caller, orAdmin: boolean): Reason | undefined =>
+  account === state.owner || (orAdmin && admin)
+    ? undefined
+    : account === undefined
+    ? "Unauthenticated"
+    : "Forbidden"
+
+/** Why these are no contents; undefined when they are. */
+const unfit = ({ mailboxes }: Contents): Decision<never> | undefined => {
+  if (mailboxes.length === 0) return deny("Invalid", "a cabinet has one mailbox or more")
+  if (mailboxes.length > cabinetMailboxesMax) {
+    return deny("Invalid", `a cabinet has ${cabinetMailboxesMax} mailboxes at the most`)
+  }
+  return new Set(mailboxes.map(({ name }) => name)).size < mailboxes.length
+    ? deny("Invalid", "a cabinet has each mailbox once")
+    : undefined
+}
+
+/** The new list, with the rights that the old one had where the new one brings none. */
+const withRights = (contents: Contents, { mailboxes }: Kept): Contents => ({
+  ...contents,
+  mailboxes: contents.mailboxes.map((mailbox) =>
+    mailbox.secretHash === undefined
+      ? mailboxes.find(({ name }) => name === mailbox.name) ?? mailbox
+      : mailbox
+  )
+})
+
+const kept: Cabinets["Kept"] = {
+  Create: (state, { owner, requestId }) =>
+    requestId === state.requestId && owner === state.owner
+      ? stay().reply<Reply>({ _tag: "Created", view: view(state) })
+      : deny("Taken"),
+  Describe: (state, { caller }) => {
+    const reason = notOwner(state, caller, false)
+    return reason === undefined
+      ? stay().reply<Reply>({ _tag: "Described", view: view(state) })
+      : deny(reason)
+  },
+  Replace: (state, message) => {
+    const reason = notOwner(state, message.caller, false)
+    if (reason !== undefined) return deny(reason)
+    if (isOutdated(state, message)) return deny("PreconditionFailed")
+    const fault = unfit(message.contents)
+    if (fault !== undefined) return fault
+    const { createdAtMs, owner, requestId, version } = state
+    const next: Kept = {
+      _tag: "Kept",
+      owner,
+      requestId,
+      createdAtMs,
+      ...withRights(message.contents, state),
+      version: version + 1
+    }
+    return become<State>(next).reply<Reply>({ _tag: "Replaced", view: view(next) })
+  },
+  Remove: (state, message) => {
+    const reason = notOwner(state, message.caller, true)
+    if (reason !== undefined) return deny(reason)
+    if (isOutdated(state, message)) return deny("PreconditionFailed")
+    return become<State>({ _tag: "Removed" }).reply<Reply>({ _tag: "Done", owner: state.owner })
+  },
+  WakeUp: () => stay()
+}
+
+export const cabinetTable: Cabinets = {
+  Absent: {
+    Create: (_state, { contents, owner, requestId }, { nowMs }) => {
+      const fault = unfit(contents)
+      if (fault !== undefined) return fault
+      const next: Kept = {
+        _tag: "Kept",
+        owner,
+        requestId,
+        createdAtMs: nowMs,
+        ...contents,
+        version: 1
+      }
+      return become<State>(next).reply<Reply>({ _tag: "Created", view: view(next) })
+    },
+    Describe: () => deny("NotFound"),
+    Replace: () => deny("NotFound"),
+    Remove: () => deny("NotFound"),
+    WakeUp: () => stay()
+  },
+  Kept: kept,
+  Removed: {
+    Create: () => deny("Gone"),
+    Describe: () => deny("Gone"),
+    Replace: () => deny("Gone"),
+    Remove: () => deny("Gone"),
+    WakeUp: () => stay()
+  }
+}

@@ -1,0 +1,76 @@
+/** The cabinet: its state record, its messages and its replies (protocol §1.5). */
+import { Schema } from "effect"
+import { Caller, Count, ifVersion, SecretHash } from "../binding.ts"
+
+/** A mailbox on the list; the hash of the secret that its URI was given with grants its right. */
+const Kept = Schema.Struct({
+  name: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/)),
+  secretHash: Schema.optionalKey(SecretHash)
+})
+export type KeptMailbox = typeof Kept.Type
+
+const Query = Schema.Struct({
+  /** Only notifications in which this text occurs, in whatever case. */
+  contains: Schema.optionalKey(Schema.String),
+  /** Only notifications received then or later, RFC 3339 as its owner wrote it. */
+  since: Schema.optionalKey(Schema.String)
+})
+export type CabinetQuery = typeof Query.Type
+
+/** What an owner says of a cabinet. */
+export const Contents = Schema.Struct({
+  title: Schema.optionalKey(Schema.String),
+  mailboxes: Schema.Array(Kept),
+  query: Schema.optionalKey(Query)
+})
+export type Contents = typeof Contents.Type
+
+export const State = Schema.Union([
+  Schema.TaggedStruct("Absent", {}),
+  Schema.TaggedStruct("Kept", {
+    /** Account that created it. */
+    owner: Schema.String,
+    /** Of the request that created it, so that its repetition is recognised. */
+    requestId: Schema.String,
+    createdAtMs: Count,
+    ...Contents.fields,
+    /** Counts the changes, from 1. */
+    version: Count
+  }),
+  Schema.TaggedStruct("Removed", {})
+])
+export type State = typeof State.Type
+
+export const Message = Schema.Union([
+  /** Makes the cabinet. Repeated with the same request id, it replies the same. */
+  Schema.TaggedStruct("Create", {
+    requestId: Schema.String,
+    owner: Schema.String,
+    contents: Contents
+  }),
+  /** What it holds, for its owner. */
+  Schema.TaggedStruct("Describe", { caller: Caller }),
+  /**
+   * Other contents. A mailbox that was on the list and comes without a secret keeps the right
+   * that it had, since secrets are never shown.
+   */
+  Schema.TaggedStruct("Replace", { caller: Caller, contents: Contents, ...ifVersion }),
+  /** Takes the cabinet away, for its owner and for admins; the mailboxes stay. */
+  Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
+  Schema.TaggedStruct("WakeUp", {})
+])
+export type Message = typeof Message.Type
+
+/** A cabinet as its owner sees it. */
+export interface View extends Contents {
+  readonly owner: string
+  readonly createdAtMs: number
+  readonly version: number
+}
+
+export type Reply =
+  | { readonly _tag: "Created"; readonly view: View }
+  | { readonly _tag: "Described"; readonly view: View }
+  | { readonly _tag: "Replaced"; readonly view: View }
+  /** Removed; its owner's list is to be told. */
+  | { readonly _tag: "Done"; readonly owner: string }

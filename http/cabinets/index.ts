@@ -1,0 +1,189 @@
+/** Cabinets: several mailboxes read as one (PROTOCOL §1.5). */
+import { Effect } from "effect"
+import type { Message, Reply, View as Cabinet } from "../../actors/cabinet/protocol.ts"
+import { cabinetKind } from "../../actors/index.ts"
+import { type Address, address, isActorId } from "../../runtime/index.ts"
+import { type Answer, type Call, empty, type Handler, inputOf, queryOf } from "../call.ts"
+import { shown } from "../call.ts"
+import { fail, type Failure, type HeaderFields } from "../failures.ts"
+import { type Account, callerOf, requireAccount } from "../identity.ts"
+import { pageEntriesDefault } from "../limits.ts"
+import { spansOf, tellRetrieved } from "../mailboxes/listing.ts"
+import { pageOf } from "../paging.ts"
+import { feedTypes } from "../representations.ts"
+import { conditionsHold, entityTags, isConditional, plain, renderView } from "../respond.ts"
+import type { Route } from "../routing.ts"
+import { ask, type Service, uri } from "../service.ts"
+import { parseCabinetSince } from "./cursor.ts"
+import { contentsOf } from "./given.ts"
+import { enter, leave, listCabinets } from "./listing.ts"
+import { type CabinetAsked, type CabinetPage, readCabinet } from "./merge.ts"
+import { cabinetDocument, cabinetPath, collectionPath, pageView } from "./views.ts"
+
+const at = (id: string): Address => address(cabinetKind, id)
+
+/** What an owner sees is for that owner. */
+const ownersHeaders: HeaderFields = [
+  ["Vary", "Authorization"],
+  ["Cache-Control", "private, no-cache"]
+]
+
+/** The id in the path; 404 for what can be none. */
+const idOf = ({ parameters }: Call): Effect.Effect<string, Failure> => {
+  const id = parameters.get("cabinet")
+  return parameters.secret("cabinet") === undefined && isActorId(id)
+    ? Effect.succeed(id)
+    : Effect.fail(fail("not-found"))
+}
+
+const unexpected = (reply: Reply): Error => new Error(`a cabinet answered ${reply._tag}`)
+
+/** The cabinet, for its owner; fails with 403, 404 or 410. */
+const describe = Effect.fnUntraced(function*(
+  service: Service,
+  account: Account,
+  id: string
+): Effect.fn.Return<Cabinet, Failure> {
+  const message: Message = { _tag: "Describe", caller: callerOf(account) }
+  const reply = yield* ask<Reply>(service, at(id), message)
+  if (reply._tag !== "Described") throw unexpected(reply)
+  return reply.view
+})
+
+const create = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const account = yield* requireAccount(service, call)
+    const contents = yield* contentsOf(service, yield* inputOf(call, "cabinet", { form: true }))
+    const id = call.ids.id("cabinet")
+    yield* enter(service, account.name, id)
+    const requestId = call.ids.id("request")
+    const message: Message = { _tag: "Create", requestId, owner: account.name, contents }
+    const reply = yield* ask<Reply>(service, at(id), message)
+    if (reply._tag !== "Created") throw unexpected(reply)
+    return shown(cabinetDocument(service, id, reply.view), {
+      status: 201,
+      headers: [["Location", uri(service, cabinetPath(id))], ...ownersHeaders]
+    })
+  })
+
+/** `limit` and `since` of the query; 400 for what is none. */
+const askedOf = Effect.fnUntraced(function*(
+  call: Call
+): Effect.fn.Return<CabinetAsked, Failure> {
+  const { limit } = yield* pageOf(call, () => false)
+  const text = (yield* queryOf(call)).get("since")
+  const since = text === undefined ? undefined : parseCabinetSince(text)
+  if (text !== undefined && since === undefined) {
+    return yield* fail("malformed", "since must be the time of an earlier answer, or RFC 3339's")
+  }
+  return { since, limit }
+})
+
+const tellShown = (service: Service, { shown: parts }: CabinetPage): void => {
+  for (const { place, runs } of parts) {
+    tellRetrieved(service, place, runs.flatMap(spansOf))
+  }
+}
+
+const read = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const account = yield* requireAccount(service, call)
+    const id = yield* idOf(call)
+    const asked = yield* askedOf(call)
+    const cabinet = yield* describe(service, account, id)
+    const page = yield* readCabinet(service, cabinet, asked)
+    const rendered = renderView(
+      {
+        _tag: "View",
+        status: 200,
+        view: pageView(service, id, cabinet, page, asked.limit),
+        offered: feedTypes,
+        headers: ownersHeaders
+      },
+      call,
+      service.settings.baseUrl
+    )
+    // As with a mailbox (A11): what was really shown counts as retrieved.
+    if (call.request.method === "GET" && rendered.status === 200) tellShown(service, page)
+    return plain(rendered)
+  })
+
+/** The version that the request's conditions hold for, which the actor compares again; or 412. */
+const unchanged = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  account: Account,
+  id: string
+): Effect.fn.Return<{ readonly ifVersion?: number }, Failure> {
+  if (!isConditional(call)) return {}
+  const cabinet = yield* describe(service, account, id)
+  const limit = pageEntriesDefault
+  const page = yield* readCabinet(service, cabinet, { since: undefined, limit })
+  const tags = entityTags(pageView(service, id, cabinet, page, limit), feedTypes)
+  if (!conditionsHold(call, tags)) {
+    return yield* fail("precondition-failed", "the cabinet is not as the condition says")
+  }
+  return { ifVersion: cabinet.version }
+})
+
+/** Replaces the contents by what the body says. */
+const replace = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  form: boolean
+): Effect.fn.Return<{ readonly id: string; readonly view: Cabinet }, Failure> {
+  const account = yield* requireAccount(service, call)
+  const id = yield* idOf(call)
+  const contents = yield* contentsOf(service, yield* inputOf(call, "cabinet", { form }))
+  const expected = yield* unchanged(service, call, account, id)
+  const message: Message = { _tag: "Replace", caller: callerOf(account), contents, ...expected }
+  const reply = yield* ask<Reply>(service, at(id), message)
+  if (reply._tag !== "Replaced") throw unexpected(reply)
+  return { id, view: reply.view }
+})
+
+const put = (service: Service): Handler["handle"] => (call) =>
+  Effect.map(
+    replace(service, call, false),
+    ({ id, view }) => shown(cabinetDocument(service, id, view), { headers: ownersHeaders })
+  )
+
+/** The same from the form of the cabinet's page: HTML has no PUT. */
+const post = (service: Service): Handler["handle"] => (call) =>
+  Effect.map(
+    replace(service, call, true),
+    ({ id }) =>
+      empty(303, [["Location", uri(service, cabinetPath(id))], ["Cache-Control", "no-store"]])
+  )
+
+const remove = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const account = yield* requireAccount(service, call)
+    const id = yield* idOf(call)
+    const expected = yield* unchanged(service, call, account, id)
+    const message: Message = { _tag: "Remove", caller: callerOf(account), ...expected }
+    const reply = yield* ask<Reply>(service, at(id), message)
+    if (reply._tag !== "Done") throw unexpected(reply)
+    yield* leave(service, id)
+    return empty(204)
+  })
+
+/** The rows of cabinets. */
+export const cabinetRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+  {
+    pattern: collectionPath,
+    methods: {
+      GET: { handle: (call) => listCabinets(service, call) },
+      POST: { handle: create(service) }
+    }
+  },
+  {
+    pattern: `${collectionPath}/{cabinet}`,
+    methods: {
+      GET: { handle: read(service) },
+      PUT: { handle: put(service) },
+      POST: { handle: post(service) },
+      DELETE: { handle: remove(service) }
+    }
+  }
+]

@@ -1,0 +1,153 @@
+/** What cabinets show: the document, the merged listing, and the list of one's own. */
+import type { View as Cabinet } from "../../actors/cabinet/protocol.ts"
+import type { Feed } from "../feeds.ts"
+import type { Link } from "../html/layout.ts"
+import { html, link } from "../html/template.ts"
+import { entryElement, summaryOf } from "../mailboxes/listing.ts"
+import { placeNamed } from "../mailboxes/reader.ts"
+import type { View } from "../representations.ts"
+import { type Service, uri } from "../service.ts"
+import { type Element, element, escapeAttribute, writeElement, xmlDeclaration } from "../xml.ts"
+import type { CabinetPage, Merged } from "./merge.ts"
+import { cabinetPage, makeForm } from "./pages.ts"
+
+export const collectionPath = "/cabinets"
+export const cabinetPath = (id: string): string => `${collectionPath}/${id}`
+
+const collectionLink: Link = { rel: "collection", href: collectionPath, title: "Your cabinets" }
+
+const titleOf = ({ title }: Cabinet): string => title ?? "A cabinet"
+
+const queryElements = ({ query }: Cabinet): ReadonlyArray<Element> =>
+  query === undefined
+    ? []
+    : [element("query", { contains: query.contains, since: query.since })]
+
+/** The cabinet's document: what its owner says of it, secrets aside. */
+export const cabinetDocument = (service: Service, id: string, cabinet: Cabinet): View => ({
+  title: titleOf(cabinet),
+  tree: element(
+    "cabinet",
+    { href: uri(service, cabinetPath(id)) },
+    element("title", {}, cabinet.title),
+    ...cabinet.mailboxes.map(({ name }) =>
+      element("mailbox", { href: placeNamed(service, name).href })
+    ),
+    ...queryElements(cabinet)
+  ),
+  links: [
+    { rel: "self", href: cabinetPath(id), title: "The notifications in it" },
+    collectionLink
+  ]
+})
+
+/** A notification as its mailbox shows it, and which one that is. */
+const mergedElement = ({ entry, place }: Merged): Element => {
+  const notification = entryElement(place, entry)
+  return { ...notification, attributes: { ...notification.attributes, mailbox: place.href } }
+}
+
+const mergedXml = ({ entry, place }: Merged): string => {
+  const href = escapeAttribute(place.href)
+  return `<notification href="${href}/notifications/${entry.id}" received="${entry.received}" ` +
+    `mailbox="${href}">${entry.fragment}</notification>`
+}
+
+const feedOf = (
+  href: string,
+  title: string,
+  page: CabinetPage,
+  next: string | undefined
+): Feed => ({
+  href,
+  title,
+  updated: new Date(page.atMs).toISOString(),
+  next,
+  entries: page.entries.map(({ entry, place }) => {
+    const { description, from, href: id, received, url } = summaryOf(place, entry)
+    return { id, title: description, received, url, author: from }
+  })
+})
+
+/** The view of a page: its XML is a join of stored fragments, all else is built when wanted. */
+export const pageView = (
+  service: Service,
+  id: string,
+  cabinet: Cabinet,
+  page: CabinetPage,
+  limit: number
+): View => {
+  const path = cabinetPath(id)
+  const href = uri(service, path)
+  const title = titleOf(cabinet)
+  const next = page.more
+    ? `${href}?since=${encodeURIComponent(page.time)}&limit=${limit}`
+    : undefined
+  const root = { href, title: cabinet.title ?? "", time: page.time }
+  const parts = [
+    ...page.mailboxes.map(({ isReadable, place }) =>
+      element("mailbox", { href: place.href, readable: String(isReadable) })
+    ),
+    ...queryElements(cabinet)
+  ]
+  return {
+    title,
+    xml: `${xmlDeclaration}<cabinet href="${escapeAttribute(href)}" ` +
+      `title="${escapeAttribute(root.title)}" time="${page.time}">` +
+      `${parts.map(writeElement).join("")}${page.entries.map(mergedXml).join("")}</cabinet>`,
+    tree: () => element("cabinet", root, ...parts, ...page.entries.map(mergedElement)),
+    links: [
+      collectionLink,
+      ...next === undefined ? [] : [{ rel: "next", href: next, title: "Later notifications" }],
+      { rel: "alternate", href, type: "application/atom+xml" },
+      { rel: "alternate", href, type: "application/rss+xml" }
+    ],
+    body: () => cabinetPage(service, path, cabinet, page),
+    feed: () => feedOf(href, title, page, next)
+  }
+}
+
+/** One line of the list. */
+export interface Listed {
+  readonly id: string
+  readonly cabinet: Cabinet
+}
+
+const createdOf = ({ createdAtMs }: Cabinet): string => new Date(createdAtMs).toISOString()
+
+/** The list of one's own. */
+export const listingView = (
+  service: Service,
+  listed: ReadonlyArray<Listed>,
+  next: ReadonlyArray<Link>
+): View => ({
+  title: "Your cabinets",
+  tree: element(
+    "cabinets",
+    {},
+    ...listed.map(({ cabinet, id }) =>
+      element("cabinet", {
+        href: uri(service, cabinetPath(id)),
+        title: cabinet.title ?? "",
+        created: createdOf(cabinet),
+        mailboxes: cabinet.mailboxes.length
+      })
+    )
+  ),
+  body: () =>
+    listed.length === 0
+      ? html`<p>You have none yet. A cabinet shows several mailboxes as one.</p>`
+      : html`<div class="scroll"><table>
+<thead><tr><th scope="col">Cabinet</th><th scope="col">Mailboxes</th></tr></thead>
+<tbody>${
+        listed.map(({ cabinet, id }) =>
+          html`<tr><td>${
+            link(cabinetPath(id), titleOf(cabinet))
+          }</td><td>${cabinet.mailboxes.length}</td></tr>
+`
+        )
+      }</tbody></table></div>
+`,
+  forms: makeForm(service),
+  links: next
+})

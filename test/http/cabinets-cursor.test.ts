@@ -1,0 +1,292 @@
+/**
+ * The cursor of a cabinet: nothing is missed and nothing shown twice, whatever the clocks of the
+ * mailboxes' nodes say, whenever deposits come, and whatever becomes of rights and of the list.
+ */
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import type { CabinetQuery, View } from "../../actors/cabinet/protocol.ts"
+import { encodeItem, encodeRemoval, notificationId, partChars } from "../../actors/mailbox/item.ts"
+import { defaultSettings, type View as MailboxView } from "../../actors/mailbox/protocol.ts"
+import { formatCabinetCursor, parseCabinetSince, positionKey } from "../../http/cabinets/cursor.ts"
+import { type CabinetPage, readCabinet } from "../../http/cabinets/merge.ts"
+import { cabinetScanCharsMax, cabinetScanItemsMax } from "../../http/limits.ts"
+import type { Service } from "../../http/service.ts"
+import type { Address, LogItem } from "../../runtime/index.ts"
+
+const startMs = 1_800_000_000_000
+
+interface Log {
+  readonly items: Array<LogItem>
+  lastAtMs: number
+  head: number
+  readable: boolean
+}
+
+/** Mailboxes as far as a cabinet reads them; `during` happens between any two of its readings. */
+class World {
+  readonly logs = new Map<string, Log>()
+  during: () => void = () => {}
+
+  deposit(name: string, nowMs: number, text: string): string {
+    const log = this.log(name)
+    // As the mailbox decides: its time never runs backwards.
+    log.lastAtMs = Math.max(log.lastAtMs, nowMs)
+    const fragment = `<item><description>${text}</description><url>u:</url></item>`
+    const part = "x".repeat(partChars)
+    const n = ++log.head
+    log.items.push({ n, value: encodeItem(log.lastAtMs, part, part, fragment) })
+    return `${name}/${n}`
+  }
+
+  /** What a mailbox with registrations notes of a removal: an item of its log like others. */
+  removal(name: string): void {
+    const log = this.log(name)
+    const gone = notificationId(1, "x".repeat(partChars))
+    log.items.push({ n: ++log.head, value: encodeRemoval(log.lastAtMs, [gone]) })
+  }
+
+  log(name: string): Log {
+    const known = this.logs.get(name)
+    if (known !== undefined) return known
+    const log: Log = { items: [], lastAtMs: startMs, head: 0, readable: true }
+    this.logs.set(name, log)
+    return log
+  }
+
+  get service(): Service {
+    const system = {
+      ask: ({ id }: Address) =>
+        Effect.sync(() => {
+          this.during()
+          const { head, lastAtMs, readable } = this.log(id)
+          if (!readable) return { _tag: "Refused", reason: "Forbidden", detail: undefined }
+          const view: MailboxView = {
+            owner: "o",
+            isOwner: true,
+            settings: defaultSettings,
+            createdAtMs: startMs,
+            version: 1,
+            head,
+            lastAtMs,
+            removed: 0,
+            fetched: 0,
+            notifications: head
+          }
+          return { _tag: "Listed", view }
+        }),
+      read: ({ id }: Address, from: number, limit: number) =>
+        Effect.sync(() => {
+          this.during()
+          return this.log(id).items.filter(({ n }) => n >= from).slice(0, limit)
+        })
+    }
+    // Of a service, reading a cabinet needs the base URL and these two.
+    return { settings: { baseUrl: "http://h" }, system } as unknown as Service
+  }
+
+  read(
+    names: ReadonlyArray<string>,
+    since: string | undefined,
+    limit: number,
+    query?: CabinetQuery
+  ) {
+    const cabinet: View = {
+      owner: "o",
+      createdAtMs: startMs,
+      version: 1,
+      mailboxes: names.map((name) => ({ name })),
+      ...query === undefined ? {} : { query }
+    }
+    const parsed = since === undefined ? undefined : parseCabinetSince(since)
+    expect(parsed === undefined).toBe(since === undefined)
+    return Effect.runPromise(readCabinet(this.service, cabinet, { since: parsed, limit }))
+  }
+}
+
+const shownOn = ({ entries }: CabinetPage): ReadonlyArray<string> =>
+  entries.map(({ entry, place }) => `${place.name}/${entry.n}`)
+
+const name = fc.constantFrom("a", "b", "c", "d")
+const skewMs = fc.integer({ min: -5_000, max: 5_000 })
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("deposit" as const),
+      name,
+      skewMs,
+      texts: fc.array(fc.constantFrom("x", "y", "z"), { minLength: 1, maxLength: 25 })
+    })
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("poll" as const),
+      limit: fc.integer({ min: 1, max: 6 })
+    })
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("toggle" as const), name }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("remove" as const), name, at: fc.nat(20) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("list" as const),
+      names: fc.uniqueArray(name, { minLength: 1 })
+    })
+  }
+)
+const steps = fc.array(step, { maxLength: 40 })
+/** What is deposited while a page is being read. */
+const racing = fc.array(fc.record({ name, skewMs }), { maxLength: 12 })
+const queries = fc.constantFrom<CabinetQuery | undefined>(undefined, { contains: "X" })
+
+describe("a cabinet's cursor", () => {
+  it("misses nothing and repeats nothing in any interleaving", async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, racing, queries, async (steps, meanwhile, query) => {
+        const world = new World()
+        const queue = [...meanwhile]
+        const there = new Set<string>()
+        const seen: Array<string> = []
+        let nowMs = startMs
+        let names: ReadonlyArray<string> = ["a", "b", "c"]
+        let time: string | undefined
+        const put = (to: string, byMs: number, text: string) => {
+          const key = world.deposit(to, nowMs += byMs, text)
+          if (query === undefined || text === "x") there.add(key)
+        }
+        const poll = async (limit: number) => {
+          const isQuiet = queue.length === 0
+          const page = await world.read(names, time, limit, query)
+          expect(page.entries.length).toBeLessThanOrEqual(limit)
+          expect(page.entries.length === limit || !page.more).toBe(true)
+          const order = page.entries.map(({ entry, place }) =>
+            `${entry.received} ${place.name} ${String(entry.n).padStart(9)}`
+          )
+          if (isQuiet) expect(order).toEqual(order.toSorted())
+          seen.push(...shownOn(page))
+          time = page.time
+          return page.more
+        }
+        world.during = () => {
+          const next = queue.pop()
+          if (next !== undefined) put(next.name, next.skewMs, "x")
+        }
+        for (const one of steps) {
+          if (one.do === "deposit") {
+            for (const text of one.texts) put(one.name, one.skewMs, text)
+          } else if (one.do === "poll") await poll(one.limit)
+          else if (one.do === "list") names = one.names
+          else if (one.do === "toggle") world.log(one.name).readable = !world.log(one.name).readable
+          else {
+            const [gone] = world.log(one.name).items.splice(one.at, 1)
+            world.removal(one.name)
+            if (gone !== undefined) there.delete(`${one.name}/${gone.n}`)
+          }
+        }
+        queue.length = 0
+        for (const log of world.logs.values()) log.readable = true
+        while (await poll(3));
+        const missed = [...there].filter((key) =>
+          names.includes(key.split("/")[0] ?? "") && !seen.includes(key)
+        )
+        expect(missed).toEqual([])
+        // A mailbox that leaves the list has no position any more: only then it begins again.
+        if (!steps.some((one) => one.do === "list")) expect(new Set(seen).size).toBe(seen.length)
+        expect(await poll(3)).toBe(false)
+      }),
+      { numRuns: 400 }
+    )
+  })
+
+  it("reads what it wrote, and nothing that is cut or made up", () => {
+    const positions = fc.uniqueArray(
+      fc.tuple(fc.stringMatching(/^[a-z0-9]{1,12}$/), fc.integer({ min: 1, max: 999_999_999_999 })),
+      { selector: ([mailbox]) => positionKey(mailbox), maxLength: 100 }
+    )
+    fc.assert(
+      fc.property(positions, fc.integer({ min: 0, max: 4e12 }), (list, atMs) => {
+        const text = formatCabinetCursor(atMs, list)
+        const since = parseCabinetSince(text)
+        expect(since).toEqual({
+          _tag: "Behind",
+          positions: new Map(list.map(([mailbox, n]) => [positionKey(mailbox), n]))
+        })
+        expect(text.length).toBeLessThan(2_000)
+        // Cut within a position it is none; cut between two it has the first ones only.
+        const cut = parseCabinetSince(text.slice(0, -1))
+        if (cut?._tag === "Behind") expect(cut.positions.size).toBeLessThan(list.length)
+      })
+    )
+    fc.assert(
+      fc.property(fc.string(), (text) => void parseCabinetSince(`2030-01-01T00:00:00Z~${text}`))
+    )
+  })
+
+  it("takes the lesser of two positions under one key", () => {
+    const text = formatCabinetCursor(startMs, [["a", 7], ["a", 3]])
+    expect(parseCabinetSince(text)).toEqual({
+      _tag: "Behind",
+      positions: new Map([[positionKey("a"), 3]])
+    })
+  })
+})
+
+describe("a page", () => {
+  it("looks at a bounded number of notifications, and goes on behind them", async () => {
+    const world = new World()
+    for (let at = 0; at < cabinetScanItemsMax; at++) {
+      world.deposit(at % 2 ? "a" : "b", startMs + at, "no")
+    }
+    world.removal("a")
+    const wanted = world.deposit("a", startMs + cabinetScanItemsMax, "the Grail")
+    const query = { contains: "grail" }
+    const first = await world.read(["a", "b"], undefined, 100, query)
+    expect([first.entries, first.more]).toEqual([[], true])
+    const second = await world.read(["a", "b"], first.time, 100, query)
+    expect([shownOn(second), second.more]).toEqual([[wanted], false])
+  })
+
+  it("gets past any number of items that are no notifications", async () => {
+    const world = new World()
+    for (let at = 0; at <= cabinetScanItemsMax; at++) world.removal("a")
+    const wanted = world.deposit("a", startMs, "x")
+    const first = await world.read(["a"], undefined, 9)
+    expect([first.entries, first.more]).toEqual([[], true])
+    expect(shownOn(await world.read(["a"], first.time, 9))).toEqual([wanted])
+  })
+
+  it("looks at a bounded amount of text, and at one notification at least", async () => {
+    const world = new World()
+    const text = "x".repeat(cabinetScanCharsMax / 4)
+    for (let at = 0; at < 6; at++) world.deposit("a", startMs, text)
+    const first = await world.read(["a"], undefined, 100, { contains: "y" })
+    expect([first.entries.length, first.more]).toEqual([0, true])
+    const shown = await world.read(["a"], undefined, 100)
+    expect([shown.entries.length, shown.more]).toEqual([4, true])
+    expect(shownOn(await world.read(["a"], shown.time, 100))).toEqual(["a/5", "a/6"])
+  })
+
+  it("tells what was shown in runs without what the query passed over", async () => {
+    const world = new World()
+    for (const text of ["x", "x", "no", "x", "no", "no", "x", "x"]) {
+      world.deposit("a", startMs, text)
+    }
+    world.log("a").items.splice(0, 1)
+    const page = await world.read(["a"], undefined, 100, { contains: "x" })
+    const runs = page.shown.flatMap((one) => one.runs.map((run) => run.map(({ n }) => n)))
+    expect(runs).toEqual([[2], [4], [7, 8]])
+  })
+
+  it("begins where the query says, and applies it behind a cursor too", async () => {
+    const world = new World()
+    for (let at = 0; at < 20; at++) world.deposit("a", startMs + at * 1000, "x")
+    const query = { since: new Date(startMs + 15_000).toISOString() }
+    expect(shownOn(await world.read(["a"], undefined, 100, query))).toHaveLength(5)
+    const early = formatCabinetCursor(startMs, [["a", 2]])
+    expect(shownOn(await world.read(["a"], early, 100, query))).toHaveLength(5)
+    const later = new Date(startMs + 18_000).toISOString()
+    expect(shownOn(await world.read(["a"], later, 100, query))).toEqual(["a/19", "a/20"])
+  })
+})

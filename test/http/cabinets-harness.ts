@@ -1,0 +1,82 @@
+/** A service with mailboxes and cabinets, and what their owner does with them. */
+import { accountRoutes } from "../../http/accounts/index.ts"
+import { cabinetRoutes } from "../../http/cabinets/index.ts"
+import { contentRoutes } from "../../http/content/index.ts"
+import { mailboxRoutes } from "../../http/mailboxes/index.ts"
+import { childOf, childrenOf, escapeAttribute } from "../../http/xml.ts"
+import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
+import { childText, itemOf, notification } from "./mailbox-harness.ts"
+
+/** Credentials of the owner of every mailbox and cabinet here. */
+export const owner = `admin:${adminToken}`
+
+export interface Cabinets extends Harness {
+  /** Credentials of another account. */
+  readonly bob: string
+  /** Opens a mailbox; its shared URI. */
+  readonly open: (name: string) => Promise<string>
+  readonly deposit: (name: string, description: string, url?: string) => Promise<void>
+  /** Makes a cabinet of these mailboxes, by `account`; its URI. */
+  readonly make: (hrefs: ReadonlyArray<string>, more?: string, account?: string) => Promise<string>
+  readonly read: (href: string, account?: string) => Promise<Answered>
+}
+
+/** A cabinet document. */
+export const cabinetOf = (hrefs: ReadonlyArray<string>, more = ""): string =>
+  `<cabinet>${more}${
+    hrefs.map((href) => `<mailbox href="${escapeAttribute(href)}"/>`).join("")
+  }</cabinet>`
+
+const made = (answer: Answered, status: number): Answered => {
+  if (answer.status !== status) throw new Error(`${answer.status}: ${answer.text}`)
+  return answer
+}
+
+export const startCabinets = async (): Promise<Cabinets> => {
+  const service = await startService((one) => [
+    ...mailboxRoutes(one),
+    ...contentRoutes(one),
+    ...accountRoutes(one),
+    ...cabinetRoutes(one)
+  ])
+  const { send } = service
+  const account = await send("POST", "/accounts", {
+    basic: owner,
+    body: "<account><name>bob</name></account>"
+  })
+  return {
+    ...service,
+    bob: `bob:${account.child("token")}`,
+    open: async (name) => {
+      const body = `<mailbox><name>${name}</name></mailbox>`
+      const opened = made(await send("POST", "/mailboxes", { basic: owner, body }), 201)
+      return childOf(opened.xml, "shared")?.attributes["href"] ?? ""
+    },
+    deposit: async (name, description, url) => {
+      const body = notification(description, url)
+      made(await send("POST", `/mailboxes/${name}`, { body }), 202)
+    },
+    make: async (hrefs, more, by = owner) => {
+      const body = cabinetOf(hrefs, more)
+      return made(await send("POST", "/cabinets", { basic: by, body }), 201).header("location")
+    },
+    read: async (href, by = owner) => made(await send("GET", href, { basic: by }), 200)
+  }
+}
+
+/** `<mailbox>/<description>` of each notification, in their order. */
+export const told = (answer: Answered): ReadonlyArray<string> =>
+  childrenOf(answer.xml, "notification").map((one) => {
+    const mailbox = one.attributes["mailbox"]?.split("/").at(-1)
+    return `${mailbox}/${childText(itemOf(one), "description")}`
+  })
+
+/** `<name> <readable>` of each mailbox. */
+export const rightsIn = (answer: Answered): ReadonlyArray<string> =>
+  childrenOf(answer.xml, "mailbox").map(({ attributes }) =>
+    `${attributes["href"]?.split("/").at(-1)} ${attributes["readable"]}`
+  )
+
+/** Where the listing goes on; undefined on its last page. */
+export const nextOf = (answer: Answered): string | undefined =>
+  /<([^>]*)>; rel="next"/.exec(answer.header("link"))?.[1]
