@@ -1,0 +1,154 @@
+/** The pages of outgoing mailboxes; they work without a script. */
+import type { Recipient, Status, View as Notification } from "../../actors/notification/protocol.ts"
+import { form } from "../html/forms.ts"
+import { type Html, html, link, nothing } from "../html/template.ts"
+import { uriCharsMax } from "../limits.ts"
+import { notificationPath, type Outgoing, type Place } from "./place.ts"
+import { type Listed, statuses, timeOf } from "./standing.ts"
+
+/** A sign and the word: no status is told by its sign alone. */
+const marks: { readonly [S in Status | Recipient["status"]]: string } = {
+  sent: "✓ sent",
+  success: "✓ success",
+  waiting: "○ waiting",
+  retry: "↻ retry",
+  failed: "✗ failed"
+}
+
+const time = (atMs: number | undefined): Html => {
+  if (atMs === undefined) return nothing
+  const text = timeOf(atMs)
+  return html`<time datetime="${text}">${text.slice(0, 19).replace("T", " ")} UTC</time>`
+}
+
+/** What is known of a recipient beside its status, in the order of a person's questions. */
+const details = ({ attempts, code, lastAtMs, location, nextAtMs, problem }: Recipient): Html =>
+  html`${attempts === 1 ? "1 attempt" : `${attempts} attempts`}${
+    lastAtMs === undefined ? nothing : html` · last ${time(lastAtMs)}`
+  }${nextAtMs === undefined ? nothing : html` · next ${time(nextAtMs)}`}${
+    code === undefined ? nothing : html` · ${code}`
+  }${problem === undefined ? nothing : html` · ${problem}`}${
+    location === undefined ? nothing : html` · ${link(location, "where it is stored")}`
+  }`
+
+const row = (recipient: Recipient): Html =>
+  html`<tr><td>${link(recipient.to)}</td><td>${marks[recipient.status]}<br>
+<span class="quiet">${details(recipient)}</span></td></tr>
+`
+
+/** How a notification stands, with every recipient; with a script it changes by itself. */
+export const notificationPage = (
+  { path }: Outgoing,
+  { createdAtMs, recipients, status }: Notification
+): Html =>
+  html`<p><b id="status">${marks[status]}</b> <span class="quiet">· sent off ${
+    time(createdAtMs)
+  }</span></p>
+<div class="scroll"><table><thead><tr><th scope="col">Recipient</th>
+<th scope="col">How it stands</th></tr></thead>
+<tbody id="recipients" data-stream="${path}">
+${recipients.map(row)}</tbody></table></div>
+<p class="quiet" id="live" role="status">Load this page again to see how it stands.</p>
+${
+    form({
+      id: "retry",
+      action: `${path}/retry`,
+      legend: "Try again those that have failed",
+      controls: [],
+      submit: "Try again"
+    })
+  }${
+    form({
+      id: "delete",
+      action: path,
+      legend: "Remove it, and make no further attempt",
+      controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
+      submit: "Remove"
+    })
+  }`
+
+const others = (count: number): string =>
+  count === 0 ? "" : count === 1 ? " and one other" : ` and ${count} others`
+
+const entry = (place: Place, { atMs, id, recipients, status }: Listed): Html =>
+  html`<li><p>${marks[status]} <a href="${notificationPath(place.account, id)}">${
+    time(atMs)
+  }</a></p>
+${
+    recipients[0] === undefined
+      ? nothing
+      : html`<p class="quiet">to ${link(recipients[0].to)}${others(recipients.length - 1)}</p>`
+  }</li>
+`
+
+const filters = (place: Place, chosen: Status | undefined): Html =>
+  html`<p>${
+    [undefined, ...statuses].map((status) => {
+      const name = status === undefined ? "all" : marks[status]
+      const query = status === undefined ? "" : `?status=${status}`
+      return status === chosen
+        ? html`<b aria-current="page">${name}</b> `
+        : html`<a href="${place.path}${query}">${name}</a> `
+    })
+  }</p>`
+
+/** The form that sends (A5); what is written under text is published with it. */
+const composeForm = (place: Place): Html =>
+  form({
+    id: "send",
+    action: place.path,
+    legend: "Send a notification",
+    controls: [
+      {
+        name: "to",
+        label: "To",
+        type: "textarea",
+        required: true,
+        hint: "Addresses of mailboxes, one a line."
+      },
+      { name: "description", label: "What it is about", required: true, maxlength: 1000 },
+      {
+        name: "url",
+        label: "Address of the message",
+        type: "url",
+        maxlength: uriCharsMax,
+        hint: "Where the message can be fetched. Or write it here:"
+      },
+      { name: "content", label: "The message itself", type: "textarea" },
+      {
+        name: "from",
+        label: "Name this outgoing mailbox as the sender",
+        type: "checkbox"
+      }
+    ],
+    submit: "Send"
+  })
+
+/** The notifications, newest first, and all that can be done. */
+export const listingPage = (
+  place: Place,
+  listed: ReadonlyArray<Listed>,
+  filter: Status | undefined
+): Html =>
+  html`${filters(place, filter)}
+${listed.length === 0 ? html`<p>There is nothing here.</p>` : nothing}
+<ol class="entries">${listed.map((one) => entry(place, one))}</ol>
+${place.caller.name === place.account ? composeForm(place) : nothing}${
+    form({
+      id: "retry",
+      action: `${place.path}/retry`,
+      legend: "Try again all that have failed",
+      controls: [{
+        name: "since",
+        label: "Sent since",
+        required: true,
+        value: timeOf(0),
+        hint: "A time of RFC 3339."
+      }],
+      submit: "Try again"
+    })
+  }`
+
+/** Goes on where trying a span again has stopped: the same request with another cursor. */
+export const goOnForm = (action: string): Html =>
+  form({ id: "go-on", action, legend: "There may be more", controls: [], submit: "Go on" })

@@ -1,0 +1,16 @@
+/** How notifications stand, as the listing and the pages tell it. */
+import type { Recipient, Status } from "../../actors/notification/protocol.ts"
+
+/** RFC 3339 of a time in ms since the epoch. */
+export const timeOf = (atMs: number): string => new Date(atMs).toISOString()
+
+/** One notification of a listing. */
+export interface Listed {
+  readonly id: string
+  readonly status: Status
+  readonly atMs: number
+  readonly recipients: ReadonlyArray<Recipient>
+}
+
+/** The statuses that a listing can be filtered by. */
+export const statuses: ReadonlyArray<Status> = ["waiting", "sent", "failed"]

@@ -1,0 +1,116 @@
+/** The documents of outgoing mailboxes: how a notification stands, and the listing. */
+import type { Recipient, Status, View as Notification } from "../../actors/notification/protocol.ts"
+import type { Link } from "../html/layout.ts"
+import type { View } from "../representations.ts"
+import { type Service, uri } from "../service.ts"
+import { type Element, element, isText } from "../xml.ts"
+import { goOnForm, listingPage, notificationPage } from "./pages.ts"
+import { mailboxPath, notificationPath, type Outgoing, type Place } from "./place.ts"
+import { type Listed, timeOf } from "./standing.ts"
+
+const optionalTime = (atMs: number | undefined): string | undefined =>
+  atMs === undefined ? undefined : timeOf(atMs)
+
+/** Text that may come from another service, as it can be written. */
+const printable = (text: string | undefined): string | undefined =>
+  text === undefined || isText(text) ? text : JSON.stringify(text)
+
+const recipientElement = (recipient: Recipient): Element =>
+  element("recipient", {
+    status: recipient.status,
+    href: recipient.to,
+    attempts: recipient.attempts,
+    last: optionalTime(recipient.lastAtMs),
+    next: optionalTime(recipient.nextAtMs),
+    code: recipient.code,
+    location: printable(recipient.location),
+    problem: printable(recipient.problem)
+  })
+
+/** How a notification stands (A6). */
+export const statusElement = (
+  { href }: Outgoing,
+  { createdAtMs, recipients, status }: Notification
+): Element =>
+  element(
+    "notification",
+    { href, time: timeOf(createdAtMs), status },
+    ...recipients.map(recipientElement)
+  )
+
+const recipientStatuses: ReadonlyArray<Recipient["status"]> = [
+  "success",
+  "retry",
+  "waiting",
+  "failed"
+]
+
+/** `Notification-Status: waiting; success=3; retry=1`: how many recipients stand how. */
+export const statusField = (
+  { recipients, status }: Notification
+): readonly [string, string] => {
+  let value: string = status
+  for (const one of recipientStatuses) {
+    const count = recipients.filter((recipient) => recipient.status === one).length
+    if (count > 0) value += `; ${one}=${count}`
+  }
+  return ["Notification-Status", value]
+}
+
+/** A6. */
+export const statusView = (outgoing: Outgoing, view: Notification): View => ({
+  title: "An outgoing notification",
+  tree: () => statusElement(outgoing, view),
+  body: () => notificationPage(outgoing, view),
+  links: [{ rel: "collection", href: mailboxPath(view.account), title: "The outgoing mailbox" }],
+  script: "/outgoing.js"
+})
+
+/** A7. */
+export const listingView = (
+  service: Service,
+  place: Place,
+  listed: ReadonlyArray<Listed>,
+  filter: Status | undefined,
+  next: string | undefined
+): View => {
+  const links: ReadonlyArray<Link> = next === undefined
+    ? []
+    : [{ rel: "next", href: next, title: "Earlier notifications" }]
+  return {
+    title: `Outgoing mailbox of ${place.account}`,
+    tree: () =>
+      element(
+        "notifications",
+        { href: place.href },
+        ...listed.map(({ atMs, id, status }) =>
+          element("notification", {
+            status,
+            href: uri(service, notificationPath(place.account, id)),
+            time: timeOf(atMs)
+          })
+        )
+      ),
+    body: () => listingPage(place, listed, filter),
+    links
+  }
+}
+
+/** What trying a span of notifications again came to; `next` is a path to POST to. */
+export const retriedView = (
+  service: Service,
+  place: Place,
+  counts: { readonly notifications: number; readonly recipients: number },
+  next: string | undefined
+): View => ({
+  title: "Tried again",
+  tree: element("retried", {
+    ...counts,
+    next: next === undefined ? undefined : uri(service, next)
+  }),
+  ...next === undefined ? {} : { forms: goOnForm(next) },
+  links: [
+    { rel: "up", href: place.path, title: "The outgoing mailbox" },
+    ...next === undefined ? [] : [{ rel: "next", href: uri(service, next) }]
+  ]
+})

@@ -1,0 +1,102 @@
+/** Waiting for an outgoing notification: long polls (RFC 7240 `wait`) and live streams. */
+import { Effect } from "effect"
+import { isRefusal } from "../../runtime/index.ts"
+import type { Answer, Call, ViewAnswer } from "../call.ts"
+import type { Failure } from "../failures.ts"
+import { statusEventPauseMs, watchRecheckMs } from "../limits.ts"
+import { waitOf } from "../mailboxes/watching.ts"
+import { plain, type Rendered, renderView } from "../respond.ts"
+import { type EventStream, eventText } from "../server.ts"
+import type { Service } from "../service.ts"
+import { taken, Waiter } from "../waiting.ts"
+import { writeElement } from "../xml.ts"
+import { describeAs, type Outgoing } from "./place.ts"
+import { statusElement } from "./views.ts"
+
+/**
+ * The answer, or when `Prefer: wait` and If-None-Match ask for it, the answer once it is another
+ * than the client has: 304 when the time is over or the server drains.
+ */
+export const whenChanged = (
+  service: Service,
+  call: Call,
+  { to }: Outgoing,
+  answer: Effect.Effect<ViewAnswer, Failure>
+): Effect.Effect<Answer, Failure> => {
+  const waitSeconds = waitOf(call)
+  const { headers, method } = call.request
+  if (waitSeconds === undefined || method !== "GET" || !headers.has("if-none-match")) return answer
+  const rendered = Effect.map(answer, (one): Rendered => {
+    const { body, headers, status } = renderView(one, call, service.settings.baseUrl)
+    const applied: Rendered["headers"] = [
+      ...headers,
+      ["Preference-Applied", `wait=${waitSeconds}`],
+      ["Vary", "Prefer"]
+    ]
+    return { status, headers: applied, body }
+  })
+  return Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const waiter = new Waiter(service, to)
+      call.exchange.onAbort(waiter.end)
+      return { waiter, drained: call.exchange.onDrain(waiter.end) }
+    }),
+    Effect.fnUntraced(function*({ waiter }): Effect.fn.Return<Answer, Failure> {
+      const endMs = performance.now() + waitSeconds * 1000
+      for (;;) {
+        const one = yield* rendered
+        const leftMs = endMs - performance.now()
+        if (one.status !== 304 || leftMs <= 0 || waiter.over) return plain(one)
+        yield* waiter.next(Math.min(leftMs, watchRecheckMs))
+      }
+    }),
+    ({ drained, waiter }) =>
+      Effect.sync(() => {
+        drained()
+        waiter.close()
+      })
+  )
+}
+
+/** One event for each version that is seen; what changes quickly is told together. */
+const follow = Effect.fnUntraced(function*(
+  service: Service,
+  outgoing: Outgoing,
+  seen: number,
+  events: EventStream,
+  waiter: Waiter
+): Effect.fn.Return<void, Failure> {
+  let version = seen
+  while (events.open) {
+    const view = yield* describeAs(service, outgoing.to, outgoing.caller)
+    if (isRefusal(view)) {
+      if (view.reason === "Gone") events.send(eventText({ event: "gone", data: outgoing.href }))
+      return events.close()
+    }
+    if (view.version !== version) {
+      version = view.version
+      const data = writeElement(statusElement(outgoing, view))
+      if (!events.send(eventText({ event: "status", id: String(version), data }))) return
+      yield* taken(events)
+      yield* Effect.sleep(statusEventPauseMs)
+    }
+    yield* waiter.next(watchRecheckMs)
+  }
+})
+
+/** The live stream of how it stands: at once, unless the client has seen that version. */
+export const liveAnswer = (service: Service, outgoing: Outgoing, seen: number): Answer => ({
+  _tag: "Events",
+  headers: [["Vary", "Accept"], ["Vary", "Authorization"]],
+  start: (events) => {
+    const waiter = new Waiter(service, outgoing.to)
+    events.onClose(() => {
+      waiter.end()
+      waiter.close()
+    })
+    Effect.runFork(follow(service, outgoing, seen, events, waiter)).addObserver((exit) => {
+      // Its reader comes back, and is told then what is wrong.
+      if (exit._tag === "Failure") events.close()
+    })
+  }
+})

@@ -1,0 +1,124 @@
+/** A service with outgoing mailboxes, and receivers of other services on loopback. */
+import { createServer, type IncomingHttpHeaders } from "node:http"
+import type { AddressInfo } from "node:net"
+import { accountRoutes } from "../../http/accounts/index.ts"
+import { contentRoutes } from "../../http/content/index.ts"
+import { mailboxRoutes } from "../../http/mailboxes/index.ts"
+import { outgoingRoutes } from "../../http/outgoing/index.ts"
+import { childrenOf, type Element } from "../../http/xml.ts"
+import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
+
+export const admin = `admin:${adminToken}`
+
+/** What a receiver was sent. */
+export interface Received {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/**
+ * A receiver that answers with the status that stands in its path: `/410/…`; after a 503 it wants
+ * to be left alone for an hour.
+ */
+export interface Receiver {
+  readonly base: string
+  readonly received: ReadonlyArray<Received>
+  /** Answers so from now on, whatever the path says. */
+  readonly answer: (status: number) => void
+  readonly close: () => Promise<void>
+}
+
+const fieldsOf = (status: number, path: string): Record<string, string> => {
+  if (status === 202) return { Location: `${path}/stored` }
+  return status === 503 ? { "Retry-After": "3600" } : {}
+}
+
+export const startReceiver = async (): Promise<Receiver> => {
+  const received: Array<Received> = []
+  let chosen: number | undefined
+  const server = createServer((request, response) => {
+    let body = ""
+    request.setEncoding("utf8")
+    request.on("data", (text: string) => {
+      body += text
+    })
+    request.on("end", () => {
+      const path = request.url ?? ""
+      received.push({ path, headers: request.headers, body })
+      const status = chosen ?? Number(/^\/(\d{3})\b/.exec(path)?.[1] ?? 202)
+      response.writeHead(status, fieldsOf(status, path))
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  // A server that listens on a port has an address with one.
+  const { port } = server.address() as AddressInfo
+  return {
+    base: `http://127.0.0.1:${port}`,
+    received,
+    answer: (status) => {
+      chosen = status
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      })
+  }
+}
+
+export interface OutgoingHarness extends Harness {
+  /** Makes an account and gives its credentials. */
+  readonly account: (name: string) => Promise<string>
+  /** A5 of a notification to these, its Location. */
+  readonly post: (
+    basic: string,
+    to: ReadonlyArray<string>,
+    options?: Sending
+  ) => Promise<Answered>
+  /** Asks until the notification stands so. */
+  readonly until: (href: string, basic: string, status: string) => Promise<Answered>
+}
+
+/** A notification to these. */
+export const outgoing = (to: ReadonlyArray<string>, description = "d"): string =>
+  `<notification>${to.map((uri) => `<to>${uri}</to>`).join("")}<item><description>${description}` +
+  "</description><url>http://example.org/m</url></item></notification>"
+
+export const recipients = (answer: Answered): ReadonlyArray<Element> =>
+  childrenOf(answer.xml, "recipient")
+
+/** One attribute of each recipient. */
+export const each = (answer: Answered, attribute: string): ReadonlyArray<string | undefined> =>
+  recipients(answer).map(({ attributes }) => attributes[attribute])
+
+export const pathOf = (basic: string): string => `/outgoing/${basic.split(":")[0]}`
+
+export const startOutgoing = async (): Promise<OutgoingHarness> => {
+  const service = await startService((one) => [
+    ...outgoingRoutes(one),
+    ...mailboxRoutes(one),
+    ...accountRoutes(one),
+    ...contentRoutes(one)
+  ])
+  return {
+    ...service,
+    account: async (name) => {
+      const made = await service.send("POST", "/accounts", {
+        basic: admin,
+        body: `<account><name>${name}</name></account>`
+      })
+      return `${name}:${made.child("token")}`
+    },
+    post: (basic, to, options = {}) =>
+      service.send("POST", pathOf(basic), { basic, body: outgoing(to), ...options }),
+    until: async (href, basic, status) => {
+      for (;;) {
+        const got = await service.send("GET", href, { basic })
+        if (got.status !== 200 || got.xml.attributes["status"] === status) return got
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    }
+  }
+}

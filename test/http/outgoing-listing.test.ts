@@ -1,0 +1,273 @@
+/** The listing of an outgoing mailbox (A7), and trying a span of it again. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { enter, entered } from "../../http/outgoing/entries.ts"
+import { childrenOf } from "../../http/xml.ts"
+import type { Answered } from "./harness.ts"
+import { admin, type OutgoingHarness, pathOf, type Receiver } from "./outgoing-harness.ts"
+import { startOutgoing, startReceiver } from "./outgoing-harness.ts"
+
+let service: OutgoingHarness
+let receiver: Receiver
+let basic = ""
+let accounts = 0
+
+beforeAll(async () => {
+  service = await startOutgoing()
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  receiver = await startReceiver()
+  basic = await service.account(`sender-${accounts++}`)
+  return () => receiver.close()
+})
+
+const get = (path: string, accept = "application/xml") =>
+  service.send("GET", path, { basic, accept })
+const list = (query = "") => get(pathOf(basic) + query)
+const entries = (answer: Answered) =>
+  childrenOf(answer.xml, "notification").map(({ attributes }) => attributes)
+const hrefs = (answer: Answered) => entries(answer).map(({ href }) => href)
+const nextOf = (answer: Answered): string | undefined =>
+  /<([^>]+)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1]
+
+/** Sends one that ends so and gives its address: `503` goes on waiting. */
+const sent = async (status: 202 | 410 | 503): Promise<string> => {
+  const posted = await service.post(basic, [`${receiver.base}/${status}/inbox`])
+  const href = posted.header("location")
+  const ended = { 202: "sent", 410: "failed", 503: "waiting" }[status]
+  await service.until(href, basic, ended)
+  return href
+}
+
+describe("GET /outgoing", () => {
+  it("leads to the caller's own: 303; 401 without credentials", async () => {
+    const led = await get("/outgoing")
+    expect([led.status, led.header("location")]).toEqual([303, service.base + pathOf(basic)])
+    expect((await service.send("GET", "/outgoing")).status).toBe(401)
+  })
+})
+
+describe("the index", () => {
+  it("gives a repeated request its first entry, until that is queued", async () => {
+    const { records } = service.service
+    const first = await service.run(enter(service.service, "keyed", "id", true))
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(await service.run(enter(service.service, "keyed", "id", true))).toBe(first)
+    expect(await service.run(records.range("outgoing", { prefix: "keyed/", limit: 9 }))).toEqual([
+      { key: first, value: "waiting" }
+    ])
+    await service.run(entered(service.service, "keyed", "id"))
+    expect(await service.run(records.get("outgoing-keys", "keyed/id"))).toBeUndefined()
+  })
+})
+
+describe("A7 GET /outgoing/{account}", () => {
+  it("lists newest first, with status, href and time", async () => {
+    const empty = await list()
+    expect([empty.status, empty.xml.name, hrefs(empty)]).toEqual([200, "notifications", []])
+    expect(empty.xml.attributes["href"]).toBe(service.base + pathOf(basic))
+    const made = [await sent(202), await sent(410), await sent(503)]
+    const listing = await list()
+    expect(hrefs(listing)).toEqual(made.toReversed())
+    expect(entries(listing).map(({ status }) => status)).toEqual(["waiting", "failed", "sent"])
+    const [first] = entries(listing)
+    const one = await get(first?.["href"] ?? "")
+    expect(first?.["time"]).toBe(one.xml.attributes["time"])
+    expect(listing.header("cache-control")).toBe("private, no-cache")
+    expect(listing.header("vary")).toBe("Accept, Authorization")
+    const headers = { "If-None-Match": listing.etag }
+    expect((await service.send("GET", pathOf(basic), { basic, headers })).status).toBe(304)
+  })
+
+  it("is paged, each notification once", async () => {
+    const made: Array<string> = []
+    for (let at = 0; at < 7; at++) made.push(await sent(at % 2 === 0 ? 202 : 410))
+    for (
+      const [query, expected] of [
+        ["?limit=3", made],
+        ["?limit=2&status=sent", made.filter((_, at) => at % 2 === 0)],
+        ["?limit=1&status=failed", made.filter((_, at) => at % 2 === 1)]
+      ] as const
+    ) {
+      const found: Array<string | undefined> = []
+      let next: string | undefined = pathOf(basic) + query
+      while (next !== undefined) {
+        const page: Answered = await get(next)
+        found.push(...hrefs(page))
+        next = nextOf(page)
+      }
+      expect(found).toEqual(expected.toReversed())
+    }
+    for (const query of ["limit=0", "limit=x", "after=x", "status=lost", "limit=1001"]) {
+      expect([query, (await list(`?${query}`)).status]).toEqual([query, 400])
+    }
+  })
+
+  it("filters by what the actors say, whatever the index hints", async () => {
+    const [good, bad, slow] = [await sent(202), await sent(410), await sent(503)]
+    const { records } = service.service
+    const prefix = `${pathOf(basic).slice("/outgoing/".length)}/`
+    const rows = await service.run(records.range("outgoing", { prefix, limit: 10 }))
+    expect(rows).toHaveLength(3)
+    for (const hint of ["", "waiting"]) {
+      if (hint !== "") {
+        await service.run(
+          records.write(rows.map(({ key }) => ({ table: "outgoing", key, value: hint })))
+        )
+      }
+      expect(hrefs(await list("?status=sent"))).toEqual([good])
+      expect(hrefs(await list("?status=failed"))).toEqual([bad])
+      expect(hrefs(await list("?status=waiting"))).toEqual([slow])
+    }
+    const odd = ["0000000000000.queued-soon", "9999999999999.abandoned"]
+    await service.run(
+      records.write(
+        odd.map((one) => ({ table: "outgoing", key: prefix + one, value: "waiting" }))
+      )
+    )
+    expect(hrefs(await list())).toHaveLength(3)
+    const kept = await service.run(records.range("outgoing", { prefix, limit: 10 }))
+    expect(kept.map(({ key }) => key)).toContain(prefix + odd[0])
+    expect(kept.map(({ key }) => key)).not.toContain(prefix + odd[1])
+  })
+
+  it("leaves out what is removed, and forgets its entry", async () => {
+    const [first, second] = [await sent(202), await sent(202)]
+    const { records } = service.service
+    const prefix = `${pathOf(basic).slice("/outgoing/".length)}/`
+    const rows = await service.run(records.range("outgoing", { prefix, limit: 10 }))
+    await service.send("DELETE", first, { basic })
+    await service.run(
+      records.write(rows.map(({ key }) => ({ table: "outgoing", key, value: "waiting" })))
+    )
+    expect(hrefs(await list())).toEqual([second])
+    expect(await service.run(records.range("outgoing", { prefix, limit: 10 }))).toHaveLength(1)
+  })
+
+  it("is served as JSON, and as a page with its forms", async () => {
+    const path = pathOf(basic)
+    expect((await get(path, "application/json")).json).toMatchObject({ notification: [] })
+    const href = await sent(410)
+    expect((await get(path, "application/json")).json).toMatchObject({
+      notification: [{ status: "failed", href }]
+    })
+    const { text } = await get(path, "text/html")
+    for (
+      const part of [
+        "✗ failed",
+        `href="${href.slice(service.base.length)}"`,
+        `href="${path}?status=failed"`,
+        `action="${path}/retry"`,
+        `action="${path}"`,
+        "name=\"to\"",
+        `${receiver.base}/410/inbox`
+      ]
+    ) expect(text).toContain(part)
+    const asAdmin = await service.send("GET", path, { basic: admin, accept: "text/html" })
+    expect(asAdmin.text).not.toContain("name=\"to\"")
+  })
+
+  it("is for the account and admins: 401, 403; admins are told which there are", async () => {
+    const other = await service.account(`other-${accounts}`)
+    const status = async (path: string, as?: string) =>
+      (await service.send("GET", path, as === undefined ? {} : { basic: as })).status
+    expect(await status(pathOf(basic))).toBe(401)
+    expect(await status(pathOf(basic), other)).toBe(403)
+    expect(await status("/outgoing/nobody", other)).toBe(403)
+    expect(await status(pathOf(basic), admin)).toBe(200)
+    expect(await status("/outgoing/nobody", admin)).toBe(404)
+    expect(await status("/outgoing/a.b", admin)).toBe(404)
+    expect(await status(`${pathOf(basic)}~x`, basic)).toBe(404)
+    await service.send("DELETE", `/accounts/other-${accounts}`, { basic: admin })
+    expect(await status(pathOf(other), admin)).toBe(410)
+    const options = await service.send("OPTIONS", pathOf(basic))
+    expect(options.header("allow")).toBe("GET, HEAD, POST, OPTIONS")
+    expect((await service.send("PUT", pathOf(basic), { basic, body: "<a/>" })).status).toBe(405)
+  })
+})
+
+/** Entries older than all others, of what is not queued yet. */
+const fill = (count: number, prefix: string) =>
+  service.run(service.service.records.write(
+    Array.from({ length: count }, (_, at) => {
+      const key = `${prefix}${9_999_999_999_999 - Date.now() + 50_000 + at}.unqueued`
+      return { table: "outgoing", key, value: "waiting" }
+    })
+  ))
+
+describe("a mailbox with very many", () => {
+  it("has short pages that lead on, and is tried again in several requests", async () => {
+    const prefix = `${pathOf(basic).slice("/outgoing/".length)}/`
+    const href = await sent(410)
+    await fill(1100, prefix)
+    const first = await list("?status=failed&limit=5")
+    expect(hrefs(first)).toEqual([href])
+    const second = await get(nextOf(first) ?? "")
+    expect([hrefs(second), nextOf(second)]).toEqual([[], undefined])
+    const retried = await service.send(
+      "POST",
+      `${pathOf(basic)}/retry?since=1970-01-01T00:00:00Z`,
+      { basic }
+    )
+    expect(retried.xml.attributes["notifications"]).toBe("1")
+    const next = retried.xml.attributes["next"] ?? ""
+    expect(nextOf(retried)).toBe(next)
+    const rest = await service.send("POST", next, { basic, accept: "text/html" })
+    expect([rest.status, rest.headers.get("link")?.includes("next")]).toEqual([202, false])
+  })
+})
+
+describe("POST /outgoing/{account}/retry", () => {
+  const retry = (
+    query: string,
+    options: { readonly body?: string; readonly accept?: string } = {}
+  ) =>
+    service.send("POST", `${pathOf(basic)}/retry${query}`, {
+      basic,
+      type: "application/x-www-form-urlencoded",
+      ...options
+    })
+
+  it("tries the failed recipients since a time again, and nothing before it", async () => {
+    const early = await sent(410)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    const later = [await sent(410), await sent(410)]
+    await sent(202)
+    const since = (await get(later[0] ?? "")).xml.attributes["time"] ?? ""
+    receiver.answer(202)
+    const retried = await retry(`?since=${since}`)
+    expect([retried.status, retried.xml.name]).toEqual([202, "retried"])
+    expect(retried.xml.attributes).toMatchObject({ notifications: "2", recipients: "2" })
+    expect(retried.xml.attributes["next"]).toBeUndefined()
+    for (const href of later) await service.until(href, basic, "sent")
+    expect((await get(early)).xml.attributes["status"]).toBe("failed")
+    const none = await retry(`?since=${since}`)
+    expect(none.xml.attributes).toMatchObject({ notifications: "0", recipients: "0" })
+  })
+
+  it("takes the time from a form, too; without one, or with another, 400", async () => {
+    const href = await sent(410)
+    receiver.answer(202)
+    const page = await retry("", { body: "since=1970-01-01T00:00:00.000Z", accept: "text/html" })
+    expect([page.status, page.header("content-type")]).toEqual([202, "text/html; charset=utf-8"])
+    await service.until(href, basic, "sent")
+    for (const query of ["", "?since=", "?since=yesterday", "?since=2026-02-30T00:00:00Z"]) {
+      const refused = await retry(query)
+      expect([refused.status, refused.child("detail")]).toEqual([
+        400,
+        expect.stringContaining("since")
+      ])
+    }
+    expect((await retry("?since=2026-01-01T00:00:00Z&after=x")).status).toBe(400)
+    expect((await retry("?since=2026-01-01T00:00:00+01:00")).status).toBe(202)
+  })
+
+  it("is for the account and admins", async () => {
+    const path = `${pathOf(basic)}/retry?since=2026-01-01T00:00:00Z`
+    const other = await service.account(`third-${accounts}`)
+    expect((await service.send("POST", path)).status).toBe(401)
+    expect((await service.send("POST", path, { basic: other })).status).toBe(403)
+    expect((await service.send("POST", path, { basic: admin })).status).toBe(202)
+    expect((await service.send("GET", path, { basic })).status).toBe(405)
+  })
+})

@@ -1,0 +1,114 @@
+/** Live streams and long polls of an outgoing notification. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { parseText } from "../../http/xml.ts"
+import { type OutgoingHarness, type Receiver, startOutgoing } from "./outgoing-harness.ts"
+import { startReceiver } from "./outgoing-harness.ts"
+import { stream as open } from "./streams.ts"
+
+let service: OutgoingHarness
+let receiver: Receiver
+let alice = ""
+
+beforeAll(async () => {
+  service = await startOutgoing()
+  alice = await service.account("alice")
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  receiver = await startReceiver()
+  return () => receiver.close()
+})
+
+const stream = (href: string, headers: Record<string, string> = {}) => open(href, alice, headers)
+
+const statusOf = (data: string): string | undefined => {
+  const parsed = parseText(data)
+  if (!parsed.ok) throw new Error(parsed.fault.detail)
+  return parsed.value.attributes["status"]
+}
+
+const failed = async (): Promise<string> => {
+  const posted = await service.post(alice, [`${receiver.base}/410/inbox`])
+  const href = posted.header("location")
+  await service.until(href, alice, "failed")
+  return href
+}
+
+describe("a live stream", () => {
+  it("tells how it stands, then each change; gone ends it; it resumes by version", async () => {
+    const href = await failed()
+    const live = await stream(href)
+    expect(live.response.headers.get("content-type")).toBe("text/event-stream")
+    const first = await live.next()
+    expect([first?.event, statusOf(first?.data ?? "")]).toEqual(["status", "failed"])
+    const resumed = await stream(href, { "last-event-id": first?.id ?? "" })
+    receiver.answer(202)
+    await service.send("POST", `${href}/retry`, { basic: alice })
+    for (const one of [live, resumed]) {
+      let event = await one.next()
+      while (statusOf(event?.data ?? "") !== "sent") {
+        expect(Number(event?.id)).toBeGreaterThan(Number(first?.id))
+        event = await one.next()
+      }
+    }
+    await service.send("DELETE", href, { basic: alice })
+    for (const one of [live, resumed]) {
+      expect((await one.next())?.event).toBe("gone")
+      expect(await one.next()).toBeUndefined()
+    }
+  })
+
+  it("needs the right to read; HEAD; a bad Last-Event-ID is 400", async () => {
+    const href = await failed()
+    const accept = "text/event-stream"
+    expect((await service.send("GET", href, { accept })).status).toBe(401)
+    const head = await service.send("HEAD", href, { accept, basic: alice })
+    expect([head.status, head.header("content-type")]).toEqual([200, accept])
+    const headers = { "last-event-id": "x" }
+    expect((await service.send("GET", href, { accept, basic: alice, headers })).status).toBe(400)
+  })
+
+  it("ends at once when the server drains, and so does a wait", async () => {
+    const own = await startOutgoing()
+    const carol = await own.account("carol")
+    const href = (await own.post(carol, [`${receiver.base}/410/inbox`])).header("location")
+    const { etag } = await own.until(href, carol, "failed")
+    const live = await open(href, carol)
+    expect((await live.next())?.event).toBe("status")
+    const waiting = own.send("GET", href, {
+      basic: carol,
+      headers: { "if-none-match": etag, prefer: "wait=50" }
+    })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const closing = own.close()
+    expect((await waiting).status).toBe(304)
+    expect(await live.next()).toBeUndefined()
+    await closing
+  })
+})
+
+describe("a long poll", () => {
+  it("answers when it is another than the client has, or 304 at its end", async () => {
+    const href = await failed()
+    const { etag } = await service.send("GET", href, { basic: alice })
+    const wait = (seconds: number, tag: string) =>
+      service.send("GET", href, {
+        basic: alice,
+        headers: { "if-none-match": tag, prefer: `wait=${seconds}` }
+      })
+    const same = await wait(1, etag)
+    expect([same.status, same.header("preference-applied")]).toEqual([304, "wait=1"])
+    expect((await wait(50, "\"other\"")).status).toBe(200)
+    const waiting = wait(50, etag)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    receiver.answer(202)
+    await service.send("POST", `${href}/retry`, { basic: alice })
+    const changed = await waiting
+    expect(changed.status).toBe(200)
+    expect(changed.etag).not.toBe(etag)
+    const removing = wait(50, (await service.until(href, alice, "sent")).etag)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await service.send("DELETE", href, { basic: alice })
+    expect((await removing).status).toBe(410)
+  })
+})
