@@ -1,0 +1,136 @@
+/** The pages of push registrations; they work without a script. */
+import type { Status, View as Registered } from "../../actors/registration/protocol.ts"
+import { type Control, form } from "../html/forms.ts"
+import { type Html, html, link, nothing } from "../html/template.ts"
+import { uriCharsMax } from "../limits.ts"
+import type { Place } from "../mailboxes/reader.ts"
+import { collectionPath, type Found, type Registration } from "./place.ts"
+
+/** A sign and the word: no status is told by its sign alone. */
+const marks: { readonly [S in Status]: string } = {
+  active: "✓ active",
+  unverified: "○ unverified",
+  suspended: "✗ suspended"
+}
+
+/** What each status means to who sees it. */
+const meanings: { readonly [S in Status]: string } = {
+  active: "Changes are pushed to the callback.",
+  unverified: "The callback has not answered the challenge yet; nothing is pushed to it.",
+  suspended: "The callback has failed for too long; nothing is pushed until this is lifted."
+}
+
+const time = (atMs: number): Html => {
+  const text = new Date(atMs).toISOString()
+  return html`<time datetime="${text}">${text.slice(0, 19).replace("T", " ")} UTC</time>`
+}
+
+const callbackControl = (value: string | undefined): Control => ({
+  name: "callback",
+  label: "Callback",
+  type: "url",
+  required: true,
+  maxlength: uriCharsMax,
+  ...value === undefined ? {} : { value },
+  hint: "The URI that changes are pushed to. It must answer a challenge first."
+})
+
+const entry = ({ registration, view }: Found): Html =>
+  html`<li><p>${marks[view.status]} <a href="${registration.path}">${view.callback}</a></p>
+<p class="quiet">${view.form}${view.attempts === 0 ? nothing : html` · attempts ${view.attempts}`}${
+    view.problem === undefined ? nothing : html` · ${view.problem}`
+  }</p></li>
+`
+
+/** Every registration with its status, and the form that adds one. */
+export const collectionPage = (place: Place, all: ReadonlyArray<Found>): Html =>
+  html`<p>Whatever changes in the mailbox is pushed to each of these.</p>
+${all.length === 0 ? html`<p>There is nothing here.</p>` : nothing}
+<ul class="entries">${all.map(entry)}</ul>
+${
+    form({
+      id: "register",
+      action: collectionPath(place),
+      legend: "Register a callback",
+      controls: [callbackControl(undefined)],
+      submit: "Register"
+    })
+  }`
+
+const row = (label: string, value: Html | string | number | undefined): Html =>
+  value === undefined ? nothing : html`<dt>${label}</dt><dd>${value}</dd>
+`
+
+const timeRow = (label: string, atMs: number | undefined): Html =>
+  atMs === undefined ? nothing : row(label, time(atMs))
+
+const facts = (view: Registered): Html =>
+  html`<p><b>${marks[view.status]}</b> <span class="quiet">${meanings[view.status]}</span></p>
+<dl>${row("Callback", view.callback)}${
+    row("Form", view.form === "native" ? "native: signed by Standard Webhooks" : "WebSub")
+  }${row("Account", view.account)}${timeRow("Registered", view.createdAtMs)}${
+    timeRow("Lease until", view.leaseUntilMs)
+  }${row("Acknowledged up to", view.cursor)}${row("Attempts", view.attempts)}${
+    timeRow("Last attempt", view.lastAtMs)
+  }${timeRow("Next attempt", view.nextAtMs)}${row("Status code", view.code)}${
+    row("Problem", view.problem)
+  }${timeRow("The older secret signs too until", view.rotatedUntilMs)}</dl>
+`
+
+const nativeForms = ({ path }: Registration, { callback }: Registered): Html =>
+  html`${
+    form({
+      id: "lift",
+      action: path,
+      legend: "Verify it anew, lift a suspension, or change the callback",
+      controls: [
+        { name: "method", label: "", type: "hidden", value: "put" },
+        callbackControl(callback)
+      ],
+      submit: "Verify"
+    })
+  }${
+    form({
+      id: "rotate",
+      action: `${path}/secret`,
+      legend: "A new secret; the old one signs too for a while",
+      controls: [],
+      submit: "Make a new secret"
+    })
+  }`
+
+const websubForms = ({ path }: Registration): Html =>
+  form({
+    id: "lift",
+    action: path,
+    legend: "Verify it anew, or lift a suspension",
+    controls: [{ name: "method", label: "", type: "hidden", value: "put" }],
+    submit: "Verify"
+  })
+
+/** How one registration stands, and all that can be done with it. */
+export const registrationPage = (registration: Registration, view: Registered): Html =>
+  html`${facts(view)}${
+    view.form === "native" ? nativeForms(registration, view) : websubForms(registration)
+  }${
+    form({
+      id: "delete",
+      action: registration.path,
+      legend: "End it: nothing is pushed any more",
+      controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
+      submit: "End"
+    })
+  }`
+
+/** The one page that shows a secret. */
+export const secretPage = (
+  { path }: Registration,
+  { callback, rotatedUntilMs }: Registered,
+  secret: string
+): Html =>
+  html`<p>Keep this: it is not shown again.</p>
+<dl><dt>Secret, which signs every push by Standard Webhooks</dt><dd><code>${secret}</code></dd>
+<dt>Callback</dt><dd>${callback}</dd>${
+    timeRow("The older secret signs too until", rotatedUntilMs)
+  }</dl>
+<p>${link(path, "How the registration stands")}</p>`

@@ -1,0 +1,280 @@
+/** What becomes of a registration (PROTOCOL §1.4): shown, listed, lifted, rotated, ended. */
+import { Webhook } from "standardwebhooks"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { Reply } from "../../actors/registration/protocol.ts"
+import { Effect } from "effect"
+import { childrenOf } from "../../http/xml.ts"
+import type { Service } from "../../http/service.ts"
+import type { Sending } from "./harness.ts"
+import { owner } from "./mailbox-harness.ts"
+import { eventually, formType, isActive, registration } from "./registrations-harness.ts"
+import { type Registrations, startRegistrations } from "./registrations-harness.ts"
+import { startSubscriber, statusOf, type Subscriber } from "./registrations-harness.ts"
+
+/** Callbacks whose registrations are shown as if they had failed for a week. */
+const suspended = new Set<string>()
+
+/** The service, of which some registrations are suspended. */
+const suspending = (service: Service): Service => ({
+  ...service,
+  system: {
+    ...service.system,
+    ask: (to, message) =>
+      Effect.map(service.system.ask(to, message), (value) => {
+        // What this kind replies to this message is of its protocol.
+        const reply = value as Reply
+        return to.kind === "registration" && reply._tag === "Described" &&
+            suspended.has(reply.view.callback)
+          ? {
+            ...reply,
+            view: { ...reply.view, status: "suspended", code: 500, problem: "a\u0001" }
+          }
+          : reply
+      })
+  }
+})
+
+let service: Registrations
+let subscriber: Subscriber
+let mailbox = ""
+let href = ""
+let secret = ""
+let callback = ""
+let made = 0
+
+beforeAll(async () => {
+  service = await startRegistrations(suspending)
+  subscriber = await startSubscriber()
+})
+afterAll(async () => {
+  await service.close()
+  await subscriber.close()
+})
+beforeEach(async () => {
+  const opened = await service.open(`changes-${++made}`)
+  mailbox = opened.href
+  callback = subscriber.at("echo")
+  const answer = await service.register(mailbox, callback)
+  href = answer.header("location")
+  secret = answer.child("secret") ?? ""
+  await service.until(href, isActive)
+})
+
+const send = (method: string, to: string, options: Sending = {}) =>
+  service.send(method, to, { basic: owner, ...options })
+
+const posted = (to: string, fields: Readonly<Record<string, string>>, accept = "text/html") =>
+  send("POST", to, { accept, type: formType, body: new URLSearchParams(fields).toString() })
+
+describe("GET of the collection and of one", () => {
+  it("shows all in the order they came", async () => {
+    const other = subscriber.at("mute")
+    const second = await service.register(mailbox, other)
+    const listed = await send("GET", `${mailbox}/registrations`)
+    expect([listed.status, listed.header("cache-control")]).toEqual([200, "private, no-cache"])
+    expect([listed.xml.name, listed.xml.attributes["href"]]).toEqual([
+      "registrations",
+      `${mailbox}/registrations`
+    ])
+    expect(childrenOf(listed.xml).map(({ attributes, name }) => ({ name, ...attributes }))).toEqual(
+      [
+        { name: "registration", href, status: "active", form: "native", callback, attempts: "0" },
+        {
+          name: "registration",
+          href: second.header("location"),
+          status: "unverified",
+          form: "native",
+          callback: other,
+          attempts: expect.stringMatching(/^[01]$/)
+        }
+      ]
+    )
+    expect(listed.text).not.toContain("whsec_")
+  })
+
+  it.each(["/registrations", ""])("is negotiated and has an ETag (%s)", async (path) => {
+    const to = path === "" ? href : mailbox + path
+    for (const accept of ["application/xml", "application/json", "text/plain", "text/html"]) {
+      const got = await send("GET", to, { accept })
+      expect([got.status, got.header("content-type")]).toEqual([
+        200,
+        accept === "application/json" ? accept : `${accept}; charset=utf-8`
+      ])
+      expect(got.text).toContain(callback)
+      const same = await send("GET", to, { accept, headers: { "If-None-Match": got.etag } })
+      expect([same.status, same.text]).toEqual([304, ""])
+      const head = await send("HEAD", to, { accept })
+      expect([head.status, head.etag]).toEqual([200, got.etag])
+    }
+    expect((await send("GET", to, { accept: "image/png" })).status).toBe(406)
+    const allow = path === "" ? "GET, HEAD, POST, PUT, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS"
+    const refused = await send("PATCH", to)
+    expect([refused.status, refused.header("allow")]).toEqual([405, allow])
+    expect(refused.header("allow")).toBe((await send("OPTIONS", to)).header("allow"))
+  })
+
+  it("has pages with marks and forms, and the mailbox's page leads there", async () => {
+    const list = (await send("GET", `${mailbox}/registrations`, { accept: "text/html" })).text
+    expect(list).toContain("✓ active")
+    expect(list).toContain(new URL(href).pathname)
+    expect(list).toMatch(/<input type="url"[^>]* name="callback"/)
+    const page = (await send("GET", href, { accept: "text/html" })).text
+    for (const method of ["put", "delete"]) {
+      expect(page).toContain(`<input type="hidden" name="method" value="${method}">`)
+    }
+    expect(page).toContain(`action="${new URL(href).pathname}/secret"`)
+    const own = await send("GET", mailbox, { accept: "text/html" })
+    expect(own.text).toContain(`href="${new URL(mailbox).pathname}/registrations"`)
+  })
+
+  it("shows a suspended one with what was the matter", async () => {
+    suspended.add(callback)
+    const got = await send("GET", href)
+    expect([statusOf(got), got.child("code"), got.child("problem")]).toEqual([
+      "suspended",
+      "500",
+      "\"a\\u0001\""
+    ])
+    for (const to of [href, `${mailbox}/registrations`]) {
+      expect((await send("GET", to, { accept: "text/html" })).text).toContain("✗ suspended")
+    }
+  })
+})
+
+describe("PUT", () => {
+  it("takes what was read, or nothing, and leaves an active one active", async () => {
+    const got = await send("GET", href)
+    const same = await send("PUT", href, { body: got.text, headers: { "If-Match": got.etag } })
+    expect([same.status, statusOf(same), same.child("callback")]).toEqual([200, "active", callback])
+    expect(same.header("cache-control")).toBe("private, no-cache")
+    const { text } = await send("GET", href, { accept: "application/json" })
+    const json = await send("PUT", href, { body: text, type: "application/json" })
+    expect([json.status, json.child("callback")]).toEqual([200, callback])
+    expect((await send("PUT", href)).status).toBe(200)
+    expect(subscriber.challenges(callback)).toHaveLength(1)
+  })
+
+  it("changes the callback, which is verified first", async () => {
+    const next = subscriber.at("echo")
+    const changed = await send("PUT", href, {
+      body: JSON.stringify({ callback: next }),
+      type: "application/json"
+    })
+    expect([changed.status, statusOf(changed), changed.child("callback")]).toEqual([
+      200,
+      "unverified",
+      next
+    ])
+    await service.until(href, isActive)
+    await service.deposit(mailbox, "to the new one")
+    await eventually(() => subscriber.pushes(next), ({ length }) => length > 0)
+    expect(subscriber.pushes(callback)).toEqual([])
+  })
+
+  it("verifies anew what did not echo", async () => {
+    const mute = subscriber.at("mute")
+    const location = (await service.register(mailbox, mute)).header("location")
+    const asked = await service.until(location, (one) => one.child("problem") !== undefined)
+    expect(statusOf(asked)).toBe("unverified")
+    const again = await send("PUT", location)
+    expect([again.status, statusOf(again)]).toEqual([200, "unverified"])
+    await eventually(() => subscriber.challenges(mute), ({ length }) => length === 2)
+    const [first, second] = subscriber.challenges(mute)
+    expect(first?.query.get("hub.challenge")).not.toBe(second?.query.get("hub.challenge"))
+  })
+
+  it("is 412 for another state, 422 for a bad callback, 415 for a form", async () => {
+    const body = registration(subscriber.at("echo"))
+    const outdated = { headers: { "If-Match": "\"x\"" } }
+    expect((await send("PUT", href, { body, ...outdated })).status).toBe(412)
+    expect((await send("PUT", href, { headers: { "If-None-Match": "*" } })).status).toBe(412)
+    expect((await send("PUT", href, { body: registration("ftp://a.example/") })).status).toBe(422)
+    expect((await send("PUT", href, { body: "<mailbox/>" })).status).toBe(422)
+    expect((await send("PUT", href, { body: "callback=x", type: formType })).status).toBe(415)
+    expect((await send("GET", href)).child("callback")).toBe(callback)
+  })
+})
+
+describe("POST …/secret", () => {
+  it("shows a new secret, and both sign for a while", async () => {
+    const rotated = await send("POST", `${href}/secret`)
+    expect([rotated.status, rotated.header("cache-control")]).toEqual([200, "no-store"])
+    const newer = rotated.child("secret") ?? ""
+    expect(newer).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+    expect(newer).not.toBe(secret)
+    expect(rotated.child("rotated-until")).toMatch(/^\d{4}-/)
+    const got = await send("GET", href)
+    expect([got.child("secret"), got.child("rotated-until")]).toEqual([
+      undefined,
+      rotated.child("rotated-until")
+    ])
+    await service.deposit(mailbox, "signed twice")
+    const [push] = await eventually(() => subscriber.pushes(callback), ({ length }) => length > 0)
+    const signature = String(push?.headers["webhook-signature"])
+    expect(signature.split(" ")).toHaveLength(2)
+    for (const one of [secret, newer]) {
+      new Webhook(one).verify(push?.body ?? "", {
+        "webhook-id": String(push?.headers["webhook-id"]),
+        "webhook-timestamp": String(push?.headers["webhook-timestamp"]),
+        "webhook-signature": signature
+      }, { jsonParse: false })
+    }
+  })
+
+  it("has a page", async () => {
+    const page = await send("POST", `${href}/secret`, { accept: "text/html" })
+    expect(page.status).toBe(200)
+    expect(page.text).toMatch(/<code>whsec_/)
+  })
+})
+
+describe("DELETE", () => {
+  it("is 204, then 410 for all; it is listed no more, and gets nothing", async () => {
+    const wrong = { headers: { "If-Match": "\"x\"" } }
+    expect((await send("DELETE", href, wrong)).status).toBe(412)
+    const { etag } = await send("GET", href)
+    const gone = await send("DELETE", href, { headers: { "If-Match": etag } })
+    expect([gone.status, gone.text]).toEqual([204, ""])
+    expect(gone.header("link")).toContain(`<${mailbox}>; rel="mailbox"`)
+    for (const method of ["GET", "HEAD", "PUT", "DELETE"]) {
+      expect((await send(method, href)).status).toBe(410)
+    }
+    expect((await send("POST", `${href}/secret`)).status).toBe(410)
+    const listed = await send("GET", `${mailbox}/registrations`)
+    expect(childrenOf(listed.xml)).toEqual([])
+    const other = subscriber.at("echo")
+    await service.until((await service.register(mailbox, other)).header("location"), isActive)
+    await service.deposit(mailbox, "for the other")
+    await eventually(() => subscriber.pushes(other), ({ length }) => length > 0)
+    expect(subscriber.pushes(callback)).toEqual([])
+  })
+})
+
+describe("the forms of its page", () => {
+  it("lift it, or change the callback", async () => {
+    const same = await posted(href, { method: "put", callback })
+    expect([same.status, same.header("location")]).toEqual([303, href])
+    const next = subscriber.at("mute")
+    const changed = await posted(href, { method: "put", callback: next }, "application/xml")
+    expect([changed.status, changed.child("callback")]).toEqual([200, next])
+  })
+
+  it("end it", async () => {
+    const gone = await posted(href, { method: "delete" })
+    expect([gone.status, gone.header("location")]).toEqual([303, `${mailbox}/registrations`])
+    expect((await send("GET", href)).status).toBe(410)
+  })
+
+  it("do nothing else", async () => {
+    expect((await posted(href, { method: "patch" })).status).toBe(422)
+    expect((await send("POST", href, { body: registration(callback) })).status).toBe(422)
+    expect((await posted(href, { method: "put", callback: "nowhere" })).status).toBe(422)
+    const forged = await send("POST", href, {
+      type: formType,
+      body: "method=delete",
+      headers: { Origin: "http://other.example" }
+    })
+    expect(forged.status).toBe(403)
+    expect((await send("GET", href)).status).toBe(200)
+  })
+})

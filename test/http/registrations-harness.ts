@@ -1,0 +1,155 @@
+/** A service with mailboxes and registrations, and a subscriber of another service on loopback. */
+import { createServer, type IncomingHttpHeaders } from "node:http"
+import type { AddressInfo } from "node:net"
+import { registrationRoutes } from "../../http/registrations/index.ts"
+import type { Service } from "../../http/service.ts"
+import { childOf, childrenOf, type Element, parseText } from "../../http/xml.ts"
+import type { Answered, Sending } from "./harness.ts"
+import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
+
+/** What a callback was sent. */
+export interface Received {
+  readonly method: string
+  readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** What a callback does with a challenge, and with a push. */
+export type Manner =
+  /** Echoes, and acknowledges. */
+  | "echo"
+  /** Answers 200 with something else. */
+  | "mute"
+  /** Answers 404. */
+  | "refuse"
+  /** Echoes the wish to subscribe, and no other. */
+  | "stay"
+  /** Echoes, and answers pushes with 410. */
+  | "gone"
+
+export interface Subscriber {
+  /** A new callback. */
+  readonly at: (manner: Manner) => string
+  /** The challenges that a callback got, and the pushes. */
+  readonly challenges: (callback: string) => ReadonlyArray<Received>
+  readonly pushes: (callback: string) => ReadonlyArray<Received>
+  readonly close: () => Promise<void>
+}
+
+/** The status and body of an answer to what a callback got. */
+const answerOf = (path: string, { method, query }: Received): [number, string] => {
+  const manner = path.split("/")[1]
+  if (method === "POST") return [manner === "gone" ? 410 : 204, ""]
+  if (manner === "refuse") return [404, ""]
+  const isEchoed = manner !== "mute" &&
+    (manner !== "stay" || query.get("hub.mode") === "subscribe")
+  return [200, isEchoed ? query.get("hub.challenge") ?? "" : "hello"]
+}
+
+export const startSubscriber = async (): Promise<Subscriber> => {
+  const received = new Map<string, Array<Received>>()
+  const server = createServer((request, response) => {
+    let body = ""
+    request.setEncoding("utf8")
+    request.on("data", (text: string) => {
+      body += text
+    })
+    request.on("end", () => {
+      const [path = "", query = ""] = (request.url ?? "").split("?")
+      const one: Received = {
+        method: request.method ?? "",
+        query: new URLSearchParams(query),
+        headers: request.headers,
+        body
+      }
+      received.set(path, [...received.get(path) ?? [], one])
+      const [status, text] = answerOf(path, one)
+      response.writeHead(status, { "Content-Type": "text/plain" }).end(text)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  // A server that listens on a port has an address with one.
+  const { port } = server.address() as AddressInfo
+  const of = (method: string) => (callback: string) =>
+    (received.get(new URL(callback).pathname) ?? []).filter((one) => one.method === method)
+  let made = 0
+  return {
+    at: (manner) => `http://127.0.0.1:${port}/${manner}/${++made}`,
+    challenges: of("GET"),
+    pushes: of("POST"),
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      })
+  }
+}
+
+export interface Registrations extends Mailboxes {
+  /** The owner registers a callback at a mailbox. */
+  readonly register: (mailbox: string, callback: string, options?: Sending) => Promise<Answered>
+  /** The owner sends a WebSub request to a mailbox, which is its topic unless said. */
+  readonly hub: (mailbox: string, fields: Readonly<Record<string, string>>) => Promise<Answered>
+  /** Asks as the owner until the registration stands so. */
+  readonly until: (
+    href: string,
+    stands: (answer: Answered) => boolean
+  ) => Promise<Answered>
+}
+
+export const registration = (callback: string): string =>
+  `<registration><callback>${callback}</callback></registration>`
+
+export const formType = "application/x-www-form-urlencoded"
+
+/** Waits for something that will be so. */
+export const eventually = async <A>(look: () => Promise<A> | A, isSo: (found: A) => boolean) => {
+  for (;;) {
+    const found = await look()
+    if (isSo(found)) return found
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+export const statusOf = ({ xml }: Answered): string | undefined => xml.attributes["status"]
+
+export const isActive = (answer: Answered): boolean =>
+  answer.status === 200 && statusOf(answer) === "active"
+
+export const startRegistrations = async (
+  changed: (service: Service) => Service = (service) => service
+): Promise<Registrations> => {
+  const service = await startMailboxes((one) => registrationRoutes(changed(one)))
+  return {
+    ...service,
+    register: (mailbox, callback, options = {}) =>
+      service.send("POST", `${mailbox}/registrations`, {
+        basic: owner,
+        body: registration(callback),
+        ...options
+      }),
+    hub: (mailbox, fields) =>
+      service.send("POST", `${mailbox}/registrations`, {
+        basic: owner,
+        type: formType,
+        body: new URLSearchParams({ "hub.topic": mailbox, ...fields }).toString()
+      }),
+    until: (href, stands) => eventually(() => service.send("GET", href, { basic: owner }), stands)
+  }
+}
+
+/** The document of a push. */
+export const changedOf = ({ body }: Received): Element => {
+  const parsed = parseText(body)
+  if (!parsed.ok) throw new Error(`${parsed.fault.detail}: ${body}`)
+  return parsed.value
+}
+
+/** The URIs of the notifications that pushes brought, in their order. */
+export const broughtBy = (pushes: ReadonlyArray<Received>): ReadonlyArray<string | undefined> =>
+  pushes.flatMap((push) =>
+    childrenOf(changedOf(push), "notification")
+      .filter((one) => childOf(one, "item") !== undefined)
+      .map(({ attributes }) => attributes["href"])
+  )
