@@ -5,10 +5,13 @@
  */
 import { createServer } from "node:net"
 import { Effect, Layer } from "effect"
-import { behaviours } from "../actors/index.ts"
+import { makeOutbound, type OutboundService } from "../actors/delivery/client.ts"
+import { readerOf } from "../actors/delivery/reader.ts"
+import { behaviours, linksUnder } from "../actors/index.ts"
 import { bootstrap } from "../http/accounts/index.ts"
 import { application } from "../http/app.ts"
 import { sweepOrphans } from "../http/content/index.ts"
+import { documents } from "../http/documents.ts"
 import { count, HttpMeasures } from "../http/inside/measures.ts"
 import { metricsText } from "../http/inside/metrics.ts"
 import { setDocumentLimits } from "../http/limits.ts"
@@ -69,12 +72,29 @@ const portOf = (settings: Settings): Effect.Effect<number, ServerUnavailable> =>
       })
     })
 
-const systemLayer = (settings: Settings) =>
+/** What the actors and the HTTP side have in common beside the stores. */
+interface Shared {
+  readonly baseUrl: string
+  readonly outbound: OutboundService
+  /** Blobs that are stored and not yet shown by their content. */
+  readonly arriving: Set<string>
+}
+
+const systemLayer = (settings: Settings, { arriving, baseUrl, outbound }: Shared) =>
   Layer.unwrap(Effect.gen(function*() {
-    const blobs = yield* Blobs
     const step = failpoint(process.env["RESTANTE_FAILPOINT"])
     return System.layer({
-      behaviours: behaviours({ blobs }),
+      behaviours: behaviours({
+        blobs: yield* Blobs,
+        records: yield* Records,
+        outbound,
+        links: linksUnder(baseUrl),
+        documents,
+        schedule: settings.retrySchedule,
+        keepMs: settings.outgoingKeep,
+        arriving,
+        random: Math.random
+      }),
       limits: {
         residentActorsMax: settings.residentActors,
         actorQueueMax: settings.actorQueueMax,
@@ -87,8 +107,8 @@ const systemLayer = (settings: Settings) =>
   }))
 
 /** Everything below HTTP, on the settings' data directory. */
-const nodeLayer = (settings: Settings) =>
-  systemLayer(settings).pipe(
+const nodeLayer = (settings: Settings, shared: Shared) =>
+  systemLayer(settings, shared).pipe(
     Layer.provideMerge(Layer.merge(embedded(settings.dataDir), alone))
   )
 
@@ -103,7 +123,7 @@ export interface Serving {
 
 const makeService = Effect.fnUntraced(function*(
   settings: Settings,
-  baseUrl: string,
+  { arriving, baseUrl, outbound }: Shared,
   measures: HttpMeasures
 ): Effect.fn.Return<Service, StorageFailure, System | Storage | Records | Blobs> {
   const system = yield* System
@@ -122,11 +142,12 @@ const makeService = Effect.fnUntraced(function*(
     system,
     blobs: yield* Blobs,
     records,
-    arriving: new Set(),
+    readOutside: readerOf(outbound),
+    arriving,
     start: `${soleNode}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records),
     throttle: new Throttle(nowMs),
-    metrics: metricsText(system, measures, nowMs),
+    metrics: metricsText(system, measures, nowMs, outbound.measures),
     measures,
     ready: Effect.mapError(storage.health, (failure) => failure.detail),
     nowMs
@@ -156,6 +177,50 @@ const listening = (
         : new ServerUnavailable("Address", String(cause), cause)
   })
 
+/** Serves over what is provided, until interrupted. */
+const serveOver = Effect.fnUntraced(function*(
+  settings: Settings,
+  port: number,
+  shared: Shared,
+  onServing: (serving: Serving) => void
+) {
+  const { baseUrl } = shared
+  const measures = new HttpMeasures()
+  const service = yield* makeService(settings, shared, measures)
+  const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
+    Effect.mapError((failure) => new StorageUnavailable({ detail: `no admin: ${failure._tag}` }))
+  )
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const handler = application(
+    service,
+    resources(service),
+    (effect, observer) => run(effect).addObserver(observer),
+    (access) => {
+      count(measures.of(access.method, access.route), access.status, access.durationMs)
+      run(Effect.logDebug("request", access))
+    }
+  )
+  yield* Effect.acquireRelease(
+    listening(settings, port, baseUrl, handler, (error) => {
+      run(Effect.logError("a request broke", error))
+    }),
+    (server) =>
+      Effect.promise(() => server.drain(settings.drainTimeout)).pipe(
+        Effect.andThen(service.system.drain)
+      )
+  )
+  yield* Effect.forkScoped(
+    sweepOrphans(service).pipe(
+      Effect.tap((orphans) =>
+        orphans === 0 ? Effect.void : Effect.logInfo("orphaned blobs removed", { orphans })
+      ),
+      Effect.catch((failure) => Effect.logWarning("the sweep for orphans broke off", failure))
+    )
+  )
+  onServing({ baseUrl, host: settings.host, port, adminToken: token })
+  return yield* Effect.never
+})
+
 /**
  * Serves until interrupted. `onServing` is called once, when requests are answered. Fails with
  * StorageLocked, StorageDamaged, StorageUnavailable, StorageFull or ServerUnavailable.
@@ -163,40 +228,15 @@ const listening = (
 export const runNode = (settings: Settings, onServing: (serving: Serving) => void) =>
   Effect.scoped(Effect.gen(function*() {
     setDocumentLimits(settings)
-    const measures = new HttpMeasures()
     const port = yield* portOf(settings)
-    const baseUrl = baseUrlOf(settings, port)
-    const service = yield* makeService(settings, baseUrl, measures)
-    const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
-      Effect.mapError((failure) => new StorageUnavailable({ detail: `no admin: ${failure._tag}` }))
+    const outbound = yield* makeOutbound({
+      allow: settings.outboundAllow,
+      userAgent: `restante/${version}`,
+      nowMs: () => Date.now(),
+      random: Math.random
+    })
+    const shared = { baseUrl: baseUrlOf(settings, port), outbound, arriving: new Set<string>() }
+    return yield* Effect.scoped(serveOver(settings, port, shared, onServing)).pipe(
+      Effect.provide(nodeLayer(settings, shared))
     )
-    const run = Effect.runForkWith(yield* Effect.context<never>())
-    const handler = application(
-      service,
-      resources(service),
-      (effect, observer) => run(effect).addObserver(observer),
-      (access) => {
-        count(measures.of(access.method, access.route), access.status, access.durationMs)
-        run(Effect.logDebug("request", access))
-      }
-    )
-    yield* Effect.acquireRelease(
-      listening(settings, port, baseUrl, handler, (error) => {
-        run(Effect.logError("a request broke", error))
-      }),
-      (server) =>
-        Effect.promise(() => server.drain(settings.drainTimeout)).pipe(
-          Effect.andThen(service.system.drain)
-        )
-    )
-    yield* Effect.forkScoped(
-      sweepOrphans(service).pipe(
-        Effect.tap((orphans) =>
-          orphans === 0 ? Effect.void : Effect.logInfo("orphaned blobs removed", { orphans })
-        ),
-        Effect.catch((failure) => Effect.logWarning("the sweep for orphans broke off", failure))
-      )
-    )
-    onServing({ baseUrl, host: settings.host, port, adminToken: token })
-    return yield* Effect.never
-  })).pipe(Effect.provide(nodeLayer(settings)))
+  }))

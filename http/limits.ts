@@ -99,6 +99,32 @@ export const watchRecheckMs = 30_000
 /** Actors that one listing asks at a time. */
 export const askedAtOnceMax = 16
 
+/** Length of the text that a cabinet's query looks for. */
+export const containsCharsMax = 200
+/** Notifications that one answer of a cabinet looks at, shown or not, at the most. */
+export const cabinetScanItemsMax = 10_000
+/** The same in characters of what is stored of them. */
+export const cabinetScanCharsMax = 16 * 1024 * 1024
+/** The fewest notifications that a cabinet reads of one mailbox at a time. */
+export const cabinetChunkItemsMin = 10
+
+/** Notifications of an outgoing mailbox that one request asks, and entries that it looks at. */
+export const outgoingAskedMax = 1000
+export const outgoingScannedMax = 10_000
+/** Entries of an outgoing mailbox that are read at a time, when only some of them are wanted. */
+export const outgoingEntriesMin = 100
+/** A notification is queued so long after its entry was made, at the most. */
+export const queueDelayMaxMs = 60_000
+/** An entry whose notification was not queued for this long never will be. */
+export const abandonedEntryMs = 24 * 60 * 60 * 1000
+/** Time between two events of one notification's stream: what changes meanwhile is told once. */
+export const statusEventPauseMs = 100
+
+/** What a WebSub subscriber may choose (§5.1): bytes of its secret, seconds of its lease. */
+export const subscriberSecretBytesMax = 199
+export const leaseSecondsDefault = 10 * 24 * 60 * 60
+export const leaseSecondsMax = 30 * 24 * 60 * 60
+
 /** Text that an href answer of a session may refer to, and references followed to reach it. */
 export const referredBytesMax = 8 * 1024
 export const referenceHopsMax = 4

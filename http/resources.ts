@@ -1,10 +1,13 @@
 /** The resource table: path x method -> handler, every row of the protocol that is served. */
 import { accountRoutes } from "./accounts/index.ts"
+import { cabinetRoutes } from "./cabinets/index.ts"
 import type { Handler } from "./call.ts"
 import { contentRoutes } from "./content/index.ts"
 import { homeRoutes } from "./home/index.ts"
 import { insideRoutes } from "./inside/index.ts"
 import { mailboxRoutes } from "./mailboxes/index.ts"
+import { outgoingRoutes } from "./outgoing/index.ts"
+import { registrationRoutes } from "./registrations/index.ts"
 import type { Route } from "./routing.ts"
 import type { Service } from "./service.ts"
 import { sessionRoutes } from "./sessions/index.ts"
@@ -13,6 +16,9 @@ export const resources = (service: Service): ReadonlyArray<Route<Handler>> => [
   ...homeRoutes(service),
   ...contentRoutes(service),
   ...mailboxRoutes(service),
+  ...cabinetRoutes(service),
+  ...registrationRoutes(service),
+  ...outgoingRoutes(service),
   ...sessionRoutes(service),
   ...accountRoutes(service),
   ...insideRoutes(service)

@@ -32,6 +32,15 @@ export interface Service {
   readonly system: SystemApi
   readonly blobs: BlobsApi
   readonly records: RecordsApi
+  /**
+   * GET of another service's resource under the outbound rules (protocol §5), whole; fails with
+   * what was wrong, for people.
+   */
+  readonly readOutside: (
+    uri: string,
+    accept: string,
+    bytesMax: number
+  ) => Effect.Effect<{ readonly type: string; readonly bytes: Uint8Array }, string>
   /** Blobs that are stored and not yet shown by their content; the sweep leaves them alone. */
   readonly arriving: Set<string>
   /** `<node>.<random>`: another at each start of the node. No dot in either part. */

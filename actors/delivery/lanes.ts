@@ -5,7 +5,7 @@
 import { Effect, Exit } from "effect"
 import { Circuit, type Health } from "./circuit.ts"
 import type { DeliveryLimits } from "./limits.ts"
-import { noReturns, Pace, type Returns } from "./pace.ts"
+import { noReturns, Pace, type Returns, ServiceRate } from "./pace.ts"
 
 /** No attempt was made. */
 export interface Deferred {
@@ -28,10 +28,14 @@ export interface LanesOptions {
   readonly random: () => number
 }
 
+/** Returns to a full lane outnumber what it serves by so much. */
+const returnsAhead = 1.5
+
 interface Lane {
   readonly origin: string
   readonly circuit: Circuit
   readonly returns: Returns
+  readonly service: ServiceRate
   readonly waiting: Set<Turn>
   inFlight: number
 }
@@ -117,6 +121,7 @@ export class Lanes {
         origin,
         circuit: new Circuit(limits),
         returns: noReturns(),
+        service: new ServiceRate(),
         waiting: new Set(),
         inFlight: 0
       }
@@ -160,7 +165,7 @@ export class Lanes {
     } else if (this.#inFlight < limits.inFlightMax && lane.waiting.size === 0 && this.#has(lane)) {
       this.#begin(turn)
     } else if (isFull) {
-      this.#defer(turn, now + limits.fullRetryMs)
+      this.#turnAway(turn, now)
     } else {
       lane.waiting.add(turn)
       this.#waiting.add(turn)
@@ -184,11 +189,21 @@ export class Lanes {
     turn.resume(undefined)
   }
 
-  #defer(turn: Turn, earliestMs: number): void {
+  #defer(turn: Turn, earliestMs: number, stepMs?: number): void {
     this.#unqueue(turn)
     turn.state = "over"
-    const untilMs = this.#pace.next(turn.lane.returns, earliestMs, this.#options.nowMs())
+    const untilMs = this.#pace.next(turn.lane.returns, earliestMs, this.#options.nowMs(), stepMs)
     turn.resume({ _tag: "Deferred", untilMs })
+  }
+
+  /** A full lane's returns come as it empties, and a little faster, so that it never idles. */
+  #turnAway(turn: Turn, nowMs: number): void {
+    const { fullRetryMs } = this.#options.limits
+    const perSecond = turn.lane.service.perSecond(nowMs)
+    if (perSecond === 0) return this.#defer(turn, nowMs + fullRetryMs)
+    const halfEmptyMs = turn.lane.waiting.size * 500 / perSecond
+    const earliestMs = nowMs + Math.min(halfEmptyMs, fullRetryMs)
+    this.#defer(turn, earliestMs, 1_000 / (perSecond * returnsAhead))
   }
 
   #unqueue(turn: Turn): void {
@@ -206,6 +221,7 @@ export class Lanes {
     if (state === "begun") {
       lane.inFlight -= 1
       this.#inFlight -= 1
+      lane.service.count(this.#options.nowMs())
       this.#learn(turn, health)
     }
     if (lane.waiting.size > 0 && this.#has(lane)) this.#ready.add(lane)

@@ -156,6 +156,8 @@ export const publishInline = (
     readonly type: string
     readonly bytes: Uint8Array
     readonly password: string | undefined
+    /** The account that may edit it; nobody when it came without one. */
+    readonly owner?: string
   }
 ): Effect.Effect<{ readonly href: string }, Failure> =>
   Effect.map(
@@ -164,7 +166,7 @@ export const publishInline = (
       kind: { type: content.type },
       source: { stream: single(content.bytes), fault: () => undefined },
       password: content.password,
-      owner: undefined
+      owner: content.owner
     }),
     ({ id }) => ({ href: uri(service, `/content/${id}`) })
   )

@@ -15,6 +15,8 @@ import { fileRoutes } from "./files.ts"
 const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: string]> = [
   ["content", "/content", "Content: POST publishes a resource"],
   ["mailboxes", "/mailboxes", "Mailboxes: POST opens one, GET lists your own"],
+  ["outgoing", "/outgoing", "Your outgoing mailbox: POST there sends, and is tried again"],
+  ["cabinets", "/cabinets", "Cabinets: several mailboxes read as one"],
   ["bridge", "/cross_bridge", "The Bridge of Death: where a session begins"],
   ["sessions", "/sessions", "Sessions: all that came to the bridge"],
   ["questions", "/questions/name_question", "The same questions without a session"],
@@ -35,7 +37,12 @@ Publish something, tell a mailbox that it is there, and whoever reads the mailbo
     &lt;description&gt;Greetings&lt;/description&gt;&lt;url&gt;URI of the content&lt;/url&gt;
   &lt;/item&gt;&lt;/notification&gt;'</pre>
 <p>${link("/mailboxes", "Your mailboxes")}: open one, read those you have. It asks for the name and
-token of an account. Every mailbox has a page with a form, too.</p>
+token of an account. Every mailbox has a page with a form, too. ${link("/cabinets", "A cabinet")}
+shows several mailboxes as one.</p>
+<p>POST a notification with one or more <code>to</code> to ${
+    link("/outgoing", "your outgoing mailbox")
+  }
+instead, and it is delivered to all of them, with patience; what became of each has a URI, too.</p>
 <h2>The bridge</h2>
 <p>A conversation whose every state has a URI: ${
     link("/cross_bridge", "cross the Bridge of Death")

@@ -1,4 +1,7 @@
-/** What the HTTP side counts: requests by route, method and class of status, and their times. */
+/**
+ * What the HTTP side counts: requests by route, method and class of status, and their times; and
+ * what it shows of the deliveries, which are counted elsewhere.
+ */
 
 /** Upper bounds in ms; the last count is of all above. */
 export const durationBoundsMs: ReadonlyArray<number> = [
@@ -50,4 +53,16 @@ export const count = (measures: RouteMeasures, status: number, durationMs: numbe
   measures.counts[at] = (measures.counts[at] ?? 0) + 1
   measures.count++
   measures.sumMs += durationMs
+}
+
+/** How outbound requests stand. Outcomes are totals, by name; the others are as of now. */
+export interface DeliveryMeasures {
+  readonly outcomes: Readonly<Record<string, number>>
+  /** Requests under way. */
+  readonly inFlight: number
+  /** Requests that wait for their turn at an origin, and the oldest of them. */
+  readonly waiting: number
+  readonly oldestWaitingMs: number
+  readonly circuitsOpen: number
+  readonly connections: number
 }

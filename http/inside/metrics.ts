@@ -5,7 +5,7 @@
 import { Context, Metric } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import type { SystemApi } from "../../runtime/index.ts"
-import { durationBoundsMs, type HttpMeasures } from "./measures.ts"
+import { type DeliveryMeasures, durationBoundsMs, type HttpMeasures } from "./measures.ts"
 
 type Attributes = Readonly<Record<string, string>>
 
@@ -155,15 +155,46 @@ const httpSeries = (exporter: Exporter, measures: HttpMeasures): void => {
   }
 }
 
-/** Answers the text of `/metrics`, as of the time of the call. */
+/** The outcome that is no attempt: none was made, since the origin's turn or circuit forbade it. */
+const deferred = "Deferred"
+
+const deliverySeries = (exporter: Exporter, measures: () => DeliveryMeasures): void => {
+  const none = {}
+  const gauge = (name: string, description: string, read: () => number) =>
+    exporter.gauge(`restante_delivery_${name}`, description, none, read)
+  for (const name of Object.keys(measures().outcomes)) {
+    const read = () => measures().outcomes[name] ?? 0
+    if (name === deferred) {
+      const about = "Attempts put off before they were made"
+      exporter.counter("restante_delivery_deferred_total", about, none, read)
+    } else {
+      const outcome = { outcome: name.toLowerCase() }
+      const about = "Requests made to other services"
+      exporter.counter("restante_delivery_attempts_total", about, outcome, read)
+    }
+  }
+  gauge("in_flight", "Requests to other services under way", () => measures().inFlight)
+  gauge("waiting", "Attempts waiting for their turn at an origin", () => measures().waiting)
+  gauge(
+    "oldest_waiting_seconds",
+    "How long the oldest of them waits",
+    () => measures().oldestWaitingMs / 1000
+  )
+  gauge("circuits_open", "Origins left alone after failures", () => measures().circuitsOpen)
+  gauge("connections", "Connections open to other services", () => measures().connections)
+}
+
+/** Answers the text of `/metrics`, as of the time of the call; `delivery` where it is measured. */
 export const metricsText = (
   system: SystemApi,
   measures: HttpMeasures,
-  nowMs: () => number
+  nowMs: () => number,
+  delivery?: () => DeliveryMeasures
 ): () => string => {
   const exporter = new Exporter()
   commitSeries(exporter, system)
   nodeSeries(exporter, system, nowMs)
+  if (delivery !== undefined) deliverySeries(exporter, delivery)
   return () => {
     kindSeries(exporter, system)
     httpSeries(exporter, measures)

@@ -1,6 +1,7 @@
 /**
  * What an href answer refers to (PROTOCOL §2): read when it is PUT, from a resource of this service
- * that anybody may read. Whatever cannot be read is 422, saying why.
+ * that anybody may read, or of another service under the outbound rules (§5). Whatever cannot be
+ * read is 422, saying why.
  */
 import { Effect } from "effect"
 import { sessionKind } from "../../actors/index.ts"
@@ -61,6 +62,26 @@ const textIn = (
     : readReference(service, href, hops + 1)
 }
 
+const isReadable = (type: string): boolean => {
+  const media = type.trim().toLowerCase()
+  return media.startsWith("text/") || bodyKind(media) === "xml"
+}
+
+const outsideAccept = "text/plain, application/xml;q=0.9, text/*;q=0.8"
+
+/** The text of another service's resource; a reference in it to yet another is followed. */
+const readOutside = Effect.fnUntraced(function*(
+  service: Service,
+  href: string,
+  hops: number
+): Effect.fn.Return<string, Failure> {
+  const { bytes, type } = yield* service.readOutside(href, outsideAccept, referredBytesMax).pipe(
+    Effect.mapError(unreadable)
+  )
+  if (!isReadable(type)) return yield* unreadable("what it refers to is neither text nor XML")
+  return yield* textIn(service, bytes, type, hops)
+})
+
 const readContent = Effect.fnUntraced(function*(
   service: Service,
   id: string,
@@ -74,10 +95,7 @@ const readContent = Effect.fnUntraced(function*(
   if (lengthBytes > referredBytesMax) {
     return yield* unreadable(`what it refers to has more than ${referredBytesMax} bytes`)
   }
-  const media = type.trim().toLowerCase()
-  if (!media.startsWith("text/") && bodyKind(media) !== "xml") {
-    return yield* unreadable("what it refers to is neither text nor XML")
-  }
+  if (!isReadable(type)) return yield* unreadable("what it refers to is neither text nor XML")
   const bytes = yield* Effect.flatMap(service.blobs.open(blobId), collect)
   return yield* textIn(service, bytes, type, hops)
 })
@@ -136,9 +154,9 @@ export const readReference = (
   }
   const path = ownPath(service, href)
   if (path !== undefined) return readOwn(service, path, hops)
-  return Effect.fail(unreadable(
-    /^https?:\/\/[^/]/i.test(href)
-      ? "answers held by other services are not read yet"
-      : "it must be an http or https URI, or an absolute path of this service"
-  ))
+  return /^https?:\/\/[^/]/i.test(href)
+    ? readOutside(service, href, hops)
+    : Effect.fail(
+      unreadable("it must be an http or https URI, or an absolute path of this service")
+    )
 }

@@ -185,7 +185,7 @@ const closeField = (name: Field): void => {
       if (to.length === recipientsMax) {
         throw new Broken("recipients", `there are more than ${recipientsMax} to elements`)
       }
-      to.push(checkedUri("to", trimmed))
+      to.push(checkedUri(`to number ${to.length + 1}`, trimmed))
       break
     case "url":
       url = trimmed === "" ? "" : checkedUri("item/url", trimmed)

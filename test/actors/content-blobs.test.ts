@@ -8,6 +8,7 @@ import type { Message } from "../../actors/content/protocol.ts"
 import { blobRemovalRetryMs } from "../../actors/limits.ts"
 import { address, StorageUnavailable } from "../../runtime/index.ts"
 import { hash, nowMs } from "./cells.ts"
+import { noPeers } from "./dependencies.ts"
 import { Model } from "./model.ts"
 
 const bodyOf = (blobId: string) => ({
@@ -41,10 +42,12 @@ describe("content", () => {
     const ids: Array<string> = []
     const good = content({ remove: (id) => Effect.sync(() => void ids.push(id)) })
     const action = { _tag: "RemoveBlobs", blobIds: ["b1", "b2"] } as const
-    expect(await Effect.runPromise(good.perform(action, self))).toEqual(blobsRemoved("b1", "b2"))
+    expect(await Effect.runPromise(good.perform(action, self, noPeers))).toEqual(
+      blobsRemoved("b1", "b2")
+    )
     expect(ids).toEqual(["b1", "b2"])
     const bad = content({ remove: () => Effect.fail(new StorageUnavailable({ detail: "no" })) })
-    expect(await Effect.runPromise(bad.perform(action, self))).toBeUndefined()
+    expect(await Effect.runPromise(bad.perform(action, self, noPeers))).toBeUndefined()
   })
 
   it("leaves no blob but the one it shows, whatever fails or crashes in between", () => {

@@ -1,12 +1,21 @@
-import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { behaviours } from "../../actors/index.ts"
+import { noDependencies } from "./dependencies.ts"
 
 describe("the registry of kinds", () => {
-  const all = behaviours({ blobs: { remove: () => Effect.void } })
+  const all = behaviours(noDependencies)
   it("has each kind once", () => {
-    expect(all.map(({ kind }) => kind))
-      .toEqual(["account", "content", "idempotency", "mailbox", "session"])
+    expect(all.map(({ kind }) => kind)).toEqual([
+      "account",
+      "cabinet",
+      "content",
+      "errand",
+      "idempotency",
+      "mailbox",
+      "notification",
+      "registration",
+      "session"
+    ])
   })
   for (const { kind, initial, table, wakeUp, encode, decode, decodeMessage } of all) {
     it(`holds a whole ${kind}`, () => {

@@ -6,11 +6,14 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, Layer, Logger, ManagedRuntime } from "effect"
-import { behaviours } from "../../actors/index.ts"
+import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope } from "effect"
+import { makeOutbound } from "../../actors/delivery/client.ts"
+import { readerOf } from "../../actors/delivery/reader.ts"
+import { behaviours, linksUnder } from "../../actors/index.ts"
 import { bootstrap, type Bootstrapped } from "../../http/accounts/index.ts"
 import { type Access, application } from "../../http/app.ts"
 import type { Handler } from "../../http/call.ts"
+import { documents } from "../../http/documents.ts"
 import { HttpMeasures } from "../../http/inside/measures.ts"
 import type { Route } from "../../http/routing.ts"
 import { listen } from "../../http/server.ts"
@@ -23,6 +26,9 @@ import { memoryBlobs } from "../../runtime/ports/memory-blobs.ts"
 import { memoryRecords } from "../../runtime/ports/memory-records.ts"
 import { memoryStorage } from "../../runtime/ports/memory-storage.ts"
 import { memoryTransport } from "../../runtime/ports/memory-transport.ts"
+
+/** The wait before each attempt at another service: a recipient that faults is tried five times. */
+export const schedule = [0, 50, 50, 100, 100]
 
 export const adminToken = "the-admins-token-of-these-tests"
 
@@ -141,12 +147,32 @@ export const startService = async (
   const port = await freePort()
   const base = `http://127.0.0.1:${port}`
   const { folder, ports } = backend()
-  const layer = Layer.unwrap(
-    Effect.map(
-      Effect.service(Blobs),
-      (blobs) => System.layer({ behaviours: behaviours({ blobs }) })
-    )
-  ).pipe(Layer.provideMerge(ports), Layer.provideMerge(Logger.layer([])))
+  const arriving = new Set<string>()
+  const scope = Scope.makeUnsafe()
+  const outbound = await Effect.runPromise(Scope.provide(
+    makeOutbound({
+      allow: ["127.0.0.0/8"],
+      userAgent: "restante/0.0.0-test",
+      nowMs: () => Date.now(),
+      random: Math.random
+    }),
+    scope
+  ))
+  const layer = Layer.unwrap(Effect.gen(function*() {
+    return System.layer({
+      behaviours: behaviours({
+        blobs: yield* Blobs,
+        records: yield* Records,
+        outbound,
+        links: linksUnder(base),
+        documents,
+        schedule,
+        keepMs: 7 * 24 * 60 * 60 * 1000,
+        arriving,
+        random: Math.random
+      })
+    })
+  })).pipe(Layer.provideMerge(ports), Layer.provideMerge(Logger.layer([])))
   const runtime = ManagedRuntime.make(layer)
   const nowMs = () => Date.now()
   const service: Service = {
@@ -162,7 +188,8 @@ export const startService = async (
     system: await runtime.runPromise(Effect.service(System)),
     blobs: await runtime.runPromise(Effect.service(Blobs)),
     records: await runtime.runPromise(Effect.service(Records)),
-    arriving: new Set(),
+    readOutside: readerOf(outbound),
+    arriving,
     start: "sole.test",
     serviceKey: "the key of these tests",
     throttle: new Throttle(nowMs),
@@ -190,6 +217,7 @@ export const startService = async (
   const close = async (): Promise<void> => {
     await server.drain(2_000)
     await runtime.dispose()
+    await Effect.runPromise(Scope.close(scope, Exit.void))
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
     if (errors.length > 0) throw new AggregateError(errors, "requests broke")
   }

@@ -31,7 +31,7 @@ describe("/", () => {
     expect(page.header("content-type")).toBe("text/html; charset=utf-8")
     expect(page.header("content-security-policy")).toContain("default-src 'none'")
     expect(page.header("referrer-policy")).toBe("no-referrer")
-    for (const path of ["/cross_bridge", "/sessions", "/mailboxes", "/problems"]) {
+    for (const path of ["/cross_bridge", "/sessions", "/mailboxes", "/cabinets", "/problems"]) {
       expect(page.text).toContain(`href="${path}"`)
     }
     expect(page.text).toContain(`${service.base}/content`)

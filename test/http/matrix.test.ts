@@ -29,6 +29,8 @@ const paths: Record<string, string> = {
   account: "/accounts/admin",
   session: "",
   answer: "",
+  cabinets: "/cabinets",
+  cabinet: "",
   "shared mailbox": "",
   notification: "",
   receipts: ""
@@ -40,6 +42,9 @@ beforeAll(async () => {
   paths["shared mailbox"] = childOf(opened.xml, "shared")?.attributes["href"] ?? ""
   const deposited = await send("POST", "/mailboxes/matrix", { body: notification })
   paths["notification"] = deposited.header("location")
+  const cabinet = "<cabinet><mailbox href=\"/mailboxes/matrix\"/></cabinet>"
+  const kept = await send("POST", "/cabinets", { basic, body: cabinet })
+  paths["cabinet"] = kept.header("location")
   const begun = await send("POST", "/sessions", { body: "<answer continue=\"true\">yes</answer>" })
   paths["session"] = begun.header("location")
   const put = await send("PUT", `${paths["session"]}/name`, { body: "<answer>Arthur</answer>" })

@@ -1,0 +1,76 @@
+/** Receivers on loopback: mailboxes of other services, and callbacks of push subscribers. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { childOf, type Node, parseXml } from "./client.ts"
+
+/** One request as it came, whole. */
+export interface Received {
+  readonly path: string
+  readonly headers: IncomingMessage["headers"]
+  readonly body: string
+}
+
+type Answering = (received: Received, response: ServerResponse) => void
+
+const bodyOf = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of request) chunks.push(chunk as Buffer) // a stream of bytes
+  return Buffer.concat(chunks).toString()
+}
+
+const servers = new Set<Server>()
+
+/** Ends every receiver: for `afterAll`. */
+export const closeReceivers = (): void => {
+  for (const server of servers) {
+    server.closeAllConnections()
+    server.close()
+  }
+  servers.clear()
+}
+
+/** A server on a free port; what breaks off before its end is not received. */
+export const receiver = (answer: Answering): Promise<string> =>
+  new Promise((resolve) => {
+    const server = createServer((request, response) => {
+      bodyOf(request).then(
+        (body) => answer({ path: request.url ?? "", headers: request.headers, body }, response),
+        () => response.destroy()
+      )
+    })
+    servers.add(server)
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      if (address === null || typeof address === "string") throw new Error("no port")
+      resolve(`http://127.0.0.1:${address.port}`)
+    })
+  })
+
+/** The description of a relayed notification. */
+export const descriptionOf = (body: string): string =>
+  childOf(childOf(parseXml(body), "item"), "description").text
+
+/** Answers a verification of intent; whether it was one. */
+export const echoes = ({ path }: Received, response: ServerResponse): boolean => {
+  const challenge = new URL(path, "http://callback.test").searchParams.get("hub.challenge")
+  if (challenge === null) return false
+  response.end(challenge)
+  return true
+}
+
+/** The notifications of a push, in its order. */
+export const pushed = (body: string): ReadonlyArray<Node> =>
+  parseXml(body).children.filter(({ name }) => name === "notification")
+
+/** What is wrong with a flaky peer this time; `turn` is a number from 0. */
+export const misbehave = (turn: number, response: ServerResponse): boolean => {
+  switch (turn % 4) {
+    case 0:
+      response.writeHead(503).end()
+      return true
+    case 1:
+      response.destroy()
+      return true
+    default:
+      return false
+  }
+}
