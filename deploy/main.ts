@@ -7,13 +7,24 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { accountCommand } from "./cli/account.ts"
 import { checkCommand } from "./cli/check.ts"
 import { configCommand } from "./cli/config.ts"
+import { outboxCommand } from "./cli/outbox.ts"
+import { sendCommand } from "./cli/send.ts"
 import { serveCommand } from "./cli/serve.ts"
+import { watchCommand } from "./cli/watch.ts"
 import { CommandFailed, exitCodes } from "./failure.ts"
 import { version } from "./version.ts"
 
 const restante = Command.make("restante").pipe(
   Command.withDescription("Poste restante over HTTP: mailboxes, sessions and queries"),
-  Command.withSubcommands([serveCommand, configCommand, accountCommand, checkCommand])
+  Command.withSubcommands([
+    serveCommand,
+    configCommand,
+    accountCommand,
+    checkCommand,
+    sendCommand,
+    outboxCommand,
+    watchCommand
+  ])
 )
 
 const exitCodeOf = (failure: unknown): number => {
@@ -21,9 +32,15 @@ const exitCodeOf = (failure: unknown): number => {
   return CliError.isCliError(failure) ? exitCodes.usage : exitCodes.failed
 }
 
-/** Being interrupted by a signal, and having drained, is success. */
+/**
+ * Being interrupted by a signal, and having drained, is success, unless a command was to tell of an
+ * end that it has not seen.
+ */
 const teardown: Runtime.Teardown = (exit, onExit) => {
-  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return onExit(exitCodes.ok)
+  if (Exit.isSuccess(exit)) return onExit(exitCodes.ok)
+  if (Cause.hasInterruptsOnly(exit.cause)) {
+    return onExit(process.exitCode === undefined ? exitCodes.ok : exitCodes.failed)
+  }
   onExit(exitCodeOf(Cause.squash(exit.cause)))
 }
 

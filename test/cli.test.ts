@@ -39,7 +39,7 @@ describe("restante", () => {
   it("shows its commands, its version and completions", () => {
     const help = restante(["--help"])
     expect(help.status).toBe(0)
-    for (const command of ["serve", "config", "account", "check"]) {
+    for (const command of ["serve", "config", "account", "check", "send", "outbox", "watch"]) {
       expect(help.stdout).toContain(command)
     }
     expect(restante(["--version"])).toMatchObject({

@@ -1,20 +1,8 @@
 /** `restante account …`: the accounts of a running service. */
-import { Console, Effect, Option, type Redacted, Schema } from "effect"
+import { Console, Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as accounts from "../accounts.ts"
-import { CommandFailed, exitCodes } from "../failure.ts"
-import { baseUrlOf } from "../settings.ts"
-import { load, settingFlags } from "./flags.ts"
-
-const { "base-url": baseUrl } = settingFlags
-
-const remoteFlags = {
-  ...(baseUrl === undefined ? {} : { "base-url": baseUrl }),
-  token: Flag.Redacted("token").pipe(
-    Flag.withDescription("Token of an admin; better given as ADMIN_TOKEN"),
-    Flag.optional
-  )
-}
+import { adminFlags, asAdmin } from "./remote.ts"
 
 const Slug = Schema.String.pipe(Schema.check(
   Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/, {
@@ -31,22 +19,6 @@ const role = Flag.Literals("role", ["admin", "quotes", "customers"]).pipe(
   Flag.atLeast(0)
 )
 
-const remote = Effect.fnUntraced(function*(
-  { token, ...flags }: {
-    readonly token: Option.Option<Redacted.Redacted>
-    readonly "base-url"?: Option.Option<string>
-  }
-) {
-  const given = flags["base-url"] === undefined ? {} : { "base-url": flags["base-url"] }
-  const { settings } = yield* load(given)
-  const found = Option.getOrUndefined(token) ?? settings.adminToken
-  if (found === undefined) {
-    const message = "an admin's token is needed: set ADMIN_TOKEN, or give --token"
-    return yield* new CommandFailed({ message, exitCode: exitCodes.usage })
-  }
-  return { baseUrl: baseUrlOf(settings, settings.port), token: found }
-})
-
 /** The token alone goes to standard output, for scripts. */
 const showToken = Effect.fnUntraced(function*(account: string, token: string) {
   yield* Console.error(`Token of ${account}, shown only this once:`)
@@ -55,18 +27,18 @@ const showToken = Effect.fnUntraced(function*(account: string, token: string) {
 
 const add = Command.make(
   "add",
-  { ...remoteFlags, name, role },
+  { ...adminFlags, name, role },
   Effect.fnUntraced(function*({ name, role, ...flags }) {
-    yield* showToken(name, yield* accounts.addAccount(yield* remote(flags), name, role))
+    yield* showToken(name, yield* accounts.addAccount(yield* asAdmin(flags), name, role))
   })
 ).pipe(Command.withDescription("Make an account and print its token"))
 
 const list = Command.make(
   "list",
-  remoteFlags,
+  adminFlags,
   Effect.fnUntraced(function*(flags) {
     yield* accounts.listAccounts(
-      yield* remote(flags),
+      yield* asAdmin(flags),
       ({ name: shown, role: roles = [] }) => Console.log(`${shown}\t${roles.join(",")}`.trimEnd())
     )
   })
@@ -74,18 +46,18 @@ const list = Command.make(
 
 const remove = Command.make(
   "remove",
-  { ...remoteFlags, name },
+  { ...adminFlags, name },
   Effect.fnUntraced(function*({ name, ...flags }) {
-    yield* accounts.removeAccount(yield* remote(flags), name)
+    yield* accounts.removeAccount(yield* asAdmin(flags), name)
     yield* Console.error(`Account ${name} is removed.`)
   })
 ).pipe(Command.withDescription("Remove an account"))
 
 const token = Command.make(
   "token",
-  { ...remoteFlags, name },
+  { ...adminFlags, name },
   Effect.fnUntraced(function*({ name, ...flags }) {
-    yield* showToken(name, yield* accounts.addToken(yield* remote(flags), name))
+    yield* showToken(name, yield* accounts.addToken(yield* asAdmin(flags), name))
   })
 ).pipe(Command.withDescription("Give an account another token and print it"))
 

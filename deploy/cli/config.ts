@@ -3,6 +3,7 @@ import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { baseUrlOf, type Found, type Settings } from "../settings.ts"
 import { load, settingFlags } from "./flags.ts"
+import { table } from "./output.ts"
 
 interface Row {
   readonly name: string
@@ -25,14 +26,9 @@ const row = (settings: Settings) => ({ setting, source, text }: Found): Row => {
   }
 }
 
-const columns = (rows: ReadonlyArray<Row>): ReadonlyArray<string> => {
+const lines = (rows: ReadonlyArray<Row>): string => {
   const cells = rows.map((one) => [one.name, one.value || "-", one.source, one.env])
-  const all = [["SETTING", "VALUE", "FROM", "VARIABLE"], ...cells]
-  const width = (at: number) => Math.max(...all.map((line) => (line[at] ?? "").length))
-  const widths = [width(0), width(1), width(2), 0]
-  return all.map((line) =>
-    line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ").trimEnd()
-  )
+  return table([["SETTING", "VALUE", "FROM", "VARIABLE"], ...cells])
 }
 
 export const configCommand = Command.make(
@@ -47,7 +43,7 @@ export const configCommand = Command.make(
   Effect.fnUntraced(function*({ json, ...flags }) {
     const { found, settings } = yield* load(flags)
     const rows = found.map(row(settings))
-    yield* Console.log(json ? JSON.stringify(rows, null, 2) : columns(rows).join("\n"))
+    yield* Console.log(json ? JSON.stringify(rows, null, 2) : lines(rows))
   })
 ).pipe(
   Command.withDescription("Show every setting, its value and where the value comes from")
