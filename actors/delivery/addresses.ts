@@ -6,6 +6,8 @@ import { IpNetwork, NetAddress } from "effect/net"
 export interface AddressRules {
   /** Whether a numeric address, without brackets, may be connected to; false for all else. */
   readonly permits: (address: string) => boolean
+  /** Whether the operator has allowed it by name of its prefix. */
+  readonly allows: (address: string) => boolean
 }
 
 const networks = (...prefixes: ReadonlyArray<string>): ReadonlyArray<IpNetwork.IpNetwork> =>
@@ -95,6 +97,10 @@ export const addressRules = (allow: ReadonlyArray<string>): AddressRules => {
     return site === undefined || permits4(site)
   }
   return {
+    allows: (text) => {
+      const parsed = NetAddress.ipFromString(text)
+      return Result.isSuccess(parsed) && within(allowed, parsed.success)
+    },
     permits: (text) => {
       const parsed = NetAddress.ipFromString(text)
       if (Result.isFailure(parsed)) return false

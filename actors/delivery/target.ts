@@ -109,6 +109,11 @@ const blockedPorts: ReadonlySet<number> = new Set([
 export const hostOf = (hostname: string): string =>
   hostname.startsWith("[") ? hostname.slice(1, -1) : hostname.replace(/\.$/, "")
 
+/** An operator who allows an address answers for its ports. */
+const isPortAllowed = (host: string, port: number, rules: AddressRules): boolean =>
+  !blockedPorts.has(port) ||
+  (port !== 0 && rules.allows(host === "localhost" ? "127.0.0.1" : host))
+
 /**
  * Judges a URI. The URL parser has made one form of every spelling of an IPv4 address, so that a
  * literal is judged here; a name is judged by the addresses it leads to, when connecting.
@@ -123,7 +128,7 @@ export const targetOf = (uri: string, rules: AddressRules): Target | NoTarget =>
   if (url.username !== "" || url.password !== "") return { problem: "the URI has credentials" }
   const host = hostOf(url.hostname)
   if (host === "") return { problem: "the URI is not valid" }
-  if (url.port !== "" && blockedPorts.has(Number(url.port))) {
+  if (url.port !== "" && !isPortAllowed(host, Number(url.port), rules)) {
     return { problem: "the port is not allowed" }
   }
   if (isIP(host) !== 0 && !rules.permits(host)) return { problem: notAllowed }

@@ -173,11 +173,18 @@ describe("a URI", () => {
     ["http://256.256.256.256/", "the URI is not valid"],
     ["http://exa mple.com/", "the URI is not valid"],
     [`http://example.com/${"x".repeat(8_192)}`, "the URI is too long"],
-    ["http://127.0.0.1:25/", "the port is not allowed"],
-    ["http://127.0.0.1:22/", "the port is not allowed"],
+    ["http://example.com:25/", "the port is not allowed"],
+    ["http://8.8.8.8:22/", "the port is not allowed"],
     ["http://example.com:6667/", "the port is not allowed"],
     ["https://example.com:0/", "the port is not allowed"]
   ]
+  it("asks any port of an address that the operator allows", async () => {
+    const { post } = await client({ allow: ["127.0.0.0/8"] })
+    expect(await post("http://127.0.0.1:1/")).toMatchObject({ _tag: "Faulted" })
+    expect(await post("http://localhost:9/")).toMatchObject({ _tag: "Faulted" })
+    expect(await post("http://127.0.0.1:0/")).toMatchObject({ _tag: "Refused" })
+  })
+
   it.each(refusals)("%s is refused", async (uri, problem) => {
     const { get, post } = await client()
     expect(await post(uri)).toEqual({ _tag: "Refused", problem })

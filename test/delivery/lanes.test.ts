@@ -262,7 +262,7 @@ it("limits that contradict each other are defects", () => {
   const wrong: ReadonlyArray<Partial<DeliveryLimits>> = [
     { connectMs: 40_000 },
     { perOriginMax: 1_000 },
-    { waitingPerOriginMax: 10_000 },
+    { waitingPerOriginMax: 100_000 },
     { openMs: 100_000 },
     { faultsMax: 0 },
     { drainMs: 0.5 }
