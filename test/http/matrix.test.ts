@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { resources } from "../../http/resources.ts"
 import { childOf, parseText } from "../../http/xml.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
+import { eventually } from "./receiver.ts"
 
 const basic = `admin:${adminToken}`
 let service: Harness
@@ -31,6 +32,10 @@ const paths: Record<string, string> = {
   answer: "",
   cabinets: "/cabinets",
   cabinet: "",
+  "outgoing mailbox": "/outgoing/admin",
+  "outgoing notification": "",
+  registrations: "/mailboxes/matrix/registrations",
+  registration: "",
   "shared mailbox": "",
   notification: "",
   receipts: ""
@@ -45,6 +50,24 @@ beforeAll(async () => {
   const cabinet = "<cabinet><mailbox href=\"/mailboxes/matrix\"/></cabinet>"
   const kept = await send("POST", "/cabinets", { basic, body: cabinet })
   paths["cabinet"] = kept.header("location")
+  const to = `<to>${service.base}/mailboxes/matrix</to>`
+  const body = notification.replace("<item>", `${to}<item>`)
+  const queued = await send("POST", "/outgoing/admin", { basic, body })
+  paths["outgoing notification"] = queued.header("location")
+  // Handed over, so that it stays as it is.
+  await eventually("it is sent", async () => {
+    const shown = await send("GET", paths["outgoing notification"] ?? "", { basic })
+    return shown.header("notification-status").startsWith("sent") ? true : undefined
+  })
+  const registered = await send("POST", "/mailboxes/matrix/registrations", {
+    basic,
+    body: "<registration><callback>http://192.0.2.1/</callback></registration>"
+  })
+  paths["registration"] = registered.header("location")
+  await eventually("it is refused", async () => {
+    const shown = await send("GET", paths["registration"] ?? "", { basic })
+    return shown.text.includes("problem") ? true : undefined
+  })
   const begun = await send("POST", "/sessions", { body: "<answer continue=\"true\">yes</answer>" })
   paths["session"] = begun.header("location")
   const put = await send("PUT", `${paths["session"]}/name`, { body: "<answer>Arthur</answer>" })
