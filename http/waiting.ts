@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Address } from "../runtime/index.ts"
 import { readerStallMs } from "./limits.ts"
-import type { EventStream } from "./server.ts"
+import type { EventStream, Exchange } from "./server.ts"
 import type { Service } from "./service.ts"
 
 /** Wakes one waiter when the actor changes, or when there is nobody left to wait for. */
@@ -49,6 +49,27 @@ export class Waiter {
     this.unwatch()
   }
 }
+
+/** Uses a waiter that ends when the request's client leaves or the server drains. */
+export const withWaiter = <A, E>(
+  service: Service,
+  about: Address,
+  exchange: Exchange,
+  use: (waiter: Waiter) => Effect.Effect<A, E>
+): Effect.Effect<A, E> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const waiter = new Waiter(service, about)
+      exchange.onAbort(waiter.end)
+      return { waiter, undrain: exchange.onDrain(waiter.end) }
+    }),
+    ({ waiter }) => use(waiter),
+    ({ undrain, waiter }) =>
+      Effect.sync(() => {
+        undrain()
+        waiter.close()
+      })
+  )
 
 /** Until a stream's reader has taken what was sent; one that takes nothing is cut. */
 export const taken = (events: EventStream): Effect.Effect<void> =>

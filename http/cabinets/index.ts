@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import type { Message, Reply, View as Cabinet } from "../../actors/cabinet/protocol.ts"
 import { cabinetKind } from "../../actors/index.ts"
 import { type Address, address, isActorId } from "../../runtime/index.ts"
-import { type Answer, type Call, empty, type Handler, inputOf, queryOf } from "../call.ts"
-import { shown } from "../call.ts"
+import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
+import { inputOf, queryOf, shown } from "../call.ts"
 import { fail, type Failure, type HeaderFields } from "../failures.ts"
 import { type Account, callerOf, requireAccount } from "../identity.ts"
 import { pageEntriesDefault } from "../limits.ts"
@@ -130,42 +130,62 @@ const unchanged = Effect.fnUntraced(function*(
 const replace = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  form: boolean
-): Effect.fn.Return<{ readonly id: string; readonly view: Cabinet }, Failure> {
-  const account = yield* requireAccount(service, call)
-  const id = yield* idOf(call)
-  const contents = yield* contentsOf(service, yield* inputOf(call, "cabinet", { form }))
+  account: Account,
+  id: string,
+  input: Input
+): Effect.fn.Return<Cabinet, Failure> {
+  const contents = yield* contentsOf(service, input)
   const expected = yield* unchanged(service, call, account, id)
   const message: Message = { _tag: "Replace", caller: callerOf(account), contents, ...expected }
   const reply = yield* ask<Reply>(service, at(id), message)
   if (reply._tag !== "Replaced") throw unexpected(reply)
-  return { id, view: reply.view }
+  return reply.view
 })
 
-const put = (service: Service): Handler["handle"] => (call) =>
-  Effect.map(
-    replace(service, call, false),
-    ({ id, view }) => shown(cabinetDocument(service, id, view), { headers: ownersHeaders })
-  )
+const put = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const account = yield* requireAccount(service, call)
+    const id = yield* idOf(call)
+    const input = yield* inputOf(call, "cabinet")
+    const view = yield* replace(service, call, account, id, input)
+    return shown(cabinetDocument(service, id, view), { headers: ownersHeaders })
+  })
 
-/** The same from the form of the cabinet's page: HTML has no PUT. */
-const post = (service: Service): Handler["handle"] => (call) =>
-  Effect.map(
-    replace(service, call, true),
-    ({ id }) =>
-      empty(303, [["Location", uri(service, cabinetPath(id))], ["Cache-Control", "no-store"]])
-  )
+const removed = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  account: Account,
+  id: string
+): Effect.fn.Return<void, Failure> {
+  const expected = yield* unchanged(service, call, account, id)
+  const message: Message = { _tag: "Remove", caller: callerOf(account), ...expected }
+  const reply = yield* ask<Reply>(service, at(id), message)
+  if (reply._tag !== "Done") throw unexpected(reply)
+  yield* leave(service, id)
+})
 
 const remove = (service: Service): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
     const account = yield* requireAccount(service, call)
-    const id = yield* idOf(call)
-    const expected = yield* unchanged(service, call, account, id)
-    const message: Message = { _tag: "Remove", caller: callerOf(account), ...expected }
-    const reply = yield* ask<Reply>(service, at(id), message)
-    if (reply._tag !== "Done") throw unexpected(reply)
-    yield* leave(service, id)
+    yield* removed(service, call, account, yield* idOf(call))
     return empty(204)
+  })
+
+const seeOther = (service: Service, path: string): Answer =>
+  empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+
+/** PUT and DELETE from the forms of the cabinet's page: HTML has neither. */
+const post = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const account = yield* requireAccount(service, call)
+    const id = yield* idOf(call)
+    const input = yield* inputOf(call, "cabinet", { form: true })
+    if (input._tag === "Form" && input.fields.get("method") === "delete") {
+      yield* removed(service, call, account, id)
+      return seeOther(service, collectionPath)
+    }
+    yield* replace(service, call, account, id, input)
+    return seeOther(service, cabinetPath(id))
   })
 
 /** The rows of cabinets. */

@@ -94,4 +94,12 @@ ${
       controls: controls(service, cabinet),
       submit: "Change"
     })
+  }${
+    form({
+      id: "delete",
+      action: path,
+      legend: "Remove this cabinet; its mailboxes stay as they are",
+      controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
+      submit: "Remove"
+    })
   }`

@@ -1,9 +1,6 @@
 /** The rows of mailboxes (protocol §1.2). */
-import { Effect } from "effect"
 import type { Handler } from "../call.ts"
-import { evaluate } from "../preconditions.ts"
-import { entityTag } from "../representations.ts"
-import { fixed } from "../respond.ts"
+import { scriptHandler } from "../html/script.ts"
 import type { Route } from "../routing.ts"
 import type { Service } from "../service.ts"
 import { getMailboxes, postMailboxes } from "./collection.ts"
@@ -13,23 +10,8 @@ import { deleteNotification, getMailbox, getNotification } from "./read.ts"
 import { below } from "./reader.ts"
 import { mailboxScript } from "./script.ts"
 
-const scriptTag = entityTag(Buffer.from(mailboxScript))
-
-const script: Handler = {
-  handle: ({ request }) =>
-    Effect.succeed(
-      evaluate(request.method, request.headers, { exists: true, etag: scriptTag }) ===
-          "not-modified"
-        ? { _tag: "Plain", status: 304, headers: [["ETag", scriptTag]] }
-        : fixed("text/javascript", mailboxScript, [
-          ["ETag", scriptTag],
-          ["Cache-Control", "no-cache"]
-        ])
-    )
-}
-
 export const mailboxRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
-  { pattern: "/mailbox.js", methods: { GET: script } },
+  { pattern: "/mailbox.js", methods: { GET: scriptHandler(mailboxScript) } },
   {
     pattern: "/mailboxes",
     methods: {

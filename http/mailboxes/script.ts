@@ -1,25 +1,11 @@
 /** `/mailbox.js`: with it an open mailbox page fills by itself. Without it the page is complete. */
+import { pageTools } from "../html/script.ts"
 
-/** Text from notifications reaches the page as text only; links are http and https only. */
 export const mailboxScript = `"use strict"
 const list = document.querySelector("ol[data-stream]")
 const state = document.getElementById("live")
 if (list !== null && window.EventSource !== undefined) {
-  const say = (text) => {
-    if (state.textContent !== text) state.textContent = text
-  }
-  const make = (name, text, parent) => {
-    const node = document.createElement(name)
-    if (text !== undefined) node.textContent = text
-    parent.append(node)
-    return node
-  }
-  const link = (href, text, parent) => {
-    if (!/^https?:\\/\\//i.test(href)) return make("span", text, parent)
-    const node = make("a", text, parent)
-    node.href = href
-    return node
-  }
+${pageTools}
   const child = (node, name) =>
     node === undefined ? undefined : [...node.children].find((one) => one.tagName === name)
   const show = (text) => {

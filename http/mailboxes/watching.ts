@@ -6,9 +6,10 @@ import type { Reader } from "../../actors/mailbox/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
 import type { Answer, Call } from "../call.ts"
 import { type Failure, refused } from "../failures.ts"
-import { eventItemsMax, longPollSecondsMax, readerStallMs, watchRecheckMs } from "../limits.ts"
+import { eventItemsMax, longPollSecondsMax, watchRecheckMs } from "../limits.ts"
 import { type EventStream, eventText } from "../server.ts"
 import type { Service } from "../service.ts"
+import { taken, withWaiter } from "../waiting.ts"
 import { entryOf, entryXml, type Page, type Query, readPage } from "./listing.ts"
 import { sinceOf, spansOf, tellRetrieved } from "./listing.ts"
 import { listAs, type Place } from "./reader.ts"
@@ -20,48 +21,6 @@ export const waitOf = (call: Call): number | undefined => {
     ? undefined
     : /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[;,]|$)/i.exec(field)?.[1]
   return seconds === undefined ? undefined : Math.min(Number(seconds), longPollSecondsMax)
-}
-
-/** Wakes one waiter when the mailbox changes, the client leaves, or the server drains. */
-class Waiter {
-  over = false
-  private readonly ends: ReadonlyArray<() => void>
-  private changed = false
-  private wake: (() => void) | undefined
-
-  constructor(service: Service, place: Place, { exchange }: Call) {
-    const end = (): void => {
-      this.over = true
-      this.wake?.()
-    }
-    exchange.onAbort(end)
-    this.ends = [
-      exchange.onDrain(end),
-      service.system.watch(place.to, () => {
-        this.changed = true
-        this.wake?.()
-      })
-    ]
-  }
-
-  /** Until the next change since the last wait, at most so long. */
-  next(atMostMs: number): Effect.Effect<void> {
-    return Effect.callback<void>((resume) => {
-      const done = (): void => {
-        clearTimeout(timer)
-        this.wake = undefined
-        this.changed = false
-        resume(Effect.void)
-      }
-      const timer = setTimeout(done, atMostMs)
-      if (this.changed || this.over) done()
-      else this.wake = done
-    })
-  }
-
-  close(): void {
-    for (const end of this.ends) end()
-  }
 }
 
 /**
@@ -76,9 +35,11 @@ export const longPoll = (
   query: Query,
   waitSeconds: number
 ): Effect.Effect<Page, Failure> =>
-  Effect.acquireUseRelease(
-    Effect.sync(() => new Waiter(service, place, call)),
-    Effect.fnUntraced(function*(waiter: Waiter): Effect.fn.Return<Page, Failure> {
+  withWaiter(
+    service,
+    place.to,
+    call.exchange,
+    Effect.fnUntraced(function*(waiter): Effect.fn.Return<Page, Failure> {
       const endMs = performance.now() + waitSeconds * 1000
       let from = query
       for (;;) {
@@ -92,8 +53,7 @@ export const longPoll = (
         if (page.more) continue
         yield* waiter.next(Math.min(leftMs, watchRecheckMs))
       }
-    }),
-    (waiter) => Effect.sync(() => waiter.close())
+    })
   )
 
 /**
@@ -108,7 +68,6 @@ class Live {
   private after: number
   private busy = false
   private again = false
-  private wake: (() => void) | undefined
 
   constructor(service: Service, place: Place, reader: Reader, after: number, events: EventStream) {
     this.service = service
@@ -124,7 +83,6 @@ class Live {
     this.events.onClose(() => {
       unwatch()
       clearInterval(timer)
-      this.wake?.()
     })
     this.pump()
   }
@@ -164,29 +122,13 @@ class Live {
           const data = entryXml(place, entry)
           if (!events.send(eventText({ event: "notification", id, data }))) return
           this.after = entry.n
-          if (!events.flowing) yield* this.flowing()
+          if (!events.flowing) yield* taken(events)
         }
         if (!events.open) return
         const shown = items.filter(({ value }) => !isRemoval(value))
         tellRetrieved(service, place, spansOf(shown))
         if (items.length < eventItemsMax) return
       }
-    })
-  }
-
-  /** Until the reader has taken what was sent; one that takes nothing is cut. */
-  private flowing(): Effect.Effect<void> {
-    const { events } = this
-    return Effect.callback<void>((resume) => {
-      const done = (): void => {
-        clearTimeout(timer)
-        this.wake = undefined
-        resume(Effect.void)
-      }
-      const timer = setTimeout(() => events.cut(), readerStallMs)
-      if (events.flowing || !events.open) return done()
-      this.wake = done
-      events.onFlowing(done)
     })
   }
 }

@@ -21,15 +21,22 @@ const time = (atMs: number | undefined): Html => {
   return html`<time datetime="${text}">${text.slice(0, 19).replace("T", " ")} UTC</time>`
 }
 
+/** The code of the answer, unless the problem says it. */
+const answered = ({ code, problem }: Recipient): string | undefined =>
+  code === undefined || problem?.includes(String(code)) === true ? undefined : `answered ${code}`
+
 /** What is known of a recipient beside its status, in the order of a person's questions. */
-const details = ({ attempts, code, lastAtMs, location, nextAtMs, problem }: Recipient): Html =>
-  html`${attempts === 1 ? "1 attempt" : `${attempts} attempts`}${
+const details = (recipient: Recipient): Html => {
+  const { attempts, lastAtMs, location, nextAtMs, problem } = recipient
+  const code = answered(recipient)
+  return html`${attempts === 1 ? "1 attempt" : `${attempts} attempts`}${
     lastAtMs === undefined ? nothing : html` · last ${time(lastAtMs)}`
   }${nextAtMs === undefined ? nothing : html` · next ${time(nextAtMs)}`}${
     code === undefined ? nothing : html` · ${code}`
   }${problem === undefined ? nothing : html` · ${problem}`}${
     location === undefined ? nothing : html` · ${link(location, "where it is stored")}`
   }`
+}
 
 const row = (recipient: Recipient): Html =>
   html`<tr><td>${link(recipient.to)}</td><td>${marks[recipient.status]}<br>
@@ -44,7 +51,7 @@ export const notificationPage = (
   html`<p><b id="status">${marks[status]}</b> <span class="quiet">· sent off ${
     time(createdAtMs)
   }</span></p>
-<div class="scroll"><table><thead><tr><th scope="col">Recipient</th>
+<div class="scroll"><table class="stack"><thead><tr><th scope="col">Recipient</th>
 <th scope="col">How it stands</th></tr></thead>
 <tbody id="recipients" data-stream="${path}">
 ${recipients.map(row)}</tbody></table></div>

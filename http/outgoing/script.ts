@@ -1,6 +1,6 @@
 /** `/outgoing.js`: with it an open page of a notification changes by itself. */
+import { pageTools } from "../html/script.ts"
 
-/** Text from other services reaches the page as text only; links are http and https only. */
 export const outgoingScript = `"use strict"
 const rows = document.getElementById("recipients")
 const state = document.getElementById("live")
@@ -12,21 +12,7 @@ if (rows !== null && window.EventSource !== undefined) {
     retry: "\\u21bb retry",
     failed: "\\u2717 failed"
   }
-  const say = (text) => {
-    if (state.textContent !== text) state.textContent = text
-  }
-  const make = (name, text, parent) => {
-    const node = document.createElement(name)
-    if (text !== undefined) node.textContent = text
-    parent.append(node)
-    return node
-  }
-  const link = (href, text, parent) => {
-    if (!/^https?:\\/\\//i.test(href)) return make("span", text, parent)
-    const node = make("a", text, parent)
-    node.href = href
-    return node
-  }
+${pageTools}
   const rowOf = (recipient) => {
     const field = (name) => recipient.getAttribute(name)
     const row = document.createElement("tr")
@@ -42,9 +28,12 @@ if (rows !== null && window.EventSource !== undefined) {
       details.append(" \\u00b7 " + name + " ")
       make("time", text.slice(0, 19).replace("T", " ") + " UTC", details).dateTime = text
     }
-    for (const name of ["code", "problem"]) {
-      if (field(name) !== null) details.append(" \\u00b7 " + field(name))
+    const problem = field("problem")
+    const code = field("code")
+    if (code !== null && problem?.includes(code) !== true) {
+      details.append(" \\u00b7 answered " + code)
     }
+    if (problem !== null) details.append(" \\u00b7 " + problem)
     if (field("location") !== null) {
       details.append(" \\u00b7 ")
       link(field("location"), "where it is stored", details)

@@ -8,7 +8,7 @@ import { waitOf } from "../mailboxes/watching.ts"
 import { plain, type Rendered, renderView } from "../respond.ts"
 import { type EventStream, eventText } from "../server.ts"
 import type { Service } from "../service.ts"
-import { taken, Waiter } from "../waiting.ts"
+import { taken, Waiter, withWaiter } from "../waiting.ts"
 import { writeElement } from "../xml.ts"
 import { describeAs, type Outgoing } from "./place.ts"
 import { statusElement } from "./views.ts"
@@ -35,13 +35,11 @@ export const whenChanged = (
     ]
     return { status, headers: applied, body }
   })
-  return Effect.acquireUseRelease(
-    Effect.sync(() => {
-      const waiter = new Waiter(service, to)
-      call.exchange.onAbort(waiter.end)
-      return { waiter, drained: call.exchange.onDrain(waiter.end) }
-    }),
-    Effect.fnUntraced(function*({ waiter }): Effect.fn.Return<Answer, Failure> {
+  return withWaiter(
+    service,
+    to,
+    call.exchange,
+    Effect.fnUntraced(function*(waiter): Effect.fn.Return<Answer, Failure> {
       const endMs = performance.now() + waitSeconds * 1000
       for (;;) {
         const one = yield* rendered
@@ -49,12 +47,7 @@ export const whenChanged = (
         if (one.status !== 304 || leftMs <= 0 || waiter.over) return plain(one)
         yield* waiter.next(Math.min(leftMs, watchRecheckMs))
       }
-    }),
-    ({ drained, waiter }) =>
-      Effect.sync(() => {
-        drained()
-        waiter.close()
-      })
+    })
   )
 }
 
