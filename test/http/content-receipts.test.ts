@@ -1,33 +1,20 @@
 /** Receipts (A4), orphans, and repeated uploads (PROTOCOL §0, §1.1). */
 import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { contentRoutes, sweepOrphans } from "../../http/content/index.ts"
+import { sweepOrphans } from "../../http/content/index.ts"
 import { childrenOf } from "../../http/xml.ts"
-import { type Answered, type Harness, type Sending, startService } from "./harness.ts"
+import { type Contents, editOf, locationOf, startContents } from "./content-harness.ts"
+import type { Sending } from "./harness.ts"
 
-const bytesMax = 1024 * 1024
-let service: Harness
+let service: Contents
 
 beforeAll(async () => {
-  service = await startService(contentRoutes, { contentBytesMax: bytesMax })
+  service = await startContents()
 })
 afterAll(() => service.close())
 
-const send: Harness["send"] = (...request) => service.send(...request)
-const plain = (body: string, options: Sending = {}): Sending => ({
-  type: "text/plain",
-  body,
-  ...options
-})
-
-const publish = (body: string, options: Sending = {}) =>
-  send("POST", "/content", plain(body, options))
-
-/** The URI of `rel="edit"`. */
-const editOf = (answered: Answered): string =>
-  /<([^>]+)>; rel="edit"/.exec(answered.header("link"))?.[1] ?? ""
-
-const locationOf = (answered: Answered): string => answered.header("location")
+const send: Contents["send"] = (...request) => service.send(...request)
+const publish: Contents["publish"] = (...given) => service.publish(...given)
 
 describe("A4: receipts", () => {
   const receipt = (attributes: string, inside = "") => ({

@@ -1,32 +1,26 @@
 /** Content by its protocol (PROTOCOL §1.1): A1, A3, A4, PUT, DELETE, by status, header and body. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import {
+  bytesMax,
+  type Contents,
+  editOf,
+  locationOf,
+  plain,
+  startContents
+} from "./content-harness.ts"
 import { contentRoutes } from "../../http/content/index.ts"
-import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
+import { adminToken, startService } from "./harness.ts"
 
-const bytesMax = 1024 * 1024
 const admin = `admin:${adminToken}`
-let service: Harness
+let service: Contents
 
 beforeAll(async () => {
-  service = await startService(contentRoutes, { contentBytesMax: bytesMax })
+  service = await startContents()
 })
 afterAll(() => service.close())
 
-const send: Harness["send"] = (...request) => service.send(...request)
-const plain = (body: string, options: Sending = {}): Sending => ({
-  type: "text/plain",
-  body,
-  ...options
-})
-
-const publish = (body: string, options: Sending = {}) =>
-  send("POST", "/content", plain(body, options))
-
-/** The URI of `rel="edit"`. */
-const editOf = (answered: Answered): string =>
-  /<([^>]+)>; rel="edit"/.exec(answered.header("link"))?.[1] ?? ""
-
-const locationOf = (answered: Answered): string => answered.header("location")
+const send: Contents["send"] = (...request) => service.send(...request)
+const publish: Contents["publish"] = (...given) => service.publish(...given)
 
 describe("A1: publishing", () => {
   it("answers 202, Location and the edit URI, and keeps the bytes as they came", async () => {

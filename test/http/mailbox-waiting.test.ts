@@ -1,5 +1,6 @@
 /** Long polls and live streams of mailboxes. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { stream as openStream } from "./streams.ts"
 import { descriptions, type Mailboxes, owner, startMailboxes, timeOf } from "./mailbox-harness.ts"
 
 let service: Mailboxes
@@ -10,42 +11,8 @@ beforeAll(async () => {
 
 afterAll(() => service.close())
 
-interface Event {
-  readonly event: string
-  readonly id: string
-  readonly data: string
-}
-
-/** Reads a stream's events one by one. */
-const stream = async (href: string, headers: Record<string, string> = {}) => {
-  const cut = new AbortController()
-  const authorization = `Basic ${Buffer.from(owner).toString("base64")}`
-  const response = await fetch(href, {
-    headers: { accept: "text/event-stream", authorization, ...headers },
-    signal: cut.signal
-  })
-  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
-  let text = ""
-  const next = async (): Promise<Event | undefined> => {
-    for (;;) {
-      const end = text.indexOf("\n\n")
-      if (end >= 0) {
-        const block = text.slice(0, end)
-        text = text.slice(end + 2)
-        const lines = block.split("\n")
-        const of = (name: string) =>
-          lines.filter((line) => line.startsWith(`${name}: `))
-            .map((line) => line.slice(name.length + 2)).join("\n")
-        if (of("event") !== "") return { event: of("event"), id: of("id"), data: of("data") }
-        continue
-      }
-      const { done, value } = await reader.read()
-      if (done) return
-      text += Buffer.from(value).toString()
-    }
-  }
-  return { response, next, close: () => cut.abort() }
-}
+const stream = (href: string, headers: Record<string, string> = {}) =>
+  openStream(href, owner, headers)
 
 describe("long polls", () => {
   test("wait ends with a deposit, or empty at its end, or at once when there is some", async () => {
