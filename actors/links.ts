@@ -27,11 +27,19 @@ export interface Links {
 const mailboxPattern = /^\/mailboxes\/([a-z0-9][a-z0-9-]{0,63})(?:~([A-Za-z0-9_-]{1,200}))?$/
 const contentPattern = /^\/content\/([A-Za-z0-9_-]{1,200})$/
 
+/** A path whose unreserved characters are written as such (RFC 3986 §6.2.2.2). */
+const normal = (path: string): string =>
+  path.replace(/%[2-7][0-9a-f]/gi, (escape) => {
+    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16))
+    return /[A-Za-z0-9._~-]/.test(character) ? character : escape
+  })
+
 /** The path of an own URI without query and fragment; undefined for URIs of others. */
 const pathOf = (baseUrl: string, uri: string): string | undefined => {
   if (!URL.canParse(uri)) return undefined
   const { href } = new URL(uri)
-  return href.startsWith(`${baseUrl}/`) ? href.slice(baseUrl.length).split(/[?#]/, 1)[0] : undefined
+  if (!href.startsWith(`${baseUrl}/`)) return undefined
+  return normal(href.slice(baseUrl.length).split(/[?#]/, 1)[0] ?? "")
 }
 
 /** The links under a base URL. */

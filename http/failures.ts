@@ -66,6 +66,8 @@ export const toProblem = (failure: Failure): FailureAnswer => {
       return only("storage-unavailable", "the service could not store or read just now")
     case "BlobTooLarge":
       return only("payload-too-large", `content may have ${failure.bytesMax} bytes at the most`)
+    case "MessageTooLarge":
+      return only("payload-too-large", `a message may have ${failure.bytesMax} bytes at the most`)
     case "BlobMissing":
       return only("not-found")
     case "BlobAborted":

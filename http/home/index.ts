@@ -42,7 +42,8 @@ shows several mailboxes as one.</p>
 <p>POST a notification with one or more <code>to</code> to ${
     link("/outgoing", "your outgoing mailbox")
   }
-instead, and it is delivered to all of them, with patience; what became of each has a URI, too.</p>
+instead, and it is delivered to all of them, with patience; what became of each has a URI, too.
+Who reads a mailbox may also register a callback there, which is told what is new.</p>
 <h2>The bridge</h2>
 <p>A conversation whose every state has a URI: ${
     link("/cross_bridge", "cross the Bridge of Death")

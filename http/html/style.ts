@@ -30,13 +30,13 @@ th,td{text-align:left;vertical-align:top;padding:.4rem .6rem;border-bottom:1px s
 th{font-size:.85rem;color:var(--quiet);overflow-wrap:normal}
 td .quiet{display:block;line-height:1.4}
 .quiet time{white-space:nowrap}
-@media(max-width:30rem){.stack thead{display:none}.stack td{display:block;padding:.2rem 0}
-.stack td:not(:last-child){border:0;padding-top:.6rem}}
+@media(max-width:30rem){.stack thead{display:none}.stack td{display:block;padding:0}
+.stack td:not(:last-child){border:0;padding-top:.6rem}.stack td:last-child{padding-bottom:.6rem}}
 pre,code{font:.9rem/1.45 ui-monospace,monospace}
 pre{white-space:pre-wrap}
 blockquote{margin:1rem 0;padding-left:1rem;border-left:4px solid var(--accent);font-size:1.2rem}
 fieldset{border:1px solid var(--line);border-radius:.4rem;margin:1rem 0;padding:.25rem 1rem}
-legend{float:left;width:100%;font-weight:600;padding:.6rem 0 0}
+legend{float:left;width:100%;font-weight:600;padding:.6rem 0 0;margin-bottom:.6rem}
 legend+*{clear:both}
 label{display:block;font-size:.9rem;font-weight:600;margin-bottom:.2rem}
 .check label{display:inline}

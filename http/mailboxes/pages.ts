@@ -45,7 +45,6 @@ const settingsOf = (place: Place, { settings }: MailboxView): Html =>
 <dt>Kept after retrieval for</dt><dd>${settings.retention}</dd>
 <dt>Fetches the messages</dt><dd>${settings.fetch}</dd>
 <dt>Receipts</dt><dd>${settings.receipts}</dd></dl>
-<p><a href="/mailboxes/${place.name}/registrations">Push registrations</a></p>
 ${
     form({
       id: "secrets",
@@ -72,6 +71,7 @@ export const readerPage = (
   return html`<h2>Notifications</h2>
 ${summaries.length === 0 ? html`<p id="empty">There is nothing here.</p>` : nothing}
 ${list}
+<p><a href="${place.here}/registrations">Push registrations</a>: callbacks that are told what is new</p>
 ${depositForm(place)}${page.mailbox.isOwner ? settingsOf(place, page.mailbox) : nothing}`
 }
 

@@ -4,6 +4,7 @@ import { childOf, type Node, parseXml } from "./client.ts"
 
 /** One request as it came, whole. */
 export interface Received {
+  readonly method: string
   readonly path: string
   readonly headers: IncomingMessage["headers"]
   readonly body: string
@@ -29,19 +30,22 @@ export const closeReceivers = (): void => {
 }
 
 /** A server on a free port; what breaks off before its end is not received. */
-export const receiver = (answer: Answering): Promise<string> =>
+export const receiver = (answer: Answering, host = "127.0.0.1"): Promise<string> =>
   new Promise((resolve) => {
     const server = createServer((request, response) => {
       bodyOf(request).then(
-        (body) => answer({ path: request.url ?? "", headers: request.headers, body }, response),
+        (body) => {
+          const { headers, method = "", url: path = "" } = request
+          answer({ method, path, headers, body }, response)
+        },
         () => response.destroy()
       )
     })
     servers.add(server)
-    server.listen(0, "127.0.0.1", () => {
+    server.listen(0, host, () => {
       const address = server.address()
       if (address === null || typeof address === "string") throw new Error("no port")
-      resolve(`http://127.0.0.1:${address.port}`)
+      resolve(`http://${host}:${address.port}`)
     })
   })
 

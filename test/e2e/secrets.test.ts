@@ -15,8 +15,10 @@ import {
   postXml,
   send
 } from "./client.ts"
-import { adminToken, cleanUp, command, type Service, start, temporaryFolder } from "./process.ts"
+import { adminToken, cleanUp, command, eventually, publicUrl } from "./process.ts"
+import { type Service, start, temporaryFolder } from "./process.ts"
 import { head, speak } from "./raw.ts"
+import { closeReceivers, echoes, type Received, receiver } from "./receivers.ts"
 
 let service: Service
 let mailbox: Mailbox
@@ -24,12 +26,23 @@ let mailbox: Mailbox
 const secrets = new Map<string, string>([["the admin's token", adminToken]])
 /** Every problem document that came back. */
 const problems: Array<string> = []
+/** Secrets of delivery, which no later answer holds, and the answers to look for them in. */
+const neverShown = new Map<string, string>()
+const answers: Array<Answer> = []
 
 beforeAll(async () => {
-  service = await start({ env: { LOG_LEVEL: "trace", LOG_FORMAT: "json" } })
+  service = await start({
+    env: {
+      LOG_LEVEL: "trace",
+      LOG_FORMAT: "json",
+      OUTBOUND_ALLOW: "127.0.0.0/8",
+      RETRY_SCHEDULE: "0s,100ms,100ms"
+    }
+  })
 })
 afterAll(async () => {
   await service.kill()
+  closeReceivers()
   cleanUp()
 })
 
@@ -127,7 +140,104 @@ it("asks for secret URIs in every wrong way", async () => {
   await speak(service.port, [half, "<notif"], 50)
 })
 
+/** A peer that takes requests as its path says, and tells back all that it was told. */
+const telltale = (came: Array<Received>): Promise<string> =>
+  receiver((received, response) => {
+    came.push(received)
+    if (received.path.startsWith("/good") && echoes(received, response)) return
+    const status = received.path.startsWith("/good") ? 202 : 500
+    const back = JSON.stringify(received).replace(/[^ -~]/g, "")
+    response.writeHead(status, { "x-back": back }).end(back)
+  })
+
+const registered = async (fields: Readonly<Record<string, string>>): Promise<Answer> =>
+  expectStatus(
+    await send(service.url, `${mailbox.path}/registrations`, {
+      method: "POST",
+      headers: { ...asAdmin, "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams(fields).toString()
+    }),
+    201,
+    202
+  )
+
+const forget = (name: string, secret: string): void => {
+  secrets.set(name, secret)
+  neverShown.set(name, secret)
+}
+
+/** Registers good and bad callbacks in both forms, and rotates. */
+const registerAll = async (peer: string): Promise<void> => {
+  for (const end of ["good", "bad"]) {
+    const native = await registered({ callback: `${peer}/${end}?native` })
+    forget(`the secret (${end})`, childOf(parseXml(native.text), "secret").text)
+    const path = `${pathOf(native.headers.get("location"))}/secret`
+    const rotated = await send(service.url, path, { method: "POST", headers: asAdmin })
+    forget(
+      `the rotated secret (${end})`,
+      childOf(parseXml(expectStatus(rotated, 200).text), "secret").text
+    )
+    const secret = `hub-secret-of-a-subscriber-${end}`
+    forget(`hub.secret (${end})`, secret)
+    await registered({
+      "hub.mode": "subscribe",
+      "hub.topic": `${publicUrl}${mailbox.path}`,
+      "hub.callback": `${peer}/${end}?websub`,
+      "hub.secret": secret
+    })
+  }
+}
+
+it("delivers with every kind of secret", async () => {
+  const came: Array<Received> = []
+  const peer = await telltale(came)
+  await registerAll(peer)
+  const key = "idempotency-key-of-a-sender"
+  const password = "password-of-a-relayed-message"
+  forget("an Idempotency-Key", key)
+  forget("a relayed password", password)
+  for (const at of ["a-capability-in-a-path", "a-capability-in-a-query"]) secrets.set(at, at)
+  const document = [
+    `${peer}/good/in~a-capability-in-a-path`,
+    `${peer}/bad/in?token=a-capability-in-a-query`,
+    `${publicUrl}${mailbox.path}`
+  ].map((uri) => `<to>${uri}</to>`).join("")
+  const sent = notification("relayed").replace("<item>", `${document}<item>`)
+    .replace("</item>", `<password>${password}</password></item>`)
+  const headers = { ...asAdmin, "idempotency-key": `"${key}"` }
+  const queued = expectStatus(await postXml(service.url, "/outgoing/admin", sent, headers), 202)
+  const path = pathOf(queued.headers.get("location"))
+  expectStatus(await postXml(service.url, "/outgoing/admin", notification("other"), headers), 422)
+  await eventually(20_000, "it ends, and is pushed", async () => {
+    const { text } = await send(service.url, path, { headers: asAdmin })
+    const pushes = came.filter(({ body, path }) => path.startsWith("/good") && body !== "")
+    return parseXml(text).attributes["status"] === "failed" && pushes.length >= 3 ? true : undefined
+  })
+  for (const { headers, path } of came) {
+    const challenge = new URL(path, peer).searchParams.get("hub.challenge")
+    if (challenge !== null) forget(`a challenge ${path.slice(0, 20)}`, challenge)
+    const relayKey = headers["idempotency-key"]
+    if (relayKey !== undefined) secrets.set("a relay's key", String(relayKey))
+  }
+  expect([...secrets.keys()].filter((name) => name.startsWith("a challenge")).length).toBe(4)
+  const registrations = `${mailbox.path}/registrations`
+  const list = parseXml((await send(service.url, registrations, { headers: asAdmin })).text)
+  const paths = list.children.map(({ attributes }) => pathOf(attributes["href"] ?? null))
+  for (const one of [path, "/outgoing/admin", registrations, ...paths]) {
+    for (const accept of ["application/xml", "application/json", "text/html", "text/plain"]) {
+      answers.push(await asked(one, { headers: { ...asAdmin, accept } }))
+    }
+    await asked(one)
+    await asked(`${one}/nowhere`, { method: "POST", headers: asAdmin, body: sent })
+  }
+  expect(answers.every(({ status }) => status === 200)).toBe(true)
+})
+
 it("has told nobody", async () => {
+  for (const [name, secret] of neverShown) {
+    const told = answers.find(({ text }) => text.includes(secret))
+    expect(told?.text, `${name} in another resource`).toBeUndefined()
+  }
   expect(problems.length).toBeGreaterThan(50)
   const { text: metrics } = await send(service.url, "/metrics")
   await service.stop()

@@ -100,6 +100,16 @@ describe("/cabinets/<id>", () => {
     expect([after.xml.attributes["title"], rightsIn(after)]).toEqual(["New", ["mail true"]])
   })
 
+  test("the other form of its page removes it, 303 to the list", async () => {
+    const href = await service.make(["/mailboxes/news"])
+    const body = "method=delete"
+    const others = await send("POST", href, { basic: service.bob, type: form, body })
+    expect(others.status).toBe(403)
+    const sent = await send("POST", href, { basic: owner, type: form, body })
+    expect([sent.status, sent.header("location")]).toEqual([303, new URL("/cabinets", href).href])
+    expect((await send("GET", href, { basic: owner })).status).toBe(410)
+  })
+
   test("DELETE: 204, then 410; If-Match; the mailboxes stay", async () => {
     const href = await service.make(["/mailboxes/news"])
     const stale = { basic: owner, headers: { "If-Match": "\"other\"" } }

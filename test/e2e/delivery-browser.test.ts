@@ -1,0 +1,276 @@
+/** Sending, being told and reading cabinets with a browser: with a script and without. */
+import type { ServerResponse } from "node:http"
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { launchBrowser, openTab, type Person, type Tab } from "./browser/browser.ts"
+import { cleanUp, eventually, type Service, start } from "./process.ts"
+import { closeReceivers, echoes, receiver } from "./receivers.ts"
+
+let service: Service
+let browser: Browser
+let base: string
+
+const shownWithinMs = 10_000
+const env = {
+  BASE_URL: "",
+  OUTBOUND_ALLOW: "127.0.0.0/8",
+  RETRY_SCHEDULE: `0s,${Array.from({ length: 30 }, () => "300ms").join(",")}`
+}
+
+beforeAll(async () => {
+  browser = await launchBrowser()
+  service = await start({ env })
+  base = `http://localhost:${service.port}`
+})
+
+afterAll(async () => {
+  await browser?.close()
+  closeReceivers()
+  cleanUp()
+})
+
+/** A receiver that answers as it is told, and not before. */
+class Told {
+  private status: number | undefined
+  private readonly waiting: Array<ServerResponse> = []
+
+  /** Answers what waits, and all that comes from now on. */
+  answers(status: number): void {
+    this.status = status
+    for (const response of this.waiting.splice(0)) response.writeHead(status).end()
+  }
+
+  take(response: ServerResponse): void {
+    if (this.status === undefined) this.waiting.push(response)
+    else response.writeHead(this.status).end()
+  }
+}
+
+const told = async (): Promise<{ readonly at: Told; readonly uri: string }> => {
+  const at = new Told()
+  const origin = await receiver((received, response) => {
+    if (!echoes(received, response)) at.take(response)
+  })
+  return { at, uri: `${origin}/inbox` }
+}
+
+/** Pictures of the page at a desk and on a phone, where the person goes on. */
+const pictures = async (tab: Tab, name: string): Promise<void> => {
+  await tab.page.setViewportSize({ width: 1280, height: 800 })
+  await tab.look(`${name}-desk`)
+  await tab.page.setViewportSize({ width: 360, height: 740 })
+  await tab.look(`${name}-phone`)
+}
+
+/** Waits for a text in the page: with a script it comes by itself, without by loading again. */
+const appears = async (tab: Tab, person: Person, text: string): Promise<void> => {
+  const found = tab.page.locator("main").getByText(text).first()
+  if (person.script !== false) return found.waitFor()
+  await eventually(shownWithinMs, text, async () => {
+    if (await found.count() > 0) return true
+    await tab.page.reload()
+    return undefined
+  }, 100)
+}
+
+const openMailbox = async (tab: Tab, name: string): Promise<string> => {
+  await tab.page.goto(`${base}/mailboxes`)
+  await tab.page.getByLabel("Name").fill(name)
+  await tab.page.getByRole("button", { name: "Open" }).click()
+  await tab.page.getByText("not shown again").waitFor()
+  return `${base}/mailboxes/${name}`
+}
+
+const deposit = async (tab: Tab, mailbox: string, about: string): Promise<void> => {
+  await tab.page.goto(mailbox)
+  await tab.page.getByLabel("What it is about").fill(about)
+  await tab.page.getByLabel("The message itself").fill(`All of ${about}.`)
+  await tab.page.getByRole("button", { name: "Deposit" }).click()
+  await tab.page.getByText("The notification is deposited").waitFor()
+}
+
+const ways: ReadonlyArray<readonly [name: string, person: Person]> = [
+  ["script", { admin: true }],
+  ["plain", { admin: true, script: false }]
+]
+
+describe.each(ways)("sending (%s)", (way, person) => {
+  it("shows how each recipient stands, tries again, and removes", async () => {
+    const tab = await openTab(browser, person)
+    const { page } = tab
+    const mailbox = await openMailbox(tab, `alice-${way}`)
+    const patient = await told()
+    const gone = await told()
+    await page.goto(base)
+    await page.getByRole("link", { name: "your outgoing mailbox" }).click()
+    expect(await tab.heading()).toBe("Outgoing mailbox of admin")
+    await pictures(tab, `outgoing-${way}-before`)
+    await page.getByLabel("To", { exact: true }).fill(
+      `${mailbox}\n${patient.uri}\n${gone.uri}/${"a-long-path-of-a-mailbox/".repeat(4)}`
+    )
+    await page.getByLabel("What it is about").fill("the keys <b>")
+    await page.getByLabel("The message itself").fill("They are under the mat.")
+    await page.getByLabel("Name this outgoing mailbox").check()
+    await page.getByRole("button", { name: "Send" }).click()
+    const rows = page.locator("#recipients tr")
+    await page.getByText("An outgoing notification").waitFor()
+    expect(await rows.count()).toBe(3)
+    await appears(tab, person, "✓ success")
+    await appears(tab, person, "○ waiting")
+    await pictures(tab, `sent-${way}-waiting`)
+    patient.at.answers(503)
+    gone.at.answers(410)
+    await appears(tab, person, "↻ retry")
+    await appears(tab, person, "✗ failed")
+    await pictures(tab, `sent-${way}-retry`)
+    patient.at.answers(202)
+    gone.at.answers(202)
+    await appears(tab, person, "answered 410")
+    await eventually(shownWithinMs, "two have succeeded", async () => {
+      if (person.script === false) await page.reload()
+      return await rows.getByText("✓ success").count() === 2 ? true : undefined
+    }, 100)
+    await page.getByRole("button", { name: "Try again" }).click()
+    await appears(tab, person, "✓ sent")
+    expect(await rows.getByText("✓ success").count()).toBe(3)
+    await pictures(tab, `sent-${way}-sent`)
+    const address = page.url()
+    await page.goto(`${base}/outgoing/admin`)
+    await pictures(tab, `outgoing-${way}-after`)
+    await page.getByRole("link", { name: "✓ sent" }).click()
+    expect(await page.locator(".entries > li").count()).toBeGreaterThan(0)
+    await page.goto(mailbox)
+    await page.getByText("the keys <b>").waitFor()
+    await page.goto(address)
+    await page.getByRole("button", { name: "Remove" }).click()
+    await page.waitForURL(`${base}/outgoing/admin`)
+    tab.expects(410)
+    expect((await page.goto(address))?.status()).toBe(410)
+    await tab.close()
+  })
+
+  it("replays a span", async () => {
+    const tab = await openTab(browser, person)
+    const { page } = tab
+    const gone = await told()
+    gone.at.answers(410)
+    await page.goto(`${base}/outgoing/admin`)
+    await page.getByLabel("To", { exact: true }).fill(gone.uri)
+    await page.getByLabel("What it is about").fill("again")
+    await page.getByLabel("Address of the message").fill(`${base}/problems`)
+    await page.getByRole("button", { name: "Send" }).click()
+    await appears(tab, person, "✗ failed")
+    const address = page.url()
+    gone.at.answers(202)
+    await page.goto(`${base}/outgoing/admin?status=failed`)
+    await page.getByRole("button", { name: "Try again" }).click()
+    await page.getByRole("heading", { name: "Tried again" }).waitFor()
+    await pictures(tab, `replayed-${way}`)
+    await page.goto(address)
+    await appears(tab, person, "✓ sent")
+    await tab.close()
+  })
+})
+
+it("tells an open page that its notification was removed elsewhere", async () => {
+  const tab = await openTab(browser, { admin: true })
+  const other = await openTab(browser, { admin: true, script: false })
+  const silent = await told()
+  await tab.page.goto(`${base}/outgoing/admin`)
+  await tab.page.getByLabel("To", { exact: true }).fill(silent.uri)
+  await tab.page.getByLabel("What it is about").fill("in vain")
+  await tab.page.getByLabel("Address of the message").fill(`${base}/problems`)
+  await tab.page.getByRole("button", { name: "Send" }).click()
+  await tab.page.getByText("This page changes by itself.").waitFor()
+  await other.page.goto(tab.page.url())
+  await other.page.getByRole("button", { name: "Remove" }).click()
+  await tab.page.getByText("This notification has been removed.").waitFor()
+  await Promise.all([tab.close(), other.close()])
+})
+
+describe.each(ways)("a registration (%s)", (way, person) => {
+  it("is made, verified, given another secret and ended", async () => {
+    const tab = await openTab(browser, person)
+    const { page } = tab
+    const mailbox = await openMailbox(tab, `pushing-${way}`)
+    let echoing = false
+    const pushes: Array<string> = []
+    const origin = await receiver((received, response) => {
+      if (!echoing) return void response.writeHead(404).end()
+      if (echoes(received, response)) return
+      pushes.push(received.body)
+      response.writeHead(204).end()
+    })
+    await page.goto(mailbox)
+    await page.getByRole("link", { name: "Push registrations" }).click()
+    await pictures(tab, `registrations-${way}-before`)
+    await page.getByLabel("Callback").fill(`${origin}/hook`)
+    await page.getByRole("button", { name: "Register" }).click()
+    const secret = await page.locator("code", { hasText: "whsec_" }).innerText()
+    await pictures(tab, `registration-${way}-secret`)
+    await page.getByRole("link", { name: "How the registration stands" }).click()
+    const address = page.url()
+    const status = (text: string) =>
+      eventually(shownWithinMs, text, async () => {
+        await page.goto(address)
+        return await page.locator("main").getByText(text).count() > 0 ? true : undefined
+      }, 100)
+    await status("answered 404")
+    expect(await page.content()).not.toContain(secret)
+    await pictures(tab, `registration-${way}-unverified`)
+    echoing = true
+    await page.getByRole("button", { name: "Verify" }).click()
+    await page.waitForURL(address)
+    await status("✓ active")
+    await deposit(tab, mailbox, "pushed")
+    await eventually(shownWithinMs, "a push", () => pushes.length > 0 ? true : undefined)
+    await page.goto(address)
+    await pictures(tab, `registration-${way}-active`)
+    await page.getByRole("button", { name: "Make a new secret" }).click()
+    const next = await page.locator("code", { hasText: "whsec_" }).innerText()
+    expect(next).not.toBe(secret)
+    await pictures(tab, `registration-${way}-rotated`)
+    await page.goto(`${mailbox}/registrations`)
+    await pictures(tab, `registrations-${way}-after`)
+    await page.getByRole("link", { name: `${origin}/hook` }).click()
+    await page.getByRole("button", { name: "End" }).click()
+    await page.waitForURL(`${mailbox}/registrations`)
+    await eventually(shownWithinMs, "it is off the list", async () => {
+      await page.goto(`${mailbox}/registrations`)
+      return await page.getByText("There is nothing here.").count() === 1 ? true : undefined
+    }, 100)
+    await tab.close()
+  })
+})
+
+describe.each(ways)("a cabinet (%s)", (way, person) => {
+  it("is made, read, changed and removed", async () => {
+    const tab = await openTab(browser, person)
+    const { page } = tab
+    const first = await openMailbox(tab, `first-${way}`)
+    const second = await openMailbox(tab, `second-${way}`)
+    await deposit(tab, first, "about keys")
+    await deposit(tab, second, "about locks")
+    await page.goto(base)
+    await page.getByRole("link", { name: "A cabinet" }).click()
+    await pictures(tab, `cabinets-${way}`)
+    await page.getByLabel("Title").fill("Keys & locks")
+    await page.getByLabel("Mailboxes").fill(`${first}\n${second}`)
+    await page.getByRole("button", { name: "Make" }).click()
+    await page.getByRole("heading", { name: "Keys & locks" }).waitFor()
+    await pictures(tab, `cabinet-${way}-made`)
+    await page.getByRole("link", { name: "The notifications in it" }).click()
+    // By role: a control named "contains" hides that method of its form from other locators.
+    await page.getByRole("link", { name: "about locks" }).waitFor()
+    expect(await page.locator(".entries > li").count()).toBe(2)
+    await pictures(tab, `cabinet-${way}-read`)
+    await page.getByLabel("Only notifications with this text").fill("keys")
+    await page.getByRole("button", { name: "Change" }).click()
+    await page.getByRole("link", { name: "about locks" }).waitFor({ state: "detached" })
+    expect(await page.locator(".entries > li").count()).toBe(1)
+    await page.getByRole("button", { name: "Remove" }).click()
+    await page.waitForURL(`${base}/cabinets`)
+    expect(await page.getByText("Keys & locks").count()).toBe(0)
+    await tab.close()
+  })
+})

@@ -1,0 +1,198 @@
+/**
+ * The process dies at each step of the actors that deliver: outgoing notifications, registrations
+ * and errands. Whatever was accepted before is done by the process that comes after.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import {
+  asAdmin,
+  childOf,
+  expectStatus,
+  listMailbox,
+  type Mailbox,
+  notification,
+  openMailbox,
+  parseXml,
+  pathOf,
+  postXml,
+  send
+} from "./client.ts"
+import { mailboxOf } from "./client.ts"
+import { cleanUp, command, eventually, start, temporaryFolder } from "./process.ts"
+import { closeReceivers, descriptionOf, echoes, pushed, receiver } from "./receivers.ts"
+
+const endsWithinMs = 20_000
+const dataDir = temporaryFolder()
+const env = {
+  OUTBOUND_ALLOW: "127.0.0.0/8",
+  RETRY_SCHEDULE: ["0s", ...Array.from({ length: 30 }, () => "200ms")].join(",")
+}
+
+/** What came, by what it is of: keys of relays, ids of pushes; and how often each receipt. */
+const relays = new Map<string, Array<string>>()
+const pushes = new Map<string, Array<string>>()
+const receipts = new Map<string, number>()
+
+const note = (all: Map<string, Array<string>>, what: string, id: unknown): void => {
+  all.set(what, [...all.get(what) ?? [], String(id)])
+}
+
+let origin: string
+let inner: Mailbox
+let eager: Mailbox
+let pushing: Mailbox
+
+beforeAll(async () => {
+  origin = await receiver((received, response) => {
+    const { body, headers, method, path } = received
+    if (echoes(received, response)) return
+    if (path.startsWith("/message/") && method === "GET") {
+      response.writeHead(200, { "content-type": "text/plain" }).end(`all of ${path}`)
+      return
+    }
+    if (path.startsWith("/message/")) receipts.set(path, (receipts.get(path) ?? 0) + 1)
+    else if (path === "/inbox") note(relays, descriptionOf(body), headers["idempotency-key"])
+    else {
+      for (const one of pushed(body)) {
+        note(pushes, `${path} ${one.attributes["href"]}`, headers["webhook-id"])
+      }
+    }
+    response.writeHead(202).end()
+  })
+  const first = await start({ dataDir, env })
+  inner = await openMailbox(first.url, "inner")
+  pushing = await openMailbox(first.url, "pushing")
+  const settings = "<mailbox><name>eager</name><fetch>eager</fetch><receipts>received</receipts>" +
+    "</mailbox>"
+  eager = mailboxOf(expectStatus(await postXml(first.url, "/mailboxes", settings, asAdmin), 201))
+  await first.stop()
+})
+
+afterAll(() => {
+  closeReceivers()
+  cleanUp()
+})
+
+/** What was accepted before the process died. */
+interface Accepted {
+  readonly name: string
+  /** Paths of what was answered with 201 or 202. */
+  relay?: string
+  registration?: string
+  deposit?: string
+  fetched?: string
+}
+
+/** The answer's path; undefined when the process died first. */
+const accepted = async (request: Promise<Awaited<ReturnType<typeof postXml>>>) => {
+  const answer = await request.catch(() => undefined)
+  return answer === undefined
+    ? undefined
+    : pathOf(expectStatus(answer, 201, 202).headers.get("location"))
+}
+
+const act = async (base: string, all: Accepted): Promise<void> => {
+  const keep = (
+    key: "relay" | "registration" | "deposit" | "fetched",
+    path: string | undefined
+  ) => {
+    if (path !== undefined) all[key] = path
+  }
+  const { name } = all
+  const message = notification(name).replace("http://sender.test", `${origin}/message`)
+  const relayed = notification(name).replace(
+    "<item>",
+    `<to>${origin}/inbox</to><to>http://post.test${inner.path}</to><item>`
+  )
+  const callback = `<registration><callback>${origin}/hook/${name}</callback></registration>`
+  keep("fetched", await accepted(postXml(base, eager.path, message)))
+  keep("relay", await accepted(postXml(base, "/outgoing/admin", relayed, asAdmin)))
+  const registrations = `${pushing.path}/registrations`
+  keep("registration", await accepted(postXml(base, registrations, callback, asAdmin)))
+  keep("deposit", await accepted(postXml(base, pushing.path, notification(name))))
+}
+
+const shown = async (base: string, path: string) =>
+  parseXml(expectStatus(await send(base, path, { headers: asAdmin }), 200).text)
+
+/** All that was accepted has been done, and what came twice has one id. */
+const look = async (base: string, all: Accepted): Promise<void> => {
+  const { deposit, fetched, name, registration, relay } = all
+  if (relay !== undefined) {
+    await eventually(
+      endsWithinMs,
+      `${name} is relayed`,
+      async () => (await shown(base, relay)).attributes["status"] === "sent" ? true : undefined
+    )
+    expect(new Set(relays.get(name)).size).toBe(1)
+    const there = await listMailbox(base, inner)
+    expect(there.filter(({ description }) => description === name)).toHaveLength(1)
+  }
+  if (fetched !== undefined) {
+    await eventually(endsWithinMs, `${name} is fetched`, async () => {
+      const item = await shown(base, fetched)
+      return item.children.some((child) => child.name === "cached") ? true : undefined
+    })
+    await eventually(
+      endsWithinMs,
+      `${name} has its receipt`,
+      () => receipts.get(`/message/${name}`)
+    )
+  }
+  if (registration !== undefined) {
+    await eventually(
+      endsWithinMs,
+      `${name} is active`,
+      async () =>
+        (await shown(base, registration)).attributes["status"] === "active" ? true : undefined
+    )
+  }
+  if (registration !== undefined && deposit !== undefined) {
+    const what = `/hook/${name} http://post.test${deposit}`
+    const ids = await eventually(endsWithinMs, `${name} is pushed`, () => pushes.get(what))
+    expect(new Set(ids).size).toBe(1)
+  }
+}
+
+/** Works until the process has died: how many steps a piece of work takes is its own affair. */
+const actUntilDeath = async (failpoint: string, name: string): Promise<ReadonlyArray<Accepted>> => {
+  const doomed = await start({ dataDir, env: { ...env, RESTANTE_FAILPOINT: failpoint } })
+  const done: Array<Accepted> = []
+  try {
+    await eventually(endsWithinMs, `${failpoint} is reached`, async () => {
+      if (doomed.isOver) return true
+      const all: Accepted = { name: `${name}-${done.length}` }
+      done.push(all)
+      await act(doomed.url, all)
+      return undefined
+    }, 300)
+    expect((await doomed.end(endsWithinMs)).signal).toBe("SIGKILL")
+  } finally {
+    await doomed.kill()
+  }
+  return done
+}
+
+describe.each(["decided", "committed", "replied", "performed"])("dying when %s", (step) => {
+  it.each(["notification", "registration", "errand"])("%s", async (kind) => {
+    for (const n of [1, 2, 3]) {
+      const done = await actUntilDeath(`${step}:${kind}:${n}`, `${step}-${kind}-${n}`)
+      const service = await start({ dataDir, env })
+      try {
+        for (const all of done) await look(service.url, all)
+      } finally {
+        await service.kill()
+      }
+    }
+  }, endsWithinMs * 6)
+})
+
+it("leaves a store that checks out, and nothing under way", async () => {
+  const service = await start({ dataDir, env })
+  const list = await shown(service.url, "/outgoing/admin?status=waiting")
+  expect(list.children).toEqual([])
+  const { text } = expectStatus(await send(service.url, pushing.path, { headers: asAdmin }), 200)
+  expect(childOf(parseXml(text), "notification").name).toBe("notification")
+  expect((await service.stop()).code).toBe(0)
+  const checked = await command(["check", "--data-dir", dataDir])
+  expect(checked.output).toContain(`${dataDir}: ok`)
+})

@@ -1,0 +1,270 @@
+/**
+ * What the service never reaches, by whatever door it is asked to (protocol §5, security checklist
+ * 1 to 4), and what whoever asked is told: the same whether or not something listens there.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { spellings } from "../delivery/spellings.ts"
+import { closedPort, type Guarded, guarded } from "./faults.ts"
+import {
+  type Answer,
+  asAdmin,
+  expectStatus,
+  measure,
+  type Node,
+  openMailbox,
+  parseXml,
+  pathOf,
+  postXml,
+  putXml,
+  send
+} from "./client.ts"
+import { cleanUp, eventually, type Service, start } from "./process.ts"
+import { closeReceivers, receiver } from "./receivers.ts"
+
+const endsWithinMs = 30_000
+const notAllowed = "the address is not allowed"
+/** Lets a request in to this address and to no other. */
+const stepping = "127.0.0.2"
+
+let strict: Service
+let open: Service
+/** Where something listens, on every address of this machine, and where nothing does. */
+let listener: Guarded
+let closed: number
+
+beforeAll(async () => {
+  strict = await start()
+  open = await start({ env: { OUTBOUND_ALLOW: `${stepping}/32` } })
+  listener = await guarded()
+  closed = await closedPort()
+})
+
+afterAll(() => {
+  listener.close()
+  closeReceivers()
+  cleanUp()
+})
+
+const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;")
+
+/** Every forbidden URI with this port. */
+const forbidden = (port: number): ReadonlyArray<string> =>
+  spellings.flatMap((host) => [`http://${host}:${port}/x`, `https://${host}:${port}/x`])
+
+/** What was told, without what tells the two ports apart. */
+const told = (text: string): string =>
+  text.replaceAll(String(listener.port), "PORT").replaceAll(String(closed), "PORT")
+    .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
+    .replaceAll(/[A-Za-z0-9_-]{22,}/g, "ID")
+
+const get = (service: Service, path: string) => send(service.url, path, { headers: asAdmin })
+
+/** Sends to all of them; how each recipient stands when all have ended. */
+const relayed = async (
+  service: Service,
+  to: ReadonlyArray<string>
+): Promise<{ readonly recipients: ReadonlyArray<Node["attributes"]>; readonly text: string }> => {
+  const document = `<notification>${to.map((uri) => `<to>${escaped(uri)}</to>`).join("")}<item>` +
+    "<description>x</description><url>http://sender.test/x</url></item></notification>"
+  const queued = expectStatus(
+    await postXml(service.url, "/outgoing/admin", document, asAdmin),
+    202
+  )
+  const path = pathOf(queued.headers.get("location"))
+  return eventually(endsWithinMs, "all recipients have ended", async () => {
+    const { text } = expectStatus(await get(service, path), 200)
+    const shown = parseXml(text)
+    return shown.attributes["status"] === "waiting"
+      ? undefined
+      : { recipients: shown.children.map(({ attributes }) => attributes), text: told(text) }
+  })
+}
+
+/** What a registration's maker sees when its verification is over. */
+const verified = async (service: Service, made: Answer): Promise<string> => {
+  if (made.status >= 400) return told(`${made.status} ${made.text}`)
+  const path = pathOf(made.headers.get("location"))
+  return eventually(endsWithinMs, `${path} was looked at`, async () => {
+    const shown = await get(service, path)
+    if (shown.status !== 200) return told(`${shown.status} ${shown.text}`)
+    return shown.text.includes("<problem>") ? told(shown.text) : undefined
+  })
+}
+
+const refusals = (service: Service): Promise<number> =>
+  measure(service.url, "restante_delivery_attempts_total{outcome=\"refused\"")
+
+/** Deposits one notification for each URI into a mailbox with these settings. */
+const depositAll = async (
+  service: Service,
+  name: string,
+  settings: string,
+  uris: ReadonlyArray<string>
+): Promise<string> => {
+  const document = `<mailbox><name>${name}</name>${settings}</mailbox>`
+  expectStatus(await postXml(service.url, "/mailboxes", document, asAdmin), 201)
+  for (const uri of uris) {
+    const deposit = `<notification><item><description>x</description>` +
+      `<url>${escaped(uri)}</url></item></notification>`
+    expectStatus(await postXml(service.url, `/mailboxes/${name}`, deposit), 202)
+  }
+  return `/mailboxes/${name}`
+}
+
+describe("without OUTBOUND_ALLOW nothing on this machine is reached", () => {
+  it("as a recipient", async () => {
+    const [there, away] = [
+      await relayed(strict, forbidden(listener.port)),
+      await relayed(strict, forbidden(closed))
+    ]
+    // Some spellings are the same URI, of which one is enough.
+    expect(there.recipients.length).toBeGreaterThan(30)
+    for (const recipient of there.recipients) {
+      expect(recipient, recipient["href"]).toMatchObject({ status: "failed", problem: notAllowed })
+      expect(recipient["code"]).toBeUndefined()
+    }
+    expect(there.text).toBe(away.text)
+    expect(listener.hits()).toBe(0)
+  })
+
+  it.each(["native", "websub"])("as a callback (%s)", async (form) => {
+    const outcomes = async (port: number): Promise<ReadonlyArray<string>> => {
+      const { path } = await openMailbox(strict.url, `${form}-${port}`)
+      const topic = `http://post.test${path}`
+      const made: Array<Answer> = []
+      for (const uri of forbidden(port)) {
+        const fields = { "hub.mode": "subscribe", "hub.topic": topic, "hub.callback": uri }
+        made.push(
+          form === "native"
+            ? await postXml(
+              strict.url,
+              `${path}/registrations`,
+              `<registration><callback>${uri}</callback></registration>`,
+              asAdmin
+            )
+            : await send(strict.url, `${path}/registrations`, {
+              method: "POST",
+              headers: { ...asAdmin, "content-type": "application/x-www-form-urlencoded" },
+              body: new URLSearchParams(fields).toString()
+            })
+        )
+      }
+      return Promise.all(made.map((one) => verified(strict, one)))
+    }
+    const [there, away] = [await outcomes(listener.port), await outcomes(closed)]
+    expect(there.filter((text) => text.includes(notAllowed)).length).toBeGreaterThan(60)
+    expect(there.join("\n").replaceAll(`${form}-PORT`, "")).toBe(
+      away.join("\n").replaceAll(`${form}-PORT`, "")
+    )
+    expect(listener.hits()).toBe(0)
+  })
+
+  it("as a message to fetch, or to send a receipt to", async () => {
+    const listed = async (settings: string, each: number, port: number): Promise<string> => {
+      const uris = forbidden(port)
+      const before = await refusals(strict)
+      const name = `${/<(\w+)>/.exec(settings)?.[1]}-${port}`
+      const path = await depositAll(strict, name, settings, uris)
+      await eventually(
+        endsWithinMs,
+        `${name} has tried all`,
+        async () => await refusals(strict) >= before + each * uris.length ? true : undefined
+      )
+      const { text } = expectStatus(await get(strict, `${path}?limit=1000`), 200)
+      expect(text).not.toContain("<cached")
+      return told(text)
+    }
+    // A fetch that has failed for good is told of by a receipt, to the same address.
+    const doors = [["<fetch>eager</fetch>", 2], ["<receipts>received</receipts>", 1]] as const
+    for (const [settings, each] of doors) {
+      expect(await listed(settings, each, listener.port)).toBe(await listed(settings, each, closed))
+    }
+    expect(listener.hits()).toBe(0)
+  })
+
+  it("as an answer of a session", async () => {
+    const begun = await postXml(strict.url, "/sessions", `<answer continue="true">go</answer>`)
+    const path = pathOf(expectStatus(begun, 201).headers.get("location"))
+    const put = async (uri: string): Promise<string> => {
+      const answer = await putXml(strict.url, `${path}/name`, `<answer href="${escaped(uri)}"/>`)
+      return told(expectStatus(answer, 422).text)
+    }
+    const away = forbidden(closed)
+    for (const [at, uri] of forbidden(listener.port).entries()) {
+      expect(await put(uri), uri).toBe(await put(away[at] ?? ""))
+    }
+    expect(listener.hits()).toBe(0)
+  })
+})
+
+/** A receiver that may be reached, and leads on to what its query names. */
+const leading = (): Promise<string> =>
+  receiver(({ method, path }, response) => {
+    const query = new URL(path, "http://x.test").searchParams
+    const target = query.get("to") ?? ""
+    const way = query.get("by")
+    if (way === "redirect") response.writeHead(307, { location: target }).end()
+    else if (method === "POST") response.writeHead(405).end()
+    else if (way === "link") response.writeHead(200, { link: `<${target}>; rel="mailbox"` }).end()
+    else {
+      response.writeHead(200, { "content-type": "text/html" })
+        .end(`<!doctype html><link rel=mailbox href="${target}">`)
+    }
+  }, stepping)
+
+describe("a place that may be reached leads to none that may not", () => {
+  const through = (origin: string, by: string, port: number): ReadonlyArray<string> => {
+    // As a URI is written in a header: in ASCII. Some spellings are the same URI.
+    const targets = new Set(forbidden(port).map((uri) => new URL(uri).href))
+    return [...targets].map((uri) => `${origin}/?by=${by}&to=${encodeURIComponent(uri)}`)
+  }
+
+  it.each(["redirect", "link", "html"])("by %s of a recipient", async (by) => {
+    const origin = await leading()
+    const [there, away] = [
+      await relayed(open, through(origin, by, listener.port)),
+      await relayed(open, through(origin, by, closed))
+    ]
+    for (const recipient of there.recipients) {
+      expect(recipient, recipient["href"]).toMatchObject({ status: "failed", problem: notAllowed })
+    }
+    expect(there.text).toBe(away.text)
+    expect(listener.hits()).toBe(0)
+  })
+
+  it("by redirect of a callback, of a message or of an answer", async () => {
+    const origin = await leading()
+    const uris = through(origin, "redirect", listener.port)
+    const { path } = await openMailbox(open.url, "led")
+    for (const uri of uris) {
+      const document = `<registration><callback>${escaped(uri)}</callback></registration>`
+      const made = await postXml(open.url, `${path}/registrations`, document, asAdmin)
+      expect(await verified(open, expectStatus(made, 201)), uri).toContain(notAllowed)
+    }
+    const before = await refusals(open)
+    await depositAll(open, "fetching", "<fetch>eager</fetch>", uris)
+    await eventually(
+      endsWithinMs,
+      "all are fetched and told of",
+      async () => await refusals(open) >= before + 2 * uris.length ? true : undefined
+    )
+    const begun = await postXml(open.url, "/sessions", `<answer continue="true">go</answer>`)
+    const session = pathOf(expectStatus(begun, 201).headers.get("location"))
+    for (const uri of uris) {
+      const put = await putXml(open.url, `${session}/name`, `<answer href="${escaped(uri)}"/>`)
+      expect(expectStatus(put, 422).text, uri).toContain(notAllowed)
+    }
+    expect(listener.hits()).toBe(0)
+  })
+})
+
+it("serves as before, without a word of trouble", async () => {
+  for (const service of [strict, open]) {
+    expectStatus(await send(service.url, "/readyz"), 200)
+    expect((await service.stop()).code).toBe(0)
+    expect(service.output).not.toMatch(/"level":"(error|warn)|ERROR|WARN/i)
+  }
+  const seen = await fetch(`http://127.0.0.1:${listener.port}`)
+  expect(seen.status, "the listener can be reached").toBe(204)
+  expect(listener.hits()).toBe(1)
+})
