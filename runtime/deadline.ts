@@ -23,14 +23,14 @@ export interface Timekeeping {
 }
 
 /**
- * Runs one call of the store. When it has not answered by the deadline it is interrupted and
+ * Runs one call of a store. When it has not answered by the deadline it is interrupted and
  * `onExit` gets an interruption, once; what it answers after that is not heard.
  */
-export const runWithin = <A>(
+export const runWithin = <A, E = StorageFailure>(
   { fork, later }: Timekeeping,
-  call: () => Effect.Effect<A, StorageFailure>,
+  call: () => Effect.Effect<A, E>,
   deadlineMs: number,
-  onExit: (exit: Exit.Exit<A, StorageFailure>) => void
+  onExit: (exit: Exit.Exit<A, E>) => void
 ): void => {
   const fiber = fork(Effect.suspend(call))
   const atOnce = fiber.pollUnsafe()

@@ -1,12 +1,14 @@
 /** The effects of decisions, under way after their commits. */
 import { Effect, Exit, type Fiber } from "effect"
 import type { AnyBehaviour, Peers, Tagged } from "./actor.ts"
-import type { Address } from "./address.ts"
+import { type Address, shardOf } from "./address.ts"
 import type { Fork } from "./deadline.ts"
 import type { Step } from "./surroundings.ts"
 
 export class Effects {
-  private readonly fibers = new Set<Fiber.Fiber<unknown>>()
+  private readonly fibers = new Map<Fiber.Fiber<unknown>, Address>()
+  /** Shards that are given up: their effects are left to their next owners. */
+  private readonly closed = new Set<number>()
   private readonly fork: Fork
   private readonly peers: Peers
   private readonly tell: (address: Address, message: Tagged) => void
@@ -36,13 +38,13 @@ export class Effects {
     actions: ReadonlyArray<Tagged>,
     onDefect: (cause: unknown) => void
   ): void {
+    if (this.closed.size > 0 && this.closed.has(shardOf(address))) return
     for (const action of actions) {
       if (this.stopped) return
       const fiber = this.fork(Effect.suspend(() => behaviour.perform(action, address, this.peers)))
-      this.fibers.add(fiber)
+      this.fibers.set(fiber, address)
       fiber.addObserver((exit) => {
-        this.fibers.delete(fiber)
-        if (this.stopped) return
+        if (!this.fibers.delete(fiber) || this.stopped) return
         this.step?.("performed", address)
         if (Exit.isFailure(exit)) return onDefect(exit.cause)
         // A message of the behaviour's own; the registry has lost the type.
@@ -51,9 +53,23 @@ export class Effects {
     }
   }
 
+  /** Breaks off what is under way in a shard, and starts no more of it until it is opened. */
+  close(shard: number): void {
+    this.closed.add(shard)
+    for (const [fiber, address] of this.fibers) {
+      if (shardOf(address) !== shard) continue
+      this.fibers.delete(fiber)
+      fiber.interruptUnsafe()
+    }
+  }
+
+  open(shard: number): void {
+    this.closed.delete(shard)
+  }
+
   /** Breaks off what is under way: a wake-up finds it undone. */
   stop(): void {
     this.stopped = true
-    for (const fiber of this.fibers) fiber.interruptUnsafe()
+    for (const fiber of this.fibers.keys()) fiber.interruptUnsafe()
   }
 }

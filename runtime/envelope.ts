@@ -4,10 +4,12 @@
  * `{"_tag":"Failure","failure":{"_tag":…}}`, where a refusal is a reply.
  */
 import { Result, Schema } from "effect"
+import type { AnyBehaviour, Tagged } from "./actor.ts"
 import {
   ActorDefect,
   type AskFailure,
   AskTimeout,
+  MessageTooLarge,
   NoOwner,
   Overloaded,
   Quarantined,
@@ -20,6 +22,7 @@ import {
 const Failure = Schema.Union([
   ActorDefect,
   AskTimeout,
+  MessageTooLarge,
   NoOwner,
   Overloaded,
   Quarantined,
@@ -39,6 +42,21 @@ const decodeAnswer = Schema.decodeUnknownResult(Answer)
 
 /** A message as it is sent. */
 export const encodeMessage = (message: unknown): string => JSON.stringify(message)
+
+/** The message of an envelope, read by the behaviour that it is for. */
+export const decodeMessage = (
+  { decodeMessage: read }: AnyBehaviour,
+  key: string,
+  envelope: string
+): Tagged | UnknownMessage => {
+  try {
+    // A behaviour's own decoder says what its messages are; here they are just tagged.
+    return read(JSON.parse(envelope)) as Tagged
+  } catch (cause) {
+    const detail = cause instanceof Error ? cause.message : "not a message"
+    return new UnknownMessage({ key, detail })
+  }
+}
 
 /** The answer that carries a reply. */
 export const encodeReply = (reply: unknown): string => JSON.stringify({ _tag: "Reply", reply })

@@ -86,6 +86,12 @@ export class AskTimeout extends Schema.TaggedError<AskTimeout>()("AskTimeout", {
   deadlineMs: Schema.Number
 }) {}
 
+/** The message or its reply has more bytes than the transport carries; nobody decided on it. */
+export class MessageTooLarge extends Schema.TaggedError<MessageTooLarge>()("MessageTooLarge", {
+  key: Schema.String,
+  bytesMax: Schema.Number
+}) {}
+
 /** No behaviour of this kind is registered, or the message is none of its own. */
 export class UnknownMessage extends Schema.TaggedError<UnknownMessage>()("UnknownMessage", {
   key: Schema.String,
@@ -100,4 +106,5 @@ export type AskFailure =
   | ActorDefect
   | NoOwner
   | AskTimeout
+  | MessageTooLarge
   | UnknownMessage

@@ -6,7 +6,8 @@ export { type Limits, makeLimits } from "./limits.ts"
 export type { KindMeasures, LatencyMeasure, Measures, Snapshot } from "./measures.ts"
 export type { SystemOptions } from "./node.ts"
 export type { Done } from "./pending.ts"
-export { alone, Placement } from "./placement/placement.ts"
+export { clustered, type ClusteredOptions } from "./placement/clustered.ts"
+export { alone, type ClusterView, type NodeView, Placement } from "./placement/placement.ts"
 export { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "./ports/blobs.ts"
 export {
   type RecordChange,
@@ -15,6 +16,7 @@ export {
   Records,
   type RecordsApi
 } from "./ports/records.ts"
+export { Registry } from "./ports/registry.ts"
 export { type LogItem, Storage, type Wake } from "./ports/storage.ts"
 export { Transport } from "./ports/transport.ts"
 export type { Step } from "./surroundings.ts"

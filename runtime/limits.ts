@@ -62,6 +62,13 @@ export interface Limits {
   readonly wakeRetryMs: number
   /** How long an ask of another node waits. */
   readonly askDeadlineMs: number
+  /** How soon an ask that no node took is tried again, the first time and at the longest. */
+  readonly movingDelayMs: number
+  readonly movingDelayMaxMs: number
+  /** Asks that wait for their shards to be served; one more fails. */
+  readonly movingAsksMax: number
+  /** How long a shard that is given up waits for the messages it has taken. */
+  readonly handoffMs: number
   /** How long a drain waits for commits and effects under way. */
   readonly drainMs: number
 }
@@ -95,6 +102,10 @@ export const defaultLimits: Limits = {
   wakeBatchMax: 1_000,
   wakeRetryMs: 1_000,
   askDeadlineMs: 10_000,
+  movingDelayMs: 10,
+  movingDelayMaxMs: 250,
+  movingAsksMax: 10_000,
+  handoffMs: 15_000,
   drainMs: 20_000
 }
 
@@ -106,6 +117,7 @@ const relations: ReadonlyArray<readonly [string, (limits: Limits) => boolean]> =
   ["timerResolutionMs <= timerSleepMaxMs", (l) => l.timerResolutionMs <= l.timerSleepMaxMs],
   ["residentActorsMax <= activeActorsMax", (l) => l.residentActorsMax <= l.activeActorsMax],
   ["reloadDelayMs <= storageDeadlineMs", (l) => l.reloadDelayMs <= l.storageDeadlineMs],
+  ["movingDelayMs <= movingDelayMaxMs", (l) => l.movingDelayMs <= l.movingDelayMaxMs],
   ["sweepMs <= idleMs", (l) => l.sweepMs <= l.idleMs]
 ]
 

@@ -2,23 +2,26 @@
  * One node: the actors in memory, their supervisor, timers and committer, and the way to the
  * actors of other nodes.
  */
-import { Effect, Exit, Result } from "effect"
+import { Effect } from "effect"
 import { Activation } from "./activation.ts"
 import type { AnyBehaviour, Peers, Tagged } from "./actor.ts"
 import { type Address, keyOf, shardOf } from "./address.ts"
 import { Committer } from "./committer.ts"
 import { type Fork, laterWith } from "./deadline.ts"
 import { Effects } from "./effects.ts"
-import { decodeReply, encodeAskFailure, encodeMessage, encodeReply } from "./envelope.ts"
+import { decodeMessage, encodeAskFailure, encodeReply } from "./envelope.ts"
 import { ActorDefect, NoOwner, Overloaded, Quarantined, UnknownMessage } from "./errors.ts"
 import { ForeignWakes } from "./foreign.ts"
+import { guarded } from "./guarded.ts"
 import { type Limits, makeLimits } from "./limits.ts"
 import { Measures, type Snapshot } from "./measures.ts"
 import { asked, type Done, type Due } from "./pending.ts"
 import type { PlacementApi } from "./placement/placement.ts"
 import type { StorageApi } from "./ports/storage.ts"
 import type { TransportApi } from "./ports/transport.ts"
+import { Remote } from "./remote.ts"
 import { Residents } from "./residents.ts"
+import { settling } from "./settling.ts"
 import { Shards } from "./shards.ts"
 import { Supervisor } from "./supervisor.ts"
 import type { Step, Surroundings } from "./surroundings.ts"
@@ -46,9 +49,9 @@ export class Node {
   private readonly behaviours: ReadonlyMap<string, AnyBehaviour>
   private readonly limits: Limits
   private readonly placement: PlacementApi
-  private readonly transport: TransportApi
   private readonly around: Surroundings
   private readonly shards: Shards
+  private readonly remote: Remote
   private draining = false
   private stopped = false
 
@@ -57,34 +60,43 @@ export class Node {
     this.behaviours = new Map(options.behaviours.map((one) => [one.kind, one]))
     this.limits = limits
     this.placement = ports.placement
-    this.transport = ports.transport
     this.supervisor = new Supervisor(limits, nowMs)
     this.residents = new Residents(limits, nowMs, ({ address }) => {
       this.measures.of(address.kind).passivations++
     })
-    this.around = this.surroundings(ports.storage, fork, nowMs, options.step)
+    this.around = this.surroundings(ports, fork, nowMs, options.step)
+    this.remote = new Remote(this.around, ports.transport, {
+      here: (to, message, done) => this.here(to, message, done),
+      onFault: (to, cause) => this.log("a reply's receiver threw", cause, to)
+    })
     this.shards = new Shards(this.around, {
-      storage: ports.storage,
+      storage: this.around.storage,
       transport: ports.transport,
       limits,
       serve: (to, envelope) => this.serve(to, envelope),
       timers: this.around.timers,
+      onTaken: (shard) => {
+        this.around.effects.open(shard)
+        this.remote.taken(shard)
+      },
       onLost: (shard) => this.lose(shard),
       onFault: (cause) => this.log("a shard is not served", cause)
     })
   }
 
   askWith(to: Address, message: Tagged, done: Done): void {
-    if (!this.placement.owns(shardOf(to))) return this.askOwner(to, message, done)
+    if (!this.placement.owns(shardOf(to))) return this.remote.ask(to, message, done)
     if (this.draining) return done(this.overloaded(to), undefined)
     this.deliver(to, message, done)
   }
 
   /** Answers a message that came from another node, or from any client of the transport. */
-  serve(to: Address, envelope: string): Promise<string> {
+  serve(to: Address, envelope: string): Promise<string | undefined> {
     return new Promise((resolve) => {
-      const done: Done = (failure, reply) => resolve(this.enveloped(to, failure, reply))
-      if (!this.placement.owns(shardOf(to))) return done(this.noOwner(to), undefined)
+      if (!this.placement.owns(shardOf(to))) return resolve(undefined)
+      const done: Done = (failure, reply) =>
+        // An actor says so of messages that it had not decided on when its shard was lost.
+        resolve(failure?._tag === "NoOwner" ? undefined : this.enveloped(to, failure, reply))
       if (this.draining) return done(this.overloaded(to), undefined)
       const message = this.decode(to, envelope)
       message instanceof UnknownMessage
@@ -107,6 +119,7 @@ export class Node {
       sweeper.interruptUnsafe()
       unfollow()
       timers.stop()
+      this.remote.stop()
       this.residents.end(undefined, ({ address }) => this.noOwner(address))
       committer.stop()
       effects.stop()
@@ -114,15 +127,18 @@ export class Node {
   }
 
   async drain(): Promise<void> {
-    this.draining = true
     const { committer, effects, timers } = this.around
+    const { drainMs, timerResolutionMs } = this.limits
+    // Messages are taken as ever meanwhile, here or by their next owners.
+    let left = false
+    const leaving = this.placement.leave()?.finally(() => left = true)
+    if (leaving !== undefined) await settling(() => left, drainMs, timerResolutionMs)
+    this.draining = true
     timers.stop()
-    const endMs = performance.now() + this.limits.drainMs
-    while (performance.now() < endMs) {
-      const left = [...this.residents.values()].some(({ queued }) => queued > 0)
-      if (!left && effects.underWay === 0 && committer.quiet) return
-      await new Promise((resolve) => setTimeout(resolve, this.limits.timerResolutionMs))
-    }
+    const over = () =>
+      [...this.residents.values()].every(({ queued }) => queued === 0) &&
+      effects.underWay === 0 && committer.quiet
+    await settling(over, drainMs, timerResolutionMs)
   }
 
   snapshot(): Snapshot {
@@ -147,13 +163,14 @@ export class Node {
   }
 
   private surroundings(
-    storage: StorageApi,
+    { placement, storage: unguarded, transport }: Ports,
     fork: Fork,
     nowMs: () => number,
     step: Surroundings["step"]
   ): Surroundings {
     const { limits, measures } = this
     const time = { fork, later: laterWith(fork) }
+    const storage = guarded(unguarded, placement)
     const onFault = (cause: unknown) => this.log("the store broke off", cause)
     const tell = (to: Address, message: Tagged) => this.tell(to, message, ignore)
     const peers: Peers = {
@@ -174,7 +191,7 @@ export class Node {
       foreign: new ForeignWakes(),
       onFault: (address, cause) => this.log("defect beside an actor", cause, address),
       onDefect: (address, cause) => this.onDefect(address, cause),
-      onChange: (address, head) => this.transport.announce(address, String(head)),
+      onChange: (address, head) => transport.announce(address, String(head)),
       onEnd: (actor) => this.residents.delete(actor)
     }
   }
@@ -197,13 +214,9 @@ export class Node {
 
   private decode(to: Address, envelope: string): Tagged | UnknownMessage {
     const behaviour = this.behaviours.get(to.kind)
-    if (behaviour === undefined) return this.unknown(to, "no such kind")
-    try {
-      // A behaviour's own decoder says what its messages are; here they are just tagged.
-      return behaviour.decodeMessage(JSON.parse(envelope)) as Tagged
-    } catch (cause) {
-      return this.unknown(to, cause instanceof Error ? cause.message : "not a message")
-    }
+    return behaviour === undefined
+      ? this.unknown(to, "no such kind")
+      : decodeMessage(behaviour, keyOf(to), envelope)
   }
 
   private enveloped(to: Address, ...[failure, reply]: Parameters<Done>): string {
@@ -215,31 +228,17 @@ export class Node {
     }
   }
 
-  private askOwner(to: Address, message: Tagged, done: Done): void {
-    const { askDeadlineMs } = this.limits
-    const request = Effect.suspend(() =>
-      this.transport.request(to, encodeMessage(message), askDeadlineMs)
-    )
-    this.around.fork(Effect.result(request)).addObserver((exit) => {
-      try {
-        if (Exit.isFailure(exit)) return done(this.noOwner(to), undefined)
-        const sent = exit.value
-        const answer = Result.isFailure(sent) ? sent : decodeReply(keyOf(to), sent.success)
-        Result.isSuccess(answer)
-          ? done(undefined, answer.success)
-          : done(answer.failure, undefined)
-      } catch (cause) {
-        this.log("a reply's receiver threw", cause, to)
-      }
-    })
-  }
-
   /** What an effect says: taken while the node drains, since the drain waits for the effect. */
   private tell(to: Address, message: Tagged, done: Done): void {
     if (this.stopped) return done(this.noOwner(to), undefined)
-    this.placement.owns(shardOf(to))
-      ? this.deliver(to, message, done)
-      : this.askOwner(to, message, done)
+    if (!this.here(to, message, done)) this.remote.ask(to, message, done)
+  }
+
+  /** Takes a message of a shard that this node owns; false for any other. */
+  private here(to: Address, message: Tagged, done: Done): boolean {
+    const owned = this.placement.owns(shardOf(to))
+    if (owned) this.deliver(to, message, done)
+    return owned
   }
 
   private wakeUp(to: Address, landed: Parameters<Deliver>[1]): void {
@@ -254,10 +253,18 @@ export class Node {
     this.deliver(to, message, done, due)
   }
 
-  private lose(shard: number): void {
-    this.around.timers.drop(shard)
-    this.around.foreign.drop(shard)
+  /** What it has taken is answered first, and what is decided written; the rest is left. */
+  private async lose(shard: number): Promise<void> {
+    const { effects, foreign, limits: { handoffMs, timerResolutionMs }, timers } = this.around
+    timers.drop(shard)
+    effects.close(shard)
+    const actors = this.residents.of(shard)
+    const over = () => this.stopped || actors.every(({ queued }) => queued === 0)
+    await settling(over, handoffMs, timerResolutionMs)
     this.residents.end(shard, ({ address }) => this.noOwner(address))
+    // What is in flight lands, or is given up at the store's deadline.
+    await settling(over, Infinity, timerResolutionMs)
+    foreign.drop(shard)
   }
 
   private onDefect(address: Address, cause: unknown): number | Quarantined {

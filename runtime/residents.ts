@@ -30,6 +30,11 @@ export class Residents {
     return this.actors.values()
   }
 
+  /** The actors of one shard. */
+  of(shard: number): ReadonlyArray<Activation> {
+    return [...this.actors.values()].filter((actor) => actor.shard === shard)
+  }
+
   /** Takes an actor in, unless so many are busy that there is no room: then false. */
   add(actor: Activation): boolean {
     if (this.actors.size >= this.limits.residentActorsMax) this.makeRoom()

@@ -13,7 +13,9 @@ interface Holding {
   readonly limits: Limits
   readonly serve: Serve
   readonly timers: Timers
-  readonly onLost: (shard: number) => void
+  readonly onTaken: (shard: number) => void
+  /** Resolves when nothing of the shard is under way any more. */
+  readonly onLost: (shard: number) => Promise<void>
   readonly onFault: (cause: unknown) => void
 }
 
@@ -35,7 +37,7 @@ export class Shards {
     const unfollow = placement.follow((shard) => this.take(shard), (shard) => this.lose(shard))
     return () => {
       unfollow()
-      for (const shard of [...this.scopes.keys()]) this.close(shard)
+      for (const shard of [...this.scopes.keys()]) void this.close(shard)
     }
   }
 
@@ -48,8 +50,9 @@ export class Shards {
   private take(shard: number): void {
     if (this.scopes.has(shard)) return
     const scope = Scope.makeUnsafe()
-    const { onFault, serve, timers, transport } = this.holding
+    const { onFault, onTaken, serve, timers, transport } = this.holding
     this.scopes.set(shard, scope)
+    onTaken(shard)
     this.time.fork(Scope.provide(transport.serve(shard, serve), scope)).addObserver((exit) => {
       if (Exit.isFailure(exit)) onFault(exit.cause)
     })
@@ -77,14 +80,16 @@ export class Shards {
     }
   }
 
-  private lose(shard: number): void {
-    this.close(shard)
-    this.holding.onLost(shard)
+  private async lose(shard: number): Promise<void> {
+    await Promise.all([this.close(shard), this.holding.onLost(shard)])
   }
 
-  private close(shard: number): void {
+  private close(shard: number): Promise<void> {
     const scope = this.scopes.get(shard)
     this.scopes.delete(shard)
-    if (scope !== undefined) this.time.fork(Scope.close(scope, Exit.void))
+    if (scope === undefined) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.time.fork(Scope.close(scope, Exit.void)).addObserver(() => resolve())
+    })
   }
 }

@@ -10,7 +10,7 @@ import type { Fork } from "./deadline.ts"
 import type { Snapshot } from "./measures.ts"
 import { Node, type SystemOptions } from "./node.ts"
 import { asked, type Done } from "./pending.ts"
-import { Placement } from "./placement/placement.ts"
+import { type ClusterView, Placement } from "./placement/placement.ts"
 import { Storage, type StorageApi } from "./ports/storage.ts"
 import { type Listener, Transport } from "./ports/transport.ts"
 
@@ -24,7 +24,12 @@ export interface SystemApi extends Peers {
   /** Ends a quarantine by hand. */
   readonly lift: (address: Address) => boolean
   readonly snapshot: () => Snapshot
-  /** Refuses new messages, then waits for what is under way, at most `limits.drainMs`. */
+  /** The nodes and who holds which shard, as this node knows. */
+  readonly cluster: () => ClusterView
+  /**
+   * Hands its shards over to other nodes, if there are any; then refuses new messages and waits
+   * for what is under way; either takes `limits.drainMs` at most.
+   */
   readonly drain: Effect.Effect<void>
 }
 
@@ -56,6 +61,7 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
           watch: transport.watch,
           lift: (address) => node.supervisor.lift(address),
           snapshot: () => node.snapshot(),
+          cluster: placement.view,
           drain: Effect.promise(() => node.drain())
         }
         return api

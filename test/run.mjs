@@ -10,6 +10,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { build, inRoot, installIfStale, run } from "../deploy/prepare.mjs"
+import { haveNatsServer } from "./nats-server.mjs"
 
 const long = process.argv.includes("--long")
 const filters = process.argv.slice(2).filter((argument) => argument !== "--long")
@@ -82,6 +83,7 @@ process.on("exit", (code) => {
 installIfStale()
 check("a browser for test/e2e", haveBrowser)
 check("curl for the transcript", haveCurl)
+check("a NATS server for test/nats", haveNatsServer)
 const built = check("build: tsc -b", () => build("."))
 check("format: dprint check", tool("dprint/bin.cjs", "check"))
 check("lint: oxlint", tool("oxlint/bin/oxlint"))

@@ -11,13 +11,16 @@ import { Transport } from "./transport.ts"
 /** How long a caller should wait for a shard to be served, ms. */
 const RETRY_AFTER_MS = 100
 
+const noOwner = (to: Address): NoOwner =>
+  new NoOwner({ key: keyOf(to), retryAfterMs: RETRY_AFTER_MS })
+
 const within = (
   to: Address,
   serve: Serve,
   envelope: string,
   deadlineMs: number
-): Effect.Effect<string, AskTimeout> =>
-  Effect.callback<string, AskTimeout>((resume) => {
+): Effect.Effect<string, NoOwner | AskTimeout> =>
+  Effect.callback<string, NoOwner | AskTimeout>((resume) => {
     const timer = setTimeout(
       () => resume(Effect.fail(new AskTimeout({ key: keyOf(to), deadlineMs }))),
       deadlineMs
@@ -25,7 +28,7 @@ const within = (
     serve(to, envelope).then(
       (reply) => {
         clearTimeout(timer)
-        resume(Effect.succeed(reply))
+        resume(reply === undefined ? Effect.fail(noOwner(to)) : Effect.succeed(reply))
       },
       (defect: unknown) => {
         clearTimeout(timer)
@@ -66,7 +69,7 @@ export const makeMemoryTransport = (): TransportApi => {
       Effect.suspend((): Effect.Effect<string, NoOwner | AskTimeout> => {
         const serve = servers.get(shardOf(to))
         return serve === undefined
-          ? Effect.fail(new NoOwner({ key: keyOf(to), retryAfterMs: RETRY_AFTER_MS }))
+          ? Effect.fail(noOwner(to))
           : within(to, serve, envelope, deadlineMs)
       }),
     serve: (shard, serve) =>

@@ -5,22 +5,36 @@
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"
 import type { Address } from "../address.ts"
-import type { AskTimeout, NoOwner } from "../errors.ts"
+import type { AskTimeout, MessageTooLarge, NoOwner } from "../errors.ts"
 
-/** Answers one enveloped message (see `envelope.ts`) with an enveloped reply; never rejects. */
-export type Serve = (to: Address, envelope: string) => Promise<string>
+/**
+ * Answers one enveloped message (see `envelope.ts`) with an enveloped reply; never rejects.
+ * undefined: it was not taken here, since the shard is another node's now.
+ */
+export type Serve = (
+  to: Address,
+  envelope: string,
+  /** The asker's W3C trace context, where it has one. */
+  trace?: string
+) => Promise<string | undefined>
 
 /** Called with the hint that was announced; it must neither throw nor wait. */
 export type Listener = (hint: string) => void
 
 export interface TransportApi {
-  /** Asks the owner of the address's shard, wherever it is. */
+  /**
+   * Asks the owner of the address's shard, wherever it is. NoOwner says that nobody has taken the
+   * message, so that it may be sent again.
+   */
   readonly request: (
     to: Address,
     envelope: string,
     deadlineMs: number
-  ) => Effect.Effect<string, NoOwner | AskTimeout>
-  /** Takes the messages of a shard until the scope closes. One server a shard at a time. */
+  ) => Effect.Effect<string, NoOwner | AskTimeout | MessageTooLarge>
+  /**
+   * Takes the messages of a shard until the scope closes. One server a shard at a time, but for a
+   * short while after it was closed, when a message may reach the old one and the new.
+   */
   readonly serve: (shard: number, serve: Serve) => Effect.Effect<void, never, Scope.Scope>
   /** Tells every watcher of the address, on every node, at most once; never waits. */
   readonly announce: (about: Address, hint: string) => void

@@ -2,7 +2,7 @@
 import { Effect, Fiber } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { type Address, shardOf } from "../../runtime/index.ts"
-import type { PlacementApi } from "../../runtime/placement/placement.ts"
+import { ownsAll, type PlacementApi } from "../../runtime/placement/placement.ts"
 import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
 import { makeMemoryTransport } from "../../runtime/ports/memory-transport.ts"
 import { decodeReply, encodeAskFailure, encodeReply } from "../../runtime/envelope.ts"
@@ -18,8 +18,9 @@ const read = { _tag: "Read" } as const
 const movable = (owned: ReadonlyArray<number>) => {
   const shards = new Set(owned)
   let taken: (shard: number) => void = () => {}
-  let lost: (shard: number) => void = () => {}
+  let lost: (shard: number) => Promise<void> = () => Promise.resolve()
   const placement: PlacementApi = {
+    ...ownsAll,
     owns: (shard) => shards.has(shard),
     follow: (onTaken, onLost) => {
       taken = onTaken
@@ -34,9 +35,9 @@ const movable = (owned: ReadonlyArray<number>) => {
       shards.add(shard)
       taken(shard)
     },
-    lose: (shard: number) => {
+    lose: (shard: number): Promise<void> => {
       shards.delete(shard)
-      lost(shard)
+      return lost(shard)
     }
   }
 }
@@ -185,10 +186,11 @@ describe("a shard that moves", () => {
     storage.gate.close()
     const decided = one.ask(to, add)
     await turns()
-    first.lose(shardOf(to))
+    const gone = first.lose(shardOf(to))
     expect(await one.ask(to, add)).toBe("NoOwner")
     storage.gate.open()
     expect(await decided).toEqual({ count: 2, head: 0 })
+    await gone
     second.take(shardOf(to))
     expect(await one.ask(to, add)).toEqual({ count: 3, head: 0 })
     expect([resident(one), resident(other)]).toEqual([0, 1])
@@ -198,10 +200,10 @@ describe("a shard that moves", () => {
     const { nodes: [one, other], one: first, other: second } = await twoNodes()
     const to = owned(0)
     await one.ask(to, add)
-    first.lose(shardOf(to))
+    await first.lose(shardOf(to))
     second.take(shardOf(to))
     await other.ask(to, add)
-    second.lose(shardOf(to))
+    await second.lose(shardOf(to))
     first.take(shardOf(to))
     expect(await one.ask(to, read)).toEqual({ count: 2, head: 0 })
   })
@@ -211,7 +213,7 @@ describe("a shard that moves", () => {
     const to = owned(0)
     await one.ask(to, { _tag: "WakeAt", atMs: Date.now() + 150 })
     expect(one.system.snapshot().wakeUps).toBe(1)
-    first.lose(shardOf(to))
+    void first.lose(shardOf(to))
     expect(one.system.snapshot().wakeUps).toBe(0)
     second.take(shardOf(to))
     expect(other.system.snapshot().wakeUps).toBe(1)

@@ -1,0 +1,111 @@
+/** The streams of the store: made when they are not there, checked when they are. */
+import { Schema } from "effect"
+import { SHARDS } from "../address.ts"
+import type { NatsApi } from "./connection.ts"
+import { bucketName, type Place, placeOf } from "./keys.ts"
+import { BUCKETS, BUCKETS_MAX, MAKE_STREAM_MS, RETRY_MS } from "./limits.ts"
+import { api, unavailable, wait } from "./reader.ts"
+
+/** The cluster was made with another number of buckets, or another number of shards. */
+export class BucketsDiffer extends Schema.TaggedError<BucketsDiffer>()("BucketsDiffer", {
+  found: Schema.String,
+  wanted: Schema.String
+}) {}
+
+interface Described {
+  readonly config: { readonly metadata?: Readonly<Record<string, string>> }
+}
+
+const BUCKETS_NOTE = "restante_buckets"
+const SHARDS_NOTE = "restante_shards"
+
+/** A KV bucket's stream, as `nats kv` knows them, with atomic batches and marks that fade. */
+const streamConfig = (bucket: string, replicas: number, metadata: Record<string, string>) => ({
+  name: `KV_${bucket}`,
+  subjects: [`$KV.${bucket}.>`],
+  description: "restante",
+  retention: "limits",
+  storage: "file",
+  discard: "new",
+  max_msgs_per_subject: 1,
+  num_replicas: replicas,
+  duplicate_window: 120_000_000_000,
+  allow_rollup_hdrs: true,
+  deny_delete: true,
+  allow_direct: true,
+  allow_atomic: true,
+  allow_msg_ttl: true,
+  metadata
+})
+
+const NO_STREAM = 10_059
+const IN_USE = 10_058
+
+const codeOf = (error: unknown): number | undefined =>
+  // An ApiError of the reader carries the server's code.
+  error instanceof Error && "code" in error ? Number(error.code) : undefined
+
+/** Asks until the servers answer; a cluster that has just begun elects its leaders first. */
+const patiently = async <A>(attempt: () => Promise<A>): Promise<A> => {
+  const untilMs = performance.now() + MAKE_STREAM_MS
+  for (;;) {
+    try {
+      return await attempt()
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === NO_STREAM || code === IN_USE) throw error
+      if (performance.now() > untilMs) throw unavailable(error)
+      await wait(RETRY_MS)
+    }
+  }
+}
+
+const describe = async (nats: NatsApi, stream: string): Promise<Described | undefined> => {
+  try {
+    return await patiently(() => api<Described>(nats, `STREAM.INFO.${stream}`, {}))
+  } catch (error) {
+    if (codeOf(error) === NO_STREAM) return undefined
+    throw error
+  }
+}
+
+/** Makes the stream, unless another node was faster. */
+export const makeBucket = async (
+  nats: NatsApi,
+  bucket: string,
+  metadata: Record<string, string> = {}
+): Promise<Place> => {
+  const place = placeOf(bucket)
+  if (await describe(nats, place.stream) !== undefined) return place
+  const config = streamConfig(bucket, nats.replicas, metadata)
+  try {
+    await patiently(() => api(nats, `STREAM.CREATE.${place.stream}`, config, MAKE_STREAM_MS))
+  } catch (error) {
+    if (codeOf(error) !== IN_USE) throw error
+  }
+  return place
+}
+
+/** The places of all actors; `wanted` undefined takes what is there, or the default. */
+export const makeBuckets = async (
+  nats: NatsApi,
+  wanted: number | undefined
+): Promise<ReadonlyArray<Place> | BucketsDiffer> => {
+  const found = await describe(nats, placeOf(bucketName(0, 1)).stream) ??
+    await describe(nats, placeOf(bucketName(0, 2)).stream)
+  const noted = found?.config.metadata?.[BUCKETS_NOTE]
+  const shards = found?.config.metadata?.[SHARDS_NOTE]
+  const buckets = wanted ?? Number(noted ?? BUCKETS)
+  if (!Number.isInteger(buckets) || buckets < 1 || buckets > BUCKETS_MAX) {
+    throw new RangeError(`${buckets} buckets: 1 to ${BUCKETS_MAX} are possible`)
+  }
+  if (found !== undefined && (noted !== String(buckets) || shards !== String(SHARDS))) {
+    return new BucketsDiffer({
+      found: `${noted ?? "?"} buckets, ${shards ?? "?"} shards`,
+      wanted: `${buckets} buckets, ${SHARDS} shards`
+    })
+  }
+  const metadata = { [BUCKETS_NOTE]: String(buckets), [SHARDS_NOTE]: String(SHARDS) }
+  const names = Array.from({ length: buckets }, (_, at) => bucketName(at, buckets))
+  return Promise.all(names.map((name) => makeBucket(nats, name, metadata)))
+}

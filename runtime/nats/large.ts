@@ -1,0 +1,77 @@
+/**
+ * A commit of more messages than one atomic batch takes. Its items are written first, above a
+ * cap in the state's record that keeps them from counting; the last batch writes everything else
+ * and lifts the cap. What is broken off leaves items that never count.
+ */
+import { StorageFull, StorageUnavailable } from "../errors.ts"
+import type { NatsApi } from "./connection.ts"
+import type { Place } from "./keys.ts"
+import type { Job } from "./lanes.ts"
+import { BATCH_MESSAGES_MAX, GIVE_UP_MS, GROUP_MESSAGES, RETRY_MS } from "./limits.ts"
+import { loadEntry } from "./loading.ts"
+import { capPlan, itemPlans, type Plan, uncapPlan } from "./plan.ts"
+import { unavailable, wait } from "./reader.ts"
+import { type Entry, isCapped } from "./record.ts"
+import { committed, conflict, conflictOf } from "./verdict.ts"
+import { isFull, type Message, write, type Written } from "./wire.ts"
+
+type NotKept = Exclude<Written, { readonly _tag: "Kept" }>
+
+/** The actor after a step, or why it was not kept. */
+const step = async (nats: NatsApi, plan: Plan): Promise<Entry | NotKept> => {
+  const written = await write(nats, plan.messages)
+  return written._tag === "Kept" ? plan.after(written.first) : written
+}
+
+const attempt = async (
+  nats: NatsApi,
+  place: Place,
+  entry: Entry,
+  { commit, id }: Job
+): Promise<Entry | NotKept> => {
+  const capped = await step(nats, capPlan(place, entry, commit, id))
+  if ("_tag" in capped) return capped
+  for (const messages of itemPlans(place, capped, commit, GROUP_MESSAGES)) {
+    const written = await write(nats, messages)
+    if (written._tag !== "Kept") return written
+  }
+  return step(nats, uncapPlan(place, entry, capped, commit, id))
+}
+
+const tooLarge = (messages: ReadonlyArray<Message>): StorageFull | undefined =>
+  messages.length <= BATCH_MESSAGES_MAX
+    ? undefined
+    : new StorageFull({
+      detail: `a commit changes ${messages.length} keys beside the items that it appends; ` +
+        `the servers take ${BATCH_MESSAGES_MAX} at once`
+    })
+
+/** Writes and tells the job what has become of it; never rejects. */
+export const writeLarge = async (nats: NatsApi, place: Place, job: Job): Promise<void> => {
+  const { commit, id } = job
+  while (!job.abandoned) {
+    try {
+      const entry = await loadEntry(nats, place, commit.address)
+      if (job.doubtful && entry.commit === id && !isCapped(entry)) {
+        return job.done(committed(commit, entry))
+      }
+      const found = conflictOf(entry, commit)
+      if (found !== undefined) return job.done(conflict(found))
+      const refusal = tooLarge(uncapPlan(place, entry, entry, commit, id).messages)
+      if (refusal !== undefined) return job.failed(refusal)
+      const outcome = await attempt(nats, place, entry, job)
+      if (!("_tag" in outcome)) return job.done(committed(commit, outcome))
+      job.doubtful ||= outcome._tag === "Unknown"
+      const { detail } = outcome
+      const full = outcome._tag === "Refused" && isFull(outcome.code)
+      const isOver = full || performance.now() - job.sinceMs > GIVE_UP_MS
+      if (isOver && !job.doubtful) {
+        return job.failed(full ? new StorageFull({ detail }) : new StorageUnavailable({ detail }))
+      }
+    } catch (error) {
+      if (nats.nc.isClosed()) return job.broken(error)
+      if (!job.doubtful) return job.failed(unavailable(error))
+    }
+    await wait(RETRY_MS)
+  }
+}

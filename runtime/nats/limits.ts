@@ -1,0 +1,93 @@
+/** Every bound of the NATS backend. Units stand last in the names. */
+
+/** How long one attempt to connect may take. */
+export const CONNECT_MS = 5_000
+/** Wait between two attempts to connect to the same server. */
+export const RECONNECT_WAIT_MS = 250
+/** A connection that answers no ping for about three of these is given up. */
+export const PING_INTERVAL_MS = 5_000
+export const PINGS_OUT_MAX = 2
+/** How often requests are looked over whose time is up: how late a time limit may be. */
+export const REQUEST_SWEEP_MS = 50
+/** Copies of a stream where the servers are a cluster. */
+export const REPLICAS_CLUSTER = 3
+
+/** Buckets that a new cluster gets unless it is told otherwise; fixed from then on. */
+export const BUCKETS = 4
+export const BUCKETS_MAX = 64
+/** Messages of one atomic batch: what a group aims at, and what the servers take. */
+export const GROUP_MESSAGES = 500
+export const BATCH_MESSAGES_MAX = 1_000
+/** Bytes of one group: it is closed when it has so many. */
+export const GROUP_BYTES = 4 * 1024 * 1024
+/** Atomic batches under way at once in one bucket. */
+export const BATCHES_IN_FLIGHT = 2
+/** How long the acknowledgement of a write may take before the servers are asked about it. */
+export const WRITE_MS = 3_000
+/** How long one read may take before it is asked again. */
+export const READ_MS = 2_000
+/** A call that came to nothing for so long fails, when it is certain that nothing was kept. */
+export const GIVE_UP_MS = 8_000
+/** Wait before a write or read is tried again. */
+export const RETRY_MS = 50
+/** A batch that fails so often without a member at fault is sent member by member. */
+export const TOGETHER_MAX = 3
+/** Actors whose last sequences are remembered. */
+export const LANES_MAX = 50_000
+/** A longer text of a state is not kept for the first commit after a load. */
+export const TEXT_KEPT_MAX = 1_024
+/** Keys in one read of many (the servers take 1,024), and reads of one key at once. */
+export const KEYS_MAX = 1_000
+/** How often a read from a copy that is behind is tried again. */
+export const STALE_RETRIES_MAX = 200
+export const STALE_RETRY_MS = 5
+/** Room left for headers in a message, bytes. */
+export const HEADER_BYTES = 1_024
+/** How long the mark of a deleted key stays; only watchers of the bucket need it. */
+export const MARKER_TTL = "10s"
+/** How long making a stream may take, while a cluster finds itself. */
+export const MAKE_STREAM_MS = 20_000
+/** A listing of ids is kept so long for the next page. */
+export const LISTING_KEEP_MS = 30_000
+
+/** How long the last owner of a shard still tells whoever asks that the shard has moved. */
+export const MOVED_MS = 1_000
+/** A client that is no node is told so only after a while, since the next owner may answer it. */
+export const OTHERS_MS = 250
+/** How soon a message whose shard moves is sent again, the first time and at the longest. */
+export const AGAIN_MS = 15
+export const AGAIN_MAX_MS = 240
+/** For so long at least a message that was answered is known, should it come again. */
+export const ANSWERED_MS = 1_000
+/** How long a caller should wait for a shard to be served. */
+export const NO_OWNER_RETRY_MS = 1_000
+/** The bucket that the nodes of a cluster share, and how long an expired key is told of. */
+export const CLUSTER_BUCKET = "cluster"
+export const CLUSTER_MARKER_MS = 3_600_000
+/** How long one call of the registry may take. */
+export const REGISTRY_CALL_MS = 5_000
+/** Wait before a watch that broke off is begun anew. */
+export const WATCH_RETRY_MS = 500
+/** A watch that told nothing for so long is begun anew: nodes refresh more often than that. */
+export const WATCH_SILENT_MS = 6_000
+
+/** The bucket of the record port. */
+export const RECORDS_BUCKET = "records"
+/** How long the mark of a deleted record stays; a watch silent for so long begins anew. */
+export const RECORD_MARKER_TTL = "3600s"
+export const RECORD_SILENCE_MS = 1_800_000
+/** Bytes of an encoded key; a NATS subject and what is around it have 4,096. */
+export const RECORD_KEY_BYTES_MAX = 3_500
+/** Keys that the indexes of ranges may hold in memory, all together. */
+export const INDEX_KEYS_MAX = 500_000
+/** How long a range waits for the watch before it asks the leader for all keys. */
+export const WATCH_LAG_MS = 1_000
+/** Wait before a watch that ended begins anew. */
+export const RECORD_WATCH_RETRY_MS = 250
+/** Plain publishes under way at once in one bucket. */
+export const PLAIN_IN_FLIGHT = 256
+/** Commits that make a window, by which plain and grouped writing are compared. */
+export const PACE_SAMPLES = 64
+/** Windows until the slower manner is tried again: at first, and at most. */
+export const PACE_WINDOWS = 2
+export const PACE_WINDOWS_MAX = 1_024

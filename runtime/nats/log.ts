@@ -1,0 +1,108 @@
+/** Reading an actor's log. */
+import type { Address } from "../address.ts"
+import type { LogItem } from "../ports/storage.ts"
+import type { NatsApi } from "./connection.ts"
+import { actorKeys, type Place } from "./keys.ts"
+import { KEYS_MAX } from "./limits.ts"
+import { info, last, lastOfMany, subjectsOf } from "./reader.ts"
+import { type Entry, entryOf, isItem } from "./record.ts"
+import type { Stored } from "./wire.ts"
+
+/** Keys of one read, beside the state's. */
+const WAVE = KEYS_MAX - 1
+
+/** A wave that finds fewer than one in so many is in a part that was mostly removed. */
+const SPARSE = 8
+
+interface Wave {
+  readonly items: ReadonlyArray<LogItem>
+  /** The last number that may be there: of the record, or before a number that is missing. */
+  readonly end: number
+}
+
+class LogReader {
+  private readonly nats: NatsApi
+  private readonly place: Place
+  private readonly state: string
+  private readonly log: string
+  private readonly lastSeq: number
+
+  constructor(nats: NatsApi, place: Place, of: Address, lastSeq: number) {
+    this.nats = nats
+    this.place = place
+    const keys = actorKeys(place, of)
+    this.state = keys.state
+    this.log = keys.log
+    this.lastSeq = lastSeq
+  }
+
+  /** The items of these numbers, which ascend. The record is read with them, from one copy. */
+  async wave(numbers: ReadonlyArray<number>): Promise<Wave> {
+    const subjects = [this.state, ...numbers.map((n) => this.log + n)]
+    const stored = await lastOfMany(this.nats, this.place.stream, subjects, this.lastSeq)
+    const found = new Map<string, Stored>(stored.map((message) => [message.subject, message]))
+    const entry = entryOf(found.get(this.state))
+    const items: Array<LogItem> = []
+    let { head } = entry
+    for (const n of numbers) {
+      const message = found.get(this.log + n)
+      if (message !== undefined && isItem(entry, n, message)) {
+        items.push({ n, value: message.text() })
+        head = Math.max(head, n)
+      } else if (n > entry.head) return { items, end: n - 1 }
+    }
+    return { items, end: head }
+  }
+
+  /** All numbers from `from` of which there is something, ascending. */
+  async numbers(from: number): Promise<ReadonlyArray<number>> {
+    const numbers: Array<number> = []
+    for await (const { subjects } of subjectsOf(this.nats, this.place.stream, `${this.log}*`)) {
+      for (const subject of subjects) {
+        const n = Number(subject.slice(this.log.length))
+        if (n >= from) numbers.push(n)
+      }
+    }
+    return numbers.sort((a, b) => a - b)
+  }
+}
+
+const range = (from: number, count: number): ReadonlyArray<number> =>
+  Array.from({ length: count }, (_, at) => from + at)
+
+/** `known`: what the owner of the actor knows of it; anyone else asks the leader. */
+export const readLog = async (
+  nats: NatsApi,
+  place: Place,
+  of: Address,
+  known: Entry | undefined,
+  first: number,
+  limit: number
+): Promise<ReadonlyArray<LogItem>> => {
+  const [entry, lastSeq] = known === undefined
+    ? await Promise.all([
+      last(nats, place.stream, actorKeys(place, of).state).then(entryOf),
+      info(nats, place.stream).then(({ state }) => state.last_seq)
+    ])
+    : [known, known.lastSeq]
+  if (entry.seq === 0 || (entry.head === 0 && entry.floor === entry.seq)) return []
+  const reader = new LogReader(nats, place, of, lastSeq)
+  const items: Array<LogItem> = []
+  let next = Math.max(first, 1)
+  while (items.length < limit) {
+    const size = Math.min(WAVE, limit - items.length)
+    if (known !== undefined && next > known.head) return items
+    const wave = await reader.wave(range(next, size))
+    items.push(...wave.items)
+    next += size
+    if (next > wave.end + 1 || items.length >= limit) return items
+    if (wave.items.length * SPARSE >= size) continue
+    const numbers = await reader.numbers(next)
+    for (let at = 0; at < numbers.length && items.length < limit; at += WAVE) {
+      const found = await reader.wave(numbers.slice(at, at + WAVE))
+      items.push(...found.items)
+    }
+    return items.slice(0, limit)
+  }
+  return items
+}

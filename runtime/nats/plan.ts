@@ -1,0 +1,239 @@
+/** What one commit writes, and what its actor is like when that is kept. */
+import type { Commit } from "../ports/storage.ts"
+import type { ActorKeys, Place } from "./keys.ts"
+import { actorKeys } from "./keys.ts"
+import { MARKER_TTL } from "./limits.ts"
+import { CAP, COMMIT, type Entry, FLOOR, HEAD, REVISION, VOID } from "./record.ts"
+import { expecting, type Message } from "./wire.ts"
+
+export interface Plan {
+  readonly messages: ReadonlyArray<Message>
+  /** The actor once they are kept, the first of them with this sequence. */
+  readonly after: (first: number) => Entry
+}
+
+const MARKER = "KV-Operation: DEL\r\n"
+const FADING = `${MARKER}Nats-TTL: ${MARKER_TTL}\r\n`
+
+/** What becomes of wake-ups, at most one message for each. */
+const wakeMessages = (place: Place, keys: ActorKeys, commit: Commit): ReadonlyArray<Message> => {
+  const { state, wake, wakeOthers } = commit
+  if (state !== null && wake === undefined && wakeOthers.length === 0) return []
+  const times = new Map<string, number | null>()
+  for (const { address, atMs } of wakeOthers) times.set(actorKeys(place, address).wake, atMs)
+  if (state === null) times.set(keys.wake, null)
+  else if (wake !== undefined) times.set(keys.wake, wake)
+  return Array.from(times, ([subject, atMs]) =>
+    atMs === null
+      ? { subject, data: "", headers: FADING }
+      : { subject, data: String(atMs), headers: "" })
+}
+
+/** The number that the log ends with after the commit. */
+export const headAfter = (entry: Entry, commit: Commit): number =>
+  Math.max(
+    entry.head,
+    commit.append.at(-1)?.n ?? 0,
+    commit.state === undefined ? 0 : commit.head
+  )
+
+/** Headers of a state record; `text` undefined writes a mark in its place. */
+const recordHeaders = (entry: Entry, id: string, head: number, revision: number): string => {
+  const { floor, gone } = entry
+  let headers = `${expecting(entry.seq)}${COMMIT}: ${id}\r\n${HEAD}: ${head}\r\n`
+  if (revision > 0) headers += `${REVISION}: ${revision}\r\n`
+  if (floor > 0) headers += `${FLOOR}: ${floor}\r\n`
+  if (gone !== undefined) {
+    headers += `${VOID}: ${gone.after}${gone.before === undefined ? "" : `:${gone.before}`}\r\n`
+  }
+  return headers
+}
+
+/** The state's record with the commit's text, or as it was. */
+const recordMessage = (
+  keys: ActorKeys,
+  entry: Entry,
+  { state }: Commit,
+  id: string,
+  head: number
+): Message => {
+  const text = state ?? entry.text
+  const headers = recordHeaders(entry, id, head, typeof state === "string" ? 0 : entry.revision)
+  return {
+    subject: keys.state,
+    data: text ?? "",
+    headers: text === undefined ? headers + MARKER : headers
+  }
+}
+
+const withHeaders = (message: Message, headers: string): Message => ({
+  ...message,
+  headers: headers + message.headers
+})
+
+/**
+ * Lets the first of these messages say that nothing was appended since the entry was loaded, as
+ * the last owner may have done so without touching the state's key.
+ */
+const checked = (
+  keys: ActorKeys,
+  entry: Entry,
+  messages: ReadonlyArray<Message>
+): ReadonlyArray<Message> => {
+  // Whoever appends has written the state's key first.
+  if (entry.seq === 0 && entry.nextSeq === 0) return messages
+  const next = `${keys.log}${entry.head + 1}`
+  const [first, ...rest] = messages
+  if (first === undefined) {
+    return [{ subject: next, data: "", headers: FADING + expecting(entry.nextSeq) }]
+  }
+  const own = first.subject === next
+  return [withHeaders(first, expecting(entry.nextSeq, own ? undefined : next)), ...rest]
+}
+
+/** The removal of an actor: a mark, which all older items of its log are below. */
+const removal = (place: Place, keys: ActorKeys, entry: Entry, commit: Commit, id: string): Plan => {
+  const others = wakeMessages(place, keys, commit)
+  const fades = entry.head === 0 && entry.floor === 0 && entry.gone === undefined
+  const mark: Message = {
+    subject: keys.state,
+    data: "",
+    headers: `${expecting(entry.seq)}${COMMIT}: ${id}\r\n${fades ? FADING : MARKER}`
+  }
+  const messages = [mark, ...entry.claimed ? others : checked(keys, entry, others)]
+  return {
+    messages,
+    after: (first) => ({
+      ...entry,
+      seq: first,
+      revision: 0,
+      text: undefined,
+      head: 0,
+      floor: fades ? 0 : first,
+      gone: undefined,
+      claimed: true,
+      lastSeq: first + messages.length - 1
+    })
+  }
+}
+
+/** Whether the removed actor may have left something that a purge must take. */
+export const leavesLog = (entry: Entry): boolean => entry.floor > 0
+
+/** Numbers left out that a commit which was broken off may have used. */
+const leftOut = (entry: Entry, { append }: Commit, head: number): ReadonlyArray<number> => {
+  if (entry.gone === undefined) return []
+  const used = new Set(append.map(({ n }) => n))
+  return Array.from({ length: head - entry.head }, (_, at) => entry.head + 1 + at)
+    .filter((n) => !used.has(n))
+}
+
+/** `rewrite`: the state's record is written though the commit brings none. */
+export const planOf = (
+  place: Place,
+  entry: Entry,
+  commit: Commit,
+  id: string,
+  rewrite = !entry.claimed
+): Plan => {
+  const keys = actorKeys(place, commit.address)
+  const { append, remove, state } = commit
+  if (state === null) return removal(place, keys, entry, commit, id)
+  const head = headAfter(entry, commit)
+  const others: ReadonlyArray<Message> = [
+    ...append.map(({ n, value }, at) => ({
+      subject: keys.log + n,
+      data: value,
+      headers: at === 0 ? `${COMMIT}: ${id}\r\n` : ""
+    })),
+    ...[...remove, ...leftOut(entry, commit, head)].map((n) => ({
+      subject: keys.log + n,
+      data: "",
+      headers: FADING
+    })),
+    ...wakeMessages(place, keys, commit)
+  ]
+  if (state === undefined && !rewrite) {
+    const [first, ...rest] = others
+    const messages = first === undefined
+      ? []
+      : [withHeaders(first, expecting(entry.seq, keys.state)), ...rest]
+    const lastSeq = (from: number) => Math.max(entry.lastSeq, from + messages.length - 1)
+    return { messages, after: (from) => ({ ...entry, head, lastSeq: lastSeq(from) }) }
+  }
+  const record = recordMessage(keys, entry, commit, id, head)
+  const messages = [record, ...entry.claimed ? others : checked(keys, entry, others)]
+  return {
+    messages,
+    after: (first) => ({
+      ...entry,
+      seq: first,
+      revision: typeof state === "string" ? first : entry.revision,
+      text: undefined,
+      head,
+      gone: entry.gone === undefined
+        ? undefined
+        : { ...entry.gone, before: entry.gone.before ?? first },
+      claimed: true,
+      lastSeq: first + messages.length - 1
+    })
+  }
+}
+
+/**
+ * The first step of a commit that is too large for one batch: items above the head do not count
+ * from now on. The entry must not be claimed, so that it has its text.
+ */
+export const capPlan = (place: Place, entry: Entry, commit: Commit, id: string): Plan => {
+  const nothing: Commit = {
+    ...commit,
+    state: undefined,
+    append: [],
+    remove: [],
+    wake: undefined,
+    wakeOthers: []
+  }
+  const plan = planOf(place, entry, nothing, id)
+  const [record, ...rest] = plan.messages
+  if (record === undefined) return plan
+  return { ...plan, messages: [withHeaders(record, `${CAP}: ${entry.head}\r\n`), ...rest] }
+}
+
+/** The second step: the items, in batches of so many messages. */
+export const itemPlans = (
+  place: Place,
+  capped: Entry,
+  commit: Commit,
+  messagesMax: number
+): ReadonlyArray<ReadonlyArray<Message>> => {
+  const keys = actorKeys(place, commit.address)
+  const plans: Array<ReadonlyArray<Message>> = []
+  for (let from = 0; from < commit.append.length; from += messagesMax) {
+    plans.push(
+      commit.append.slice(from, from + messagesMax).map(({ n, value }, at) => ({
+        subject: keys.log + n,
+        data: value,
+        headers: at === 0 ? expecting(capped.seq, keys.state) : ""
+      }))
+    )
+  }
+  return plans
+}
+
+/** The last step: everything else, and the items count. */
+export const uncapPlan = (
+  place: Place,
+  entry: Entry,
+  capped: Entry,
+  commit: Commit,
+  id: string
+): Plan => {
+  const head = headAfter(entry, commit)
+  return planOf(
+    place,
+    { ...capped, text: entry.text, head },
+    { ...commit, append: [], head },
+    id,
+    true
+  )
+}

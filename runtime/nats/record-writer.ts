@@ -1,0 +1,146 @@
+/**
+ * Writes records: what waits goes as one atomic batch, one under way at a time. Each batch writes
+ * a key of this node's own by compare-and-set, so that what arrives late, after it was sent again,
+ * cannot undo what was written since.
+ */
+import { type StorageFailure, StorageFull, StorageUnavailable } from "../errors.ts"
+import type { RecordChange } from "../ports/records.ts"
+import type { NatsApi } from "./connection.ts"
+import {
+  BATCH_MESSAGES_MAX,
+  GIVE_UP_MS,
+  GROUP_MESSAGES,
+  HEADER_BYTES,
+  RECORD_KEY_BYTES_MAX,
+  RECORD_MARKER_TTL,
+  RETRY_MS
+} from "./limits.ts"
+import { COMMIT } from "./record.ts"
+import { recordsPlace, recordSubject } from "./record-keys.ts"
+import { last, wait } from "./reader.ts"
+import { expecting, isFull, isMoved, type Message, write } from "./wire.ts"
+
+interface Job {
+  readonly changes: ReadonlyArray<RecordChange>
+  readonly sinceMs: number
+  readonly done: () => void
+  readonly failed: (failure: StorageFailure) => void
+  abandoned: boolean
+}
+
+/** Lasting long enough that nothing can arrive so late. */
+const FADING = `Nats-TTL: ${RECORD_MARKER_TTL}\r\n`
+
+const messageOf = ({ key, table, value }: RecordChange): Message => ({
+  subject: recordSubject(table, key),
+  data: value ?? "",
+  headers: value === null ? `KV-Operation: DEL\r\n${FADING}` : ""
+})
+
+export class RecordWriter {
+  private readonly nats: NatsApi
+  private readonly fence = `${recordsPlace.prefix}_fence.${Math.random().toString(36).slice(2)}`
+  private fenceSeq = 0
+  private batches = 0
+  private waiting: Array<Job> = []
+  private busy = false
+
+  constructor(nats: NatsApi) {
+    this.nats = nats
+  }
+
+  /** Why these changes cannot be written, ever. */
+  refusal(changes: ReadonlyArray<RecordChange>): StorageFailure | undefined {
+    if (changes.length >= BATCH_MESSAGES_MAX) {
+      const detail = `${changes.length} records at once; the servers take ${BATCH_MESSAGES_MAX - 1}`
+      return new StorageFull({ detail })
+    }
+    const bytesMax = (this.nats.nc.info?.max_payload ?? Infinity) - HEADER_BYTES
+    for (const { key, table, value } of changes) {
+      if (recordSubject(table, key).length > RECORD_KEY_BYTES_MAX) {
+        return new StorageFull({ detail: `a key of ${key.length} characters in ${table}` })
+      }
+      if (Buffer.byteLength(value ?? "") > bytesMax) {
+        return new StorageFull({ detail: `a record of ${table} is larger than max_payload` })
+      }
+    }
+    return undefined
+  }
+
+  submit(job: Job): void {
+    this.waiting.push(job)
+    if (this.busy) return
+    this.busy = true
+    queueMicrotask(() => void this.run())
+  }
+
+  private async run(): Promise<void> {
+    while (this.waiting.length > 0) await this.writeGroup(this.take())
+    this.busy = false
+  }
+
+  private take(): Array<Job> {
+    const group: Array<Job> = []
+    let messages = 0
+    let taken = 0
+    for (const job of this.waiting) {
+      messages += job.changes.length
+      if (group.length > 0 && messages > GROUP_MESSAGES) break
+      taken++
+      if (!job.abandoned) group.push(job)
+    }
+    this.waiting = this.waiting.slice(taken)
+    return group
+  }
+
+  /** Writes until it is known what has become of it, or nobody waits any more. */
+  private async writeGroup(group: ReadonlyArray<Job>): Promise<void> {
+    const messages = new Map<string, Message>()
+    for (const { changes } of group) {
+      for (const change of changes) {
+        const message = messageOf(change)
+        messages.set(message.subject, message)
+      }
+    }
+    const id = `${this.fence.slice(-11)}.${this.batches++}`
+    let isDoubtful = false
+    while (group.some(({ abandoned }) => !abandoned)) {
+      const headers = `${expecting(this.fenceSeq)}${COMMIT}: ${id}\r\n${FADING}`
+      const fence: Message = { subject: this.fence, data: "", headers }
+      const written = await write(this.nats, [fence, ...messages.values()])
+      if (written._tag === "Kept") {
+        this.fenceSeq = written.first
+        for (const { done } of group) done()
+        return
+      }
+      isDoubtful ||= written._tag === "Unknown"
+      const { detail } = written
+      if (written._tag === "Unknown" || isMoved(written.code)) {
+        if (await this.isKept(id)) {
+          for (const { done } of group) done()
+          return
+        }
+      } else if (isFull(written.code) && !isDoubtful) {
+        for (const { failed } of group) failed(new StorageFull({ detail }))
+        return
+      }
+      const isOver = group.every(({ sinceMs }) => performance.now() - sinceMs > GIVE_UP_MS)
+      if ((isOver && !isDoubtful) || this.nats.nc.isClosed()) {
+        for (const { failed } of group) failed(new StorageUnavailable({ detail }))
+        return
+      }
+      await wait(RETRY_MS)
+    }
+  }
+
+  /** Whether the batch is there; the next one goes upon what there is. */
+  private async isKept(id: string): Promise<boolean> {
+    try {
+      const stored = await last(this.nats, recordsPlace.stream, this.fence)
+      this.fenceSeq = stored?.seq ?? 0
+      return stored?.header(COMMIT) === id
+    } catch {
+      return false
+    }
+  }
+}

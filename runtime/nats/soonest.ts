@@ -1,0 +1,52 @@
+/** The wake-ups of a shard that come first, however many there are. */
+import type { SoonestWakes, Wake } from "../ports/storage.ts"
+import type { NatsApi } from "./connection.ts"
+import { addressOfWake, type Place, wakesOf } from "./keys.ts"
+import { lastOfMany, pieces, subjectsOf } from "./reader.ts"
+import { isMarker } from "./record.ts"
+
+/** Keeps the soonest of many. */
+export class Soonest {
+  private readonly limit: number
+  private kept: Array<Wake> = []
+  private count = 0
+
+  constructor(limit: number) {
+    this.limit = limit
+  }
+
+  add(wake: Wake): void {
+    this.count++
+    this.kept.push(wake)
+    if (this.kept.length > 2 * this.limit + 1_000) this.shrink()
+  }
+
+  private shrink(): void {
+    this.kept.sort((a, b) => a.atMs - b.atMs)
+    this.kept = this.kept.slice(0, this.limit)
+  }
+
+  result(): SoonestWakes {
+    this.shrink()
+    return { wakes: this.kept, complete: this.count <= this.limit }
+  }
+}
+
+export const soonestWakes = async (
+  nats: NatsApi,
+  place: Place,
+  shard: number,
+  limit: number
+): Promise<SoonestWakes> => {
+  const soonest = new Soonest(limit)
+  const listing = subjectsOf(nats, place.stream, wakesOf(place, shard))
+  for await (const { lastSeq, subjects } of listing) {
+    for (const piece of pieces(subjects)) {
+      for (const stored of await lastOfMany(nats, place.stream, piece, lastSeq)) {
+        if (isMarker(stored)) continue
+        soonest.add({ address: addressOfWake(place, stored.subject), atMs: Number(stored.text()) })
+      }
+    }
+  }
+  return soonest.result()
+}

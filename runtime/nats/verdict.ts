@@ -1,0 +1,42 @@
+/** Whether a commit may be written upon what is known of its actor. */
+import { keyOf } from "../address.ts"
+import { LogConflict, RevisionConflict } from "../errors.ts"
+import type { Commit, Outcome } from "../ports/storage.ts"
+import type { Entry } from "./record.ts"
+
+type Conflict = RevisionConflict | LogConflict
+
+export const conflictOf = (entry: Entry, commit: Commit): Conflict | undefined => {
+  const { address, append, expected, head, state } = commit
+  const key = keyOf(address)
+  if (expected !== entry.revision) {
+    return new RevisionConflict({ key, expected, actual: entry.revision })
+  }
+  if (state === null) return undefined
+  const first = append[0]?.n
+  if (first !== undefined && first <= entry.head) return new LogConflict({ key, item: first })
+  // Decided without knowing of items that are there.
+  if (state !== undefined && head < entry.head) return new LogConflict({ key, item: head + 1 })
+  if (state === undefined && first !== undefined && first > entry.head + 1) {
+    return new LogConflict({ key, item: first })
+  }
+  return undefined
+}
+
+/** Another activation has written the state's key, if only to say that it is there. */
+export const overtaken = (known: Entry, fresh: Entry, commit: Commit): Conflict | undefined =>
+  conflictOf(fresh, commit) ??
+    // The key's mark may have faded, or been purged, after a removal.
+    (fresh.seq === known.seq || fresh.seq === 0 ? undefined : new RevisionConflict({
+      key: keyOf(commit.address),
+      expected: commit.expected,
+      actual: fresh.revision
+    }))
+
+export const conflict = (conflict: Conflict): Outcome => ({ _tag: "Conflict", conflict })
+
+/** `entry`: the actor once the commit was kept. */
+export const committed = ({ expected, state }: Commit, { revision }: Entry): Outcome => ({
+  _tag: "Committed",
+  revision: state === null ? 0 : state === undefined ? expected : revision
+})

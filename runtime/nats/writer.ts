@@ -1,0 +1,223 @@
+/**
+ * Commits into one bucket, at most one of each actor under way. A member at fault is taken out of
+ * its batch, and what the servers did not acknowledge is settled by asking the leader, before
+ * anything is said of it.
+ */
+import { StorageFull, StorageUnavailable } from "../errors.ts"
+import type { NatsApi } from "./connection.ts"
+import { actorKeys, type Place } from "./keys.ts"
+import type { Job, Lane } from "./lanes.ts"
+import { writeLarge } from "./large.ts"
+import { BATCH_MESSAGES_MAX, GIVE_UP_MS, RETRY_MS, TEXT_KEPT_MAX } from "./limits.ts"
+import { commitOfKey, loadEntry } from "./loading.ts"
+import { type Member, Outbox } from "./outbox.ts"
+import { leavesLog, planOf } from "./plan.ts"
+import { api, unavailable, wait } from "./reader.ts"
+import { type Entry, isCapped } from "./record.ts"
+import { committed, conflict, conflictOf, overtaken } from "./verdict.ts"
+import { isFull, isMoved, type Written } from "./wire.ts"
+
+export class Writer {
+  readonly place: Place
+  private readonly nats: NatsApi
+  private readonly outbox: Outbox
+
+  constructor(nats: NatsApi, place: Place) {
+    this.nats = nats
+    this.place = place
+    this.outbox = new Outbox(nats, {
+      written: (members, written) => {
+        if (written._tag === "Kept") this.kept(members, written.first)
+        else void this.settle(members, written)
+      },
+      dropped: ({ lane }) => this.next(lane)
+    })
+  }
+
+  submit(lane: Lane, job: Job): void {
+    lane.waiting.push(job)
+    if (!lane.busy) this.next(lane)
+  }
+
+  /** Reads the actor anew once its commits under way are done with. */
+  async load(lane: Lane): Promise<Entry> {
+    while (lane.busy) await new Promise<void>((resolve) => lane.idle.push(resolve))
+    lane.busy = true
+    try {
+      const entry = await this.reload(lane)
+      // It is read again for the commit that needs it.
+      if ((entry.text?.length ?? 0) > TEXT_KEPT_MAX) lane.entry = undefined
+      return entry
+    } finally {
+      this.next(lane)
+    }
+  }
+
+  private async reload(lane: Lane): Promise<Entry> {
+    const { address } = lane
+    const known = lane.entry
+    lane.entry = undefined
+    const fresh = await loadEntry(this.nats, this.place, address)
+    if (fresh.floor > 0) void this.purge(address, fresh.floor)
+    const isSame = known?.claimed === true && known.seq === fresh.seq && known.head === fresh.head
+    lane.entry = isSame ? { ...fresh, text: undefined, claimed: true } : fresh
+    return fresh
+  }
+
+  private next(lane: Lane): void {
+    lane.busy = false
+    for (let job = lane.waiting.shift(); job !== undefined; job = lane.waiting.shift()) {
+      if (job.abandoned) continue
+      lane.busy = true
+      this.start(lane, job)
+      return
+    }
+    for (const resolve of lane.idle.splice(0)) resolve()
+  }
+
+  private start(lane: Lane, job: Job): void {
+    if (lane.entry === undefined) void this.restart(lane, job)
+    else this.prepare(lane, job, lane.entry)
+  }
+
+  private async restart(lane: Lane, job: Job): Promise<void> {
+    job.fresh = true
+    try {
+      await this.reload(lane)
+    } catch (error) {
+      return this.finish(lane, job, () => job.failed(unavailable(error)))
+    }
+    this.start(lane, job)
+  }
+
+  private prepare(lane: Lane, job: Job, entry: Entry): void {
+    const { commit, id } = job
+    const found = conflictOf(entry, commit)
+    if (found !== undefined) {
+      if (!job.fresh) return void this.restart(lane, job)
+      return this.finish(lane, job, () => job.done(conflict(found)))
+    }
+    const plan = planOf(this.place, entry, commit, id)
+    if (plan.messages.length === 0) {
+      return this.finish(lane, job, () => job.done(committed(commit, entry)))
+    }
+    if (plan.messages.length > BATCH_MESSAGES_MAX) return void this.large(lane, job)
+    this.outbox.add({ lane, job, entry, plan, readyMs: performance.now() })
+  }
+
+  private async large(lane: Lane, job: Job): Promise<void> {
+    lane.entry = undefined
+    await writeLarge(this.nats, this.place, job)
+    this.next(lane)
+  }
+
+  private finish(lane: Lane, job: Job, tell: () => void): void {
+    try {
+      tell()
+    } catch (defect) {
+      job.broken(defect)
+    }
+    this.next(lane)
+  }
+
+  private kept(members: ReadonlyArray<Member>, from: number): void {
+    let first = from
+    for (const { job, lane, plan } of members) {
+      const entry = plan.after(first)
+      first += plan.messages.length
+      this.concluded(lane, job, entry)
+    }
+  }
+
+  /** The commit was kept, and left the actor like this. */
+  private concluded(lane: Lane, job: Job, entry: Entry): void {
+    const { commit } = job
+    job.done(committed(commit, entry))
+    if (commit.state !== null) {
+      lane.entry = entry
+      return this.next(lane)
+    }
+    // The mark of the removal fades or is purged, so that its sequence will not stay.
+    lane.entry = undefined
+    if (!leavesLog(entry)) return this.next(lane)
+    void this.purge(commit.address, entry.floor).then(() => this.next(lane))
+  }
+
+  /** Takes what a removed actor left. Until then its items are known by their sequence. */
+  private async purge(address: Job["commit"]["address"], upTo: number): Promise<void> {
+    const { all } = actorKeys(this.place, address)
+    await api(this.nats, `STREAM.PURGE.${this.place.stream}`, { filter: all, seq: upTo + 1 })
+      .catch(() => undefined)
+  }
+
+  private async settle(
+    members: ReadonlyArray<Member>,
+    written: Exclude<Written, { readonly _tag: "Kept" }>
+  ): Promise<void> {
+    const { _tag, detail } = written
+    const code = written._tag === "Refused" ? written.code : undefined
+    for (const { job } of members) {
+      job.tries++
+      if (_tag === "Unknown") job.doubtful = true
+    }
+    // Another sequence than expected is certain; all else may pass.
+    if (code !== 10_071) await wait(RETRY_MS)
+    const asks = code === undefined || isMoved(code)
+    const failure = code !== undefined && isFull(code)
+      ? new StorageFull({ detail })
+      : new StorageUnavailable({ detail })
+    await Promise.all(members.map(async (member) => {
+      const { job, lane } = member
+      if (job.abandoned) {
+        lane.entry = undefined
+        return this.next(lane)
+      }
+      const isOver = failure._tag === "StorageFull" ||
+        performance.now() - job.sinceMs > GIVE_UP_MS
+      if (isOver && !job.doubtful) return this.finish(lane, job, () => job.failed(failure))
+      if (asks || job.doubtful) return this.examine(member)
+      this.outbox.add(member)
+    }))
+  }
+
+  /** Asks the leader what has become of a commit, and of its actor. */
+  private async examine(
+    { entry, job, lane }: Pick<Member, "entry" | "job" | "lane">
+  ): Promise<void> {
+    const { commit, id } = job
+    let fresh: Entry
+    let wasKept: boolean
+    try {
+      lane.entry = undefined
+      fresh = await loadEntry(this.nats, this.place, commit.address)
+      wasKept = job.doubtful && await this.wasKept(job, fresh)
+    } catch (error) {
+      return this.unanswered({ entry, job, lane }, error)
+    }
+    if (wasKept) return this.concluded(lane, job, { ...fresh, claimed: false })
+    const found = overtaken(entry, fresh, commit)
+    lane.entry = fresh
+    if (found !== undefined) return this.finish(lane, job, () => job.done(conflict(found)))
+    const plan = planOf(this.place, fresh, commit, id)
+    this.outbox.add({ lane, job, entry: fresh, plan, readyMs: performance.now() })
+  }
+
+  private async wasKept({ commit, id }: Job, fresh: Entry): Promise<boolean> {
+    if (fresh.commit === id && !isCapped(fresh)) return true
+    const { address, append, state } = commit
+    if (state === null) return fresh.revision === 0 && fresh.head === 0
+    const [first] = append
+    if (first === undefined) return false
+    const { log } = actorKeys(this.place, address)
+    return await commitOfKey(this.nats, this.place, log + first.n) === id
+  }
+
+  private async unanswered(member: Pick<Member, "entry" | "job" | "lane">, error: unknown) {
+    const { job, lane } = member
+    if (job.abandoned) return this.next(lane)
+    if (this.nats.nc.isClosed()) return this.finish(lane, job, () => job.broken(error))
+    if (!job.doubtful) return this.finish(lane, job, () => job.failed(unavailable(error)))
+    await wait(RETRY_MS)
+    return this.examine(member)
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * Who holds which shard: one key of the registry for each, changed by compare-and-set only. A
+ * claim counts for as long as the membership of its holder's incarnation is there.
+ */
+import { Exit } from "effect"
+import { SHARDS } from "../address.ts"
+import { runWithin, type Timekeeping } from "../deadline.ts"
+import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/registry.ts"
+import { failureOf } from "./failure.ts"
+import type { PlacementLimits } from "./limits.ts"
+
+export interface Holder {
+  readonly node: string
+  readonly incarnation: string
+}
+
+export interface Claim {
+  /** undefined: released, or never taken. */
+  readonly holder: Holder | undefined
+  readonly revision: number
+}
+
+const prefix = "claim."
+const unclaimed: Claim = { holder: undefined, revision: 0 }
+
+/** The key of a shard's claim. */
+export const claimKey = (shard: number): string => prefix + shard
+
+/** The shard whose claim a key is. */
+export const shardOfKey = (key: string): number | undefined => {
+  if (!key.startsWith(prefix)) return
+  const shard = Number(key.slice(prefix.length))
+  return Number.isInteger(shard) && shard >= 0 && shard < SHARDS ? shard : undefined
+}
+
+/** What a claim says; one that cannot be read is nobody's. */
+const readHolder = (value: string | undefined): Holder | undefined => {
+  if (value === undefined) return
+  try {
+    const { incarnation, node } = JSON.parse(value)
+    return typeof node === "string" && typeof incarnation === "string"
+      ? { node, incarnation }
+      : undefined
+  } catch {
+    return
+  }
+}
+
+export class Claims {
+  private readonly claims = new Map<number, Claim>()
+  /** Shards whose last change was not answered: it may be done yet, or never. */
+  private readonly doubtful = new Set<number>()
+  private readonly registry: RegistryApi
+  private readonly time: Timekeeping
+  private readonly limits: PlacementLimits
+
+  constructor(registry: RegistryApi, time: Timekeeping, limits: PlacementLimits) {
+    this.registry = registry
+    this.time = time
+    this.limits = limits
+  }
+
+  at(shard: number): Claim {
+    return this.claims.get(shard) ?? unclaimed
+  }
+
+  /** Whether the claim may be changed yet by a call of this node that was given up. */
+  inDoubt(shard: number): boolean {
+    return this.doubtful.has(shard)
+  }
+
+  /** Takes note of a change, unless it is older than what is known. */
+  saw({ key, revision, value }: RegistryEntry): void {
+    const shard = shardOfKey(key)
+    if (shard === undefined || revision <= this.at(shard).revision) return
+    this.claims.set(shard, { holder: readHolder(value), revision })
+  }
+
+  /** Writes a claim over the one that is known, or releases it; `done` is called once. */
+  write(shard: number, holder: Holder | undefined, done: () => void): void {
+    const value = JSON.stringify(holder ?? { node: null })
+    const { revision } = this.at(shard)
+    const { callDeadlineMs } = this.limits
+    const put = () => this.registry.put(claimKey(shard), value, revision)
+    runWithin(this.time, put, callDeadlineMs, (exit) => {
+      if (Exit.isSuccess(exit)) {
+        this.doubtful.delete(shard)
+        this.saw({ key: claimKey(shard), value, revision: exit.value })
+        return done()
+      }
+      if (!(failureOf(exit.cause) instanceof RegistryMoved)) this.doubtful.add(shard)
+      this.look(shard, done)
+    })
+  }
+
+  private look(shard: number, done: () => void): void {
+    const { callDeadlineMs, retryMs } = this.limits
+    runWithin(this.time, () => this.registry.get(claimKey(shard)), callDeadlineMs, (exit) => {
+      if (Exit.isFailure(exit)) return void this.time.later(retryMs, done)
+      this.saw(exit.value)
+      done()
+    })
+  }
+}

@@ -1,0 +1,206 @@
+/**
+ * This node's membership of the cluster: one key of the registry that ends by itself unless it is
+ * refreshed. For as long as the key is there nobody takes this node's claims over. So the node
+ * counts from when it sent the last refresh that succeeded, by a clock that never jumps, and
+ * stops serving before the key can end, even when it only finds out after a long pause.
+ */
+import { Exit } from "effect"
+import { runWithin, type Timekeeping } from "../deadline.ts"
+import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/registry.ts"
+import { failureOf } from "./failure.ts"
+import type { PlacementLimits } from "./limits.ts"
+import type { NodeView } from "./placement.ts"
+
+const prefix = "node."
+
+/** Time as placement takes it. */
+export interface Passing extends Timekeeping {
+  /** Of a clock that never jumps, from any beginning. */
+  readonly nowMs: () => number
+}
+
+export interface MembershipOptions {
+  readonly node: string
+  readonly limits: PlacementLimits
+  /** A name that was never used before. */
+  readonly newIncarnation: () => string
+  /** Standing, incarnation or time have changed. */
+  readonly onChange: () => void
+  readonly onFault: (what: string) => void
+}
+
+/** The key of a node's membership. */
+export const memberKey = (node: string): string => prefix + node
+
+/** The node whose membership a key tells of. */
+export const memberOf = (key: string): string | undefined =>
+  key.startsWith(prefix) ? key.slice(prefix.length) : undefined
+
+/** What a membership says; undefined when it is not there, or cannot be read. */
+export const readMember = (node: string, { value }: RegistryEntry): NodeView | undefined => {
+  if (value === undefined) return
+  try {
+    const { incarnation, leaving } = JSON.parse(value)
+    return typeof incarnation === "string"
+      ? { node, incarnation, leaving: leaving === true }
+      : undefined
+  } catch {
+    return
+  }
+}
+
+export class Membership {
+  incarnation: string
+  /** It is to stop, and owns nothing any more. */
+  leaving = false
+  private readonly registry: RegistryApi
+  private readonly time: Passing
+  private readonly options: MembershipOptions
+  private phase: "out" | "joining" | "in" | "ended" = "out"
+  private readonly own = new Set<string>()
+  private revision = 0
+  private untilMs = Number.NEGATIVE_INFINITY
+  private refreshing = false
+  private cancelNext: (() => void) | undefined = undefined
+  private cancelEnd: (() => void) | undefined = undefined
+
+  constructor(registry: RegistryApi, time: Passing, options: MembershipOptions) {
+    this.registry = registry
+    this.time = time
+    this.options = options
+    this.incarnation = this.reborn()
+  }
+
+  /** Whether nobody can have taken this node's claims over. */
+  inTime(): boolean {
+    return this.time.nowMs() < this.untilMs
+  }
+
+  /** The key was told to have changed: one that is newer than its own word settles it. */
+  saw(entry: RegistryEntry): void {
+    if (this.phase !== "in" || entry.revision <= this.revision) return
+    if (entry.value === undefined || !this.isOwn(entry)) this.found(entry)
+  }
+
+  join(): void {
+    if (this.phase !== "out") return
+    this.phase = "joining"
+    this.refresh()
+  }
+
+  /** Tells the others that this node owns nothing any more. */
+  leave(): void {
+    if (this.leaving) return
+    this.leaving = true
+    this.refresh()
+  }
+
+  /** Leaves at once: the claims that are left are anybody's. Calls back when it is done. */
+  end(done: () => void): void {
+    const { phase } = this
+    this.stop()
+    if (phase !== "in" && phase !== "joining") return done()
+    const { callDeadlineMs } = this.options.limits
+    const key = memberKey(this.options.node)
+    runWithin(this.time, () => this.registry.get(key), callDeadlineMs, (exit) => {
+      const entry = Exit.isSuccess(exit) ? exit.value : undefined
+      const own = entry !== undefined && this.isOwn(entry)
+      if (!own) return done()
+      const remove = () => this.registry.remove(key, entry.revision)
+      runWithin(this.time, remove, callDeadlineMs, done)
+    })
+  }
+
+  private reborn(): string {
+    const incarnation = this.options.newIncarnation()
+    this.own.add(incarnation)
+    return incarnation
+  }
+
+  private stop(): void {
+    this.phase = "ended"
+    this.untilMs = Number.NEGATIVE_INFINITY
+    this.cancelNext?.()
+    this.cancelEnd?.()
+  }
+
+  private isOwn(entry: RegistryEntry): boolean {
+    const { incarnation } = readMember(this.options.node, entry) ?? {}
+    return incarnation !== undefined && this.own.has(incarnation)
+  }
+
+  private refresh(): void {
+    if (this.refreshing || this.phase === "out" || this.phase === "ended") return
+    this.cancelNext?.()
+    this.refreshing = true
+    const { incarnation, leaving, options: { limits, node } } = this
+    const value = JSON.stringify({ incarnation, leaving })
+    const sentMs = this.time.nowMs()
+    const put = () => this.registry.put(memberKey(node), value, this.revision, limits.ttlMs)
+    runWithin(this.time, put, limits.refreshDeadlineMs, (exit) => {
+      this.refreshing = false
+      if (this.phase === "ended") return
+      if (Exit.isFailure(exit)) return this.refused(failureOf(exit.cause))
+      this.revision = exit.value
+      this.phase = "in"
+      this.untilMs = Math.max(this.untilMs, sentMs + limits.ttlMs - limits.marginMs)
+      this.noticeEnd()
+      // What was changed while it was under way is told at once.
+      this.next(leaving === this.leaving ? limits.refreshMs : 0)
+      this.options.onChange()
+    })
+  }
+
+  private next(delayMs: number): void {
+    if (this.phase === "ended") return
+    this.cancelNext?.()
+    if (delayMs === 0) return this.refresh()
+    this.cancelNext = this.time.later(delayMs, () => this.refresh())
+  }
+
+  /** Tells of the end of its time when it comes; `inTime` knows it without. */
+  private noticeEnd(): void {
+    this.cancelEnd?.()
+    const leftMs = Math.max(1, this.untilMs - this.time.nowMs())
+    this.cancelEnd = this.time.later(leftMs, () => {
+      if (this.phase === "ended") return
+      if (this.inTime()) return this.noticeEnd()
+      this.options.onFault("this node could not refresh its membership in time")
+      this.options.onChange()
+    })
+  }
+
+  private refused(failure: unknown): void {
+    const { limits, node } = this.options
+    if (!(failure instanceof RegistryMoved)) return this.next(limits.retryMs)
+    this.refreshing = true
+    const look = () => this.registry.get(memberKey(node))
+    runWithin(this.time, look, limits.refreshDeadlineMs, (exit) => {
+      this.refreshing = false
+      if (this.phase === "ended") return
+      if (Exit.isFailure(exit)) return this.next(limits.retryMs)
+      this.found(exit.value)
+    })
+  }
+
+  /** The key is not as it was left. */
+  private found(entry: RegistryEntry): void {
+    const { node, onChange, onFault } = this.options
+    if (entry.value === undefined) {
+      // It has ended: claims of this incarnation may have been taken over, so they count no more.
+      this.untilMs = Number.NEGATIVE_INFINITY
+      this.incarnation = this.reborn()
+      this.revision = 0
+      onChange()
+      return this.refresh()
+    }
+    // Written by itself, by a call that was given up; or by the node before this start of it.
+    if (this.isOwn(entry) || this.phase === "joining") {
+      this.revision = entry.revision
+      return this.refresh()
+    }
+    this.stop()
+    onFault(`another process goes by the name ${node}: this one serves no more`)
+    onChange()
+  }
+}

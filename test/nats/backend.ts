@@ -1,0 +1,29 @@
+/** Backends of the suites upon one set of servers, each in streams of its own. */
+import { type Context, Layer } from "effect"
+import { connect } from "@nats-io/transport-node"
+import { jetstreamManager } from "@nats-io/jetstream"
+import { connection, type Nats } from "../../runtime/nats/connection.ts"
+import { type Fresh, fromLayer } from "../suites/harness.ts"
+
+/** Removes every stream of these servers. */
+export const removeStreams = async (urls: ReadonlyArray<string>): Promise<void> => {
+  const nc = await connect({ servers: [...urls] })
+  const jsm = await jetstreamManager(nc, { checkAPI: false })
+  for await (const { config } of jsm.streams.list()) await jsm.streams.delete(config.name)
+  await nc.close()
+}
+
+/** A backend that is a layer upon the connection. */
+export const onNats = <Id, Api, E>(
+  service: Context.Key<Id, Api>,
+  layer: Layer.Layer<Id, E, Nats>,
+  urls: () => ReadonlyArray<string>
+): Fresh<Api> =>
+() => {
+  const servers = urls()
+  return fromLayer(
+    service,
+    Layer.provide(layer, connection({ servers, name: "test" })),
+    () => removeStreams(servers)
+  )
+}

@@ -1,0 +1,219 @@
+/** NATS servers of the tests' own: processes on free ports of the loopback, each with its folder. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { type AddressInfo, createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
+import { connect, type NatsConnection } from "@nats-io/transport-node"
+import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream"
+
+const START_MS = 20_000
+const POLL_MS = 20
+
+export interface ServerOptions {
+  /** Lines added to the configuration: accounts, TLS, limits. */
+  readonly extra?: string
+  /** Lines added within `jetstream { … }`, as `sync_interval: always`. */
+  readonly jetstream?: string
+  /** What a client must present; how readiness is asked too. */
+  readonly user?: string
+  readonly pass?: string
+}
+
+export interface NatsServer {
+  readonly url: string
+  readonly port: number
+  readonly folder: string
+  /** Of the process that runs now; undefined when none does. */
+  readonly pid: number | undefined
+  /** Ends the process and waits for it: SIGKILL by default. */
+  readonly stop: (signal?: NodeJS.Signals) => Promise<void>
+  /** Sends a signal and waits for nothing: SIGSTOP, SIGCONT. */
+  readonly signal: (signal: NodeJS.Signals) => void
+  /** Starts the process upon the same folder and port, ending one that runs. */
+  readonly restart: () => Promise<void>
+  /** Ends the process and removes its folder. */
+  readonly close: () => Promise<void>
+}
+
+export interface NatsCluster {
+  readonly servers: ReadonlyArray<NatsServer>
+  readonly urls: ReadonlyArray<string>
+  /** The server that leads a stream now. */
+  readonly leaderOf: (stream: string) => Promise<NatsServer | undefined>
+  /** Lets another server lead a stream. */
+  readonly stepDown: (stream: string) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** `NATS_SERVER`, or `nats-server` on the path. */
+export const serverBinary = (): string => {
+  const named = process.env["NATS_SERVER"]
+  if (named !== undefined) return named
+  const folders = (process.env["PATH"] ?? "").split(delimiter)
+  const found = folders.map((folder) => join(folder, "nats-server")).find(existsSync)
+  if (found === undefined) throw new Error("no nats-server on the path, nor NATS_SERVER")
+  return found
+}
+
+/** Ports that nobody listens on, all different. */
+export const freePorts = async (count: number): Promise<ReadonlyArray<number>> => {
+  const servers = Array.from({ length: count }, () => createServer())
+  const ports = await Promise.all(servers.map((server) =>
+    new Promise<number>((resolve, reject) => {
+      server.once("error", reject)
+      // A server that listens on a port has an address of this form.
+      server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port))
+    })
+  ))
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}
+
+const exited = (child: ChildProcess): boolean =>
+  child.exitCode !== null || child.signalCode !== null
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Ends what is left when the tests' process ends, however it ends. */
+const running = new Set<ChildProcess>()
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL")
+})
+
+interface Described {
+  readonly port: number
+  readonly config: string
+  readonly options: ServerOptions
+}
+
+const launch = async (folder: string, { config, options, port }: Described) => {
+  const file = join(folder, "nats.conf")
+  await writeFile(file, config)
+  const logFile = join(folder, "server.log")
+  const child = spawn(serverBinary(), ["-c", file, "-l", logFile], { stdio: "ignore" })
+  running.add(child)
+  child.once("exit", () => running.delete(child))
+  const untilMs = Date.now() + START_MS
+  for (;;) {
+    if (exited(child)) throw new Error(`nats-server ended:\n${await readFile(logFile, "utf8")}`)
+    const listens = await connect({
+      servers: [`127.0.0.1:${port}`],
+      timeout: 1_000,
+      reconnect: false,
+      ...(options.user === undefined ? {} : { user: options.user }),
+      ...(options.pass === undefined ? {} : { pass: options.pass })
+    }).then((nc) => nc.close().then(() => true), () => false)
+    if (listens) return child
+    if (Date.now() > untilMs) throw new Error("nats-server does not answer")
+    await wait(POLL_MS)
+  }
+}
+
+const serverAt = async (described: (folder: string) => Described): Promise<NatsServer> => {
+  const folder = await mkdtemp(join(tmpdir(), "restante-nats-"))
+  const description = described(folder)
+  let child: ChildProcess | undefined = await launch(folder, description)
+  const stop = async (signal: NodeJS.Signals = "SIGKILL") => {
+    const ending = child
+    child = undefined
+    if (ending === undefined || exited(ending)) return
+    const gone = new Promise((resolve) => ending.once("exit", resolve))
+    ending.kill(signal)
+    await gone
+  }
+  return {
+    url: `nats://127.0.0.1:${description.port}`,
+    port: description.port,
+    folder,
+    get pid() {
+      return child?.pid
+    },
+    stop,
+    signal: (signal) => void child?.kill(signal),
+    restart: async () => {
+      await stop()
+      child = await launch(folder, description)
+    },
+    close: async () => {
+      await stop()
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+const configOf = (
+  folder: string,
+  port: number,
+  name: string,
+  options: ServerOptions,
+  cluster = ""
+): string => `
+server_name: "${name}"
+listen: "127.0.0.1:${port}"
+jetstream { store_dir: "${folder}", ${options.jetstream ?? ""} }
+${cluster}
+${options.extra ?? ""}
+`
+
+/** One server. */
+export const startServer = async (options: ServerOptions = {}): Promise<NatsServer> => {
+  const [port = 0] = await freePorts(1)
+  return serverAt((folder) => ({ port, options, config: configOf(folder, port, "n1", options) }))
+}
+
+/** A cluster, with a leader of its meta data elected. */
+export const startCluster = async (
+  size = 3,
+  options: ServerOptions = {}
+): Promise<NatsCluster> => {
+  const ports = await freePorts(2 * size)
+  const routes = ports.slice(size).map((port) => `"nats://127.0.0.1:${port}"`).join(", ")
+  const servers = await Promise.all(
+    ports.slice(0, size).map((port, at) =>
+      serverAt((folder) => {
+        const listen = `127.0.0.1:${ports[size + at]}`
+        const cluster = `cluster { name: restante, listen: "${listen}", routes: [${routes}] }`
+        return { port, options, config: configOf(folder, port, `n${at + 1}`, options, cluster) }
+      })
+    )
+  )
+  const urls = servers.map(({ url }) => url)
+  const ask = async <A>(
+    question: (jsm: JetStreamManager, nc: NatsConnection) => Promise<A>
+  ) => {
+    const nc = await connect({
+      servers: [...urls],
+      ...(options.user === undefined ? {} : { user: options.user }),
+      ...(options.pass === undefined ? {} : { pass: options.pass })
+    })
+    try {
+      return await question(await jetstreamManager(nc, { checkAPI: false }), nc)
+    } finally {
+      await nc.close()
+    }
+  }
+  const untilMs = Date.now() + START_MS
+  while (!await ask((jsm) => jsm.getAccountInfo().then(() => true, () => false))) {
+    if (Date.now() > untilMs) throw new Error("the cluster elects no leader")
+    await wait(POLL_MS)
+  }
+  return {
+    servers,
+    urls,
+    leaderOf: (stream) =>
+      ask(async (jsm) => {
+        const { cluster } = await jsm.streams.info(stream)
+        const at = Number(cluster?.leader?.slice(1) ?? 0) - 1
+        return servers[at]
+      }),
+    stepDown: (stream) =>
+      ask(async (_, nc) => {
+        await nc.request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, "", { timeout: 5_000 })
+      }),
+    close: async () => {
+      await Promise.all(servers.map((server) => server.close()))
+    }
+  }
+}

@@ -1,0 +1,210 @@
+/** What a node does when its shards move: asks wait, what it has ends first, effects are left. */
+import { Effect } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { type Address, shardOf } from "../../runtime/index.ts"
+import { ownsAll, type PlacementApi } from "../../runtime/placement/placement.ts"
+import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { makeMemoryTransport } from "../../runtime/ports/memory-transport.ts"
+import { at, probe } from "./probe.ts"
+import { dropAll, scripted, start, turns, until } from "./rig.ts"
+
+afterEach(dropAll)
+
+const add = { _tag: "Add", by: 1 } as const
+const to: Address = at("a")
+const shard = shardOf(to)
+
+/** A placement of one shard, moved by the test. */
+const movable = (owned: boolean) => {
+  let owns = owned
+  let inTime = true
+  let taken: (shard: number) => void = () => {}
+  let lost: (shard: number) => Promise<void> = () => Promise.resolve()
+  let leave: () => Promise<void> | undefined = () => undefined
+  const placement: PlacementApi = {
+    ...ownsAll,
+    owns: (asked) => asked === shard && owns,
+    inTime: () => inTime,
+    follow: (onTaken, onLost) => {
+      taken = onTaken
+      lost = onLost
+      if (owns) taken(shard)
+      return () => {}
+    },
+    leave: () => leave()
+  }
+  return {
+    placement,
+    take: () => {
+      owns = true
+      taken(shard)
+    },
+    lose: () => {
+      owns = false
+      return lost(shard)
+    },
+    lapse: () => void (inTime = false),
+    onLeave: (run: () => Promise<void>) => void (leave = run)
+  }
+}
+
+const nodes = async (limits = {}) => {
+  const transport = makeMemoryTransport()
+  const storage = scripted()
+  const one = movable(true)
+  const other = movable(false)
+  return {
+    storage,
+    one,
+    other,
+    first: await start({ limits }, { transport, storage, placement: one.placement }),
+    second: await start({ limits }, { transport, storage, placement: other.placement })
+  }
+}
+
+describe("an ask while its shard moves", () => {
+  it("waits for the next owner, here or elsewhere", async () => {
+    const { first, one, other, second } = await nodes()
+    await first.ask(to, add)
+    await one.lose()
+    const asked = [first.ask(to, add), second.ask(to, add)]
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    other.take()
+    const replies = await Promise.all(asked)
+    expect(replies).toContainEqual({ count: 2, head: 0 })
+    expect(replies).toContainEqual({ count: 3, head: 0 })
+  })
+
+  it("is tried at once when this node takes the shard", async () => {
+    const { one, first } = await nodes({ movingDelayMs: 9_000, movingDelayMaxMs: 9_000 })
+    await one.lose()
+    const asked = first.ask(to, add)
+    await turns()
+    one.take()
+    expect(await asked).toEqual({ count: 1, head: 0 })
+  })
+
+  it("fails when nobody comes, when too many wait, and when the node stops", async () => {
+    const { first, second, one } = await nodes({ askDeadlineMs: 100, movingAsksMax: 1 })
+    await one.lose()
+    const waits = first.ask(to, add)
+    await turns()
+    expect(await first.ask(to, add)).toBe("NoOwner")
+    expect(await waits).toBe("NoOwner")
+    const stopped = second.ask(to, add)
+    await turns()
+    await second.drop()
+    expect(await stopped).toBe("NoOwner")
+  })
+})
+
+describe("a shard that is given up", () => {
+  it("is let go when what was taken is answered and durable", async () => {
+    const { first, one, storage } = await nodes()
+    await first.ask(to, add)
+    storage.gate.close()
+    const taken = [first.ask(to, add), first.ask(to, add)]
+    await turns()
+    let gone = false
+    const losing = one.lose().then(() => gone = true)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(gone).toBe(false)
+    storage.gate.open()
+    const [second, third] = await Promise.all(taken)
+    expect([second, third]).toEqual([{ count: 2, head: 0 }, { count: 3, head: 0 }])
+    await losing
+    expect(first.system.snapshot().resident.get("probe")?.active).toBe(0)
+  })
+
+  it("is let go after its time, what was not decided being left to the next owner", async () => {
+    const inner = makeMemoryStorage()
+    let opens = () => {}
+    const opened = new Promise<void>((resolve) => opens = resolve)
+    const slow = {
+      ...inner,
+      load: (of: Address) => Effect.andThen(Effect.promise(() => opened), inner.load(of))
+    }
+    const transport = makeMemoryTransport()
+    const one = movable(true)
+    const other = movable(false)
+    const limits = { handoffMs: 30 }
+    await start({ limits }, { transport, storage: slow, placement: one.placement })
+    const second = await start({ limits }, {
+      transport,
+      storage: inner,
+      placement: other.placement
+    })
+    const asked = second.ask(to, add)
+    await turns()
+    await one.lose()
+    other.take()
+    expect(await asked).toEqual({ count: 1, head: 0 })
+    opens()
+    await turns()
+    expect(await second.ask(to, { _tag: "Read" })).toEqual({ count: 1, head: 0 })
+  })
+
+  it("leaves its effects to the next owner, and no actor restarts for it", async () => {
+    const interrupted: Array<string> = []
+    const behaviours = [{
+      ...probe(),
+      perform: () =>
+        Effect.onInterrupt(Effect.never, () =>
+          Effect.sync(() => {
+            interrupted.push("x")
+          }))
+    }]
+    const one = movable(true)
+    const rig = await start({ behaviours }, { placement: one.placement })
+    await rig.ask(to, { _tag: "Work", name: "x", retryAtMs: 1e15 })
+    await turns()
+    await one.lose()
+    await until(() => interrupted.length === 1)
+    expect(rig.system.snapshot().measures.of("probe").restarts).toBe(0)
+    one.take()
+    await rig.ask(to, { _tag: "Work", name: "y", retryAtMs: 1e15 })
+    await turns()
+    await one.lose()
+    await until(() => interrupted.length === 2)
+  })
+})
+
+describe("a node that may have lost its shards without knowing", () => {
+  it("acknowledges nothing that lands then, and writes nothing more", async () => {
+    const { first, one, storage } = await nodes({ storageDeadlineMs: 5_000, reloadDelayMs: 1 })
+    await first.ask(to, add)
+    storage.gate.close()
+    const late = first.ask(to, add)
+    await until(() => storage.groups.length === 2)
+    one.lapse()
+    storage.gate.open()
+    expect(await late).toBe("StorageUnavailable")
+    expect(await first.ask(to, add)).toBe("StorageUnavailable")
+    expect(storage.groups).toHaveLength(2)
+    expect(await Effect.runPromise(storage.load(to))).toMatchObject({ revision: 2 })
+  })
+})
+
+describe("a node that drains", () => {
+  it("hands its shards over first, and takes messages meanwhile", async () => {
+    const { first, one, other } = await nodes()
+    let handOver = () => {}
+    one.onLeave(async () => {
+      await new Promise<void>((resolve) => handOver = resolve)
+      await one.lose()
+      other.take()
+    })
+    const drained = Effect.runPromise(first.system.drain)
+    expect(await first.ask(to, add)).toEqual({ count: 1, head: 0 })
+    handOver()
+    await drained
+    expect(await first.ask(to, add)).toEqual({ count: 2, head: 0 })
+  })
+
+  it("does not wait for others longer than it may", async () => {
+    const { first, one } = await nodes({ drainMs: 30 })
+    one.onLeave(() => new Promise(() => {}))
+    await Effect.runPromise(first.system.drain)
+    expect(await first.ask(to, add)).toBe("Overloaded")
+  })
+})

@@ -1,0 +1,221 @@
+/**
+ * A cluster in one process under a seeded clock and network: registry calls that are slow, lost,
+ * answered late or never, watches that lag, clocks that differ, nodes that crash or pause.
+ */
+import { Effect, Logger } from "effect"
+import { SHARDS } from "../../runtime/address.ts"
+import type { StorageUnavailable } from "../../runtime/errors.ts"
+import type { Fork } from "../../runtime/deadline.ts"
+import { type Clustered, makeClustered } from "../../runtime/placement/clustered.ts"
+import { makeMemoryRegistry } from "../../runtime/ports/memory-registry.ts"
+import type { RegistryApi, RegistryEntry } from "../../runtime/ports/registry.ts"
+
+interface Event {
+  readonly atMs: number
+  readonly order: number
+  readonly run: () => void
+  live: boolean
+}
+
+/** Numbers from 0 to 1, the same for the same seed. */
+const randomOf = (seed: number) => {
+  let state = seed | 0
+  return (): number => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** Logs nothing. */
+const fork: Fork = Effect.runForkWith(
+  Effect.runSync(Effect.provide(Effect.context<never>(), Logger.layer([])))
+)
+
+export interface SimulatedNode {
+  readonly name: string
+  readonly clustered: Clustered
+  readonly alive: () => boolean
+  /** Gone without a word. */
+  readonly crash: () => void
+  /** Does nothing for so long, and does not know it. */
+  readonly pause: (ms: number) => void
+  /** Its calls of the registry are lost for so long. */
+  readonly cutOff: (ms: number) => void
+  /** Stops in good order. */
+  readonly leave: () => Promise<void>
+}
+
+export class World {
+  nowMs = 0
+  /** Part of the calls that are lost, late or not answered. */
+  faults = 0
+  readonly nodes: Array<SimulatedNode> = []
+  /** What must never be: two nodes that take messages of one shard. */
+  readonly violations: Array<string> = []
+  /** How often each shard was taken. */
+  readonly takes = Array.from({ length: SHARDS }, () => 0)
+  private readonly believers = Array.from({ length: SHARDS }, () => new Set<SimulatedNode>())
+  private readonly random: () => number
+  private events: Array<Event> = []
+  private orders = 0
+  private readonly registry: RegistryApi
+  private incarnations = 0
+
+  constructor(seed: number) {
+    this.random = randomOf(seed)
+    // A key is told to have expired a moment late, as NATS does.
+    const later = (ms: number, run: () => void) => this.later(ms + this.random() * 300, run)
+    this.registry = makeMemoryRegistry(later)
+  }
+
+  later(delayMs: number, run: () => void): () => void {
+    const event = { atMs: this.nowMs + delayMs, order: this.orders++, run, live: true }
+    // A binary search for its place: later ones first, so that the next is popped.
+    let low = 0
+    let high = this.events.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.events[middle]?.atMs ?? 0) > event.atMs) low = middle + 1
+      else high = middle
+    }
+    this.events.splice(low, 0, event)
+    return () => void (event.live = false)
+  }
+
+  /** Lets so much time pass. */
+  async pass(ms: number): Promise<void> {
+    const endMs = this.nowMs + ms
+    for (;;) {
+      const event = this.events.at(-1)
+      if (event === undefined || event.atMs > endMs) break
+      this.events.pop()
+      if (!event.live) continue
+      this.nowMs = event.atMs
+      event.run()
+      await new Promise((resolve) => setImmediate(resolve))
+      this.check()
+    }
+    this.nowMs = endMs
+    this.check()
+  }
+
+  /** The node that takes the messages of each shard. */
+  owners(): ReadonlyArray<string | undefined> {
+    return Array.from(
+      { length: SHARDS },
+      (_, shard) =>
+        this.nodes.find(({ alive, clustered }) => alive() && clustered.placement.owns(shard))?.name
+    )
+  }
+
+  start(name: string): SimulatedNode {
+    const { random } = this
+    const rate = 0.95 + random() * 0.1
+    const offsetMs = random() * 1e6
+    let alive = true
+    let awakeAtMs = 0
+    let reachesAtMs = 0
+    /** Runs on the node: not when it is dead, later when it is paused. */
+    const onNode = (run: () => void) => (): void => {
+      if (!alive) return
+      if (this.nowMs < awakeAtMs) this.later(awakeAtMs - this.nowMs + 0.001, onNode(run))
+      else run()
+    }
+    const later = (ms: number, run: () => void) => this.later(ms / rate, onNode(run))
+    const call = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | StorageUnavailable> =>
+      Effect.callback((resume) => {
+        const lot = random()
+        if (this.nowMs < reachesAtMs || lot < this.faults / 3) return
+        const slowMs = lot < this.faults * 2 / 3 ? random() * 12_000 : random() * 20
+        const answered = lot < this.faults / 3 || lot >= this.faults / 2
+        this.later(slowMs, () => {
+          const exit = Effect.runSyncExit(effect)
+          if (answered) this.later(random() * 20, onNode(() => resume(exit)))
+        })
+      })
+    const registry: RegistryApi = {
+      put: (...put) => call(this.registry.put(...put)),
+      remove: (...remove) => call(this.registry.remove(...remove)),
+      get: (key) => call(this.registry.get(key)),
+      watch: this.registry.watch
+    }
+    const newIncarnation = () => `${name}.${this.incarnations++}`
+    const nowMs = () => offsetMs + this.nowMs * rate
+    const time = { fork, later, nowMs }
+    const clustered = makeClustered(registry, time, { node: name, newIncarnation })
+    this.watch(clustered.saw, onNode, () => this.nowMs >= reachesAtMs)
+    const node: SimulatedNode = {
+      name,
+      clustered,
+      alive: () => alive,
+      crash: () => void (alive = false),
+      pause: (ms) => void (awakeAtMs = Math.max(awakeAtMs, this.nowMs + ms)),
+      cutOff: (ms) => void (reachesAtMs = Math.max(reachesAtMs, this.nowMs + ms)),
+      leave: async () => {
+        await clustered.placement.leave()
+        await clustered.close()
+        alive = false
+      }
+    }
+    this.nodes.push(node)
+    clustered.placement.follow(
+      (shard) => {
+        this.takes[shard] = (this.takes[shard] ?? 0) + 1
+        this.believers[shard]?.add(node)
+      },
+      (shard) =>
+        new Promise((resolve) => {
+          if (clustered.placement.owns(shard)) this.violations.push(`${shard} is lost and owned`)
+          later(random() * 100, () => {
+            this.believers[shard]?.delete(node)
+            resolve()
+          })
+        })
+    )
+    return node
+  }
+
+  /** Tells a node of changes in their order, late; of what it is cut off from, afterwards. */
+  private watch(
+    saw: Clustered["saw"],
+    onNode: (run: () => void) => () => void,
+    reaches: () => boolean
+  ): void {
+    let waiting: Array<RegistryEntry> = []
+    let scheduled = false
+    const deliver = (): void => {
+      scheduled = false
+      if (!reaches()) return schedule(200)
+      const entries = waiting
+      waiting = []
+      for (const entry of entries) saw(entry)
+    }
+    const schedule = (ms: number): void => {
+      if (scheduled) return
+      scheduled = true
+      this.later(ms, onNode(deliver))
+    }
+    const watch = this.registry.watch((entry) => {
+      // Of a key that changes often only the latest may be told.
+      waiting = [...waiting.filter(({ key }) => key !== entry.key), entry]
+      schedule(this.random() * (this.random() < this.faults ? 9_000 : 20))
+    })
+    void Effect.runFork(Effect.scoped(Effect.andThen(watch, Effect.never)))
+  }
+
+  private check(): void {
+    for (let shard = 0; shard < SHARDS; shard++) {
+      const believers = this.believers[shard]
+      if (believers === undefined || believers.size < 2) continue
+      const owning = [...believers].filter(({ alive, clustered }) =>
+        alive() && clustered.placement.owns(shard)
+      )
+      if (owning.length > 1) {
+        const names = owning.map(({ name }) => name).join(" and ")
+        this.violations.push(`${this.nowMs}: shard ${shard} is owned by ${names}`)
+      }
+    }
+  }
+}

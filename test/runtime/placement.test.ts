@@ -1,0 +1,205 @@
+/** Placement over a registry whose time is virtual: one owner a shard, whatever happens. */
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { SHARDS } from "../../runtime/address.ts"
+import { ownersAmong } from "../../runtime/placement/rendezvous.ts"
+import { type SimulatedNode, World } from "./placement-world.ts"
+
+const names = ["a", "b", "c", "d", "e"] as const
+/** Long enough for every membership to end, and every call to be given up. */
+const QUIET_MS = 90_000
+
+const nodesOf = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,12}$/), {
+  minLength: 1,
+  maxLength: 12
+})
+
+describe("rendezvous hashing", () => {
+  it("moves only the shards of the node that comes or goes", () => {
+    fc.assert(fc.property(nodesOf, (nodes) => {
+      const [one = "", ...others] = nodes
+      const before = ownersAmong(others)
+      const after = ownersAmong([one, ...others])
+      for (let shard = 0; shard < SHARDS; shard++) {
+        if (after[shard] !== before[shard]) expect(after[shard]).toBe(one)
+      }
+    }))
+  })
+
+  it("does not depend on the order of the nodes, and gives every shard to one of them", () => {
+    fc.assert(fc.property(nodesOf, (nodes) => {
+      const owners = ownersAmong(nodes)
+      expect(ownersAmong(nodes.toReversed())).toEqual(owners)
+      expect(owners.every((owner) => owner !== undefined && nodes.includes(owner))).toBe(true)
+    }))
+    expect(ownersAmong([]).every((owner) => owner === undefined)).toBe(true)
+  })
+
+  it("shares the shards fairly", () => {
+    for (const size of [2, 3, 5, 8]) {
+      const nodes = Array.from({ length: size }, (_, at) => `node-${at}`)
+      const owners = ownersAmong(nodes)
+      const fair = SHARDS / size
+      for (const node of nodes) {
+        const share = owners.filter((owner) => owner === node).length
+        expect(share).toBeGreaterThan(fair * 0.5)
+        expect(share).toBeLessThan(fair * 1.6)
+      }
+    }
+  })
+})
+
+/** Every shard is with the node that should own it. */
+const expectSettled = (world: World): void => {
+  expect(world.violations).toEqual([])
+  const alive = world.nodes.filter((node) => node.alive()).map(({ name }) => name)
+  expect(world.owners()).toEqual(ownersAmong(alive))
+}
+
+describe("a cluster", () => {
+  it("settles, and each node knows it", async () => {
+    const world = new World(1)
+    for (const name of ["a", "b", "c"]) world.start(name)
+    await world.pass(10_000)
+    expectSettled(world)
+    for (const { clustered, name } of world.nodes) {
+      const { nodes, owners, self } = clustered.placement.view()
+      expect(self).toBe(name)
+      expect(nodes.map(({ node }) => node).sort()).toEqual(["a", "b", "c"])
+      expect(owners).toEqual(ownersAmong(["a", "b", "c"]))
+    }
+  })
+
+  it("moves only what it must when a node joins, leaves or dies", async () => {
+    const world = new World(2)
+    for (const name of ["a", "b"]) world.start(name)
+    await world.pass(10_000)
+    const moved = async (change: () => unknown, ms: number) => {
+      const before = world.owners()
+      world.takes.fill(0)
+      change()
+      await world.pass(ms)
+      expectSettled(world)
+      const after = world.owners()
+      expect(world.takes).toEqual(after.map((owner, at) => owner === before[at] ? 0 : 1))
+      return after.filter((owner, at) => owner !== before[at]).length
+    }
+    expect(await moved(() => world.start("c"), 5_000)).toBeGreaterThan(0)
+    // A node that leaves in good order is not waited for.
+    expect(await moved(() => world.nodes[0]?.leave(), 5_000)).toBeGreaterThan(0)
+    expect(await moved(() => world.nodes[1]?.crash(), 20_000)).toBeGreaterThan(0)
+  })
+
+  it("gives a dead node's shards to the living within its time, not sooner", async () => {
+    const world = new World(3)
+    const [a] = [world.start("a"), world.start("b")]
+    await world.pass(10_000)
+    a?.crash()
+    await world.pass(5_000)
+    expect(world.owners().includes(undefined)).toBe(true)
+    await world.pass(12_000)
+    expectSettled(world)
+  })
+
+  it("lets a node that starts again take its own shards at once", async () => {
+    const world = new World(4)
+    world.start("a").crash()
+    const a = world.start("a")
+    await world.pass(3_000)
+    expectSettled(world)
+    a.crash()
+    world.start("a")
+    await world.pass(2_000)
+    expectSettled(world)
+  })
+
+  it("ends a node whose name another process takes", async () => {
+    const world = new World(5)
+    const first = world.start("a")
+    await world.pass(3_000)
+    const second = world.start("a")
+    await world.pass(3_000)
+    const owning = ({ clustered }: SimulatedNode) =>
+      world.owners().filter((_, shard) => clustered.placement.owns(shard)).length
+    expect([owning(first), owning(second)]).toEqual([0, SHARDS])
+    await world.pass(30_000)
+    expect([owning(first), owning(second)]).toEqual([0, SHARDS])
+    expect(first.clustered.placement.inTime()).toBe(false)
+  })
+
+  it("has a node that is cut off stop by itself before others take over", async () => {
+    const world = new World(6)
+    const [a] = [world.start("a"), world.start("b")]
+    await world.pass(10_000)
+    a?.cutOff(60_000)
+    await world.pass(12_900)
+    const owned = world.owners()
+    expect(owned.filter((owner) => owner === "a")).toEqual([])
+    expect(a?.clustered.placement.inTime()).toBe(false)
+    await world.pass(10_000)
+    expect(world.owners().every((owner) => owner === "b")).toBe(true)
+    await world.pass(60_000)
+    expectSettled(world)
+  })
+
+  it("does not wait for anybody when its last node leaves", async () => {
+    const world = new World(7)
+    const a = world.start("a")
+    await world.pass(5_000)
+    expect(a.clustered.placement.leave()).toBeUndefined()
+    expect(world.owners().every((owner) => owner === "a")).toBe(true)
+  })
+
+  it("keeps its shards through a registry that does not answer for a while", async () => {
+    const world = new World(8)
+    for (const name of ["a", "b", "c"]) world.start(name)
+    await world.pass(10_000)
+    world.takes.fill(0)
+    for (const node of world.nodes) node.cutOff(7_000)
+    await world.pass(30_000)
+    expectSettled(world)
+    expect(world.takes.every((takes) => takes === 0)).toBe(true)
+  })
+})
+
+type Act = (world: World) => void
+
+const pick = (world: World, at: number): SimulatedNode | undefined => {
+  const alive = world.nodes.filter((node) => node.alive())
+  return alive[at % Math.max(1, alive.length)]
+}
+
+const start: fc.Arbitrary<Act> = fc.constantFrom(...names).map((name) => (world) => {
+  if (!world.nodes.some((node) => node.alive() && node.name === name)) world.start(name)
+})
+const at = fc.nat({ max: 9 })
+const ms = fc.nat({ max: 40_000 })
+const act: fc.Arbitrary<Act> = fc.oneof(
+  { weight: 4, arbitrary: start },
+  at.map((n): Act => (world) => pick(world, n)?.crash()),
+  at.map((n): Act => (world) => void pick(world, n)?.leave()),
+  fc.tuple(at, ms).map(([n, forMs]): Act => (world) => pick(world, n)?.pause(forMs)),
+  fc.tuple(at, ms).map(([n, forMs]): Act => (world) => pick(world, n)?.cutOff(forMs)),
+  fc.nat({ max: 30 }).map((percent): Act => (world) => void (world.faults = percent / 100))
+)
+
+describe("whatever happens to nodes and network", () => {
+  it("no shard has two owners, and in the end each has the right one", async () => {
+    const acts = fc.array(fc.tuple(act, fc.nat({ max: 12_000 })), { minLength: 4, maxLength: 20 })
+    await fc.assert(
+      fc.asyncProperty(fc.integer(), acts, async (seed, history) => {
+        const world = new World(seed)
+        world.start("a")
+        for (const [happens, afterMs] of history) {
+          happens(world)
+          await world.pass(afterMs)
+        }
+        world.faults = 0
+        if (!world.nodes.some((node) => node.alive())) world.start("e")
+        await world.pass(QUIET_MS)
+        expectSettled(world)
+      }),
+      { numRuns: Number(process.env["PLACEMENT_RUNS"] ?? 40), interruptAfterTimeLimit: 60_000 }
+    )
+  }, 120_000)
+})

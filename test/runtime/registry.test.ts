@@ -1,0 +1,8 @@
+/** The registry in memory. */
+import { Effect } from "effect"
+import { laterWith } from "../../runtime/deadline.ts"
+import { makeMemoryRegistry } from "../../runtime/ports/memory-registry.ts"
+import { inMemory } from "../suites/harness.ts"
+import { registrySuite } from "../suites/registry.ts"
+
+registrySuite("memory", inMemory(() => makeMemoryRegistry(laterWith(Effect.runFork))))
