@@ -78,17 +78,21 @@ export const fetchBytesInFlightMax = 128 * 1024 * 1024
 export const fetchPermitBytes = 64 * 1024
 
 /** Attempts of one outgoing notification that are under way at once. */
-export const attemptsAtOnceMax = 64
+export const attemptsAtOnceMax = 32
 /** An attempt at a recipient that was lost is made again after so long. */
 export const attemptLeaseMs = 120_000
 /** A deferred attempt is made again after so long at the least. */
 export const deferredMinMs = 100
+/** A deferral that ends within this time is remembered only, and the attempt held till then. */
+export const deferredHeldMs = 110_000
 /** With more recipients than this, what attempts come to is logged, and the record left. */
 export const recipientsInlineMax = 16
 /** So many logged results are then taken into the record at once. */
 export const resultsFoldedAt = 64
-/** Documents up to so many characters go with their attempts; others are read for each. */
+/** Documents up to so many characters are kept at hand for their attempts. */
 export const documentAtHandCharsMax = 4096
+/** Characters of such documents that are kept at hand, of this node. */
+export const documentsAtHandCharsMax = 4 * 1024 * 1024
 /** Characters of documents that were read for attempts under way, of this node. */
 export const documentCharsInFlightMax = 64 * 1024 * 1024
 /** Characters of an answer's Location, and of a problem, that a recipient's record keeps. */
@@ -111,6 +115,7 @@ holds(retentionSteps < retrievedRangesMax, "a retention's steps fit the ranges")
 holds(repeatedAmongItems <= notificationsMaxDefault, "a mailbox holds what it compares with")
 holds(removalsPerEvent <= removalsMax, "an event tells of removals of one decision")
 holds(resultsFoldedAt < removalsMax, "logged results are removed in one decision")
+holds(deferredHeldMs < attemptLeaseMs, "what is deferred comes before what is lost")
 holds(notesAtOnceMax <= notesWaitingMax, "hints that are written have waited")
 holds(pushReadItems <= pushItemsMax, "a push is read in parts")
 holds(idempotencyAttemptMs < idempotencyKeepMs, "an attempt is shorter than a key's life")

@@ -1,5 +1,4 @@
 /** The one client of all outbound requests (protocol §5). */
-import { Buffer } from "node:buffer"
 import { Effect, type Scope } from "effect"
 import { Agent } from "undici"
 import { addressRules } from "./addresses.ts"
@@ -7,7 +6,7 @@ import { outcomeOf, valueOf } from "./answers.ts"
 import { makeConnector } from "./connector.ts"
 import { decoded } from "./decoding.ts"
 import { mailboxIn } from "./discovery.ts"
-import { type Budget, type Reached, travel, type Voyage, type Ways } from "./journey.ts"
+import { type Reached, travel, type Voyage, type Ways } from "./journey.ts"
 import { Lanes, type LanesMeasures } from "./lanes.ts"
 import {
   answerBytesMax,
@@ -18,7 +17,8 @@ import {
   makeDeliveryLimits
 } from "./limits.ts"
 import { makeNames } from "./names.ts"
-import type { Fetching, FetchOutcome, Outbound, Outcome, Posting } from "./protocol.ts"
+import type { Budget, Cargo, Load } from "./passage.ts"
+import type { Fetching, FetchOutcome, Letter, Outbound, Outcome, Posting } from "./protocol.ts"
 
 export interface OutboundOptions {
   /** Prefixes or addresses that may be reached though they are forbidden (`outbound.allow`). */
@@ -91,7 +91,9 @@ const discover = Effect.fnUntraced(function*(
   const page: Voyage = {
     uri: voyage.uri,
     method: "GET",
-    headers: { "user-agent": userAgent, "accept-encoding": "identity", accept: htmlFirst },
+    load: {
+      headers: { "user-agent": userAgent, "accept-encoding": "identity", accept: htmlFirst }
+    },
     keep: "start",
     bytesMax: answerBytesMax
   }
@@ -106,24 +108,28 @@ const discover = Effect.fnUntraced(function*(
   return yield* travel(ways, { ...voyage, uri }, budget)
 })
 
+const cargoOf = (posting: Posting, userAgent: string): Cargo => {
+  const loaded = ({ body, headers }: Letter): Load => ({
+    headers: headersOf(headers, userAgent),
+    body
+  })
+  if (!("letter" in posting)) return { load: loaded(posting) }
+  const { isWanted, letter } = posting
+  const load = Effect.map(letter, (made) => made === undefined ? undefined : loaded(made))
+  return isWanted === undefined ? { load } : { load, isWanted }
+}
+
 const post = Effect.fnUntraced(function*(
   ways: Ways,
   { nowMs, userAgent }: OutboundOptions,
-  { body, discovers, headers, stillWanted, uri }: Posting
+  posting: Posting
 ) {
   const voyage: Voyage = {
-    uri,
+    uri: posting.uri,
     method: "POST",
-    headers: {
-      accept: "*/*",
-      ...lowered(headers),
-      "user-agent": userAgent,
-      "accept-encoding": "identity"
-    },
-    body: Buffer.from(body),
     keep: "nothing",
     bytesMax: answerBytesMax,
-    ...stillWanted === undefined ? {} : { stillWanted }
+    ...cargoOf(posting, userAgent)
   }
   const outcome = (came: Reached | Outcome): Outcome =>
     came._tag === "Reached" ? outcomeOf(came.answer, came.url, nowMs()) : came
@@ -131,14 +137,42 @@ const post = Effect.fnUntraced(function*(
   const came = yield* travel(ways, voyage, budget)
   const takesNone = came._tag === "Reached" &&
     (came.answer.code === 405 || came.answer.code === 415)
-  if (!takesNone || discovers !== true) return outcome(came)
+  if (!takesNone || posting.discovers !== true) return outcome(came)
   const there = yield* discover(ways, userAgent, voyage, budget, outcome)
   return outcome(there ?? came)
 })
 
+/** Headers that never leave: the connection's own, and what would be a credential. */
+const neverSent = new Set([
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "host",
+  "content-length",
+  "transfer-encoding",
+  "connection",
+  "keep-alive",
+  "upgrade",
+  "expect",
+  "te",
+  "trailer"
+])
+
 /** Header names are the same in any case: the ones set here must replace the caller's. */
-const lowered = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+const headersOf = (
+  given: Readonly<Record<string, string>>,
+  userAgent: string
+): Record<string, string> => {
+  const headers: Record<string, string> = { accept: "*/*" }
+  for (const name in given) {
+    const lower = name.toLowerCase()
+    const value = given[name]
+    if (value !== undefined && !neverSent.has(lower)) headers[lower] = value
+  }
+  headers["user-agent"] = userAgent
+  headers["accept-encoding"] = "identity"
+  return headers
+}
 
 const larger = (bytesMax: number): FetchOutcome => ({
   _tag: "Refused",
@@ -176,12 +210,7 @@ const get = Effect.fnUntraced(function*(
   const voyage: Voyage = {
     uri,
     method: "GET",
-    headers: {
-      accept: "*/*",
-      ...lowered(headers ?? {}),
-      "user-agent": userAgent,
-      "accept-encoding": "identity"
-    },
+    load: { headers: headersOf(headers ?? {}, userAgent) },
     keep: "all",
     bytesMax
   }

@@ -1,5 +1,4 @@
 /** One request and its answer over undici, bounded in time and bytes. */
-import { Effect } from "effect"
 import { type Agent, type Dispatcher, errors } from "undici"
 import { answerBytesMax, type DeliveryLimits } from "./limits.ts"
 import { faultOf, ForbiddenAddress, noAnswerInTime } from "./problems.ts"
@@ -11,7 +10,7 @@ export interface ExchangeRequest {
   readonly path: string
   readonly method: "GET" | "POST"
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Uint8Array
+  readonly body?: string
   /**
    * What is kept of a 2xx answer's body: nothing, its first bytes, or all of it, in which case a
    * body with more bytes is {@link Answered.isTooLarge}.
@@ -167,31 +166,27 @@ class Handler implements Dispatcher.DispatchHandler {
 }
 
 /**
- * Sends a request and takes its answer, within `timeoutMs`. When its body does not matter, the
- * answer counts as it stands once its head is there, though the body drips or breaks off.
+ * Sends a request and takes its answer, within `timeoutMs`; the result gives it up. `settle` is
+ * called once, maybe before this returns. When its body does not matter, the answer counts as it
+ * stands once its head is there, though the body drips or breaks off.
  */
 export const exchange = (
   agent: Agent,
   request: ExchangeRequest,
   timeoutMs: number,
   keepsConnection: boolean,
-  limits: Pick<DeliveryLimits, "drainMs">
-): Effect.Effect<Exchanged> =>
-  Effect.callback((resume) => {
-    const handler = new Handler(
-      request,
-      Math.max(1, timeoutMs),
-      limits,
-      (exchanged) => resume(Effect.succeed(exchanged))
+  limits: Pick<DeliveryLimits, "drainMs">,
+  settle: (exchanged: Exchanged) => void
+): () => void => {
+  const handler = new Handler(request, Math.max(1, timeoutMs), limits, settle)
+  const { body, headers, method, origin, path } = request
+  try {
+    agent.dispatch(
+      { origin, path, method, headers, body: body ?? null, reset: !keepsConnection },
+      handler
     )
-    const { body, headers, method, origin, path } = request
-    try {
-      agent.dispatch(
-        { origin, path, method, headers, body: body ?? null, reset: !keepsConnection },
-        handler
-      )
-    } catch (error) {
-      handler.failed(error)
-    }
-    return Effect.sync(() => handler.stop())
-  })
+  } catch (error) {
+    handler.failed(error)
+  }
+  return () => handler.stop()
+}

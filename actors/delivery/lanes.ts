@@ -2,7 +2,6 @@
  * A lane for each origin: how many attempts are in flight and waiting, and its circuit. No origin
  * holds up another: whose turn it is goes around among the origins that wait.
  */
-import { Effect, Exit } from "effect"
 import { Circuit, type Health } from "./circuit.ts"
 import type { DeliveryLimits } from "./limits.ts"
 import { noReturns, Pace, type Returns, ServiceRate } from "./pace.ts"
@@ -30,22 +29,38 @@ export interface LanesOptions {
 
 /** Returns to a full lane outnumber what it serves by so much. */
 const returnsAhead = 1.5
+/** An origin that serves fewer than this is given no more returns than one whose circuit opened. */
+const slowPerSecond = 100
 
 interface Lane {
   readonly origin: string
   readonly circuit: Circuit
   readonly returns: Returns
   readonly service: ServiceRate
+  /** In the order in which they came. */
   readonly waiting: Set<Turn>
+  /** Those of them whose turn is not near. */
+  readonly far: Set<Turn>
   inFlight: number
 }
 
+/** Who goes through a lane. What is called here may leave the lane, or enter another. */
+export interface Passenger {
+  /** Called first of all. */
+  readonly entered: (turn: Turn) => void
+  /** Its turn comes soon: there is time to make ready. Not called when it comes at once. */
+  readonly near: () => void
+  /** Its turn has come; {@link Lanes.leave} ends it. */
+  readonly begin: () => void
+  /** There was no turn, and it is over. */
+  readonly deferred: (deferred: Deferred) => void
+}
+
 /** One attempt's way through its lane. */
-interface Turn {
+export interface Turn {
   readonly lane: Lane
   readonly sinceMs: number
-  /** How it goes on: undefined is its turn. */
-  readonly resume: (deferred: Deferred | undefined) => void
+  readonly passenger: Passenger
   state: "waiting" | "begun" | "over"
   probe: boolean
   timer: NodeJS.Timeout | undefined
@@ -69,37 +84,6 @@ export class Lanes {
     this.#pace = new Pace(options.limits.deferredPerSecond, options.random)
   }
 
-  /**
-   * Does `use` when its turn has come, at the latest after `waitMs`; else it is deferred. The
-   * circuit learns from what `healthOf` says of the result.
-   */
-  run<A>(
-    origin: string,
-    waitMs: number,
-    use: Effect.Effect<A>,
-    healthOf: (result: A) => Health
-  ): Effect.Effect<A | Deferred> {
-    return Effect.suspend(() => {
-      let turn: Turn | undefined
-      const take = Effect.callback<Deferred | undefined>((resume) => {
-        turn = this.#enter(origin, waitMs, (deferred) => resume(Effect.succeed(deferred)))
-      })
-      return take.pipe(
-        Effect.flatMap((deferred): Effect.Effect<A | Deferred> =>
-          deferred === undefined ? use : Effect.succeed(deferred)
-        ),
-        Effect.onExit((exit) =>
-          Effect.sync(() => {
-            if (turn === undefined) return
-            // A turn that was begun did `use`, unless the fiber was interrupted.
-            const begun = Exit.isSuccess(exit) && turn.state === "begun"
-            this.#leave(turn, begun ? healthOf(exit.value as A) : "unknown")
-          })
-        )
-      )
-    })
-  }
-
   measures(): LanesMeasures {
     const [oldest] = this.#waiting
     return {
@@ -121,8 +105,9 @@ export class Lanes {
         origin,
         circuit: new Circuit(limits),
         returns: noReturns(),
-        service: new ServiceRate(),
+        service: new ServiceRate(this.#options.nowMs()),
         waiting: new Set(),
+        far: new Set(),
         inFlight: 0
       }
     this.#lanes.delete(origin)
@@ -145,18 +130,20 @@ export class Lanes {
     this.#open.delete(lane)
   }
 
-  #enter(origin: string, waitMs: number, resume: Turn["resume"]): Turn {
+  /** Waits for a turn, `waitMs` at the most; the passenger is told of it, maybe at once. */
+  enter(origin: string, waitMs: number, passenger: Passenger): void {
     const { limits, nowMs } = this.#options
     const now = nowMs()
     const lane = this.#lane(origin)
     const turn: Turn = {
       lane,
-      resume,
+      passenger,
       sinceMs: now,
       state: "waiting",
       probe: false,
       timer: undefined
     }
+    passenger.entered(turn)
     const turnedAway = lane.circuit.closedUntil(now, limits.fullRetryMs)
     const isFull = lane.waiting.size >= limits.waitingPerOriginMax ||
       this.#waiting.size >= limits.waitingMax
@@ -168,11 +155,22 @@ export class Lanes {
       this.#turnAway(turn, now)
     } else {
       lane.waiting.add(turn)
+      lane.far.add(turn)
       this.#waiting.add(turn)
       turn.timer = setTimeout(() => this.#defer(turn, nowMs() + limits.fullRetryMs), waitMs)
       if (this.#has(lane)) this.#ready.add(lane)
+      this.#approach(lane)
     }
-    return turn
+  }
+
+  /** Tells those whose turn has come near. */
+  #approach({ far, waiting }: Lane): void {
+    while (far.size > 0 && waiting.size - far.size < this.#options.limits.readyPerOriginMax) {
+      const [turn] = far
+      if (turn === undefined) return
+      far.delete(turn)
+      turn.passenger.near()
+    }
   }
 
   /** Whether a lane has room for one more attempt. */
@@ -186,36 +184,46 @@ export class Lanes {
     turn.probe = turn.lane.circuit.begin()
     turn.lane.inFlight += 1
     this.#inFlight += 1
-    turn.resume(undefined)
+    turn.passenger.begin()
   }
 
   #defer(turn: Turn, earliestMs: number, stepMs?: number): void {
     this.#unqueue(turn)
     turn.state = "over"
     const untilMs = this.#pace.next(turn.lane.returns, earliestMs, this.#options.nowMs(), stepMs)
-    turn.resume({ _tag: "Deferred", untilMs })
+    turn.passenger.deferred({ _tag: "Deferred", untilMs })
   }
 
-  /** A full lane's returns come as it empties, and a little faster, so that it never idles. */
+  /**
+   * A full lane's returns come as it empties, and faster than it was served of late, so that it
+   * never idles while there is work for it; those that come too early wait once more.
+   */
   #turnAway(turn: Turn, nowMs: number): void {
-    const { fullRetryMs } = this.#options.limits
-    const perSecond = turn.lane.service.perSecond(nowMs)
-    if (perSecond === 0) return this.#defer(turn, nowMs + fullRetryMs)
+    const { fullRetryMs, fullReturnsPerSecond } = this.#options.limits
+    const served = turn.lane.service.perSecond(nowMs)
+    if (served !== undefined && served < slowPerSecond) {
+      return this.#defer(turn, nowMs + fullRetryMs)
+    }
+    const perSecond = Math.max(fullReturnsPerSecond, (served ?? 0) * returnsAhead)
     const halfEmptyMs = turn.lane.waiting.size * 500 / perSecond
-    const earliestMs = nowMs + Math.min(halfEmptyMs, fullRetryMs)
-    this.#defer(turn, earliestMs, 1_000 / (perSecond * returnsAhead))
+    this.#defer(turn, nowMs + Math.min(halfEmptyMs, fullRetryMs), 1_000 / perSecond)
   }
 
   #unqueue(turn: Turn): void {
     clearTimeout(turn.timer)
     turn.lane.waiting.delete(turn)
+    turn.lane.far.delete(turn)
     this.#waiting.delete(turn)
     if (turn.lane.waiting.size === 0) this.#ready.delete(turn.lane)
   }
 
-  /** A turn is over, whether it was begun or given up before. */
-  #leave(turn: Turn, health: Health): void {
+  /**
+   * A turn is over, whether it was begun or given up before; the circuit learns from it. To leave
+   * twice, or after a deferral, is to leave once.
+   */
+  leave(turn: Turn, health: Health): void {
     const { lane, state } = turn
+    if (state === "over") return
     turn.state = "over"
     if (state === "waiting") this.#unqueue(turn)
     if (state === "begun") {
@@ -226,6 +234,7 @@ export class Lanes {
     }
     if (lane.waiting.size > 0 && this.#has(lane)) this.#ready.add(lane)
     this.#next()
+    this.#approach(lane)
     const isIdle = lane.inFlight === 0 && lane.waiting.size === 0 && lane.circuit.isBlank
     if (isIdle && lane.returns.lastMs <= this.#options.nowMs()) this.#forget(lane)
   }
@@ -241,7 +250,7 @@ export class Lanes {
 
   /** Gives out turns while there are some; each lane that had one goes to the end. */
   #next(): void {
-    // A turn may be over before its resume returns: the loop that is running sees to the rest.
+    // A turn may be over before its begin returns: the loop that is running sees to the rest.
     if (this.#giving) return
     this.#giving = true
     const { limits, nowMs } = this.#options
@@ -252,6 +261,7 @@ export class Lanes {
       if (turn === undefined) continue
       const turnedAway = lane.circuit.closedUntil(nowMs(), limits.fullRetryMs)
       turnedAway === undefined ? this.#begin(turn) : this.#defer(turn, turnedAway)
+      this.#approach(lane)
       if (lane.waiting.size > 0 && this.#has(lane)) this.#ready.add(lane)
     }
     this.#giving = false

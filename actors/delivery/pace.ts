@@ -48,25 +48,29 @@ export class Pace {
 
 /** How many attempts a lane has served in a second, as of the last span. */
 export class ServiceRate {
-  #sinceMs = 0
+  #sinceMs: number
   #count = 0
-  #perSecond = 0
+  #perSecond: number | undefined
+
+  constructor(nowMs: number) {
+    this.#sinceMs = nowMs
+  }
 
   count(nowMs: number): void {
     this.#turn(nowMs)
     this.#count += 1
   }
 
-  perSecond(nowMs: number): number {
+  /** 0 until one was served; undefined while it is not known how many. */
+  perSecond(nowMs: number): number | undefined {
     this.#turn(nowMs)
-    return this.#perSecond
+    return this.#perSecond ?? (this.#count === 0 ? 0 : undefined)
   }
 
   #turn(nowMs: number): void {
     const spanMs = nowMs - this.#sinceMs
     if (spanMs >= 0 && spanMs < rateSpanMs) return
-    // After a pause nothing is known of it.
-    this.#perSecond = spanMs < 0 || spanMs > 10 * rateSpanMs ? 0 : this.#count * 1_000 / spanMs
+    this.#perSecond = spanMs < 0 ? undefined : this.#count * 1_000 / spanMs
     this.#count = 0
     this.#sinceMs = nowMs
   }

@@ -26,16 +26,29 @@ export const Outcome = Schema.Union([
 ])
 export type Outcome = typeof Outcome.Type
 
-/** A request with a body; `headers` has neither Host, nor Content-Length, nor credentials. */
-export interface Posting {
-  readonly uri: string
+/** What is sent; `headers` has neither Host, nor Content-Length, nor credentials. */
+export interface Letter {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+}
+
+/** A letter that is made when it is sent, so that a request that waits holds nothing. */
+export interface LetterToCome {
   /**
-   * Asked when the request's turn has come, before anything is sent: false gives it up, and the
-   * outcome is Refused with the problem "no longer wanted".
+   * Asked when the request's turn has come, on each hop: undefined gives the request up, and the
+   * outcome is Refused, "no longer wanted".
    */
-  readonly stillWanted?: Effect.Effect<boolean>
+  readonly letter: Effect.Effect<Letter | undefined>
+  /**
+   * With this the letter is asked for a little before the turn, and again when it has grown old.
+   * Looked at in the moment of sending: false gives the request up.
+   */
+  readonly isWanted?: () => boolean
+}
+
+/** A request with a body. */
+export type Posting = (Letter | LetterToCome) & {
+  readonly uri: string
   /** Whether a 405 or 415 makes it look for a mailbox at the target (rel=mailbox). */
   readonly discovers?: boolean
 }

@@ -114,14 +114,23 @@ const isPortAllowed = (host: string, port: number, rules: AddressRules): boolean
   !blockedPorts.has(port) ||
   (port !== 0 && rules.allows(host === "localhost" ? "127.0.0.1" : host))
 
+/** Parsed once: `URL.canParse` before it would do all the work twice. */
+const parsed = (uri: string): URL | undefined => {
+  try {
+    return new URL(uri)
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * Judges a URI. The URL parser has made one form of every spelling of an IPv4 address, so that a
  * literal is judged here; a name is judged by the addresses it leads to, when connecting.
  */
 export const targetOf = (uri: string, rules: AddressRules): Target | NoTarget => {
   if (uri.length > uriCharsMax) return { problem: "the URI is too long" }
-  if (!URL.canParse(uri)) return { problem: "the URI is not valid" }
-  const url = new URL(uri)
+  const url = parsed(uri)
+  if (url === undefined) return { problem: "the URI is not valid" }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     return { problem: "the URI is neither http nor https" }
   }
@@ -132,6 +141,6 @@ export const targetOf = (uri: string, rules: AddressRules): Target | NoTarget =>
     return { problem: "the port is not allowed" }
   }
   if (isIP(host) !== 0 && !rules.permits(host)) return { problem: notAllowed }
-  url.hash = ""
+  if (url.hash !== "") url.hash = ""
   return { url, origin: url.origin, path: url.pathname + url.search }
 }

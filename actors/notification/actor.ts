@@ -6,8 +6,9 @@ import { resultsFoldedAt } from "../limits.ts"
 import { withResults } from "./attempts.ts"
 import { notificationTable } from "./decide.ts"
 import { Notes } from "./notes.ts"
+import { Office } from "./office.ts"
 import { type Action, Message, type Reply, State } from "./protocol.ts"
-import { makeAttempt, type RelayDependencies, Room } from "./relay.ts"
+import { makeAttempt, type RelayDependencies } from "./relay.ts"
 
 export const notificationKind = "notification"
 
@@ -34,7 +35,7 @@ export const notification = (
   deps: NotificationDependencies
 ): Behaviour<State, Message, Reply, Action> => {
   const notes = new Notes(deps.records)
-  const room = new Room()
+  const office = new Office()
   return {
     kind: notificationKind,
     initial: { _tag: "Absent" },
@@ -48,9 +49,11 @@ export const notification = (
       restore: (state, items) => state._tag === "Queued" ? withResults(state, items) : state
     },
     wakeUp: { _tag: "WakeUp" },
-    perform: (action, self, peers) =>
-      action._tag === "Note"
-        ? notes.note(action.listedAs, action.status)
-        : makeAttempt(deps, room, self, peers, action)
+    perform: (action, self, peers) => {
+      if (action._tag === "Attempt") return makeAttempt(deps, office, self, peers, action)
+      // It is removed: what waits for its turn must not start.
+      if (action.status === null) office.standing.remove(self.id)
+      return notes.note(action.listedAs, action.status)
+    }
   }
 }

@@ -47,12 +47,23 @@ const firstDue = (
   room: number,
   nowMs: number
 ): ReadonlyArray<number> => {
-  const due = recipients.flatMap((recipient, at) => {
+  if (room === 0) return []
+  const due: Array<number> = []
+  const dueMs: Array<number> = []
+  let isOrdered = true
+  let lastMs = 0
+  for (let at = 0; at < recipients.length; at++) {
+    const recipient = recipients[at]
+    if (recipient === undefined || hasEnded(recipient)) continue
     const { nextAtMs = nowMs } = recipient
-    return hasEnded(recipient) || busy.has(at) || nextAtMs > nowMs ? [] : [{ at, nextAtMs }]
-  })
-  if (due.length > room) due.sort((one, other) => one.nextAtMs - other.nextAtMs)
-  return due.slice(0, room).map(({ at }) => at)
+    if (nextAtMs > nowMs || busy.has(at)) continue
+    isOrdered &&= nextAtMs >= lastMs
+    lastMs = nextAtMs
+    due.push(at)
+    dueMs[at] = nextAtMs
+  }
+  if (!isOrdered) due.sort((one, other) => (dueMs[one] ?? 0) - (dueMs[other] ?? 0))
+  return due.length > room ? due.slice(0, room) : due
 }
 
 const begunAt = (recipients: ReadonlyArray<number>, nowMs: number): ReadonlyArray<UnderWay> =>
@@ -83,15 +94,21 @@ interface Begun {
 /** Begins what is due, as far as there is room. */
 const begin = (state: Queued, nowMs: number): Begun => {
   const going = state.underWay?.filter(({ untilMs }) => untilMs > nowMs) ?? []
-  const busy = new Set(going.map(({ recipient }) => recipient))
-  const started = firstDue(state, busy, Math.max(0, attemptsAtOnceMax - going.length), nowMs)
-  const underWay = [...going, ...begunAt(started, nowMs)]
+  const busy = new Set<number>()
+  let attempts = 0
   let nextAtMs = Number.POSITIVE_INFINITY
-  for (const { untilMs } of underWay) nextAtMs = Math.min(nextAtMs, untilMs)
+  for (const { deferred, recipient, untilMs } of going) {
+    busy.add(recipient)
+    if (deferred !== true) attempts += 1
+    if (untilMs < nextAtMs) nextAtMs = untilMs
+  }
+  const started = firstDue(state, busy, Math.max(0, attemptsAtOnceMax - attempts), nowMs)
+  const underWay = started.length === 0 ? going : [...going, ...begunAt(started, nowMs)]
+  if (started.length > 0) nextAtMs = Math.min(nextAtMs, nowMs + attemptLeaseMs)
   for (const recipient of state.recipients) {
     // What is due begins when another attempt has ended.
-    const atMs = hasEnded(recipient) ? 0 : recipient.nextAtMs ?? 0
-    if (atMs > nowMs) nextAtMs = Math.min(nextAtMs, atMs)
+    const { nextAtMs: atMs = 0 } = recipient
+    if (atMs > nowMs && atMs < nextAtMs && !hasEnded(recipient)) nextAtMs = atMs
   }
   return { started, underWay, nextAtMs }
 }

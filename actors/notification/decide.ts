@@ -7,11 +7,12 @@ import type { Member, Table } from "../../runtime/index.ts"
 import type { Caller } from "../binding.ts"
 import { waitMs } from "../delivery/schedule.ts"
 import type { Schedule } from "../delivery/schedule.ts"
+import { deferredHeldMs, deferredMinMs } from "../limits.ts"
 import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
 import { afterAttempt, againFrom, hasEnded, isNext, type Queued, statusOf } from "./attempts.ts"
 import { end, goOn, remove, underWayOf } from "./course.ts"
-import type { Action, Message, Recipient, Reply, State, View } from "./protocol.ts"
+import type { Action, Message, Recipient, Reply, State, UnderWay, View } from "./protocol.ts"
 
 type Notifications = Table<State, Message, Reply, Action>
 
@@ -69,6 +70,18 @@ const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, me
   return goOn(state, { _tag: "All", document }, context).reply(created(state, false))
 }
 
+/** The state with an attempt that was put off for a short time; undefined: it is written. */
+const putOff = (
+  state: Queued,
+  { outcome, recipient }: Member<Message, "Attempted">,
+  nowMs: number
+): Queued | undefined => {
+  if (outcome._tag !== "Deferred" || outcome.untilMs > nowMs + deferredHeldMs) return undefined
+  const untilMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
+  const held: UnderWay = { recipient, untilMs, deferred: true }
+  return { ...state, underWay: [...underWayOf(state, recipient, nowMs), held] }
+}
+
 const attempted =
   (schedule: Schedule, keepMs: number): Notifications["Queued"]["Attempted"] =>
   (state, message, context) => {
@@ -77,6 +90,8 @@ const attempted =
     const before = state.recipients[at]
     // It came late or twice.
     if (before === undefined || !isNext(before, attempt)) return stay()
+    const shortly = putOff(state, message, nowMs)
+    if (shortly !== undefined) return goOn(shortly, { _tag: "Nothing" }, context)
     const after = afterAttempt(schedule, before, message, nowMs)
     const next: Queued = {
       ...state,

@@ -28,7 +28,12 @@ export const Recipient = Schema.Struct({
 })
 export type Recipient = typeof Recipient.Type
 
-const UnderWay = Schema.Struct({ recipient: Count, untilMs: Count })
+const UnderWay = Schema.Struct({
+  recipient: Count,
+  untilMs: Count,
+  /** No attempt is under way: it was put off for a short time. */
+  deferred: Schema.optionalKey(Schema.Literal(true))
+})
 export type UnderWay = typeof UnderWay.Type
 
 export const State = Schema.Union([
@@ -122,7 +127,7 @@ export type Action =
     readonly traceId: string
     readonly account: string
     /** The document when it is small and at hand; else log item 1 is read. */
-    readonly document: string | undefined
+    readonly document?: string | undefined
     /** Characters of the document. */
     readonly chars: number
   }

@@ -12,7 +12,7 @@ import type {
   StorageFailure
 } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../binding.ts"
-import type { FetchOutcome, Outbound, Outcome } from "../delivery/protocol.ts"
+import type { FetchOutcome, Letter, Outbound, Outcome } from "../delivery/protocol.ts"
 import type { Schedule } from "../delivery/schedule.ts"
 import { hubSignature, webhookHeaders } from "../delivery/signatures.ts"
 import { challengeBytesMax, pushCharsMax, pushItemsMax, pushReadItems } from "../limits.ts"
@@ -193,13 +193,17 @@ const isWanted = (peers: Peers, self: Address, callback: string): Effect.Effect<
   )
 }
 
-const push = Effect.fnUntraced(function*(
-  { links, outbound, random }: RegistrationDependencies,
+const away = ({ untilMs }: Look | Push): Effect.Effect<Message> =>
+  Effect.succeed({ _tag: "Away", untilMs })
+
+/** What is pushed, made when its turn has come; or what is told instead of a push. */
+const letterOf = Effect.fnUntraced(function*(
+  { links }: RegistrationDependencies,
   peers: Peers,
   self: Address,
   action: Push
-): Effect.fn.Return<Message, Failure> {
-  const { callback, from, mailboxGone, upTo } = action
+): Effect.fn.Return<Letter | Message, Failure> {
+  const { from, mailboxGone, upTo } = action
   const nowMs = yield* Clock.currentTimeMillis
   const mailbox = mailboxOf(self)
   const { items } = mailboxGone ? { items: [] } : yield* readBatch(peers, self, from, upTo)
@@ -214,13 +218,26 @@ const push = Effect.fnUntraced(function*(
   const body = mailboxGone
     ? deletedDocument(links, mailbox, upTo, atMs)
     : changesDocument(links, mailbox, items, upTo, atMs)
-  const outcome = yield* outbound.post({
-    uri: callback,
-    headers: headersOf(links, self, action, body, nowMs),
-    body,
-    stillWanted: isWanted(peers, self, callback)
+  return { headers: headersOf(links, self, action, body, nowMs), body }
+})
+
+const push = Effect.fnUntraced(function*(
+  deps: RegistrationDependencies,
+  peers: Peers,
+  self: Address,
+  action: Push
+): Effect.fn.Return<Message> {
+  const { callback, upTo } = action
+  let instead: Message | undefined
+  const letter = Effect.gen(function*() {
+    if (!(yield* isWanted(peers, self, callback))) return undefined
+    const made = yield* Effect.catch(letterOf(deps, peers, self, action), () => away(action))
+    if (!("_tag" in made)) return made
+    instead = made
+    return undefined
   })
-  return { _tag: "Pushed", callback, upTo, outcome, random: random() }
+  const outcome = yield* deps.outbound.post({ uri: callback, letter })
+  return instead ?? { _tag: "Pushed", callback, upTo, outcome, random: deps.random() }
 })
 
 /** Tells a subscriber that its subscription has ended (WebSub §5.2); what it says is not heard. */
@@ -237,9 +254,6 @@ const denied = (
   })
   return Effect.asVoid(outbound.get({ uri, bytesMax: challengeBytesMax }))
 }
-
-const away = ({ untilMs }: Look | Push): Effect.Effect<Message> =>
-  Effect.succeed({ _tag: "Away", untilMs })
 
 const record = jsonRecord(State)
 
@@ -264,7 +278,7 @@ export const registration = (
       case "Look":
         return Effect.catch(look(peers, self, action), () => away(action))
       case "Push":
-        return Effect.catch(push(deps, peers, self, action), () => away(action))
+        return push(deps, peers, self, action)
       case "Detach":
         // When it fails it comes again with the wake-up that is held.
         return tellMailbox(peers, self, { _tag: "Unregister", id: self.id }).pipe(

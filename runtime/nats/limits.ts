@@ -91,3 +91,28 @@ export const PACE_SAMPLES = 64
 /** Windows until the slower manner is tried again: at first, and at most. */
 export const PACE_WINDOWS = 2
 export const PACE_WINDOWS_MAX = 1_024
+
+/** The bucket of the blob port. */
+export const BLOBS_BUCKET = "blobs"
+/** Bytes of one message of a blob, unless the servers take less. */
+export const BLOB_CHUNK_BYTES = 128 * 1024
+/** Chunks of one blob that are written at once, and that are read before they are asked for. */
+export const BLOB_WRITES_IN_FLIGHT = 4
+export const BLOB_READS_AHEAD = 2
+/** How long the writing of a blob may take; chunks much older that no head names are left over. */
+export const BLOB_WRITE_MS = 6 * 3_600_000
+/** How far the clocks of nodes may be apart, for what is left over. */
+export const BLOB_CLOCKS_MS = 3_600_000
+/** How long a blob that is removed can still be read: this, and its time at the slowest rate. */
+export const BLOB_LINGER_MS = 60_000
+export const BLOB_LINGER_MAX_MS = 3_600_000
+export const BLOB_SLOWEST_BYTES_PER_MS = 32
+/** Removed blobs whose chunks this node will delete; beyond that the sweep does. */
+export const BLOB_LEAVING_MAX = 100_000
+/** How often it is looked whose time is over, and how many are deleted at once. */
+export const BLOB_PURGE_MS = 1_000
+export const BLOB_PURGES_IN_FLIGHT = 4
+/** How often each node looks for left-over chunks; they must be found twice. */
+export const BLOB_SWEEP_MS = 6 * 3_600_000
+/** Left-overs that are remembered until the next sweep. */
+export const BLOB_ORPHANS_MAX = 10_000

@@ -13,6 +13,7 @@ import {
   STALE_RETRIES_MAX,
   STALE_RETRY_MS
 } from "./limits.ts"
+import { NoReply } from "./requests.ts"
 import type { Stored } from "./wire.ts"
 
 type Asking = Pick<NatsApi, "request" | "replies">
@@ -45,14 +46,15 @@ interface Answer {
 }
 
 /** Asks until there is an answer, for GIVE_UP_MS. */
-const persist = async <A>(attempt: () => Promise<A>): Promise<A> => {
+export const persist = async <A>(attempt: () => Promise<A>): Promise<A> => {
   const untilMs = performance.now() + GIVE_UP_MS
   for (;;) {
     try {
       return await attempt()
     } catch (error) {
       if (error instanceof ApiError && error.code === NO_MESSAGE) throw error
-      if (performance.now() > untilMs) throw unavailable(error)
+      const isClosed = error instanceof NoReply && error.reason === "closed"
+      if (isClosed || performance.now() > untilMs) throw unavailable(error)
       await wait(RETRY_MS)
     }
   }
@@ -97,7 +99,8 @@ export const last = async (
       subject: message.subject,
       seq: message.seq,
       header: (name) => headerIn(headers, name),
-      text: () => Buffer.from(message.data ?? "", "base64").toString("utf8")
+      text: () => Buffer.from(message.data ?? "", "base64").toString("utf8"),
+      bytes: () => Buffer.from(message.data ?? "", "base64")
     }
   } catch (error) {
     if (error instanceof ApiError) return undefined
@@ -116,7 +119,8 @@ const storedOf = (message: Msg): Stored => ({
   subject: message.headers?.get("Nats-Subject") ?? "",
   seq: Number(message.headers?.get("Nats-Sequence")),
   header: (name) => message.headers?.has(name) === true ? message.headers.get(name) : undefined,
-  text: () => message.string()
+  text: () => message.string(),
+  bytes: () => message.data
 })
 
 const eachLast = async (asking: Asking, stream: string, subjects: ReadonlyArray<string>) =>

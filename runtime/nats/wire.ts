@@ -6,7 +6,7 @@ import { WRITE_MS } from "./limits.ts"
 /** A message to write: `headers` are whole lines, each ended by CR LF. */
 export interface Message {
   readonly subject: string
-  readonly data: string
+  readonly data: string | Uint8Array
   readonly headers: string
 }
 
@@ -16,6 +16,7 @@ export interface Stored {
   readonly seq: number
   readonly header: (name: string) => string | undefined
   readonly text: () => string
+  readonly bytes: () => Uint8Array
 }
 
 /** What the servers said of a write. `Unknown`: it may have been kept, or may still be. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest"
 import {
   attemptLeaseMs,
   attemptsAtOnceMax,
+  deferredHeldMs,
   deferredMinMs,
   documentAtHandCharsMax,
   locationCharsMax,
@@ -82,11 +83,27 @@ describe("what an attempt comes to", () => {
 
   it("a deferred attempt was none, and comes again", () => {
     const decision = decide(one, attempted(deferred))
-    const waiting = { status: "waiting", attempts: 0, tries: 0, nextAtMs: nowMs + 9_000 }
+    const waiting = { status: "waiting", attempts: 0, tries: 0, nextAtMs: nowMs + 190_000 }
     expect(stateOf(decision).recipients).toMatchObject([waiting])
     expect(decision.durable).toBe(true)
-    expect(decision.wakeAtMs).toBe(nowMs + 9_000)
-    expect(after({ _tag: "Deferred", untilMs: 0 })?.nextAtMs).toBe(nowMs + deferredMinMs)
+    expect(decision.wakeAtMs).toBe(nowMs + 190_000)
+  })
+
+  it("a short deferral is remembered only, and makes room for other recipients", () => {
+    const shortly = (afterMs: number) =>
+      decide(one, attempted({ _tag: "Deferred", untilMs: nowMs + afterMs }))
+    expect(shortly(0).holdUntilMs).toBe(nowMs + deferredMinMs)
+    const decision = shortly(deferredHeldMs)
+    expect(decision.durable).toBe(false)
+    expect(decision.wakeAtMs).toBeUndefined()
+    expect(decision.holdUntilMs).toBe(nowMs + deferredHeldMs)
+    const held = stateOf(decision)
+    expect(held.recipients).toEqual(one.recipients)
+    expect(begun(decide(held, wakeUp))).toEqual([])
+    expect(begun(decide(held, wakeUp, { nowMs: nowMs + deferredHeldMs }))).toEqual([0])
+    const many = created(attemptsAtOnceMax + 2)
+    const others = decide(many, attempted({ _tag: "Deferred", untilMs: nowMs + 1_000 }))
+    expect(begun(others)).toEqual([attemptsAtOnceMax])
   })
 
   it("keeps neither an endless Location nor an endless problem", () => {

@@ -69,7 +69,7 @@ export const attempted = (
 export const delivered: Attempted["outcome"] = { _tag: "Delivered", code: 202, location: uri(9) }
 export const refused: Attempted["outcome"] = { _tag: "Refused", code: 410, problem: "answered 410" }
 export const faulted: Attempted["outcome"] = { _tag: "Faulted", code: 503, problem: "answered 503" }
-export const deferred: Attempted["outcome"] = { _tag: "Deferred", untilMs: nowMs + 9_000 }
+export const deferred: Attempted["outcome"] = { _tag: "Deferred", untilMs: nowMs + 190_000 }
 
 export const wakeUp: Message = { _tag: "WakeUp" }
 export const describing = (caller: typeof owner | typeof nobody): Message => ({

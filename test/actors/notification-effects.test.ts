@@ -5,8 +5,9 @@ import type { Outbound } from "../../actors/delivery/protocol.ts"
 import { documentCharsInFlightMax, notesAtOnceMax, notesWaitingMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { Notes } from "../../actors/notification/notes.ts"
+import { Office, Room } from "../../actors/notification/office.ts"
 import type { Message, Reply } from "../../actors/notification/protocol.ts"
-import { type Attempt, makeAttempt, Room } from "../../actors/notification/relay.ts"
+import { type Attempt, makeAttempt } from "../../actors/notification/relay.ts"
 import { address, type Peers, type RecordChange, StorageUnavailable } from "../../runtime/index.ts"
 
 const links = linksUnder("https://post.test")
@@ -29,19 +30,22 @@ const away = Effect.fail(new StorageUnavailable({ detail: "away" }))
 const may = (wanted: boolean) => Effect.succeed<Reply>({ _tag: "May", attempt: wanted })
 const stored: Peers["read"] = () => Effect.succeed([{ n: 1, value: document }])
 
-/** Whoever asks first whether it is wanted, and sends when it is. */
+/** Asks for the letter, and sends when there is one. */
 const outbound: Outbound = {
-  post: ({ stillWanted = Effect.succeed(true) }) =>
-    Effect.map(stillWanted, (wanted) =>
-      wanted
-        ? { _tag: "Delivered", code: 202 }
-        : { _tag: "Refused", problem: "no longer wanted" }),
+  post: (posting) =>
+    Effect.map(
+      "letter" in posting ? posting.letter : Effect.succeed(posting),
+      (letter) =>
+        letter !== undefined
+          ? { _tag: "Delivered", code: 202 }
+          : { _tag: "Refused", problem: "no longer wanted" }
+    ),
   get: () => Effect.succeed({ _tag: "Faulted", problem: "never asked" })
 }
 
 const run = (action: Attempt, peers: Peers, room = new Room()): Promise<Message | void> =>
   Effect.runPromise(
-    makeAttempt({ outbound, links, random: () => 0.5 }, room, self, peers, action)
+    makeAttempt({ outbound, links, random: () => 0.5 }, new Office(room), self, peers, action)
   )
 
 const told = (outcome: string) => ({

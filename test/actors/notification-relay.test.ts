@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import type { Outcome, Posting } from "../../actors/delivery/protocol.ts"
+import type { Letter, Outcome } from "../../actors/delivery/protocol.ts"
 import { documentAtHandCharsMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { mailbox, mailboxKind } from "../../actors/mailbox/actor.ts"
@@ -25,12 +25,14 @@ const here = address(notificationKind, "n1")
 const elsewhere = "https://example.org/inbox"
 const traceId = "ab".repeat(16)
 
+type Post = Letter & { readonly uri: string; readonly discovers: boolean }
+
 /** A system whose outbound posts are answered by the test. */
 const startRelays = async (
-  answer: (posting: Posting, count: number) => Outcome,
+  answer: (post: Post, count: number) => Outcome,
   schedule: ReadonlyArray<number> = [0, 1, 1]
 ) => {
-  const posts: Array<Posting> = []
+  const posts: Array<Post> = []
   const written = new Map<string, string | null>()
   const write = (changes: ReadonlyArray<RecordChange>) =>
     Effect.sync(() => {
@@ -41,10 +43,12 @@ const startRelays = async (
     outbound: {
       post: (posting) =>
         Effect.gen(function*() {
-          const wanted = yield* posting.stillWanted ?? Effect.succeed(true)
-          if (!wanted) return refused
-          posts.push(posting)
-          return answer(posting, posts.length)
+          const letter = "letter" in posting ? yield* posting.letter : posting
+          if (letter === undefined) return refused
+          const { discovers = false, uri } = posting
+          const post: Post = { uri, discovers, ...letter }
+          posts.push(post)
+          return answer(post, posts.length)
         }),
       get: () => Effect.succeed({ _tag: "Faulted", problem: "never asked" })
     },

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto"
 import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 import { afterEach, describe, expect, it } from "vitest"
-import type { FetchOutcome, Outbound, Outcome, Posting } from "../../actors/delivery/protocol.ts"
+import type { FetchOutcome, Letter, Outbound, Outcome } from "../../actors/delivery/protocol.ts"
 import { newSecret } from "../../actors/delivery/signatures.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
@@ -29,7 +29,7 @@ const secret = newSecret()
 /** Who is called back. */
 class Receiver implements Outbound {
   readonly gets: Array<URL> = []
-  readonly posts: Array<Posting> = []
+  readonly posts: Array<Letter & { readonly uri: string }> = []
   echoes = true
   /** What comes of the next pushes; Delivered when empty. */
   readonly outcomes: Array<Outcome> = []
@@ -49,9 +49,9 @@ class Receiver implements Outbound {
 
   readonly post: Outbound["post"] = (posting) =>
     Effect.gen({ self: this }, function*() {
-      const { stillWanted = Effect.succeed(true) } = posting
-      if (!(yield* stillWanted)) return { _tag: "Refused", problem: "no longer wanted" } as const
-      this.posts.push(posting)
+      const letter = "letter" in posting ? yield* posting.letter : posting
+      if (letter === undefined) return { _tag: "Refused", problem: "no longer wanted" } as const
+      this.posts.push({ uri: posting.uri, ...letter })
       yield* Effect.promise(() => this.answering)
       return this.outcomes.shift() ?? { _tag: "Delivered", code: 200 }
     })
@@ -123,7 +123,7 @@ class World {
   }
 
   /** Waits for so many pushes. */
-  async pushes(count: number): Promise<ReadonlyArray<Posting>> {
+  async pushes(count: number): Promise<Receiver["posts"]> {
     await until(() => this.receiver.posts.length >= count)
     return this.receiver.posts
   }

@@ -10,15 +10,28 @@ import { deposits } from "./lines/deposits.ts"
 import { idle } from "./lines/idle.ts"
 import { listing } from "./lines/listing.ts"
 import { pages } from "./lines/pages.ts"
+import { pushes, relaying } from "./lines/relays.ts"
 import { sessions } from "./lines/sessions.ts"
 import { start } from "./lines/start.ts"
 import { transfer } from "./lines/transfer.ts"
+import { waitingMillion } from "./lines/waiting.ts"
 import { fillLarge } from "./mailboxes.ts"
 import { endAll, serve, servePeer } from "./process.ts"
 import { writeResults } from "./results.ts"
 import { requireWrk } from "./wrk.ts"
 
-const lines: ReadonlyArray<Line> = [deposits, listing, sessions, idle, pages, start, transfer]
+const lines: ReadonlyArray<Line> = [
+  deposits,
+  listing,
+  sessions,
+  relaying,
+  pushes,
+  waitingMillion,
+  idle,
+  pages,
+  start,
+  transfer
+]
 
 const say = (text: string): void => {
   process.stderr.write(`${text}\n`)

@@ -1,6 +1,7 @@
 /**
  * The peer: uWebSockets.js alone. It reads the same body and answers 202, or answers the bytes that
- * were PUT to it. Nothing is parsed, decided or stored, so that no server built on it is faster.
+ * were PUT to it. Nothing is parsed, decided or stored, so that no server built on it is faster. As
+ * a receiver of what the service sends it counts (`/count`), and echoes a callback's challenge.
  */
 import { createRequire } from "node:module"
 // oxlint-disable-next-line no-restricted-imports -- the peer is this library and nothing else
@@ -11,6 +12,7 @@ type Native = typeof import("uWebSockets.js")
 // `require` has no types; the module's own describe what it returns.
 const native = createRequire(import.meta.url)("uWebSockets.js") as Native
 
+let posts = 0
 let page: Buffer = Buffer.from("ready\n")
 
 const read = (response: HttpResponse, done: (body: Buffer) => void): void => {
@@ -26,6 +28,7 @@ const read = (response: HttpResponse, done: (body: Buffer) => void): void => {
 native.App()
   .post("/*", (response) =>
     read(response, () => {
+      posts += 1
       response.cork(() => response.writeStatus("202 Accepted").end())
     }))
   .put("/*", (response) =>
@@ -33,7 +36,12 @@ native.App()
       page = body
       response.cork(() => response.writeStatus("204 No Content").endWithoutBody())
     }))
-  .get("/*", (response) => {
+  .get("/count", (response) => {
+    response.end(String(posts))
+  })
+  .get("/*", (response, request) => {
+    const challenge = request.getQuery("hub.challenge")
+    if (challenge !== undefined) return void response.end(challenge)
     response.writeHeader("Content-Type", "application/xml; charset=utf-8").end(page)
   })
   .listen("127.0.0.1", Number(process.argv[2]), (socket) => {

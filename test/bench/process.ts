@@ -148,3 +148,21 @@ export const servePeer = async (): Promise<Running> => {
   const args = [fileURLToPath(new URL("peer.js", import.meta.url)), String(port)]
   return start(args, {}, `http://127.0.0.1:${port}`, "", "/")
 }
+
+/** Runs a script of this folder to its end; resolves to what it wrote to standard output. */
+export const runScript = async (
+  name: string,
+  args: ReadonlyArray<string>
+): Promise<string> => {
+  const child = spawn(process.execPath, [fileURLToPath(new URL(name, import.meta.url)), ...args], {
+    env: { PATH: process.env["PATH"] ?? "" },
+    stdio: ["ignore", "pipe", "inherit"]
+  })
+  running.add(child)
+  let text = ""
+  child.stdout.on("data", (chunk: Buffer) => text += String(chunk))
+  const code = await new Promise((resolve) => child.once("close", resolve))
+  running.delete(child)
+  if (code !== 0) throw new Error(`${name} ended with ${String(code)}`)
+  return text
+}

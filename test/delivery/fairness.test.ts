@@ -7,7 +7,9 @@ import { answering, client, closedPort, receiver, speaking } from "./rig.ts"
 it("a hanging origin with a thousand posts holds up no healthy one", async () => {
   const hanging = await speaking(() => undefined)
   const healthy = await answering(204)
-  const { outbound, post } = await client({ limits: { attemptMs: 5_000, connectMs: 5_000 } })
+  const { outbound, post } = await client({
+    limits: { attemptMs: 5_000, connectMs: 5_000, waitingPerOriginMax: 900 }
+  })
   const order: Array<string> = []
   const dead = Array.from({ length: 1_000 }, () => post(hanging.uri).then(() => order.push("dead")))
   const alive = Array.from({ length: 20 }, () => post(healthy.uri).then(() => order.push("alive")))
@@ -15,8 +17,8 @@ it("a hanging origin with a thousand posts holds up no healthy one", async () =>
   // Posts for which there was no room are deferred at once; those in flight and waiting are not.
   expect(outbound.measures()).toMatchObject({
     inFlight: 8,
-    waiting: 256,
-    outcomes: { Delivered: 20, Deferred: 1_000 - 8 - 256 }
+    waiting: 900,
+    outcomes: { Delivered: 20, Deferred: 1_000 - 8 - 900 }
   })
   expect(hanging.connections()).toBeLessThanOrEqual(8)
   expect(dead).toHaveLength(1_000)
@@ -76,19 +78,72 @@ it("no more than its share of requests is at an origin at a time", async () => {
   expect(outbound.measures()).toMatchObject({ inFlight: 0, waiting: 0 })
 })
 
-it("whether it is still wanted is asked when its turn has come", async () => {
+/** A receiver that answers when it is told; the one connection to it is taken by a post. */
+const occupied = async () => {
   const release: Array<() => void> = []
   const at = await receiver((_, response) => {
     release.push(() => response.writeHead(204).end())
   })
-  const { post } = await client({ limits: { perOriginMax: 1, attemptMs: 10_000 } })
-  let wanted = true
+  const limits = { perOriginMax: 1, attemptMs: 10_000, readyFreshMs: 1 }
+  const { post } = await client({ limits })
   const first = post(at.uri)
-  const second = post(at.uri, { stillWanted: Effect.sync(() => wanted) })
   while (release.length === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+  return {
+    at,
+    post,
+    first,
+    answer: () => {
+      for (const each of release.splice(0)) each()
+    }
+  }
+}
+const sent = { headers: {}, body: "<item/>" }
+const unwanted = { _tag: "Refused", problem: "no longer wanted" }
+
+it("a letter is asked for when its turn has come", async () => {
+  const { answer, at, first, post } = await occupied()
+  let wanted = true
+  const letter = Effect.sync(() => wanted ? sent : undefined)
+  const second = post(at.uri, { letter })
   wanted = false
-  for (const each of release) each()
+  answer()
   expect(await first).toMatchObject({ _tag: "Delivered" })
-  expect(await second).toEqual({ _tag: "Refused", problem: "no longer wanted" })
+  expect(await second).toEqual(unwanted)
   expect(at.came).toHaveLength(1)
+})
+
+it("one that can be called off is asked for before, and looked at when it is sent", async () => {
+  const { answer, at, first, post } = await occupied()
+  let asked = 0
+  let wanted = true
+  const letter = Effect.sync(() => {
+    asked += 1
+    return sent
+  })
+  const second = post(at.uri, { letter, isWanted: () => wanted })
+  expect(asked).toBe(1)
+  wanted = false
+  answer()
+  expect(await first).toMatchObject({ _tag: "Delivered" })
+  expect(await second).toEqual(unwanted)
+  expect(at.came).toHaveLength(1)
+})
+
+it("one that has grown old is asked for again, and one that is none leaves at once", async () => {
+  const { answer, at, first, post } = await occupied()
+  let asked = 0
+  const letter = Effect.sync(() => {
+    asked += 1
+    return sent
+  })
+  const second = post(at.uri, { letter, isWanted: () => true })
+  const none = post(at.uri, { letter: Effect.succeed(undefined), isWanted: () => true })
+  expect(await none).toEqual(unwanted)
+  await new Promise((resolve) => setTimeout(resolve, 5))
+  answer()
+  expect(await first).toMatchObject({ _tag: "Delivered" })
+  while (at.came.length < 2) await new Promise((resolve) => setTimeout(resolve, 1))
+  answer()
+  expect(await second).toMatchObject({ _tag: "Delivered" })
+  expect(asked).toBe(2)
 })

@@ -1,13 +1,44 @@
 /** Lanes: whose turn it is, what is deferred and until when, and circuits. */
-import { Deferred as Latch, Effect, Fiber } from "effect"
+import { Deferred as Latch, Effect, Exit, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
-import { Circuit, type Health } from "../../actors/delivery/circuit.ts"
-import { Lanes } from "../../actors/delivery/lanes.ts"
+import type { Health } from "../../actors/delivery/circuit.ts"
+import { type Deferred, Lanes, type Turn } from "../../actors/delivery/lanes.ts"
 import { type DeliveryLimits, makeDeliveryLimits } from "../../actors/delivery/limits.ts"
-import { noReturns, Pace } from "../../actors/delivery/pace.ts"
 
 const small = { perOriginMax: 2, inFlightMax: 4, waitingPerOriginMax: 3, waitingMax: 5 }
 const startMs = 1_000_000
+
+/** Does `use` when its turn has come, as a passenger would. */
+const run = <A>(
+  lanes: Lanes,
+  origin: string,
+  waitMs: number,
+  use: Effect.Effect<A>,
+  healthOf: (result: A) => Health
+): Effect.Effect<A | Deferred> =>
+  Effect.callback((resume) => {
+    let turn: Turn | undefined
+    const leave = (health: Health) => turn !== undefined && lanes.leave(turn, health)
+    let fiber: Fiber.Fiber<A> | undefined
+    lanes.enter(origin, waitMs, {
+      entered: (given) => {
+        turn = given
+      },
+      near: () => undefined,
+      begin: () => {
+        fiber = Effect.runFork(use)
+        fiber.addObserver((exit) => {
+          leave(Exit.isSuccess(exit) ? healthOf(exit.value) : "unknown")
+          resume(exit)
+        })
+      },
+      deferred: (deferred) => resume(Effect.succeed(deferred))
+    })
+    return Effect.sync(() => {
+      leave("unknown")
+      fiber?.interruptUnsafe()
+    })
+  })
 
 /** Lanes with a clock that stands, and attempts that end when they are told. */
 const lanesOf = (limits: Partial<DeliveryLimits> = {}) => {
@@ -25,7 +56,7 @@ const lanesOf = (limits: Partial<DeliveryLimits> = {}) => {
       begun.push(name)
       return Latch.await(latch)
     })
-    const fiber = Effect.runFork(lanes.run(origin, waitMs, use, (health) => health))
+    const fiber = Effect.runFork(run(lanes, origin, waitMs, use, (health) => health))
     return {
       fiber,
       end: async (health: Health = "answers") => {
@@ -57,14 +88,56 @@ describe("a lane", () => {
     expect(lanes.measures()).toMatchObject({ inFlight: 0, waiting: 0, origins: 0 })
   })
 
-  it("defers what its queue does not hold", async () => {
-    const { attempt, begun, clock } = lanesOf()
+  it("defers what its queue does not hold, to when it will have emptied", async () => {
+    const { attempt, begun } = lanesOf({ fullReturnsPerSecond: 2_000 })
+    const first = attempt("o")
+    for (let n = 0; n < 4; n++) attempt("o")
+    await first.end()
+    attempt("o")
+    expect(await attempt("o").result()).toEqual(deferred(startMs + 1))
+    for (let n = 0; n < 20; n++) await attempt("o").result()
+    expect(await attempt("o").result()).toEqual(deferred(startMs + 11))
+    expect(begun).toHaveLength(3)
+  })
+
+  it("gives a full lane that is hardly served few returns", async () => {
+    const { attempt, clock } = lanesOf()
     for (let n = 0; n < 5; n++) attempt("o")
-    expect(await attempt("o").result()).toEqual(deferred(startMs + 1_000))
-    expect(await attempt("o").result()).toEqual(deferred(startMs + 1_001))
-    clock.nowMs += 10
-    expect(await attempt("o").result()).toEqual(deferred(startMs + 1_010))
-    expect(begun).toHaveLength(2)
+    clock.nowMs += 1_000
+    const backMs = clock.nowMs + 1_000
+    expect(await attempt("o").result()).toEqual(deferred(backMs))
+    expect(await attempt("o").result()).toEqual(deferred(backMs + 1))
+  })
+
+  it("gives a full lane more returns than it serves", async () => {
+    const { attempt, clock } = lanesOf({ fullReturnsPerSecond: 1 })
+    const going = Array.from({ length: 5 }, () => attempt("o"))
+    for (let n = 0; n < 2_000; n++) {
+      await going.shift()?.end()
+      going.push(attempt("o"))
+    }
+    clock.nowMs += 1_000
+    for (let n = 0; n < 30; n++) await attempt("o").result()
+    // It served 2,000 in the second, so that 3,000 may come back in one.
+    expect(await attempt("o").result()).toEqual(deferred(clock.nowMs + 11))
+  })
+
+  it("tells those whose turn is near, in order", () => {
+    const { lanes } = lanesOf({ readyPerOriginMax: 2, waitingPerOriginMax: 5 })
+    const near: Array<string> = []
+    const turns: Array<Turn> = []
+    for (const name of ["a", "b", "c", "d", "e", "f"]) {
+      lanes.enter("o", 60_000, {
+        entered: (turn) => turns.push(turn),
+        near: () => near.push(name),
+        begin: () => undefined,
+        deferred: () => undefined
+      })
+    }
+    expect(near).toEqual(["c", "d"])
+    for (const turn of [turns[0], turns[0], turns[3]]) if (turn) lanes.leave(turn, "answers")
+    expect(near).toEqual(["c", "d", "e", "f"])
+    expect(lanes.measures()).toMatchObject({ inFlight: 2, waiting: 2 })
   })
 
   it("defers what the node's queue does not hold", async () => {
@@ -98,7 +171,7 @@ describe("a lane", () => {
 
   it("survives an attempt that dies", async () => {
     const { lanes } = lanesOf()
-    const died = lanes.run("o", 10, Effect.die("bug"), () => "answers")
+    const died = run(lanes, "o", 10, Effect.die("bug"), () => "answers")
     expect((await Effect.runPromiseExit(died))._tag).toBe("Failure")
     expect(lanes.measures()).toMatchObject({ inFlight: 0, origins: 0 })
   })
@@ -113,7 +186,7 @@ describe("a lane", () => {
     const first = attempt("o")
     const others = Array.from(
       { length: 10_000 },
-      () => Effect.runPromise(lanes.run("o", 60_000, Effect.succeed(1), () => "answers"))
+      () => Effect.runPromise(run(lanes, "o", 60_000, Effect.succeed(1), () => "answers"))
     )
     await first.end()
     expect(new Set(await Promise.all(others))).toEqual(new Set([1]))
@@ -199,62 +272,6 @@ describe("a circuit", () => {
     await attempt("o", "unknown").end("unknown")
     await attempt("o", "next").end("answers")
     expect(begun.slice(1)).toEqual(["unknown", "next"])
-  })
-
-  it("stays open twice as long with each probe that fails, up to a minute", () => {
-    const limits = { faultsMax: 2, openMs: 1_000, openMaxMs: 60_000 }
-    const circuit = new Circuit(limits)
-    let nowMs = 0
-    circuit.end("faults", circuit.begin(), nowMs)
-    const waits: Array<number> = []
-    for (let n = 0; n < 9; n++) {
-      circuit.end("faults", circuit.begin(), nowMs)
-      const until = circuit.closedUntil(nowMs, 5) ?? NaN
-      waits.push(until - nowMs)
-      expect(circuit.closedUntil(until - 1, 5)).toBe(until)
-      nowMs = until
-    }
-    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60].map((s) => s * 1_000))
-    circuit.end("answers", circuit.begin(), nowMs)
-    expect(circuit.isBlank).toBe(true)
-  })
-
-  it("learns nothing from faults of attempts that began before it opened", () => {
-    const circuit = new Circuit({ faultsMax: 1, openMs: 1_000, openMaxMs: 60_000 })
-    const [one, two] = [circuit.begin(), circuit.begin()]
-    expect(circuit.end("faults", one, 0)).toBe(true)
-    expect(circuit.end("faults", two, 500)).toBe(false)
-    expect(circuit.closedUntil(999, 5)).toBe(1_000)
-    expect(circuit.closedUntil(1_000, 5)).toBeUndefined()
-  })
-})
-
-describe("the pace of returns", () => {
-  it("spreads a line over time, whatever comes back meanwhile", () => {
-    const pace = new Pace(1_000, () => 0)
-    const line = noReturns()
-    const times = Array.from({ length: 100_000 }, () => pace.next(line, 1_000, 0))
-    expect(times[0]).toBe(1_000)
-    expect(times.at(-1)).toBe(1_000 + 99_999)
-    expect(new Set(times).size).toBe(100_000)
-  })
-
-  it("shares the rate between lines, and puts none behind another", () => {
-    const pace = new Pace(1_000, () => 0)
-    const long = noReturns()
-    for (let n = 0; n < 50_000; n++) pace.next(long, 60_000, 0)
-    const short = noReturns()
-    expect(pace.next(short, 1_000, 0)).toBe(1_000)
-    expect(pace.next(short, 1_000, 0)).toBe(1_002)
-    expect(pace.next(long, 60_000, 0)).toBe(60_000 + 50_001)
-    // The short line is over: the long one has the rate to itself again.
-    pace.next(long, 0, 5_000)
-    expect(pace.next(long, 0, 5_000)).toBe(60_000 + 50_003)
-  })
-
-  it("is a little uneven", () => {
-    const pace = new Pace(1_000, () => 0.5)
-    expect(pace.next(noReturns(), 1_000, 0)).toBe(1_050)
   })
 })
 

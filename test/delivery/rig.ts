@@ -9,7 +9,13 @@ import {
   type OutboundOptions,
   type OutboundService
 } from "../../actors/delivery/client.ts"
-import type { FetchOutcome, Outcome, Posting } from "../../actors/delivery/protocol.ts"
+import type {
+  FetchOutcome,
+  Letter,
+  LetterToCome,
+  Outcome,
+  Posting
+} from "../../actors/delivery/protocol.ts"
 
 /** Limits that end quickly. */
 export const quick = {
@@ -23,9 +29,11 @@ export const quick = {
 
 const loopback = ["127.0.0.0/8"]
 
+type Options = Pick<Posting, "discovers">
+
 export interface Client {
   readonly outbound: OutboundService
-  readonly post: (uri: string, more?: Partial<Posting>) => Promise<Outcome>
+  readonly post: (uri: string, more?: Partial<Letter & LetterToCome> & Options) => Promise<Outcome>
   readonly get: (uri: string, bytesMax?: number) => Promise<FetchOutcome>
 }
 

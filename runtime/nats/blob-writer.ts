@@ -1,0 +1,139 @@
+/** A blob on its way in: chunk by chunk, a few of them under way at once. */
+import { createHash } from "node:crypto"
+import { BlobAborted, BlobTooLarge, StorageFull, StorageUnavailable } from "../errors.ts"
+import type { BlobInfo } from "../ports/blobs.ts"
+import { type ChunkSet, chunkSubject } from "./blob-keys.ts"
+import type { NatsApi } from "./connection.ts"
+import { BLOB_WRITE_MS, BLOB_WRITES_IN_FLIGHT, GIVE_UP_MS, RETRY_MS } from "./limits.ts"
+import { wait } from "./reader.ts"
+import { isFull, write } from "./wire.ts"
+
+/** The next piece, undefined at the end; throws BlobAborted, also when nobody waits any more. */
+const next = async (
+  source: AsyncIterator<Uint8Array>,
+  signal: AbortSignal
+): Promise<Uint8Array | undefined> => {
+  let interrupt = (): void => {}
+  try {
+    const step = await new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
+      interrupt = () => reject(new Error("interrupted"))
+      signal.addEventListener("abort", interrupt)
+      if (signal.aborted) interrupt()
+      source.next().then(resolve, reject)
+    })
+    return step.done === true ? undefined : step.value
+  } catch (error) {
+    throw new BlobAborted({ detail: error instanceof Error ? error.message : String(error) })
+  } finally {
+    signal.removeEventListener("abort", interrupt)
+  }
+}
+
+class ChunkWriter {
+  private readonly nats: NatsApi
+  private readonly chunks: ChunkSet
+  private readonly chunkBytes: number
+  private readonly sending = new Set<Promise<void>>()
+  private pieces: Array<Buffer> = []
+  private heldBytes = 0
+  private count = 0
+  private failure: StorageFull | StorageUnavailable | undefined
+  private abandoned = false
+
+  constructor(nats: NatsApi, chunks: ChunkSet, chunkBytes: number) {
+    this.nats = nats
+    this.chunks = chunks
+    this.chunkBytes = chunkBytes
+  }
+
+  async add(piece: Uint8Array): Promise<void> {
+    for (let at = 0; at < piece.length;) {
+      const end = Math.min(piece.length, at + this.chunkBytes - this.heldBytes)
+      this.pieces.push(Buffer.from(piece.subarray(at, end)))
+      this.heldBytes += end - at
+      at = end
+      if (this.heldBytes === this.chunkBytes) await this.flush()
+    }
+  }
+
+  /** Resolves when every chunk is stored. */
+  async end(): Promise<void> {
+    if (this.heldBytes > 0) await this.flush()
+    await Promise.all(this.sending)
+    if (this.failure !== undefined) throw this.failure
+  }
+
+  /** Resolves when nothing of it is under way any more. */
+  async abandon(): Promise<void> {
+    this.abandoned = true
+    await Promise.all(this.sending)
+  }
+
+  private async flush(): Promise<void> {
+    while (this.sending.size >= BLOB_WRITES_IN_FLIGHT) await Promise.race(this.sending)
+    if (this.failure !== undefined) throw this.failure
+    const sending = this.send(this.count++, Buffer.concat(this.pieces)).then((failure) => {
+      this.failure ??= failure
+      this.sending.delete(sending)
+    })
+    this.sending.add(sending)
+    this.pieces = []
+    this.heldBytes = 0
+  }
+
+  /** A chunk that is stored twice is the same chunk. */
+  private async send(
+    n: number,
+    data: Buffer
+  ): Promise<StorageFull | StorageUnavailable | undefined> {
+    const untilMs = performance.now() + GIVE_UP_MS
+    const message = { subject: chunkSubject(this.chunks, n), data, headers: "" }
+    for (;;) {
+      const written = await write(this.nats, [message])
+      if (written._tag === "Kept" || this.abandoned) return undefined
+      const { detail } = written
+      if (written._tag === "Refused" && isFull(written.code)) return new StorageFull({ detail })
+      if (performance.now() > untilMs) return new StorageUnavailable({ detail })
+      await wait(RETRY_MS)
+    }
+  }
+}
+
+/**
+ * Stores all that the source gives as the chunks of one set. Throws BlobTooLarge, BlobAborted,
+ * StorageFull or StorageUnavailable once nothing is under way any more.
+ */
+export const receive = async (
+  nats: NatsApi,
+  chunks: ChunkSet,
+  chunkBytes: number,
+  source: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+  signal: AbortSignal
+): Promise<BlobInfo> => {
+  const untilMs = performance.now() + BLOB_WRITE_MS
+  const hash = createHash("sha256")
+  const writer = new ChunkWriter(nats, chunks, chunkBytes)
+  const iterator = source[Symbol.asyncIterator]()
+  let lengthBytes = 0
+  try {
+    for (
+      let piece = await next(iterator, signal);
+      piece !== undefined;
+      piece = await next(iterator, signal)
+    ) {
+      lengthBytes += piece.length
+      if (lengthBytes > bytesMax) throw new BlobTooLarge({ bytesMax })
+      hash.update(piece)
+      await writer.add(piece)
+    }
+    await writer.end()
+    if (performance.now() > untilMs) throw new BlobAborted({ detail: "it took too long" })
+    return { lengthBytes, digest: hash.digest("base64url") }
+  } catch (error) {
+    // The source may hold on to something; that it cannot let go of it changes nothing.
+    void iterator.return?.().catch(() => undefined)
+    await writer.abandon()
+    throw error
+  }
+}

@@ -1,0 +1,222 @@
+/** Relays to a receiver on loopback with durable statuses, against undici alone posting the same. */
+import { atLeast, type Bench, type Line, median, type Row, thousands } from "../line.ts"
+import { authorization, openMailbox } from "../mailboxes.ts"
+import { type Running, runScript } from "../process.ts"
+import { wrk } from "../wrk.ts"
+
+const rounds = 3
+const relays = 12_000
+const documentBytes = 400
+const withinMs = 120_000
+const pollMs = 5
+const singlesSeconds = 5
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+const post = async (node: Running, path: string, body: string): Promise<Response> => {
+  const answer = await fetch(node.origin + path, {
+    method: "POST",
+    headers: { Authorization: authorization(node.token), "Content-Type": "application/xml" },
+    body
+  })
+  if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+  await answer.arrayBuffer()
+  return answer
+}
+
+const countOf = async (receiver: Running): Promise<number> =>
+  Number(await (await fetch(`${receiver.origin}/count`)).text())
+
+const until = async (receiver: Running, count: number, startedMs: number): Promise<void> => {
+  while (await countOf(receiver) < count) {
+    if (performance.now() - startedMs > withinMs) throw new Error("the relays take too long")
+    await pause(pollMs)
+  }
+}
+
+/** Until the receiver has so many more; how many a second that was. */
+const rateOf = async (
+  receiver: Running,
+  many: number,
+  begin: () => Promise<unknown>
+): Promise<number> => {
+  const before = await countOf(receiver)
+  const startedMs = performance.now()
+  const begun = begin()
+  await until(receiver, before + many, startedMs)
+  const perSecond = many * 1000 / (performance.now() - startedMs)
+  await begun
+  return perSecond
+}
+
+/** Ended, every one of them, as its sender is told. */
+const settled = async (node: Running): Promise<void> => {
+  for (;;) {
+    const answer = await fetch(`${node.origin}/outgoing/admin?status=waiting&limit=1`, {
+      headers: { Authorization: authorization(node.token), Accept: "application/xml" }
+    })
+    const text = await answer.text()
+    if (answer.status === 200 && !text.includes("status=\"waiting\"")) return
+    await pause(pollMs)
+  }
+}
+
+let sent = 0
+
+const queue = async (node: Running, receiver: Running, each: number, atOnce: number) => {
+  const queueOne = async (): Promise<unknown> => {
+    const n = sent++
+    const to = Array.from({ length: each }, (_, at) => `<to>${receiver.origin}/inbox/${at}</to>`)
+    const text = "x".repeat(documentBytes - 100)
+    return post(
+      node,
+      "/outgoing/admin",
+      `<notification>${to.join("")}<item><description>${n} ${text}</description>` +
+        `<url>http://sender.test/${n}</url></item></notification>`
+    )
+  }
+  let left = Math.floor(relays / each)
+  const worker = async (): Promise<void> => {
+    while (left-- > 0) await queueOne()
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
+  await settled(node)
+}
+
+/**
+ * Notifications to one recipient each, queued by wrk, since this process would measure itself;
+ * until the receiver has all of them.
+ */
+const singlesRate = async (node: Running, receiver: Running): Promise<number> => {
+  const before = await countOf(receiver)
+  const startedMs = performance.now()
+  const { requests } = await wrk({
+    origin: node.origin,
+    script: "outgoing",
+    args: [
+      authorization(node.token),
+      `singles${sent++}`,
+      `${receiver.origin}/inbox/1`,
+      String(documentBytes - 100)
+    ],
+    connections: 64,
+    seconds: singlesSeconds
+  })
+  await until(receiver, before + requests, startedMs)
+  return requests * 1000 / (performance.now() - startedMs)
+}
+
+const alone = async (receiver: Running): Promise<number> => {
+  const args = [receiver.origin, String(relays), String(documentBytes)]
+  return relays * 1000 / Number(await runScript("poster.js", args))
+}
+
+const compared = async (
+  what: string,
+  receiver: Running,
+  measure: () => Promise<number>
+): Promise<ReadonlyArray<Row>> => {
+  const rates: Array<number> = []
+  const peers: Array<number> = []
+  for (let turn = 0; turn <= rounds; turn++) {
+    const peer = await alone(receiver)
+    const rate = await measure()
+    if (turn === 0) continue
+    rates.push(rate)
+    peers.push(peer)
+  }
+  const detail = `${thousands(median(rates))} of ${thousands(median(peers))} a second`
+  const ratio = median(rates.map((rate, at) => rate / (peers[at] ?? Number.NaN)))
+  return [
+    atLeast(`${what}, of undici alone posting the same`, ratio, 0.25, detail),
+    {
+      what: `${what}, a second`,
+      measured: median(rates).toFixed(0),
+      target: "≥ 2500",
+      met: median(rates) >= 2_500
+    }
+  ]
+}
+
+const mailboxes = 4
+const registrationsEach = 250
+const waves = 10
+
+const registered = async (bench: Bench, node: Running, receiver: Running): Promise<void> => {
+  for (let box = 0; box < mailboxes; box++) {
+    await openMailbox(node, `pushed${box}`)
+    for (let n = 0; n < registrationsEach; n++) {
+      const callback = `${receiver.origin}/callback/${box}/${n}`
+      const document = `<registration><callback>${callback}</callback></registration>`
+      await post(node, `/mailboxes/pushed${box}/registrations`, document)
+    }
+  }
+  bench.say(`${mailboxes * registrationsEach} registrations`)
+  for (let box = 0; box < mailboxes; box++) {
+    for (;;) {
+      const answer = await fetch(`${node.origin}/mailboxes/pushed${box}/registrations?limit=1000`, {
+        headers: { Authorization: authorization(node.token), Accept: "application/xml" }
+      })
+      if (!(await answer.text()).includes("unverified")) break
+      await pause(100)
+    }
+  }
+}
+
+/** A deposit in each mailbox; the next when all subscribers have it. */
+const pushWaves = async (node: Running, receiver: Running): Promise<number> => {
+  const each = mailboxes * registrationsEach
+  const startedMs = performance.now()
+  for (let wave = 0; wave < waves; wave++) {
+    await rateOf(receiver, each, () =>
+      Promise.all(Array.from({ length: mailboxes }, (_, box) => {
+        const text = `${sent++} ${"x".repeat(documentBytes - 100)}`
+        return post(
+          node,
+          `/mailboxes/pushed${box}`,
+          `<notification><item><description>${text}</description>` +
+            "<url>http://sender.test/m</url></item></notification>"
+        )
+      })))
+  }
+  return each * waves * 1000 / (performance.now() - startedMs)
+}
+
+const env = { OUTBOUND_ALLOW: "127.0.0.0/8" }
+
+export const relaying: Line = {
+  name: "relays",
+  run: async (bench) => {
+    const receiver = await bench.peer()
+    const node = await bench.serve(bench.folder("relays"), { env })
+    const rows = [
+      ...await compared(
+        "relays of notifications to 100 recipients each",
+        receiver,
+        () => rateOf(receiver, relays, () => queue(node, receiver, 100, 4))
+      ),
+      ...await compared(
+        "relays of notifications to one recipient each",
+        receiver,
+        () => singlesRate(node, receiver)
+      )
+    ]
+    await node.stop()
+    await receiver.stop()
+    return rows
+  }
+}
+
+export const pushes: Line = {
+  name: "pushes",
+  run: async (bench) => {
+    const receiver = await bench.peer()
+    const node = await bench.serve(bench.folder("pushes"), { env })
+    await registered(bench, node, receiver)
+    const what = `pushes to ${mailboxes * registrationsEach} registrations, a notification each`
+    const rows = await compared(what, receiver, () => pushWaves(node, receiver))
+    await node.stop()
+    await receiver.stop()
+    return rows
+  }
+}
