@@ -10,7 +10,7 @@ export interface ClusterConfig {
   readonly port: number
   /** Origin that every URI given out begins with; `http://localhost:<port>` when undefined. */
   readonly baseUrl: string | undefined
-  /** Folder of the embedded store, made when it is missing. */
+  /** Folder of the embedded store, or of a cluster node's name; made when it is missing. */
   readonly dataDir: string
   /**
    * Token of the account `admin`. When undefined, the first start with an empty store chooses one
@@ -55,6 +55,30 @@ export interface ClusterConfig {
     /** Origin whose pages may read answers, `*` for all, `none` for no other. */
     readonly origin: string
   }
+  /** How to reach NATS, when the node is one of a cluster. */
+  readonly nats: {
+    /** `nats://host:port` or `tls://host:port` of some servers; undefined: the embedded store. */
+    readonly url: ReadonlyArray<string> | undefined
+    readonly user: string | undefined
+    readonly password: string | undefined
+    readonly token: string | undefined
+    /** Seed of an nkey. */
+    readonly nkeySeed: string | undefined
+    /** File of credentials (JWT and seed). */
+    readonly creds: string | undefined
+    /** Files, PEM: the authority of the servers' certificates, and a certificate of the node. */
+    readonly ca: string | undefined
+    readonly cert: string | undefined
+    readonly key: string | undefined
+    /** Copies of each stream; when undefined three where the servers are a cluster, else one. */
+    readonly replicas: 1 | 3 | 5 | undefined
+  }
+  readonly cluster: {
+    /** Name of this node, of no other; when undefined one is made up and kept in `dataDir`. */
+    readonly nodeId: string | undefined
+    /** Streams that share the actors; the same for every node, and for as long as there is data. */
+    readonly buckets: number
+  }
   readonly limits: {
     /** Actors kept in memory; above it the least recently used idle ones are put to sleep. */
     readonly residentActors: number
@@ -83,5 +107,18 @@ export const clusterConfig: ClusterConfig = {
   documents: { bytesMax: "256KiB", xmlDepthMax: 32, recipientsMax: 1000 },
   mailboxes: { retention: "P30D" },
   cors: { origin: "*" },
+  nats: {
+    url: undefined,
+    user: undefined,
+    password: undefined,
+    token: undefined,
+    nkeySeed: undefined,
+    creds: undefined,
+    ca: undefined,
+    cert: undefined,
+    key: undefined,
+    replicas: undefined
+  },
+  cluster: { nodeId: undefined, buckets: 4 },
   limits: { residentActors: 10_000, actorQueueMax: 10_000, idleTimeout: "60s", drainTimeout: "20s" }
 }

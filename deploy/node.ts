@@ -1,7 +1,7 @@
 /**
- * One node, put together: the embedded store, the actor system upon it, HTTP in front. It runs
- * until it is interrupted, then stops in good order: no new connection, requests under way are
- * answered, commits and effects end, the store is flushed and closed.
+ * One node, put together: its store, the actor system upon it, HTTP in front. It runs until it is
+ * interrupted, then stops in good order: other nodes, if there are any, take its actors over; no
+ * new connection, requests under way are answered, commits and effects end, the store is closed.
  */
 import { createServer } from "node:net"
 import { Effect, Layer } from "effect"
@@ -16,43 +16,27 @@ import { count, HttpMeasures } from "../http/inside/measures.ts"
 import { metricsText } from "../http/inside/metrics.ts"
 import { setDocumentLimits } from "../http/limits.ts"
 import { resources } from "../http/resources.ts"
-import { randomId, randomIds } from "../http/secrets.ts"
+import { randomId } from "../http/secrets.ts"
 import { listen, ServerUnavailable } from "../http/server.ts"
 import type { Service } from "../http/service.ts"
 import { Throttle } from "../http/throttle.ts"
-import { embedded } from "../runtime/embedded/index.ts"
 import {
-  alone,
   Blobs,
+  Placement,
   Records,
-  type RecordsApi,
   Storage,
   type StorageFailure,
   StorageUnavailable,
   System
 } from "../runtime/index.ts"
+import { backend, groupLimits, isClustered, nodeNameOf, placeOf } from "./backend.ts"
 import { failpoint } from "./failpoint.ts"
+import { serviceKeyOf } from "./service-key.ts"
 import { adminTokenOf, baseUrlOf, type Settings } from "./settings.ts"
 import { version } from "./version.ts"
 
-const serviceTable = "service"
-const keyRecord = "key"
 /** How often idle actors are looked for, unless they are to sleep sooner. */
 const sweepMsMax = 5_000
-/** Name of a node that is alone. */
-const soleNode = "sole"
-
-/** The service's own secret, made at the first start and kept in the store. */
-const serviceKeyOf = Effect.fnUntraced(function*(
-  records: RecordsApi
-): Effect.fn.Return<string, StorageFailure> {
-  const kept = yield* records.get(serviceTable, keyRecord)
-  if (kept !== undefined) return kept
-  const value = randomIds.secret(keyRecord)
-  yield* records.write([{ table: serviceTable, key: keyRecord, value }])
-  return value
-})
-
 const corsOriginOf = (settings: Settings): string | undefined =>
   settings.corsOrigin === "none" ? undefined : settings.corsOrigin
 
@@ -72,9 +56,13 @@ const portOf = (settings: Settings): Effect.Effect<number, ServerUnavailable> =>
       })
     })
 
+type PlacementApi = Placement["Service"]
+
 /** What the actors and the HTTP side have in common beside the stores. */
 interface Shared {
   readonly baseUrl: string
+  /** The node's name, the same at each start. */
+  readonly node: string
   readonly outbound: OutboundService
   /** Blobs that are stored and not yet shown by their content. */
   readonly arriving: Set<string>
@@ -96,6 +84,7 @@ const systemLayer = (settings: Settings, { arriving, baseUrl, outbound }: Shared
         random: Math.random
       }),
       limits: {
+        ...groupLimits(settings),
         residentActorsMax: settings.residentActors,
         actorQueueMax: settings.actorQueueMax,
         idleMs: settings.idleTimeout,
@@ -106,29 +95,57 @@ const systemLayer = (settings: Settings, { arriving, baseUrl, outbound }: Shared
     })
   }))
 
-/** Everything below HTTP, on the settings' data directory. */
+/** Everything below HTTP, as the settings say. */
 const nodeLayer = (settings: Settings, shared: Shared) =>
-  systemLayer(settings, shared).pipe(
-    Layer.provideMerge(Layer.merge(embedded(settings.dataDir), alone))
-  )
+  systemLayer(settings, shared).pipe(Layer.provideMerge(backend(settings, shared.node)))
 
 /** What the operator is told when the node serves. */
 export interface Serving {
   readonly baseUrl: string
   readonly host: string
   readonly port: number
+  /** Where everything is kept, for people. */
+  readonly place: string
+  /** Its name in its cluster; undefined when it is alone. */
+  readonly node: string | undefined
   /** The admin's token, when this start chose it. */
   readonly adminToken: string | undefined
 }
 
+/** Fails while the node has no part in its cluster; with what is wrong, for people. */
+const standing = (placement: PlacementApi): Effect.Effect<void, string> =>
+  Effect.suspend(() => {
+    if (!placement.inTime()) return Effect.fail("this node is not in its cluster just now")
+    const { nodes, self } = placement.view()
+    const leaves = nodes.some(({ leaving, node }) => node === self && leaving)
+    return leaves ? Effect.fail("this node is stopping") : Effect.void
+  })
+
+/**
+ * Lets other nodes take the actors over, for `withinMs` at most. HTTP answers meanwhile and
+ * afterwards as ever, as it asks the actors wherever they are.
+ */
+const handOver = (placement: PlacementApi, withinMs: number): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    const leaving = placement.leave()
+    if (leaving === undefined) return
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, withinMs)
+    })
+    await Promise.race([leaving, late])
+    clearTimeout(timer)
+  })
+
 const makeService = Effect.fnUntraced(function*(
   settings: Settings,
-  { arriving, baseUrl, outbound }: Shared,
+  { arriving, baseUrl, node, outbound }: Shared,
   measures: HttpMeasures
-): Effect.fn.Return<Service, StorageFailure, System | Storage | Records | Blobs> {
+): Effect.fn.Return<Service, StorageFailure, System | Storage | Records | Blobs | Placement> {
   const system = yield* System
   const storage = yield* Storage
   const records = yield* Records
+  const placement = yield* Placement
   const nowMs = () => Date.now()
   return {
     settings: {
@@ -144,12 +161,15 @@ const makeService = Effect.fnUntraced(function*(
     records,
     readOutside: readerOf(outbound),
     arriving,
-    start: `${soleNode}.${randomId()}`,
+    start: `${node}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records),
     throttle: new Throttle(nowMs),
     metrics: metricsText(system, measures, nowMs, outbound.measures),
     measures,
-    ready: Effect.mapError(storage.health, (failure) => failure.detail),
+    ready: Effect.andThen(
+      standing(placement),
+      Effect.mapError(storage.health, (failure) => failure.detail)
+    ),
     nowMs
   }
 })
@@ -177,6 +197,15 @@ const listening = (
         : new ServerUnavailable("Address", String(cause), cause)
   })
 
+/** Removes what a crash left of arriving content. */
+const sweep = (service: Service): Effect.Effect<void> =>
+  sweepOrphans(service).pipe(
+    Effect.flatMap((orphans) =>
+      orphans === 0 ? Effect.void : Effect.logInfo("orphaned blobs removed", { orphans })
+    ),
+    Effect.catch((failure) => Effect.logWarning("the sweep for orphans broke off", failure))
+  )
+
 /** Serves over what is provided, until interrupted. */
 const serveOver = Effect.fnUntraced(function*(
   settings: Settings,
@@ -185,6 +214,7 @@ const serveOver = Effect.fnUntraced(function*(
   onServing: (serving: Serving) => void
 ) {
   const { baseUrl } = shared
+  const placement = yield* Placement
   const measures = new HttpMeasures()
   const service = yield* makeService(settings, shared, measures)
   const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
@@ -205,25 +235,28 @@ const serveOver = Effect.fnUntraced(function*(
       run(Effect.logError("a request broke", error))
     }),
     (server) =>
-      Effect.promise(() => server.drain(settings.drainTimeout)).pipe(
+      handOver(placement, settings.drainTimeout).pipe(
+        Effect.andThen(Effect.promise(() => server.drain(settings.drainTimeout))),
         Effect.andThen(service.system.drain)
       )
   )
-  yield* Effect.forkScoped(
-    sweepOrphans(service).pipe(
-      Effect.tap((orphans) =>
-        orphans === 0 ? Effect.void : Effect.logInfo("orphaned blobs removed", { orphans })
-      ),
-      Effect.catch((failure) => Effect.logWarning("the sweep for orphans broke off", failure))
-    )
-  )
-  onServing({ baseUrl, host: settings.host, port, adminToken: token })
+  // A blob that nothing names may be arriving at another node: it stays.
+  if (!isClustered(settings)) yield* Effect.forkScoped(sweep(service))
+  onServing({
+    baseUrl,
+    host: settings.host,
+    port,
+    place: placeOf(settings),
+    node: isClustered(settings) ? shared.node : undefined,
+    adminToken: token
+  })
   return yield* Effect.never
 })
 
 /**
  * Serves until interrupted. `onServing` is called once, when requests are answered. Fails with
- * StorageLocked, StorageDamaged, StorageUnavailable, StorageFull or ServerUnavailable.
+ * a
+ * BackendFailure, NodeUnnamed or ServerUnavailable.
  */
 export const runNode = (settings: Settings, onServing: (serving: Serving) => void) =>
   Effect.scoped(Effect.gen(function*() {
@@ -235,7 +268,12 @@ export const runNode = (settings: Settings, onServing: (serving: Serving) => voi
       nowMs: () => Date.now(),
       random: Math.random
     })
-    const shared = { baseUrl: baseUrlOf(settings, port), outbound, arriving: new Set<string>() }
+    const shared = {
+      baseUrl: baseUrlOf(settings, port),
+      node: yield* nodeNameOf(settings),
+      outbound,
+      arriving: new Set<string>()
+    }
     return yield* Effect.scoped(serveOver(settings, port, shared, onServing)).pipe(
       Effect.provide(nodeLayer(settings, shared))
     )

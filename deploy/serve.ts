@@ -1,14 +1,15 @@
 /** `restante serve`: runs one node, tells the operator where, and what stops it. */
 import { Effect } from "effect"
 import type { ServerUnavailable } from "../http/server.ts"
-import type { StorageFailure, StorageLocked } from "../runtime/index.ts"
+import { type BackendFailure, type NodeUnnamed, placeOf } from "./backend.ts"
 import { CommandFailed, exitCodes } from "./failure.ts"
 import { runNode, type Serving } from "./node.ts"
 import type { Loaded } from "./settings.ts"
 
-const banner = (version: string, dataDir: string, serving: Serving): string => {
-  const { adminToken, baseUrl, host, port } = serving
-  const lines = [`restante ${version} on ${host}:${port}, store in ${dataDir}`, `  ${baseUrl}/`]
+const banner = (version: string, serving: Serving): string => {
+  const { adminToken, baseUrl, host, node, place, port } = serving
+  const kept = node === undefined ? `store in ${place}` : `node ${node} of the cluster on ${place}`
+  const lines = [`restante ${version} on ${host}:${port}, ${kept}`, `  ${baseUrl}/`]
   if (adminToken !== undefined) {
     lines.push(
       "",
@@ -19,24 +20,43 @@ const banner = (version: string, dataDir: string, serving: Serving): string => {
   return `${lines.join("\n")}\n`
 }
 
-/** What the operator is told, and the exit code, for each way in which a node cannot run. */
+/**
+ * What the operator is told, and the exit code, for each way in which a node cannot run. `place` is
+ * where it keeps everything.
+ */
 export const stopped = (
-  dataDir: string,
-  failure: StorageFailure | StorageLocked | ServerUnavailable
+  place: string,
+  failure: BackendFailure | NodeUnnamed | ServerUnavailable
 ): CommandFailed => {
   const ends = (message: string, exitCode: CommandFailed["exitCode"]): CommandFailed =>
     new CommandFailed({ message, exitCode })
   switch (failure._tag) {
     case "StorageLocked": {
       const holder = failure.pid === undefined ? "another process" : `process ${failure.pid}`
-      return ends(`${dataDir} is in use by ${holder}`, exitCodes.unavailable)
+      return ends(`${place} is in use by ${holder}`, exitCodes.unavailable)
     }
     case "StorageDamaged":
-      return ends(`${dataDir} is damaged: ${failure.detail}`, exitCodes.damaged)
+      return ends(`${place} is damaged: ${failure.detail}`, exitCodes.damaged)
     case "StorageFull":
-      return ends(`${dataDir} has no room left: ${failure.detail}`, exitCodes.unavailable)
+      return ends(`${place} has no room left: ${failure.detail}`, exitCodes.unavailable)
     case "StorageUnavailable":
-      return ends(`${dataDir} cannot be used: ${failure.detail}`, exitCodes.unavailable)
+      return ends(`${place} cannot be used: ${failure.detail}`, exitCodes.unavailable)
+    case "NatsTooOld":
+      return ends(
+        `${place} is version ${failure.found}; ${failure.wanted} or newer is needed`,
+        exitCodes.unavailable
+      )
+    case "BucketsDiffer":
+      return ends(
+        `${place} was set up with ${failure.found}, this node with ${failure.wanted}: ` +
+          "CLUSTER_BUCKETS stays as it was at the first start",
+        exitCodes.unavailable
+      )
+    case "NodeUnnamed":
+      return ends(
+        `${failure.file} cannot be used for this node's name: ${failure.detail}`,
+        exitCodes.unavailable
+      )
     case "ServerUnavailable":
       return ends(
         failure.message,
@@ -51,5 +71,5 @@ export const serve = (
   version: string
 ): Effect.Effect<never, CommandFailed> =>
   runNode(settings, (serving) => {
-    process.stdout.write(banner(version, settings.dataDir, serving))
-  }).pipe(Effect.mapError((failure) => stopped(settings.dataDir, failure)))
+    process.stdout.write(banner(version, serving))
+  }).pipe(Effect.mapError((failure) => stopped(placeOf(settings), failure)))

@@ -103,6 +103,44 @@ export const oneOf = <const Names extends ReadonlyArray<string>>(
   metavar: names.join("|")
 })
 
+/** One of some numbers. */
+export const oneNumberOf = <const Numbers extends ReadonlyArray<number>>(
+  ...numbers: Numbers
+): Kind<Numbers[number]> => ({
+  schema: reading(
+    Schema.Literals(numbers),
+    (digits) => numbers.find((one) => String(one) === digits)
+  ),
+  expected: `one of ${numbers.join(", ")}`,
+  metavar: numbers.join("|")
+})
+
+const namePattern = /^[A-Za-z0-9_=-]{1,100}$/
+
+export const isNodeName = (text: string): boolean => namePattern.test(text)
+
+/** Name of a node: also a part of keys in NATS, so that few characters are left. */
+export const nodeName: Kind<string> = {
+  schema: Schema.String.check(Schema.isPattern(namePattern)),
+  expected: "1 to 100 characters of A-Z, a-z, 0-9, _, = and -",
+  metavar: "name"
+}
+
+/** The address of a NATS server, without credentials: it is shown and logged. */
+const natsServerOf = (text: string): string | undefined => {
+  const whole = /^[a-z]+:\/\//.test(text) ? text : `nats://${text}`
+  if (!/^(nats|tls):\/\//.test(whole) || !URL.canParse(whole)) return undefined
+  const { hash, hostname, password, pathname, search, username } = new URL(whole)
+  const bare = hash + password + search + username === "" && (pathname === "" || pathname === "/")
+  return bare && hostname !== "" ? whole.replace(/\/$/, "") : undefined
+}
+
+export const natsServer: Kind<string> = {
+  schema: reading(Schema.String, natsServerOf),
+  expected: "servers such as nats://host:4222 or tls://host:4222, without credentials",
+  metavar: "url"
+}
+
 /** Time in ms. */
 export const duration: Kind<number> = {
   schema: reading(Schema.Int, durationMs),

@@ -62,7 +62,8 @@ describe("restante", () => {
     expect(new Set(rows.map((row) => row.name)).size).toBe(rows.length)
     expect(new Set(rows.map((row) => row.env)).size).toBe(rows.length)
     const fixed = ["PORT", "HOST", "BASE_URL", "DATA_DIR", "ADMIN_TOKEN", "LOG_LEVEL"]
-    for (const name of [...fixed, "RETRY_SCHEDULE", "OUTBOUND_ALLOW"]) {
+    const cluster = ["NATS_URL", "NODE_ID", "NATS_CREDS", "NATS_CA", "CLUSTER_BUCKETS"]
+    for (const name of [...fixed, ...cluster, "RETRY_SCHEDULE", "OUTBOUND_ALLOW"]) {
       expect(rows.map((row) => row.env)).toContain(name)
     }
   })
@@ -82,6 +83,15 @@ describe("restante", () => {
       value: "http://localhost:9000",
       source: "port"
     })
+  })
+
+  it.each(["NATS_PASSWORD", "NATS_TOKEN", "NATS_NKEY_SEED"])("never shows %s", (env) => {
+    const { stderr, stdout } = restante(["config"], { [env]: "hunter2hunter2" })
+    expect(stdout).toContain("<set>")
+    expect(stdout + stderr).not.toContain("hunter2")
+    const wrong = restante(["config"], { [env]: "hunter2 hunter2" })
+    expect(wrong.status).toBe(78)
+    expect(wrong.stdout + wrong.stderr).not.toContain("hunter2")
   })
 
   it("never shows the admin token", () => {
@@ -106,7 +116,12 @@ describe("restante", () => {
     ["CONTENT_BYTES_MAX", "content.bytesMax", "1 gig"],
     ["CONTENT_BYTES_MAX", "content.bytesMax", "0"],
     ["RETENTION", "mailboxes.retention", "P"],
-    ["IDLE_TIMEOUT", "limits.idleTimeout", "0s"]
+    ["IDLE_TIMEOUT", "limits.idleTimeout", "0s"],
+    ["NATS_URL", "nats.url", "http://127.0.0.1:4222"],
+    ["NATS_URL", "nats.url", "nats://user@127.0.0.1:4222"],
+    ["NATS_REPLICAS", "nats.replicas", "2"],
+    ["NODE_ID", "cluster.nodeId", "node 1"],
+    ["CLUSTER_BUCKETS", "cluster.buckets", "0"]
   ])("stops on %s (%s) = %s, naming all there is to know", (env, name, value) => {
     for (const command of ["config", "serve"]) {
       const { status, stderr } = restante([command], { [env]: value })
@@ -120,7 +135,10 @@ describe("restante", () => {
     ["RETRY_SCHEDULE", "0,100ms,0.5s,1m,30min,2h,P1D,PT1H30M"],
     ["OUTBOUND_ALLOW", "127.0.0.0/8, ::1, fd00::/8"],
     ["BASE_URL", "https://post.example.org:8443"],
-    ["CORS_ORIGINS", "https://a.example,https://b.example"]
+    ["CORS_ORIGINS", "https://a.example,https://b.example"],
+    ["NATS_URL", "nats://10.0.0.1:4222, tls://nats.example,10.0.0.2"],
+    ["NATS_REPLICAS", "3"],
+    ["NODE_ID", "node-1"]
   ])("takes %s = %s", (env, value) => {
     expect(restante(["config"], { [env]: value }).status).toBe(0)
   })

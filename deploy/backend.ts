@@ -1,0 +1,149 @@
+/** What a node stands upon: the embedded store, alone; or NATS JetStream, as one of a cluster. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect, Layer, Redacted, Schema } from "effect"
+import { randomId } from "../http/secrets.ts"
+import { embedded } from "../runtime/embedded/index.ts"
+import {
+  alone,
+  type Blobs,
+  clustered,
+  type Limits,
+  type Placement,
+  type Records,
+  type Storage,
+  type StorageFailure,
+  type StorageLocked,
+  type Transport
+} from "../runtime/index.ts"
+import { natsBlobs } from "../runtime/nats/blobs.ts"
+import type { BucketsDiffer } from "../runtime/nats/buckets.ts"
+import { connection, type NatsOptions, type NatsTooOld } from "../runtime/nats/connection.ts"
+import { natsRecords } from "../runtime/nats/records.ts"
+import { natsRegistry } from "../runtime/nats/registry.ts"
+import { natsStorage } from "../runtime/nats/storage.ts"
+import { natsTransport } from "../runtime/nats/transport.ts"
+import type { Settings } from "./settings.ts"
+import { isNodeName } from "./values.ts"
+
+/** What a node of a cluster is called, in the data directory. */
+const nameFile = "node-id"
+/** Name of a node that is alone. */
+const soleNode = "sole"
+
+/** A node of a cluster has no name: `file`, which is to keep it, cannot be used. */
+export class NodeUnnamed extends Schema.TaggedError<NodeUnnamed>()("NodeUnnamed", {
+  file: Schema.String,
+  detail: Schema.String
+}) {}
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && "code" in error ? error.code : undefined
+
+/** Makes a name up, unless there is one by now. */
+const makeName = (dataDir: string, file: string): void => {
+  mkdirSync(dataDir, { recursive: true })
+  try {
+    writeFileSync(file, `${randomId()}\n`, { flag: "wx", flush: true })
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error
+  }
+}
+
+const keptName = (dataDir: string): Effect.Effect<string, NodeUnnamed> => {
+  const file = join(dataDir, nameFile)
+  const read = (): string => {
+    makeName(dataDir, file)
+    const name = readFileSync(file, "utf8").trim()
+    if (!isNodeName(name)) throw new Error("it holds no name of a node")
+    return name
+  }
+  return Effect.try({
+    try: read,
+    catch: (error) =>
+      new NodeUnnamed({ file, detail: error instanceof Error ? error.message : String(error) })
+  })
+}
+
+/** Whether the node is one of a cluster. */
+export const isClustered = ({ natsUrl }: Settings): boolean => natsUrl !== undefined
+
+/** The node's name: the same at each start, as what it left under way is known by it. */
+export const nodeNameOf = (settings: Settings): Effect.Effect<string, NodeUnnamed> => {
+  if (!isClustered(settings)) return Effect.succeed(soleNode)
+  return settings.nodeId === undefined
+    ? keptName(settings.dataDir)
+    : Effect.succeed(settings.nodeId)
+}
+
+/** Where everything is kept, for people. */
+export const placeOf = ({ dataDir, natsUrl }: Settings): string =>
+  natsUrl === undefined ? dataDir : `NATS at ${natsUrl.join(", ")}`
+
+/**
+ * Embedded, groups are so large that commits share a flush well, and so small that one group is
+ * answered while the next is flushed, when as many clients wait as do on a busy node. On NATS a
+ * group waits for the network: large ones, and one is filled while another is under way.
+ */
+export const groupLimits = (settings: Settings): Partial<Limits> =>
+  isClustered(settings)
+    ? { groupCommitsMax: 500, groupsInFlightMax: 2 }
+    : { groupCommitsMax: 64 }
+
+/** The fields that are set. */
+const present = <Fields extends object>(fields: Fields) =>
+  // What is undefined is left out, which `Object.fromEntries` cannot say.
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof Fields]?: Exclude<Fields[K], undefined>
+  }
+
+const shown = (secret: Redacted.Redacted | undefined): string | undefined =>
+  secret === undefined ? undefined : Redacted.value(secret)
+
+const natsOptions = (
+  settings: Settings,
+  servers: ReadonlyArray<string>,
+  node: string
+): NatsOptions => {
+  const tls = present({
+    caFile: settings.natsCa,
+    certFile: settings.natsCert,
+    keyFile: settings.natsKey
+  })
+  return {
+    servers,
+    name: `restante ${node}`,
+    ...present({
+      user: settings.natsUser,
+      pass: shown(settings.natsPassword),
+      token: shown(settings.natsToken),
+      nkeySeed: shown(settings.natsNkeySeed),
+      credsFile: settings.natsCreds,
+      tls: Object.keys(tls).length === 0 ? undefined : tls,
+      replicas: settings.natsReplicas
+    })
+  }
+}
+
+export type Ports = Storage | Transport | Records | Blobs | Placement
+
+export type BackendFailure = StorageFailure | StorageLocked | NatsTooOld | BucketsDiffer
+
+const overNats = (settings: Settings, servers: ReadonlyArray<string>, node: string) =>
+  Layer.mergeAll(
+    natsStorage({ buckets: settings.clusterBuckets }),
+    natsRecords,
+    natsBlobs(),
+    natsTransport,
+    // The registry is provided too: with it the nodes agree on the service's key.
+    Layer.provideMerge(clustered({ node }), natsRegistry)
+  ).pipe(Layer.provide(connection(natsOptions(settings, servers, node))))
+
+/** Every port of the runtime, as the settings say; `node` is the node's name. */
+export const backend = (
+  settings: Settings,
+  node: string
+): Layer.Layer<Ports, BackendFailure> =>
+  settings.natsUrl === undefined
+    ? Layer.merge(embedded(settings.dataDir), alone)
+    : overNats(settings, settings.natsUrl, node)
