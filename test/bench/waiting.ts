@@ -56,7 +56,11 @@ const fill = Effect.gen(function*() {
     const atMs = Date.now()
     const group = Array.from({ length: Math.min(groupSize, Number(count) - written) }, () => {
       const id = randomUUID()
-      return { id, atMs, listedAs: `admin/${String(newestMs - atMs).padStart(keyDigits, "0")}.${id}` }
+      return {
+        id,
+        atMs,
+        listedAs: `admin/${String(newestMs - atMs).padStart(keyDigits, "0")}.${id}`
+      }
     })
     yield* records.write(
       group.map(({ listedAs }) => ({ table: "outgoing", key: listedAs, value: "waiting" }))
