@@ -124,7 +124,7 @@ describe("GET of the collection and of one", () => {
     }
     expect(page).toContain(`action="${new URL(href).pathname}/secret"`)
     const own = await send("GET", mailbox, { accept: "text/html" })
-    expect(own.text).toContain(`href="${new URL(mailbox).pathname}/registrations"`)
+    expect(own.text).toContain(`href="${mailbox}/registrations"`)
   })
 
   it("shows a suspended one with what was the matter", async () => {
