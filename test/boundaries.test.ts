@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 const root = fileURLToPath(new URL("..", import.meta.url))
 const oxlint = join(root, "node_modules/oxlint/bin/oxlint")
 const tsc = join(root, "node_modules/typescript/bin/tsc")
-const projects = ["runtime", "runtime/embedded", "actors", "http", "deploy", "test"]
+const projects = ["runtime", "runtime/embedded", "runtime/nats", "actors", "http", "deploy", "test"]
 
 let copy = ""
 const write = (path: string, text: string) => {

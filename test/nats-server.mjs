@@ -1,6 +1,6 @@
 /**
- * A NATS server for the suites of the cluster: `NATS_SERVER`, or one on the path that is new enough,
- * or Debian's newest, unpacked beside the modules without touching the system.
+ * A NATS server for the suites of the cluster: `NATS_SERVER`, or one on the path that is new
+ * enough, or Debian's newest, unpacked beside the modules without touching the system.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"

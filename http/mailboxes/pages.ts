@@ -71,7 +71,7 @@ export const readerPage = (
   return html`<h2>Notifications</h2>
 ${summaries.length === 0 ? html`<p id="empty">There is nothing here.</p>` : nothing}
 ${list}
-<p><a href="${place.here}/registrations">Push registrations</a>: callbacks that are told what is new</p>
+<p><a href="${place.here}/registrations">Push registrations</a>: callbacks told what is new</p>
 ${depositForm(place)}${page.mailbox.isOwner ? settingsOf(place, page.mailbox) : nothing}`
 }
 

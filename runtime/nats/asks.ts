@@ -1,4 +1,4 @@
-/** Asks of actors under way, with an inbox of their own: a message may have more than one answer. */
+/** Asks of actors under way, with an inbox of their own: a message may have several answers. */
 import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node"
 import { Effect } from "effect"
 import { type Address, keyOf, subjectOf } from "../address.ts"

@@ -1,4 +1,4 @@
-/** The actors that were written or loaded lately: what is known of each, and its commits in turn. */
+/** The actors written or loaded lately: what is known of each, and its commits in turn. */
 import { type Address, keyOf } from "../address.ts"
 import type { StorageFailure } from "../errors.ts"
 import type { Commit, Outcome } from "../ports/storage.ts"

@@ -72,7 +72,7 @@ class NatsTransport {
     this.shards.set(shard, served)
   }
 
-  /** What still comes is told that the shard has moved, until the next owner is known everywhere. */
+  /** What still comes is told that the shard has moved, until the next owner is known. */
   end(shard: number): void {
     const served = this.shards.get(shard)
     if (served === undefined) return

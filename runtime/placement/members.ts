@@ -1,4 +1,4 @@
-/** The nodes of the cluster, as the registry tells of them: a hint, but for {@link Members.gone}. */
+/** The nodes of the cluster, as the registry tells them: a hint, but for {@link Members.gone}. */
 import { Exit } from "effect"
 import { runWithin } from "../deadline.ts"
 import type { RegistryApi, RegistryEntry } from "../ports/registry.ts"

@@ -97,7 +97,7 @@ const settled = (among: ReadonlyArray<Node>): Promise<void> =>
 const add: Message = { _tag: "Add", by: 1 }
 const ids = Array.from({ length: 100 }, (_, n) => `actor-${n}`)
 
-/** Asks every actor again and again, of any node that is there; what failed, and how many did not. */
+/** Asks every actor again and again, of any node that is there; what failed, and how many not. */
 const load = (among: () => ReadonlyArray<Node>) => {
   const failures: Array<string> = []
   const counts = new Map<string, number>()

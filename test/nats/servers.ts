@@ -1,4 +1,4 @@
-/** NATS servers of the tests' own: processes on free ports of the loopback, each with its folder. */
+/** NATS servers of the tests' own: processes on free loopback ports, each with its folder. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"

@@ -1,4 +1,4 @@
-/** Relays to a receiver on loopback with durable statuses, against undici alone posting the same. */
+/** Relays to a receiver on loopback with durable statuses, against undici posting the same. */
 import { atLeast, type Bench, type Line, median, type Row, thousands } from "../line.ts"
 import { authorization, openMailbox } from "../mailboxes.ts"
 import { type Running, runScript } from "../process.ts"
