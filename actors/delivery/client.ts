@@ -109,21 +109,25 @@ const discover = Effect.fnUntraced(function*(
 })
 
 const cargoOf = (posting: Posting, userAgent: string): Cargo => {
-  const loaded = ({ body, headers }: Letter): Load => ({
-    headers: headersOf(headers, userAgent),
-    body
-  })
-  if (!("letter" in posting)) return { load: loaded(posting) }
-  const { isWanted, letter } = posting
-  const load = Effect.map(letter, (made) => made === undefined ? undefined : loaded(made))
-  return isWanted === undefined ? { load } : { load, isWanted }
+  const loaded = (made: Letter | undefined): Load | undefined =>
+    made === undefined
+      ? undefined
+      : { headers: headersOf(made.headers, userAgent), body: made.body }
+  if (!("letter" in posting)) return { load: () => loaded(posting) }
+  const { letter } = posting
+  return {
+    load: () => {
+      const made = letter()
+      return Effect.isEffect(made) ? Effect.map(made, loaded) : loaded(made)
+    }
+  }
 }
 
-const post = Effect.fnUntraced(function*(
+const post = (
   ways: Ways,
   { nowMs, userAgent }: OutboundOptions,
   posting: Posting
-) {
+): Effect.Effect<Outcome> => {
   const voyage: Voyage = {
     uri: posting.uri,
     method: "POST",
@@ -134,13 +138,17 @@ const post = Effect.fnUntraced(function*(
   const outcome = (came: Reached | Outcome): Outcome =>
     came._tag === "Reached" ? outcomeOf(came.answer, came.url, nowMs()) : came
   const budget: Budget = { sendMs: ways.limits.attemptMs, waitMs: ways.limits.waitMs }
-  const came = yield* travel(ways, voyage, budget)
-  const takesNone = came._tag === "Reached" &&
-    (came.answer.code === 405 || came.answer.code === 415)
-  if (!takesNone || posting.discovers !== true) return outcome(came)
-  const there = yield* discover(ways, userAgent, voyage, budget, outcome)
-  return outcome(there ?? came)
-})
+  return Effect.flatMap(travel(ways, voyage, budget), (came) => {
+    const takesNone = came._tag === "Reached" &&
+      (came.answer.code === 405 || came.answer.code === 415)
+    return takesNone && posting.discovers === true
+      ? Effect.map(
+        discover(ways, userAgent, voyage, budget, outcome),
+        (there) => outcome(there ?? came)
+      )
+      : Effect.succeed(outcome(came))
+  })
+}
 
 /** Headers that never leave: the connection's own, and what would be a credential. */
 const neverSent = new Set([
@@ -236,10 +244,10 @@ export const makeOutbound = (
     const counted = <A extends { readonly _tag: keyof typeof outcomes }>(
       effect: Effect.Effect<A>
     ): Effect.Effect<A> =>
-      Effect.tap(effect, ({ _tag }) =>
-        Effect.sync(() => {
-          outcomes[_tag] += 1
-        }))
+      Effect.map(effect, (outcome) => {
+        outcomes[outcome._tag] += 1
+        return outcome
+      })
     return {
       post: (posting) => counted(post(ways, options, posting)),
       get: (fetching) => counted(get(ways, options, fetching)),

@@ -3,8 +3,9 @@ import { Effect } from "effect"
 import type { AddressRules } from "./addresses.ts"
 import { redirectOf } from "./answers.ts"
 import type { Answered, ExchangeRequest } from "./exchange.ts"
+import type { Deferred } from "./lanes.ts"
 import { redirectsMax } from "./limits.ts"
-import { type Budget, type Cargo, type Load, pass, type Roads } from "./passage.ts"
+import { type Budget, type Cargo, type Hop, type Load, pass, type Roads } from "./passage.ts"
 import { noAnswerInTime, noLongerWanted, notAllowed } from "./problems.ts"
 import type { Outcome } from "./protocol.ts"
 import { targetOf } from "./target.ts"
@@ -33,12 +34,15 @@ const withoutSecrets = ({ headers, ...rest }: Load): Load => ({
   headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !secretHeaders.has(name)))
 })
 
+const withoutSecretsIf = (made: Load | undefined): Load | undefined =>
+  made === undefined ? undefined : withoutSecrets(made)
+
 /** What is sent to another origin than the one that was meant. */
-const elsewhere = ({ load, ...rest }: Cargo): Cargo => ({
-  ...rest,
-  load: Effect.isEffect(load)
-    ? Effect.map(load, (made) => made === undefined ? undefined : withoutSecrets(made))
-    : withoutSecrets(load)
+const elsewhere = ({ load }: Cargo): Cargo => ({
+  load: () => {
+    const made = typeof load === "function" ? load() : load
+    return Effect.isEffect(made) ? Effect.map(made, withoutSecretsIf) : withoutSecretsIf(made)
+  }
 })
 
 const refused = (problem: string): Outcome => ({ _tag: "Refused", problem })
@@ -48,35 +52,61 @@ const tooMany = (code: number): Outcome => ({
   problem: "too many redirects"
 })
 
-/** Goes from redirect to redirect until there is an answer, or an outcome without one. */
-export const travel = Effect.fnUntraced(function*(ways: Ways, voyage: Voyage, budget: Budget) {
-  const { bytesMax, keep, method } = voyage
-  let uri = voyage.uri
-  let first: string | undefined
-  for (let redirects = 0;; redirects++) {
-    const target = targetOf(uri, ways.rules)
-    if ("problem" in target) return refused(target.problem)
-    const { origin, path, url } = target
-    first ??= origin
-    if (budget.sendMs <= 0) return { _tag: "Faulted", problem: noAnswerInTime } as const
-    const request = { origin, path, method, keep, bytesMax }
-    const cargo = origin === first ? voyage : elsewhere(voyage)
-    const came = yield* pass(ways, request, cargo, budget)
-    switch (came._tag) {
-      case "Deferred":
-        return came
-      case "Unwanted":
-        return refused(noLongerWanted)
-      case "Forbidden":
-        return refused(notAllowed)
-      case "Unsendable":
-        return refused("a header or the target cannot be sent")
-      case "Broken":
-        return { _tag: "Faulted", problem: came.problem } as const
-    }
-    const next = redirectOf(came, method, url)
-    if (next === undefined) return { _tag: "Reached", url, answer: came } satisfies Reached
-    if (redirects === redirectsMax) return tooMany(came.code)
-    uri = next
+/** How far a journey has come. */
+interface Progress {
+  readonly uri: string
+  /** Origin of the first hop; undefined before it. */
+  readonly first?: string
+  readonly redirects: number
+}
+
+/** What a hop came to, when that ends the journey. */
+const endOf = (came: Exclude<Hop | Deferred, Answered>): Outcome => {
+  switch (came._tag) {
+    case "Deferred":
+      return came
+    case "Unwanted":
+      return refused(noLongerWanted)
+    case "Forbidden":
+      return refused(notAllowed)
+    case "Unsendable":
+      return refused("a header or the target cannot be sent")
+    case "Broken":
+      return { _tag: "Faulted", problem: came.problem }
   }
-})
+}
+
+const hopOn = (
+  ways: Ways,
+  voyage: Voyage,
+  budget: Budget,
+  { first, redirects, uri }: Progress
+): Effect.Effect<Reached | Outcome> => {
+  const target = targetOf(uri, ways.rules)
+  if ("problem" in target) return Effect.succeed(refused(target.problem))
+  const { origin, path, url } = target
+  if (budget.sendMs <= 0) return Effect.succeed({ _tag: "Faulted", problem: noAnswerInTime })
+  const { bytesMax, keep, method } = voyage
+  const request = { origin, path, method, keep, bytesMax }
+  const cargo = first === undefined || origin === first ? voyage : elsewhere(voyage)
+  return Effect.flatMap(pass(ways, request, cargo, budget), (came) => {
+    if (came._tag !== "Answered") return Effect.succeed(endOf(came))
+    const next = redirectOf(came, method, url)
+    if (next === undefined) return Effect.succeed<Reached>({ _tag: "Reached", url, answer: came })
+    return redirects === redirectsMax
+      ? Effect.succeed(tooMany(came.code))
+      : hopOn(ways, voyage, budget, {
+        uri: next,
+        first: first ?? origin,
+        redirects: redirects + 1
+      })
+  })
+}
+
+/** Goes from redirect to redirect until there is an answer, or an outcome without one. */
+export const travel = (
+  ways: Ways,
+  voyage: Voyage,
+  budget: Budget
+): Effect.Effect<Reached | Outcome> =>
+  Effect.suspend(() => hopOn(ways, voyage, budget, { uri: voyage.uri, redirects: 0 }))

@@ -39,8 +39,6 @@ interface Lane {
   readonly service: ServiceRate
   /** In the order in which they came. */
   readonly waiting: Set<Turn>
-  /** Those of them whose turn is not near. */
-  readonly far: Set<Turn>
   inFlight: number
 }
 
@@ -48,8 +46,6 @@ interface Lane {
 export interface Passenger {
   /** Called first of all. */
   readonly entered: (turn: Turn) => void
-  /** Its turn comes soon: there is time to make ready. Not called when it comes at once. */
-  readonly near: () => void
   /** Its turn has come; {@link Lanes.leave} ends it. */
   readonly begin: () => void
   /** There was no turn, and it is over. */
@@ -107,7 +103,6 @@ export class Lanes {
         returns: noReturns(),
         service: new ServiceRate(this.#options.nowMs()),
         waiting: new Set(),
-        far: new Set(),
         inFlight: 0
       }
     this.#lanes.delete(origin)
@@ -155,21 +150,9 @@ export class Lanes {
       this.#turnAway(turn, now)
     } else {
       lane.waiting.add(turn)
-      lane.far.add(turn)
       this.#waiting.add(turn)
       turn.timer = setTimeout(() => this.#defer(turn, nowMs() + limits.fullRetryMs), waitMs)
       if (this.#has(lane)) this.#ready.add(lane)
-      this.#approach(lane)
-    }
-  }
-
-  /** Tells those whose turn has come near. */
-  #approach({ far, waiting }: Lane): void {
-    while (far.size > 0 && waiting.size - far.size < this.#options.limits.readyPerOriginMax) {
-      const [turn] = far
-      if (turn === undefined) return
-      far.delete(turn)
-      turn.passenger.near()
     }
   }
 
@@ -212,7 +195,6 @@ export class Lanes {
   #unqueue(turn: Turn): void {
     clearTimeout(turn.timer)
     turn.lane.waiting.delete(turn)
-    turn.lane.far.delete(turn)
     this.#waiting.delete(turn)
     if (turn.lane.waiting.size === 0) this.#ready.delete(turn.lane)
   }
@@ -234,7 +216,6 @@ export class Lanes {
     }
     if (lane.waiting.size > 0 && this.#has(lane)) this.#ready.add(lane)
     this.#next()
-    this.#approach(lane)
     const isIdle = lane.inFlight === 0 && lane.waiting.size === 0 && lane.circuit.isBlank
     if (isIdle && lane.returns.lastMs <= this.#options.nowMs()) this.#forget(lane)
   }
@@ -261,7 +242,6 @@ export class Lanes {
       if (turn === undefined) continue
       const turnedAway = lane.circuit.closedUntil(nowMs(), limits.fullRetryMs)
       turnedAway === undefined ? this.#begin(turn) : this.#defer(turn, turnedAway)
-      this.#approach(lane)
       if (lane.waiting.size > 0 && this.#has(lane)) this.#ready.add(lane)
     }
     this.#giving = false

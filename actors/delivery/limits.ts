@@ -20,9 +20,6 @@ export interface DeliveryLimits {
   readonly waitingPerOriginMax: number
   readonly waitingMax: number
   readonly waitMs: number
-  /** Attempts of one origin that are made ready before their turn, and how long that holds. */
-  readonly readyPerOriginMax: number
-  readonly readyFreshMs: number
   /** A full lane is looked at again after so long; by so many in a second, when it is served. */
   readonly fullRetryMs: number
   readonly fullReturnsPerSecond: number
@@ -50,8 +47,6 @@ export const deliveryLimits: DeliveryLimits = {
   waitingPerOriginMax: 4_096,
   waitingMax: 16_384,
   waitMs: 30_000,
-  readyPerOriginMax: 64,
-  readyFreshMs: 1_000,
   fullRetryMs: 1_000,
   fullReturnsPerSecond: 2_500,
   faultsMax: 10,

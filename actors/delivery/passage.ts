@@ -1,4 +1,4 @@
-/** One request's way through its lane: made ready, its turn, sent, answered. By callback. */
+/** One request's way through its lane: its turn, sent, answered. By callback. */
 import { Effect, Exit, type Fiber } from "effect"
 import type { Agent } from "undici"
 import type { Health } from "./circuit.ts"
@@ -26,10 +26,9 @@ export interface Budget {
 /** Headers by lower-case names, and the body. */
 export type Load = Pick<ExchangeRequest, "headers" | "body">
 
-/** What is sent, or who is asked for it when its turn has come; see {@link Posting}. */
+/** What is sent, or what is asked for it when its turn has come; see {@link Posting}. */
 export interface Cargo {
-  readonly load: Load | Effect.Effect<Load | undefined>
-  readonly isWanted?: () => boolean
+  readonly load: Load | (() => Load | undefined | Effect.Effect<Load | undefined>)
 }
 
 const unwanted = { _tag: "Unwanted" } as const
@@ -51,9 +50,6 @@ class Passage implements Passenger {
   readonly #fork: (asked: Effect.Effect<Load | undefined>) => Fiber.Fiber<Load | undefined>
   #turn: Turn | undefined
   #asking: Fiber.Fiber<Load | undefined> | undefined
-  #load: Load | undefined
-  /** When the load was there. */
-  #readyAtMs = Number.NEGATIVE_INFINITY
   #sinceMs = performance.now()
   #begun = false
   #over = false
@@ -80,19 +76,15 @@ class Passage implements Passenger {
     this.#turn = turn
   }
 
-  near(): void {
-    if (this.#cargo.isWanted !== undefined) this.#ask()
-  }
-
   begin(): void {
     this.#begun = true
     const nowMs = performance.now()
     this.#budget.waitMs -= nowMs - this.#sinceMs
     this.#sinceMs = nowMs
     const { load } = this.#cargo
-    if (!Effect.isEffect(load)) return this.#send(load)
-    if (nowMs - this.#readyAtMs <= this.#roads.limits.readyFreshMs) return this.#send(this.#load)
-    this.#ask()
+    const made = typeof load === "function" ? load() : load
+    if (Effect.isEffect(made)) this.#ask(made)
+    else this.#send(made)
   }
 
   deferred(deferred: Deferred): void {
@@ -110,25 +102,19 @@ class Passage implements Passenger {
     this.#leave("unknown")
   }
 
-  #ask(): void {
-    const { load } = this.#cargo
-    if (this.#asking !== undefined || !Effect.isEffect(load)) return
+  #ask(load: Effect.Effect<Load | undefined>): void {
     const fiber = this.#fork(load)
     this.#asking = fiber
     fiber.addObserver((exit) => {
       this.#asking = undefined
       if (this.#over) return
       if (Exit.isFailure(exit)) return this.#end("unknown", Effect.failCause(exit.cause))
-      this.#load = exit.value
-      this.#readyAtMs = performance.now()
-      if (this.#begun) this.#send(exit.value)
-      else if (exit.value === undefined) this.#settle(unwanted)
+      this.#send(exit.value)
     })
   }
 
   #send(load: Load | undefined): void {
-    const { isWanted } = this.#cargo
-    if (load === undefined || isWanted?.() === false) return this.#settle(unwanted)
+    if (load === undefined) return this.#settle(unwanted)
     const { agent, connector, limits } = this.#roads
     const keeps = connector.open() < limits.connectionsKeptMax
     const request = { ...this.#request, ...load }
@@ -155,7 +141,7 @@ class Passage implements Passenger {
   }
 }
 
-/** One request: waits for its turn, is made ready, and sent. */
+/** One request: waits for its turn, and is sent. */
 export const pass = (
   roads: Roads,
   request: Omit<ExchangeRequest, "headers" | "body">,

@@ -36,14 +36,9 @@ export interface Letter {
 export interface LetterToCome {
   /**
    * Asked when the request's turn has come, on each hop: undefined gives the request up, and the
-   * outcome is Refused, "no longer wanted".
+   * outcome is Refused, "no longer wanted". It does not throw.
    */
-  readonly letter: Effect.Effect<Letter | undefined>
-  /**
-   * With this the letter is asked for a little before the turn, and again when it has grown old.
-   * Looked at in the moment of sending: false gives the request up.
-   */
-  readonly isWanted?: () => boolean
+  readonly letter: () => Letter | undefined | Effect.Effect<Letter | undefined>
 }
 
 /** A request with a body. */

@@ -17,7 +17,6 @@ import type { Action, Message, Recipient, Reply, State, UnderWay, View } from ".
 type Notifications = Table<State, Message, Reply, Action>
 
 const done: Reply = { _tag: "Done" }
-const mayNot: Reply = { _tag: "May", attempt: false }
 
 const opening = "<notification>"
 const closing = "</notification>"
@@ -136,8 +135,6 @@ const queued = (schedule: Schedule, keepMs: number): Notifications["Queued"] => 
       ? stay().reply<Reply>({ _tag: "Described", view: view(state) })
       : deny(reason)
   },
-  MayAttempt: ({ recipients }, { attempt, recipient }) =>
-    stay().reply<Reply>({ _tag: "May", attempt: isNext(recipients[recipient], attempt) }),
   Attempted: attempted(schedule, keepMs),
   Retry: retry,
   Delete: (state, message, context) => {
@@ -158,7 +155,6 @@ export const notificationTable = (schedule: Schedule, keepMs: number): Notificat
   Absent: {
     Create: create(schedule),
     Describe: () => deny("NotFound"),
-    MayAttempt: () => stay().reply(mayNot),
     Attempted: () => stay(),
     Retry: () => deny("NotFound"),
     Delete: () => deny("NotFound"),
@@ -168,7 +164,6 @@ export const notificationTable = (schedule: Schedule, keepMs: number): Notificat
   Removed: {
     Create: () => deny("Taken"),
     Describe: ({ account }, { caller }) => deny(denied(account, caller) ?? "Gone"),
-    MayAttempt: () => stay().reply(mayNot),
     Attempted: () => stay(),
     Retry: ({ account }, { caller }) => deny(denied(account, caller) ?? "Gone"),
     Delete: ({ account }: Member<State, "Removed">, { caller }) =>

@@ -1,5 +1,5 @@
 /** Handing a notification over to a mailbox of this service, not over HTTP (protocol §1.3). */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { Effect } from "effect"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
 import type { AskFailure, Peers, Refusal } from "../../runtime/index.ts"
@@ -22,7 +22,7 @@ export interface Handed {
 
 /** A name of one notification for one recipient, the same in every attempt; base64url. */
 export const nameOf = (purpose: string, id: string, to: string): string =>
-  createHash("sha256").update(`${purpose}\n${id}\n${to}`).digest("base64url")
+  hash("sha256", `${purpose}\n${id}\n${to}`, "base64url")
 
 const refused = (code: number, problem: string): Outcome => ({ _tag: "Refused", code, problem })
 const noMailbox = refused(404, "there is no such mailbox")
@@ -52,7 +52,7 @@ const askMailbox = (
   // A mailbox answers in its own protocol, and in no other.
   peers.ask(to, message) as Effect.Effect<MailboxReply | Refusal, AskFailure>
 
-const hashOf = (secret: string): string => createHash("sha256").update(secret).digest("base64url")
+const hashOf = (secret: string): string => hash("sha256", secret, "base64url")
 
 const deposit = Effect.fnUntraced(function*(
   peers: Peers,

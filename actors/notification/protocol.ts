@@ -81,8 +81,6 @@ export const Message = Schema.Union([
   }),
   /** How its recipients stand (A6). */
   Schema.TaggedStruct("Describe", { caller: Caller }),
-  /** Whether this attempt may start: its turn has come. */
-  Schema.TaggedStruct("MayAttempt", { recipient: Count, attempt: Count }),
   /** How an attempt turned out; `attempt` counts from 1 over all, `random` in [0, 1) jitters. */
   Schema.TaggedStruct("Attempted", {
     recipient: Count,
@@ -112,7 +110,6 @@ export interface View {
 export type Reply =
   | { readonly _tag: "Created"; readonly createdAtMs: number; readonly repeated: boolean }
   | { readonly _tag: "Described"; readonly view: View }
-  | { readonly _tag: "May"; readonly attempt: boolean }
   /** How many recipients are tried again. */
   | { readonly _tag: "Retried"; readonly recipients: number }
   | { readonly _tag: "Done" }

@@ -1,14 +1,13 @@
 /** One attempt at a recipient: inside, or over HTTP by the rules of outbound requests. */
 import { Clock, Effect } from "effect"
-import { isRefusal } from "../../runtime/index.ts"
-import type { Address, AskFailure, Peers, Refusal, StorageFailure } from "../../runtime/index.ts"
+import type { Address, AskFailure, Peers, StorageFailure } from "../../runtime/index.ts"
 import type { Letter, Outbound, Outcome } from "../delivery/protocol.ts"
 import type { Links } from "../links.ts"
 import { awayRetryMs } from "../limits.ts"
 import { fragmentOf } from "./decide.ts"
 import { handOver, nameOf } from "./handover.ts"
 import type { Office } from "./office.ts"
-import type { Action, Message, Reply } from "./protocol.ts"
+import type { Action, Message } from "./protocol.ts"
 
 /** What attempts need. */
 export interface RelayDependencies {
@@ -20,19 +19,6 @@ export interface RelayDependencies {
 
 export type Attempt = Extract<Action, { readonly _tag: "Attempt" }>
 type Failure = AskFailure | StorageFailure
-
-const mayAttempt = (
-  peers: Peers,
-  self: Address,
-  { attempt, recipient }: Attempt
-): Effect.Effect<boolean, AskFailure> => {
-  const message: Message = { _tag: "MayAttempt", recipient, attempt }
-  return Effect.map(peers.ask(self, message), (answered) => {
-    // It answers in its own protocol, and in no other.
-    const reply = answered as Reply | Refusal
-    return !isRefusal(reply) && reply._tag === "May" && reply.attempt
-  })
-}
 
 const documentOf = (
   { documents }: Office,
@@ -54,21 +40,22 @@ const deferred: Effect.Effect<Outcome> = Effect.map(
 )
 
 /** At a mailbox of this service. */
-const inside = Effect.fnUntraced(function*(
+const inside = (
   { links }: RelayDependencies,
   office: Office,
   self: Address,
   peers: Peers,
   action: Attempt
-): Effect.fn.Return<Outcome | undefined, Failure> {
-  if (!(yield* mayAttempt(peers, self, action))) return undefined
-  const document = yield* documentOf(office, peers, self, action)
-  if (document === undefined) return undefined
-  const fragment = fragmentOf(document)
-  if (fragment === undefined) throw new Error("the first item is no notification document")
-  const { account, to } = action
-  return yield* handOver(peers, links, { id: self.id, to, account, fragment })
-})
+): Effect.Effect<Outcome | undefined, Failure> =>
+  Effect.flatMap(documentOf(office, peers, self, action), (document) => {
+    if (document === undefined || office.standing.isRemoved(self.id)) {
+      return Effect.succeed(undefined)
+    }
+    const fragment = fragmentOf(document)
+    if (fragment === undefined) throw new Error("the first item is no notification document")
+    const { account, to } = action
+    return handOver(peers, links, { id: self.id, to, account, fragment })
+  })
 
 /** Takes room for what is not at hand; it is given back when the scope of the attempt ends. */
 class Portion {
@@ -93,8 +80,8 @@ class Portion {
 }
 
 /**
- * Over HTTP. What waits for its turn holds no document; when the turn is near it is asked whether
- * the attempt may start, and the document read.
+ * Over HTTP. What waits for its turn holds no document: it is read when the turn has come, unless
+ * the notification has been removed by then.
  */
 const outside = (
   { outbound }: RelayDependencies,
@@ -103,39 +90,36 @@ const outside = (
   peers: Peers,
   action: Attempt,
   portion: Portion
-): Effect.Effect<Outcome | undefined, Failure> => {
+): Effect.Effect<Outcome | undefined> => {
   const { to, traceId } = action
   let found: "letter" | "nothing" | "away" = "letter"
   const letterOf = (body: string | undefined): Letter | undefined => {
-    found = body === undefined ? "nothing" : "letter"
-    return body === undefined ? undefined : {
-      headers: {
-        "Content-Type": "text/xml+rss; charset=utf-8",
-        "Idempotency-Key": `"${nameOf("relay", self.id, to)}"`,
-        traceparent: `00-${traceId}-${office.spans.next()}-01`
-      },
-      body
+    if (body === undefined || office.standing.isRemoved(self.id)) {
+      found = "nothing"
+      return
     }
+    const headers = {
+      "Content-Type": "text/xml+rss; charset=utf-8",
+      "Idempotency-Key": `"${nameOf("relay", self.id, to)}"`,
+      traceparent: `00-${traceId}-${office.spans.next()}-01`
+    }
+    return { headers, body }
   }
-  const putOff = Effect.sync(() => {
+  const putOff = (): undefined => {
     found = "away"
     return undefined
-  })
-  const letter = mayAttempt(peers, self, action).pipe(
-    Effect.flatMap((may): Effect.Effect<Letter | undefined, StorageFailure> => {
-      if (!may) return Effect.succeed(letterOf(undefined))
-      if (!portion.take(self, action)) return putOff
-      return Effect.map(documentOf(office, peers, self, action), letterOf)
-    }),
-    Effect.catch(() => putOff)
-  )
-  const isWanted = (): boolean => {
-    if (!office.standing.isRemoved(self.id)) return true
-    found = "nothing"
-    return false
+  }
+  const letter = (): Letter | undefined | Effect.Effect<Letter | undefined> => {
+    const atHand = action.document ?? office.documents.get(self.id)
+    if (atHand !== undefined || office.standing.isRemoved(self.id)) return letterOf(atHand)
+    if (!portion.take(self, action)) return putOff()
+    return documentOf(office, peers, self, action).pipe(
+      Effect.map(letterOf),
+      Effect.catch(() => Effect.sync(putOff))
+    )
   }
   return Effect.flatMap(
-    outbound.post({ uri: to, letter, isWanted, discovers: true }),
+    outbound.post({ uri: to, letter, discovers: true }),
     (outcome): Effect.Effect<Outcome | undefined> => {
       if (found === "away") return deferred
       return Effect.succeed(found === "letter" ? outcome : undefined)

@@ -84,11 +84,6 @@ export const deleting = (caller: typeof owner | typeof nobody): Message => ({
   _tag: "Delete",
   caller
 })
-export const may = (attempt: number, recipient = 0): Message => ({
-  _tag: "MayAttempt",
-  recipient,
-  attempt
-})
 export const begun = ({ actions = [] }: Decided): ReadonlyArray<number> =>
   actions.flatMap((action) => action._tag === "Attempt" ? [action.recipient] : [])
 export const notes = ({ actions = [] }: Decided): ReadonlyArray<unknown> =>

@@ -6,8 +6,9 @@ import { documentCharsInFlightMax, notesAtOnceMax, notesWaitingMax } from "../..
 import { linksUnder } from "../../actors/links.ts"
 import { Notes } from "../../actors/notification/notes.ts"
 import { Office, Room } from "../../actors/notification/office.ts"
-import type { Message, Reply } from "../../actors/notification/protocol.ts"
+import type { Message } from "../../actors/notification/protocol.ts"
 import { type Attempt, makeAttempt } from "../../actors/notification/relay.ts"
+import { letterOf } from "./letters.ts"
 import { address, type Peers, type RecordChange, StorageUnavailable } from "../../runtime/index.ts"
 
 const links = linksUnder("https://post.test")
@@ -27,26 +28,25 @@ const attempt = (to: string, atHand = true): Attempt => ({
 })
 
 const away = Effect.fail(new StorageUnavailable({ detail: "away" }))
-const may = (wanted: boolean) => Effect.succeed<Reply>({ _tag: "May", attempt: wanted })
 const stored: Peers["read"] = () => Effect.succeed([{ n: 1, value: document }])
 
 /** Asks for the letter, and sends when there is one. */
 const outbound: Outbound = {
   post: (posting) =>
-    Effect.map(
-      "letter" in posting ? posting.letter : Effect.succeed(posting),
-      (letter) =>
-        letter !== undefined
-          ? { _tag: "Delivered", code: 202 }
-          : { _tag: "Refused", problem: "no longer wanted" }
-    ),
+    Effect.map(letterOf(posting), (letter) =>
+      letter !== undefined
+        ? { _tag: "Delivered", code: 202 }
+        : { _tag: "Refused", problem: "no longer wanted" }),
   get: () => Effect.succeed({ _tag: "Faulted", problem: "never asked" })
 }
 
-const run = (action: Attempt, peers: Peers, room = new Room()): Promise<Message | void> =>
+const runAt = (office: Office, action: Attempt, peers: Peers): Promise<Message | void> =>
   Effect.runPromise(
-    makeAttempt({ outbound, links, random: () => 0.5 }, new Office(room), self, peers, action)
+    makeAttempt({ outbound, links, random: () => 0.5 }, office, self, peers, action)
   )
+
+const run = (action: Attempt, peers: Peers, room = new Room()): Promise<Message | void> =>
+  runAt(new Office(room), action, peers)
 
 const told = (outcome: string) => ({
   _tag: "Attempted",
@@ -58,27 +58,35 @@ const told = (outcome: string) => ({
 
 describe("an attempt", () => {
   it.each([elsewhere, links.mailbox("bob")])("at %s is put off", async (to) => {
-    const unread: Peers = { ask: () => may(true), read: () => away }
+    const unread: Peers = { ask: () => away, read: () => away }
     expect(await run(attempt(to, false), unread)).toMatchObject(told("Deferred"))
-    const unasked: Peers = { ask: () => away, read: stored }
-    expect(await run(attempt(to), unasked)).toMatchObject(told("Deferred"))
     const full = new Room()
     expect(full.take(documentCharsInFlightMax)).toBe(true)
-    const peers: Peers = { ask: () => may(true), read: stored }
+    const peers: Peers = { ask: () => away, read: stored }
     expect(await run(attempt(to, false), peers, full)).toMatchObject(told("Deferred"))
   })
 
   it.each([elsewhere, links.mailbox("bob")])("at %s tells nothing if unwanted", async (to) => {
-    expect(await run(attempt(to), { ask: () => may(false), read: stored })).toBeUndefined()
-    const gone: Peers = { ask: () => may(true), read: () => Effect.succeed([]) }
+    const gone: Peers = { ask: () => away, read: () => Effect.succeed([]) }
     expect(await run(attempt(to, false), gone)).toBeUndefined()
+    for (const atHand of [true, false]) {
+      const office = new Office()
+      const removed: Peers = {
+        ask: () => away,
+        read: () => {
+          office.standing.remove(self.id)
+          return Effect.succeed([{ n: 1, value: document }])
+        }
+      }
+      // Another attempt of the same notification is under way: the removal is told to both.
+      office.standing.begin(self.id)
+      if (atHand) office.standing.remove(self.id)
+      expect(await runAt(office, attempt(to, atHand), removed)).toBeUndefined()
+    }
   })
 
   it("faults while the mailbox is away", async () => {
-    const peers: Peers = {
-      ask: ({ kind }) => kind === "mailbox" ? away : may(true),
-      read: stored
-    }
+    const peers: Peers = { ask: () => away, read: stored }
     expect(await run(attempt(links.mailbox("bob")), peers)).toMatchObject({
       outcome: { _tag: "Faulted", code: 503 }
     })
@@ -86,7 +94,7 @@ describe("an attempt", () => {
 
   it("gives back the room that it took", async () => {
     const room = new Room()
-    const peers: Peers = { ask: () => may(true), read: stored }
+    const peers: Peers = { ask: () => away, read: stored }
     for (let count = 0; count < 3; count++) {
       expect(await run(attempt(elsewhere, false), peers, room)).toMatchObject(told("Delivered"))
     }

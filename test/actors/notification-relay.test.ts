@@ -14,6 +14,7 @@ import type { Message, Reply, View } from "../../actors/notification/protocol.ts
 import { type Address, address, type RecordChange, type Tagged } from "../../runtime/index.ts"
 import { hash as hashMark } from "./cells.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
+import { letterOf } from "./letters.ts"
 
 afterEach(dropAll)
 
@@ -43,7 +44,7 @@ const startRelays = async (
     outbound: {
       post: (posting) =>
         Effect.gen(function*() {
-          const letter = "letter" in posting ? yield* posting.letter : posting
+          const letter = yield* letterOf(posting)
           if (letter === undefined) return refused
           const { discovers = false, uri } = posting
           const post: Post = { uri, discovers, ...letter }
@@ -160,8 +161,6 @@ describe("an attempt over HTTP", () => {
     await relays.create([elsewhere])
     const remove: Message = { _tag: "Delete", caller }
     expect(await relays.ask(here, remove)).toEqual({ _tag: "Done" })
-    const may: Message = { _tag: "MayAttempt", recipient: 0, attempt: 1 }
-    expect(await relays.ask(here, may)).toEqual({ _tag: "May", attempt: false })
     await until(() => relays.written.get("outgoing:alice/n1") === null)
     expect(relays.posts).toEqual([])
   })

@@ -92,11 +92,6 @@ export class World {
     expect(expected).toBeDefined()
     expect(attempt.attempt).toBe(expected?.attempt)
     expect(this.nowMs).toBeGreaterThanOrEqual(expected?.fromMs ?? Number.NaN)
-    const may = this.model.send(
-      { _tag: "MayAttempt", recipient: attempt.recipient, attempt: attempt.attempt },
-      this.nowMs
-    )
-    expect(may).toEqual({ _tag: "May", attempt: true })
     this.underWay.push(attempt)
     const begun = this.queued?.underWay?.filter(({ deferred }) => deferred !== true)
     expect(begun?.length).toBeLessThanOrEqual(attemptsAtOnceMax)

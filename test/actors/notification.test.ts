@@ -16,7 +16,6 @@ import {
   ended,
   faulted,
   keepMs,
-  may,
   nobody,
   note,
   notes,
@@ -66,8 +65,6 @@ describe("the notification's table", () => {
       expectRefused(decide(absent, { ...create([uri(0)]), document: "<item/>" }), "Invalid")
     },
     "Absent.Describe": () => expectRefused(decide(absent, describing(owner)), "NotFound"),
-    "Absent.MayAttempt": () =>
-      expectOnlyReply(decide(absent, may(1)), { _tag: "May", attempt: false }),
     "Absent.Attempted": () =>
       expect(effectsOf(decide(absent, attempted(delivered)))).toBeUndefined(),
     "Absent.Retry": () => expectRefused(decide(absent, retrying(owner)), "NotFound"),
@@ -85,13 +82,6 @@ describe("the notification's table", () => {
       expectOnlyReply(decide(one, describing(owner)), { _tag: "Described", view })
       expectOnlyReply(decide(one, describing(admin)), { _tag: "Described", view })
       expectGuarded(one, describing)
-    },
-    "Queued.MayAttempt": () => {
-      const mayIt = (state: State, message: Message) => decide(state, message).answer
-      expect(mayIt(one, may(1))).toEqual({ _tag: "May", attempt: true })
-      expect(mayIt(one, may(2))).toEqual({ _tag: "May", attempt: false })
-      expect(mayIt(one, may(1, 1))).toEqual({ _tag: "May", attempt: false })
-      expect(mayIt(ended, may(2))).toEqual({ _tag: "May", attempt: false })
     },
     "Queued.Attempted": () => {
       const decision = decide(one, attempted(delivered))
@@ -166,8 +156,6 @@ describe("the notification's table", () => {
       expectRefused(decide(removed, describing(owner)), "Gone")
       expectGuarded(removed, describing)
     },
-    "Removed.MayAttempt": () =>
-      expectOnlyReply(decide(removed, may(1)), { _tag: "May", attempt: false }),
     "Removed.Attempted": () =>
       expect(effectsOf(decide(removed, attempted(delivered)))).toBeUndefined(),
     "Removed.Retry": () => {

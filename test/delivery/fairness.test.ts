@@ -1,5 +1,4 @@
 /** A bad origin delays no other: the client with receivers that hang, are gone or are slow. */
-import { Effect } from "effect"
 import { expect, it } from "vitest"
 import type { Outcome } from "../../actors/delivery/protocol.ts"
 import { answering, client, closedPort, receiver, speaking } from "./rig.ts"
@@ -84,7 +83,7 @@ const occupied = async () => {
   const at = await receiver((_, response) => {
     release.push(() => response.writeHead(204).end())
   })
-  const limits = { perOriginMax: 1, attemptMs: 10_000, readyFreshMs: 1 }
+  const limits = { perOriginMax: 1, attemptMs: 10_000 }
   const { post } = await client({ limits })
   const first = post(at.uri)
   while (release.length === 0) await new Promise((resolve) => setTimeout(resolve, 1))
@@ -103,47 +102,10 @@ const unwanted = { _tag: "Refused", problem: "no longer wanted" }
 it("a letter is asked for when its turn has come", async () => {
   const { answer, at, first, post } = await occupied()
   let wanted = true
-  const letter = Effect.sync(() => wanted ? sent : undefined)
-  const second = post(at.uri, { letter })
+  const second = post(at.uri, { letter: () => wanted ? sent : undefined })
   wanted = false
   answer()
   expect(await first).toMatchObject({ _tag: "Delivered" })
   expect(await second).toEqual(unwanted)
   expect(at.came).toHaveLength(1)
-})
-
-it("one that can be called off is asked for before, and looked at when it is sent", async () => {
-  const { answer, at, first, post } = await occupied()
-  let asked = 0
-  let wanted = true
-  const letter = Effect.sync(() => {
-    asked += 1
-    return sent
-  })
-  const second = post(at.uri, { letter, isWanted: () => wanted })
-  expect(asked).toBe(1)
-  wanted = false
-  answer()
-  expect(await first).toMatchObject({ _tag: "Delivered" })
-  expect(await second).toEqual(unwanted)
-  expect(at.came).toHaveLength(1)
-})
-
-it("one that has grown old is asked for again, and one that is none leaves at once", async () => {
-  const { answer, at, first, post } = await occupied()
-  let asked = 0
-  const letter = Effect.sync(() => {
-    asked += 1
-    return sent
-  })
-  const second = post(at.uri, { letter, isWanted: () => true })
-  const none = post(at.uri, { letter: Effect.succeed(undefined), isWanted: () => true })
-  expect(await none).toEqual(unwanted)
-  await new Promise((resolve) => setTimeout(resolve, 5))
-  answer()
-  expect(await first).toMatchObject({ _tag: "Delivered" })
-  while (at.came.length < 2) await new Promise((resolve) => setTimeout(resolve, 1))
-  answer()
-  expect(await second).toMatchObject({ _tag: "Delivered" })
-  expect(asked).toBe(2)
 })

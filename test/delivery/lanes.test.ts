@@ -24,7 +24,6 @@ const run = <A>(
       entered: (given) => {
         turn = given
       },
-      near: () => undefined,
       begin: () => {
         fiber = Effect.runFork(use)
         fiber.addObserver((exit) => {
@@ -120,24 +119,6 @@ describe("a lane", () => {
     for (let n = 0; n < 30; n++) await attempt("o").result()
     // It served 2,000 in the second, so that 3,000 may come back in one.
     expect(await attempt("o").result()).toEqual(deferred(clock.nowMs + 11))
-  })
-
-  it("tells those whose turn is near, in order", () => {
-    const { lanes } = lanesOf({ readyPerOriginMax: 2, waitingPerOriginMax: 5 })
-    const near: Array<string> = []
-    const turns: Array<Turn> = []
-    for (const name of ["a", "b", "c", "d", "e", "f"]) {
-      lanes.enter("o", 60_000, {
-        entered: (turn) => turns.push(turn),
-        near: () => near.push(name),
-        begin: () => undefined,
-        deferred: () => undefined
-      })
-    }
-    expect(near).toEqual(["c", "d"])
-    for (const turn of [turns[0], turns[0], turns[3]]) if (turn) lanes.leave(turn, "answers")
-    expect(near).toEqual(["c", "d", "e", "f"])
-    expect(lanes.measures()).toMatchObject({ inFlight: 2, waiting: 2 })
   })
 
   it("defers what the node's queue does not hold", async () => {

@@ -97,7 +97,7 @@ describe("a receiver that answers", () => {
   it("gets nothing when the request is no longer wanted", async () => {
     const at = await answering(204)
     const { outbound, post } = await client()
-    const letter = Effect.succeed(undefined)
+    const letter = () => Effect.succeed(undefined)
     expect(await post(at.uri, { letter })).toEqual({
       _tag: "Refused",
       problem: "no longer wanted"
