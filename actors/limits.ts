@@ -35,6 +35,9 @@ export const pushItemsMax = 100
 export const pushCharsMax = 1024 * 1024
 /** Items read at a time to fill a push, so that it never takes much more memory than it holds. */
 export const pushReadItems = 20
+/** What was read of mailboxes for pushes is kept so long, and so much of it, for others. */
+export const batchFreshMs = 1_000
+export const batchesCharsMax = 8 * pushCharsMax
 /** A push, a verification or a look that was lost is begun again after so long. */
 export const registrationLeaseMs = 120_000
 /** Attempts to verify a callback; then it stays unverified until somebody asks again. */

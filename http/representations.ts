@@ -3,7 +3,7 @@
  * notification (`text/xml+rss`) or a feed. Handlers make views; this file makes bytes.
  */
 
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { toAtom, toRss } from "./feeds.ts"
 import type { Feed } from "./feeds.ts"
 import { page } from "./html/layout.ts"
@@ -107,7 +107,7 @@ export interface Representation {
 
 /** 128 bits of SHA-256 in base64url, quoted (RFC 9110 §8.8.3): each representation has its own. */
 export const entityTag = (bytes: Uint8Array): string =>
-  `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`
+  `"${hash("sha256", bytes, "base64url").slice(0, 22)}"`
 
 /** The bytes of a view, their type and entity tag. */
 export const represent = (view: View, type: MediaType): Representation => {

@@ -3,7 +3,7 @@
  * ever stored, and hashes are compared: whoever guesses does not choose the guess's hash, so that
  * the time of a comparison tells nothing of the secret.
  */
-import { createHash, createHmac, hash, randomFillSync } from "node:crypto"
+import { createHmac, hash, randomFillSync } from "node:crypto"
 
 /** Bytes of an identifier (128 bits) and of a secret (256 bits). */
 const idBytes = 16
@@ -28,8 +28,7 @@ const random = (bytes: number): string => {
 export const randomId = (): string => random(idBytes)
 
 /** SHA-256 of a secret in base64url without padding (43 characters), as it is stored. */
-export const secretHash = (secret: string): string =>
-  createHash("sha256").update(secret).digest("base64url")
+export const secretHash = (secret: string): string => hash("sha256", secret, "base64url")
 
 /** 128 bits of the SHA-256 of a document's bytes, base64url: finds a repeated deposit. */
 export const documentDigest = (bytes: Uint8Array): string =>

@@ -181,7 +181,7 @@ export class Activation implements Committing {
     this.measures.decisions++
     let decision: AnyDecision | undefined
     try {
-      decision = this.image.decide(entry.message, nowMs)
+      decision = this.image.decide(entry.message, nowMs, entry.due?.foreign?.hint)
     } catch (cause) {
       this.inbox.answer(entry, new ActorDefect({ key: this.key }))
       return this.defect(cause)

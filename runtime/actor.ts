@@ -21,6 +21,11 @@ export interface Context {
   readonly nowMs: number
   /** Number of the last log item, counted from 1; 0 before the first. */
   readonly head: number
+  /**
+   * What the actor that set this wake-up said with it ({@link Decision.wakeOther}): it is durable
+   * by now. Undefined for all other messages, and when it is not known any more.
+   */
+  readonly hint: number | undefined
   /** Number of the item remembered under this key, when it is among the last `recall.items`. */
   readonly recent: (key: string) => number | undefined
 }
@@ -30,6 +35,13 @@ export interface Refusal {
   readonly _tag: "Refused"
   readonly reason: string
   readonly detail: string | undefined
+}
+
+/** The wake-up of another actor. */
+interface OtherWake {
+  readonly address: Address
+  readonly atMs: number
+  readonly hint?: number
 }
 
 /**
@@ -48,7 +60,7 @@ export class Decision<State, Reply = never, Action = never> {
   wakeAtMs: number | null | undefined = undefined
   /** ms since the epoch. */
   holdUntilMs: number | undefined = undefined
-  othersWake: Array<{ readonly address: Address; readonly atMs: number }> | undefined = undefined
+  othersWake: Array<OtherWake> | undefined = undefined
   answer: Reply | Refusal | undefined = undefined
   actions: Array<Action> | undefined = undefined
 
@@ -101,9 +113,14 @@ export class Decision<State, Reply = never, Action = never> {
   /**
    * Sets the wake-up time of another actor of the same shard, in the same commit; one of another
    * shard is a defect. What that actor decides before it wakes does not take it away.
+   *
+   * `hint` is told to it as {@link Context.hint}, such as how far a log goes with this commit: of
+   * several the greatest, and none when one of them has none. It is only in memory: after a
+   * crash the actor wakes without.
    */
-  wakeOther(address: Address, atMs: number): this {
-    this.othersWake = [...this.othersWake ?? [], { address, atMs }]
+  wakeOther(address: Address, atMs: number, hint?: number): this {
+    this.othersWake ??= []
+    this.othersWake.push(hint === undefined ? { address, atMs } : { address, atMs, hint })
     return this
   }
   /**

@@ -6,20 +6,44 @@
 import { keyOf, shardOf } from "./address.ts"
 import type { Wake } from "./ports/storage.ts"
 
+/** A wake-up by another actor; `hint` is what that one said with it. */
+export interface ForeignWake extends Wake {
+  hint: number | undefined
+}
+
+interface Given extends Wake {
+  readonly hint?: number
+}
+
+/** One that says nothing may be about anything: then nothing is known. */
+const greatest = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined || other === undefined ? undefined : Math.max(one, other)
+
 export class ForeignWakes {
-  private readonly notes = new Map<string, Wake>()
-  private readonly ripe = new WeakSet<Wake>()
+  private readonly notes = new Map<string, ForeignWake>()
+  private readonly ripe = new WeakSet<ForeignWake>()
 
   /** Notes a decided wake-up; the result, no later than any that stands, is to be committed. */
-  note({ address, atMs }: Wake): Wake {
+  note({ address, atMs, hint }: Given): ForeignWake {
     const key = keyOf(address)
-    const noted = { address, atMs: Math.min(atMs, this.notes.get(key)?.atMs ?? atMs) }
+    const before = this.notes.get(key)
+    const noted = {
+      address,
+      atMs: Math.min(atMs, before?.atMs ?? atMs),
+      hint: before === undefined ? hint : greatest(hint, before.hint)
+    }
     this.notes.set(key, noted)
     return noted
   }
 
   /** The commit of a noted wake-up is over: the next wake-up that is due answers it. */
-  ripen(wake: Wake): void {
+  ripen(wake: ForeignWake): void {
+    this.ripe.add(wake)
+  }
+
+  /** The commit of a noted wake-up was lost: it may come, but what it says may not be so. */
+  doubt(wake: ForeignWake): void {
+    wake.hint = undefined
     this.ripe.add(wake)
   }
 
@@ -29,13 +53,13 @@ export class ForeignWakes {
   }
 
   /** What a wake-up that fires now answers. */
-  answeredBy(key: string, nowMs: number): Wake | undefined {
+  answeredBy(key: string, nowMs: number): ForeignWake | undefined {
     const noted = this.notes.get(key)
     return noted !== undefined && noted.atMs <= nowMs && this.ripe.has(noted) ? noted : undefined
   }
 
   /** The wake-up that answers this was decided upon. */
-  met(wake: Wake): void {
+  met(wake: ForeignWake): void {
     const key = keyOf(wake.address)
     if (this.notes.get(key) === wake) this.notes.delete(key)
   }

@@ -20,7 +20,7 @@ export class Image {
   constructor(behaviour: AnyBehaviour, address: Address) {
     this.behaviour = behaviour
     this.shard = shardOf(address)
-    this.context = { self: address, nowMs: 0, head: 0, recent: findNothing }
+    this.context = { self: address, nowMs: 0, head: 0, hint: undefined, recent: findNothing }
     this.state = behaviour.initial
   }
 
@@ -43,8 +43,9 @@ export class Image {
   }
 
   /** See {@link decideOn}. */
-  decide(message: Tagged, nowMs: number): AnyDecision | undefined {
+  decide(message: Tagged, nowMs: number, hint: number | undefined): AnyDecision | undefined {
     this.context.nowMs = nowMs
+    this.context.hint = hint
     this.context.head = this.head
     return decideOn(this.behaviour, this.state, message, this.context, this.shard)
   }

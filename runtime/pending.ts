@@ -6,7 +6,8 @@ import { Effect } from "effect"
 import type { Decision, Tagged } from "./actor.ts"
 import type { Address } from "./address.ts"
 import type { AskFailure } from "./errors.ts"
-import type { Commit, LogItem, Wake } from "./ports/storage.ts"
+import type { ForeignWake } from "./foreign.ts"
+import type { Commit, LogItem } from "./ports/storage.ts"
 
 /** Called once with a failure or a reply. What it throws is logged and changes nothing. */
 export type Done = (failure: AskFailure | undefined, reply: unknown) => void
@@ -22,7 +23,7 @@ export const asked = (send: (done: Done) => void): Effect.Effect<unknown, AskFai
 /** A due wake-up that became a message. */
 export interface Due {
   /** The wake-up by another actor that it answers. */
-  readonly foreign: Wake | undefined
+  readonly foreign: ForeignWake | undefined
 }
 
 /** One message under way. */
@@ -52,7 +53,7 @@ export class PendingCommit {
   /** The log's head after this commit. */
   head: number
   private removals: Array<number> | undefined = undefined
-  private others: Array<Wake> | undefined = undefined
+  private others: Array<ForeignWake> | undefined = undefined
 
   constructor(head: number) {
     this.head = head
@@ -80,7 +81,7 @@ export class PendingCommit {
     if (holdUntilMs !== undefined) this.holdUntilMs = holdUntilMs
   }
 
-  wakeOther(wake: Wake): void {
+  wakeOther(wake: ForeignWake): void {
     this.others === undefined ? this.others = [wake] : this.others.push(wake)
   }
 
@@ -121,7 +122,7 @@ export class PendingCommit {
     }
   }
 
-  get otherWakes(): ReadonlyArray<Wake> {
+  get otherWakes(): ReadonlyArray<ForeignWake> {
     return this.others ?? none
   }
 

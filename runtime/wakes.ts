@@ -82,7 +82,7 @@ export class ActorWakes {
     const { foreign, timers } = this.around
     if (typeof commit.wakeAtMs === "number") timers.setNoLater(this.address, commit.wakeAtMs)
     for (const other of commit.otherWakes) {
-      foreign.ripen(other)
+      foreign.doubt(other)
       timers.setNoLater(other.address, other.atMs)
     }
   }

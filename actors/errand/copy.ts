@@ -2,7 +2,7 @@
  * The copy that an eager fetch keeps: a content resource of the mailbox's owner, under a URI that
  * follows from the notification's, so that a repeated fetch keeps one copy and not two.
  */
-import { createHash, randomBytes } from "node:crypto"
+import { hash, randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
 import type { AskFailure, Peers, Refusal, StorageFailure } from "../../runtime/index.ts"
@@ -19,7 +19,7 @@ const idChars = 22
 const typeCharsMax = 255
 const typePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[\x20-\x7e]+$/
 
-const hashOf = (text: string): string => createHash("sha256").update(text).digest("base64url")
+const hashOf = (text: string): string => hash("sha256", text, "base64url")
 
 const askContent = (
   peers: Peers,

@@ -1,5 +1,5 @@
 /** The two duties: to fetch what a notification points to (A3), and to send a receipt (A4). */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { Effect } from "effect"
 import type { Semaphore } from "effect"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
@@ -22,7 +22,7 @@ export interface Found {
   readonly key: string
 }
 
-const hashOf = (text: string): string => createHash("sha256").update(text).digest("base64url")
+const hashOf = (text: string): string => hash("sha256", text, "base64url")
 
 const accessOf = ({ password }: Pointer) =>
   password === undefined ? {} : { passwordHash: hashOf(password) }

@@ -191,7 +191,7 @@ const destroy: Mailboxes["Open"]["Destroy"] = (state, message, context) => {
   const decision = left.length === 0
     ? become<State>(tombstone).wake(null)
     : clear(tombstone, context)
-  wakeRegistrations(decision, self, registrations, nowMs)
+  wakeRegistrations(decision, self, registrations, nowMs, undefined)
   return decision.reply(done)
 }
 

@@ -94,7 +94,7 @@ export const removing = (
   { events, removed }: Going,
   context: Context
 ): Decision<State> => {
-  const { nowMs, self } = context
+  const { head, nowMs, self } = context
   const atMs = Math.max(nowMs, state.lastAtMs)
   const notifications = removed.map(({ n }) => n)
   const numbers = [...notifications, ...events]
@@ -103,7 +103,9 @@ export const removing = (
   const next = withEvents(left, told.length, atMs, context)
   const decision = become<State>(next).remove(...numbers).wake(nextWakeMs(next))
   for (const event of told) decision.append(event)
-  if (told.length > 0) wakeRegistrations(decision, self, state.registrations, nowMs)
+  if (told.length > 0) {
+    wakeRegistrations(decision, self, state.registrations, nowMs, head + told.length)
+  }
   if (state.fetched > 0) wakeErrands(decision, self, notifications, "fetch", nowMs)
   return decision
 }

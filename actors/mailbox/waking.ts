@@ -13,21 +13,25 @@ type Open = Member<State, "Open">
 
 /** A decision, of which only this is used here. */
 interface Waking {
-  wakeOther(address: Address, atMs: number): unknown
+  wakeOther(address: Address, atMs: number, hint?: number): unknown
 }
 
 /** What stands after the `=` of an id. */
 export const partOf = (id: string): string => id.slice(id.indexOf("=") + 1)
 
-/** Wakes all registrations: there is something to push. */
+/**
+ * Wakes all registrations: there is something to push, up to item `upTo` of the log, or the
+ * mailbox is gone (undefined).
+ */
 export const wakeRegistrations = (
   decision: Waking,
   self: Address,
   registrations: ReadonlyArray<string>,
-  nowMs: number
+  nowMs: number,
+  upTo: number | undefined
 ): void => {
   for (const part of registrations) {
-    decision.wakeOther(address(registrationKind, `${self.id}=${part}`), nowMs)
+    decision.wakeOther(address(registrationKind, `${self.id}=${part}`), nowMs, upTo)
   }
 }
 
@@ -56,7 +60,7 @@ export const wakeForDeposit = (
   n: number,
   nowMs: number
 ): void => {
-  wakeRegistrations(decision, self, registrations, nowMs)
+  wakeRegistrations(decision, self, registrations, nowMs, n)
   if (settings.fetch === "eager") wakeErrands(decision, self, [n], "fetch", nowMs)
   if (settings.receipts === "received") wakeErrands(decision, self, [n], "received", nowMs)
 }

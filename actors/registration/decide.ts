@@ -142,6 +142,18 @@ const rotate: Row["Rotate"] = (state, { secret }, { nowMs }) => {
   return become<State>(next).reply(described(next, nowMs))
 }
 
+/**
+ * Begins a push, or looks for changes. When the mailbox has said that one item has come and that
+ * is the next one, there is no need to look.
+ */
+const wakeUp: Row["WakeUp"] = (state, _message, { hint, nowMs }) => {
+  const { cursor, pushing, status, underWay } = state
+  const isFree = pushing === undefined && (underWay?.untilMs ?? 0) <= nowMs
+  return isFree && status === "active" && hint === cursor + 1
+    ? goOn({ ...state, pushing: hint }, nowMs, { look: false, changed: true })
+    : goOn(state, nowMs, { look: true, changed: false })
+}
+
 /** The registration's row of the table, under the service's schedule. */
 const registered = (schedule: Schedule): Row => ({
   Create: renew,
@@ -156,7 +168,7 @@ const registered = (schedule: Schedule): Row => ({
   Pushed: pushed(schedule),
   Detached: detached,
   Away: away,
-  WakeUp: (state, _message, { nowMs }) => goOn(state, nowMs, { look: true, changed: false })
+  WakeUp: wakeUp
 })
 
 /** There is none, and the mailbox may not know yet. */

@@ -94,7 +94,10 @@ export const found: Row["Found"] = (state, message, { nowMs }) => {
     const next: Registered = { ...last, mailboxGone, pushing: state.cursor, tries: 0 }
     return goOn(next, nowMs, { look: false, changed: true })
   }
-  if (underWay.what !== "look" || underWay.untilMs !== untilMs) return stay()
+  // One from before the last push may have ended in the same millisecond.
+  const isCurrent = underWay.what === "look" && underWay.untilMs === untilMs &&
+    from === state.cursor
+  if (!isCurrent) return stay()
   const free = drop(state, "underWay")
   if (upTo <= from || state.status !== "active") {
     return goOn(free, nowMs, { look: again, changed: false })

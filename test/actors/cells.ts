@@ -38,7 +38,8 @@ export const decider =
     >
     const cell = rows[state._tag]?.[message._tag]
     if (cell === undefined) throw new Error(`no cell ${state._tag}.${message._tag}`)
-    return cell(state, message, { nowMs, head: 0, self, recent: () => undefined, ...context })
+    const known = { nowMs, head: 0, self, hint: undefined, recent: () => undefined }
+    return cell(state, message, { ...known, ...context })
   }
 
 type AnyDecision = Decision<unknown, unknown, unknown>

@@ -91,10 +91,11 @@ export const watched: Member<State, "Open"> = {
   registrations: ["registration-1"],
   fetched: 1
 }
-export const registrationWake = {
+export const registrationWake = (hint?: number) => ({
   address: address("registration", "alice=registration-1"),
-  atMs: nowMs
-}
+  atMs: nowMs,
+  ...hint === undefined ? {} : { hint }
+})
 export const errandWake = (id: string) => ({
   address: address("errand", `alice=${id}`),
   atMs: nowMs

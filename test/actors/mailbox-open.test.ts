@@ -79,7 +79,7 @@ describe("an open mailbox", () => {
       expectRefused(wakes, "Full")
       const after: State = { ...watched, settings: eager, removed: 33, events: 2 }
       expect(decide(after, deposit, { head: 35, self }).othersWake)
-        .toEqual([registrationWake, errandWake("10-fetch"), errandWake("10-received")])
+        .toEqual([registrationWake(36), errandWake("10-fetch"), errandWake("10-received")])
     },
     "Open.List": () => {
       const listed = { _tag: "Listed", view }
@@ -128,7 +128,7 @@ describe("an open mailbox", () => {
       const told = decide(watched, remove(2), { head: 3, self })
       expect(told.items).toEqual([encodeRemoval(nowMs, [`2-${part("random2")}`])])
       expect(told.removals).toEqual([2])
-      expect(told.othersWake).toEqual([registrationWake, errandWake("2-fetch")])
+      expect(told.othersWake).toEqual([registrationWake(4), errandWake("2-fetch")])
       expect(told.nextState).toMatchObject({
         removed: 1,
         events: 1,
@@ -173,7 +173,7 @@ describe("an open mailbox", () => {
       const told = decide(watched, destroy, { head: 2, self })
       expect(told.nextState).toEqual({ ...destroyed, fetched: 1 })
       expect(told.othersWake)
-        .toEqual([errandWake("1-fetch"), errandWake("2-fetch"), registrationWake])
+        .toEqual([errandWake("1-fetch"), errandWake("2-fetch"), registrationWake()])
     },
     "Open.Register": () => {
       const decision = decide(open, register, { head: 4 })
@@ -220,7 +220,7 @@ describe("an open mailbox", () => {
       expect(decision.removals).toEqual([1, 2, 3])
       expect(decision.wakeAtMs).toBe(nowMs)
       expect(decision.othersWake)
-        .toEqual([registrationWake, errandWake("1-fetch"), errandWake("2-fetch")])
+        .toEqual([registrationWake(10), errandWake("1-fetch"), errandWake("2-fetch")])
       const after = { ...old, from: 5 }
       expect(decision.nextState).toMatchObject({
         removed: 3,

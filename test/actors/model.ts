@@ -18,6 +18,8 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   actions: Array<A> = []
   readonly log = new Map<number, string>()
   private foreignAtMs: number | undefined = undefined
+  private foreignHint: number | undefined = undefined
+  private hint: number | undefined = undefined
   private head = 0
   private record: string | undefined = undefined
   private readonly behaviour: Behaviour<S, M, R, A>
@@ -31,7 +33,8 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   send(message: M, nowMs: number): unknown {
     // Every message must come through the envelope as it went in.
     expect(this.behaviour.decodeMessage(JSON.parse(JSON.stringify(message)))).toEqual(message)
-    const context = { nowMs, head: this.head, recent: this.recent }
+    const context = { nowMs, head: this.head, hint: this.hint, recent: this.recent }
+    this.hint = undefined
     const decision = decider(this.behaviour.table)(this.state, message, context)
     if (decision.vanishes) {
       this.log.clear()
@@ -67,13 +70,18 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   wake(nowMs: number, most = 100): void {
     for (let count = 0; this.isDue(nowMs); count++) {
       expect(count).toBeLessThan(most)
-      this.meetForeign()
+      const hint = this.meetForeign()
+      this.hint = hint
       this.send(this.behaviour.wakeUp, nowMs)
     }
   }
 
   /** Another actor's commit wakes it: what it decides before it sees that takes nothing away. */
-  wokenAt(atMs: number): void {
+  wokenAt(atMs: number, hint?: number): void {
+    const before = this.foreignAtMs === undefined ? hint : this.foreignHint
+    this.foreignHint = hint === undefined || before === undefined
+      ? undefined
+      : Math.max(hint, before)
     this.foreignAtMs = atMs
   }
 
@@ -98,11 +106,13 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     this.reload()
   }
 
-  private meetForeign(): void {
+  /** What the other actor said with its wake-up, if there is one. */
+  private meetForeign(): number | undefined {
     if (this.foreignAtMs === undefined) return
     this.wakeAtMs = this.foreignAtMs
     this.heldUntilMs = undefined
     this.foreignAtMs = undefined
+    return this.foreignHint
   }
 
   private readonly recent = (key: string): number | undefined => {

@@ -16,6 +16,7 @@ import type { Message, Reply, View } from "../../actors/registration/protocol.ts
 import { address, type SystemApi } from "../../runtime/index.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash } from "./cells.ts"
+import { letterOf } from "./letters.ts"
 
 afterEach(dropAll)
 
@@ -49,7 +50,7 @@ class Receiver implements Outbound {
 
   readonly post: Outbound["post"] = (posting) =>
     Effect.gen({ self: this }, function*() {
-      const letter = "letter" in posting ? yield* posting.letter : posting
+      const letter = yield* letterOf(posting)
       if (letter === undefined) return { _tag: "Refused", problem: "no longer wanted" } as const
       this.posts.push({ uri: posting.uri, ...letter })
       yield* Effect.promise(() => this.answering)

@@ -1,4 +1,14 @@
-import { array, assert, constant, constantFrom, integer, oneof, property, record } from "fast-check"
+import {
+  array,
+  assert,
+  boolean,
+  constant,
+  constantFrom,
+  integer,
+  oneof,
+  property,
+  record
+} from "fast-check"
 import type { Arbitrary } from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { Outbound, Outcome } from "../../actors/delivery/protocol.ts"
@@ -10,7 +20,9 @@ import { nowMs as startMs } from "./cells.ts"
 import { Model } from "./model.ts"
 
 type Command =
-  | { readonly _tag: "Deposit" | "Restart" | "Reload" | "Lift" }
+  | { readonly _tag: "Restart" | "Reload" | "Lift" }
+  /** The mailbox says with its wake-up how far its log goes, or it does not. */
+  | { readonly _tag: "Deposit"; readonly told: boolean }
   | { readonly _tag: "Remove"; readonly n: number }
   | { readonly _tag: "Pass"; readonly ms: number }
   /** One of the effects under way ends so. `lost`: it was made, and its answer never came. */
@@ -21,7 +33,10 @@ type End = "delivered" | "faulted" | "refused" | "deferred" | "lost" | "away"
 
 const commands: Arbitrary<ReadonlyArray<Command>> = array(
   oneof(
-    { weight: 4, arbitrary: record({ _tag: constant("Deposit" as const) }) },
+    {
+      weight: 4,
+      arbitrary: record({ _tag: constant("Deposit" as const), told: boolean() })
+    },
     {
       weight: 8,
       arbitrary: record({
@@ -161,7 +176,7 @@ class World {
     switch (command._tag) {
       case "Deposit":
         this.log.add(++this.head)
-        return actor.wokenAt(this.nowMs)
+        return actor.wokenAt(this.nowMs, command.told ? this.head : undefined)
       case "Remove":
         if (this.log.delete(command.n)) this.removed.add(command.n)
         return
@@ -207,6 +222,18 @@ class World {
   }
 }
 
+/** What was missed once: a look from before a push ended in the millisecond of the next one. */
+const lookBeforePush: ReadonlyArray<Command> = [
+  { _tag: "End", which: 0, as: "delivered" },
+  { _tag: "End", which: 0, as: "faulted" },
+  { _tag: "Pass", ms: registrationLeaseMs },
+  { _tag: "End", which: 0, as: "faulted" },
+  { _tag: "Pass", ms: failingMaxMs },
+  { _tag: "End", which: 0, as: "faulted" },
+  { _tag: "Deposit", told: false },
+  { _tag: "Pass", ms: 0 }
+]
+
 describe("a registration", () => {
   it("pushes all, in order, whatever is lost; nothing before the echo", () => {
     assert(
@@ -222,7 +249,7 @@ describe("a registration", () => {
         expect(missed).toEqual([])
         expect(world.pushed.has(1) || world.pushed.has(2)).toBe(false)
       }),
-      { numRuns: 500 }
+      { numRuns: 500, examples: [[lookBeforePush]] }
     )
   })
 })

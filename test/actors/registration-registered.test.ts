@@ -186,6 +186,14 @@ describe("a registration", () => {
       expectBegun(decide(active, wakeUp), look)
       expectBegun(decide(toPush, wakeUp), push)
       expect(decide(toPush, wakeUp).nextState).toEqual({ ...pushing, again: true })
+      // One item has come, the next one: no need to look.
+      const next = decide(active, wakeUp, { hint: active.cursor + 1 })
+      expectBegun(next, { ...push, upTo: active.cursor + 1 })
+      expect(next).toMatchObject({ durable: true, wakeAtMs: nowMs, holdUntilMs: leaseEndMs })
+      for (const hint of [active.cursor, active.cursor + 2]) {
+        expectBegun(decide(active, wakeUp, { hint }), look)
+      }
+      expectBegun(decide(toPush, wakeUp, { hint: active.cursor + 1 }), push)
       const during = decide(pushing, wakeUp)
       expect(effectsOf(during))
         .toEqual({ nextState: { ...pushing, again: true }, holdUntilMs: leaseEndMs })

@@ -17,6 +17,8 @@ interface Idle {
   /** Work decided and not yet known to be done. */
   readonly todo: string | null
   readonly wokenMs: ReadonlyArray<number>
+  /** What those that woke it said; null: nothing. */
+  readonly hints?: ReadonlyArray<number | null>
 }
 
 interface Rigid {
@@ -37,7 +39,12 @@ export type Message =
   | { readonly _tag: "Vanish" }
   | { readonly _tag: "WakeAt"; readonly atMs: number }
   | { readonly _tag: "WakeUp" }
-  | { readonly _tag: "WakeOther"; readonly id: string; readonly atMs: number }
+  | {
+    readonly _tag: "WakeOther"
+    readonly id: string
+    readonly atMs: number
+    readonly hint?: number
+  }
   | { readonly _tag: "Work"; readonly name: string; readonly retryAtMs: number }
   | { readonly _tag: "Worked" }
   | { readonly _tag: "Stiffen" }
@@ -82,14 +89,19 @@ const table: Table<State, Message, Reply, Action> = {
     Vanish: ({ count }, _, { head }) => stay<State>().vanish().reply({ count, head }),
     WakeAt: (state, { atMs }, { head }) =>
       become<State>(state).wake(atMs).reply({ count: state.count, head }),
-    WakeUp: (state, _, { nowMs }) => {
-      const next = become<State>({ ...state, wokenMs: [...state.wokenMs, nowMs] })
+    WakeUp: (state, _, { hint = null, nowMs }) => {
+      const hints = [...state.hints ?? [], hint]
+      const next = become<State>({ ...state, wokenMs: [...state.wokenMs, nowMs], hints })
       return state.todo === null
         ? next
         : next.wake(nowMs + 1_000).perform({ _tag: "Do", name: state.todo } as const)
     },
-    WakeOther: (state, { atMs, id }, { head }) =>
-      become<State>({ ...state, count: state.count + 1 }).wakeOther(address("probe", id), atMs)
+    WakeOther: (state, { atMs, hint, id }, { head }) =>
+      become<State>({ ...state, count: state.count + 1 }).wakeOther(
+        address("probe", id),
+        atMs,
+        hint
+      )
         .reply({ count: state.count + 1, head }),
     Work: (state, { name, retryAtMs }, { head }) =>
       become<State>({ ...state, todo: name }).wake(retryAtMs)

@@ -1,0 +1,115 @@
+/** One push: the changes that it carries, signed, in the lane of its callback's origin. */
+import { hash } from "node:crypto"
+import { type Clock, Effect } from "effect"
+import type { Address, Peers } from "../../runtime/index.ts"
+import type { Letter, Outbound } from "../delivery/protocol.ts"
+import { hubSignature, webhookHeaders } from "../delivery/signatures.ts"
+import type { Links } from "../links.ts"
+import { itemAtMs } from "../mailbox/item.ts"
+import { away, batchKey, type Failure, lookAt, mailboxOf, type Push, readBatch } from "./asking.ts"
+import { changesDocument, deletedDocument } from "./changes.ts"
+import type { Desk } from "./desk.ts"
+import type { Message } from "./protocol.ts"
+
+/** What pushes need. */
+export interface PushDependencies {
+  readonly outbound: Outbound
+  readonly links: Links
+  /** In [0, 1): jitters the retries. */
+  readonly random: () => number
+}
+
+/** The same for the same changes of the same registration, whenever they are pushed. */
+const pushId = (self: Address, { from, mailboxGone, upTo }: Push): string => {
+  const text = `${self.id} ${from} ${upTo} ${mailboxGone ? "deleted" : "changed"}`
+  return `msg_${hash("sha256", text, "base64url")}`
+}
+
+const headersOf = (
+  links: Links,
+  self: Address,
+  push: Push,
+  body: string,
+  nowMs: number
+): Readonly<Record<string, string>> => {
+  const { form, secrets } = push
+  const mailbox = mailboxOf(self)
+  const link = `<${links.registrations(mailbox)}>; rel="hub", <${
+    links.mailbox(mailbox)
+  }>; rel="self"`
+  const common = { "Content-Type": "application/xml; charset=utf-8", Link: link }
+  if (form === "native") {
+    const seconds = Math.floor(nowMs / 1000)
+    return { ...common, ...webhookHeaders(secrets, pushId(self, push), seconds, body) }
+  }
+  const secret = secrets[0]
+  return secret === undefined
+    ? common
+    : { ...common, "X-Hub-Signature": hubSignature(secret, body) }
+}
+
+/** The document of a push; or what is told instead of one. */
+const documentOf = Effect.fnUntraced(function*(
+  { links }: PushDependencies,
+  desk: Desk,
+  peers: Peers,
+  self: Address,
+  action: Push,
+  nowMs: number
+): Effect.fn.Return<string | Message, Failure> {
+  const { from, mailboxGone, upTo } = action
+  const mailbox = mailboxOf(self)
+  if (mailboxGone) return deletedDocument(links, mailbox, upTo, nowMs)
+  const batch = yield* readBatch(desk, peers, self, from, upTo)
+  if (batch.document !== undefined) return batch.document
+  const { items } = batch
+  const last = items.at(-1)
+  if (last !== undefined) {
+    return batch.document = changesDocument(links, mailbox, items, upTo, itemAtMs(last.value))
+  }
+  // All of it has been removed meanwhile, with its mailbox or before it.
+  const looked = yield* lookAt(peers, self, action)
+  return looked._tag === "Looked"
+    ? changesDocument(links, mailbox, items, upTo, looked.lastAtMs)
+    : looked
+})
+
+/** Pushes, and says what came of it; nothing was sent when something else is told. */
+export const push = (
+  deps: PushDependencies,
+  desk: Desk,
+  peers: Peers,
+  self: Address,
+  action: Push
+): Effect.Effect<Message> => {
+  const { callback, upTo } = action
+  let instead: Message | undefined
+  const letterFrom = (clock: Clock.Clock) => () => {
+    // It may have been withdrawn before its turn came.
+    if (!desk.pushes.isWanted(self.id, action)) return undefined
+    const nowMs = clock.currentTimeMillisUnsafe()
+    const written = (body: string): Letter => ({
+      headers: headersOf(deps.links, self, action, body, nowMs),
+      body
+    })
+    const known = desk.batches.get(batchKey(self, action), nowMs)?.document
+    if (known !== undefined) return written(known)
+    return documentOf(deps, desk, peers, self, action, nowMs).pipe(
+      Effect.catch(() => away(action)),
+      Effect.map((made): Letter | undefined => {
+        if (typeof made === "string") return written(made)
+        instead = made
+        return undefined
+      })
+    )
+  }
+  return Effect.clockWith((clock) => {
+    desk.pushes.begin(self.id, action)
+    return deps.outbound.post({ uri: callback, letter: letterFrom(clock) })
+  }).pipe(
+    Effect.map((outcome): Message =>
+      instead ?? { _tag: "Pushed", callback, upTo, outcome, random: deps.random() }
+    ),
+    Effect.ensuring(Effect.sync(() => desk.pushes.end(self.id, action)))
+  )
+}

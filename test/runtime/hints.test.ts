@@ -1,0 +1,72 @@
+/** What an actor says to another with the wake-up that it sets for it. */
+import { Effect } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { ForeignWakes } from "../../runtime/foreign.ts"
+import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import type { StorageApi } from "../../runtime/ports/storage.ts"
+import { at, type State } from "./probe.ts"
+import { dropAll, type Rig, start, turns } from "./rig.ts"
+
+afterEach(dropAll)
+
+const other = "a=b"
+const wake = (hint?: number) =>
+  ({ _tag: "WakeOther", id: other, atMs: 50, ...hint === undefined ? {} : { hint } }) as const
+
+const hintsOf = async (storage: StorageApi): Promise<ReadonlyArray<number | null>> => {
+  const { state } = await Effect.runPromise(storage.load(at(other)))
+  const known = state === undefined ? undefined : JSON.parse(state) as State // a probe's record
+  return known?._tag === "Idle" ? known.hints ?? [] : []
+}
+
+const pass = async (rig: Rig, ms: number): Promise<void> => {
+  for (let left = ms; left > 0; left -= 10) {
+    await rig.pass(Math.min(10, left))
+    await turns(3)
+  }
+}
+
+describe("a hint", () => {
+  it("is told with the wake-up, and not with one of its own", async () => {
+    const storage = makeMemoryStorage()
+    const rig = await start({}, { storage, virtualTime: true })
+    await rig.ask(at("a"), wake(7))
+    await pass(rig, 100)
+    await rig.ask(at(other), { _tag: "WakeAt", atMs: 200 })
+    await pass(rig, 150)
+    expect(await hintsOf(storage)).toEqual([7, null])
+  })
+
+  it("is the greatest of several, and none when one says nothing", async () => {
+    const storage = makeMemoryStorage()
+    const rig = await start({}, { storage, virtualTime: true })
+    await Promise.all([3, 9, 5].map((hint) => rig.ask(at("a"), wake(hint))))
+    await pass(rig, 100)
+    await Promise.all([rig.ask(at("a"), wake(3)), rig.ask(at("a"), wake())])
+    await pass(rig, 100)
+    expect(await hintsOf(storage)).toEqual([9, null])
+  })
+
+  it("is not known after a restart", async () => {
+    const storage = makeMemoryStorage()
+    const before = await start({}, { storage, virtualTime: true })
+    await before.ask(at("a"), wake(7))
+    await before.drop()
+    const rig = await start({}, { storage, virtualTime: true })
+    await pass(rig, 100)
+    expect(await hintsOf(storage)).toEqual([null])
+  })
+
+  it("of a commit in doubt is dropped, and with it what is merged later", () => {
+    const foreign = new ForeignWakes()
+    const first = foreign.note({ address: at(other), atMs: 10, hint: 4 })
+    foreign.doubt(first)
+    expect(foreign.answeredBy("probe.a=b", 10)).toBeUndefined()
+    const second = foreign.note({ address: at(other), atMs: 20, hint: 5 })
+    foreign.ripen(second)
+    expect(second).toEqual({ address: at(other), atMs: 10, hint: undefined })
+    foreign.met(second)
+    const third = foreign.note({ address: at(other), atMs: 30, hint: 6 })
+    expect(third.hint).toBe(6)
+  })
+})
