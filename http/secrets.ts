@@ -39,19 +39,26 @@ export const documentDigest = (bytes: Uint8Array): string =>
  * the same again, so that a repetition after a crash finds what the first attempt left.
  */
 export interface Ids {
+  /** Whether they are drawn at random for this request, and so are nobody's yet. */
+  readonly drawn: boolean
   /** 128 bits; each name gives another. */
   readonly id: (name: string) => string
   /** 256 bits. */
   readonly secret: (name: string) => string
 }
 
-export const randomIds: Ids = { id: () => random(idBytes), secret: () => random(secretBytes) }
+export const randomIds: Ids = {
+  drawn: true,
+  id: () => random(idBytes),
+  secret: () => random(secretBytes)
+}
 
 /** Ids that follow from a key which only the repeating client and this service have together. */
 export const derivedIds = (serviceKey: string, scope: string): Ids => {
   const derive = (name: string) =>
     createHmac("sha256", serviceKey).update(`${scope}\n${name}`).digest()
   return {
+    drawn: false,
     id: (name) => derive(name).toString("base64url", 0, idBytes),
     secret: (name) => derive(name).toString("base64url", 0, secretBytes)
   }

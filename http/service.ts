@@ -60,24 +60,28 @@ export interface Service {
 
 /**
  * Asks an actor. The reply's type is that of the actor's protocol, which the caller names; a
- * refusal stays a reply.
+ * refusal stays a reply. `isNew`: its id was drawn for this request.
  */
 export const askFor = <Reply>(
-  service: Service,
+  { system }: Service,
   to: Address,
-  message: Tagged
-): Effect.Effect<Reply | Refusal, AskFailure> =>
+  message: Tagged,
+  isNew = false
+): Effect.Effect<Reply | Refusal, AskFailure> => {
+  const answered = isNew ? system.askNew(to, message) : system.ask(to, message)
   // The kind at this address replies in its own protocol's Reply type, and in no other.
-  service.system.ask(to, message) as Effect.Effect<Reply | Refusal, AskFailure>
+  return answered as Effect.Effect<Reply | Refusal, AskFailure>
+}
 
 /** Asks an actor; a refusal becomes its problem. */
 export const ask = <Reply>(
   service: Service,
   to: Address,
-  message: Tagged
+  message: Tagged,
+  isNew = false
 ): Effect.Effect<Reply, AskFailure | Failed> =>
   Effect.flatMap(
-    askFor<Reply>(service, to, message),
+    askFor<Reply>(service, to, message, isNew),
     (reply): Effect.Effect<Reply, Failed> =>
       isRefusal(reply) ? Effect.fail(refused(reply)) : Effect.succeed(reply)
   )

@@ -46,7 +46,8 @@ export class Activation implements Committing {
     address: Address,
     behaviour: AnyBehaviour,
     around: Surroundings,
-    measures: KindMeasures
+    measures: KindMeasures,
+    isNew = false
   ) {
     this.address = address
     this.key = keyOf(address)
@@ -57,6 +58,8 @@ export class Activation implements Committing {
     this.inbox = new Inbox(address, around)
     this.wakes = new ActorWakes(address, around)
     this.commits = new Pipeline(this, around.committer)
+    // Nobody has addressed it before. Should there be one all the same, its commit is a conflict.
+    if (isNew) this.awake(this.image.blank())
   }
 
   /** Messages not yet replied to. */
@@ -120,7 +123,7 @@ export class Activation implements Committing {
     this.around.step?.("committed", this.address)
     this.image.revision = outcome.revision
     if (commit.vanishes) {
-      this.image.forget()
+      this.image.recovered(this.image.blank())
       this.wakes.forget()
     }
     this.wakes.arm(commit)
@@ -204,11 +207,7 @@ export class Activation implements Committing {
     if (entry.writes) return this.write(entry, decision, clears, actions)
     const seen = this.commits.latest
     this.wakes.hold(decision, seen)
-    if (seen !== undefined) {
-      seen.held.push(entry)
-      if (actions !== undefined) seen.perform(actions)
-      return
-    }
+    if (seen !== undefined) return seen.hold(entry, actions)
     this.inbox.answer(entry, undefined, decision.answer)
     if (actions !== undefined) this.perform(actions)
   }
@@ -224,8 +223,7 @@ export class Activation implements Committing {
     commit.add(decision)
     this.image.head = commit.head
     this.wakes.decide(commit, decision, clears)
-    commit.held.push(entry)
-    if (actions !== undefined) commit.perform(actions)
+    commit.hold(entry, actions)
     this.around.step?.("decided", this.address)
     this.commits.join()
     try {

@@ -2,7 +2,7 @@
 import type { AnyBehaviour, Context, Tagged } from "./actor.ts"
 import { type Address, shardOf } from "./address.ts"
 import { type AnyDecision, decideOn } from "./cell.ts"
-import type { Recent } from "./recent.ts"
+import { Recent } from "./recent.ts"
 import type { Recovered } from "./recover.ts"
 
 const findNothing = (): undefined => undefined
@@ -33,13 +33,11 @@ export class Image {
     this.context.recent = recent?.find ?? findNothing
   }
 
-  /** The actor has vanished: it is as if it had never been. */
-  forget(): void {
+  /** What the store has of an actor that has never been, or has vanished. */
+  blank(): Recovered {
     const { initial, recall } = this.behaviour
-    this.state = recall?.restore(initial, []) ?? initial
-    this.head = 0
-    this.revision = 0
-    this.recent?.clear()
+    const state = recall?.restore(initial, []) ?? initial
+    return { state, revision: 0, head: 0, recent: recall && new Recent(recall.items) }
   }
 
   /** See {@link decideOn}. */

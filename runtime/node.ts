@@ -84,10 +84,11 @@ export class Node {
     })
   }
 
-  askWith(to: Address, message: Tagged, done: Done): void {
+  /** `isNew`: nobody can have addressed it before. */
+  askWith(to: Address, message: Tagged, done: Done, isNew = false): void {
     if (!this.placement.owns(shardOf(to))) return this.remote.ask(to, message, done)
     if (this.draining) return done(this.overloaded(to), undefined)
-    this.deliver(to, message, done)
+    this.deliver(to, message, done, undefined, isNew)
   }
 
   /** Answers a message that came from another node, or from any client of the transport. */
@@ -196,7 +197,7 @@ export class Node {
     }
   }
 
-  private deliver(to: Address, message: Tagged, done: Done, due?: Due): void {
+  private deliver(to: Address, message: Tagged, done: Done, due?: Due, isNew = false): void {
     const key = keyOf(to)
     let actor = this.residents.get(key)
     if (actor === undefined) {
@@ -205,7 +206,7 @@ export class Node {
       const behaviour = this.behaviours.get(to.kind)
       if (behaviour === undefined) return done(this.unknown(to, "no such kind"), undefined)
       const measures = this.measures.of(to.kind)
-      actor = new Activation(to, behaviour, this.around, measures)
+      actor = new Activation(to, behaviour, this.around, measures, isNew)
       if (!this.residents.add(actor)) return done(this.overloaded(to), undefined)
       measures.activations++
     }

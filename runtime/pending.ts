@@ -85,7 +85,10 @@ export class PendingCommit {
     this.others === undefined ? this.others = [wake] : this.others.push(wake)
   }
 
-  perform(actions: ReadonlyArray<Tagged>): void {
+  /** Holds a reply, and what is performed after it, until this is durable. */
+  hold(entry: Entry, actions: ReadonlyArray<Tagged> | undefined): void {
+    this.held.push(entry)
+    if (actions === undefined) return
     this.actions ??= []
     for (const action of actions) this.actions.push(action)
   }

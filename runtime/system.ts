@@ -17,6 +17,11 @@ import { type Listener, Transport } from "./ports/transport.ts"
 export interface SystemApi extends Peers {
   /** `ask` by callback: for the hot path. `done` may be called before this returns. */
   readonly askWith: <Message extends Tagged>(to: Address, message: Message, done: Done) => void
+  /**
+   * `ask` of an actor whose id was drawn at random just now: when it is of this node it is not
+   * looked up first.
+   */
+  readonly askNew: Peers["ask"]
   /** Ids of the actors of a kind, ascending. */
   readonly scan: StorageApi["scan"]
   /** Calls the listener after each commit of the actor, on whatever node; a hint to read on. */
@@ -55,6 +60,7 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
         )
         const api: SystemApi = {
           ask: (to, message) => asked((done) => node.askWith(to, message, done)),
+          askNew: (to, message) => asked((done) => node.askWith(to, message, done, true)),
           askWith: (to, message, done) => node.askWith(to, message, done),
           read: storage.read,
           scan: storage.scan,

@@ -66,8 +66,9 @@ export class ActorWakes {
   arm(commit: PendingCommit): void {
     const { foreign, timers } = this.around
     const own = commit.vanishes ? null : commit.wakeAtMs
-    if (own !== undefined) timers.set(this.address, own)
+    // What is held comes at no other time, whatever is stored.
     if (commit.holdUntilMs !== undefined && !commit.vanishes) this.armHold(commit.holdUntilMs)
+    else if (own !== undefined) timers.set(this.address, own)
     for (const other of commit.otherWakes) {
       foreign.ripen(other)
       timers.setForeign(other.address, other.atMs)

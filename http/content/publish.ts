@@ -100,14 +100,14 @@ const publish = (
       ...password === undefined ? {} : { passwordHash: secretHash(password) },
       ...owner === undefined ? {} : { owner }
     }
-    return ask<Extract<Reply, { _tag: "Published" }>>(service, address(contentKind, id), message)
-      .pipe(
-        // A repetition finds the first copy; this one is not needed.
-        Effect.tap(({ repeated }) =>
-          repeated ? Effect.ignore(service.blobs.remove(body.blobId)) : Effect.void
-        ),
-        Effect.as({ id, editSecret, body })
-      )
+    const to = address(contentKind, id)
+    return ask<Extract<Reply, { _tag: "Published" }>>(service, to, message, ids.drawn).pipe(
+      // A repetition finds the first copy; this one is not needed.
+      Effect.tap(({ repeated }) =>
+        repeated ? Effect.ignore(service.blobs.remove(body.blobId)) : Effect.void
+      ),
+      Effect.as({ id, editSecret, body })
+    )
   })
 }
 

@@ -89,7 +89,7 @@ const queue = Effect.fnUntraced(function*(
     traceId: traceIdOf(call),
     ...given
   }
-  const reply = yield* askFor<Reply>(service, outgoing.to, message)
+  const reply = yield* askFor<Reply>(service, outgoing.to, message, call.ids.drawn)
   if (isRefusal(reply)) {
     yield* Effect.ignore(mark(service, account, [listedAs.slice(account.length + 1)], null))
     return yield* refused(reply)

@@ -65,7 +65,7 @@ const start = (service: Service): Handler["handle"] =>
     const goesOn = given.continue === undefined ? {} : { continue: given.continue }
     if (given.continue === "true") yield* enter(service, id)
     const message: Message = { _tag: "Start", requestId: call.ids.id("request"), ...goesOn }
-    const reply = yield* ask<Reply>(service, at(id), message)
+    const reply = yield* ask<Reply>(service, at(id), message, call.ids.drawn)
     if (reply._tag === "Rejected") return rejection(call, reply.p, entryLink)
     if (reply._tag !== "Started") throw unexpected(reply)
     if (given.isForm && isPageWanted(call)) return seeOther(service, sessionPath(id))
