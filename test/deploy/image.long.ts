@@ -1,0 +1,126 @@
+/**
+ * The image by Docker itself, upon a local base: built, started without rights on a read-only root
+ * file system, asked, stopped. Uses the Docker that runs here, or starts one of its own; it fails
+ * where there can be none.
+ */
+import { rm } from "node:fs/promises"
+import { join } from "node:path"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { expectStatus, listMailbox, notification, openMailbox, postXml } from "../e2e/client.ts"
+import { adminToken, eventually, publicUrl, Running, temporaryFolder } from "../e2e/process.ts"
+import { freePorts } from "../nats/servers.ts"
+import { baseEnvironment, baseFolder, npmRegistry } from "./base.ts"
+import { at, lastOf, root } from "./sources.ts"
+import { must, run, toolOf } from "./tools.ts"
+
+const upWithinMs = 30_000
+const buildWithinMs = 900_000
+const healthyWithinMs = 60_000
+const testMs = 180_000
+const bytesMax = 400_000_000
+const unique = `restante-test-${process.pid}`
+const baseTag = `${unique}-base`
+
+let daemon: Running | undefined
+let host: Readonly<Record<string, string>> = {}
+const folder = temporaryFolder()
+
+const tryDocker = (...args: ReadonlyArray<string>) => run(toolOf("docker", "docker.io"), args, host)
+
+const docker = (...args: ReadonlyArray<string>): string => {
+  const { code, output } = tryDocker(...args)
+  if (code !== 0) throw new Error(`docker ${args.join(" ")}: ${output}`)
+  return output.trim()
+}
+
+/** A Docker that touches neither network nor files of another one. */
+const haveDocker = async (): Promise<void> => {
+  const named = process.env["DOCKER_HOST"]
+  if (named !== undefined) host = { DOCKER_HOST: named }
+  host = { ...host, DOCKER_BUILDKIT: "0", HOME: folder }
+  if (tryDocker("info").code === 0) return
+  const socket = `unix://${join(folder, "docker.sock")}`
+  host = { ...host, DOCKER_HOST: socket }
+  const places = [
+    ...["--data-root", join(folder, "data"), "--exec-root", join(folder, "exec")],
+    ...["--pidfile", join(folder, "pid"), "-H", socket]
+  ]
+  const closed = ["--bridge", "none", "--iptables=false", "--ip6tables=false"]
+  const own = new Running(toolOf("dockerd", "docker.io"), [...places, ...closed], {})
+  daemon = own
+  await eventually(upWithinMs, "there is a Docker", () => {
+    if (own.isOver) throw new Error(`there can be no Docker here: ${own.output.slice(-2000)}`)
+    return tryDocker("info").code === 0 ? true : undefined
+  }, 500)
+}
+
+const importBase = async (): Promise<void> => {
+  const changes = Object.entries(baseEnvironment).map(([name, value]) => `ENV ${name}=${value}`)
+  const program = toolOf("docker", "docker.io")
+  const script = "tar -C \"$1\" -c . | \"$2\" import -c \"$3\" - \"$4\""
+  const args = ["-c", script, "sh", await baseFolder(), program, changes.join("\n"), baseTag]
+  await must("sh", args, { ...process.env, ...host })
+}
+
+beforeAll(async () => {
+  await haveDocker()
+  await importBase()
+  const args = [
+    ...["build", "--network", "host", "-f", join(root, "deploy/Dockerfile"), "-t", unique],
+    ...["--build-arg", `BASE_IMAGE=${baseTag}`],
+    ...["--build-arg", `NPM_CONFIG_REGISTRY=${npmRegistry()}`, root]
+  ]
+  await must(toolOf("docker", "docker.io"), args, { ...process.env, ...host })
+}, buildWithinMs)
+
+afterAll(async () => {
+  tryDocker("rm", "-f", unique)
+  tryDocker("volume", "rm", "-f", unique)
+  tryDocker("rmi", "-f", unique, baseTag)
+  await daemon?.stop()
+  // It leaves the network namespaces of its containers mounted.
+  if (daemon !== undefined) run("umount", [join(folder, "exec/netns/default")])
+  await rm(folder, { recursive: true, force: true })
+}, testMs)
+
+const inspected = (): unknown => {
+  const [one]: ReadonlyArray<unknown> = JSON.parse(docker("inspect", unique))
+  return one
+}
+
+const healthy = () =>
+  eventually(healthyWithinMs, "the container is healthy", () => {
+    const state = at(inspected(), "State")
+    if (at(state, "Running") !== true) throw new Error(docker("logs", unique))
+    return at(state, "Health", "Status") === "healthy" ? true : undefined
+  }, 500)
+
+it("starts without rights, gets healthy, keeps what it took, and ends when asked", async () => {
+  const [port = 0] = await freePorts(1)
+  const base = `http://127.0.0.1:${port}`
+  const settings = { HOST: "127.0.0.1", PORT: port, BASE_URL: publicUrl, ADMIN_TOKEN: adminToken }
+  docker(
+    ...["run", "-d", "--name", unique, "--network", "host", "--read-only", "--cap-drop", "ALL"],
+    ...["--security-opt", "no-new-privileges", "-v", `${unique}:${lastOf("VOLUME")}`],
+    ...Object.entries(settings).flatMap(([name, value]) => ["-e", `${name}=${value}`]),
+    unique
+  )
+  await healthy()
+  expect(docker("exec", unique, "id", "-u")).toBe(lastOf("USER").split(":")[0])
+  const mailbox = await openMailbox(base, "boxed")
+  expectStatus(await postXml(base, mailbox.path, notification("one")), 202)
+  docker("stop", "-t", "60", unique)
+  expect(at(inspected(), "State")).toMatchObject({ Running: false, ExitCode: 0, OOMKilled: false })
+  docker("start", unique)
+  await healthy()
+  const listed = await listMailbox(base, mailbox)
+  expect(listed.map(({ description }) => description)).toEqual(["one"])
+  docker("stop", "-t", "60", unique)
+  expect(at(inspected(), "State", "ExitCode")).toBe(0)
+}, testMs)
+
+it("is smaller than 400 MB", () => {
+  const bytes = Number(docker("image", "inspect", "-f", "{{.Size}}", unique))
+  expect(bytes).toBeGreaterThan(0)
+  expect(bytes).toBeLessThan(bytesMax)
+})

@@ -1,0 +1,158 @@
+/** The Kubernetes manifests: each name leads somewhere, and what runs is allowed little. */
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { allSettings, loadSettings } from "../../deploy/settings.ts"
+import { serverBinary } from "../nats/servers.ts"
+import { natsConfiguration } from "./servers.ts"
+import { at, lastOf, listAt, root, treeAt, wordAt, yamlOf } from "./sources.ts"
+import { run } from "./tools.ts"
+import { temporaryFolder } from "../e2e/process.ts"
+
+const [kustomization] = yamlOf("deploy/k8s/kustomization.yaml")
+const resources = listAt(kustomization, "resources").map(String)
+const manifests = resources.flatMap((name) => yamlOf(`deploy/k8s/${name}`))
+const named = (kind: string, name: string): unknown => {
+  const found = manifests.find((one) =>
+    at(one, "kind") === kind && at(one, "metadata", "name") === name
+  )
+  if (found === undefined) throw new Error(`no ${kind} ${name}`)
+  return found
+}
+const ofKind = (kind: string) => manifests.filter((one) => at(one, "kind") === kind)
+const nameOf = (one: unknown): string => wordAt(one, "metadata", "name")
+const podOf = (one: unknown) => treeAt(one, "spec", "template", "spec")
+const containerOf = (one: unknown) => treeAt(podOf(one), "containers", 0)
+const sets = ofKind("StatefulSet")
+
+/** The ConfigMaps that kustomize makes, and the secret that is made by hand: their keys. */
+const literals = Object.fromEntries(
+  listAt(kustomization, "configMapGenerator", 0, "literals").map((pair) => {
+    const [name = "", ...rest] = String(pair).split("=")
+    return [name, rest.join("=")]
+  })
+)
+const secret = treeAt(yamlOf("deploy/k8s/secret.example.yaml")[0], "stringData")
+const secrets = { ADMIN_TOKEN: "a-token", NATS_PASSWORD: "12e4", ROUTE_PASSWORD: "34routes" }
+
+/** A container's environment in the first pod, as Kubernetes makes it up. */
+const environmentOf = (set: unknown): Record<string, string> => {
+  const container = containerOf(set)
+  const environment: Record<string, string> = "envFrom" in container ? { ...literals } : {}
+  const given: Readonly<Record<string, string>> = secrets
+  for (const one of listAt(container, "env")) {
+    const from = at(one, "valueFrom")
+    const value = at(one, "value") ??
+      (at(from, "fieldRef") === undefined ? undefined : `${nameOf(set)}-0`) ??
+      literals[String(at(from, "configMapKeyRef", "key"))] ??
+      given[String(at(from, "secretKeyRef", "key"))]
+    environment[wordAt(one, "name")] = String(value)
+      .replace(/\$\((\w+)\)/g, (_, name: string) => environment[name] ?? "")
+  }
+  return environment
+}
+
+it("names files and objects that are there", () => {
+  for (const name of resources) expect(existsSync(join(root, "deploy/k8s", name))).toBe(true)
+  for (const name of listAt(kustomization, "configMapGenerator", 1, "files")) {
+    expect(existsSync(join(root, "deploy/k8s", String(name)))).toBe(true)
+  }
+  expect(nameOf(named("Namespace", wordAt(kustomization, "namespace")))).toBe("restante")
+  expect(Object.keys(secret)).toEqual(Object.keys(secrets))
+  for (const one of sets.flatMap((set) => listAt(containerOf(set), "env"))) {
+    const from = at(one, "valueFrom")
+    const secretKey = at(from, "secretKeyRef", "key")
+    if (secretKey !== undefined) expect(Object.keys(secret)).toContain(secretKey)
+    const key = at(from, "configMapKeyRef", "key")
+    if (key !== undefined) expect(Object.keys(literals)).toContain(key)
+  }
+})
+
+describe.each(sets.map((set) => [nameOf(set), set] as const))("the pods of %s", (name, set) => {
+  it("are found by their service and their disruption budget", () => {
+    const labels = treeAt(set, "spec", "template", "metadata", "labels")
+    expect(at(set, "spec", "selector", "matchLabels")).toEqual(labels)
+    const governing = named("Service", wordAt(set, "spec", "serviceName"))
+    for (const service of [governing, named("Service", name)]) {
+      expect(at(service, "spec", "selector")).toEqual(labels)
+      const offered = listAt(containerOf(set), "ports").map((port) => at(port, "name"))
+      for (const port of listAt(service, "spec", "ports")) {
+        expect(offered).toContain(at(port, "targetPort") ?? at(port, "name"))
+      }
+    }
+    expect(at(governing, "spec", "clusterIP")).toBe("None")
+    const budget = named("PodDisruptionBudget", name)
+    expect(at(budget, "spec", "selector", "matchLabels")).toEqual(labels)
+    expect(at(budget, "spec", "maxUnavailable")).toBe(1)
+    for (const one of listAt(podOf(set), "topologySpreadConstraints")) {
+      expect(at(one, "labelSelector", "matchLabels")).toEqual(labels)
+    }
+  })
+
+  it("run without rights", () => {
+    expect(podOf(set)).toMatchObject({
+      automountServiceAccountToken: false,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } }
+    })
+    expect(at(podOf(set), "securityContext", "runAsUser")).toBeGreaterThan(0)
+    expect(containerOf(set)).toMatchObject({
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] }
+      }
+    })
+  })
+})
+
+describe("a node", () => {
+  const set = named("StatefulSet", "restante")
+  const environment = environmentOf(set)
+
+  it("gets settings that it takes, and its pod's name", () => {
+    const known = new Set(allSettings.map(({ env }) => env))
+    expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([])
+    const loaded = loadSettings(environment)
+    expect(Result.isSuccess(loaded) ? "" : loaded.failure.message).toBe("")
+    expect(environment).toMatchObject({ NODE_ID: "restante-0", ADMIN_TOKEN: "a-token" })
+  })
+
+  it("is the image's user on the image's port, with its folder", () => {
+    const [user] = lastOf("USER").split(":")
+    expect(String(at(podOf(set), "securityContext", "runAsUser"))).toBe(user)
+    expect(String(at(containerOf(set), "ports", 0, "containerPort"))).toBe(lastOf("EXPOSE"))
+    expect(at(containerOf(set), "volumeMounts", 0, "mountPath")).toBe(lastOf("VOLUME"))
+  })
+
+  it("has the time to drain", () => {
+    const settings = Result.getOrThrow(loadSettings(environment)).settings
+    const [program, seconds] = listAt(containerOf(set), "lifecycle", "preStop", "exec", "command")
+    expect(program).toBe("sleep")
+    const needed = Number(seconds) + 3 * settings.drainTimeout / 1000
+    expect(at(podOf(set), "terminationGracePeriodSeconds")).toBeGreaterThan(needed)
+  })
+})
+
+describe("the servers", () => {
+  const set = named("StatefulSet", "nats")
+
+  it("are where the nodes look for them", () => {
+    const names = [0, 1, 2].map((index) => `nats-${index}.${wordAt(set, "spec", "serviceName")}`)
+    expect(at(set, "spec", "replicas")).toBe(names.length)
+    expect(literals["NATS_URL"]).toBe(names.map((name) => `nats://${name}:4222`).join(","))
+    for (const name of names) expect(environmentOf(set)["SERVER_ROUTES"]).toContain(`@${name}:6222`)
+    expect(listAt(containerOf(set), "ports").map((port) => at(port, "containerPort")))
+      .toEqual([4222, 6222, 8222])
+  })
+
+  it("take their configuration, where it is mounted", () => {
+    const items = listAt(podOf(set), "volumes", 0, "configMap", "items")
+    expect(items).toEqual([
+      { key: "nats.conf", path: "nats.conf" },
+      { key: "accounts.conf", path: "nats/accounts.conf" }
+    ])
+    const file = natsConfiguration(temporaryFolder())
+    expect(run(serverBinary(), ["-t", "-c", file], environmentOf(set))).toMatchObject({ code: 0 })
+  })
+})

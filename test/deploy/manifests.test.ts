@@ -1,0 +1,182 @@
+/** The files of deploy/ agree with the program and with each other, and their readers take them. */
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Result } from "effect"
+import { afterAll, describe, expect, it } from "vitest"
+import { allSettings, loadSettings } from "../../deploy/settings.ts"
+import { insideRoutes } from "../../http/inside/index.ts"
+import type { Service } from "../../http/service.ts"
+import { authority, good, key } from "../delivery/certificates.ts"
+import { serverBinary } from "../nats/servers.ts"
+import { balancerConfiguration, natsConfiguration, replaced } from "./servers.ts"
+import { at, compose, dockerfile, lastOf, root, textOf, wordAt, yamlOf } from "./sources.ts"
+import { run, toolOf } from "./tools.ts"
+
+const secrets = { ADMIN_TOKEN: "a-token", NATS_PASSWORD: "12e4#;", ROUTE_PASSWORD: "34routes" }
+const cluster = compose(secrets)
+const nodes = cluster.names("restante-")
+const servers = cluster.names("nats-")
+const folder = mkdtempSync(join(tmpdir(), "restante-deploy-"))
+const known = new Set(allSettings.map(({ env }) => env))
+const yamlFiles = readdirSync(join(root, "deploy"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".yaml"))
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What a node takes of it; throws where a value is wrong. */
+const settingsOf = (environment: Readonly<Record<string, string>>) =>
+  Result.getOrThrowWith(loadSettings(environment), ({ message }) => new Error(message)).settings
+
+const secondsOf = (duration: unknown): number => {
+  const [, seconds] = /^(\d+)s$/.exec(String(duration)) ?? []
+  if (seconds === undefined) throw new Error(`${String(duration)} is not in seconds`)
+  return Number(seconds)
+}
+
+it("has YAML files that parse", () => {
+  expect(yamlFiles.length).toBeGreaterThan(4)
+  for (const name of yamlFiles) {
+    for (const document of yamlOf(`deploy/${name}`)) expect(document, name).toBeTypeOf("object")
+  }
+})
+
+describe("the Dockerfile", () => {
+  it("starts from a base that can be another", () => {
+    const [base, ...stages] = [
+      dockerfile().find(({ name }) => name === "ARG")?.rest,
+      ...dockerfile().filter(({ name }) => name === "FROM").map(({ rest }) => rest)
+    ]
+    expect(base).toBe("BASE_IMAGE=node:24-trixie-slim")
+    const own = stages.map((stage) => stage.split(" AS ")[1])
+    for (const stage of stages) expect(["${BASE_IMAGE}", ...own]).toContain(stage.split(" ")[0])
+  })
+
+  it("is no root's, and hears signals", () => {
+    expect(lastOf("USER")).toMatch(/^[1-9]\d*:[1-9]\d*$/)
+    expect(lastOf("STOPSIGNAL")).toBe("SIGTERM")
+    expect(JSON.parse(lastOf("ENTRYPOINT"))).toContain("/app/dist/deploy/main.js")
+    expect(JSON.parse(lastOf("CMD"))).toEqual(["serve"])
+    expect(JSON.parse(lastOf("HEALTHCHECK").split(" CMD ")[1] ?? "")).toContain("/app/health.mjs")
+  })
+
+  it("copies what is there, and what .dockerignore lets through", () => {
+    const kept = textOf(".dockerignore").split("\n").filter((line) => line.startsWith("!"))
+      .map((line) => line.slice(1))
+    const copied = dockerfile()
+      .filter(({ name, rest }) => name === "COPY" && !rest.startsWith("--from"))
+      .flatMap(({ rest }) => rest.split(" ").slice(0, -1))
+    expect(copied.length).toBeGreaterThan(8)
+    for (const path of copied) {
+      expect(existsSync(join(root, path)), path).toBe(true)
+      expect(kept).toContain(path.split("/")[0] === "deploy" ? "deploy" : path)
+    }
+  })
+
+  it("sets what a node knows", () => {
+    const set = lastOf("ENV").split(" ").map((pair) => pair.split("="))
+    expect(set.filter(([name = ""]) => !known.has(name))).toEqual([])
+    expect(Object.fromEntries(set)).toMatchObject({ PORT: lastOf("EXPOSE") })
+    expect(lastOf("VOLUME")).toBe(Object.fromEntries(set)["DATA_DIR"])
+  })
+})
+
+describe("the compose file", () => {
+  it("asks for its secrets", () => {
+    expect(() => compose({}).environmentOf("restante-1")).toThrow("NATS_PASSWORD is not set")
+    expect(() => compose({}).environmentOf("nats-1")).toThrow("NATS_PASSWORD is not set")
+  })
+
+  it.each(nodes)("gives %s settings that it takes", (name) => {
+    const environment = cluster.environmentOf(name)
+    expect(Object.keys(environment).filter((variable) => !known.has(variable))).toEqual([])
+    const settings = settingsOf(environment)
+    expect(settings.nodeId).toBe(name)
+    expect(settings.natsUrl).toEqual(servers.map((server) => `nats://${server}:4222`))
+    const graceMs = secondsOf(at(cluster.services, name, "stop_grace_period")) * 1000
+    expect(graceMs).toBeGreaterThan(3 * settings.drainTimeout)
+    expect(at(cluster.services, name, "read_only")).toBe(true)
+  })
+
+  it("has three of each, on folders of their own", () => {
+    expect(nodes).toHaveLength(3)
+    expect(servers).toHaveLength(3)
+    const volumes = servers.map((name) => wordAt(cluster.services, name, "volumes", 2))
+    expect(new Set(volumes).size).toBe(3)
+  })
+
+  it("has a load balancer that knows every node", () => {
+    const lines = textOf("deploy/haproxy.cfg").split("\n").map((line) => line.trim())
+    expect(lines.filter((line) => line.startsWith("server ")))
+      .toEqual(nodes.map((name) => `server ${name} ${name}:${lastOf("EXPOSE")}`))
+    const probes = lines.flatMap((line) => /http-check send .*uri (\S+)/.exec(line)?.[1] ?? [])
+    expect(probes).toEqual(["/readyz"])
+  })
+})
+
+describe("probes", () => {
+  it("ask at what a node answers", () => {
+    // Only the patterns are looked at; no handler is called.
+    const patterns = insideRoutes({} as Service).map(({ pattern }) => pattern)
+    const pods = yamlOf("deploy/k8s/restante.yaml")[0]
+    const container = at(pods, "spec", "template", "spec", "containers", 0)
+    const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map((name) =>
+      wordAt(container, name, "httpGet", "path")
+    )
+    expect(probes).toEqual(["/livez", "/livez", "/readyz"])
+    expect(patterns).toEqual(expect.arrayContaining(["/livez", "/readyz"]))
+    expect(textOf("deploy/health.mjs")).toContain("path: \"/readyz\"")
+  })
+})
+
+describe("the servers' configuration", () => {
+  const check = (file: string, environment: Readonly<Record<string, string>>) =>
+    run(serverBinary(), ["-t", "-c", file], environment)
+
+  it.each(servers)("is taken by nats-server for %s", (name) => {
+    const file = natsConfiguration(join(folder, name))
+    const { code, output } = check(file, cluster.environmentOf(name))
+    expect(output).toContain("is valid")
+    expect(code).toBe(0)
+  })
+
+  it("is taken with nkeys, and with TLS", () => {
+    const own = join(folder, "tls")
+    const certificates = { "tls.crt": good, "tls.key": key, "ca.crt": authority }
+    const file = natsConfiguration(own, {}, (text) => {
+      const nkeys = replaced(
+        text,
+        "\ninclude \"nats/accounts.conf\"",
+        "\ninclude \"nats/nkeys.conf\""
+      )
+      return nkeys.replaceAll("# include \"nats/tls.conf\"", "include \"nats/tls.conf\"")
+    })
+    const tls = join(own, "nats/tls.conf")
+    writeFileSync(tls, textOf("deploy/nats/tls.conf").replaceAll("/etc/nats/tls", own))
+    for (const [name, text] of Object.entries(certificates)) writeFileSync(join(own, name), text)
+    const environment = {
+      ...cluster.environmentOf("nats-1"),
+      NATS_NKEY: "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
+    }
+    expect(check(file, environment)).toMatchObject({ code: 0 })
+    rmSync(join(own, "tls.key"))
+    expect(check(file, environment).code).not.toBe(0)
+  })
+
+  it("flushes each write, as is promised", () => {
+    expect(textOf("deploy/nats.conf")).toMatch(/^ {2}sync_interval: always$/m)
+  })
+
+  it("is the same in Kubernetes", () => {
+    expect(textOf("deploy/k8s/nats.conf")).toBe(textOf("deploy/nats.conf"))
+    expect(textOf("deploy/k8s/accounts.conf")).toBe(textOf("deploy/nats/accounts.conf"))
+  })
+})
+
+it("has a load balancer's configuration that haproxy takes", () => {
+  const places = Object.fromEntries(nodes.map((name, index) => [name, 10_001 + index]))
+  const file = balancerConfiguration(folder, 10_000, places)
+  const { code, output } = run(toolOf("haproxy"), ["-c", "-f", file])
+  expect(output).not.toMatch(/ALERT|WARNING/)
+  expect(code).toBe(0)
+})

@@ -1,0 +1,220 @@
+/**
+ * What compose.yaml describes, run as processes with the settings written there: three NATS servers
+ * with nats.conf, three nodes, the load balancer. Only places differ: ports and folders.
+ */
+import { afterAll, beforeAll, expect, it } from "vitest"
+import {
+  basic,
+  expectStatus,
+  listMailbox,
+  type Mailbox,
+  mailboxOf,
+  notification,
+  postXml,
+  send
+} from "../e2e/client.ts"
+import {
+  cleanUp,
+  eventually,
+  launch,
+  publicUrl,
+  Running,
+  type Service,
+  temporaryFolder
+} from "../e2e/process.ts"
+import { stream } from "../http/streams.ts"
+import { freePorts, serverBinary } from "../nats/servers.ts"
+import { balancerConfiguration, natsConfiguration } from "./servers.ts"
+import { compose, listAt, wordAt } from "./sources.ts"
+import { toolOf } from "./tools.ts"
+
+const readyWithinMs = 40_000
+const testMs = 60_000
+/** The binary's exit code when NATS cannot be used. */
+const notNow = 75
+const adminToken = "compose-admin-token"
+const names = compose({ ADMIN_TOKEN: "?", NATS_PASSWORD: "?", ROUTE_PASSWORD: "?" })
+const serverNames = names.names("nats-")
+const nodeNames = names.names("restante-")
+
+/** Host and port as they are in compose.yaml, and where they are here. */
+const places = new Map<string, number>()
+const placed = (text: string): string =>
+  text.replace(/(nats-\d):(\d+)/g, (whole) => `127.0.0.1:${places.get(whole)}`)
+
+const servers = new Map<string, Running>()
+const nodes = new Map<string, Service>()
+let balancer: Running
+let base: string
+
+const admin = { authorization: basic("admin", adminToken) }
+
+const startServers = (cluster: ReturnType<typeof compose>, monitors: ReadonlyArray<number>) => {
+  for (const [index, name] of serverNames.entries()) {
+    const [client = 0, routes = 0] = [places.get(`${name}:4222`), places.get(`${name}:6222`)]
+    const monitor = monitors[index] ?? 0
+    const file = natsConfiguration(temporaryFolder(), { client, routes, monitor })
+    const environment = Object.fromEntries(
+      Object.entries(cluster.environmentOf(name)).map(([key, value]) => [key, placed(value)])
+    )
+    servers.set(name, new Running(serverBinary(), ["-c", file], environment))
+  }
+}
+
+/** As the containers' health check asks. */
+const healthy = async (name: string, port: number): Promise<true | undefined> => {
+  const server = servers.get(name)
+  if (server?.isOver === true) throw new Error(server.output)
+  const test = listAt(names.services, name, "healthcheck", "test").map(String)
+  const url = test.at(-1)?.replace(":8222", `:${port}`) ?? ""
+  return fetch(url).then((response) => response.ok ? true : undefined, () => undefined)
+}
+
+const environments = new Map<string, Readonly<Record<string, string>>>()
+
+/** Starts a node, and again where NATS cannot be used yet: `restart: unless-stopped`. */
+const serves = async (name: string): Promise<Service> => {
+  expect(wordAt(names.services, name, "restart")).toBe("unless-stopped")
+  for (;;) {
+    const node = launch({ env: environments.get(name) ?? {} })
+    nodes.set(name, node)
+    const isReady = await node.ready().then(() => true, async (error: unknown) => {
+      if (!node.isOver || (await node.end()).code !== notNow) throw error
+      return false
+    })
+    if (isReady) return node
+  }
+}
+
+beforeAll(async () => {
+  const ports = await freePorts(serverNames.length * 3 + nodeNames.length + 1)
+  const take = () => {
+    const [port = 0] = ports.slice(places.size)
+    return port
+  }
+  for (const name of serverNames) {
+    for (const port of [4222, 6222, 8222]) places.set(`${name}:${port}`, take())
+  }
+  for (const name of nodeNames) places.set(name, take())
+  places.set("balancer", take())
+  base = `http://127.0.0.1:${places.get("balancer")}`
+  const cluster = compose({
+    ADMIN_TOKEN: adminToken,
+    NATS_PASSWORD: "12e4#of-nodes",
+    ROUTE_PASSWORD: "34routes",
+    BASE_URL: publicUrl
+  })
+  const monitors = serverNames.map((name) => places.get(`${name}:8222`) ?? 0)
+  startServers(cluster, monitors)
+  for (const [index, name] of serverNames.entries()) {
+    const port = monitors[index] ?? 0
+    await eventually(readyWithinMs, `${name} is healthy`, () => healthy(name, port))
+  }
+  for (const name of nodeNames) {
+    const environment = cluster.environmentOf(name)
+    environments.set(name, {
+      ...environment,
+      NATS_URL: placed(environment["NATS_URL"] ?? ""),
+      PORT: String(places.get(name))
+    })
+  }
+  const ofNodes = Object.fromEntries(nodeNames.map((name) => [name, places.get(name) ?? 0]))
+  const file = balancerConfiguration(temporaryFolder(), places.get("balancer") ?? 0, ofNodes)
+  balancer = new Running(toolOf("haproxy"), ["-db", "-f", file], {})
+  await Promise.all(nodeNames.map((name) => serves(name)))
+  await eventually(readyWithinMs, "the balancer has a node", async () => {
+    if (balancer.isOver) throw new Error(balancer.output)
+    return (await send(base, "/readyz")).status === 200 ? true : undefined
+  })
+}, 2 * readyWithinMs)
+
+afterAll(cleanUp)
+
+const open = async (name: string): Promise<Mailbox> => {
+  const document = `<mailbox><name>${name}</name></mailbox>`
+  return mailboxOf(expectStatus(await postXml(base, "/mailboxes", document, admin), 201))
+}
+
+/** Where the nodes that still run are, and the load balancer. */
+const left = (): ReadonlyArray<string> => [
+  ...[...nodes.values()].filter((node) => !node.isOver).map(({ url }) => url),
+  base
+]
+
+const described = async (at: string, mailbox: Mailbox): Promise<ReadonlyArray<string>> =>
+  (await listMailbox(at, mailbox)).map(({ description }) => description).sort()
+
+it("answers at every node, and through the load balancer, for what any took", async () => {
+  const mailbox = await open("everywhere")
+  const urls = left()
+  const sent: Array<string> = []
+  for (const [index, url] of urls.entries()) {
+    expectStatus(await postXml(url, mailbox.path, notification(`from-${index}`)), 202)
+    sent.push(`from-${index}`)
+    for (const other of urls) expect(await described(other, mailbox)).toEqual(sent)
+  }
+}, testMs)
+
+it("passes live streams on as they come, and believes no X-Forwarded headers", async () => {
+  const mailbox = await open("live")
+  const live = await stream(`${base}${mailbox.path}`, `reader:${mailbox.password}`)
+  const next = live.next()
+  const headers = { "x-forwarded-host": "evil.test", "x-forwarded-for": "203.0.113.9" }
+  const answer = await postXml(base, mailbox.path, notification("live"), headers)
+  expect(expectStatus(answer, 202).headers.get("location")).toContain(
+    `${publicUrl}${mailbox.path}/`
+  )
+  expect((await next)?.data).toContain("live")
+  live.close()
+}, testMs)
+
+/** Deposits one after the other until told to end; a refused one again where that is allowed. */
+const sending = (mailbox: Mailbox, again: ReadonlyArray<number> = []) => {
+  const sent: Array<string> = []
+  const ending = new AbortController()
+  const all = (async () => {
+    for (let number = 1000; !ending.signal.aborted;) {
+      const answer = await postXml(base, mailbox.path, notification(`item-${number}`))
+      if (again.includes(answer.status)) continue
+      expectStatus(answer, 202)
+      sent.push(`item-${number}`)
+      number += 1
+    }
+  })()
+  // Whoever waits for the end is told.
+  all.catch(() => undefined)
+  const ended = async () => {
+    ending.abort()
+    await all
+    return sent
+  }
+  return { sent, ended }
+}
+
+it("lets a node go in good order, without an error answered", async () => {
+  const mailbox = await open("leaving")
+  const { ended, sent } = sending(mailbox)
+  await eventually(readyWithinMs, "some are sent", () => sent.length > 20 ? true : undefined)
+  const [name = ""] = nodeNames
+  expect(await nodes.get(name)?.stop()).toEqual({ code: 0, signal: null })
+  const before = sent.length
+  await eventually(readyWithinMs, "it goes on", () => sent.length > before + 20 ? true : undefined)
+  const kept = await ended()
+  for (const url of left()) expect(await described(url, mailbox)).toEqual(kept)
+}, testMs)
+
+it("lets a server go by the signal of compose.yaml, and loses nothing", async () => {
+  const mailbox = await open("served")
+  // Writes stand still while other servers take the lead of its streams.
+  const { ended, sent } = sending(mailbox, [503])
+  await eventually(readyWithinMs, "some are sent", () => sent.length > 20 ? true : undefined)
+  const [name = ""] = serverNames
+  const signal = wordAt(names.services, name, "stop_signal")
+  expect(signal).toBe("SIGUSR2")
+  servers.get(name)?.child.kill("SIGUSR2")
+  await servers.get(name)?.end()
+  const before = sent.length
+  await eventually(readyWithinMs, "it goes on", () => sent.length > before + 20 ? true : undefined)
+  const kept = await ended()
+  for (const url of left()) expect(await described(url, mailbox)).toEqual(kept)
+}, testMs)

@@ -1,0 +1,92 @@
+/** Reads what deploy/ holds beside the program: manifests, the compose file, the Dockerfile. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { parseAllDocuments } from "yaml"
+
+export const root = fileURLToPath(new URL("../..", import.meta.url))
+
+export const textOf = (path: string): string => readFileSync(join(root, path), "utf8")
+
+const isTree = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null
+
+/** What is under these names or numbers; undefined where there is nothing. */
+export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
+  path.reduce((inner, name) => isTree(inner) ? inner[String(name)] : undefined, value)
+
+export const listAt = (value: unknown, ...path: ReadonlyArray<string | number>) => {
+  const found = at(value, ...path)
+  if (!Array.isArray(found)) throw new Error(`${path.join(".")} is no list`)
+  const list: ReadonlyArray<unknown> = found
+  return list
+}
+
+export const treeAt = (value: unknown, ...path: ReadonlyArray<string | number>) => {
+  const found = at(value, ...path)
+  if (!isTree(found)) throw new Error(`${path.join(".")} is no mapping`)
+  return found
+}
+
+export const wordAt = (value: unknown, ...path: ReadonlyArray<string | number>): string => {
+  const found = at(value, ...path)
+  if (typeof found !== "string") throw new Error(`${path.join(".")} is no text`)
+  return found
+}
+
+/** The documents of a YAML file. Throws upon whatever is not plain YAML. */
+export const yamlOf = (path: string): ReadonlyArray<unknown> => {
+  const parsed = parseAllDocuments(textOf(path), { merge: true })
+  if (!Array.isArray(parsed)) throw new Error(`${path} is empty`)
+  return parsed.map((one) => {
+    const [wrong] = [...one.errors, ...one.warnings]
+    if (wrong !== undefined) throw new Error(`${path}: ${wrong.message}`)
+    const value: unknown = one.toJS()
+    return value
+  })
+}
+
+type Environment = Readonly<Record<string, string>>
+
+/** Puts in `${NAME}`, `${NAME:-default}` and `${NAME:?message}` as compose does. */
+const filled = (text: string, environment: Environment): string =>
+  text.replace(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, name: string, kind?: string, rest = "") => {
+    const value = environment[name] ?? ""
+    if (value === "" && kind === "?") throw new Error(`${name} ${rest}`)
+    return value === "" && kind === "-" ? rest : value
+  })
+
+/** The compose file, with these variables. */
+export const compose = (environment: Environment) => {
+  const services = treeAt(yamlOf("deploy/compose.yaml")[0], "services")
+  return {
+    services,
+    names: (prefix: string) => Object.keys(services).filter((name) => name.startsWith(prefix)),
+    environmentOf: (service: string): Environment =>
+      Object.fromEntries(
+        Object.entries(treeAt(services, service, "environment"))
+          .map(([name, value]) => [name, filled(String(value), environment)])
+      )
+  }
+}
+
+/** One line of a Dockerfile. */
+export interface Instruction {
+  readonly name: string
+  readonly rest: string
+}
+
+export const dockerfile = (): ReadonlyArray<Instruction> =>
+  textOf("deploy/Dockerfile").split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+    .map((line) => {
+      const [name = ""] = line.split(" ", 1)
+      return { name, rest: line.slice(name.length + 1) }
+    })
+
+/** The last value of an instruction that is given once or overrides. */
+export const lastOf = (name: string): string => {
+  const found = dockerfile().findLast((one) => one.name === name)
+  if (found === undefined) throw new Error(`the Dockerfile has no ${name}`)
+  return found.rest
+}
