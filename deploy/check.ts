@@ -1,8 +1,18 @@
-/** Verifies a stopped store. */
-import { Effect } from "effect"
+/** Verifies a stopped store, or a cluster with its nodes running. */
+import { Effect, type Scope } from "effect"
+import { makeOutbound } from "../actors/delivery/client.ts"
+import { behaviours, linksUnder } from "../actors/index.ts"
+import { documents } from "../http/documents.ts"
 import { inspect } from "../runtime/embedded/index.ts"
+import { type ArchiveFailure, explained } from "./archive/index.ts"
+import { inspect as inspectAll } from "./archive/inspect.ts"
+import { openSource } from "./archive/stores.ts"
+import { isClustered, placeOf } from "./backend.ts"
 import type { CommandFailed } from "./failure.ts"
 import { stopped } from "./serve.ts"
+import { baseUrlOf, type Settings } from "./settings.ts"
+
+export { placeOf } from "./backend.ts"
 
 /** What was found: counts by what is counted, and one line for each problem. */
 export interface CheckReport {
@@ -10,8 +20,7 @@ export interface CheckReport {
   readonly problems: ReadonlyArray<string>
 }
 
-/** Reads all of the store in `dataDir`; fails when it is in use or cannot be opened. */
-export const check = (dataDir: string): Effect.Effect<CheckReport, CommandFailed> =>
+const checkStopped = (dataDir: string): Effect.Effect<CheckReport, CommandFailed> =>
   inspect(dataDir).pipe(
     Effect.map(({ counts: { actors, ...counts }, faults }) => ({
       counts: {
@@ -29,3 +38,50 @@ export const check = (dataDir: string): Effect.Effect<CheckReport, CommandFailed
     ),
     Effect.mapError((failure) => stopped(dataDir, failure))
   )
+
+/** Reads all of the cluster, as its behaviours do. */
+const checkCluster = Effect.fnUntraced(function*(
+  settings: Settings
+): Effect.fn.Return<CheckReport, ArchiveFailure, Scope.Scope> {
+  const { blobs, contents, records } = yield* openSource(settings)
+  // They decode, and perform nothing.
+  const all = behaviours({
+    blobs,
+    records,
+    outbound: yield* makeOutbound({
+      allow: settings.outboundAllow,
+      userAgent: "restante",
+      nowMs: () => Date.now(),
+      random: Math.random
+    }),
+    links: linksUnder(baseUrlOf(settings, settings.port)),
+    documents,
+    schedule: settings.retrySchedule,
+    keepMs: settings.outgoingKeep,
+    arriving: new Set(),
+    random: Math.random
+  })
+  const { counts, faults } = yield* Effect.tryPromise({
+    try: () => inspectAll({ blobs, contents }, all),
+    catch: (error) => error instanceof Error ? error : new Error(String(error))
+  })
+  const { actors, contents: _, ...rest } = counts
+  const kinds = Object.entries(actors).map(([kind, number]) => [`actors ${kind}`, number])
+  return { counts: { ...Object.fromEntries(kinds), ...rest }, problems: faults }
+})
+
+/**
+ * Reads everything that is kept where the settings say; fails when the embedded store is in use, or
+ * it cannot be read.
+ */
+export const check = (settings: Settings): Effect.Effect<CheckReport, CommandFailed> =>
+  isClustered(settings)
+    ? Effect.scoped(checkCluster(settings)).pipe(
+      Effect.catch((failure) => {
+        const damage = "_tag" in failure && failure._tag === "StorageDamaged"
+        return damage
+          ? Effect.succeed<CheckReport>({ counts: {}, problems: [failure.detail] })
+          : Effect.fail(explained(placeOf(settings), undefined, failure))
+      })
+    )
+    : checkStopped(settings.dataDir)

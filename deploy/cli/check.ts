@@ -2,26 +2,31 @@
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { CommandFailed, exitCodes } from "../failure.ts"
-import { load, settingFlags } from "./flags.ts"
-
-const { "data-dir": dataDir } = settingFlags
+import { jsonFlag, storeFlags } from "./archive.ts"
+import { load } from "./flags.ts"
 
 export const checkCommand = Command.make(
   "check",
-  dataDir === undefined ? {} : { "data-dir": dataDir },
-  Effect.fnUntraced(function*(flags) {
+  { ...storeFlags, json: jsonFlag },
+  Effect.fnUntraced(function*({ json, ...flags }) {
     const { settings } = yield* load(flags)
-    // Only this command and `serve` need the native modules.
-    const { check } = yield* Effect.promise(() => import("../check.ts"))
-    const { counts, problems } = yield* check(settings.dataDir)
-    for (const [name, count] of Object.entries(counts)) yield* Console.log(`${name}: ${count}`)
-    for (const problem of problems) yield* Console.error(`problem: ${problem}`)
+    // Only the commands on stores need the native modules.
+    const { check, placeOf } = yield* Effect.promise(() => import("../check.ts"))
+    const place = placeOf(settings)
+    const { counts, problems } = yield* check(settings)
+    if (json) yield* Console.log(JSON.stringify({ place, counts, problems }, null, 2))
+    else {
+      for (const [name, count] of Object.entries(counts)) yield* Console.log(`${name}: ${count}`)
+      for (const problem of problems) yield* Console.error(`problem: ${problem}`)
+    }
     if (problems.length > 0) {
-      const message = `${settings.dataDir}: ${problems.length} problem(s) found`
+      const message = `${place}: ${problems.length} problem(s) found`
       return yield* new CommandFailed({ message, exitCode: exitCodes.failed })
     }
-    yield* Console.log(`${settings.dataDir}: ok`)
+    if (!json) yield* Console.log(`${place}: ok`)
   })
 ).pipe(
-  Command.withDescription("Verify the store of a stopped service; exits 1 when it finds problems")
+  Command.withDescription(
+    "Verify the store of a stopped service, or a cluster; exits 1 when it finds problems"
+  )
 )

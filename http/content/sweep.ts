@@ -1,22 +1,33 @@
 /**
  * The sweep for orphans: a crash between storing bytes and the commit that shows them leaves a
- * blob that nothing names. Run once after the start, beside the service.
+ * blob that nothing names. Alone, a node runs it once after the start, beside the service, and
+ * knows itself what is arriving. In a cluster it runs now and then at one node, and takes only what
+ * was begun so long ago that it can be arriving nowhere. Running it twice does no harm.
  */
 import { Effect } from "effect"
 import type { Message, Reply } from "../../actors/content/protocol.ts"
 import { contentKind } from "../../actors/index.ts"
 import { address, placingPart } from "../../runtime/index.ts"
 import type { Failure } from "../failures.ts"
-import { sweepPageBlobs } from "../limits.ts"
+import { orphanAgeMs, sweepPageBlobs } from "../limits.ts"
 import { ask, type Service } from "../service.ts"
+
+/** Whether it cannot be arriving at any node. */
+const isOld = ({ blobs, nowMs }: Service, blobId: string): Effect.Effect<boolean, Failure> =>
+  blobs.begunAtMs === undefined
+    ? Effect.succeed(true)
+    : Effect.map(
+      blobs.begunAtMs(blobId),
+      (begunMs) => begunMs !== undefined && begunMs < nowMs() - orphanAgeMs
+    )
 
 const isOrphan = (service: Service, blobId: string): Effect.Effect<boolean, Failure> => {
   if (service.arriving.has(blobId)) return Effect.succeed(false)
   const message: Message = { _tag: "Holds", blobId }
   const content = address(contentKind, placingPart(blobId))
-  return Effect.map(
+  return Effect.flatMap(
     ask<Extract<Reply, { _tag: "Holds" }>>(service, content, message),
-    ({ held }) => !held
+    ({ held }) => held ? Effect.succeed(false) : isOld(service, blobId)
   )
 }
 

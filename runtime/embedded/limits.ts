@@ -11,6 +11,8 @@ export const BLOB_UNREAD_MS = 30_000
 export const GROUP_BYTES_MAX = 4 * 1024 * 1024
 /** Bytes of the buffer that is shared with the writing thread; it grows when it must. */
 export const SHARED_BYTES = 2 * GROUP_BYTES_MAX
+/** Changes of one write of records. */
+export const RECORD_CHANGES_MAX = 20_000
 /** Actors whose revision and head are remembered, so that their next commit need not read. */
 export const KNOWN_ACTORS_MAX = 20_000
 
@@ -23,6 +25,10 @@ export const MEMTABLE_BYTES = 64 * 1024 * 1024
 export const READ_SLICE_MS = 5
 /** Wake-ups that are read in one step. */
 export const WAKES_CHUNK = 500
+/** Rows that are read at once when all of the store is read. */
+export const CONTENTS_PAGE = 200
+/** A log that may have as many items is read by itself. */
+export const CONTENTS_ITEMS = 32
 /** Items of a removed actor's log that are deleted in one step. */
 export const SWEEP_ITEMS = 500
 

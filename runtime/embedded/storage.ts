@@ -250,7 +250,8 @@ const pairs = (rows: ReadonlyArray<string>): Array<readonly [string, string]> =>
   return found
 }
 
-const asItems = (rows: ReadonlyArray<string>): Array<LogItem> => {
+/** Log items of keys and values in turn. */
+export const asItems = (rows: ReadonlyArray<string>): Array<LogItem> => {
   const items: Array<LogItem> = []
   for (let at = 0; at < rows.length; at += 2) {
     items.push({ n: keys.lastNumber(rows[at] ?? ""), value: rows[at + 1] ?? "" })

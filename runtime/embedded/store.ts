@@ -17,6 +17,7 @@ import {
 import { acknowledgedPath, createAcknowledged, readAcknowledged } from "./acknowledged.ts"
 import { COMMITS_KEY, FORMAT_KEY } from "./keys.ts"
 import { RECOVER_FIRST_MS, RECOVER_FREE_BYTES_MIN, RECOVER_LAST_MS } from "./limits.ts"
+import { assertWhole } from "./restoring.ts"
 import { asFailure, getTexts, openRocksdb, type RocksDatabase, rootOf } from "./rocksdb.ts"
 import { startWorker } from "./worker.ts"
 import { type Job, Writer } from "./writer.ts"
@@ -74,11 +75,16 @@ const verifiedCommits = (dataDir: string, database: RocksDatabase): number => {
   return commits
 }
 
-/** Opens and verifies the database of `dataDir`. Throws what opening fails with. */
+/**
+ * Opens and verifies the database of `dataDir`. Throws what opening fails with; StorageDamaged also
+ * for a store that was restored in part, unless it is just being restored.
+ */
 export const openVerified = async (
   dataDir: string,
-  createIfMissing: boolean
+  createIfMissing: boolean,
+  restoring = false
 ): Promise<{ readonly database: RocksDatabase; readonly commits: number }> => {
+  if (!restoring) assertWhole(dataDir)
   // Where commits were counted there was a database: making a new one would delete what is left.
   const create = createIfMissing && readAcknowledged(dataDir) === undefined
   const database = await openRocksdb(databasePath(dataDir), create).catch((error: unknown) => {
@@ -117,9 +123,11 @@ export class EmbeddedStore {
   private recoverTimer: NodeJS.Timeout | undefined = undefined
   private recovering: Promise<void> = Promise.resolve()
   private readonly reopenListeners: Array<() => void> = []
+  private readonly restoring: boolean
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, restoring: boolean) {
     this.dataDir = dataDir
+    this.restoring = restoring
     this.writer = new Writer({
       onFailure: (failure) => this.recoverLater(failure, RECOVER_FIRST_MS)
     })
@@ -138,7 +146,7 @@ export class EmbeddedStore {
 
   /** Opens the database and starts the writing thread. Throws what opening fails with. */
   async start(): Promise<void> {
-    const { commits, database } = await openVerified(this.dataDir, true)
+    const { commits, database } = await openVerified(this.dataDir, true, this.restoring)
     this.open = database
     this.writer.attach(startWorker(database.handle, acknowledgedPath(this.dataDir)), commits)
     if (getTexts(database, FORMAT_KEY)[0] === undefined) await this.writeFormat()
@@ -245,7 +253,7 @@ export class EmbeddedStore {
       throw failure
     }
     await this.letGo(failure)
-    const { commits, database } = await openVerified(this.dataDir, false)
+    const { commits, database } = await openVerified(this.dataDir, false, this.restoring)
     this.open = database
     for (const listener of this.reopenListeners) listener()
     this.writer.attach(startWorker(database.handle, acknowledgedPath(this.dataDir)), commits)
@@ -254,13 +262,14 @@ export class EmbeddedStore {
 
 /** Opens the store of a folder for as long as the scope. */
 export const openStore = (
-  dataDir: string
+  dataDir: string,
+  restoring = false
 ): Effect.Effect<EmbeddedStore, OpenFailure, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
         await mkdir(dataDir, { recursive: true })
-        const store = new EmbeddedStore(dataDir)
+        const store = new EmbeddedStore(dataDir, restoring)
         await store.start()
         return store
       },

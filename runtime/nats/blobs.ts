@@ -13,7 +13,15 @@ import {
   StorageUnavailable
 } from "../errors.ts"
 import { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "../ports/blobs.ts"
-import { blobsPlace, type Head, headsFilter, headSubject, idOfHead, newSet } from "./blob-keys.ts"
+import {
+  begunAtMs,
+  blobsPlace,
+  type Head,
+  headsFilter,
+  headSubject,
+  idOfHead,
+  newSet
+} from "./blob-keys.ts"
 import { BlobLeavings, type BlobTimes, blobTimes } from "./blob-leavings.ts"
 import { bytesOf, findHead, type Found } from "./blob-reader.ts"
 import { receive } from "./blob-writer.ts"
@@ -122,6 +130,11 @@ class NatsBlobs {
     return found && { lengthBytes: found.head.lengthBytes, digest: found.head.digest }
   }
 
+  async begunAtMs(id: string): Promise<number | undefined> {
+    const found = await findHead(this.nats, id)
+    return found && begunAtMs({ id, set: found.head.set })
+  }
+
   /** Deletes the head that there is now, and none that is written meanwhile. */
   async remove(id: string): Promise<void> {
     const found = await findHead(this.nats, id)
@@ -173,6 +186,7 @@ const apiOf = (blobs: NatsBlobs): BlobsApi => ({
       catch: (error) => error instanceof BlobMissing ? error : asFailure(error)
     }),
   info: (id) => asked(() => blobs.info(id)),
+  begunAtMs: (id) => asked(() => blobs.begunAtMs(id)),
   remove: (id) => Effect.uninterruptible(asked(() => blobs.remove(id))),
   scan: (after, limit) => asked(() => blobs.scan(after, limit))
 })

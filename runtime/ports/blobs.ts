@@ -40,6 +40,12 @@ export interface BlobsApi {
   readonly info: (id: string) => Effect.Effect<BlobInfo | undefined, StorageFailure>
   /** Removing what is not there succeeds. */
   readonly remove: (id: string) => Effect.Effect<void, StorageFailure>
+  /**
+   * When the writing of the blob was begun, ms since the epoch by the clock of who wrote it;
+   * undefined when there is none. Only where other nodes write too: one process alone knows what
+   * it is writing.
+   */
+  readonly begunAtMs?: (id: string) => Effect.Effect<number | undefined, StorageFailure>
   /** Ids ascending, after `after`. */
   readonly scan: (
     after: string | undefined,

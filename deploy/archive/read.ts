@@ -1,0 +1,125 @@
+/** Reads a whole store as parts: actors, each content's bytes before it, then records and blobs. */
+import { createHash } from "node:crypto"
+import { Effect, Schema } from "effect"
+import { State as ContentState } from "../../actors/content/protocol.ts"
+import { contentKind } from "../../actors/index.ts"
+import type { ActorPart, ContentsApi, ItemsPart } from "../../runtime/ports/contents.ts"
+import { BlobMissing, type BlobsApi, StorageDamaged } from "../../runtime/index.ts"
+import { BlobLost } from "./decode.ts"
+import { BLOB_TRIES_MAX, BLOBS_PAGE } from "./limits.ts"
+import type { BlobPart, Part } from "./parts.ts"
+
+/** What is read. */
+export interface Source {
+  readonly contents: ContentsApi
+  readonly blobs: Pick<BlobsApi, "open" | "info" | "scan">
+}
+
+const decodeContent = Schema.decodeUnknownOption(Schema.fromJsonString(ContentState))
+
+/** The blob that a content shows. */
+export const blobOf = ({ address, state }: ActorPart): string | undefined => {
+  if (address.kind !== contentKind || state === undefined) return undefined
+  const decoded = decodeContent(state)
+  if (decoded._tag === "None" || decoded.value._tag !== "Kept") return undefined
+  return decoded.value.body.blobId
+}
+
+/** A blob as it is now; undefined when it is gone. */
+const blobPart = async ({ blobs }: Source, id: string): Promise<BlobPart | undefined> => {
+  const info = await Effect.runPromise(blobs.info(id))
+  if (info === undefined) return undefined
+  try {
+    const bytes = await Effect.runPromise(blobs.open(id))
+    return { _tag: "Blob", id, ...info, bytes }
+  } catch (error) {
+    if (error instanceof BlobMissing) return undefined
+    throw error
+  }
+}
+
+/** The one part that an actor without a long log has. */
+const onlyPart = async (parts: AsyncIterable<ItemsPart | ActorPart>) => {
+  for await (const part of parts) if (part._tag === "Actor") return part
+  return undefined
+}
+
+class Reader {
+  private readonly source: Source
+  /** Blobs that were told. */
+  private readonly told = new Set<string>()
+
+  constructor(source: Source) {
+    this.source = source
+  }
+
+  /**
+   * A content's bytes come before it: whoever replaces them meanwhile writes the content before he
+   * removes the old ones, so that a content whose bytes are gone is read anew.
+   */
+  private async *withBlob(part: ActorPart): AsyncGenerator<Part> {
+    let current: ActorPart | undefined = part
+    for (let tries = 1; current !== undefined; tries++) {
+      const id = blobOf(current)
+      const blob = id === undefined ? undefined : await blobPart(this.source, id)
+      if (id === undefined || blob !== undefined || tries === BLOB_TRIES_MAX) {
+        if (blob !== undefined) {
+          this.told.add(blob.id)
+          yield blob
+        }
+        yield current
+        return
+      }
+      current = await onlyPart(this.source.contents.actor(part.address))
+    }
+  }
+
+  async *parts(): AsyncGenerator<Part> {
+    const { blobs, contents } = this.source
+    let isLong = false
+    for await (const part of contents.actors()) {
+      // Of an actor with a long log the items are told already.
+      if (part._tag === "Items" || isLong) yield part
+      else yield* this.withBlob(part)
+      isLong = part._tag === "Items"
+    }
+    yield* contents.records()
+    let after: string | undefined
+    do {
+      const ids: ReadonlyArray<string> = await Effect.runPromise(blobs.scan(after, BLOBS_PAGE))
+      for (const id of ids) {
+        if (this.told.has(id)) continue
+        const blob = await blobPart(this.source, id)
+        if (blob !== undefined) yield blob
+      }
+      after = ids.at(-1)
+    } while (after !== undefined)
+  }
+}
+
+/** Everything in the store. Throws StorageFailure. */
+export const partsOf = (source: Source): AsyncIterable<Part> => new Reader(source).parts()
+
+/** Reads a blob to its end; false when its source lost it. Throws when it is not what it says. */
+const isSound = async ({ bytes, digest, id, lengthBytes }: BlobPart): Promise<boolean> => {
+  const hash = createHash("sha256")
+  let found = 0
+  try {
+    for await (const piece of bytes) {
+      found += piece.length
+      hash.update(piece)
+    }
+  } catch (error) {
+    if (error instanceof BlobLost) return false
+    throw error
+  }
+  if (found === lengthBytes && hash.digest("base64url") === digest) return true
+  throw new StorageDamaged({ detail: `blob ${id} has other bytes than its digest says` })
+}
+
+/** Reads what there is without keeping it; `seen` is called with each part. */
+export const drain = async (parts: AsyncIterable<Part>, seen: (part: Part) => void) => {
+  for await (const part of parts) {
+    if (part._tag !== "Blob" || await isSound(part)) seen(part)
+  }
+}

@@ -1,0 +1,116 @@
+/** Opens stores for archives: to read what there is, or to fill a new one. */
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { Effect, Layer, type Scope } from "effect"
+import { beginRestoring, embedded, endRestoring } from "../../runtime/embedded/index.ts"
+import {
+  Blobs,
+  type BlobsApi,
+  Records,
+  type RecordsApi,
+  Storage,
+  type StorageFailure,
+  type StorageLocked,
+  StorageUnavailable
+} from "../../runtime/index.ts"
+import { natsBlobs } from "../../runtime/nats/blobs.ts"
+import type { BucketsDiffer } from "../../runtime/nats/buckets.ts"
+import { connection, Nats, type NatsTooOld } from "../../runtime/nats/connection.ts"
+import { natsContents } from "../../runtime/nats/contents.ts"
+import { natsRecords } from "../../runtime/nats/records.ts"
+import { natsRegistry } from "../../runtime/nats/registry.ts"
+import * as restoring from "../../runtime/nats/restoring.ts"
+import { natsStorage } from "../../runtime/nats/storage.ts"
+import { Contents, type ContentsApi } from "../../runtime/ports/contents.ts"
+import type { StorageApi } from "../../runtime/ports/storage.ts"
+import { natsOptions } from "../backend.ts"
+import type { Settings } from "../settings.ts"
+import type { Header } from "./format.ts"
+
+/** An open store. */
+export interface Opened {
+  readonly kind: Header["source"]
+  readonly storage: StorageApi
+  readonly contents: ContentsApi
+  readonly records: RecordsApi
+  readonly blobs: BlobsApi
+}
+
+/** A new store that is being filled. */
+export interface Filling extends Opened {
+  /** From then on it can be served: to be called when everything is written and compared. */
+  readonly done: Effect.Effect<void, OpeningFailure>
+}
+
+export type OpeningFailure = StorageFailure | StorageLocked | NatsTooOld | BucketsDiffer
+
+type Ports = Storage | Contents | Records | Blobs
+
+/** The ports of a layer, for as long as the scope. */
+const portsOf = Effect.fnUntraced(function*<E, R>(
+  kind: Opened["kind"],
+  layer: Layer.Layer<Ports, E, R>
+): Effect.fn.Return<Opened, E, R | Scope.Scope> {
+  const read = Effect.gen(function*() {
+    return {
+      kind,
+      storage: yield* Storage,
+      contents: yield* Contents,
+      records: yield* Records,
+      blobs: yield* Blobs
+    }
+  })
+  return yield* Effect.provide(read, yield* Layer.build(layer))
+})
+
+/** The connection of a command, and the registry. */
+const cluster = (settings: Settings, servers: ReadonlyArray<string>) =>
+  Layer.provideMerge(natsRegistry, connection(natsOptions(settings, servers, "command")))
+
+const natsPorts = (
+  settings: Settings
+): Layer.Layer<Ports, StorageUnavailable | BucketsDiffer, Nats> =>
+  Layer.mergeAll(
+    natsStorage({ buckets: settings.clusterBuckets }),
+    natsContents({ buckets: settings.clusterBuckets }),
+    natsRecords,
+    natsBlobs()
+  )
+
+/** The store that the settings name, to read it: the embedded one must be stopped. */
+export const openSource = Effect.fnUntraced(function*(
+  settings: Settings
+): Effect.fn.Return<Opened, OpeningFailure, Scope.Scope> {
+  const { dataDir, natsUrl } = settings
+  if (natsUrl === undefined) {
+    if (!existsSync(join(dataDir, "store"))) {
+      return yield* new StorageUnavailable({ detail: "there is no store" })
+    }
+    return yield* portsOf("embedded", embedded(dataDir))
+  }
+  const common = yield* Layer.build(cluster(settings, natsUrl))
+  return yield* Effect.gen(function*() {
+    if (!(yield* restoring.hasContents(yield* Nats))) {
+      return yield* new StorageUnavailable({ detail: "there is no store" })
+    }
+    yield* restoring.assertWhole
+    return yield* portsOf("nats", natsPorts(settings))
+  }).pipe(Effect.provide(common))
+})
+
+/** The store that the settings name, to fill it: there must be none, or one filled in part. */
+export const openTarget = Effect.fnUntraced(function*(
+  settings: Settings
+): Effect.fn.Return<Filling, OpeningFailure, Scope.Scope> {
+  const { dataDir, natsUrl } = settings
+  if (natsUrl === undefined) {
+    yield* beginRestoring(dataDir)
+    const store = yield* portsOf("embedded", embedded(dataDir, { restoring: true }))
+    return { ...store, done: endRestoring(dataDir) }
+  }
+  const common = yield* Layer.build(cluster(settings, natsUrl))
+  return yield* Effect.gen(function*() {
+    const done = yield* restoring.beginRestoring(settings.clusterBuckets)
+    return { ...(yield* portsOf("nats", natsPorts(settings))), done }
+  }).pipe(Effect.provide(common))
+})

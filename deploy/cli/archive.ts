@@ -1,0 +1,72 @@
+/** What the commands on archives have in common: which store, the progress, the table. */
+import { Console, Effect, type Option } from "effect"
+import { Argument, Flag } from "effect/cli"
+import type { Filled, Seen } from "../archive/index.ts"
+import { CommandFailed, exitCodes } from "../failure.ts"
+import { settingFlags } from "./flags.ts"
+import { table } from "./output.ts"
+
+const progressMs = 500
+const mebibyte = 1024 * 1024
+
+const isOfStore = (name: string): boolean =>
+  name === "data-dir" || name === "cluster-buckets" || name.startsWith("nats-")
+
+/** Flags that say which store; without NATS_URL it is the one in DATA_DIR. */
+export const storeFlags: Record<string, Flag.Flag<Option.Option<string>>> = Object.fromEntries(
+  Object.entries(settingFlags).filter(([name]) => isOfStore(name))
+)
+
+export const jsonFlag = Flag.Boolean("json").pipe(
+  Flag.withDescription("Print JSON"),
+  Flag.withDefault(false)
+)
+
+export const fileArgument = (about: string) =>
+  Argument.String("file").pipe(Argument.withDescription(about))
+
+/**
+ * Shows the progress in one line of a terminal while `use` runs; elsewhere nothing, as the end
+ * tells it all.
+ */
+export const withProgress = <A, E, R>(
+  use: (seen: Seen) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    if (!process.stderr.isTTY) return use(() => {})
+    let nextMs = 0
+    const seen: Seen = (step, counter) => {
+      const nowMs = performance.now()
+      if (nowMs < nextMs) return
+      nextMs = nowMs + progressMs
+      const mib = (counter.blobBytes / mebibyte).toFixed(1)
+      const { actorCount, blobs, logItems, records } = counter
+      process.stderr.write(
+        `\r\x1b[K${step}: ${actorCount} actors, ${logItems} log items, ${records} records, ` +
+          `${blobs} blobs (${mib} MiB)`
+      )
+    }
+    return Effect.ensuring(use(seen), Effect.sync(() => process.stderr.write("\r\x1b[K")))
+  })
+
+/** Prints what was written beside what was read back; fails when they differ. */
+export const report = Effect.fnUntraced(function*(
+  place: string,
+  { rows, same }: Filled,
+  json: boolean
+): Effect.fn.Return<void, CommandFailed> {
+  if (json) yield* Console.log(JSON.stringify({ place, same, counts: rows }, null, 2))
+  else {
+    const lines = rows.map(({ from, name, same: alike, to }) => [
+      name,
+      from,
+      to,
+      alike ? "" : "differs"
+    ])
+    yield* Console.log(table([["WHAT", "WRITTEN", "READ BACK", ""], ...lines]))
+  }
+  if (!same) {
+    const message = `${place}: what was read back differs from what was written; it stays unserved`
+    return yield* new CommandFailed({ message, exitCode: exitCodes.failed })
+  }
+})

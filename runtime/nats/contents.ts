@@ -1,0 +1,289 @@
+/**
+ * The contents port on JetStream, with nodes running: actors page by page, each known to be as it
+ * was at one moment because its record was not written while the rest of it was read.
+ */
+import { createHash } from "node:crypto"
+import { Effect, Layer } from "effect"
+import { type Address, keyOf, shardOf, SHARDS } from "../address.ts"
+import type { StorageUnavailable } from "../errors.ts"
+import {
+  type ActorPart,
+  Contents,
+  type ContentsApi,
+  type ItemsPart,
+  type RecordPart
+} from "../ports/contents.ts"
+import { type ActorSource, type Look, readActor } from "../ports/read-actor.ts"
+import type { LogItem } from "../ports/storage.ts"
+import { type BucketsDiffer, makeBuckets } from "./buckets.ts"
+import { Nats, type NatsApi } from "./connection.ts"
+import { actorKeys, addressOfWake, type Place, statesOfShard, wakesOf } from "./keys.ts"
+import { CONTENTS_AT_ONCE, CONTENTS_BEYOND, CONTENTS_KEYS } from "./limits.ts"
+import { loadEntry } from "./loading.ts"
+import { readLog } from "./log.ts"
+import { info, last, lastOfMany, subjectsOf, unavailable } from "./reader.ts"
+import { type Entry, entryOf, isItem, isMarker } from "./record.ts"
+import { recordOf, recordsPlace } from "./record-keys.ts"
+import { walk } from "./walk.ts"
+import type { Stored } from "./wire.ts"
+
+type Part = ItemsPart | ActorPart
+
+/** An actor to be read, with what its record told. */
+interface Wanted {
+  readonly address: Address
+  readonly head: number
+}
+
+interface Snapshot {
+  readonly entry: Entry
+  readonly part: ActorPart
+}
+
+const wakeAtMs = (stored: Stored | undefined): number | undefined =>
+  stored === undefined || isMarker(stored) ? undefined : Number(stored.text())
+
+const bySubject = (stored: ReadonlyArray<Stored>): ReadonlyMap<string, Stored> =>
+  new Map(stored.map((message) => [message.subject, message]))
+
+/** Groups of which none asks for more keys than one question may. */
+const questions = (wanted: ReadonlyArray<Wanted>, beyond: number) => {
+  const groups: Array<Array<Wanted>> = []
+  let keys = Infinity
+  for (const one of wanted) {
+    const more = 2 + one.head + beyond
+    keys += more
+    if (keys > CONTENTS_KEYS) {
+      groups.push([])
+      keys = more
+    }
+    groups.at(-1)?.push(one)
+  }
+  return groups
+}
+
+class NatsContents implements ActorSource {
+  private readonly nats: NatsApi
+  private readonly places: ReadonlyArray<Place>
+
+  constructor(nats: NatsApi, places: ReadonlyArray<Place>) {
+    this.nats = nats
+    this.places = places
+  }
+
+  private placeOf(of: Address): Place {
+    const place = this.places[shardOf(of) % this.places.length]
+    if (place === undefined) throw new RangeError(`no bucket for ${keyOf(of)}`)
+    return place
+  }
+
+  async look(of: Address): Promise<Look> {
+    const place = this.placeOf(of)
+    const { floor, head, seq, text } = await loadEntry(this.nats, place, of)
+    const wake = wakeAtMs(await last(this.nats, place.stream, actorKeys(place, of).wake))
+    return { fence: seq, life: floor, state: text, head, wake }
+  }
+
+  async read(of: Address, from: number, limit: number): Promise<ReadonlyArray<LogItem>> {
+    return readLog(this.nats, this.placeOf(of), of, undefined, from, limit)
+  }
+
+  /** Names alone do not tell what is a mark, so the items are read. */
+  async numbers(of: Address): Promise<ReadonlyArray<number>> {
+    const numbers: Array<number> = []
+    for (;;) {
+      const items = await this.read(of, (numbers.at(-1) ?? 0) + 1, CONTENTS_KEYS)
+      if (items.length === 0) return numbers
+      for (const { n } of items) numbers.push(n)
+    }
+  }
+
+  async *actors(): AsyncGenerator<Part> {
+    for (let shard = 0; shard < SHARDS; shard++) {
+      const place = this.places[shard % this.places.length]
+      if (place !== undefined) yield* this.shard(place, shard)
+    }
+  }
+
+  private async *shard(place: Place, shard: number): AsyncGenerator<Part> {
+    const { nats } = this
+    const known = new Set<string>()
+    for await (const page of subjectsOf(nats, place.stream, statesOfShard(place, shard))) {
+      const addresses = page.subjects.map((subject): Address => {
+        const [, kind = "", id = ""] = subject.slice(place.prefix.length).split(".")
+        return { kind, id }
+      })
+      for (const one of addresses) known.add(keyOf(one))
+      for (let at = 0; at < addresses.length; at += CONTENTS_KEYS) {
+        yield* this.page(place, addresses.slice(at, at + CONTENTS_KEYS), page.lastSeq)
+      }
+    }
+    const bare: Array<Address> = []
+    for await (const { subjects } of subjectsOf(nats, place.stream, wakesOf(place, shard))) {
+      for (const subject of subjects) {
+        const of = addressOfWake(place, subject)
+        if (!known.has(keyOf(of))) bare.push(of)
+      }
+    }
+    yield* this.each(bare)
+  }
+
+  /** The actors of a page: the small ones many at once, the others by themselves. */
+  private async *page(
+    place: Place,
+    addresses: ReadonlyArray<Address>,
+    lastSeq: number
+  ): AsyncGenerator<Part> {
+    const records = await this.recordsOf(place, addresses, lastSeq)
+    let wanted = addresses.map((address): Wanted => ({
+      address,
+      head: records.get(keyOf(address))?.head ?? 0
+    }))
+    for (const beyond of CONTENTS_BEYOND) {
+      const small = wanted.filter(({ head }) => 2 + head + beyond <= CONTENTS_KEYS)
+      const left = wanted.filter((one) => !small.includes(one))
+      for (const group of questions(small, beyond)) {
+        const snapshots = await this.snapshots(place, group, beyond, lastSeq)
+        // What was read is of one moment when its record is the same still.
+        const { state } = await info(this.nats, place.stream)
+        const after = await this.recordsOf(place, group.map((one) => one.address), state.last_seq)
+        for (const one of group) {
+          const key = keyOf(one.address)
+          const snapshot = snapshots.get(key)
+          if (snapshot === undefined || after.get(key)?.seq !== snapshot.entry.seq) left.push(one)
+          else if (!isNothing(snapshot.part)) yield snapshot.part
+        }
+      }
+      wanted = left
+    }
+    yield* this.each(wanted.map(({ address }) => address))
+  }
+
+  private async recordsOf(
+    place: Place,
+    addresses: ReadonlyArray<Address>,
+    lastSeq: number
+  ): Promise<ReadonlyMap<string, Entry>> {
+    const subjects = addresses.map((of) => actorKeys(place, of).state)
+    const found = bySubject(await lastOfMany(this.nats, place.stream, subjects, lastSeq))
+    return new Map(addresses.map((of) => [
+      keyOf(of),
+      entryOf(found.get(actorKeys(place, of).state))
+    ]))
+  }
+
+  /** Actors whose whole logs came with their records, by key. */
+  private async snapshots(
+    place: Place,
+    wanted: ReadonlyArray<Wanted>,
+    beyond: number,
+    lastSeq: number
+  ): Promise<ReadonlyMap<string, Snapshot>> {
+    const subjects = wanted.flatMap(({ address, head }) => {
+      const { log, state, wake } = actorKeys(place, address)
+      return [state, wake, ...Array.from({ length: head + beyond }, (_, at) => log + (at + 1))]
+    })
+    const found = bySubject(await lastOfMany(this.nats, place.stream, subjects, lastSeq))
+    const snapshots = new Map<string, Snapshot>()
+    for (const one of wanted) {
+      const snapshot = snapshotOf(place, one, beyond, found)
+      if (snapshot !== undefined) snapshots.set(keyOf(one.address), snapshot)
+    }
+    return snapshots
+  }
+
+  /** Each by itself, the next ones begun before they are asked for. */
+  private async *each(addresses: ReadonlyArray<Address>): AsyncGenerator<Part> {
+    for (let at = 0; at < addresses.length; at += CONTENTS_AT_ONCE) {
+      const some = addresses.slice(at, at + CONTENTS_AT_ONCE).map((of) => readActor(this, of))
+      const begun = await Promise.all(
+        some.map(async (parts) => [parts, await parts.next()] as const)
+      )
+      for (const [parts, first] of begun) {
+        if (first.done === true) continue
+        yield first.value
+        yield* parts
+      }
+    }
+  }
+
+  async *records(): AsyncGenerator<RecordPart> {
+    const { prefix, stream } = recordsPlace
+    // One that was rewritten meanwhile comes again, at the end.
+    const told = new Set<number>()
+    for await (const { isLate, messages } of walk(this.nats, stream, `${prefix}>`)) {
+      for (const stored of messages) {
+        const { subject } = stored
+        if (isMarker(stored) || subject.startsWith(`${prefix}_`)) continue
+        const mark = markOf(subject)
+        if (isLate && told.has(mark)) continue
+        told.add(mark)
+        const { key, table } = recordOf(subject)
+        yield { _tag: "Record", table, key, value: stored.text() }
+      }
+    }
+  }
+}
+
+/** 48 bits that stand for a subject, among a million of others. */
+const markOf = (subject: string): number =>
+  createHash("sha256").update(subject).digest().readUIntBE(0, 6)
+
+const isNothing = ({ head, state, wake }: ActorPart): boolean =>
+  state === undefined && head === 0 && wake === undefined
+
+/** The actor as one question found it; undefined when there may be more of its log. */
+const snapshotOf = (
+  place: Place,
+  { address, head }: Wanted,
+  beyond: number,
+  found: ReadonlyMap<string, Stored>
+): Snapshot | undefined => {
+  const keys = actorKeys(place, address)
+  const entry = entryOf(found.get(keys.state))
+  if (entry.head > head) return undefined
+  const items: Array<LogItem> = []
+  for (let n = 1; n <= head + beyond; n++) {
+    const stored = found.get(keys.log + n)
+    if (stored !== undefined && isItem(entry, n, stored)) items.push({ n, value: stored.text() })
+    else if (n > entry.head) {
+      const last = Math.max(entry.head, items.at(-1)?.n ?? 0)
+      const wake = wakeAtMs(found.get(keys.wake))
+      const { text: state } = entry
+      const part = { address, state, head: last, wake, items, removed: [], steady: true } as const
+      return { entry, part: { _tag: "Actor", ...part } }
+    }
+  }
+  return undefined
+}
+
+async function* failing<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
+  try {
+    yield* parts
+  } catch (error) {
+    throw unavailable(error)
+  }
+}
+
+/** The contents port. The streams of the actors are made when they are not there. */
+export const natsContents = (
+  options: { readonly buckets?: number } = {}
+): Layer.Layer<Contents, StorageUnavailable | BucketsDiffer, Nats> =>
+  Layer.effect(
+    Contents,
+    Effect.gen(function*() {
+      const nats = yield* Nats
+      const places = yield* Effect.tryPromise({
+        try: () => makeBuckets(nats, options.buckets),
+        catch: unavailable
+      })
+      if ("_tag" in places) return yield* places
+      const contents = new NatsContents(nats, places)
+      const api: ContentsApi = {
+        actors: () => failing(contents.actors()),
+        actor: (of) => failing(readActor(contents, of)),
+        records: () => failing(contents.records())
+      }
+      return api
+    })
+  )

@@ -1,0 +1,56 @@
+/**
+ * Reads a stream in the order of its sequences. What is there all the while is met, however often
+ * it is rewritten: a rewritten key moves to the end. What is met twice counts as it was met last.
+ */
+import type { NatsApi } from "./connection.ts"
+import { READ_MS, WALK_BATCH } from "./limits.ts"
+import { api, info, persist, storedOf } from "./reader.ts"
+import type { Stored } from "./wire.ts"
+
+const NO_MESSAGE = 10_037
+
+/** Whether the leader has a message of these from a sequence on. */
+const isMore = async (nats: NatsApi, stream: string, filter: string, seq: number) => {
+  try {
+    const question = { seq, next_by_subj: filter }
+    await persist(() => api(nats, `STREAM.MSG.GET.${stream}`, question))
+    return true
+  } catch (error) {
+    // An ApiError of the reader carries the server's code.
+    if (error instanceof Error && "code" in error && error.code === NO_MESSAGE) return false
+    throw error
+  }
+}
+
+const batchFrom = async (nats: NatsApi, stream: string, filter: string, seq: number) => {
+  const question = JSON.stringify({ seq, next_by_subj: filter, batch: WALK_BATCH })
+  const replies = await persist(() =>
+    nats.replies(`$JS.API.DIRECT.GET.${stream}`, question, READ_MS)
+  )
+  // The last one only says that it is the last.
+  return replies.slice(0, -1).map((reply) => storedOf(reply))
+}
+
+/** What was read in one step. */
+export interface Step {
+  readonly messages: ReadonlyArray<Stored>
+  /** Whether all of these were written after the walk was begun. */
+  readonly isLate: boolean
+}
+
+/** All messages that match and that there were when it began, or as they were written since. */
+export async function* walk(nats: NatsApi, stream: string, filter: string): AsyncGenerator<Step> {
+  const { state } = await persist(() => info(nats, stream))
+  for (let seq = 1;;) {
+    const batch = await batchFrom(nats, stream, filter, seq)
+    const early = batch.filter((stored) => stored.seq <= state.last_seq)
+    if (early.length > 0) yield { messages: early, isLate: false }
+    if (early.length < batch.length) yield { messages: batch.slice(early.length), isLate: true }
+    const last = batch.at(-1)?.seq
+    // A copy may be behind, and only the leader knows the end.
+    if (last === undefined && !await isMore(nats, stream, filter, seq)) return
+    seq = (last ?? seq - 1) + 1
+    // What is written all the while is no reason to go on for ever.
+    if (early.length < batch.length && seq > (await info(nats, stream)).state.last_seq) return
+  }
+}

@@ -1,0 +1,218 @@
+/** The contract of the contents port: everything that was written, once, as it was written. */
+import { type Context, Effect, ManagedRuntime } from "effect"
+import type { Layer } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Address, address, keyOf } from "../../runtime/address.ts"
+import { type ActorPart, Contents, type ContentsApi } from "../../runtime/ports/contents.ts"
+import { Records } from "../../runtime/ports/records.ts"
+import { type Commit, Storage, type StorageApi } from "../../runtime/ports/storage.ts"
+
+/** One actor with all of its parts put together. */
+interface Whole extends Pick<ActorPart, "state" | "head" | "wake" | "steady"> {
+  readonly items: ReadonlyArray<string>
+}
+
+const nothing = {
+  state: undefined,
+  head: 0,
+  append: [],
+  remove: [],
+  wake: undefined,
+  wakeOthers: []
+} as const
+
+const numbered = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, at) => ({ n: from + at, value: `item ${from + at}` }))
+
+const shown = (from: number, to: number) =>
+  numbered(from, to).map(({ n, value }) => `${n} ${value}`)
+
+/** Puts the parts together, and fails when an actor's do not follow upon each other. */
+const together = async (
+  parts: ReturnType<ContentsApi["actors"]>,
+  between?: (of: Address) => Promise<void>
+) => {
+  const found = new Map<string, Whole>()
+  let told = new Map<number, string>()
+  let current: string | undefined
+  for await (const part of parts) {
+    const key = keyOf(part.address)
+    expect(found.has(key), `${key} twice`).toBe(false)
+    expect([undefined, key]).toContain(current)
+    for (const { n, value } of part.items) {
+      expect(told.has(n), `${key} ${n} twice`).toBe(false)
+      told.set(n, `${n} ${value}`)
+    }
+    if (part._tag === "Items") {
+      current = key
+      await between?.(part.address)
+      continue
+    }
+    for (const n of part.removed) told.delete(n)
+    const { head, state, steady, wake } = part
+    found.set(key, { head, state, steady, wake, items: [...told.values()] })
+    told = new Map()
+    current = undefined
+  }
+  expect(current).toBeUndefined()
+  return found
+}
+
+/** Runs against one store, which is empty at first; `discard` removes it. */
+export const contentsSuite = <E>(
+  name: string,
+  make: () => Layer.Layer<Contents | Storage | Records, E>,
+  discard: () => Promise<void>
+): void => {
+  describe(`contents: ${name}`, () => {
+    let runtime: ManagedRuntime.ManagedRuntime<Contents | Storage | Records, E>
+    let storage: StorageApi
+    let contents: ContentsApi
+    beforeAll(async () => {
+      runtime = ManagedRuntime.make(make())
+      const get = <Id extends Contents | Storage | Records, Api>(key: Context.Key<Id, Api>) =>
+        runtime.runPromise(key)
+      storage = await get(Storage)
+      contents = await get(Contents)
+    })
+    afterAll(async () => {
+      await runtime.dispose()
+      await discard()
+    })
+
+    const commit = async (one: Partial<Commit> & Pick<Commit, "address">): Promise<number> => {
+      const { revision } = await Effect.runPromise(storage.load(one.address))
+      const full = { ...nothing, expected: revision, ...one }
+      const [outcome] = await Effect.runPromise(storage.commit([full]))
+      if (outcome?._tag !== "Committed") throw new Error(`conflict: ${JSON.stringify(outcome)}`)
+      return outcome.revision
+    }
+    const one = async (of: Address) => (await together(contents.actor(of))).get(keyOf(of))
+
+    it("is empty at first", async () => {
+      expect((await together(contents.actors())).size).toBe(0)
+      for await (const record of contents.records()) expect(record).toBeUndefined()
+      expect(await one(address("box", "none"))).toBeUndefined()
+    })
+
+    it("tells every actor once, with its log, its head and its wake-up", async () => {
+      const expected = new Map<string, Whole>()
+      const steady = true
+      for (let n = 0; n < 40; n++) {
+        const of = address("plain", `p${n}`)
+        await commit({ address: of, state: `state ${n} \n "é€`, wake: n % 2 === 0 ? n : null })
+        const wake = n % 2 === 0 ? n : undefined
+        expected.set(keyOf(of), { state: `state ${n} \n "é€`, head: 0, wake, items: [], steady })
+      }
+      const gaps = address("box", "gaps")
+      await commit({ address: gaps, state: "a", head: 9, append: numbered(3, 9) })
+      await commit({ address: gaps, state: "b", head: 12, remove: [4, 9] })
+      const left = [...shown(3, 3), ...shown(5, 8)]
+      expected.set(keyOf(gaps), { state: "b", head: 12, wake: undefined, items: left, steady })
+      const ahead = address("box", "ahead")
+      await commit({ address: ahead, state: "s", head: 0 })
+      for (let n = 1; n <= 6; n++) await commit({ address: ahead, append: numbered(n, n) })
+      const items = shown(1, 6)
+      expected.set(keyOf(ahead), { state: "s", head: 6, wake: undefined, items, steady })
+      const long = address("box", "long")
+      for (let from = 1; from <= 1_200; from += 300) {
+        await commit({
+          address: long,
+          state: "l",
+          head: from + 299,
+          append: numbered(from, from + 299)
+        })
+      }
+      await commit({ address: long, state: "m", head: 1_200, remove: [1, 2, 700] })
+      const many = [...shown(3, 699), ...shown(701, 1_200)]
+      expected.set(keyOf(long), { state: "m", head: 1_200, wake: undefined, items: many, steady })
+      const bare = address("box", "bare")
+      await commit({ address: bare, append: numbered(1, 3), wake: 7 })
+      const few = shown(1, 3)
+      expected.set(keyOf(bare), { state: undefined, head: 3, wake: 7, items: few, steady })
+      const woken = address("errand", "p0=woken")
+      await commit({
+        address: address("plain", "p0"),
+        wakeOthers: [{ address: woken, atMs: 5 }]
+      })
+      expected.set(keyOf(woken), { state: undefined, head: 0, wake: 5, items: [], steady })
+      const gone = address("box", "gone")
+      await commit({ address: gone, state: "x", head: 2, append: numbered(1, 2), wake: 1 })
+      await commit({ address: gone, state: null })
+      const anew = address("box", "anew")
+      await commit({ address: anew, state: "x", head: 5, append: numbered(1, 5) })
+      await commit({ address: anew, state: null })
+      await commit({ address: anew, state: "y", head: 1, append: [{ n: 1, value: "item 1" }] })
+      expected.set(keyOf(anew), {
+        state: "y",
+        head: 1,
+        wake: undefined,
+        items: shown(1, 1),
+        steady
+      })
+      const found = await together(contents.actors())
+      expect(new Map([...found].sort())).toEqual(new Map([...expected].sort()))
+      expect(await one(long)).toEqual(expected.get(keyOf(long)))
+      expect(await one(gone)).toBeUndefined()
+    })
+
+    it("tells an actor that changes meanwhile as it was at one moment", async () => {
+      const of = address("busy", "b")
+      for (const from of [1, 301, 601]) {
+        await commit({
+          address: of,
+          state: "0",
+          head: from + 299,
+          append: numbered(from, from + 299)
+        })
+      }
+      await commit({ address: of, state: "0", head: 2_000 })
+      let rounds = 0
+      const whole = (await together(contents.actor(of), async () => {
+        if (rounds++ > 1) return
+        // Items that were told already are removed, and more come.
+        await commit({
+          address: of,
+          state: `${rounds}`,
+          head: 1_999 + rounds,
+          remove: [rounds, rounds + 10]
+        })
+        await commit({
+          address: of,
+          state: `${rounds}`,
+          head: 2_000 + rounds,
+          append: numbered(2_000 + rounds, 2_000 + rounds)
+        })
+      })).get(keyOf(of))
+      expect(rounds).toBeGreaterThan(1)
+      const items = [
+        ...shown(3, 10),
+        ...shown(13, 900),
+        ...shown(2_001, 2_002)
+      ]
+      expect(whole).toEqual({ state: "2", head: 2_002, wake: undefined, items, steady: true })
+    })
+
+    it("tells every record of every table", async () => {
+      const records = await runtime.runPromise(Records)
+      const changes = Array.from({ length: 600 }, (_, n) => ({
+        table: n % 3 === 0 ? "one" : "two",
+        key: `owner/${n}/é ü`,
+        value: `value ${n}`
+      }))
+      await Effect.runPromise(records.write(changes))
+      await Effect.runPromise(records.write([
+        { table: "one", key: "owner/0/é ü", value: null },
+        { table: "two", key: "owner/1/é ü", value: "later" }
+      ]))
+      const found = new Map<string, string>()
+      for await (const { key, table, value } of contents.records()) {
+        expect(found.has(`${table} ${key}`)).toBe(false)
+        found.set(`${table} ${key}`, value)
+      }
+      expect(found.size).toBe(599)
+      expect(found.get("two owner/1/é ü")).toBe("later")
+      expect(found.get("one owner/3/é ü")).toBe("value 3")
+    })
+  })
+}
