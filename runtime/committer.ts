@@ -96,9 +96,7 @@ export class Committer {
       const call = () => this.storage.commit(group)
       runWithin(this.time, call, storageDeadlineMs, (exit) => {
         this.groupsInFlight--
-        this.measures.groups++
-        this.measures.commits += actors.length
-        observe(this.measures.latency, performance.now() - startedMs)
+        observe(this.measures, actors.length, performance.now() - startedMs)
         // Who waits already is written while these are answered.
         if (Exit.isSuccess(exit)) this.flush()
         this.answer(actors, exit)

@@ -2,8 +2,6 @@
  * What the runtime counts. Plain numbers, so that counting costs nothing on the hot path;
  * whoever exports them reads a snapshot.
  */
-import type { Address } from "./address.ts"
-
 export interface KindMeasures {
   /** Decisions made, and those of them that refused. */
   decisions: number
@@ -33,13 +31,67 @@ const latency = (): LatencyMeasure => ({
   count: 0
 })
 
-/** Adds one observation. */
-export const observe = (measure: LatencyMeasure, ms: number): void => {
+/** A histogram of how many, with fixed upper bounds; the last count is of all above. */
+export interface SizeMeasure {
+  readonly bounds: ReadonlyArray<number>
+  readonly counts: Array<number>
+  sum: number
+  count: number
+}
+
+const sizeBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+
+const sizes = (): SizeMeasure => ({
+  bounds: sizeBounds,
+  counts: Array.from({ length: sizeBounds.length + 1 }, () => 0),
+  sum: 0,
+  count: 0
+})
+
+/** Counts one more under the first bound that is not below the value. */
+const tally = (
+  bounds: ReadonlyArray<number>,
+  counts: Array<number>,
+  value: number
+): void => {
   let at = 0
-  while (at < measure.boundsMs.length && ms > (measure.boundsMs[at] ?? 0)) at++
-  measure.counts[at] = (measure.counts[at] ?? 0) + 1
-  measure.sumMs += ms
-  measure.count++
+  while (at < bounds.length && value > (bounds[at] ?? 0)) at++
+  counts[at] = (counts[at] ?? 0) + 1
+}
+
+/** How many of the last observations are kept. */
+const recentMax = 512
+
+/** The last observations of something: how it stands now, whatever it was since the start. */
+export class Lately {
+  private readonly values = new Float64Array(recentMax)
+  private seen = 0
+
+  add(value: number): void {
+    this.values[this.seen++ % recentMax] = value
+  }
+
+  /** What the `part` of them, 0 to 1, does not exceed; undefined when there is none. */
+  quantile(part: number): number | undefined {
+    const size = Math.min(this.seen, recentMax)
+    const sorted = this.values.slice(0, size).sort()
+    return sorted[Math.max(0, Math.ceil(part * size) - 1)]
+  }
+}
+
+/** Adds one group that was written, or could not be. */
+export const observe = (measures: CommitMeasures, commits: number, ms: number): void => {
+  const { latency, recentMs, recentSizes, sizes } = measures
+  measures.groups++
+  measures.commits += commits
+  tally(latency.boundsMs, latency.counts, ms)
+  latency.sumMs += ms
+  latency.count++
+  tally(sizes.bounds, sizes.counts, commits)
+  sizes.sum += commits
+  sizes.count++
+  recentMs.add(ms)
+  recentSizes.add(commits)
 }
 
 export interface CommitMeasures {
@@ -47,7 +99,12 @@ export interface CommitMeasures {
   commits: number
   failures: number
   conflicts: number
+  /** From the group's start until it is durable, or has failed. */
   readonly latency: LatencyMeasure
+  /** Commits of a group. */
+  readonly sizes: SizeMeasure
+  readonly recentMs: Lately
+  readonly recentSizes: Lately
 }
 
 export class Measures {
@@ -57,7 +114,10 @@ export class Measures {
     commits: 0,
     failures: 0,
     conflicts: 0,
-    latency: latency()
+    latency: latency(),
+    sizes: sizes(),
+    recentMs: new Lately(),
+    recentSizes: new Lately()
   }
 
   of(kind: string): KindMeasures {
@@ -76,14 +136,4 @@ export class Measures {
     }
     return found
   }
-}
-
-/** What one node holds just now. */
-export interface Snapshot {
-  readonly resident: ReadonlyMap<string, { readonly active: number; readonly queued: number }>
-  /** Wake-ups known in memory: of each shard those that come first; the store may have more. */
-  readonly wakeUps: number
-  readonly earliestWakeUpMs: number | undefined
-  readonly quarantined: ReadonlyArray<Address>
-  readonly measures: Measures
 }

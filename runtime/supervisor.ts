@@ -7,10 +7,21 @@ import { type Address, fromKey, keyOf } from "./address.ts"
 import { Quarantined } from "./errors.ts"
 import type { Limits } from "./limits.ts"
 
+/** An actor that rests after it broke too often. */
+export interface Rest {
+  readonly address: Address
+  readonly sinceMs: number
+  /** When it ends by itself. */
+  readonly untilMs: number
+  /** Of its last defect: what broke and where, without anything that a message held. */
+  readonly reason: string
+}
+
 interface Trouble {
   /** When the actor was restarted within the window, ms since the epoch. */
   restartsMs: Array<number>
   quarantinedUntilMs: number
+  reason: string
 }
 
 export class Supervisor {
@@ -24,10 +35,12 @@ export class Supervisor {
   }
 
   /** Notes a restart: how long to wait before it, in ms; undefined: the actor rests. */
-  restart(address: Address): number | undefined {
+  restart(address: Address, reason: string): number | undefined {
     const nowMs = this.nowMs()
     const key = keyOf(address)
-    const trouble = this.troubles.get(key) ?? { restartsMs: [], quarantinedUntilMs: 0 }
+    const trouble = this.troubles.get(key) ??
+      { restartsMs: [], quarantinedUntilMs: 0, reason }
+    trouble.reason = reason
     const { restartDelayMaxMs, restartDelayMs, restartWindowMs, restartsMax } = this.limits
     // A clock that jumps back must not count what has not yet been.
     trouble.restartsMs = trouble.restartsMs.filter((atMs) =>
@@ -75,9 +88,14 @@ export class Supervisor {
   }
 
   /** The actors that rest now. */
-  quarantined(): ReadonlyArray<Address> {
-    return [...this.troubles].filter(([, { quarantinedUntilMs }]) =>
-      quarantinedUntilMs > this.nowMs()
-    ).map(([key]) => fromKey(key))
+  quarantined(): ReadonlyArray<Rest> {
+    const nowMs = this.nowMs()
+    const rests: Array<Rest> = []
+    for (const [key, { quarantinedUntilMs, reason }] of this.troubles) {
+      if (quarantinedUntilMs <= nowMs) continue
+      const sinceMs = quarantinedUntilMs - this.limits.quarantineMs
+      rests.push({ address: fromKey(key), sinceMs, untilMs: quarantinedUntilMs, reason })
+    }
+    return rests
   }
 }

@@ -53,6 +53,19 @@ export class Timers {
     return size
   }
 
+  /** How many are delivered and not yet answered. */
+  get underWay(): number {
+    return this.inFlight
+  }
+
+  /** How many are due, and not yet delivered. */
+  overdue(): number {
+    const nowMs = this.nowMs()
+    let count = 0
+    for (const window of this.windows.values()) count += window.overdue(nowMs)
+    return count
+  }
+
   /** The earliest due time, ms since the epoch. */
   get earliestMs(): number | undefined {
     let earliest = Number.POSITIVE_INFINITY

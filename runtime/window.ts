@@ -55,6 +55,15 @@ export class WakeWindow {
     }
   }
 
+  /** How many are due. */
+  overdue(nowMs: number): number {
+    const { earliestMs } = this
+    if (earliestMs === undefined || earliestMs > nowMs) return 0
+    let count = 0
+    for (const atMs of this.due.values()) if (atMs <= nowMs) count++
+    return count
+  }
+
   /** Whether there is more in the store and little left here. */
   get low(): boolean {
     return this.changed === undefined && this.untilMs < Number.POSITIVE_INFINITY &&

@@ -7,7 +7,7 @@ import { makeConnector } from "./connector.ts"
 import { decoded } from "./decoding.ts"
 import { mailboxIn } from "./discovery.ts"
 import { type Reached, travel, type Voyage, type Ways } from "./journey.ts"
-import { Lanes, type LanesMeasures } from "./lanes.ts"
+import { Lanes, type LanesMeasures, type OriginMeasures } from "./lanes.ts"
 import {
   answerBytesMax,
   answerHeadBytesMax,
@@ -45,6 +45,8 @@ export interface OutboundMeasures extends LanesMeasures {
 
 export interface OutboundService extends Outbound {
   readonly measures: () => OutboundMeasures
+  /** The origins that are in trouble or have most to do. */
+  readonly worst: (max: number) => ReadonlyArray<OriginMeasures>
 }
 
 const acquireWays = Effect.fnUntraced(function*(options: OutboundOptions) {
@@ -255,6 +257,7 @@ export const makeOutbound = (
         ...ways.lanes.measures(),
         outcomes: { ...outcomes },
         connections: ways.connector.open()
-      })
+      }),
+      worst: (max) => ways.lanes.worst(max)
     }
   })

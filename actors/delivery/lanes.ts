@@ -20,6 +20,16 @@ export interface LanesMeasures {
   readonly origins: number
 }
 
+/** How one origin stands. */
+export interface OriginMeasures {
+  readonly origin: string
+  readonly inFlight: number
+  readonly waiting: number
+  readonly oldestWaitingMs: number
+  /** It is left alone after failures, or probed. */
+  readonly circuitOpen: boolean
+}
+
 export interface LanesOptions {
   readonly limits: DeliveryLimits
   readonly nowMs: () => number
@@ -91,6 +101,20 @@ export class Lanes {
       circuitsOpen: this.#open.size,
       origins: this.#lanes.size
     }
+  }
+
+  /** The origins that are in trouble or have most to do, those first; `max` at most. */
+  worst(max: number): ReadonlyArray<OriginMeasures> {
+    const rank = ({ circuit, inFlight, waiting }: Lane): number =>
+      (circuit.isOpen ? 1e9 : 0) + waiting.size * 1e3 + inFlight
+    const busy = [...this.#lanes.values()].filter((lane) => rank(lane) > 0)
+    const nowMs = this.#options.nowMs()
+    return busy.sort((a, b) => rank(b) - rank(a)).slice(0, max).map((lane) => {
+      const { circuit: { isOpen: circuitOpen }, inFlight, origin, waiting: turns } = lane
+      const [{ sinceMs } = { sinceMs: nowMs }] = turns
+      const oldestWaitingMs = Math.max(0, nowMs - sinceMs)
+      return { origin, inFlight, waiting: turns.size, oldestWaitingMs, circuitOpen }
+    })
   }
 
   #lane(origin: string): Lane {

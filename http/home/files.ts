@@ -16,7 +16,8 @@ const hiddenFromRobots = [
   "/cabinets",
   "/sessions",
   "/queries",
-  "/accounts"
+  "/accounts",
+  "/cluster"
 ]
 
 const robots = `User-agent: *\n${hiddenFromRobots.map((path) => `Disallow: ${path}\n`).join("")}`

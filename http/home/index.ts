@@ -20,7 +20,11 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
   ["bridge", "/cross_bridge", "The Bridge of Death: where a session begins"],
   ["sessions", "/sessions", "Sessions: all that came to the bridge"],
   ["questions", "/questions/name_question", "The same questions without a session"],
+  ["quotes", "/quotes", "Quotes: GET with quotename, or all of them"],
+  ["customers", "/customers", "Customers: GET with agemin and return"],
+  ["queries", "/queries", "Queries: POST makes one too long for an address"],
   ["accounts", "/accounts", "Accounts and their tokens"],
+  ["cluster", "/cluster", "How the service stands, for the role admin"],
   ["problems", "/problems", "The errors that this service answers"]
 ]
 
@@ -50,9 +54,15 @@ Who reads a mailbox may also register a callback there, which is told what is ne
   },
 or look at ${link("/sessions", "who came to it")}. The bridge-keeper also asks
 ${link("/questions/name_question", "without keeping anything")}.</p>
+<h2>Questions by address</h2>
+<p>${link("/quotes", "Quotes")} and ${
+    link("/customers?agemin=21&return=name+age", "customers of 21 and older")
+  } are read by their address;
+what is more than an address can say is ${link("/queries", "a query with a URI of its own")}.</p>
 <h2>Everything else</h2>
 <ul>
 <li>${link("/accounts", "Accounts")}, for those with the role admin</li>
+<li>${link("/cluster", "The cluster")}: how the service stands, likewise</li>
 <li>${link("/problems", "Problems")}: every error, and what to do about it</li>
 </ul>
 <p class="quiet">restante ${service.settings.version}</p>

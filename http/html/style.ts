@@ -28,6 +28,8 @@ ol.entries,ul.entries{list-style:none;padding:0;margin:0}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:left;vertical-align:top;padding:.4rem .6rem;border-bottom:1px solid var(--line)}
 th{font-size:.85rem;color:var(--quiet);overflow-wrap:normal}
+.figures th,.figures td{white-space:nowrap}
+.figures .wide{white-space:normal;min-width:8rem}
 td .quiet{display:block;line-height:1.4}
 .quiet time{white-space:nowrap}
 @media(max-width:30rem){.stack thead{display:none}.stack td{display:block;padding:0}

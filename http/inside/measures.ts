@@ -55,6 +55,23 @@ export const count = (measures: RouteMeasures, status: number, durationMs: numbe
   measures.sumMs += durationMs
 }
 
+/** How outbound requests to one origin stand. */
+export interface OriginMeasures {
+  readonly origin: string
+  readonly inFlight: number
+  readonly waiting: number
+  readonly oldestWaitingMs: number
+  /** It is left alone after failures, or probed. */
+  readonly circuitOpen: boolean
+}
+
+/** What is known of outbound requests. */
+export interface Deliveries {
+  readonly measures: () => DeliveryMeasures
+  /** The origins that are in trouble or have most to do, those first. */
+  readonly worst: (max: number) => ReadonlyArray<OriginMeasures>
+}
+
 /** How outbound requests stand. Outcomes are totals, by name; the others are as of now. */
 export interface DeliveryMeasures {
   readonly outcomes: Readonly<Record<string, number>>

@@ -117,6 +117,14 @@ const commitSeries = (exporter: Exporter, system: SystemApi): void => {
     commits.latency.boundsMs,
     () => commits.latency
   )
+  const { sizes } = commits
+  exporter.histogram(
+    "restante_commit_group_size",
+    "Commits of a group",
+    none,
+    sizes.bounds,
+    () => ({ counts: sizes.counts, count: sizes.count, sumMs: sizes.sum })
+  )
 }
 
 const nodeSeries = (exporter: Exporter, system: SystemApi, nowMs: () => number): void => {
@@ -124,6 +132,21 @@ const nodeSeries = (exporter: Exporter, system: SystemApi, nowMs: () => number):
   const gauge = (name: string, description: string, read: () => number) =>
     exporter.gauge(`restante_${name}`, description, none, read)
   gauge("wakeups", "Wake-ups known", () => system.snapshot().wakeUps)
+  gauge("wakeups_due", "Wake-ups due and not delivered", () => system.snapshot().wakeUpsDue)
+  gauge(
+    "wakeups_under_way",
+    "Wake-ups delivered and not answered",
+    () => system.snapshot().wakeUpsUnderWay
+  )
+  gauge(
+    "cluster_members",
+    "Nodes of the cluster, as this one sees it",
+    () => system.cluster().nodes.length
+  )
+  gauge("shards_owned", "Shards that this node holds", () => {
+    const { owners, self } = system.cluster()
+    return owners.filter((owner) => owner === self).length
+  })
   gauge("wakeup_lateness_milliseconds", "How late the earliest wake-up is", () => {
     const { earliestWakeUpMs } = system.snapshot()
     return earliestWakeUpMs === undefined ? 0 : Math.max(0, nowMs() - earliestWakeUpMs)

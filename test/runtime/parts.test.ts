@@ -162,10 +162,10 @@ describe("the supervisor", () => {
     let nowMs = 10_000_000
     const supervisor = new Supervisor(makeLimits({ restartsMax: 2 }), () => nowMs)
     const one = address("probe", "a")
-    expect(supervisor.restart(one)).toBe(10)
+    expect(supervisor.restart(one, "Error")).toBe(10)
     nowMs -= 3_600_000
-    expect(supervisor.restart(one)).toBe(10)
-    expect(supervisor.restart(one)).toBeUndefined()
+    expect(supervisor.restart(one, "Error")).toBe(10)
+    expect(supervisor.restart(one, "Error")).toBeUndefined()
     expect(supervisor.refusal(keyOf(one))?.retryAfterMs).toBe(60_000)
     nowMs -= 3_600_000
     expect(supervisor.refusal(keyOf(one))).toBeUndefined()
@@ -174,23 +174,36 @@ describe("the supervisor", () => {
   it("forgets troubles that are over", () => {
     let nowMs = 0
     const supervisor = new Supervisor(makeLimits({ restartsMax: 2 }), () => nowMs)
-    supervisor.restart(address("probe", "a"))
-    supervisor.restart(address("probe", "a"))
+    supervisor.restart(address("probe", "a"), "Error")
+    supervisor.restart(address("probe", "a"), "Error")
     expect(supervisor.quarantined().length).toBe(1)
     nowMs = 700_000
     supervisor.sweep()
     expect(supervisor.quarantined()).toEqual([])
-    expect(supervisor.restart(address("probe", "a"))).toBe(10)
+    expect(supervisor.restart(address("probe", "a"), "Error")).toBe(10)
   })
 })
 
 describe("latency", () => {
   it("is counted under its bound", () => {
-    const { commits: { latency } } = new Measures()
-    for (const ms of [0.1, 0.25, 3, 9_000]) observe(latency, ms)
+    const { commits } = new Measures()
+    const { latency } = commits
+    for (const ms of [0.1, 0.25, 3, 9_000]) observe(commits, 2, ms)
     expect(latency.counts[0]).toBe(2)
     expect(latency.counts[latency.boundsMs.indexOf(5)]).toBe(1)
     expect(latency.counts.at(-1)).toBe(1)
     expect(latency.count).toBe(4)
+    expect([commits.groups, commits.commits, commits.sizes.counts[1]]).toEqual([4, 8, 4])
+  })
+
+  it("is known of the last groups, whatever was before", () => {
+    const { commits } = new Measures()
+    expect(commits.recentMs.quantile(0.5)).toBeUndefined()
+    for (let n = 0; n < 1_000; n++) observe(commits, 1, 5_000)
+    for (let n = 1; n <= 512; n++) observe(commits, n, n / 10)
+    expect(commits.recentMs.quantile(0.5)).toBe(25.6)
+    expect(commits.recentMs.quantile(0.99)).toBe(50.7)
+    expect(commits.recentMs.quantile(1)).toBe(51.2)
+    expect(commits.recentSizes.quantile(0)).toBe(1)
   })
 })

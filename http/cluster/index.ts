@@ -1,0 +1,71 @@
+/** `/cluster`, for admins (protocol §6). */
+import { Effect } from "effect"
+import { type Address, address, isActorId } from "../../runtime/index.ts"
+import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
+import { fail, type Failure, type HeaderFields } from "../failures.ts"
+import { scriptHandler } from "../html/script.ts"
+import { requireAdmin } from "../identity.ts"
+import { choose } from "../negotiate.ts"
+import { standardTypes } from "../representations.ts"
+import type { Route } from "../routing.ts"
+import { type Service, uri } from "../service.ts"
+import { clusterScript } from "./script.ts"
+import { quarantinesOf, standingOf } from "./standing.ts"
+import { clusterPath, clusterView, quarantineView, scriptPath } from "./views.ts"
+
+export { postFigures, postingFigures } from "./figures.ts"
+
+const noStore: HeaderFields = [["Cache-Control", "no-store"]]
+
+const showCluster = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireAdmin(service, call)
+    return shown(clusterView(service, yield* standingOf(service)), { headers: noStore })
+  })
+
+/** The actor in the path, or 404. */
+const actorOf = (service: Service, { parameters }: Call): Effect.Effect<Address, Failure> => {
+  const kind = parameters.get("kind")
+  const id = parameters.get("id")
+  const isNamed = service.system.snapshot().resident.has(kind) && isActorId(id) &&
+    parameters.secret("id") === undefined && parameters.secret("kind") === undefined
+  return isNamed ? Effect.succeed(address(kind, id)) : Effect.fail(fail("not-found"))
+}
+
+const notResting = fail("not-found", "no such actor is quarantined")
+
+const showQuarantine = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireAdmin(service, call)
+    const { id, kind } = yield* actorOf(service, call)
+    const all = quarantinesOf(yield* standingOf(service))
+    const found = all.find((one) => one.id === id && one.kind === kind)
+    if (found === undefined) return yield* notResting
+    return shown(quarantineView(service, found.node, found), { headers: noStore })
+  })
+
+const lift = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireAdmin(service, call)
+    const lifted = yield* service.system.lift(yield* actorOf(service, call))
+    if (!lifted) return yield* notResting
+    const { headers, method } = call.request
+    const isPage = method === "POST" && choose(headers.get("accept"), standardTypes) === "text/html"
+    return isPage
+      ? empty(303, [["Location", uri(service, clusterPath)], ...noStore])
+      : empty(204)
+  })
+
+export const clusterRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+  { pattern: scriptPath, methods: { GET: scriptHandler(clusterScript) } },
+  { pattern: clusterPath, methods: { GET: { handle: showCluster(service) } } },
+  {
+    pattern: `${clusterPath}/quarantine/{kind}/{id}`,
+    methods: {
+      GET: { handle: showQuarantine(service) },
+      // HTML forms have no DELETE.
+      POST: { handle: lift(service), body: "none" },
+      DELETE: { handle: lift(service) }
+    }
+  }
+]

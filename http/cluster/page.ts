@@ -1,0 +1,278 @@
+/** The page of the cluster; it is whole without a script, and with one it changes by itself. */
+import { type Html, html, nothing } from "../html/template.ts"
+import type { Figures, Quarantine } from "./figures.ts"
+import { markOf, picture, swatch } from "./picture.ts"
+import {
+  type Holding,
+  type NodeStanding,
+  quarantinesOf,
+  ranges,
+  type Standing
+} from "./standing.ts"
+
+const plural = (count: number, one: string, more = `${one}s`): string =>
+  `${count} ${count === 1 ? one : more}`
+
+const time = (atMs: number): Html => {
+  const text = new Date(atMs).toISOString()
+  return html`<time datetime="${text}">${text.slice(0, 19).replace("T", " ")} UTC</time>`
+}
+
+const units = [[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]] as const
+
+/** The two largest units of a duration. */
+const lasting = (seconds: number): string => {
+  const parts: Array<string> = []
+  let left = Math.max(0, Math.round(seconds))
+  for (const [each, unit] of units) {
+    const count = Math.floor(left / each)
+    left -= count * each
+    if (count > 0 || parts.length > 0) parts.push(`${count} ${unit}`)
+  }
+  return parts.slice(0, 2).join(" ") || "0 s"
+}
+
+const ms = (value: number | undefined): string =>
+  value === undefined
+    ? "–"
+    : value >= 1_000
+    ? `${(value / 1_000).toFixed(1)} s`
+    : `${value.toFixed(value < 10 ? 1 : 0)} ms`
+
+const mebibytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`
+
+/** A table that scrolls by itself where the page is narrow, by keyboard too. */
+const table = (about: string, heads: ReadonlyArray<string>, rows: ReadonlyArray<Html>): Html =>
+  html`<div class="scroll figures" role="region" id="${
+    about.toLowerCase().replaceAll(" ", "-")
+  }-table"
+aria-label="${about}" tabindex="0"><table>
+<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>
+${rows}</tbody></table></div>
+`
+
+const written = (cell: Html | string | number): Html | string =>
+  typeof cell === "number" ? cell.toLocaleString("en") : cell
+
+const row = (head: Html | string, ...cells: ReadonlyArray<Html | string | number>): Html =>
+  html`<tr><th scope="row">${head}</th>${cells.map((cell) => html`<td>${written(cell)}</td>`)}</tr>
+`
+
+const holdingRow = ({ node, shards }: Holding, place: number): Html =>
+  html`<tr><th scope="row">${
+    node === undefined ? "nobody" : html`${swatch(markOf(place))} ${node}`
+  }</th><td>${shards.length}</td><td class="wide"><span class="quiet">${
+    shards.length === 0 ? "–" : ranges(shards)
+  }</span></td></tr>
+`
+
+const sum = (
+  nodes: ReadonlyArray<NodeStanding>,
+  of: (figures: Figures) => number
+): number => nodes.reduce((total, { figures }) => figures ? total + of(figures) : total, 0)
+
+/** How many actors rest. */
+const resting = (nodes: ReadonlyArray<NodeStanding>): number =>
+  sum(nodes, ({ kinds }) => kinds.reduce((all, { quarantined }) => all + quarantined, 0))
+
+const summary = ({ nodes, owners, self }: Standing): Html => {
+  const silent = nodes.filter(({ figures }) => figures === undefined).length
+  const owned = owners.filter((owner) => owner !== undefined).length
+  const waits = sum(nodes, ({ deliveries }) => deliveries.waiting)
+  const rests = resting(nodes)
+  return html`<p><b>${plural(nodes.length, "node")}</b>${
+    silent === 0 ? nothing : html`, <b>${silent} not answering</b>`
+  } · ${
+    owned === owners.length
+      ? `all ${owned} shards held`
+      : html`<b>${owned} of ${owners.length} shards held</b>`
+  } · ${plural(waits, "delivery", "deliveries")} waiting · ${
+    rests === 0
+      ? "nothing quarantined"
+      : html`<a href="#quarantines"><b>${rests} quarantined</b></a>`
+  }</p>
+<p class="quiet">As node ${self} sees it.${
+    nodes.length === 1 ? nothing : " What other nodes tell of themselves is up to 3 s old."
+  }</p>
+`
+}
+
+const nameOf = ({ figures, isSelf, leaving, node }: NodeStanding): Html =>
+  html`${node}${isSelf ? html` <b>(this node)</b>` : nothing}${
+    leaving ? html` <b>leaving</b>` : nothing
+  }${figures === undefined ? html` <b>not answering</b>` : nothing}`
+
+const aboutOf = ({ figures, incarnation }: NodeStanding): Html =>
+  html`${figures?.version ?? "–"} ${
+    figures === undefined ?
+      nothing :
+      html`<span class="quiet">since ${time(figures.startedMs)}, ${
+        lasting(figures.uptimeSeconds)
+      }</span> `
+  }<span class="quiet">incarnation ${incarnation}</span>`
+
+const nodeRow = (one: NodeStanding): Html => {
+  const { figures } = one
+  const counts = figures === undefined
+    ? ["–", "–", "–"]
+    : [sumOf(figures, "active"), sumOf(figures, "queued"), mebibytes(figures.memoryBytes)]
+  return row(nameOf(one), ...counts, aboutOf(one))
+}
+
+const sumOf = ({ kinds }: Figures, field: "active" | "queued"): number =>
+  kinds.reduce((total, kind) => total + kind[field], 0)
+
+/** Nodes that answer, with what they tell. */
+const answering = (
+  nodes: ReadonlyArray<NodeStanding>
+): ReadonlyArray<{ readonly node: string; readonly figures: Figures }> =>
+  nodes.flatMap(({ figures, node }) => figures === undefined ? [] : [{ node, figures }])
+
+const commitRow = (node: string, { commits }: Figures): Html =>
+  row(
+    node,
+    ms(commits.p50Ms),
+    ms(commits.p99Ms),
+    commits.groupSizeP50 === undefined
+      ? "–"
+      : `${commits.groupSizeP50}, at most ${commits.groupSizeMax ?? "–"}`,
+    commits.commits,
+    commits.conflicts,
+    commits.failures
+  )
+
+const wakeUpRow = (node: string, { wakeUps }: Figures): Html =>
+  row(
+    node,
+    wakeUps.due,
+    wakeUps.underWay,
+    wakeUps.known,
+    wakeUps.nextMs === undefined ? "–" : time(wakeUps.nextMs)
+  )
+
+const deliveryRow = (node: string, { deliveries }: Figures): Html =>
+  row(
+    node,
+    deliveries.waiting,
+    deliveries.inFlight,
+    deliveries.waiting === 0 ? "–" : lasting(deliveries.oldestWaitingMs / 1_000),
+    deliveries.circuitsOpen
+  )
+
+const originRows = (nodes: ReadonlyArray<NodeStanding>): ReadonlyArray<Html> =>
+  answering(nodes).flatMap(({ figures, node }) =>
+    figures.deliveries.origins.map((one) =>
+      row(
+        one.origin,
+        node,
+        one.circuitOpen ? html`<b>✗ open</b>` : "✓ closed",
+        one.waiting,
+        one.inFlight,
+        one.waiting === 0 ? "–" : lasting(one.oldestWaitingMs / 1_000)
+      )
+    )
+  )
+
+/** The actors of all nodes that answer, by kind. */
+const kindRows = (nodes: ReadonlyArray<NodeStanding>): ReadonlyArray<Html> => {
+  const totals = new Map<string, Array<number>>()
+  for (const { figures } of answering(nodes)) {
+    for (const kind of figures.kinds) {
+      const { active, decisions, quarantined, queued, refusals, restarts } = kind
+      const before = totals.get(kind.kind) ?? []
+      const counts = [active, queued, decisions, refusals, restarts, quarantined]
+      totals.set(kind.kind, counts.map((count, at) => count + (before[at] ?? 0)))
+    }
+  }
+  return [...totals].map(([kind, counts]) => row(kind, ...counts))
+}
+
+/** An actor that rests, and the form that lifts it. */
+const entry = (path: string, one: Quarantine & { readonly node: string }): Html => {
+  const { id, kind, node, reason, sinceMs, untilMs } = one
+  return html`<li><p><b>${kind}/${id}</b> · ${reason}</p>
+<p class="quiet">at node ${node}, since ${time(sinceMs)}, until ${time(untilMs)}</p>
+<form action="${path}" method="post"><button type="submit" id="lift-${kind}-${id}"
+aria-label="Lift the quarantine of ${kind}/${id}">Lift</button></form></li>
+`
+}
+
+const quarantines = (
+  standing: Standing,
+  pathOf: (one: Quarantine) => string
+): Html => {
+  const told = quarantinesOf(standing)
+  const others = resting(standing.nodes) - told.length
+  return html`<h2 id="quarantines">Quarantined actors</h2>
+${
+    told.length === 0
+      ? html`<p>None.</p>`
+      : html`<ol class="entries">${told.map((one) => entry(pathOf(one), one))}</ol>`
+  }${others > 0 ? html`<p>And ${others} more.</p>` : nothing}
+`
+}
+
+const deliveries = (nodes: ReadonlyArray<NodeStanding>): Html => {
+  const origins = originRows(nodes)
+  return html`<h2>Deliveries to other services</h2>
+${
+    table(
+      "Deliveries",
+      ["Node", "Waiting", "In flight", "Oldest waits", "Circuits open"],
+      answering(nodes).map(({ figures, node }) => deliveryRow(node, figures))
+    )
+  }${
+    origins.length === 0
+      ? html`<p>No origin is in trouble or has anything to do.</p>`
+      : html`<p>The origins in trouble, and those with most to do:</p>
+${
+        table(
+          "Origins",
+          ["Origin", "Node", "Circuit", "Waiting", "In flight", "Oldest waits"],
+          origins
+        )
+      }`
+  }`
+}
+
+/** Everything that is known of the cluster; `pathOf` a quarantine is where it is lifted. */
+export const clusterPage = (
+  standing: Standing,
+  pathOf: (one: Quarantine) => string
+): Html => {
+  const { holdings, nodes } = standing
+  const told = answering(nodes)
+  return html`<div id="cluster">
+${summary(standing)}<h2>Shards</h2>
+${picture(standing)}${table("Shards", ["Node", "Count", "Which"], holdings.map(holdingRow))}${
+    quarantines(standing, pathOf)
+  }<h2>Nodes</h2>
+${
+    table("Nodes", ["Node", "Actors", "Queue", "Memory", "Version"], nodes.map(nodeRow))
+  }<h2>Actors</h2>
+${
+    table(
+      "Actors",
+      ["Kind", "In memory", "Queue", "Decisions", "Refusals", "Restarts", "Quarantined"],
+      kindRows(nodes)
+    )
+  }<h2>Commits</h2>
+<p class="quiet">Latency and size of the last 512 groups; totals since the start.</p>
+${
+    table(
+      "Commits",
+      ["Node", "Half within", "99 % within", "In a group", "Commits", "Conflicts", "Failures"],
+      told.map(({ figures, node }) => commitRow(node, figures))
+    )
+  }<h2>Wake-ups</h2>
+${
+    table(
+      "Wake-ups",
+      ["Node", "Due", "Under way", "In memory", "Next"],
+      told.map(({ figures, node }) => wakeUpRow(node, figures))
+    )
+  }${deliveries(nodes)}</div>
+<p class="quiet" id="live" role="status">Load this page again to see how it stands.</p>
+`
+}

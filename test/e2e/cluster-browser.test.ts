@@ -1,0 +1,88 @@
+/** The page of the cluster in a browser: three sizes, light and dark, with a script and without. */
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { launchBrowser, openTab, type Tab } from "./browser/browser.ts"
+import { asAdmin, expectStatus, postXml } from "./client.ts"
+import { cleanUp, type Service, start } from "./process.ts"
+
+let service: Service
+let browser: Browser
+let base: string
+
+const sizes = {
+  phone: { width: 360, height: 740 },
+  tablet: { width: 800, height: 1100 },
+  desk: { width: 1280, height: 800 }
+}
+
+beforeAll(async () => {
+  browser = await launchBrowser()
+  service = await start({ env: { BASE_URL: "" } })
+  base = `http://localhost:${service.port}`
+})
+
+afterAll(async () => {
+  await browser?.close()
+  cleanUp()
+})
+
+const openMailbox = async (name: string): Promise<void> => {
+  const document = `<mailbox><name>${name}</name></mailbox>`
+  expectStatus(await postXml(base, "/mailboxes", document, asAdmin), 201)
+}
+
+/** Count actors of a kind the page says there are in memory. */
+const inMemory = (tab: Tab, kind: string): Promise<string> =>
+  tab.page.getByRole("region", { name: "Actors" }).getByRole("row", { name: `${kind} ` })
+    .getByRole("cell").first().innerText()
+
+const region = "document.querySelector('[aria-label=Actors]')"
+
+it.each(["light", "dark"] as const)("is seen at three sizes (%s)", async (scheme) => {
+  const tab = await openTab(browser, { admin: true, script: false, scheme })
+  const { page } = tab
+  await page.goto(base)
+  await page.getByRole("link", { name: "The cluster" }).click()
+  expect(await tab.heading()).toBe("Cluster")
+  const picture = page.getByRole("img", { name: "Shards by node" })
+  for (const [name, size] of Object.entries(sizes)) {
+    await page.setViewportSize(size)
+    const box = await picture.boundingBox()
+    expect(box?.width).toBeGreaterThan(200)
+    expect(box?.height).toBeGreaterThan(200)
+    await tab.look(`cluster-${scheme}-${name}`)
+  }
+  const shards = page.getByRole("region", { name: "Shards" })
+  expect(await shards.getByRole("row").allInnerTexts()).toEqual([
+    expect.stringMatching(/Node\s+Count\s+Which/),
+    expect.stringMatching(/sole\s+256\s+0-255/)
+  ])
+  await tab.close()
+})
+
+it("changes by itself, and keeps the focus and what was scrolled", async () => {
+  const tab = await openTab(browser, { admin: true })
+  const { page } = tab
+  await page.goto(`${base}/cluster`)
+  await page.getByText("This page changes by itself.").waitFor()
+  expect(await inMemory(tab, "mailbox")).toBe("0")
+  const actors = page.getByRole("region", { name: "Actors" })
+  await actors.focus()
+  await page.evaluate(`${region}.scrollLeft = 40`)
+  await openMailbox("seen")
+  await actors.getByRole("row", { name: "mailbox 1 " }).waitFor()
+  expect(await page.evaluate(`${region}.scrollLeft`)).toBe(40)
+  expect(await page.evaluate(`document.activeElement === ${region}`)).toBe(true)
+  await tab.close()
+})
+
+it("says that the service does not answer, and goes on when it does", async () => {
+  const tab = await openTab(browser, { admin: true })
+  const { page } = tab
+  await page.goto(`${base}/cluster`)
+  await page.route("**/cluster", (route) => route.fulfill({ status: 503, body: "" }))
+  await tab.expects(503).page.getByText("The service answers 503; trying again.").waitFor()
+  await page.unroute("**/cluster")
+  await page.getByText("This page changes by itself.").waitFor()
+  await tab.close()
+})

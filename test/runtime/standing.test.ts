@@ -1,0 +1,140 @@
+/** What nodes tell of themselves, why actors rest, and lifting that from another node. */
+import { Cause, Effect, Exit, type Fiber, Layer, Logger, ManagedRuntime } from "effect"
+import { TestClock } from "effect/testing"
+import { afterEach, describe, expect, it } from "vitest"
+import { shardOf } from "../../runtime/index.ts"
+import { laterWith } from "../../runtime/deadline.ts"
+import { makeNotices } from "../../runtime/placement/notices.ts"
+import { ownsAll } from "../../runtime/placement/placement.ts"
+import { makeMemoryRegistry } from "../../runtime/ports/memory-registry.ts"
+import { makeMemoryTransport } from "../../runtime/ports/memory-transport.ts"
+import type { RegistryApi } from "../../runtime/ports/registry.ts"
+import { reasonOf } from "../../runtime/standing.ts"
+import { at } from "./probe.ts"
+import { dropAll, start, until } from "./rig.ts"
+
+afterEach(dropAll)
+
+/** Everything in virtual time. */
+const world = () => {
+  const runtime = ManagedRuntime.make(Layer.merge(TestClock.layer(), Logger.layer([])))
+  const fork = <A, E>(effect: Effect.Effect<A, E>): Fiber.Fiber<A, E> => runtime.runFork(effect)
+  const registry = makeMemoryRegistry(laterWith(fork))
+  return {
+    registry,
+    fork,
+    run: <A>(effect: Effect.Effect<A>) => runtime.runPromise(effect),
+    pass: (ms: number) => runtime.runPromise(TestClock.adjust(ms))
+  }
+}
+
+describe("a node's notice", () => {
+  it("is told to others at once and every 3 s, and ends 10 s after the last", async () => {
+    const { fork, pass, registry, run } = world()
+    const [a, b] = [makeNotices(registry, fork, "a"), makeNotices(registry, fork, "b")]
+    expect(await run(b.of("a"))).toBeUndefined()
+    let told = "first"
+    const stop = a.post(() => told)
+    await pass(0)
+    expect(await run(b.of("a"))).toBe("first")
+    told = "second"
+    await pass(2_999)
+    expect(await run(b.of("a"))).toBe("first")
+    await pass(1)
+    expect(await run(b.of("a"))).toBe("second")
+    stop()
+    await pass(9_999)
+    expect(await run(b.of("a"))).toBe("second")
+    await pass(1)
+    expect(await run(b.of("a"))).toBeUndefined()
+  })
+
+  it("goes upon what an earlier start of the node left", async () => {
+    const { fork, pass, registry, run } = world()
+    const b = makeNotices(registry, fork, "b")
+    const end = makeNotices(registry, fork, "a").post(() => "before")
+    await pass(0)
+    expect(await run(b.of("a"))).toBe("before")
+    end()
+    makeNotices(registry, fork, "a").post(() => "after")
+    await pass(0)
+    expect(await run(b.of("a"))).toBe("after")
+  })
+
+  it("goes on after a registry that failed, and after a text that could not be made", async () => {
+    const { fork, pass, registry, run } = world()
+    let puts = 0
+    const flaky: RegistryApi = {
+      ...registry,
+      put: (...put) => puts++ === 0 ? Effect.never : registry.put(...put)
+    }
+    let texts = 0
+    const a = makeNotices(flaky, fork, "a")
+    a.post(() => {
+      if (texts++ === 1) throw new Error("as scripted")
+      return `text ${texts}`
+    })
+    await pass(2_000)
+    expect(await run(a.of("a"))).toBeUndefined()
+    await pass(3_000)
+    expect(await run(a.of("a"))).toBeUndefined()
+    await pass(3_000)
+    expect(await run(a.of("a"))).toBe("text 3")
+  })
+
+  it("is waited for a second at most", async () => {
+    const { fork, pass, registry } = world()
+    const silent: RegistryApi = { ...registry, get: () => Effect.never }
+    const read = fork(makeNotices(silent, fork, "b").of("a"))
+    await pass(999)
+    expect(read.pollUnsafe()).toBeUndefined()
+    await pass(1)
+    expect(read.pollUnsafe()).toEqual(Exit.succeed(undefined))
+  })
+})
+
+describe("why an actor rests", () => {
+  const secret = "~the-secret"
+
+  it("is told by what broke and where, without what the error says", () => {
+    const thrown = new TypeError(`no reader at ${secret}\n    at secret/file.js:1`)
+    expect(reasonOf(thrown)).toMatch(/^TypeError at runtime\/standing\.test\.ts:\d+$/)
+    expect(reasonOf(Cause.die(thrown))).toBe(reasonOf(thrown))
+    const named = new Error("x")
+    named.name = `<b>${"n".repeat(200)}`
+    named.stack = ""
+    expect(reasonOf(named)).toBe(`b${"n".repeat(79)}`)
+    expect(reasonOf(secret)).toBe("a defect that is no error")
+  })
+})
+
+describe("a quarantine", () => {
+  it("is lifted from a node that does not own the actor", async () => {
+    const transport = makeMemoryTransport()
+    const shard = shardOf(at("a"))
+    const owner = await start({ limits: { restartsMax: 1 } }, {
+      transport,
+      placement: {
+        ...ownsAll,
+        owns: (asked) => asked === shard,
+        follow: (taken) => {
+          taken(shard)
+          return () => {}
+        }
+      }
+    })
+    const other = await start({}, {
+      transport,
+      placement: { ...ownsAll, owns: () => false, follow: () => () => {} }
+    })
+    const lift = () => Effect.runPromise(other.system.lift(at("a")))
+    expect(await lift()).toBe(false)
+    expect(await owner.ask(at("a"), { _tag: "Break" })).toBe("ActorDefect")
+    await until(() => owner.system.snapshot().quarantined.length === 1)
+    expect(other.system.snapshot().quarantined).toEqual([])
+    expect(await other.ask(at("a"), { _tag: "Read" })).toBe("Quarantined")
+    expect(await lift()).toBe(true)
+    expect(await lift()).toBe(false)
+    expect(await other.ask(at("a"), { _tag: "Read" })).toEqual({ count: 0, head: 0 })
+  })
+})
