@@ -23,6 +23,24 @@ export default defineConfig({
       {
         extends: true,
         test: { name: "embedded", include: [http], env: { TEST_BACKEND: "embedded" } }
+      },
+      {
+        extends: true,
+        test: {
+          name: "nats",
+          include: [http],
+          env: { TEST_BACKEND: "nats" },
+          globalSetup: "test/http/nats-setup.ts"
+        }
+      },
+      {
+        extends: true,
+        test: {
+          name: "cluster",
+          include: [http],
+          env: { TEST_BACKEND: "cluster" },
+          globalSetup: "test/http/nats-setup.ts"
+        }
       }
     ]
   }

@@ -1,5 +1,5 @@
 /** The service's own secret: made at the first start, kept in the store, the same on every node. */
-import { Effect, Option } from "effect"
+import { Effect, Option, Schedule } from "effect"
 import { randomIds } from "../http/secrets.ts"
 import {
   type RecordsApi,
@@ -10,6 +10,9 @@ import {
 
 const serviceTable = "service"
 const keyRecord = "key"
+/** Servers that have just begun may not answer at first: how often they are asked again. */
+const againMs = 500
+const againMax = 40
 /** Key of the registry, by which nodes that start together agree on one secret. */
 const registryKey = "service-key"
 
@@ -44,7 +47,11 @@ export const serviceKeyOf = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, StorageFailure> {
   const kept = yield* records.get(serviceTable, keyRecord)
   if (kept !== undefined) return kept
-  const value = yield* agreedKey(randomIds.secret(keyRecord))
+  // Whatever became of an attempt before, the next one finds what the registry has.
+  const value = yield* Effect.retry(agreedKey(randomIds.secret(keyRecord)), {
+    times: againMax,
+    schedule: Schedule.spaced(againMs)
+  })
   yield* records.write([{ table: serviceTable, key: keyRecord, value }])
   return value
 })

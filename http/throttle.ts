@@ -1,46 +1,30 @@
-/** Wrong tries by key (a client's address) within a window: so many, then wait. Bounded in size. */
-import { throttledKeysMax, wrongTriesMax, wrongTriesWindowMs } from "./limits.ts"
+/** Wrong passwords by client address, counted at all nodes together (protocol §1.1). */
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import { throttleKind } from "../actors/index.ts"
+import type { Message, Reply } from "../actors/throttle/protocol.ts"
+import { address } from "../runtime/index.ts"
+import { fail, type Failure } from "./failures.ts"
+import { ask, type Service } from "./service.ts"
 
-interface Tries {
-  count: number
-  readonly untilMs: number
+const tell = (
+  service: Service,
+  client: string,
+  message: Message
+): Effect.Effect<Reply, Failure> => {
+  const id = createHash("sha256").update(client).digest("base64url")
+  return ask<Reply>(service, address(throttleKind, id), message)
 }
 
-export class Throttle {
-  private readonly tries = new Map<string, Tries>()
-  private readonly nowMs: () => number
+/** Fails with 429 and Retry-After when the address has had its wrong tries. */
+export const mayTry = (service: Service, client: string): Effect.Effect<void, Failure> =>
+  Effect.flatMap(tell(service, client, { _tag: "Look" }), ({ waitMs }) =>
+    waitMs === 0
+      ? Effect.void
+      : Effect.fail(fail("too-many-requests", "too many wrong passwords from this address", [
+        ["Retry-After", String(Math.ceil(waitMs / 1000))]
+      ])))
 
-  constructor(nowMs: () => number) {
-    this.nowMs = nowMs
-  }
-
-  /** ms to wait when the key has had its wrong tries; 0 when it may try. */
-  waitMs(key: string): number {
-    const found = this.tries.get(key)
-    if (found === undefined) return 0
-    const leftMs = found.untilMs - this.nowMs()
-    if (leftMs <= 0) {
-      this.tries.delete(key)
-      return 0
-    }
-    return found.count >= wrongTriesMax ? leftMs : 0
-  }
-
-  /** Counts one wrong try. */
-  wrong(key: string): void {
-    if (this.waitMs(key) > 0) return
-    const found = this.tries.get(key)
-    if (found !== undefined) {
-      found.count++
-      return
-    }
-    if (this.tries.size >= throttledKeysMax) {
-      // The oldest goes: the map keeps the order of arrival.
-      for (const oldest of this.tries.keys()) {
-        this.tries.delete(oldest)
-        break
-      }
-    }
-    this.tries.set(key, { count: 1, untilMs: this.nowMs() + wrongTriesWindowMs })
-  }
-}
+/** Counts one wrong try. */
+export const triedWrong = (service: Service, client: string): Effect.Effect<void, Failure> =>
+  Effect.asVoid(tell(service, client, { _tag: "Wrong" }))

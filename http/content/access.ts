@@ -9,6 +9,7 @@ import { accountOf } from "../identity.ts"
 import { passwordCharsMax, passwordCharsMin } from "../limits.ts"
 import { secretHash } from "../secrets.ts"
 import { ask, askFor, type Service } from "../service.ts"
+import { mayTry, triedWrong } from "../throttle.ts"
 
 /** The actor of the path's content; 404 for what can be no id. */
 export const contentAt = (call: Call): Effect.Effect<Address, Failure> => {
@@ -56,17 +57,12 @@ export const askAsReader = Effect.fnUntraced(function*<R>(
 ): Effect.fn.Return<R, Failure> {
   const who = call.request.remoteAddress
   const triesPassword = givenPassword(call) !== undefined
-  const waitMs = triesPassword ? service.throttle.waitMs(who) : 0
-  if (waitMs > 0) {
-    return yield* fail("too-many-requests", "too many wrong passwords from this address", [
-      ["Retry-After", String(Math.ceil(waitMs / 1000))]
-    ])
-  }
+  if (triesPassword) yield* mayTry(service, who)
   const access = yield* accessOf(service, call)
   const reply = yield* askFor<R>(service, to, message(access))
   if (!isRefusal(reply)) return reply
   if (reply.reason !== "Unauthenticated") return yield* refused(reply)
-  if (triesPassword) service.throttle.wrong(who)
+  if (triesPassword) yield* triedWrong(service, who)
   return yield* fail("unauthenticated", "the message password is needed", messageChallenge)
 })
 

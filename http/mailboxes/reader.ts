@@ -10,6 +10,7 @@ import { linkHeader } from "../representations.ts"
 import type { Parameters } from "../routing.ts"
 import { secretHash } from "../secrets.ts"
 import { askFor, type Service, uri } from "../service.ts"
+import { mayTry, triedWrong } from "../throttle.ts"
 
 /** A mailbox as a request's path names it. */
 export interface Place {
@@ -123,12 +124,7 @@ export const requireReader = Effect.fnUntraced(function*(
   const password = identity._tag === "Basic" && account === undefined
     ? identity.password
     : undefined
-  const waitMs = password === undefined ? 0 : service.throttle.waitMs(request.remoteAddress)
-  if (waitMs > 0) {
-    return yield* fail("too-many-requests", "too many wrong passwords from this address", [
-      ["Retry-After", String(Math.ceil(waitMs / 1000))]
-    ])
-  }
+  if (password !== undefined) yield* mayTry(service, request.remoteAddress)
   const reader: Reader = {
     ...account === undefined ? {} : { account: account.name },
     ...password === undefined ? {} : { secretHash: secretHash(password) }
@@ -136,7 +132,7 @@ export const requireReader = Effect.fnUntraced(function*(
   const reply = yield* listAs(service, place, reader)
   if (!isRefusal(reply)) return { reader, view: reply.view }
   if (reply.reason !== "Unauthenticated") return yield* refused(reply)
-  if (password !== undefined) service.throttle.wrong(request.remoteAddress)
+  if (password !== undefined) yield* triedWrong(service, request.remoteAddress)
   return yield* fail(
     "unauthenticated",
     "reading needs the owner's account or the mailbox's password",

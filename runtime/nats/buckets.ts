@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { SHARDS } from "../address.ts"
 import type { NatsApi } from "./connection.ts"
 import { bucketName, type Place, placeOf } from "./keys.ts"
-import { BUCKETS, BUCKETS_MAX, MAKE_STREAM_MS, RETRY_MS } from "./limits.ts"
+import { BUCKETS, BUCKETS_MAX, MAKE_STREAM_AGAIN_MS, MAKE_STREAM_MS, RETRY_MS } from "./limits.ts"
 import { api, unavailable, wait } from "./reader.ts"
 
 /** The cluster was made with another number of buckets, or another number of shards. */
@@ -62,7 +62,9 @@ const patiently = async <A>(attempt: () => Promise<A>): Promise<A> => {
 
 const describe = async (nats: NatsApi, stream: string): Promise<Described | undefined> => {
   try {
-    return await patiently(() => api<Described>(nats, `STREAM.INFO.${stream}`, {}))
+    return await patiently(() =>
+      api<Described>(nats, `STREAM.INFO.${stream}`, {}, MAKE_STREAM_AGAIN_MS)
+    )
   } catch (error) {
     if (codeOf(error) === NO_STREAM) return undefined
     throw error
@@ -79,7 +81,8 @@ export const makeBucket = async (
   if (await describe(nats, place.stream) !== undefined) return place
   const config = streamConfig(bucket, nats.replicas, metadata)
   try {
-    await patiently(() => api(nats, `STREAM.CREATE.${place.stream}`, config, MAKE_STREAM_MS))
+    const question = `STREAM.CREATE.${place.stream}`
+    await patiently(() => api(nats, question, config, MAKE_STREAM_AGAIN_MS))
   } catch (error) {
     if (codeOf(error) !== IN_USE) throw error
   }

@@ -3,24 +3,36 @@
  * for each node, with its time to live, and `claim.<shard>` for each shard. Reads go to the
  * stream's leader; the watch begins anew whenever it breaks off.
  */
+import { jetstream } from "@nats-io/jetstream"
 import { type KV, type KvEntry, Kvm, type KvWatchEntry } from "@nats-io/kv"
 import type { QueuedIterator } from "@nats-io/transport-node"
 import { Effect, Layer, Schedule } from "effect"
 import { StorageUnavailable } from "../errors.ts"
 import { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/registry.ts"
 import { Nats, type NatsApi } from "./connection.ts"
+import { placeOf } from "./keys.ts"
 import {
   CLUSTER_BUCKET,
   CLUSTER_MARKER_MS,
+  MAKE_STREAM_AGAIN_MS,
   MAKE_STREAM_MS,
   REGISTRY_CALL_MS,
+  RETRY_MS,
+  TURN_AWAY_MS,
   WATCH_RETRY_MS,
   WATCH_SILENT_MS
 } from "./limits.ts"
-import { expecting, write } from "./wire.ts"
+import { last } from "./reader.ts"
+import { isMarker } from "./record.ts"
+import { expecting, write, type Written } from "./wire.ts"
+
+const { stream } = placeOf(CLUSTER_BUCKET)
 
 /** The server's code of a write that met another sequence than it expected. */
 const WRONG_LAST_SEQUENCE = 10_071
+
+const hasMoved = (written: Written): boolean =>
+  written._tag === "Refused" && written.code === WRONG_LAST_SEQUENCE
 
 const failed = (error: unknown): StorageUnavailable =>
   new StorageUnavailable({
@@ -97,6 +109,8 @@ class Watch {
 class NatsRegistry implements RegistryApi {
   private readonly nats: NatsApi
   private readonly kv: KV
+  private answeredMs = performance.now()
+  private turnedMs = 0
 
   constructor(nats: NatsApi, kv: KV) {
     this.nats = nats
@@ -105,8 +119,21 @@ class NatsRegistry implements RegistryApi {
 
   readonly get: RegistryApi["get"] = (key) =>
     Effect.map(
-      attempt(() => this.kv.get(key)),
-      (entry) => entry === null ? { key, value: undefined, revision: 0 } : entryOf(entry)
+      attempt(async () => {
+        const found = await last(this.nats, stream, `$KV.${CLUSTER_BUCKET}.${key}`).catch(
+          (error: unknown) => {
+            this.unanswered()
+            throw error
+          }
+        )
+        this.answeredMs = performance.now()
+        return found
+      }),
+      (stored) => {
+        if (stored === undefined) return { key, value: undefined, revision: 0 }
+        const isGone = isMarker(stored) || stored.header("Nats-Marker-Reason") !== undefined
+        return { key, value: isGone ? undefined : stored.text(), revision: stored.seq }
+      }
     )
 
   readonly put: RegistryApi["put"] = (key, value, expected, ttlMs) => {
@@ -148,20 +175,34 @@ class NatsRegistry implements RegistryApi {
       headers: expecting(last) + lines
     }
     return Effect.flatMap(
-      attempt(() => write(this.nats, [message])),
+      attempt(async () => {
+        const outcome = await write(this.nats, [message])
+        if (outcome._tag === "Kept" || hasMoved(outcome)) this.answeredMs = performance.now()
+        else this.unanswered()
+        return outcome
+      }),
       (written): Effect.Effect<number, RegistryMoved | StorageUnavailable> => {
         if (written._tag === "Kept") return Effect.succeed(written.first)
         // Any other refusal may only say that another write is under way.
-        return written._tag === "Refused" && written.code === WRONG_LAST_SEQUENCE
+        return hasMoved(written)
           ? Effect.fail(new RegistryMoved({ key, expected: last }))
           : Effect.fail(failed(written.detail))
       }
     )
   }
+
+  /** Turns to another server when this one has been no way to the registry for long. */
+  private unanswered(): void {
+    const nowMs = performance.now()
+    const sinceMs = Math.max(this.answeredMs, this.turnedMs)
+    if (nowMs - sinceMs < TURN_AWAY_MS || this.nats.nc.isClosed()) return
+    this.turnedMs = nowMs
+    void this.nats.nc.reconnect().catch(() => undefined)
+  }
 }
 
 const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
-  const kvm = new Kvm(nats.js)
+  const kvm = new Kvm(jetstream(nats.nc, { timeout: MAKE_STREAM_AGAIN_MS }))
   const { replicas } = nats
   const make = async (): Promise<KV> => {
     const options = { replicas, history: 1, markerTTL: CLUSTER_MARKER_MS, allow_direct: false }
@@ -169,8 +210,8 @@ const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
     return (await opened()).status().then(opened, () => kvm.create(CLUSTER_BUCKET, options))
   }
   // A cluster that has just begun elects its leaders first.
-  const tries = Math.ceil(MAKE_STREAM_MS / WATCH_RETRY_MS)
-  return Effect.retry(attempt(make), { times: tries, schedule: Schedule.spaced(WATCH_RETRY_MS) })
+  const tries = Math.ceil(MAKE_STREAM_MS / MAKE_STREAM_AGAIN_MS)
+  return Effect.retry(attempt(make), { times: tries, schedule: Schedule.spaced(RETRY_MS) })
 }
 
 /** The registry of the cluster; makes its bucket when it is not there. */

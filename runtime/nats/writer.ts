@@ -132,13 +132,11 @@ export class Writer {
   /** The commit was kept, and left the actor like this. */
   private concluded(lane: Lane, job: Job, entry: Entry): void {
     const { commit } = job
+    // Whoever is told of it may read at once. The mark of a removal fades or is purged, so that its
+    // sequence will not stay.
+    lane.entry = commit.state === null ? undefined : entry
     job.done(committed(commit, entry))
-    if (commit.state !== null) {
-      lane.entry = entry
-      return this.next(lane)
-    }
-    // The mark of the removal fades or is purged, so that its sequence will not stay.
-    lane.entry = undefined
+    if (commit.state !== null) return this.next(lane)
     if (!leavesLog(entry)) return this.next(lane)
     void this.purge(commit.address, entry.floor).then(() => this.next(lane))
   }

@@ -14,7 +14,8 @@ describe("the registry of kinds", () => {
       "mailbox",
       "notification",
       "registration",
-      "session"
+      "session",
+      "throttle"
     ])
   })
   for (const { kind, initial, table, wakeUp, encode, decode, decodeMessage } of all) {

@@ -1,34 +1,19 @@
 /**
- * The service as its clients see it: a real server on a free port over ports in memory or upon
- * RocksDB, with an account `admin`, and readers of what it answers.
+ * The service as its clients see it: a real server on a free port upon the project's backend, with
+ * an account `admin`, and readers of what it answers. Where it is a cluster, every request goes to
+ * a node chosen at random.
  */
-import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope } from "effect"
-import { makeOutbound } from "../../actors/delivery/client.ts"
-import { readerOf } from "../../actors/delivery/reader.ts"
-import { behaviours, linksUnder } from "../../actors/index.ts"
+import type { Effect } from "effect"
 import { bootstrap, type Bootstrapped } from "../../http/accounts/index.ts"
-import { type Access, application } from "../../http/app.ts"
+import type { Access } from "../../http/app.ts"
 import type { Handler } from "../../http/call.ts"
-import { documents } from "../../http/documents.ts"
-import { HttpMeasures } from "../../http/inside/measures.ts"
 import type { Route } from "../../http/routing.ts"
-import { listen } from "../../http/server.ts"
 import type { HttpSettings, Service } from "../../http/service.ts"
-import { Throttle } from "../../http/throttle.ts"
 import { childOf, type Element, parseText } from "../../http/xml.ts"
-import { embedded } from "../../runtime/embedded/index.ts"
-import { alone, Blobs, Records, System } from "../../runtime/index.ts"
-import { memoryBlobs } from "../../runtime/ports/memory-blobs.ts"
-import { memoryRecords } from "../../runtime/ports/memory-records.ts"
-import { memoryStorage } from "../../runtime/ports/memory-storage.ts"
-import { memoryTransport } from "../../runtime/ports/memory-transport.ts"
-
-/** The wait before each attempt at another service: a recipient that faults is tried five times. */
-export const schedule = [0, 50, 50, 100, 100]
+import { openBackend } from "./backends.ts"
+import { anyOf, balance } from "./balancer.ts"
+import { type Node, startNode } from "./nodes.ts"
 
 export const adminToken = "the-admins-token-of-these-tests"
 
@@ -36,7 +21,12 @@ export const adminToken = "the-admins-token-of-these-tests"
 export interface Harness {
   /** The base URL, without a slash at its end. */
   readonly base: string
+  /** Where each node listens, likewise. */
+  readonly nodes: ReadonlyArray<string>
+  /** What the handlers of the first node share. */
   readonly service: Service
+  /** The same of each node. */
+  readonly services: ReadonlyArray<Service>
   readonly bootstrapped: Bootstrapped
   /** What was answered so far. */
   readonly accesses: ReadonlyArray<Access>
@@ -111,14 +101,21 @@ const freePort = (): Promise<number> => {
   })
 }
 
-const sending = (base: string): Harness["send"] => async (method, path, options = {}) => {
+/** Sends to any of the nodes; `base` is what the URIs that they give out begin with. */
+const sending = (
+  base: string,
+  ports: ReadonlyArray<number>
+): Harness["send"] =>
+async (method, path, options = {}) => {
   const headers = new Headers(options.headers)
   if (options.basic !== undefined) {
     headers.set("Authorization", `Basic ${Buffer.from(options.basic).toString("base64")}`)
   }
   if (options.accept !== undefined) headers.set("Accept", options.accept)
   if (options.body !== undefined) headers.set("Content-Type", options.type ?? "application/xml")
-  const response = await fetch(path.startsWith("/") ? base + path : path, {
+  const own = path.startsWith(`${base}/`) ? path.slice(base.length) : path
+  const node = `http://127.0.0.1:${anyOf(ports)}`
+  const response = await fetch(own.startsWith("/") ? node + own : own, {
     method,
     headers,
     redirect: "manual",
@@ -127,100 +124,46 @@ const sending = (base: string): Harness["send"] => async (method, path, options 
   return new Answered(response.status, response.headers, await response.text())
 }
 
-/** Every port in memory, or upon RocksDB in a folder of its own: each suite runs on both. */
-const backend = () => {
-  if (process.env["TEST_BACKEND"] !== "embedded") {
-    const ports = Layer.mergeAll(memoryStorage, memoryTransport, memoryBlobs, memoryRecords, alone)
-    return { ports, folder: undefined }
-  }
-  const folder = mkdtempSync(join(tmpdir(), "restante-http-"))
-  // A store that does not open breaks the test, as it should.
-  return { ports: Layer.merge(Layer.orDie(embedded(folder)), alone), folder }
-}
-
 /** Starts a service with these resources. */
 export const startService = async (
   routes: (service: Service) => ReadonlyArray<Route<Handler>>,
   settings: Partial<HttpSettings> = {},
   operator: { readonly adminToken: string | undefined } = { adminToken }
 ): Promise<Harness> => {
-  const port = await freePort()
-  const base = `http://127.0.0.1:${port}`
-  const { folder, ports } = backend()
-  const arriving = new Set<string>()
-  const scope = Scope.makeUnsafe()
-  const outbound = await Effect.runPromise(Scope.provide(
-    makeOutbound({
-      allow: ["127.0.0.0/8"],
-      userAgent: "restante/0.0.0-test",
-      nowMs: () => Date.now(),
-      random: Math.random
-    }),
-    scope
-  ))
-  const layer = Layer.unwrap(Effect.gen(function*() {
-    return System.layer({
-      behaviours: behaviours({
-        blobs: yield* Blobs,
-        records: yield* Records,
-        outbound,
-        links: linksUnder(base),
-        documents,
-        schedule,
-        keepMs: 7 * 24 * 60 * 60 * 1000,
-        arriving,
-        random: Math.random
-      })
-    })
-  })).pipe(Layer.provideMerge(ports), Layer.provideMerge(Logger.layer([])))
-  const runtime = ManagedRuntime.make(layer)
-  const nowMs = () => Date.now()
-  const service: Service = {
-    settings: {
-      baseUrl: base,
-      version: "0.0.0-test",
-      publish: "anyone",
-      contentBytesMax: 1024 * 1024,
-      retentionMs: 30 * 24 * 60 * 60 * 1000,
-      corsOrigin: "*",
-      ...settings
-    },
-    system: await runtime.runPromise(Effect.service(System)),
-    blobs: await runtime.runPromise(Effect.service(Blobs)),
-    records: await runtime.runPromise(Effect.service(Records)),
-    readOutside: readerOf(outbound),
-    arriving,
-    start: "sole.test",
-    serviceKey: "the key of these tests",
-    throttle: new Throttle(nowMs),
-    measures: new HttpMeasures(),
-    metrics: () => "",
-    ready: Effect.void,
-    nowMs
+  const front = await freePort()
+  const base = `http://127.0.0.1:${front}`
+  const { discard, limits, nodes: backends, settled } = openBackend()
+  // One after the other: a stream that two make at once has no leader for a while.
+  const nodes: Array<Node> = []
+  for (const [at, ports] of backends.entries()) {
+    nodes.push(await startNode({ base, name: `node-${at}`, ports, limits, settings }))
   }
-  const bootstrapped = await runtime.runPromise(bootstrap(service, operator.adminToken))
+  const [first] = nodes
+  if (first === undefined) throw new Error("the backend has no node")
+  await settled(nodes.map(({ placement }) => placement))
+  const bootstrapped = await first.run(bootstrap(first.service, operator.adminToken))
   const accesses: Array<Access> = []
-  const handler = application(
-    service,
-    routes(service),
-    (effect, observer) => void runtime.runCallback(effect, { onExit: observer }),
-    (access) => void accesses.push(access)
-  )
-  const errors: Array<unknown> = []
-  const server = await listen({
-    host: "127.0.0.1",
-    port,
-    baseUrl: base,
-    handler,
-    onError: (error) => void errors.push(error)
-  })
-  const close = async (): Promise<void> => {
-    await server.drain(2_000)
-    await runtime.dispose()
-    await Effect.runPromise(Scope.close(scope, Exit.void))
-    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
-    if (errors.length > 0) throw new AggregateError(errors, "requests broke")
+  const ports: Array<number> = []
+  for (const { serve } of nodes) {
+    const port = nodes.length === 1 ? front : await freePort()
+    await serve(port, routes, (access) => void accesses.push(access))
+    ports.push(port)
   }
-  const send = sending(base)
-  return { base, service, bootstrapped, accesses, send, run: runtime.runPromise, close }
+  const balancer = nodes.length === 1 ? undefined : await balance(front, () => ports)
+  return {
+    base,
+    nodes: ports.map((port) => `http://127.0.0.1:${port}`),
+    service: first.service,
+    services: nodes.map(({ service }) => service),
+    bootstrapped,
+    accesses,
+    send: sending(base, ports),
+    run: first.run,
+    close: async () => {
+      const closed = await Promise.allSettled(nodes.map(({ close }) => close()))
+      await balancer?.close()
+      await discard()
+      for (const one of closed) if (one.status === "rejected") throw one.reason
+    }
+  }
 }

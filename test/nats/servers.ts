@@ -10,12 +10,21 @@ import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream"
 
 const START_MS = 20_000
 const POLL_MS = 20
+/** Servers without a leader answer nobody: they are asked again soon. */
+const ASK_MS = 500
 
 export interface ServerOptions {
   /** Lines added to the configuration: accounts, TLS, limits. */
   readonly extra?: string
   /** Lines added within `jetstream { … }`, as `sync_interval: always`. */
   readonly jetstream?: string
+  /**
+   * Given the ports at which the servers take each other's routes, the ports by which each of them
+   * (by its number) gets at the others: those of proxies. Servers then tell nobody of others.
+   */
+  readonly routed?: (
+    ports: ReadonlyArray<number>
+  ) => Promise<(from: number) => ReadonlyArray<number>>
   /** What a client must present; how readiness is asked too. */
   readonly user?: string
   readonly pass?: string
@@ -169,19 +178,27 @@ export const startCluster = async (
   options: ServerOptions = {}
 ): Promise<NatsCluster> => {
   const ports = await freePorts(2 * size)
-  const routes = ports.slice(size).map((port) => `"nats://127.0.0.1:${port}"`).join(", ")
+  const routePorts = ports.slice(size)
+  const routed = await options.routed?.(routePorts)
+  // Nobody listens at the port that is advertised: the ways that are given are the only ones.
+  const hidden = routed === undefined ? "" : `no_advertise: true, advertise: "127.0.0.1:1",`
+  const routesOf = (at: number): string =>
+    (routed?.(at) ?? routePorts).map((port) => `"nats://127.0.0.1:${port}"`).join(", ")
   const servers = await Promise.all(
     ports.slice(0, size).map((port, at) =>
       serverAt((folder) => {
         const listen = `127.0.0.1:${ports[size + at]}`
-        const cluster = `cluster { name: restante, listen: "${listen}", routes: [${routes}] }`
+        const cluster = `cluster { name: restante, listen: "${listen}", ${hidden} routes: [${
+          routesOf(at)
+        }] }`
         return { port, options, config: configOf(folder, port, `n${at + 1}`, options, cluster) }
       })
     )
   )
   const urls = servers.map(({ url }) => url)
   const ask = async <A>(
-    question: (jsm: JetStreamManager, nc: NatsConnection) => Promise<A>
+    question: (jsm: JetStreamManager, nc: NatsConnection) => Promise<A>,
+    timeoutMs = 5_000
   ) => {
     const nc = await connect({
       servers: [...urls],
@@ -189,13 +206,14 @@ export const startCluster = async (
       ...(options.pass === undefined ? {} : { pass: options.pass })
     })
     try {
-      return await question(await jetstreamManager(nc, { checkAPI: false }), nc)
+      return await question(await jetstreamManager(nc, { checkAPI: false, timeout: timeoutMs }), nc)
     } finally {
       await nc.close()
     }
   }
   const untilMs = Date.now() + START_MS
-  while (!await ask((jsm) => jsm.getAccountInfo().then(() => true, () => false))) {
+  const isThere = () => ask((jsm) => jsm.getAccountInfo().then(() => true, () => false), ASK_MS)
+  while (!await isThere()) {
     if (Date.now() > untilMs) throw new Error("the cluster elects no leader")
     await wait(POLL_MS)
   }

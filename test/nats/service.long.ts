@@ -1,38 +1,24 @@
 /**
- * The built binary over NATS: one node that keeps everything through a restart; and three that
- * start at once, answer each for all, and stop or are killed under load.
+ * The built binary over NATS: one node that keeps everything through a restart, and says what keeps
+ * it from starting. Several nodes are in `test/cluster`.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import {
   asAdmin,
-  basic,
   childOf,
   expectStatus,
-  listMailbox,
-  type Mailbox,
   notification,
-  openMailbox,
   parseXml,
   postXml,
   send
 } from "../e2e/client.ts"
 import { closedPort } from "../e2e/faults.ts"
 import { History } from "../e2e/history.ts"
-import {
-  cleanUp,
-  eventually,
-  launch,
-  pause,
-  type Service,
-  start,
-  temporaryFolder
-} from "../e2e/process.ts"
+import { cleanUp, eventually, launch, start, temporaryFolder } from "../e2e/process.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
-/** So long the nodes that are left may take to serve what a killed one had. */
-const takenOverWithinMs = 30_000
 const shownWithinMs = 15_000
 const testMs = 120_000
 
@@ -126,168 +112,3 @@ describe("one node", () => {
     expect(alone.output).not.toMatch(/ at .*:\d+:\d+/)
   }, testMs)
 })
-
-describe("three nodes", () => {
-  let nodes: Array<Service> = []
-  let nats: NatsServer
-  const history = new History()
-
-  const launchNode = (name: string): Service =>
-    launch({ env: { NATS_URL: nats.url, NODE_ID: name, DRAIN_TIMEOUT: "15s" } })
-
-  /** Any of those that run. */
-  const anyUrl = (): string => {
-    const node = nodes[Math.floor(Math.random() * nodes.length)]
-    if (node === undefined) throw new Error("no node runs")
-    return node.url
-  }
-
-  const urlOf = (at: number): string => nodes[at]?.url ?? ""
-
-  beforeAll(async () => {
-    nats = await natsServer()
-    nodes = ["a", "b", "c"].map(launchNode)
-    await Promise.all(nodes.map((node) => node.ready()))
-  }, testMs)
-
-  it("have one secret, although they started at once", async () => {
-    const body = "<mailbox><name>keyed</name></mailbox>"
-    const headers = { ...asAdmin, "idempotency-key": "\"at once\"" }
-    const answers: Array<string> = []
-    for (const { url } of nodes) {
-      answers.push(expectStatus(await postXml(url, "/mailboxes", body, headers), 201).text)
-    }
-    expect(new Set(answers).size).toBe(1)
-  })
-
-  it("answer each for all: what one took, another shows at once", async () => {
-    const mailbox = await openMailbox(anyUrl(), "shared")
-    for (let n = 0; n < 30; n += 1) {
-      const deposit = await postXml(anyUrl(), mailbox.path, notification(`s${n}`))
-      expectStatus(deposit, 202)
-      const listed = await listMailbox(anyUrl(), mailbox)
-      expect(listed.at(-1)?.description).toBe(`s${n}`)
-    }
-    const content = await history.publish(urlOf(0), Buffer.alloc(200_000, "bytes"))
-    if (content === undefined) throw new Error("nothing was published")
-    await history.verifyContent(urlOf(1), content)
-    const session = await history.begin(urlOf(0))
-    if (session === undefined) throw new Error("no session was begun")
-    expect(await history.answer(urlOf(1), session, "name", "Galahad")).toBe(true)
-    await history.verifySession(urlOf(2), session)
-  }, testMs)
-
-  it("wake a long poll and feed a stream at another node", async () => {
-    const mailbox = await openMailbox(anyUrl(), "followed")
-    const headers = { authorization: basic("reader", mailbox.password) }
-    const since = timeOf(await send(urlOf(1), mailbox.path, { headers }))
-    const poll = send(urlOf(1), `${mailbox.path}?since=${encodeURIComponent(since)}`, {
-      headers: { ...headers, prefer: "wait=15" }
-    })
-    const ending = new AbortController()
-    const streamed = await fetch(urlOf(2) + mailbox.path, {
-      headers: { ...headers, accept: "text/event-stream" },
-      signal: ending.signal
-    })
-    expectStatus(await postXml(urlOf(0), mailbox.path, notification("followed-1")), 202)
-    expect(expectStatus(await poll, 200).text).toContain("followed-1")
-    let seen = ""
-    for await (const part of streamed.body ?? []) {
-      seen += Buffer.from(part).toString()
-      if (seen.includes("followed-1")) break
-    }
-    ending.abort()
-    expect(seen).toContain("followed-1")
-  }, testMs)
-
-  /** Deposits at whichever node runs, until told to end; what was acknowledged, and refusals. */
-  const depositing = (mailboxes: ReadonlyArray<Mailbox>, prefix: string) => {
-    const ending = new AbortController()
-    const accepted = new Map<Mailbox, Set<string>>(mailboxes.map((one) => [one, new Set()]))
-    const failures: Array<string> = []
-    const clients = mailboxes.map(async (mailbox, at) => {
-      for (let n = 0; !ending.signal.aborted; n += 1) {
-        const text = `${prefix}${at}n${n}`
-        const answer = await postXml(anyUrl(), mailbox.path, notification(text)).catch(() =>
-          undefined
-        )
-        if (answer?.status === 202) accepted.get(mailbox)?.add(text)
-        else if (answer !== undefined) failures.push(`${answer.status}: ${answer.text}`)
-        await pause(5)
-      }
-    })
-    const end = async () => {
-      ending.abort()
-      await Promise.all(clients)
-    }
-    return { accepted, failures, end }
-  }
-
-  const expectAll = async (accepted: ReadonlyMap<Mailbox, ReadonlySet<string>>) => {
-    for (const [mailbox, texts] of accepted) {
-      const listed = (await listMailbox(anyUrl(), mailbox)).map(({ description }) => description)
-      const twice = listed.filter((text, n) => listed.indexOf(text) !== n)
-      expect(twice, "what is there twice").toEqual([])
-      const there = new Set(listed)
-      expect([...texts].filter((text) => !there.has(text))).toEqual([])
-      expect(texts.size).toBeGreaterThan(0)
-    }
-  }
-
-  const openMany = (prefix: string): Promise<ReadonlyArray<Mailbox>> =>
-    Promise.all(Array.from({ length: 6 }, (_, at) => openMailbox(anyUrl(), `${prefix}${at}`)))
-
-  it("lose one to SIGTERM under deposits, and fail none", async () => {
-    const load = depositing(await openMany("term"), "t")
-    await pause(1_000)
-    const leaving = nodes[1]
-    if (leaving === undefined) throw new Error("no node runs")
-    // It is asked until it does not listen any more.
-    const gone = await leaving.stop()
-    nodes = nodes.filter((node) => node !== leaving)
-    await pause(1_000)
-    await load.end()
-    expect(gone).toEqual({ code: 0, signal: null })
-    expect(load.failures).toEqual([])
-    await expectAll(load.accepted)
-  }, testMs)
-
-  it("lose one to kill -9, and serve all again with nothing lost", async () => {
-    nodes.push(await launchNode("b").ready())
-    const mailboxes = await openMany("kill")
-    const load = depositing(mailboxes, "k")
-    await pause(1_500)
-    const killed = nodes.shift()
-    await killed?.kill()
-    let round = 0
-    await eventually(takenOverWithinMs, "every mailbox takes and shows", async () => {
-      round += 1
-      const asked = await Promise.all(
-        nodes.flatMap(({ pid, url }) =>
-          mailboxes.map(async (mailbox) => {
-            const text = `again${round}by${pid}`
-            const deposit = await postXml(url, mailbox.path, notification(text))
-            const headers = { authorization: basic("reader", mailbox.password) }
-            const listing = await send(url, mailbox.path, { headers })
-            return deposit.status === 202 && listing.status === 200
-          }).map((one) => one.catch(() => false))
-        )
-      )
-      return asked.every(Boolean) ? true : undefined
-    }, 200)
-    await load.end()
-    await expectAll(load.accepted)
-    await history.verifyContent(anyUrl(), history.contents[0] ?? never())
-  }, testMs)
-})
-
-const never = (): never => {
-  throw new Error("nothing was published")
-}
-
-/** The time that a listing tells, which the next poll sends. */
-const timeOf = (listing: { readonly status: number; readonly text: string }): string => {
-  const time = parseXml(listing.text).attributes["time"]
-  if (time === undefined) throw new Error(`no time in a ${listing.status}: ${listing.text}`)
-  return time
-}

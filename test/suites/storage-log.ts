@@ -4,7 +4,7 @@ import { shardOf } from "../../runtime/address.ts"
 import { alice, bob, conflictOf, itemsOf, type Probe, revisionOf } from "./storage-probe.ts"
 
 export const logCases = (
-  { commit, load, numbers, one, read, reopen, scan, wakes }: Probe
+  { commit, load, numbers, one, read, readAtOnce, reopen, scan, wakes }: Probe
 ): void => {
   describe("the log", () => {
     it("appends from 1 without a state", async () => {
@@ -47,6 +47,11 @@ export const logCases = (
       })
       expect(conflictOf(outcome)).toMatchObject({ _tag: "LogConflict", item: 2 })
       expect((await load()).state).toBe("a")
+    })
+    it("shows what was appended to whoever is told of it, in the same turn", async () => {
+      for (let n = 1; n <= 20; n++) {
+        expect(await readAtOnce({ append: itemsOf(n, n) }, n)).toEqual(itemsOf(n, n))
+      }
     })
     it("reads from a number, at most so many", async () => {
       await one({ append: itemsOf(1, 30) })

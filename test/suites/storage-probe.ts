@@ -50,6 +50,11 @@ export const probeOf = (fresh: Fresh<StorageApi>) => {
   return {
     commit,
     read,
+    /** Reads in the very turn in which the commit is told to be kept. */
+    readAtOnce: (changes: Partial<Commit>, from: number) => {
+      const { api } = harness
+      return run(Effect.andThen(api.commit([commitOf(changes)]), api.read(alice, from, 10)))
+    },
     one: async (changes: Partial<Commit>) => (await commit(changes))[0],
     load: (of = alice) => run(harness.api.load(of)),
     numbers: async (of = alice) => (await read(1, 1_000_000, of)).map(({ n }) => n),

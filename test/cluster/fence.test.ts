@@ -1,0 +1,88 @@
+/**
+ * An owner that is paused with a write under way, and goes on when it has a successor: the fence
+ * of the store refuses what it writes late. Without the fence the check below finds what is lost.
+ */
+import { Effect } from "effect"
+import { afterEach, expect, it } from "vitest"
+import { type Address, keyOf } from "../../runtime/index.ts"
+import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import type { LogItem, StorageApi } from "../../runtime/ports/storage.ts"
+import { at, type Reply } from "../runtime/probe.ts"
+import { dropAll, type Rig, scripted, start } from "../runtime/rig.ts"
+
+afterEach(dropAll)
+
+const box = at("box")
+const beforehand = 5
+const meanwhile = 5
+
+/** A store that takes whatever comes, whoever it comes from. */
+const withoutFence = (): StorageApi => {
+  const inner = makeMemoryStorage()
+  const logs = new Map<string, Map<number, string>>()
+  const logOf = (of: Address) => {
+    const log = logs.get(keyOf(of)) ?? new Map<number, string>()
+    logs.set(keyOf(of), log)
+    return log
+  }
+  const itemsOf = (of: Address): ReadonlyArray<LogItem> =>
+    [...logOf(of)].map(([n, value]) => ({ n, value })).sort((one, other) => one.n - other.n)
+  return {
+    ...inner,
+    commit: (group) =>
+      Effect.sync(() =>
+        group.map(({ address, append, expected }) => {
+          for (const { n, value } of append) logOf(address).set(n, value)
+          return { _tag: "Committed", revision: expected }
+        })
+      ),
+    load: (of) =>
+      Effect.sync(() => ({ state: undefined, revision: 0, head: itemsOf(of).at(-1)?.n ?? 0 })),
+    read: (of, from, limit) =>
+      Effect.sync(() => itemsOf(of).filter(({ n }) => n >= from).slice(0, limit))
+  }
+}
+
+/** What was accepted, with the place in the log that was told. */
+type Accepted = Map<string, number>
+
+const deposit = async ({ ask }: Rig, text: string, accepted: Accepted): Promise<void> => {
+  const reply: Reply | string = await ask(box, { _tag: "Note", text })
+  if (typeof reply !== "string") accepted.set(text, reply.head)
+}
+
+/** What was accepted and is not where it was said to be. */
+const lost = (accepted: Accepted, log: ReadonlyArray<LogItem>): ReadonlyArray<string> =>
+  [...accepted].filter(([text, n]) => log.find((item) => item.n === n)?.value !== text)
+    .map(([text]) => text)
+
+/** Pauses an owner in the middle of a write, lets a successor work, and lets the first go on. */
+const pausedOwner = async (storage: StorageApi) => {
+  const pausing = scripted(storage)
+  const owner = await start({}, { storage: pausing })
+  const accepted: Accepted = new Map()
+  for (let n = 0; n < beforehand; n += 1) await deposit(owner, `before${n}`, accepted)
+  pausing.gate.close()
+  const late = deposit(owner, "late", accepted)
+  const successor = await start({}, { storage })
+  for (let n = 0; n < meanwhile; n += 1) await deposit(successor, `meanwhile${n}`, accepted)
+  pausing.gate.open()
+  await late
+  await deposit(owner, "later", accepted)
+  await deposit(successor, "afterwards", accepted)
+  const log = await Effect.runPromise(storage.read(box, 1, 1_000))
+  return { accepted, log }
+}
+
+it("a paused owner writes nothing over its successor", async () => {
+  const { accepted, log } = await pausedOwner(makeMemoryStorage())
+  expect(lost(accepted, log)).toEqual([])
+  expect(accepted.size).toBe(beforehand + meanwhile + 3)
+  expect(log.map(({ value }) => value).sort()).toEqual([...accepted.keys()].sort())
+})
+
+it("would do so without the fence, and the same check finds it", async () => {
+  const { accepted, log } = await pausedOwner(withoutFence())
+  expect(accepted.size).toBe(beforehand + meanwhile + 3)
+  expect(lost(accepted, log)).not.toEqual([])
+})

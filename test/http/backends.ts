@@ -1,0 +1,133 @@
+/**
+ * What the services of the suites stand upon, by the project's TEST_BACKEND: everything in memory,
+ * RocksDB in a folder of its own, one node on a NATS server, or three nodes on three servers.
+ */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Layer } from "effect"
+import { inject } from "vitest"
+import { connect } from "@nats-io/transport-node"
+import { jetstreamManager } from "@nats-io/jetstream"
+import { embedded } from "../../runtime/embedded/index.ts"
+import {
+  alone,
+  type Blobs,
+  clustered,
+  type Limits,
+  type Placement,
+  type Records,
+  type Storage,
+  type Transport
+} from "../../runtime/index.ts"
+import { natsBlobs } from "../../runtime/nats/blobs.ts"
+import { connection } from "../../runtime/nats/connection.ts"
+import { natsRecords } from "../../runtime/nats/records.ts"
+import { natsRegistry } from "../../runtime/nats/registry.ts"
+import { natsStorage } from "../../runtime/nats/storage.ts"
+import { natsTransport } from "../../runtime/nats/transport.ts"
+import { memoryBlobs } from "../../runtime/ports/memory-blobs.ts"
+import { memoryRecords } from "../../runtime/ports/memory-records.ts"
+import { memoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { memoryTransport } from "../../runtime/ports/memory-transport.ts"
+import { takeAccount } from "./nats-setup.ts"
+
+type Ports = Storage | Transport | Records | Blobs | Placement
+type PlacementApi = Placement["Service"]
+
+export interface Backend {
+  /** The ports of each node. */
+  readonly nodes: ReadonlyArray<Layer.Layer<Ports>>
+  /** As the service sets them when it is deployed so. */
+  readonly limits: Partial<Limits>
+  /** Resolves when every shard has its owner and every node knows. */
+  readonly settled: (placements: ReadonlyArray<PlacementApi>) => Promise<void>
+  /** Removes what was kept; after the nodes have closed. */
+  readonly discard: () => Promise<void>
+}
+
+const settledWithinMs = 20_000
+const pollMs = 20
+
+const inMemory = (): Backend => ({
+  nodes: [Layer.mergeAll(memoryStorage, memoryTransport, memoryBlobs, memoryRecords, alone)],
+  limits: {},
+  settled: async () => {},
+  discard: async () => {}
+})
+
+const onRocksDb = (): Backend => {
+  const folder = mkdtempSync(join(tmpdir(), "restante-http-"))
+  return {
+    // A store that does not open breaks the test, as it should.
+    nodes: [Layer.merge(Layer.orDie(embedded(folder)), alone)],
+    limits: {},
+    settled: async () => {},
+    discard: async () => rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Each node owns some shards, no two the same, and all see the same owners. */
+const isSettled = (placements: ReadonlyArray<PlacementApi>): boolean => {
+  const views = placements.map((placement) => placement.view())
+  const owners = views[0]?.owners ?? []
+  return views.every(({ nodes, self }) =>
+    nodes.length === placements.length && owners.includes(self)
+  ) && owners.every((owner, shard) =>
+    placements.every((placement, at) =>
+      placement.owns(shard) === (views[at]?.self === owner) && views[at]?.owners[shard] === owner
+    )
+  )
+}
+
+const settled = async (placements: ReadonlyArray<PlacementApi>): Promise<void> => {
+  const untilMs = performance.now() + settledWithinMs
+  while (!isSettled(placements)) {
+    if (performance.now() > untilMs) throw new Error("the nodes do not share the shards out")
+    await new Promise((resolve) => setTimeout(resolve, pollMs))
+  }
+}
+
+const removeStreams = async (url: string, account: ReturnType<typeof takeAccount>) => {
+  const nc = await connect({ servers: [url], ...account })
+  const jsm = await jetstreamManager(nc, { checkAPI: false })
+  for await (const { config } of jsm.streams.list()) await jsm.streams.delete(config.name)
+  await nc.close()
+}
+
+/** A node for each of the servers. */
+const onNats = (): Backend => {
+  const { taken, urls } = inject("nats")
+  const account = takeAccount(taken)
+  const [first = ""] = urls
+  const nodeOn = (url: string, at: number): Layer.Layer<Ports> =>
+    Layer.mergeAll(
+      natsStorage(),
+      natsRecords,
+      natsBlobs(),
+      natsTransport,
+      Layer.provide(clustered({ node: `node-${at}` }), natsRegistry)
+    ).pipe(
+      Layer.provide(connection({ servers: [url], name: `test ${at}`, ...account })),
+      Layer.orDie
+    )
+  return {
+    nodes: urls.map(nodeOn),
+    limits: { groupCommitsMax: 500, groupsInFlightMax: 2 },
+    settled,
+    discard: () => removeStreams(first, account)
+  }
+}
+
+/** An empty backend of the project's kind. */
+export const openBackend = (): Backend => {
+  switch (process.env["TEST_BACKEND"]) {
+    case "embedded":
+      return onRocksDb()
+    case "nats":
+    case "cluster":
+      return onNats()
+    default:
+      return inMemory()
+  }
+}

@@ -1,0 +1,130 @@
+/** One node of the service, whole: its actors over a backend's ports, and HTTP in front. */
+import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope } from "effect"
+import { makeOutbound } from "../../actors/delivery/client.ts"
+import { readerOf } from "../../actors/delivery/reader.ts"
+import { behaviours, linksUnder } from "../../actors/index.ts"
+import { type Access, application } from "../../http/app.ts"
+import type { Handler } from "../../http/call.ts"
+import { postFigures } from "../../http/cluster/index.ts"
+import { documents } from "../../http/documents.ts"
+import { HttpMeasures } from "../../http/inside/measures.ts"
+import type { Route } from "../../http/routing.ts"
+import { listen } from "../../http/server.ts"
+import type { HttpSettings, Service } from "../../http/service.ts"
+import { Blobs, type Limits, Placement, Records, System } from "../../runtime/index.ts"
+import type { Backend } from "./backends.ts"
+
+/** The wait before each attempt at another service: a recipient that faults is tried five times. */
+const schedule = [0, 50, 50, 100, 100]
+
+/** A node that does not listen yet. */
+export interface Node {
+  readonly service: Service
+  readonly placement: Placement["Service"]
+  readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
+  /** Answers at this port from here on, until the node is closed. */
+  readonly serve: (
+    port: number,
+    routes: (service: Service) => ReadonlyArray<Route<Handler>>,
+    onAccess: (access: Access) => void
+  ) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+interface Options {
+  /** The base URL of all nodes. */
+  readonly base: string
+  readonly name: string
+  readonly ports: Backend["nodes"][number]
+  readonly limits: Partial<Limits>
+  readonly settings: Partial<HttpSettings>
+}
+
+const drainMs = 2_000
+
+const layerOf = (
+  { base, limits, ports }: Options,
+  outbound: Effect.Success<ReturnType<typeof makeOutbound>>,
+  arriving: Set<string>
+) =>
+  Layer.unwrap(Effect.gen(function*() {
+    return System.layer({
+      behaviours: behaviours({
+        blobs: yield* Blobs,
+        records: yield* Records,
+        outbound,
+        links: linksUnder(base),
+        documents,
+        schedule,
+        keepMs: 7 * 24 * 60 * 60 * 1000,
+        arriving,
+        random: Math.random
+      }),
+      limits
+    })
+  })).pipe(Layer.provideMerge(ports), Layer.provideMerge(Logger.layer([])))
+
+export const startNode = async (options: Options): Promise<Node> => {
+  const { base, name, settings } = options
+  const nowMs = () => Date.now()
+  const scope = Scope.makeUnsafe()
+  const outbound = await Effect.runPromise(Scope.provide(
+    makeOutbound({
+      allow: ["127.0.0.0/8"],
+      userAgent: "restante/0.0.0-test",
+      nowMs,
+      random: Math.random
+    }),
+    scope
+  ))
+  const arriving = new Set<string>()
+  const runtime = ManagedRuntime.make(layerOf(options, outbound, arriving))
+  const service: Service = {
+    settings: {
+      baseUrl: base,
+      version: "0.0.0-test",
+      publish: "anyone",
+      contentBytesMax: 1024 * 1024,
+      retentionMs: 30 * 24 * 60 * 60 * 1000,
+      corsOrigin: "*",
+      ...settings
+    },
+    system: await runtime.runPromise(Effect.service(System)),
+    blobs: await runtime.runPromise(Effect.service(Blobs)),
+    records: await runtime.runPromise(Effect.service(Records)),
+    readOutside: readerOf(outbound),
+    arriving,
+    start: `${name}.test`,
+    serviceKey: "the key of these tests",
+    measures: new HttpMeasures(),
+    deliveries: outbound,
+    metrics: () => "",
+    ready: Effect.void,
+    nowMs
+  }
+  const endFigures = postFigures(service)
+  const errors: Array<unknown> = []
+  let server: Awaited<ReturnType<typeof listen>> | undefined
+  return {
+    service,
+    placement: await runtime.runPromise(Effect.service(Placement)),
+    run: runtime.runPromise,
+    serve: async (port, routes, onAccess) => {
+      const handler = application(
+        service,
+        routes(service),
+        (effect, observer) => void runtime.runCallback(effect, { onExit: observer }),
+        onAccess
+      )
+      const onError = (error: unknown) => void errors.push(error)
+      server = await listen({ host: "127.0.0.1", port, baseUrl: base, handler, onError })
+    },
+    close: async () => {
+      endFigures()
+      await server?.drain(drainMs)
+      await runtime.dispose()
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+      if (errors.length > 0) throw new AggregateError(errors, "requests broke")
+    }
+  }
+}
