@@ -9,6 +9,7 @@ import {
   type Blobs,
   clustered,
   type Limits,
+  type NodeNameTaken,
   type Placement,
   type Records,
   type Storage,
@@ -21,6 +22,7 @@ import type { BucketsDiffer } from "../runtime/nats/buckets.ts"
 import { connection, type NatsOptions, type NatsTooOld } from "../runtime/nats/connection.ts"
 import { natsRecords } from "../runtime/nats/records.ts"
 import { natsRegistry } from "../runtime/nats/registry.ts"
+import { assertWhole } from "../runtime/nats/restoring.ts"
 import { natsStorage } from "../runtime/nats/storage.ts"
 import { natsTransport } from "../runtime/nats/transport.ts"
 import type { Settings } from "./settings.ts"
@@ -100,7 +102,8 @@ const present = <Fields extends object>(fields: Fields) =>
 const shown = (secret: Redacted.Redacted | undefined): string | undefined =>
   secret === undefined ? undefined : Redacted.value(secret)
 
-const natsOptions = (
+/** How to reach NATS; `node` names the connection to who watches the servers. */
+export const natsOptions = (
   settings: Settings,
   servers: ReadonlyArray<string>,
   node: string
@@ -127,7 +130,12 @@ const natsOptions = (
 
 export type Ports = Storage | Transport | Records | Blobs | Placement
 
-export type BackendFailure = StorageFailure | StorageLocked | NatsTooOld | BucketsDiffer
+export type BackendFailure =
+  | StorageFailure
+  | StorageLocked
+  | NatsTooOld
+  | BucketsDiffer
+  | NodeNameTaken
 
 const overNats = (settings: Settings, servers: ReadonlyArray<string>, node: string) =>
   Layer.mergeAll(
@@ -135,8 +143,12 @@ const overNats = (settings: Settings, servers: ReadonlyArray<string>, node: stri
     natsRecords,
     natsBlobs(),
     natsTransport,
-    // The registry is provided too: with it the nodes agree on the service's key.
-    Layer.provideMerge(clustered({ node }), natsRegistry)
+    // The registry is provided too: with it the nodes agree on the service's key. A cluster that
+    // is being restored is looked for once this node is a member: who restores looks for members.
+    Layer.effectDiscard(assertWhole).pipe(
+      Layer.provideMerge(clustered({ node })),
+      Layer.provideMerge(natsRegistry)
+    )
   ).pipe(Layer.provide(connection(natsOptions(settings, servers, node))))
 
 /** Every port of the runtime, as the settings say; `node` is the node's name. */

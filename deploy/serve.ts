@@ -52,6 +52,12 @@ export const stopped = (
           "CLUSTER_BUCKETS stays as it was at the first start",
         exitCodes.unavailable
       )
+    case "NodeNameTaken":
+      return ends(
+        `another process is the node ${failure.node} of the cluster on ${place}: ` +
+          "each needs a NODE_ID, or a data directory, of its own",
+        exitCodes.unavailable
+      )
     case "NodeUnnamed":
       return ends(
         `${failure.file} cannot be used for this node's name: ${failure.detail}`,

@@ -15,6 +15,7 @@ import { compileRoutes, type Parameters, type Route } from "./routing.ts"
 import { randomIds } from "./secrets.ts"
 import type { Exchange, Request } from "./server.ts"
 import type { Service } from "./service.ts"
+import { traced } from "./trace.ts"
 
 /** Runs a request's effect in the service's context: its logger and clock. */
 export type Run = <A, E>(
@@ -162,7 +163,7 @@ class Application {
       (keyed): Effect.Effect<Answer | Rendered, Failure> =>
         keyed === undefined ? handler.handle(call) : this.keyed(call, handler, keyed)
     )
-    this.run(effect, (exit) => {
+    this.run(traced(request, effect), (exit) => {
       const done = (status: number): void =>
         this.onAccess({
           method: request.method,

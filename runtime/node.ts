@@ -9,12 +9,12 @@ import { type Address, keyOf, shardOf } from "./address.ts"
 import { Committer } from "./committer.ts"
 import { type Fork, laterWith } from "./deadline.ts"
 import { Effects } from "./effects.ts"
-import { decodeMessage, encodeAskFailure, encodeReply } from "./envelope.ts"
+import { decodeMessage, encodeAskFailure, encodeMessage, encodeReply } from "./envelope.ts"
 import { ActorDefect, NoOwner, Overloaded, Quarantined, UnknownMessage } from "./errors.ts"
 import { ForeignWakes } from "./foreign.ts"
 import { guarded } from "./guarded.ts"
 import { type Limits, makeLimits } from "./limits.ts"
-import { Measures, type Snapshot } from "./measures.ts"
+import { Measures } from "./measures.ts"
 import { asked, type Done, type Due } from "./pending.ts"
 import type { PlacementApi } from "./placement/placement.ts"
 import type { StorageApi } from "./ports/storage.ts"
@@ -23,9 +23,11 @@ import { Remote } from "./remote.ts"
 import { Residents } from "./residents.ts"
 import { settling } from "./settling.ts"
 import { Shards } from "./shards.ts"
+import { reasonOf, type Snapshot, snapshotOf } from "./standing.ts"
 import { Supervisor } from "./supervisor.ts"
 import type { Step, Surroundings } from "./surroundings.ts"
 import { type Deliver, Timers } from "./timers.ts"
+import { withTrace } from "./trace.ts"
 
 export interface SystemOptions {
   readonly behaviours: ReadonlyArray<AnyBehaviour>
@@ -42,8 +44,12 @@ interface Ports {
 
 const ignore: Done = () => {}
 
+/** Ends the quarantine of its actor; every node takes it, from any client of the transport too. */
+export const liftMessage: Tagged = { _tag: "LiftQuarantine" }
+const liftEnvelope = encodeMessage(liftMessage)
+
 export class Node {
-  readonly supervisor: Supervisor
+  private readonly supervisor: Supervisor
   private readonly measures = new Measures()
   private readonly residents: Residents
   private readonly behaviours: ReadonlyMap<string, AnyBehaviour>
@@ -85,8 +91,8 @@ export class Node {
   }
 
   /** `isNew`: nobody can have addressed it before. */
-  askWith(to: Address, message: Tagged, done: Done, isNew = false): void {
-    if (!this.placement.owns(shardOf(to))) return this.remote.ask(to, message, done)
+  askWith(to: Address, message: Tagged, done: Done, trace?: string, isNew = false): void {
+    if (!this.placement.owns(shardOf(to))) return this.remote.ask(to, message, done, trace)
     if (this.draining) return done(this.overloaded(to), undefined)
     this.deliver(to, message, done, undefined, isNew)
   }
@@ -143,24 +149,9 @@ export class Node {
   }
 
   snapshot(): Snapshot {
-    const resident = new Map<string, { active: number; queued: number }>()
-    for (const kind of this.behaviours.keys()) {
-      resident.set(kind, { active: 0, queued: 0 })
-      this.measures.of(kind)
-    }
-    for (const { address, queued } of this.residents.values()) {
-      const kind = resident.get(address.kind)
-      if (kind === undefined) continue
-      kind.active++
-      kind.queued += queued
-    }
-    return {
-      resident,
-      wakeUps: this.around.timers.size,
-      earliestWakeUpMs: this.around.timers.earliestMs,
-      quarantined: this.supervisor.quarantined(),
-      measures: this.measures
-    }
+    const { around: { timers }, measures, placement, residents, supervisor } = this
+    const kinds = this.behaviours.keys()
+    return snapshotOf({ kinds, measures, placement, residents, supervisor, timers })
   }
 
   private surroundings(
@@ -175,7 +166,8 @@ export class Node {
     const onFault = (cause: unknown) => this.log("the store broke off", cause)
     const tell = (to: Address, message: Tagged) => this.tell(to, message, ignore)
     const peers: Peers = {
-      ask: (to, message) => asked((done) => this.tell(to, message, done)),
+      ask: (to, message) =>
+        withTrace((trace) => asked((done) => this.tell(to, message, done, trace))),
       read: storage.read
     }
     const load = (shard: number) => this.shards.load(shard)
@@ -198,6 +190,7 @@ export class Node {
   }
 
   private deliver(to: Address, message: Tagged, done: Done, due?: Due, isNew = false): void {
+    if (message === liftMessage) return done(undefined, this.supervisor.lift(to))
     const key = keyOf(to)
     let actor = this.residents.get(key)
     if (actor === undefined) {
@@ -214,6 +207,7 @@ export class Node {
   }
 
   private decode(to: Address, envelope: string): Tagged | UnknownMessage {
+    if (envelope === liftEnvelope) return liftMessage
     const behaviour = this.behaviours.get(to.kind)
     return behaviour === undefined
       ? this.unknown(to, "no such kind")
@@ -230,9 +224,9 @@ export class Node {
   }
 
   /** What an effect says: taken while the node drains, since the drain waits for the effect. */
-  private tell(to: Address, message: Tagged, done: Done): void {
+  private tell(to: Address, message: Tagged, done: Done, trace?: string): void {
     if (this.stopped) return done(this.noOwner(to), undefined)
-    if (!this.here(to, message, done)) this.remote.ask(to, message, done)
+    if (!this.here(to, message, done)) this.remote.ask(to, message, done, trace)
   }
 
   /** Takes a message of a shard that this node owns; false for any other. */
@@ -271,7 +265,7 @@ export class Node {
   private onDefect(address: Address, cause: unknown): number | Quarantined {
     const measures = this.measures.of(address.kind)
     measures.restarts++
-    const delayMs = this.supervisor.restart(address)
+    const delayMs = this.supervisor.restart(address, reasonOf(cause))
     this.log(delayMs === undefined ? "actor quarantined" : "actor restarts", cause, address)
     if (delayMs !== undefined) return delayMs
     measures.quarantines++

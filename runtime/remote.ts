@@ -24,6 +24,7 @@ interface Errand {
   readonly to: Address
   readonly message: Tagged
   readonly done: Done
+  readonly trace: string | undefined
   tries: number
   waitedMs: number
 }
@@ -45,8 +46,8 @@ export class Remote {
     this.moving = new Moving(around.later, around.limits)
   }
 
-  ask(to: Address, message: Tagged, done: Done): void {
-    this.send({ to, message, done, tries: 0, waitedMs: 0 })
+  ask(to: Address, message: Tagged, done: Done, trace?: string): void {
+    this.send({ to, message, done, trace, tries: 0, waitedMs: 0 })
   }
 
   /** This node has taken the shard: what waits for it need not any longer. */
@@ -59,10 +60,12 @@ export class Remote {
   }
 
   private send(errand: Errand): void {
-    const { message, to, waitedMs } = errand
+    const { message, to, trace, waitedMs } = errand
     const sentMs = performance.now()
     const leftMs = this.around.limits.askDeadlineMs - waitedMs
-    const request = Effect.suspend(() => this.transport.request(to, encodeMessage(message), leftMs))
+    const request = Effect.suspend(() =>
+      this.transport.request(to, encodeMessage(message), leftMs, trace)
+    )
     this.around.fork(Effect.result(request)).addObserver((exit) => {
       if (Exit.isFailure(exit)) return this.answer(errand, this.noOwner(to))
       const sent = exit.value

@@ -7,16 +7,27 @@ import { Clock, Context, Effect, Layer } from "effect"
 import type { Peers, Tagged } from "./actor.ts"
 import type { Address } from "./address.ts"
 import type { Fork } from "./deadline.ts"
-import type { Snapshot } from "./measures.ts"
-import { Node, type SystemOptions } from "./node.ts"
+import type { AskFailure } from "./errors.ts"
+import { liftMessage, Node, type SystemOptions } from "./node.ts"
 import { asked, type Done } from "./pending.ts"
+import type { NoticesApi } from "./placement/notices.ts"
 import { type ClusterView, Placement } from "./placement/placement.ts"
 import { Storage, type StorageApi } from "./ports/storage.ts"
 import { type Listener, Transport } from "./ports/transport.ts"
+import type { Snapshot } from "./standing.ts"
+import { withTrace } from "./trace.ts"
 
 export interface SystemApi extends Peers {
-  /** `ask` by callback: for the hot path. `done` may be called before this returns. */
-  readonly askWith: <Message extends Tagged>(to: Address, message: Message, done: Done) => void
+  /**
+   * `ask` by callback: for the hot path. `done` may be called before this returns. `trace` is a
+   * W3C `traceparent`; `ask` takes it from the span that is about it.
+   */
+  readonly askWith: <Message extends Tagged>(
+    to: Address,
+    message: Message,
+    done: Done,
+    trace?: string
+  ) => void
   /**
    * `ask` of an actor whose id was drawn at random just now: when it is of this node it is not
    * looked up first.
@@ -26,11 +37,13 @@ export interface SystemApi extends Peers {
   readonly scan: StorageApi["scan"]
   /** Calls the listener after each commit of the actor, on whatever node; a hint to read on. */
   readonly watch: (about: Address, listener: Listener) => () => void
-  /** Ends a quarantine by hand. */
-  readonly lift: (address: Address) => boolean
+  /** Ends a quarantine by hand, on whatever node; false when there was none. */
+  readonly lift: (address: Address) => Effect.Effect<boolean, AskFailure>
   readonly snapshot: () => Snapshot
   /** The nodes and who holds which shard, as this node knows. */
   readonly cluster: () => ClusterView
+  /** What the nodes tell of themselves, for people. */
+  readonly notices: NoticesApi
   /**
    * Hands its shards over to other nodes, if there are any; then refuses new messages and waits
    * for what is under way; either takes `limits.drainMs` at most.
@@ -59,15 +72,22 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
           (stop) => Effect.sync(stop)
         )
         const api: SystemApi = {
-          ask: (to, message) => asked((done) => node.askWith(to, message, done)),
-          askNew: (to, message) => asked((done) => node.askWith(to, message, done, true)),
-          askWith: (to, message, done) => node.askWith(to, message, done),
+          ask: (to, message) =>
+            withTrace((trace) => asked((done) => node.askWith(to, message, done, trace))),
+          askNew: (to, message) =>
+            withTrace((trace) => asked((done) => node.askWith(to, message, done, trace, true))),
+          askWith: (to, message, done, trace) => node.askWith(to, message, done, trace),
           read: storage.read,
           scan: storage.scan,
           watch: transport.watch,
-          lift: (address) => node.supervisor.lift(address),
+          lift: (address) =>
+            Effect.map(
+              asked((done) => node.askWith(address, liftMessage, done)),
+              (lifted) => lifted === true
+            ),
           snapshot: () => node.snapshot(),
           cluster: placement.view,
+          notices: placement.notices,
           drain: Effect.promise(() => node.drain())
         }
         return api

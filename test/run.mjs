@@ -83,7 +83,7 @@ process.on("exit", (code) => {
 installIfStale()
 check("a browser for test/e2e", haveBrowser)
 check("curl for the transcript", haveCurl)
-if (long) check("a NATS server for test/nats", haveNatsServer)
+check("a NATS server for test/nats", haveNatsServer)
 const built = check("build: tsc -b", () => build("."))
 check("format: dprint check", tool("dprint/bin.cjs", "check"))
 check("lint: oxlint", tool("oxlint/bin/oxlint"))

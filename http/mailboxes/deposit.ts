@@ -17,6 +17,7 @@ import type { Parameters } from "../routing.ts"
 import { derivedIds, documentDigest, type Ids, randomIds } from "../secrets.ts"
 import type { Exchange, Request } from "../server.ts"
 import { ask, type Service } from "../service.ts"
+import { traceparentOf } from "../trace.ts"
 import { type NotificationDocument, storedFragment } from "../xml.ts"
 import { depositedPage } from "./pages.ts"
 import { checkSecret, linked, type Place, rememberedPlaces } from "./reader.ts"
@@ -183,7 +184,7 @@ class Direct {
       const { idRandom, n } = deposited
       if (idRandom === undefined) return this.run(located(service, place, message, deposited))
       this.accept(locationOf(place, n, idRandom))
-    })
+    }, traceparentOf(this.request))
   }
 
   private run(effect: Effect.Effect<string, Failure>): void {

@@ -1,20 +1,17 @@
-/** Asks of actors under way, with an inbox of their own: a message may have several answers. */
-import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node"
+/**
+ * Asks of actors under way, with an inbox of their own: a message may have several answers. Who
+ * asks says which node may decide on a message of which there are several copies (`moving.ts`).
+ */
+import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
 import { Effect } from "effect"
 import { type Address, keyOf, subjectOf } from "../address.ts"
 import { AskTimeout, NoOwner } from "../errors.ts"
-import { AGAIN_MAX_MS, AGAIN_MS, NO_OWNER_RETRY_MS } from "./limits.ts"
-import { headersText, isSaid, say } from "./moving.ts"
+import { inboxes, isNoResponders } from "./inboxes.ts"
+import { AGAIN_MAX_MS, AGAIN_MS, NO_OWNER_RETRY_MS, UNHEARD_MS } from "./limits.ts"
+import { headersText, isSaid, nodeHeader, saidBy, say } from "./moving.ts"
 import { rawHeaders } from "./requests.ts"
 
 export type AskFailed = NoOwner | AskTimeout
-
-/** How the inboxes of nodes begin: their asks are told from those of other clients. */
-const inboxes = "_INBOX.restante"
-
-/** Whether a message with this reply subject was sent by a node. */
-export const isOwnInbox = (reply: string | undefined): boolean =>
-  reply?.startsWith(`${inboxes}.`) === true
 
 interface Ask {
   readonly to: Address
@@ -26,24 +23,24 @@ interface Ask {
   readonly deadline: NodeJS.Timeout
   again: NodeJS.Timeout | undefined
   copies: number
-  /** An owner has it: it is not sent again. */
-  taken: boolean
-  /** Whether the last word on it was that nobody has it. */
-  refused: boolean
+  /** The node that has it, or may: it is granted to no other, and not sent again. */
+  holder: string | undefined
+  /** A node has said that its shard moves: from then on nobody decides on it unasked. */
+  moves: boolean
 }
-
-/** 503 without content: the server says that nobody has subscribed. */
-const isNoResponders = ({ data, headers }: Msg): boolean =>
-  data.length === 0 && headers?.code === 503
 
 export class Asks {
   private readonly nc: NatsConnection
   private readonly inbox = createInbox(inboxes)
   private readonly pending = new Map<string, Ask>()
+  private readonly granted: MsgHdrs
+  private readonly refused: MsgHdrs
   private count = 0
 
-  constructor(nc: NatsConnection) {
+  constructor(nc: NatsConnection, node: string) {
     this.nc = nc
+    this.granted = saidBy(node, "granted")
+    this.refused = saidBy(node, "refused")
     const tokenAt = this.inbox.length + 1
     nc.subscribe(`${this.inbox}.*`, {
       callback: (error, reply) => {
@@ -70,8 +67,8 @@ export class Asks {
         deadline,
         again: undefined,
         copies: 0,
-        taken: false,
-        refused: false
+        holder: undefined,
+        moves: false
       })
       this.send(token)
       return Effect.sync(() => void this.forget(token))
@@ -83,46 +80,71 @@ export class Asks {
     if (ask === undefined) return
     const lines = ask.headerLines + (ask.copies > 0 ? say("again") : "")
     ask.copies++
-    ask.refused = false
-    ask.again = undefined
     const reply = `${this.inbox}.${token}`
     try {
       const headers = lines === "" ? {} : { headers: rawHeaders(headersText(lines)) }
       this.nc.publish(subjectOf(ask.to), ask.data, { reply, ...headers })
     } catch {
       // The connection is closed: this copy went nowhere.
-      this.nobody(token, ask)
+      return this.nobody(token, ask)
     }
+    // A copy may be lost where servers still think that its last owner is there.
+    if (ask.moves) this.sendIn(token, ask, UNHEARD_MS)
   }
 
   private take(token: string, reply: Msg): void {
     const ask = this.pending.get(token)
+    const { headers } = reply
+    if (isSaid("wanted", headers)) return this.wanted(ask, reply)
     if (ask === undefined) return
     if (isNoResponders(reply)) return this.nobody(token, ask)
-    const { headers } = reply
-    if (isSaid("taken", headers)) ask.taken = true
-    else if (isSaid("moved", headers)) this.sendAgain(token, ask)
-    else this.end(token, Effect.succeed(reply.string()))
+    const node = headers?.get(nodeHeader)
+    if (isSaid("taken", headers)) this.hold(ask, ask.holder ?? node)
+    else if (isSaid("moved", headers)) {
+      if (ask.holder === undefined || ask.holder === node) this.sendAgain(token, ask)
+    } else this.end(token, Effect.succeed(reply.string()))
+  }
+
+  /** A node would decide on it: the first one may. */
+  private wanted(ask: Ask | undefined, question: Msg): void {
+    const may = ask !== undefined && ask.holder === undefined
+    if (may) this.hold(ask, question.headers?.get(nodeHeader))
+    try {
+      question.respond("", { headers: may ? this.granted : this.refused })
+    } catch {
+      // The connection closes: it hears nothing, and decides nothing.
+    }
+  }
+
+  private hold(ask: Ask, node: string | undefined): void {
+    ask.holder = node
+    clearTimeout(ask.again)
+    ask.again = undefined
   }
 
   /** Nobody is there. When an owner may have had a copy before, it is waited for all the same. */
   private nobody(token: string, ask: Ask): void {
-    if (ask.copies > 1) this.sendAgain(token, ask)
+    if (ask.holder !== undefined) return
+    if (ask.moves) this.sendAgain(token, ask)
     else this.end(token, Effect.fail(this.noOwner(ask)))
   }
 
   private sendAgain(token: string, ask: Ask): void {
-    ask.refused = true
-    if (ask.taken || ask.again !== undefined) return
-    const delayMs = Math.min(AGAIN_MS * 2 ** (ask.copies - 1), AGAIN_MAX_MS)
+    ask.holder = undefined
+    ask.moves = true
+    this.sendIn(token, ask, Math.min(AGAIN_MS * 2 ** (ask.copies - 1), AGAIN_MAX_MS))
+  }
+
+  private sendIn(token: string, ask: Ask, delayMs: number): void {
+    clearTimeout(ask.again)
     ask.again = setTimeout(() => this.send(token), delayMs)
   }
 
   private late(token: string): void {
     const ask = this.pending.get(token)
     if (ask === undefined) return
-    const { deadlineMs, refused, taken, to } = ask
-    const failure = refused && !taken
+    const { deadlineMs, holder, moves, to } = ask
+    const failure = moves && holder === undefined
       ? this.noOwner(ask)
       : new AskTimeout({ key: keyOf(to), deadlineMs })
     this.end(token, Effect.fail(failure))

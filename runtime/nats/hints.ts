@@ -3,13 +3,11 @@
  * event loop about one actor are one, the last. Who watches on the node that announces hears it
  * at once, and not a second time by the network.
  */
-import type { NatsConnection, Subscription } from "@nats-io/transport-node"
+import type { MsgHdrs, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { type Address, keyOf } from "../address.ts"
 import type { Listener, TransportApi } from "../ports/transport.ts"
-import { headersText } from "./moving.ts"
+import { headersText, nodeHeader } from "./moving.ts"
 import { rawHeaders } from "./requests.ts"
-
-const from = "Restante-Node"
 
 interface Watched {
   readonly listeners: Set<Listener>
@@ -18,13 +16,15 @@ interface Watched {
 
 export class Hints {
   private readonly nc: NatsConnection
-  private readonly node = crypto.randomUUID()
-  private readonly headers = rawHeaders(headersText(`${from}: ${this.node}\r\n`))
+  private readonly node: string
+  private readonly headers: MsgHdrs
   private readonly watched = new Map<string, Watched>()
   private waiting = new Map<string, readonly [Address, string]>()
 
-  constructor(nc: NatsConnection) {
+  constructor(nc: NatsConnection, node: string) {
     this.nc = nc
+    this.node = node
+    this.headers = rawHeaders(headersText(`${nodeHeader}: ${node}\r\n`))
   }
 
   readonly announce: TransportApi["announce"] = (about, hint) => {
@@ -49,7 +49,7 @@ export class Hints {
   private begin({ id, kind }: Address, key: string): Watched {
     const subscription = this.nc.subscribe(`restante.changed.${kind}.${id}`, {
       callback: (error, message) => {
-        if (error === null && message.headers?.get(from) !== this.node) {
+        if (error === null && message.headers?.get(nodeHeader) !== this.node) {
           this.hear(key, message.string())
         }
       }

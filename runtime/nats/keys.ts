@@ -49,6 +49,10 @@ export const addressOfWake = ({ prefix }: Place, subject: string): Address => {
   return { kind, id }
 }
 
+/** The state records of a shard. */
+export const statesOfShard = ({ prefix }: Place, shard: number): string =>
+  `${prefix}${shard}.*.*.state`
+
 /** The state records of a kind, and the id in such a record's subject. */
 export const statesOf = ({ prefix }: Place, kind: string): string => `${prefix}*.${kind}.*.state`
 

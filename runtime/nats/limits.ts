@@ -41,22 +41,42 @@ export const KEYS_MAX = 1_000
 /** How often a read from a copy that is behind is tried again. */
 export const STALE_RETRIES_MAX = 200
 export const STALE_RETRY_MS = 5
+/** When all of the store is read: keys of one question, and actors that are read at once. */
+export const CONTENTS_KEYS = 300
+export const CONTENTS_AT_ONCE = 16
+/** Items above the recorded head that are asked for with an actor, first and then. */
+export const CONTENTS_BEYOND: ReadonlyArray<number> = [1, 48]
+/** Messages of one step of reading a stream in its order. */
+export const WALK_BATCH = 250
 /** Room left for headers in a message, bytes. */
 export const HEADER_BYTES = 1_024
 /** How long the mark of a deleted key stays; only watchers of the bucket need it. */
 export const MARKER_TTL = "10s"
 /** How long making a stream may take, while a cluster finds itself. */
 export const MAKE_STREAM_MS = 20_000
+/**
+ * After so long it is asked for again: a stream without a leader yet answers nobody, and of those
+ * who make it at once not everyone is answered.
+ */
+export const MAKE_STREAM_AGAIN_MS = 750
 /** A listing of ids is kept so long for the next page. */
 export const LISTING_KEEP_MS = 30_000
 
 /** How long the last owner of a shard still tells whoever asks that the shard has moved. */
 export const MOVED_MS = 1_000
+/** It tells nodes nothing of a first copy that it reads later: the next owner may have decided. */
+export const MOVED_SAID_MS = MOVED_MS + 500
+/** For so long after a node took a shard it must be granted each message (`moving.ts`). */
+export const SETTLED_MS = 2 * MOVED_MS
+/** How long it waits for that. */
+export const GRANT_MS = 2_000
 /** A client that is no node is told so only after a while, since the next owner may answer it. */
 export const OTHERS_MS = 250
 /** How soon a message whose shard moves is sent again, the first time and at the longest. */
 export const AGAIN_MS = 15
 export const AGAIN_MAX_MS = 240
+/** It is sent again too when nobody has said anything of it for so long. */
+export const UNHEARD_MS = 500
 /** For so long at least a message that was answered is known, should it come again. */
 export const ANSWERED_MS = 1_000
 /** How long a caller should wait for a shard to be served. */
@@ -64,8 +84,16 @@ export const NO_OWNER_RETRY_MS = 1_000
 /** The bucket that the nodes of a cluster share, and how long an expired key is told of. */
 export const CLUSTER_BUCKET = "cluster"
 export const CLUSTER_MARKER_MS = 3_600_000
+/** How long the lease of who fills a cluster lasts, and how often it is renewed. */
+export const RESTORER_TTL_MS = 10_000
+export const RESTORER_RENEW_MS = 2_000
 /** How long one call of the registry may take. */
 export const REGISTRY_CALL_MS = 5_000
+/**
+ * A registry that does not answer for so long is asked by way of another server: this one may be
+ * cut off from the others. It is as long as a stream needs for another leader.
+ */
+export const TURN_AWAY_MS = 6_000
 /** Wait before a watch that broke off is begun anew. */
 export const WATCH_RETRY_MS = 500
 /** A watch that told nothing for so long is begun anew: nodes refresh more often than that. */
@@ -78,8 +106,10 @@ export const RECORD_MARKER_TTL = "3600s"
 export const RECORD_SILENCE_MS = 1_800_000
 /** Bytes of an encoded key; a NATS subject and what is around it have 4,096. */
 export const RECORD_KEY_BYTES_MAX = 3_500
+/** Keys that are moved together when one comes among them; twice as many are split. */
+export const KEYS_CHUNK = 512
 /** Keys that the indexes of ranges may hold in memory, all together. */
-export const INDEX_KEYS_MAX = 500_000
+export const INDEX_KEYS_MAX = 2_500_000
 /** How long a range waits for the watch before it asks the leader for all keys. */
 export const WATCH_LAG_MS = 1_000
 /** Wait before a watch that ended begins anew. */

@@ -115,7 +115,8 @@ const headerIn = (headers: string, name: string): string | undefined => {
   return headers.slice(from, headers.indexOf("\r", from))
 }
 
-const storedOf = (message: Msg): Stored => ({
+/** A message that was read directly. */
+export const storedOf = (message: Msg): Stored => ({
   subject: message.headers?.get("Nats-Subject") ?? "",
   seq: Number(message.headers?.get("Nats-Sequence")),
   header: (name) => message.headers?.has(name) === true ? message.headers.get(name) : undefined,
@@ -156,6 +157,7 @@ export const lastOfMany = (
 interface InfoAnswer {
   readonly total?: number
   readonly state: {
+    readonly messages: number
     readonly last_seq: number
     readonly subjects?: Readonly<Record<string, number>>
   }

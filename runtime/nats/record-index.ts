@@ -6,6 +6,7 @@
 import type { RecordRange } from "../ports/records.ts"
 import { INDEX_KEYS_MAX } from "./limits.ts"
 import { byBytes } from "./record-keys.ts"
+import { SortedKeys } from "./sorted-keys.ts"
 
 export interface Change {
   readonly key: string
@@ -13,25 +14,13 @@ export interface Change {
   readonly isGone: boolean
 }
 
-/** Where `key` stands, or would stand. */
-const placeIn = (keys: ReadonlyArray<string>, key: string): number => {
-  let low = 0
-  let high = keys.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (byBytes(keys[middle] ?? "", key) < 0) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
 export class Index {
-  private keys: Array<string> | undefined
+  private keys: SortedKeys | undefined
   /** Changes that came while the keys were being listed. */
   private early: Array<Change> = []
 
   get size(): number {
-    return this.keys?.length ?? 0
+    return this.keys?.size ?? 0
   }
 
   get isListed(): boolean {
@@ -39,61 +28,37 @@ export class Index {
   }
 
   /** `seq`: everything up to it is in the listing. */
-  list(keys: Array<string>, seq: number): void {
-    this.keys = keys.sort(byBytes)
+  list(keys: ReadonlyArray<string>, seq: number): void {
+    this.keys = new SortedKeys(keys)
     for (const change of this.early) if (change.seq > seq) this.apply(change)
     this.early = []
   }
 
   apply(change: Change): void {
     const { keys } = this
-    if (keys === undefined) {
-      this.early.push(change)
-      return
-    }
-    const { isGone, key } = change
-    const at = placeIn(keys, key)
-    const isThere = keys[at] === key
-    if (isGone && isThere) keys.splice(at, 1)
-    else if (!isGone && !isThere) keys.splice(at, 0, key)
+    if (keys === undefined) this.early.push(change)
+    else if (change.isGone) keys.remove(change.key)
+    else keys.add(change.key)
   }
 
   /** The next keys of a range, at most `count`, after `after`. */
   page({ prefix = "", reverse }: RecordRange, after: string | undefined, count: number) {
-    const keys = this.keys ?? []
     const page: Array<string> = []
-    if (reverse === true) {
+    if (this.keys === undefined) return page
+    const from = reverse === true
       // No text stands after all that begin with the prefix, so it is looked for.
-      let at = after === undefined ? keys.length : placeIn(keys, after)
-      at = Math.min(at, this.endOf(prefix))
-      while (--at >= 0 && page.length < count) {
-        const key = keys[at] ?? ""
-        if (!key.startsWith(prefix)) break
-        page.push(key)
-      }
-      return page
-    }
-    const isAfter = after !== undefined && byBytes(after, prefix) >= 0
-    let at = placeIn(keys, isAfter ? after : prefix)
-    if (isAfter && keys[at] === after) at++
-    for (; at < keys.length && page.length < count; at++) {
-      const key = keys[at] ?? ""
-      if (!key.startsWith(prefix)) break
+      ? this.keys.downwards((key) =>
+        (after !== undefined && byBytes(key, after) >= 0) ||
+        (byBytes(key, prefix) > 0 && !key.startsWith(prefix))
+      )
+      : this.keys.upwards((key) =>
+        byBytes(key, prefix) >= 0 && (after === undefined || byBytes(key, after) > 0)
+      )
+    for (const key of from) {
+      if (page.length >= count || !key.startsWith(prefix)) break
       page.push(key)
     }
     return page
-  }
-
-  private endOf(prefix: string): number {
-    const keys = this.keys ?? []
-    let low = placeIn(keys, prefix)
-    let high = keys.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((keys[middle] ?? "").startsWith(prefix)) low = middle + 1
-      else high = middle
-    }
-    return low
   }
 }
 

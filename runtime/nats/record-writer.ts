@@ -15,15 +15,18 @@ import {
   RECORD_MARKER_TTL,
   RETRY_MS
 } from "./limits.ts"
-import { COMMIT } from "./record.ts"
+import { COMMIT, isMarker } from "./record.ts"
 import { recordsPlace, recordSubject } from "./record-keys.ts"
 import { last, wait } from "./reader.ts"
 import { expecting, isFull, isMoved, type Message, write } from "./wire.ts"
 
 interface Job {
   readonly changes: ReadonlyArray<RecordChange>
+  /** What must still be so; such a job is written by itself. */
+  readonly expected: ReadonlyArray<RecordChange>
   readonly sinceMs: number
-  readonly done: () => void
+  /** `isKept`: what was expected was so. */
+  readonly done: (isKept: boolean) => void
   readonly failed: (failure: StorageFailure) => void
   abandoned: boolean
 }
@@ -85,7 +88,8 @@ export class RecordWriter {
     let taken = 0
     for (const job of this.waiting) {
       messages += job.changes.length
-      if (group.length > 0 && messages > GROUP_MESSAGES) break
+      const isApart = job.expected.length > 0 || group.some(({ expected }) => expected.length > 0)
+      if (group.length > 0 && (isApart || messages > GROUP_MESSAGES)) break
       taken++
       if (!job.abandoned) group.push(job)
     }
@@ -102,22 +106,28 @@ export class RecordWriter {
         messages.set(message.subject, message)
       }
     }
+    const [{ expected = [] } = {}] = group
     const id = `${this.fence.slice(-11)}.${this.batches++}`
     let isDoubtful = false
     while (group.some(({ abandoned }) => !abandoned)) {
+      if (expected.length > 0 && !await this.expect(expected, messages)) {
+        const isKept = isDoubtful && await this.isKept(id)
+        for (const { done } of group) done(isKept)
+        return
+      }
       const headers = `${expecting(this.fenceSeq)}${COMMIT}: ${id}\r\n${FADING}`
       const fence: Message = { subject: this.fence, data: "", headers }
       const written = await write(this.nats, [fence, ...messages.values()])
       if (written._tag === "Kept") {
         this.fenceSeq = written.first
-        for (const { done } of group) done()
+        for (const { done } of group) done(true)
         return
       }
       isDoubtful ||= written._tag === "Unknown"
       const { detail } = written
       if (written._tag === "Unknown" || isMoved(written.code)) {
         if (await this.isKept(id)) {
-          for (const { done } of group) done()
+          for (const { done } of group) done(true)
           return
         }
       } else if (isFull(written.code) && !isDoubtful) {
@@ -131,6 +141,27 @@ export class RecordWriter {
       }
       await wait(RETRY_MS)
     }
+  }
+
+  /**
+   * Whether what is expected is so. Then the messages of those keys compare the sequences that were
+   * read, so that nothing can come between.
+   */
+  private async expect(
+    expected: ReadonlyArray<RecordChange>,
+    messages: Map<string, Message>
+  ): Promise<boolean> {
+    for (const { key, table, value } of expected) {
+      const subject = recordSubject(table, key)
+      const message = messages.get(subject)
+      const stored = await last(this.nats, recordsPlace.stream, subject)
+      const known = stored === undefined || isMarker(stored) ? null : stored.text()
+      if (known !== value || message === undefined) return false
+      const change = expecting(stored?.seq ?? 0)
+      const own = message.headers.replace(/^Nats-Expected-Last-Subject-Sequence: \d+\r\n/, "")
+      messages.set(subject, { ...message, headers: change + own })
+    }
+    return true
   }
 
   /** Whether the batch is there; the next one goes upon what there is. */

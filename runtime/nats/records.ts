@@ -1,10 +1,17 @@
 /** The record port on JetStream. */
 import { Effect, Layer } from "effect"
 import type { StorageFailure, StorageUnavailable } from "../errors.ts"
-import { type RecordEntry, type RecordRange, Records, type RecordsApi } from "../ports/records.ts"
+import {
+  assertExpected,
+  type RecordChange,
+  type RecordEntry,
+  type RecordRange,
+  Records,
+  type RecordsApi
+} from "../ports/records.ts"
 import { makeBucket } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
-import { KEYS_MAX, RECORDS_BUCKET, WATCH_LAG_MS } from "./limits.ts"
+import { BATCH_MESSAGES_MAX, KEYS_MAX, RECORDS_BUCKET, WATCH_LAG_MS } from "./limits.ts"
 import { Index, Indexes } from "./record-index.ts"
 import { recordOf, recordsFilter, recordsPlace, recordSubject } from "./record-keys.ts"
 import { RecordWatch } from "./record-watch.ts"
@@ -39,17 +46,31 @@ class NatsRecords {
     this.watch.end()
   }
 
-  readonly write: RecordsApi["write"] = (changes) =>
-    Effect.callback<void, StorageFailure>((resume) => {
+  readonly changesMax: RecordsApi["changesMax"] = BATCH_MESSAGES_MAX - 1
+
+  readonly write: RecordsApi["write"] = (changes) => Effect.asVoid(this.submit([], changes))
+
+  readonly writeIf: RecordsApi["writeIf"] = (expected, changes) =>
+    Effect.suspend(() => {
+      assertExpected(expected, changes)
+      return this.submit(expected, changes)
+    })
+
+  private submit(
+    expected: ReadonlyArray<RecordChange>,
+    changes: ReadonlyArray<RecordChange>
+  ): Effect.Effect<boolean, StorageFailure> {
+    return Effect.callback<boolean, StorageFailure>((resume) => {
       const refusal = this.writer.refusal(changes)
       if (changes.length === 0 || refusal !== undefined) {
-        resume(refusal === undefined ? Effect.void : Effect.fail(refusal))
+        resume(refusal === undefined ? Effect.succeed(true) : Effect.fail(refusal))
         return Effect.void
       }
       const job = {
         changes,
+        expected,
         sinceMs: performance.now(),
-        done: () => resume(Effect.void),
+        done: (isKept: boolean) => resume(Effect.succeed(isKept)),
         failed: (failure: StorageFailure) => resume(Effect.fail(failure)),
         abandoned: false
       }
@@ -58,6 +79,7 @@ class NatsRecords {
         job.abandoned = true
       })
     })
+  }
 
   readonly get: RecordsApi["get"] = (table, key) =>
     asked(async () => {
@@ -82,6 +104,31 @@ class NatsRecords {
         after = keys.at(-1)
       }
       return entries
+    })
+
+  readonly getMany: RecordsApi["getMany"] = (table, keys) =>
+    asked(async () => {
+      if (keys.length === 0) return []
+      const { state } = await info(this.nats, recordsPlace.stream)
+      const values = new Map<string, string>()
+      for (let at = 0; at < keys.length; at += KEYS_MAX) {
+        const some = keys.slice(at, at + KEYS_MAX)
+        const entries = await this.valuesOf(table, [...new Set(some)], state.last_seq)
+        for (const { key, value } of entries) values.set(key, value)
+      }
+      return keys.map((key) => values.get(key))
+    })
+
+  readonly keys: RecordsApi["keys"] = (table, ranges) =>
+    asked(async () => {
+      this.watch.begin()
+      const { state } = await info(this.nats, recordsPlace.stream)
+      const found: Array<ReadonlyArray<string>> = []
+      for (const range of ranges) {
+        const index = await this.indexAt(table, partOf(range), state.last_seq)
+        found.push(index.page(range, range.after, Math.max(range.limit, 0)))
+      }
+      return found
     })
 
   /** An index that holds everything up to a sequence. */

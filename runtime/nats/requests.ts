@@ -1,5 +1,6 @@
 /** Requests over one inbox of the connection's own, and headers that are sent as they are. */
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
+import { isNoResponders } from "./inboxes.ts"
 import { REQUEST_SWEEP_MS } from "./limits.ts"
 
 /** No reply: whether the message arrived is unknown, unless nobody was there to take it. */
@@ -37,10 +38,6 @@ interface Waiting {
   readonly take: (reply: Msg) => boolean
   readonly reject: (reason: NoReply) => void
 }
-
-/** 503 without content: the server says that nobody has subscribed. */
-const isNoResponders = (reply: Msg): boolean =>
-  reply.data.length === 0 && reply.headers?.code === 503
 
 export class Requests {
   private readonly nc: NatsConnection

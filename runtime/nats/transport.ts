@@ -2,21 +2,27 @@
  * The transport port over NATS subjects: an actor is asked at `restante.<kind>.<shard>.<id>`, and
  * the owner of a shard has subscribed to `restante.*.<shard>.>`. Any NATS client may ask.
  */
-import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node"
-import { Effect, Layer, Schema, type Scope, type Tracer } from "effect"
+import type { Msg, MsgHdrs, NatsConnection, Subscription } from "@nats-io/transport-node"
+import { Effect, Layer, Schema, type Scope } from "effect"
 import { type Address, fromSubject, keyOf } from "../address.ts"
 import { type AskTimeout, MessageTooLarge, NoOwner, UnknownMessage } from "../errors.ts"
 import { type Serve, Transport, type TransportApi } from "../ports/transport.ts"
-import { Asks, isOwnInbox } from "./asks.ts"
+import { Asks } from "./asks.ts"
 import { Nats } from "./connection.ts"
+import { Grants } from "./grants.ts"
 import { Hints } from "./hints.ts"
-import { HEADER_BYTES, MOVED_MS, NO_OWNER_RETRY_MS, OTHERS_MS } from "./limits.ts"
-import { headersText, isSaid, say, Taken } from "./moving.ts"
-import { rawHeaders } from "./requests.ts"
+import { isOwnInbox } from "./inboxes.ts"
+import {
+  HEADER_BYTES,
+  MOVED_MS,
+  MOVED_SAID_MS,
+  NO_OWNER_RETRY_MS,
+  OTHERS_MS,
+  SETTLED_MS
+} from "./limits.ts"
+import { isSaid, saidBy, Taken } from "./moving.ts"
 
 const traceHeader = "traceparent"
-const moved = rawHeaders(headersText(say("moved")))
-const taken = rawHeaders(headersText(say("taken")))
 const Unable = Schema.Union([MessageTooLarge, NoOwner, UnknownMessage])
 const encodeFailure = Schema.encodeSync(Unable)
 
@@ -28,39 +34,53 @@ const failureText = (failure: typeof Unable.Type): string =>
 interface Served {
   readonly subscription: Subscription
   serve: Serve | undefined
+  /** From when on a first copy of a message can have reached no other node that served it. */
+  settledAtMs: number
+  /** Until when whoever asks may still be told that the shard has moved. */
+  saysUntilMs: number
   farewell: NodeJS.Timeout | undefined
 }
 
 class NatsTransport {
   private readonly nc: NatsConnection
   private readonly asks: Asks
+  private readonly grants: Grants
+  private readonly moved: MsgHdrs
+  private readonly takenAlready: MsgHdrs
   private readonly taken = new Taken()
   private readonly shards = new Map<number, Served>()
+  private leaving = 0
 
-  constructor(nc: NatsConnection) {
+  constructor(nc: NatsConnection, node: string) {
     this.nc = nc
-    this.asks = new Asks(nc)
+    this.asks = new Asks(nc, node)
+    this.grants = new Grants(nc, node)
+    this.moved = saidBy(node, "moved")
+    this.takenAlready = saidBy(node, "taken")
   }
 
   request(
     to: Address,
     envelope: string,
     deadlineMs: number,
-    trace: string
+    trace?: string
   ): Effect.Effect<string, NoOwner | AskTimeout | MessageTooLarge> {
     const data = Buffer.from(envelope)
     const { bytesMax } = this
+    const lines = trace === undefined ? "" : `${traceHeader}: ${trace}\r\n`
     return data.length > bytesMax
       ? Effect.fail(new MessageTooLarge({ key: keyOf(to), bytesMax }))
-      : this.asks.ask(to, data, trace, deadlineMs)
+      : this.asks.ask(to, data, lines, deadlineMs)
   }
 
   begin(shard: number, serve: Serve): void {
     const known = this.shards.get(shard)
     if (known?.serve !== undefined) throw new Error(`shard ${shard} is served already`)
+    const settledAtMs = performance.now() + SETTLED_MS
     if (known !== undefined) {
       clearTimeout(known.farewell)
       known.serve = serve
+      known.settledAtMs = settledAtMs
       return
     }
     const subscription = this.nc.subscribe(`restante.*.${shard}.>`, {
@@ -68,7 +88,8 @@ class NatsTransport {
         if (error === null) this.take(served, message)
       }
     })
-    const served: Served = { subscription, serve, farewell: undefined }
+    const saysUntilMs = Number.POSITIVE_INFINITY
+    const served: Served = { subscription, serve, settledAtMs, saysUntilMs, farewell: undefined }
     this.shards.set(shard, served)
   }
 
@@ -77,17 +98,24 @@ class NatsTransport {
     const served = this.shards.get(shard)
     if (served === undefined) return
     served.serve = undefined
-    served.farewell = setTimeout(() => {
-      this.shards.delete(shard)
-      // Drained: what is on its way is answered yet.
-      if (!this.nc.isClosed()) void served.subscription.drain().catch(() => undefined)
-    }, MOVED_MS)
+    served.saysUntilMs = performance.now() + MOVED_SAID_MS
+    served.farewell = setTimeout(() => void this.leave(shard, served.subscription), MOVED_MS)
+  }
+
+  /** What is on its way is answered yet. */
+  private async leave(shard: number, subscription: Subscription): Promise<void> {
+    this.shards.delete(shard)
+    this.leaving++
+    if (!this.nc.isClosed()) await subscription.drain().catch(() => undefined)
+    this.leaving--
   }
 
   /** Waits until nobody is sent here any more. */
   async close(): Promise<void> {
     const endMs = performance.now() + 2 * MOVED_MS
-    while (this.shards.size > 0 && performance.now() < endMs && !this.nc.isClosed()) {
+    while (
+      this.shards.size + this.leaving > 0 && performance.now() < endMs && !this.nc.isClosed()
+    ) {
       await new Promise((resolve) => setTimeout(resolve, MOVED_MS / 20))
     }
   }
@@ -96,16 +124,35 @@ class NatsTransport {
     return (this.nc.info?.max_payload ?? Number.POSITIVE_INFINITY) - HEADER_BYTES
   }
 
-  private take({ serve }: Served, message: Msg): void {
+  private take(served: Served, message: Msg): void {
     // A message that is sent without a reply subject is taken too, and answered to nobody.
     const { headers, reply = "" } = message
-    if (isSaid("again", headers) && this.taken.has(reply)) return this.answer(message, "", taken)
-    if (serve === undefined) return this.notHere(message)
+    const isNodes = isOwnInbox(reply)
+    if (isNodes && this.grants.has(reply)) return
+    if (isNodes && this.taken.has(reply)) return this.answer(message, "", this.takenAlready)
+    if (served.serve === undefined) {
+      const late = performance.now() > served.saysUntilMs && !isSaid("again", headers)
+      return isNodes && late ? undefined : this.notHere(message)
+    }
     const to = fromSubject(message.subject)
     if (to === undefined) {
       const unknown = { key: message.subject, detail: "the subject is no actor's" }
       return this.answer(message, failureText(new UnknownMessage(unknown)))
     }
+    const hasSettled = performance.now() > served.settledAtMs
+    if (!isNodes || (hasSettled && !isSaid("again", headers))) {
+      return this.decide(served.serve, to, message)
+    }
+    this.grants.ask(reply, (verdict) => {
+      if (verdict === "refused") return
+      const { serve } = served
+      if (verdict === "late" || serve === undefined) this.notHere(message)
+      else this.decide(serve, to, message)
+    })
+  }
+
+  private decide(serve: Serve, to: Address, message: Msg): void {
+    const { headers, reply = "" } = message
     this.taken.add(reply)
     serve(to, message.string(), headers?.get(traceHeader)).then(
       (text) => {
@@ -120,7 +167,7 @@ class NatsTransport {
 
   /** Another client takes the first answer that comes: the next owner's, if there is one. */
   private notHere(message: Msg): void {
-    if (isOwnInbox(message.reply)) return this.answer(message, "", moved)
+    if (isOwnInbox(message.reply)) return this.answer(message, "", this.moved)
     const failure = new NoOwner({ key: message.subject, retryAfterMs: NO_OWNER_RETRY_MS })
     setTimeout(() => this.answer(message, failureText(failure)), OTHERS_MS)
   }
@@ -132,7 +179,7 @@ class NatsTransport {
     this.answer(message, failureText(new MessageTooLarge({ key: keyOf(to), bytesMax })))
   }
 
-  private answer(message: Msg, data: Uint8Array | string, headers?: typeof moved): void {
+  private answer(message: Msg, data: Uint8Array | string, headers?: MsgHdrs): void {
     try {
       message.respond(data, headers === undefined ? undefined : { headers })
     } catch {
@@ -141,28 +188,16 @@ class NatsTransport {
   }
 }
 
-/** The W3C trace context of a span, as a line of headers. */
-const traceLine = ({ sampled, spanId, traceId }: Tracer.AnySpan): string =>
-  `${traceHeader}: 00-${traceId}-${spanId}-${sampled ? "01" : "00"}\r\n`
-
-const currentTrace: Effect.Effect<string> = Effect.match(Effect.currentParentSpan, {
-  onSuccess: traceLine,
-  onFailure: () => ""
-})
-
 /** The transport over the connection; closes once nobody is sent here any more. */
 export const makeTransport: Effect.Effect<TransportApi, never, Nats | Scope.Scope> = Effect.gen(
   function*() {
     const { nc } = yield* Nats
-    const transport = new NatsTransport(nc)
-    const hints = new Hints(nc)
+    const node = crypto.randomUUID()
+    const transport = new NatsTransport(nc, node)
+    const hints = new Hints(nc, node)
     yield* Effect.addFinalizer(() => Effect.promise(() => transport.close()))
     return {
-      request: (to, envelope, deadlineMs) =>
-        Effect.flatMap(
-          currentTrace,
-          (trace) => transport.request(to, envelope, deadlineMs, trace)
-        ),
+      request: (...request) => transport.request(...request),
       serve: (shard, serve) =>
         Effect.asVoid(Effect.acquireRelease(
           Effect.sync(() => transport.begin(shard, serve)),

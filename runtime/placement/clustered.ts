@@ -5,11 +5,14 @@ import { type Fork, laterWith } from "../deadline.ts"
 import type { StorageUnavailable } from "../errors.ts"
 import { Registry, type RegistryApi } from "../ports/registry.ts"
 import { Claims } from "./claims.ts"
+import { enter, type NodeNameTaken } from "./entering.ts"
 import { Handoff } from "./handoff.ts"
 import { makePlacementLimits, type PlacementLimits } from "./limits.ts"
 import { Members } from "./members.ts"
 import { memberOf, Membership, type Passing } from "./membership.ts"
+import { makeNotices } from "./notices.ts"
 import { type ClusterView, Placement, type PlacementApi } from "./placement.ts"
+import { isProcessGone, type ProcessName, thisProcess } from "./process.ts"
 
 export interface ClusteredOptions {
   /** `[A-Za-z0-9_=-]+`, of this node alone; the same at each start, or made up. */
@@ -17,10 +20,15 @@ export interface ClusteredOptions {
   readonly limits?: Partial<PlacementLimits>
   /** A name that was never used before; random by default. */
   readonly newIncarnation?: () => string
+  /** What the node is to who starts after it on the same machine, and whether another is gone. */
+  readonly process?: ProcessName | undefined
+  readonly isGone?: (other: ProcessName) => boolean
 }
 
 export interface Clustered {
   readonly placement: PlacementApi
+  /** Takes the node's name; what keeps it from that. To be called once, before it is followed. */
+  readonly enter: () => Promise<NodeNameTaken | StorageUnavailable | undefined>
   /** What the registry tells goes here. */
   readonly saw: (entry: Parameters<Claims["saw"]>[0]) => void
   /** Ends at once: what was not handed over is anybody's. Resolves when the others can know. */
@@ -36,6 +44,8 @@ class ClusteredPlacement implements Clustered {
   readonly placement: PlacementApi
   private readonly node: string
   private readonly limits: PlacementLimits
+  private readonly options: ClusteredOptions
+  private readonly registry: RegistryApi
   private readonly time: Passing
   private readonly claims: Claims
   private readonly members: Members
@@ -50,12 +60,15 @@ class ClusteredPlacement implements Clustered {
     const limits = makePlacementLimits(options.limits)
     this.node = node
     this.limits = limits
+    this.options = options
+    this.registry = registry
     this.time = time
     this.claims = new Claims(registry, time, limits)
     this.members = new Members(registry, time, limits)
     this.membership = new Membership(registry, time, {
       node,
       limits,
+      process: options.process,
       newIncarnation,
       onChange: () => this.handoff.schedule(),
       onFault: (what) => time.fork(Effect.logError(what))
@@ -67,7 +80,8 @@ class ClusteredPlacement implements Clustered {
       inTime: () => membership.inTime(),
       follow: (taken, lost) => this.follow(taken, lost),
       leave: () => this.leave(),
-      view: () => this.view()
+      view: () => this.view(),
+      notices: makeNotices(registry, time.fork, node)
     }
   }
 
@@ -76,6 +90,22 @@ class ClusteredPlacement implements Clustered {
     this.members.saw(entry)
     if (memberOf(entry.key) === this.node) this.membership.saw(entry)
     this.handoff.schedule()
+  }
+
+  readonly enter: Clustered["enter"] = async () => {
+    const { limits, membership, node, options, time } = this
+    const outcome = await enter(this.registry, time, {
+      node,
+      limits,
+      incarnation: membership.incarnation,
+      process: options.process,
+      isGone: options.isGone ?? (() => false),
+      onWait: () => time.fork(Effect.logInfo(`node ${node} was another process: it is waited for`)),
+      stopped: () => this.closed
+    })
+    if (typeof outcome !== "number") return outcome
+    if (!this.closed) membership.entered(outcome)
+    return undefined
   }
 
   readonly close: Clustered["close"] = () => this.closing ??= this.end()
@@ -141,19 +171,26 @@ export const makeClustered = (
   options: ClusteredOptions
 ): Clustered => new ClusteredPlacement(registry, time, options)
 
-/** One node among others: it joins when the system follows it, and leaves with its layer. */
+/**
+ * One node among others: it enters with its layer, takes shards when the system follows it, and
+ * leaves with its layer.
+ */
 export const clustered = (
   options: ClusteredOptions
-): Layer.Layer<Placement, StorageUnavailable, Registry> =>
+): Layer.Layer<Placement, StorageUnavailable | NodeNameTaken, Registry> =>
   Layer.effect(
     Placement,
     Effect.gen(function*() {
       const registry = yield* Registry
       const fork: Fork = Effect.runForkWith(yield* Effect.context<never>())
       const nowMs = () => performance.now()
-      const node = makeClustered(registry, { fork, later: laterWith(fork), nowMs }, options)
+      const time = { fork, later: laterWith(fork), nowMs }
+      const known = { process: thisProcess, isGone: isProcessGone }
+      const node = makeClustered(registry, time, { ...known, ...options })
       yield* registry.watch(node.saw)
       yield* Effect.addFinalizer(() => Effect.promise(node.close))
+      const refused = yield* Effect.promise(node.enter)
+      if (refused !== undefined) return yield* Effect.fail(refused)
       return node.placement
     })
   )

@@ -16,6 +16,8 @@ export interface PlacementLimits {
   readonly callDeadlineMs: number
   /** Wait after a call that failed. */
   readonly retryMs: number
+  /** A node that enters gives up after so many calls that failed. */
+  readonly enteringFailuresMax: number
   /** Claims that are taken or released at the same time. */
   readonly callsMax: number
   /** Shards that are drained at the same time, so that the others are served meanwhile. */
@@ -33,6 +35,7 @@ export const defaultPlacementLimits: PlacementLimits = {
   refreshDeadlineMs: 2_000,
   callDeadlineMs: 5_000,
   retryMs: 500,
+  enteringFailuresMax: 5,
   callsMax: 64,
   drainsMax: 64,
   silentMs: 30_000,

@@ -10,6 +10,7 @@ import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/re
 import { failureOf } from "./failure.ts"
 import type { PlacementLimits } from "./limits.ts"
 import type { NodeView } from "./placement.ts"
+import type { ProcessName } from "./process.ts"
 
 const prefix = "node."
 
@@ -22,6 +23,7 @@ export interface Passing extends Timekeeping {
 export interface MembershipOptions {
   readonly node: string
   readonly limits: PlacementLimits
+  readonly process?: ProcessName | undefined
   /** A name that was never used before. */
   readonly newIncarnation: () => string
   /** Standing, incarnation or time have changed. */
@@ -36,13 +38,27 @@ export const memberKey = (node: string): string => prefix + node
 export const memberOf = (key: string): string | undefined =>
   key.startsWith(prefix) ? key.slice(prefix.length) : undefined
 
+/** What a membership says of its node. */
+export interface Member extends NodeView {
+  readonly process?: ProcessName | undefined
+}
+
+/** The membership as it is written. */
+export const memberText = ({ incarnation, leaving, process }: Omit<Member, "node">): string =>
+  JSON.stringify({ incarnation, leaving, process })
+
+const readProcess = (value: Partial<ProcessName> | undefined): ProcessName | undefined => {
+  const { host, pid } = value ?? {}
+  return typeof host === "string" && typeof pid === "number" ? { host, pid } : undefined
+}
+
 /** What a membership says; undefined when it is not there, or cannot be read. */
-export const readMember = (node: string, { value }: RegistryEntry): NodeView | undefined => {
+export const readMember = (node: string, { value }: RegistryEntry): Member | undefined => {
   if (value === undefined) return
   try {
-    const { incarnation, leaving } = JSON.parse(value)
+    const { incarnation, leaving, process } = JSON.parse(value)
     return typeof incarnation === "string"
-      ? { node, incarnation, leaving: leaving === true }
+      ? { node, incarnation, leaving: leaving === true, process: readProcess(process) }
       : undefined
   } catch {
     return
@@ -53,6 +69,8 @@ export class Membership {
   incarnation: string
   /** It is to stop, and owns nothing any more. */
   leaving = false
+  /** It may own something: who follows is there. */
+  private followed = false
   private readonly registry: RegistryApi
   private readonly time: Passing
   private readonly options: MembershipOptions
@@ -82,9 +100,18 @@ export class Membership {
     if (entry.value === undefined || !this.isOwn(entry)) this.found(entry)
   }
 
-  join(): void {
+  /** The key is this node's since the revision; it is kept so, and owns nothing yet. */
+  entered(revision: number): void {
     if (this.phase !== "out") return
+    this.revision = revision
     this.phase = "joining"
+    this.refresh()
+  }
+
+  /** From now on it may own shards. */
+  join(): void {
+    this.followed = true
+    if (this.phase === "out") this.phase = "joining"
     this.refresh()
   }
 
@@ -129,12 +156,16 @@ export class Membership {
     return incarnation !== undefined && this.own.has(incarnation)
   }
 
+  private get stays(): boolean {
+    return this.followed && !this.leaving
+  }
+
   private refresh(): void {
     if (this.refreshing || this.phase === "out" || this.phase === "ended") return
     this.cancelNext?.()
     this.refreshing = true
-    const { incarnation, leaving, options: { limits, node } } = this
-    const value = JSON.stringify({ incarnation, leaving })
+    const { incarnation, options: { limits, node, process }, stays } = this
+    const value = memberText({ incarnation, leaving: !stays, process })
     const sentMs = this.time.nowMs()
     const put = () => this.registry.put(memberKey(node), value, this.revision, limits.ttlMs)
     runWithin(this.time, put, limits.refreshDeadlineMs, (exit) => {
@@ -146,7 +177,7 @@ export class Membership {
       this.untilMs = Math.max(this.untilMs, sentMs + limits.ttlMs - limits.marginMs)
       this.noticeEnd()
       // What was changed while it was under way is told at once.
-      this.next(leaving === this.leaving ? limits.refreshMs : 0)
+      this.next(stays === this.stays ? limits.refreshMs : 0)
       this.options.onChange()
     })
   }
@@ -194,8 +225,8 @@ export class Membership {
       onChange()
       return this.refresh()
     }
-    // Written by itself, by a call that was given up; or by the node before this start of it.
-    if (this.isOwn(entry) || this.phase === "joining") {
+    // Written by itself, by a call that was given up.
+    if (this.isOwn(entry)) {
       this.revision = entry.revision
       return this.refresh()
     }

@@ -4,6 +4,7 @@
  */
 import { Context, Layer } from "effect"
 import { SHARDS } from "../address.ts"
+import { noNotices, type NoticesApi } from "./notices.ts"
 
 /** One node, as its cluster sees it. */
 export interface NodeView {
@@ -45,6 +46,8 @@ export interface PlacementApi {
    */
   readonly leave: () => Promise<void> | undefined
   readonly view: () => ClusterView
+  /** What the nodes tell of themselves, for people. */
+  readonly notices: NoticesApi
 }
 
 export class Placement extends Context.Service<Placement, PlacementApi>()(
@@ -68,7 +71,8 @@ export const ownsAll: PlacementApi = {
     return () => {}
   },
   leave: () => undefined,
-  view: () => soleView
+  view: () => soleView,
+  notices: noNotices
 }
 
 /** One node that owns every shard for as long as it runs. */

@@ -18,14 +18,15 @@ const within = (
   to: Address,
   serve: Serve,
   envelope: string,
-  deadlineMs: number
+  deadlineMs: number,
+  trace: string | undefined
 ): Effect.Effect<string, NoOwner | AskTimeout> =>
   Effect.callback<string, NoOwner | AskTimeout>((resume) => {
     const timer = setTimeout(
       () => resume(Effect.fail(new AskTimeout({ key: keyOf(to), deadlineMs }))),
       deadlineMs
     )
-    serve(to, envelope).then(
+    serve(to, envelope, trace).then(
       (reply) => {
         clearTimeout(timer)
         resume(reply === undefined ? Effect.fail(noOwner(to)) : Effect.succeed(reply))
@@ -65,12 +66,12 @@ export const makeMemoryTransport = (): TransportApi => {
   }
 
   return {
-    request: (to, envelope, deadlineMs) =>
+    request: (to, envelope, deadlineMs, trace) =>
       Effect.suspend((): Effect.Effect<string, NoOwner | AskTimeout> => {
         const serve = servers.get(shardOf(to))
         return serve === undefined
           ? Effect.fail(noOwner(to))
-          : within(to, serve, envelope, deadlineMs)
+          : within(to, serve, envelope, deadlineMs, trace)
       }),
     serve: (shard, serve) =>
       Effect.asVoid(Effect.acquireRelease(

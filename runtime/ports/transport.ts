@@ -24,12 +24,13 @@ export type Listener = (hint: string) => void
 export interface TransportApi {
   /**
    * Asks the owner of the address's shard, wherever it is. NoOwner says that nobody has taken the
-   * message, so that it may be sent again.
+   * message, so that it may be sent again. `trace` is the asker's W3C trace context.
    */
   readonly request: (
     to: Address,
     envelope: string,
-    deadlineMs: number
+    deadlineMs: number,
+    trace?: string
   ) => Effect.Effect<string, NoOwner | AskTimeout | MessageTooLarge>
   /**
    * Takes the messages of a shard until the scope closes. One server a shard at a time, but for a

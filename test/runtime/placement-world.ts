@@ -7,6 +7,8 @@ import { SHARDS } from "../../runtime/address.ts"
 import type { StorageUnavailable } from "../../runtime/errors.ts"
 import type { Fork } from "../../runtime/deadline.ts"
 import { type Clustered, makeClustered } from "../../runtime/placement/clustered.ts"
+import { memberKey, memberText } from "../../runtime/placement/membership.ts"
+import type { ProcessName } from "../../runtime/placement/process.ts"
 import { makeMemoryRegistry } from "../../runtime/ports/memory-registry.ts"
 import type { RegistryApi, RegistryEntry } from "../../runtime/ports/registry.ts"
 
@@ -54,6 +56,8 @@ export class World {
   readonly nodes: Array<SimulatedNode> = []
   /** What must never be: two nodes that take messages of one shard. */
   readonly violations: Array<string> = []
+  /** Nodes that could not start since others had their names. */
+  readonly refused: Array<string> = []
   /** How often each shard was taken. */
   readonly takes = Array.from({ length: SHARDS }, () => 0)
   private readonly believers = Array.from({ length: SHARDS }, () => new Set<SimulatedNode>())
@@ -62,6 +66,7 @@ export class World {
   private orders = 0
   private readonly registry: RegistryApi
   private incarnations = 0
+  private readonly processes: Array<() => boolean> = []
 
   constructor(seed: number) {
     this.random = randomOf(seed)
@@ -101,6 +106,14 @@ export class World {
     this.check()
   }
 
+  /** Writes a node's key as another process would that did not look before. */
+  async overwrite(name: string): Promise<void> {
+    const key = memberKey(name)
+    const { revision } = await Effect.runPromise(this.registry.get(key))
+    const value = memberText({ incarnation: "another", leaving: false })
+    await Effect.runPromise(this.registry.put(key, value, revision, 15_000))
+  }
+
   /** The node that takes the messages of each shard. */
   owners(): ReadonlyArray<string | undefined> {
     return Array.from(
@@ -110,11 +123,13 @@ export class World {
     )
   }
 
-  start(name: string): SimulatedNode {
+  /** On a machine nodes know of each other's ends. */
+  start(name: string, machine?: string): SimulatedNode {
     const { random } = this
     const rate = 0.95 + random() * 0.1
     const offsetMs = random() * 1e6
     let alive = true
+    let left = false
     let awakeAtMs = 0
     let reachesAtMs = 0
     /** Runs on the node: not when it is dead, later when it is paused. */
@@ -144,7 +159,11 @@ export class World {
     const newIncarnation = () => `${name}.${this.incarnations++}`
     const nowMs = () => offsetMs + this.nowMs * rate
     const time = { fork, later, nowMs }
-    const clustered = makeClustered(registry, time, { node: name, newIncarnation })
+    const known = machine === undefined ? {} : {
+      process: { host: machine, pid: this.processes.push(() => alive) - 1 },
+      isGone: ({ host, pid }: ProcessName) => host === machine && this.processes[pid]?.() !== true
+    }
+    const clustered = makeClustered(registry, time, { node: name, newIncarnation, ...known })
     this.watch(clustered.saw, onNode, () => this.nowMs >= reachesAtMs)
     const node: SimulatedNode = {
       name,
@@ -155,25 +174,38 @@ export class World {
       cutOff: (ms) => void (reachesAtMs = Math.max(reachesAtMs, this.nowMs + ms)),
       leave: async () => {
         await clustered.placement.leave()
+        left = true
         await clustered.close()
         alive = false
       }
     }
     this.nodes.push(node)
-    clustered.placement.follow(
-      (shard) => {
-        this.takes[shard] = (this.takes[shard] ?? 0) + 1
-        this.believers[shard]?.add(node)
-      },
-      (shard) =>
-        new Promise((resolve) => {
-          if (clustered.placement.owns(shard)) this.violations.push(`${shard} is lost and owned`)
-          later(random() * 100, () => {
-            this.believers[shard]?.delete(node)
-            resolve()
+    const follow = () =>
+      clustered.placement.follow(
+        (shard) => {
+          this.takes[shard] = (this.takes[shard] ?? 0) + 1
+          this.believers[shard]?.add(node)
+        },
+        (shard) =>
+          new Promise((resolve) => {
+            if (clustered.placement.owns(shard)) this.violations.push(`${shard} is lost and owned`)
+            later(random() * 100, () => {
+              this.believers[shard]?.delete(node)
+              resolve()
+            })
           })
-        })
-    )
+      )
+    // A node that may not have its name does not start.
+    const enter = async (): Promise<void> => {
+      const refused = await clustered.enter()
+      if (refused === undefined) follow()
+      else if (refused._tag === "StorageUnavailable") return alive && !left ? enter() : undefined
+      else {
+        this.refused.push(name)
+        alive = false
+      }
+    }
+    void enter()
     return node
   }
 

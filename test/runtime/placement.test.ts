@@ -101,30 +101,77 @@ describe("a cluster", () => {
     expectSettled(world)
   })
 
-  it("lets a node that starts again take its own shards at once", async () => {
+  it("lets a node that starts again on its machine take its own shards at once", async () => {
     const world = new World(4)
-    world.start("a").crash()
-    const a = world.start("a")
+    world.start("a", "machine").crash()
+    const a = world.start("a", "machine")
     await world.pass(3_000)
     expectSettled(world)
     a.crash()
-    world.start("a")
+    world.start("a", "machine")
     await world.pass(2_000)
     expectSettled(world)
   })
 
-  it("ends a node whose name another process takes", async () => {
+  it("lets one that starts again elsewhere wait until its membership has ended", async () => {
+    const world = new World(9)
+    const a = world.start("a", "one machine")
+    await world.pass(5_000)
+    a.crash()
+    world.start("a", "another machine")
+    await world.pass(5_000)
+    expect(world.owners().every((owner) => owner === undefined)).toBe(true)
+    await world.pass(13_000)
+    expectSettled(world)
+    expect(world.refused).toEqual([])
+  })
+
+  const machines = [[undefined, undefined], ["one", "one"], ["one", "another"]] as const
+  it.each(machines)("refuses a node whose name a living one has (%s, %s)", async (one, other) => {
     const world = new World(5)
-    const first = world.start("a")
-    await world.pass(3_000)
-    const second = world.start("a")
-    await world.pass(3_000)
-    const owning = ({ clustered }: SimulatedNode) =>
-      world.owners().filter((_, shard) => clustered.placement.owns(shard)).length
-    expect([owning(first), owning(second)]).toEqual([0, SHARDS])
+    const first = world.start("a", one)
+    await world.pass(5_000)
+    world.takes.fill(0)
+    const second = world.start("a", other)
     await world.pass(30_000)
-    expect([owning(first), owning(second)]).toEqual([0, SHARDS])
-    expect(first.clustered.placement.inTime()).toBe(false)
+    expect(world.refused).toEqual(["a"])
+    expect([first.alive(), second.alive()]).toEqual([true, false])
+    expectSettled(world)
+    expect(world.takes.every((takes) => takes === 0)).toBe(true)
+  })
+
+  it("lets one of two start that begin at once by one name", async () => {
+    const world = new World(10)
+    world.start("a")
+    world.start("a")
+    await world.pass(30_000)
+    expect(world.refused).toEqual(["a"])
+    expectSettled(world)
+  })
+
+  it("waits for the earlier one of its name to have left in good order", async () => {
+    const world = new World(11)
+    const a = world.start("a")
+    world.start("b")
+    await world.pass(10_000)
+    void a.leave()
+    await world.pass(10)
+    world.start("a")
+    await world.pass(20_000)
+    expect(world.refused).toEqual([])
+    expectSettled(world)
+  })
+
+  it("ends a node whose key another process takes all the same", async () => {
+    const world = new World(12)
+    const a = world.start("a")
+    await world.pass(5_000)
+    await world.overwrite("a")
+    await world.pass(3_000)
+    expect(a.clustered.placement.inTime()).toBe(false)
+    await world.pass(30_000)
+    expect(a.clustered.placement.inTime()).toBe(false)
+    expect(world.owners().every((owner) => owner === undefined)).toBe(true)
   })
 
   it("has a node that is cut off stop by itself before others take over", async () => {

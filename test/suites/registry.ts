@@ -70,7 +70,7 @@ export const registrySuite = (name: string, fresh: Fresh<RegistryApi>): void => 
         (_, at) => Effect.runPromiseExit(registry.put("a", String(at), 0))
       )
       const exits = await Promise.all(puts)
-      expect(exits.filter(Exit.isSuccess)).toHaveLength(1)
+      expect(exits.filter(Exit.isSuccess), JSON.stringify(exits)).toHaveLength(1)
     })
 
     it("ends a key by itself, unless it is written again, and tells of it", async () => {

@@ -100,14 +100,16 @@ describe("the transport over NATS", () => {
     const stopFirst = await serving(0, async () => undefined)
     const asked = ask(2, "x")
     await new Promise((resolve) => setTimeout(resolve, 100))
+    await stopFirst()
     const stop = await serving(1, async () => "taken over")
     expect(await asked).toBe("taken over")
-    await Promise.all([stop(), stopFirst()])
+    await stop()
   })
 
   it("decides once on what reaches two nodes, however often it is sent", async () => {
     let decided = 0
     const stopFirst = await serving(0, async () => undefined)
+    await stopFirst()
     const stop = await serving(1, async () => {
       decided++
       await new Promise((resolve) => setTimeout(resolve, 400))
@@ -117,7 +119,7 @@ describe("the transport over NATS", () => {
       ["slow", "slow", "slow"]
     )
     expect(decided).toBe(3)
-    await Promise.all([stop(), stopFirst()])
+    await stop()
   })
 
   it("tells what was taken from what was not when time is over", async () => {
@@ -125,11 +127,12 @@ describe("the transport over NATS", () => {
     expect(await run(Effect.flip(at(2).request(alice, "x", 200)))).toMatchObject({
       _tag: "NoOwner"
     })
+    await stopFirst()
     const stop = await serving(1, () => new Promise(() => {}))
-    expect(await run(Effect.flip(at(2).request(alice, "x", 200)))).toMatchObject({
+    expect(await run(Effect.flip(at(2).request(alice, "x", 1_000)))).toMatchObject({
       _tag: "AskTimeout"
     })
-    await Promise.all([stop(), stopFirst()])
+    await stop()
   })
 
   it("names a message or reply that is too large, and carries on", async () => {
@@ -148,10 +151,10 @@ describe("the transport over NATS", () => {
       traces.push(trace)
       return "traced"
     })
-    await run(Effect.withSpan(at(1).request(alice, "x", 1_000), "asking"))
+    const trace = `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01`
+    await run(at(1).request(alice, "x", 1_000, trace))
     await ask(1, "y")
-    expect(traces[0]).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/)
-    expect(traces[1] ?? "").toBe("")
+    expect(traces.map((one) => one ?? "")).toEqual([trace, ""])
     await stop()
   })
 

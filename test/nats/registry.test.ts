@@ -25,7 +25,7 @@ const opened = () => {
 registrySuite("NATS", async () => {
   const nc = await connect({ servers: [server.url] })
   const jsm = await jetstreamManager(nc)
-  await jsm.streams.delete("KV_cluster").catch(() => undefined)
+  for await (const { config } of jsm.streams.list()) await jsm.streams.delete(config.name)
   await nc.close()
   return opened()
 })

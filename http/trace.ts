@@ -1,0 +1,21 @@
+/** The trace that a request belongs to (W3C Trace Context §3.2); another header is as none. */
+import { Effect, Tracer } from "effect"
+import type { Request } from "./request.ts"
+
+const pattern =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
+
+/** Runs a request's effect within its trace: what it asks of other nodes is told of it. */
+export const traced = <A, E>(
+  { headers }: Request,
+  effect: Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  const [, traceId, spanId, flags] = pattern.exec(headers.get("traceparent") ?? "") ?? []
+  if (traceId === undefined || spanId === undefined) return effect
+  const sampled = (Number.parseInt(flags ?? "", 16) & 1) === 1
+  return Effect.withParentSpan(effect, Tracer.externalSpan({ traceId, spanId, sampled }))
+}
+
+/** The header, as it may be passed on. */
+export const traceparentOf = ({ headers }: Request): string | undefined =>
+  pattern.exec(headers.get("traceparent") ?? "")?.[0].slice(0, 55)
