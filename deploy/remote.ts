@@ -82,7 +82,7 @@ export const linkOf = (link: string | null, relation: string): string | undefine
 
 /** What is asked of the service. */
 export interface Request {
-  readonly method: "GET" | "HEAD" | "POST" | "DELETE"
+  readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE"
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | AsyncIterable<Uint8Array>

@@ -19,12 +19,12 @@ export const documentAttributes: AttributeNames = {
   answer: ["continue", "href"],
   receipt: ["status", "mailbox"],
   mailbox: ["href"],
-  query: ["on", "contains", "since"],
+  query: ["on", "href", "contains", "since"],
   where: ["field", "op", "value"],
-  order: ["by"],
+  order: ["by", "direction"],
   price: ["currency"],
   quote: ["symbol", "href"],
-  customer: ["href"]
+  customer: ["id", "href"]
 }
 
 /** Which children of which element are arrays in JSON even when there is only one. */

@@ -1,7 +1,10 @@
 /** The record port in memory. See {@link makeMemoryRecords}. */
 import { Effect, Layer } from "effect"
 import type { RecordEntry, RecordRange, RecordsApi } from "./records.ts"
-import { Records } from "./records.ts"
+import { assertExpected, type RecordChange, Records } from "./records.ts"
+
+/** As a real store has a bound, so that tests meet it. */
+const CHANGES_MAX = 20_000
 
 /** Texts by their UTF-8 bytes, which is by code point and not as JavaScript compares them. */
 const byBytes = (one: string, other: string): number =>
@@ -26,16 +29,29 @@ export const makeMemoryRecords = (): RecordsApi => {
     if (bounds.reverse === true) keys.reverse()
     return keys.slice(0, bounds.limit).map((key) => ({ key, value: rowsOf(table).get(key) ?? "" }))
   }
+  const apply = (changes: ReadonlyArray<RecordChange>): void => {
+    for (const { key, table, value } of changes) {
+      if (value === null) rowsOf(table).delete(key)
+      else rowsOf(table).set(key, value)
+    }
+  }
   return {
-    write: (changes) =>
+    changesMax: CHANGES_MAX,
+    write: (changes) => Effect.sync(() => apply(changes)),
+    writeIf: (expected, changes) =>
       Effect.sync(() => {
-        for (const { key, table, value } of changes) {
-          if (value === null) rowsOf(table).delete(key)
-          else rowsOf(table).set(key, value)
-        }
+        assertExpected(expected, changes)
+        const holds = expected.every(({ key, table, value }) =>
+          (rowsOf(table).get(key) ?? null) === value
+        )
+        if (holds) apply(changes)
+        return holds
       }),
     get: (table, key) => Effect.sync(() => rowsOf(table).get(key)),
-    range: (table, bounds) => Effect.sync(() => range(table, bounds))
+    getMany: (table, keys) => Effect.sync(() => keys.map((key) => rowsOf(table).get(key))),
+    range: (table, bounds) => Effect.sync(() => range(table, bounds)),
+    keys: (table, ranges) =>
+      Effect.sync(() => ranges.map((bounds) => range(table, bounds).map(({ key }) => key)))
   }
 }
 

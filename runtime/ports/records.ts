@@ -30,13 +30,46 @@ export interface RecordRange {
 }
 
 export interface RecordsApi {
+  /** The most changes that one write may have. */
+  readonly changesMax: number
   /** All of the changes, durable, or none. */
   readonly write: (changes: ReadonlyArray<RecordChange>) => Effect.Effect<void, StorageFailure>
+  /**
+   * Compare-and-set: as `write`, where each of `expected` still has its value (null: is not
+   * there); else nothing is changed, and the answer is false. Whatever is expected must be among
+   * what is changed. Both are one step for every other writer, at whichever node.
+   */
+  readonly writeIf: (
+    expected: ReadonlyArray<RecordChange>,
+    changes: ReadonlyArray<RecordChange>
+  ) => Effect.Effect<boolean, StorageFailure>
   readonly get: (table: string, key: string) => Effect.Effect<string | undefined, StorageFailure>
+  /** The values of keys, in their order. */
+  readonly getMany: (
+    table: string,
+    keys: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<string | undefined>, StorageFailure>
   readonly range: (
     table: string,
     range: RecordRange
   ) => Effect.Effect<ReadonlyArray<RecordEntry>, StorageFailure>
+  /** The keys of several ranges of one table, in the order of the ranges. */
+  readonly keys: (
+    table: string,
+    ranges: ReadonlyArray<RecordRange>
+  ) => Effect.Effect<ReadonlyArray<ReadonlyArray<string>>, StorageFailure>
+}
+
+/** Throws when a conditional write expects what it does not change. */
+export const assertExpected = (
+  expected: ReadonlyArray<RecordChange>,
+  changes: ReadonlyArray<RecordChange>
+): void => {
+  for (const { key, table } of expected) {
+    if (!changes.some((change) => change.key === key && change.table === table)) {
+      throw new TypeError(`${table}/${key} is expected and not changed`)
+    }
+  }
 }
 
 export class Records extends Context.Service<Records, RecordsApi>()("restante/runtime/Records") {}

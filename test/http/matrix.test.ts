@@ -38,7 +38,16 @@ const paths: Record<string, string> = {
   registration: "",
   "shared mailbox": "",
   notification: "",
-  receipts: ""
+  receipts: "",
+  quotes: "/quotes",
+  quote: "/quotes/MATRIX",
+  "quote by its name": "/quotes?quotename=MATRIX",
+  customers: "/customers?agemin=21&return=name+age",
+  customer: "/customers/matrix",
+  queries: "/queries",
+  query: "",
+  "customers by a query": "",
+  load: ""
 }
 
 beforeAll(async () => {
@@ -68,6 +77,19 @@ beforeAll(async () => {
     const shown = await send("GET", paths["registration"] ?? "", { basic })
     return shown.text.includes("problem") ? true : undefined
   })
+  const quote = "<quote><price currency=\"USD\">1.50</price></quote>"
+  await send("PUT", "/quotes/MATRIX", { basic, body: quote })
+  const customer = "<customer id=\"matrix\"><name>Neo</name><age>37</age></customer>"
+  await send("PUT", "/customers/matrix", { basic, body: customer })
+  const loaded = await send("PUT", "/customers", {
+    basic,
+    body: `<customers>${customer}</customers>`
+  })
+  paths["load"] = loaded.header("location")
+  const asked = "<query on=\"customers\"><where field=\"age\" op=\"ge\" value=\"21\"/></query>"
+  const made = await send("POST", "/queries", { basic, body: asked })
+  paths["query"] = made.header("location")
+  paths["customers by a query"] = `/customers?query=${encodeURIComponent(paths["query"])}`
   const begun = await send("POST", "/sessions", { body: "<answer continue=\"true\">yes</answer>" })
   paths["session"] = begun.header("location")
   const put = await send("PUT", `${paths["session"]}/name`, { body: "<answer>Arthur</answer>" })

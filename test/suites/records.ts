@@ -69,6 +69,89 @@ export const recordsSuite = (name: string, fresh: Fresh<RecordsApi>): void => {
       expect(await keys({ limit: 0 })).toEqual([])
       expect(await keys({ prefix: "none" })).toEqual([])
     })
+    it("writes if what is expected is still so", async () => {
+      const a = (value: string | null) => ({ table: "quotes", key: "a", value })
+      const b = (value: string | null) => ({ table: "quotes", key: "b", value })
+      expect(await run(records.writeIf([a(null)], [a("1"), b("1")]))).toBe(true)
+      expect(await run(records.writeIf([a(null)], [a("2"), b("2")]))).toBe(false)
+      expect(await run(records.writeIf([a("1"), b("0")], [a("2"), b("2")]))).toBe(false)
+      expect(await run(records.getMany("quotes", ["a", "b"]))).toEqual(["1", "1"])
+      expect(await run(records.writeIf([a("1"), b("1")], [a(null), b("2")]))).toBe(true)
+      expect(await run(records.writeIf([a("1")], [a("3")]))).toBe(false)
+      expect(await run(records.writeIf([a(null)], [a("4")]))).toBe(true)
+      expect(await run(records.getMany("quotes", ["b", "none", "a", "b"]))).toEqual([
+        "2",
+        undefined,
+        "4",
+        "2"
+      ])
+      expect(await run(records.getMany("quotes", []))).toEqual([])
+      const unchanged = run(records.writeIf([a("4")], [b("5")]))
+      await expect(unchanged).rejects.toThrow("expected and not changed")
+    })
+    it("lets one of many that expect the same win, each time", async () => {
+      let value: string | null = null
+      for (let round = 0; round < 5; round++) {
+        const seen: string | null = value
+        const kept: ReadonlyArray<boolean> = await Promise.all(
+          Array.from({ length: 8 }, (_, one) =>
+            run(records.writeIf(
+              [{ table: "t", key: "k", value: seen }],
+              [{ table: "t", key: "k", value: `${round}.${one}` }]
+            )))
+        )
+        expect(kept.filter((isKept) => isKept)).toHaveLength(1)
+        value = `${round}.${kept.indexOf(true)}`
+        expect(await run(records.get("t", "k"))).toBe(value)
+      }
+    })
+    it("sees plain writes under way", async () => {
+      const change = (value: string) => [{ table: "t", key: "k", value }]
+      await run(records.write(change("0")))
+      const plain = run(records.write(change("1")))
+      const late = run(records.writeIf(change("0"), change("2")))
+      await plain
+      const isKept = await late
+      expect(await run(records.get("t", "k"))).toBe(isKept ? "2" : "1")
+      // Handed in after it, it was decided upon after it.
+      expect(isKept).toBe(false)
+    })
+    it("gives the keys of several ranges", async () => {
+      await put("ages", "030/a", "030/c", "031/b", "032/a", "032/d")
+      const ranges = ["030/", "031/", "033/", "032/"].map((prefix) => ({ prefix, limit: 1 }))
+      expect(await run(records.keys("ages", ranges))).toEqual([["030/a"], ["031/b"], [], ["032/a"]])
+      const rest = [
+        { prefix: "030/", after: "030/a", limit: 9 },
+        { prefix: "032/", reverse: true, limit: 9 },
+        { prefix: "032/", limit: 0 }
+      ]
+      const sparse = ["029/", "030/", "0305", "031/", "033/", "040/", "031/"]
+      const past = [{ prefix: "030/", after: "030/c", limit: 9 }, { prefix: "030/c", limit: 9 }]
+      expect(await run(records.keys("ages", past))).toEqual([[], ["030/c"]])
+      const some = sparse.map((prefix) => ({ prefix, limit: 2 }))
+      expect(await run(records.keys("ages", some))).toEqual([
+        [],
+        ["030/a", "030/c"],
+        [],
+        ["031/b"],
+        [],
+        [],
+        ["031/b"]
+      ])
+      expect(await run(records.keys("ages", rest))).toEqual([["030/c"], ["032/d", "032/a"], []])
+      expect(await run(records.keys("ages", []))).toEqual([])
+    })
+    it("takes as many changes at once as it says", async () => {
+      const { changesMax } = records
+      const many = Array.from({ length: changesMax }, (_, at) => ({
+        table: "many",
+        key: String(at),
+        value: ""
+      }))
+      await run(records.write(many))
+      const last = String(changesMax - 1)
+      expect(await run(records.getMany("many", ["0", last]))).toEqual(["", ""])
+    })
     it("keeps everything over a restart, also many written at once", async () => {
       const many = Array.from({ length: 500 }, (_, at) => String(at).padStart(3, "0"))
       await Promise.all(many.map((key) => put("quotes", key)))

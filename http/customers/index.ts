@@ -1,0 +1,215 @@
+/** Customers: C2, single customers, and whole files of them (protocol §3). */
+import { Effect } from "effect"
+import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
+import { inputOf, queryOf, shown } from "../call.ts"
+import { fail, type Failure } from "../failures.ts"
+import { type Kept, readKept, removeKept, type Replaced } from "../queries/kept.ts"
+import { replaceKept, requireRole } from "../queries/kept.ts"
+import { listRows } from "../queries/listing.ts"
+import type { Route } from "../routing.ts"
+import { type Service, uri } from "../service.ts"
+import { applyLoad } from "./apply.ts"
+import { acceptedFiles, formatOf } from "./formats.ts"
+import { type Given, givenIn, idGiven, isCustomerId, rowOf } from "./given.ts"
+import { isLoadId, type Load, loadPath, loadsTable, parseLoad } from "./load.ts"
+import { receive } from "./receive.ts"
+import { customerChanges, customerRemoval, customers, goneCustomers } from "./table.ts"
+import { collectionPath, customerPath, customersView, customerView, loadView } from "./views.ts"
+
+export { resumeLoads, watchLoads } from "./apply.ts"
+
+const kept: Kept = {
+  table: customers.name,
+  goneTable: goneCustomers,
+  view: customerView,
+  changes: customerChanges,
+  removal: customerRemoval
+}
+
+/** C2. */
+const list = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    // A form that is sent empty says nothing.
+    const text = (yield* queryOf(call)).get("agemin")?.trim() ?? ""
+    if (text !== "" && !/^[+-]?\d{1,9}$/.test(text)) {
+      return yield* fail("malformed", "agemin must be a whole number")
+    }
+    const narrowed = text === "" ? {} : { least: Number(text) }
+    const listing = yield* listRows(service, call, customers, collectionPath, narrowed)
+    return shown(customersView(service, listing, text))
+  })
+
+/** The id in the path; 404 for what can be none. */
+const idOf = ({ parameters }: Call): Effect.Effect<string, Failure> => {
+  const id = parameters.get("customer")
+  return parameters.secret("customer") === undefined && isCustomerId(id)
+    ? Effect.succeed(id)
+    : Effect.fail(fail("not-found"))
+}
+
+const givenOf = (input: Input): Effect.Effect<Given, Failure> => {
+  if (input._tag === "Form") {
+    const entries = input.fields.entries().filter(([name]) => name !== "method")
+    return Effect.succeed(Object.fromEntries(entries))
+  }
+  const given = givenIn(input.root)
+  return given.ok
+    ? Effect.succeed(given.value)
+    : Effect.fail(fail("unprocessable", given.fault))
+}
+
+const set = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  id: string,
+  given: Given
+): Effect.fn.Return<Replaced, Failure> {
+  const named = idGiven(given)
+  if (named !== undefined && named !== id) {
+    return yield* fail("unprocessable", "the document names another customer than its URI")
+  }
+  const row = rowOf(given)
+  if (!row.ok) return yield* fail("unprocessable", row.fault)
+  const value = JSON.stringify(row.value)
+  return yield* replaceKept(service, call, kept, id, () => Effect.succeed(value))
+})
+
+const made = (service: Service, id: string, { isNew, value }: Replaced): Answer => {
+  const view = customerView(service, id, value)
+  if (!isNew) return shown(view)
+  return shown(view, { status: 201, headers: [["Location", uri(service, customerPath(id))]] })
+}
+
+const put = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireRole(service, call, "customers")
+    const id = yield* idOf(call)
+    const given = yield* givenOf(yield* inputOf(call, "customer"))
+    return made(service, id, yield* set(service, call, id, given))
+  })
+
+const remove = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireRole(service, call, "customers")
+    yield* removeKept(service, call, kept, yield* idOf(call))
+    return empty(204)
+  })
+
+const seeOther = (service: Service, path: string): Answer =>
+  empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+
+/** A new customer under an id that the service chooses. */
+const create = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireRole(service, call, "customers")
+    const input = yield* inputOf(call, "customer", { form: true })
+    // An id begins with a letter, which random ones may not.
+    const id = `c${call.ids.id("customer")}`
+    const replaced = yield* set(service, call, id, yield* givenOf(input))
+    if (input._tag === "Form") return seeOther(service, customerPath(id))
+    return made(service, id, { ...replaced, isNew: true })
+  })
+
+/** PUT and DELETE from the forms of the customer's page. */
+const post = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireRole(service, call, "customers")
+    const id = yield* idOf(call)
+    const input = yield* inputOf(call, "customer", { form: true })
+    if (input._tag === "Form" && input.fields.get("method") === "delete") {
+      yield* removeKept(service, call, kept, id)
+      return seeOther(service, collectionPath)
+    }
+    yield* readKept(service, kept, id)
+    yield* set(service, call, id, yield* givenOf(input))
+    return seeOther(service, customerPath(id))
+  })
+
+/** Whether a preference (RFC 7240) is among those of the request. */
+const prefers = ({ request }: Call, preference: string): boolean =>
+  (request.headers.get("prefer") ?? "").toLowerCase().split(/[,;]/)
+    .some((one) => one.replace(/[\s"]/g, "") === preference)
+
+/**
+ * A whole file: all of its rows are made or replaced, or nothing is; other customers stay as they
+ * are. With `Prefer: handling=lenient` rows with a fault are passed over; with `respond-async` the
+ * answer does not wait until the rows are in the table, which they will be.
+ */
+const load = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireRole(service, call, "customers")
+    const { headers } = call.request
+    if (headers.has("if-match") || headers.has("if-none-match")) {
+      return yield* fail("precondition-failed", "a file of customers has no state to compare")
+    }
+    const format = formatOf(headers.get("content-type"))
+    if (format === undefined) {
+      return yield* fail("unsupported-media-type", `send one of ${acceptedFiles}, in UTF-8`, [
+        ["Accept", acceptedFiles]
+      ])
+    }
+    const isLenient = prefers(call, "handling=lenient")
+    const { id, load: begun } = yield* receive(service, call, format, isLenient)
+    const isAsync = prefers(call, "respond-async")
+    const applied = [
+      ...isLenient ? ["handling=lenient"] : [],
+      ...isAsync ? ["respond-async"] : []
+    ]
+    const answer = (status: number, now: Load): Answer =>
+      shown(loadView(service, id, now), {
+        status,
+        headers: [
+          ["Location", uri(service, loadPath(id))],
+          ["Cache-Control", "no-store"],
+          ...applied.length === 0 ? [] : [["Preference-Applied", applied.join(", ")] as const]
+        ]
+      })
+    // From here on it is certain to be done: by another node, or after the next start, if not here.
+    if (isAsync) {
+      yield* Effect.forkDetach(Effect.ignore(applyLoad(service, id, begun)))
+      return answer(202, begun)
+    }
+    const done = yield* applyLoad(service, id, begun).pipe(
+      Effect.catch(() => Effect.succeed(undefined))
+    )
+    return done === undefined ? answer(202, begun) : answer(200, done)
+  })
+
+const readLoad = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const id = call.parameters.get("load")
+    if (!isLoadId(id) || call.parameters.secret("load") !== undefined) {
+      return yield* fail("not-found")
+    }
+    const value = yield* service.records.get(loadsTable, id)
+    if (value === undefined) return yield* fail("not-found")
+    return shown(loadView(service, id, parseLoad(value)))
+  })
+
+const readOne = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const id = yield* idOf(call)
+    return shown(customerView(service, id, yield* readKept(service, kept, id)))
+  })
+
+/** The rows of customers. */
+export const customerRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+  {
+    pattern: collectionPath,
+    methods: {
+      GET: { handle: list(service) },
+      POST: { handle: create(service) },
+      PUT: { handle: load(service), body: "stream" }
+    }
+  },
+  {
+    pattern: `${collectionPath}/{customer}`,
+    methods: {
+      GET: { handle: readOne(service) },
+      PUT: { handle: put(service) },
+      POST: { handle: post(service) },
+      DELETE: { handle: remove(service) }
+    }
+  },
+  { pattern: "/loads/{load}", methods: { GET: { handle: readLoad(service) } } }
+]

@@ -1,0 +1,140 @@
+/** What customers and loads of them show. */
+import { form } from "../html/forms.ts"
+import type { Link } from "../html/layout.ts"
+import { type Html, html, link } from "../html/template.ts"
+import type { Row } from "../queries/fields.ts"
+import type { Listing } from "../queries/listing.ts"
+import { rowTable } from "../queries/shown.ts"
+import type { View } from "../representations.ts"
+import { type Service, uri } from "../service.ts"
+import { type Element, element } from "../xml.ts"
+import { type Load, loadPath } from "./load.ts"
+import { ageMax, customers } from "./table.ts"
+
+export const collectionPath = "/customers"
+export const customerPath = (id: string): string => `${collectionPath}/${id}`
+
+const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All customers" }
+
+const allFields = customers.fields.map(({ name }) => name)
+
+/** A customer, with all its fields or only these. */
+const customerElement = (
+  service: Service,
+  id: string,
+  row: Row,
+  fields: ReadonlyArray<string> = allFields
+): Element =>
+  element(
+    "customer",
+    { href: uri(service, customerPath(id)) },
+    ...fields.map((name) => {
+      const value = name === customers.key ? id : row[name]
+      return value === undefined ? undefined : element(name, {}, value)
+    })
+  )
+
+const fieldsForm = (action: string, row?: Row): Html =>
+  form({
+    id: "put",
+    action,
+    legend: row === undefined
+      ? "Add a customer (needs the role customers)"
+      : "Change this customer",
+    controls: customers.fields.map(({ kind, name }) => ({
+      name,
+      label: name.charAt(0).toUpperCase() + name.slice(1),
+      required: name === "name" || name === "age",
+      value: String(row?.[name] ?? ""),
+      ...kind === "number" ? { hint: `A whole number from 0 to ${ageMax}.` } : {}
+    })),
+    submit: row === undefined ? "Add" : "Change"
+  })
+
+/** One customer. */
+export const customerView = (service: Service, id: string, value: string): View => {
+  const row = customers.parse(value)
+  const path = customerPath(id)
+  return {
+    title: String(row["name"] ?? id),
+    tree: customerElement(service, id, row),
+    links: [collectionLink],
+    forms: html`${fieldsForm(path, row)}${
+      form({
+        id: "delete",
+        action: path,
+        legend: "Remove this customer",
+        controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
+        submit: "Remove"
+      })
+    }`
+  }
+}
+
+const findForm = (least: string, listing: Listing): Html =>
+  form({
+    id: "find",
+    action: collectionPath,
+    method: "get",
+    legend: "Find customers",
+    controls: [
+      { name: "agemin", label: "Of this age or older", value: least },
+      {
+        name: "return",
+        label: "Fields to show",
+        value: listing.fields?.join(" ") ?? "",
+        hint: `Of ${allFields.join(", ")}, separated by spaces. All when empty.`
+      },
+      ...listing.query === undefined ? [] : [{
+        name: "query",
+        label: "",
+        type: "hidden" as const,
+        value: listing.query.href
+      }]
+    ],
+    submit: "Find"
+  })
+
+/** A page of customers; `least` is the age that was asked for, as it was given. */
+export const customersView = (service: Service, listing: Listing, least: string): View => ({
+  title: "Customers",
+  tree: element(
+    "customers",
+    {},
+    ...listing.entries.map(({ key, row }) => customerElement(service, key, row, listing.fields))
+  ),
+  links: listing.links,
+  body: () =>
+    html`${findForm(least, listing)}${
+      rowTable(customers, listing, (key) => link(customerPath(key), key))
+    }
+<p>What is more than an address can say is ${link("/queries", "a query of its own")}.</p>
+`,
+  forms: fieldsForm(collectionPath)
+})
+
+const time = (ms: number): string => new Date(ms).toISOString()
+
+/** How a load stands. */
+export const loadView = (service: Service, id: string, load: Load): View => {
+  const { at, created, problems, replaced, rows, skipped, startedMs, state, touchedMs } = load
+  return {
+    title: state === "done" ? "Loaded" : "Loading",
+    tree: element(
+      "load",
+      {
+        href: uri(service, loadPath(id)),
+        status: state,
+        rows,
+        read: at,
+        created,
+        replaced,
+        skipped,
+        started: time(startedMs),
+        touched: time(touchedMs)
+      },
+      ...problems.map(({ detail, row }) => element("problem", { row }, detail))
+    ),
+    links: [collectionLink]
+  }
+}

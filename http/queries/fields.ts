@@ -1,0 +1,107 @@
+/** What a table holds: its fields, how they compare, and where they stand in a document. */
+
+/** A row's fields as they were sent, but for `number`, which is whole and between 0 and 999. */
+export type Row = Readonly<Record<string, string | number>>
+
+export interface Field {
+  readonly name: string
+  /** `decimal`: digits as they were sent, compared as numbers, exactly. */
+  readonly kind: "text" | "number" | "decimal"
+}
+
+/** A table of records, each row under its key. */
+export interface Table {
+  readonly name: "customers" | "quotes"
+  /** What stands for the key among the fields. */
+  readonly key: string
+  /** In the order in which they are shown; the key is not among them. */
+  readonly fields: ReadonlyArray<Field>
+  /** The field by which rows are found without looking at all of them, and its bounds. */
+  readonly index?: {
+    readonly field: string
+    readonly table: string
+    readonly max: number
+  }
+  readonly parse: (value: string) => Row
+}
+
+export const fieldOf = (table: Table, name: string): Field | undefined =>
+  name === table.key
+    ? { name, kind: "text" }
+    : table.fields.find((field) => field.name === name)
+
+/** Digits of an index's number in a key. */
+const indexDigits = 3
+
+/** What the keys of an index begin with, for one number. */
+export const indexPrefix = (number: number): string =>
+  `${String(number).padStart(indexDigits, "0")}/`
+
+/** The key under which an index leads to a row. */
+export const indexKey = (number: number, key: string): string => indexPrefix(number) + key
+
+/** The number and the row's key in a key of an index. */
+export const indexed = (key: string): { readonly number: number; readonly key: string } => ({
+  number: Number(key.slice(0, indexDigits)),
+  key: key.slice(indexDigits + 1)
+})
+
+const decimalPattern = /^([+-]?)(\d+)(?:\.(\d+))?$/
+
+/** Whether a text is a decimal number: digits, perhaps a sign, perhaps a fraction. */
+export const isDecimal = (text: string): boolean => decimalPattern.test(text)
+
+interface Decimal {
+  readonly isNegative: boolean
+  readonly whole: string
+  readonly fraction: string
+}
+
+const decimalOf = (text: string): Decimal => {
+  const [, sign = "", digits = "0", decimals = ""] = decimalPattern.exec(text) ?? []
+  const whole = digits.replace(/^0+/, "")
+  const fraction = decimals.replace(/0+$/, "")
+  return { isNegative: sign === "-" && (whole !== "" || fraction !== ""), whole, fraction }
+}
+
+/** Orders texts by code point, as UTF-8 does. */
+export const compareTexts = (one: string, other: string): number => {
+  if (one === other) return 0
+  const length = Math.min(one.length, other.length)
+  for (let at = 0; at < length; at++) {
+    const a = one.charCodeAt(at)
+    const b = other.charCodeAt(at)
+    if (a === b) continue
+    // Surrogates stand for code points above all others.
+    const aHigh = a >= 0xd800 && a <= 0xdfff
+    const bHigh = b >= 0xd800 && b <= 0xdfff
+    return aHigh === bHigh ? a - b : aHigh ? 1 : -1
+  }
+  return one.length - other.length
+}
+
+const compareSizes = (one: Decimal, other: Decimal): number =>
+  one.whole.length - other.whole.length || compareTexts(one.whole, other.whole) ||
+  compareTexts(one.fraction, other.fraction)
+
+/** Orders decimal numbers exactly, however many digits they have. */
+export const compareDecimals = (one: string, other: string): number => {
+  const a = decimalOf(one)
+  const b = decimalOf(other)
+  if (a.isNegative !== b.isNegative) return a.isNegative ? -1 : 1
+  return a.isNegative ? compareSizes(b, a) : compareSizes(a, b)
+}
+
+/** Orders two values of a field; a value that is missing comes first. */
+export const compareValues = (
+  { kind }: Field,
+  one: string | number | undefined,
+  other: string | number | undefined
+): number => {
+  if (typeof one === "number" && typeof other === "number") return one - other
+  if (kind !== "text" && (one === undefined || other === undefined)) {
+    return Number(one !== undefined) - Number(other !== undefined)
+  }
+  const [a, b] = [String(one ?? ""), String(other ?? "")]
+  return kind === "decimal" ? compareDecimals(a, b) : compareTexts(a, b)
+}

@@ -1,0 +1,199 @@
+/** Queries as resources (protocol §3). */
+import { Effect } from "effect"
+import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
+import { inputOf, shown } from "../call.ts"
+import { fail, type Failure } from "../failures.ts"
+import { accountOf, requireAccount } from "../identity.ts"
+import { nextLink, pageOf } from "../paging.ts"
+import type { Route } from "../routing.ts"
+import { secretHash } from "../secrets.ts"
+import { type Service, uri } from "../service.ts"
+import type { Query } from "./condition.ts"
+import { queryIn } from "./document.ts"
+import { type Kept, readKept, removeKept, replaceKept } from "./kept.ts"
+import {
+  collectionPath,
+  goneQueries,
+  isQueryId,
+  ownersTable,
+  parseStored,
+  queriesTable,
+  queryPath,
+  type Stored,
+  storedChanges,
+  storedRemoval
+} from "./store.ts"
+import { tables } from "./tables.ts"
+import { fromForm, queriesView, queryView } from "./views.ts"
+
+const keptWith = (secret?: string): Kept => ({
+  table: queriesTable,
+  goneTable: goneQueries,
+  view: (service, id, value) => queryView(service, id, value, secret),
+  changes: storedChanges,
+  removal: storedRemoval
+})
+
+/** The query in the path, and the secret that came with it. */
+interface Named {
+  readonly id: string
+  readonly secret: string | undefined
+  readonly kept: Kept
+}
+
+const named = ({ parameters }: Call): Effect.Effect<Named, Failure> => {
+  const id = parameters.get("query")
+  const secret = parameters.secret("query")
+  return isQueryId(id)
+    ? Effect.succeed({ id, secret, kept: keptWith(secret) })
+    : Effect.fail(fail("not-found"))
+}
+
+/** A wrong secret is told no more than an unknown query (protocol §0). */
+const proven = ({ editHash }: Stored, secret: string): Effect.Effect<void, Failure> =>
+  secretHash(secret) === editHash ? Effect.void : Effect.fail(fail("not-found"))
+
+/** Whoever has the edit URI may change a query, and its owner, and an admin. */
+const mayChange = (
+  service: Service,
+  call: Call,
+  { secret }: Named
+) =>
+  Effect.fnUntraced(function*(value: string): Effect.fn.Return<void, Failure> {
+    const stored = parseStored(value)
+    if (secret !== undefined) return yield* proven(stored, secret)
+    const { name, roles } = yield* requireAccount(service, call)
+    if (stored.owner === name || roles.includes("admin")) return
+    return yield* fail("forbidden", "this is for its owner, or who has its edit URI")
+  })
+
+const queryOfInput = (input: Input): Effect.Effect<Query, Failure> => {
+  const query = queryIn(tables, input._tag === "Form" ? fromForm(input.fields) : input.root)
+  return query.ok ? Effect.succeed(query.value) : Effect.fail(fail("unprocessable", query.fault))
+}
+
+const create = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const account = yield* accountOf(service, call)
+    const query = yield* queryOfInput(yield* inputOf(call, "query", { form: true }))
+    const { ids } = call
+    const [id, secret] = [ids.id("query"), ids.secret("edit")]
+    const stored: Stored = {
+      query,
+      ...account === undefined ? {} : { owner: account.name },
+      editHash: secretHash(secret),
+      createdMs: service.nowMs()
+    }
+    const value = JSON.stringify(stored)
+    // A repetition of a keyed request finds what the first attempt left.
+    yield* service.records.writeIf(
+      [{ table: queriesTable, key: id, value: null }],
+      storedChanges(id, value)
+    )
+    return shown(queryView(service, id, value, secret), {
+      status: 201,
+      headers: [["Location", uri(service, queryPath(id))], ["Cache-Control", "no-store"]]
+    })
+  })
+
+const read = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const { id, kept, secret } = yield* named(call)
+    const value = yield* readKept(service, kept, id)
+    if (secret === undefined) return shown(queryView(service, id, value))
+    yield* proven(parseStored(value), secret)
+    return shown(queryView(service, id, value, secret), {
+      headers: [["Cache-Control", "no-store"]]
+    })
+  })
+
+const replaced = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  place: Named,
+  input: Input
+): Effect.fn.Return<string, Failure> {
+  const { id, kept } = place
+  yield* mayChange(service, call, place)(yield* readKept(service, kept, id))
+  const query = yield* queryOfInput(input)
+  const { value } = yield* replaceKept(service, call, kept, id, (before) =>
+    // Who was allowed to change it a moment ago must not make it anew.
+    before === undefined
+      ? Effect.fail(fail("gone"))
+      : Effect.succeed(JSON.stringify({ ...parseStored(before), query })))
+  return value
+})
+
+const put = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const place = yield* named(call)
+    const value = yield* replaced(service, call, place, yield* inputOf(call, "query"))
+    return shown(queryView(service, place.id, value, place.secret), {
+      headers: [["Cache-Control", "no-store"]]
+    })
+  })
+
+const removed = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  place: Named
+): Effect.fn.Return<void, Failure> {
+  yield* removeKept(service, call, place.kept, place.id, mayChange(service, call, place))
+})
+
+const remove = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* removed(service, call, yield* named(call))
+    return empty(204)
+  })
+
+/** PUT and DELETE from the forms of the query's page: HTML has neither. */
+const post = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const place = yield* named(call)
+    const input = yield* inputOf(call, "query", { form: true })
+    const isRemoval = input._tag === "Form" && input.fields.get("method") === "delete"
+    if (isRemoval) yield* removed(service, call, place)
+    else yield* replaced(service, call, place, input)
+    const path = isRemoval ? collectionPath : call.request.path
+    return empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+  })
+
+/** The caller's own queries. */
+const list = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const account = yield* accountOf(service, call)
+    const page = yield* pageOf(call, isQueryId)
+    const prefix = `${account?.name ?? ""}/`
+    const { after, limit } = page
+    const range = { prefix, limit, ...after === undefined ? {} : { after: prefix + after } }
+    const { records } = service
+    const [keys = []] = account === undefined ? [] : yield* records.keys(ownersTable, [range])
+    const ids = keys.map((key) => key.slice(prefix.length))
+    const values = yield* records.getMany(queriesTable, ids)
+    const stored = ids.flatMap((id, at) => {
+      const value = values[at]
+      return value === undefined ? [] : [{ id, query: parseStored(value).query }]
+    })
+    const next = nextLink(uri(service, collectionPath), page, ids)
+    return shown(queriesView(service, stored, next), {
+      headers: [["Vary", "Authorization"], ["Cache-Control", "private, no-cache"]]
+    })
+  })
+
+/** The rows of queries. */
+export const queryRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+  {
+    pattern: collectionPath,
+    methods: { GET: { handle: list(service) }, POST: { handle: create(service) } }
+  },
+  {
+    pattern: `${collectionPath}/{query}`,
+    methods: {
+      GET: { handle: read(service) },
+      PUT: { handle: put(service) },
+      POST: { handle: post(service) },
+      DELETE: { handle: remove(service) }
+    }
+  }
+]

@@ -1,0 +1,35 @@
+/** Every bound of queries and of the tables that they read. */
+
+/** Conditions of one query, and how deep they may stand in each other. */
+export const conditionNodesMax = 100
+export const conditionDepthMax = 16
+/** Length of a value that is compared. */
+export const valueCharsMax = 200
+/** Fields that one answer may be asked for. */
+export const returnFieldsMax = 32
+/** Rows of a whole query (`limit`). */
+export const queryLimitMax = 1_000_000_000
+/** Length of a cursor. */
+export const cursorCharsMax = 4_096
+
+/**
+ * Rows that one answer looks at, shown or not, where they come in the order asked for: then the
+ * page ends early, with a link to go on.
+ */
+export const scannedRowsMax = 50_000
+/** Rows that must be looked at before the first is known: more of them is refused. */
+export const sortedRowsMax = 100_000
+/** Rows that are read in one step, after which others have their turn. */
+export const chunkRows = 500
+/**
+ * Rows in order of their ids that are looked at before the index is asked: where most rows match,
+ * the page is full by then.
+ */
+export const probeRows = 200
+/** As many times that are looked at where that seems to be enough. */
+export const probeFactorMax = 6
+/** The fewest keys that are read of each value of an index at a time. */
+export const mergeKeysMin = 4
+
+/** Attempts of a change that others come before, each upon the row as it is then. */
+export const attemptsMax = 20

@@ -1,0 +1,208 @@
+/** Answers a query: chooses where its rows come from, filters, orders, and stops at a page. */
+import { Effect } from "effect"
+import type { RecordsApi, StorageFailure } from "../../runtime/index.ts"
+import type { Filter, Order, Span } from "./condition.ts"
+import { compareTexts, compareValues, fieldOf, indexKey, type Table } from "./fields.ts"
+import { chunkRows, probeFactorMax, probeRows, scannedRowsMax, sortedRowsMax } from "./limits.ts"
+import { type Entry, inOrder, merge, type Reading, scan, type Source } from "./sources.ts"
+
+/** Where a page ended: the row after which the next one goes on. */
+export interface Cursor {
+  readonly key: string
+  /** Of the field that orders, where that is not the key; absent where the row has none. */
+  readonly value?: string | number
+}
+
+/** One page of what is asked. */
+export interface Asked {
+  readonly table: Table
+  readonly filter: Filter
+  /** Of the indexed field; every row that the filter lets through is within. */
+  readonly span: Span
+  readonly order: Order
+  readonly limit: number
+  readonly after: Cursor | undefined
+}
+
+/** A page; or, where rows must be sorted first, that there are too many. */
+export type Found =
+  | {
+    readonly _tag: "Page"
+    readonly entries: ReadonlyArray<Entry>
+    /** Where the next page begins; undefined where there is none. */
+    readonly next: Cursor | undefined
+  }
+  | { readonly _tag: "TooMany" }
+
+/** How much one answer looks at. */
+export interface Bounds {
+  readonly scannedRowsMax: number
+  readonly sortedRowsMax: number
+  readonly chunkRows: number
+  readonly probeRows: number
+}
+
+export const usualBounds: Bounds = { scannedRowsMax, sortedRowsMax, chunkRows, probeRows }
+
+/** Lets others have their turn. */
+const pause = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+
+const isRestricted = ({ span, table }: Asked): boolean =>
+  table.index !== undefined && (span.low > 0 || span.high < table.index.max)
+
+interface Gathered {
+  readonly entries: ReadonlyArray<Entry>
+  /** Key (of the source) of the last that was looked at, when the source is not at its end. */
+  readonly last: string | undefined
+}
+
+/** Reads a source until there are enough rows, or enough was looked at. */
+const gather = Effect.fnUntraced(function*(
+  source: Source,
+  filter: Filter,
+  limit: number,
+  scannedMax: number,
+  chunk: number
+): Effect.fn.Return<Gathered, StorageFailure> {
+  const entries: Array<Entry> = []
+  for (let scanned = 0;;) {
+    // Few at first: where most rows fit, not more are read than shown.
+    const wanted = Math.min(chunk, scanned === 0 ? limit : chunk, scannedMax - scanned)
+    const found = yield* source(wanted)
+    scanned += found.scanned
+    for (const entry of found.entries) {
+      if (!filter(entry.row, entry.key)) continue
+      entries.push(entry)
+      if (entries.length === limit) return { entries, last: undefined }
+    }
+    if (found.isLast) return { entries, last: undefined }
+    if (scanned >= scannedMax) return { entries, last: found.last }
+    yield* pause
+  }
+})
+
+const page = (
+  entries: ReadonlyArray<Entry>,
+  limit: number,
+  cursorOf: (entry: Entry) => Cursor,
+  onwards?: Cursor
+): Found => {
+  const last = entries.at(-1)
+  const isFull = entries.length === limit && last !== undefined
+  return { _tag: "Page", entries, next: isFull ? cursorOf(last) : onwards }
+}
+
+/**
+ * The first rows in the order of their keys; more of them, where so many fit that the page will
+ * soon be full.
+ */
+const probed = Effect.fnUntraced(function*(
+  source: Source,
+  filter: Filter,
+  limit: number,
+  rows: number
+): Effect.fn.Return<Gathered, StorageFailure> {
+  const first = yield* gather(source, filter, limit, rows, rows)
+  const hits = first.entries.length
+  // Twice what would be needed if the rest were like the beginning.
+  const more = Math.ceil(2 * (limit - hits) * rows / Math.max(hits, 1))
+  if (first.last === undefined || more > probeFactorMax * rows) return first
+  const second = yield* gather(source, filter, limit - hits, more, more)
+  return { entries: [...first.entries, ...second.entries], last: second.last }
+})
+
+const byKey = Effect.fnUntraced(function*(
+  records: RecordsApi,
+  asked: Asked,
+  bounds: Bounds
+): Effect.fn.Return<Found, StorageFailure> {
+  const { after, filter, limit, order, span, table } = asked
+  const { index } = table
+  const reading: Reading = { records, table, reverse: order.descending, after: after?.key }
+  const cursorOf = ({ key }: Entry): Cursor => ({ key })
+  const { chunkRows: chunk, scannedRowsMax: most } = bounds
+  const onwards = (last: string | undefined) => last === undefined ? undefined : { key: last }
+  if (index === undefined || !isRestricted(asked)) {
+    const { entries, last } = yield* gather(scan(reading), filter, limit, most, chunk)
+    return page(entries, limit, cursorOf, onwards(last))
+  }
+  const probe = bounds.probeRows === 0
+    ? { entries: [], last: after?.key ?? "" }
+    : yield* probed(scan(reading), filter, limit, Math.max(bounds.probeRows, 2 * limit))
+  const { entries: first, last: from } = probe
+  if (from === undefined) return page(first, limit, cursorOf)
+  const rest = limit - first.length
+  const going = { ...reading, after: from === "" ? undefined : from }
+  const merged = yield* gather(merge(going, index, span, rest), filter, rest, most, chunk)
+  return page([...first, ...merged.entries], limit, cursorOf, onwards(merged.last))
+})
+
+/** In the order of the index. */
+const byIndex = Effect.fnUntraced(function*(
+  records: RecordsApi,
+  { after, filter, limit, order, span, table }: Asked,
+  { chunkRows: chunk, scannedRowsMax: most }: Bounds
+): Effect.fn.Return<Found, StorageFailure> {
+  const { index } = table
+  if (index === undefined) throw new Error(`${table.name} have no index`)
+  const cursorOf = ({ key, row }: Entry): Cursor => ({ key, value: row[index.field] ?? 0 })
+  const start = after === undefined ? undefined : indexKey(Number(after.value), after.key)
+  const reading: Reading = { records, table, reverse: order.descending, after: start }
+  const { entries, last } = yield* gather(inOrder(reading, index, span), filter, limit, most, chunk)
+  if (last === undefined) return page(entries, limit, cursorOf)
+  const slash = last.indexOf("/")
+  const onwards = { key: last.slice(slash + 1), value: Number(last.slice(0, slash)) }
+  return page(entries, limit, cursorOf, onwards)
+})
+
+/** In the order of any other field: all that fit are looked at, and the first ones kept. */
+const sorted = Effect.fnUntraced(function*(
+  records: RecordsApi,
+  asked: Asked,
+  bounds: Bounds
+): Effect.fn.Return<Found, StorageFailure> {
+  const { after, filter, limit, order, span, table } = asked
+  const field = fieldOf(table, order.by)
+  if (field === undefined) throw new Error(`${table.name} have no field ${order.by}`)
+  const reading: Reading = { records, table, reverse: false, after: undefined }
+  const source = table.index !== undefined && isRestricted(asked)
+    ? merge(reading, table.index, span, bounds.chunkRows)
+    : scan(reading)
+  const direction = order.descending ? -1 : 1
+  const compare = (one: Cursor, other: Cursor) =>
+    direction *
+    (compareValues(field, one.value, other.value) || compareTexts(one.key, other.key))
+  const cursorOf = ({ key, row }: Entry): Cursor => {
+    const value = row[order.by]
+    return value === undefined ? { key } : { key, value }
+  }
+  const compareEntries = (one: Entry, other: Entry) => compare(cursorOf(one), cursorOf(other))
+  let kept: Array<Entry> = []
+  for (let scanned = 0;;) {
+    const found = yield* source(bounds.chunkRows)
+    scanned += found.scanned
+    for (const entry of found.entries) {
+      if (!filter(entry.row, entry.key)) continue
+      if (after === undefined || compare(cursorOf(entry), after) > 0) kept.push(entry)
+    }
+    if (found.isLast) break
+    if (scanned >= bounds.sortedRowsMax) return { _tag: "TooMany" }
+    if (kept.length > 2 * limit) kept = kept.sort(compareEntries).slice(0, limit)
+    yield* pause
+  }
+  return page(kept.sort(compareEntries).slice(0, limit), limit, cursorOf)
+})
+
+/** One page of the rows that are asked for, in their order. */
+export const runQuery = (
+  records: RecordsApi,
+  asked: Asked,
+  bounds: Bounds = usualBounds
+): Effect.Effect<Found, StorageFailure> => {
+  const { order, span, table } = asked
+  if (span.low > span.high) return Effect.succeed({ _tag: "Page", entries: [], next: undefined })
+  if (order.by === table.key) return byKey(records, asked, bounds)
+  return order.by === table.index?.field
+    ? byIndex(records, asked, bounds)
+    : sorted(records, asked, bounds)
+}

@@ -1,0 +1,187 @@
+/**
+ * Where candidates come from, a chunk at a time and in order: the table itself, or an index of it.
+ * Rows are the truth; a key of an index that fits none any more is passed over.
+ */
+import { Effect } from "effect"
+import type { RecordsApi, StorageFailure } from "../../runtime/index.ts"
+import type { Span } from "./condition.ts"
+import { compareTexts, indexed, indexKey, indexPrefix, type Row, type Table } from "./fields.ts"
+import { mergeKeysMin } from "./limits.ts"
+
+export interface Entry {
+  readonly key: string
+  readonly row: Row
+}
+
+export interface Chunk {
+  readonly entries: ReadonlyArray<Entry>
+  /** What was looked at for them, stale keys among it. */
+  readonly scanned: number
+  /** Key of the last of those. */
+  readonly last: string | undefined
+  readonly isLast: boolean
+}
+
+/** The next candidates: about as many as are wanted. */
+export type Source = (wanted: number) => Effect.Effect<Chunk, StorageFailure>
+
+/** Which records, in which direction, after which. */
+export interface Reading {
+  readonly records: RecordsApi
+  readonly table: Table
+  readonly reverse: boolean
+  readonly after: string | undefined
+}
+
+const afterOf = (after: string | undefined): { readonly after?: string } =>
+  after === undefined ? {} : { after }
+
+/** All rows in the order of their keys. */
+export const scan = ({ after, records, reverse, table }: Reading): Source => {
+  let last = after
+  return (limit) =>
+    Effect.map(
+      records.range(table.name, { reverse, limit, ...afterOf(last) }),
+      (found): Chunk => {
+        last = found.at(-1)?.key ?? last
+        return {
+          entries: found.map(({ key, value }) => ({ key, row: table.parse(value) })),
+          scanned: found.length,
+          last,
+          isLast: found.length < limit
+        }
+      }
+    )
+}
+
+interface Index {
+  readonly field: string
+  readonly table: string
+}
+
+/** The rows that keys of an index lead to, and that still are as the index says. */
+const rowsOf = (
+  { records, table }: Reading,
+  { field }: Index,
+  found: ReadonlyArray<{ readonly number: number; readonly key: string }>
+): Effect.Effect<ReadonlyArray<Entry>, StorageFailure> =>
+  Effect.map(
+    records.getMany(table.name, found.map(({ key }) => key)),
+    (values) =>
+      found.flatMap(({ key, number }, at) => {
+        const value = values[at]
+        if (value === undefined) return []
+        const row = table.parse(value)
+        return row[field] === number ? [{ key, row }] : []
+      })
+  )
+
+/** Rows of a span in the order of the index, then of their keys; `after` is a key of the index. */
+export const inOrder = (reading: Reading, index: Index, span: Span): Source => {
+  const { records, reverse } = reading
+  let last = reading.after ?? indexPrefix(reverse ? span.high + 1 : span.low)
+  return Effect.fnUntraced(function*(limit: number) {
+    const range = { reverse, limit, after: last }
+    const [keys = []] = yield* records.keys(index.table, [range])
+    const found = keys.map(indexed).filter(({ number }) =>
+      number >= span.low && number <= span.high
+    )
+    last = keys.at(-1) ?? last
+    return {
+      entries: yield* rowsOf(reading, index, found),
+      scanned: keys.length,
+      last,
+      isLast: keys.length < limit || found.length < keys.length
+    }
+  })
+}
+
+/** The keys under one number of an index, read ahead. */
+interface List {
+  readonly number: number
+  keys: ReadonlyArray<string>
+  at: number
+  isWhole: boolean
+  ahead: number
+}
+
+const listsOf = ({ high, low }: Span, ahead: number): Array<List> =>
+  Array.from({ length: Math.max(0, high - low + 1) }, (_, at) => ({
+    number: low + at,
+    keys: [],
+    at: 0,
+    isWhole: false,
+    ahead
+  }))
+
+/** The list whose next key comes first. */
+const foremost = (lists: ReadonlyArray<List>, reverse: boolean): List | undefined => {
+  let first: List | undefined
+  let firstKey = ""
+  for (const list of lists) {
+    const key = list.keys[list.at]
+    if (key === undefined) continue
+    const order = first === undefined ? -1 : compareTexts(key, firstKey)
+    if (first !== undefined && (reverse ? order <= 0 : order >= 0)) continue
+    first = list
+    firstKey = key
+  }
+  return first
+}
+
+/**
+ * Rows of a span in the order of their own keys: the lists of all numbers of the span, each in that
+ * order already, are merged. So a page costs one look into each list and its rows, whether one row
+ * in two fits or one in a million, and wherever those are.
+ */
+export const merge = (reading: Reading, index: Index, span: Span, page: number): Source => {
+  const { records, reverse } = reading
+  const start = reading.after
+  const ahead = Math.max(mergeKeysMin, Math.ceil(2 * page / (span.high - span.low + 1)))
+  let lists = listsOf(span, ahead)
+  const fill = (some: ReadonlyArray<List>) =>
+    Effect.map(
+      records.keys(
+        index.table,
+        some.map(({ ahead: limit, keys, number }) => {
+          const last = keys.at(-1) ?? start
+          const after = last === undefined ? undefined : indexKey(number, last)
+          return { prefix: indexPrefix(number), limit, reverse, ...afterOf(after) }
+        })
+      ),
+      (found) => {
+        for (const [at, list] of some.entries()) {
+          const keys = found[at] ?? []
+          list.isWhole = keys.length < list.ahead
+          list.keys = keys.map((key) => indexed(key).key)
+          list.at = 0
+          list.ahead *= 2
+        }
+      }
+    )
+  let isFilled = false
+  return Effect.fnUntraced(function*(wanted: number) {
+    if (!isFilled) yield* fill(lists)
+    isFilled = true
+    const found: Array<{ number: number; key: string }> = []
+    let previous: string | undefined
+    for (;;) {
+      lists = lists.filter(({ at, isWhole, keys }) => at < keys.length || !isWhole)
+      const first = foremost(lists, reverse)
+      const key = first?.keys[first.at]
+      if (first === undefined || key === undefined) break
+      // A page never ends between two keys that lead to one row: one of them is stale.
+      if (found.length >= wanted && key !== previous) break
+      found.push({ number: first.number, key })
+      previous = key
+      first.at++
+      if (first.at === first.keys.length && !first.isWhole) yield* fill([first])
+    }
+    return {
+      entries: yield* rowsOf(reading, index, found),
+      scanned: found.length,
+      last: found.at(-1)?.key ?? start,
+      isLast: found.length < wanted
+    }
+  })
+}

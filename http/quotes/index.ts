@@ -1,0 +1,135 @@
+/** Quotes: C1, C3 and C4 (protocol §3). */
+import { Effect } from "effect"
+import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
+import { inputOf, queryOf, shown } from "../call.ts"
+import { fail, type Failure } from "../failures.ts"
+import { type Kept, readKept, removeKept, type Replaced } from "../queries/kept.ts"
+import { replaceKept, requireRole } from "../queries/kept.ts"
+import { listRows } from "../queries/listing.ts"
+import type { Route } from "../routing.ts"
+import { type Service, uri } from "../service.ts"
+import { isSymbol, quoteOf, symbolGiven } from "./given.ts"
+import { goneQuotes, quotes } from "./table.ts"
+import { collectionPath, quotePath, quotesView, quoteView } from "./views.ts"
+
+const kept: Kept = {
+  table: quotes.name,
+  goneTable: goneQuotes,
+  view: quoteView,
+  changes: (key, value) => [{ table: quotes.name, key, value }],
+  removal: (key) => [
+    { table: quotes.name, key, value: null },
+    { table: goneQuotes, key, value: "" }
+  ]
+}
+
+const readQuote = Effect.fnUntraced(function*(
+  service: Service,
+  symbol: string
+): Effect.fn.Return<Answer, Failure> {
+  if (!isSymbol(symbol)) return yield* fail("not-found")
+  return shown(quoteView(service, symbol, yield* readKept(service, kept, symbol)))
+})
+
+/** C1: one quote by its symbol, or all of them by pages. */
+const list = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const symbol = (yield* queryOf(call)).get("quotename")
+    if (symbol !== undefined) return yield* readQuote(service, symbol)
+    return shown(quotesView(service, yield* listRows(service, call, quotes, collectionPath)))
+  })
+
+/** The symbol in the path; 404 for what can be none. */
+const symbolOf = ({ parameters }: Call): Effect.Effect<string, Failure> => {
+  const symbol = parameters.get("symbol")
+  return parameters.secret("symbol") === undefined && isSymbol(symbol)
+    ? Effect.succeed(symbol)
+    : Effect.fail(fail("not-found"))
+}
+
+const set = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  symbol: string,
+  input: Input
+): Effect.fn.Return<Replaced, Failure> {
+  const row = yield* quoteOf(input, symbol)
+  const updated = new Date(service.nowMs()).toISOString()
+  const value = JSON.stringify({ ...row, updated })
+  return yield* replaceKept(service, call, kept, symbol, () => Effect.succeed(value))
+})
+
+/** C3. */
+const put = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireRole(service, call, "quotes")
+    const symbol = yield* symbolOf(call)
+    const { isNew, value } = yield* set(service, call, symbol, yield* inputOf(call, "quote"))
+    const view = quoteView(service, symbol, value)
+    if (!isNew) return shown(view)
+    return shown(view, {
+      status: 201,
+      headers: [["Location", uri(service, quotePath(symbol))]]
+    })
+  })
+
+/** C4. */
+const remove = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireRole(service, call, "quotes")
+    yield* removeKept(service, call, kept, yield* symbolOf(call))
+    return empty(204)
+  })
+
+const seeOther = (service: Service, path: string): Answer =>
+  empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+
+/** The form of the list: HTML has no PUT. Any other document than a form is refused. */
+const postAll = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireRole(service, call, "quotes")
+    const input = yield* inputOf(call, "quote", { form: true })
+    const symbol = symbolGiven(input)
+    if (symbol === undefined || !isSymbol(symbol)) {
+      return yield* fail("unprocessable", "symbol must name what is quoted")
+    }
+    yield* set(service, call, symbol, input)
+    if (input._tag === "Form") return seeOther(service, quotePath(symbol))
+    const value = yield* readKept(service, kept, symbol)
+    return shown(quoteView(service, symbol, value), {
+      status: 201,
+      headers: [["Location", uri(service, quotePath(symbol))]]
+    })
+  })
+
+/** PUT and DELETE from the forms of the quote's page. */
+const post = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    yield* requireRole(service, call, "quotes")
+    const symbol = yield* symbolOf(call)
+    const input = yield* inputOf(call, "quote", { form: true })
+    if (input._tag === "Form" && input.fields.get("method") === "delete") {
+      yield* removeKept(service, call, kept, symbol)
+      return seeOther(service, collectionPath)
+    }
+    yield* readKept(service, kept, symbol)
+    yield* set(service, call, symbol, input)
+    return seeOther(service, quotePath(symbol))
+  })
+
+/** The rows of quotes. */
+export const quoteRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+  {
+    pattern: collectionPath,
+    methods: { GET: { handle: list(service) }, POST: { handle: postAll(service) } }
+  },
+  {
+    pattern: `${collectionPath}/{symbol}`,
+    methods: {
+      GET: { handle: (call) => Effect.flatMap(symbolOf(call), (one) => readQuote(service, one)) },
+      PUT: { handle: put(service) },
+      POST: { handle: post(service) },
+      DELETE: { handle: remove(service) }
+    }
+  }
+]

@@ -1,0 +1,75 @@
+/** kill -9 while a file is loaded: afterwards all of it is there, or nothing. */
+import { afterAll, expect, it } from "vitest"
+import { adminToken, cleanUp, pause, start, temporaryFolder } from "../e2e/process.ts"
+
+const rows = 5_000
+const pageRows = 1_000
+const authorization = `Basic ${Buffer.from(`admin:${adminToken}`).toString("base64")}`
+
+afterAll(cleanUp)
+
+/** Every row of a file has its age, so that those of one file are counted. */
+const file = (age: number): string =>
+  "id,name,age\n" +
+  Array.from({ length: rows }, (_, at) => `f${age}-${at},Somebody of file ${age},${age}\n`).join("")
+
+const counted = async (base: string, age: number): Promise<number> => {
+  const made = await fetch(`${base}/queries`, {
+    method: "POST",
+    headers: { "content-type": "application/xml" },
+    body: `<query on="customers"><where field="age" value="${age}"/></query>`
+  })
+  const query = encodeURIComponent(made.headers.get("location") ?? "")
+  let found = 0
+  let path: string | undefined = `/customers?query=${query}&return=age&limit=${pageRows}`
+  while (path !== undefined) {
+    const answer: Response = await fetch(base + path)
+    found += (await answer.text()).split(`<age>${age}</age>`).length - 1
+    const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1]
+    path = next?.replace(/^https?:\/\/[^/]+/, "")
+  }
+  return found
+}
+
+const load = async (base: string, age: number, prefer?: string): Promise<number | undefined> => {
+  try {
+    const answer = await fetch(`${base}/customers`, {
+      method: "PUT",
+      headers: {
+        authorization,
+        "content-type": "text/csv",
+        ...prefer === undefined ? {} : { prefer }
+      },
+      body: file(age)
+    })
+    await answer.text()
+    return answer.status
+  } catch {
+    return undefined
+  }
+}
+
+it("leaves all of a file or nothing, and all of what was answered", async () => {
+  const dataDir = temporaryFolder()
+  let service = await start({ dataDir })
+  const startedMs = performance.now()
+  expect(await load(service.url, 1)).toBe(200)
+  const wholeMs = performance.now() - startedMs
+  expect(await counted(service.url, 1)).toBe(rows)
+  const expected = new Map<number, number>([[1, rows]])
+  for (const [at, part] of [0.05, 0.3, 0.5, 0.6, 0.75, 0.9].entries()) {
+    const age = at + 2
+    const answered = load(service.url, age, at % 2 === 0 ? "respond-async" : undefined)
+    await pause(part * wholeMs)
+    await service.kill()
+    const status = await answered
+    service = await start({ dataDir })
+    const found = await counted(service.url, age)
+    expect([0, rows]).toContain(found)
+    // Also when it was answered only that it will be done.
+    if (status !== undefined) expect([status, found]).toEqual([status, rows])
+    expected.set(age, found)
+  }
+  for (const [age, found] of expected) expect(await counted(service.url, age)).toBe(found)
+  expect((await service.stop()).code).toBe(0)
+}, 120_000)

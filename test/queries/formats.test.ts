@@ -1,0 +1,97 @@
+/** Files of customers in any piecing, cut between the bytes of one character too. */
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { FileBroken, FileReader, type Format } from "../../http/customers/formats.ts"
+import type { Given } from "../../http/customers/given.ts"
+import { rowCharsMax } from "../../http/customers/limits.ts"
+import { element, writeDocument } from "../../http/xml.ts"
+
+const text = fc.string({
+  unit: fc.constantFrom("a", "B", " ", ",", "\"", "\n", "\r\n", "é", "\u{1F40E}", "<", "&", "'"),
+  minLength: 1,
+  maxLength: 8
+})
+
+const rows = fc.array(fc.record({ id: text, name: text, age: text }), { maxLength: 12 })
+
+const cell = (value: string) => `"${value.replaceAll("\"", "\"\"")}"`
+
+const written: Readonly<Record<Format, (all: ReadonlyArray<Given>) => string>> = {
+  csv: (all) =>
+    `id,name,age\r\n${
+      all.map(({ age, id, name }) => [id, name, age].map((one) => cell(one ?? "")).join(",")).join(
+        "\n"
+      )
+    }`,
+  jsonl: (all) => all.map((row) => JSON.stringify(row)).join("\n"),
+  xml: (all) =>
+    writeDocument(
+      element(
+        "customers",
+        {},
+        ...all.map(({ age, id, name }) =>
+          element("customer", { id }, element("name", {}, name), element("age", {}, age))
+        )
+      )
+    ),
+  json: (all) => JSON.stringify(all)
+}
+
+const read = (format: Format, pieces: ReadonlyArray<Uint8Array>): Array<Given | string> => {
+  const found: Array<Given | string> = []
+  const reader = new FileReader(format, (row) => {
+    found.push(row.ok ? { ...row.value } : row.fault)
+  })
+  for (const piece of pieces) reader.write(piece)
+  reader.end()
+  return found
+}
+
+const cut = (bytes: Buffer, at: ReadonlyArray<number>): ReadonlyArray<Buffer> => {
+  const places = [0, ...at.map((one) => one % (bytes.length + 1)), bytes.length].sort((a, b) =>
+    a - b
+  )
+  return places.slice(1).map((end, index) => bytes.subarray(places[index] ?? 0, end))
+}
+
+describe.each(["csv", "jsonl", "xml", "json"] as const)("%s", (format) => {
+  it("is the same however it comes in pieces", () => {
+    fc.assert(fc.property(rows, fc.array(fc.nat(), { maxLength: 20 }), (all, places) => {
+      const bytes = Buffer.from(written[format](all))
+      expect(read(format, cut(bytes, places))).toEqual(read(format, [bytes]))
+      expect(read(format, cut(bytes, places))).toEqual(all)
+    }))
+  })
+
+  it("says so when the bytes are none, whatever they are, and takes no other way out", () => {
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 60 }), rows, fc.nat(), (noise, all, at) => {
+      const bytes = Buffer.from(written[format](all))
+      const place = at % (bytes.length + 1)
+      const pieces = [bytes.subarray(0, place), noise, bytes.subarray(place)]
+      try {
+        read(format, pieces)
+      } catch (error) {
+        expect(error).toBeInstanceOf(FileBroken)
+      }
+    }))
+  })
+})
+
+it.each(
+  [
+    ["csv", "id,name,age\na,\""],
+    ["csv", "id,name,age\na,"],
+    ["jsonl", "{\"id\":\""],
+    ["xml", "<customers><customer><name>"],
+    ["xml", "<customers><customer><!-- "]
+  ] as const
+)("holds no more of a row of %s that begins %s than it may have", (format, begin) => {
+  const reader = new FileReader(format, () => {})
+  reader.write(Buffer.from(begin))
+  const piece = Buffer.alloc(10_000, "x")
+  let pieces = 0
+  expect(() => {
+    for (; pieces < 100; pieces++) reader.write(piece)
+  }).toThrow(FileBroken)
+  expect(pieces * piece.length).toBeLessThanOrEqual(rowCharsMax + 2 * piece.length)
+})

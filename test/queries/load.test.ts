@@ -1,0 +1,116 @@
+/** A load that breaks off at any step is gone on with, by one of however many try. */
+import { Effect } from "effect"
+import fc from "fast-check"
+import { expect, it } from "vitest"
+import { applyLoad, resumeLoads } from "../../http/customers/apply.ts"
+import { type Load, loadChanges, loadsTable, parseLoad } from "../../http/customers/load.ts"
+import { customers } from "../../http/customers/table.ts"
+import type { Service } from "../../http/service.ts"
+import { StorageUnavailable } from "../../runtime/index.ts"
+import { makeMemoryBlobs } from "../../runtime/ports/memory-blobs.ts"
+import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
+
+const run = Effect.runPromise
+const rows = 50
+const id = "AAAAAAAAAAAAAAAAAAAAAA"
+
+async function* bytes(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from("id,name,age\n")
+  for (let at = 0; at < rows; at++) yield Buffer.from(`r${at % 40},Name ${at},${at}\n`)
+}
+
+const world = async () => {
+  const records = { ...makeMemoryRecords(), changesMax: 20 }
+  const blobs = makeMemoryBlobs()
+  await run(blobs.put("load=x", bytes(), 1_000_000))
+  const load: Load = {
+    state: "pending",
+    format: "csv",
+    blob: "load=x",
+    rows,
+    skipped: 0,
+    problems: [],
+    at: 0,
+    created: 0,
+    replaced: 0,
+    startedMs: 0,
+    touchedMs: 0
+  }
+  await run(records.write(loadChanges(id, load)))
+  let failing = Infinity
+  const shared = { records, blobs, arriving: new Set<string>(), nowMs: () => 1 }
+  // What loads ask of a service; the rest of it is not touched.
+  const service = {
+    ...shared,
+    records: {
+      ...records,
+      writeIf: (...given: Parameters<typeof records.writeIf>) =>
+        failing-- <= 0
+          ? Effect.fail(new StorageUnavailable({ detail: "planned" }))
+          : records.writeIf(...given)
+    }
+  } as unknown as Service
+  return { service, load, records, blobs, breakAfter: (steps: number) => (failing = steps) }
+}
+
+const expectWhole = async ({ blobs, records }: Awaited<ReturnType<typeof world>>) => {
+  const stored = await run(records.range(customers.name, { limit: 1_000 }))
+  const expected = Array.from({ length: 40 }, (_, at) => {
+    const last = at + 40 < rows ? at + 40 : at
+    return [`r${at}`, { name: `Name ${last}`, age: last }]
+  })
+  expect(Object.fromEntries(stored.map(({ key, value }) => [key, JSON.parse(value)])))
+    .toEqual(Object.fromEntries(expected))
+  const [index = []] = await run(records.keys("customers-by-age", [{ limit: 1_000 }]))
+  expect(index).toHaveLength(40)
+  const value = await run(records.get(loadsTable, id))
+  expect(parseLoad(value ?? "{}")).toMatchObject({
+    state: "done",
+    at: rows,
+    created: 40,
+    replaced: 10
+  })
+  expect(await run(records.keys("loads-pending", [{ limit: 9 }]))).toEqual([[]])
+  expect(await run(blobs.info("load=x"))).toBeUndefined()
+}
+
+it("goes on where it was, wherever it broke off", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(4), { maxLength: 6 }), async (breaks) => {
+      const all = await world()
+      for (const steps of breaks) {
+        all.breakAfter(steps)
+        await run(Effect.ignore(resumeLoads(all.service)))
+      }
+      all.breakAfter(Infinity)
+      await run(resumeLoads(all.service))
+      await expectWhole(all)
+    }),
+    { numRuns: 60 }
+  )
+})
+
+it("is done once when several try", async () => {
+  const all = await world()
+  const done = await Promise.all(
+    [1, 2, 3].map(() => run(applyLoad(all.service, id, all.load)))
+  )
+  expect(done.filter((load) => load !== undefined)).toHaveLength(1)
+  await expectWhole(all)
+})
+
+it("leaves alone what another node is at", async () => {
+  const { load, records, service } = await world()
+  await run(resumeLoads(service, 1_000))
+  expect(await run(records.get(loadsTable, id))).toBe(JSON.stringify(load))
+})
+
+it("ends a load whose file is lost, and goes on with others", async () => {
+  const all = await world()
+  const other = "0000000000000000000000"
+  await run(all.records.write(loadChanges(other, { ...all.load, blob: "none", at: 7 })))
+  await run(resumeLoads(all.service))
+  const value = await run(all.records.get(loadsTable, other))
+  expect(parseLoad(value ?? "{}")).toMatchObject({ state: "done", at: 7, problems: [{ row: 8 }] })
+  await expectWhole(all)
+})
