@@ -15,6 +15,7 @@ import type { MailboxLimits } from "./mailbox/decide.ts"
 import { notification } from "./notification/actor.ts"
 import { registration } from "./registration/actor.ts"
 import { session } from "./session/actor.ts"
+import { throttle } from "./throttle/actor.ts"
 
 /** What the behaviours need from outside. */
 export interface Dependencies {
@@ -47,7 +48,8 @@ export const behaviours = (deps: Dependencies): ReadonlyArray<AnyBehaviour> => [
   mailbox({ notificationsMax: notificationsMaxDefault, ...deps.limits }),
   notification(deps),
   registration(deps),
-  session
+  session,
+  throttle
 ]
 
 export { accountKind } from "./account/actor.ts"
@@ -62,3 +64,4 @@ export { registrationKind } from "./registration/actor.ts"
 export { sessionKind } from "./session/actor.ts"
 export { bridge } from "./session/bridge.ts"
 export { courseOf } from "./session/script.ts"
+export { throttleKind } from "./throttle/actor.ts"

@@ -53,6 +53,10 @@ export const registrationSecretsMax = 4
 /** So long after its making a registration may be unknown to its mailbox. */
 export const registeringMs = 60_000
 
+/** Wrong passwords from one address within the window, then 429 (protocol §1.1). */
+export const wrongTriesMax = 10
+export const wrongTriesWindowMs = 60_000
+
 /** Length of one answer of a session. */
 export const answerCharsMax = 8192
 

@@ -85,11 +85,12 @@ export const placeOf = ({ dataDir, natsUrl }: Settings): string =>
 /**
  * Embedded, groups are so large that commits share a flush well, and so small that one group is
  * answered while the next is flushed, when as many clients wait as do on a busy node. On NATS a
- * group waits for the network: large ones, and one is filled while another is under way.
+ * group is answered when the slowest of its commits is: so many are under way, and the storage
+ * gathers what goes to the servers together.
  */
 export const groupLimits = (settings: Settings): Partial<Limits> =>
   isClustered(settings)
-    ? { groupCommitsMax: 500, groupsInFlightMax: 2 }
+    ? { groupCommitsMax: 500, groupsInFlightMax: 16 }
     : { groupCommitsMax: 64 }
 
 /** The fields that are set. */

@@ -5,9 +5,14 @@ import { CliConfig, CliError, Command, GlobalFlag } from "effect/cli"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { accountCommand } from "./cli/account.ts"
+import { backupCommand } from "./cli/backup.ts"
 import { checkCommand } from "./cli/check.ts"
 import { configCommand } from "./cli/config.ts"
+import { loadCommand } from "./cli/load.ts"
+import { migrateCommand } from "./cli/migrate.ts"
 import { outboxCommand } from "./cli/outbox.ts"
+import { queryCommand } from "./cli/query.ts"
+import { restoreCommand } from "./cli/restore.ts"
 import { sendCommand } from "./cli/send.ts"
 import { serveCommand } from "./cli/serve.ts"
 import { watchCommand } from "./cli/watch.ts"
@@ -21,9 +26,14 @@ const restante = Command.make("restante").pipe(
     configCommand,
     accountCommand,
     checkCommand,
+    backupCommand,
+    restoreCommand,
+    migrateCommand,
     sendCommand,
     outboxCommand,
-    watchCommand
+    watchCommand,
+    queryCommand,
+    loadCommand
   ])
 )
 

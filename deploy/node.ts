@@ -10,6 +10,8 @@ import { readerOf } from "../actors/delivery/reader.ts"
 import { behaviours, linksUnder } from "../actors/index.ts"
 import { bootstrap } from "../http/accounts/index.ts"
 import { application } from "../http/app.ts"
+import { postingFigures } from "../http/cluster/index.ts"
+import { resumeLoads, watchLoads } from "../http/customers/index.ts"
 import { sweepOrphans } from "../http/content/index.ts"
 import { documents } from "../http/documents.ts"
 import { count, HttpMeasures } from "../http/inside/measures.ts"
@@ -19,7 +21,6 @@ import { resources } from "../http/resources.ts"
 import { randomId } from "../http/secrets.ts"
 import { listen, ServerUnavailable } from "../http/server.ts"
 import type { Service } from "../http/service.ts"
-import { Throttle } from "../http/throttle.ts"
 import {
   Blobs,
   Placement,
@@ -37,6 +38,8 @@ import { version } from "./version.ts"
 
 /** How often idle actors are looked for, unless they are to sleep sooner. */
 const sweepMsMax = 5_000
+/** How often a cluster looks for blobs that a crash left without content. */
+const orphansEveryMs = 6 * 3_600_000
 const corsOriginOf = (settings: Settings): string | undefined =>
   settings.corsOrigin === "none" ? undefined : settings.corsOrigin
 
@@ -163,9 +166,9 @@ const makeService = Effect.fnUntraced(function*(
     arriving,
     start: `${node}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records),
-    throttle: new Throttle(nowMs),
     metrics: metricsText(system, measures, nowMs, outbound.measures),
     measures,
+    deliveries: outbound,
     ready: Effect.andThen(
       standing(placement),
       Effect.mapError(storage.health, (failure) => failure.detail)
@@ -206,6 +209,13 @@ const sweep = (service: Service): Effect.Effect<void> =>
     Effect.catch((failure) => Effect.logWarning("the sweep for orphans broke off", failure))
   )
 
+/** The same in a cluster, every so often, at the node that has the first shard. */
+const sweepAmong = (service: Service, placement: PlacementApi): Effect.Effect<void> =>
+  Effect.suspend(() => placement.owns(0) ? sweep(service) : Effect.void).pipe(
+    Effect.delay(orphansEveryMs),
+    Effect.forever
+  )
+
 /** Serves over what is provided, until interrupted. */
 const serveOver = Effect.fnUntraced(function*(
   settings: Settings,
@@ -220,6 +230,15 @@ const serveOver = Effect.fnUntraced(function*(
   const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
     Effect.mapError((failure) => new StorageUnavailable({ detail: `no admin: ${failure._tag}` }))
   )
+  // A file that was taken is in the table whole before anybody asks.
+  if (!isClustered(settings)) {
+    yield* Effect.catch(
+      resumeLoads(service),
+      (failure) =>
+        Effect.logWarning("a load of customers was not finished; it is tried again", failure)
+    )
+  }
+  yield* Effect.forkScoped(watchLoads(service))
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const handler = application(
     service,
@@ -240,8 +259,8 @@ const serveOver = Effect.fnUntraced(function*(
         Effect.andThen(service.system.drain)
       )
   )
-  // A blob that nothing names may be arriving at another node: it stays.
-  if (!isClustered(settings)) yield* Effect.forkScoped(sweep(service))
+  yield* postingFigures(service)
+  yield* Effect.forkScoped(isClustered(settings) ? sweepAmong(service, placement) : sweep(service))
   onServing({
     baseUrl,
     host: settings.host,

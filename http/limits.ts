@@ -73,11 +73,6 @@ holds(formBytesMax <= documentBytesMax, "formBytesMax <= documentBytesMax")
 holds(pathCharsMax + acceptCharsMax < headerBlockBytesMax, "path and Accept fit the header block")
 holds(eventHeartbeatMs < longPollSecondsMax * 1000, "heartbeat is shorter than a long poll")
 
-/** Wrong passwords from one address within the window, then 429 (PROTOCOL §1.1). */
-export const wrongTriesMax = 10
-export const wrongTriesWindowMs = 60_000
-/** Addresses whose wrong tries are counted at a time. */
-export const throttledKeysMax = 10_000
 /** Length of an Idempotency-Key. */
 export const idempotencyKeyCharsMax = 255
 /** Length of a message or mailbox password that is looked at. */
@@ -85,6 +80,8 @@ export const passwordCharsMax = 256
 export const passwordCharsMin = 16
 /** Blobs that the sweep for orphans looks at together. */
 export const sweepPageBlobs = 500
+/** Where blobs may be arriving at other nodes, an orphan is this old at least. */
+export const orphanAgeMs = 86_400_000
 /** Length of a header value that is kept, such as Content-Type. */
 export const headerValueCharsMax = 512
 

@@ -2,11 +2,15 @@
 import { accountRoutes } from "./accounts/index.ts"
 import { cabinetRoutes } from "./cabinets/index.ts"
 import type { Handler } from "./call.ts"
+import { clusterRoutes } from "./cluster/index.ts"
 import { contentRoutes } from "./content/index.ts"
+import { customerRoutes } from "./customers/index.ts"
 import { homeRoutes } from "./home/index.ts"
 import { insideRoutes } from "./inside/index.ts"
 import { mailboxRoutes } from "./mailboxes/index.ts"
 import { outgoingRoutes } from "./outgoing/index.ts"
+import { queryRoutes } from "./queries/index.ts"
+import { quoteRoutes } from "./quotes/index.ts"
 import { registrationRoutes } from "./registrations/index.ts"
 import type { Route } from "./routing.ts"
 import type { Service } from "./service.ts"
@@ -20,6 +24,10 @@ export const resources = (service: Service): ReadonlyArray<Route<Handler>> => [
   ...registrationRoutes(service),
   ...outgoingRoutes(service),
   ...sessionRoutes(service),
+  ...quoteRoutes(service),
+  ...customerRoutes(service),
+  ...queryRoutes(service),
   ...accountRoutes(service),
-  ...insideRoutes(service)
+  ...insideRoutes(service),
+  ...clusterRoutes(service)
 ]

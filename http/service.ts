@@ -11,8 +11,7 @@ import {
   type Tagged
 } from "../runtime/index.ts"
 import { type Failed, refused } from "./failures.ts"
-import type { HttpMeasures } from "./inside/measures.ts"
-import type { Throttle } from "./throttle.ts"
+import type { Deliveries, HttpMeasures } from "./inside/measures.ts"
 
 export interface HttpSettings {
   /** Absolute, without a slash at its end. The Host header is never used to build a URI. */
@@ -47,10 +46,9 @@ export interface Service {
   readonly start: string
   /** Secret of the whole service, kept in the store: derives the ids of keyed requests. */
   readonly serviceKey: string
-  /** Wrong passwords by client address. */
-  readonly throttle: Throttle
   /** What is counted of requests; for handlers that answer directly. */
   readonly measures: HttpMeasures
+  readonly deliveries: Deliveries
   /** Prometheus text of everything measured. */
   readonly metrics: () => string
   /** Fails with the reason why this node should get no requests. */

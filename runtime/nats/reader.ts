@@ -178,9 +178,12 @@ export async function* subjectsOf(
 ): AsyncGenerator<{ readonly subjects: ReadonlyArray<string>; readonly lastSeq: number }> {
   for (let offset = 0;;) {
     const question = { subjects_filter: filter, offset }
-    const { state, total = 0 } = await persist(() =>
-      api<InfoAnswer>(asking, `STREAM.INFO.${stream}`, question)
-    )
+    let withinMs = READ_MS
+    const { state, total = 0 } = await persist(() => {
+      // Among millions of names the leader needs longer than for anything else.
+      withinMs *= 2
+      return api<InfoAnswer>(asking, `STREAM.INFO.${stream}`, question, withinMs / 2)
+    })
     const subjects = Object.keys(state.subjects ?? {})
     if (subjects.length > 0) yield { subjects, lastSeq: state.last_seq }
     offset += subjects.length

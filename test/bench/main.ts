@@ -6,10 +6,12 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Bench, LargeStore, Line, Row } from "./line.ts"
+import { clustered } from "./lines/cluster.ts"
 import { deposits } from "./lines/deposits.ts"
 import { idle } from "./lines/idle.ts"
 import { listing } from "./lines/listing.ts"
 import { pages } from "./lines/pages.ts"
+import { queries } from "./lines/queries.ts"
 import { pushes, relaying } from "./lines/relays.ts"
 import { sessions } from "./lines/sessions.ts"
 import { start } from "./lines/start.ts"
@@ -30,7 +32,9 @@ const lines: ReadonlyArray<Line> = [
   idle,
   pages,
   start,
-  transfer
+  transfer,
+  clustered,
+  queries
 ]
 
 const say = (text: string): void => {

@@ -28,7 +28,7 @@ const naive = (keys: Iterable<string>, { after, limit, prefix = "", reverse }: R
   const sorted = [...keys].filter((one) => one.startsWith(prefix)).filter((one) =>
     after === undefined || (reverse === true ? compare(one, after) < 0 : compare(one, after) > 0)
   ).sort(compare)
-  return (reverse === true ? sorted.reverse() : sorted).slice(0, limit)
+  return (reverse === true ? sorted.toReversed() : sorted).slice(0, limit)
 }
 
 it("gives what a sorted array gives, through changes before and after the listing", () => {

@@ -1,0 +1,199 @@
+/** Nodes on NATS JetStream, against JetStream alone in the same run. */
+import { readFileSync } from "node:fs"
+import { startCluster, startServer } from "../../nats/servers.ts"
+import { atLeast, atMost, type Bench, type Line, median, type Row, thousands } from "../line.ts"
+import { openMailbox } from "../mailboxes.ts"
+import { root, type Running, runScript } from "../process.ts"
+import { type Loaded, wrk } from "../wrk.ts"
+
+const connections = 128
+const mailboxes = 100
+const rounds = 3
+const seconds = 4
+const million = 1_000_000
+const wakeUps = 100_000
+const shards = 256
+const withinMs = 60_000
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+const nodeOn = (
+  bench: Bench,
+  urls: ReadonlyArray<string>,
+  name: string,
+  token?: string
+): Promise<Running> =>
+  bench.serve(bench.folder(name), {
+    env: { NATS_URL: urls.join(","), NODE_ID: name },
+    ...token === undefined ? {} : { token }
+  })
+
+/** Makes sure that there is a server, as the tests do. */
+const requireServer = async (): Promise<void> => {
+  // A script of plain JavaScript, which is not built.
+  const { haveNatsServer } = await import(`${root}test/nats-server.mjs`) as {
+    readonly haveNatsServer: () => boolean
+  }
+  if (!haveNatsServer()) throw new Error("there is no NATS server")
+}
+
+let run = 0
+const deposit = (node: Running, connected = connections): Promise<Loaded> =>
+  wrk({
+    origin: node.origin,
+    script: "deposit",
+    args: [`cluster${run++}`, "/mailboxes/m", String(mailboxes)],
+    connections: connected,
+    seconds
+  })
+
+const rawRate = async (urls: ReadonlyArray<string>, mode: "single" | "batch"): Promise<number> =>
+  Number(await runScript("raw-publish.js", [urls.join(","), mode, String(seconds)]))
+
+/** Deposits through one node, and JetStream alone, in turns. */
+const compared = async (
+  node: Running,
+  urls: ReadonlyArray<string>,
+  mode: "single" | "batch",
+  { least, mostMs, what }: { what: string; least: number; mostMs: number }
+): Promise<ReadonlyArray<Row>> => {
+  const loads: Array<Loaded> = []
+  const raws: Array<number> = []
+  for (let turn = 0; turn <= rounds; turn++) {
+    const raw = await rawRate(urls, mode)
+    const load = await deposit(node)
+    if (turn === 0) continue
+    raws.push(raw)
+    loads.push(load)
+  }
+  const rate = median(loads.map(({ perSecond }) => perSecond))
+  const detail = `${thousands(rate)} of ${thousands(median(raws))} a second`
+  const ratio = median(loads.map(({ perSecond }, at) => perSecond / (raws[at] ?? Number.NaN)))
+  const p50Ms = median(loads.map(({ p50Ms: each }) => each))
+  return [
+    atLeast(what, ratio, least, detail),
+    atMost(`p50 of these at ${connections} connections`, p50Ms, mostMs, "ms")
+  ]
+}
+
+const openAll = async (node: Running): Promise<void> => {
+  for (let at = 0; at < mailboxes; at++) await openMailbox(node, `m${at}`)
+}
+
+const alone = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
+  const nats = await startServer()
+  const node = await nodeOn(bench, [nats.url], "r1")
+  await openAll(node)
+  const rows = await compared(node, [nats.url], "single", {
+    what: "deposits through one node, of compare-and-set publishes alone, 256 in flight (R1)",
+    least: 0.5,
+    mostMs: 15
+  })
+  // What the script writes.
+  const { askMs, echoMs } = JSON.parse(
+    await runScript("roundtrip.js", [nats.url])
+  ) as { askMs: number; echoMs: number }
+  await node.stop()
+  await nats.close()
+  const detail = `${(askMs * 1_000).toFixed(0)} of ${(echoMs * 1_000).toFixed(0)} µs`
+  return [...rows, atMost("an ask of another node, of a request", askMs / echoMs, 1.5, "x", detail)]
+}
+
+const threeServers = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
+  const nats = await startCluster(3)
+  const nodes = [await nodeOn(bench, nats.urls, "r3a")]
+  const [first] = nodes
+  if (first === undefined) throw new Error("there is no node")
+  await openAll(first)
+  const rows = [
+    ...await compared(first, nats.urls, "batch", {
+      what: "deposits through one node, of atomic batches of 200 alone (R3)",
+      least: 0.6,
+      mostMs: 25
+    })
+  ]
+  const rates: Array<string> = []
+  for (const name of ["r3b", "r3c", ""]) {
+    const beforeMs = nodes.reduce((sum, node) => sum + node.cpuMs(), 0)
+    const each = Math.floor(connections / nodes.length)
+    const loads = await Promise.all(nodes.map((node) => deposit(node, each)))
+    const requests = loads.reduce((sum, load) => sum + load.requests, 0)
+    const cpuUs = (nodes.reduce((sum, node) => sum + node.cpuMs(), 0) - beforeMs) * 1_000 / requests
+    rates.push(`${nodes.length}: ${thousands(requests / seconds)} (${cpuUs.toFixed(0)} µs each)`)
+    if (name !== "") nodes.push(await nodeOn(bench, nats.urls, name, first.token))
+  }
+  await Promise.all(nodes.map((node) => node.stop()))
+  await nats.close()
+  rows.push({
+    what: "deposits a second over 1, 2 and 3 nodes on three servers, all on this machine",
+    measured: rates.join("; "),
+    target: "none",
+    met: undefined
+  })
+  return rows
+}
+
+const residentMb = (pid: number | undefined): number => {
+  const status = readFileSync(`/proc/${pid ?? 0}/status`, "utf8")
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024 / 1e6
+}
+
+const memoryRow = (what: string, megabytes: number): Row => ({
+  what: `memory of nats-server for each ${what}, at 1,000,000`,
+  measured: `${(megabytes * 1e6 / million).toFixed(0)} bytes`,
+  target: "none",
+  met: undefined
+})
+
+/** A node that has nothing starts, and takes all there is. */
+const takenOverMs = async (bench: Bench, url: string, name: string): Promise<number> => {
+  const startedMs = performance.now()
+  const node = await nodeOn(bench, [url], name)
+  for (;;) {
+    const text = await (await fetch(`${node.origin}/metrics`)).text()
+    const owned = Number(/^restante_shards_owned (\d+)$/m.exec(text)?.[1])
+    if (owned === shards) break
+    if (performance.now() - startedMs > withinMs) throw new Error(`${owned} shards are owned`)
+    await pause(10)
+  }
+  const tookMs = performance.now() - startedMs
+  await node.stop()
+  return tookMs
+}
+
+const filled = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
+  const nats = await startServer()
+  const fill = (what: string, count: number) =>
+    runScript("fill-nats.js", [nats.url, what, String(count)])
+  const emptyMb = residentMb(nats.pid)
+  await fill("mailboxes", million)
+  bench.say("1,000,000 mailboxes stored")
+  await nats.restart()
+  const mailboxesMb = residentMb(nats.pid) - emptyMb
+  const mailboxesMs = await takenOverMs(bench, nats.url, "many")
+  await nats.close()
+
+  const other = await startServer()
+  await runScript("fill-nats.js", [other.url, "wakes", String(wakeUps)])
+  const wakesMs = await takenOverMs(bench, other.url, "wakes")
+  const beforeMb = residentMb(other.pid)
+  await runScript("fill-nats.js", [other.url, "notifications", String(million)])
+  await other.restart()
+  const notificationsMb = residentMb(other.pid) - beforeMb
+  await other.close()
+  const what = `start of a node, and takeover of ${shards} shards`
+  return [
+    atMost(`${what} with 1,000,000 mailboxes`, mailboxesMs / 1_000, 5, "s"),
+    atMost(`${what} with 100,000 wake-ups`, wakesMs / 1_000, 5, "s"),
+    memoryRow("mailbox", mailboxesMb),
+    memoryRow("stored notification", notificationsMb)
+  ]
+}
+
+export const clustered: Line = {
+  name: "cluster",
+  run: async (bench) => {
+    await requireServer()
+    return [...await alone(bench), ...await threeServers(bench), ...await filled(bench)]
+  }
+}

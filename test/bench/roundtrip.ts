@@ -1,0 +1,81 @@
+/**
+ * An ask of an actor of another node, against a request that a third process answers at once over
+ * the same server. In turns, so that both meet the same machine. Writes the medians in ms.
+ */
+import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import type { NatsConnection } from "@nats-io/transport-node"
+import { Effect, type Scope } from "effect"
+import { address } from "../../runtime/address.ts"
+import { connection, Nats } from "../../runtime/nats/connection.ts"
+import { makeTransport } from "../../runtime/nats/transport.ts"
+import { median } from "./line.ts"
+
+const [servers = "", role = "ask"] = process.argv.slice(2)
+const subject = "bench.echo"
+const options = { servers: servers.split(","), name: `bench ${role}` }
+const turns = 60
+const each = 50
+const deadlineMs = 5_000
+const pollMs = 20
+const message = JSON.stringify({ _tag: "Describe", reader: {} })
+
+const echo = Effect.gen(function*() {
+  const { nc } = yield* Nats
+  nc.subscribe(subject, { callback: (_, asked) => void asked.respond(asked.data) })
+  return yield* Effect.never
+})
+
+const timed = async (once: () => Promise<unknown>): Promise<number> => {
+  const startedMs = performance.now()
+  for (let n = 0; n < each; n++) await once()
+  return (performance.now() - startedMs) / each
+}
+
+/** Until the third process answers. */
+const echoes = async (nc: NatsConnection): Promise<void> => {
+  for (;;) {
+    try {
+      return void await nc.request(subject, message, { timeout: deadlineMs })
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, pollMs))
+    }
+  }
+}
+
+const ask = Effect.gen(function*() {
+  const { nc } = yield* Nats
+  const transport = yield* makeTransport
+  yield* Effect.promise(() => echoes(nc))
+  const to = address("mailbox", "roundtrip")
+  const asks: Array<number> = []
+  const echoed: Array<number> = []
+  for (let turn = 0; turn < turns; turn++) {
+    const byActor = yield* Effect.promise(() =>
+      timed(() => Effect.runPromise(transport.request(to, message, deadlineMs)))
+    )
+    const byEcho = yield* Effect.promise(() =>
+      timed(() => nc.request(subject, message, { timeout: deadlineMs }))
+    )
+    if (turn < turns / 4) continue
+    asks.push(byActor)
+    echoed.push(byEcho)
+  }
+  process.stdout.write(JSON.stringify({ askMs: median(asks), echoMs: median(echoed) }))
+})
+
+const run = <A, E>(effect: Effect.Effect<A, E, Nats | Scope.Scope>) =>
+  Effect.runPromise(Effect.scoped(Effect.provide(effect, connection(options))))
+
+if (role === "echo") await run(echo)
+else {
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), servers, "echo"], {
+    stdio: "inherit"
+  })
+  try {
+    await run(ask)
+  } finally {
+    child.kill("SIGKILL")
+  }
+  process.exit(0)
+}
