@@ -10,7 +10,8 @@ export default defineConfig({
   test: {
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    maxWorkers: 2,
+    // More than there are processors: many suites wait for processes that start, or for time.
+    maxWorkers: 3,
     pool: "forks",
     projects: [
       {
