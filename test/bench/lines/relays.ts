@@ -34,19 +34,20 @@ const until = async (receiver: Running, count: number, startedMs: number): Promi
   }
 }
 
-/** Until the receiver has so many more; how many a second that was. */
+/** Until the receiver has so many more, and what is to follow; how many a second that was. */
 const rateOf = async (
   receiver: Running,
   many: number,
-  begin: () => Promise<unknown>
+  begin: () => Promise<unknown>,
+  end: () => Promise<void> = () => Promise.resolve()
 ): Promise<number> => {
   const before = await countOf(receiver)
   const startedMs = performance.now()
   const begun = begin()
   await until(receiver, before + many, startedMs)
-  const perSecond = many * 1000 / (performance.now() - startedMs)
   await begun
-  return perSecond
+  await end()
+  return many * 1000 / (performance.now() - startedMs)
 }
 
 /** Ended, every one of them, as its sender is told. */
@@ -80,7 +81,6 @@ const queue = async (node: Running, receiver: Running, each: number, atOnce: num
     while (left-- > 0) await queueOne()
   }
   await Promise.all(Array.from({ length: atOnce }, worker))
-  await settled(node)
 }
 
 /**
@@ -193,7 +193,7 @@ export const relaying: Line = {
       ...await compared(
         "relays of notifications to 100 recipients each",
         receiver,
-        () => rateOf(receiver, relays, () => queue(node, receiver, 100, 4))
+        () => rateOf(receiver, relays, () => queue(node, receiver, 100, 4), () => settled(node))
       ),
       ...await compared(
         "relays of notifications to one recipient each",
