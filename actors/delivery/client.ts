@@ -18,6 +18,7 @@ import {
 } from "./limits.ts"
 import { makeNames } from "./names.ts"
 import type { Budget, Cargo, Load } from "./passage.ts"
+import { Targets } from "./target.ts"
 import type { Fetching, FetchOutcome, Letter, Outbound, Outcome, Posting } from "./protocol.ts"
 
 export interface OutboundOptions {
@@ -77,7 +78,13 @@ const acquireWays = Effect.fnUntraced(function*(options: OutboundOptions) {
       await agent.destroy()
     })
   )
-  return { agent, connector, limits, rules, lanes: new Lanes({ limits, nowMs, random }) }
+  return {
+    agent,
+    connector,
+    limits,
+    targets: new Targets(rules),
+    lanes: new Lanes({ limits, nowMs, random })
+  }
 })
 
 const htmlFirst = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"

@@ -1,6 +1,5 @@
 /** One request over its hops: each in its origin's lane, each target judged anew. */
 import { Effect } from "effect"
-import type { AddressRules } from "./addresses.ts"
 import { redirectOf } from "./answers.ts"
 import type { Answered, ExchangeRequest } from "./exchange.ts"
 import type { Deferred } from "./lanes.ts"
@@ -8,11 +7,11 @@ import { redirectsMax } from "./limits.ts"
 import { type Budget, type Cargo, type Hop, type Load, pass, type Roads } from "./passage.ts"
 import { noAnswerInTime, noLongerWanted, notAllowed } from "./problems.ts"
 import type { Outcome } from "./protocol.ts"
-import { targetOf } from "./target.ts"
+import type { Targets } from "./target.ts"
 
 /** What journeys go by. */
 export interface Ways extends Roads {
-  readonly rules: AddressRules
+  readonly targets: Targets
 }
 
 export type Voyage = Pick<ExchangeRequest, "method" | "keep" | "bytesMax"> & Cargo & {
@@ -82,7 +81,7 @@ const hopOn = (
   budget: Budget,
   { first, redirects, uri }: Progress
 ): Effect.Effect<Reached | Outcome> => {
-  const target = targetOf(uri, ways.rules)
+  const target = ways.targets.of(uri)
   if ("problem" in target) return Effect.succeed(refused(target.problem))
   const { origin, path, url } = target
   if (budget.sendMs <= 0) return Effect.succeed({ _tag: "Faulted", problem: noAnswerInTime })

@@ -65,6 +65,9 @@ export const answerHeadBytesMax = 16 * 1024
 export const redirectsMax = 3
 /** Characters of a URI that is asked or given on. */
 export const uriCharsMax = 8_192
+/** URIs of which is remembered where they lead to, twice as many, and how long they may be. */
+export const rememberedTargetsMax = 1_024
+export const rememberedUriCharsMax = 512
 /** Addresses of one name that are tried. */
 export const addressesMax = 8
 /** An idle connection is kept so long, and so long at most when the peer offers more. */

@@ -1,7 +1,7 @@
 /** Which URIs outbound requests may ask (protocol §5). Pure. */
 import { isIP } from "node:net"
 import type { AddressRules } from "./addresses.ts"
-import { uriCharsMax } from "./limits.ts"
+import { rememberedTargetsMax, rememberedUriCharsMax, uriCharsMax } from "./limits.ts"
 import { notAllowed } from "./problems.ts"
 
 /** Where a request goes. */
@@ -143,4 +143,28 @@ export const targetOf = (uri: string, rules: AddressRules): Target | NoTarget =>
   if (isIP(host) !== 0 && !rules.permits(host)) return { problem: notAllowed }
   if (url.hash !== "") url.hash = ""
   return { url, origin: url.origin, path: url.pathname + url.search }
+}
+
+/** Targets that were judged lately, since many requests go to few: in two generations. */
+export class Targets {
+  readonly #rules: AddressRules
+  #known = new Map<string, Target | NoTarget>()
+  #before = new Map<string, Target | NoTarget>()
+
+  constructor(rules: AddressRules) {
+    this.#rules = rules
+  }
+
+  of(uri: string): Target | NoTarget {
+    const known = this.#known.get(uri)
+    if (known !== undefined) return known
+    const target = this.#before.get(uri) ?? targetOf(uri, this.#rules)
+    if (uri.length > rememberedUriCharsMax) return target
+    if (this.#known.size >= rememberedTargetsMax) {
+      this.#before = this.#known
+      this.#known = new Map()
+    }
+    this.#known.set(uri, target)
+    return target
+  }
 }

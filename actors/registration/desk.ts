@@ -9,6 +9,8 @@ export interface Batch {
   readonly more: boolean
   /** The document of a push that carries them all. */
   document?: string
+  /** The headers that all pushes of the mailbox have. */
+  common?: Readonly<Record<string, string>>
 }
 
 interface Known {

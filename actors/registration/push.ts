@@ -25,19 +25,22 @@ const pushId = (self: Address, { from, mailboxGone, upTo }: Push): string => {
   return `msg_${hash("sha256", text, "base64url")}`
 }
 
+/** What all pushes of a mailbox say. */
+const commonHeaders = (links: Links, self: Address): Readonly<Record<string, string>> => {
+  const mailbox = mailboxOf(self)
+  const hub = `<${links.registrations(mailbox)}>; rel="hub"`
+  const link = `${hub}, <${links.mailbox(mailbox)}>; rel="self"`
+  return { "Content-Type": "application/xml; charset=utf-8", Link: link }
+}
+
 const headersOf = (
-  links: Links,
+  common: Readonly<Record<string, string>>,
   self: Address,
   push: Push,
   body: string,
   nowMs: number
 ): Readonly<Record<string, string>> => {
   const { form, secrets } = push
-  const mailbox = mailboxOf(self)
-  const link = `<${links.registrations(mailbox)}>; rel="hub", <${
-    links.mailbox(mailbox)
-  }>; rel="self"`
-  const common = { "Content-Type": "application/xml; charset=utf-8", Link: link }
   if (form === "native") {
     const seconds = Math.floor(nowMs / 1000)
     return { ...common, ...webhookHeaders(secrets, pushId(self, push), seconds, body) }
@@ -88,12 +91,13 @@ export const push = (
     // It may have been withdrawn before its turn came.
     if (!desk.pushes.isWanted(self.id, action)) return undefined
     const nowMs = clock.currentTimeMillisUnsafe()
-    const written = (body: string): Letter => ({
-      headers: headersOf(deps.links, self, action, body, nowMs),
-      body
-    })
-    const known = desk.batches.get(batchKey(self, action), nowMs)?.document
-    if (known !== undefined) return written(known)
+    const batch = desk.batches.get(batchKey(self, action), nowMs)
+    const written = (body: string): Letter => {
+      const common = batch?.common ?? commonHeaders(deps.links, self)
+      if (batch !== undefined) batch.common = common
+      return { headers: headersOf(common, self, action, body, nowMs), body }
+    }
+    if (batch?.document !== undefined) return written(batch.document)
     return documentOf(deps, desk, peers, self, action, nowMs).pipe(
       Effect.catch(() => away(action)),
       Effect.map((made): Letter | undefined => {

@@ -46,6 +46,14 @@ export const atLeast = (what: string, ratio: number, least: number, detail: stri
   met: ratio >= least
 })
 
+/** A row without a target. */
+export const untold = (what: string, measured: string): Row => ({
+  what,
+  measured,
+  target: "none",
+  met: undefined
+})
+
 /** A row whose figure must be at most the target. */
 export const atMost = (
   what: string,

@@ -1,7 +1,16 @@
 /** Nodes on NATS JetStream, against JetStream alone in the same run. */
 import { readFileSync } from "node:fs"
 import { startCluster, startServer } from "../../nats/servers.ts"
-import { atLeast, atMost, type Bench, type Line, median, type Row, thousands } from "../line.ts"
+import {
+  atLeast,
+  atMost,
+  type Bench,
+  type Line,
+  median,
+  type Row,
+  thousands,
+  untold
+} from "../line.ts"
 import { openMailbox } from "../mailboxes.ts"
 import { root, type Running, runScript } from "../process.ts"
 import { type Loaded, wrk } from "../wrk.ts"
@@ -124,13 +133,8 @@ const threeServers = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
   }
   await Promise.all(nodes.map((node) => node.stop()))
   await nats.close()
-  rows.push({
-    what: "deposits a second over 1, 2 and 3 nodes on three servers, all on this machine",
-    measured: rates.join("; "),
-    target: "none",
-    met: undefined
-  })
-  return rows
+  const what = "deposits a second over 1, 2 and 3 nodes on three servers, all on this machine"
+  return [...rows, untold(what, rates.join("; "))]
 }
 
 const residentMb = (pid: number | undefined): number => {
@@ -138,12 +142,11 @@ const residentMb = (pid: number | undefined): number => {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024 / 1e6
 }
 
-const memoryRow = (what: string, megabytes: number): Row => ({
-  what: `memory of nats-server for each ${what}, at 1,000,000`,
-  measured: `${(megabytes * 1e6 / million).toFixed(0)} bytes`,
-  target: "none",
-  met: undefined
-})
+const memoryRow = (what: string, megabytes: number): Row =>
+  untold(
+    `memory of nats-server for each ${what}, at 1,000,000`,
+    `${(megabytes * 1e6 / million).toFixed(0)} bytes`
+  )
 
 /** A node that has nothing starts, and takes all there is. */
 const takenOverMs = async (bench: Bench, url: string, name: string): Promise<number> => {

@@ -1,5 +1,5 @@
 /** Relays to a receiver on loopback with durable statuses, against undici posting the same. */
-import { atLeast, type Bench, type Line, median, type Row, thousands } from "../line.ts"
+import { atLeast, type Bench, type Line, median, type Row, thousands, untold } from "../line.ts"
 import { authorization, openMailbox } from "../mailboxes.ts"
 import { type Running, runScript } from "../process.ts"
 import { wrk } from "../wrk.ts"
@@ -27,11 +27,10 @@ const post = async (node: Running, path: string, body: string): Promise<Response
 const countOf = async (receiver: Running): Promise<number> =>
   Number(await (await fetch(`${receiver.origin}/count`)).text())
 
-const until = async (receiver: Running, count: number, startedMs: number): Promise<void> => {
-  while (await countOf(receiver) < count) {
-    if (performance.now() - startedMs > withinMs) throw new Error("the relays take too long")
-    await pause(pollMs)
-  }
+/** Until the receiver has so many: it says so, as to ask it again and again would take its time. */
+const until = async (receiver: Running, count: number): Promise<void> => {
+  const signal = AbortSignal.timeout(withinMs)
+  await (await fetch(`${receiver.origin}/reached/${count}`, { signal })).text()
 }
 
 /** Until the receiver has so many more, and what is to follow; how many a second that was. */
@@ -44,7 +43,7 @@ const rateOf = async (
   const before = await countOf(receiver)
   const startedMs = performance.now()
   const begun = begin()
-  await until(receiver, before + many, startedMs)
+  await until(receiver, before + many)
   await begun
   await end()
   return many * 1000 / (performance.now() - startedMs)
@@ -102,7 +101,7 @@ const singlesRate = async (node: Running, receiver: Running): Promise<number> =>
     connections: 64,
     seconds: singlesSeconds
   })
-  await until(receiver, before + requests, startedMs)
+  await until(receiver, before + requests)
   return requests * 1000 / (performance.now() - startedMs)
 }
 
@@ -111,10 +110,15 @@ const alone = async (receiver: Running): Promise<number> => {
   return relays * 1000 / Number(await runScript("poster.js", args))
 }
 
+const ratioLeast = 0.25
+const rateLeast = 2_500
+
+/** Without a target when each relay is accepted over HTTP too, which the peer does not do. */
 const compared = async (
   what: string,
   receiver: Running,
-  measure: () => Promise<number>
+  measure: () => Promise<number>,
+  isTarget = true
 ): Promise<ReadonlyArray<Row>> => {
   const rates: Array<number> = []
   const peers: Array<number> = []
@@ -128,25 +132,36 @@ const compared = async (
   const detail = `${thousands(median(rates))} of ${thousands(median(peers))} a second`
   const ratio = median(rates.map((rate, at) => rate / (peers[at] ?? Number.NaN)))
   return [
-    atLeast(`${what}, of undici alone posting the same`, ratio, 0.25, detail),
+    isTarget
+      ? atLeast(`${what}, of undici alone posting the same`, ratio, ratioLeast, detail)
+      : untold(`${what}, of undici alone posting the same`, `${ratio.toFixed(2)} (${detail})`),
     {
       what: `${what}, a second`,
       measured: median(rates).toFixed(0),
-      target: "≥ 2500",
-      met: median(rates) >= 2_500
+      target: isTarget ? `≥ ${rateLeast}` : "none",
+      met: isTarget ? median(rates) >= rateLeast : undefined
     }
   ]
 }
 
+/** Two receivers, so that there is work for one while the last of the other are answered. */
+const receivers = 2
 const mailboxes = 4
 const registrationsEach = 250
 const waves = 10
 
-const registered = async (bench: Bench, node: Running, receiver: Running): Promise<void> => {
+const boxesOf = (receiver: number): ReadonlyArray<number> =>
+  Array.from({ length: mailboxes }, (_, box) => box).filter((box) => box % receivers === receiver)
+
+const registered = async (
+  bench: Bench,
+  node: Running,
+  known: ReadonlyArray<Running>
+): Promise<void> => {
   for (let box = 0; box < mailboxes; box++) {
     await openMailbox(node, `pushed${box}`)
     for (let n = 0; n < registrationsEach; n++) {
-      const callback = `${receiver.origin}/callback/${box}/${n}`
+      const callback = `${known[box % receivers]?.origin ?? ""}/callback/${box}/${n}`
       const document = `<registration><callback>${callback}</callback></registration>`
       await post(node, `/mailboxes/pushed${box}/registrations`, document)
     }
@@ -163,13 +178,16 @@ const registered = async (bench: Bench, node: Running, receiver: Running): Promi
   }
 }
 
-/** A deposit in each mailbox; the next when all subscribers have it. */
-const pushWaves = async (node: Running, receiver: Running): Promise<number> => {
-  const each = mailboxes * registrationsEach
-  const startedMs = performance.now()
+/** A deposit in each of a receiver's mailboxes; the next when all its subscribers have it. */
+const wavesTo = async (
+  node: Running,
+  receiver: Running,
+  boxes: ReadonlyArray<number>
+): Promise<void> => {
+  const each = boxes.length * registrationsEach
   for (let wave = 0; wave < waves; wave++) {
     await rateOf(receiver, each, () =>
-      Promise.all(Array.from({ length: mailboxes }, (_, box) => {
+      Promise.all(boxes.map((box) => {
         const text = `${sent++} ${"x".repeat(documentBytes - 100)}`
         return post(
           node,
@@ -179,7 +197,12 @@ const pushWaves = async (node: Running, receiver: Running): Promise<number> => {
         )
       })))
   }
-  return each * waves * 1000 / (performance.now() - startedMs)
+}
+
+const pushWaves = async (node: Running, known: ReadonlyArray<Running>): Promise<number> => {
+  const startedMs = performance.now()
+  await Promise.all(known.map((receiver, at) => wavesTo(node, receiver, boxesOf(at))))
+  return mailboxes * registrationsEach * waves * 1000 / (performance.now() - startedMs)
 }
 
 const env = { OUTBOUND_ALLOW: "127.0.0.0/8" }
@@ -196,9 +219,10 @@ export const relaying: Line = {
         () => rateOf(receiver, relays, () => queue(node, receiver, 100, 4), () => settled(node))
       ),
       ...await compared(
-        "relays of notifications to one recipient each",
+        "notifications to one recipient each, accepted (A5) and relayed",
         receiver,
-        () => singlesRate(node, receiver)
+        () => singlesRate(node, receiver),
+        false
       )
     ]
     await node.stop()
@@ -210,13 +234,15 @@ export const relaying: Line = {
 export const pushes: Line = {
   name: "pushes",
   run: async (bench) => {
-    const receiver = await bench.peer()
+    const known = [await bench.peer(), await bench.peer()]
+    const [first] = known
+    if (first === undefined) throw new Error("there is no receiver")
     const node = await bench.serve(bench.folder("pushes"), { env })
-    await registered(bench, node, receiver)
+    await registered(bench, node, known)
     const what = `pushes to ${mailboxes * registrationsEach} registrations, a notification each`
-    const rows = await compared(what, receiver, () => pushWaves(node, receiver))
+    const rows = await compared(what, first, () => pushWaves(node, known))
     await node.stop()
-    await receiver.stop()
+    await Promise.all(known.map((receiver) => receiver.stop()))
     return rows
   }
 }
