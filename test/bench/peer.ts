@@ -1,8 +1,9 @@
 /**
  * The peer: uWebSockets.js alone. It reads the same body and answers 202, or answers the bytes that
- * were PUT to it. Nothing is parsed, decided or stored, so that no server built on it is faster. As
- * a receiver of what the service sends it counts (`/count`, and `/reached/n`, which is answered when
- * it has so many), and echoes a callback's challenge.
+ * were PUT to it. Nothing is parsed, decided or stored, so that no server built on it is faster.
+ *
+ * As a receiver of what the service sends it counts (`/count`, and `/reached/n`, which is answered
+ * when it has so many), and echoes a callback's challenge.
  */
 import { createRequire } from "node:module"
 // oxlint-disable-next-line no-restricted-imports -- the peer is this library and nothing else
