@@ -13,7 +13,7 @@ import { freePorts } from "../nats/servers.ts"
 import { baseFolder, npmRegistry, workFolder } from "./base.ts"
 import { lastOf } from "./sources.ts"
 import { buildStages, type Stage } from "./stages.ts"
-import { run } from "./tools.ts"
+import { ownMounts, run } from "./tools.ts"
 
 const buildWithinMs = 600_000
 const healthyWithinMs = 30_000
@@ -58,7 +58,7 @@ shift 3
 exec chroot "$@"`
 
 const inImage = (command: ReadonlyArray<string>): ReadonlyArray<string> => [
-  ...["--mount", "--propagation", "private", "sh", "-c", contained, "contained"],
+  ...[...ownMounts(), "sh", "-c", contained, "contained"],
   ...[image.folder, volume, lastOf("VOLUME"), `--userspec=${user}`, "."],
   ...["/bin/sh", "-c", `cd ${image.workdir} && exec "$@"`, "sh", ...command]
 ]

@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, statSync } from "node:fs"
 import { basename, join } from "node:path"
 import { baseEnvironment } from "./base.ts"
 import { dockerfile, type Instruction, root, textOf } from "./sources.ts"
-import { must } from "./tools.ts"
+import { must, ownMounts } from "./tools.ts"
 
 /** A stage that was built. */
 export interface Stage {
@@ -54,7 +54,7 @@ const changedRoot = "mount -t proc proc \"$1/proc\" && exec chroot \"$1\" /bin/s
 
 const execute = (stage: Stage, command: string): Promise<unknown> => {
   const script = `cd ${stage.workdir} && ${command}`
-  const args = ["--mount", "--propagation", "private", "sh", "-c", changedRoot, "stage"]
+  const args = [...ownMounts(), "sh", "-c", changedRoot, "stage"]
   return must("unshare", [...args, stage.folder, script], stage.environment)
 }
 

@@ -58,3 +58,12 @@ export const must = (
       else reject(new Error(`${error.message.slice(0, 1000)}\n${stdout}${stderr}`))
     })
   })
+
+/**
+ * How `unshare` is told to keep mounts to itself. Where the root is no mount point, as in a changed
+ * root, that cannot be said; mounts there are nobody else's as it is.
+ */
+export const ownMounts = (): ReadonlyArray<string> => {
+  const isRootMounted = run("unshare", ["--mount", "--propagation", "private", "true"]).code === 0
+  return ["--mount", "--propagation", isRootMounted ? "private" : "unchanged"]
+}
