@@ -23,6 +23,8 @@ const million = 1_000_000
 const wakeUps = 100_000
 const shards = 256
 const withinMs = 60_000
+/** After a node has joined, until its shards have moved and settled. */
+const settledMs = 6_000
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -129,7 +131,9 @@ const threeServers = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
     const requests = loads.reduce((sum, load) => sum + load.requests, 0)
     const cpuUs = (nodes.reduce((sum, node) => sum + node.cpuMs(), 0) - beforeMs) * 1_000 / requests
     rates.push(`${nodes.length}: ${thousands(requests / seconds)} (${cpuUs.toFixed(0)} µs each)`)
-    if (name !== "") nodes.push(await nodeOn(bench, nats.urls, name, first.token))
+    if (name === "") break
+    nodes.push(await nodeOn(bench, nats.urls, name, first.token))
+    await pause(settledMs)
   }
   await Promise.all(nodes.map((node) => node.stop()))
   await nats.close()
