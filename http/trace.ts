@@ -10,12 +10,16 @@ export const traced = <A, E>(
   { headers }: Request,
   effect: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
-  const [, traceId, spanId, flags] = pattern.exec(headers.get("traceparent") ?? "") ?? []
+  const given = headers.get("traceparent")
+  if (given === undefined) return effect
+  const [, traceId, spanId, flags] = pattern.exec(given) ?? []
   if (traceId === undefined || spanId === undefined) return effect
   const sampled = (Number.parseInt(flags ?? "", 16) & 1) === 1
   return Effect.withParentSpan(effect, Tracer.externalSpan({ traceId, spanId, sampled }))
 }
 
 /** The header, as it may be passed on. */
-export const traceparentOf = ({ headers }: Request): string | undefined =>
-  pattern.exec(headers.get("traceparent") ?? "")?.[0].slice(0, 55)
+export const traceparentOf = ({ headers }: Request): string | undefined => {
+  const given = headers.get("traceparent")
+  return given === undefined ? undefined : pattern.exec(given)?.[0].slice(0, 55)
+}
