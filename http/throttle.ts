@@ -1,10 +1,10 @@
 /** Wrong passwords by client address, counted at all nodes together (protocol §1.1). */
-import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { throttleKind } from "../actors/index.ts"
 import type { Message, Reply } from "../actors/throttle/protocol.ts"
 import { address } from "../runtime/index.ts"
 import { fail, type Failure } from "./failures.ts"
+import { secretHash } from "./secrets.ts"
 import { ask, type Service } from "./service.ts"
 
 const tell = (
@@ -12,7 +12,7 @@ const tell = (
   client: string,
   message: Message
 ): Effect.Effect<Reply, Failure> => {
-  const id = createHash("sha256").update(client).digest("base64url")
+  const id = secretHash(client)
   return ask<Reply>(service, address(throttleKind, id), message)
 }
 

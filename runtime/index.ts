@@ -12,6 +12,7 @@ export type { NoticesApi } from "./placement/notices.ts"
 export { alone, type ClusterView, type NodeView, Placement } from "./placement/placement.ts"
 export { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "./ports/blobs.ts"
 export {
+  byBytes,
   type RecordChange,
   type RecordEntry,
   type RecordRange,

@@ -1,4 +1,5 @@
 /** What a table holds: its fields, how they compare, and where they stand in a document. */
+import { byBytes } from "../../runtime/index.ts"
 
 /** A row's fields as they were sent, but for `number`, which is whole and between 0 and 999. */
 export type Row = Readonly<Record<string, string | number>>
@@ -64,25 +65,9 @@ const decimalOf = (text: string): Decimal => {
   return { isNegative: sign === "-" && (whole !== "" || fraction !== ""), whole, fraction }
 }
 
-/** Orders texts by code point, as UTF-8 does. */
-export const compareTexts = (one: string, other: string): number => {
-  if (one === other) return 0
-  const length = Math.min(one.length, other.length)
-  for (let at = 0; at < length; at++) {
-    const a = one.charCodeAt(at)
-    const b = other.charCodeAt(at)
-    if (a === b) continue
-    // Surrogates stand for code points above all others.
-    const aHigh = a >= 0xd800 && a <= 0xdfff
-    const bHigh = b >= 0xd800 && b <= 0xdfff
-    return aHigh === bHigh ? a - b : aHigh ? 1 : -1
-  }
-  return one.length - other.length
-}
-
 const compareSizes = (one: Decimal, other: Decimal): number =>
-  one.whole.length - other.whole.length || compareTexts(one.whole, other.whole) ||
-  compareTexts(one.fraction, other.fraction)
+  one.whole.length - other.whole.length || byBytes(one.whole, other.whole) ||
+  byBytes(one.fraction, other.fraction)
 
 /** Orders decimal numbers exactly, however many digits they have. */
 export const compareDecimals = (one: string, other: string): number => {
@@ -103,5 +88,5 @@ export const compareValues = (
     return Number(one !== undefined) - Number(other !== undefined)
   }
   const [a, b] = [String(one ?? ""), String(other ?? "")]
-  return kind === "decimal" ? compareDecimals(a, b) : compareTexts(a, b)
+  return kind === "decimal" ? compareDecimals(a, b) : byBytes(a, b)
 }

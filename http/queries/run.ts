@@ -1,8 +1,8 @@
 /** Answers a query: chooses where its rows come from, filters, orders, and stops at a page. */
 import { Effect } from "effect"
-import type { RecordsApi, StorageFailure } from "../../runtime/index.ts"
+import { byBytes, type RecordsApi, type StorageFailure } from "../../runtime/index.ts"
 import type { Filter, Order, Span } from "./condition.ts"
-import { compareTexts, compareValues, fieldOf, indexKey, type Table } from "./fields.ts"
+import { compareValues, fieldOf, indexKey, type Table } from "./fields.ts"
 import { chunkRows, probeFactorMax, probeRows, scannedRowsMax, sortedRowsMax } from "./limits.ts"
 import { type Entry, inOrder, merge, type Reading, scan, type Source } from "./sources.ts"
 
@@ -171,7 +171,7 @@ const sorted = Effect.fnUntraced(function*(
   const direction = order.descending ? -1 : 1
   const compare = (one: Cursor, other: Cursor) =>
     direction *
-    (compareValues(field, one.value, other.value) || compareTexts(one.key, other.key))
+    (compareValues(field, one.value, other.value) || byBytes(one.key, other.key))
   const cursorOf = ({ key, row }: Entry): Cursor => {
     const value = row[order.by]
     return value === undefined ? { key } : { key, value }

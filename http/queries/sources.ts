@@ -3,9 +3,9 @@
  * Rows are the truth; a key of an index that fits none any more is passed over.
  */
 import { Effect } from "effect"
-import type { RecordsApi, StorageFailure } from "../../runtime/index.ts"
+import { byBytes, type RecordsApi, type StorageFailure } from "../../runtime/index.ts"
 import type { Span } from "./condition.ts"
-import { compareTexts, indexed, indexKey, indexPrefix, type Row, type Table } from "./fields.ts"
+import { indexed, indexKey, indexPrefix, type Row, type Table } from "./fields.ts"
 import { mergeKeysMin } from "./limits.ts"
 
 export interface Entry {
@@ -121,7 +121,7 @@ const foremost = (lists: ReadonlyArray<List>, reverse: boolean): List | undefine
   for (const list of lists) {
     const key = list.keys[list.at]
     if (key === undefined) continue
-    const order = first === undefined ? -1 : compareTexts(key, firstKey)
+    const order = first === undefined ? -1 : byBytes(key, firstKey)
     if (first !== undefined && (reverse ? order <= 0 : order >= 0)) continue
     first = list
     firstKey = key

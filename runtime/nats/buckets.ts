@@ -1,6 +1,7 @@
 /** The streams of the store: made when they are not there, checked when they are. */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { SHARDS } from "../address.ts"
+import type { StorageUnavailable } from "../errors.ts"
 import type { NatsApi } from "./connection.ts"
 import { bucketName, type Place, placeOf } from "./keys.ts"
 import { BUCKETS, BUCKETS_MAX, MAKE_STREAM_AGAIN_MS, MAKE_STREAM_MS, RETRY_MS } from "./limits.ts"
@@ -112,3 +113,14 @@ export const makeBuckets = async (
   const names = Array.from({ length: buckets }, (_, at) => bucketName(at, buckets))
   return Promise.all(names.map((name) => makeBucket(nats, name, metadata)))
 }
+
+/** The same as an effect, as the layers upon them make them. */
+export const bucketsOf = (
+  nats: NatsApi,
+  wanted: number | undefined
+): Effect.Effect<ReadonlyArray<Place>, StorageUnavailable | BucketsDiffer> =>
+  Effect.flatMap(
+    Effect.tryPromise({ try: () => makeBuckets(nats, wanted), catch: unavailable }),
+    (places): Effect.Effect<ReadonlyArray<Place>, BucketsDiffer> =>
+      "_tag" in places ? Effect.fail(places) : Effect.succeed(places)
+  )

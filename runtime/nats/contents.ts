@@ -15,7 +15,7 @@ import {
 } from "../ports/contents.ts"
 import { type ActorSource, type Look, readActor } from "../ports/read-actor.ts"
 import type { LogItem } from "../ports/storage.ts"
-import { type BucketsDiffer, makeBuckets } from "./buckets.ts"
+import { type BucketsDiffer, bucketsOf } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
 import { actorKeys, addressOfWake, type Place, statesOfShard, wakesOf } from "./keys.ts"
 import { CONTENTS_AT_ONCE, CONTENTS_BEYOND, CONTENTS_KEYS } from "./limits.ts"
@@ -273,11 +273,7 @@ export const natsContents = (
     Contents,
     Effect.gen(function*() {
       const nats = yield* Nats
-      const places = yield* Effect.tryPromise({
-        try: () => makeBuckets(nats, options.buckets),
-        catch: unavailable
-      })
-      if ("_tag" in places) return yield* places
+      const places = yield* bucketsOf(nats, options.buckets)
       const contents = new NatsContents(nats, places)
       const api: ContentsApi = {
         actors: () => failing(contents.actors()),

@@ -3,9 +3,9 @@
  * the same `<part>/`. Such a part is listed when it is first asked for and then follows the
  * stream; those not used lately are given up.
  */
+import { byBytes } from "../ports/records.ts"
 import type { RecordRange } from "../ports/records.ts"
 import { INDEX_KEYS_MAX } from "./limits.ts"
-import { byBytes } from "./record-keys.ts"
 import { SortedKeys } from "./sorted-keys.ts"
 
 export interface Change {

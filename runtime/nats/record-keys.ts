@@ -44,18 +44,3 @@ export const recordOf = (subject: string): { readonly table: string; readonly ke
   const [table = "", ...parts] = subject.slice(recordsPlace.prefix.length).split(".")
   return { table, key: parts.map(decodePart).join("/") }
 }
-
-/** Orders texts by their UTF-8 bytes, which is by code point and not as JavaScript does. */
-export const byBytes = (one: string, other: string): number => {
-  const length = Math.min(one.length, other.length)
-  for (let at = 0; at < length; at++) {
-    const a = one.charCodeAt(at)
-    const b = other.charCodeAt(at)
-    if (a === b) continue
-    // Surrogates stand for code points above all others.
-    const aHigh = a >= 0xd800 && a <= 0xdfff
-    const bHigh = b >= 0xd800 && b <= 0xdfff
-    return aHigh === bHigh ? a - b : aHigh ? 1 : -1
-  }
-  return one.length - other.length
-}

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { type Address, keyOf, shardOf } from "../address.ts"
 import { RevisionConflict, type StorageFailure, StorageUnavailable } from "../errors.ts"
 import { type Commit, type Outcome, Storage, type StorageApi } from "../ports/storage.ts"
-import { type BucketsDiffer, makeBuckets } from "./buckets.ts"
+import { type BucketsDiffer, bucketsOf } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
 import type { Place } from "./keys.ts"
 import { type Job, Lanes } from "./lanes.ts"
@@ -185,11 +185,7 @@ export const natsStorage = (
     Storage,
     Effect.gen(function*() {
       const nats = yield* Nats
-      const places = yield* Effect.tryPromise({
-        try: () => makeBuckets(nats, options.buckets),
-        catch: unavailable
-      })
-      if ("_tag" in places) return yield* places
+      const places = yield* bucketsOf(nats, options.buckets)
       return new NatsStorage(nats, places)
     })
   )

@@ -1,14 +1,10 @@
 /** The record port in memory. See {@link makeMemoryRecords}. */
 import { Effect, Layer } from "effect"
 import type { RecordEntry, RecordRange, RecordsApi } from "./records.ts"
-import { assertExpected, type RecordChange, Records } from "./records.ts"
+import { assertExpected, byBytes, type RecordChange, Records } from "./records.ts"
 
 /** As a real store has a bound, so that tests meet it. */
 const CHANGES_MAX = 20_000
-
-/** Texts by their UTF-8 bytes, which is by code point and not as JavaScript compares them. */
-const byBytes = (one: string, other: string): number =>
-  Buffer.compare(Buffer.from(one), Buffer.from(other))
 
 /** Tables of their own, empty. What they hold survives the systems that run upon them. */
 export const makeMemoryRecords = (): RecordsApi => {

@@ -6,6 +6,21 @@ import { Context } from "effect"
 import type { Effect } from "effect"
 import type { StorageFailure } from "../errors.ts"
 
+/** The order of keys: by their UTF-8 bytes, which is by code point and not as JavaScript has it. */
+export const byBytes = (one: string, other: string): number => {
+  const length = Math.min(one.length, other.length)
+  for (let at = 0; at < length; at++) {
+    const a = one.charCodeAt(at)
+    const b = other.charCodeAt(at)
+    if (a === b) continue
+    // Surrogates stand for code points above all others.
+    const aHigh = a >= 0xd800 && a <= 0xdfff
+    const bHigh = b >= 0xd800 && b <= 0xdfff
+    return aHigh === bHigh ? a - b : aHigh ? 1 : -1
+  }
+  return one.length - other.length
+}
+
 export interface RecordChange {
   /** `[a-z][a-z-]*`. */
   readonly table: string
