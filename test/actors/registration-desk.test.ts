@@ -1,0 +1,81 @@
+/** What the pushes of one node share: nothing old is pushed, nothing withdrawn is sent. */
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import type { Posting } from "../../actors/delivery/protocol.ts"
+import { batchesCharsMax, batchFreshMs } from "../../actors/limits.ts"
+import { linksUnder } from "../../actors/links.ts"
+import { Desk } from "../../actors/registration/desk.ts"
+import { push } from "../../actors/registration/push.ts"
+import { address, type Peers } from "../../runtime/index.ts"
+import { letterOf } from "./letters.ts"
+
+const callback = "http://example.org/hook"
+const batch = (chars = 1) => ({ items: [{ n: 1, value: "x".repeat(chars) }], more: false })
+
+describe("batches", () => {
+  it("are known for a short time, and not to a clock that was set back", () => {
+    const { batches } = new Desk()
+    const one = batch()
+    batches.keep("a 0 1", one, 1_000)
+    expect(batches.get("a 0 1", 1_000 + batchFreshMs - 1)).toBe(one)
+    expect(batches.get("a 0 1", 1_000 + batchFreshMs)).toBeUndefined()
+    expect(batches.get("a 0 1", 999)).toBeUndefined()
+    expect(batches.get("b 0 1", 1_000)).toBeUndefined()
+  })
+
+  it("give way to later ones when there are too many characters", () => {
+    const { batches } = new Desk()
+    batches.keep("first", batch(batchesCharsMax / 2), 0)
+    batches.keep("second", batch(batchesCharsMax / 2 + 1), 0)
+    expect(batches.get("first", 0)).toBeUndefined()
+    expect(batches.get("second", 0)).toBeDefined()
+  })
+})
+
+describe("a push that waits for its turn", () => {
+  const self = address("registration", "alice=r")
+  const away: Peers = { ask: () => Effect.never, read: () => Effect.never }
+  const action = {
+    _tag: "Push",
+    form: "websub",
+    callback,
+    secrets: [],
+    from: 0,
+    upTo: 1,
+    mailboxGone: true,
+    untilMs: 9
+  } as const
+
+  /** Whether it is sent after this was done. */
+  const sentAfter = async (meanwhile: (desk: Desk) => void): Promise<boolean> => {
+    const desk = new Desk()
+    const sent: Array<unknown> = []
+    const post = (posting: Posting) =>
+      Effect.suspend(() => {
+        meanwhile(desk)
+        return Effect.map(letterOf(posting), (letter) => {
+          if (letter !== undefined) sent.push(letter)
+          return { _tag: "Delivered", code: 200 } as const
+        })
+      })
+    const outbound = { post, get: () => Effect.never }
+    const deps = { outbound, links: linksUnder("http://own.test"), random: () => 0.5 }
+    await Effect.runPromise(push(deps, desk, away, self, action))
+    return sent.length > 0
+  }
+
+  it("is sent, unless its registration ends or moves to another callback", async () => {
+    expect(await sentAfter(() => undefined)).toBe(true)
+    expect(await sentAfter(({ pushes }) => pushes.withdraw(self.id, callback))).toBe(true)
+    expect(await sentAfter(({ pushes }) => pushes.withdraw(self.id))).toBe(false)
+    expect(await sentAfter(({ pushes }) => pushes.withdraw(self.id, "http://other.test/"))).toBe(
+      false
+    )
+  })
+
+  it("is not sent when a later one has taken its place", async () => {
+    expect(await sentAfter(({ pushes }) => pushes.begin(self.id, { callback, untilMs: 10 }))).toBe(
+      false
+    )
+  })
+})
