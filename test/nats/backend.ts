@@ -5,11 +5,17 @@ import { jetstreamManager } from "@nats-io/jetstream"
 import { connection, type Nats } from "../../runtime/nats/connection.ts"
 import { type Fresh, fromLayer } from "../suites/harness.ts"
 
-/** Removes every stream of these servers. */
+/**
+ * Removes every stream of these servers. Purged first: a server that has not yet cleared away the
+ * stream of this name that was deleted before deletes no files, and the next stream has them again.
+ */
 export const removeStreams = async (urls: ReadonlyArray<string>): Promise<void> => {
   const nc = await connect({ servers: [...urls] })
   const jsm = await jetstreamManager(nc, { checkAPI: false })
-  for await (const { config } of jsm.streams.list()) await jsm.streams.delete(config.name)
+  for await (const { config } of jsm.streams.list()) {
+    await jsm.streams.purge(config.name)
+    await jsm.streams.delete(config.name)
+  }
   await nc.close()
 }
 

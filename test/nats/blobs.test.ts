@@ -274,14 +274,16 @@ describe("three servers", () => {
     }
     const bytes = randomBytes(3 * MIB)
     const leader = await cluster.leaderOf("KV_blobs")
+    let back: Promise<void> | undefined
     const stopping = async function*() {
       for (let at = 0; at < bytes.length; at += 50_000) {
         if (at === 1_000_000) await leader?.stop("SIGKILL")
-        if (at === 1_500_000) void leader?.restart()
+        if (at === 1_500_000) back = leader?.restart()
         yield bytes.subarray(at, at + 50_000)
       }
     }
     await run(writer.put("two", stopping(), 10 * MIB))
+    await back
     await check("two", bytes)
     for (const node of nodes) await node.close()
     await removeStreams(cluster.urls)

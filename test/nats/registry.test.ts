@@ -1,6 +1,4 @@
 /** The registry in the bucket `cluster`. */
-import { jetstreamManager } from "@nats-io/jetstream"
-import { connect } from "@nats-io/transport-node"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { connection } from "../../runtime/nats/connection.ts"
@@ -9,6 +7,7 @@ import { Registry, type RegistryEntry } from "../../runtime/ports/registry.ts"
 import { fromLayer } from "../suites/harness.ts"
 import { registrySuite } from "../suites/registry.ts"
 import { run } from "../suites/storage-probe.ts"
+import { removeStreams } from "./backend.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
 let server: NatsServer
@@ -23,10 +22,7 @@ const opened = () => {
 }
 
 registrySuite("NATS", async () => {
-  const nc = await connect({ servers: [server.url] })
-  const jsm = await jetstreamManager(nc)
-  for await (const { config } of jsm.streams.list()) await jsm.streams.delete(config.name)
-  await nc.close()
+  await removeStreams([server.url])
   return opened()
 })
 

@@ -1,8 +1,9 @@
 /** NATS servers of the tests' own: processes on free loopback ports, each with its folder. */
 import { type ChildProcess, spawn } from "node:child_process"
+import { randomInt } from "node:crypto"
 import { existsSync } from "node:fs"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
-import { type AddressInfo, createServer } from "node:net"
+import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import { connect, type NatsConnection } from "@nats-io/transport-node"
@@ -12,6 +13,8 @@ const START_MS = 20_000
 const POLL_MS = 20
 /** Servers without a leader answer nobody: they are asked again soon. */
 const ASK_MS = 500
+const PORT_MIN = 11_000
+const PORT_MAX = 20_000
 
 export interface ServerOptions {
   /** Lines added to the configuration: accounts, TLS, limits. */
@@ -66,18 +69,26 @@ export const serverBinary = (): string => {
   return found
 }
 
-/** Ports that nobody listens on, all different. */
+/** Whether nobody listens at this port of the loopback address. */
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer()
+    server.once("error", () => resolve(false))
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)))
+  })
+
+/**
+ * Ports that nobody listens on, all different. Below those that a system gives to connections
+ * (32768 and up on Linux) and those of the services under test (`../http/harness.ts`), so that none
+ * is taken while its server is stopped.
+ */
 export const freePorts = async (count: number): Promise<ReadonlyArray<number>> => {
-  const servers = Array.from({ length: count }, () => createServer())
-  const ports = await Promise.all(servers.map((server) =>
-    new Promise<number>((resolve, reject) => {
-      server.once("error", reject)
-      // A server that listens on a port has an address of this form.
-      server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port))
-    })
-  ))
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
+  const ports = new Set<number>()
+  while (ports.size < count) {
+    const port = randomInt(PORT_MIN, PORT_MAX)
+    if (!ports.has(port) && await isFree(port)) ports.add(port)
+  }
+  return [...ports]
 }
 
 const exited = (child: ChildProcess): boolean =>
@@ -124,7 +135,10 @@ const serverAt = async (described: (folder: string) => Described): Promise<NatsS
   const folder = await mkdtemp(join(tmpdir(), "restante-nats-"))
   const description = described(folder)
   let child: ChildProcess | undefined = await launch(folder, description)
+  let starting: Promise<ChildProcess> | undefined
   const stop = async (signal: NodeJS.Signals = "SIGKILL") => {
+    // A start that fails is told by `restart`.
+    await starting?.catch(() => undefined)
     const ending = child
     child = undefined
     if (ending === undefined || exited(ending)) return
@@ -143,7 +157,8 @@ const serverAt = async (described: (folder: string) => Described): Promise<NatsS
     signal: (signal) => void child?.kill(signal),
     restart: async () => {
       await stop()
-      child = await launch(folder, description)
+      starting = launch(folder, description)
+      child = await starting
     },
     close: async () => {
       await stop()
