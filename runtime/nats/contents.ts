@@ -21,6 +21,7 @@ import { actorKeys, addressOfWake, type Place, statesOfShard, wakesOf } from "./
 import { CONTENTS_AT_ONCE, CONTENTS_BEYOND, CONTENTS_KEYS } from "./limits.ts"
 import { loadEntry } from "./loading.ts"
 import { readLog } from "./log.ts"
+import { countOf, itemsOf } from "./packs.ts"
 import { info, last, lastOfMany, subjectsOf, unavailable } from "./reader.ts"
 import { type Entry, entryOf, isItem, isMarker } from "./record.ts"
 import { recordOf, recordsPlace } from "./record-keys.ts"
@@ -243,11 +244,14 @@ const snapshotOf = (
   const entry = entryOf(found.get(keys.state))
   if (entry.head > head) return undefined
   const items: Array<LogItem> = []
-  for (let n = 1; n <= head + beyond; n++) {
+  for (let n = 1; n <= head + beyond;) {
     const stored = found.get(keys.log + n)
-    if (stored !== undefined && isItem(entry, n, stored)) items.push({ n, value: stored.text() })
-    else if (n > entry.head) {
-      const last = Math.max(entry.head, items.at(-1)?.n ?? 0)
+    if (stored !== undefined && isItem(entry, n, stored)) {
+      items.push(...itemsOf(n, stored))
+      n += countOf(stored)
+    } else if (n <= entry.head) n++
+    else {
+      const last = Math.max(entry.head, n - 1)
       const wake = wakeAtMs(found.get(keys.wake))
       const { text: state } = entry
       const part = { address, state, head: last, wake, items, removed: [], steady: true } as const

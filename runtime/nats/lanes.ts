@@ -3,6 +3,7 @@ import { type Address, keyOf } from "../address.ts"
 import type { StorageFailure } from "../errors.ts"
 import type { Commit, Outcome } from "../ports/storage.ts"
 import { LANES_MAX } from "./limits.ts"
+import type { Pack } from "./packs.ts"
 import type { Entry } from "./record.ts"
 
 /** One commit on its way. */
@@ -11,6 +12,8 @@ export interface Job {
   readonly id: string
   readonly sinceMs: number
   readonly bytes: number
+  /** The items that it appends. */
+  readonly packs: ReadonlyArray<Pack>
   readonly done: (outcome: Outcome) => void
   /** It is certain that nothing was kept. */
   readonly failed: (failure: StorageFailure) => void

@@ -9,7 +9,8 @@ import type { Place } from "./keys.ts"
 import type { Job } from "./lanes.ts"
 import { BATCH_MESSAGES_MAX, GIVE_UP_MS, GROUP_MESSAGES, RETRY_MS } from "./limits.ts"
 import { loadEntry } from "./loading.ts"
-import { capPlan, itemPlans, type Plan, uncapPlan } from "./plan.ts"
+import { tornOf } from "./packs.ts"
+import { capPlan, itemPlans, type Plan, uncapPlan, type Work } from "./plan.ts"
 import { unavailable, wait } from "./reader.ts"
 import { type Entry, isCapped } from "./record.ts"
 import { committed, conflict, conflictOf } from "./verdict.ts"
@@ -27,15 +28,15 @@ const attempt = async (
   nats: NatsApi,
   place: Place,
   entry: Entry,
-  { commit, id }: Job
+  work: Work
 ): Promise<Entry | NotKept> => {
-  const capped = await step(nats, capPlan(place, entry, commit, id))
+  const capped = await step(nats, capPlan(place, entry, work))
   if ("_tag" in capped) return capped
-  for (const messages of itemPlans(place, capped, commit, GROUP_MESSAGES)) {
+  for (const messages of itemPlans(place, capped, work, GROUP_MESSAGES)) {
     const written = await write(nats, messages)
     if (written._tag !== "Kept") return written
   }
-  return step(nats, uncapPlan(place, entry, capped, commit, id))
+  return step(nats, uncapPlan(place, entry, capped, work))
 }
 
 const tooLarge = (messages: ReadonlyArray<Message>): StorageFull | undefined =>
@@ -57,9 +58,10 @@ export const writeLarge = async (nats: NatsApi, place: Place, job: Job): Promise
       }
       const found = conflictOf(entry, commit)
       if (found !== undefined) return job.done(conflict(found))
-      const refusal = tooLarge(uncapPlan(place, entry, entry, commit, id).messages)
+      const work = { ...job, torn: await tornOf(nats, place, entry, commit) }
+      const refusal = tooLarge(uncapPlan(place, entry, entry, work).messages)
       if (refusal !== undefined) return job.failed(refusal)
-      const outcome = await attempt(nats, place, entry, job)
+      const outcome = await attempt(nats, place, entry, work)
       if (!("_tag" in outcome)) return job.done(committed(commit, outcome))
       job.doubtful ||= outcome._tag === "Unknown"
       const { detail } = outcome

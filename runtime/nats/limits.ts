@@ -18,6 +18,9 @@ export const BUCKETS_MAX = 64
 /** Messages of one atomic batch: what a group aims at, and what the servers take. */
 export const GROUP_MESSAGES = 500
 export const BATCH_MESSAGES_MAX = 1_000
+/** Log items of one message, and bytes of one that holds several. */
+export const PACK_ITEMS_MAX = 16
+export const PACK_BYTES = 64 * 1024
 /** Bytes of one group: it is closed when it has so many. */
 export const GROUP_BYTES = 4 * 1024 * 1024
 /** Atomic batches under way at once in one bucket. */

@@ -2,45 +2,69 @@
 import type { Address } from "../address.ts"
 import type { NatsApi } from "./connection.ts"
 import { actorKeys, type Place } from "./keys.ts"
-import { last } from "./reader.ts"
+import { countOf, numbersFor } from "./packs.ts"
+import { last, lastOfMany } from "./reader.ts"
 import { type Entry, entryOf, isItem } from "./record.ts"
-import type { Stored } from "./wire.ts"
+
+/** The end of a stored pack of items, as far as one copy shows. */
+interface End {
+  readonly n: number
+  readonly seq: number
+}
 
 /**
- * The state record, then the end of the log. Items above the recorded head are without gaps, as
- * whatever leaves a gap writes the record; so it is enough to look at ever longer steps, and
- * then to halve.
+ * The end of the log above the recorded head. Items there are without gaps, as whatever leaves a
+ * gap writes the record; so it is enough to look at ever longer steps, and then to halve. These
+ * looks may miss what is there, as any copy answers them: the caller goes on from what they find.
  */
+const findEnd = async (
+  nats: NatsApi,
+  place: Place,
+  log: string,
+  entry: Entry,
+  first: End
+): Promise<End> => {
+  const endAt = async (at: number): Promise<End | undefined> => {
+    const keys = numbersFor(at).filter((n) => n > entry.head).map((n) => log + n)
+    const ends = (await lastOfMany(nats, place.stream, keys, 0)).flatMap((stored): Array<End> => {
+      const n = Number(stored.subject.slice(log.length))
+      const end = { n: n + countOf(stored) - 1, seq: stored.seq }
+      return isItem(entry, n, stored) && end.n >= at ? [end] : []
+    })
+    return ends[0]
+  }
+  const longer = ({ n }: End): number => n + Math.max(1, n - entry.head)
+  let there = first
+  let missing = longer(there)
+  for (let end = await endAt(missing); end !== undefined; end = await endAt(missing)) {
+    there = end
+    missing = longer(there)
+  }
+  while (missing - there.n > 1) {
+    const middle = (there.n + missing) >> 1
+    const end = await endAt(middle)
+    if (end === undefined) missing = middle
+    else there = end
+  }
+  return there
+}
+
+/** The state record, then the end of the log. */
 export const loadEntry = async (nats: NatsApi, place: Place, of: Address): Promise<Entry> => {
-  const keys = actorKeys(place, of)
-  const entry = entryOf(await last(nats, place.stream, keys.state))
+  const { log, state } = actorKeys(place, of)
+  const entry = entryOf(await last(nats, place.stream, state))
   if (entry.seq === 0) return entry
-  const item = (n: number) => last(nats, place.stream, keys.log + n)
-  const counts = (n: number, stored: Stored | undefined): boolean =>
-    stored !== undefined && isItem(entry, n, stored)
-  let { head } = entry
-  let next = await item(head + 1)
-  let lastSeq = entry.lastSeq
-  if (counts(head + 1, next)) {
-    let there = 1
-    let missing = 2
-    while (counts(head + missing, await item(head + missing))) {
-      there = missing
-      missing *= 2
-    }
-    while (missing - there > 1) {
-      const middle = (there + missing) >> 1
-      if (counts(head + middle, await item(head + middle))) there = middle
-      else missing = middle
-    }
-    head += there
-    next = await item(head)
-    // Items may be added meanwhile: what is returned as the end must be one and the same answer.
-    while (counts(head, next)) {
-      lastSeq = Math.max(lastSeq, next?.seq ?? 0)
-      next = await item(++head)
-    }
-    head--
+  let { head, lastSeq } = entry
+  let next = await last(nats, place.stream, log + (head + 1))
+  let isFirst = true
+  // Items may be added meanwhile: what is returned as the end must be one and the same answer.
+  while (next !== undefined && isItem(entry, head + 1, next)) {
+    const end = { n: head + countOf(next), seq: next.seq }
+    const found = isFirst ? await findEnd(nats, place, log, entry, end) : end
+    isFirst = false
+    head = found.n
+    lastSeq = Math.max(lastSeq, found.seq)
+    next = await last(nats, place.stream, log + (head + 1))
   }
   return { ...entry, head, lastSeq, nextSeq: next?.seq ?? 0 }
 }

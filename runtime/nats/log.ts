@@ -3,22 +3,26 @@ import type { Address } from "../address.ts"
 import type { LogItem } from "../ports/storage.ts"
 import type { NatsApi } from "./connection.ts"
 import { actorKeys, type Place } from "./keys.ts"
-import { KEYS_MAX } from "./limits.ts"
+import { KEYS_MAX, PACK_ITEMS_MAX } from "./limits.ts"
+import { countOf, itemsOf, numbersFor } from "./packs.ts"
 import { info, last, lastOfMany, subjectsOf } from "./reader.ts"
 import { type Entry, entryOf, isItem } from "./record.ts"
 import type { Stored } from "./wire.ts"
 
-/** Keys of one read, beside the state's. */
-const WAVE = KEYS_MAX - 1
+/** Numbers of one read: their keys, those before them that may hold the first, and the state's. */
+const WAVE = KEYS_MAX - PACK_ITEMS_MAX
 
 /** A wave that finds fewer than one in so many is in a part that was mostly removed. */
 const SPARSE = 8
 
-interface Wave {
+interface Found {
   readonly items: ReadonlyArray<LogItem>
-  /** The last number that may be there: of the record, or before a number that is missing. */
-  readonly end: number
+  /** The last number that is known to be there: of the record, or of an item above it. */
+  readonly head: number
 }
+
+const range = (from: number, count: number): ReadonlyArray<number> =>
+  Array.from({ length: count }, (_, at) => from + at)
 
 class LogReader {
   private readonly nats: NatsApi
@@ -36,8 +40,8 @@ class LogReader {
     this.lastSeq = lastSeq
   }
 
-  /** The items of these numbers, which ascend. The record is read with them, from one copy. */
-  async wave(numbers: ReadonlyArray<number>): Promise<Wave> {
+  /** What is at the keys of these numbers, which ascend. The record comes from the same copy. */
+  async at(numbers: ReadonlyArray<number>): Promise<Found> {
     const subjects = [this.state, ...numbers.map((n) => this.log + n)]
     const stored = await lastOfMany(this.nats, this.place.stream, subjects, this.lastSeq)
     const found = new Map<string, Stored>(stored.map((message) => [message.subject, message]))
@@ -46,29 +50,34 @@ class LogReader {
     let { head } = entry
     for (const n of numbers) {
       const message = found.get(this.log + n)
-      if (message !== undefined && isItem(entry, n, message)) {
-        items.push({ n, value: message.text() })
-        head = Math.max(head, n)
-      } else if (n > entry.head) return { items, end: n - 1 }
+      if (message === undefined || !isItem(entry, n, message)) continue
+      // Above the record's head a number that is missing ends the log.
+      if (n > head + 1 && items.length > 0) break
+      items.push(...itemsOf(n, message))
+      head = Math.max(head, n + countOf(message) - 1)
     }
-    return { items, end: head }
+    return { items, head }
   }
 
-  /** All numbers from `from` of which there is something, ascending. */
+  /** The items of so many numbers. */
+  async wave(first: number, count: number): Promise<Found> {
+    const before = numbersFor(first).slice(0, -1)
+    const { head, items } = await this.at([...before, ...range(first, count)])
+    return { items: items.filter(({ n }) => n >= first && n < first + count), head }
+  }
+
+  /** All keys that may hold an item from `from` on, by their numbers, ascending. */
   async numbers(from: number): Promise<ReadonlyArray<number>> {
     const numbers: Array<number> = []
     for await (const { subjects } of subjectsOf(this.nats, this.place.stream, `${this.log}*`)) {
       for (const subject of subjects) {
         const n = Number(subject.slice(this.log.length))
-        if (n >= from) numbers.push(n)
+        if (n > from - PACK_ITEMS_MAX) numbers.push(n)
       }
     }
     return numbers.sort((a, b) => a - b)
   }
 }
-
-const range = (from: number, count: number): ReadonlyArray<number> =>
-  Array.from({ length: count }, (_, at) => from + at)
 
 /** `known`: what the owner of the actor knows of it; anyone else asks the leader. */
 export const readLog = async (
@@ -92,15 +101,15 @@ export const readLog = async (
   while (items.length < limit) {
     const size = Math.min(WAVE, limit - items.length)
     if (known !== undefined && next > known.head) return items
-    const wave = await reader.wave(range(next, size))
+    const wave = await reader.wave(next, size)
     items.push(...wave.items)
     next += size
-    if (next > wave.end + 1 || items.length >= limit) return items
+    if (next > wave.head + 1 || items.length >= limit) return items
     if (wave.items.length * SPARSE >= size) continue
     const numbers = await reader.numbers(next)
     for (let at = 0; at < numbers.length && items.length < limit; at += WAVE) {
-      const found = await reader.wave(numbers.slice(at, at + WAVE))
-      items.push(...found.items)
+      const found = await reader.at(numbers.slice(at, at + WAVE))
+      items.push(...found.items.filter(({ n }) => n >= next))
     }
     return items.slice(0, limit)
   }

@@ -4,7 +4,18 @@ import type { ActorKeys, Place } from "./keys.ts"
 import { actorKeys } from "./keys.ts"
 import { MARKER_TTL } from "./limits.ts"
 import { CAP, COMMIT, type Entry, FLOOR, HEAD, REVISION, VOID } from "./record.ts"
+import { type Pack, type Torn, written } from "./packs.ts"
 import { expecting, type Message } from "./wire.ts"
+
+/** A commit with all that its messages are made of. */
+export interface Work {
+  readonly commit: Commit
+  readonly id: string
+  /** Its appended items. */
+  readonly packs: ReadonlyArray<Pack>
+  /** What becomes of the messages that hold the items it removes. */
+  readonly torn: ReadonlyArray<Torn>
+}
 
 export interface Plan {
   readonly messages: ReadonlyArray<Message>
@@ -121,35 +132,40 @@ const removal = (place: Place, keys: ActorKeys, entry: Entry, commit: Commit, id
 export const leavesLog = (entry: Entry): boolean => entry.floor > 0
 
 /** Numbers left out that a commit which was broken off may have used. */
-const leftOut = (entry: Entry, { append }: Commit, head: number): ReadonlyArray<number> => {
+const leftOut = (entry: Entry, { append }: Commit, head: number): ReadonlyArray<Torn> => {
   if (entry.gone === undefined) return []
   const used = new Set(append.map(({ n }) => n))
   return Array.from({ length: head - entry.head }, (_, at) => entry.head + 1 + at)
     .filter((n) => !used.has(n))
+    .map((n) => ({ n, rest: undefined }))
 }
+
+const itemMessages = (
+  { log }: ActorKeys,
+  packs: ReadonlyArray<Pack>,
+  firstHeaders: string
+): ReadonlyArray<Message> =>
+  packs.map((pack, at) => {
+    const { data, headers } = written(pack)
+    return { subject: log + pack.n, data, headers: at === 0 ? firstHeaders + headers : headers }
+  })
 
 /** `rewrite`: the state's record is written though the commit brings none. */
 export const planOf = (
   place: Place,
   entry: Entry,
-  commit: Commit,
-  id: string,
+  { commit, id, packs, torn }: Work,
   rewrite = !entry.claimed
 ): Plan => {
   const keys = actorKeys(place, commit.address)
-  const { append, remove, state } = commit
+  const { state } = commit
   if (state === null) return removal(place, keys, entry, commit, id)
   const head = headAfter(entry, commit)
   const others: ReadonlyArray<Message> = [
-    ...append.map(({ n, value }, at) => ({
+    ...itemMessages(keys, packs, `${COMMIT}: ${id}\r\n`),
+    ...[...torn, ...leftOut(entry, commit, head)].map(({ n, rest }) => ({
       subject: keys.log + n,
-      data: value,
-      headers: at === 0 ? `${COMMIT}: ${id}\r\n` : ""
-    })),
-    ...[...remove, ...leftOut(entry, commit, head)].map((n) => ({
-      subject: keys.log + n,
-      data: "",
-      headers: FADING
+      ...rest === undefined ? { data: "", headers: FADING } : written(rest)
     })),
     ...wakeMessages(place, keys, commit)
   ]
@@ -184,7 +200,7 @@ export const planOf = (
  * The first step of a commit that is too large for one batch: items above the head do not count
  * from now on. The entry must not be claimed, so that it has its text.
  */
-export const capPlan = (place: Place, entry: Entry, commit: Commit, id: string): Plan => {
+export const capPlan = (place: Place, entry: Entry, { commit, id }: Work): Plan => {
   const nothing: Commit = {
     ...commit,
     state: undefined,
@@ -193,7 +209,7 @@ export const capPlan = (place: Place, entry: Entry, commit: Commit, id: string):
     wake: undefined,
     wakeOthers: []
   }
-  const plan = planOf(place, entry, nothing, id)
+  const plan = planOf(place, entry, { commit: nothing, id, packs: [], torn: [] })
   const [record, ...rest] = plan.messages
   if (record === undefined) return plan
   return { ...plan, messages: [withHeaders(record, `${CAP}: ${entry.head}\r\n`), ...rest] }
@@ -203,19 +219,14 @@ export const capPlan = (place: Place, entry: Entry, commit: Commit, id: string):
 export const itemPlans = (
   place: Place,
   capped: Entry,
-  commit: Commit,
+  { commit, packs }: Work,
   messagesMax: number
 ): ReadonlyArray<ReadonlyArray<Message>> => {
   const keys = actorKeys(place, commit.address)
   const plans: Array<ReadonlyArray<Message>> = []
-  for (let from = 0; from < commit.append.length; from += messagesMax) {
-    plans.push(
-      commit.append.slice(from, from + messagesMax).map(({ n, value }, at) => ({
-        subject: keys.log + n,
-        data: value,
-        headers: at === 0 ? expecting(capped.seq, keys.state) : ""
-      }))
-    )
+  for (let from = 0; from < packs.length; from += messagesMax) {
+    const some = packs.slice(from, from + messagesMax)
+    plans.push(itemMessages(keys, some, expecting(capped.seq, keys.state)))
   }
   return plans
 }
@@ -225,15 +236,13 @@ export const uncapPlan = (
   place: Place,
   entry: Entry,
   capped: Entry,
-  commit: Commit,
-  id: string
+  work: Work
 ): Plan => {
-  const head = headAfter(entry, commit)
+  const head = headAfter(entry, work.commit)
   return planOf(
     place,
     { ...capped, text: entry.text, head },
-    { ...commit, append: [], head },
-    id,
+    { ...work, commit: { ...work.commit, append: [], head }, packs: [] },
     true
   )
 }

@@ -9,6 +9,7 @@ import type { Place } from "./keys.ts"
 import { type Job, Lanes } from "./lanes.ts"
 import { HEADER_BYTES } from "./limits.ts"
 import { readLog } from "./log.ts"
+import { packsOf } from "./packs.ts"
 import { info, unavailable } from "./reader.ts"
 import { Scanner } from "./scan.ts"
 import { soonestWakes } from "./soonest.ts"
@@ -68,8 +69,7 @@ class NatsStorage {
   }
 
   /** Bytes of all messages; undefined when one is larger than the servers take. */
-  private bytesOf({ append, state }: Commit): number | undefined {
-    const max = (this.nats.nc.info?.max_payload ?? Infinity) - HEADER_BYTES
+  private bytesOf({ append, state }: Commit, max: number): number | undefined {
     let all = 0
     for (const text of [state ?? "", ...append.map(({ value }) => value)]) {
       // A UTF-16 unit takes at most three bytes of UTF-8.
@@ -112,7 +112,8 @@ class NatsStorage {
       broken(new TypeError(`${keyOf(address)}: removing items demands the state`))
       return undefined
     }
-    const bytes = this.bytesOf(commit)
+    const max = (this.nats.nc.info?.max_payload ?? Infinity) - HEADER_BYTES
+    const bytes = this.bytesOf(commit, max)
     if (bytes === undefined) {
       const detail = `${keyOf(address)}: a text is larger than the servers' max_payload`
       settle(new StorageUnavailable({ detail }))
@@ -123,6 +124,7 @@ class NatsStorage {
       id: `${commitPrefix}${(commits++).toString(36)}`,
       sinceMs: performance.now(),
       bytes,
+      packs: packsOf(commit.append, max),
       done: settle,
       failed: settle,
       broken,

@@ -11,6 +11,7 @@ import { writeLarge } from "./large.ts"
 import { BATCH_MESSAGES_MAX, GIVE_UP_MS, RETRY_MS, TEXT_KEPT_MAX } from "./limits.ts"
 import { commitOfKey, loadEntry } from "./loading.ts"
 import { type Member, Outbox } from "./outbox.ts"
+import { type Torn, tornOf } from "./packs.ts"
 import { leavesLog, planOf } from "./plan.ts"
 import { api, unavailable, wait } from "./reader.ts"
 import { type Entry, isCapped } from "./record.ts"
@@ -91,15 +92,30 @@ export class Writer {
   }
 
   private prepare(lane: Lane, job: Job, entry: Entry): void {
-    const { commit, id } = job
+    const { commit } = job
     const found = conflictOf(entry, commit)
     if (found !== undefined) {
       if (!job.fresh) return void this.restart(lane, job)
       return this.finish(lane, job, () => job.done(conflict(found)))
     }
-    const plan = planOf(this.place, entry, commit, id)
+    if (commit.remove.length === 0) this.add(lane, job, entry, [])
+    else void this.tear(lane, job, entry)
+  }
+
+  /** Looks at the messages that hold the items which the commit removes. */
+  private async tear(lane: Lane, job: Job, entry: Entry): Promise<void> {
+    try {
+      const torn = await tornOf(this.nats, this.place, entry, job.commit)
+      this.add(lane, job, entry, torn)
+    } catch (error) {
+      this.finish(lane, job, () => job.failed(unavailable(error)))
+    }
+  }
+
+  private add(lane: Lane, job: Job, entry: Entry, torn: ReadonlyArray<Torn>): void {
+    const plan = planOf(this.place, entry, { ...job, torn })
     if (plan.messages.length === 0) {
-      return this.finish(lane, job, () => job.done(committed(commit, entry)))
+      return this.finish(lane, job, () => job.done(committed(job.commit, entry)))
     }
     if (plan.messages.length > BATCH_MESSAGES_MAX) return void this.large(lane, job)
     this.outbox.add({ lane, job, entry, plan, readyMs: performance.now() })
@@ -182,13 +198,15 @@ export class Writer {
   private async examine(
     { entry, job, lane }: Pick<Member, "entry" | "job" | "lane">
   ): Promise<void> {
-    const { commit, id } = job
+    const { commit } = job
     let fresh: Entry
+    let torn: ReadonlyArray<Torn>
     let wasKept: boolean
     try {
       lane.entry = undefined
       fresh = await loadEntry(this.nats, this.place, commit.address)
       wasKept = job.doubtful && await this.wasKept(job, fresh)
+      torn = await tornOf(this.nats, this.place, fresh, commit)
     } catch (error) {
       return this.unanswered({ entry, job, lane }, error)
     }
@@ -196,7 +214,7 @@ export class Writer {
     const found = overtaken(entry, fresh, commit)
     lane.entry = fresh
     if (found !== undefined) return this.finish(lane, job, () => job.done(conflict(found)))
-    const plan = planOf(this.place, fresh, commit, id)
+    const plan = planOf(this.place, fresh, { ...job, torn })
     this.outbox.add({ lane, job, entry: fresh, plan, readyMs: performance.now() })
   }
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest"
 import { address, shardOf } from "../../runtime/address.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import type { Fresh } from "./harness.ts"
+import { historyCases } from "./storage-history.ts"
 import { logCases } from "./storage-log.ts"
 import { alice, bob, conflictOf, itemsOf, probeOf, revisionOf } from "./storage-probe.ts"
 
@@ -70,6 +71,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
     })
 
     logCases(probe)
+    historyCases(probe)
 
     describe("wake-ups", () => {
       it("keeps at most one for each actor", async () => {
