@@ -6,15 +6,20 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { accountCommand } from "./cli/account.ts"
 import { backupCommand } from "./cli/backup.ts"
+import { bridgeCommand } from "./cli/bridge.ts"
 import { checkCommand } from "./cli/check.ts"
 import { configCommand } from "./cli/config.ts"
+import { doctorCommand } from "./cli/doctor.ts"
 import { loadCommand } from "./cli/load.ts"
 import { migrateCommand } from "./cli/migrate.ts"
 import { outboxCommand } from "./cli/outbox.ts"
 import { queryCommand } from "./cli/query.ts"
+import { readCommand } from "./cli/read.ts"
+import { registerCommand, registrationsCommand } from "./cli/register.ts"
 import { restoreCommand } from "./cli/restore.ts"
 import { sendCommand } from "./cli/send.ts"
 import { serveCommand } from "./cli/serve.ts"
+import { topCommand } from "./cli/top.ts"
 import { watchCommand } from "./cli/watch.ts"
 import { CommandFailed, exitCodes } from "./failure.ts"
 import { version } from "./version.ts"
@@ -24,6 +29,8 @@ const restante = Command.make("restante").pipe(
   Command.withSubcommands([
     serveCommand,
     configCommand,
+    doctorCommand,
+    topCommand,
     accountCommand,
     checkCommand,
     backupCommand,
@@ -31,9 +38,13 @@ const restante = Command.make("restante").pipe(
     migrateCommand,
     sendCommand,
     outboxCommand,
+    readCommand,
     watchCommand,
+    registerCommand,
+    registrationsCommand,
     queryCommand,
-    loadCommand
+    loadCommand,
+    bridgeCommand
   ])
 )
 

@@ -12,6 +12,7 @@ const backoffMsMax = 10_000
 
 /** A notification as its stream tells it. */
 export interface Received {
+  readonly href: string
   readonly received: string
   readonly description: string
   readonly url: string
@@ -26,6 +27,7 @@ const receivedOf = (data: string): Received => {
     return child === undefined ? "" : textOf(child)
   }
   return {
+    href: parsed.value.attributes["href"] ?? "",
     received: parsed.value.attributes["received"] ?? "",
     description: field("description"),
     url: field("url")

@@ -88,6 +88,17 @@ const load = (): Native => {
   }
 }
 
+/** Why no server can run here; undefined when one can. */
+export const serverProblem = (): ServerUnavailable | undefined => {
+  try {
+    load()
+    return undefined
+  } catch (error) {
+    if (error instanceof ServerUnavailable) return error
+    throw error
+  }
+}
+
 let collected: Array<string> = []
 const collect = (name: string, value: string): void => {
   collected.push(name, value)

@@ -2,6 +2,7 @@
 import { Console, Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as accounts from "../accounts.ts"
+import { jsonFlag, printJson } from "./output.ts"
 import { adminFlags, asAdmin } from "./remote.ts"
 
 const Slug = Schema.String.pipe(Schema.check(
@@ -20,26 +21,28 @@ const role = Flag.Literals("role", ["admin", "quotes", "customers"]).pipe(
 )
 
 /** The token alone goes to standard output, for scripts. */
-const showToken = Effect.fnUntraced(function*(account: string, token: string) {
+const showToken = Effect.fnUntraced(function*(account: string, token: string, json: boolean) {
+  if (json) return yield* printJson({ account, token })
   yield* Console.error(`Token of ${account}, shown only this once:`)
   yield* Console.log(token)
 })
 
 const add = Command.make(
   "add",
-  { ...adminFlags, name, role },
-  Effect.fnUntraced(function*({ name, role, ...flags }) {
-    yield* showToken(name, yield* accounts.addAccount(yield* asAdmin(flags), name, role))
+  { ...adminFlags, name, role, json: jsonFlag() },
+  Effect.fnUntraced(function*({ json, name, role, ...flags }) {
+    yield* showToken(name, yield* accounts.addAccount(yield* asAdmin(flags), name, role), json)
   })
 ).pipe(Command.withDescription("Make an account and print its token"))
 
 const list = Command.make(
   "list",
-  adminFlags,
-  Effect.fnUntraced(function*(flags) {
+  { ...adminFlags, json: jsonFlag("One JSON object a line") },
+  Effect.fnUntraced(function*({ json, ...flags }) {
     yield* accounts.listAccounts(
       yield* asAdmin(flags),
-      ({ name: shown, role: roles = [] }) => Console.log(`${shown}\t${roles.join(",")}`.trimEnd())
+      ({ name, role = [] }) =>
+        Console.log(json ? JSON.stringify({ name, role }) : `${name}\t${role.join(",")}`.trimEnd())
     )
   })
 ).pipe(Command.withDescription("List the accounts and their roles"))
@@ -55,9 +58,9 @@ const remove = Command.make(
 
 const token = Command.make(
   "token",
-  { ...adminFlags, name },
-  Effect.fnUntraced(function*({ name, ...flags }) {
-    yield* showToken(name, yield* accounts.addToken(yield* asAdmin(flags), name))
+  { ...adminFlags, name, json: jsonFlag() },
+  Effect.fnUntraced(function*({ json, name, ...flags }) {
+    yield* showToken(name, yield* accounts.addToken(yield* asAdmin(flags), name), json)
   })
 ).pipe(Command.withDescription("Give an account another token and print it"))
 

@@ -1,6 +1,6 @@
 /** What the commands on archives have in common: which store, the progress, the table. */
 import { Console, Effect, type Option } from "effect"
-import { Argument, Flag } from "effect/cli"
+import { Argument, type Flag } from "effect/cli"
 import type { Filled, Seen } from "../archive/index.ts"
 import { CommandFailed, exitCodes } from "../failure.ts"
 import { settingFlags } from "./flags.ts"
@@ -15,11 +15,6 @@ const isOfStore = (name: string): boolean =>
 /** Flags that say which store; without NATS_URL it is the one in DATA_DIR. */
 export const storeFlags: Record<string, Flag.Flag<Option.Option<string>>> = Object.fromEntries(
   Object.entries(settingFlags).filter(([name]) => isOfStore(name))
-)
-
-export const jsonFlag = Flag.Boolean("json").pipe(
-  Flag.withDescription("Print JSON"),
-  Flag.withDefault(false)
 )
 
 export const fileArgument = (about: string) =>

@@ -1,7 +1,8 @@
 /** `restante backup`. */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { fileArgument, jsonFlag, storeFlags, withProgress } from "./archive.ts"
+import { fileArgument, storeFlags, withProgress } from "./archive.ts"
+import { jsonFlag } from "./output.ts"
 import { load } from "./flags.ts"
 import { table } from "./output.ts"
 
@@ -14,7 +15,7 @@ export const backupCommand = Command.make(
       Flag.withDescription("Do not compress"),
       Flag.withDefault(false)
     ),
-    json: jsonFlag
+    json: jsonFlag()
   },
   Effect.fnUntraced(function*({ file, json, plain, ...flags }) {
     const { settings } = yield* load(flags)

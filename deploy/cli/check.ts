@@ -2,12 +2,13 @@
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { CommandFailed, exitCodes } from "../failure.ts"
-import { jsonFlag, storeFlags } from "./archive.ts"
+import { storeFlags } from "./archive.ts"
+import { jsonFlag } from "./output.ts"
 import { load } from "./flags.ts"
 
 export const checkCommand = Command.make(
   "check",
-  { ...storeFlags, json: jsonFlag },
+  { ...storeFlags, json: jsonFlag() },
   Effect.fnUntraced(function*({ json, ...flags }) {
     const { settings } = yield* load(flags)
     // Only the commands on stores need the native modules.

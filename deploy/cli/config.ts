@@ -1,9 +1,9 @@
 /** `restante config`. */
 import { Console, Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { baseUrlOf, type Found, type Settings } from "../settings.ts"
 import { load, settingFlags } from "./flags.ts"
-import { table } from "./output.ts"
+import { jsonFlag, printJson, table } from "./output.ts"
 
 interface Row {
   readonly name: string
@@ -35,15 +35,12 @@ export const configCommand = Command.make(
   "config",
   {
     ...settingFlags,
-    json: Flag.Boolean("json").pipe(
-      Flag.withDescription("Print JSON"),
-      Flag.withDefault(false)
-    )
+    json: jsonFlag()
   },
   Effect.fnUntraced(function*({ json, ...flags }) {
     const { found, settings } = yield* load(flags)
     const rows = found.map(row(settings))
-    yield* Console.log(json ? JSON.stringify(rows, null, 2) : lines(rows))
+    yield* json ? printJson(rows) : Console.log(lines(rows))
   })
 ).pipe(
   Command.withDescription("Show every setting, its value and where the value comes from")

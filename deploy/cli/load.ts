@@ -6,7 +6,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { followLoad, type Load, problemsOf, sendFile } from "../customers.ts"
 import { type CommandFailed, exitCodes } from "../failure.ts"
 import { failed } from "../remote.ts"
-import { plain, some } from "./output.ts"
+import { jsonFlag, plain, some } from "./output.ts"
 import { accountFlags, asAccount } from "./remote.ts"
 
 const types = {
@@ -92,10 +92,7 @@ export const loadCommand = Command.make(
       Flag.withDescription("Pass over rows with a fault, instead of refusing the file"),
       Flag.withDefault(false)
     ),
-    json: Flag.Boolean("json").pipe(
-      Flag.withDescription("Print what became of it as JSON"),
-      Flag.withDefault(false)
-    )
+    json: jsonFlag("Print what became of it as JSON")
   },
   Effect.fnUntraced(function*({ continue: isLenient, file, format, json, ...given }) {
     const chosen = Option.getOrElse(format, () => byName[extname(file).toLowerCase()])

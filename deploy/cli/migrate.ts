@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { CommandFailed, exitCodes } from "../failure.ts"
-import { jsonFlag, report, storeFlags, withProgress } from "./archive.ts"
+import { report, storeFlags, withProgress } from "./archive.ts"
+import { jsonFlag } from "./output.ts"
 import { load } from "./flags.ts"
 
 const { "nats-url": _, ...flagsOfStore } = storeFlags
@@ -16,7 +17,7 @@ export const migrateCommand = Command.make(
       Flag.withDescription("The cluster to be filled (NATS_URL)"),
       Flag.optional
     ),
-    json: jsonFlag
+    json: jsonFlag()
   },
   Effect.fnUntraced(function*({ json, to, ...flags }) {
     const { settings } = yield* load({ ...flags, "nats-url": to })

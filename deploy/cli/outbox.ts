@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type CommandFailed, exitCodes } from "../failure.ts"
 import * as outgoing from "../outgoing.ts"
 import { failed } from "../remote.ts"
-import { endWithReader, plain, some, table } from "./output.ts"
+import { endWithReader, jsonFlag, plain, printJson, some, table } from "./output.ts"
 import { expectDelivered, showProgress } from "./progress.ts"
 import { accountFlags, asAccount } from "./remote.ts"
 
@@ -24,7 +24,9 @@ const outbox = Command.make("outbox", {
     Flag.withDescription("How many at most, the newest first"),
     Flag.withDefault(limitDefault)
   )
-}).pipe(Command.withSharedFlags(accountFlags))
+}).pipe(
+  Command.withSharedFlags({ ...accountFlags, json: jsonFlag("JSON; in a list, one object a line") })
+)
 
 const which = Argument.String("notification").pipe(
   Argument.withDescription("Its URI, or its id in the account's outgoing mailbox")
@@ -48,12 +50,15 @@ const show = Command.make(
     )
   },
   Effect.fnUntraced(function*({ watch, which }) {
-    const remote = yield* asAccount(yield* outbox)
+    const { json, ...flags } = yield* outbox
+    const remote = yield* asAccount(flags)
     const path = yield* outgoing.notificationPath(remote, which)
     const found = yield* outgoing.standing(remote, path)
     const seen = watch ? yield* showProgress(remote, path) : found
-    yield* Console.log(`${seen.time}  ${seen.status}  ${plain(seen.href)}`)
-    yield* Console.log(table([heading, ...seen.recipient.map(cells)]))
+    yield* json ? printJson(seen) : Console.log(
+      `${seen.time}  ${seen.status}  ${plain(seen.href)}\n` +
+        table([heading, ...seen.recipient.map(cells)])
+    )
     if (watch) yield* expectDelivered(seen)
   })
 ).pipe(Command.withDescription("Show how each recipient of a notification stands"))
@@ -73,13 +78,18 @@ const retry = Command.make(
   },
   Effect.fnUntraced(function*({ since, which }) {
     if (Option.isSome(since) === Option.isSome(which)) return yield* onlyOne()
-    const remote = yield* asAccount(yield* outbox)
+    const { json, ...flags } = yield* outbox
+    const remote = yield* asAccount(flags)
     if (Option.isSome(since)) {
-      const { notifications, recipients } = yield* outgoing.replay(remote, since.value)
+      const replayed = yield* outgoing.replay(remote, since.value)
+      if (json) return yield* printJson(replayed)
+      const { notifications, recipients } = replayed
       const of = some(notifications, "notification")
       yield* Console.error(`Trying again: ${some(recipients, "recipient")} of ${of}.`)
     } else if (Option.isSome(which)) {
-      yield* outgoing.retry(remote, yield* outgoing.notificationPath(remote, which.value))
+      const path = yield* outgoing.notificationPath(remote, which.value)
+      const retried = yield* outgoing.retry(remote, path)
+      if (json) return yield* printJson(retried)
       yield* Console.error("Its failed recipients are tried again.")
     }
   })
@@ -89,18 +99,23 @@ const remove = Command.make(
   "delete",
   { which },
   Effect.fnUntraced(function*({ which }) {
-    const remote = yield* asAccount(yield* outbox)
-    yield* outgoing.remove(remote, yield* outgoing.notificationPath(remote, which))
-    yield* Console.error("The notification is deleted.")
+    const { json, ...flags } = yield* outbox
+    const remote = yield* asAccount(flags)
+    const path = yield* outgoing.notificationPath(remote, which)
+    yield* outgoing.remove(remote, path)
+    yield* json ? printJson({ deleted: path }) : Console.error("The notification is deleted.")
   })
 ).pipe(Command.withDescription("Delete a notification; no attempt starts afterwards"))
 
 export const outboxCommand = outbox.pipe(
-  Command.withHandler(Effect.fnUntraced(function*({ limit, status, ...flags }) {
+  Command.withHandler(Effect.fnUntraced(function*({ json, limit, status, ...flags }) {
     const remote = yield* asAccount(flags)
     endWithReader()
-    const row = ({ counts, href, status, time }: outgoing.Listed) =>
-      Console.log([time, status, counts, href].map(plain).join("\t"))
+    const row = (listed: outgoing.Listed) => {
+      const { counts, href, status, time } = listed
+      const cells = [time, status, counts, href].map(plain)
+      return Console.log(json ? JSON.stringify(listed) : cells.join("\t"))
+    }
     yield* outgoing.list(remote, Option.getOrUndefined(status), limit, row)
   })),
   Command.withDescription("List what was sent, or show, retry and delete a notification"),

@@ -1,4 +1,13 @@
 /** What the commands print. */
+import { Console, type Effect } from "effect"
+import { Flag } from "effect/cli"
+
+export const jsonFlag = (about = "Print JSON") =>
+  Flag.Boolean("json").pipe(Flag.withDescription(about), Flag.withDefault(false))
+
+/** A document for programs. */
+export const printJson = (document: unknown): Effect.Effect<void> =>
+  Console.log(JSON.stringify(document, null, 2))
 
 /** Control characters, line separators, and what turns the direction of writing. */
 const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu

@@ -3,7 +3,7 @@ import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { readRows, type Row, tables } from "../customers.ts"
 import { byToken } from "../remote.ts"
-import { endWithReader, plain, table } from "./output.ts"
+import { endWithReader, jsonFlag, plain, table } from "./output.ts"
 import { accountFlags, placeOf } from "./remote.ts"
 
 const limitDefault = 100
@@ -60,10 +60,7 @@ export const queryCommand = Command.make(
       Flag.withDescription("How many at most"),
       Flag.withDefault(limitDefault)
     ),
-    json: Flag.Boolean("json").pipe(
-      Flag.withDescription("One JSON object a line"),
-      Flag.withDefault(false)
-    )
+    json: jsonFlag("One JSON object a line")
   },
   Effect.fnUntraced(function*({ agemin, json, limit, query, return: fields, table, ...given }) {
     const { baseUrl, token } = yield* placeOf(given, "account")

@@ -1,12 +1,13 @@
 /** `restante restore`. */
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { fileArgument, jsonFlag, report, storeFlags, withProgress } from "./archive.ts"
+import { fileArgument, report, storeFlags, withProgress } from "./archive.ts"
+import { jsonFlag } from "./output.ts"
 import { load } from "./flags.ts"
 
 export const restoreCommand = Command.make(
   "restore",
-  { ...storeFlags, file: fileArgument("The archive"), json: jsonFlag },
+  { ...storeFlags, file: fileArgument("The archive"), json: jsonFlag() },
   Effect.fnUntraced(function*({ file, json, ...flags }) {
     const { settings } = yield* load(flags)
     const { explained, placeOf, restore } = yield* Effect.promise(() =>

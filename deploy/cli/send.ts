@@ -6,6 +6,7 @@ import { Command, Flag } from "effect/cli"
 import { type CommandFailed, exitCodes } from "../failure.ts"
 import { ownMailbox, publish, type Published, queue, unpublish } from "../outgoing.ts"
 import { failed, notUnderstood, pathOf, type Remote } from "../remote.ts"
+import { jsonFlag, printJson } from "./output.ts"
 import { expectDelivered, showProgress } from "./progress.ts"
 import { accountFlags, asAccount } from "./remote.ts"
 
@@ -145,15 +146,18 @@ const send = Effect.fnUntraced(function*(
 
 export const sendCommand = Command.make(
   "send",
-  { ...accountFlags, ...flags },
-  Effect.fnUntraced(function*({ wait, ...given }) {
+  { ...accountFlags, ...flags, json: jsonFlag("JSON: its URI, or with --wait how it stands") },
+  Effect.fnUntraced(function*({ json, wait, ...given }) {
     yield* check(given)
     const remote = yield* asAccount(given)
     const uri = yield* Effect.scoped(send(remote, given))
-    yield* Console.log(uri)
+    if (!json) yield* Console.log(uri)
+    else if (!wait) yield* printJson({ href: uri })
     if (!wait) return
     const path = pathOf(uri) ?? (yield* notUnderstood())
-    yield* expectDelivered(yield* showProgress(remote, path))
+    const seen = yield* showProgress(remote, path)
+    if (json) yield* printJson(seen)
+    yield* expectDelivered(seen)
   })
 ).pipe(
   Command.withDescription("Send a notification to mailboxes, and print its URI"),

@@ -1,0 +1,143 @@
+/** What the machine and the settings are like. */
+import { constants } from "node:fs"
+import { access, readFile, stat, statfs } from "node:fs/promises"
+import { totalmem } from "node:os"
+import { dirname, resolve } from "node:path"
+import { serverProblem } from "../../http/server.ts"
+import { addressRules } from "../../actors/delivery/addresses.ts"
+import { adminTokenOf, type Settings } from "../settings.ts"
+import { fail, type Finding, ok, warn } from "./finding.ts"
+import {
+  CLOCK_EARLIEST_MS,
+  FILES_MIN,
+  FILES_WANTED,
+  MEMORY_WANTED_BYTES,
+  ROOM_MIN_BYTES,
+  ROOM_WANTED_BYTES,
+  TOKEN_CHARACTERS_MIN
+} from "./limits.ts"
+
+const gigabytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`
+
+/** Node and the server's native module. */
+export const platform = (): Finding => {
+  const found = `Node ${process.version} on ${process.platform} ${process.arch}`
+  const problem = serverProblem()
+  return problem === undefined
+    ? ok("platform", found)
+    : fail("platform", found, problem.message)
+}
+
+interface Report {
+  readonly userLimits?: { readonly open_files?: { readonly soft: number | string } }
+}
+
+/** How many files and connections this process may have open. */
+export const openFiles = (): Finding => {
+  // What Node documents of its report.
+  const { userLimits } = process.report.getReport() as Report
+  const soft = userLimits?.open_files?.soft
+  const limit = soft === "unlimited" ? Infinity : Number(soft)
+  if (Number.isNaN(limit)) return ok("open files", "not limited by this system")
+  const found = `at most ${limit}`
+  const advice = `every connection is one: allow ${FILES_WANTED} (ulimit -n, LimitNOFILE= of ` +
+    "systemd, --ulimit nofile= of Docker)"
+  if (limit < FILES_MIN) return fail("open files", found, advice)
+  return limit < FILES_WANTED ? warn("open files", found, advice) : ok("open files", found)
+}
+
+/** Memory of the machine, or of the control group that the process is in. */
+export const memory = async (): Promise<Finding> => {
+  const group = await readFile("/sys/fs/cgroup/memory.max", "utf8").catch(() => "max")
+  const bytes = Math.min(totalmem(), Number(group.trim()) || Infinity)
+  const found = `${gigabytes(bytes)} for this process`
+  return bytes < MEMORY_WANTED_BYTES
+    ? warn("memory", found, "give a node 512 MiB or more; see the sizing page")
+    : ok("memory", found)
+}
+
+/** The nearest folder that is there. */
+const existing = async (folder: string): Promise<string> => {
+  const there = await stat(folder).then((found) => found.isDirectory(), () => false)
+  const above = dirname(folder)
+  return there || above === folder ? folder : existing(above)
+}
+
+/** The folder of the store, and the room on its disk. */
+export const folder = async ({ dataDir }: Settings): Promise<ReadonlyArray<Finding>> => {
+  const path = resolve(dataDir)
+  const near = await existing(path)
+  const made = near === path ? path : `${path}, to be made`
+  const mayWrite = await access(near, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false
+  )
+  const writing = mayWrite
+    ? ok("data folder", made)
+    : fail("data folder", `${near} cannot be written to`, "set DATA_DIR, or its owner and mode")
+  const { bavail, bsize } = await statfs(near)
+  const bytes = bavail * bsize
+  const found = `${gigabytes(bytes)} free`
+  const advice = "make room, or set DATA_DIR to another disk: a full one refuses deposits (503)"
+  if (bytes < ROOM_MIN_BYTES) return [writing, fail("disk", found, advice)]
+  return [writing, bytes < ROOM_WANTED_BYTES ? warn("disk", found, advice) : ok("disk", found)]
+}
+
+/** The clock alone; others compare it. */
+export const clock = (nowMs: number): Finding => {
+  const found = new Date(nowMs).toISOString()
+  return nowMs < CLOCK_EARLIEST_MS
+    ? fail("clock", found, "set the clock, and keep it by NTP (chrony, systemd-timesyncd)")
+    : ok("clock", found)
+}
+
+/** The token of admin, when the settings say one. */
+export const adminToken = (settings: Settings): Finding => {
+  const token = adminTokenOf(settings)
+  if (token === undefined) return ok("admin token", "made up at the first start, and shown once")
+  return token.length < TOKEN_CHARACTERS_MIN
+    ? warn("admin token", `${token.length} characters`, "take one like `openssl rand -base64 32`")
+    : ok("admin token", "set")
+}
+
+const isLocal = (host: string): boolean =>
+  host === "localhost" || host.endsWith(".localhost") || host.startsWith("127.") || host === "[::1]"
+
+/** The origin of the URIs that are given out. */
+export const baseUrl = ({ baseUrl: given }: Settings): Finding => {
+  if (given === undefined) {
+    return warn(
+      "base URL",
+      "not set: URIs begin with http://localhost",
+      "set BASE_URL to the address by which clients reach the service, before the first use"
+    )
+  }
+  const { hostname, protocol } = new URL(given)
+  return protocol === "http:" && !isLocal(hostname)
+    ? warn("base URL", `${given}, without TLS`, "let a proxy with TLS stand before the nodes")
+    : ok("base URL", given)
+}
+
+/** Addresses of which each is the door to something that no peer may reach. */
+const doors: ReadonlyArray<readonly [address: string, what: string]> = [
+  ["169.254.169.254", "the metadata service of clouds"],
+  ["127.0.0.1", "this machine itself"],
+  ["10.0.0.1", "the private network 10.0.0.0/8"],
+  ["172.16.0.1", "the private network 172.16.0.0/12"],
+  ["192.168.0.1", "the private network 192.168.0.0/16"]
+]
+
+/** What peers and clients may have the service ask. */
+export const outbound = ({ outboundAllow }: Settings): Finding => {
+  const { permits } = addressRules(outboundAllow)
+  const open = doors.filter(([address]) => permits(address)).map(([, what]) => what)
+  const found = outboundAllow.length === 0
+    ? "public addresses only"
+    : `public addresses, and ${outboundAllow.join(", ")}`
+  return open.length === 0 ? ok("outbound rules", found) : warn(
+    "outbound rules",
+    found,
+    `whoever may send or register can have the service reach ${open.join(", ")}: ` +
+      "allow no more in OUTBOUND_ALLOW than single hosts need"
+  )
+}

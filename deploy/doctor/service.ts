@@ -1,0 +1,122 @@
+/** What a store, the servers of NATS and the running service answer. */
+import { Context, Effect, Layer } from "effect"
+import { backend, natsOptions, placeOf } from "../backend.ts"
+import { connection, Nats, type NatsApi } from "../../runtime/nats/connection.ts"
+import { StorageUnavailable } from "../../runtime/index.ts"
+import { stopped } from "../serve.ts"
+import { baseUrlOf, type Settings } from "../settings.ts"
+import { fail, type Finding, ok, warn } from "./finding.ts"
+import {
+  ASK_MS,
+  CLOCK_FAIL_MS,
+  CLOCK_WARN_MS,
+  NATS_PAYLOAD_WANTED_BYTES,
+  NATS_ROUND_TRIP_WARN_MS
+} from "./limits.ts"
+
+/** Opens the embedded store as a node would; one that is in use is well. */
+export const store = (settings: Settings): Effect.Effect<Finding> =>
+  Effect.scoped(Layer.build(backend(settings, "doctor"))).pipe(
+    Effect.as(ok("store", `${settings.dataDir} opens`)),
+    Effect.catch((failure) => {
+      if (failure._tag === "StorageLocked") {
+        return Effect.succeed(ok("store", stopped(settings.dataDir, failure).message))
+      }
+      const { message } = stopped(placeOf(settings), failure)
+      return Effect.succeed(
+        fail("store", message, "see what `restante check` says; restore a backup if it is damaged")
+      )
+    })
+  )
+
+/** Milliseconds that another clock is ahead of this one, as far as one answer tells. */
+const apart = (name: string, aheadMs: number): Finding => {
+  const found = `${(aheadMs / 1_000).toFixed(1)} s apart from this machine's`
+  const advice = "keep the clocks by NTP (chrony, systemd-timesyncd): signatures and times of " +
+    "receipt stand on them"
+  const off = Math.abs(aheadMs)
+  if (off > CLOCK_FAIL_MS) return fail(name, found, advice)
+  return off > CLOCK_WARN_MS ? warn(name, found, advice) : ok(name, "agrees with this machine's")
+}
+
+const streamFindings = async ({ jsm, nc }: NatsApi): Promise<ReadonlyArray<Finding>> => {
+  const findings: Array<Finding> = []
+  const isCluster = (nc.info?.cluster ?? "") !== ""
+  for await (const { cluster, config } of jsm.streams.list("$KV.>")) {
+    const name = `stream ${config.name}`
+    const others = cluster?.replicas ?? []
+    const behind = others.filter(({ current, offline }) => !current || offline === true)
+    const found = `${config.num_replicas} ${config.num_replicas === 1 ? "copy" : "copies"}`
+    if (cluster?.leader === "" || cluster?.leader === undefined && isCluster) {
+      findings.push(fail(name, `${found}, no leader`, "start the servers that are away"))
+    } else if (behind.length > 0) {
+      const names = behind.map((one) => one.name).join(", ")
+      findings.push(warn(name, `${found}, of which ${names} are behind or away`, "start them"))
+    } else if (isCluster && config.num_replicas < 3) {
+      findings.push(warn(name, found, "one server that dies stops it: nats stream edit --replicas"))
+    } else findings.push(ok(name, found))
+  }
+  return findings
+}
+
+const natsFindings = async (nats: NatsApi): Promise<ReadonlyArray<Finding>> => {
+  const { nc, jsm } = nats
+  const { cluster = "", max_payload: payload = 0, version = "unknown" } = nc.info ?? {}
+  const account = await jsm.getAccountInfo()
+  const roundTripMs = await nc.rtt()
+  const where = cluster === "" ? "one server" : `the cluster ${cluster}`
+  const findings = [
+    ok("NATS", `version ${version}, ${where}, JetStream with ${account.streams} streams`),
+    roundTripMs > NATS_ROUND_TRIP_WARN_MS
+      ? warn("NATS round trip", `${roundTripMs} ms`, "put nodes and servers near each other")
+      : ok("NATS round trip", `${roundTripMs} ms`)
+  ]
+  if (payload < NATS_PAYLOAD_WANTED_BYTES) {
+    const advice = "set max_payload to 1MB: larger documents are refused otherwise"
+    findings.push(warn("NATS max_payload", `${payload} bytes`, advice))
+  }
+  return [...findings, ...await streamFindings(nats)]
+}
+
+/** The servers of a cluster. */
+export const servers = (
+  settings: Settings,
+  urls: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<Finding>> =>
+  Effect.scoped(
+    Effect.gen(function*() {
+      const nats = Context.get(
+        yield* Layer.build(connection(natsOptions(settings, urls, "doctor"))),
+        Nats
+      )
+      return yield* Effect.tryPromise({
+        try: () => natsFindings(nats),
+        catch: (error) => new StorageUnavailable({ detail: `NATS: ${String(error)}` })
+      })
+    })
+  ).pipe(Effect.catch((failure) => {
+    const found = stopped(placeOf(settings), failure).message
+    const advice = "see that NATS_URL, its user or credentials and TLS are right, and that the " +
+      "servers have JetStream on"
+    return Effect.succeed([fail("NATS", found, advice)])
+  }))
+
+/** The running service, when there is one, and its clock. */
+export const service = async (settings: Settings): Promise<ReadonlyArray<Finding>> => {
+  const origin = baseUrlOf(settings, settings.port)
+  try {
+    const beforeMs = Date.now()
+    const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(ASK_MS) })
+    const text = (await response.text()).trim()
+    const nowMs = (beforeMs + Date.now()) / 2
+    const date = Date.parse(response.headers.get("date") ?? "")
+    // A Date has whole seconds.
+    const clocks = Number.isNaN(date) ? [] : [apart("service's clock", date + 500 - nowMs)]
+    if (response.ok) return [ok("service", `${origin} is ready`), ...clocks]
+    const found = `${origin} answers ${response.status}: ${text}`
+    return [warn("service", found, "see its log, and /cluster"), ...clocks]
+  } catch {
+    const advice = "start it (restante serve), or set BASE_URL to where it is"
+    return [warn("service", `nothing answers at ${origin}`, advice)]
+  }
+}
