@@ -17,6 +17,30 @@ export interface ClusterConfig {
    * and prints it once. Better set by the environment than written here.
    */
   readonly adminToken: string | undefined
+  /** An outside issuer of tokens (OpenID Connect, OAuth), whose JWTs are accepted as Bearer. */
+  readonly auth: {
+    /** Its keys: the URL of its JWK Set, a file, or the set itself; undefined: no issuer. */
+    readonly jwks: string | undefined
+    /** `iss` of its tokens, to the letter; needed with `jwks`. */
+    readonly issuer: string | undefined
+    /** One of these must be in `aud`; needed with `jwks`. */
+    readonly audience: ReadonlyArray<string> | undefined
+    /** Claim with the account's name, and the one with its roles; dots lead into objects. */
+    readonly accountClaim: string
+    readonly rolesClaim: string
+    /** What the issuer's names of roles begin with: with `restante-`, `restante-admin` is admin. */
+    readonly rolesPrefix: string | undefined
+    /** How far the issuer's clock may be off, at most 5 minutes. */
+    readonly clockTolerance: string
+    /** Algorithms of signatures that are accepted. */
+    readonly algorithms: ReadonlyArray<string>
+    /** File, PEM: the authority of the key server's certificate, instead of the system's. */
+    readonly ca: string | undefined
+  }
+  readonly proxies: {
+    /** Prefixes (CIDR) of proxies in front of this service whose X-Forwarded-For is believed. */
+    readonly trusted: ReadonlyArray<string>
+  }
   readonly log: {
     /** Least severe level that is written. */
     readonly level: "trace" | "debug" | "info" | "warn" | "error" | "none"
@@ -97,6 +121,21 @@ export const clusterConfig: ClusterConfig = {
   baseUrl: undefined,
   dataDir: "./data",
   adminToken: undefined,
+  auth: {
+    jwks: undefined,
+    issuer: undefined,
+    audience: undefined,
+    accountClaim: "sub",
+    rolesClaim: "roles",
+    rolesPrefix: undefined,
+    clockTolerance: "30s",
+    algorithms: [
+      ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+      ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
+    ],
+    ca: undefined
+  },
+  proxies: { trusted: [] },
   log: { level: "info", format: "auto" },
   outgoing: {
     retrySchedule: ["0s", "5s", "1m", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"],

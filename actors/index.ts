@@ -40,7 +40,7 @@ export interface Dependencies {
 
 /** Every behaviour of the service. */
 export const behaviours = (deps: Dependencies): ReadonlyArray<AnyBehaviour> => [
-  account,
+  account(deps.records),
   cabinet,
   content(deps.blobs),
   errand(deps),

@@ -55,6 +55,9 @@ export const registeringMs = 60_000
 
 /** Wrong passwords from one address within the window, then 429 (protocol §1.1). */
 export const wrongTriesMax = 10
+/** Wrong tokens of accounts from one address, and for one account from all, likewise. */
+export const wrongTokensMax = 30
+export const wrongAccountTriesMax = 100
 export const wrongTriesWindowMs = 60_000
 
 /** Length of one answer of a session. */
@@ -70,8 +73,10 @@ export const blobRemovalRetryMs = 60_000
 /** Mailboxes of one cabinet. */
 export const cabinetMailboxesMax = 100
 
-/** Tokens of one account. */
+/** Tokens of one account that have not expired. */
 export const accountTokensMax = 16
+/** The records of expired tokens that could not be removed are tried again after so long. */
+export const tokenRemovalRetryMs = 60_000
 
 /** An errand under way is taken up again after so long, when it was lost. */
 export const errandLeaseMs = 120_000
@@ -124,5 +129,6 @@ holds(removalsPerEvent <= removalsMax, "an event tells of removals of one decisi
 holds(resultsFoldedAt < removalsMax, "logged results are removed in one decision")
 holds(deferredHeldMs < attemptLeaseMs, "what is deferred comes before what is lost")
 holds(notesAtOnceMax <= notesWaitingMax, "hints that are written have waited")
+holds(wrongTokensMax < wrongAccountTriesMax, "one address alone does not slow an account")
 holds(pushReadItems <= pushItemsMax, "a push is read in parts")
 holds(idempotencyAttemptMs < idempotencyKeepMs, "an attempt is shorter than a key's life")

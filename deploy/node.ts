@@ -3,7 +3,6 @@
  * interrupted, then stops in good order: other nodes, if there are any, take its actors over; no
  * new connection, requests under way are answered, commits and effects end, the store is closed.
  */
-import { createServer } from "node:net"
 import { Effect, Layer } from "effect"
 import { makeOutbound, type OutboundService } from "../actors/delivery/client.ts"
 import { readerOf } from "../actors/delivery/reader.ts"
@@ -21,6 +20,7 @@ import { resources } from "../http/resources.ts"
 import { randomId } from "../http/secrets.ts"
 import { listen, ServerUnavailable } from "../http/server.ts"
 import type { Service } from "../http/service.ts"
+import { Tries } from "../http/tries.ts"
 import {
   Blobs,
   Placement,
@@ -32,6 +32,8 @@ import {
 } from "../runtime/index.ts"
 import { backend, groupLimits, isClustered, nodeNameOf, placeOf } from "./backend.ts"
 import { failpoint } from "./failpoint.ts"
+import { issuerOf } from "./issuer.ts"
+import { portOf } from "./port.ts"
 import { serviceKeyOf } from "./service-key.ts"
 import { adminTokenOf, baseUrlOf, type Settings } from "./settings.ts"
 import { version } from "./version.ts"
@@ -43,22 +45,6 @@ const orphansEveryMs = 6 * 3_600_000
 const corsOriginOf = (settings: Settings): string | undefined =>
   settings.corsOrigin === "none" ? undefined : settings.corsOrigin
 
-/** The port to listen on: a free one when none is set, since the base URL has to name it. */
-const portOf = (settings: Settings): Effect.Effect<number, ServerUnavailable> =>
-  settings.port !== 0
-    ? Effect.succeed(settings.port)
-    : Effect.callback((resume) => {
-      const probe = createServer()
-      probe.once("error", (cause) =>
-        resume(Effect.fail(new ServerUnavailable("Address", cause.message, cause))))
-      probe.listen(0, settings.host, () => {
-        const found = probe.address()
-        probe.close(() =>
-          resume(Effect.succeed(typeof found === "object" && found !== null ? found.port : 0))
-        )
-      })
-    })
-
 type PlacementApi = Placement["Service"]
 
 /** What the actors and the HTTP side have in common beside the stores. */
@@ -67,6 +53,7 @@ interface Shared {
   /** The node's name, the same at each start. */
   readonly node: string
   readonly outbound: OutboundService
+  readonly issuer: Service["issuer"]
   /** Blobs that are stored and not yet shown by their content. */
   readonly arriving: Set<string>
 }
@@ -142,7 +129,7 @@ const handOver = (placement: PlacementApi, withinMs: number): Effect.Effect<void
 
 const makeService = Effect.fnUntraced(function*(
   settings: Settings,
-  { arriving, baseUrl, node, outbound }: Shared,
+  { arriving, baseUrl, issuer, node, outbound }: Shared,
   measures: HttpMeasures
 ): Effect.fn.Return<Service, StorageFailure, System | Storage | Records | Blobs | Placement> {
   const system = yield* System
@@ -157,8 +144,11 @@ const makeService = Effect.fnUntraced(function*(
       publish: settings.contentPublish,
       contentBytesMax: settings.contentBytesMax,
       retentionMs: settings.retention,
-      corsOrigin: corsOriginOf(settings)
+      corsOrigin: corsOriginOf(settings),
+      trustedProxies: settings.trustedProxies
     },
+    issuer,
+    tries: new Tries(nowMs),
     system,
     blobs: yield* Blobs,
     records,
@@ -275,7 +265,7 @@ const serveOver = Effect.fnUntraced(function*(
 /**
  * Serves until interrupted. `onServing` is called once, when requests are answered. Fails with
  * a
- * BackendFailure, NodeUnnamed or ServerUnavailable.
+ * BackendFailure, NodeUnnamed, IssuerUnusable or ServerUnavailable.
  */
 export const runNode = (settings: Settings, onServing: (serving: Serving) => void) =>
   Effect.scoped(Effect.gen(function*() {
@@ -291,6 +281,7 @@ export const runNode = (settings: Settings, onServing: (serving: Serving) => voi
       baseUrl: baseUrlOf(settings, port),
       node: yield* nodeNameOf(settings),
       outbound,
+      issuer: yield* issuerOf(settings),
       arriving: new Set<string>()
     }
     return yield* Effect.scoped(serveOver(settings, port, shared, onServing)).pipe(

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { ServerUnavailable } from "../http/server.ts"
 import { type BackendFailure, type NodeUnnamed, placeOf } from "./backend.ts"
 import { CommandFailed, exitCodes } from "./failure.ts"
+import type { IssuerUnusable } from "./issuer.ts"
 import { runNode, type Serving } from "./node.ts"
 import type { Loaded } from "./settings.ts"
 
@@ -26,7 +27,7 @@ const banner = (version: string, serving: Serving): string => {
  */
 export const stopped = (
   place: string,
-  failure: BackendFailure | NodeUnnamed | ServerUnavailable
+  failure: BackendFailure | NodeUnnamed | IssuerUnusable | ServerUnavailable
 ): CommandFailed => {
   const ends = (message: string, exitCode: CommandFailed["exitCode"]): CommandFailed =>
     new CommandFailed({ message, exitCode })
@@ -63,6 +64,8 @@ export const stopped = (
         `${failure.file} cannot be used for this node's name: ${failure.detail}`,
         exitCodes.unavailable
       )
+    case "IssuerUnusable":
+      return ends(failure.message, exitCodes.configuration)
     case "ServerUnavailable":
       return ends(
         failure.message,

@@ -3,6 +3,7 @@
  * environment variable, which overrides cluster.config.ts.
  */
 import { Redacted, Result, Schema } from "effect"
+import { authProblems } from "./auth-table.ts"
 import type { Setting } from "./setting.ts"
 import { table } from "./table.ts"
 import { secret } from "./values.ts"
@@ -77,6 +78,7 @@ export const loadSettings = (
     else values[key] = decoded.success
     found.push({ setting: one, source, text: one.kind === secret ? "<set>" : value })
   }
+  problems.push(...authProblems(values))
   if (problems.length > 0) return Result.fail({ message: problems.join("\n") })
   // The loop above has decoded each key of the table by its own schema.
   return Result.succeed({ settings: values as Settings, found })

@@ -1,5 +1,6 @@
 /** Every setting of a node, in the order in which `restante config` shows them. */
 import { clusterConfig } from "../cluster.config.ts"
+import { authTable } from "./auth-table.ts"
 import { clusterTable } from "./cluster-table.ts"
 import { optional, setting, withoutFlag } from "./setting.ts"
 import {
@@ -35,6 +36,7 @@ export const table = {
   ),
   dataDir: setting("dataDir", "DATA_DIR", text, clusterConfig.dataDir, "Folder of the store"),
   adminToken,
+  ...authTable,
   logLevel: setting("log.level", "LOG_LEVEL", levels, log.level, "Least severe level written"),
   logFormat: setting(
     "log.format",

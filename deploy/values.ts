@@ -65,7 +65,7 @@ const originOf = (text: string): string | undefined => {
 }
 
 /** A schema from text by a function that answers undefined to what it does not take. */
-const reading = <A>(
+export const reading = <A>(
   to: Schema.Codec<A>,
   read: (text: string) => A | undefined
 ): Schema.Codec<A, string> =>

@@ -104,6 +104,19 @@ export const challenge: HeaderFields = [
   ["WWW-Authenticate", "Bearer"]
 ]
 
+/** The challenge to a Bearer token that is not accepted (RFC 6750 §3.1). */
+export const tokenRefused = (why: string): Failed =>
+  fail("unauthenticated", why, [
+    ["WWW-Authenticate", "Basic realm=\"restante\""],
+    [
+      "WWW-Authenticate",
+      // What a quoted string may not hold is left out (RFC 6750 §3).
+      `Bearer realm="restante", error="invalid_token", error_description="${
+        why.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "")
+      }"`
+    ]
+  ])
+
 /** The failure of a refusal that has no answer of its own in the protocol. */
 export const refused = (refusal: Refusal): Failed => {
   // Every refusal of this service's behaviours is made by `deny`, of the closed list.

@@ -4,51 +4,117 @@ import type {
   Message as AccountMessage,
   Reply as AccountReply
 } from "../actors/account/protocol.ts"
+import { tokensTable } from "../actors/account/tokens.ts"
 import { accountKind } from "../actors/index.ts"
 import { address, isRefusal } from "../runtime/index.ts"
 import type { Call } from "./call.ts"
-import { challenge, fail, type Failure } from "./failures.ts"
-import { slugCharsMax } from "./limits.ts"
+import { challenge, fail, type Failure, tokenRefused, toProblem } from "./failures.ts"
+import { keysPauseMs } from "./issuer/limits.ts"
+import { isJwt, type Issuer } from "./issuer/verify.ts"
 import { secretHash } from "./secrets.ts"
 import { askFor, type Service } from "./service.ts"
+import { isSlug } from "./slug.ts"
+import { mayPresent, triedToken } from "./throttle.ts"
+
+export { isSlug } from "./slug.ts"
 
 /** An authenticated account. */
 export interface Account {
   readonly name: string
   readonly roles: ReadonlyArray<string>
+  /** Whether the outside issuer vouches for it: its roles are the issuer's word, not its own. */
+  readonly vouched?: boolean
 }
 
-/** `[a-z0-9][a-z0-9-]*`, at most 64 characters: names of accounts and mailboxes. */
-export const isSlug = (text: string): boolean =>
-  text.length <= slugCharsMax && /^[a-z0-9][a-z0-9-]*$/.test(text)
+/** The account that the issuer's token is of: 401 when it is of none, 503 when nobody can tell. */
+const vouchedFor = Effect.fnUntraced(function*(
+  service: Service,
+  issuer: Issuer,
+  token: string
+): Effect.fn.Return<Account, Failure> {
+  const { name, roles } = yield* Effect.mapError(
+    issuer.verify(token),
+    (failure) =>
+      failure._tag === "TokenRefused"
+        ? tokenRefused(failure.why)
+        : fail("issuer-unavailable", "the keys of the token's issuer cannot be had just now", [
+          ["Retry-After", String(Math.ceil(keysPauseMs / 1000))]
+        ])
+  )
+  const message: AccountMessage = { _tag: "Admit", name }
+  const reply = yield* askFor<AccountReply>(service, address(accountKind, name), message)
+  return isRefusal(reply)
+    ? yield* tokenRefused(reply.detail ?? "there is no such account")
+    : { name, roles, vouched: true }
+})
 
-/** Table of the records that lead from a token's hash to its account. */
-export const tokensTable = "tokens"
-
-/** The account of the request's credentials; undefined when they are nobody's. */
+/**
+ * The account of the request's credentials; undefined when there are none, and for a wrong name and
+ * token by Basic, which may be a message's or mailbox's password. Fails with 401 for a Bearer token
+ * that is not accepted, with 429 after too many wrong ones.
+ */
 export const accountOf = Effect.fnUntraced(function*(
   service: Service,
-  { identity }: Call
+  call: Call
 ): Effect.fn.Return<Account | undefined, Failure> {
+  const { identity } = call
   if (identity._tag === "Nobody") return
-  const secret = identity._tag === "Basic" ? identity.password : identity.token
-  const tokenHash = secretHash(secret)
-  const name = identity._tag === "Basic"
-    ? identity.user
-    : yield* service.records.get(tokensTable, tokenHash)
-  if (name === undefined || !isSlug(name)) return
-  const message: AccountMessage = { _tag: "Authenticate", tokenHash }
-  const reply = yield* askFor<AccountReply>(service, address(accountKind, name), message)
-  if (isRefusal(reply) || reply._tag !== "Authenticated") return
-  return { name, roles: reply.roles }
+  const { issuer, tries } = service
+  if (identity._tag === "Bearer" && issuer !== undefined && isJwt(identity.token)) {
+    return yield* vouchedFor(service, issuer, identity.token)
+  }
+  const isBearer = identity._tag === "Bearer"
+  const tokenHash = secretHash(isBearer ? identity.token : identity.password)
+  if (tries.hasSuspects) yield* mayPresent(service, call, tokenHash)
+  const name = isBearer
+    ? yield* service.records.get(tokensTable, tokenHash)
+    : identity.user
+  if (name !== undefined && isSlug(name)) {
+    const message: AccountMessage = { _tag: "Authenticate", tokenHash }
+    const reply = yield* askFor<AccountReply>(service, address(accountKind, name), message)
+    if (!isRefusal(reply) && reply._tag === "Authenticated") {
+      tries.proven(tokenHash)
+      return { name, roles: reply.roles }
+    }
+  }
+  tries.disproven(tokenHash)
+  if (!isBearer) return
+  yield* triedToken(service, call, tokenHash)
+  return yield* tokenRefused("the token is unknown, revoked or has expired")
 })
+
+/** The same where Basic is for accounts alone: a wrong name and token are counted as such. */
+export const offeredAccount = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call
+): Effect.fn.Return<Account | undefined, Failure> {
+  const account = yield* accountOf(service, call)
+  const { identity } = call
+  if (account === undefined && identity._tag === "Basic") {
+    yield* triedToken(service, call, secretHash(identity.password))
+  }
+  return account
+})
+
+/** What is refused for want of an account counts the wrong name and token that were given. */
+export const countingRefused = <A>(
+  service: Service,
+  call: Call,
+  handled: Effect.Effect<A, Failure>
+): Effect.Effect<A, Failure> =>
+  call.identity._tag !== "Basic"
+    ? handled
+    : Effect.tapError(handled, (failure): Effect.Effect<void, Failure> =>
+      failure._tag === "Failed" && toProblem(failure).problem.slug === "unauthenticated"
+        ? Effect.asVoid(offeredAccount(service, call))
+        : Effect.void)
 
 /** The account, or 401. */
 export const requireAccount = (
   service: Service,
   call: Call
 ): Effect.Effect<Account, Failure> =>
-  Effect.flatMap(accountOf(service, call), (account) =>
+  Effect.flatMap(offeredAccount(service, call), (account) =>
     account === undefined
       ? Effect.fail(fail("unauthenticated", "an account's name and token are needed", challenge))
       : Effect.succeed(account))

@@ -78,6 +78,14 @@ export const idempotencyKeyCharsMax = 255
 /** Length of a message or mailbox password that is looked at. */
 export const passwordCharsMax = 256
 export const passwordCharsMin = 16
+/** Tokens that were right lately, and addresses that had a wrong one, that a node remembers. */
+export const provenTokensMax = 20_000
+export const suspectsMax = 20_000
+/** Addresses of one X-Forwarded-For field that are looked at, from its end. */
+export const forwardedMax = 16
+/** Length of a token's name, and how long a token may be valid. */
+export const tokenLabelCharsMax = 100
+export const tokenLifetimeMaxMs = 10 * 365 * 24 * 60 * 60 * 1000
 /** Blobs that the sweep for orphans looks at together. */
 export const sweepPageBlobs = 500
 /** Where blobs may be arriving at other nodes, an orphan is this old at least. */

@@ -132,6 +132,12 @@ export const problemTypes = {
     "It failed several times in a row and rests. Its operator can see it. Try again after "
       + "Retry-After seconds."
   ),
+  "issuer-unavailable": type(
+    503,
+    "The token cannot be checked just now",
+    "The keys of the token's issuer cannot be had, so that nobody is let in with its tokens. Try "
+      + "again after Retry-After seconds."
+  ),
   "storage-unavailable": type(
     503,
     "The store does not answer",

@@ -12,6 +12,8 @@ import {
 } from "../runtime/index.ts"
 import { type Failed, refused } from "./failures.ts"
 import type { Deliveries, HttpMeasures } from "./inside/measures.ts"
+import type { Issuer } from "./issuer/verify.ts"
+import type { Tries } from "./tries.ts"
 
 export interface HttpSettings {
   /** Absolute, without a slash at its end. The Host header is never used to build a URI. */
@@ -24,6 +26,8 @@ export interface HttpSettings {
   readonly retentionMs: number
   /** Origin that may read answers across sites, `*` for all; undefined for none. */
   readonly corsOrigin: string | undefined
+  /** Prefixes (CIDR) of proxies whose X-Forwarded-For is believed. */
+  readonly trustedProxies: ReadonlyArray<string>
 }
 
 export interface Service {
@@ -40,6 +44,10 @@ export interface Service {
     accept: string,
     bytesMax: number
   ) => Effect.Effect<{ readonly type: string; readonly bytes: Uint8Array }, string>
+  /** Whose Bearer tokens are accepted beside the service's own; undefined for nobody's. */
+  readonly issuer: Issuer | undefined
+  /** What this node remembers of credentials. */
+  readonly tries: Tries
   /** Blobs that are stored and not yet shown by their content; the sweep leaves them alone. */
   readonly arriving: Set<string>
   /** `<node>.<random>`: another at each start of the node. No dot in either part. */

@@ -1,20 +1,28 @@
-/** The account bound to the runtime. */
+/** The account bound to the runtime, and to the records that lead to tokens. */
 import { Effect } from "effect"
-import type { Behaviour, Tagged } from "../../runtime/index.ts"
+import type { Behaviour, RecordsApi } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../binding.ts"
 import { accountTable } from "./decide.ts"
 import { Message, State } from "./protocol.ts"
-import type { Reply } from "./protocol.ts"
+import type { Action, Reply } from "./protocol.ts"
+import { tokenRemoval } from "./tokens.ts"
 
 export const accountKind = "account"
 
 /** The behaviour of accounts; an address's id is the account's name. */
-export const account: Behaviour<State, Message, Reply, Tagged> = {
+export const account = (
+  records: Pick<RecordsApi, "write">
+): Behaviour<State, Message, Reply, Action> => ({
   kind: accountKind,
   initial: { _tag: "Absent" },
   table: accountTable,
   ...jsonRecord(State),
   decodeMessage: strictMessage(Message),
   wakeUp: { _tag: "WakeUp" },
-  perform: () => Effect.void
-}
+  perform: ({ account, tokens }) =>
+    records.write(tokens.flatMap(({ hash, id }) => tokenRemoval(account, id, hash))).pipe(
+      Effect.map((): Message => ({ _tag: "Forgotten", tokenIds: tokens.map(({ id }) => id) })),
+      // The wake-up that is set for later finds it undone.
+      Effect.catch((failure) => Effect.logWarning("expired tokens were not removed", failure))
+    )
+})

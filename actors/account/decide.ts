@@ -1,25 +1,30 @@
 /**
  * What an account decides. A name is never given again, since what its first bearer owned would
- * be the next one's; and the founder stays an admin, so that there always is one.
+ * be the next one's; and the founder stays an admin, so that there always is one. Expired tokens
+ * are worth nothing at once; a wake-up removes their records, and then they are forgotten.
  */
 import { become, stay } from "../../runtime/index.ts"
 import type { Decision, Member, Table } from "../../runtime/index.ts"
 import type { Caller } from "../binding.ts"
-import { accountTokensMax } from "../limits.ts"
+import { accountTokensMax, tokenRemovalRetryMs } from "../limits.ts"
 import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
-import type { Message, Reply, State, Token, View } from "./protocol.ts"
+import type { Action, Message, Reply, State, Token, View } from "./protocol.ts"
 
 type Active = Member<State, "Active">
-type Accounts = Table<State, Message, Reply>
+type Accounts = Table<State, Message, Reply, Action>
 
 const done: Reply = { _tag: "Done" }
 
-const view = (state: Active): View => ({
+const isValid = ({ expiresAtMs }: Token, nowMs: number): boolean =>
+  expiresAtMs === undefined || nowMs < expiresAtMs
+
+const view = (state: Active, nowMs: number): View => ({
   name: state.name,
   roles: state.roles,
   createdAtMs: state.createdAtMs,
-  tokens: state.tokens.map(({ id, createdAtMs }) => ({ id, createdAtMs })),
+  tokens: state.tokens.filter((token) => isValid(token, nowMs))
+    .map(({ hash: _hash, ...shown }) => shown),
   founder: state.founder,
   version: state.version
 })
@@ -32,8 +37,34 @@ const notAdmin = ({ account, admin }: Caller): Reason | undefined =>
 const notSelf = (state: Active, caller: Caller): Reason | undefined =>
   caller.account === state.name ? undefined : notAdmin(caller)
 
-const changed = (state: Active, change: Partial<Active>): Decision<State, Reply> =>
-  become<State>({ ...state, ...change, version: state.version + 1 }).reply(done)
+/** When the first of the tokens expires; null when none does. */
+const firstExpiry = (tokens: ReadonlyArray<Token>): number | null => {
+  const times = tokens.flatMap(({ expiresAtMs }) => expiresAtMs === undefined ? [] : [expiresAtMs])
+  return times.length === 0 ? null : Math.min(...times)
+}
+
+const changed = (state: Active, change: Partial<Active>): Decision<State, Reply> => {
+  const next: Active = { ...state, ...change, version: state.version + 1 }
+  const decision = become<State>(next).reply(done)
+  const [before, atMs] = [firstExpiry(state.tokens), firstExpiry(next.tokens)]
+  return before === atMs ? decision : decision.wake(atMs)
+}
+
+const tokenFrom = (message: {
+  readonly tokenId: string
+  readonly tokenHash: string
+  readonly label?: string
+  readonly expiresAtMs?: number
+}, createdAtMs: number): Token => {
+  const { expiresAtMs, label, tokenHash, tokenId } = message
+  return {
+    id: tokenId,
+    hash: tokenHash,
+    createdAtMs,
+    ...label === undefined ? {} : { label },
+    ...expiresAtMs === undefined ? {} : { expiresAtMs }
+  }
+}
 
 const absent: Accounts["Absent"] = {
   Bootstrap: (_state, { name, tokenId, tokenHash }, { nowMs }) =>
@@ -62,12 +93,25 @@ const absent: Accounts["Absent"] = {
       version: 1
     }
     return become<State>(active)
-      .reply<Reply>({ _tag: "Created", view: view(active), repeated: false })
+      .reply<Reply>({ _tag: "Created", view: view(active, nowMs), repeated: false })
   },
+  Admit: (_state, { name }, { nowMs }) =>
+    become<State>({
+      _tag: "Active",
+      name,
+      requestId: "",
+      createdAtMs: nowMs,
+      roles: [],
+      tokens: [],
+      founder: false,
+      version: 1
+    }).reply<Reply>({ _tag: "Admitted" }),
   Describe: () => deny("NotFound"),
   Authenticate: () => deny("Unauthenticated"),
   AddToken: () => deny("NotFound"),
   RemoveToken: () => deny("NotFound"),
+  RemoveTokens: () => deny("NotFound"),
+  Forgotten: () => stay(),
   SetRoles: () => deny("NotFound"),
   Remove: () => deny("NotFound"),
   WakeUp: () => stay()
@@ -98,34 +142,49 @@ const addToken: Accounts["Active"]["AddToken"] = (state, message, { nowMs }) => 
   }
   const others: ReadonlyArray<Token> = replacesAll ? [] : state.tokens
   if (others.some(({ id }) => id === tokenId)) return deny("Taken", "there is a token of this id")
-  if (others.length >= accountTokensMax) {
+  const valid = others.filter((token) => isValid(token, nowMs)).length
+  // Expired ones go by themselves; where they do not yet, they are bounded too.
+  if (valid >= accountTokensMax || others.length >= 2 * accountTokensMax) {
     return deny("Full", `an account has at most ${accountTokensMax} tokens`)
   }
-  return changed(state, {
-    tokens: [...others, { id: tokenId, hash: tokenHash, createdAtMs: nowMs }]
+  return changed(state, { tokens: [...others, tokenFrom(message, nowMs)] })
+}
+
+const wakeUp: Accounts["Active"]["WakeUp"] = (state, _message, { nowMs }) => {
+  const expired = state.tokens.filter((token) => !isValid(token, nowMs))
+  if (expired.length === 0) return stay<State>().wake(firstExpiry(state.tokens))
+  return stay<State>().wake(nowMs + tokenRemovalRetryMs).perform<Action>({
+    _tag: "Forget",
+    account: state.name,
+    tokens: expired.map(({ hash, id }) => ({ id, hash }))
   })
 }
 
 const active: Accounts["Active"] = {
   Bootstrap: bootstrap,
-  Create: (state, { caller, requestId }) => {
+  Create: (state, { caller, requestId }, { nowMs }) => {
     const reason = notAdmin(caller)
     if (reason !== undefined) return deny(reason)
     return requestId === state.requestId && !state.founder
-      ? stay().reply<Reply>({ _tag: "Created", view: view(state), repeated: true })
+      ? stay().reply<Reply>({ _tag: "Created", view: view(state, nowMs), repeated: true })
       : deny("Taken")
   },
-  Describe: (state, { caller }) => {
+  Describe: (state, { caller }, { nowMs }) => {
     const reason = notSelf(state, caller)
     return reason === undefined
-      ? stay().reply<Reply>({ _tag: "Described", view: view(state) })
+      ? stay().reply<Reply>({ _tag: "Described", view: view(state, nowMs) })
       : deny(reason)
   },
   // Plain comparison of hashes is enough: whoever guesses does not choose the guess's hash.
-  Authenticate: (state, { tokenHash }) =>
-    state.tokens.some(({ hash }) => hash === tokenHash)
+  Authenticate: (state, { tokenHash }, { nowMs }) =>
+    state.tokens.some((token) => token.hash === tokenHash && isValid(token, nowMs))
       ? stay().reply<Reply>({ _tag: "Authenticated", account: state.name, roles: state.roles })
       : deny("Unauthenticated"),
+  // Whoever names people at the issuer does not choose who is the operator here.
+  Admit: ({ founder }) =>
+    founder
+      ? deny("Unauthenticated", "the operator's account takes tokens of this service only")
+      : stay().reply<Reply>({ _tag: "Admitted" }),
   AddToken: addToken,
   RemoveToken: (state, message) => {
     const { caller, tokenId } = message
@@ -134,6 +193,24 @@ const active: Accounts["Active"] = {
     if (isOutdated(state, message)) return deny("PreconditionFailed")
     const tokens = state.tokens.filter(({ id }) => id !== tokenId)
     return tokens.length === state.tokens.length ? deny("NotFound") : changed(state, { tokens })
+  },
+  RemoveTokens: (state, message) => {
+    const reason = notSelf(state, message.caller)
+    if (reason !== undefined) return deny(reason)
+    if (isOutdated(state, message)) return deny("PreconditionFailed")
+    const tokenIds = state.tokens.map(({ id }) => id)
+    const revoked: Reply = { _tag: "Revoked", tokenIds }
+    return tokenIds.length === 0
+      ? stay().reply(revoked)
+      : changed(state, { tokens: [] }).reply(revoked)
+  },
+  Forgotten: (state, { tokenIds }, { nowMs }) => {
+    const tokens = state.tokens.filter((token) =>
+      isValid(token, nowMs) || !tokenIds.includes(token.id)
+    )
+    return tokens.length === state.tokens.length
+      ? stay()
+      : become<State>({ ...state, tokens, version: state.version + 1 }).wake(firstExpiry(tokens))
   },
   SetRoles: (state, { caller, roles }) => {
     const reason = notAdmin(caller)
@@ -148,9 +225,9 @@ const active: Accounts["Active"] = {
     if (isOutdated(state, message)) return deny("PreconditionFailed")
     return state.founder
       ? deny("LastAdmin", "this account cannot be removed")
-      : become<State>({ _tag: "Removed" }).reply(done)
+      : become<State>({ _tag: "Removed" }).reply(done).wake(null)
   },
-  WakeUp: () => stay()
+  WakeUp: wakeUp
 }
 
 const removed: Accounts["Removed"] = {
@@ -158,8 +235,11 @@ const removed: Accounts["Removed"] = {
   Create: () => deny("Taken", "an account of this name was removed; names are not given again"),
   Describe: () => deny("Gone"),
   Authenticate: () => deny("Unauthenticated"),
+  Admit: () => deny("Unauthenticated", "the account was removed"),
   AddToken: () => deny("Gone"),
   RemoveToken: () => deny("Gone"),
+  RemoveTokens: () => deny("Gone"),
+  Forgotten: () => stay(),
   SetRoles: () => deny("Gone"),
   Remove: () => deny("Gone"),
   WakeUp: () => stay()

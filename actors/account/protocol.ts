@@ -6,8 +6,15 @@ export const Role = Schema.Literals(["admin", "quotes", "customers"])
 export type Role = typeof Role.Type
 const roles = Schema.Array(Role)
 
+const about = {
+  /** What its owner calls it. */
+  label: Schema.optionalKey(Schema.String),
+  /** From this time on it is worth nothing; without it, it does not expire. */
+  expiresAtMs: Schema.optionalKey(Count)
+}
+
 /** A token as it is kept: the SHA-256 of it, under an id that may be shown. */
-const Token = Schema.Struct({ id: Schema.String, hash: SecretHash, createdAtMs: Count })
+const Token = Schema.Struct({ id: Schema.String, hash: SecretHash, createdAtMs: Count, ...about })
 export type Token = typeof Token.Type
 
 export const State = Schema.Union([
@@ -18,7 +25,7 @@ export const State = Schema.Union([
     requestId: Schema.String,
     createdAtMs: Count,
     roles,
-    /** At the most `accountTokensMax`, oldest first. */
+    /** At the most `accountTokensMax` that have not expired, oldest first. */
     tokens: Schema.Array(Token),
     /** The account that the service was set up with: it stays, and stays an admin. */
     founder: Schema.Boolean,
@@ -48,9 +55,23 @@ export const Message = Schema.Union([
   Schema.TaggedStruct("Describe", { caller: Caller }),
   /** Whether a token is one of the account's, and which rights it gives. */
   Schema.TaggedStruct("Authenticate", { tokenHash: SecretHash }),
+  /**
+   * An outside issuer vouches for this name: the account is made when there is none. The founder
+   * and removed accounts are not to be had so.
+   */
+  Schema.TaggedStruct("Admit", { name: Schema.String }),
   /** Adds a token, or puts it in place of all others. By an admin or the account itself. */
-  Schema.TaggedStruct("AddToken", { caller: Caller, ...token, replacesAll: Schema.Boolean }),
+  Schema.TaggedStruct("AddToken", {
+    caller: Caller,
+    ...token,
+    ...about,
+    replacesAll: Schema.Boolean
+  }),
   Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String, ...ifVersion }),
+  /** Removes every token. By an admin or the account itself. */
+  Schema.TaggedStruct("RemoveTokens", { caller: Caller, ...ifVersion }),
+  /** The records of expired tokens are gone, so that the account can forget them too. */
+  Schema.TaggedStruct("Forgotten", { tokenIds: Schema.Array(Schema.String) }),
   /** By an admin. */
   Schema.TaggedStruct("SetRoles", { caller: Caller, roles }),
   /** By an admin. */
@@ -59,12 +80,19 @@ export const Message = Schema.Union([
 ])
 export type Message = typeof Message.Type
 
-/** An account as it is shown. */
+/** Removes the records that lead to expired tokens. */
+export interface Action {
+  readonly _tag: "Forget"
+  readonly account: string
+  readonly tokens: ReadonlyArray<Pick<Token, "id" | "hash">>
+}
+
+/** An account as it is shown; tokens that have expired are not. */
 export interface View {
   readonly name: string
   readonly roles: ReadonlyArray<Role>
   readonly createdAtMs: number
-  readonly tokens: ReadonlyArray<{ readonly id: string; readonly createdAtMs: number }>
+  readonly tokens: ReadonlyArray<Omit<Token, "hash">>
   readonly founder: boolean
   readonly version: number
 }
@@ -79,4 +107,7 @@ export type Reply =
     readonly account: string
     readonly roles: ReadonlyArray<Role>
   }
+  | { readonly _tag: "Admitted" }
+  /** Their ids, so that the records that lead to them can be removed. */
+  | { readonly _tag: "Revoked"; readonly tokenIds: ReadonlyArray<string> }
   | { readonly _tag: "Done" }

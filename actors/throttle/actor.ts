@@ -8,10 +8,10 @@ import type { Reply } from "./protocol.ts"
 
 export const throttleKind = "throttle"
 
-/** The behaviour of client addresses that try passwords. */
+/** The behaviour of client addresses that try passwords and tokens, and of accounts tried. */
 export const throttle: Behaviour<State, Message, Reply, Tagged> = {
   kind: throttleKind,
-  initial: { _tag: "Counting", count: 0, fromMs: 0 },
+  initial: { _tag: "Counting", count: 0, fromMs: 0, tried: [] },
   table: throttleTable,
   ...jsonRecord(State),
   decodeMessage: strictMessage(Message),

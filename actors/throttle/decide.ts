@@ -1,27 +1,44 @@
-/** What the count of wrong passwords decides. It is in memory only: nothing is written for it. */
+/** What the count of wrong tries decides. It is in memory only: nothing is written for it. */
 import { stay } from "../../runtime/index.ts"
 import type { Decision, Table } from "../../runtime/index.ts"
-import { wrongTriesMax, wrongTriesWindowMs } from "../limits.ts"
-import type { Message, Reply, State } from "./protocol.ts"
+import {
+  wrongAccountTriesMax,
+  wrongTokensMax,
+  wrongTriesMax,
+  wrongTriesWindowMs
+} from "../limits.ts"
+import type { Counted, Message, Reply, State } from "./protocol.ts"
 
 const wait = (waitMs: number): Reply => ({ _tag: "Wait", waitMs })
+
+const most: Readonly<Record<Counted, number>> = {
+  passwords: wrongTriesMax,
+  tokens: wrongTokensMax,
+  account: wrongAccountTriesMax
+}
 
 /** What is left of the window; nothing of one in the future, which a clock that ran back leaves. */
 const leftMs = ({ fromMs }: State, nowMs: number): number =>
   nowMs < fromMs ? 0 : Math.max(0, fromMs + wrongTriesWindowMs - nowMs)
 
-const waitMsOf = (state: State, nowMs: number): number =>
-  state.count >= wrongTriesMax ? leftMs(state, nowMs) : 0
+const waitMsOf = (state: State, of: Counted, nowMs: number): number =>
+  state.count >= most[of] ? leftMs(state, nowMs) : 0
 
 export const throttleTable: Table<State, Message, Reply> = {
   Counting: {
-    Look: (state, _message, { nowMs }) => stay().reply(wait(waitMsOf(state, nowMs))),
-    Wrong: (state, _message, { nowMs }): Decision<State, Reply> => {
-      const waitMs = waitMsOf(state, nowMs)
+    Look: (state, { of }, { nowMs }) => stay().reply(wait(waitMsOf(state, of, nowMs))),
+    Wrong: (state, message, { nowMs }): Decision<State, Reply> => {
+      const waitMs = waitMsOf(state, message.of, nowMs)
       if (waitMs > 0) return stay<State>().reply(wait(waitMs))
-      const next: State = leftMs(state, nowMs) > 0
-        ? { ...state, count: state.count + 1 }
-        : { _tag: "Counting", count: 1, fromMs: nowMs }
+      const isOver = leftMs(state, nowMs) === 0
+      const before = isOver ? [] : state.tried
+      if (message.try !== undefined && before.includes(message.try)) return stay().reply(wait(0))
+      const next: State = {
+        _tag: "Counting",
+        count: isOver ? 1 : state.count + 1,
+        fromMs: isOver ? nowMs : state.fromMs,
+        tried: message.try === undefined ? before : [...before, message.try]
+      }
       return stay<State>().remember(next).reply(wait(0))
     },
     WakeUp: () => stay()

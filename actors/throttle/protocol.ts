@@ -1,24 +1,40 @@
 /**
- * Wrong passwords from one client address (protocol §1.1): state, messages and replies. An actor's
- * id is a hash of the address, so that whichever node a client asks, its tries count together.
+ * Wrong passwords and tokens from one client address (protocol §1.1), or for one account from all
+ * addresses: state, messages and replies. An actor's id is a hash of what is counted, so that
+ * whichever node a client asks, its tries count together.
  */
 import { Schema } from "effect"
 import { Count } from "../binding.ts"
 
 export const State = Schema.Union([
-  /** `count` wrong tries since `fromMs`. */
-  Schema.TaggedStruct("Counting", { count: Count, fromMs: Count })
+  Schema.TaggedStruct("Counting", {
+    /** Wrong tries since `fromMs`. */
+    count: Count,
+    fromMs: Count,
+    /** Which they were, where that is told. */
+    tried: Schema.Array(Schema.String)
+  })
 ])
 export type State = typeof State.Type
 
+/** What is counted: passwords of one address, tokens of one address, tokens for one account. */
+const Counted = Schema.Literals(["passwords", "tokens", "account"])
+export type Counted = typeof Counted.Type
+
 export const Message = Schema.Union([
-  /** Whether the address may try. */
-  Schema.TaggedStruct("Look", {}),
-  /** It has tried a wrong password. */
-  Schema.TaggedStruct("Wrong", {}),
+  /** Whether one may try. */
+  Schema.TaggedStruct("Look", { of: Counted }),
+  /**
+   * Something wrong was tried. `try` is the beginning of its hash: the same one again is no guess
+   * but a client that was not told of a change, and counts once.
+   */
+  Schema.TaggedStruct("Wrong", {
+    of: Counted,
+    try: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(16)))
+  }),
   Schema.TaggedStruct("WakeUp", {})
 ])
 export type Message = typeof Message.Type
 
-/** How long the address has to wait before it may try, ms; 0 when it may. */
+/** How long one has to wait before one may try, ms; 0 when one may. */
 export type Reply = { readonly _tag: "Wait"; readonly waitMs: number }

@@ -5,15 +5,9 @@
  * leaves at the most an entry that leads to an account which does not know the token.
  */
 import { Effect } from "effect"
-import type { RecordChange } from "../../runtime/index.ts"
+import { tokenIdsTable, tokenKey, tokenRemoval, tokensTable } from "../../actors/account/tokens.ts"
 import type { Failure } from "../failures.ts"
-import { tokensTable } from "../identity.ts"
 import type { Service } from "../service.ts"
-
-/** `<account>.<token id>` of each token: its hash. */
-const tokenIdsTable = "token-ids"
-
-const keyOf = (account: string, tokenId: string): string => `${account}.${tokenId}`
 
 /** Enters a token. */
 export const enterToken = (
@@ -24,7 +18,7 @@ export const enterToken = (
 ): Effect.Effect<void, Failure> =>
   records.write([
     { table: tokensTable, key: hash, value: account },
-    { table: tokenIdsTable, key: keyOf(account, tokenId), value: hash }
+    { table: tokenIdsTable, key: tokenKey(account, tokenId), value: hash }
   ])
 
 /** The hash that is entered for a token. */
@@ -32,12 +26,8 @@ export const enteredHash = (
   { records }: Service,
   account: string,
   tokenId: string
-): Effect.Effect<string | undefined, Failure> => records.get(tokenIdsTable, keyOf(account, tokenId))
-
-const removal = (key: string, hash: string): ReadonlyArray<RecordChange> => [
-  { table: tokensTable, key: hash, value: null },
-  { table: tokenIdsTable, key, value: null }
-]
+): Effect.Effect<string | undefined, Failure> =>
+  records.get(tokenIdsTable, tokenKey(account, tokenId))
 
 /** Takes out one token. */
 export const leaveToken = Effect.fnUntraced(function*(
@@ -46,7 +36,7 @@ export const leaveToken = Effect.fnUntraced(function*(
   tokenId: string
 ): Effect.fn.Return<void, Failure> {
   const hash = yield* enteredHash(service, account, tokenId)
-  if (hash !== undefined) yield* service.records.write(removal(keyOf(account, tokenId), hash))
+  if (hash !== undefined) yield* service.records.write(tokenRemoval(account, tokenId, hash))
 })
 
 /** Takes out a hash that another has taken the place of. */
@@ -69,6 +59,10 @@ export const leaveTokens = Effect.fnUntraced(function*(
       limit: pageEntries
     })
     if (entries.length === 0) return
-    yield* records.write(entries.flatMap(({ key, value }) => removal(key, value)))
+    yield* records.write(
+      entries.flatMap(({ key, value }) =>
+        tokenRemoval(account, key.slice(account.length + 1), value)
+      )
+    )
   }
 })

@@ -3,14 +3,15 @@ import { Role, type View as Account } from "../../actors/account/protocol.ts"
 import { form } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
 import { type Html, html } from "../html/template.ts"
-import { slugCharsMax } from "../limits.ts"
+import { slugCharsMax, tokenLabelCharsMax } from "../limits.ts"
 import type { View } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element } from "../xml.ts"
 
 export const collectionPath = "/accounts"
 export const accountPath = (name: string): string => `${collectionPath}/${name}`
-export const tokenPath = (name: string, id: string): string => `${accountPath(name)}/tokens/${id}`
+const tokensPath = (name: string): string => `${accountPath(name)}/tokens`
+export const tokenPath = (name: string, id: string): string => `${tokensPath(name)}/${id}`
 
 /** The roles that there are. */
 export const roles: ReadonlyArray<Role> = Role.literals
@@ -25,7 +26,9 @@ const tokenElement = (service: Service, name: string, token: Token, secret?: str
     {
       href: uri(service, tokenPath(name, token.id)),
       id: token.id,
-      created: time(token.createdAtMs)
+      name: token.label,
+      created: time(token.createdAtMs),
+      expires: token.expiresAtMs === undefined ? undefined : time(token.expiresAtMs)
     },
     secret
   )
@@ -57,17 +60,60 @@ const shownOnce = (token: string): Html =>
 <pre>${token}</pre>
 `
 
+const tokenForm = (name: string): Html =>
+  form({
+    action: `${accountPath(name)}/token`,
+    legend: "Another token",
+    controls: [
+      {
+        name: "name",
+        label: "Name",
+        maxlength: tokenLabelCharsMax,
+        hint: "What it is for; may be left out."
+      },
+      {
+        name: "expires",
+        label: "Expires",
+        type: "select",
+        value: "P90D",
+        options: [
+          ["P1D", "in a day"],
+          ["P7D", "in 7 days"],
+          ["P30D", "in 30 days"],
+          ["P90D", "in 90 days"],
+          ["P365D", "in a year"],
+          ["", "never"]
+        ]
+      }
+    ],
+    submit: "Make a token"
+  })
+
 /** An account. */
 export const accountView = (service: Service, account: Account): View => ({
   title: `Account ${account.name}`,
   tree: accountElement(service, account),
-  forms: form({
-    action: `${accountPath(account.name)}/token`,
-    legend: "Another token",
-    controls: [],
-    submit: "Make a token"
-  }),
-  links: [collectionLink]
+  forms: tokenForm(account.name),
+  links: [
+    collectionLink,
+    { rel: "related", href: tokensPath(account.name), title: "Its tokens" }
+  ]
+})
+
+/** The tokens of an account, without themselves. */
+export const tokensView = (
+  service: Service,
+  name: string,
+  tokens: ReadonlyArray<Token>
+): View => ({
+  title: `Tokens of ${name}`,
+  tree: element(
+    "tokens",
+    { href: uri(service, tokensPath(name)) },
+    ...tokens.map((token) => tokenElement(service, name, token))
+  ),
+  forms: tokenForm(name),
+  links: [{ rel: "up", href: accountPath(name), title: "The account" }]
 })
 
 /** A new account together with its token. */

@@ -5,7 +5,7 @@ import { contentKind } from "../../actors/index.ts"
 import { type Address, address, isActorId, isRefusal } from "../../runtime/index.ts"
 import type { Call } from "../call.ts"
 import { fail, type Failure, refused } from "../failures.ts"
-import { accountOf } from "../identity.ts"
+import { accountOf, offeredAccount } from "../identity.ts"
 import { passwordCharsMax, passwordCharsMin } from "../limits.ts"
 import { secretHash } from "../secrets.ts"
 import { ask, askFor, type Service } from "../service.ts"
@@ -33,11 +33,12 @@ const givenPassword = ({ identity, request }: Call): string | undefined => {
 /** What the request shows for itself: the edit URI's secret, a password, an account. */
 export const accessOf = Effect.fnUntraced(function*(
   service: Service,
-  call: Call
+  call: Call,
+  whose: typeof accountOf = accountOf
 ): Effect.fn.Return<Access, Failure> {
   const secret = call.parameters.secret("content")
   const password = givenPassword(call)
-  const account = yield* accountOf(service, call)
+  const account = yield* whose(service, call)
   return {
     ...secret === undefined ? {} : { editHash: secretHash(secret) },
     ...password === undefined ? {} : { passwordHash: secretHash(password) },
@@ -55,14 +56,13 @@ export const askAsReader = Effect.fnUntraced(function*<R>(
   to: Address,
   message: (access: Access) => Message
 ): Effect.fn.Return<R, Failure> {
-  const who = call.request.remoteAddress
   const triesPassword = givenPassword(call) !== undefined
-  if (triesPassword) yield* mayTry(service, who)
+  if (triesPassword) yield* mayTry(service, call)
   const access = yield* accessOf(service, call)
   const reply = yield* askFor<R>(service, to, message(access))
   if (!isRefusal(reply)) return reply
   if (reply.reason !== "Unauthenticated") return yield* refused(reply)
-  if (triesPassword) yield* triedWrong(service, who)
+  if (triesPassword) yield* triedWrong(service, call)
   return yield* fail("unauthenticated", "the message password is needed", messageChallenge)
 })
 
@@ -88,7 +88,7 @@ export const requireEditor = Effect.fnUntraced(function*(
   call: Call,
   to: Address
 ): Effect.fn.Return<Access, Failure> {
-  const access = yield* accessOf(service, call)
+  const access = yield* accessOf(service, call, offeredAccount)
   yield* ask<Reply>(service, to, { _tag: "Authorize", access } satisfies Message as Message)
   return access
 })

@@ -6,7 +6,7 @@ import { isRefusal } from "../../runtime/index.ts"
 import { type Answer, bodyFailure, bodyOf, type Call, unsupported } from "../call.ts"
 import { publishInline } from "../content/index.ts"
 import { fail, type Failure, refused } from "../failures.ts"
-import { accountOf } from "../identity.ts"
+import { accountOf, countingRefused } from "../identity.ts"
 import { count, type RouteMeasures } from "../inside/measures.ts"
 import { documentBytesMax } from "../limits.ts"
 import { bodyKind, choose } from "../negotiate.ts"
@@ -139,7 +139,8 @@ export const postMailbox = (service: Service) =>
     if (!document.ok) return yield* document.fault
     const account = yield* accountOf(service, call)
     const given = { document: document.value, digest: documentDigest(bytes) }
-    const href = yield* deposit(service, place, call.ids, given, account?.name)
+    const deposited = deposit(service, place, call.ids, given, account?.name)
+    const href = yield* countingRefused(service, call, deposited)
     return plain(accepted(service, place, call.request, href))
   })
 

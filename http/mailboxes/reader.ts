@@ -119,12 +119,12 @@ export const requireReader = Effect.fnUntraced(function*(
   place: Place
 ): Effect.fn.Return<Reading, Failure> {
   if (place.secret !== undefined) return yield* readBySecret(service, place, place.secret)
-  const { identity, request } = call
+  const { identity } = call
   const account = yield* accountOf(service, call)
   const password = identity._tag === "Basic" && account === undefined
     ? identity.password
     : undefined
-  if (password !== undefined) yield* mayTry(service, request.remoteAddress)
+  if (password !== undefined) yield* mayTry(service, call)
   const reader: Reader = {
     ...account === undefined ? {} : { account: account.name },
     ...password === undefined ? {} : { secretHash: secretHash(password) }
@@ -132,7 +132,7 @@ export const requireReader = Effect.fnUntraced(function*(
   const reply = yield* listAs(service, place, reader)
   if (!isRefusal(reply)) return { reader, view: reply.view }
   if (reply.reason !== "Unauthenticated") return yield* refused(reply)
-  if (password !== undefined) yield* triedWrong(service, request.remoteAddress)
+  if (password !== undefined) yield* triedWrong(service, call)
   return yield* fail(
     "unauthenticated",
     "reading needs the owner's account or the mailbox's password",

@@ -24,6 +24,7 @@ export const documentAttributes: AttributeNames = {
   order: ["by", "direction"],
   price: ["currency"],
   quote: ["symbol", "href"],
+  token: ["name", "expires"],
   customer: ["id", "href"]
 }
 

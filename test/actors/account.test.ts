@@ -1,9 +1,7 @@
-import { array, assert, constantFrom, nat, property, record } from "fast-check"
-import { describe, expect, it } from "vitest"
-import { account } from "../../actors/account/actor.ts"
+import { describe, expect } from "vitest"
 import { accountTable as table } from "../../actors/account/decide.ts"
-import type { Message, Reply, State } from "../../actors/account/protocol.ts"
-import { accountTokensMax } from "../../actors/limits.ts"
+import type { Action, Message, Reply, State } from "../../actors/account/protocol.ts"
+import { accountTokensMax, tokenRemovalRetryMs } from "../../actors/limits.ts"
 import type { Member } from "../../runtime/index.ts"
 import {
   decider,
@@ -14,9 +12,8 @@ import {
   nowMs,
   testCells
 } from "./cells.ts"
-import { Model } from "./model.ts"
 
-const decide = decider<State, Message, Reply>(table)
+const decide = decider<State, Message, Reply, Action>(table)
 
 const tokenOf = (id: string) => ({ id, hash: hash(id), createdAtMs: nowMs })
 const absent: State = { _tag: "Absent" }
@@ -30,6 +27,13 @@ const alice: Member<State, "Active"> = {
   tokens: [tokenOf("t1")],
   founder: false,
   version: 1
+}
+const about = { label: "ci", expiresAtMs: nowMs + 60_000 }
+const expiring = { ...tokenOf("t3"), ...about }
+const brief: Member<State, "Active"> = {
+  ...alice,
+  version: 2,
+  tokens: [...alice.tokens, expiring]
 }
 const founder: Member<State, "Active"> = {
   ...alice,
@@ -81,6 +85,9 @@ const setRoles: Member<Message, "SetRoles"> = {
   roles: ["customers"]
 }
 const remove: Member<Message, "Remove"> = { _tag: "Remove", caller: admin }
+const removeTokens: Member<Message, "RemoveTokens"> = { _tag: "RemoveTokens", caller: self }
+const admit: Message = { _tag: "Admit", name: "alice" }
+const forgotten = (...tokenIds: ReadonlyArray<string>): Message => ({ _tag: "Forgotten", tokenIds })
 const wakeUp: Message = { _tag: "WakeUp" }
 const done = { _tag: "Done" }
 const view = {
@@ -97,6 +104,8 @@ const refusesAll = (state: State, reason: string) => ({
   Authenticate: () => expectRefused(decide(state, authenticate("t1")), "Unauthenticated"),
   AddToken: () => expectRefused(decide(state, addToken), reason),
   RemoveToken: () => expectRefused(decide(state, removeToken), reason),
+  RemoveTokens: () => expectRefused(decide(state, removeTokens), reason),
+  Forgotten: () => expectOnlyReply(decide(state, forgotten("t1")), undefined),
   SetRoles: () => expectRefused(decide(state, setRoles), reason),
   Remove: () => expectRefused(decide(state, remove), reason),
   WakeUp: () => expectOnlyReply(decide(state, wakeUp), undefined)
@@ -125,8 +134,16 @@ describe("the account's table", () => {
     },
     "Absent.Describe": whenAbsent.Describe,
     "Absent.Authenticate": whenAbsent.Authenticate,
+    "Absent.Admit": () => {
+      const decision = decide(absent, admit)
+      expect(decision.nextState)
+        .toEqual({ ...alice, requestId: "", roles: [], tokens: [] })
+      expect([decision.durable, decision.answer]).toEqual([true, { _tag: "Admitted" }])
+    },
     "Absent.AddToken": whenAbsent.AddToken,
     "Absent.RemoveToken": whenAbsent.RemoveToken,
+    "Absent.RemoveTokens": whenAbsent.RemoveTokens,
+    "Absent.Forgotten": whenAbsent.Forgotten,
     "Absent.SetRoles": whenAbsent.SetRoles,
     "Absent.Remove": whenAbsent.Remove,
     "Absent.WakeUp": whenAbsent.WakeUp,
@@ -164,6 +181,15 @@ describe("the account's table", () => {
         roles: ["quotes"]
       })
       expectRefused(decide(alice, authenticate("t2")), "Unauthenticated")
+      const last = { nowMs: expiring.expiresAtMs - 1 }
+      const over = { nowMs: expiring.expiresAtMs }
+      expect(decide(brief, authenticate("t3"), last).answer).toMatchObject({ account: "alice" })
+      expectRefused(decide(brief, authenticate("t3"), over), "Unauthenticated")
+      expect(decide(brief, authenticate("t1"), over).answer).toMatchObject({ account: "alice" })
+    },
+    "Active.Admit": () => {
+      expectOnlyReply(decide(alice, admit), { _tag: "Admitted" })
+      expectRefused(decide(founder, { ...admit, name: "admin" }), "Unauthenticated")
     },
     "Active.AddToken": () => {
       const both = { ...alice, version: 2, tokens: [tokenOf("t1"), tokenOf("t2")] }
@@ -175,6 +201,21 @@ describe("the account's table", () => {
       expectRefused(decide(both, { ...addToken, tokenHash: hash("other") }), "Taken")
       const tokens = Array.from({ length: accountTokensMax }, (_, at) => tokenOf(`x${at}`))
       expectRefused(decide({ ...alice, tokens }, addToken), "Full")
+      const wished = { ...addToken, tokenId: "t3", tokenHash: hash("t3"), ...about }
+      const added = decide(alice, wished)
+      expect([added.nextState, added.wakeAtMs]).toEqual([brief, about.expiresAtMs])
+      expect(decide(brief, { ...wished, ...addToken, expiresAtMs: nowMs + 9 }).wakeAtMs)
+        .toBe(nowMs + 9)
+      expect(decide(brief, addToken).wakeAtMs).toBeUndefined()
+      // Expired ones leave room, until there are too many that nobody could remove.
+      const over = { nowMs: about.expiresAtMs }
+      const gone = Array.from({ length: accountTokensMax }, (_, at) => ({
+        ...tokenOf(`x${at}`),
+        ...about
+      }))
+      expect(decide({ ...alice, tokens: gone }, addToken, over).answer).toEqual(done)
+      const crowded = [...gone, ...gone.map((one) => ({ ...one, id: `y${one.id}` }))]
+      expectRefused(decide({ ...alice, tokens: crowded }, addToken, over), "Full")
       adminOnly(addToken, alice)
     },
     "Active.RemoveToken": () => {
@@ -182,6 +223,26 @@ describe("the account's table", () => {
       expectRefused(decide(alice, { ...removeToken, tokenId: "t9" }), "NotFound")
       expectRefused(decide(alice, { ...removeToken, ifVersion: 9 }), "PreconditionFailed")
       adminOnly(removeToken, alice)
+    },
+    "Active.RemoveTokens": () => {
+      const decision = decide(brief, removeTokens)
+      expect(decision.nextState).toEqual({ ...brief, version: 3, tokens: [] })
+      expect([decision.answer, decision.wakeAtMs])
+        .toEqual([{ _tag: "Revoked", tokenIds: ["t1", "t3"] }, null])
+      expectOnlyReply(decide({ ...alice, tokens: [] }, removeTokens), {
+        _tag: "Revoked",
+        tokenIds: []
+      })
+      expectRefused(decide(alice, { ...removeTokens, ifVersion: 9 }), "PreconditionFailed")
+      adminOnly(removeTokens, alice)
+    },
+    "Active.Forgotten": () => {
+      // Only what has expired is forgotten, whatever the message says.
+      expectOnlyReply(decide(brief, forgotten("t1", "t3")), undefined)
+      const over = decide(brief, forgotten("t1", "t3"), { nowMs: about.expiresAtMs })
+      expect([over.nextState, over.wakeAtMs, over.answer])
+        .toEqual([{ ...alice, version: 3 }, null, undefined])
+      expectOnlyReply(decide(alice, forgotten("t3")), undefined)
     },
     "Active.SetRoles": () => {
       expect(decide(alice, setRoles).nextState)
@@ -200,52 +261,26 @@ describe("the account's table", () => {
       expectRefused(decide(alice, { ...remove, caller: self }), "Forbidden")
       adminOnly(remove, alice)
     },
-    "Active.WakeUp": () => expect(effectsOf(decide(alice, wakeUp))).toBeUndefined(),
+    "Active.WakeUp": () => {
+      expect(effectsOf(decide(alice, wakeUp))).toEqual({ wakeAtMs: null })
+      expect(effectsOf(decide(brief, wakeUp))).toEqual({ wakeAtMs: about.expiresAtMs })
+      expect(effectsOf(decide(brief, wakeUp, { nowMs: about.expiresAtMs }))).toEqual({
+        wakeAtMs: about.expiresAtMs + tokenRemovalRetryMs,
+        actions: [{ _tag: "Forget", account: "alice", tokens: [{ id: "t3", hash: hash("t3") }] }]
+      })
+    },
 
     "Removed.Bootstrap": () => expectRefused(decide(removed, bootstrap("t0", true)), "Gone"),
     "Removed.Create": () => expectRefused(decide(removed, create), "Taken"),
     "Removed.Describe": whenRemoved.Describe,
     "Removed.Authenticate": whenRemoved.Authenticate,
+    "Removed.Admit": () => expectRefused(decide(removed, admit), "Unauthenticated"),
     "Removed.AddToken": whenRemoved.AddToken,
     "Removed.RemoveToken": whenRemoved.RemoveToken,
+    "Removed.RemoveTokens": whenRemoved.RemoveTokens,
+    "Removed.Forgotten": whenRemoved.Forgotten,
     "Removed.SetRoles": whenRemoved.SetRoles,
     "Removed.Remove": whenRemoved.Remove,
     "Removed.WakeUp": whenRemoved.WakeUp
-  })
-})
-
-describe("an account", () => {
-  it("knows exactly its tokens in any interleaving of changes and restarts", () => {
-    const commands = array(
-      record({ does: constantFrom("add", "replace", "remove", "restart"), token: nat(20) }),
-      { maxLength: 60 }
-    )
-    assert(
-      property(commands, (sequence) => {
-        const actor = new Model(account)
-        actor.send({ ...create, tokenId: "t0", tokenHash: hash("t0") }, nowMs)
-        let tokens = new Set(["t0"])
-        for (const { does, token } of sequence) {
-          const id = `t${token}`
-          if (does === "restart") actor.restart()
-          else if (does === "remove") {
-            actor.send({ ...removeToken, tokenId: id }, nowMs)
-            tokens.delete(id)
-          } else {
-            const replacesAll = does === "replace"
-            const known = tokens.has(id)
-            actor.send({ ...addToken, tokenId: id, tokenHash: hash(id), replacesAll }, nowMs)
-            if (!known && replacesAll) tokens = new Set([id])
-            else if (tokens.size < accountTokensMax) tokens.add(id)
-          }
-          for (let at = 0; at <= 20; at++) {
-            const reply = actor.send(authenticate(`t${at}`), nowMs)
-            expect(reply).toMatchObject(
-              tokens.has(`t${at}`) ? { account: "alice" } : { reason: "Unauthenticated" }
-            )
-          }
-        }
-      })
-    )
   })
 })

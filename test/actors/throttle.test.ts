@@ -1,28 +1,47 @@
+import { array, assert, integer, property, tuple } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { wrongTriesMax, wrongTriesWindowMs } from "../../actors/limits.ts"
+import {
+  wrongAccountTriesMax,
+  wrongTokensMax,
+  wrongTriesMax,
+  wrongTriesWindowMs
+} from "../../actors/limits.ts"
 import { throttle } from "../../actors/throttle/actor.ts"
 import { throttleTable as table } from "../../actors/throttle/decide.ts"
-import type { Message, Reply, State } from "../../actors/throttle/protocol.ts"
+import type { Counted, Message, Reply, State } from "../../actors/throttle/protocol.ts"
 import { decider, effectsOf, expectOnlyReply, nowMs, testCells } from "./cells.ts"
 
 const decide = decider<State, Message, Reply>(table)
-const tried = (count: number, fromMs = nowMs): State => ({ _tag: "Counting", count, fromMs })
+const tried = (count: number, fromMs = nowMs, tried: ReadonlyArray<string> = []): State => ({
+  _tag: "Counting",
+  count,
+  fromMs,
+  tried
+})
 const wait = (waitMs: number) => ({ _tag: "Wait", waitMs })
-const wrong: Message = { _tag: "Wrong" }
-const look: Message = { _tag: "Look" }
+const wrong: Message = { _tag: "Wrong", of: "passwords" }
+const wrongToken = (one: string): Message => ({ _tag: "Wrong", of: "tokens", try: one })
 const { initial } = throttle
 const last = { nowMs: nowMs + wrongTriesWindowMs - 1 }
 const over = { nowMs: nowMs + wrongTriesWindowMs }
+const most: ReadonlyArray<readonly [Counted, number]> = [
+  ["passwords", wrongTriesMax],
+  ["tokens", wrongTokensMax],
+  ["account", wrongAccountTriesMax]
+]
 
 describe("the throttle's table", () => {
   testCells(table, {
     "Counting.Look": () => {
-      expectOnlyReply(decide(initial, look), wait(0))
-      expectOnlyReply(decide(tried(wrongTriesMax - 1), look), wait(0))
-      expectOnlyReply(decide(tried(wrongTriesMax), look), wait(wrongTriesWindowMs))
-      expectOnlyReply(decide(tried(wrongTriesMax), look, last), wait(1))
-      expectOnlyReply(decide(tried(wrongTriesMax), look, over), wait(0))
-      expectOnlyReply(decide(tried(wrongTriesMax), look, { nowMs: nowMs - 1 }), wait(0))
+      for (const [of, max] of most) {
+        const look: Message = { _tag: "Look", of }
+        expectOnlyReply(decide(initial, look), wait(0))
+        expectOnlyReply(decide(tried(max - 1), look), wait(0))
+        expectOnlyReply(decide(tried(max), look), wait(wrongTriesWindowMs))
+        expectOnlyReply(decide(tried(max), look, last), wait(1))
+        expectOnlyReply(decide(tried(max), look, over), wait(0))
+        expectOnlyReply(decide(tried(max), look, { nowMs: nowMs - 1 }), wait(0))
+      }
     },
     "Counting.Wrong": () => {
       const first = decide(initial, wrong)
@@ -32,16 +51,38 @@ describe("the throttle's table", () => {
       // None of it is written.
       expect([first.durable, effectsOf(first)]).toEqual([false, { nextState: tried(1) }])
       expectOnlyReply(decide(tried(wrongTriesMax), wrong, last), wait(1))
+      // The same token again counts once, until the window is over.
+      expect(decide(initial, wrongToken("a")).nextState).toEqual(tried(1, nowMs, ["a"]))
+      const one = tried(1, nowMs, ["a"])
+      expectOnlyReply(decide(one, wrongToken("a"), last), wait(0))
+      expect(decide(one, wrongToken("b"), last).nextState).toEqual(tried(2, nowMs, ["a", "b"]))
+      expect(decide(one, wrongToken("a"), over).nextState).toEqual(tried(1, over.nowMs, ["a"]))
     },
     "Counting.WakeUp": () => expectOnlyReply(decide(initial, { _tag: "WakeUp" }), undefined)
   })
 
-  it("lets so many be wrong within any window, and no more", () => {
+  it.each(most)("lets so many %s be wrong within any window, and no more", (of, max) => {
     let state = initial
-    for (let n = 0; n < wrongTriesMax; n += 1) {
-      expect(decide(state, look).answer).toEqual(wait(0))
-      state = decide(state, wrong).nextState ?? state
+    for (let n = 0; n < max; n += 1) {
+      expect(decide(state, { _tag: "Look", of }).answer).toEqual(wait(0))
+      state = decide(state, { _tag: "Wrong", of, try: `${n}` }).nextState ?? state
     }
-    expect(decide(state, look).answer).toEqual(wait(wrongTriesWindowMs))
+    expect(decide(state, { _tag: "Look", of }).answer).toEqual(wait(wrongTriesWindowMs))
+  })
+
+  it("never asks for a longer wait than the window, and keeps no more than it counts", () => {
+    const step = integer({ min: -1_000, max: wrongTriesWindowMs / 8 })
+    assert(property(array(tuple(step, integer({ min: 0, max: 60 })), { maxLength: 200 }), (all) => {
+      let state = initial
+      let atMs = nowMs
+      for (const [stepMs, token] of all) {
+        atMs += stepMs
+        const decision = decide(state, wrongToken(`${token}`), { nowMs: atMs })
+        state = decision.nextState ?? state
+        const { answer } = decide(state, { _tag: "Look", of: "tokens" }, { nowMs: atMs })
+        expect(answer).toSatisfy(({ waitMs }: Reply) => waitMs >= 0 && waitMs <= wrongTriesWindowMs)
+        expect(state._tag === "Counting" && state.tried.length).toBeLessThanOrEqual(wrongTokensMax)
+      }
+    }))
   })
 })

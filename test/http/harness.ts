@@ -128,7 +128,8 @@ async (method, path, options = {}) => {
 export const startService = async (
   routes: (service: Service) => ReadonlyArray<Route<Handler>>,
   settings: Partial<HttpSettings> = {},
-  operator: { readonly adminToken: string | undefined } = { adminToken }
+  operator: { readonly adminToken: string | undefined } = { adminToken },
+  issuer: () => Promise<Service["issuer"]> = async () => undefined
 ): Promise<Harness> => {
   const front = await freePort()
   const base = `http://127.0.0.1:${front}`
@@ -136,7 +137,16 @@ export const startService = async (
   // One after the other: a stream that two make at once has no leader for a while.
   const nodes: Array<Node> = []
   for (const [at, ports] of backends.entries()) {
-    nodes.push(await startNode({ base, name: `node-${at}`, ports, limits, settings }))
+    nodes.push(
+      await startNode({
+        base,
+        name: `node-${at}`,
+        ports,
+        limits,
+        settings,
+        issuer: await issuer()
+      })
+    )
   }
   const [first] = nodes
   if (first === undefined) throw new Error("the backend has no node")

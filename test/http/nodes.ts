@@ -11,6 +11,7 @@ import { HttpMeasures } from "../../http/inside/measures.ts"
 import type { Route } from "../../http/routing.ts"
 import { listen } from "../../http/server.ts"
 import type { HttpSettings, Service } from "../../http/service.ts"
+import { Tries } from "../../http/tries.ts"
 import { Blobs, type Limits, Placement, Records, System } from "../../runtime/index.ts"
 import type { Backend } from "./backends.ts"
 
@@ -38,6 +39,7 @@ interface Options {
   readonly ports: Backend["nodes"][number]
   readonly limits: Partial<Limits>
   readonly settings: Partial<HttpSettings>
+  readonly issuer: Service["issuer"]
 }
 
 const drainMs = 2_000
@@ -87,8 +89,11 @@ export const startNode = async (options: Options): Promise<Node> => {
       contentBytesMax: 1024 * 1024,
       retentionMs: 30 * 24 * 60 * 60 * 1000,
       corsOrigin: "*",
+      trustedProxies: [],
       ...settings
     },
+    issuer: options.issuer,
+    tries: new Tries(nowMs),
     system: await runtime.runPromise(Effect.service(System)),
     blobs: await runtime.runPromise(Effect.service(Blobs)),
     records: await runtime.runPromise(Effect.service(Records)),

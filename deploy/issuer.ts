@@ -1,0 +1,110 @@
+/** The outside issuer of tokens, as the settings say: where its keys are, and how they are had. */
+import { readFile } from "node:fs/promises"
+import { Effect, Schema } from "effect"
+import type { Scope } from "effect"
+import { makeOutbound } from "../actors/delivery/client.ts"
+import { readerOf } from "../actors/delivery/reader.ts"
+import { keySetIn } from "../http/issuer/keys.ts"
+import { keySetBytesMax } from "../http/issuer/limits.ts"
+import { Issuer } from "../http/issuer/verify.ts"
+import type { Settings } from "./settings.ts"
+import { version } from "./version.ts"
+
+/** A file or text of the issuer's settings cannot be used: the settings are wrong. */
+export class IssuerUnusable extends Schema.TaggedError<IssuerUnusable>()("IssuerUnusable", {
+  message: Schema.String
+}) {}
+
+/** Where an issuer's keys are. */
+export type KeyPlace =
+  | { readonly _tag: "Url"; readonly url: string }
+  | { readonly _tag: "File"; readonly file: string }
+  | { readonly _tag: "Inline"; readonly text: string }
+
+/** Reads `auth.jwks`; undefined when it is none of the three. */
+export const keyPlaceOf = (value: string): KeyPlace | undefined => {
+  if (value.startsWith("{")) {
+    return typeof keySetIn(value) === "string" ? undefined : { _tag: "Inline", text: value }
+  }
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) {
+    return value === "" ? undefined : { _tag: "File", file: value }
+  }
+  if (!URL.canParse(value)) return undefined
+  const { hash, password, protocol, username } = new URL(value)
+  const isHttp = protocol === "http:" || protocol === "https:"
+  return isHttp && hash + username + password === "" ? { _tag: "Url", url: value } : undefined
+}
+
+const reasonOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
+
+const fileText = (file: string): Effect.Effect<string, string> =>
+  Effect.tryPromise({ try: () => readFile(file, "utf8"), catch: reasonOf })
+
+/**
+ * The operator chose this address, wherever it leads: inside a cluster it is a private one. All
+ * other bounds of outbound requests hold.
+ */
+const everyNetwork = ["0.0.0.0/0", "::/0"]
+
+/** What reads the keys at a URL: a client of its own, as its rule about addresses is another. */
+const urlText = Effect.fnUntraced(function*(
+  url: string,
+  caFile: string | undefined
+): Effect.fn.Return<Effect.Effect<string, string>, IssuerUnusable, Scope.Scope> {
+  const ca = caFile === undefined ? undefined : yield* Effect.mapError(
+    fileText(caFile),
+    (reason) => new IssuerUnusable({ message: `auth.ca cannot be read: ${reason}` })
+  )
+  const outbound = yield* makeOutbound({
+    allow: everyNetwork,
+    userAgent: `restante/${version}`,
+    nowMs: () => Date.now(),
+    random: Math.random,
+    ...ca === undefined ? {} : { ca: [ca] }
+  })
+  const accept = "application/jwk-set+json, application/json;q=0.9, */*;q=0.1"
+  return Effect.map(
+    readerOf(outbound)(url, accept, keySetBytesMax),
+    ({ bytes }) => new TextDecoder().decode(bytes)
+  )
+})
+
+/** Reads the keys once at the start, so that a wrong file stops it. */
+const checkedFile = Effect.fnUntraced(function*(file: string) {
+  const load = fileText(file)
+  const unusable = (reason: string) =>
+    new IssuerUnusable({ message: `auth.jwks is the file ${JSON.stringify(file)}: ${reason}` })
+  const found = keySetIn(yield* Effect.mapError(load, unusable))
+  if (typeof found === "string") return yield* unusable(found)
+  return load
+})
+
+/** The issuer of the settings; undefined where there is none. Its client ends with the scope. */
+export const issuerOf = Effect.fnUntraced(function*(
+  settings: Settings,
+  nowMs: () => number = () => Date.now()
+): Effect.fn.Return<Issuer | undefined, IssuerUnusable, Scope.Scope> {
+  const { authAudience, authIssuer, authJwks } = settings
+  const place = authJwks === undefined ? undefined : keyPlaceOf(authJwks)
+  if (place === undefined || authIssuer === undefined || authAudience === undefined) return
+  const load = place._tag === "Url"
+    ? yield* urlText(place.url, settings.authCa)
+    : place._tag === "File"
+    ? yield* checkedFile(place.file)
+    : Effect.succeed(place.text)
+  return new Issuer(
+    {
+      issuer: authIssuer,
+      audience: authAudience,
+      algorithms: settings.authAlgorithms,
+      clockToleranceMs: settings.authClockTolerance,
+      claims: {
+        account: settings.authAccountClaim,
+        roles: settings.authRolesClaim,
+        rolesPrefix: settings.authRolesPrefix ?? ""
+      }
+    },
+    load,
+    nowMs
+  )
+})

@@ -1,0 +1,68 @@
+/** Which account a path names, who may have it, and how it stands. */
+import { Effect } from "effect"
+import type { Message, Reply, View as AccountView } from "../../actors/account/protocol.ts"
+import { accountKind } from "../../actors/index.ts"
+import { type Address, address } from "../../runtime/index.ts"
+import type { Call } from "../call.ts"
+import { fail, type Failure, type HeaderFields } from "../failures.ts"
+import { type Account, callerOf, isSlug, requireAccount } from "../identity.ts"
+import type { View } from "../representations.ts"
+import { conditionsHold, entityTags, isConditional } from "../respond.ts"
+import { ask, type Service } from "../service.ts"
+
+/** The actor of an account. */
+export const at = (name: string): Address => address(accountKind, name)
+
+export const noStore: HeaderFields = [["Cache-Control", "no-store"]]
+
+export const unexpected = (reply: Reply): Error => new Error(`an account answered ${reply._tag}`)
+
+/** Whoever asks, and about which account. */
+export interface Concerned {
+  readonly caller: Account
+  readonly name: string
+}
+
+/** The caller and the account in the path: the caller's own, or any for an admin. */
+export const concerned = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call
+): Effect.fn.Return<Concerned, Failure> {
+  const caller = yield* requireAccount(service, call)
+  const name = call.parameters.get("account")
+  // Whether there is such an account is told to admins only.
+  if (caller.name !== name && !caller.roles.includes("admin")) {
+    return yield* fail("forbidden", "this is for the account itself or the role admin")
+  }
+  if (!isSlug(name) || call.parameters.secret("account") !== undefined) {
+    return yield* fail("not-found")
+  }
+  return { caller, name }
+})
+
+/** How the account stands. */
+export const describe = Effect.fnUntraced(function*(
+  service: Service,
+  caller: Account,
+  name: string
+): Effect.fn.Return<AccountView, Failure> {
+  const message: Message = { _tag: "Describe", caller: callerOf(caller) }
+  const reply = yield* ask<Reply>(service, at(name), message)
+  if (reply._tag !== "Described") throw unexpected(reply)
+  return reply.view
+})
+
+/** The version that the request's conditions hold for, which the actor compares again; or 412. */
+export const unchanged = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  of: Concerned,
+  shownAs: (state: AccountView) => View | undefined
+): Effect.fn.Return<{ readonly ifVersion?: number }, Failure> {
+  if (!isConditional(call)) return {}
+  const state = yield* describe(service, of.caller, of.name)
+  const view = shownAs(state)
+  const tags = view === undefined ? undefined : entityTags(view)
+  if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
+  return { ifVersion: state.version }
+})

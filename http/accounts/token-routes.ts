@@ -1,0 +1,128 @@
+/** The tokens of an account: made, listed, revoked (PROTOCOL §4). */
+import { Effect } from "effect"
+import type { Message, Reply } from "../../actors/account/protocol.ts"
+import { isRefusal } from "../../runtime/index.ts"
+import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
+import { fail, type Failure, refused } from "../failures.ts"
+import { type Account, callerOf } from "../identity.ts"
+import type { Route } from "../routing.ts"
+import { secretHash } from "../secrets.ts"
+import { ask, askFor, type Service, uri } from "../service.ts"
+import { wishedTokenOf } from "./given.ts"
+import { at, concerned, describe, noStore, unchanged, unexpected } from "./place.ts"
+import { enterToken, leaveToken } from "./tokens.ts"
+import { collectionPath, tokenPath, tokensView, tokenView } from "./views.ts"
+
+/**
+ * A token has the account's own roles. Whom the issuer gives fewer of them just now gets none that
+ * would be worth more, and would outlive the issuer's word.
+ */
+const mayMake = Effect.fnUntraced(function*(
+  service: Service,
+  caller: Account,
+  name: string
+): Effect.fn.Return<void, Failure> {
+  if (caller.vouched !== true || caller.roles.includes("admin")) return
+  const { roles } = yield* describe(service, caller, name)
+  if (roles.every((role) => caller.roles.includes(role))) return
+  return yield* fail("forbidden", "the account has roles that your issuer does not give you")
+})
+
+const addToken = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const { caller, name } = yield* concerned(service, call)
+    yield* mayMake(service, caller, name)
+    const wished = yield* wishedTokenOf(call, service.nowMs())
+    const token = call.ids.secret("token")
+    const tokenId = call.ids.id("token")
+    const tokenHash = secretHash(token)
+    yield* enterToken(service, name, tokenId, tokenHash)
+    const message: Message = {
+      _tag: "AddToken",
+      caller: callerOf(caller),
+      tokenId,
+      tokenHash,
+      ...wished,
+      replacesAll: false
+    }
+    const reply = yield* askFor<Reply>(service, at(name), message)
+    if (isRefusal(reply)) {
+      yield* leaveToken(service, name, tokenId)
+      return yield* refused(reply)
+    }
+    const { tokens } = yield* describe(service, caller, name)
+    const made = tokens.find(({ id }) => id === tokenId)
+    if (made === undefined) return yield* fail("gone", "the token was removed again")
+    return shown(tokenView(service, name, made, token), {
+      status: 201,
+      headers: [["Location", uri(service, tokenPath(name, tokenId))], ...noStore]
+    })
+  })
+
+const readToken = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const { caller, name } = yield* concerned(service, call)
+    const { tokens } = yield* describe(service, caller, name)
+    const found = tokens.find(({ id }) => id === call.parameters.get("token"))
+    return found === undefined
+      ? yield* fail("not-found")
+      : shown(tokenView(service, name, found), { headers: noStore })
+  })
+
+const removeToken = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const { caller, name } = yield* concerned(service, call)
+    const tokenId = call.parameters.get("token")
+    const expected = yield* unchanged(service, call, { caller, name }, ({ tokens }) => {
+      const found = tokens.find(({ id }) => id === tokenId)
+      return found === undefined ? undefined : tokenView(service, name, found)
+    })
+    const message: Message = {
+      _tag: "RemoveToken",
+      caller: callerOf(caller),
+      tokenId,
+      ...expected
+    }
+    yield* ask<Reply>(service, at(name), message)
+    yield* leaveToken(service, name, tokenId)
+    return empty(204)
+  })
+
+const listTokens = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const { caller, name } = yield* concerned(service, call)
+    const { tokens } = yield* describe(service, caller, name)
+    return shown(tokensView(service, name, tokens), { headers: noStore })
+  })
+
+const removeTokens = (service: Service): Handler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const { caller, name } = yield* concerned(service, call)
+    const expected = yield* unchanged(
+      service,
+      call,
+      { caller, name },
+      ({ tokens }) => tokensView(service, name, tokens)
+    )
+    const message: Message = { _tag: "RemoveTokens", caller: callerOf(caller), ...expected }
+    const reply = yield* ask<Reply>(service, at(name), message)
+    if (reply._tag !== "Revoked") throw unexpected(reply)
+    yield* Effect.forEach(reply.tokenIds, (id) => leaveToken(service, name, id), { discard: true })
+    return empty(204)
+  })
+
+/** The resources of an account's tokens. */
+export const tokenRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+  {
+    pattern: `${collectionPath}/{account}/token`,
+    methods: { POST: { handle: addToken(service) } }
+  },
+  {
+    pattern: `${collectionPath}/{account}/tokens`,
+    methods: { GET: { handle: listTokens(service) }, DELETE: { handle: removeTokens(service) } }
+  },
+  {
+    pattern: `${collectionPath}/{account}/tokens/{token}`,
+    methods: { GET: { handle: readToken(service) }, DELETE: { handle: removeToken(service) } }
+  }
+]

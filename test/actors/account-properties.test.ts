@@ -1,0 +1,85 @@
+/** Accounts on a model of the store: their tokens over changes, time, restarts and lost effects. */
+import { Effect } from "effect"
+import { array, assert, constantFrom, nat, property, record } from "fast-check"
+import { describe, expect, it } from "vitest"
+import { account } from "../../actors/account/actor.ts"
+import type { Message } from "../../actors/account/protocol.ts"
+import { accountTokensMax, tokenRemovalRetryMs } from "../../actors/limits.ts"
+import { hash, nowMs } from "./cells.ts"
+import { Model } from "./model.ts"
+
+const caller = { account: "alice", admin: true }
+const create: Message = {
+  _tag: "Create",
+  caller,
+  requestId: "r1",
+  name: "alice",
+  roles: [],
+  tokenId: "t0",
+  tokenHash: hash("t0")
+}
+const authenticate = (id: string): Message => ({ _tag: "Authenticate", tokenHash: hash(id) })
+
+describe("an account", () => {
+  it("knows exactly its valid tokens in any interleaving of changes, time and restarts", () => {
+    const does = constantFrom("add", "expiring", "replace", "remove", "all", "restart", "wait")
+    const commands = array(record({ does, token: nat(20) }), { maxLength: 60 })
+    assert(
+      property(commands, (sequence) => {
+        const actor = new Model(account({ write: () => Effect.void }))
+        actor.send(create, nowMs)
+        let atMs = nowMs
+        let tokens = new Map([["t0", Number.POSITIVE_INFINITY]])
+        for (const { does, token } of sequence) {
+          const tokenId = `t${token}`
+          if (does === "restart") actor.restart()
+          else if (does === "wait") atMs += 1000
+          else if (does === "remove") {
+            actor.send({ _tag: "RemoveToken", caller, tokenId }, atMs)
+            tokens.delete(tokenId)
+          } else if (does === "all") {
+            actor.send({ _tag: "RemoveTokens", caller }, atMs)
+            tokens = new Map()
+          } else if (!tokens.has(tokenId)) {
+            const expiresAtMs = does === "expiring" ? atMs + 1500 : undefined
+            const replacesAll = does === "replace"
+            actor.send({
+              _tag: "AddToken",
+              caller,
+              tokenId,
+              tokenHash: hash(tokenId),
+              replacesAll,
+              ...expiresAtMs === undefined ? {} : { expiresAtMs }
+            }, atMs)
+            if (replacesAll) tokens = new Map()
+            if (tokens.size < accountTokensMax) {
+              tokens.set(tokenId, expiresAtMs ?? Number.POSITIVE_INFINITY)
+            }
+          }
+          actor.wake(atMs)
+          // Some effects are lost; the others come to their end.
+          if (token % 3 === 0) actor.actions = []
+          for (const { tokens: gone } of actor.actions.splice(0)) {
+            actor.send({ _tag: "Forgotten", tokenIds: gone.map(({ id }) => id) }, atMs)
+          }
+          tokens = new Map([...tokens].filter(([, expiresAtMs]) => atMs < expiresAtMs))
+          for (let n = 0; n <= 20; n++) {
+            const reply = actor.send(authenticate(`t${n}`), atMs)
+            expect(reply).toMatchObject(
+              tokens.has(`t${n}`) ? { account: "alice" } : { reason: "Unauthenticated" }
+            )
+          }
+        }
+        // A wake-up is set for as long as there is a token that will expire, and no longer.
+        const isExpiring = [...tokens.values()].some((ms) => ms < Number.POSITIVE_INFINITY)
+        if (isExpiring) expect(actor.wakeAtMs).not.toBeNull()
+        const laterMs = atMs + 2 * tokenRemovalRetryMs
+        actor.wake(laterMs)
+        for (const { tokens: gone } of actor.actions.splice(0)) {
+          actor.send({ _tag: "Forgotten", tokenIds: gone.map(({ id }) => id) }, laterMs)
+        }
+        expect(actor.wakeAtMs).toBeNull()
+      })
+    )
+  })
+})
