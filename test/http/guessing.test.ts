@@ -1,0 +1,107 @@
+/** Brute force on accounts' tokens, by address and by account, at whichever node it comes. */
+import { afterEach, describe, expect, it } from "vitest"
+import { wrongAccountTriesMax, wrongTokensMax } from "../../actors/limits.ts"
+import { resources } from "../../http/resources.ts"
+import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
+
+let service: Harness
+afterEach(() => service.close())
+
+const start = async (trustedProxies: ReadonlyArray<string> = []) => {
+  service = await startService(resources, { trustedProxies })
+}
+
+const from = (client: string) => ({ "X-Forwarded-For": client })
+const tried = (name: string, token: string, headers = {}): Promise<Answered> =>
+  service.send("GET", "/mailboxes", { basic: `${name}:${token}`, headers })
+
+const expectWait = (answered: Answered, detail: RegExp) => {
+  expect([answered.status, answered.child("detail")]).toEqual([429, expect.stringMatching(detail)])
+  const seconds = Number(answered.header("retry-after"))
+  expect(seconds).toBeGreaterThan(0)
+  expect(seconds).toBeLessThanOrEqual(60)
+}
+
+const open = async (name: string): Promise<string> => {
+  const body = `<account><name>${name}</name></account>`
+  const options = { basic: `admin:${adminToken}`, body, headers: from("198.51.100.1") }
+  return (await service.send("POST", "/accounts", options)).child("token") ?? ""
+}
+
+describe("wrong tokens", () => {
+  it("of one address: so many, then 429, whatever the address claims to be", async () => {
+    await start()
+    await open("alice")
+    for (let n = 0; n < wrongTokensMax; n += 1) {
+      expect((await tried("alice", `guess-${n}`, from(`10.0.0.${n}`))).status).toBe(401)
+    }
+    expectWait(await tried("alice", "another"), /from this address/)
+    const bearer = { headers: { Authorization: "Bearer another" } }
+    expectWait(await service.send("GET", "/mailboxes", bearer), /from this address/)
+    expectWait(await service.send("POST", "/content", { body: "x", ...bearer }), /this address/)
+    // The right token of who never showed it before is as good as a guess, at a node that knows.
+    const all = await Promise.all(service.nodes.map(async (node) => {
+      await service.send("GET", `${node}/mailboxes`, { basic: "alice:one-more" })
+      return service.send("GET", `${node}/accounts`, { basic: "alice:yet-one-more" })
+    }))
+    for (const one of all) expectWait(one, /from this address/)
+  })
+
+  it("do not keep out who was right a moment ago", async () => {
+    await start()
+    const token = await open("alice")
+    for (const node of service.nodes) {
+      const right = await service.send("GET", `${node}/mailboxes`, { basic: `alice:${token}` })
+      expect(right.status).toBe(200)
+    }
+    for (let n = 0; n <= wrongTokensMax; n += 1) await tried("alice", `guess-${n}`)
+    expectWait(await tried("alice", "another"), /from this address/)
+    for (let n = 0; n < 5; n += 1) expect((await tried("alice", token)).status).toBe(200)
+  })
+
+  it("count once each: who repeats one has not been told of a change", async () => {
+    await start()
+    const token = await open("alice")
+    for (let n = 0; n < 2 * wrongTokensMax; n += 1) {
+      expect((await tried("alice", "revoked-long-ago")).status).toBe(401)
+    }
+    expect((await tried("alice", token)).status).toBe(200)
+  })
+
+  it("of one account, from many addresses: 429 for those, and no other", async () => {
+    await start(["127.0.0.0/8"])
+    const token = await open("alice")
+    const other = await open("bob")
+    const attackers = Array.from({ length: wrongAccountTriesMax / 10 }, (_, n) => `203.0.113.${n}`)
+    let guess = 0
+    for (let round = 0; round < 10; round += 1) {
+      for (const address of attackers) {
+        const answered = await tried("alice", `guess-${guess++}`, from(address))
+        expect([address, answered.status]).toEqual([address, 401])
+      }
+    }
+    const [attacker = ""] = attackers
+    expectWait(await tried("alice", "another", from(attacker)), /for this account/)
+    expectWait(await tried("alice", "another", from("203.0.113.200")), /for this account/)
+    // Its owner comes from an address that did nothing wrong.
+    expect((await tried("alice", token, from("192.0.2.7"))).status).toBe(200)
+    // Other accounts are not concerned, from the same addresses neither.
+    expect((await tried("bob", "wrong", from(attacker))).status).toBe(401)
+    expect((await tried("bob", other, from(attacker))).status).toBe(200)
+  })
+
+  it("are counted where an account would only be taken, too", async () => {
+    await start()
+    const basic = `admin:${adminToken}`
+    const body = "<mailbox><name>members</name><deposit>accounts</deposit></mailbox>"
+    expect((await service.send("POST", "/mailboxes", { basic, body })).status).toBe(201)
+    const deposit = "<notification><item><description>d</description>" +
+      "<url>http://example.org/</url></item></notification>"
+    const statuses = new Set<number>()
+    for (let n = 0; n <= wrongTokensMax; n += 1) {
+      const guess = { basic: `admin:guess-${n}`, body: deposit }
+      statuses.add((await service.send("POST", "/mailboxes/members", guess)).status)
+    }
+    expect([...statuses]).toEqual([401, 429])
+  })
+})

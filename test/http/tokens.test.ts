@@ -1,0 +1,159 @@
+/** Several tokens of one account (PROTOCOL §4): named, expiring, listed, revoked. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { accountTokensMax } from "../../actors/limits.ts"
+import { accountRoutes } from "../../http/accounts/index.ts"
+import { childrenOf, textOf } from "../../http/xml.ts"
+import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
+
+const admin = `admin:${adminToken}`
+const dayMs = 24 * 60 * 60 * 1000
+
+let service: Harness
+beforeAll(async () => {
+  service = await startService(accountRoutes)
+})
+afterAll(() => service.close())
+
+const open = async (name: string): Promise<string> => {
+  const body = `<account><name>${name}</name></account>`
+  const made = await service.send("POST", "/accounts", { basic: admin, body })
+  expect(made.status).toBe(201)
+  return `${name}:${made.child("token")}`
+}
+const make = (name: string, options: Sending) =>
+  service.send("POST", `/accounts/${name}/token`, options)
+const list = (name: string, options: Sending) =>
+  service.send("GET", `/accounts/${name}/tokens`, options)
+const lifetimeMs = ({ xml: { attributes } }: Answered): number =>
+  Date.parse(attributes["expires"] ?? "") - Date.parse(attributes["created"] ?? "")
+
+describe("a token", () => {
+  it("has a name and an end, as XML, JSON and a form ask for", async () => {
+    const basic = await open("wisher")
+    const xml = await make("wisher", {
+      basic,
+      body: "<token name=\"ci &amp; cd\" expires=\"P30D\"/>"
+    })
+    expect([xml.status, xml.xml.attributes["name"]]).toEqual([201, "ci & cd"])
+    expect(Math.abs(lifetimeMs(xml) - 30 * dayMs)).toBeLessThan(60_000)
+    const json = await make("wisher", {
+      basic,
+      body: JSON.stringify({ name: "laptop", expires: "3600" }),
+      type: "application/json",
+      accept: "application/json"
+    })
+    expect(json.json).toMatchObject({ name: "laptop", "#text": expect.any(String) })
+    const expires = new Date(Date.now() + 2 * dayMs).toISOString()
+    const form = await make("wisher", {
+      basic,
+      body: new URLSearchParams({ name: "phone", expires }).toString(),
+      type: "application/x-www-form-urlencoded",
+      accept: "text/html"
+    })
+    expect([form.status, form.text]).toEqual([201, expect.stringMatching(/<pre>[\w-]{43}<\/pre>/)])
+    const plain = await make("wisher", { basic })
+    expect(Object.keys(plain.xml.attributes).toSorted()).toEqual(["created", "href", "id"])
+    const { xml: all } = await list("wisher", { basic })
+    expect(childrenOf(all, "token").map(({ attributes }) => attributes["name"]))
+      .toEqual([undefined, "ci & cd", "laptop", "phone", undefined])
+    const [, , , phone] = childrenOf(all, "token")
+    expect(phone?.attributes["expires"]).toBe(expires)
+  })
+
+  it("422 for what can be no end or no name, so that none is made that never ends", async () => {
+    const basic = await open("chooser")
+    const past = new Date(Date.now() - 1000).toISOString()
+    const bodies = [
+      "<token expires=\"soon\"/>",
+      "<token expires=\"P\"/>",
+      "<token expires=\"0\"/>",
+      "<token expires=\"2030-01-31\"/>",
+      `<token expires="${past}"/>`,
+      "<token expires=\"P11Y\"/>",
+      "<token expire=\"P30D\"/>",
+      "<token><expires>P30D</expires></token>",
+      `<token name="${"x".repeat(101)}"/>`,
+      "<token name=\"a&#10;b\"/>"
+    ]
+    for (const body of bodies) {
+      expect([body, (await make("chooser", { basic, body })).status]).toEqual([body, 422])
+    }
+    expect((await make("chooser", { basic, body: "<token" })).status).toBe(400)
+    expect(childrenOf((await list("chooser", { basic })).xml)).toHaveLength(1)
+  })
+
+  it("is worth nothing when it has expired, at any node, and is forgotten then", async () => {
+    const basic = await open("brief")
+    const made = await make("brief", { basic, body: "<token expires=\"2\"/>" })
+    const token = textOf(made.xml)
+    const location = made.header("location")
+    const everywhere = (options: Sending) =>
+      Promise.all(
+        service.nodes.map(async (node) =>
+          (await service.send("GET", `${node}/accounts/brief`, options)).status
+        )
+      )
+    const all = (status: number) => service.nodes.map(() => status)
+    const asBearer = { headers: { Authorization: `Bearer ${token}` } }
+    expect((await service.send("GET", location, { basic })).status).toBe(200)
+    const polling = { timeout: 10_000 }
+    await expect.poll(() => everywhere(asBearer), polling).toEqual(all(401))
+    expect(await everywhere({ basic: `brief:${token}` })).toEqual(all(401))
+    expect(await everywhere({ basic })).toEqual(all(200))
+    expect((await service.send("GET", location, { basic })).status).toBe(404)
+    const { records } = service.service
+    const left = async () =>
+      (await service.run(records.range("token-ids", { prefix: "brief.", limit: 10 }))).length
+    await expect.poll(left, polling).toBe(1)
+  }, 30_000)
+
+  it("that has expired leaves room for another", async () => {
+    const basic = await open("crowded")
+    const brief = (): Promise<Answered> =>
+      make("crowded", { basic, body: "<token expires=\"2\"/>" })
+    for (let n = 1; n < accountTokensMax; n += 1) expect((await brief()).status).toBe(201)
+    expect((await make("crowded", { basic, body: "<token expires=\"P1D\"/>" })).status).toBe(409)
+    const polling = { timeout: 10_000 }
+    await expect.poll(async () => (await make("crowded", { basic })).status, polling).toBe(201)
+  }, 30_000)
+})
+
+describe("the tokens of an account", () => {
+  it("are listed without themselves: for the account itself and admins", async () => {
+    const basic = await open("lister")
+    const made = await make("lister", { basic, body: "<token name=\"one\"/>" })
+    const listed = await list("lister", { basic: admin })
+    expect([listed.status, listed.header("cache-control")]).toEqual([200, "no-store"])
+    expect(listed.text).not.toContain(textOf(made.xml))
+    expect(childrenOf(listed.xml, "token").map(({ attributes }) => attributes["href"]))
+      .toContain(made.header("location"))
+    const json = await list("lister", { basic, accept: "application/json" })
+    expect(json.json).toMatchObject({ token: [{ id: expect.any(String) }, { name: "one" }] })
+    const page = await list("lister", { basic, accept: "text/html" })
+    expect(page.text).toMatch(/<form[^>]*action="[^"]*\/accounts\/lister\/token"/)
+    const other = await open("not-lister")
+    expect((await list("lister", { basic: other })).status).toBe(403)
+    expect((await list("lister", {})).status).toBe(401)
+    expect((await list("nobody", { basic: admin })).status).toBe(404)
+  })
+
+  it("are revoked all at once, when they are those that were seen", async () => {
+    const basic = await open("revoker")
+    const second = `revoker:${textOf((await make("revoker", { basic })).xml)}`
+    const path = "/accounts/revoker/tokens"
+    const { etag } = await list("revoker", { basic })
+    const third = `revoker:${textOf((await make("revoker", { basic })).xml)}`
+    const stale = await service.send("DELETE", path, { basic, headers: { "If-Match": etag } })
+    expect(stale.status).toBe(412)
+    expect((await service.send("DELETE", path, { basic: second })).status).toBe(204)
+    for (const one of [basic, second, third]) {
+      expect((await list("revoker", { basic: one })).status).toBe(401)
+    }
+    const { records } = service.service
+    const left = records.range("token-ids", { prefix: "revoker.", limit: 10 })
+    expect(await service.run(left)).toEqual([])
+    // An admin gives it another.
+    const again = `revoker:${textOf((await make("revoker", { basic: admin })).xml)}`
+    expect((await list("revoker", { basic: again })).status).toBe(200)
+  })
+})
