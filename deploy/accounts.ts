@@ -14,10 +14,18 @@ const Made = Schema.Struct({
   // Others of its tokens are there without their text.
   token: Schema.Array(Schema.Struct({ "#text": Schema.optionalKey(Schema.String) }))
 })
+const ListedToken = Schema.Struct({
+  id: Schema.String,
+  created: Schema.String,
+  name: Schema.optionalKey(Schema.String),
+  expires: Schema.optionalKey(Schema.String)
+})
+const Tokens = Schema.Struct({ token: Schema.Array(ListedToken) })
 const Accounts = Schema.Struct({ account: Schema.Array(Account) })
 
 const toMade = decodeAs(Made)
 const toAccounts = decodeAs(Accounts)
+const toTokens = decodeAs(Tokens)
 const toToken = decodeAs(Token)
 
 /** Makes an account and answers its token, which is shown only this once. Names are slugs. */
@@ -60,9 +68,53 @@ export const listAccounts = Effect.fnUntraced(function*(
 export const removeAccount = (remote: Remote, name: string): Effect.Effect<void, CommandFailed> =>
   Effect.asVoid(request(remote, { method: "DELETE", path: `/accounts/${name}` }))
 
+/** What a token is to be. */
+export interface TokenWish {
+  readonly name: string | undefined
+  /** A time, a duration or seconds, as the service reads them. */
+  readonly expires: string | undefined
+}
+
+/** A token as it is listed, without itself. */
+export type ListedToken = typeof ListedToken.Type
+
+const tokensOf = (name: string): string => `/accounts/${name}/tokens`
+
 /** Gives an account another token, which is shown only this once. */
-export const addToken = (remote: Remote, name: string): Effect.Effect<string, CommandFailed> =>
-  request(remote, { method: "POST", path: `/accounts/${name}/token` }).pipe(
+export const addToken = (
+  remote: Remote,
+  name: string,
+  { expires, name: label }: TokenWish
+): Effect.Effect<string, CommandFailed> =>
+  request(remote, {
+    method: "POST",
+    path: `/accounts/${name}/token`,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      ...label === undefined ? {} : { name: label },
+      ...expires === undefined ? {} : { expires }
+    })
+  }).pipe(
     Effect.flatMap(toToken),
     Effect.map((token) => token["#text"])
   )
+
+/** The tokens of an account, oldest first. */
+export const listTokens = (
+  remote: Remote,
+  name: string
+): Effect.Effect<ReadonlyArray<ListedToken>, CommandFailed> =>
+  request(remote, { method: "GET", path: tokensOf(name) }).pipe(
+    Effect.flatMap(toTokens),
+    Effect.map(({ token }) => token)
+  )
+
+/** Revokes one token of an account, or all. */
+export const revokeTokens = (
+  remote: Remote,
+  name: string,
+  id: string | undefined
+): Effect.Effect<void, CommandFailed> => {
+  const path = id === undefined ? tokensOf(name) : `${tokensOf(name)}/${encodeURIComponent(id)}`
+  return Effect.asVoid(request(remote, { method: "DELETE", path }))
+}

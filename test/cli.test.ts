@@ -151,6 +151,18 @@ describe("restante", () => {
     expect(stderr).toContain("http://127.0.0.1:9")
   })
 
+  it("stops on an issuer's keys that cannot be used, before it opens a store", () => {
+    const whole = { AUTH_ISSUER: "https://issuer.example", AUTH_AUDIENCE: "post" }
+    const missing = restante(["serve"], { ...whole, AUTH_JWKS: "/nowhere/jwks.json" })
+    expect(missing).toMatchObject({
+      status: 78,
+      stderr: expect.stringMatching(/auth\.jwks is the file "\/nowhere\/jwks\.json": ENOENT/)
+    })
+    const alone = restante(["config"], { AUTH_JWKS: "https://issuer.example/jwks" })
+    expect(alone.status).toBe(78)
+    expect(alone.stderr).toMatch(/auth\.issuer is not set[^]*auth\.audience is not set/)
+  })
+
   it("needs a token for accounts", () => {
     const { status, stderr } = restante(["account", "list"])
     expect(status).toBe(2)
@@ -198,6 +210,20 @@ describe("restante serve and account", () => {
     expect(account("list").stdout).toMatch(
       /^admin\tadmin\nbob\t(quotes,customers|customers,quotes)\n$/
     )
+    const token = account("token", "bob", "--name", "ci", "--expires", "P30D")
+    expect(token).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[\w-]{43}\n$/) })
+    const soon = account("token", "bob", "--expires", "soon")
+    expect(soon).toMatchObject({ status: 1, stderr: expect.stringMatching(/422.*expires/) })
+    const listed: ReadonlyArray<{ readonly id: string; readonly name?: string }> = JSON.parse(
+      account("tokens", "bob", "--json").stdout
+    )
+    expect(listed.map((one) => one.name)).toEqual([undefined, "ci"])
+    expect(account("tokens", "bob").stdout).toMatch(/never\n[\w-]{22} .* ci\n$/)
+    expect(account("revoke", "bob").status).toBe(2)
+    expect(account("revoke", "bob", "--", listed[1]?.id ?? "").status).toBe(0)
+    expect(account("tokens", "bob").stdout).not.toMatch(/ci/)
+    expect(account("revoke", "bob", "--all").status).toBe(0)
+    expect(JSON.parse(account("tokens", "bob", "--json").stdout)).toEqual([])
     expect(account("list", "--token", made.stdout.trim()).status).toBe(1)
     expect(account("token", "bob").stdout).toMatch(/^[\w-]{43}\n$/)
     expect(account("remove", "bob").status).toBe(0)

@@ -1,8 +1,10 @@
 /** `restante account …`: the accounts of a running service. */
-import { Console, Effect, Schema } from "effect"
+import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as accounts from "../accounts.ts"
-import { jsonFlag, printJson } from "./output.ts"
+import { exitCodes } from "../failure.ts"
+import { failed } from "../remote.ts"
+import { jsonFlag, plain, printJson, table } from "./output.ts"
 import { adminFlags, asAdmin } from "./remote.ts"
 
 const Slug = Schema.String.pipe(Schema.check(
@@ -58,13 +60,72 @@ const remove = Command.make(
 
 const token = Command.make(
   "token",
-  { ...adminFlags, name, json: jsonFlag() },
-  Effect.fnUntraced(function*({ json, name, ...flags }) {
-    yield* showToken(name, yield* accounts.addToken(yield* asAdmin(flags), name), json)
+  {
+    ...adminFlags,
+    name,
+    label: Flag.String("name").pipe(
+      Flag.withDescription("What the token is for"),
+      Flag.optional
+    ),
+    expires: Flag.String("expires").pipe(
+      Flag.withMetavar("time|duration"),
+      Flag.withDescription(
+        "When it ends: P30D, 2030-01-31T12:00:00Z, or seconds; never unless said"
+      ),
+      Flag.optional
+    ),
+    json: jsonFlag()
+  },
+  Effect.fnUntraced(function*({ expires, json, label, name, ...flags }) {
+    const wish = { name: Option.getOrUndefined(label), expires: Option.getOrUndefined(expires) }
+    yield* showToken(name, yield* accounts.addToken(yield* asAdmin(flags), name, wish), json)
   })
 ).pipe(Command.withDescription("Give an account another token and print it"))
 
+const tokens = Command.make(
+  "tokens",
+  {
+    ...adminFlags,
+    name,
+    json: jsonFlag()
+  },
+  Effect.fnUntraced(function*({ json, name, ...flags }) {
+    const all = yield* accounts.listTokens(yield* asAdmin(flags), name)
+    if (json) return yield* printJson(all)
+    const rows = all.map((
+      one
+    ) => [one.id, one.created, one.expires ?? "never", plain(one.name ?? "")])
+    yield* Console.log(table([["ID", "CREATED", "EXPIRES", "NAME"], ...rows]))
+  })
+).pipe(Command.withDescription("List an account's tokens, without themselves"))
+
+const revoke = Command.make(
+  "revoke",
+  {
+    ...adminFlags,
+    name,
+    id: Argument.String("token").pipe(
+      Argument.withDescription("Id of the token, as tokens lists it"),
+      Argument.optional
+    ),
+    all: Flag.Boolean("all").pipe(
+      Flag.withDescription("All of them instead"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fnUntraced(function*({ all, id, name, ...flags }) {
+    const one = Option.getOrUndefined(id)
+    if ((one === undefined) !== all) {
+      return yield* failed("name one token, or say --all", exitCodes.usage)
+    }
+    yield* accounts.revokeTokens(yield* asAdmin(flags), name, one)
+    yield* Console.error(
+      one === undefined ? `All tokens of ${name} are revoked.` : `A token of ${name} is revoked.`
+    )
+  })
+).pipe(Command.withDescription("Revoke a token of an account, or all"))
+
 export const accountCommand = Command.make("account").pipe(
   Command.withDescription("Manage the accounts of a running service"),
-  Command.withSubcommands([add, list, remove, token])
+  Command.withSubcommands([add, list, remove, token, tokens, revoke])
 )
