@@ -159,7 +159,7 @@ class Application {
     const { baseUrl } = service.settings
     const startedMs = performance.now()
     const effect = Effect.flatMap(
-      keyedRequest(service, request),
+      keyedRequest(service, call),
       (keyed): Effect.Effect<Answer | Rendered, Failure> =>
         keyed === undefined ? handler.handle(call) : this.keyed(call, handler, keyed)
     )

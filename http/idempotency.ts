@@ -9,11 +9,12 @@ import { Effect } from "effect"
 import type { Message, Reply } from "../actors/idempotency/protocol.ts"
 import { idempotencyKind } from "../actors/index.ts"
 import { type Address, address } from "../runtime/index.ts"
-import { fail, type Failed, type Failure } from "./failures.ts"
+import type { Call } from "./call.ts"
+import { fail, type Failure } from "./failures.ts"
+import { accountOf, isVouched } from "./identity.ts"
 import { idempotencyKeyCharsMax } from "./limits.ts"
 import type { Rendered } from "./respond.ts"
 import { derivedIds, type Ids, randomId } from "./secrets.ts"
-import type { Request } from "./server.ts"
 import { ask, askFor, type Service } from "./service.ts"
 
 /** One keyed request: what it is known by, and where its ids come from. */
@@ -35,11 +36,24 @@ const keyOf = (field: string): string | undefined => {
   return key === undefined || key === "" || key.length > idempotencyKeyCharsMax ? undefined : key
 }
 
+/**
+ * Whose key it is. An issuer's tokens are new every few minutes, so that with them the key is the
+ * account's, with the roles that it has now.
+ */
+const holderOf = (service: Service, call: Call): Effect.Effect<string, Failure> =>
+  isVouched(service, call)
+    ? Effect.map(
+      accountOf(service, call),
+      (account) => `vouched ${account?.name} ${account?.roles.join(" ")}`
+    )
+    : Effect.succeed(call.request.headers.get("authorization") ?? "")
+
 /** The keyed request, undefined without the field; 400 for a field that is none. */
 export const keyedRequest = (
   service: Service,
-  request: Request
-): Effect.Effect<Keyed | undefined, Failed> => {
+  call: Call
+): Effect.Effect<Keyed | undefined, Failure> => {
+  const { request } = call
   const field = request.headers.get("idempotency-key")
   if (field === undefined || request.method !== "POST") return Effect.succeed(undefined)
   const key = keyOf(field)
@@ -49,14 +63,20 @@ export const keyedRequest = (
       `Idempotency-Key must be a string of 1 to ${idempotencyKeyCharsMax} visible characters`
     ))
   }
-  const credentials = request.headers.get("authorization") ?? ""
-  const scope = createHash("sha256").update(`${credentials}\n${request.path}\n${key}`).digest()
-  return Effect.succeed({
+  return Effect.map(
+    holderOf(service, call),
+    (holder) => keyedBy(service, `${holder}\n${request.path}\n${key}`)
+  )
+}
+
+const keyedBy = (service: Service, text: string): Keyed => {
+  const scope = createHash("sha256").update(text).digest()
+  return {
     address: address(idempotencyKind, createHash("sha256").update(scope).digest("base64url")),
     idsFor: (digest) => derivedIds(service.serviceKey, `${scope.toString("base64url")}\n${digest}`),
     sealKey: Buffer.from(hkdfSync("sha256", scope, service.serviceKey, "answer", 32)),
     attempt: `${service.start}.${randomId()}`
-  })
+  }
 }
 
 const nonceBytes = 12

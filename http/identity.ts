@@ -48,6 +48,10 @@ const vouchedFor = Effect.fnUntraced(function*(
     : { name, roles, vouched: true }
 })
 
+/** Whether the request has a token of the issuer, right or wrong. */
+export const isVouched = ({ issuer }: Service, { identity }: Call): boolean =>
+  issuer !== undefined && identity._tag === "Bearer" && isJwt(identity.token)
+
 /**
  * The account of the request's credentials; undefined when there are none, and for a wrong name and
  * token by Basic, which may be a message's or mailbox's password. Fails with 401 for a Bearer token

@@ -152,6 +152,22 @@ describe("a token of the issuer", () => {
     expect((await as(await tokenOf(first))).status).toBe(200)
   })
 
+  it("has the Idempotency-Key of its account, as the issuer's tokens are soon others", async () => {
+    const publish = async (sub: string, claims: object) =>
+      service.send("POST", "/content", {
+        headers: {
+          Authorization: `Bearer ${await tokenOf(first, { sub, ...claims })}`,
+          "Idempotency-Key": "once"
+        },
+        body: "the same"
+      })
+    const one = await publish("jwt-keyed", { jti: "1" })
+    const again = await publish("jwt-keyed", { jti: "2" })
+    expect([one.status, again.header("location")]).toEqual([202, one.header("location")])
+    expect((await publish("jwt-other", {})).header("location")).not.toBe(one.header("location"))
+    expect((await publish("jwt-keyed", { exp: seconds(-60) })).status).toBe(401)
+  })
+
   it("is refused where the resource would be open to anybody", async () => {
     const expired = await tokenOf(first, { exp: seconds(-60) })
     expect((await as(expired, "POST", "/content", "mine")).status).toBe(401)
