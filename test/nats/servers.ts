@@ -36,17 +36,20 @@ export interface ServerOptions {
 export interface NatsServer {
   readonly url: string
   readonly port: number
-  readonly folder: string
-  /** Of the process that runs now; undefined when none does. */
-  readonly pid: number | undefined
   /** Ends the process and waits for it: SIGKILL by default. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<void>
-  /** Sends a signal and waits for nothing: SIGSTOP, SIGCONT. */
-  readonly signal: (signal: NodeJS.Signals) => void
+  /** Sends a signal, and does not wait for what comes of it: SIGSTOP, SIGCONT. */
+  readonly signal: (signal: NodeJS.Signals) => Promise<void>
   /** Starts the process upon the same folder and port, ending one that runs. */
   readonly restart: () => Promise<void>
   /** Ends the process and removes its folder. */
   readonly close: () => Promise<void>
+}
+
+export interface ServerProcess extends NatsServer {
+  readonly folder: string
+  /** Of the process that runs now; undefined when none does. */
+  readonly pid: number | undefined
 }
 
 export interface NatsCluster {
@@ -54,6 +57,8 @@ export interface NatsCluster {
   readonly urls: ReadonlyArray<string>
   /** The server that leads a stream now. */
   readonly leaderOf: (stream: string) => Promise<NatsServer | undefined>
+  /** Whether every stream has its leader, and every copy all that the leader has. */
+  readonly isWhole: () => Promise<boolean>
   /** Lets another server lead a stream. */
   readonly stepDown: (stream: string) => Promise<void>
   readonly close: () => Promise<void>
@@ -108,6 +113,16 @@ interface Described {
   readonly options: ServerOptions
 }
 
+/** Whether a server takes clients at this loopback port. */
+export const takesClients = (port: number, { pass, user }: ServerOptions = {}): Promise<boolean> =>
+  connect({
+    servers: [`127.0.0.1:${port}`],
+    timeout: 1_000,
+    reconnect: false,
+    ...(user === undefined ? {} : { user }),
+    ...(pass === undefined ? {} : { pass })
+  }).then((nc) => nc.close().then(() => true), () => false)
+
 const launch = async (folder: string, { config, options, port }: Described) => {
   const file = join(folder, "nats.conf")
   await writeFile(file, config)
@@ -118,20 +133,13 @@ const launch = async (folder: string, { config, options, port }: Described) => {
   const untilMs = Date.now() + START_MS
   for (;;) {
     if (exited(child)) throw new Error(`nats-server ended:\n${await readFile(logFile, "utf8")}`)
-    const listens = await connect({
-      servers: [`127.0.0.1:${port}`],
-      timeout: 1_000,
-      reconnect: false,
-      ...(options.user === undefined ? {} : { user: options.user }),
-      ...(options.pass === undefined ? {} : { pass: options.pass })
-    }).then((nc) => nc.close().then(() => true), () => false)
-    if (listens) return child
+    if (await takesClients(port, options)) return child
     if (Date.now() > untilMs) throw new Error("nats-server does not answer")
     await wait(POLL_MS)
   }
 }
 
-const serverAt = async (described: (folder: string) => Described): Promise<NatsServer> => {
+const serverAt = async (described: (folder: string) => Described): Promise<ServerProcess> => {
   const folder = await mkdtemp(join(tmpdir(), "restante-nats-"))
   const description = described(folder)
   let child: ChildProcess | undefined = await launch(folder, description)
@@ -154,7 +162,7 @@ const serverAt = async (described: (folder: string) => Described): Promise<NatsS
       return child?.pid
     },
     stop,
-    signal: (signal) => void child?.kill(signal),
+    signal: async (signal) => void child?.kill(signal),
     restart: async () => {
       await stop()
       starting = launch(folder, description)
@@ -167,49 +175,47 @@ const serverAt = async (described: (folder: string) => Described): Promise<NatsS
   }
 }
 
-const configOf = (
+export const configOf = (
   folder: string,
-  port: number,
+  listen: string,
   name: string,
   options: ServerOptions,
   cluster = ""
 ): string => `
 server_name: "${name}"
-listen: "127.0.0.1:${port}"
+listen: "${listen}"
 jetstream { store_dir: "${folder}", ${options.jetstream ?? ""} }
 ${cluster}
 ${options.extra ?? ""}
 `
 
-/** One server. */
-export const startServer = async (options: ServerOptions = {}): Promise<NatsServer> => {
-  const [port = 0] = await freePorts(1)
-  return serverAt((folder) => ({ port, options, config: configOf(folder, port, "n1", options) }))
+/**
+ * Where a server listens to others (`host:port`), and where it finds them. When these are the only
+ * ways to them, nobody listens at the port that it tells of itself. `more` is taken as it is.
+ */
+export const clusterBlock = (
+  listen: string,
+  routes: ReadonlyArray<string>,
+  areOnlyWays: boolean,
+  more = ""
+): string => {
+  const hidden = areOnlyWays ? `no_advertise: true, advertise: "127.0.0.1:1",` : ""
+  const urls = routes.map((route) => `"nats://${route}"`).join(", ")
+  return `cluster { name: restante, listen: "${listen}", ${hidden} ${more} routes: [${urls}] }`
 }
 
-/** A cluster, with a leader of its meta data elected. */
-export const startCluster = async (
-  size = 3,
+/** One server. */
+export const startServer = async (options: ServerOptions = {}): Promise<ServerProcess> => {
+  const [port = 0] = await freePorts(1)
+  const config = (folder: string) => configOf(folder, `127.0.0.1:${port}`, "n1", options)
+  return serverAt((folder) => ({ port, options, config: config(folder) }))
+}
+
+/** What servers are together, once they have elected a leader of their meta data. */
+export const clusterOf = async (
+  servers: ReadonlyArray<NatsServer>,
   options: ServerOptions = {}
 ): Promise<NatsCluster> => {
-  const ports = await freePorts(2 * size)
-  const routePorts = ports.slice(size)
-  const routed = await options.routed?.(routePorts)
-  // Nobody listens at the port that is advertised: the ways that are given are the only ones.
-  const hidden = routed === undefined ? "" : `no_advertise: true, advertise: "127.0.0.1:1",`
-  const routesOf = (at: number): string =>
-    (routed?.(at) ?? routePorts).map((port) => `"nats://127.0.0.1:${port}"`).join(", ")
-  const servers = await Promise.all(
-    ports.slice(0, size).map((port, at) =>
-      serverAt((folder) => {
-        const listen = `127.0.0.1:${ports[size + at]}`
-        const cluster = `cluster { name: restante, listen: "${listen}", ${hidden} routes: [${
-          routesOf(at)
-        }] }`
-        return { port, options, config: configOf(folder, port, `n${at + 1}`, options, cluster) }
-      })
-    )
-  )
   const urls = servers.map(({ url }) => url)
   const ask = async <A>(
     question: (jsm: JetStreamManager, nc: NatsConnection) => Promise<A>,
@@ -241,6 +247,14 @@ export const startCluster = async (
         const at = Number(cluster?.leader?.slice(1) ?? 0) - 1
         return servers[at]
       }),
+    isWhole: () =>
+      ask(async (jsm) => {
+        const streams = await jsm.streams.list().next()
+        return streams.every(({ cluster }) =>
+          cluster?.leader !== undefined &&
+          (cluster.replicas ?? []).every(({ current, offline }) => current && offline !== true)
+        )
+      }).catch(() => false),
     stepDown: (stream) =>
       ask(async (_, nc) => {
         await nc.request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, "", { timeout: 5_000 })
@@ -249,4 +263,26 @@ export const startCluster = async (
       await Promise.all(servers.map((server) => server.close()))
     }
   }
+}
+
+/** A cluster, with a leader of its meta data elected. */
+export const startCluster = async (
+  size = 3,
+  options: ServerOptions = {}
+): Promise<NatsCluster> => {
+  const ports = await freePorts(2 * size)
+  const routePorts = ports.slice(size)
+  const routed = await options.routed?.(routePorts)
+  const routesOf = (at: number) => (routed?.(at) ?? routePorts).map((port) => `127.0.0.1:${port}`)
+  const servers = await Promise.all(
+    ports.slice(0, size).map((port, at) =>
+      serverAt((folder) => {
+        const listen = `127.0.0.1:${ports[size + at]}`
+        const cluster = clusterBlock(listen, routesOf(at), routed !== undefined)
+        const config = configOf(folder, `127.0.0.1:${port}`, `n${at + 1}`, options, cluster)
+        return { port, options, config }
+      })
+    )
+  )
+  return clusterOf(servers, options)
 }
