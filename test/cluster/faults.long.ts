@@ -6,9 +6,10 @@
 import { afterAll, afterEach, describe, expect, it } from "vitest"
 import { cleanUp, pause } from "../e2e/process.ts"
 import { closeReceivers } from "../e2e/receivers.ts"
-import { healedWithinMs, nodeServedWithinMs, serverServedWithinMs, told } from "./bounds.ts"
+import { healedWithinMs, nodeServedWithinMs, told } from "./bounds.ts"
 import { Load, loadEnv } from "./load.ts"
 import { rollingRestart, stop } from "./restarts.ts"
+import { allKilled, cutFromServers, killed, still, suffer } from "./server-faults.ts"
 import { type ClusterNode, World } from "./world.ts"
 
 const testMs = 400_000
@@ -100,33 +101,22 @@ describe("a node", () => {
 
 describe("the servers", () => {
   it("lose the leader of a stream to kill -9", () =>
-    under(async ({ load, world: here }) => {
-      const leader = await here.leaderOf(stream)
-      await leader.stop()
-      told("a leader was killed", await load.servedAgain(here.urls(), serverServedWithinMs))
-      await leader.restart()
-      told("it came back", await load.servedAgain(here.urls(), healedWithinMs))
+    under(async (scene) => {
+      await suffer(scene, killed(await scene.world.leaderOf(stream)))
     }), testMs)
 
-  it("are killed all at once, and start again", () =>
-    under(async ({ load, world: here }) => {
-      const { servers } = here.cluster
-      await Promise.all(servers.map((server) => server.stop()))
-      await pause(2_000)
-      await Promise.all(servers.map((server) => server.restart()))
-      told("all servers were killed", await load.servedAgain(here.urls(), healedWithinMs))
-    }), testMs)
+  it(
+    "are killed all at once, and start again",
+    () => under((scene) => suffer(scene, allKilled(scene.world, 2_000))),
+    testMs
+  )
 
   it(
     "are cut in two, the leader of a stream on the smaller side, and healed",
     () =>
-      under(async ({ load, world: here }) => {
-        const leader = await here.leaderOf(stream)
-        for (const route of here.routesOf(leader)) route.cut()
-        told("a leader was cut off", await load.servedAgain(here.urls(), healedWithinMs))
-        await pause(longMs)
-        for (const route of here.routesOf(leader)) route.heal()
-        told("it was healed", await load.servedAgain(here.urls(), healedWithinMs))
+      under(async (scene) => {
+        const leader = await scene.world.leaderOf(stream)
+        await suffer(scene, cutFromServers(scene.world, leader, longMs))
       }),
     testMs
   )
@@ -134,13 +124,8 @@ describe("the servers", () => {
   it(
     "have one that stands still, the leader of a stream, and goes on",
     () =>
-      under(async ({ load, world: here }) => {
-        const leader = await here.leaderOf(stream)
-        leader.signal("SIGSTOP")
-        told("a leader stood still", await load.servedAgain(here.urls(), healedWithinMs))
-        await pause(longMs)
-        leader.signal("SIGCONT")
-        told("it went on", await load.servedAgain(here.urls(), healedWithinMs))
+      under(async (scene) => {
+        await suffer(scene, still(await scene.world.leaderOf(stream), longMs))
       }),
     testMs
   )

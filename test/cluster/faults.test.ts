@@ -6,9 +6,10 @@ import { afterAll, describe, expect, it } from "vitest"
 import { asAdmin, expectStatus, postXml } from "../e2e/client.ts"
 import { cleanUp, pause } from "../e2e/process.ts"
 import { closeReceivers } from "../e2e/receivers.ts"
-import { nodeServedWithinMs, serverServedWithinMs, told } from "./bounds.ts"
+import { nodeServedWithinMs, told } from "./bounds.ts"
 import { Load, loadEnv } from "./load.ts"
 import { rollingRestart } from "./restarts.ts"
+import { killed, suffer } from "./server-faults.ts"
 import { World } from "./world.ts"
 
 const testMs = 180_000
@@ -41,13 +42,10 @@ describe("a cluster under load", () => {
     await pause(500)
     expect(load.refusals, here.logs).toEqual([])
 
-    const leader = await here.leaderOf("KV_actors-0")
-    await leader.stop()
-    told("a leader of NATS was killed", await load.servedAgain(here.urls(), serverServedWithinMs))
-    await leader.restart()
+    await suffer({ load, world: here }, killed(await here.leaderOf("KV_actors-0")))
 
-    const [killed] = here.nodes
-    await killed?.service.kill()
+    const [victim] = here.nodes
+    await victim?.service.kill()
     told("a node was killed", await load.servedAgain(here.urls(), nodeServedWithinMs))
     await load.end()
     await load.verify(here.urls())

@@ -113,24 +113,27 @@ export class Load {
 
   /** Nothing acknowledged is lost, doubled or out of order, at any of these nodes. */
   async verify(urls: ReadonlyArray<string>): Promise<void> {
-    const { boxes, contents, sessions } = this.history
-    for (const url of urls) {
-      // A node that has just come back may have an index to read yet.
-      await eventually(
-        verifiedWithinMs,
-        "it is ready",
-        async () =>
-          (await send(url, "/readyz").catch(() => undefined))?.status === 200 ? true : undefined
-      )
-      for (const box of boxes) await this.history.verifyBox(url, box)
-      for (const one of contents) await this.history.verifyContent(url, one)
-      for (const one of sessions) await this.history.verifySession(url, one)
-    }
+    await Promise.all(urls.map((url) => this.verifyNode(url)))
     const [url = ""] = urls
     await this.verifyRelays(url)
     for (const one of this.subscribed) await this.verifyPushes(url, one)
     expect(this.acknowledged).toBeGreaterThan(100)
+    const { contents, sessions } = this.history
     expect(contents.length * sessions.length * this.relayed.length).toBeGreaterThan(0)
+  }
+
+  private async verifyNode(url: string): Promise<void> {
+    const { boxes, contents, sessions } = this.history
+    // A node that has just come back may have an index to read yet.
+    await eventually(
+      verifiedWithinMs,
+      "it is ready",
+      async () =>
+        (await send(url, "/readyz").catch(() => undefined))?.status === 200 ? true : undefined
+    )
+    for (const box of boxes) await this.history.verifyBox(url, box)
+    for (const one of contents) await this.history.verifyContent(url, one)
+    for (const one of sessions) await this.history.verifySession(url, one)
   }
 
   private async open(): Promise<void> {

@@ -1,10 +1,12 @@
 /**
  * A cluster as it is deployed: nodes of the built binary on three NATS servers, each node behind
- * proxies of its own, and the servers' routes behind proxies too, so that anything can be cut off.
+ * proxies of its own, and the servers where they can be cut off from each other, so that anything
+ * can be cut off.
  */
-import { type NatsCluster, type NatsServer, startCluster } from "../nats/servers.ts"
+import { type NatsCluster, type NatsServer, takesClients } from "../nats/servers.ts"
 import { launch, type Service, temporaryFolder } from "../e2e/process.ts"
 import { type Proxy, startProxy } from "./proxy.ts"
+import { asProcesses, type Site } from "./site.ts"
 
 /** One node, over all its starts. */
 export interface ClusterNode {
@@ -15,60 +17,30 @@ export interface ClusterNode {
   service: Service
 }
 
-const serverCount = 3
-
-/** Proxies for the routes between servers; `of(at)` has all that lead to or from server `at`. */
-class Routes {
-  private readonly all: Array<
-    { readonly from: number; readonly to: number; readonly proxy: Proxy }
-  > = []
-
-  readonly routed = async (ports: ReadonlyArray<number>) => {
-    for (const from of ports.keys()) {
-      for (const [to, port] of ports.entries()) {
-        if (from !== to) this.all.push({ from, to, proxy: await startProxy(port) })
-      }
-    }
-    return (from: number) =>
-      this.all.filter((route) => route.from === from).map(({ proxy }) => proxy.port)
-  }
-
-  of(at: number): ReadonlyArray<Proxy> {
-    return this.all.filter(({ from, to }) => from === at || to === at).map(({ proxy }) => proxy)
-  }
-
-  close(): void {
-    for (const { proxy } of this.all) proxy.close()
-  }
-}
-
 export class World {
   readonly nodes: Array<ClusterNode> = []
-  readonly cluster: NatsCluster
-  private readonly routes: Routes
+  private readonly site: Site
   private readonly env: Readonly<Record<string, string>>
   private readonly services: Array<Service> = []
 
-  private constructor(
-    cluster: NatsCluster,
-    routes: Routes,
-    env: Readonly<Record<string, string>>
-  ) {
-    this.cluster = cluster
-    this.routes = routes
+  private constructor(site: Site, env: Readonly<Record<string, string>>) {
+    this.site = site
     this.env = env
   }
 
-  /** Servers and these nodes, all of which start at once. */
+  /** Servers, as processes unless told, and these nodes, all of which start at once. */
   static async start(
     names: ReadonlyArray<string>,
-    env: Readonly<Record<string, string>> = {}
+    env: Readonly<Record<string, string>> = {},
+    startSite: () => Promise<Site> = asProcesses
   ): Promise<World> {
-    const routes = new Routes()
-    const cluster = await startCluster(serverCount, { routed: routes.routed })
-    const world = new World(cluster, routes, env)
+    const world = new World(await startSite(), env)
     await Promise.all(names.map((name) => world.join(name)))
     return world
+  }
+
+  get cluster(): NatsCluster {
+    return this.site.cluster
   }
 
   /** A node that was not there before. */
@@ -113,17 +85,38 @@ export class World {
     return this.services.map(({ output }) => output.slice(-3_000)).join("\n")
   }
 
-  /** What is between a server and the other servers. */
-  routesOf(server: NatsServer): ReadonlyArray<Proxy> {
-    return this.routes.of(this.cluster.servers.indexOf(server))
+  /** Cuts a server off from the other servers; nodes still reach it. */
+  cutFromServers(server: NatsServer): Promise<void> {
+    return this.site.cutFromServers(server)
+  }
+
+  /** Cuts a server off from the other servers and from the nodes. */
+  async cutOff(server: NatsServer): Promise<void> {
+    await this.site.cutFromServers(server)
+    await this.site.cutFromClients(server, this.linksTo(server))
+  }
+
+  /** Whether a node, one or the other, would reach a server. */
+  async isReached(server: NatsServer): Promise<boolean> {
+    const ways = await Promise.all(this.linksTo(server).map(({ port }) => takesClients(port)))
+    return ways.includes(true)
+  }
+
+  /** Ends what {@link cutFromServers} and {@link cutOff} have done. */
+  heal(server: NatsServer): Promise<void> {
+    return this.site.heal(server, this.linksTo(server))
   }
 
   /** Ends all but the nodes, which end with the test's process or its `cleanUp`. */
   async close(): Promise<void> {
     await Promise.all(this.nodes.map(({ service }) => service.kill()))
     for (const { links } of this.nodes) for (const link of links) link.close()
-    this.routes.close()
-    await this.cluster.close()
+    await this.site.close()
+  }
+
+  private linksTo(server: NatsServer): ReadonlyArray<Proxy> {
+    const at = this.cluster.servers.indexOf(server)
+    return this.nodes.flatMap(({ links }) => links.slice(at, at + 1))
   }
 
   private launch(name: string, dataDir: string, links: ReadonlyArray<Proxy>): Service {
