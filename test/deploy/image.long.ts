@@ -6,14 +6,14 @@
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { type Docker, runningDocker, startDocker, useDocker } from "../docker/daemon.ts"
 import { expectStatus, listMailbox, notification, openMailbox, postXml } from "../e2e/client.ts"
-import { adminToken, eventually, publicUrl, Running, temporaryFolder } from "../e2e/process.ts"
+import { adminToken, eventually, publicUrl, temporaryFolder } from "../e2e/process.ts"
 import { freePorts } from "../nats/servers.ts"
 import { baseEnvironment, baseFolder, npmRegistry } from "./base.ts"
 import { at, lastOf, root } from "./sources.ts"
 import { must, run, toolOf } from "./tools.ts"
 
-const upWithinMs = 30_000
 const buildWithinMs = 900_000
 const healthyWithinMs = 60_000
 const testMs = 180_000
@@ -21,7 +21,7 @@ const bytesMax = 400_000_000
 const unique = `restante-test-${process.pid}`
 const baseTag = `${unique}-base`
 
-let daemon: Running | undefined
+let daemon: Docker | undefined
 let host: Readonly<Record<string, string>> = {}
 const folder = temporaryFolder()
 
@@ -33,25 +33,12 @@ const docker = (...args: ReadonlyArray<string>): string => {
   return output.trim()
 }
 
-/** A Docker that touches neither network nor files of another one. */
 const haveDocker = async (): Promise<void> => {
-  const named = process.env["DOCKER_HOST"]
-  if (named !== undefined) host = { DOCKER_HOST: named }
-  host = { ...host, DOCKER_BUILDKIT: "0", HOME: folder }
-  if (tryDocker("info").code === 0) return
-  const socket = `unix://${join(folder, "docker.sock")}`
-  host = { ...host, DOCKER_HOST: socket }
-  const places = [
-    ...["--data-root", join(folder, "data"), "--exec-root", join(folder, "exec")],
-    ...["--pidfile", join(folder, "pid"), "-H", socket]
-  ]
-  const closed = ["--bridge", "none", "--iptables=false", "--ip6tables=false"]
-  const own = new Running(toolOf("dockerd", "docker.io"), [...places, ...closed], {})
-  daemon = own
-  await eventually(upWithinMs, "there is a Docker", () => {
-    if (own.isOver) throw new Error(`there can be no Docker here: ${own.output.slice(-2000)}`)
-    return tryDocker("info").code === 0 ? true : undefined
-  }, 500)
+  const running = await runningDocker()
+  daemon = await (running === undefined
+    ? startDocker(toolOf("dockerd", "docker.io"))
+    : useDocker(running))
+  host = { DOCKER_HOST: daemon.host, DOCKER_BUILDKIT: "0", HOME: folder }
 }
 
 const importBase = async (): Promise<void> => {
@@ -77,9 +64,7 @@ afterAll(async () => {
   tryDocker("rm", "-f", unique)
   tryDocker("volume", "rm", "-f", unique)
   tryDocker("rmi", "-f", unique, baseTag)
-  await daemon?.stop()
-  // It leaves the network namespaces of its containers mounted.
-  if (daemon !== undefined) run("umount", [join(folder, "exec/netns/default")])
+  await daemon?.end()
   await rm(folder, { recursive: true, force: true })
 }, testMs)
 

@@ -8,7 +8,8 @@ const outputBytesMax = 64 * 1024 * 1024
 /** Beside the path: where Debian keeps what is the administrator's. */
 const folders = () => [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"]
 
-const found = (name: string): string | undefined =>
+/** Where a program is that is installed. */
+export const found = (name: string): string | undefined =>
   folders().map((folder) => join(folder, name)).find(existsSync)
 
 const apt = (...args: ReadonlyArray<string>) =>

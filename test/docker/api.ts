@@ -1,0 +1,39 @@
+/** What the tests ask a Docker daemon themselves: HTTP over its socket. */
+import { request, type RequestOptions } from "node:http"
+
+const answeredWithinMs = 30_000
+
+export interface Answered {
+  readonly status: number
+  readonly text: string
+}
+
+/** How to get at a daemon; undefined for what is neither a socket nor plain TCP. */
+const wayTo = (host: string): RequestOptions | undefined => {
+  if (host.startsWith("unix://")) return { socketPath: host.slice("unix://".length) }
+  const url = URL.canParse(host) ? new URL(host) : undefined
+  if (url?.protocol !== "tcp:" && url?.protocol !== "http:") return undefined
+  return { host: url.hostname, port: url.port }
+}
+
+/** Asks the daemon at `host`, which is written as DOCKER_HOST is. Fails when none answers. */
+export const ask = (
+  host: string,
+  method: "GET" | "DELETE",
+  path: string,
+  withinMs = answeredWithinMs
+): Promise<Answered> =>
+  new Promise((resolve, reject) => {
+    const way = wayTo(host)
+    if (way === undefined) throw new Error(`no way to a Docker at ${host}`)
+    const signal = AbortSignal.timeout(withinMs)
+    const asking = request({ ...way, method, path, signal }, (answer) => {
+      const parts: Array<Buffer> = []
+      answer.on("data", (part: Buffer) => parts.push(part))
+      answer.on("error", reject)
+      answer.on("end", () =>
+        resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(parts).toString() }))
+    })
+    asking.on("error", reject)
+    asking.end()
+  })
