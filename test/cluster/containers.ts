@@ -1,0 +1,206 @@
+/**
+ * The servers of a cluster in containers. Each has a network for its clients, by which its port is
+ * published on this machine, and all have one for what they say to each other: a server is cut off
+ * by taking its container out of a network.
+ */
+import { GenericContainer, getContainerRuntimeClient, Wait } from "testcontainers"
+import type { Docker } from "../docker/daemon.ts"
+import { inImage } from "../docker/image.ts"
+import { eventually, within } from "../e2e/process.ts"
+import {
+  clusterBlock,
+  clusterOf,
+  configOf,
+  freePorts,
+  type NatsServer,
+  takesClients
+} from "../nats/servers.ts"
+import { serverCount, type Site } from "./site.ts"
+
+const doneWithinMs = 30_000
+
+type Client = Awaited<ReturnType<typeof getContainerRuntimeClient>>
+type Container = ReturnType<Client["container"]["getById"]>
+type Network = Awaited<ReturnType<Client["network"]["create"]>>
+
+const done = <A>(what: string, promise: Promise<A>) => within(doneWithinMs, what, promise)
+
+/** A network, of this machine's side too unless it is internal. */
+const createNetwork = async (
+  { label }: Docker,
+  name: string,
+  isInternal: boolean
+): Promise<Network> => {
+  const client = await getContainerRuntimeClient()
+  return client.network.create({
+    Name: `restante-${label.value}-${name}`,
+    Driver: "bridge",
+    Internal: isInternal,
+    Labels: { [label.name]: label.value },
+    Options: { "com.docker.network.bridge.host_binding_ipv4": "127.0.0.1" }
+  })
+}
+
+/** Takes a container out of a network, or into it again. */
+const leave = (network: Network, id: string): Promise<unknown> =>
+  done("a container leaves a network", network.disconnect({ Container: id, Force: true }))
+
+const enter = (network: Network, id: string, Aliases: Array<string>): Promise<unknown> =>
+  done(
+    "a container enters a network",
+    network.connect({ Container: id, EndpointConfig: { Aliases } })
+  )
+
+interface Described {
+  readonly docker: Docker
+  readonly image: string
+  /** Where clients are taken on this machine. */
+  readonly port: number
+  readonly clients: Network
+  /** What it joins besides before it starts, and as whom. */
+  readonly others?: readonly [Network, alias: string]
+  readonly config: string
+}
+
+/** In its networks from its start. Whom it does not know there nobody else is asked about. */
+class ServerContainer extends GenericContainer {
+  private readonly others: Described["others"]
+
+  constructor({ clients, config, docker: { label }, image, others, port }: Described) {
+    super(image)
+    this.others = others
+    this.hostConfig.Dns = ["127.0.0.1"]
+    this.withNetworkMode(clients.id)
+      .withExposedPorts({ container: inImage.port, host: port })
+      .withCopyContentToContainer([{ content: config, target: inImage.config }])
+      .withLabels({ [label.name]: label.value })
+      .withWaitStrategy(Wait.forLogMessage("Server is ready"))
+      .withStartupTimeout(doneWithinMs)
+  }
+
+  protected override async containerCreated(id: string): Promise<void> {
+    if (this.others !== undefined) await enter(this.others[0], id, [this.others[1]])
+  }
+}
+
+const startContainer = async (described: Described): Promise<Container> => {
+  const started = await new ServerContainer(described).start()
+  const client = await getContainerRuntimeClient()
+  return client.container.getById(started.getId())
+}
+
+const takesClientsSoon = (port: number) =>
+  eventually(
+    doneWithinMs,
+    "a server in a container takes clients",
+    async () => await takesClients(port) || undefined
+  )
+
+/** A server in a container; a signal to stand still or go on reaches all of the container. */
+const serverIn = (container: Container, port: number): NatsServer => {
+  const stop = async (signal: NodeJS.Signals = "SIGKILL") => {
+    const { State } = await container.inspect()
+    if (!State.Running) return
+    const over = container.wait()
+    await container.kill({ signal })
+    await done("a container ends", over)
+  }
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    port,
+    stop,
+    signal: async (signal) => {
+      if (signal === "SIGSTOP") await done("a container is paused", container.pause())
+      else if (signal === "SIGCONT") await done("a container goes on", container.unpause())
+      else await container.kill({ signal })
+    },
+    restart: async () => {
+      await stop()
+      await done("a container starts", container.start())
+      await takesClientsSoon(port)
+    },
+    close: () => done("a container is gone", container.remove({ force: true, v: true }))
+  }
+}
+
+/** One server by itself, and away again: fails where containers cannot run or be reached. */
+export const tryContainer = async (docker: Docker, image: string): Promise<void> => {
+  const [port = 0] = await freePorts(1)
+  const clients = await createNetwork(docker, "tried", false)
+  const config = `listen: "0.0.0.0:${inImage.port}"`
+  const container = await startContainer({ docker, image, port, clients, config })
+  await takesClientsSoon(port)
+  await container.remove({ force: true, v: true })
+  await clients.remove()
+}
+
+/**
+ * A server that enters the network again may have another address, and nothing but a ping tells the
+ * others that its old one leads nowhere: by default after more than a minute.
+ */
+const pings = `ping_interval: "2s", ping_max: 2,`
+
+const routeName = (at: number): string => `route-n${at + 1}`
+
+const configAt = (at: number): string => {
+  const others = Array.from({ length: serverCount }, (_, other) => other)
+    .filter((other) => other !== at)
+    .map((other) => `${routeName(other)}:${inImage.routePort}`)
+  const cluster = clusterBlock(`0.0.0.0:${inImage.routePort}`, others, true, pings)
+  return configOf(inImage.data, `0.0.0.0:${inImage.port}`, `n${at + 1}`, {}, cluster)
+}
+
+interface Placed {
+  readonly server: NatsServer
+  readonly container: Container
+  readonly clients: Network
+  readonly alias: string
+  /** What it was taken out of. */
+  readonly left: Set<Network>
+}
+
+const place = async (
+  given: Pick<Described, "docker" | "image" | "port">,
+  at: number,
+  routes: Network
+): Promise<Placed> => {
+  const clients = await createNetwork(given.docker, `clients-n${at + 1}`, false)
+  const alias = routeName(at)
+  const config = configAt(at)
+  const container = await startContainer({ ...given, clients, others: [routes, alias], config })
+  const { port } = given
+  return { server: serverIn(container, port), container, clients, alias, left: new Set() }
+}
+
+/** Three servers in containers of this image. */
+export const inContainers = async (docker: Docker, image: string): Promise<Site> => {
+  const routes = await createNetwork(docker, "routes", true)
+  const ports = await freePorts(serverCount)
+  const all = await Promise.all(ports.map((port, at) => place({ docker, image, port }, at, routes)))
+  const placed = (server: NatsServer): Placed => {
+    const found = all.find((one) => one.server === server)
+    if (found === undefined) throw new Error("no server of these containers")
+    return found
+  }
+  const cut = async ({ container, left }: Placed, network: Network) => {
+    if (left.has(network)) return
+    left.add(network)
+    await leave(network, container.id)
+  }
+  return {
+    cluster: await clusterOf(all.map(({ server }) => server)),
+    cutFromServers: (server) => cut(placed(server), routes),
+    cutFromClients: (server) => cut(placed(server), placed(server).clients),
+    heal: async (server) => {
+      const { alias, container, left } = placed(server)
+      for (const network of left) {
+        await enter(network, container.id, network === routes ? [alias] : [])
+      }
+      left.clear()
+    },
+    close: async () => {
+      await Promise.all(all.map(({ server }) => server.close()))
+      await Promise.all([routes, ...all.map(({ clients }) => clients)].map((one) => one.remove()))
+    }
+  }
+}
