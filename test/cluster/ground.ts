@@ -65,7 +65,8 @@ export const findGround = async (): Promise<Ground> => {
     : await tryDocker().catch((error: unknown) => String(error))
   if (typeof tried !== "string") return tried
   if (wish === "must") throw new Error(`there is no Docker to be had: ${tried}`)
-  const reason = tried.slice(-reasonMax)
+  // What a daemon says last is why it ended.
+  const reason = (tried.trim().split("\n").at(-1) ?? "").slice(-reasonMax)
   console.info(`servers run as processes, since there is no Docker to be had: ${reason}`)
   return { title: "as processes", startSite: asProcesses, close: async () => undefined }
 }
