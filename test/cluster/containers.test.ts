@@ -39,27 +39,27 @@ afterAll(async () => {
   cleanUp()
 }, testMs)
 
-const underLoad = async (fault: Fault): Promise<void> => {
+const underLoad = async (choose: () => Promise<Fault>): Promise<void> => {
   const acknowledged = load.acknowledged
-  await suffer({ load, world }, fault)
+  await suffer({ load, world }, choose)
   expect(load.acknowledged, world.logs).toBeGreaterThan(acknowledged)
 }
 
 describe(`three servers ${ground.title}, under load`, () => {
   it("have one killed, and started", async () => {
-    await underLoad(killed(await world.leaderOf(stream)))
+    await underLoad(async () => killed(await world.leaderOf(stream)))
   }, testMs)
 
   it("stand still all at once, and go on", async () => {
-    await underLoad(allStill(world, stillMs))
+    await underLoad(async () => allStill(world, stillMs))
   }, testMs)
 
   it("have the one that leads the stream cut off from everybody, and healed", async () => {
-    await underLoad(cutOff(world, await world.leaderOf(stream)))
+    await underLoad(async () => cutOff(world, await world.leaderOf(stream)))
   }, testMs)
 
   it("have one cut off from the others, its clients not, and healed", async () => {
-    await underLoad(cutFromServers(world, await followerOf(world, stream)))
+    await underLoad(async () => cutFromServers(world, await followerOf(world, stream)))
   }, testMs)
 
   it("have lost nothing that was acknowledged, nor its order, at any node", async () => {

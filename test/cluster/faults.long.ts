@@ -100,33 +100,36 @@ describe("a node", () => {
 })
 
 describe("the servers", () => {
-  it("lose the leader of a stream to kill -9", () =>
-    under(async (scene) => {
-      await suffer(scene, killed(await scene.world.leaderOf(stream)))
-    }), testMs)
+  it(
+    "lose the leader of a stream to kill -9",
+    () => under((scene) => suffer(scene, async () => killed(await scene.world.leaderOf(stream)))),
+    testMs
+  )
 
   it(
     "are killed all at once, and start again",
-    () => under((scene) => suffer(scene, allKilled(scene.world, 2_000))),
+    () => under((scene) => suffer(scene, async () => allKilled(scene.world, 2_000))),
     testMs
   )
 
   it(
     "are cut in two, the leader of a stream on the smaller side, and healed",
     () =>
-      under(async (scene) => {
-        const leader = await scene.world.leaderOf(stream)
-        await suffer(scene, cutFromServers(scene.world, leader, longMs))
-      }),
+      under(({ load, world: here }) =>
+        suffer(
+          { load, world: here },
+          async () => cutFromServers(here, await here.leaderOf(stream), longMs)
+        )
+      ),
     testMs
   )
 
   it(
     "have one that stands still, the leader of a stream, and goes on",
     () =>
-      under(async (scene) => {
-        await suffer(scene, still(await scene.world.leaderOf(stream), longMs))
-      }),
+      under((scene) =>
+        suffer(scene, async () => still(await scene.world.leaderOf(stream), longMs))
+      ),
     testMs
   )
 })

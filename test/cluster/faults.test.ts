@@ -42,7 +42,7 @@ describe("a cluster under load", () => {
     await pause(500)
     expect(load.refusals, here.logs).toEqual([])
 
-    await suffer({ load, world: here }, killed(await here.leaderOf("KV_actors-0")))
+    await suffer({ load, world: here }, async () => killed(await here.leaderOf("KV_actors-0")))
 
     const [victim] = here.nodes
     await victim?.service.kill()

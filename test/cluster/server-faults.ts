@@ -20,14 +20,17 @@ export interface Fault {
   readonly lastsMs: number
 }
 
-/** Strikes, and mends; all nodes serve again after each that lets them. */
+/**
+ * Strikes as was chosen, and mends; all nodes serve again after each that lets them. It is chosen
+ * when no copy is behind and each stream has its leader: else a second server would be broken.
+ */
 export const suffer = async (
   { load, world }: { readonly load: Load; readonly world: World },
-  { lastsMs, mend, servedWithinMs, strike, what }: Fault
+  choose: () => Promise<Fault>
 ): Promise<void> => {
-  // Where copies were behind, a second server would be broken.
   const isWhole = async () => await world.cluster.isWhole() || undefined
   await eventually(healedWithinMs, "the servers are whole", isWhole, wholeAskedMs)
+  const { lastsMs, mend, servedWithinMs, strike, what } = await choose()
   await strike()
   if (servedWithinMs !== undefined) {
     told(what, await load.servedAgain(world.urls(), servedWithinMs))
