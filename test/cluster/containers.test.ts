@@ -64,6 +64,8 @@ describe(`three servers ${ground.title}, under load`, () => {
 
   it("have lost nothing that was acknowledged, nor its order, at any node", async () => {
     await load.end()
-    await load.verify(world.urls())
+    await load.verify(world.urls()).catch((cause: unknown) => {
+      throw new Error(`${String(cause)}; the nodes wrote:\n${world.logs}`, { cause })
+    })
   }, testMs)
 })
