@@ -1,4 +1,7 @@
-/** The resource table: path x method -> handler, every row of the protocol that is served. */
+/**
+ * The resource table: path x method -> handler, every row of the protocol that is served. A row
+ * without its description in the area's `openapi.ts` ends the start.
+ */
 import { accountRoutes } from "./accounts/index.ts"
 import { cabinetRoutes } from "./cabinets/index.ts"
 import type { Handler } from "./call.ts"
@@ -8,6 +11,7 @@ import { customerRoutes } from "./customers/index.ts"
 import { homeRoutes } from "./home/index.ts"
 import { insideRoutes } from "./inside/index.ts"
 import { mailboxRoutes } from "./mailboxes/index.ts"
+import { described } from "./openapi/index.ts"
 import { outgoingRoutes } from "./outgoing/index.ts"
 import { queryRoutes } from "./queries/index.ts"
 import { quoteRoutes } from "./quotes/index.ts"
@@ -16,18 +20,19 @@ import type { Route } from "./routing.ts"
 import type { Service } from "./service.ts"
 import { sessionRoutes } from "./sessions/index.ts"
 
-export const resources = (service: Service): ReadonlyArray<Route<Handler>> => [
-  ...homeRoutes(service),
-  ...contentRoutes(service),
-  ...mailboxRoutes(service),
-  ...cabinetRoutes(service),
-  ...registrationRoutes(service),
-  ...outgoingRoutes(service),
-  ...sessionRoutes(service),
-  ...quoteRoutes(service),
-  ...customerRoutes(service),
-  ...queryRoutes(service),
-  ...accountRoutes(service),
-  ...insideRoutes(service),
-  ...clusterRoutes(service)
-]
+export const resources = (service: Service): ReadonlyArray<Route<Handler>> =>
+  described(service, [
+    ...homeRoutes(service),
+    ...contentRoutes(service),
+    ...mailboxRoutes(service),
+    ...cabinetRoutes(service),
+    ...registrationRoutes(service),
+    ...outgoingRoutes(service),
+    ...sessionRoutes(service),
+    ...quoteRoutes(service),
+    ...customerRoutes(service),
+    ...queryRoutes(service),
+    ...accountRoutes(service),
+    ...insideRoutes(service),
+    ...clusterRoutes(service)
+  ])

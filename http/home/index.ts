@@ -25,7 +25,8 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
   ["queries", "/queries", "Queries: POST makes one too long for an address"],
   ["accounts", "/accounts", "Accounts and their tokens"],
   ["cluster", "/cluster", "How the service stands, for the role admin"],
-  ["problems", "/problems", "The errors that this service answers"]
+  ["problems", "/problems", "The errors that this service answers"],
+  ["service-desc", "/openapi.json", "All of this for programs: OpenAPI 3.1"]
 ]
 
 const homeBody = (service: Service) =>
@@ -64,6 +65,7 @@ what is more than an address can say is ${link("/queries", "a query with a URI o
 <li>${link("/accounts", "Accounts")}, for those with the role admin</li>
 <li>${link("/cluster", "The cluster")}: how the service stands, likewise</li>
 <li>${link("/problems", "Problems")}: every error, and what to do about it</li>
+<li>${link("/openapi.json", "OpenAPI")}: all of it for programs</li>
 </ul>
 <p class="quiet">restante ${service.settings.version}</p>
 `
@@ -77,6 +79,7 @@ const home = (service: Service): View => ({
       element("link", { rel, href: uri(service, path), title })
     )
   ),
+  links: [{ rel: "service-desc", href: uri(service, "/openapi.json"), type: "application/json" }],
   body: () => homeBody(service)
 })
 

@@ -1,0 +1,93 @@
+/** What `/`, the problems, the fixed files and `/openapi.json` take and answer. */
+import type { HeaderName } from "../openapi/fields.ts"
+import { type Area, nothing, type Operation, view } from "../openapi/operation.ts"
+import { attribute, attributes, digits, list, object, root } from "../openapi/schema.ts"
+import { type Schema, text, uri } from "../openapi/schema.ts"
+
+/** Beside the type, what every file that may be kept has. */
+const kept: ReadonlyArray<HeaderName> = ["ETag", "Cache-Control"]
+
+/** A file that does not change while the service runs. */
+export const file = (
+  id: string,
+  summary: string,
+  type: string,
+  schema: Schema = text
+): Operation => ({
+  id,
+  summary,
+  headers: ["If-None-Match"],
+  answers: {
+    200: { description: "The file", content: { [type]: schema }, headers: kept },
+    304: nothing("It is as the client has it", ["ETag"])
+  }
+})
+
+/** The same with If-Match. */
+const conditional = (operation: Operation): Operation => ({
+  ...operation,
+  headers: ["If-Match", "If-None-Match"],
+  problems: [...operation.problems ?? [], "precondition-failed"]
+})
+
+const document: Schema = {
+  type: "object",
+  properties: { openapi: { type: "string", pattern: "^3\\.1\\." } },
+  required: ["openapi", "info", "paths"],
+  additionalProperties: true,
+  externalDocs: { url: "https://spec.openapis.org/oas/v3.1.0" }
+}
+
+export const home: Area = {
+  tag: "service",
+  about: "The service itself: where to begin, and the problems that it answers.",
+  schemas: {
+    Service: root("service", {
+      version: attribute(text),
+      link: list(object(attributes({ rel: text, href: uri, title: text }), ["rel", "href"]))
+    }, ["version", "link"]),
+    ProblemTypes: root("problem-types", {
+      "problem-type": list(
+        object(attributes({ href: uri, status: digits, title: text }), ["href", "status", "title"])
+      )
+    }, ["problem-type"]),
+    ProblemType: root(
+      "problem-type",
+      { status: digits, title: text, explanation: text },
+      ["status", "title", "explanation"]
+    )
+  },
+  operations: {
+    "GET /": {
+      id: "getService",
+      summary: "The entry points of the service, and its home page",
+      answers: { 200: view("Service", "Links to all that there is", ["Link"]) }
+    },
+    "GET /problems": {
+      id: "listProblems",
+      summary: "Every kind of problem that the service answers",
+      answers: { 200: view("ProblemTypes", "All kinds") }
+    },
+    "GET /problems/{slug}": {
+      id: "getProblem",
+      summary: "What a kind of problem is, and what to do about it",
+      answers: { 200: view("ProblemType", "The kind") }
+    },
+    "GET /openapi.json": conditional({
+      id: "getOpenapi",
+      summary: "This document",
+      problems: ["not-acceptable"],
+      answers: {
+        200: {
+          description: "OpenAPI 3.1",
+          content: { "application/json": document, "application/vnd.oai.openapi+json": document },
+          headers: [...kept, "Vary"]
+        },
+        304: nothing("It is as the client has it", ["ETag"])
+      }
+    }),
+    "GET /style.css": conditional(file("getStyle", "The stylesheet of all pages", "text/css")),
+    "GET /robots.txt": conditional(file("getRobots", "What robots leave alone", "text/plain")),
+    "GET /favicon.ico": conditional(file("getIcon", "The icon of all pages", "image/svg+xml"))
+  }
+}
