@@ -1,11 +1,11 @@
 /** `/cluster`: nodes, shards, actors, and what rests and is lifted (PROTOCOL §6). */
-import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { metricsText } from "../../http/inside/metrics.ts"
 import { resources } from "../../http/resources.ts"
 import type { Service } from "../../http/service.ts"
 import { childOf, childrenOf, type Element } from "../../http/xml.ts"
-import { type Address, address, shardOf, SHARDS } from "../../runtime/index.ts"
+import { type Address, address, SHARDS } from "../../runtime/index.ts"
+import { breakMailbox, nodeOf } from "./breaking.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
 import { eventually } from "./receiver.ts"
 
@@ -55,25 +55,13 @@ const ownersOf = (cluster: Element): ReadonlyArray<string> => {
   return owners
 }
 
-/** The service of the node that owns an actor. */
-const ownerOf = (of: Address): Service => {
-  const { owners } = service.service.system.cluster()
-  const found = service.services.find(({ system }) => system.cluster().self === owners[shardOf(of)])
-  if (found === undefined) throw new Error("nobody owns it")
-  return found
-}
+const ownerOf = (of: Address): Service => nodeOf(service, of)
 
-/** Opens a mailbox, and breaks it until it rests by what no decoder would let through. */
+/** Opens a mailbox, and breaks it until it rests. */
 const broken = async (name: string): Promise<Address> => {
   const body = `<mailbox><name>${name}</name></mailbox>`
   expect((await send("POST", "/mailboxes", { basic: admin, body })).status).toBe(201)
-  const of = address("mailbox", name)
-  const { system } = ownerOf(of)
-  for (;;) {
-    const failure = await Effect.runPromise(Effect.flip(system.ask(of, { _tag: "Describe" })))
-    if (failure._tag === "Quarantined") return of
-    expect(failure._tag).toBe("ActorDefect")
-  }
+  return breakMailbox(service, name)
 }
 
 describe("/cluster", () => {

@@ -8,11 +8,14 @@ import type { Effect } from "effect"
 import { bootstrap, type Bootstrapped } from "../../http/accounts/index.ts"
 import type { Access } from "../../http/app.ts"
 import type { Handler } from "../../http/call.ts"
+import { openapiOf } from "../../http/openapi/index.ts"
+import { resources } from "../../http/resources.ts"
 import type { Route } from "../../http/routing.ts"
 import type { HttpSettings, Service } from "../../http/service.ts"
 import { childOf, type Element, parseText } from "../../http/xml.ts"
 import { openBackend } from "./backends.ts"
 import { anyOf, balance } from "./balancer.ts"
+import { Contract } from "./contract.ts"
 import { type Node, startNode } from "./nodes.ts"
 
 export const adminToken = "the-admins-token-of-these-tests"
@@ -30,6 +33,8 @@ export interface Harness {
   readonly bootstrapped: Bootstrapped
   /** What was answered so far. */
   readonly accesses: ReadonlyArray<Access>
+  /** What the service says of itself: `send` fails when an answer differs. */
+  readonly contract: Contract
   /** A request to a path or an absolute URI; redirects are not followed. */
   readonly send: (method: string, path: string, options?: Sending) => Promise<Answered>
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
@@ -104,7 +109,8 @@ const freePort = (): Promise<number> => {
 /** Sends to any of the nodes; `base` is what the URIs that they give out begin with. */
 const sending = (
   base: string,
-  ports: ReadonlyArray<number>
+  ports: ReadonlyArray<number>,
+  contract: Contract
 ): Harness["send"] =>
 async (method, path, options = {}) => {
   const headers = new Headers(options.headers)
@@ -121,7 +127,17 @@ async (method, path, options = {}) => {
     redirect: "manual",
     ...options.body === undefined ? {} : { body: options.body as string }
   })
-  return new Answered(response.status, response.headers, await response.text())
+  const answered = new Answered(response.status, response.headers, await response.text())
+  const { host, pathname } = new URL(response.url)
+  if (ports.some((port) => host === `127.0.0.1:${port}`)) {
+    const faults = contract.faults({ method, path: pathname, ...answered })
+    if (faults.length > 0) {
+      const { status, text } = answered
+      const said = `${method} ${pathname} answered ${status}, unlike /openapi.json: `
+      throw new Error(`${said}${faults.join("; ")}\n${text.slice(0, 2000)}`)
+    }
+  }
+  return answered
 }
 
 /** Starts a service with these resources. */
@@ -159,6 +175,8 @@ export const startService = async (
     await serve(port, routes, (access) => void accesses.push(access))
     ports.push(port)
   }
+  const document = openapiOf(first.service.settings, resources(first.service))
+  const contract = new Contract(document, routes(first.service))
   const balancer = nodes.length === 1 ? undefined : await balance(front, () => ports)
   return {
     base,
@@ -167,7 +185,8 @@ export const startService = async (
     services: nodes.map(({ service }) => service),
     bootstrapped,
     accesses,
-    send: sending(base, ports),
+    contract,
+    send: sending(base, ports, contract),
     run: first.run,
     close: async () => {
       const closed = await Promise.allSettled(nodes.map(({ close }) => close()))

@@ -1,0 +1,125 @@
+/** Content, mailboxes and registrations. */
+import { expect } from "vitest"
+import { admin } from "../asking.ts"
+import { firstEvent, item, located, type Talk } from "./talk.ts"
+
+/** Content and receipts. */
+export const askContent = async ({ asks, send, service }: Talk): Promise<void> => {
+  const bodies = { "text/plain": "Hello!" }
+  const published = await asks("POST /content", {
+    path: "/content",
+    bodies,
+    headers: { "Message-Password": "generate", "Content-Disposition": "inline" }
+  })
+  const [one] = published
+  const path = located(service, published.slice(0, 1))
+  const edit = /<([^>]*)>; rel="edit"/.exec(one?.header("link") ?? "")?.[1] ?? ""
+  const own = edit.replace(service.base, "")
+  const headers = { "Message-Password": one?.header("message-password") ?? "" }
+  const reader = { path, basic: undefined, headers }
+  await asks("GET /content/{content}", reader)
+  for (const [range, status] of [["bytes=0-1", 206], ["bytes=99-", 416]] as const) {
+    const part = await send("GET", path, { headers: { ...headers, Range: range } })
+    expect(part.status).toBe(status)
+  }
+  expect((await send("GET", path)).status).toBe(401)
+  await asks("POST /content/{content}", {
+    ...reader,
+    root: "receipt",
+    json: () => ({ status: "received", mailbox: "http://example.org/m", description: "Thanks" })
+  })
+  await asks("GET /content/{content}/receipts", { path: `${own}/receipts`, basic: undefined })
+  await asks("GET /content/{content}/receipts/{receipt}", { path: `${own}/receipts/1` })
+  await asks("PUT /content/{content}", { path: own, bodies, basic: undefined })
+  await asks("DELETE /content/{content}", { path: own, basic: undefined })
+}
+
+/** Those of a mailbox. */
+const registrations = async (
+  { asks, receiver, send, service }: Talk,
+  mailbox: string
+): Promise<void> => {
+  const path = `${mailbox}/registrations`
+  const callback = () => ({ callback: `${receiver.origin}/hook` })
+  const native = await asks("POST /mailboxes/{mailbox}/registrations", {
+    path,
+    root: "registration",
+    json: callback,
+    form: callback,
+    isClosed: true
+  })
+  const one = { path: located(service, native), isClosed: true }
+  const hub = {
+    "hub.mode": "subscribe",
+    "hub.topic": service.base + mailbox,
+    "hub.callback": `${receiver.origin}/hub`
+  }
+  const type = "application/x-www-form-urlencoded"
+  const subscribed = await asks("POST /mailboxes/{mailbox}/registrations", {
+    path,
+    root: "registration",
+    json: callback,
+    form: () => hub,
+    isClosed: true
+  })
+  expect(subscribed.some(({ status }) => status === 202)).toBe(true)
+  const away = new URLSearchParams({ ...hub, "hub.mode": "unsubscribe" }).toString()
+  expect((await send("POST", path, { basic: admin, type, body: away })).status).toBe(202)
+  for (const accept of ["text/xml", "application/json", "text/html", "text/plain"]) {
+    const body = new URLSearchParams(hub).toString()
+    const again = await send("POST", path, { basic: admin, type, body, accept })
+    expect([accept, again.status]).toEqual([accept, 202])
+  }
+  await asks("GET /mailboxes/{mailbox}/registrations", { path, isClosed: true })
+  const key = "/mailboxes/{mailbox}/registrations/{registration}"
+  await asks(`GET ${key}`, one)
+  await asks(`PUT ${key}`, { ...one, root: "registration", json: callback })
+  const put = () => ({ method: "put", ...callback() })
+  await asks(`POST ${key}/secret`, {
+    ...one,
+    path: `${one.path}/secret`,
+    form: () => ({}),
+    besides: ["unfit"]
+  })
+  await asks(`POST ${key}`, { ...one, form: put })
+  const body = "method=delete"
+  expect((await send("POST", one.path, { basic: admin, type, body })).status).toBe(204)
+  const other = located(service, native.slice(0, 1))
+  await asks(`DELETE ${key}`, { path: other, isClosed: true })
+}
+
+/** Mailboxes, notifications and their stream. */
+export const askMailboxes = async (talk: Talk): Promise<void> => {
+  const { asks, send, service } = talk
+  const opened = await asks("POST /mailboxes", {
+    path: "/mailboxes",
+    besides: ["weak"],
+    root: "mailbox",
+    json: (round) => ({ name: `box${round}`, title: "A box", deposit: "anyone" }),
+    form: (round) => ({ name: `box${round}`, title: "A box" })
+  })
+  const path = located(service, opened)
+  await asks("GET /mailboxes", { path: "/mailboxes?limit=1000" })
+  const deposited = await asks("POST /mailboxes/{mailbox}", {
+    path,
+    root: "notification",
+    json: (round) => ({ item: item(round), extra: { more: "1" } }),
+    form: (round) => ({ ...item(round), content: "" })
+  })
+  await asks("GET /mailboxes/{mailbox}", { path: `${path}?limit=2`, isClosed: true })
+  const one = { path: located(service, deposited), isClosed: true }
+  await asks("GET /mailboxes/{mailbox}/notifications/{notification}", one)
+  expect((await firstEvent(service, path))?.data).toContain("<notification")
+  const waited = await send("GET", path, { basic: admin, headers: { Prefer: "wait=1" } })
+  expect(waited.header("preference-applied")).toBe("wait=1")
+  await asks("DELETE /mailboxes/{mailbox}/notifications/{notification}", one)
+  const settings = { root: "mailbox", json: () => ({ title: "Other", retention: "P1D" }) }
+  await asks("PUT /mailboxes/{mailbox}", { path, ...settings })
+  await asks("POST /mailboxes/{mailbox}/password", {
+    path: `${path}/password`,
+    form: () => ({}),
+    besides: ["unfit"]
+  })
+  await registrations(talk, path)
+  await asks("DELETE /mailboxes/{mailbox}", { path })
+}

@@ -1,0 +1,60 @@
+/** The service itself, its accounts, and its cluster. */
+import { admin } from "../asking.ts"
+import { breakMailbox } from "../breaking.ts"
+import { eventually } from "../receiver.ts"
+import { located, type Talk } from "./talk.ts"
+
+/** The service, probes and files. */
+export const askService = async ({ asks, reads }: Talk): Promise<void> => {
+  await reads("/", "/problems", "/openapi.json", "/style.css", "/robots.txt", "/favicon.ico")
+  await reads("/livez", "/readyz", "/metrics")
+  await reads("/mailbox.js", "/outgoing.js", "/cluster.js")
+  await asks("GET /problems/{slug}", { path: "/problems/gone", basic: undefined })
+}
+
+/** Accounts and tokens. */
+export const askAccounts = async ({ asks, service }: Talk): Promise<void> => {
+  const account = (round: number) => ({ name: `account${round}`, role: ["quotes"] })
+  const made = await asks("POST /accounts", {
+    path: "/accounts",
+    root: "account",
+    json: account,
+    form: (round) => ({ name: `account${round}`, role: "" })
+  })
+  const path = located(service, made)
+  await asks("GET /accounts", { path: "/accounts?limit=1000" })
+  await asks("GET /accounts/{account}", { path })
+  const token = located(
+    service,
+    await asks("POST /accounts/{account}/token", {
+      path: `${path}/token`,
+      form: () => ({}),
+      besides: ["unfit"]
+    })
+  )
+  await asks("GET /accounts/{account}/tokens/{token}", { path: token })
+  await asks("DELETE /accounts/{account}/tokens/{token}", { path: token })
+  await asks("DELETE /accounts/{account}", { path })
+}
+
+/** The cluster, and actors that rest. */
+export const askCluster = async ({ asks, send, service }: Talk): Promise<void> => {
+  await asks("GET /cluster", { path: "/cluster" })
+  const resting = async (round: number) => {
+    const name = `broken-${round}`
+    await send("POST", "/mailboxes", { basic: admin, headers: { Slug: name } })
+    await breakMailbox(service, name)
+    return `/cluster/quarantine/mailbox/${name}`
+  }
+  const key = "/cluster/quarantine/{kind}/{id}"
+  await asks(`POST ${key}`, { path: resting, form: () => ({}), besides: ["unfit"] })
+  const path = await resting(0)
+  for (const node of service.nodes) {
+    await eventually("every node shows it", async () => {
+      const { status } = await send("GET", node + path, { basic: admin })
+      return status === 200 ? true : undefined
+    })
+  }
+  await asks(`GET ${key}`, { path })
+  await asks(`DELETE ${key}`, { path })
+}

@@ -1,0 +1,189 @@
+/**
+ * What is asked and answered, held against the service's own OpenAPI document: statuses, types,
+ * header fields, and every JSON and XML body against its schema. Schemas are closed here: an
+ * answer has no property that the document does not name.
+ */
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
+import addFormats from "ajv-formats"
+import type { Part } from "../../http/openapi/index.ts"
+import { compileRoutes, type Route } from "../../http/routing.ts"
+import { parseText, toJson } from "../../http/xml.ts"
+
+/** A part of the document, of which the meta schema says what may be in it. */
+interface Node {
+  readonly [key: string]: Node
+}
+
+/** One operation of the document. */
+export interface Operation {
+  /** `GET /mailboxes/{mailbox}`. */
+  readonly key: string
+  /** Where it is, as a JSON pointer. */
+  readonly pointer: string
+  readonly node: Node
+}
+
+/** A request and what it was answered. */
+export interface Exchanged {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+const escaped = (name: string): string => name.replaceAll("~", "~0").replaceAll("/", "~1")
+const unescaped = (name: string): string => name.replaceAll("~1", "/").replaceAll("~0", "~")
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The same, its object schemas closed unless they say that they are open. */
+const closed = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(closed)
+  if (!isObject(value)) return value
+  const inner = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, closed(one)]))
+  const isSchema = inner["type"] === "object" && isObject(inner["properties"])
+  return isSchema ? { additionalProperties: false, ...inner } : inner
+}
+
+const mediaOf = (contentType: string): string =>
+  (contentType.split(";")[0] ?? "").trim().toLowerCase()
+
+const isJson = (media: string): boolean => /[/+]json$/.test(media)
+const isXml = (media: string): boolean =>
+  /^(application|text)\/xml(\+rss)?$|problem\+xml$/.test(media)
+
+/** What any resource may be refused with before it is reached. */
+const beforeRouting = new Set([431, 501])
+
+export class Contract {
+  readonly document: Node
+  /** The operations that were asked, with the statuses and types that they answered. */
+  readonly answered = new Map<string, Set<string>>()
+  private readonly match: ReturnType<typeof compileRoutes<Operation>>
+  private readonly ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
+  private readonly compiled = new Map<string, ValidateFunction>()
+
+  /** `routes` are those that are served: other paths of the document are nothing here. */
+  constructor(document: Part, routes: ReadonlyArray<Route<unknown>>) {
+    // JSON of the shape that the meta schema gives it, which openapi.test.ts checks.
+    this.document = JSON.parse(JSON.stringify(document)) as unknown as Node
+    const served = new Map(routes.map(({ methods, pattern }) => [pattern, Object.keys(methods)]))
+    this.match = compileRoutes(
+      this.operations().reduce<Array<Route<Operation>>>((all, operation) => {
+        const [method = "", pattern = ""] = operation.key.split(" ")
+        const methods = served.get(pattern)
+        const isServed = method === "OPTIONS" || methods?.includes(method) === true ||
+          (method === "HEAD" && methods?.includes("GET") === true)
+        if (methods === undefined || !isServed) return all
+        const there = all.find((route) => route.pattern === pattern)
+        const others = all.filter((route) => route !== there)
+        return [...others, { pattern, methods: { ...there?.methods, [method]: operation } }]
+      }, [])
+    )
+    addFormats.default(this.ajv)
+    this.ajv.addSchema(closed(this.document) as object, "openapi")
+  }
+
+  /** Every operation of the document. */
+  operations(): ReadonlyArray<Operation> {
+    return Object.entries(this.document["paths"] ?? {}).flatMap(([path, item]) =>
+      Object.entries(item).filter(([method]) => method !== "parameters").map(([method, node]) => ({
+        key: `${method.toUpperCase()} ${path}`,
+        pointer: `/paths/${escaped(path)}/${method}`,
+        node
+      }))
+    )
+  }
+
+  /** The operation that a request leads to; undefined where there is none of that method. */
+  operationAt(method: string, path: string): Operation | undefined {
+    const found = this.match(method, path.split(/[?#]/)[0] ?? "")
+    return found._tag === "Found" ? found.handler : undefined
+  }
+
+  /** The node at a pointer, and where it really is, references followed. */
+  at(pointer: string): { readonly node: Node; readonly pointer: string } | undefined {
+    let node: Node | undefined = this.document
+    for (const name of pointer.split("/").slice(1)) node = node?.[unescaped(name)]
+    const target: unknown = node?.["$ref"]
+    if (typeof target === "string") return this.at(target.slice(1))
+    return node === undefined ? undefined : { node, pointer }
+  }
+
+  /** What is wrong with a value by the schema at that pointer. */
+  invalid(pointer: string, value: unknown): ReadonlyArray<string> {
+    let validate = this.compiled.get(pointer)
+    if (validate === undefined) {
+      validate = this.ajv.compile({ $ref: `openapi#${encodeURI(pointer)}` })
+      this.compiled.set(pointer, validate)
+    }
+    if (validate(value)) return []
+    return (validate.errors ?? []).map(({ instancePath, message = "", params }) =>
+      `${instancePath} ${message} ${JSON.stringify(params)}`
+    )
+  }
+
+  /** The names that the root element may have by the schema at that pointer. */
+  rootNames(pointer: string): ReadonlyArray<string> {
+    const found = this.at(pointer)
+    const name: unknown = found?.node["xml"]?.["name"]
+    if (found === undefined || typeof name === "string") {
+      return typeof name === "string"
+        ? [name]
+        : []
+    }
+    return ["anyOf", "allOf"].flatMap((keyword) =>
+      Object.keys(found.node[keyword] ?? {}).flatMap((index) =>
+        this.rootNames(`${found.pointer}/${keyword}/${index}`)
+      )
+    )
+  }
+
+  /** What is wrong with a body of that type by the schema at that pointer. */
+  bodyFaults(pointer: string, media: string, text: string): ReadonlyArray<string> {
+    if (isJson(media)) return this.invalid(pointer, JSON.parse(text))
+    if (!isXml(media)) return text === "" && media === "text/html" ? ["the page is empty"] : []
+    const parsed = parseText(text)
+    if (!parsed.ok) return [`it is not XML: ${parsed.fault.detail}`]
+    const names = this.rootNames(pointer)
+    return names.includes(parsed.value.name)
+      ? this.invalid(pointer, toJson(parsed.value))
+      : [`the root is ${parsed.value.name}, not ${names.join(" or ")}`]
+  }
+
+  /** What of an answer is not as the document says; nothing for what it says nothing of. */
+  faults({ headers, method, path, status, text }: Exchanged): ReadonlyArray<string> {
+    const operation = this.operationAt(method, path)
+    if (operation === undefined || beforeRouting.has(status)) return []
+    const { key, pointer } = operation
+    const media = mediaOf(headers.get("content-type") ?? "")
+    const seen = this.answered.get(key) ?? new Set()
+    this.answered.set(key, seen.add(`${status} ${media}`.trim()))
+    const response = this.at(`${pointer}/responses/${status}`)
+    if (response === undefined) return [`${status} is not listed`]
+    const missing = Object.keys(response.node["headers"] ?? {}).filter((name) => {
+      const field = this.at(`${response.pointer}/headers/${escaped(name)}`)
+      const isRequired: unknown = field?.node["required"]
+      return isRequired === true && !headers.has(name)
+    }).map((name) => `the field ${name} is missing`)
+    return [...missing, ...this.contentFaults(operation, response.pointer, media, text)]
+  }
+
+  private contentFaults(
+    { pointer }: Operation,
+    response: string,
+    media: string,
+    text: string
+  ): ReadonlyArray<string> {
+    const isHead = pointer.endsWith("/head")
+    if (isHead) return text === "" ? [] : ["HEAD has a body"]
+    const content = this.at(`${response}/content`)?.node ?? {}
+    if (media === "" && text === "") return []
+    const listed = [media, "*/*"].find((type) => Object.hasOwn(content, type))
+    if (listed === undefined) return [`${media || "a body without a type"} is not listed`]
+    if (listed === "*/*") return []
+    return this.bodyFaults(`${response}/content/${escaped(listed)}/schema`, media, text)
+  }
+}

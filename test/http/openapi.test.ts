@@ -1,0 +1,195 @@
+/**
+ * `/openapi.json` (PROTOCOL §6): it is OpenAPI 3.1, it says all that the table routes, and every
+ * operation in it answers as it says, asked rightly and wrongly.
+ */
+import { readFileSync } from "node:fs"
+import addFormats from "ajv-formats"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { described, openapiOf } from "../../http/openapi/index.ts"
+import { resources } from "../../http/resources.ts"
+import { askBridge } from "./asked/bridge.ts"
+import { askContent, askMailboxes } from "./asked/mail.ts"
+import { askCabinets, askOutgoing } from "./asked/posting.ts"
+import { askCustomers, askQuotes } from "./asked/rows.ts"
+import { askAccounts, askCluster, askService } from "./asked/service.ts"
+import { type Talk, talkTo } from "./asked/talk.ts"
+import { admin, Asker } from "./asking.ts"
+import { type Harness, startService } from "./harness.ts"
+import { type Receiver, startReceiver } from "./receiver.ts"
+
+let service: Harness
+let receiver: Receiver
+let asker: Asker
+let talk: Talk
+
+const send: Harness["send"] = (...request) => service.send(...request)
+
+beforeAll(async () => {
+  service = await startService(resources)
+  receiver = await startReceiver(({ path }, response) => {
+    const challenge = new URL(path, "http://x").searchParams.get("hub.challenge")
+    response.writeHead(path === "/refused" ? 404 : 200).end(challenge ?? "")
+  })
+  const body = "<account><name>nobody</name></account>"
+  const made = await send("POST", "/accounts", { basic: admin, body })
+  asker = new Asker(service, `nobody:${made.child("token")}`)
+  talk = talkTo(service, receiver, asker)
+})
+afterAll(async () => {
+  await receiver.close()
+  await service.close()
+})
+
+/** The document as it is served. */
+const served = async (): Promise<Record<string, unknown>> => {
+  const { json } = await send("GET", "/openapi.json")
+  // What it is is what the first test is about.
+  return json as Record<string, unknown>
+}
+
+/**
+ * The Initiative's schema. What is a Schema Object is a dynamic reference in it, which Ajv takes to
+ * the root; nothing here extends it, so that it is the same as a plain one.
+ */
+const metaSchema = (): object => {
+  const text = readFileSync(new URL("openapi-3.1-schema.json", import.meta.url), "utf8")
+  expect(text).toContain(`"$dynamicRef": "#meta"`)
+  return JSON.parse(text.replaceAll(`"$dynamicRef": "#meta"`, `"$ref": "#/$defs/schema"`))
+}
+
+/** Every value below, with the name that it has. */
+const everything = (value: unknown, name = ""): ReadonlyArray<readonly [string, unknown]> =>
+  typeof value !== "object" || value === null
+    ? [[name, value]]
+    : [[name, value], ...Object.entries(value).flatMap(([key, one]) => everything(one, key))]
+
+describe("the document", () => {
+  it("is OpenAPI 3.1 by the Initiative's own schema, and its schemas are JSON Schema", async () => {
+    const document = await served()
+    const ajv = new Ajv2020({ strict: false })
+    addFormats.default(ajv)
+    ajv.addFormat("media-range", true)
+    const validate = ajv.compile(metaSchema())
+    validate(document)
+    expect(validate.errors).toBe(null)
+    // That it can find fault at all.
+    expect(validate({ ...document, info: {} })).toBe(false)
+    const schemas = everything(document).filter(([name]) => name === "schema")
+    const { components } = document as { components: { schemas: Record<string, object> } }
+    for (const schema of [...schemas.map(([, one]) => one), ...Object.values(components.schemas)]) {
+      expect([ajv.validateSchema(schema as object), schema]).toEqual([true, schema])
+    }
+    expect(schemas.length).toBeGreaterThan(100)
+  })
+
+  it("has no reference that leads nowhere, and no name twice", async () => {
+    const document = await served()
+    const refs = everything(document).flatMap(([name, one]) => name === "$ref" ? [String(one)] : [])
+    const lost = [...new Set(refs)].filter((one) => service.contract.at(one.slice(1)) === undefined)
+    expect(lost).toEqual([])
+    const ids = service.contract.operations().map(({ node }) => String(node["operationId"]))
+    expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([])
+  })
+
+  it("says what the table routes, and is no other than what the suites are held to", async () => {
+    const routed = resources(service.service).flatMap(({ methods, pattern }) =>
+      [...Object.keys(methods), "OPTIONS", ...("GET" in methods ? ["HEAD"] : [])]
+        .map((method) => `${method} ${pattern}`)
+    )
+    const said = service.contract.operations().map(({ key }) => key)
+    expect([...said].sort()).toEqual([...routed].sort())
+    expect(await served()).toEqual(service.contract.document)
+  })
+
+  it("is linked from the service's home, and may be kept", async () => {
+    const home = await send("GET", "/", { accept: "text/html" })
+    const link = `<${service.base}/openapi.json>; rel="service-desc"; type="application/json"`
+    expect(home.header("link")).toBe(link)
+    expect(home.text).toContain(`<link rel="service-desc" href="${service.base}/openapi.json"`)
+    expect((await send("GET", "/")).text).toContain("rel=\"service-desc\"")
+    const got = await send("GET", "/openapi.json", { accept: "text/html,*/*;q=0.8" })
+    expect(got.header("content-type")).toBe("application/json")
+    expect(got.header("cache-control")).toMatch(/^public, max-age=\d+$/)
+    expect(got.header("access-control-allow-origin")).toBe("*")
+    const { version } = service.service.settings
+    expect(await served()).toMatchObject({ servers: [{ url: service.base }], info: { version } })
+  })
+
+  it("cannot be made of a table with a row that is not described, or the reverse", () => {
+    const routes = resources(service.service)
+    const bare = routes.slice(0, -1)
+    const handler = {
+      handle: () => {
+        throw new Error("never asked")
+      }
+    }
+    const strange = { pattern: "/strange", methods: { GET: handler } }
+    expect(() => described(service.service, [...bare, strange])).toThrow("GET /strange is routed")
+    const [, ...fewer] = bare
+    expect(() => described(service.service, fewer)).toThrow("GET / is described, and not routed")
+    expect(() => openapiOf(service.service.settings, routes)).not.toThrow()
+  })
+})
+
+describe("the harness finds", () => {
+  const answer = (path: string, status: number, type: string, text: string) =>
+    service.contract.faults({
+      method: "GET",
+      path,
+      status,
+      headers: new Headers({ "content-type": type, vary: "x", "cache-control": "x", etag: "x" }),
+      text
+    })
+
+  it("statuses, types, fields and bodies that are not listed", () => {
+    expect(answer("/sessions", 418, "", "")).toEqual(["418 is not listed"])
+    expect(answer("/cluster", 200, "image/png", "?")).toEqual(["image/png is not listed"])
+    expect(answer("/openapi.json", 200, "application/json", "{\"openapi\":\"3.1.0\"}"))
+      .toEqual([expect.stringContaining("required"), expect.stringContaining("required")])
+    expect(answer("/quotes", 200, "text/xml", "<quotas/>"))
+      .toEqual(["the root is quotas, not quotes or quote"])
+    expect(answer("/quotes/A", 200, "text/xml", "<quote href=\"/x\" symbol=\"A\" sold=\"1\"/>"))
+      .toEqual([expect.stringContaining("sold")])
+    const problem = { type: `${service.base}/problems/gone`, title: "", status: 404, instance: "/" }
+    const text = JSON.stringify(problem)
+    expect(answer("/problems/x", 404, "application/problem+json", text))
+      .toEqual([expect.stringContaining("/problems/not-found")])
+    service.contract.answered.clear()
+  })
+})
+
+describe("every operation answers as it says", () => {
+  it("the service, probes and files", () => askService(talk))
+  it("accounts and tokens", () => askAccounts(talk))
+  it("content and receipts", () => askContent(talk))
+  it("mailboxes, notifications, registrations", () => askMailboxes(talk))
+  it("outgoing notifications", () => askOutgoing(talk))
+  it("cabinets", () => askCabinets(talk))
+  it("the bridge, sessions and questions", () => askBridge(talk))
+  it("quotes", () => askQuotes(talk))
+  it("customers, files of them, and queries", () => askCustomers(talk))
+  it("the cluster, and actors that rest", () => askCluster(talk))
+})
+
+describe("of the document", () => {
+  it("no operation was left out, and no answer that it promises", () => {
+    const operations = service.contract.operations()
+    expect(operations.map(({ key }) => key).filter((key) => !asker.asked.has(key))).toEqual([])
+    const promised = operations.filter(({ key }) => !/^(HEAD|OPTIONS)/.test(key)).flatMap((one) =>
+      Object.keys(one.node["responses"] ?? {}).filter((status) => /^[23]/.test(status))
+        .flatMap((status) => {
+          const at = `${one.pointer}/responses/${status}/content`
+          const types = Object.keys(service.contract.at(at)?.node ?? {})
+          const isAny = types.length === 0 || types.includes("*/*")
+          return (isAny ? [""] : types).map((type) => [one.key, `${status} ${type}`] as const)
+        })
+    )
+    const broken = promised.filter(([key, answer]) => {
+      const answers = [...service.contract.answered.get(key) ?? []]
+      return !answers.some((one) => one === answer.trim() || one.startsWith(answer))
+    })
+    // It is another by the second, so that nobody has it as it is.
+    expect(broken.filter(([key, one]) => `${key} ${one}` !== "GET /cluster 304 ")).toEqual([])
+  })
+})
