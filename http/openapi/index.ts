@@ -1,4 +1,4 @@
-/** `/openapi.json`: all that it takes and answers, of the table that routes (protocol §6). */
+/** `/openapi.json`: the description of all that the table routes (protocol §6). */
 import { Effect } from "effect"
 import { accounts } from "../accounts/openapi.ts"
 import { cabinets } from "../cabinets/openapi.ts"
