@@ -159,7 +159,8 @@ describe("the harness finds", () => {
   })
 })
 
-describe("every operation answers as it says", () => {
+// Hundreds of requests each.
+describe("every operation answers as it says", { timeout: 120_000 }, () => {
   it("the service, probes and files", () => askService(talk))
   it("accounts and tokens", () => askAccounts(talk))
   it("content and receipts", () => askContent(talk))
