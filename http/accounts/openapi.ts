@@ -1,14 +1,19 @@
 /** What the accounts and their tokens take and answer. */
 import { Role } from "../../actors/account/protocol.ts"
 import { paging } from "../openapi/fields.ts"
-import { type Area, button, document, nothing, view } from "../openapi/operation.ts"
+import { type Area, document, nothing, view } from "../openapi/operation.ts"
 import { attributes, elementText, formOf, list, oneOf, ref, root } from "../openapi/schema.ts"
 import { text, time, uri } from "../openapi/schema.ts"
 
 const role = oneOf(...Role.literals)
 
+const expires = {
+  type: "string",
+  description: "A time (RFC 3339), a duration (ISO 8601), or seconds from now on; never unless said"
+}
+
 const token = {
-  ...attributes({ href: uri, id: text, created: time }),
+  ...attributes({ href: uri, id: text, name: text, created: time, expires: time }),
   ...elementText("The token itself, in the one answer to the request that made it.")
 }
 
@@ -24,7 +29,9 @@ export const accounts: Area = {
     }, ["href", "created", "name"]),
     Accounts: root("accounts", { account: list(ref("Account")) }, ["account"]),
     NewAccount: root("account", { name: text, role: { anyOf: [role, list(role)] } }, ["name"]),
-    Token: root("token", token, ["href", "id", "created"])
+    Token: root("token", token, ["href", "id", "created"]),
+    Tokens: root("tokens", { ...attributes({ href: uri }), token: list(ref("Token")) }, ["href"]),
+    NewToken: root("token", { name: text, expires })
   },
   operations: {
     "GET /accounts": {
@@ -62,9 +69,26 @@ export const accounts: Area = {
       id: "createToken",
       summary: "Makes another token, for the account itself and the role admin",
       needs: "role",
-      body: button,
+      body: document("NewToken", {
+        form: formOf({ name: text, expires }),
+        isOptional: true
+      }),
       problems: ["gone"],
       answers: { 201: view("Token", "The token, shown this once", ["Location"]) }
+    },
+    "GET /accounts/{account}/tokens": {
+      id: "listTokens",
+      summary: "The tokens of an account, without themselves",
+      needs: "role",
+      problems: ["gone"],
+      answers: { 200: view("Tokens", "All of them") }
+    },
+    "DELETE /accounts/{account}/tokens": {
+      id: "deleteTokens",
+      summary: "Revokes all tokens of an account",
+      needs: "role",
+      problems: ["gone", "conflict"],
+      answers: { 204: nothing("None of them means anything from now on") }
     },
     "GET /accounts/{account}/tokens/{token}": {
       id: "getToken",

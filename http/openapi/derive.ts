@@ -28,12 +28,19 @@ const always: ReadonlyArray<ProblemSlug> = [
   "storage-unavailable"
 ]
 
+/** What wrong credentials get wherever they are looked at. */
+const credentials: ReadonlyArray<ProblemSlug> = [
+  "unauthenticated",
+  "too-many-requests",
+  "issuer-unavailable"
+]
+
 const needed: Readonly<Record<Needs, ReadonlyArray<ProblemSlug>>> = {
-  anyone: [],
-  account: ["unauthenticated"],
-  role: ["unauthenticated", "forbidden"],
-  reader: ["unauthenticated", "forbidden", "gone", "not-found", "too-many-requests"],
-  message: ["unauthenticated", "gone", "not-found", "too-many-requests"]
+  anyone: credentials,
+  account: credentials,
+  role: [...credentials, "forbidden"],
+  reader: [...credentials, "forbidden", "gone", "not-found"],
+  message: [...credentials, "gone", "not-found"]
 }
 
 const ofBody: Readonly<Record<Body["kind"], ReadonlyArray<ProblemSlug>>> = {

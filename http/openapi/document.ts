@@ -239,7 +239,11 @@ const securitySchemes: Part = {
     description: "An account's name and token; for a mailbox also any name and its password; for "
       + "a message likewise."
   },
-  bearer: { type: "http", scheme: "bearer", description: "An account's token." },
+  bearer: {
+    type: "http",
+    scheme: "bearer",
+    description: "An account's token, or a JWT of the issuer that the operator trusts."
+  },
   messagePassword: {
     type: "apiKey",
     in: "header",

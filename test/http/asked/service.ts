@@ -28,12 +28,15 @@ export const askAccounts = async ({ asks, service }: Talk): Promise<void> => {
     service,
     await asks("POST /accounts/{account}/token", {
       path: `${path}/token`,
-      form: () => ({}),
-      besides: ["unfit"]
+      root: "token",
+      json: (round) => ({ name: `for ${round}`, expires: "P30D" }),
+      form: () => ({ name: "", expires: "" })
     })
   )
+  await asks("GET /accounts/{account}/tokens", { path: `${path}/tokens` })
   await asks("GET /accounts/{account}/tokens/{token}", { path: token })
   await asks("DELETE /accounts/{account}/tokens/{token}", { path: token })
+  await asks("DELETE /accounts/{account}/tokens", { path: `${path}/tokens` })
   await asks("DELETE /accounts/{account}", { path })
 }
 
