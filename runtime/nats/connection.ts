@@ -22,6 +22,7 @@ import {
 } from "@nats-io/transport-node"
 import { Context, Effect, Layer, Schema } from "effect"
 import { StorageUnavailable } from "../errors.ts"
+import { Confirmations, type Confirmed } from "./confirmed.ts"
 import {
   CONNECT_MS,
   PING_INTERVAL_MS,
@@ -71,6 +72,11 @@ export interface NatsApi {
     data: string,
     timeoutMs: number
   ) => Promise<ReadonlyArray<Msg>>
+  /**
+   * A message in the stream that a majority has stored since the call; undefined where the server
+   * is alone, and its word is the last one.
+   */
+  readonly confirmed: (stream: string) => Promise<Confirmed | undefined>
   /** Publishes without a reply. */
   readonly send: (subject: string, data: Uint8Array | string, headersText?: string) => void
 }
@@ -132,8 +138,9 @@ const unavailable = (error: unknown): StorageUnavailable =>
  * Copies of a stream by default. A cluster is taken to be one of three servers or more, however
  * many of them are there just now: a stream made too early would keep one copy for ever.
  */
-const replicasFor = (nc: NatsConnection): number =>
-  (nc.info?.cluster ?? "") === "" ? 1 : REPLICAS_CLUSTER
+const replicasFor = (nc: NatsConnection): number => isAlone(nc) ? 1 : REPLICAS_CLUSTER
+
+const isAlone = (nc: NatsConnection): boolean => (nc.info?.cluster ?? "") === ""
 
 const open = async (options: NatsOptions): Promise<NatsApi | NatsTooOld> => {
   const nc = await connect(connectionOptions(options))
@@ -143,11 +150,7 @@ const open = async (options: NatsOptions): Promise<NatsApi | NatsTooOld> => {
     return new NatsTooOld({ found: version, wanted: OLDEST.join(".") })
   }
   const requests = new Requests(nc)
-  return {
-    nc,
-    js: jetstream(nc),
-    jsm: await jetstreamManager(nc, { checkAPI: false }),
-    replicas: options.replicas ?? replicasFor(nc),
+  const asking: Pick<NatsApi, "request" | "replies" | "send"> = {
     request: (...request) => requests.request(...request),
     replies: (...question) => requests.replies(...question),
     send: (subject, data, headersText) =>
@@ -156,6 +159,15 @@ const open = async (options: NatsOptions): Promise<NatsApi | NatsTooOld> => {
         data,
         headersText === undefined ? undefined : { headers: rawHeaders(headersText) }
       )
+  }
+  const confirmations = new Confirmations(asking, options.name)
+  return {
+    ...asking,
+    nc,
+    js: jetstream(nc),
+    jsm: await jetstreamManager(nc, { checkAPI: false }),
+    replicas: options.replicas ?? replicasFor(nc),
+    confirmed: async (stream) => isAlone(nc) ? undefined : confirmations.of(stream)
   }
 }
 

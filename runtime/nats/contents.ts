@@ -22,7 +22,7 @@ import { CONTENTS_AT_ONCE, CONTENTS_BEYOND, CONTENTS_KEYS } from "./limits.ts"
 import { loadEntry } from "./loading.ts"
 import { readLog } from "./log.ts"
 import { countOf, itemsOf } from "./packs.ts"
-import { info, last, lastOfMany, subjectsOf, unavailable } from "./reader.ts"
+import { coveredBy, last, lastOfMany, subjectsOf, unavailable } from "./reader.ts"
 import { type Entry, entryOf, isItem, isMarker } from "./record.ts"
 import { recordOf, recordsPlace } from "./record-keys.ts"
 import { walk } from "./walk.ts"
@@ -146,8 +146,8 @@ class NatsContents implements ActorSource {
       for (const group of questions(small, beyond)) {
         const snapshots = await this.snapshots(place, group, beyond, lastSeq)
         // What was read is of one moment when its record is the same still.
-        const { state } = await info(this.nats, place.stream)
-        const after = await this.recordsOf(place, group.map((one) => one.address), state.last_seq)
+        const seq = await coveredBy(this.nats, place.stream)
+        const after = await this.recordsOf(place, group.map((one) => one.address), seq)
         for (const one of group) {
           const key = keyOf(one.address)
           const snapshot = snapshots.get(key)

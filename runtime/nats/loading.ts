@@ -3,7 +3,7 @@ import type { Address } from "../address.ts"
 import type { NatsApi } from "./connection.ts"
 import { actorKeys, type Place } from "./keys.ts"
 import { countOf, numbersFor } from "./packs.ts"
-import { last, lastOfMany } from "./reader.ts"
+import { last, lastOfMany, momentOf } from "./reader.ts"
 import { type Entry, entryOf, isItem } from "./record.ts"
 
 /** The end of a stored pack of items, as far as one copy shows. */
@@ -49,13 +49,14 @@ const findEnd = async (
   return there
 }
 
-/** The state record, then the end of the log. */
+/** The state record, then the end of the log, as they are at the call or later. */
 export const loadEntry = async (nats: NatsApi, place: Place, of: Address): Promise<Entry> => {
   const { log, state } = actorKeys(place, of)
-  const entry = entryOf(await last(nats, place.stream, state))
+  const moment = await momentOf(nats, place.stream)
+  const entry = entryOf(await moment.last(state))
   if (entry.seq === 0) return entry
   let { head, lastSeq } = entry
-  let next = await last(nats, place.stream, log + (head + 1))
+  let next = await moment.last(log + (head + 1))
   let isFirst = true
   // Items may be added meanwhile: what is returned as the end must be one and the same answer.
   while (next !== undefined && isItem(entry, head + 1, next)) {
@@ -64,7 +65,7 @@ export const loadEntry = async (nats: NatsApi, place: Place, of: Address): Promi
     isFirst = false
     head = found.n
     lastSeq = Math.max(lastSeq, found.seq)
-    next = await last(nats, place.stream, log + (head + 1))
+    next = await moment.last(log + (head + 1))
   }
   return { ...entry, head, lastSeq, nextSeq: next?.seq ?? 0 }
 }

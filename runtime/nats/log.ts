@@ -5,7 +5,7 @@ import type { NatsApi } from "./connection.ts"
 import { actorKeys, type Place } from "./keys.ts"
 import { KEYS_MAX, PACK_ITEMS_MAX } from "./limits.ts"
 import { countOf, itemsOf, numbersFor } from "./packs.ts"
-import { info, last, lastOfMany, subjectsOf } from "./reader.ts"
+import { coveredBy, last, lastOfMany, subjectsOf } from "./reader.ts"
 import { type Entry, entryOf, isItem } from "./record.ts"
 import type { Stored } from "./wire.ts"
 
@@ -91,7 +91,7 @@ export const readLog = async (
   const [entry, lastSeq] = known === undefined
     ? await Promise.all([
       last(nats, place.stream, actorKeys(place, of).state).then(entryOf),
-      info(nats, place.stream).then(({ state }) => state.last_seq)
+      coveredBy(nats, place.stream)
     ])
     : [known, known.lastSeq]
   if (entry.seq === 0 || (entry.head === 0 && entry.floor === entry.seq)) return []

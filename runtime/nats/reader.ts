@@ -1,6 +1,7 @@
 /**
- * Reading a stream. Single keys are asked of its leader. Many keys at once come from any copy,
- * and count only when that copy had got at least as far as a sequence that the leader named.
+ * Reading a stream. Answers come from any copy, and count only when that copy has got at least as
+ * far as a sequence that a majority has stored since the read began (`confirmed.ts`), or that this
+ * node's own commit got. A server that is alone is asked without more ado.
  */
 import type { Msg } from "@nats-io/transport-node"
 import { StorageUnavailable } from "../errors.ts"
@@ -16,7 +17,7 @@ import {
 import { NoReply } from "./requests.ts"
 import type { Stored } from "./wire.ts"
 
-type Asking = Pick<NatsApi, "request" | "replies">
+type Asking = Pick<NatsApi, "request" | "replies" | "confirmed">
 
 /** An error of the JetStream API. */
 class ApiError extends Error {
@@ -84,8 +85,8 @@ interface MessageAnswer {
   }
 }
 
-/** The last message of a subject, from the leader; undefined when there is none. */
-export const last = async (
+/** The last message of a subject of a server that is alone; undefined when there is none. */
+const lastAlone = async (
   asking: Asking,
   stream: string,
   subject: string
@@ -108,6 +109,31 @@ export const last = async (
   }
 }
 
+/** One moment of a stream; what is read from it is as it was then, or later. */
+export interface Moment {
+  /** The last message of a subject; undefined when there is none. */
+  readonly last: (subject: string) => Promise<Stored | undefined>
+}
+
+/** The moment of the call. */
+export const momentOf = async (asking: Asking, stream: string): Promise<Moment> => {
+  const mark = await persist(() => asking.confirmed(stream))
+  if (mark === undefined) return { last: (subject) => lastAlone(asking, stream, subject) }
+  return {
+    last: async (subject) => {
+      const found = await copied(asking, stream, [subject, mark.subject], mark.seq)
+      return found.find((stored) => stored.subject === subject)
+    }
+  }
+}
+
+/** The last message of a subject, as it is at the call or later; undefined when there is none. */
+export const last = async (
+  asking: Asking,
+  stream: string,
+  subject: string
+): Promise<Stored | undefined> => (await momentOf(asking, stream)).last(subject)
+
 const headerIn = (headers: string, name: string): string | undefined => {
   const at = headers.indexOf(`\n${name}: `)
   if (at < 0) return undefined
@@ -124,15 +150,11 @@ export const storedOf = (message: Msg): Stored => ({
   bytes: () => message.data
 })
 
-const eachLast = async (asking: Asking, stream: string, subjects: ReadonlyArray<string>) =>
-  (await Promise.all(subjects.map((subject) => last(asking, stream, subject))))
-    .filter((stored) => stored !== undefined)
+const upToOf = (end: Msg | undefined): number =>
+  Number(end?.headers?.get("Nats-UpTo-Sequence") || 0)
 
-/**
- * The last messages of these subjects, those that there are, from a copy that holds everything up
- * to `lastSeq`. At most KEYS_MAX of them may exist.
- */
-export const lastOfMany = (
+/** From a copy that holds everything up to `lastSeq`; one of the subjects there is at least. */
+const copied = (
   asking: Asking,
   stream: string,
   subjects: ReadonlyArray<string>,
@@ -143,16 +165,47 @@ export const lastOfMany = (
       const question = JSON.stringify({ multi_last: subjects })
       const replies = await asking.replies(`$JS.API.DIRECT.GET.${stream}`, question, READ_MS)
       const end = replies.at(-1)
-      const upTo = Number(end?.headers?.get("Nats-UpTo-Sequence") || 0)
-      if (end?.headers?.code === 204 && upTo >= lastSeq) {
+      if (end?.headers?.code === 204 && upToOf(end) >= lastSeq) {
         return replies.slice(0, -1).map((reply) => storedOf(reply))
       }
-      if (end?.headers?.code === 404) return eachLast(asking, stream, subjects)
       if (end?.headers?.code === 413) throw new RangeError("more keys than can be read at once")
       await wait(STALE_RETRY_MS)
     }
     throw new Error(`no copy of ${stream} has got to ${lastSeq}`)
   })
+
+/**
+ * The last messages of these subjects, those that there are, from a copy that holds everything up
+ * to `lastSeq`. At most KEYS_MAX of them may exist.
+ */
+export const lastOfMany = async (
+  asking: Asking,
+  stream: string,
+  subjects: ReadonlyArray<string>,
+  lastSeq: number
+): Promise<ReadonlyArray<Stored>> => {
+  const question = JSON.stringify({ multi_last: subjects })
+  const replies = await persist(() =>
+    asking.replies(`$JS.API.DIRECT.GET.${stream}`, question, READ_MS)
+  )
+  const end = replies.at(-1)
+  const code = end?.headers?.code
+  if (code === 413) throw new RangeError("more keys than can be read at once")
+  if (code === 204 && upToOf(end) >= lastSeq) {
+    return replies.slice(0, -1).map((reply) => storedOf(reply))
+  }
+  // A copy that has none of them does not say how far it has got.
+  const mark = code === 404 ? await persist(() => asking.confirmed(stream)) : undefined
+  if (code !== 404) return copied(asking, stream, subjects, lastSeq)
+  if (mark === undefined) return eachAlone(asking, stream, subjects)
+  const seq = Math.max(lastSeq, mark.seq)
+  const found = await copied(asking, stream, [...subjects, mark.subject], seq)
+  return found.filter(({ subject }) => subject !== mark.subject)
+}
+
+const eachAlone = async (asking: Asking, stream: string, subjects: ReadonlyArray<string>) =>
+  (await Promise.all(subjects.map((subject) => lastAlone(asking, stream, subject))))
+    .filter((stored) => stored !== undefined)
 
 interface InfoAnswer {
   readonly total?: number
@@ -170,19 +223,36 @@ interface InfoAnswer {
 export const info = (asking: Asking, stream: string): Promise<InfoAnswer> =>
   api<InfoAnswer>(asking, `STREAM.INFO.${stream}`, {})
 
-/** The subjects that match, from the leader, page by page, and a sequence that covers them. */
+/** A sequence that covers everything that was acknowledged before the call. */
+export const coveredBy = async (asking: Asking, stream: string): Promise<number> => {
+  const mark = await persist(() => asking.confirmed(stream))
+  return mark?.seq ?? (await info(asking, stream)).state.last_seq
+}
+
+/**
+ * The subjects that match, page by page, and a sequence that covers them: everything that was
+ * acknowledged before the call is among them. The leader lists, once it has got so far.
+ */
 export async function* subjectsOf(
   asking: Asking,
   stream: string,
   filter: string
 ): AsyncGenerator<{ readonly subjects: ReadonlyArray<string>; readonly lastSeq: number }> {
+  const atLeast = (await persist(() => asking.confirmed(stream)))?.seq ?? 0
   for (let offset = 0;;) {
     const question = { subjects_filter: filter, offset }
     let withinMs = READ_MS
-    const { state, total = 0 } = await persist(() => {
+    const { state, total = 0 } = await persist(async () => {
       // Among millions of names the leader needs longer than for anything else.
       withinMs *= 2
-      return api<InfoAnswer>(asking, `STREAM.INFO.${stream}`, question, withinMs / 2)
+      const answer = await api<InfoAnswer>(
+        asking,
+        `STREAM.INFO.${stream}`,
+        question,
+        withinMs / 2
+      )
+      if (answer.state.last_seq >= atLeast) return answer
+      throw new Error(`the leader of ${stream} has not got to ${atLeast}`)
     })
     const subjects = Object.keys(state.subjects ?? {})
     if (subjects.length > 0) yield { subjects, lastSeq: state.last_seq }
