@@ -9,7 +9,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 const root = fileURLToPath(new URL("..", import.meta.url))
 const oxlint = join(root, "node_modules/oxlint/bin/oxlint")
 const tsc = join(root, "node_modules/typescript/bin/tsc")
-const projects = ["runtime", "runtime/embedded", "runtime/nats", "actors", "http", "deploy", "test"]
+const projects = [
+  "runtime",
+  "runtime/embedded",
+  "runtime/nats",
+  "actors",
+  "http",
+  "client",
+  "deploy",
+  "test"
+]
 
 let copy = ""
 const write = (path: string, text: string) => {
@@ -38,6 +47,7 @@ const sources: Readonly<Record<string, string>> = {
   "actors/mailbox/decide.ts": "export const decide = 1\n",
   "actors/mailbox/actor.ts": "export const actor = 1\n",
   "http/app.ts": "export const app = 1\n",
+  "client/index.ts": "export const connect = 1\n",
   "deploy/main.ts": "export const main = 1\n",
   "deploy/serve.ts": "export const serve = 1\n",
   "test/one.test.ts": "export const one = 1\n"
@@ -70,6 +80,7 @@ const allowed: ReadonlyArray<readonly [string, string]> = [
   ["http/planted.ts", "../actors/index.ts"],
   ["http/mailboxes/planted.ts", "../../actors/mailbox/protocol.ts"],
   ["http/server.ts", "uWebSockets.js"],
+  ["client/planted.ts", "./index.ts"],
   ["deploy/planted.ts", "../runtime/embedded/storage.ts"],
   ["deploy/planted.ts", "../cluster.config.ts"],
   ["test/planted.ts", "../deploy/serve.ts"]
@@ -99,7 +110,10 @@ const forbidden: ReadonlyArray<readonly [string, string]> = [
   ["http/planted.ts", "../deploy/serve.ts"],
   ["http/planted.ts", "uWebSockets.js"],
   ["http/planted.ts", "@effect/platform-node/NodeRuntime"],
-  ["http/client/planted.ts", "../app.ts"],
+  ["client/planted.ts", "../http/app.ts"],
+  ["client/planted.ts", "../actors/index.ts"],
+  ["client/planted.ts", "effect"],
+  ["client/planted.ts", "node:crypto"],
   ["deploy/planted.ts", "./main.ts"],
   ["deploy/planted.ts", "uWebSockets.js"],
   ["deploy/planted.ts", "@effect/platform-node"],
@@ -176,6 +190,7 @@ const betweenProjects: ReadonlyArray<readonly [string, string]> = [
   ["actors/planted.ts", "../runtime/embedded/storage.ts"],
   ["http/planted.ts", "../deploy/serve.ts"],
   ["http/planted.ts", "../runtime/embedded/storage.ts"],
+  ["client/planted.ts", "../http/app.ts"],
   ["deploy/planted.ts", "../test/one.test.ts"]
 ]
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
-const folders = ["runtime", "actors", "http", "deploy", "test"]
+const folders = ["runtime", "actors", "http", "client", "deploy", "test"]
 const columnsMax = 100
 const linesMax = 300
 

@@ -1,0 +1,124 @@
+/** Cabinets (PROTOCOL §1.5): several mailboxes read as one. */
+import { removeResource } from "./content.ts"
+import { defined, type JsonObject, listOf, optionalText, textOf } from "./json.ts"
+import { linkOf } from "./links.ts"
+import { type Notification, notificationOf } from "./notification.ts"
+import { type Listing, pagesOf, withQuery } from "./pages.ts"
+import { newKey, type Transport } from "./transport.ts"
+
+/** What a cabinet holds. */
+export interface CabinetContents {
+  readonly title?: string | undefined
+  /** URIs of mailboxes. */
+  readonly mailboxes: ReadonlyArray<string>
+  /** Only notifications with this text. */
+  readonly contains?: string | undefined
+  /** Only notifications since this time, RFC 3339. */
+  readonly since?: string | undefined
+}
+
+/** A notification with the mailbox that it is in. */
+export interface Filed extends Notification {
+  readonly mailbox: string
+}
+
+/** A page of a cabinet, in the order of receipt. */
+export interface CabinetPage {
+  readonly title: string
+  /** Go on with `read({ after: cursor })`. */
+  readonly cursor: string
+  readonly more: boolean
+  readonly mailboxes: ReadonlyArray<{ readonly href: string; readonly readable: boolean }>
+  readonly notifications: ReadonlyArray<Filed>
+}
+
+const documentOf = ({ contains, mailboxes, since, title }: CabinetContents): JsonObject => {
+  const query = defined({ contains, since })
+  return {
+    ...defined({ title }),
+    mailbox: mailboxes.map((href) => ({ href })),
+    ...contains === undefined && since === undefined ? {} : { query }
+  }
+}
+
+const filedOf = (document: JsonObject): Filed => ({
+  ...notificationOf(document),
+  mailbox: textOf(document, "mailbox")
+})
+
+const asJson = { "content-type": "application/json" }
+
+/** A cabinet, by its URI. */
+export class Cabinet {
+  readonly href: string
+  private readonly transport: Transport
+
+  constructor(transport: Transport, href: string) {
+    this.transport = transport
+    this.href = href
+  }
+
+  async read(
+    { after, limit, signal }: {
+      readonly after?: string | undefined
+      readonly limit?: number | undefined
+      readonly signal?: AbortSignal | undefined
+    } = {}
+  ): Promise<CabinetPage> {
+    const uri = withQuery(this.href, { since: after, limit })
+    const { document, headers } = await this.transport.json({ method: "GET", uri, signal })
+    return {
+      title: optionalText(document, "title") ?? "",
+      cursor: textOf(document, "time"),
+      more: linkOf(headers.get("link"), "next") !== undefined,
+      mailboxes: listOf(document, "mailbox").map((one) => ({
+        href: textOf(one, "href"),
+        readable: optionalText(one, "readable") !== "false"
+      })),
+      notifications: listOf(document, "notification").map(filedOf)
+    }
+  }
+
+  /** All that is there, page by page. */
+  async *notifications(
+    { after, pageSize, signal }: Listing & { readonly after?: string | undefined } = {}
+  ): AsyncGenerator<Filed, void, void> {
+    const first = withQuery(this.href, { since: after, limit: pageSize })
+    for await (const page of pagesOf(this.transport, first, { signal })) {
+      yield* listOf(page, "notification").map(filedOf)
+    }
+  }
+
+  async replace(contents: CabinetContents): Promise<void> {
+    const body = JSON.stringify(documentOf(contents))
+    await this.transport.text({ method: "PUT", uri: this.href, headers: asJson, body })
+  }
+
+  delete(): Promise<void> {
+    return removeResource(this.transport, this.href)
+  }
+}
+
+/** Makes a cabinet. */
+export const createCabinet = async (
+  transport: Transport,
+  contents: CabinetContents
+): Promise<Cabinet> => {
+  const { document } = await transport.json({
+    method: "POST",
+    uri: "/cabinets",
+    headers: { ...asJson, "idempotency-key": newKey() },
+    body: JSON.stringify(documentOf(contents))
+  })
+  return new Cabinet(transport, textOf(document, "href"))
+}
+
+/** The caller's own cabinets, newest first. */
+export async function* listCabinets(
+  transport: Transport,
+  { pageSize: limit, signal }: Listing = {}
+): AsyncGenerator<Cabinet, void, void> {
+  for await (const page of pagesOf(transport, withQuery("/cabinets", { limit }), { signal })) {
+    for (const one of listOf(page, "cabinet")) yield new Cabinet(transport, textOf(one, "href"))
+  }
+}

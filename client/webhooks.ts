@@ -1,0 +1,265 @@
+/**
+ * Receiving pushes (PROTOCOL §1.4): signatures of Standard Webhooks and of WebSub, the challenge
+ * that verifies a callback, and the document of a push. Signatures are compared by Web Crypto, in
+ * constant time.
+ */
+import { InvalidSignature, RestanteError, type SignatureFault } from "./errors.ts"
+import { listOf, textOf } from "./json.ts"
+import { pushBytesMax, signaturesMax, toleranceMs as toleranceMsDefault } from "./limits.ts"
+import { type Notification, notificationOf } from "./notification.ts"
+import { xmlToJson } from "./xml.ts"
+
+/** What a push says: what has changed in a mailbox since the last one that was acknowledged. */
+export interface Push {
+  /** The same whenever the same changes are pushed again; empty in the WebSub form. */
+  readonly id: string
+  readonly mailbox: string
+  /** The mailbox can be read or watched on from here. */
+  readonly cursor: string
+  /** In the order of their deposit. */
+  readonly notifications: ReadonlyArray<Notification>
+  /** URIs of notifications that were removed. */
+  readonly removed: ReadonlyArray<string>
+  /** Whether the mailbox itself has been deleted. */
+  readonly deleted: boolean
+}
+
+/** Header fields as a fetch Request has them, or as node:http gives them. */
+export type HeaderFields =
+  | Headers
+  | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+
+/** A request: that of a fetch handler, or its fields with its body exactly as it came. */
+export type Incoming =
+  | Request
+  | { readonly headers: HeaderFields; readonly body: string | Uint8Array | ArrayBuffer }
+
+/** What is verified, and against which clock. */
+export interface Verification {
+  /** How far the time of a push may be from now; five minutes unless given. */
+  readonly toleranceMs?: number | undefined
+  /** Now, in milliseconds since the epoch. */
+  readonly nowMs?: number | undefined
+}
+
+const invalid = (fault: SignatureFault, message: string): never => {
+  throw new InvalidSignature(fault, message)
+}
+
+const encoder = new TextEncoder()
+const strictDecoder = (): TextDecoder => new TextDecoder("utf-8", { fatal: true })
+
+const field = (headers: HeaderFields, name: string): string | undefined => {
+  if (typeof headers["get"] === "function") {
+    // Of both types only that of fetch has a function there.
+    return (headers as Headers).get(name) ?? undefined
+  }
+  for (const [key, value] of Object.entries(headers)) {
+    if (key.toLowerCase() === name) return typeof value === "string" ? value : value?.[0]
+  }
+  return undefined
+}
+
+/** The bytes of a body up to a bound. */
+const readBody = async (body: ReadableStream<Uint8Array> | null): Promise<Uint8Array> => {
+  const chunks: Array<Uint8Array> = []
+  let length = 0
+  const reader = body?.getReader()
+  for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
+    length += read.value.length
+    if (length > pushBytesMax) {
+      await reader?.cancel()
+      invalid("too-large", `a push has ${pushBytesMax} bytes at the most`)
+    }
+    chunks.push(read.value)
+  }
+  const bytes = new Uint8Array(length)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.length
+  }
+  return bytes
+}
+
+const bytesOf = (incoming: Incoming): Promise<Uint8Array> | Uint8Array => {
+  if (incoming instanceof Request) return readBody(incoming.body)
+  const { body } = incoming
+  if (typeof body === "string") return encoder.encode(body)
+  return body instanceof Uint8Array ? body : new Uint8Array(body)
+}
+
+const decodeBase64 = (text: string): Uint8Array<ArrayBuffer> | undefined => {
+  try {
+    return Uint8Array.from(atob(text), (one) => one.charCodeAt(0))
+  } catch {
+    return undefined
+  }
+}
+
+const keyOf = (bytes: Uint8Array<ArrayBuffer>): Promise<CryptoKey> =>
+  crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"])
+
+const secretKey = (secret: string): Promise<CryptoKey> => {
+  const bytes = decodeBase64(secret.startsWith("whsec_") ? secret.slice(6) : secret)
+  if (bytes === undefined || bytes.length === 0) {
+    throw new TypeError("a secret is whsec_ and base64")
+  }
+  return keyOf(bytes)
+}
+
+const joined = (start: string, body: Uint8Array): Uint8Array<ArrayBuffer> => {
+  const head = encoder.encode(start)
+  const bytes = new Uint8Array(head.length + body.length)
+  bytes.set(head)
+  bytes.set(body, head.length)
+  return bytes
+}
+
+/** Whether any of the keys made any of the signatures; all are looked at, whatever is found. */
+const isSigned = async (
+  keys: ReadonlyArray<CryptoKey>,
+  signatures: ReadonlyArray<Uint8Array<ArrayBuffer>>,
+  content: Uint8Array<ArrayBuffer>
+): Promise<boolean> => {
+  const checks = keys.flatMap((key) =>
+    signatures.map((signature) => crypto.subtle.verify("HMAC", key, signature, content))
+  )
+  return (await Promise.all(checks)).includes(true)
+}
+
+/** The document of a push, as it is: nothing is verified. Throws UnexpectedAnswer. */
+export const readPush = (body: string, id = ""): Push => {
+  const document = xmlToJson(body)
+  return {
+    id,
+    mailbox: textOf(document, "mailbox"),
+    cursor: textOf(document, "time"),
+    notifications: listOf(document, "notification").map(notificationOf),
+    removed: listOf(document, "removed").map((one) => textOf(one, "href")),
+    deleted: document["deleted"] !== undefined
+  }
+}
+
+const pushIn = (bytes: Uint8Array, id: string): Push => {
+  try {
+    return readPush(strictDecoder().decode(bytes), id)
+  } catch (error) {
+    if (error instanceof RestanteError) throw error
+    return invalid("malformed", "the body is not UTF-8")
+  }
+}
+
+/**
+ * Verifies a signature of Standard Webhooks over any body, and gives that body. Several secrets:
+ * the old and the new one, while a secret changes. Throws InvalidSignature.
+ */
+export const verifySignature = async (
+  incoming: Incoming,
+  secrets: string | ReadonlyArray<string>,
+  { nowMs = Date.now(), toleranceMs = toleranceMsDefault }: Verification = {}
+): Promise<{ readonly id: string; readonly timeMs: number; readonly body: Uint8Array }> => {
+  const { headers } = incoming
+  const fieldOf = (name: string): string =>
+    field(headers, name) || invalid("missing", `there is no ${name}`)
+  const id = fieldOf("webhook-id")
+  const time = fieldOf("webhook-timestamp")
+  const given = fieldOf("webhook-signature")
+  if (!/^\d{1,12}$/.test(time)) invalid("malformed", "webhook-timestamp is no time in seconds")
+  const timeMs = Number(time) * 1000
+  if (!(Math.abs(nowMs - timeMs) <= toleranceMs)) {
+    invalid("stale", "webhook-timestamp is too far from now")
+  }
+  const signatures = given.split(" ").slice(0, signaturesMax).flatMap((one) => {
+    const decoded = one.startsWith("v1,") ? decodeBase64(one.slice(3)) : undefined
+    return decoded === undefined ? [] : [decoded]
+  })
+  const keys = await Promise.all((typeof secrets === "string" ? [secrets] : secrets).map(secretKey))
+  const body = await bytesOf(incoming)
+  if (!await isSigned(keys, signatures, joined(`${id}.${time}.`, body))) {
+    invalid("wrong", "no signature is of a secret that is known here")
+  }
+  return { id, timeMs, body }
+}
+
+/** Verifies a push of a native registration and reads it. Throws InvalidSignature. */
+export const verifyPush = async (
+  incoming: Incoming,
+  secrets: string | ReadonlyArray<string>,
+  verification: Verification = {}
+): Promise<Push> => {
+  const { body, id } = await verifySignature(incoming, secrets, verification)
+  return pushIn(body, id)
+}
+
+/** Verifies a push of a WebSub subscription (`X-Hub-Signature`, WebSub §7.1) and reads it. */
+export const verifyHubPush = async (
+  incoming: Incoming,
+  secrets: string | ReadonlyArray<string>
+): Promise<Push> => {
+  const given = field(incoming.headers, "x-hub-signature") ??
+    invalid("missing", "there is no x-hub-signature")
+  const [, hex = ""] = /^sha256=([0-9a-f]{64})$/i.exec(given) ??
+    invalid("malformed", "x-hub-signature is not sha256=…")
+  const signature = Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
+  const named = typeof secrets === "string" ? [secrets] : secrets
+  const keys = await Promise.all(named.map((secret) => keyOf(encoder.encode(secret))))
+  const body = await bytesOf(incoming)
+  if (!await isSigned(keys, [signature], joined("", body))) {
+    invalid("wrong", "the signature is not of a secret that is known here")
+  }
+  return pushIn(body, "")
+}
+
+/** A callback. */
+export interface PushReceiver {
+  /** `whsec_…`; several while the secret changes. A function is asked at each push. */
+  readonly secrets:
+    | string
+    | ReadonlyArray<string>
+    | (() => string | ReadonlyArray<string> | Promise<string | ReadonlyArray<string>>)
+  /** URIs of the mailboxes whose pushes are wanted: a challenge of any other is refused. */
+  readonly mailboxes: string | ReadonlyArray<string>
+  /** Once it resolves, the push is acknowledged; when it rejects, the push comes again. */
+  readonly onPush: (push: Push) => Promise<void> | void
+  readonly toleranceMs?: number | undefined
+}
+
+const answer = (status: number, text?: string): Response =>
+  new Response(text ?? null, {
+    status,
+    headers: text === undefined ? {} : { "content-type": "text/plain; charset=utf-8" }
+  })
+
+/**
+ * A callback as a fetch handler (Deno.serve, workers, Hono and others): it echoes the challenge of
+ * its mailboxes, verifies pushes, and acknowledges those that `onPush` has taken.
+ */
+export const pushReceiver = ({ mailboxes, onPush, secrets, toleranceMs }: PushReceiver) => {
+  const wanted: ReadonlyArray<string> = typeof mailboxes === "string" ? [mailboxes] : mailboxes
+  return async (request: Request): Promise<Response> => {
+    if (request.method === "GET") {
+      const { searchParams } = new URL(request.url)
+      const challenge = searchParams.get("hub.challenge")
+      const topic = searchParams.get("hub.topic") ?? ""
+      return challenge !== null && wanted.includes(topic) ? answer(200, challenge) : answer(404)
+    }
+    if (request.method !== "POST") return answer(405)
+    try {
+      const known = typeof secrets === "function" ? await secrets() : secrets
+      const push = await verifyPush(
+        request,
+        known,
+        toleranceMs === undefined ? {} : { toleranceMs }
+      )
+      if (!wanted.includes(push.mailbox)) return answer(404)
+      await onPush(push)
+      return answer(204)
+    } catch (error) {
+      if (error instanceof InvalidSignature) {
+        return answer(error.fault === "too-large" ? 413 : 401, error.message)
+      }
+      return answer(500)
+    }
+  }
+}
