@@ -1,0 +1,221 @@
+/** Content, mailboxes, sending and cabinets through the client, against the running service. */
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { type Client, Conflict, connect, Forbidden, Gone, NotFound } from "../../client/index.ts"
+import { PreconditionFailed, Unauthenticated, Unprocessable } from "../../client/index.ts"
+import { publicUrl } from "../e2e/process.ts"
+import { all, asAdmin, cleanUp, rejection, startService, take } from "./services.ts"
+
+let url = ""
+let admin: Client
+beforeAll(async () => {
+  url = (await startService()).url
+  admin = asAdmin(url)
+})
+afterAll(cleanUp)
+
+it("publishes content, reads it, overwrites it and removes it", async () => {
+  const { edit, href, password } = await admin.publish("Grüße", { password: "generate" })
+  expect(password).toMatch(/^[\x21-\x7e]{16,}$/)
+  const stranger = connect({ url, publicUrl })
+  const refused = await rejection(stranger.get(href))
+  expect(refused).toBeInstanceOf(Unauthenticated)
+  expect(refused).toMatchObject({ status: 401, type: `${publicUrl}/problems/unauthenticated` })
+  const reading = { password }
+  const content = await stranger.get({ url: href, password })
+  expect(content).toMatchObject({ type: "text/plain; charset=utf-8", lengthBytes: 7 })
+  expect(await content.response.text()).toBe("Grüße")
+  const part = await admin.get(href, { ...reading, range: { from: 0, to: 1 } })
+  expect([part.response.status, await part.response.text()]).toEqual([206, "Gr"])
+
+  const stale = await rejection(admin.replace(edit, "x", { ifMatch: "\"another\"" }))
+  expect(stale).toBeInstanceOf(PreconditionFailed)
+  const bytes = Uint8Array.of(0, 1, 254, 255)
+  const etag = await admin.replace(edit, bytes, { ifMatch: content.etag })
+  const anew = await admin.get(href, reading)
+  expect(anew).toMatchObject({ type: "application/octet-stream", etag })
+  expect(new Uint8Array(await anew.response.arrayBuffer())).toEqual(bytes)
+  await admin.report(href, { status: "retrieved", description: "seen", ...reading })
+  expect(await admin.receipts(edit)).toMatchObject([{ status: "retrieved", description: "seen" }])
+  await admin.remove(edit)
+  await admin.remove(edit)
+  expect(await rejection(admin.get(href))).toBeInstanceOf(Gone)
+})
+
+it("publishes blobs and streams", async () => {
+  const blob = await admin.publish(new Blob(["{}"], { type: "application/json" }))
+  expect((await admin.get(blob.href)).type).toBe("application/json")
+  const make = () => new Blob(["streamed"]).stream()
+  for (const body of [make(), make]) {
+    const { href } = await admin.publish(body, { contentType: "text/plain" })
+    expect(await (await admin.get(href)).response.text()).toBe("streamed")
+  }
+})
+
+it("opens a mailbox, deposits in it and reads it in pages", async () => {
+  const { href, mailbox, password, shared } = await admin.openMailbox({
+    name: "paged",
+    title: "Paged & more",
+    retention: "P1D"
+  })
+  expect(href).toBe(`${publicUrl}/mailboxes/paged`)
+  expect(await rejection(admin.openMailbox({ name: "paged" }))).toBeInstanceOf(Conflict)
+  const stranger = connect({ url, publicUrl })
+  for (let n = 0; n < 5; n++) {
+    const letter = { description: `number ${n}`, url: "http://sender.test/", extra: { n: `${n}` } }
+    const location = await stranger.mailbox("paged").deposit(letter)
+    expect(location).toContain(`${href}/notifications/`)
+  }
+  const first = await mailbox.read({ limit: 2 })
+  expect(first).toMatchObject({ href, title: "Paged & more", more: true })
+  expect(first.notifications.map(({ item }) => item["n"])).toEqual(["0", "1"])
+  const rest = await mailbox.read({ after: first.cursor })
+  expect(rest.notifications.map(({ description }) => description))
+    .toEqual(["number 2", "number 3", "number 4"])
+  expect(rest.more).toBe(false)
+  for (
+    const reader of [mailbox, stranger.mailbox("paged", { password }), stranger.mailbox(shared)]
+  ) {
+    expect(await all(reader.notifications({ pageSize: 2 }))).toHaveLength(5)
+  }
+  expect(await rejection(stranger.mailbox("paged").read())).toBeInstanceOf(Unauthenticated)
+  const [one] = first.notifications
+  if (one === undefined) throw new Error("it was empty")
+  expect(await mailbox.get(one.href)).toEqual(one)
+  await stranger.mailbox("paged", { password }).remove(one)
+  await mailbox.remove(one)
+  expect(await rejection(mailbox.get(one.href))).toBeInstanceOf(Gone)
+  expect(await all(admin.mailboxes())).toMatchObject([{ href, notifications: 4 }])
+})
+
+it("waits for a page", async () => {
+  const { mailbox } = await admin.openMailbox()
+  const { cursor } = await mailbox.read()
+  const waiting = mailbox.next(cursor)
+  await mailbox.deposit({ description: "late", url: "http://sender.test/" })
+  expect((await waiting).notifications).toMatchObject([{ description: "late" }])
+})
+
+it("changes settings and secrets, and ends a mailbox", async () => {
+  const { mailbox, password } = await admin.openMailbox({ name: "changing", receipts: "received" })
+  expect(await mailbox.settings()).toMatchObject({ receipts: "received", deposit: "anyone" })
+  const wanted = { title: "Other", deposit: "accounts", fetchLimitBytes: 12 } as const
+  await mailbox.configure(wanted)
+  expect(await mailbox.settings()).toMatchObject({ ...wanted, receipts: "none" })
+  const renewed = await mailbox.renewSecrets()
+  expect(renewed.password).not.toBe(password)
+  const byOld = asAdmin(url).mailbox("changing", { password })
+  expect(await rejection(byOld.read())).toBeInstanceOf(Unauthenticated)
+  await admin.mailbox("changing", renewed).read()
+  const broken = await rejection(mailbox.configure({ retention: "a month" }))
+  expect(broken).toBeInstanceOf(Unprocessable)
+  expect(broken).toMatchObject({ detail: expect.stringContaining("retention") })
+  await mailbox.delete()
+  expect(await rejection(mailbox.read())).toBeInstanceOf(Gone)
+  expect(await rejection(admin.mailbox("nowhere").read())).toBeInstanceOf(NotFound)
+})
+
+it("inlines content, as text and as bytes", async () => {
+  const { mailbox } = await admin.openMailbox()
+  const bytes = Uint8Array.from({ length: 256 }, (_, n) => n)
+  await mailbox.deposit({ description: "text", content: { type: "text/plain", data: "<&>" } })
+  await mailbox.deposit({ description: "bytes", content: { type: "image/x", data: bytes } })
+  const [text, image] = (await mailbox.read()).notifications
+  expect(await (await admin.get(text?.url ?? "")).response.text()).toBe("<&>")
+  const { response, type } = await admin.get(image?.url ?? "")
+  expect([type, new Uint8Array(await response.arrayBuffer())]).toEqual(["image/x", bytes])
+})
+
+it("sends, waits until all recipients have ended, tries again and deletes", async () => {
+  const { href, mailbox } = await admin.openMailbox({ name: "recipient" })
+  const missing = `${publicUrl}/mailboxes/comes-later`
+  const seen: Array<string> = []
+  const sent = await admin.send({
+    to: [href, missing],
+    from: true,
+    description: "To both",
+    url: "http://sender.test/"
+  })
+  const standing = await sent.wait({ onChange: ({ status }) => seen.push(status) })
+  expect(standing.status).toBe("failed")
+  expect(standing.recipients).toMatchObject([
+    { href, status: "success", attempts: 1, code: 202 },
+    { href: missing, status: "failed", code: 404, problem: expect.any(String) }
+  ])
+  expect(seen.at(-1)).toBe("failed")
+  expect((await mailbox.read()).notifications)
+    .toMatchObject([{ description: "To both", from: `${publicUrl}/outgoing/admin` }])
+  await admin.openMailbox({ name: "comes-later" })
+  await sent.retry()
+  const again = await sent.wait()
+  expect(again.status).toBe("sent")
+  expect(await rejection(sent.retry())).toBeInstanceOf(Conflict)
+  expect(await all(admin.outgoing.list({ status: "sent" }))).toMatchObject([{ href: sent.href }])
+  expect(await admin.outgoing.retrySince("2020-01-01T00:00:00Z"))
+    .toEqual({ notifications: 0, recipients: 0 })
+  await sent.delete()
+  expect(await rejection(sent.status())).toBeInstanceOf(Gone)
+  expect(await rejection(admin.send({ to: "mailto:x", description: "x", url: "http://x.test/" })))
+    .toMatchObject({ status: 422, extensions: { rule: "to" } })
+})
+
+it("ends a wait by its signal, with the signal's reason", async () => {
+  const { href } = await admin.openMailbox()
+  const sent = await admin.send({ to: href, description: "x", url: "http://x.test/" })
+  const reason = new Error("enough")
+  const stop = new AbortController()
+  const waiting = sent.wait({ until: () => false, signal: stop.signal })
+  stop.abort(reason)
+  expect(await rejection(waiting)).toBe(reason)
+})
+
+it("reads several mailboxes as a cabinet", async () => {
+  const [one, two] = [await admin.openMailbox(), await admin.openMailbox()]
+  await one.mailbox.deposit({ description: "first", url: "http://x.test/" })
+  await two.mailbox.deposit({ description: "second", url: "http://x.test/" })
+  const cabinet = await admin.createCabinet({ title: "Both", mailboxes: [one.href, two.href] })
+  const page = await cabinet.read()
+  expect(page.notifications).toMatchObject([
+    { description: "first", mailbox: one.href },
+    { description: "second", mailbox: two.href }
+  ])
+  expect(page).toMatchObject({ title: "Both", more: false })
+  await two.mailbox.deposit({ description: "third", url: "http://x.test/" })
+  expect((await cabinet.read({ after: page.cursor })).notifications)
+    .toMatchObject([{ description: "third" }])
+  await cabinet.replace({ mailboxes: [one.href, two.href], contains: "IR" })
+  expect((await all(cabinet.notifications())).map(({ description }) => description))
+    .toEqual(["first", "third"])
+  expect((await take(1, admin.cabinets()))[0]?.href).toBe(cabinet.href)
+  await cabinet.delete()
+  expect(await rejection(cabinet.read())).toBeInstanceOf(Gone)
+})
+
+it("does not send the account's token to other services", async () => {
+  const asked: Array<Headers> = []
+  const other = asAdmin(url, {
+    fetch: (input, init) => {
+      if (!input.startsWith(url)) {
+        asked.push(new Headers(init?.headers))
+        return Promise.resolve(new Response("theirs"))
+      }
+      return fetch(input, init)
+    }
+  })
+  const theirs = await other.get("http://elsewhere.test/content/1", {
+    password: "0123456789abcdef"
+  })
+  expect(await theirs.response.text()).toBe("theirs")
+  await other.get(`${url.replace(/:\d+$/, "")}.evil.test/`)
+  expect(asked.map((headers) => headers.get("authorization"))).toEqual([null, null])
+  expect(asked[0]?.get("message-password")).toBe("0123456789abcdef")
+  expect(await rejection(other.get("ftp://elsewhere.test/"))).toBeInstanceOf(TypeError)
+})
+
+it("tells what an account may not do", async () => {
+  const { href } = await admin.openMailbox({ name: "accounts-only", deposit: "accounts" })
+  const stranger = connect({ url, publicUrl })
+  const refused = await rejection(
+    stranger.mailbox(href).deposit({ description: "x", url: "http://x.test/" })
+  )
+  expect(refused instanceof Unauthenticated || refused instanceof Forbidden).toBe(true)
+})

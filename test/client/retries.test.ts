@@ -1,0 +1,200 @@
+/** Requests whose answers are lost, refused for the moment, or late. */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { type Client, connect, ConnectionError, TooManyRequests } from "../../client/index.ts"
+import { Unavailable, UnexpectedAnswer } from "../../client/index.ts"
+import { backoffMs, retryAfterMs } from "../../client/backoff.ts"
+import { backoffMsFirst, backoffMsMax } from "../../client/limits.ts"
+import { linkOf } from "../../client/links.ts"
+import { startCutting } from "./cutting.ts"
+import { all, asAdmin, cleanUp, rejection, startService } from "./services.ts"
+
+let port = 0
+let admin: Client
+beforeAll(async () => {
+  const service = await startService()
+  port = service.port
+  admin = asAdmin(service.url)
+})
+afterAll(cleanUp)
+
+/** A service of this test's own. */
+const answering = async (
+  answer: (request: IncomingMessage, response: ServerResponse, n: number) => void
+) => {
+  let n = 0
+  const server = createServer((request, response) => answer(request, response, n++))
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo // it listens on TCP
+  return {
+    client: connect({ url: `http://127.0.0.1:${port}`, account: "a", token: "t" }),
+    asked: () => n,
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    }
+  }
+}
+
+it("makes nothing twice, though the answer to it is lost", async () => {
+  // The first answer does not come at all, the second is cut in its header block.
+  const cutting = await startCutting(() => port, (n) => [0, 100][n] ?? Infinity)
+  const cut = asAdmin(cutting.url)
+  const { href, mailbox, password } = await cut.openMailbox({ name: "once" })
+  expect(cutting.connections()).toBe(3)
+  expect((await admin.mailbox("once", { password }).read()).href).toBe(href)
+  const through = async <A>(ask: (client: Client) => Promise<A>): Promise<A> => {
+    const lossy = await startCutting(() => port, (n) => [0, 100][n] ?? Infinity)
+    const given = await ask(asAdmin(lossy.url))
+    expect(lossy.connections()).toBe(3)
+    lossy.close()
+    return given
+  }
+  const letter = { description: "once", url: "http://sender.test/" }
+  await through((client) => client.mailbox(href).deposit(letter))
+  const sent = await through((client) => client.send({ to: href, ...letter, description: "sent" }))
+  await admin.outgoing.sent(sent.href).wait()
+  expect((await mailbox.read()).notifications.map(({ description }) => description))
+    .toEqual(["once", "sent"])
+  expect(await all(admin.outgoing.list())).toHaveLength(1)
+  const { registration } = await through((client) =>
+    client.mailbox(href).register({ callback: "http://127.0.0.1:9/" })
+  )
+  expect((await mailbox.registrations()).map((one) => one.href)).toEqual([registration.href])
+  await through((client) => client.mailbox(href).delete())
+  cutting.close()
+})
+
+it("sends a body again that it can make again, and no other", async () => {
+  const lossy = () => startCutting(() => port, (n) => n === 0 ? 0 : Infinity)
+  const stream = () => new Blob(["streamed"]).stream()
+  const [first, second] = [await lossy(), await lossy()]
+  const { href } = await asAdmin(first.url).publish(stream)
+  expect(await (await admin.get(href)).response.text()).toBe("streamed")
+  const lost = await rejection(asAdmin(second.url).publish(stream()))
+  expect(lost).toBeInstanceOf(ConnectionError)
+  expect(lost).toMatchObject({ attempts: 1 })
+  for (const one of [first, second]) one.close()
+})
+
+it("waits as Retry-After says, and tries again", async () => {
+  const answers = [503, 429, 200]
+  const { asked, client, close } = await answering((_, response, n) => {
+    response.writeHead(answers[n] ?? 500, { "retry-after": "0" })
+    response.end("{\"session\":[]}")
+  })
+  expect(await all(client.sessions())).toEqual([])
+  expect(asked()).toBe(3)
+  close()
+})
+
+it("does not wait longer than it should, but tells how long", async () => {
+  const { asked, client, close } = await answering((_, response) => {
+    response.writeHead(429, {
+      "retry-after": "86400",
+      "content-type": "application/problem+json"
+    })
+    response.end(JSON.stringify({ type: "http://x.test/p", title: "Slow", status: 429, left: 0 }))
+  })
+  const refused = await rejection(all(client.sessions()))
+  expect(refused).toBeInstanceOf(TooManyRequests)
+  expect(refused).toMatchObject({
+    message: "429 Slow",
+    type: "http://x.test/p",
+    retryAfterMs: 86_400_000,
+    extensions: { left: 0 }
+  })
+  expect(asked()).toBe(1)
+  close()
+})
+
+it("gives up after its attempts", async () => {
+  const { asked, client, close } = await answering((_, response) => {
+    response.writeHead(503, { "retry-after": "0" }).end("<p>sorry</p>")
+  })
+  const refused = await rejection(client.mailbox("x").read())
+  expect(refused).toBeInstanceOf(Unavailable)
+  expect(refused).toMatchObject({ status: 503, title: "Service Unavailable", type: "about:blank" })
+  expect(asked()).toBe(5)
+  close()
+})
+
+it("does not repeat what was refused, nor what a condition would refuse", async () => {
+  const refusing = await answering((_, response) => response.writeHead(500).end())
+  expect(await rejection(refusing.client.remove("/content/x"))).toMatchObject({ status: 500 })
+  expect(refusing.asked()).toBe(1)
+  const dropping = await answering((_, response) => response.destroy())
+  const conditional = dropping.client.remove("/content/x", { ifMatch: "\"a\"" })
+  expect(await rejection(conditional)).toBeInstanceOf(ConnectionError)
+  expect(dropping.asked()).toBe(1)
+  for (const one of [refusing, dropping]) one.close()
+})
+
+it("ends an attempt or a pause by the signal, with the signal's reason", async () => {
+  const reason = new Error("enough")
+  const hanging = await answering(() => {})
+  const waiting = await answering((_, response) => {
+    response.writeHead(503, { "retry-after": "30" }).end()
+  })
+  for (const { asked, client, close } of [hanging, waiting]) {
+    const stop = new AbortController()
+    const ended = rejection(client.mailbox("x").read({ signal: stop.signal }))
+    while (asked() === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    stop.abort(reason)
+    expect(await ended).toBe(reason)
+    close()
+  }
+})
+
+it("says so when it is no restante that answers", async () => {
+  const answers = ["{", "[]", "{}", "{\"href\":1,\"time\":{}}"]
+  for (const text of answers) {
+    const { client, close } = await answering((_, response) => response.end(text))
+    expect(await rejection(client.mailbox("x").read())).toBeInstanceOf(UnexpectedAnswer)
+    expect(await rejection(client.publish("x"))).toBeInstanceOf(UnexpectedAnswer)
+    close()
+  }
+})
+
+it("keeps secrets of URIs out of messages", async () => {
+  const nobody = connect({ url: "http://127.0.0.1:9", attempts: 1 })
+  const lost = await rejection(nobody.mailbox("/mailboxes/alice~s3cr3t").read())
+  expect(String(lost)).toContain("alice~")
+  expect(String(lost)).not.toContain("s3cr3t")
+})
+
+it("refuses options that cannot be meant", () => {
+  const token = "t"
+  for (
+    const options of [
+      { url: "post.example" },
+      { url: "ftp://post.example" },
+      { url: "http://a:b@post.example" },
+      { url: "http://post.example", account: "a" },
+      { url: "http://post.example", account: "a:b", token },
+      { url: "http://post.example", attempts: 0 }
+    ]
+  ) expect(() => connect(options)).toThrow(TypeError)
+})
+
+it("reads both forms of Retry-After, and grows its pauses to a bound", () => {
+  const nowMs = Date.parse("2030-01-01T00:00:00Z")
+  expect(retryAfterMs("7", nowMs)).toBe(7000)
+  expect(retryAfterMs("Tue, 01 Jan 2030 00:01:00 GMT", nowMs)).toBe(60_000)
+  expect(retryAfterMs("Mon, 31 Dec 2029 00:00:00 GMT", nowMs)).toBe(0)
+  expect([retryAfterMs("soon", nowMs), retryAfterMs(null, nowMs)]).toEqual([undefined, undefined])
+  for (let n = 1; n < 50; n++) {
+    const fullMs = Math.min(backoffMsFirst * 2 ** (n - 1), backoffMsMax)
+    const ms = backoffMs(n)
+    expect(ms >= fullMs / 2 && ms <= fullMs).toBe(true)
+  }
+})
+
+it("reads Link fields", () => {
+  const field = "</a>; rel=\"hub\", <http://x.test/?a=1,2;b>; title=\"a, \\\"b\\\"; rel=next\"; " +
+    "rel=\"self next\", <c>;rel=edit"
+  expect(["hub", "next", "edit", "prev"].map((rel) => linkOf(field, rel)))
+    .toEqual(["/a", "http://x.test/?a=1,2;b", "c", undefined])
+  expect(linkOf(null, "next")).toBeUndefined()
+})
