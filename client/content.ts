@@ -105,6 +105,7 @@ export const getContent = (
       "message-password": password,
       range: range === undefined ? undefined : `bytes=${range.from}-${range.to ?? ""}`
     },
+    redirect: password === undefined ? "follow" : "error",
     signal
   }, (response) => {
     const { headers } = response

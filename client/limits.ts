@@ -9,8 +9,10 @@ export const backoffMsMax = 10_000
 export const retryAfterMsMax = 60_000
 /** Time for one attempt of a request with a small answer. */
 export const answerMs = 30_000
-/** A problem document or other small answer that is read. */
-export const documentCharsMax = 64 * 1024 * 1024
+/** A document that is read: a page of 1,000 notifications may be of this size. */
+export const documentBytesMax = 512 * 1024 * 1024
+/** A problem document. */
+export const problemBytesMax = 1024 * 1024
 
 /** Seconds that one long poll asks for. */
 export const longPollSeconds = 25

@@ -4,7 +4,7 @@ import { removeResource } from "./content.ts"
 import { ConnectionError, Unavailable } from "./errors.ts"
 import { type JsonObject, listOf, numberOf, optionalNumber, optionalText } from "./json.ts"
 import { parseObject, textOf, unexpected, wordOf } from "./json.ts"
-import { answerMs, longPollSeconds, settleMs } from "./limits.ts"
+import { answerMs, longPollSeconds, lookMs, settleMs } from "./limits.ts"
 import { itemOf, type Letter } from "./notification.ts"
 import { type Listing, pagesOf, withQuery } from "./pages.ts"
 import { newKey, type Transport } from "./transport.ts"
@@ -123,7 +123,9 @@ export class SentNotification {
         const changed = await this.changed(standing, signal)
         lost = 0
         if (changed !== undefined) yield standing = changed
-        await pause(settleMs, either(this.transport.endpoint.signal, signal))
+        // What answers at once that nothing has changed does not wait.
+        const ms = changed === undefined ? lookMs : settleMs
+        await pause(ms, either(this.transport.endpoint.signal, signal))
       } catch (error) {
         if (!(error instanceof ConnectionError || error instanceof Unavailable)) throw error
         lost += 1
@@ -259,7 +261,7 @@ export class Outgoing {
     const { account } = this
     if (account !== undefined) return Promise.resolve(`/outgoing/${encodeURIComponent(account)}`)
     const asking = this.path ?? this.transport
-      .json({ method: "GET", uri: "/outgoing" })
+      .json({ method: "GET", uri: "/outgoing", redirect: "follow" })
       .then(({ document }) => textOf(document, "href"))
     this.path = asking
     asking.catch(() => this.path = undefined)

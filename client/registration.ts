@@ -1,5 +1,5 @@
 /** Push registrations (PROTOCOL §1.4), as their clients see them. */
-import { pause } from "./backoff.ts"
+import { either, pause } from "./backoff.ts"
 import { removeResource } from "./content.ts"
 import { type JsonObject, listOf, numberOf, optionalNumber, optionalText } from "./json.ts"
 import { textOf } from "./json.ts"
@@ -66,7 +66,7 @@ export class Registration {
     for (;;) {
       const state = await this.state(signal)
       if (state.status === status) return state
-      await pause(lookMs, signal)
+      await pause(lookMs, either(this.transport.endpoint.signal, signal))
     }
   }
 

@@ -3,9 +3,11 @@
  * Idempotency-Key, is repeated when no answer came; what was refused for the moment, always.
  */
 import { backoffMs, either, pause, retryAfterMs } from "./backoff.ts"
+import { readBytes } from "./bytes.ts"
 import { ConnectionError, type ProblemError, problemError, RestanteError } from "./errors.ts"
 import { type JsonObject, parseObject, unexpected } from "./json.ts"
-import { answerMs, attemptsMax, documentCharsMax, retryAfterMsMax } from "./limits.ts"
+import { answerMs, attemptsMax, documentBytesMax, problemBytesMax } from "./limits.ts"
+import { retryAfterMsMax } from "./limits.ts"
 
 /** What fetch is taken for. */
 export type Fetch = (input: string, init?: RequestInit) => Promise<Response>
@@ -47,6 +49,8 @@ export interface Asked {
   /** Bounds an attempt; null for one that takes as long as its body. */
   readonly withinMs?: number | null | undefined
   readonly attempts?: number | undefined
+  /** Refused unless asked for: fields with secrets would go wherever it leads. */
+  readonly redirect?: "follow" | "error" | undefined
 }
 
 /** An answer with the document in it. */
@@ -75,10 +79,15 @@ export const newKey = (): string =>
     (byte) => byte.toString(16).padStart(2, "0")
   ).join("")
 
+const textIn = async (response: Response, bytesMax: number): Promise<string | undefined> => {
+  const bytes = await readBytes(response.body, bytesMax)
+  return bytes === undefined ? undefined : new TextDecoder().decode(bytes)
+}
+
 /** The problem of a refusal; without a problem document, what its status says. */
 export const problemOf = async (response: Response): Promise<ProblemError> => {
   const { headers, status, statusText } = response
-  const text = await response.text().catch(() => "")
+  const text = await textIn(response, problemBytesMax).catch(() => undefined) ?? ""
   let document: JsonObject = {}
   try {
     if (headers.get("content-type")?.includes("json") === true) document = parseObject(text)
@@ -86,15 +95,15 @@ export const problemOf = async (response: Response): Promise<ProblemError> => {
     // A proxy may answer anything.
   }
   const { detail, instance, p, status: _, title, type, ...extensions } = document
-  const textIn = (value: unknown): string | undefined =>
+  const asText = (value: unknown): string | undefined =>
     typeof value === "string" ? value : undefined
   return problemError({
     status,
-    type: textIn(type) ?? "about:blank",
-    title: textIn(title) ?? (statusText || `status ${status}`),
+    type: asText(type) ?? "about:blank",
+    title: asText(title) ?? (statusText || `status ${status}`),
     // The bridge-keeper speaks in a `p` of his own.
-    detail: textIn(detail) ?? textIn(p),
-    instance: textIn(instance),
+    detail: asText(detail) ?? asText(p),
+    instance: asText(instance),
     retryAfterMs: retryAfterMs(headers.get("retry-after"), Date.now()),
     extensions
   })
@@ -161,8 +170,7 @@ export class Transport {
   text(asked: Asked): Promise<Answer> {
     return this.ask({ accept: "application/json", ...asked }, async (response, attempts) => {
       const { headers, status } = response
-      const text = await response.text()
-      if (text.length > documentCharsMax) return unexpected("it is too long")
+      const text = await textIn(response, documentBytesMax) ?? unexpected("it is too long")
       return { status, headers, text, attempts }
     })
   }
@@ -228,6 +236,7 @@ export class Transport {
       headers,
       // Nothing that a browser remembers goes along, and nothing is kept there.
       credentials: "omit",
+      redirect: asked.redirect ?? "error",
       cache: "no-store",
       ...signal === undefined ? {} : { signal },
       ...given === undefined ? {} : { body: given as BodyInit }, // buffers here are not shared

@@ -3,6 +3,7 @@
  * that verifies a callback, and the document of a push. Signatures are compared by Web Crypto, in
  * constant time.
  */
+import { readBytes } from "./bytes.ts"
 import { InvalidSignature, RestanteError, type SignatureFault } from "./errors.ts"
 import { listOf, textOf } from "./json.ts"
 import { pushBytesMax, signaturesMax, toleranceMs as toleranceMsDefault } from "./limits.ts"
@@ -60,33 +61,15 @@ const field = (headers: HeaderFields, name: string): string | undefined => {
   return undefined
 }
 
-/** The bytes of a body up to a bound. */
-const readBody = async (body: ReadableStream<Uint8Array> | null): Promise<Uint8Array> => {
-  const chunks: Array<Uint8Array> = []
-  let length = 0
-  const reader = body?.getReader()
-  for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
-    length += read.value.length
-    if (length > pushBytesMax) {
-      await reader?.cancel()
+const bytesOf = async (incoming: Incoming): Promise<Uint8Array> => {
+  if (incoming instanceof Request) {
+    return await readBytes(incoming.body, pushBytesMax) ??
       invalid("too-large", `a push has ${pushBytesMax} bytes at the most`)
-    }
-    chunks.push(read.value)
   }
-  const bytes = new Uint8Array(length)
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, at)
-    at += chunk.length
-  }
-  return bytes
-}
-
-const bytesOf = (incoming: Incoming): Promise<Uint8Array> | Uint8Array => {
-  if (incoming instanceof Request) return readBody(incoming.body)
   const { body } = incoming
   if (typeof body === "string") return encoder.encode(body)
-  return body instanceof Uint8Array ? body : new Uint8Array(body)
+  // Not instanceof: it may be of another realm.
+  return ArrayBuffer.isView(body) ? body : new Uint8Array(body)
 }
 
 const decodeBase64 = (text: string): Uint8Array<ArrayBuffer> | undefined => {

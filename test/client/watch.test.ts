@@ -86,13 +86,14 @@ const deferred = () => {
   return { promise, resolve }
 }
 
-it("gives each notification once and in order, wherever connections are cut", async () => {
+const seeds = [20_261, 1_234_567]
+it.each(seeds)("gives each notification once and in order, cut anywhere (%i)", async (given) => {
+  let seed = given
   const { mailbox } = await admin.openMailbox()
-  const count = 60
+  const count = 40
   // From cuts in the header block to several events; reproducible by its seed.
-  let seed = 20_261
   const random = () => (seed = seed * 48_271 % 2_147_483_647) / 2_147_483_647
-  const proxy = await cutting((n) => n === 0 ? 4000 : Math.floor(random() ** 2 * 9000))
+  const proxy = await cutting((n) => n === 0 ? 4000 : Math.floor(300 + random() * 2200))
   const states: Array<Connection["state"]> = []
   const watch = asAdmin(proxy.url).mailbox(mailbox.href).watch({
     onConnection: ({ state }) => states.push(state)
@@ -103,6 +104,7 @@ it("gives each notification once and in order, wherever connections are cut", as
   expect(descriptions(received)).toEqual(numbers(count))
   const notifications = await all(mailbox.notifications())
   expect(received).toMatchObject(notifications)
+  // The events are of 400 bytes each: so often at the least, and every loss is told.
   expect(proxy.connections()).toBeGreaterThan(5)
   expect(states.filter((state) => state === "waiting").length).toBeGreaterThan(4)
 })
@@ -128,8 +130,8 @@ it("outlives a kill -9 of the service and a restart in good order", async () => 
 it("is read no faster than its reader reads", async () => {
   const { mailbox } = await admin.openMailbox()
   const url = `http://sender.test/${"x".repeat(1900)}`
-  const extra = { filler: "y".repeat(100_000) }
-  for (let n = 0; n < 40; n++) {
+  const extra = { filler: "y".repeat(200_000) }
+  for (let n = 0; n < 12; n++) {
     await mailbox.deposit({ description: `number ${n}`, url, extra })
   }
   let bytes = 0
@@ -152,12 +154,12 @@ it("is read no faster than its reader reads", async () => {
       const seen = bytes
       await new Promise((resolve) => setTimeout(resolve, 300))
       // What may come meanwhile are the pieces that the streams between hold, not the mailbox.
-      expect(bytes - seen).toBeLessThan(300_000)
+      expect(bytes - seen).toBeLessThan(500_000)
     }
-    if (received.length === 40) break
+    if (received.length === 12) break
   }
-  expect(received).toEqual(numbers(40))
-  expect(bytes).toBeGreaterThan(4_000_000)
+  expect(received).toEqual(numbers(12))
+  expect(bytes).toBeGreaterThan(2_400_000)
 })
 
 it("removes what was handled, when it is told to", async () => {
