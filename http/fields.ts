@@ -19,7 +19,7 @@ const exposedFields =
 const allowedFields =
   "Authorization, Content-Type, Accept, If-Match, If-None-Match, If-Modified-Since, "
   + "If-Unmodified-Since, If-Range, Range, Prefer, Slug, Idempotency-Key, Message-Password, "
-  + "Last-Event-ID, traceparent"
+  + "Last-Event-ID, Content-Disposition, traceparent"
 
 /** Origins that may call from a browser: any (`*`), one, or none. Never with credentials. */
 export type CorsOrigin = string | undefined

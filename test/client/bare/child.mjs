@@ -1,0 +1,48 @@
+// Runs the scenario where there is nothing but JavaScript and the web's globals: no process, no
+// Buffer, no require, and no module but the client's own. Node needs --experimental-vm-modules.
+import { readFileSync } from "node:fs"
+import { createContext, SourceTextModule } from "node:vm"
+
+const [url, publicUrl, token] = process.argv.slice(2)
+const names = [
+  "AbortController",
+  "AbortSignal",
+  "atob",
+  "Blob",
+  "btoa",
+  "clearTimeout",
+  "crypto",
+  "fetch",
+  "Headers",
+  "ReadableStream",
+  "Request",
+  "Response",
+  "setTimeout",
+  "TextDecoder",
+  "TextEncoder",
+  "URL",
+  "URLSearchParams"
+]
+const context = createContext({
+  ...Object.fromEntries(names.map((name) => [name, globalThis[name]])),
+  options: { url, publicUrl, account: "admin", token },
+  report: (text) => process.stdout.write(text)
+})
+
+const built = new URL("../../../dist/client/", import.meta.url)
+const modules = new Map()
+const moduleAt = (at) => {
+  const known = modules.get(at.href)
+  if (known !== undefined) return known
+  const made = new SourceTextModule(readFileSync(at, "utf8"), { context, identifier: at.href })
+  modules.set(at.href, made)
+  return made
+}
+
+const main = moduleAt(new URL("scenario.mjs", import.meta.url))
+await main.link((specifier) => {
+  if (specifier === "restante/client") return moduleAt(new URL("index.js", built))
+  if (!/^\.\/[a-z]+\.js$/.test(specifier)) throw new Error(`the client imports ${specifier}`)
+  return moduleAt(new URL(specifier, built))
+})
+await main.evaluate()

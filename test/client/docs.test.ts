@@ -1,0 +1,123 @@
+/** The examples of docs/client.md: type-checked together, run, and held to what the page shows. */
+import { execFile } from "node:child_process"
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { afterAll, expect, it } from "vitest"
+import { adminToken, cleanUp, start, temporaryFolder } from "../e2e/process.ts"
+
+afterAll(cleanUp)
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const written = "http://localhost:8080"
+
+/** What the page takes as given: a callback behind a server of fetch handlers, an old push. */
+const given = (): string => `
+import { createServer } from "node:http"
+const TOKEN = "${adminToken}"
+const HEADERS = {
+  "webhook-id": "msg_1",
+  "webhook-timestamp": "1",
+  "webhook-signature": "v1,AAAA"
+}
+const BODY = "<changed/>"
+let handler: (request: Request) => Promise<Response> = () => Promise.resolve(new Response())
+let pushed = () => {}
+const isPushed = new Promise<void>((resolve) => pushed = resolve)
+const serve = (receive: typeof handler): void => {
+  handler = receive
+}
+const server = createServer(async (incoming, outgoing) => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of incoming) chunks.push(chunk)
+  const { method = "", url = "" } = incoming
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(incoming.headers)) headers.set(name, String(value))
+  const body = method === "POST" ? { body: Buffer.concat(chunks).toString() } : {}
+  const answer = await handler(new Request("http://localhost" + url, { method, headers, ...body }))
+  outgoing.writeHead(answer.status).end(await answer.text())
+  if (answer.status === 204) pushed()
+})
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+const address = server.address()
+const CALLBACK = "http://127.0.0.1:" + (typeof address === "object" ? address?.port : 0) + "/"
+`
+
+const mark = "=== example "
+
+interface Example {
+  readonly code: string
+  readonly output: string
+}
+
+const examplesOf = (markdown: string): ReadonlyArray<Example> => {
+  const examples: Array<{ code: string; output: string }> = []
+  for (const [, language, text = ""] of markdown.matchAll(/^```(ts|text)\n([\s\S]*?)^```$/gm)) {
+    const last = examples.at(-1)
+    if (language === "ts") examples.push({ code: text, output: "" })
+    else if (last !== undefined) last.output = text
+  }
+  return examples
+}
+
+const pattern = (output: string): RegExp => {
+  const parts = output.trimEnd().split("…").map((part) =>
+    part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+  )
+  return new RegExp(`^${parts.join("[^\\n]*")}$`)
+}
+
+it("does what the page shows", async () => {
+  const examples = examplesOf(readFileSync(join(root, "docs/client.md"), "utf8"))
+  expect(examples.filter(({ output }) => output !== "").length).toBeGreaterThan(6)
+  const service = await start({ env: { BASE_URL: "", OUTBOUND_ALLOW: "127.0.0.0/8" } })
+  const here = `http://localhost:${service.port}`
+  const imports = new Set<string>()
+  const code = examples.map(({ code }, n) => {
+    const rest = code.replace(/^import .* from "restante\/client"$/gm, (line) => {
+      imports.add(line)
+      return ""
+    })
+    // A push comes when it comes.
+    const wait = rest.includes("serve(pushReceiver") ? "await isPushed\n" : ""
+    return `console.log("${mark}${n}")\n${rest}\n${wait}`
+  })
+  const program = [...imports, given(), ...code, "server.closeAllConnections(); server.close()"]
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, "node_modules"))
+  symlinkSync(root, join(folder, "node_modules/restante"))
+  writeFileSync(join(folder, "package.json"), "{\"type\":\"module\"}")
+  writeFileSync(join(folder, "page.ts"), program.join("\n").replaceAll(written, here))
+  const compilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    target: "ES2022",
+    module: "NodeNext",
+    lib: ["ES2022"],
+    types: ["node"],
+    typeRoots: [join(root, "node_modules/@types")]
+  }
+  const settings = JSON.stringify({ compilerOptions, files: ["page.ts"] })
+  writeFileSync(join(folder, "tsconfig.json"), settings)
+  const tsc = join(root, "node_modules/typescript/bin/tsc")
+  const checked = await run(process.execPath, [tsc, "-p", folder, "--pretty", "false"])
+    .catch((error) => error)
+  expect(checked.stdout).toBe("")
+  const { stderr, stdout }: { readonly stderr: string; readonly stdout: string } = await run(
+    process.execPath,
+    ["page.js"],
+    { cwd: folder, timeout: 20_000 }
+  ).catch((error) => error)
+  expect(stderr).toBe("")
+  const outputs = stdout.replaceAll(here, written).split(new RegExp(`^${mark}\\d+\\n`, "m")).slice(
+    1
+  )
+  expect(outputs).toHaveLength(examples.length)
+  examples.forEach(({ code, output }, n) => {
+    expect(outputs[n]?.trimEnd(), code).toMatch(pattern(output))
+  })
+  await service.kill()
+})

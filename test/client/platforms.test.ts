@@ -1,0 +1,152 @@
+/** The built client where there is no Node: with the web's globals only, in a browser, as types. */
+import { execFile } from "node:child_process"
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { launchBrowser, openTab } from "../e2e/browser/browser.ts"
+import { adminToken, cleanUp, publicUrl, temporaryFolder } from "../e2e/process.ts"
+import { startService } from "./services.ts"
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const built = join(root, "dist/client")
+const scenario = join(root, "test/client/bare/scenario.mjs")
+
+let url = ""
+let browser: Browser | undefined
+beforeAll(async () => {
+  url = (await startService()).url
+})
+afterAll(async () => {
+  await browser?.close()
+  cleanUp()
+})
+
+const told = {
+  content: "Grüße",
+  etag: true,
+  type: "image/x",
+  sent: "sent",
+  received: ["one", "three", "two"],
+  read: true,
+  session: "cast",
+  problem: [true, 404, "Nothing is here"],
+  aborted: "AbortError",
+  push: true,
+  receiver: 204
+}
+
+const page = `<!doctype html><link rel=icon href=data:,><title>A page</title>
+<script type=importmap>{ "imports": { "restante/client": "/index.js" } }</script>`
+
+it("needs nothing but the web's globals", async () => {
+  const child = join(root, "test/client/bare/child.mjs")
+  const args = ["--experimental-vm-modules", "--no-warnings", child, url, publicUrl, adminToken]
+  const { stdout } = await run(process.execPath, args, { timeout: 25_000 })
+  expect(JSON.parse(stdout)).toEqual(told)
+})
+
+it("works in a page of another origin", async () => {
+  const served = new Map<string, Buffer>(
+    readdirSync(built).filter((name) => name.endsWith(".js")).map((name) =>
+      [`/${name}`, readFileSync(join(built, name))] as const
+    )
+  )
+  served.set("/scenario.js", readFileSync(scenario))
+  const server = createServer(({ url = "/" }, response) => {
+    const script = served.get(url)
+    response.setHeader("Content-Type", script === undefined ? "text/html" : "text/javascript")
+    response.end(script ?? page)
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo // it listens on TCP
+  browser = await launchBrowser()
+  // The scenario looks for a mailbox that is not there, and gives a wrong answer.
+  const tab = (await openTab(browser)).expects(404).expects(406)
+  await tab.page.goto(`http://127.0.0.1:${port}/`)
+  const options = JSON.stringify({ url, publicUrl, account: "admin", token: adminToken })
+  const text = await tab.page.evaluate<string>(`new Promise((resolve, reject) => {
+    globalThis.options = ${options}
+    globalThis.report = resolve
+    import("/scenario.js").catch(reject)
+  })`)
+  expect(JSON.parse(text)).toEqual(told)
+  await tab.close()
+  server.closeAllConnections()
+  server.close()
+})
+
+const program = `import { type Client, connect, type Received, verifyPush } from "restante/client"
+const client: Client = connect({ url: "http://post.test", account: "a", token: "t" })
+export const main = async (request: Request): Promise<ReadonlyArray<string>> => {
+  const { href } = await client.publish("x", { contentType: "text/plain" })
+  const received: Array<Received> = []
+  for await (const one of client.mailbox("a").watch({ signal: AbortSignal.timeout(1) })) {
+    received.push(one)
+  }
+  const { notifications } = await verifyPush(request, ["whsec_"])
+  const { body } = (await client.get(href)).response
+  await client.publish(body ?? new Blob([]))
+  // @ts-expect-error: a notification has recipients.
+  await client.send({ description: "x" })
+  return [...received, ...notifications].map(({ description }) => description)
+}
+`
+
+/** Type-checks the program as somebody's whose TypeScript is set so, declarations included. */
+const check = async (
+  compilerOptions: object
+): Promise<{ readonly errors: ReadonlyArray<string>; readonly files: ReadonlyArray<string> }> => {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, "node_modules"))
+  symlinkSync(root, join(folder, "node_modules/restante"))
+  writeFileSync(join(folder, "package.json"), "{\"type\":\"module\"}")
+  writeFileSync(join(folder, "program.ts"), program)
+  const settings = {
+    compilerOptions: { strict: true, noEmit: true, target: "ES2022", ...compilerOptions },
+    files: ["program.ts"]
+  }
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
+  const tsc = join(root, "node_modules/typescript/bin/tsc")
+  const args = [tsc, "-p", folder, "--listFiles", "--pretty", "false"]
+  // The output of a run that was to succeed, or of one that failed.
+  const { stdout } = await run(process.execPath, args).catch((error) => error)
+  const lines = String(stdout).trim().split("\n")
+  const isFile = (line: string) => /^\/.*\.ts$/.test(line)
+  return { errors: lines.filter((line) => !isFile(line)), files: lines.filter(isFile) }
+}
+
+const declarations = expect.stringMatching(/dist\/client\/index\.d\.ts$/)
+
+it("has types that need no other package", async () => {
+  const { errors, files } = await check({
+    lib: ["ES2022", "DOM", "DOM.Iterable"],
+    types: [],
+    skipLibCheck: false,
+    exactOptionalPropertyTypes: true,
+    module: "ESNext",
+    moduleResolution: "Bundler"
+  })
+  expect(errors).toEqual([])
+  expect(files).toContainEqual(declarations)
+  expect(files.filter((file) => /@types\/|\/effect\//.test(file))).toEqual([])
+})
+
+it("has types for Node without the DOM's", async () => {
+  const { errors, files } = await check({
+    lib: ["ES2023"],
+    typeRoots: [join(root, "node_modules/@types")],
+    types: ["node"],
+    skipLibCheck: false,
+    module: "NodeNext",
+    moduleResolution: "NodeNext"
+  })
+  expect(errors).toEqual([])
+  expect(files).toContainEqual(declarations)
+  expect(files.filter((file) => file.endsWith("/lib.dom.d.ts"))).toEqual([])
+})
