@@ -1,8 +1,7 @@
 /** Content resources (PROTOCOL §1.1): publishing, reading, overwriting, removing, receipts. */
-import { Gone } from "./errors.ts"
 import { type JsonObject, listOf, optionalText, textOf, unexpected } from "./json.ts"
 import { linkOf } from "./links.ts"
-import { type Body, newKey, type Transport } from "./transport.ts"
+import { type Body, newKey, problemOf, type Transport } from "./transport.ts"
 
 /** How content is published. */
 export interface Publishing {
@@ -142,19 +141,24 @@ export const replaceContent = async (
 }
 
 /** DELETE; what is gone already is no failure. */
-export const removeResource = async (
+export const removeResource = (
   transport: Transport,
   uri: string,
   { ifMatch, signal }: Condition = {},
   authorization?: string
-): Promise<void> => {
-  try {
-    const headers = { "if-match": ifMatch }
-    await transport.text({ method: "DELETE", uri, headers, signal, authorization })
-  } catch (error) {
-    if (!(error instanceof Gone)) throw error
-  }
-}
+): Promise<void> =>
+  transport.ask({
+    method: "DELETE",
+    uri,
+    accept: "application/json",
+    headers: { "if-match": ifMatch },
+    also: [404, 410],
+    authorization,
+    signal
+  }, async (response, attempts) => {
+    // Unknown by now: an earlier attempt has removed it, and its answer was lost.
+    if (response.status === 404 && attempts === 1) throw await problemOf(response)
+  })
 
 const receiptOf = (document: JsonObject): Receipt => ({
   href: textOf(document, "href"),

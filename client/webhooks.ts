@@ -62,12 +62,12 @@ const field = (headers: HeaderFields, name: string): string | undefined => {
 }
 
 const bytesOf = async (incoming: Incoming): Promise<Uint8Array> => {
-  if (incoming instanceof Request) {
-    return await readBytes(incoming.body, pushBytesMax) ??
-      invalid("too-large", `a push has ${pushBytesMax} bytes at the most`)
-  }
   const { body } = incoming
   if (typeof body === "string") return encoder.encode(body)
+  if (body === null || "getReader" in body) {
+    return await readBytes(body, pushBytesMax) ??
+      invalid("too-large", `a push has ${pushBytesMax} bytes at the most`)
+  }
   // Not instanceof: it may be of another realm.
   return ArrayBuffer.isView(body) ? body : new Uint8Array(body)
 }

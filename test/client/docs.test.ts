@@ -4,17 +4,26 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { afterAll, expect, it } from "vitest"
-import { adminToken, cleanUp, start, temporaryFolder } from "../e2e/process.ts"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { cleanUp, temporaryFolder } from "../e2e/process.ts"
+import { adminToken } from "../http/harness.ts"
+import { type Here, startHere } from "./services.ts"
 
-afterAll(cleanUp)
+let here: Here
+beforeAll(async () => {
+  here = await startHere()
+})
+afterAll(async () => {
+  await here.close()
+  cleanUp()
+})
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const written = "http://localhost:8080"
 
 /** What the page takes as given: a callback behind a server of fetch handlers, an old push. */
-const given = (): string => `
+const given = `
 import { createServer } from "node:http"
 const TOKEN = "${adminToken}"
 const HEADERS = {
@@ -69,13 +78,10 @@ const pattern = (output: string): RegExp => {
   return new RegExp(`^${parts.join("[^\\n]*")}$`)
 }
 
-it("does what the page shows", async () => {
-  const examples = examplesOf(readFileSync(join(root, "docs/client.md"), "utf8"))
-  expect(examples.filter(({ output }) => output !== "").length).toBeGreaterThan(6)
-  const service = await start({ env: { BASE_URL: "", OUTBOUND_ALLOW: "127.0.0.0/8" } })
-  const here = `http://localhost:${service.port}`
+/** The page as one program that says before each example which it is. */
+const programOf = (examples: ReadonlyArray<Example>): string => {
   const imports = new Set<string>()
-  const code = examples.map(({ code }, n) => {
+  const parts = examples.map(({ code }, n) => {
     const rest = code.replace(/^import .* from "restante\/client"$/gm, (line) => {
       imports.add(line)
       return ""
@@ -84,40 +90,48 @@ it("does what the page shows", async () => {
     const wait = rest.includes("serve(pushReceiver") ? "await isPushed\n" : ""
     return `console.log("${mark}${n}")\n${rest}\n${wait}`
   })
-  const program = [...imports, given(), ...code, "server.closeAllConnections(); server.close()"]
-  const folder = temporaryFolder()
+  return [...imports, given, ...parts, "server.closeAllConnections(); server.close()"].join("\n")
+}
+
+const compilerOptions = {
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  target: "ES2022",
+  module: "NodeNext",
+  lib: ["ES2022"],
+  types: ["node"],
+  typeRoots: [join(root, "node_modules/@types")]
+}
+
+const examples = examplesOf(readFileSync(join(root, "docs/client.md"), "utf8"))
+const folder = temporaryFolder()
+
+it("shows what type-checks", async () => {
   mkdirSync(join(folder, "node_modules"))
   symlinkSync(root, join(folder, "node_modules/restante"))
-  writeFileSync(join(folder, "package.json"), "{\"type\":\"module\"}")
-  writeFileSync(join(folder, "page.ts"), program.join("\n").replaceAll(written, here))
-  const compilerOptions = {
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    noUncheckedIndexedAccess: true,
-    target: "ES2022",
-    module: "NodeNext",
-    lib: ["ES2022"],
-    types: ["node"],
-    typeRoots: [join(root, "node_modules/@types")]
-  }
   const settings = JSON.stringify({ compilerOptions, files: ["page.ts"] })
   writeFileSync(join(folder, "tsconfig.json"), settings)
+  writeFileSync(join(folder, "package.json"), "{\"type\":\"module\"}")
+  writeFileSync(join(folder, "page.ts"), programOf(examples).replaceAll(written, here.url))
   const tsc = join(root, "node_modules/typescript/bin/tsc")
   const checked = await run(process.execPath, [tsc, "-p", folder, "--pretty", "false"])
     .catch((error) => error)
   expect(checked.stdout).toBe("")
-  const { stderr, stdout }: { readonly stderr: string; readonly stdout: string } = await run(
+})
+
+it("shows what the examples do", async () => {
+  expect(examples.filter(({ output }) => output !== "").length).toBeGreaterThan(6)
+  const ran: { readonly stderr: string; readonly stdout: string } = await run(
     process.execPath,
     ["page.js"],
-    { cwd: folder, timeout: 20_000 }
+    { cwd: folder, timeout: 25_000 }
   ).catch((error) => error)
-  expect(stderr).toBe("")
-  const outputs = stdout.replaceAll(here, written).split(new RegExp(`^${mark}\\d+\\n`, "m")).slice(
-    1
-  )
+  expect(ran.stderr).toBe("")
+  const told = ran.stdout.replaceAll(here.url, written)
+  const outputs = told.split(new RegExp(`^${mark}\\d+\\n`, "m")).slice(1)
   expect(outputs).toHaveLength(examples.length)
   examples.forEach(({ code, output }, n) => {
     expect(outputs[n]?.trimEnd(), code).toMatch(pattern(output))
   })
-  await service.kill()
 })

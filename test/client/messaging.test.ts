@@ -2,24 +2,25 @@
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type Client, Conflict, connect, Forbidden, Gone, NotFound } from "../../client/index.ts"
 import { PreconditionFailed, Unauthenticated, Unprocessable } from "../../client/index.ts"
-import { publicUrl } from "../e2e/process.ts"
-import { all, asAdmin, cleanUp, rejection, startService, take } from "./services.ts"
+import { all, type Here, rejection, startHere, take } from "./services.ts"
 
+let here: Here
 let url = ""
 let admin: Client
 beforeAll(async () => {
-  url = (await startService()).url
-  admin = asAdmin(url)
+  here = await startHere()
+  url = here.url
+  admin = here.admin
 })
-afterAll(cleanUp)
+afterAll(() => here.close())
 
 it("publishes content, reads it, overwrites it and removes it", async () => {
   const { edit, href, password } = await admin.publish("Grüße", { password: "generate" })
   expect(password).toMatch(/^[\x21-\x7e]{16,}$/)
-  const stranger = connect({ url, publicUrl })
+  const stranger = connect({ url })
   const refused = await rejection(stranger.get(href))
   expect(refused).toBeInstanceOf(Unauthenticated)
-  expect(refused).toMatchObject({ status: 401, type: `${publicUrl}/problems/unauthenticated` })
+  expect(refused).toMatchObject({ status: 401, type: `${url}/problems/unauthenticated` })
   const reading = { password }
   const content = await stranger.get({ url: href, password })
   expect(content).toMatchObject({ type: "text/plain; charset=utf-8", lengthBytes: 7 })
@@ -57,9 +58,9 @@ it("opens a mailbox, deposits in it and reads it in pages", async () => {
     title: "Paged & more",
     retention: "P1D"
   })
-  expect(href).toBe(`${publicUrl}/mailboxes/paged`)
+  expect(href).toBe(`${url}/mailboxes/paged`)
   expect(await rejection(admin.openMailbox({ name: "paged" }))).toBeInstanceOf(Conflict)
-  const stranger = connect({ url, publicUrl })
+  const stranger = connect({ url })
   for (let n = 0; n < 5; n++) {
     const letter = { description: `number ${n}`, url: "http://sender.test/", extra: { n: `${n}` } }
     const location = await stranger.mailbox("paged").deposit(letter)
@@ -103,7 +104,7 @@ it("changes settings and secrets, and ends a mailbox", async () => {
   expect(await mailbox.settings()).toMatchObject({ ...wanted, receipts: "none" })
   const renewed = await mailbox.renewSecrets()
   expect(renewed.password).not.toBe(password)
-  const byOld = asAdmin(url).mailbox("changing", { password })
+  const byOld = here.asAdmin(url).mailbox("changing", { password })
   expect(await rejection(byOld.read())).toBeInstanceOf(Unauthenticated)
   await admin.mailbox("changing", renewed).read()
   const broken = await rejection(mailbox.configure({ retention: "a month" }))
@@ -127,7 +128,7 @@ it("inlines content, as text and as bytes", async () => {
 
 it("sends, waits until all recipients have ended, tries again and deletes", async () => {
   const { href, mailbox } = await admin.openMailbox({ name: "recipient" })
-  const missing = `${publicUrl}/mailboxes/comes-later`
+  const missing = `${url}/mailboxes/comes-later`
   const seen: Array<string> = []
   const sent = await admin.send({
     to: [href, missing],
@@ -143,7 +144,7 @@ it("sends, waits until all recipients have ended, tries again and deletes", asyn
   ])
   expect(seen.at(-1)).toBe("failed")
   expect((await mailbox.read()).notifications)
-    .toMatchObject([{ description: "To both", from: `${publicUrl}/outgoing/admin` }])
+    .toMatchObject([{ description: "To both", from: `${url}/outgoing/admin` }])
   await admin.openMailbox({ name: "comes-later" })
   await sent.retry()
   const again = await sent.wait()
@@ -192,7 +193,7 @@ it("reads several mailboxes as a cabinet", async () => {
 
 it("does not send the account's token to other services", async () => {
   const asked: Array<Headers> = []
-  const other = asAdmin(url, {
+  const other = here.asAdmin(url, {
     fetch: (input, init) => {
       if (!input.startsWith(url)) {
         asked.push(new Headers(init?.headers))
@@ -213,7 +214,7 @@ it("does not send the account's token to other services", async () => {
 
 it("tells what an account may not do", async () => {
   const { href } = await admin.openMailbox({ name: "accounts-only", deposit: "accounts" })
-  const stranger = connect({ url, publicUrl })
+  const stranger = connect({ url })
   const refused = await rejection(
     stranger.mailbox(href).deposit({ description: "x", url: "http://x.test/" })
   )

@@ -10,7 +10,7 @@ import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { launchBrowser, openTab } from "../e2e/browser/browser.ts"
 import { adminToken, cleanUp, publicUrl, temporaryFolder } from "../e2e/process.ts"
-import { startService } from "./services.ts"
+import { startProcess } from "./services.ts"
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -20,7 +20,7 @@ const scenario = join(root, "test/client/bare/scenario.mjs")
 let url = ""
 let browser: Browser | undefined
 beforeAll(async () => {
-  url = (await startService()).url
+  url = (await startProcess()).url
 })
 afterAll(async () => {
   await browser?.close()

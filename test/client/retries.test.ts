@@ -2,22 +2,23 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type Client, connect, ConnectionError, TooManyRequests } from "../../client/index.ts"
-import { Unavailable, UnexpectedAnswer } from "../../client/index.ts"
+import { type Client, connect, ConnectionError, NotFound } from "../../client/index.ts"
+import { TooManyRequests, Unavailable, UnexpectedAnswer } from "../../client/index.ts"
 import { backoffMs, retryAfterMs } from "../../client/backoff.ts"
 import { backoffMsFirst, backoffMsMax } from "../../client/limits.ts"
 import { linkOf } from "../../client/links.ts"
 import { startCutting } from "./cutting.ts"
-import { all, asAdmin, cleanUp, rejection, startService } from "./services.ts"
+import { all, type Here, rejection, startHere } from "./services.ts"
 
+let here: Here
 let port = 0
 let admin: Client
 beforeAll(async () => {
-  const service = await startService()
-  port = service.port
-  admin = asAdmin(service.url)
+  here = await startHere()
+  port = here.port
+  admin = here.admin
 })
-afterAll(cleanUp)
+afterAll(() => here.close())
 
 /** A service of this test's own. */
 const answering = async (
@@ -42,13 +43,13 @@ const answering = async (
 it("makes nothing twice, though the answer to it is lost", async () => {
   // The first answer does not come at all, the second is cut in its header block.
   const cutting = await startCutting(() => port, (n) => [0, 100][n] ?? Infinity)
-  const cut = asAdmin(cutting.url)
+  const cut = here.asAdmin(cutting.url)
   const { href, mailbox, password } = await cut.openMailbox({ name: "once" })
   expect(cutting.connections()).toBe(3)
   expect((await admin.mailbox("once", { password }).read()).href).toBe(href)
   const through = async <A>(ask: (client: Client) => Promise<A>): Promise<A> => {
     const lossy = await startCutting(() => port, (n) => n === 0 ? 0 : Infinity)
-    const given = await ask(asAdmin(lossy.url))
+    const given = await ask(here.asAdmin(lossy.url))
     expect(lossy.connections()).toBe(2)
     lossy.close()
     return given
@@ -65,6 +66,9 @@ it("makes nothing twice, though the answer to it is lost", async () => {
   )
   expect((await mailbox.registrations()).map((one) => one.href)).toEqual([registration.href])
   await through((client) => client.mailbox(href).delete())
+  await admin.queries.setQuote("ONCE", { amount: "1", currency: "EUR" })
+  await through((client) => client.queries.removeQuote("ONCE"))
+  expect(await rejection(admin.queries.removeQuote("NEVER"))).toBeInstanceOf(NotFound)
   cutting.close()
 })
 
@@ -72,9 +76,9 @@ it("sends a body again that it can make again, and no other", async () => {
   const lossy = () => startCutting(() => port, (n) => n === 0 ? 0 : Infinity)
   const stream = () => new Blob(["streamed"]).stream()
   const [first, second] = [await lossy(), await lossy()]
-  const { href } = await asAdmin(first.url).publish(stream)
+  const { href } = await here.asAdmin(first.url).publish(stream)
   expect(await (await admin.get(href)).response.text()).toBe("streamed")
-  const lost = await rejection(asAdmin(second.url).publish(stream()))
+  const lost = await rejection(here.asAdmin(second.url).publish(stream()))
   expect(lost).toBeInstanceOf(ConnectionError)
   expect(lost).toMatchObject({ attempts: 1 })
   for (const one of [first, second]) one.close()
@@ -165,15 +169,15 @@ it("takes no password where a redirect leads, and follows one without", async ()
     seen.push(request.headers["message-password"]?.toString())
     response.end("there")
   })
-  const here = await answering((_, response) => {
+  const leading = await answering((_, response) => {
     response.writeHead(302, { location: there.url }).end()
   })
-  const client = asAdmin(here.url, { attempts: 1 })
+  const client = here.asAdmin(leading.url, { attempts: 1 })
   const password = "0123456789abcdef"
   expect(await rejection(client.get("/content/x", { password }))).toBeInstanceOf(ConnectionError)
   expect(await (await client.get("/content/x")).response.text()).toBe("there")
   expect(seen).toEqual([undefined])
-  for (const one of [here, there]) one.close()
+  for (const one of [leading, there]) one.close()
 })
 
 it("keeps secrets of URIs out of messages", async () => {

@@ -1,20 +1,40 @@
-/** The built service for tests of the client: a process, and a client of it. */
+/** Services for tests of the client, and clients of them. */
 import { type Client, connect, type ConnectOptions } from "../../client/index.ts"
-import { adminToken, cleanUp, publicUrl, type Service, start } from "../e2e/process.ts"
+import { resources } from "../../http/resources.ts"
+import { type Service, start } from "../e2e/process.ts"
+import * as process from "../e2e/process.ts"
+import * as harness from "../http/harness.ts"
 
-export { cleanUp }
+/** The account `admin` of a service, wherever it is reached. */
+export type AsAdmin = (url: string, options?: Partial<ConnectOptions>) => Client
 
-const env = {
-  // Callbacks and recipients of these tests are on loopback.
-  OUTBOUND_ALLOW: "127.0.0.0/8"
+/** The built service as a process of its own. */
+export const startProcess = (dataDir?: string): Promise<Service> => {
+  const env = { OUTBOUND_ALLOW: "127.0.0.0/8" }
+  return start(dataDir === undefined ? { env } : { env, dataDir })
 }
 
-export const startService = (dataDir?: string): Promise<Service> =>
-  start(dataDir === undefined ? { env } : { env, dataDir })
+/** The account `admin` of such a process. */
+export const atProcess: AsAdmin = (url, options = {}) => {
+  const { adminToken: token, publicUrl } = process
+  return connect({ url, publicUrl, account: "admin", token, ...options })
+}
 
-/** The account `admin` at a service that is reached at this address. */
-export const asAdmin = (url: string, options: Partial<ConnectOptions> = {}): Client =>
-  connect({ url, publicUrl, account: "admin", token: adminToken, ...options })
+/** The service in this process, which takes less time to start. */
+export const startHere = async () => {
+  const { base: url, close } = await harness.startService(resources)
+  const asAdmin: AsAdmin = (at, options = {}) =>
+    connect({
+      url: at,
+      publicUrl: url,
+      account: "admin",
+      token: harness.adminToken,
+      ...options
+    })
+  return { url, port: Number(new URL(url).port), asAdmin, admin: asAdmin(url), close }
+}
+
+export type Here = Awaited<ReturnType<typeof startHere>>
 
 /** Everything that is there. */
 export const all = async <A>(iterable: AsyncIterable<A>): Promise<Array<A>> => {

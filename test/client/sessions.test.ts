@@ -1,16 +1,18 @@
 /** Sessions and queries through the client, against the running service. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type Client, Conflict, Gone, ProblemError, Unprocessable } from "../../client/index.ts"
-import { all, asAdmin, cleanUp, rejection, startService } from "./services.ts"
+import { all, type Here, rejection, startHere } from "./services.ts"
 import { startCutting } from "./cutting.ts"
 
+let here: Here
 let url = ""
 let admin: Client
 beforeAll(async () => {
-  url = (await startService()).url
-  admin = asAdmin(url)
+  here = await startHere()
+  url = here.url
+  admin = here.admin
 })
-afterAll(cleanUp)
+afterAll(() => here.close())
 
 const swallow = "African or European?"
 
@@ -66,7 +68,7 @@ it("learns how the last answer ended when the answer to it was lost", async () =
     // Lets the request through, and nothing of its first answer.
     const port = Number(new URL(url).port)
     const cutting = await startCutting(() => port, (n) => n === 0 ? 0 : Infinity)
-    const cut = asAdmin(cutting.url).session(session.href)
+    const cut = here.asAdmin(cutting.url).session(session.href)
     expect(await cut.answer(said, { step: "hard_question" })).toMatchObject({ outcome })
     expect(cutting.connections()).toBeGreaterThan(1)
     cutting.close()

@@ -2,16 +2,16 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import { type Client, type Connection, ConnectionError, Gone } from "../../client/index.ts"
 import { type Mailbox, NotFound, type Received, UnexpectedAnswer } from "../../client/index.ts"
-import type { Service } from "../e2e/process.ts"
+import { cleanUp, publicUrl, type Service } from "../e2e/process.ts"
 import { type Cutting, startCutting } from "./cutting.ts"
-import { all, asAdmin, cleanUp, rejection, startService, take } from "./services.ts"
+import { all, atProcess, rejection, startProcess, take } from "./services.ts"
 
 let service: Service
 let admin: Client
 const proxies: Array<Cutting> = []
 beforeAll(async () => {
-  service = await startService()
-  admin = asAdmin(service.url)
+  service = await startProcess()
+  admin = atProcess(service.url)
 })
 afterEach(() => {
   for (const proxy of proxies.splice(0)) proxy.close()
@@ -26,7 +26,7 @@ const cutting = async (bytes: (connection: number) => number): Promise<Cutting> 
 const letter = (n: number) => ({
   description: `number ${n}`,
   url: "http://sender.test/",
-  extra: { note: "ü€😀\nsecond line\n\n& <b> \"'" }
+  extra: { note: "ü€😀\r\nsecond line\n\n& <b> \"'" }
 })
 const numbers = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => `number ${n + from}`)
@@ -49,6 +49,28 @@ it("gives what is there, then what comes, and goes on from a cursor", async () =
   expect(descriptions(await take(2, mailbox.watch({ after })))).toEqual(numbers(2, 2))
 })
 
+it("gives what the listing gives of documents with elements of all kinds", async () => {
+  const { href, mailbox } = await admin.openMailbox()
+  const item = "<description>odd</description><url>http://x.test/</url>"
+  const bodies = [
+    `<notification xmlns:x="urn:x"><item>${item}<x:a x:b="&quot;1&#10;"> t <c/></x:a></item>` +
+    "</notification>",
+    `<notification><item>${item}<as><a>one</a></as><e/><e a="1">2</e></item></notification>`,
+    `<notification xmlns="urn:y"><item>${item}<z><![CDATA[<&>]]>\r\n&#13;</z></item></notification>`
+  ]
+  for (const body of bodies) {
+    const { status } = await fetch(href.replace(publicUrl, service.url), {
+      method: "POST",
+      headers: { "content-type": "text/xml+rss" },
+      body
+    })
+    expect(status, body).toBe(202)
+  }
+  const received = await take(bodies.length, mailbox.watch())
+  const { notifications } = await mailbox.read()
+  expect(received.map(({ item }) => item)).toEqual(notifications.map(({ item }) => item))
+})
+
 it("goes on where its loop was left, one loop at a time", async () => {
   const { mailbox } = await admin.openMailbox()
   await fill(mailbox, 3)
@@ -64,7 +86,7 @@ it("begins now, and misses nothing from then on", async () => {
   const { mailbox } = await admin.openMailbox()
   await fill(mailbox, 3)
   let streams = 0
-  const flaky = asAdmin(service.url, {
+  const flaky = atProcess(service.url, {
     fetch: async (input, init) => {
       const isStream = new Headers(init?.headers).get("accept")?.startsWith("text/event-stream")
       if (isStream !== true || streams++ > 0) return fetch(input, init)
@@ -95,7 +117,7 @@ it.each(seeds)("gives each notification once and in order, cut anywhere (%i)", a
   const random = () => (seed = seed * 48_271 % 2_147_483_647) / 2_147_483_647
   const proxy = await cutting((n) => n === 0 ? 4000 : Math.floor(300 + random() * 2200))
   const states: Array<Connection["state"]> = []
-  const watch = asAdmin(proxy.url).mailbox(mailbox.href).watch({
+  const watch = atProcess(proxy.url).mailbox(mailbox.href).watch({
     onConnection: ({ state }) => states.push(state)
   })
   const watching = take(count, watch)
@@ -112,7 +134,7 @@ it.each(seeds)("gives each notification once and in order, cut anywhere (%i)", a
 it("outlives a kill -9 of the service and a restart in good order", async () => {
   const { href, mailbox } = await admin.openMailbox()
   const proxy = await cutting(() => Infinity)
-  const watch = asAdmin(proxy.url).mailbox(href).watch()
+  const watch = atProcess(proxy.url).mailbox(href).watch()
   await fill(mailbox, 3)
   const first = await take(2, watch)
   const watching = take(5, watch)
@@ -120,8 +142,8 @@ it("outlives a kill -9 of the service and a restart in good order", async () => 
   for (const [turn, end] of ["kill", "stop"].entries()) {
     await admin.mailbox(href).deposit(letter(3 + 2 * turn))
     await (end === "kill" ? service.kill() : service.stop())
-    service = await startService(dataDir)
-    admin = asAdmin(service.url)
+    service = await startProcess(dataDir)
+    admin = atProcess(service.url)
     await fill(admin.mailbox(href), 1, 4 + 2 * turn)
   }
   expect(descriptions([...first, ...await watching])).toEqual(numbers(7))
@@ -135,7 +157,7 @@ it("is read no faster than its reader reads", async () => {
     await mailbox.deposit({ description: `number ${n}`, url, extra })
   }
   let bytes = 0
-  const counting = asAdmin(service.url, {
+  const counting = atProcess(service.url, {
     fetch: async (input, init) => {
       const response = await fetch(input, init)
       const count = new TransformStream<Uint8Array, Uint8Array>({
@@ -166,7 +188,7 @@ it("removes what was handled, when it is told to", async () => {
   const { mailbox } = await admin.openMailbox()
   await fill(mailbox, 3)
   const proxy = await cutting((n) => n === 1 || n === 2 ? 0 : Infinity)
-  const through = asAdmin(proxy.url, { attempts: 1 }).mailbox(mailbox.href)
+  const through = atProcess(proxy.url, { attempts: 1 }).mailbox(mailbox.href)
   await take(3, through.watch({ acknowledge: true }))
   const left = await all(mailbox.notifications())
   expect(left.map(({ description }) => description)).toEqual(["number 2"])
@@ -177,7 +199,7 @@ it("ends by its signal with the signal's reason", async () => {
   for (const scope of ["watch", "client"] as const) {
     const stop = new AbortController()
     const { signal } = stop
-    const client = scope === "client" ? asAdmin(service.url, { signal }) : admin
+    const client = scope === "client" ? atProcess(service.url, { signal }) : admin
     const open = deferred()
     const watch = client.mailbox(mailbox.href).watch({
       onConnection: open.resolve,
@@ -199,12 +221,12 @@ it("ends when its mailbox is deleted, or there is none to watch", async () => {
   await mailbox.delete()
   expect(await ended).toBeInstanceOf(Gone)
   expect(await rejection(take(1, admin.mailbox("nowhere").watch()))).toBeInstanceOf(NotFound)
-  const notOurs = asAdmin(service.url, {
+  const notOurs = atProcess(service.url, {
     fetch: () =>
       Promise.resolve(new Response("hello", { headers: { "content-type": "text/html" } }))
   })
   expect(await rejection(take(1, notOurs.mailbox("x").watch()))).toBeInstanceOf(UnexpectedAnswer)
-  const nobody = asAdmin("http://127.0.0.1:9", { attempts: 2 })
+  const nobody = atProcess("http://127.0.0.1:9", { attempts: 2 })
   const unreachable = await rejection(take(1, nobody.mailbox("x").watch()))
   expect(unreachable).toBeInstanceOf(ConnectionError)
   expect(unreachable).toMatchObject({ attempts: 2 })

@@ -2,15 +2,14 @@
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type Client, InvalidSignature, type Push, pushReceiver } from "../../client/index.ts"
+import { InvalidSignature, type Push, pushReceiver } from "../../client/index.ts"
 import { RestanteError, verifyHubPush, verifyPush, verifySignature } from "../../client/index.ts"
-import { publicUrl } from "../e2e/process.ts"
 import { closeReceivers, type Received, receiver } from "../e2e/receivers.ts"
-import { asAdmin, cleanUp, rejection, startService } from "./services.ts"
+import { type Here, rejection, startHere } from "./services.ts"
 
 const secret = `whsec_${Buffer.from("0123456789abcdef0123456789abcdef").toString("base64")}`
 const other = `whsec_${Buffer.from("fedcba9876543210fedcba9876543210").toString("base64")}`
-const mailbox = `${publicUrl}/mailboxes/alice`
+const mailbox = "http://post.test/mailboxes/alice"
 const body = `<?xml version="1.0" encoding="UTF-8"?>\n<changed mailbox="${mailbox}" ` +
   `time="2030-01-01T00:00:00.000000000000002Z"><notification href="${mailbox}/notifications/1" ` +
   `received="2030-01-01T00:00:00.000Z"><item><description>Grüße</description>` +
@@ -116,13 +115,13 @@ it("verifies X-Hub-Signature", async () => {
   expect(await faultOf(verifyHubPush({ headers: sha1, body }, "y"))).toBe("malformed")
 })
 
-let admin: Client
+let here: Here
 beforeAll(async () => {
-  admin = asAdmin((await startService()).url)
+  here = await startHere()
 })
-afterAll(() => {
+afterAll(async () => {
   closeReceivers()
-  cleanUp()
+  await here.close()
 })
 
 const requestOf = ({ body, headers, method, path }: Received): Request =>
@@ -133,7 +132,7 @@ const requestOf = ({ body, headers, method, path }: Received): Request =>
   })
 
 it("is told of all changes in order, over a failure and a new secret", async () => {
-  const { href, mailbox } = await admin.openMailbox()
+  const { href, mailbox } = await here.admin.openMailbox()
   const pushes: Array<Push> = []
   const received: Array<Received> = []
   const secrets: Array<string> = []
