@@ -1,25 +1,24 @@
-/** Watching a mailbox: over restarts, cut connections and slow readers. */
+/** Watching a mailbox: over cut connections and with slow readers. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import { type Client, type Connection, ConnectionError, Gone } from "../../client/index.ts"
 import { type Mailbox, NotFound, type Received, UnexpectedAnswer } from "../../client/index.ts"
-import { cleanUp, publicUrl, type Service } from "../e2e/process.ts"
 import { type Cutting, startCutting } from "./cutting.ts"
-import { all, atProcess, rejection, startProcess, take } from "./services.ts"
+import { all, type Here, rejection, startHere, take } from "./services.ts"
 
-let service: Service
+let here: Here
 let admin: Client
 const proxies: Array<Cutting> = []
 beforeAll(async () => {
-  service = await startProcess()
-  admin = atProcess(service.url)
+  here = await startHere()
+  admin = here.admin
 })
 afterEach(() => {
   for (const proxy of proxies.splice(0)) proxy.close()
 })
-afterAll(cleanUp)
+afterAll(() => here.close())
 
 const cutting = async (bytes: (connection: number) => number): Promise<Cutting> => {
-  const proxy = await startCutting(() => service.port, bytes)
+  const proxy = await startCutting(() => here.port, bytes)
   proxies.push(proxy)
   return proxy
 }
@@ -59,7 +58,7 @@ it("gives what the listing gives of documents with elements of all kinds", async
     `<notification xmlns="urn:y"><item>${item}<z><![CDATA[<&>]]>\r\n&#13;</z></item></notification>`
   ]
   for (const body of bodies) {
-    const { status } = await fetch(href.replace(publicUrl, service.url), {
+    const { status } = await fetch(href, {
       method: "POST",
       headers: { "content-type": "text/xml+rss" },
       body
@@ -86,7 +85,7 @@ it("begins now, and misses nothing from then on", async () => {
   const { mailbox } = await admin.openMailbox()
   await fill(mailbox, 3)
   let streams = 0
-  const flaky = atProcess(service.url, {
+  const flaky = here.asAdmin(here.url, {
     fetch: async (input, init) => {
       const isStream = new Headers(init?.headers).get("accept")?.startsWith("text/event-stream")
       if (isStream !== true || streams++ > 0) return fetch(input, init)
@@ -117,7 +116,7 @@ it.each(seeds)("gives each notification once and in order, cut anywhere (%i)", a
   const random = () => (seed = seed * 48_271 % 2_147_483_647) / 2_147_483_647
   const proxy = await cutting((n) => n === 0 ? 4000 : Math.floor(300 + random() * 2200))
   const states: Array<Connection["state"]> = []
-  const watch = atProcess(proxy.url).mailbox(mailbox.href).watch({
+  const watch = here.asAdmin(proxy.url).mailbox(mailbox.href).watch({
     onConnection: ({ state }) => states.push(state)
   })
   const watching = take(count, watch)
@@ -131,24 +130,6 @@ it.each(seeds)("gives each notification once and in order, cut anywhere (%i)", a
   expect(states.filter((state) => state === "waiting").length).toBeGreaterThan(4)
 })
 
-it("outlives a kill -9 of the service and a restart in good order", async () => {
-  const { href, mailbox } = await admin.openMailbox()
-  const proxy = await cutting(() => Infinity)
-  const watch = atProcess(proxy.url).mailbox(href).watch()
-  await fill(mailbox, 3)
-  const first = await take(2, watch)
-  const watching = take(5, watch)
-  const { dataDir } = service
-  for (const [turn, end] of ["kill", "stop"].entries()) {
-    await admin.mailbox(href).deposit(letter(3 + 2 * turn))
-    await (end === "kill" ? service.kill() : service.stop())
-    service = await startProcess(dataDir)
-    admin = atProcess(service.url)
-    await fill(admin.mailbox(href), 1, 4 + 2 * turn)
-  }
-  expect(descriptions([...first, ...await watching])).toEqual(numbers(7))
-})
-
 it("is read no faster than its reader reads", async () => {
   const { mailbox } = await admin.openMailbox()
   const url = `http://sender.test/${"x".repeat(1900)}`
@@ -157,7 +138,7 @@ it("is read no faster than its reader reads", async () => {
     await mailbox.deposit({ description: `number ${n}`, url, extra })
   }
   let bytes = 0
-  const counting = atProcess(service.url, {
+  const counting = here.asAdmin(here.url, {
     fetch: async (input, init) => {
       const response = await fetch(input, init)
       const count = new TransformStream<Uint8Array, Uint8Array>({
@@ -188,7 +169,7 @@ it("removes what was handled, when it is told to", async () => {
   const { mailbox } = await admin.openMailbox()
   await fill(mailbox, 3)
   const proxy = await cutting((n) => n === 1 || n === 2 ? 0 : Infinity)
-  const through = atProcess(proxy.url, { attempts: 1 }).mailbox(mailbox.href)
+  const through = here.asAdmin(proxy.url, { attempts: 1 }).mailbox(mailbox.href)
   await take(3, through.watch({ acknowledge: true }))
   const left = await all(mailbox.notifications())
   expect(left.map(({ description }) => description)).toEqual(["number 2"])
@@ -199,7 +180,7 @@ it("ends by its signal with the signal's reason", async () => {
   for (const scope of ["watch", "client"] as const) {
     const stop = new AbortController()
     const { signal } = stop
-    const client = scope === "client" ? atProcess(service.url, { signal }) : admin
+    const client = scope === "client" ? here.asAdmin(here.url, { signal }) : admin
     const open = deferred()
     const watch = client.mailbox(mailbox.href).watch({
       onConnection: open.resolve,
@@ -221,12 +202,12 @@ it("ends when its mailbox is deleted, or there is none to watch", async () => {
   await mailbox.delete()
   expect(await ended).toBeInstanceOf(Gone)
   expect(await rejection(take(1, admin.mailbox("nowhere").watch()))).toBeInstanceOf(NotFound)
-  const notOurs = atProcess(service.url, {
+  const notOurs = here.asAdmin(here.url, {
     fetch: () =>
       Promise.resolve(new Response("hello", { headers: { "content-type": "text/html" } }))
   })
   expect(await rejection(take(1, notOurs.mailbox("x").watch()))).toBeInstanceOf(UnexpectedAnswer)
-  const nobody = atProcess("http://127.0.0.1:9", { attempts: 2 })
+  const nobody = here.asAdmin("http://127.0.0.1:9", { attempts: 2 })
   const unreachable = await rejection(take(1, nobody.mailbox("x").watch()))
   expect(unreachable).toBeInstanceOf(ConnectionError)
   expect(unreachable).toMatchObject({ attempts: 2 })
