@@ -83,9 +83,11 @@ class Application {
         return this.found(request, exchange, found)
       case "Options": {
         const { corsOrigin } = this.service.settings
+        const { acceptPost } = found
+        const headers = preflightHeaders(found.allow, corsOrigin)
         return send(exchange, {
           status: 204,
-          headers: preflightHeaders(found.allow, corsOrigin)
+          headers: acceptPost === undefined ? headers : [...headers, ["Accept-Post", acceptPost]]
         })
       }
       case "MethodNotAllowed":

@@ -121,10 +121,10 @@ export type Input =
   | { readonly _tag: "Form"; readonly fields: FormFields; readonly bytes: Uint8Array }
 
 /** 415, with what is accepted. */
-export const unsupported = (form: boolean): Failed =>
-  fail("unsupported-media-type", `send one of ${acceptedBodies(form)}`, [
-    ["Accept-Post", acceptedBodies(form)],
-    ["Accept", acceptedBodies(form)]
+export const unsupported = (form: boolean, accepted = acceptedBodies(form)): Failed =>
+  fail("unsupported-media-type", `send one of ${accepted}`, [
+    ["Accept-Post", accepted],
+    ["Accept", accepted]
   ])
 
 /**

@@ -11,9 +11,15 @@ export interface FeedEntry {
   readonly author?: string | undefined
 }
 
-/** A feed; `href` is where it is served, newest entry first or last as the caller lists them. */
+/**
+ * A feed; `href` names it, and is where its first page is served. Entries come as the caller lists
+ * them. `next` leads on (RFC 5005 §3), `hub` tells of what is new (WebSub §4).
+ */
 export interface Feed {
   readonly href: string
+  /** Where this page is served, if not at `href`. */
+  readonly self?: string | undefined
+  readonly hub?: string | undefined
   readonly title: string
   readonly updated: string
   readonly next?: string | undefined
@@ -21,6 +27,13 @@ export interface Feed {
 }
 
 const atomNamespace = "http://www.w3.org/2005/Atom"
+
+/** The links of a feed, as Atom has them; RSS takes them over. */
+const linksOf = (feed: Feed, name: string, type: string) => [
+  element(name, { rel: "self", href: feed.self ?? feed.href, type }),
+  ...feed.hub === undefined ? [] : [element(name, { rel: "hub", href: feed.hub })],
+  ...feed.next === undefined ? [] : [element(name, { rel: "next", href: feed.next })]
+]
 
 /** RFC 4287 §4.1.1: the feed's author stands for entries that name none. */
 export const toAtom = (feed: Feed): string =>
@@ -31,14 +44,14 @@ export const toAtom = (feed: Feed): string =>
     element("title", {}, feed.title),
     element("updated", {}, feed.updated),
     element("author", {}, element("name", {}, "restante")),
-    element("link", { rel: "self", href: feed.href, type: "application/atom+xml" }),
-    feed.next === undefined ? undefined : element("link", { rel: "next", href: feed.next }),
+    ...linksOf(feed, "link", "application/atom+xml"),
     ...feed.entries.map((entry) =>
       element(
         "entry",
         {},
         element("id", {}, entry.id),
         element("title", {}, entry.title === "" ? "(no description)" : entry.title),
+        element("published", {}, entry.received),
         element("updated", {}, entry.received),
         entry.author === undefined
           ? undefined
@@ -69,7 +82,7 @@ export const toRss = (feed: Feed): string =>
       element("link", {}, feed.href),
       element("description", {}, feed.title),
       optional("lastBuildDate", rssDate(feed.updated)),
-      element("atom:link", { rel: "self", href: feed.href, type: "application/rss+xml" }),
+      ...linksOf(feed, "atom:link", "application/rss+xml"),
       ...feed.entries.map((entry) =>
         element(
           "item",

@@ -13,6 +13,12 @@ export const xmlNodesMax = 20_000
 export const xmlNameCharsMax = 128
 /** Attributes of one element. */
 export const xmlAttributesMax = 64
+/** Deepest nesting of values in a notification of JSON-LD, the root counted. */
+export const linkedDataDepthMax = 32
+/** Values of one notification of JSON-LD. */
+export const linkedDataValuesMax = 20_000
+/** Length of the description that is taken from JSON-LD. */
+export const linkedDataTitleCharsMax = 1000
 /** `to` elements of one notification (PROTOCOL §0). The operator's. */
 export let recipientsMax = 1000
 /** Length of one URI in a document or header. */
@@ -93,6 +99,10 @@ export const orphanAgeMs = 86_400_000
 /** Length of a header value that is kept, such as Content-Type. */
 export const headerValueCharsMax = 512
 
+/** A feed is dated when its last entry is this old: dates are whole seconds, clocks differ. */
+export const datedAfterMs = 5_000
+/** Log numbers that a page of the newest looks back over, where most are removed. */
+export const latestScannedMax = 10_000
 /** Listings of mailboxes that are kept as they were shown, all together, in bytes. */
 export const shownListingsBytesMax = 4 * 1024 * 1024
 /** Length of a mailbox's title. */

@@ -76,12 +76,16 @@ export const parseAccept = (accept: string): ReadonlyArray<MediaRange> => {
   return ranges
 }
 
-/** Parameters that restrict nothing here: every text is UTF-8, and profiles are not used. */
-const parameterFits = ([name, value]: readonly [string, string]): boolean =>
-  name === "charset" && /^utf-?8$/i.test(value)
+/**
+ * Parameters that restrict nothing here: every text is UTF-8, and a profile of JSON-LD is a wish
+ * that its server may pass over (RFC 6906 §3.1).
+ */
+const fitsFor = (subtype: string) => ([name, value]: readonly [string, string]): boolean =>
+  (name === "charset" && /^utf-?8$/i.test(value)) || (name === "profile" && subtype === "ld+json")
 
 /** How exactly a range names a type: 0 not, 1 any, 2 any subtype, 3 itself, 4+ with parameters. */
 const precedence = (range: MediaRange, type: string, subtype: string): number => {
+  const parameterFits = fitsFor(subtype)
   if (range.type === "*") return range.parameters.every(parameterFits) ? 1 : 0
   if (range.type !== type) return 0
   if (range.subtype !== "*" && range.subtype !== subtype) return 0
@@ -149,11 +153,16 @@ export const choose = (
 /** What kind of body a Content-Type announces, or `undefined` for one that is not read (415). */
 export type BodyKind = "xml" | "json" | "form"
 
+/** The media type of a Content-Type, lower case, without its parameters. */
+export const mediaTypeOf = (contentType: string): MediaType => {
+  const end = contentType.indexOf(";")
+  return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase()
+}
+
 /** The kind of a document body by its Content-Type (PROTOCOL §0, accepted bodies). */
 export const bodyKind = (contentType: string | undefined): BodyKind | undefined => {
   if (contentType === undefined) return undefined
-  const end = contentType.indexOf(";")
-  const media = (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase()
+  const media = mediaTypeOf(contentType)
   if (media === "text/xml+rss" || media === "text/xml" || media === "application/xml") return "xml"
   if (media === "application/json") return "json"
   if (media === "application/x-www-form-urlencoded") return "form"
@@ -163,7 +172,10 @@ export const bodyKind = (contentType: string | undefined): BodyKind | undefined 
   return media.endsWith("+json") ? "json" : undefined
 }
 
-/** The `Accept-Post` or `Accept` field of a 415 answer. */
-export const acceptedBodies = (form: boolean): string =>
-  "application/xml, text/xml, text/xml+rss, application/rss+xml, application/json" +
-  (form ? ", application/x-www-form-urlencoded" : "")
+/** The `Accept-Post` or `Accept` field of a 415 answer, with what this resource takes besides. */
+export const acceptedBodies = (form: boolean, ...besides: ReadonlyArray<MediaType>): string =>
+  [
+    "application/xml, text/xml, text/xml+rss, application/rss+xml, application/json",
+    ...form ? ["application/x-www-form-urlencoded"] : [],
+    ...besides
+  ].join(", ")

@@ -32,6 +32,8 @@ export interface View {
   /** Path of this origin's script that keeps the page up to date. */
   readonly script?: string | undefined
   readonly feed?: (() => Feed) | undefined
+  /** The same as JSON-LD. */
+  readonly linkedData?: (() => string) | undefined
 }
 
 /** What every resource is served as; the first is the default. */
@@ -53,6 +55,9 @@ export const feedTypes: ReadonlyArray<MediaType> = [
   "application/rss+xml"
 ]
 
+/** Where a view has it; JSON-LD has no charset parameter. */
+export const linkedDataType: MediaType = "application/ld+json"
+
 const textual = (type: MediaType): string => `${type}; charset=utf-8`
 
 /** The Content-Type of each type that is served; JSON has no charset parameter (RFC 8259 §11). */
@@ -60,7 +65,8 @@ const contentTypes: ReadonlyMap<MediaType, string> = new Map([
   ...notificationTypes.map((type): [MediaType, string] => [type, textual(type)]),
   ["application/atom+xml", textual("application/atom+xml")],
   ["application/rss+xml", textual("application/rss+xml")],
-  ["application/json", "application/json"]
+  ["application/json", "application/json"],
+  [linkedDataType, linkedDataType]
 ])
 
 export const contentTypeOf = (type: MediaType): string => contentTypes.get(type) ?? textual(type)
@@ -93,6 +99,9 @@ export const render = (view: View, type: MediaType): string => {
     case "application/rss+xml":
       if (view.feed === undefined) throw new Error(`this resource is not served as ${type}`)
       return type === "application/atom+xml" ? toAtom(view.feed()) : toRss(view.feed())
+    case linkedDataType:
+      if (view.linkedData === undefined) throw new Error(`this resource is not served as ${type}`)
+      return view.linkedData()
     default:
       return view.xml ?? writeDocument(treeOf(view))
   }

@@ -9,6 +9,8 @@ import { pathCharsMax, pathSegmentsMax } from "./limits.ts"
 export interface Route<H> {
   readonly pattern: string
   readonly methods: Readonly<Record<string, H>>
+  /** `Accept-Post` of its answers to OPTIONS, where clients look for it. */
+  readonly acceptPost?: string
 }
 
 /** The parameters of a matched path, decoded. `secret` is what followed `~` in that segment. */
@@ -27,7 +29,12 @@ export type Match<H> =
     readonly pattern: string
     readonly allow: string
   }
-  | { readonly _tag: "Options"; readonly allow: string; readonly pattern: string }
+  | {
+    readonly _tag: "Options"
+    readonly allow: string
+    readonly pattern: string
+    readonly acceptPost: string | undefined
+  }
   | { readonly _tag: "MethodNotAllowed"; readonly allow: string; readonly pattern: string }
   | { readonly _tag: "NotFound" }
   | { readonly _tag: "Malformed"; readonly detail: string }
@@ -36,6 +43,7 @@ interface Leaf<H> {
   readonly pattern: string
   readonly handlers: ReadonlyMap<string, H>
   readonly allow: string
+  readonly acceptPost: string | undefined
   readonly names: ReadonlyArray<string>
 }
 
@@ -77,6 +85,7 @@ const insert = <H>(root: Node<H>, route: Route<H>): void => {
     pattern: route.pattern,
     handlers: new Map(Object.entries(route.methods)),
     allow: allowOf(Object.keys(route.methods)),
+    acceptPost: route.acceptPost,
     names
   }
 }
@@ -153,14 +162,14 @@ const walk = <H>(
 export type Matcher<H> = (method: string, path: string) => Match<H>
 
 const answer = <H>(leaf: Leaf<H>, method: string, values: ReadonlyArray<string>): Match<H> => {
-  const { allow, pattern } = leaf
+  const { acceptPost, allow, pattern } = leaf
   const handler = leaf.handlers.get(method) ??
     (method === "HEAD" ? leaf.handlers.get("GET") : undefined)
   if (handler !== undefined) {
     const parameters = new PathParameters(leaf.names, values)
     return { _tag: "Found", handler, parameters, pattern, allow }
   }
-  if (method === "OPTIONS") return { _tag: "Options", allow, pattern }
+  if (method === "OPTIONS") return { _tag: "Options", allow, pattern, acceptPost }
   return { _tag: "MethodNotAllowed", allow, pattern }
 }
 

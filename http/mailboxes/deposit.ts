@@ -1,24 +1,28 @@
-/** A2: a notification is deposited. Without credentials on the hot path, which starts no fiber. */
+/**
+ * A2: a notification is deposited, as a document of the protocol or as JSON-LD. Without
+ * credentials on the hot path, which starts no fiber.
+ */
 import { Effect } from "effect"
 import { decodeItem, notificationId } from "../../actors/mailbox/item.ts"
 import type { Message, Reply } from "../../actors/mailbox/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
 import { type Answer, bodyFailure, bodyOf, type Call, unsupported } from "../call.ts"
 import { publishInline } from "../content/index.ts"
-import { fail, type Failure, refused } from "../failures.ts"
+import { fail, type Failed, type Failure, refused } from "../failures.ts"
 import { accountOf, countingRefused } from "../identity.ts"
 import { count, type RouteMeasures } from "../inside/measures.ts"
 import { documentBytesMax } from "../limits.ts"
-import { bodyKind, choose } from "../negotiate.ts"
+import { acceptedBodies, bodyKind, choose } from "../negotiate.ts"
 import { inlinedOf, isPublished, readNotification } from "../notification.ts"
-import { standardTypes } from "../representations.ts"
+import { linkedDataType, standardTypes } from "../representations.ts"
 import { plain, type Rendered, renderFailure, renderView } from "../respond.ts"
 import type { Parameters } from "../routing.ts"
 import { derivedIds, documentDigest, type Ids, randomIds } from "../secrets.ts"
 import type { Exchange, Request } from "../server.ts"
 import { ask, type Service } from "../service.ts"
 import { traceparentOf } from "../trace.ts"
-import { type NotificationDocument, storedFragment } from "../xml.ts"
+import { failure, type NotificationDocument, type Result, storedFragment } from "../xml.ts"
+import { isLinkedData, readLinkedData } from "./linked-data.ts"
 import { depositedPage } from "./pages.ts"
 import { checkSecret, linked, type Place, rememberedPlaces } from "./reader.ts"
 
@@ -40,16 +44,34 @@ const depositOf = (
 const locationOf = (place: Place, n: number, idRandom: string): string =>
   `${place.href}/notifications/${notificationId(n, idRandom)}`
 
+/** What a mailbox takes. */
+export const acceptPost = acceptedBodies(true, linkedDataType)
+
+/** The notification of a body, in any of the types that a mailbox takes. */
+const readDeposit = (
+  bytes: Uint8Array,
+  contentType: string
+): Result<NotificationDocument, Failed> => {
+  if (isLinkedData(contentType)) return readLinkedData(bytes, contentType)
+  return bodyKind(contentType) === undefined
+    ? failure(unsupported(true, acceptPost))
+    : readNotification(bytes, contentType)
+}
+
+/** 202 (A2), or 201 of Linked Data Notifications (§3.3): it is stored when it is answered. */
+const statusOf = ({ headers }: Request): number =>
+  isLinkedData(headers.get("content-type") ?? "") ? 201 : 202
+
 /** The answer of a deposit: a page for a browser, else what the header says. */
 const accepted = (service: Service, place: Place, request: Request, href: string): Rendered => {
   const accept = request.headers.get("accept")
   const isPage = accept !== undefined && accept.includes("text/html") &&
     choose(accept, standardTypes) === "text/html"
-  if (!isPage) return { status: 202, headers: [["Location", href], [...place.link]] }
+  if (!isPage) return { status: statusOf(request), headers: [["Location", href], [...place.link]] }
   return renderView(
     {
       _tag: "View",
-      status: 202,
+      status: statusOf(request),
       view: {
         title: "Deposited",
         tree: () => {
@@ -135,7 +157,7 @@ const deposit = Effect.fnUntraced(function*(
 export const postMailbox = (service: Service) =>
   Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
     const bytes = yield* bodyOf(call)
-    const document = readNotification(bytes, call.request.headers.get("content-type") ?? "")
+    const document = readDeposit(bytes, call.request.headers.get("content-type") ?? "")
     if (!document.ok) return yield* document.fault
     const account = yield* accountOf(service, call)
     const given = { document: document.value, digest: documentDigest(bytes) }
@@ -169,7 +191,7 @@ class Direct {
 
   take(bytes: Uint8Array, contentType: string): void {
     const { place, service } = this
-    const document = readNotification(bytes, contentType)
+    const document = readDeposit(bytes, contentType)
     if (!document.ok) return this.refuse(document.fault)
     const digest = documentDigest(bytes)
     if (place.secret !== undefined || isPublished(document.value)) {
@@ -222,7 +244,7 @@ export const directDeposit = (service: Service, route: string) => {
     }
     const direct = new Direct(service, place, request, exchange, measures)
     const contentType = request.headers.get("content-type") ?? ""
-    if (bodyKind(contentType) === undefined) return direct.refuse(unsupported(true))
+    if (bodyKind(contentType) === undefined) return direct.refuse(unsupported(true, acceptPost))
     exchange.bytes(documentBytesMax, (body) => {
       if (!(body instanceof Uint8Array)) return direct.refuse(bodyFailure(body))
       try {

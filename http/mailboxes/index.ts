@@ -4,7 +4,7 @@ import { scriptHandler } from "../html/script.ts"
 import type { Route } from "../routing.ts"
 import type { Service } from "../service.ts"
 import { getMailboxes, postMailboxes } from "./collection.ts"
-import { directDeposit, postMailbox } from "./deposit.ts"
+import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
 import { deleteMailbox, postPassword, putMailbox } from "./owner.ts"
 import { deleteNotification, getMailbox, getNotification } from "./read.ts"
 import { below } from "./reader.ts"
@@ -21,6 +21,7 @@ export const mailboxRoutes = (service: Service): ReadonlyArray<Route<Handler>> =
   },
   {
     pattern: "/mailboxes/{mailbox}",
+    acceptPost,
     methods: {
       GET: { handle: below(service, getMailbox(service)) },
       POST: {

@@ -7,21 +7,25 @@ import type { Message, View as MailboxView } from "../../actors/mailbox/protocol
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { type Call, queryOf } from "../call.ts"
 import { fail, type Failure } from "../failures.ts"
-import type { Feed } from "../feeds.ts"
-import type { Link } from "../html/layout.ts"
 import { pageEntriesDefault, pageEntriesMax } from "../limits.ts"
 import type { View } from "../representations.ts"
 import type { Service } from "../service.ts"
-import { childOf, type Element, element, escapeAttribute, parseFragment } from "../xml.ts"
-import { textOf, writeElement, xmlDeclaration } from "../xml.ts"
+import { type Element, element, escapeAttribute, parseFragment } from "../xml.ts"
+import { writeElement, xmlDeclaration } from "../xml.ts"
+import { inboxDocument } from "./activity.ts"
 import { withCopies } from "./copies.ts"
+import { feedOf } from "./feed.ts"
+import { linksOf, nextOf, selfOf } from "./links.ts"
 import { readerPage } from "./pages.ts"
 import type { Place } from "./reader.ts"
 import { settingsElements } from "./settings.ts"
+import { summaryOf } from "./summary.ts"
 
 /** What a request for a listing asks for. */
 export interface Query {
   readonly since: Since | undefined
+  /** Of pages of the newest: those with lower numbers. */
+  readonly before?: number | undefined
   /** Undefined when not asked for. */
   readonly limit: number | undefined
   /** A browser's wish to read rather than to deposit. */
@@ -44,6 +48,11 @@ export const listingQuery = Effect.fnUntraced(function*(
   if (sinceText !== undefined && since === undefined) {
     return yield* fail("malformed", "since must be the time of an earlier answer, or RFC 3339's")
   }
+  const beforeText = fields.get("before")
+  if (beforeText !== undefined && !/^[1-9]\d{0,11}$/.test(beforeText)) {
+    return yield* fail("malformed", "before must come from a link of a page")
+  }
+  const before = beforeText === undefined ? undefined : Number(beforeText)
   const limitText = fields.get("limit")
   const limit = limitText === undefined ? undefined : Number(limitText)
   if (
@@ -52,7 +61,7 @@ export const listingQuery = Effect.fnUntraced(function*(
   ) {
     return yield* fail("malformed", `limit must be a whole number from 1 to ${pageEntriesMax}`)
   }
-  return { since, limit, read: fields.has("read") }
+  return { since, before, limit, read: fields.has("read") }
 })
 
 /** One notification of a listing. */
@@ -75,6 +84,8 @@ export interface Page {
   /** The cursor after all that the page covers. */
   readonly time: string
   readonly more: boolean
+  /** Of a page of the newest: what is older has lower numbers than this. */
+  readonly older?: number
 }
 
 let secondMs = -1
@@ -172,63 +183,6 @@ export const entryElement = (place: Place, { fragment, id, received }: Entry): E
     ...parseFragment(fragment)
   )
 
-/** What a person wants to know of a notification. */
-export interface Summary {
-  readonly href: string
-  readonly received: string
-  readonly description: string
-  readonly url: string
-  readonly password: string | undefined
-  readonly from: string | undefined
-}
-
-export const summaryOf = (place: Place, entry: Entry): Summary => {
-  const item = parseFragment(entry.fragment).find((child) =>
-    typeof child !== "string" && child.name === "item"
-  )
-  const field = (name: string): string | undefined => {
-    const child = item === undefined || typeof item === "string" ? undefined : childOf(item, name)
-    return child === undefined ? undefined : textOf(child)
-  }
-  return {
-    href: `${place.here}/notifications/${entry.id}`,
-    received: entry.received,
-    description: field("description") ?? "",
-    url: field("url") ?? "",
-    password: field("password"),
-    from: field("from")
-  }
-}
-
-const feedOf = (place: Place, page: Page, title: string, next: string | undefined): Feed => ({
-  href: place.href,
-  title,
-  updated: new Date(page.mailbox.lastAtMs).toISOString(),
-  next,
-  entries: page.entries.map((entry) => {
-    const { description, from, url } = summaryOf(place, entry)
-    const id = `${place.href}/notifications/${entry.id}`
-    return { id, title: description, received: entry.received, url, author: from }
-  })
-})
-
-/** Where the listing goes on; undefined on its last page. */
-const nextOf = (place: Place, page: Page, query: Query): string | undefined => {
-  if (!page.more) return undefined
-  const limit = query.limit === undefined ? "" : `&limit=${query.limit}`
-  return `${place.here}?since=${encodeURIComponent(page.time)}${limit}`
-}
-
-/** `hub` and `self` are where, and as what, a WebSub subscriber subscribes (WebSub §4). */
-const linksOf = (place: Place, next: string | undefined): ReadonlyArray<Link> => [
-  { rel: "mailbox", href: place.href },
-  { rel: "hub", href: `${place.here}/registrations` },
-  { rel: "self", href: place.href },
-  ...next === undefined ? [] : [{ rel: "next", href: next, title: "Later notifications" }],
-  { rel: "alternate", href: place.here, type: "application/atom+xml" },
-  { rel: "alternate", href: place.here, type: "application/rss+xml" }
-]
-
 /** The view of a page: its XML is a join of stored fragments, all else is built when wanted. */
 export const listingView = (place: Place, page: Page, query: Query): View => {
   const { entries, mailbox, time } = page
@@ -251,10 +205,11 @@ export const listingView = (place: Place, page: Page, query: Query): View => {
         ...own,
         ...entries.map((entry) => entryElement(place, entry))
       ),
-    links: linksOf(place, next),
+    links: linksOf(place, page, next),
     body: () => readerPage(place, page, entries.map((entry) => summaryOf(place, entry))),
     script: page.more ? undefined : "/mailbox.js",
-    feed: () => feedOf(place, page, title, next)
+    feed: () => feedOf(place, page, title, { self: selfOf(place, query), next }),
+    linkedData: () => inboxDocument(place, page)
   }
 }
 

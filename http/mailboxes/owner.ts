@@ -8,7 +8,8 @@ import { type Account, callerOf, requireAccount } from "../identity.ts"
 import { conditionsHold, entityTags, isConditional } from "../respond.ts"
 import { type Ids, secretHash } from "../secrets.ts"
 import { ask, askFor, type Service } from "../service.ts"
-import { feedTypes } from "../representations.ts"
+import { standardTypes } from "../representations.ts"
+import { latestTypes, readLatest } from "./latest.ts"
 import { listingView, readPage, wholeQuery } from "./listing.ts"
 import { secretsPage } from "./pages.ts"
 import { checkSecret, type Place, placeNamed } from "./reader.ts"
@@ -46,7 +47,11 @@ const expectedVersion = Effect.fnUntraced(function*(
   // Who may not change it at all is told so, whatever the condition.
   if (!view.isOwner && !account.roles.includes("admin")) return {}
   const page = yield* readPage(service, place, view, wholeQuery)
-  const tags = entityTags(listingView(place, page, wholeQuery), feedTypes)
+  const latest = yield* readLatest(service, place, view, wholeQuery)
+  const tags = [
+    ...entityTags(listingView(place, page, wholeQuery), standardTypes),
+    ...entityTags(listingView(place, latest, wholeQuery), latestTypes)
+  ]
   if (!conditionsHold(call, tags)) {
     return yield* fail("precondition-failed", "the mailbox is not as the condition says")
   }

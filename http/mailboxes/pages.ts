@@ -3,9 +3,10 @@ import type { View as MailboxView } from "../../actors/mailbox/protocol.ts"
 import { form } from "../html/forms.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { slugCharsMax, titleCharsMax, uriCharsMax } from "../limits.ts"
-import type { Page, Summary } from "./listing.ts"
+import type { Page } from "./listing.ts"
 import type { Place } from "./reader.ts"
 import type { Secrets } from "./settings.ts"
+import type { Summary } from "./summary.ts"
 
 const entry = ({ description, from, href, password, received, url }: Summary): Html =>
   html`<li data-href="${href}"><p>${

@@ -4,25 +4,31 @@ import { isRemoval, notificationId, parseNotificationId } from "../../actors/mai
 import type { Message, Reply } from "../../actors/mailbox/protocol.ts"
 import { type Answer, type Call, empty, type ViewAnswer } from "../call.ts"
 import { fail, type Failure, type HeaderFields } from "../failures.ts"
-import { choose } from "../negotiate.ts"
-import { feedTypes, notificationTypes, type View } from "../representations.ts"
+import { choose, type MediaType } from "../negotiate.ts"
+import { feedTypes, linkedDataType, notificationTypes, type View } from "../representations.ts"
 import { conditionsHold, entityTags, isConditional, plain, renderView } from "../respond.ts"
 import { ask, type Service } from "../service.ts"
 import { xmlDeclaration } from "../xml.ts"
+import { activityDocument } from "./activity.ts"
 import { withCopies } from "./copies.ts"
-import { type Entry, entryElement, entryOf, entryXml, listingQuery, type Span } from "./listing.ts"
-import { listingView, readPage, sinceOf, spansOf, startOf, summaryOf } from "./listing.ts"
-import { tellRetrieved } from "./listing.ts"
+import { acceptPost } from "./deposit.ts"
+import { datedFeed, isFeed, latestTypes, readLatest } from "./latest.ts"
+import { feedLinks, placeLinks } from "./links.ts"
+import { type Entry, entryElement, entryOf, entryXml, listingQuery } from "./listing.ts"
+import { type Query, type Span } from "./listing.ts"
+import { listingView, readPage, sinceOf, spansOf, startOf, tellRetrieved } from "./listing.ts"
 import { publicPage } from "./pages.ts"
 import { type Place, type Reading, requireReader } from "./reader.ts"
 import { listingKey, ShownListings } from "./shown.ts"
+import { summaryOf } from "./summary.ts"
 import { liveAnswer, longPoll, waitOf } from "./watching.ts"
 import { html, link } from "../html/template.ts"
 
 const eventStream = "text/event-stream"
 
-/** What a mailbox is served as. */
-const listingTypes = [...feedTypes, eventStream]
+/** What a mailbox is served as, and one notification. */
+const listingTypes = [...feedTypes, linkedDataType, eventStream]
+const entryTypes = [...notificationTypes, linkedDataType]
 
 /** What a reader sees is for that reader; a secret URI is for no search engine. */
 export const readerHeaders = (place: Place): Array<[string, string]> => [
@@ -60,10 +66,10 @@ const showPublic = (service: Service, place: Place): Effect.Effect<Answer, Failu
           throw new Error("the public page is served as HTML only")
         },
         body: () => publicPage(place, view),
-        links: [{ rel: "mailbox", href: place.href }]
+        links: [...placeLinks(place), ...feedLinks(place)]
       },
       offered: listingTypes,
-      headers: [["Vary", "Authorization"]]
+      headers: [["Vary", "Authorization"], ["Accept-Post", acceptPost]]
     })
   )
 }
@@ -86,6 +92,10 @@ const stream = Effect.fnUntraced(function*(
   return empty(200, [["Content-Type", eventStream], ["Vary", "Accept"], [...place.link]])
 })
 
+/** Without a cursor some types begin with the newest, all else with the oldest. */
+const pageFor = (type: MediaType | undefined, { since }: Query) =>
+  since === undefined && type !== undefined && latestTypes.includes(type) ? readLatest : readPage
+
 /** GET of a mailbox: the listing for its readers, the page with the form for everybody else. */
 export const getMailbox = (service: Service) => {
   const listings = new ShownListings()
@@ -106,20 +116,26 @@ export const getMailbox = (service: Service) => {
     }
     const waitSeconds = waitOf(call)
     const page = waitSeconds === undefined
-      ? yield* readPage(service, place, reading.view, query)
+      ? yield* pageFor(type, query)(service, place, reading.view, query)
       : yield* longPoll(service, call, place, reading.reader, query, waitSeconds)
     const applied: HeaderFields = waitSeconds === undefined
       ? []
       : [["Preference-Applied", `wait=${waitSeconds}`], ["Vary", "Prefer"]]
-    const spans = spansOf(page.entries)
+    const dated: { readonly lastModifiedMs?: number } = isFeed(type)
+      ? datedFeed(service, page.mailbox)
+      : {}
+    // A list of URIs shows no notification.
+    const spans = type === linkedDataType ? [] : spansOf(page.entries)
     const answer = showEntries(service, call, place, {
       _tag: "View",
       status: 200,
       view: listingView(place, page, query),
       offered: listingTypes,
-      headers: [...readerHeaders(place), ...applied]
+      headers: [...readerHeaders(place), ["Accept-Post", acceptPost], ...applied],
+      ...dated
     }, spans)
-    if (key !== undefined) listings.add(key, answer, spans)
+    const isSettled = !isFeed(type) || dated.lastModifiedMs !== undefined
+    if (key !== undefined && isSettled) listings.add(key, answer, spans)
     return answer
   })
 }
@@ -130,8 +146,9 @@ const notificationView = (place: Place, entry: Entry): View => {
     title: summary.description === "" ? "A notification" : summary.description,
     xml: xmlDeclaration + entryXml(place, entry),
     tree: () => entryElement(place, entry),
+    linkedData: () => activityDocument(place, entry),
     links: [
-      { rel: "mailbox", href: place.href },
+      ...placeLinks(place),
       { rel: "up", href: place.here, title: "The mailbox" }
     ],
     ...summary.url === "" ? {} : { forms: html`<p>${link(summary.url, "Read the message")}</p>` }
@@ -164,7 +181,7 @@ export const getNotification = (service: Service) =>
       _tag: "View",
       status: 200,
       view: notificationView(place, entry),
-      offered: notificationTypes,
+      offered: entryTypes,
       headers: readerHeaders(place)
     }, spansOf([entry]))
   })
@@ -175,7 +192,7 @@ export const deleteNotification = (service: Service) =>
     const entry = yield* entryAt(service, call, place, reading)
     if (isConditional(call)) {
       // A notification never changes, so that what was looked at is what is removed.
-      const tags = entityTags(notificationView(place, entry), notificationTypes)
+      const tags = entityTags(notificationView(place, entry), entryTypes)
       if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
     }
     const { idRandom, n } = entry

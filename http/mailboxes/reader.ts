@@ -22,14 +22,17 @@ export interface Place {
   readonly secret: string | undefined
   /** The URI as it was requested, secret and all: what a listing's links begin with. */
   readonly here: string
-  /** `Link: <href>; rel="mailbox"`, which every answer of a mailbox has. */
+  /** `Link` with rel=mailbox and rel=ldp#inbox, which every answer of a mailbox has. */
   readonly link: readonly [string, string]
 }
+
+/** The link relation by which an inbox is found (Linked Data Notifications §3.1). */
+export const inboxRel = "http://www.w3.org/ns/ldp#inbox"
 
 /** The mailbox of this name. */
 export const placeNamed = (service: Service, name: string, secret?: string): Place => {
   const href = uri(service, `/mailboxes/${name}`)
-  const value = linkHeader([{ rel: "mailbox", href }]) ?? ""
+  const value = linkHeader([{ rel: "mailbox", href }, { rel: inboxRel, href }]) ?? ""
   return {
     name,
     to: address(mailboxKind, name),

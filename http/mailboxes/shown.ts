@@ -29,12 +29,13 @@ export const listingKey = (
   query: Query,
   type: MediaType | undefined
 ): string | undefined => {
-  const { limit, since } = query
+  const { before, limit, since } = query
   if (call.request.method !== "GET" || type === undefined || since?._tag === "At") return undefined
+  if (call.request.headers.has("if-modified-since")) return undefined
   if (isConditional(call) || waitOf(call) !== undefined) return undefined
   const { createdAtMs, fetched, head, isOwner, lastAtMs, removed, version } = view
   const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs}`
-  return `${type} ${place.here} ${isOwner} ${state} ${since?.n ?? 0} ${limit ?? ""}`
+  return `${type} ${place.here} ${isOwner} ${state} ${since?.n ?? 0} ${before ?? ""} ${limit ?? ""}`
 }
 
 /** The last few listings, those least recently shown forgotten first. */

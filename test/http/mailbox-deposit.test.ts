@@ -25,7 +25,9 @@ describe("A2: depositing", () => {
     const first = await service.deposit(href, "hello")
     expect([first.status, first.text]).toEqual([202, ""])
     expect(first.header("location")).toMatch(/\/mailboxes\/inbox\/notifications\/[\w-]+$/)
-    expect(first.header("link")).toBe(`<${href}>; rel="mailbox"`)
+    expect(first.header("link")).toBe(
+      `<${href}>; rel="mailbox", <${href}>; rel="http://www.w3.org/ns/ldp#inbox"`
+    )
     const other = await service.deposit(href, "other")
     const again = await service.deposit(href, "hello")
     expect(again.status).toBe(202)
