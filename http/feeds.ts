@@ -1,5 +1,6 @@
 /** A listing of notifications as Atom (RFC 4287) and as RSS 2.0. */
 
+import { html } from "./html/template.ts"
 import { element, writeDocument } from "./xml.ts"
 
 /** One notification of a feed. `id` is a URI that never changes; times are RFC 3339. */
@@ -71,6 +72,9 @@ const rssDate = (time: string): string | undefined => {
 const optional = (name: string, text: string | undefined) =>
   text === undefined ? undefined : element(name, {}, text)
 
+/** The description of an RSS item is HTML, and a notification's is plain text. */
+const toHtml = (text: string): string => html`${text}`.text
+
 export const toRss = (feed: Feed): string =>
   writeDocument(element(
     "rss",
@@ -88,7 +92,7 @@ export const toRss = (feed: Feed): string =>
           "item",
           {},
           element("title", {}, entry.title),
-          element("description", {}, entry.title),
+          element("description", {}, toHtml(entry.title)),
           element("link", {}, entry.url || entry.id),
           element("guid", { isPermaLink: "true" }, entry.id),
           optional("pubDate", rssDate(entry.received))
