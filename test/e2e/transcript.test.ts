@@ -1,4 +1,4 @@
-/** The README's transcript, as a reader would type it: `$ ` begins a command, `…` is any text. */
+/** The transcripts of the README and of pages, as a reader would type them: `$ ` begins a command, `…` is any text. */
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { promisify } from "node:util"
@@ -37,8 +37,8 @@ const patternOf = (expected: string): RegExp => {
   return new RegExp(`^${escaped.join("[^\\n]*")}$`)
 }
 
-it("is what the README shows", async () => {
-  const steps = stepsOf(readFileSync(new URL("../../README.md", import.meta.url), "utf8"))
+it.each(["README.md", "docs/interoperation.md"])("is what %s shows", async (page) => {
+  const steps = stepsOf(readFileSync(new URL(`../../${page}`, import.meta.url), "utf8"))
   expect(steps.length).toBeGreaterThan(4)
   const service = await start({ env: { BASE_URL: "" } })
   const here = `http://localhost:${service.port}`
