@@ -207,7 +207,7 @@ export const listingView = (place: Place, page: Page, query: Query): View => {
       ),
     links: linksOf(place, page, next),
     body: () => readerPage(place, page, entries.map((entry) => summaryOf(place, entry))),
-    script: page.more ? undefined : "/mailbox.js",
+    script: page.more || query.before !== undefined ? undefined : "/mailbox.js",
     feed: () => feedOf(place, page, title, { self: selfOf(place, query), next }),
     linkedData: () => inboxDocument(place, page)
   }

@@ -93,8 +93,11 @@ const stream = Effect.fnUntraced(function*(
 })
 
 /** Without a cursor some types begin with the newest, all else with the oldest. */
-const pageFor = (type: MediaType | undefined, { since }: Query) =>
-  since === undefined && type !== undefined && latestTypes.includes(type) ? readLatest : readPage
+const pageFor = (type: MediaType | undefined, { before, since }: Query) => {
+  if (since !== undefined) return readPage
+  const isLatest = before !== undefined || (type !== undefined && latestTypes.includes(type))
+  return isLatest ? readLatest : readPage
+}
 
 /** GET of a mailbox: the listing for its readers, the page with the form for everybody else. */
 export const getMailbox = (service: Service) => {

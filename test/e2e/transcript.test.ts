@@ -1,4 +1,7 @@
-/** The transcripts of the README and of pages, as a reader would type them: `$ ` begins a command, `…` is any text. */
+/**
+ * Transcripts of the README and of pages, as a reader would type them: `$ ` begins a command, `…`
+ * is any text.
+ */
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { promisify } from "node:util"

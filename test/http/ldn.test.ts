@@ -3,6 +3,7 @@
  * for each SHOULD.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { childrenOf } from "../../http/xml.ts"
 import type { Answered } from "./harness.ts"
 import { announce, consumer, contains, ld, linked, sender } from "./ldn-harness.ts"
 import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
@@ -181,6 +182,10 @@ describe("making the contents available (LDN §3.3.2)", () => {
     }
     expect(pages.flat()).toEqual(uris.toReversed())
     expect(Math.max(...pages.map(({ length }) => length))).toBe(3)
+    const [older = ""] = linked(await get(`${href}?limit=3`), "next")
+    const xml = await get(older, { accept: "application/xml" })
+    expect(childrenOf(xml.xml, "notification").map(({ attributes }) => attributes["href"]))
+      .toEqual(pages[1]?.toReversed())
     expect((await get(`${href}?before=0`)).status).toBe(400)
   })
 })
