@@ -1,7 +1,12 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { bodyKind, choose, parseAccept } from "../../http/negotiate.ts"
-import { feedTypes, notificationTypes, standardTypes } from "../../http/representations.ts"
+import {
+  feedTypes,
+  linkedDataType,
+  notificationTypes,
+  standardTypes
+} from "../../http/representations.ts"
 
 const firefox =
   "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
@@ -50,6 +55,14 @@ describe("choose", () => {
       "application/atom+xml"
     )
     expect(choose("text/xml+rss", standardTypes)).toBe(undefined)
+  })
+
+  it("passes over a profile of JSON-LD, and of nothing else", () => {
+    const offered = [...standardTypes, linkedDataType]
+    expect(choose("application/ld+json; profile=\"http://a.example/p\"", offered))
+      .toBe(linkedDataType)
+    expect(choose("application/json; profile=x, text/plain;q=0.1", offered)).toBe("text/plain")
+    expect(choose("application/ld+json; version=2", offered)).toBe(undefined)
   })
 
   it("gives each type that is offered when it alone is asked for, and obeys q", () => {

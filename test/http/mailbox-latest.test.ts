@@ -1,0 +1,90 @@
+/** Pages of the newest against a plain list, over logs of which any part is removed. */
+import { Effect } from "effect"
+import fc from "fast-check"
+import { expect, it } from "vitest"
+import { encodeItem, encodeRemoval } from "../../actors/mailbox/item.ts"
+import { defaultSettings, type View } from "../../actors/mailbox/protocol.ts"
+import { latestScannedMax } from "../../http/limits.ts"
+import { readLatest } from "../../http/mailboxes/latest.ts"
+import { placeNamed } from "../../http/mailboxes/reader.ts"
+import type { Service } from "../../http/service.ts"
+
+interface Item {
+  readonly n: number
+  readonly value: string
+}
+
+const part = "x".repeat(22)
+const notificationAt = (n: number): Item => ({ n, value: encodeItem(n, part, part, "<item/>") })
+const removalAt = (n: number): Item => ({ n, value: encodeRemoval(n, ["1-x"]) })
+
+/** A service whose every log is this one, ascending. */
+const serviceOf = (log: ReadonlyArray<Item>): Service =>
+  ({
+    settings: { baseUrl: "http://post.test" },
+    system: {
+      read: (_to: unknown, from: number, limit: number) =>
+        Effect.succeed(log.filter(({ n }) => n >= from).slice(0, limit))
+    }
+    // Nothing else of a service is asked by what is tested.
+  }) as unknown as Service
+
+const viewOf = (head: number, log: ReadonlyArray<Item>, notifications: number): View => ({
+  owner: "admin",
+  isOwner: true,
+  settings: defaultSettings,
+  createdAtMs: 0,
+  version: 1,
+  head,
+  lastAtMs: head,
+  removed: head - log.length,
+  fetched: 0,
+  notifications
+})
+
+/** The numbers on each page, from the newest back. */
+const pagesOf = (head: number, log: ReadonlyArray<Item>, notifications: number, limit: number) => {
+  const service = serviceOf(log)
+  const place = placeNamed(service, "log")
+  const pages: Array<ReadonlyArray<number>> = []
+  for (let before: number | undefined; pages.length < 2000;) {
+    const query = { since: undefined, before, limit, read: true }
+    const page = Effect.runSync(
+      readLatest(service, place, viewOf(head, log, notifications), query)
+    )
+    pages.push(page.entries.map(({ n }) => n).toReversed())
+    expect(page.more).toBe(page.older !== undefined)
+    if (page.older === undefined) return pages
+    if (before !== undefined) expect(page.older).toBeLessThan(before)
+    before = page.older
+  }
+  throw new Error("the pages do not end")
+}
+
+it("shows each notification once, newest first, and ends", () => {
+  const kinds = fc.array(fc.constantFrom("kept", "gone", "event"), { maxLength: 120 })
+  fc.assert(fc.property(kinds, fc.integer({ min: 1, max: 9 }), (all, limit) => {
+    const log = all.flatMap((kind, at) =>
+      kind === "kept" ? [notificationAt(at + 1)] : kind === "event" ? [removalAt(at + 1)] : []
+    )
+    const kept = all.flatMap((kind, at) => kind === "kept" ? [at + 1] : [])
+    const pages = pagesOf(all.length, log, kept.length, limit)
+    expect(pages.flat()).toEqual(kept.toReversed())
+    expect(pages.every((page) => page.length <= limit)).toBe(true)
+    // None is empty but the only one of an empty mailbox, or the last, before which all is gone.
+    expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true)
+  }))
+})
+
+it("looks back over a bounded part of a log at a time, and goes on behind it", () => {
+  const log = [notificationAt(1), notificationAt(3 * latestScannedMax)]
+  const pages = pagesOf(3 * latestScannedMax + 5, log, 2, 10)
+  expect(pages.flat()).toEqual([3 * latestScannedMax, 1])
+  expect(pages.length).toBeGreaterThan(2)
+})
+
+it("does not look for what it knows is not there", () => {
+  const head = 3 * latestScannedMax
+  expect(pagesOf(head, [notificationAt(head)], 1, 10)).toEqual([[head]])
+  expect(pagesOf(head, [], 0, 10)).toEqual([[]])
+})
