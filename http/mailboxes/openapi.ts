@@ -1,7 +1,16 @@
 /** What mailboxes and the notifications in them take and answer (A2, A9 to A11). */
 import { file } from "../home/openapi.ts"
 import { paging } from "../openapi/fields.ts"
-import { type Area, button, document, events, feeds, nothing, view } from "../openapi/operation.ts"
+import { linkedDataType } from "../representations.ts"
+import {
+  type Answer,
+  type Area,
+  type Body,
+  button,
+  document,
+  events
+} from "../openapi/operation.ts"
+import { feeds, nothing, view } from "../openapi/operation.ts"
 import { attributes, digits, elementText, formOf, list } from "../openapi/schema.ts"
 import { object, oneOf, open, ref, root, text, time, uri } from "../openapi/schema.ts"
 
@@ -28,7 +37,27 @@ const item = open(object({
   content: { anyOf: [text, inlined] }
 }, ["description"]))
 
+/** Bodies and answers of Linked Data Notifications. */
+const linkedData = (description: string) => ({
+  [linkedDataType]: { type: ["object", "array"], description, additionalProperties: true }
+})
+
 const notificationForm = { description: text, url: uri, content: text }
+
+const asDocument = document("NewNotification", {
+  form: formOf(notificationForm, ["description"])
+})
+
+const deposited: Body = {
+  ...asDocument,
+  content: { ...asDocument.content, ...linkedData("A notification in JSON-LD.") }
+}
+
+const kept = (description: string): Answer => ({
+  description,
+  content: { "text/html": text },
+  headers: ["Location", "Link"]
+})
 
 export const mailboxes: Area = {
   tag: "mailboxes",
@@ -98,12 +127,22 @@ export const mailboxes: Area = {
           description: "The `time` of an earlier answer, or a time of RFC 3339.",
           schema: text
         },
+        before: {
+          description: "In a feed: only what is older than this entry.",
+          schema: digits
+        },
         limit: paging["limit"] ?? { description: "", schema: text },
         read: { description: "For a browser that is to be asked for a password.", schema: text }
       },
       answers: {
-        200: view("MailboxListing", "A page of them", ["Link", "Preference-Applied?"], {
+        200: view("MailboxListing", "A page of them", [
+          "Link",
+          "Preference-Applied?",
+          "Accept-Post?",
+          "Last-Modified?"
+        ], {
           ...feeds,
+          ...linkedData("An inbox (W3C LDN §3.3), the newest first: its URIs in `contains`."),
           ...events("An event `notification` for each, its data the notification as XML.")
         })
       }
@@ -113,14 +152,11 @@ export const mailboxes: Area = {
       summary: "Deposits a notification (A2)",
       needs: "anyone",
       headers: ["traceparent"],
-      body: document("NewNotification", { form: formOf(notificationForm, ["description"]) }),
+      body: deposited,
       problems: ["unauthenticated", "gone"],
       answers: {
-        202: {
-          description: "Kept until it is retrieved. A browser gets a page",
-          content: { "text/html": text },
-          headers: ["Location", "Link"]
-        }
+        201: kept("JSON-LD is kept until it is retrieved (W3C LDN §3.3)"),
+        202: kept("Kept until it is retrieved. A browser gets a page")
       }
     },
     "PUT /mailboxes/{mailbox}": {
@@ -152,7 +188,8 @@ export const mailboxes: Area = {
       needs: "reader",
       answers: {
         200: view("Notification", "The notification", ["Link"], {
-          "text/xml+rss": ref("Notification")
+          "text/xml+rss": ref("Notification"),
+          ...linkedData("The JSON-LD as it came, or an `Announce` of Activity Streams.")
         })
       }
     },

@@ -34,6 +34,8 @@ export const askContent = async ({ asks, send, service }: Talk): Promise<void> =
   await asks("DELETE /content/{content}", { path: own, basic: undefined })
 }
 
+const linked = JSON.stringify({ "@id": "http://example.org/ld", name: "x" })
+
 /** Those of a mailbox. */
 const registrations = async (
   { asks, receiver, send, service }: Talk,
@@ -104,8 +106,11 @@ export const askMailboxes = async (talk: Talk): Promise<void> => {
     path,
     root: "notification",
     json: (round) => ({ item: item(round), extra: { more: "1" } }),
-    form: (round) => ({ ...item(round), content: "" })
+    form: (round) => ({ ...item(round), content: "" }),
+    bodies: { "application/ld+json": linked }
   })
+  const type = "application/ld+json"
+  expect((await send("POST", path, { type, body: linked, accept: "text/html" })).status).toBe(201)
   await asks("GET /mailboxes/{mailbox}", { path: `${path}?limit=2`, isClosed: true })
   const one = { path: located(service, deposited), isClosed: true }
   await asks("GET /mailboxes/{mailbox}/notifications/{notification}", one)
