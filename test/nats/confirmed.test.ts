@@ -1,4 +1,4 @@
-/** That no read is older than its beginning, whichever copy answers it and whoever says it leads. */
+/** No read is older than its beginning, whichever copy answers it and whoever says it leads. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { Confirmations } from "../../runtime/nats/confirmed.ts"
