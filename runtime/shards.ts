@@ -4,7 +4,7 @@ import { runWithin, type Timekeeping } from "./deadline.ts"
 import type { Limits } from "./limits.ts"
 import type { PlacementApi } from "./placement/placement.ts"
 import type { StorageApi } from "./ports/storage.ts"
-import type { Serve, TransportApi } from "./ports/transport.ts"
+import type { Held, Serve, TransportApi } from "./ports/transport.ts"
 import type { Timers } from "./timers.ts"
 
 interface Holding {
@@ -34,7 +34,10 @@ export class Shards {
 
   /** Takes and gives up shards as the placement says; the result gives up all. */
   follow(placement: PlacementApi): () => void {
-    const unfollow = placement.follow((shard) => this.take(shard), (shard) => this.lose(shard))
+    const unfollow = placement.follow(
+      (shard, held) => this.take(shard, held),
+      (shard) => this.lose(shard)
+    )
     return () => {
       unfollow()
       for (const shard of [...this.scopes.keys()]) void this.close(shard)
@@ -47,15 +50,17 @@ export class Shards {
     this.loadNext()
   }
 
-  private take(shard: number): void {
+  private take(shard: number, held: Held | undefined): void {
     if (this.scopes.has(shard)) return
     const scope = Scope.makeUnsafe()
     const { onFault, onTaken, serve, timers, transport } = this.holding
     this.scopes.set(shard, scope)
     onTaken(shard)
-    this.time.fork(Scope.provide(transport.serve(shard, serve), scope)).addObserver((exit) => {
-      if (Exit.isFailure(exit)) onFault(exit.cause)
-    })
+    this.time.fork(Scope.provide(transport.serve(shard, serve, held), scope)).addObserver(
+      (exit) => {
+        if (Exit.isFailure(exit)) onFault(exit.cause)
+      }
+    )
     timers.take(shard)
   }
 

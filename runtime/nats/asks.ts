@@ -6,9 +6,18 @@ import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-
 import { Effect } from "effect"
 import { type Address, keyOf, subjectOf } from "../address.ts"
 import { AskTimeout, NoOwner } from "../errors.ts"
+import { type Holding, holdingOf } from "./holdings.ts"
 import { inboxes, isNoResponders } from "./inboxes.ts"
-import { AGAIN_MAX_MS, AGAIN_MS, NO_OWNER_RETRY_MS, UNHEARD_MS } from "./limits.ts"
-import { headersText, isSaid, nodeHeader, saidBy, say } from "./moving.ts"
+import {
+  AGAIN_MAX_MS,
+  AGAIN_MS,
+  ANSWERED_MS,
+  NO_OWNER_RETRY_MS,
+  OVERTAKEN_MS,
+  PROBE_MS,
+  UNHEARD_MS
+} from "./limits.ts"
+import { headersText, inquiries, isSaid, nodeHeader, saidBy, say } from "./moving.ts"
 import { rawHeaders } from "./requests.ts"
 
 export type AskFailed = NoOwner | AskTimeout
@@ -19,14 +28,18 @@ interface Ask {
   /** Lines of headers that each copy bears. */
   readonly headerLines: string
   readonly deadlineMs: number
+  readonly sentMs: number
   readonly end: (result: Effect.Effect<string, AskFailed>) => void
-  readonly deadline: NodeJS.Timeout
+  /** For the deadline, and before it to see whether anything was heard. */
+  look: NodeJS.Timeout
   again: NodeJS.Timeout | undefined
   copies: number
   /** The node that has it, or may: it is granted to no other, and not sent again. */
   holder: string | undefined
   /** A node has said that its shard moves: from then on nobody decides on it unasked. */
   moves: boolean
+  /** Claims by which nobody has decided on it, nor by any before them. */
+  cleared: ReadonlyArray<number>
 }
 
 export class Asks {
@@ -57,18 +70,20 @@ export class Asks {
   ): Effect.Effect<string, AskFailed> {
     return Effect.callback((resume) => {
       const token = (this.count++).toString(36)
-      const deadline = setTimeout(() => this.late(token), deadlineMs)
+      const look = setTimeout(() => this.look(token), Math.min(PROBE_MS, deadlineMs))
       this.pending.set(token, {
         to,
         data,
         headerLines,
         deadlineMs,
+        sentMs: performance.now(),
         end: resume,
-        deadline,
+        look,
         again: undefined,
         copies: 0,
         holder: undefined,
-        moves: false
+        moves: false,
+        cleared: []
       })
       this.send(token)
       return Effect.sync(() => void this.forget(token))
@@ -80,6 +95,7 @@ export class Asks {
     if (ask === undefined) return
     const lines = ask.headerLines + (ask.copies > 0 ? say("again") : "")
     ask.copies++
+    ask.again = undefined
     const reply = `${this.inbox}.${token}`
     try {
       const headers = lines === "" ? {} : { headers: rawHeaders(headersText(lines)) }
@@ -95,25 +111,73 @@ export class Asks {
   private take(token: string, reply: Msg): void {
     const ask = this.pending.get(token)
     const { headers } = reply
-    if (isSaid("wanted", headers)) return this.wanted(ask, reply)
+    if (isSaid("wanted", headers)) return this.wanted(token, ask, reply)
     if (ask === undefined) return
     if (isNoResponders(reply)) return this.nobody(token, ask)
     const node = headers?.get(nodeHeader)
     if (isSaid("taken", headers)) this.hold(ask, ask.holder ?? node)
+    else if (isSaid("answered", headers)) this.answered(token, ask, node)
+    else if (isSaid("gone", headers)) this.gone(token, ask, holdingOf(headers))
     else if (isSaid("moved", headers)) {
-      if (ask.holder === undefined || ask.holder === node) this.sendAgain(token, ask)
+      if (ask.holder !== undefined && ask.holder !== node) return
+      // Of a copy that nobody had asked for it tells no more than that this node has not decided.
+      const tellsAll = ask.moves || ask.holder === node || ask.copies === 1
+      if (tellsAll) this.sendAgain(token, ask)
+      else this.gone(token, ask, holdingOf(headers))
     } else this.end(token, Effect.succeed(reply.string()))
   }
 
-  /** A node would decide on it: the first one may. */
-  private wanted(ask: Ask | undefined, question: Msg): void {
-    const may = ask !== undefined && ask.holder === undefined
+  /** A node would decide on it: the first one may that is the only one. */
+  private wanted(token: string, ask: Ask | undefined, question: Msg): void {
+    const may = ask !== undefined && ask.holder === undefined &&
+      (ask.moves || ask.copies === 1 || this.isSole(token, ask, holdingOf(question.headers)))
     if (may) this.hold(ask, question.headers?.get(nodeHeader))
     try {
       question.respond("", { headers: may ? this.granted : this.refused })
     } catch {
       // The connection closes: it hears nothing, and decides nothing.
     }
+  }
+
+  /**
+   * Whether nobody else can have decided on it than who holds the shard so. When that is not known
+   * all nodes are asked who held it before.
+   */
+  private isSole(token: string, ask: Ask, holding: Holding | undefined): boolean {
+    if (holding === undefined) return false
+    const { after, forMs, orphaned } = holding
+    const agoMs = performance.now() - ask.sentMs
+    // Who had answered it may have forgotten that.
+    if (agoMs > ANSWERED_MS) return false
+    if (forMs >= agoMs) return true
+    if (after === undefined || ask.cleared.includes(after)) return true
+    // It was never given up: nobody can tell whether it was decided.
+    if (orphaned) this.end(token, Effect.fail(this.timeout(ask)))
+    else this.inquire(token, after)
+    return false
+  }
+
+  private inquire(token: string, claim: number): void {
+    try {
+      this.nc.publish(inquiries, `${this.inbox}.${token} ${claim}`)
+    } catch {
+      // The connection closes: nobody is asked.
+    }
+  }
+
+  /** Who held the shard so has not decided on it, and will not. */
+  private gone(token: string, ask: Ask, holding: Holding | undefined): void {
+    if (holding === undefined || ask.holder !== undefined) return
+    if (!this.isSole(token, ask, holding) || ask.cleared.includes(holding.claim)) return
+    ask.cleared = [...ask.cleared, holding.claim]
+    this.sendIn(token, ask, AGAIN_MS)
+  }
+
+  /** Unless its answer is on its way yet, it is lost. */
+  private answered(token: string, ask: Ask, node: string | undefined): void {
+    this.hold(ask, ask.holder ?? node)
+    clearTimeout(ask.look)
+    ask.look = setTimeout(() => this.end(token, Effect.fail(this.timeout(ask))), OVERTAKEN_MS)
   }
 
   private hold(ask: Ask, node: string | undefined): void {
@@ -126,7 +190,8 @@ export class Asks {
   private nobody(token: string, ask: Ask): void {
     if (ask.holder !== undefined) return
     if (ask.moves) this.sendAgain(token, ask)
-    else this.end(token, Effect.fail(this.noOwner(ask)))
+    // Of a later copy it tells nothing of the first.
+    else if (ask.copies === 1) this.end(token, Effect.fail(this.noOwner(ask)))
   }
 
   private sendAgain(token: string, ask: Ask): void {
@@ -140,14 +205,20 @@ export class Asks {
     ask.again = setTimeout(() => this.send(token), delayMs)
   }
 
-  private late(token: string): void {
+  /** Ends it at its deadline; before, sends what nobody has said anything of once more. */
+  private look(token: string): void {
     const ask = this.pending.get(token)
     if (ask === undefined) return
-    const { deadlineMs, holder, moves, to } = ask
-    const failure = moves && holder === undefined
-      ? this.noOwner(ask)
-      : new AskTimeout({ key: keyOf(to), deadlineMs })
-    this.end(token, Effect.fail(failure))
+    const leftMs = ask.sentMs + ask.deadlineMs - performance.now()
+    // A timer may come a little early.
+    if (leftMs < 1) return this.late(token, ask)
+    ask.look = setTimeout(() => this.look(token), Math.min(PROBE_MS, leftMs))
+    if (ask.holder === undefined && ask.again === undefined) this.send(token)
+  }
+
+  private late(token: string, ask: Ask): void {
+    const isUndecided = ask.moves && ask.holder === undefined
+    this.end(token, Effect.fail(isUndecided ? this.noOwner(ask) : this.timeout(ask)))
   }
 
   private end(token: string, result: Effect.Effect<string, AskFailed>): void {
@@ -158,9 +229,13 @@ export class Asks {
     const ask = this.pending.get(token)
     if (ask === undefined) return
     this.pending.delete(token)
-    clearTimeout(ask.deadline)
+    clearTimeout(ask.look)
     clearTimeout(ask.again)
     return ask
+  }
+
+  private timeout({ deadlineMs, to }: Ask): AskTimeout {
+    return new AskTimeout({ key: keyOf(to), deadlineMs })
   }
 
   private noOwner({ to }: Ask): NoOwner {

@@ -15,7 +15,7 @@ interface Wanted {
 
 export class Grants {
   private readonly nc: NatsConnection
-  private readonly headers
+  private readonly node: string
   private readonly inbox = createInbox(inboxes)
   private readonly wanted = new Map<string, Wanted>()
   private readonly replies = new Set<string>()
@@ -23,7 +23,7 @@ export class Grants {
 
   constructor(nc: NatsConnection, node: string) {
     this.nc = nc
-    this.headers = saidBy(node, "wanted")
+    this.node = node
     const tokenAt = this.inbox.length + 1
     nc.subscribe(`${this.inbox}.*`, {
       callback: (error, message) => {
@@ -37,14 +37,18 @@ export class Grants {
     return this.replies.has(reply)
   }
 
-  /** Asks for a message; `settle` is called once, `GRANT_MS` later at most. */
-  ask(reply: string, settle: Wanted["settle"]): void {
+  /**
+   * Asks for a message, telling in `lines` how the shard is held; `settle` is called once,
+   * `GRANT_MS` later at most.
+   */
+  ask(reply: string, lines: string, settle: Wanted["settle"]): void {
     const token = (this.count++).toString(36)
     const deadline = setTimeout(() => this.settle(token, "late"), GRANT_MS)
     this.wanted.set(token, { reply, settle, deadline })
     this.replies.add(reply)
     try {
-      this.nc.publish(reply, "", { reply: `${this.inbox}.${token}`, headers: this.headers })
+      const headers = saidBy(this.node, "wanted", lines)
+      this.nc.publish(reply, "", { reply: `${this.inbox}.${token}`, headers })
     } catch {
       // The connection is closed: nobody has heard of it.
       this.settle(token, "refused")

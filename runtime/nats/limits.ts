@@ -80,8 +80,14 @@ export const AGAIN_MS = 15
 export const AGAIN_MAX_MS = 240
 /** It is sent again too when nobody has said anything of it for so long. */
 export const UNHEARD_MS = 500
+/** A message of which nothing was heard for so long may be lost: it is sent again, to be granted. */
+export const PROBE_MS = 1_000
 /** For so long at least a message that was answered is known, should it come again. */
-export const ANSWERED_MS = 1_000
+export const ANSWERED_MS = 10_000
+/** How long the answer to a message may come after the word that it was answered. */
+export const OVERTAKEN_MS = 500
+/** For so long a node tells of shards that it held what it has not decided. */
+export const HOLDINGS_MS = 2 * ANSWERED_MS
 /** How long a caller should wait for a shard to be served. */
 export const NO_OWNER_RETRY_MS = 1_000
 /** The bucket that the nodes of a cluster share, and how long an expired key is told of. */

@@ -22,11 +22,27 @@
  * The third reason takes for granted that one message does not reach two nodes further apart than
  * `SETTLED_MS - MOVED_SAID_MS`. An owner that dies takes what it was granted with it: whoever asks
  * finds out by its deadline, as it is unknown whether the message was decided. Of a copy that comes
- * again while the node has it, the node says `taken`.
+ * again the node says `taken` while it has it, and `answered` for `ANSWERED_MS` from then on.
+ *
+ * Messages and answers can be lost, or be late, when a process or a server stands still and when a
+ * connection breaks. A last owner that reads a first copy too late for `moved` says `gone`: it has
+ * not decided. And of what nothing was heard for `PROBE_MS` another copy is sent, though nobody has
+ * said `moved`. The node that wants it tells which claim it holds the shard by, for how long, and
+ * which claim was before. It is granted the message when nobody else can have decided on it:
+ *
+ * 4. It has held the shard since before the message was sent. Earlier owners had given it up by
+ *    then, there is no later one, and it would know if it had decided: it says `answered`.
+ * 5. Or the owner by the claim before says `gone`, and that one had held the shard since before the
+ *    message was sent, or the owner before it is known to be `gone` too, and so on. Of an owner that
+ *    has said nothing by itself all nodes are asked (`inquiries`); the one it was answers.
+ *
+ * An owner that died says nothing. Whoever took the shard from it without its giving it up says so
+ * too, and then who asks knows at once that it will never know.
  *
  * Clients that are no nodes send one copy, and take the first answer.
  */
 import type { MsgHdrs } from "@nats-io/transport-node"
+import { isOwnInbox } from "./inboxes.ts"
 import { ANSWERED_MS } from "./limits.ts"
 import { rawHeaders } from "./requests.ts"
 
@@ -35,7 +51,10 @@ const name = "Restante"
 /** Which node says so: a name that is new at each start. */
 export const nodeHeader = "Restante-Node"
 
-type Said = "again" | "granted" | "moved" | "refused" | "taken" | "wanted"
+type Said = "again" | "answered" | "gone" | "granted" | "moved" | "refused" | "taken" | "wanted"
+
+/** Where all nodes hear who asks what became of a message: its reply subject, and a claim. */
+export const inquiries = "restante.held.nodes"
 
 /** Lines of headers, each ended by CR LF, as a whole. */
 export const headersText = (lines: string): string => `NATS/1.0\r\n${lines}\r\n`
@@ -43,8 +62,8 @@ export const headersText = (lines: string): string => `NATS/1.0\r\n${lines}\r\n`
 export const say = (said: Said): string => `${name}: ${said}\r\n`
 
 /** The headers by which a node says so. */
-export const saidBy = (node: string, said: Said): MsgHdrs =>
-  rawHeaders(headersText(`${say(said)}${nodeHeader}: ${node}\r\n`))
+export const saidBy = (node: string, said: Said, lines = ""): MsgHdrs =>
+  rawHeaders(headersText(`${say(said)}${nodeHeader}: ${node}\r\n${lines}`))
 
 interface Headers {
   readonly get: (name: string) => string
@@ -54,15 +73,38 @@ interface Headers {
 export const isSaid = (said: Said, headers: Headers | undefined): boolean =>
   headers !== undefined && headers.get(name) === said
 
-/** The messages that this node has, by their reply subjects: for one that comes again. */
-export class Taken {
-  private readonly underWay = new Set<string>()
-  private answered = new Set<string>()
-  private answeredBefore = new Set<string>()
-  private turnedMs = 0
+/** Reply subjects of nodes, each a number of its node's inbox: these take little room. */
+class Replies {
+  private readonly inboxes = new Map<string, Set<number>>()
 
   has(reply: string): boolean {
-    return this.underWay.has(reply) || this.answered.has(reply) || this.answeredBefore.has(reply)
+    const at = reply.lastIndexOf(".")
+    return this.inboxes.get(reply.slice(0, at))?.has(numberAt(reply, at)) === true
+  }
+
+  add(reply: string): void {
+    const at = reply.lastIndexOf(".")
+    const inbox = reply.slice(0, at)
+    const numbers = this.inboxes.get(inbox)
+    if (numbers === undefined) this.inboxes.set(inbox, new Set([numberAt(reply, at)]))
+    else numbers.add(numberAt(reply, at))
+  }
+}
+
+const numberAt = (reply: string, at: number): number => Number.parseInt(reply.slice(at + 1), 36)
+
+/** The messages of nodes that this node has, by their reply subjects: for one that comes again. */
+export class Taken {
+  private readonly underWay = new Set<string>()
+  private answered = new Replies()
+  private answeredBefore = new Replies()
+  private turnedMs = 0
+
+  /** What has become of a message; undefined when this node has not taken it. */
+  of(reply: string): "answered" | "taken" | undefined {
+    if (this.underWay.has(reply)) return "taken"
+    const isOver = this.answered.has(reply) || this.answeredBefore.has(reply)
+    return isOver ? "answered" : undefined
   }
 
   add(reply: string): void {
@@ -72,11 +114,11 @@ export class Taken {
   /** It is answered, or was not taken in the end. */
   over(reply: string, answered: boolean): void {
     this.underWay.delete(reply)
-    if (!answered || reply === "") return
+    if (!answered || !isOwnInbox(reply)) return
     const nowMs = performance.now()
     if (nowMs - this.turnedMs > ANSWERED_MS) {
       this.answeredBefore = this.answered
-      this.answered = new Set()
+      this.answered = new Replies()
       this.turnedMs = nowMs
     }
     this.answered.add(reply)

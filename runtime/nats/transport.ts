@@ -6,11 +6,12 @@ import type { Msg, MsgHdrs, NatsConnection, Subscription } from "@nats-io/transp
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { type Address, fromSubject, keyOf } from "../address.ts"
 import { type AskTimeout, MessageTooLarge, NoOwner, UnknownMessage } from "../errors.ts"
-import { type Serve, Transport, type TransportApi } from "../ports/transport.ts"
+import { type Held, type Serve, Transport, type TransportApi } from "../ports/transport.ts"
 import { Asks } from "./asks.ts"
 import { Nats } from "./connection.ts"
 import { Grants } from "./grants.ts"
 import { Hints } from "./hints.ts"
+import { holdingLine, PastHoldings } from "./holdings.ts"
 import { isOwnInbox } from "./inboxes.ts"
 import {
   HEADER_BYTES,
@@ -20,7 +21,7 @@ import {
   OTHERS_MS,
   SETTLED_MS
 } from "./limits.ts"
-import { isSaid, saidBy, Taken } from "./moving.ts"
+import { inquiries, isSaid, saidBy, Taken } from "./moving.ts"
 
 const traceHeader = "traceparent"
 const Unable = Schema.Union([MessageTooLarge, NoOwner, UnknownMessage])
@@ -34,6 +35,8 @@ const failureText = (failure: typeof Unable.Type): string =>
 interface Served {
   readonly subscription: Subscription
   serve: Serve | undefined
+  held: Held | undefined
+  sinceMs: number
   /** From when on a first copy of a message can have reached no other node that served it. */
   settledAtMs: number
   /** Until when whoever asks may still be told that the shard has moved. */
@@ -43,20 +46,24 @@ interface Served {
 
 class NatsTransport {
   private readonly nc: NatsConnection
+  private readonly node: string
   private readonly asks: Asks
   private readonly grants: Grants
-  private readonly moved: MsgHdrs
-  private readonly takenAlready: MsgHdrs
   private readonly taken = new Taken()
+  private readonly past = new PastHoldings()
   private readonly shards = new Map<number, Served>()
   private leaving = 0
 
   constructor(nc: NatsConnection, node: string) {
     this.nc = nc
+    this.node = node
     this.asks = new Asks(nc, node)
     this.grants = new Grants(nc, node)
-    this.moved = saidBy(node, "moved")
-    this.takenAlready = saidBy(node, "taken")
+    nc.subscribe(inquiries, {
+      callback: (error, inquiry) => {
+        if (error === null) this.inquired(inquiry)
+      }
+    })
   }
 
   request(
@@ -73,14 +80,14 @@ class NatsTransport {
       : this.asks.ask(to, data, lines, deadlineMs)
   }
 
-  begin(shard: number, serve: Serve): void {
+  begin(shard: number, serve: Serve, held: Held | undefined): void {
     const known = this.shards.get(shard)
     if (known?.serve !== undefined) throw new Error(`shard ${shard} is served already`)
-    const settledAtMs = performance.now() + SETTLED_MS
+    const sinceMs = performance.now()
+    const now = { serve, held, sinceMs, settledAtMs: sinceMs + SETTLED_MS }
     if (known !== undefined) {
       clearTimeout(known.farewell)
-      known.serve = serve
-      known.settledAtMs = settledAtMs
+      Object.assign(known, now)
       return
     }
     const subscription = this.nc.subscribe(`restante.*.${shard}.>`, {
@@ -89,7 +96,7 @@ class NatsTransport {
       }
     })
     const saysUntilMs = Number.POSITIVE_INFINITY
-    const served: Served = { subscription, serve, settledAtMs, saysUntilMs, farewell: undefined }
+    const served: Served = { subscription, ...now, saysUntilMs, farewell: undefined }
     this.shards.set(shard, served)
   }
 
@@ -98,6 +105,7 @@ class NatsTransport {
     const served = this.shards.get(shard)
     if (served === undefined) return
     served.serve = undefined
+    this.past.ended(served.held, served.sinceMs)
     served.saysUntilMs = performance.now() + MOVED_SAID_MS
     served.farewell = setTimeout(() => void this.leave(shard, served.subscription), MOVED_MS)
   }
@@ -129,35 +137,34 @@ class NatsTransport {
     const { headers, reply = "" } = message
     const isNodes = isOwnInbox(reply)
     if (isNodes && this.grants.has(reply)) return
-    if (isNodes && this.taken.has(reply)) return this.answer(message, "", this.takenAlready)
-    if (served.serve === undefined) {
-      const late = performance.now() > served.saysUntilMs && !isSaid("again", headers)
-      return isNodes && late ? undefined : this.notHere(message)
-    }
+    const already = isNodes ? this.taken.of(reply) : undefined
+    if (already !== undefined) return this.answer(message, "", saidBy(this.node, already))
+    const again = isSaid("again", headers)
+    if (served.serve === undefined) return this.notHere(served, message, again)
     const to = fromSubject(message.subject)
     if (to === undefined) {
       const unknown = { key: message.subject, detail: "the subject is no actor's" }
       return this.answer(message, failureText(new UnknownMessage(unknown)))
     }
     const hasSettled = performance.now() > served.settledAtMs
-    if (!isNodes || (hasSettled && !isSaid("again", headers))) {
-      return this.decide(served.serve, to, message)
-    }
-    this.grants.ask(reply, (verdict) => {
+    if (!isNodes || (hasSettled && !again)) return this.decide(served, to, message)
+    this.grants.ask(reply, holdingLine(served.held, served.sinceMs), (verdict) => {
       if (verdict === "refused") return
-      const { serve } = served
-      if (verdict === "late" || serve === undefined) this.notHere(message)
-      else this.decide(serve, to, message)
+      const isHere = verdict === "granted" && served.serve !== undefined
+      if (isHere) this.decide(served, to, message)
+      else this.notHere(served, message, true)
     })
   }
 
-  private decide(serve: Serve, to: Address, message: Msg): void {
+  private decide(served: Served, to: Address, message: Msg): void {
+    const { serve } = served
+    if (serve === undefined) return
     const { headers, reply = "" } = message
     this.taken.add(reply)
     serve(to, message.string(), headers?.get(traceHeader)).then(
       (text) => {
         this.taken.over(reply, text !== undefined)
-        if (text === undefined) this.notHere(message)
+        if (text === undefined) this.notHere(served, message, true)
         else this.reply(to, message, text)
       },
       // It never rejects; if it does, the one that asks waits in vain, and no one else.
@@ -165,11 +172,27 @@ class NatsTransport {
     )
   }
 
-  /** Another client takes the first answer that comes: the next owner's, if there is one. */
-  private notHere(message: Msg): void {
-    if (isOwnInbox(message.reply)) return this.answer(message, "", this.moved)
+  /**
+   * It was not decided here. Another client takes the first answer that comes: the next owner's, if
+   * there is one.
+   */
+  private notHere({ held, saysUntilMs, sinceMs }: Served, message: Msg, again: boolean): void {
+    if (isOwnInbox(message.reply)) {
+      const isLate = performance.now() > saysUntilMs && !again
+      const lines = holdingLine(held, sinceMs)
+      return this.answer(message, "", saidBy(this.node, isLate ? "gone" : "moved", lines))
+    }
     const failure = new NoOwner({ key: message.subject, retryAfterMs: NO_OWNER_RETRY_MS })
     setTimeout(() => this.answer(message, failureText(failure)), OTHERS_MS)
+  }
+
+  /** Somebody asks what became of a message while this node held its shard by a claim. */
+  private inquired(inquiry: Msg): void {
+    const [reply = "", claim = ""] = inquiry.string().split(" ")
+    const lines = this.past.lineOf(Number(claim))
+    if (lines === undefined || this.nc.isClosed()) return
+    const said = this.taken.of(reply) ?? "gone"
+    this.nc.publish(reply, "", { headers: saidBy(this.node, said, lines) })
   }
 
   private reply(to: Address, message: Msg, text: string): void {
@@ -198,9 +221,9 @@ export const makeTransport: Effect.Effect<TransportApi, never, Nats | Scope.Scop
     yield* Effect.addFinalizer(() => Effect.promise(() => transport.close()))
     return {
       request: (...request) => transport.request(...request),
-      serve: (shard, serve) =>
+      serve: (shard, serve, held) =>
         Effect.asVoid(Effect.acquireRelease(
-          Effect.sync(() => transport.begin(shard, serve)),
+          Effect.sync(() => transport.begin(shard, serve, held)),
           () => Effect.sync(() => transport.end(shard))
         )),
       announce: hints.announce,

@@ -6,6 +6,7 @@ import { Exit } from "effect"
 import { SHARDS } from "../address.ts"
 import { runWithin, type Timekeeping } from "../deadline.ts"
 import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/registry.ts"
+import type { Held } from "../ports/transport.ts"
 import { failureOf } from "./failure.ts"
 import type { PlacementLimits } from "./limits.ts"
 
@@ -14,14 +15,22 @@ export interface Holder {
   readonly incarnation: string
 }
 
-export interface Claim {
+export interface Claim extends Held {
   /** undefined: released, or never taken. */
   readonly holder: Holder | undefined
+  /** Of the last holder's claim: the key's own, unless it was released. */
+  readonly claim: number
   readonly revision: number
 }
 
 const prefix = "claim."
-const unclaimed: Claim = { holder: undefined, revision: 0 }
+const unclaimed: Claim = {
+  holder: undefined,
+  revision: 0,
+  claim: 0,
+  after: undefined,
+  orphaned: false
+}
 
 /** The key of a shard's claim. */
 export const claimKey = (shard: number): string => prefix + shard
@@ -33,16 +42,27 @@ export const shardOfKey = (key: string): number | undefined => {
   return Number.isInteger(shard) && shard >= 0 && shard < SHARDS ? shard : undefined
 }
 
+const numberOf = (value: unknown): number | undefined =>
+  typeof value === "number" ? value : undefined
+
 /** What a claim says; one that cannot be read is nobody's. */
-const readHolder = (value: string | undefined): Holder | undefined => {
-  if (value === undefined) return
+const readClaim = (value: string | undefined, revision: number): Claim => {
+  // Whoever wrote what cannot be read will not answer for it.
+  const unreadable = { ...unclaimed, revision, claim: revision }
+  if (value === undefined) return unreadable
   try {
-    const { incarnation, node } = JSON.parse(value)
+    const { after, incarnation, node, orphaned } = JSON.parse(value)
     return typeof node === "string" && typeof incarnation === "string"
-      ? { node, incarnation }
-      : undefined
+      ? {
+        holder: { node, incarnation },
+        revision,
+        claim: revision,
+        after: numberOf(after),
+        orphaned: orphaned === true
+      }
+      : { ...unclaimed, revision, claim: numberOf(after) ?? revision }
   } catch {
-    return
+    return unreadable
   }
 }
 
@@ -73,13 +93,17 @@ export class Claims {
   saw({ key, revision, value }: RegistryEntry): void {
     const shard = shardOfKey(key)
     if (shard === undefined || revision <= this.at(shard).revision) return
-    this.claims.set(shard, { holder: readHolder(value), revision })
+    this.claims.set(shard, readClaim(value, revision))
   }
 
   /** Writes a claim over the one that is known, or releases it; `done` is called once. */
   write(shard: number, holder: Holder | undefined, done: () => void): void {
-    const value = JSON.stringify(holder ?? { node: null })
-    const { revision } = this.at(shard)
+    const { claim, holder: last, revision } = this.at(shard)
+    const orphaned = last !== undefined && last.incarnation !== holder?.incarnation
+    const after = claim === 0 ? undefined : claim
+    const value = JSON.stringify(
+      holder === undefined ? { node: null, after } : { ...holder, after, orphaned }
+    )
     const { callDeadlineMs } = this.limits
     const put = () => this.registry.put(claimKey(shard), value, revision)
     runWithin(this.time, put, callDeadlineMs, (exit) => {

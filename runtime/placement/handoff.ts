@@ -4,6 +4,7 @@
  * drained first, then its claim is released.
  */
 import { SHARDS } from "../address.ts"
+import type { Held } from "../ports/transport.ts"
 import type { Claims, Holder } from "./claims.ts"
 import type { PlacementLimits } from "./limits.ts"
 import type { Members } from "./members.ts"
@@ -25,7 +26,7 @@ export interface HandoffOptions {
 }
 
 export interface Followers {
-  readonly taken: (shard: number) => void
+  readonly taken: (shard: number, held: Held) => void
   readonly lost: (shard: number) => Promise<void>
 }
 
@@ -114,7 +115,7 @@ export class Handoff {
       // What is in doubt may be released yet by a call that was given up: it is claimed again.
       if (wanted && mine && !claims.inDoubt(shard)) {
         this.phases[shard] = "held"
-        followers.taken(shard)
+        followers.taken(shard, claims.at(shard))
       } else if (wanted ? mine || this.isFree(shard) : mine) {
         this.write(shard, wanted ? this.self : undefined)
       }

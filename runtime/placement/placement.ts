@@ -4,6 +4,7 @@
  */
 import { Context, Layer } from "effect"
 import { SHARDS } from "../address.ts"
+import type { Held } from "../ports/transport.ts"
 import { noNotices, type NoticesApi } from "./notices.ts"
 
 /** One node, as its cluster sees it. */
@@ -32,12 +33,12 @@ export interface PlacementApi {
    */
   readonly inTime: () => boolean
   /**
-   * Calls `taken` for each owned shard, now and whenever one is taken, and `lost` when one is
+   * Calls `taken` for each owned shard, with the claim where there are other nodes, now and whenever one is taken, and `lost` when one is
    * given up: from then on `owns` is false, and the next owner comes once the promise, which
    * never rejects, is resolved. The result stops it.
    */
   readonly follow: (
-    taken: (shard: number) => void,
+    taken: (shard: number, held?: Held) => void,
     lost: (shard: number) => Promise<void>
   ) => () => void
   /**

@@ -18,6 +18,16 @@ export type Serve = (
   trace?: string
 ) => Promise<string | undefined>
 
+/** As what a node serves a shard: one of all the times that the shard was anybody's. */
+export interface Held {
+  /** Of this time alone, and later than any before it. */
+  readonly claim: number
+  /** The claim before it; undefined when there was none. */
+  readonly after: number | undefined
+  /** Its holder was gone, and gave nothing up. */
+  readonly orphaned: boolean
+}
+
 /** Called with the hint that was announced; it must neither throw nor wait. */
 export type Listener = (hint: string) => void
 
@@ -34,9 +44,14 @@ export interface TransportApi {
   ) => Effect.Effect<string, NoOwner | AskTimeout | MessageTooLarge>
   /**
    * Takes the messages of a shard until the scope closes. One server a shard at a time, but for a
-   * short while after it was closed, when a message may reach the old one and the new.
+   * short while after it was closed, when a message may reach the old one and the new. `held`
+   * where there are other nodes, which can so tell what became of a message.
    */
-  readonly serve: (shard: number, serve: Serve) => Effect.Effect<void, never, Scope.Scope>
+  readonly serve: (
+    shard: number,
+    serve: Serve,
+    held?: Held
+  ) => Effect.Effect<void, never, Scope.Scope>
   /** Tells every watcher of the address, on every node, at most once; never waits. */
   readonly announce: (about: Address, hint: string) => void
   /** Listens to announcements about one address; the result ends it. */

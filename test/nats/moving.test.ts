@@ -11,6 +11,7 @@ import { Nats, type NatsApi } from "../../runtime/nats/connection.ts"
 import { MOVED_SAID_MS, SETTLED_MS } from "../../runtime/nats/limits.ts"
 import { natsTransport } from "../../runtime/nats/transport.ts"
 import { Transport, type TransportApi } from "../../runtime/ports/transport.ts"
+import { randomOf } from "../runtime/placement-world.ts"
 import { Network } from "./network.ts"
 
 const NODES = 4
@@ -55,6 +56,9 @@ class World {
   readonly random: () => number
   nodes: ReadonlyArray<Node> = []
   private owner: Node | undefined
+  private claim = 0
+  private claimBefore: number | undefined
+  private orphaned = false
   private stop: () => Promise<void> = () => Promise.resolve()
 
   constructor(random: () => number) {
@@ -71,6 +75,10 @@ class World {
   /** This node takes the shard. */
   take(node: Node): void {
     this.owner = node
+    const { claimBefore: after, orphaned } = this
+    const held = { claim: ++this.claim, after, orphaned }
+    this.claimBefore = held.claim
+    this.orphaned = false
     const scope = Effect.runSync(Scope.make())
     const serve = async (_: unknown, text: string) => {
       if (this.owner !== node) return undefined
@@ -80,16 +88,17 @@ class World {
       node.underWay--
       return `done ${text}`
     }
-    Effect.runSync(Scope.provide(node.transport.serve(shardOf(alice), serve), scope))
+    Effect.runSync(Scope.provide(node.transport.serve(shardOf(alice), serve, held), scope))
     this.stop = () => Effect.runPromise(Scope.close(scope, Exit.void))
   }
 
-  /** The shard goes from its owner to this node, in good order. */
-  async move(node: Node): Promise<void> {
+  /** The shard goes from its owner to this node, in good order; the owner stands still then. */
+  async move(node: Node, standsMs: number): Promise<void> {
     const last = this.owner
     this.owner = undefined
     await this.stop()
     if (last !== undefined) await drained(last)
+    if (last !== undefined && last !== node) this.network.stand(last.nc, standsMs)
     await wait(this.random() * 100)
     if (node.alive) this.take(node)
   }
@@ -100,6 +109,7 @@ class World {
     this.owner.alive = false
     this.network.kill(this.owner.nc)
     this.owner = undefined
+    this.orphaned = true
   }
 
   /** Asks; what nobody has taken is asked anew. */
@@ -120,14 +130,17 @@ interface History {
   readonly seed: number
   /** For how long the shard stays with each owner, ms; 0: that one dies after 50. */
   readonly stays: ReadonlyArray<number>
+  /** How many of the messages to actors are lost, of 1. */
+  readonly lost?: number
+  /** How long each owner stands still once it has given the shard up, ms. */
+  readonly standsMs?: number
 }
 
 /** Asks of nodes that do not die, while the shard goes round. */
-const play = async ({ seed, stays }: History): Promise<World> => {
-  const lots = fc.sample(fc.double({ min: 0, max: 1, noNaN: true }), { seed, numRuns: 5_000 })
-  let drawn = 0
-  const world = new World(() => lots[drawn++ % lots.length] ?? 0)
+const play = async ({ lost = 0, seed, standsMs = 0, stays }: History): Promise<World> => {
+  const world = new World(randomOf(seed))
   await world.start()
+  world.network.lost = lost
   const [asker, first] = world.nodes
   if (asker === undefined || first === undefined) throw new Error("no nodes")
   world.take(first)
@@ -147,7 +160,7 @@ const play = async ({ seed, stays }: History): Promise<World> => {
       // The asker never owns the shard here, so that it never dies.
       const living = world.nodes.slice(1).filter(({ alive }) => alive)
       const next = living[turn % living.length]
-      if (next !== undefined) await world.move(next)
+      if (next !== undefined) await world.move(next, standsMs)
     }
   })()
   const all = Promise.all([asking, moving])
@@ -178,6 +191,24 @@ describe("asks while their shard moves", () => {
       ),
       runs
     ), 120_000)
+
+  it("are answered though messages are lost, and read late by owners that stand still", () => {
+    const lost = fc.constantFrom(0, 0.03)
+    const standsMs = fc.integer({ min: 0, max: 3_000 })
+    const stays = fc.array(fc.integer({ min: 500, max: 4_000 }), { minLength: 1, maxLength: 5 })
+    return fc.assert(
+      fc.asyncProperty(
+        fc.record({ seed, stays, lost, standsMs }),
+        async (history) => {
+          const world = await play(history)
+          expect(twice(world)).toEqual([])
+          expect([...world.ends].filter(([text, end]) => end !== `done ${text}`)).toEqual([])
+          expect(world.decided.size).toBe(ASKS)
+        }
+      ),
+      runs
+    )
+  }, 120_000)
 
   it("are decided once at the most when owners die", () => {
     const stays = fc.array(fc.oneof({ weight: 4, arbitrary: stay }, fc.constant(0)), {

@@ -40,6 +40,8 @@ class Connection {
   closed = false
   private readonly network: Network
   readonly arrivedMs = new Map<Connection, number>()
+  /** Nothing arrives before; it has waited then, in its order. */
+  standsUntilMs = 0
 
   constructor(network: Network) {
     this.network = network
@@ -70,6 +72,8 @@ class Connection {
 
 export class Network {
   readonly subscriptions = new Set<Subscription>()
+  /** How many of the messages to actors are lost on each way, of 1. */
+  lost = 0
   private readonly random: () => number
   private readonly wayMs: number
   private readonly knownMs: number
@@ -94,6 +98,13 @@ export class Network {
     for (const one of this.subscriptions) {
       if (one.owner === connection) this.subscriptions.delete(one)
     }
+  }
+
+  /** The process of this connection stands still for so long. */
+  stand(nc: NatsConnection, forMs: number): void {
+    // Made by `connect`.
+    const connection = nc as unknown as Connection
+    connection.standsUntilMs = performance.now() + forMs
   }
 
   add(owner: Connection, subject: string, callback: Subscription["callback"]): Subscription {
@@ -123,6 +134,7 @@ export class Network {
       one.knownAtMs.set(from, knownAtMs)
       if (knownAtMs > nowMs) continue
       nobody = false
+      if (subject.startsWith("restante.") && this.random() < this.lost) continue
       this.deliver(from, one, this.message(one.owner, subject, data, options))
     }
     if (!nobody || options?.reply === undefined) return
@@ -135,6 +147,7 @@ export class Network {
   private deliver(from: Connection, { callback, owner }: Subscription, message: Msg): void {
     const atMs = Math.max(
       performance.now() + this.random() ** 3 * this.wayMs,
+      owner.standsUntilMs,
       owner.arrivedMs.get(from) ?? 0
     )
     owner.arrivedMs.set(from, atMs + 0.001)

@@ -20,7 +20,7 @@ interface Event {
 }
 
 /** Numbers from 0 to 1, the same for the same seed. */
-const randomOf = (seed: number) => {
+export const randomOf = (seed: number) => {
   let state = seed | 0
   return (): number => {
     state = (state + 0x6d2b79f5) | 0
