@@ -1,7 +1,4 @@
-/**
- * One node: the actors in memory, their supervisor, timers and committer, and the way to the
- * actors of other nodes.
- */
+/** One node: its actors in memory, their supervisor, timers and committer; the way to others. */
 import { Effect } from "effect"
 import { Activation } from "./activation.ts"
 import type { AnyBehaviour, Peers, Tagged } from "./actor.ts"
@@ -112,6 +109,12 @@ export class Node {
     })
   }
 
+  /** Reads the log of any actor. */
+  read(of: Address, from: number, limit: number): ReturnType<StorageApi["read"]> {
+    const isOwn = this.placement.owns(shardOf(of)) && this.residents.get(keyOf(of)) !== undefined
+    return this.around.storage.read(of, from, limit, isOwn)
+  }
+
   start(): () => void {
     const { committer, effects, fork, timers } = this.around
     const sweep = Effect.map(Effect.sleep(this.limits.sweepMs), () => {
@@ -168,7 +171,7 @@ export class Node {
     const peers: Peers = {
       ask: (to, message) =>
         withTrace((trace) => asked((done) => this.tell(to, message, done, trace))),
-      read: storage.read
+      read: (of, from, limit) => this.read(of, from, limit)
     }
     const load = (shard: number) => this.shards.load(shard)
     const wakeUp: Deliver = (to, landed) => this.wakeUp(to, landed)

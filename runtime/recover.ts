@@ -37,7 +37,7 @@ export const recover = Effect.fnUntraced(function*(
     ? yield* noItems
     : yield* Effect.catchDefect(
       Effect.suspend(() =>
-        storage.read(address, Math.max(1, head - recall.items + 1), recall.items)
+        storage.read(address, Math.max(1, head - recall.items + 1), recall.items, true)
       ),
       brokeOff
     )

@@ -77,7 +77,7 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
           askNew: (to, message) =>
             withTrace((trace) => asked((done) => node.askWith(to, message, done, trace, true))),
           askWith: (to, message, done, trace) => node.askWith(to, message, done, trace),
-          read: storage.read,
+          read: (of, from, limit) => node.read(of, from, limit),
           scan: storage.scan,
           watch: transport.watch,
           lift: (address) =>

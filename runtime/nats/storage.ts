@@ -144,11 +144,13 @@ class NatsStorage {
       return { state: text, revision, head }
     })
 
-  readonly read: StorageApi["read"] = (address, from, limit) =>
+  readonly read: StorageApi["read"] = (address, from, limit, isOwn) =>
     asked(() => {
       if (limit <= 0) return Promise.resolve([])
       const { place } = this.writerOf(shardOf(address))
-      return readLog(this.nats, place, address, this.known(address), from, limit)
+      // Who owned it before may think that it still knows it.
+      const known = isOwn === true ? this.known(address) : undefined
+      return readLog(this.nats, place, address, known, from, limit)
     })
 
   /** Only who has claimed an actor knows it without asking. */

@@ -92,12 +92,14 @@ export interface StorageApi {
   readonly load: (address: Address) => Effect.Effect<Loaded, StorageFailure>
   /**
    * Log items with `n >= from`, ascending, at most `limit`; numbers may be missing where items
-   * were removed.
+   * were removed. `isOwn`: the actor is awake here and nobody else's, so that the store may go by
+   * what it has acknowledged here itself.
    */
   readonly read: (
     address: Address,
     from: number,
-    limit: number
+    limit: number,
+    isOwn?: boolean
   ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
   /**
    * The `limit` wake-ups of one shard that come first; `limit` is at least 1. However many there

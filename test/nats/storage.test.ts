@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { connection } from "../../runtime/nats/connection.ts"
 import { natsStorage } from "../../runtime/nats/storage.ts"
 import { Storage } from "../../runtime/ports/storage.ts"
+import { alice, commitOf, itemsOf, revisionOf, run } from "../suites/storage-probe.ts"
 import { storageSuite } from "../suites/storage.ts"
 import { onNats, removeStreams } from "./backend.ts"
 import { type NatsCluster, type NatsServer, startCluster, startServer } from "./servers.ts"
@@ -15,6 +16,22 @@ describe("one server", () => {
   afterAll(() => server.close())
   const urls = () => [server.url]
   storageSuite("JetStream", onNats(Storage, natsStorage(), urls))
+
+  it("shows whatever others wrote since an actor was written here", async () => {
+    const open = onNats(Storage, natsStorage(), urls)
+    const [before, now] = [await open(), await open()]
+    const note = async ({ api }: typeof now, expected: number, n: number) => {
+      const commit = { expected, head: n, state: `${n}`, append: itemsOf(n, n) }
+      return revisionOf((await run(api.commit([commitOf(commit)])))[0])
+    }
+    const first = await note(before, 0, 1)
+    await run(now.api.load(alice))
+    await note(now, first, 2)
+    expect(await run(before.api.read(alice, 1, 10))).toEqual(itemsOf(1, 2))
+    expect(await run(before.api.read(alice, 2, 10))).toEqual(itemsOf(2, 2))
+    await before.close()
+    await now.close()
+  })
 
   it("keeps the number of buckets that the cluster was made with", async () => {
     const open = (buckets?: number) =>
