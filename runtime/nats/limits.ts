@@ -27,8 +27,13 @@ export const GROUP_BYTES = 4 * 1024 * 1024
 export const BATCHES_IN_FLIGHT = 2
 /** How long the acknowledgement of a write may take before the servers are asked about it. */
 export const WRITE_MS = 3_000
-/** How long one read may take before it is asked again. */
+/** How long one read may take before it is given up. */
 export const READ_MS = 2_000
+/**
+ * A key is asked for again after so long, beside the questions that are not answered yet: a stream
+ * without a leader answers nobody, and its next leader nothing that was asked before.
+ */
+export const READ_AGAIN_MS = 250
 /** A call that came to nothing for so long fails, when it is certain that nothing was kept. */
 export const GIVE_UP_MS = 8_000
 /** Wait before a write or read is tried again. */

@@ -9,6 +9,7 @@ import type { NatsApi } from "./connection.ts"
 import {
   GIVE_UP_MS,
   KEYS_MAX,
+  READ_AGAIN_MS,
   READ_MS,
   RETRY_MS,
   STALE_RETRIES_MAX,
@@ -61,6 +62,28 @@ export const persist = async <A>(attempt: () => Promise<A>): Promise<A> => {
   }
 }
 
+/** The first answer to a question that is asked again and again, for READ_MS. */
+const insisting = <A>(attempt: () => Promise<A>): Promise<A> =>
+  new Promise((resolve, reject) => {
+    let left = READ_MS / READ_AGAIN_MS
+    let open = 0
+    const again = setInterval(() => ask(), READ_AGAIN_MS)
+    const settle = (tell: () => void) => {
+      clearInterval(again)
+      tell()
+    }
+    const ask = () => {
+      open++
+      if (--left <= 0) clearInterval(again)
+      attempt().then((answer) => settle(() => resolve(answer)), (error: unknown) => {
+        open--
+        // Nobody heard it, or it came too late: the others may be answered yet.
+        if (error instanceof ApiError || open === 0) settle(() => reject(error))
+      })
+    }
+    ask()
+  })
+
 /** One question to the JetStream API, answered by the stream's leader. */
 export const api = async <A>(
   { request }: Asking,
@@ -93,7 +116,9 @@ const lastAlone = async (
 ): Promise<Stored | undefined> => {
   try {
     const { message } = await persist(() =>
-      api<MessageAnswer>(asking, `STREAM.MSG.GET.${stream}`, { last_by_subj: subject })
+      insisting(() =>
+        api<MessageAnswer>(asking, `STREAM.MSG.GET.${stream}`, { last_by_subj: subject })
+      )
     )
     const headers = Buffer.from(message.hdrs ?? "", "base64").toString("latin1")
     return {
