@@ -29,8 +29,8 @@ export interface PlacementLimits {
 }
 
 export const defaultPlacementLimits: PlacementLimits = {
-  ttlMs: 15_000,
-  refreshMs: 3_000,
+  ttlMs: 13_000,
+  refreshMs: 1_000,
   marginMs: 3_000,
   refreshDeadlineMs: 2_000,
   callDeadlineMs: 5_000,
@@ -44,7 +44,8 @@ export const defaultPlacementLimits: PlacementLimits = {
 
 const relations: ReadonlyArray<readonly [string, (limits: PlacementLimits) => boolean]> = [
   ["every limit is at least 1", (l) => Object.values(l).every((value) => value >= 1)],
-  // Two refreshes may fail before the node stops serving.
+  // Two refreshes may fail before the node stops serving. A registry without a leader, as NATS has
+  // it for 4 to 9 s, stops nobody: `ttlMs - marginMs - refreshMs` are left at the least.
   [
     "refreshMs + 2 (refreshDeadlineMs + retryMs) <= ttlMs - marginMs",
     (l) => l.refreshMs + 2 * (l.refreshDeadlineMs + l.retryMs) <= l.ttlMs - l.marginMs

@@ -1,6 +1,6 @@
 /** How soon a cluster serves again: what is promised, and more than that for busy machines. */
 
-/** After a node's death 20 s are promised, its membership lasts 15 s of them. */
+/** After a node's death 20 s are promised, its membership lasts 13 s of them. */
 export const nodeServedWithinMs = 60_000
 /** After the death of a leader of NATS 10 s are promised. */
 export const serverServedWithinMs = 30_000

@@ -5,7 +5,7 @@ import { asAdmin } from "../e2e/client.ts"
 import { cleanUp, eventually, type Service, start } from "../e2e/process.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
-/** A silent node is told to be so within 10 s, and is no member 15 s after its last word. */
+/** A silent node is told to be so within 10 s, and is no member 13 s after its last word. */
 const shownWithinMs = 20_000
 const names = ["one", "three", "two"]
 
