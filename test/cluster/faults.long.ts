@@ -147,6 +147,17 @@ describe("nodes that stop in good order", () => {
   )
 
   it(
+    "stand still while they hand over, and nobody is refused",
+    () =>
+      under(async ({ load, world: here }) => {
+        await rollingRestart(here, true)
+        await rollingRestart(here, true)
+        expect(load.refusals, here.logs).toEqual([])
+      }),
+    testMs
+  )
+
+  it(
     "become three of one, and two of three, and nobody is refused",
     () =>
       under(async ({ load, victim, world: here }) => {

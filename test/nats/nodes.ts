@@ -6,6 +6,7 @@ import { clustered, Placement, type Storage, System, type SystemApi } from "../.
 import { connection, Nats } from "../../runtime/nats/connection.ts"
 import { natsRegistry } from "../../runtime/nats/registry.ts"
 import { natsTransport } from "../../runtime/nats/transport.ts"
+import type { PlacementLimits } from "../../runtime/placement/limits.ts"
 import type { ProcessName } from "../../runtime/placement/process.ts"
 import { at, type Message, probe, type Reply } from "../runtime/probe.ts"
 import { run } from "../suites/storage-probe.ts"
@@ -20,8 +21,8 @@ export interface Node {
   readonly ask: (id: string, message: Message) => Promise<Reply | string>
 }
 
-/** Nodes are given up sooner than in earnest. */
-const limits = { ttlMs: 4_000, refreshMs: 500, marginMs: 1_000, refreshDeadlineMs: 500 }
+/** How soon nodes are given up, where nothing else is said. */
+const sooner = { ttlMs: 4_000, refreshMs: 500, marginMs: 1_000, refreshDeadlineMs: 500 }
 
 export interface Started {
   readonly name: string
@@ -30,9 +31,13 @@ export interface Started {
   readonly storage: Layer.Layer<Storage, unknown, Nats>
   /** As which process, where it is not to be known as this one. */
   readonly process?: ProcessName
+  /** Sooner than in earnest, unless it is to live through a machine that is busy. */
+  readonly limits?: Partial<PlacementLimits>
 }
 
-export const start = async ({ name, process, storage, url }: Started): Promise<Node> => {
+export const start = async (
+  { limits = sooner, name, process, storage, url }: Started
+): Promise<Node> => {
   const scope = await run(Scope.make())
   const known = process === undefined ? {} : { process }
   const nats = connection({ servers: [url], name })
