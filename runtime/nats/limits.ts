@@ -85,7 +85,7 @@ export const AGAIN_MS = 15
 export const AGAIN_MAX_MS = 240
 /** It is sent again too when nobody has said anything of it for so long. */
 export const UNHEARD_MS = 500
-/** A message of which nothing was heard for so long may be lost: it is sent again, to be granted. */
+/** A message of which nothing was heard for so long may be lost: it is sent again. */
 export const PROBE_MS = 1_000
 /** For so long at least a message that was answered is known, should it come again. */
 export const ANSWERED_MS = 10_000

@@ -33,8 +33,8 @@
  * 4. It has held the shard since before the message was sent. Earlier owners had given it up by
  *    then, there is no later one, and it would know if it had decided: it says `answered`.
  * 5. Or the owner by the claim before says `gone`, and that one had held the shard since before the
- *    message was sent, or the owner before it is known to be `gone` too, and so on. Of an owner that
- *    has said nothing by itself all nodes are asked (`inquiries`); the one it was answers.
+ *    message was sent, or the owner before it is known to be `gone` too, and so on. After an owner
+ *    that has said nothing by itself all nodes are asked (`inquiries`); the one it was answers.
  *
  * An owner that died says nothing. Whoever took the shard from it without its giving it up says so
  * too, and then who asks knows at once that it will never know.

@@ -33,9 +33,9 @@ export interface PlacementApi {
    */
   readonly inTime: () => boolean
   /**
-   * Calls `taken` for each owned shard, with the claim where there are other nodes, now and whenever one is taken, and `lost` when one is
-   * given up: from then on `owns` is false, and the next owner comes once the promise, which
-   * never rejects, is resolved. The result stops it.
+   * Calls `taken` for each owned shard, now and whenever one is taken, with the claim where there
+   * are other nodes, and `lost` when one is given up: from then on `owns` is false, and the next
+   * owner comes once the promise, which never rejects, is resolved. The result stops it.
    */
   readonly follow: (
     taken: (shard: number, held?: Held) => void,
