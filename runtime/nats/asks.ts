@@ -38,9 +38,19 @@ interface Ask {
   holder: string | undefined
   /** A node has said that its shard moves: from then on nobody decides on it unasked. */
   moves: boolean
-  /** Claims by which nobody has decided on it, nor by any before them. */
-  cleared: ReadonlyArray<number>
+  /** By their claims, the times that the shard was held and nobody decided on it. */
+  told: Map<number, Told> | undefined
 }
+
+interface Told extends Holding {
+  /** It began before the message was sent: no earlier one matters. */
+  readonly isFirst: boolean
+}
+
+const toldOf = ({ sentMs }: Ask, holding: Holding): Told => ({
+  ...holding,
+  isFirst: holding.forMs >= performance.now() - sentMs
+})
 
 export class Asks {
   private readonly nc: NatsConnection
@@ -83,7 +93,7 @@ export class Asks {
         copies: 0,
         holder: undefined,
         moves: false,
-        cleared: []
+        told: undefined
       })
       this.send(token)
       return Effect.sync(() => void this.forget(token))
@@ -144,17 +154,21 @@ export class Asks {
    * all nodes are asked who held it before.
    */
   private isSole(token: string, ask: Ask, holding: Holding | undefined): boolean {
-    if (holding === undefined) return false
-    const { after, forMs, orphaned } = holding
-    const agoMs = performance.now() - ask.sentMs
-    // Who had answered it may have forgotten that.
-    if (agoMs > ANSWERED_MS) return false
-    if (forMs >= agoMs) return true
-    if (after === undefined || ask.cleared.includes(after)) return true
-    // It was never given up: nobody can tell whether it was decided.
-    if (orphaned) this.end(token, Effect.fail(this.timeout(ask)))
-    else this.inquire(token, after)
-    return false
+    // Who had answered it may have forgotten that after so long.
+    if (holding === undefined || performance.now() - ask.sentMs > ANSWERED_MS) return false
+    for (let held = toldOf(ask, holding); !held.isFirst;) {
+      const { after, orphaned } = held
+      if (after === undefined) return true
+      const before = ask.told?.get(after)
+      if (before === undefined) {
+        // It was never given up: nobody can tell whether it was decided.
+        if (orphaned) this.end(token, Effect.fail(this.timeout(ask)))
+        else this.inquire(token, after)
+        return false
+      }
+      held = before
+    }
+    return true
   }
 
   private inquire(token: string, claim: number): void {
@@ -168,9 +182,10 @@ export class Asks {
   /** Who held the shard so has not decided on it, and will not. */
   private gone(token: string, ask: Ask, holding: Holding | undefined): void {
     if (holding === undefined || ask.holder !== undefined) return
-    if (!this.isSole(token, ask, holding) || ask.cleared.includes(holding.claim)) return
-    ask.cleared = [...ask.cleared, holding.claim]
-    this.sendIn(token, ask, AGAIN_MS)
+    if (ask.told?.has(holding.claim) === true) return
+    ask.told ??= new Map()
+    ask.told.set(holding.claim, toldOf(ask, holding))
+    if (this.isSole(token, ask, holding)) this.sendIn(token, ask, AGAIN_MS)
   }
 
   /** Unless its answer is on its way yet, it is lost. */
