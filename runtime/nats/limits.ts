@@ -105,9 +105,10 @@ export const RESTORER_RENEW_MS = 2_000
 export const REGISTRY_CALL_MS = 5_000
 /**
  * A registry that does not answer for so long is asked by way of another server: this one may be
- * cut off from the others. It is as long as a stream needs for another leader.
+ * cut off from the others. Answers under way are lost with the connection, so it is longer than
+ * nearly all elections take (4 to 9 s), and shorter than a membership lasts.
  */
-export const TURN_AWAY_MS = 6_000
+export const TURN_AWAY_MS = 8_000
 /** Wait before a watch that broke off is begun anew. */
 export const WATCH_RETRY_MS = 500
 /** A watch that told nothing for so long is begun anew: nodes refresh more often than that. */

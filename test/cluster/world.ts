@@ -4,7 +4,7 @@
  * can be cut off.
  */
 import { type NatsCluster, type NatsServer, takesClients } from "../nats/servers.ts"
-import { launch, type Service, temporaryFolder } from "../e2e/process.ts"
+import { eventually, launch, type Service, temporaryFolder } from "../e2e/process.ts"
 import { type Proxy, startProxy } from "./proxy.ts"
 import { asProcesses, type Site } from "./site.ts"
 
@@ -16,6 +16,9 @@ export interface ClusterNode {
   readonly links: ReadonlyArray<Proxy>
   service: Service
 }
+
+/** Servers that are busy may choose another leader at any time. */
+const leaderWithinMs = 30_000
 
 export class World {
   readonly nodes: Array<ClusterNode> = []
@@ -73,11 +76,10 @@ export class World {
       .map(({ service }) => service.url)
   }
 
-  /** The server that leads a stream. */
-  async leaderOf(stream: string): Promise<NatsServer> {
-    const leader = await this.cluster.leaderOf(stream)
-    if (leader === undefined) throw new Error(`${stream} has no leader`)
-    return leader
+  /** The server that leads a stream, once one does. */
+  leaderOf(stream: string): Promise<NatsServer> {
+    const leader = () => this.cluster.leaderOf(stream).catch(() => undefined)
+    return eventually(leaderWithinMs, `${stream} has a leader`, leader)
   }
 
   /** The last of what every process wrote that has been a node, for a test that fails. */
