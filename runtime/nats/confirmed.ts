@@ -6,8 +6,8 @@
  * of copies that have got as far. All reads that begin while one is under way share the next.
  */
 import type { NatsApi } from "./connection.ts"
-import { GIVE_UP_MS, RETRY_MS } from "./limits.ts"
-import { write } from "./wire.ts"
+import { READ_MS } from "./limits.ts"
+import { insisting, persist } from "./reader.ts"
 
 /** A message of this node that a majority has stored. */
 export interface Confirmed {
@@ -15,9 +15,12 @@ export interface Confirmed {
   readonly seq: number
 }
 
-type Sending = Pick<NatsApi, "request" | "send">
+type Sending = Pick<NatsApi, "request">
 
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+interface Acknowledgement {
+  readonly seq?: number
+  readonly error?: { readonly description: string }
+}
 
 class Marks {
   private readonly sending: Sending
@@ -48,15 +51,18 @@ class Marks {
     return flying
   }
 
-  private async send(): Promise<Confirmed> {
-    const untilMs = performance.now() + GIVE_UP_MS
-    for (;;) {
-      const { subject } = this
-      const written = await write(this.sending, [{ subject, data: "", headers: "" }])
-      if (written._tag === "Kept") return { subject, seq: written.first }
-      if (performance.now() > untilMs) throw new Error(`${subject}: ${written.detail}`)
-      await wait(RETRY_MS)
-    }
+  /** Any of several marks will do: one is sent again and again while nobody leads. */
+  private send(): Promise<Confirmed> {
+    const { subject } = this
+    return persist(() =>
+      insisting(async () => {
+        const reply = await this.sending.request(subject, "", undefined, READ_MS)
+        // The servers' own answer to a publish.
+        const { error, seq } = JSON.parse(reply.string()) as Acknowledgement
+        if (seq === undefined) throw new Error(`${subject}: ${error?.description}`)
+        return { subject, seq }
+      })
+    )
   }
 }
 

@@ -63,7 +63,7 @@ export const persist = async <A>(attempt: () => Promise<A>): Promise<A> => {
 }
 
 /** The first answer to a question that is asked again and again, for READ_MS. */
-const insisting = <A>(attempt: () => Promise<A>): Promise<A> =>
+export const insisting = <A>(attempt: () => Promise<A>): Promise<A> =>
   new Promise((resolve, reject) => {
     let left = READ_MS / READ_AGAIN_MS
     let open = 0
@@ -142,7 +142,7 @@ export interface Moment {
 
 /** The moment of the call. */
 export const momentOf = async (asking: Asking, stream: string): Promise<Moment> => {
-  const mark = await persist(() => asking.confirmed(stream))
+  const mark = await asking.confirmed(stream)
   if (mark === undefined) return { last: (subject) => lastAlone(asking, stream, subject) }
   return {
     last: async (subject) => {
@@ -220,7 +220,7 @@ export const lastOfMany = async (
     return replies.slice(0, -1).map((reply) => storedOf(reply))
   }
   // A copy that has none of them does not say how far it has got.
-  const mark = code === 404 ? await persist(() => asking.confirmed(stream)) : undefined
+  const mark = code === 404 ? await asking.confirmed(stream) : undefined
   if (code !== 404) return copied(asking, stream, subjects, lastSeq)
   if (mark === undefined) return eachAlone(asking, stream, subjects)
   const seq = Math.max(lastSeq, mark.seq)
@@ -250,7 +250,7 @@ export const info = (asking: Asking, stream: string): Promise<InfoAnswer> =>
 
 /** A sequence that covers everything that was acknowledged before the call. */
 export const coveredBy = async (asking: Asking, stream: string): Promise<number> => {
-  const mark = await persist(() => asking.confirmed(stream))
+  const mark = await asking.confirmed(stream)
   return mark?.seq ?? (await info(asking, stream)).state.last_seq
 }
 
@@ -263,7 +263,7 @@ export async function* subjectsOf(
   stream: string,
   filter: string
 ): AsyncGenerator<{ readonly subjects: ReadonlyArray<string>; readonly lastSeq: number }> {
-  const atLeast = (await persist(() => asking.confirmed(stream)))?.seq ?? 0
+  const atLeast = (await asking.confirmed(stream))?.seq ?? 0
   for (let offset = 0;;) {
     const question = { subjects_filter: filter, offset }
     let withinMs = READ_MS

@@ -11,7 +11,7 @@ import { type Fresh, fromLayer } from "../suites/harness.ts"
  */
 export const removeStreams = async (urls: ReadonlyArray<string>): Promise<void> => {
   const nc = await connect({ servers: [...urls] })
-  const jsm = await jetstreamManager(nc, { checkAPI: false })
+  const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: 20_000 })
   for await (const { config } of jsm.streams.list()) {
     await jsm.streams.purge(config.name)
     await jsm.streams.delete(config.name)

@@ -46,9 +46,6 @@ class Stale {
       const seq = this.put(subject, String(data))
       return this.message(JSON.stringify({ stream, seq }), 0, {})
     }
-    const send: NatsApi["send"] = () => {
-      throw new Error("one message is no batch")
-    }
     const replies: NatsApi["replies"] = async (_, question) => {
       this.asked++
       const upTo = this.copy()
@@ -64,7 +61,7 @@ class Stale {
         ? [this.message("", 404, {})]
         : [...found, this.message("", 204, { "Nats-UpTo-Sequence": String(upTo) })]
     }
-    const confirmations = new Confirmations({ request, send }, "a node")
+    const confirmations = new Confirmations({ request }, "a node")
     return { request, replies, confirmed: (of) => confirmations.of(of) }
   })()
 }

@@ -21,7 +21,8 @@ const asked = (heard: number) => {
     await pause(timeoutMs)
     throw new NoReply(subject, "timeout")
   }
-  const answer = last({ request, replies: () => Promise.reject(new Error("not asked")) }, "S", "s")
+  const replies = () => Promise.reject(new Error("not asked"))
+  const answer = last({ request, replies, confirmed: async () => undefined }, "S", "s")
   void answer.then(() => questions.answered = true)
   return questions
 }
