@@ -108,8 +108,11 @@ interface MessageAnswer {
   }
 }
 
-/** The last message of a subject of a server that is alone; undefined when there is none. */
-const lastAlone = async (
+/**
+ * The last message of a subject by the word of who leads, or thinks so; undefined when there is
+ * none. It is enough where a server is alone, and where what follows is a compare-and-set.
+ */
+export const lastOfLeader = async (
   asking: Asking,
   stream: string,
   subject: string
@@ -143,7 +146,7 @@ export interface Moment {
 /** The moment of the call. */
 export const momentOf = async (asking: Asking, stream: string): Promise<Moment> => {
   const mark = await asking.confirmed(stream)
-  if (mark === undefined) return { last: (subject) => lastAlone(asking, stream, subject) }
+  if (mark === undefined) return { last: (subject) => lastOfLeader(asking, stream, subject) }
   return {
     last: async (subject) => {
       const found = await copied(asking, stream, [subject, mark.subject], mark.seq)
@@ -229,7 +232,7 @@ export const lastOfMany = async (
 }
 
 const eachAlone = async (asking: Asking, stream: string, subjects: ReadonlyArray<string>) =>
-  (await Promise.all(subjects.map((subject) => lastAlone(asking, stream, subject))))
+  (await Promise.all(subjects.map((subject) => lastOfLeader(asking, stream, subject))))
     .filter((stored) => stored !== undefined)
 
 interface InfoAnswer {

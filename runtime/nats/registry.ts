@@ -22,7 +22,7 @@ import {
   WATCH_RETRY_MS,
   WATCH_SILENT_MS
 } from "./limits.ts"
-import { last } from "./reader.ts"
+import { lastOfLeader } from "./reader.ts"
 import { isMarker } from "./record.ts"
 import { expecting, write, type Written } from "./wire.ts"
 
@@ -120,7 +120,7 @@ class NatsRegistry implements RegistryApi {
   readonly get: RegistryApi["get"] = (key) =>
     Effect.map(
       attempt(async () => {
-        const found = await last(this.nats, stream, `$KV.${CLUSTER_BUCKET}.${key}`).catch(
+        const found = await lastOfLeader(this.nats, stream, `$KV.${CLUSTER_BUCKET}.${key}`).catch(
           (error: unknown) => {
             this.unanswered()
             throw error
