@@ -12,6 +12,13 @@ export interface ClusterConfig {
   readonly baseUrl: string | undefined
   /** Folder of the embedded store, or of a cluster node's name; made when it is missing. */
   readonly dataDir: string
+  readonly store: {
+    /**
+     * Database of the embedded store. When undefined, the one that the folder has; a new folder
+     * gets RocksDB where it runs, else LevelDB.
+     */
+    readonly engine: "rocksdb" | "leveldb" | undefined
+  }
   /**
    * Token of the account `admin`. When undefined, the first start with an empty store chooses one
    * and prints it once. Better set by the environment than written here.
@@ -120,6 +127,9 @@ export const clusterConfig: ClusterConfig = {
   port: 8080,
   baseUrl: undefined,
   dataDir: "./data",
+  store: {
+    engine: undefined
+  },
   adminToken: undefined,
   auth: {
     jwks: undefined,

@@ -3,7 +3,13 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { randomId } from "../http/secrets.ts"
-import { embedded } from "../runtime/embedded/index.ts"
+import {
+  embedded,
+  type EngineDiffers,
+  type EngineMissing,
+  type EngineName,
+  engineOf
+} from "../runtime/embedded/index.ts"
 import {
   alone,
   type Blobs,
@@ -78,6 +84,17 @@ export const nodeNameOf = (settings: Settings): Effect.Effect<string, NodeUnname
     : Effect.succeed(settings.nodeId)
 }
 
+const engineTitles: Readonly<Record<EngineName, string>> = {
+  rocksdb: "RocksDB",
+  leveldb: "LevelDB"
+}
+
+/** The database that an open embedded store stands on, for people; undefined in a cluster. */
+export const engineTitleOf = (settings: Settings): string | undefined => {
+  const engine = isClustered(settings) ? undefined : engineOf(settings.dataDir)
+  return engine && engineTitles[engine]
+}
+
 /** Where everything is kept, for people. */
 export const placeOf = ({ dataDir, natsUrl }: Settings): string =>
   natsUrl === undefined ? dataDir : `NATS at ${natsUrl.join(", ")}`
@@ -134,6 +151,8 @@ export type Ports = Storage | Transport | Records | Blobs | Placement
 export type BackendFailure =
   | StorageFailure
   | StorageLocked
+  | EngineDiffers
+  | EngineMissing
   | NatsTooOld
   | BucketsDiffer
   | NodeNameTaken
@@ -158,5 +177,5 @@ export const backend = (
   node: string
 ): Layer.Layer<Ports, BackendFailure> =>
   settings.natsUrl === undefined
-    ? Layer.merge(embedded(settings.dataDir), alone)
+    ? Layer.merge(embedded(settings.dataDir, { engine: settings.store }), alone)
     : overNats(settings, settings.natsUrl, node)

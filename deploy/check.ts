@@ -16,13 +16,18 @@ export { placeOf } from "./backend.ts"
 
 /** What was found: counts by what is counted, and one line for each problem. */
 export interface CheckReport {
+  /** The database of an embedded store; undefined in a cluster, or when it could not be opened. */
+  readonly store?: string | undefined
   readonly counts: Readonly<Record<string, number>>
   readonly problems: ReadonlyArray<string>
 }
 
-const checkStopped = (dataDir: string): Effect.Effect<CheckReport, CommandFailed> =>
-  inspect(dataDir).pipe(
-    Effect.map(({ counts: { actors, ...counts }, faults }) => ({
+const checkStopped = (
+  { dataDir, store }: Settings
+): Effect.Effect<CheckReport, CommandFailed> =>
+  inspect(dataDir, store).pipe(
+    Effect.map(({ counts: { actors, ...counts }, engine, faults }) => ({
+      store: engine,
       counts: {
         ...Object.fromEntries(
           Object.entries(actors).map(([kind, number]) => [`actors ${kind}`, number])
@@ -84,4 +89,4 @@ export const check = (settings: Settings): Effect.Effect<CheckReport, CommandFai
           : Effect.fail(explained(placeOf(settings), undefined, failure))
       })
     )
-    : checkStopped(settings.dataDir)
+    : checkStopped(settings)

@@ -11,14 +11,13 @@ import { bootstrap } from "../http/accounts/index.ts"
 import { application } from "../http/app.ts"
 import { postingFigures } from "../http/cluster/index.ts"
 import { resumeLoads, watchLoads } from "../http/customers/index.ts"
-import { sweepOrphans } from "../http/content/index.ts"
 import { documents } from "../http/documents.ts"
 import { count, HttpMeasures } from "../http/inside/measures.ts"
 import { metricsText } from "../http/inside/metrics.ts"
 import { setDocumentLimits } from "../http/limits.ts"
 import { resources } from "../http/resources.ts"
 import { randomId } from "../http/secrets.ts"
-import { listen, ServerUnavailable } from "../http/server.ts"
+import { assertNative, listen, ServerUnavailable } from "../http/server.ts"
 import type { Service } from "../http/service.ts"
 import { Tries } from "../http/tries.ts"
 import {
@@ -30,9 +29,10 @@ import {
   StorageUnavailable,
   System
 } from "../runtime/index.ts"
-import { backend, groupLimits, isClustered, nodeNameOf, placeOf } from "./backend.ts"
+import { backend, engineTitleOf, groupLimits, isClustered, nodeNameOf, placeOf } from "./backend.ts"
 import { failpoint } from "./failpoint.ts"
 import { issuerOf } from "./issuer.ts"
+import { sweep, sweepAmong } from "./orphans.ts"
 import { portOf } from "./port.ts"
 import { serviceKeyOf } from "./service-key.ts"
 import { adminTokenOf, baseUrlOf, type Settings } from "./settings.ts"
@@ -40,8 +40,6 @@ import { version } from "./version.ts"
 
 /** How often idle actors are looked for, unless they are to sleep sooner. */
 const sweepMsMax = 5_000
-/** How often a cluster looks for blobs that a crash left without content. */
-const orphansEveryMs = 6 * 3_600_000
 const corsOriginOf = (settings: Settings): string | undefined =>
   settings.corsOrigin === "none" ? undefined : settings.corsOrigin
 
@@ -96,6 +94,8 @@ export interface Serving {
   readonly port: number
   /** Where everything is kept, for people. */
   readonly place: string
+  /** The database of an embedded store, for people; undefined in a cluster. */
+  readonly engine: string | undefined
   /** Its name in its cluster; undefined when it is alone. */
   readonly node: string | undefined
   /** The admin's token, when this start chose it. */
@@ -167,6 +167,11 @@ const makeService = Effect.fnUntraced(function*(
   }
 })
 
+const asUnavailable = (cause: unknown): ServerUnavailable =>
+  cause instanceof ServerUnavailable
+    ? cause
+    : new ServerUnavailable("Address", String(cause), cause)
+
 const listening = (
   settings: Settings,
   port: number,
@@ -184,27 +189,8 @@ const listening = (
         cors: { origin: corsOriginOf(settings) },
         onError
       }),
-    catch: (cause) =>
-      cause instanceof ServerUnavailable
-        ? cause
-        : new ServerUnavailable("Address", String(cause), cause)
+    catch: asUnavailable
   })
-
-/** Removes what a crash left of arriving content. */
-const sweep = (service: Service): Effect.Effect<void> =>
-  sweepOrphans(service).pipe(
-    Effect.flatMap((orphans) =>
-      orphans === 0 ? Effect.void : Effect.logInfo("orphaned blobs removed", { orphans })
-    ),
-    Effect.catch((failure) => Effect.logWarning("the sweep for orphans broke off", failure))
-  )
-
-/** The same in a cluster, every so often, at the node that has the first shard. */
-const sweepAmong = (service: Service, placement: PlacementApi): Effect.Effect<void> =>
-  Effect.suspend(() => placement.owns(0) ? sweep(service) : Effect.void).pipe(
-    Effect.delay(orphansEveryMs),
-    Effect.forever
-  )
 
 /** Serves over what is provided, until interrupted. */
 const serveOver = Effect.fnUntraced(function*(
@@ -256,6 +242,7 @@ const serveOver = Effect.fnUntraced(function*(
     host: settings.host,
     port,
     place: placeOf(settings),
+    engine: engineTitleOf(settings),
     node: isClustered(settings) ? shared.node : undefined,
     adminToken: token
   })
@@ -269,6 +256,8 @@ const serveOver = Effect.fnUntraced(function*(
  */
 export const runNode = (settings: Settings, onServing: (serving: Serving) => void) =>
   Effect.scoped(Effect.gen(function*() {
+    // A first start that cannot serve must not choose a token that nobody is told.
+    yield* Effect.try({ try: assertNative, catch: asUnavailable })
     setDocumentLimits(settings)
     const port = yield* portOf(settings)
     const outbound = yield* makeOutbound({

@@ -2,14 +2,17 @@
 import { Effect } from "effect"
 import type { ServerUnavailable } from "../http/server.ts"
 import { type BackendFailure, type NodeUnnamed, placeOf } from "./backend.ts"
+import { differing, missing } from "./engine-texts.ts"
 import { CommandFailed, exitCodes } from "./failure.ts"
 import type { IssuerUnusable } from "./issuer.ts"
 import { runNode, type Serving } from "./node.ts"
 import type { Loaded } from "./settings.ts"
 
 const banner = (version: string, serving: Serving): string => {
-  const { adminToken, baseUrl, host, node, place, port } = serving
-  const kept = node === undefined ? `store in ${place}` : `node ${node} of the cluster on ${place}`
+  const { adminToken, baseUrl, engine, host, node, place, port } = serving
+  const kept = node === undefined
+    ? `${engine} store in ${place}`
+    : `node ${node} of the cluster on ${place}`
   const lines = [`restante ${version} on ${host}:${port}, ${kept}`, `  ${baseUrl}/`]
   if (adminToken !== undefined) {
     lines.push(
@@ -42,6 +45,10 @@ export const stopped = (
       return ends(`${place} has no room left: ${failure.detail}`, exitCodes.unavailable)
     case "StorageUnavailable":
       return ends(`${place} cannot be used: ${failure.detail}`, exitCodes.unavailable)
+    case "EngineDiffers":
+      return ends(differing(failure), exitCodes.configuration)
+    case "EngineMissing":
+      return ends(missing(place, failure), exitCodes.configuration)
     case "NatsTooOld":
       return ends(
         `${place} is version ${failure.found}; ${failure.wanted} or newer is needed`,

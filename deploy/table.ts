@@ -35,6 +35,13 @@ export const table = {
     setting("baseUrl", "BASE_URL", origin, clusterConfig.baseUrl, "Origin of every URI given out")
   ),
   dataDir: setting("dataDir", "DATA_DIR", text, clusterConfig.dataDir, "Folder of the store"),
+  store: optional(setting(
+    "store.engine",
+    "STORE",
+    oneOf("rocksdb", "leveldb"),
+    clusterConfig.store.engine,
+    "Database of the folder"
+  )),
   adminToken,
   ...authTable,
   logLevel: setting("log.level", "LOG_LEVEL", levels, log.level, "Least severe level written"),

@@ -78,26 +78,21 @@ const load = (): Native => {
     native._cfg?.("silent")
     return native
   } catch (cause) {
+    // The library says first what it supports, and at the end why it was not loaded.
+    const why = cause instanceof Error ? cause.message.trim().split("\n").at(-1) : String(cause)
     throw new ServerUnavailable(
       "NativeModule",
       `uWebSockets.js cannot be loaded by Node ${process.version} on ${process.platform} `
-        + `${process.arch}. It needs Node 20, 22 or 24 and, on Linux, glibc: 2.27 or newer for `
-        + "Node 20, 2.38 or newer (Debian 13, Ubuntu 24.04) for Node 22 and 24; not musl (Alpine).",
+        + `${process.arch}: ${why}\nIt needs Node 20, 22, 24 or 25 and, on Linux, glibc: 2.27 or `
+        + "newer for Node 20, 2.38 or newer (Debian 13, Ubuntu 24.04) for the others; not musl "
+        + "(Alpine). Take Node 20, a newer system, or the container image; see docs/platforms.md.",
       cause
     )
   }
 }
 
-/** Why no server can run here; undefined when one can. */
-export const serverProblem = (): ServerUnavailable | undefined => {
-  try {
-    load()
-    return undefined
-  } catch (error) {
-    if (error instanceof ServerUnavailable) return error
-    throw error
-  }
-}
+/** Fails as `listen` does where the native module does not run; before anything is opened. */
+export const assertNative = (): void => void load()
 
 let collected: Array<string> = []
 const collect = (name: string, value: string): void => {

@@ -12,6 +12,8 @@ const tags: ReadonlyArray<OpeningFailure["_tag"]> = [
   "StorageDamaged",
   "StorageFull",
   "StorageUnavailable",
+  "EngineDiffers",
+  "EngineMissing",
   "NatsTooOld",
   "BucketsDiffer"
 ]

@@ -2,7 +2,13 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Layer, type Scope } from "effect"
-import { beginRestoring, embedded, endRestoring } from "../../runtime/embedded/index.ts"
+import {
+  beginRestoring,
+  embedded,
+  endRestoring,
+  type EngineDiffers,
+  type EngineMissing
+} from "../../runtime/embedded/index.ts"
 import {
   Blobs,
   type BlobsApi,
@@ -42,7 +48,13 @@ export interface Filling extends Opened {
   readonly done: Effect.Effect<void, OpeningFailure>
 }
 
-export type OpeningFailure = StorageFailure | StorageLocked | NatsTooOld | BucketsDiffer
+export type OpeningFailure =
+  | StorageFailure
+  | StorageLocked
+  | EngineDiffers
+  | EngineMissing
+  | NatsTooOld
+  | BucketsDiffer
 
 type Ports = Storage | Contents | Records | Blobs
 
@@ -86,7 +98,7 @@ export const openSource = Effect.fnUntraced(function*(
     if (!existsSync(join(dataDir, "store"))) {
       return yield* new StorageUnavailable({ detail: "there is no store" })
     }
-    return yield* portsOf("embedded", embedded(dataDir))
+    return yield* portsOf("embedded", embedded(dataDir, { engine: settings.store }))
   }
   const common = yield* Layer.build(cluster(settings, natsUrl))
   return yield* Effect.gen(function*() {
@@ -105,7 +117,10 @@ export const openTarget = Effect.fnUntraced(function*(
   const { dataDir, natsUrl } = settings
   if (natsUrl === undefined) {
     yield* beginRestoring(dataDir)
-    const store = yield* portsOf("embedded", embedded(dataDir, { restoring: true }))
+    const store = yield* portsOf(
+      "embedded",
+      embedded(dataDir, { engine: settings.store, restoring: true })
+    )
     return { ...store, done: endRestoring(dataDir) }
   }
   const common = yield* Layer.build(cluster(settings, natsUrl))

@@ -10,7 +10,7 @@ const progressMs = 500
 const mebibyte = 1024 * 1024
 
 const isOfStore = (name: string): boolean =>
-  name === "data-dir" || name === "cluster-buckets" || name.startsWith("nats-")
+  name === "data-dir" || name === "store" || name === "cluster-buckets" || name.startsWith("nats-")
 
 /** Flags that say which store; without NATS_URL it is the one in DATA_DIR. */
 export const storeFlags: Record<string, Flag.Flag<Option.Option<string>>> = Object.fromEntries(

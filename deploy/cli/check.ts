@@ -14,9 +14,10 @@ export const checkCommand = Command.make(
     // Only the commands on stores need the native modules.
     const { check, placeOf } = yield* Effect.promise(() => import("../check.ts"))
     const place = placeOf(settings)
-    const { counts, problems } = yield* check(settings)
-    if (json) yield* Console.log(JSON.stringify({ place, counts, problems }, null, 2))
+    const { counts, problems, store } = yield* check(settings)
+    if (json) yield* Console.log(JSON.stringify({ place, store, counts, problems }, null, 2))
     else {
+      if (store !== undefined) yield* Console.log(`store: ${store}`)
       for (const [name, count] of Object.entries(counts)) yield* Console.log(`${name}: ${count}`)
       for (const problem of problems) yield* Console.error(`problem: ${problem}`)
     }

@@ -3,7 +3,7 @@ import { constants } from "node:fs"
 import { access, readFile, stat, statfs } from "node:fs/promises"
 import { totalmem } from "node:os"
 import { dirname, resolve } from "node:path"
-import { serverProblem } from "../../http/server.ts"
+import { assertNative, ServerUnavailable } from "../../http/server.ts"
 import { addressRules } from "../../actors/delivery/addresses.ts"
 import { adminTokenOf, type Settings } from "../settings.ts"
 import { fail, type Finding, ok, warn } from "./finding.ts"
@@ -22,10 +22,13 @@ const gigabytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} 
 /** Node and the server's native module. */
 export const platform = (): Finding => {
   const found = `Node ${process.version} on ${process.platform} ${process.arch}`
-  const problem = serverProblem()
-  return problem === undefined
-    ? ok("platform", found)
-    : fail("platform", found, problem.message)
+  try {
+    assertNative()
+    return ok("platform", found)
+  } catch (error) {
+    if (error instanceof ServerUnavailable) return fail("platform", found, error.message)
+    throw error
+  }
 }
 
 interface Report {

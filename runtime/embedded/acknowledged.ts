@@ -7,6 +7,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { crc32 } from "node:zlib"
+import { flushFolder } from "./folders.ts"
 
 export const ACKNOWLEDGEMENT_BYTES = 16
 /** Where the slots begin: in sectors of their own. */
@@ -51,7 +52,5 @@ export const createAcknowledged = (dataDir: string): void => {
   writeSync(file, bytes)
   fsyncSync(file)
   closeSync(file)
-  const folder = openSync(dataDir, "r")
-  fsyncSync(folder)
-  closeSync(folder)
+  flushFolder(dataDir)
 }

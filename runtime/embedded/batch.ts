@@ -10,6 +10,26 @@ import { SHARED_BYTES } from "./limits.ts"
 const REMOVED = 0xffffffff
 const HEADER_BYTES = 8
 
+/** One change of an encoded batch. */
+export type Change =
+  | { readonly type: "put"; readonly key: Buffer; readonly value: Buffer }
+  | { readonly type: "del"; readonly key: Buffer }
+
+/** The changes between two places of an encoded batch, upon its own memory. */
+export const changesOf = (bytes: Buffer, from: number, to: number): Array<Change> => {
+  const changes: Array<Change> = []
+  for (let at = from; at < to;) {
+    const keyAt = at + HEADER_BYTES
+    const valueAt = keyAt + bytes.readUInt32LE(at)
+    const valueBytes = bytes.readUInt32LE(at + 4)
+    const key = bytes.subarray(keyAt, valueAt)
+    at = valueBytes === REMOVED ? valueAt : valueAt + valueBytes
+    if (valueBytes === REMOVED) changes.push({ type: "del", key })
+    else changes.push({ type: "put", key, value: bytes.subarray(valueAt, at) })
+  }
+  return changes
+}
+
 /** A place in a batch to go back to. */
 export interface Mark {
   readonly length: number

@@ -4,6 +4,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promi
 import { dirname, join } from "node:path"
 import type { BlobInfo, ByteRange } from "../ports/blobs.ts"
 import { BlobAborted, BlobTooLarge } from "../errors.ts"
+import { canFlush } from "./folders.ts"
 import { BLOB_CHUNK_BYTES, BLOB_UNREAD_MS, INLINE_BLOB_BYTES_MAX } from "./limits.ts"
 
 export const blobsPath = (dataDir: string): string => join(dataDir, "blobs")
@@ -42,6 +43,7 @@ const newName = (id: string): string => {
 export const idOfName = (name: string): string => name.slice(3, name.lastIndexOf("."))
 
 const syncFolder = async (path: string): Promise<void> => {
+  if (!canFlush) return
   const folder = await open(path, "r")
   try {
     await folder.sync()

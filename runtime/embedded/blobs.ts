@@ -20,7 +20,7 @@ import {
   type Received
 } from "./blob-files.ts"
 import { blobKey, bytesKey, endOf } from "./keys.ts"
-import { asFailure, getBytes, getText, readSpan } from "./rocksdb.ts"
+import { asFailure, readSpan } from "./engine.ts"
 import type { EmbeddedStore } from "./store.ts"
 
 /** What the database keeps of a blob. */
@@ -51,7 +51,7 @@ class EmbeddedBlobs {
   }
 
   find(id: string): BlobRecord | undefined {
-    const text = getText(this.store.database(), blobKey(id))
+    const text = this.store.database().getText(blobKey(id))
     return text === undefined ? undefined : parseBlob(text)
   }
 
@@ -100,7 +100,7 @@ class EmbeddedBlobs {
   async open(id: string, range: ByteRange | undefined): Promise<AsyncIterable<Uint8Array>> {
     for (let record = this.find(id); record !== undefined;) {
       if (record.file === undefined) {
-        const bytes = getBytes(this.store.database(), bytesKey(id))
+        const bytes = this.store.database().getBytes(bytesKey(id))
         if (bytes === undefined) throw new StorageDamaged({ detail: `blob ${id} has no bytes` })
         return inMemory(range === undefined ? bytes : bytes.subarray(range.start, range.end + 1))
       }

@@ -4,9 +4,10 @@ import type { ActorPart, ContentsApi, ItemsPart, RecordPart } from "../ports/con
 import { type ActorSource, type Look, readActor } from "../ports/read-actor.ts"
 import type { LogItem } from "../ports/storage.ts"
 import * as keys from "./keys.ts"
+import { parseRecord } from "./known.ts"
 import { CONTENTS_ITEMS, CONTENTS_PAGE } from "./limits.ts"
-import { asFailure, getTexts, lastKey, readSpan } from "./rocksdb.ts"
-import { asItems, parseRecord } from "./storage.ts"
+import { asFailure, readSpan, type View } from "./engine.ts"
+import { asItems } from "./storage.ts"
 import type { EmbeddedStore } from "./store.ts"
 
 class EmbeddedContents implements ActorSource {
@@ -36,20 +37,21 @@ class EmbeddedContents implements ActorSource {
   }
 
   /** Record, epoch of a log without one, and wake-up. */
-  private texts(of: Address) {
+  private texts(of: Address, view: View = this.store.database()) {
     const key = keyOf(of)
-    const database = this.store.database()
-    return getTexts(database, keys.actorKey(key), keys.bareKey(key), keys.wakeKey(of))
+    return view.getTexts([keys.actorKey(key), keys.bareKey(key), keys.wakeKey(of)])
   }
 
   async look(of: Address): Promise<Look> {
-    const [record, bare, wake] = this.texts(of)
+    return this.store.database().atOnce((view) => this.lookIn(view, of))
+  }
+
+  private async lookIn(view: View, of: Address): Promise<Look> {
+    const [record, bare, wake] = this.texts(of, view)
     const parsed = record === undefined ? undefined : parseRecord(record)
     const life = parsed?.epoch ?? Number(bare ?? 0)
     const prefix = keys.logPrefix(life)
-    const last = life === 0
-      ? undefined
-      : lastKey(this.store.database(), prefix, keys.logEnd(prefix))
+    const last = life === 0 ? undefined : await view.lastKey(prefix, keys.logEnd(prefix))
     return {
       fence: parsed?.revision ?? 0,
       life,
@@ -92,17 +94,16 @@ class EmbeddedContents implements ActorSource {
       address: fromKey(key),
       ...parseRecord(record)
     }))
-    const wakes = getTexts(this.store.database(), ...found.map((one) => keys.wakeKey(one.address)))
-    const firsts = getTexts(
-      this.store.database(),
-      ...found.map(({ epoch, head }) => keys.logPrefix(epoch) + keys.digits(head + 1))
+    const wakes = this.store.database().getTexts(found.map((one) => keys.wakeKey(one.address)))
+    const firsts = this.store.database().getTexts(
+      found.map(({ epoch, head }) => keys.logPrefix(epoch) + keys.digits(head + 1))
     )
     const logs: Array<ReadonlyArray<LogItem>> = []
     for (const [at, { epoch, head }] of found.entries()) {
       const isEmpty = head === 0 && firsts[at] === undefined
       logs.push(isEmpty ? [] : await this.items(epoch, 1, CONTENTS_ITEMS))
     }
-    const records = getTexts(this.store.database(), ...page.map(([key]) => keys.actorKey(key)))
+    const records = this.store.database().getTexts(page.map(([key]) => keys.actorKey(key)))
     for (const [at, { address, head, state }] of found.entries()) {
       const items = logs[at] ?? []
       if (records[at] !== page[at]?.[1] || items.length >= CONTENTS_ITEMS) {

@@ -1,4 +1,4 @@
-/** The embedded backend: every port upon one RocksDB in one folder, for a node that is alone. */
+/** The embedded backend: every port upon one database in one folder, for a node that is alone. */
 import { Context, Effect, Layer } from "effect"
 import { Blobs } from "../ports/blobs.ts"
 import { Contents } from "../ports/contents.ts"
@@ -9,24 +9,36 @@ import { makeBlobs } from "./blobs.ts"
 import { makeContents } from "./contents.ts"
 import { makeRecords } from "./records.ts"
 import { makeStorage } from "./storage.ts"
-import { type OpenFailure, openStore } from "./store.ts"
+import type { EngineName } from "./engine.ts"
+import type { OpenFailure } from "./opening.ts"
+import { openStore } from "./store.ts"
 import { Sweeper } from "./sweep.ts"
 import { makeTransport } from "./transport.ts"
 
+export { type EngineName, engineNames } from "./engine.ts"
+export { EngineDiffers, EngineMissing, engineOf } from "./engines.ts"
 export { inspect, type Inspection } from "./inspect.ts"
 export { beginRestoring, endRestoring } from "./restoring.ts"
+
+export interface EmbeddedOptions {
+  /** Insists on a database; without it, it is the one the folder has, else what can be loaded. */
+  readonly engine?: EngineName | undefined
+  /** Set by who restores the folder from an archive. */
+  readonly restoring?: boolean
+}
 
 /**
  * All ports on the folder `dataDir`, which is made when it is not there. Fails with StorageLocked
  * when another process holds it, with StorageDamaged when anything acknowledged is missing or it
- * was restored in part; `restoring` is set by who restores it.
+ * was restored in part, with EngineDiffers when it has another database than `engine`, with
+ * EngineMissing when its database does not run here.
  */
 export const embedded = (
   dataDir: string,
-  { restoring = false }: { readonly restoring?: boolean } = {}
+  { engine, restoring = false }: EmbeddedOptions = {}
 ): Layer.Layer<Storage | Records | Blobs | Contents | Transport, OpenFailure> =>
   Layer.effectContext(Effect.gen(function*() {
-    const store = yield* openStore(dataDir, restoring)
+    const store = yield* openStore(dataDir, { restoring, wanted: engine })
     const sweeper = new Sweeper(store)
     const blobs = yield* makeBlobs(store)
     yield* Effect.promise(() => sweeper.resume())

@@ -4,15 +4,18 @@ import { createReadStream } from "node:fs"
 import { access, readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { StorageDamaged, StorageLocked, StorageUnavailable } from "../errors.ts"
+import { StorageDamaged, StorageUnavailable } from "../errors.ts"
 import { arrivingPath, blobsPath, fileNames, idOfName } from "./blob-files.ts"
 import { type BlobRecord, parseBlob } from "./blobs.ts"
 import { bytesKey, endOf, lastNumber } from "./keys.ts"
-import { asFailure, getBytes, readSpan, type RocksDatabase } from "./rocksdb.ts"
-import { databasePath, type OpenFailure, openVerified } from "./store.ts"
-import { parseRecord } from "./storage.ts"
+import { parseRecord } from "./known.ts"
+import { asFailure, type Database, type EngineName, readSpan } from "./engine.ts"
+import { databasePath, fileFaults } from "./engines.ts"
+import { type OpenFailure, openFailure, openVerified } from "./opening.ts"
 
 export interface Inspection {
+  /** The database that it stands on; undefined when it could not be opened. */
+  readonly engine: EngineName | undefined
   readonly counts: {
     readonly commits: number
     /** Actors with a state record, by kind. */
@@ -36,7 +39,7 @@ export interface Inspection {
 const PAGE = 1_000
 
 async function* rowsOf(
-  database: RocksDatabase,
+  database: Database,
   prefix: string,
   values = true
 ): AsyncIterable<readonly [string, string]> {
@@ -71,12 +74,12 @@ class Inspector {
     leftOverFiles: 0
   }
   private readonly dataDir: string
-  private readonly database: RocksDatabase
+  private readonly database: Database
   private readonly logs = new Map<number, Log>()
   private readonly garbage = new Set<number>()
   private readonly files = new Map<string, string>()
 
-  constructor(dataDir: string, database: RocksDatabase) {
+  constructor(dataDir: string, database: Database) {
     this.dataDir = dataDir
     this.database = database
   }
@@ -161,7 +164,7 @@ class Inspector {
     const hash = createHash("sha256")
     let found = 0
     if (file === undefined) {
-      const bytes = getBytes(this.database, bytesKey(id))
+      const bytes = this.database.getBytes(bytesKey(id))
       if (bytes === undefined) throw new StorageDamaged({ detail: "its bytes are missing" })
       return { digest: hash.update(bytes).digest("base64url"), lengthBytes: bytes.length }
     }
@@ -193,16 +196,19 @@ const none: Inspection["counts"] = {
   leftOverFiles: 0
 }
 
-const inspectFolder = async (dataDir: string): Promise<Inspection> => {
+const inspectFolder = async (
+  dataDir: string,
+  wanted: EngineName | undefined
+): Promise<Inspection> => {
   await access(databasePath(dataDir)).catch(() => {
     throw new StorageUnavailable({ detail: `there is no store in ${dataDir}` })
   })
   let opened: Awaited<ReturnType<typeof openVerified>>
   try {
-    opened = await openVerified(dataDir, false)
+    opened = await openVerified(dataDir, { create: false, restoring: false, wanted })
   } catch (error) {
-    if (error instanceof StorageDamaged) return { counts: none, faults: [error.detail] }
-    throw error
+    if (!(error instanceof StorageDamaged)) throw error
+    return { engine: undefined, counts: none, faults: [error.detail] }
   }
   const { commits, database } = opened
   const inspector = new Inspector(dataDir, database)
@@ -215,16 +221,22 @@ const inspectFolder = async (dataDir: string): Promise<Inspection> => {
   } finally {
     await database.close()
   }
+  const { engine } = database
   const { actors, counted, faults } = inspector
-  return { counts: { commits, actors, ...counted }, faults }
+  const unseen = fileFaults(dataDir, engine)
+  return { engine, counts: { commits, actors, ...counted }, faults: [...faults, ...unseen] }
 }
 
 /**
  * Reads all of a stopped store and compares it with itself. Opening recovers the write-ahead log,
  * as any start does. Damage is a fault in the answer; StorageLocked when a process runs on it.
+ * `engine` insists on a database, as `embedded` does.
  */
-export const inspect = (dataDir: string): Effect.Effect<Inspection, OpenFailure> =>
+export const inspect = (
+  dataDir: string,
+  engine?: EngineName
+): Effect.Effect<Inspection, OpenFailure> =>
   Effect.tryPromise({
-    try: () => inspectFolder(dataDir),
-    catch: (error) => error instanceof StorageLocked ? error : asFailure(error)
+    try: () => inspectFolder(dataDir, engine),
+    catch: (error) => openFailure(dataDir, error)
   })

@@ -21,6 +21,14 @@ export const BLOCK_CACHE_BYTES = 16 * 1024 * 1024
 /** RocksDB keeps up to 1.5 times this many bytes of what was written and is not in a table. */
 export const MEMTABLE_BYTES = 64 * 1024 * 1024
 
+/** LevelDB writes what was written into a table when its log has this many bytes; it keeps two. */
+export const LEVELDB_BUFFER_BYTES = 16 * 1024 * 1024
+/** LevelDB begins another table after this many bytes. */
+export const LEVELDB_TABLE_BYTES = 8 * 1024 * 1024
+/** Rows, and about the bytes, that LevelDB's iterator brings at once. */
+export const LEVELDB_CHUNK_ROWS = 1_000
+export const LEVELDB_CHUNK_BYTES = 256 * 1024
+
 /** A read that takes longer goes on in the next turn of the event loop, ms. */
 export const READ_SLICE_MS = 5
 /** Wake-ups that are read in one step. */

@@ -10,7 +10,7 @@ import {
 import type { Batch } from "./batch.ts"
 import { endOf, recordKey } from "./keys.ts"
 import { RECORD_CHANGES_MAX } from "./limits.ts"
-import { getText, getTexts, readSpan } from "./rocksdb.ts"
+import { readSpan } from "./engine.ts"
 import type { EmbeddedStore } from "./store.ts"
 
 const entriesOf = (rows: ReadonlyArray<string>, skip: number): Array<RecordEntry> => {
@@ -66,7 +66,7 @@ class Unwritten {
   holds(store: EmbeddedStore, { key, table, value }: RecordChange): boolean {
     const name = recordKey(table, key)
     const unwritten = this.values.get(name)
-    const known = unwritten === undefined ? getText(store.database(), name) : unwritten.value
+    const known = unwritten === undefined ? store.database().getText(name) : unwritten.value
     return (known ?? null) === value
   }
 }
@@ -144,9 +144,9 @@ const keysOf = async (
 export const makeRecords = (store: EmbeddedStore): RecordsApi => ({
   changesMax: RECORD_CHANGES_MAX,
   ...writing(store),
-  get: (table, key) => store.reading(() => getText(store.database(), recordKey(table, key))),
+  get: (table, key) => store.reading(() => store.database().getText(recordKey(table, key))),
   getMany: (table, keys) =>
-    store.reading(() => getTexts(store.database(), ...keys.map((key) => recordKey(table, key)))),
+    store.reading(() => store.database().getTexts(keys.map((key) => recordKey(table, key)))),
   range: (table, range) =>
     store.reading<ReadonlyArray<RecordEntry>>(() => {
       if (range.limit <= 0) return []

@@ -7,11 +7,13 @@ import { mkdir, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { StorageDamaged, StorageLocked, StorageUnavailable } from "../errors.ts"
-import { asFailure, openRocksdb, rootOf } from "./rocksdb.ts"
+import { asFailure, isLocked } from "./engine.ts"
+import { databasePath, engineOf, openDatabase } from "./engines.ts"
+import { flushFolder } from "./folders.ts"
 
 const markPath = (dataDir: string): string => join(dataDir, "restoring")
 /** What belongs to a store, beside the mark. */
-const parts = ["store", "blobs", "acknowledged", "lock"]
+const parts = ["store", "blobs", "acknowledged", "lock", "engine"]
 
 /** Throws StorageDamaged when the folder was filled in part. */
 export const assertWhole = (dataDir: string): void => {
@@ -19,16 +21,6 @@ export const assertWhole = (dataDir: string): void => {
   throw new StorageDamaged({
     detail: "it was restored in part, as restoring was broken off; restore it again"
   })
-}
-
-/** Flushes what a folder lists. */
-const flushFolder = (folder: string): void => {
-  const file = openSync(folder, "r")
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
 }
 
 const writeMark = (dataDir: string): void => {
@@ -44,15 +36,12 @@ const writeMark = (dataDir: string): void => {
 
 /** Fails with StorageLocked when another process fills the folder just now. */
 const assertFree = async (dataDir: string): Promise<void> => {
-  const path = join(dataDir, "store")
-  if (!existsSync(path)) return
+  if (!existsSync(databasePath(dataDir))) return
   try {
-    await (await openRocksdb(path, false)).close()
+    await (await openDatabase(dataDir, engineOf(dataDir) ?? "rocksdb", false)).close()
   } catch (error) {
     // Anything else may be what a broken-off restoring left.
-    if (rootOf(error).code === "LEVEL_LOCKED") {
-      throw new StorageLocked({ path: dataDir, pid: undefined })
-    }
+    if (isLocked(error)) throw new StorageLocked({ path: dataDir, pid: undefined })
   }
 }
 

@@ -10,23 +10,14 @@ import type {
   SoonestWakes,
   StorageApi
 } from "../ports/storage.ts"
-import { StorageDamaged } from "../errors.ts"
 import type { Batch } from "./batch.ts"
 import * as keys from "./keys.ts"
+import { epochOf, type Found, type Known, lookUpIn, recordsOf, unknown } from "./known.ts"
 import { KNOWN_ACTORS_MAX } from "./limits.ts"
-import { getTexts, lastKey, readSpan } from "./rocksdb.ts"
+import { readSpan } from "./engine.ts"
 import type { EmbeddedStore } from "./store.ts"
 import type { Sweeper } from "./sweep.ts"
 import { soonestWakes } from "./wakes.ts"
-
-/** What the fences need to know of an actor. */
-interface Known {
-  readonly revision: number
-  readonly head: number
-  /** Names the actor's log, see {@link keys.logPrefix}; 0 when it has neither log nor record. */
-  readonly epoch: number
-  readonly prefix: string
-}
 
 /** What is kept of one actor. */
 interface Entry {
@@ -37,20 +28,11 @@ interface Entry {
   staged: Known | undefined
 }
 
-const unknown: Known = { revision: 0, head: 0, epoch: 0, prefix: "" }
-
-/** `<revision> <head> <epoch>` and the text, on the lines of a state record. */
-export const parseRecord = (
-  record: string
-): { revision: number; head: number; epoch: number; state: string } => {
-  const end = record.indexOf("\n")
-  const [revision, head, epoch] = record.slice(0, end).split(" ").map(Number)
-  if (
-    end < 0 || !Number.isSafeInteger(revision) || revision === undefined || head === undefined ||
-    epoch === undefined
-  ) throw new StorageDamaged({ detail: `unreadable state record: ${record.slice(0, 60)}` })
-  return { revision, head, epoch, state: record.slice(end + 1) }
-}
+const loadedOf = ({ known: { head, revision }, state }: Found): Loaded => ({
+  state,
+  revision,
+  head
+})
 
 class EmbeddedStorage {
   private readonly store: EmbeddedStore
@@ -69,8 +51,19 @@ class EmbeddedStorage {
     const outcomes: Array<Outcome> = []
     const touched: Array<Entry> = []
     const garbage: Array<number> = []
+    const fetched = this.store.isImmediate ? undefined : new Map<string, Known>()
+    let unfetched: unknown
+    const fetch = fetched === undefined ? undefined : () => {
+      unfetched = undefined
+      return this.fetch(group, fetched).catch((error: unknown) => {
+        unfetched = error
+      })
+    }
     const prepare = (batch: Batch): void => {
-      for (const commit of group) outcomes.push(this.apply(batch, commit, touched, garbage))
+      if (unfetched !== undefined) throw unfetched
+      for (const commit of group) {
+        outcomes.push(this.apply(batch, commit, touched, garbage, fetched))
+      }
     }
     const durable = (): ReadonlyArray<Outcome> => {
       for (const entry of touched) {
@@ -88,25 +81,26 @@ class EmbeddedStorage {
         entry.staged = undefined
         this.forget(entry)
       }
-    })
+    }, fetch)
   }
 
-  load(address: Address): Loaded {
+  load(address: Address): Loaded | Promise<Loaded> {
     const key = keyOf(address)
-    let { known, state } = this.lookUp(key)
-    const entry = this.entries.get(key)
-    if (entry?.staged === undefined) this.remember(key, entry, known)
-    else {
-      // The group under way may be written between the reads of the record and of its log.
-      for (
-        let again = this.lookUp(key);
-        again.known.head !== known.head || again.known.revision !== known.revision;
-      ) {
-        ;({ known, state } = again)
-        again = this.lookUp(key)
-      }
+    const { commits } = this.store.writer
+    const found = this.lookUp(key)
+    if (found instanceof Promise) {
+      return found.then((then) => {
+        // What was read is of then: others may have written since.
+        const entry = this.entries.get(key)
+        const isNow = this.store.writer.commits === commits && entry?.staged === undefined
+        if (isNow) this.remember(key, entry, then.known)
+        return loadedOf(then)
+      })
     }
-    return { state, revision: known.revision, head: known.head }
+    const entry = this.entries.get(key)
+    if (entry?.staged !== undefined) return loadedOf(this.lookAgain(key, found))
+    this.remember(key, entry, found.known)
+    return loadedOf(found)
   }
 
   read(
@@ -116,8 +110,10 @@ class EmbeddedStorage {
   ): ReadonlyArray<LogItem> | Promise<Array<LogItem>> {
     if (limit <= 0) return []
     const key = keyOf(address)
-    const { epoch, prefix } = this.entries.get(key)?.known ?? this.lookUp(key).known
+    const known = this.entries.get(key)?.known
+    const epoch = known?.epoch ?? epochOf(recordsOf(this.store.database(), key))
     if (epoch === 0) return []
+    const prefix = known?.prefix ?? keys.logPrefix(epoch)
     const span = { gte: prefix + keys.digits(Math.max(from, 0)), lt: keys.logEnd(prefix), limit }
     const rows = readSpan(this.store.database, span, false)
     return rows instanceof Promise ? rows.then(asItems) : asItems(rows)
@@ -168,31 +164,53 @@ class EmbeddedStorage {
     if (this.entries.get(entry.key) === entry) this.entries.delete(entry.key)
   }
 
-  private lookUp(key: string): { readonly known: Known; readonly state: string | undefined } {
-    const database = this.store.database()
-    const [record, bare] = getTexts(database, keys.actorKey(key), keys.bareKey(key))
-    if (record === undefined && bare === undefined) return { known: unknown, state: undefined }
-    const parsed = record === undefined ? undefined : parseRecord(record)
-    const epoch = parsed?.epoch ?? Number(bare)
-    const prefix = keys.logPrefix(epoch)
+  private lookUp(key: string): Found | Promise<Found> {
     const cached = this.entries.get(key)
-    const last = cached?.known !== undefined && cached.staged === undefined
-      ? cached.known.head
-      : keys.lastNumber(lastKey(database, prefix, keys.logEnd(prefix)) ?? "0")
-    const head = Math.max(parsed?.head ?? 0, last)
-    return { known: { revision: parsed?.revision ?? 0, head, epoch, prefix }, state: parsed?.state }
+    const head = cached?.staged === undefined ? cached?.known?.head : undefined
+    return this.store.database().atOnce((view) => lookUpIn(view, key, head))
+  }
+
+  /**
+   * Where `atOnce` does not keep to one moment: the group under way may be written between the
+   * reads of the record and of its log.
+   */
+  private lookAgain(key: string, first: Found): Found {
+    for (let found = first;;) {
+      const again = this.lookUpNow(key)
+      const isSame = again.known.head === found.known.head &&
+        again.known.revision === found.known.revision
+      if (isSame) return found
+      found = again
+    }
+  }
+
+  private lookUpNow(key: string): Found {
+    const found = this.lookUp(key)
+    // Whoever cannot look at once has fetched before.
+    if (found instanceof Promise) throw new TypeError(`${key} was not fetched`)
+    return found
+  }
+
+  /** What a group has to know of its actors; of the moment before it is prepared. */
+  private async fetch(group: ReadonlyArray<Commit>, fetched: Map<string, Known>): Promise<void> {
+    for (const { address } of group) {
+      const key = keyOf(address)
+      const known = this.entries.get(key)?.known ?? (await this.lookUp(key)).known
+      fetched.set(key, known)
+    }
   }
 
   private apply(
     batch: Batch,
     commit: Commit,
     touched: Array<Entry>,
-    garbage: Array<number>
+    garbage: Array<number>,
+    fetched: ReadonlyMap<string, Known> | undefined
   ): Outcome {
     const { state } = commit
     const key = keyOf(commit.address)
     const entry = this.entries.get(key) ?? { key, known: undefined, staged: undefined }
-    const known = entry.staged ?? entry.known ?? this.lookUp(key).known
+    const known = entry.staged ?? entry.known ?? fetched?.get(key) ?? this.lookUpNow(key).known
     const conflict = conflictOf(commit, known)
     if (conflict !== undefined) return { _tag: "Conflict", conflict }
     const revision = ++batch.commits

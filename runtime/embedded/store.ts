@@ -1,105 +1,19 @@
 /**
- * The embedded store: one open RocksDB, its writing thread and its guards, shared by the storage,
+ * The embedded store: one open database, what writes to it and its guards, shared by the storage,
  * record and blob ports. See this folder's README for keys and guarantees.
  */
-import { readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs"
+import { readdirSync, statfsSync, statSync } from "node:fs"
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
-import { SHARDS } from "../address.ts"
-import {
-  StorageDamaged,
-  type StorageFailure,
-  StorageFull,
-  StorageLocked,
-  StorageUnavailable
-} from "../errors.ts"
-import { acknowledgedPath, createAcknowledged, readAcknowledged } from "./acknowledged.ts"
-import { COMMITS_KEY, FORMAT_KEY } from "./keys.ts"
+import { type StorageFailure, StorageFull, StorageLocked, StorageUnavailable } from "../errors.ts"
+import { acknowledgedPath } from "./acknowledged.ts"
+import { asFailure, type Database, type EngineName } from "./engine.ts"
+import { databasePath } from "./engines.ts"
+import { FORMAT_KEY } from "./keys.ts"
 import { RECOVER_FIRST_MS, RECOVER_FREE_BYTES_MIN, RECOVER_LAST_MS } from "./limits.ts"
-import { assertWhole } from "./restoring.ts"
-import { asFailure, getTexts, openRocksdb, type RocksDatabase, rootOf } from "./rocksdb.ts"
-import { startWorker } from "./worker.ts"
+import { FORMAT, type OpenFailure, openFailure, openVerified } from "./opening.ts"
 import { type Job, Writer } from "./writer.ts"
-
-/** Version of the keys and values; another one is not read. */
-const VERSION = 1
-const FORMAT = JSON.stringify({ version: VERSION, shards: SHARDS })
-
-export const databasePath = (dataDir: string): string => join(dataDir, "store")
-const lockPath = (dataDir: string): string => join(dataDir, "lock")
-
-const holderOf = (dataDir: string): number | undefined => {
-  try {
-    const pid = Number(readFileSync(lockPath(dataDir), "utf8"))
-    return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined
-  } catch {
-    return undefined
-  }
-}
-
-export type OpenFailure = StorageFailure | StorageLocked
-
-/** An error of opening: whatever is not a full disk or a lock means that parts do not fit. */
-const openFailure = (dataDir: string, error: unknown): OpenFailure => {
-  const { code, detail } = rootOf(error)
-  if (code === "LEVEL_LOCKED") return new StorageLocked({ path: dataDir, pid: holderOf(dataDir) })
-  const failure = asFailure(error)
-  // RocksDB calls a table or manifest that is gone an input/output error, by its text alone.
-  const lost = /No such file|Corruption|does not exist/.test(detail)
-  return failure._tag === "StorageUnavailable" && lost ? new StorageDamaged({ detail }) : failure
-}
-
-const damaged = (detail: string): never => {
-  throw new StorageDamaged({ detail })
-}
-
-/** The count of commits, after comparing what is there with what was acknowledged. */
-const verifiedCommits = (dataDir: string, database: RocksDatabase): number => {
-  const [format, count] = getTexts(database, FORMAT_KEY, COMMITS_KEY)
-  const acknowledged = readAcknowledged(dataDir)
-  const commits = Number(count ?? 0)
-  if (acknowledged === null) damaged("the file `acknowledged` is unreadable")
-  else if (acknowledged !== undefined && commits < acknowledged) {
-    damaged(
-      "the log was cut or damaged: it holds " +
-        `${commits} of ${acknowledged} acknowledged commits`
-    )
-  } else if (acknowledged === undefined && count !== undefined) {
-    damaged("the file `acknowledged` is missing: the log cannot be verified")
-  }
-  if (format !== undefined && format !== FORMAT) {
-    throw new StorageUnavailable({ detail: `the store is of another format: ${format}` })
-  }
-  if (format === undefined && count !== undefined) damaged("the store's format is missing")
-  return commits
-}
-
-/**
- * Opens and verifies the database of `dataDir`. Throws what opening fails with; StorageDamaged also
- * for a store that was restored in part, unless it is just being restored.
- */
-export const openVerified = async (
-  dataDir: string,
-  createIfMissing: boolean,
-  restoring = false
-): Promise<{ readonly database: RocksDatabase; readonly commits: number }> => {
-  if (!restoring) assertWhole(dataDir)
-  // Where commits were counted there was a database: making a new one would delete what is left.
-  const create = createIfMissing && readAcknowledged(dataDir) === undefined
-  const database = await openRocksdb(databasePath(dataDir), create).catch((error: unknown) => {
-    throw openFailure(dataDir, error)
-  })
-  try {
-    writeFileSync(lockPath(dataDir), String(process.pid))
-    const commits = verifiedCommits(dataDir, database)
-    if (readAcknowledged(dataDir) === undefined) createAcknowledged(dataDir)
-    return { database, commits }
-  } catch (error) {
-    await database.close()
-    throw openFailure(dataDir, error)
-  }
-}
 
 /** Bytes of the write-ahead logs: what opening anew may have to write into tables. */
 const logBytes = (dataDir: string): number => {
@@ -115,28 +29,41 @@ const freeBytes = (dataDir: string): number => {
   return bavail * bsize
 }
 
+export interface StoreOptions {
+  /** It is being filled from an archive by the caller. */
+  readonly restoring: boolean
+  /** The database that is insisted on. */
+  readonly wanted: EngineName | undefined
+}
+
 export class EmbeddedStore {
   readonly dataDir: string
   readonly writer: Writer
-  private open: RocksDatabase | undefined = undefined
+  private open: Database | undefined = undefined
   private closed = false
+  private engineReadsAtOnce = true
   private recoverTimer: NodeJS.Timeout | undefined = undefined
   private recovering: Promise<void> = Promise.resolve()
   private readonly reopenListeners: Array<() => void> = []
-  private readonly restoring: boolean
+  private readonly options: StoreOptions
 
-  constructor(dataDir: string, restoring: boolean) {
+  constructor(dataDir: string, options: StoreOptions) {
     this.dataDir = dataDir
-    this.restoring = restoring
+    this.options = options
     this.writer = new Writer({
       onFailure: (failure) => this.recoverLater(failure, RECOVER_FIRST_MS)
     })
   }
 
   /** The open database; throws StorageUnavailable while it is being opened anew. */
-  readonly database = (): RocksDatabase => {
+  readonly database = (): Database => {
     if (this.open !== undefined) return this.open
     throw new StorageUnavailable({ detail: this.closed ? "the store is closed" : "reopening" })
+  }
+
+  /** Whether what belongs together can be read at once: see {@link Database}. */
+  get isImmediate(): boolean {
+    return this.engineReadsAtOnce
   }
 
   /** Called after the store was opened anew: what was remembered of it may not hold. */
@@ -146,10 +73,12 @@ export class EmbeddedStore {
 
   /** Opens the database and starts the writing thread. Throws what opening fails with. */
   async start(): Promise<void> {
-    const { commits, database } = await openVerified(this.dataDir, true, this.restoring)
-    this.open = database
-    this.writer.attach(startWorker(database.handle, acknowledgedPath(this.dataDir)), commits)
-    if (getTexts(database, FORMAT_KEY)[0] === undefined) await this.writeFormat()
+    const { commits, database } = await openVerified(this.dataDir, {
+      ...this.options,
+      create: true
+    })
+    this.attach(database, commits)
+    if (database.getText(FORMAT_KEY) === undefined) await this.writeFormat()
   }
 
   /** Finishes what was submitted, and lets go of everything. */
@@ -173,10 +102,12 @@ export class EmbeddedStore {
   submit<A>(
     prepare: Job["prepare"],
     result: () => A,
-    undo?: () => void
+    undo?: () => void,
+    fetch?: Job["fetch"]
   ): Effect.Effect<A, StorageFailure> {
     return Effect.callback<A, StorageFailure>((resume) => {
       this.writer.submit({
+        fetch,
         prepare,
         durable: () => resume(Effect.succeed(result())),
         failed: (failure) => {
@@ -209,6 +140,13 @@ export class EmbeddedStore {
     })
   }
 
+  private attach(database: Database, commits: number): void {
+    this.open = database
+    this.engineReadsAtOnce = database.isImmediate
+    const acknowledged = acknowledgedPath(this.dataDir)
+    this.writer.attach((events) => database.startWriter(acknowledged, events), commits)
+  }
+
   private async writeFormat(): Promise<void> {
     const failure = await new Promise<unknown>((resolve) =>
       this.writer.submit({
@@ -232,8 +170,8 @@ export class EmbeddedStore {
   }
 
   /**
-   * RocksDB takes no more writes after one that failed, but goes on reading. So it is kept open
-   * for readers until there is room, and then closed and opened anew.
+   * The database takes no more writes after one that failed, but goes on reading. So it is kept
+   * open for readers until there is room, and then closed and opened anew.
    */
   private recoverLater(failure: StorageFailure, pauseMs: number): void {
     if (this.closed) return
@@ -253,27 +191,30 @@ export class EmbeddedStore {
       throw failure
     }
     await this.letGo(failure)
-    const { commits, database } = await openVerified(this.dataDir, false, this.restoring)
+    const { commits, database } = await openVerified(this.dataDir, {
+      ...this.options,
+      create: false
+    })
     this.open = database
     for (const listener of this.reopenListeners) listener()
-    this.writer.attach(startWorker(database.handle, acknowledgedPath(this.dataDir)), commits)
+    this.attach(database, commits)
   }
 }
 
 /** Opens the store of a folder for as long as the scope. */
 export const openStore = (
   dataDir: string,
-  restoring = false
+  options: StoreOptions
 ): Effect.Effect<EmbeddedStore, OpenFailure, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
         await mkdir(dataDir, { recursive: true })
-        const store = new EmbeddedStore(dataDir, restoring)
+        const store = new EmbeddedStore(dataDir, options)
         await store.start()
         return store
       },
-      catch: (error) => error instanceof StorageLocked ? error : openFailure(dataDir, error)
+      catch: (error) => openFailure(dataDir, error)
     }),
     (store) => Effect.promise(() => store.stop())
   )

@@ -5,7 +5,7 @@
  */
 import { digits, endOf, garbageKey, lastNumber, logPrefix } from "./keys.ts"
 import { SWEEP_ITEMS } from "./limits.ts"
-import { firstKey, readSpan } from "./rocksdb.ts"
+import { firstKey, readSpan } from "./engine.ts"
 import type { EmbeddedStore } from "./store.ts"
 
 const GARBAGE = "garbage/"
@@ -40,14 +40,14 @@ export class Sweeper {
   private next(): void {
     const [epoch] = this.waiting
     this.sweeping = epoch !== undefined
-    if (epoch !== undefined) this.step(epoch, 0)
+    if (epoch !== undefined) void this.step(epoch, 0)
   }
 
-  private step(epoch: number, from: number): void {
+  private async step(epoch: number, from: number): Promise<void> {
     const prefix = logPrefix(epoch)
     try {
       // Numbers that are gone already are skipped by one seek, not step by step.
-      const first = firstKey(this.store.database(), {
+      const first = await firstKey(this.store.database(), {
         gte: prefix + digits(from),
         lt: endOf(prefix)
       })
@@ -59,7 +59,7 @@ export class Sweeper {
       const span = { gte: first, lt: prefix + digits(next), limit: SWEEP_ITEMS }
       this.store.writer.clear({ _tag: "Clear", ...span }, (failed) => {
         if (failed) this.giveUp()
-        else setImmediate(() => this.step(epoch, next))
+        else setImmediate(() => void this.step(epoch, next))
       })
     } catch {
       this.giveUp()

@@ -3,7 +3,7 @@ import { fromKey } from "../address.ts"
 import type { SoonestWakes } from "../ports/storage.ts"
 import * as keys from "./keys.ts"
 import { WAKES_CHUNK } from "./limits.ts"
-import { readSpan, type RocksDatabase } from "./rocksdb.ts"
+import { type Database, readSpan } from "./engine.ts"
 
 interface Found {
   readonly key: string
@@ -37,7 +37,7 @@ class Soonest {
 
 /** Reads all keys of the shard, a few at once. */
 export const soonestWakes = async (
-  opened: () => RocksDatabase,
+  opened: () => Database,
   shard: number,
   limit: number
 ): Promise<SoonestWakes> => {

@@ -1,6 +1,6 @@
 /**
- * The thread that writes. It shares the open database by its handle, so that the disk's flush
- * never holds up the event loop of the thread that decides.
+ * The thread that writes to RocksDB. It shares the open database by its handle, so that the disk's
+ * flush never holds up the event loop of the thread that decides.
  *
  * The functions `run` and `fill` are run from their own source text (`new Worker(text, { eval:
  * true })`): so they run alike from compiled files and under a test runner that compiles in
@@ -12,32 +12,20 @@ import { Worker } from "node:worker_threads"
 import type * as Threads from "node:worker_threads"
 import { ACKNOWLEDGED_SYNC_MS } from "./limits.ts"
 import { ACKNOWLEDGEMENT_BYTES, SLOTS } from "./acknowledged.ts"
-import { bindingPath } from "./rocksdb.ts"
-
-/** Writes a batch (see batch.ts) of `length` bytes; `shared` when its memory is another. */
-export interface WriteRequest {
-  readonly _tag: "Write"
-  readonly length: number
-  readonly shared: SharedArrayBuffer | undefined
-}
-
-/** Deletes the keys from `gte` up to `lt`; not flushed by itself, and may be repeated. */
-export interface ClearRequest {
-  readonly _tag: "Clear"
-  readonly gte: string
-  readonly lt: string
-  readonly limit: number
-}
+import type {
+  ClearRequest,
+  EngineWriter,
+  WriteRequest,
+  WriterEvents,
+  WriterReply
+} from "./engine.ts"
 
 /** Flushes what was acknowledged, lets go of the database, and ends. */
-export interface EndRequest {
+interface EndRequest {
   readonly _tag: "End"
 }
 
-export type WorkerRequest = WriteRequest | ClearRequest | EndRequest
-
-/** The answer to each request: undefined when it succeeded, or why not. */
-export type WorkerReply = { readonly code: string; readonly message: string } | undefined
+type WorkerRequest = WriteRequest | ClearRequest | EndRequest
 
 interface Settings {
   readonly binding: string
@@ -124,7 +112,7 @@ const run = async (
     batch._closeSync()
   }
   parentPort?.on("message", async (request: WorkerRequest) => {
-    let reply: WorkerReply
+    let reply: WriterReply
     try {
       if (request._tag === "Write") write(request)
       else if (request._tag === "Clear") await database._clear(request)
@@ -139,10 +127,15 @@ const run = async (
   })
 }
 
-/** Starts the thread upon an open database. */
-export const startWorker = (handle: bigint, acknowledged: string): Worker => {
+/** Starts the thread upon the open database of this handle. */
+export const startThread = (
+  binding: string,
+  handle: bigint,
+  acknowledged: string,
+  events: WriterEvents
+): EngineWriter => {
   const workerData: Settings = {
-    binding: bindingPath,
+    binding,
     handle,
     acknowledged,
     acknowledgementBytes: ACKNOWLEDGEMENT_BYTES,
@@ -151,5 +144,16 @@ export const startWorker = (handle: bigint, acknowledged: string): Worker => {
   }
   const failing = "(error) => { setImmediate(() => { throw error }) }"
   const text = `(${run.toString()})(require, ${fill.toString()}).catch(${failing})`
-  return new Worker(text, { eval: true, execArgv: [], workerData })
+  const worker = new Worker(text, { eval: true, execArgv: [], workerData })
+  worker.on("message", events.answered)
+  worker.on("error", (error) => events.lost(`the writing thread broke: ${String(error)}`))
+  worker.on("exit", () => events.lost("the writing thread ended"))
+  return {
+    post: (request) => worker.postMessage(request),
+    end: () =>
+      new Promise((resolve) => {
+        worker.once("exit", () => resolve())
+        worker.postMessage({ _tag: "End" } satisfies WorkerRequest)
+      })
+  }
 }

@@ -1,18 +1,28 @@
 /**
  * The group writer: whatever changes the store joins the next group, and one group at a time is
- * written and flushed by the thread that writes. After a failed write every job fails at once
+ * written and flushed beside the event loop. After a failed write every job fails at once
  * until the store has been opened anew (see store.ts).
  */
-import type { Worker } from "node:worker_threads"
 import type { StorageFailure } from "../errors.ts"
 import { StorageUnavailable } from "../errors.ts"
 import { Batch } from "./batch.ts"
+import {
+  asFailure,
+  type ClearRequest,
+  type EngineWriter,
+  type WriteRequest,
+  type WriterEvents,
+  type WriterReply
+} from "./engine.ts"
 import { GROUP_BYTES_MAX } from "./limits.ts"
-import { asFailure } from "./rocksdb.ts"
-import type { ClearRequest, WorkerReply, WorkerRequest } from "./worker.ts"
 
 /** A change that joins a group. Exactly one of the last three is called, once. */
 export interface Job {
+  /**
+   * Reads what `prepare` will need and cannot read at once; called when all groups before are
+   * durable, and again when the job was not taken into the group then. Never rejects.
+   */
+  readonly fetch?: (() => Promise<void>) | undefined
   /**
    * Checks fences and adds its changes. Called when all groups before are durable; the jobs
    * before it in this group have been prepared.
@@ -34,8 +44,8 @@ export class Writer {
   commits = 0
   private readonly trouble: Trouble
   private readonly batch = new Batch()
-  private worker: Worker | undefined = undefined
-  /** The memory that the worker knows. */
+  private engine: EngineWriter | undefined = undefined
+  /** The memory that the engine knows. */
   private shared: SharedArrayBuffer | undefined = undefined
   private failure: StorageFailure | undefined = undefined
   private jobs: Array<Job> = []
@@ -53,41 +63,35 @@ export class Writer {
     return this.failure
   }
 
-  /** Writes through this worker from now on. */
-  attach(worker: Worker, commits: number): void {
-    this.worker = worker
+  /** Writes through what this starts from now on. */
+  attach(start: (events: WriterEvents) => EngineWriter, commits: number): void {
     this.shared = undefined
     this.commits = commits
     this.failure = undefined
-    worker.on("message", (reply: WorkerReply) => {
-      this.settle(reply === undefined ? undefined : asFailure(reply))
+    const engine = start({
+      answered: (reply) => {
+        if (this.engine === engine) this.answer(reply)
+      },
+      lost: (detail) => {
+        if (this.engine !== engine) return
+        this.engine = undefined
+        const failure = new StorageUnavailable({ detail })
+        if (this.answered !== undefined) this.settle(failure)
+        else this.fail(failure)
+      }
     })
-    const lost = (detail: string) => {
-      if (this.worker !== worker) return
-      this.worker = undefined
-      const failure = new StorageUnavailable({ detail })
-      if (this.answered !== undefined) this.settle(failure)
-      else this.fail(failure)
-    }
-    worker.on("error", (error) => lost(`the writing thread broke: ${String(error)}`))
-    worker.on("exit", () => lost("the writing thread ended"))
+    this.engine = engine
     this.next()
   }
 
-  /** Ends the worker; resolves when it has let go of the database. */
+  /** Ends the engine's writing; resolves when it has let go of the database. */
   async detach(failure: StorageFailure): Promise<void> {
     this.failure ??= failure
     this.failAll(this.failure)
     if (this.answered !== undefined) await new Promise<void>((resolve) => this.idle.push(resolve))
-    const worker = this.worker
-    if (worker === undefined) return
-    this.worker = undefined
-    await new Promise<void>((resolve) => {
-      worker.once("exit", () => resolve())
-      this.answered = () => {}
-      worker.postMessage({ _tag: "End" } satisfies WorkerRequest)
-    })
-    this.answered = undefined
+    const { engine } = this
+    this.engine = undefined
+    await engine?.end()
   }
 
   /** Resolves when all that was submitted has been answered. */
@@ -123,20 +127,35 @@ export class Writer {
       if (clear !== undefined) {
         this.send(clear.request, (failure) => clear.done(failure !== undefined))
       } else if (this.jobs.length > 0) {
-        this.writeGroup()
+        this.beginGroup()
         this.clearNext = true
       } else break
     }
     if (this.answered === undefined) { for (const resolve of this.idle.splice(0)) resolve() }
   }
 
-  private writeGroup(): void {
+  /** Lets the jobs read before a group is made of them, where any of them has to. */
+  private beginGroup(): void {
+    const { jobs } = this
+    const { length } = jobs
+    const fetching = jobs.flatMap(({ fetch }) => fetch === undefined ? [] : [fetch()])
+    if (fetching.length === 0) return this.writeGroup(length)
+    this.answered = () => {}
+    void Promise.all(fetching).then(() => {
+      this.answered = undefined
+      // They have failed when the writer has.
+      if (this.jobs === jobs && this.failure === undefined) this.writeGroup(length)
+      this.next()
+    })
+  }
+
+  private writeGroup(jobsMax: number): void {
     const { batch } = this
     const group: Array<Job> = []
     batch.begin(this.commits)
     let taken = 0
     for (const job of this.jobs) {
-      if (batch.length >= GROUP_BYTES_MAX) break
+      if (taken === jobsMax || batch.length >= GROUP_BYTES_MAX) break
       taken++
       if (this.prepare(job)) group.push(job)
     }
@@ -171,11 +190,15 @@ export class Writer {
   }
 
   private send(
-    request: WorkerRequest,
+    request: WriteRequest | ClearRequest,
     answered: (failure: StorageFailure | undefined) => void
   ): void {
     this.answered = answered
-    this.worker?.postMessage(request)
+    this.engine?.post(request)
+  }
+
+  private answer(reply: WriterReply): void {
+    this.settle(reply === undefined ? undefined : asFailure(reply))
   }
 
   private settle(failure: StorageFailure | undefined): void {

@@ -2,11 +2,12 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { embedded } from "../../runtime/embedded/index.ts"
+import { embedded, engineNames } from "../../runtime/embedded/index.ts"
 import { contentsSuite } from "../suites/contents.ts"
 
-const dataDir = mkdtempSync(join(tmpdir(), "restante-contents-"))
-
-contentsSuite("RocksDB", () => embedded(dataDir), async () => {
-  rmSync(dataDir, { recursive: true, force: true })
-})
+for (const engine of engineNames) {
+  const dataDir = mkdtempSync(join(tmpdir(), "restante-contents-"))
+  contentsSuite(engine, () => embedded(dataDir, { engine }), async () => {
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+}

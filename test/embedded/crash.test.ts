@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
 import { address, shardOf } from "../../runtime/address.ts"
-import { inspect } from "../../runtime/embedded/index.ts"
+import { engineNames, inspect } from "../../runtime/embedded/index.ts"
 import { Blobs } from "../../runtime/ports/blobs.ts"
 import { Storage } from "../../runtime/ports/storage.ts"
 import { newFolder, openingFailure, upon } from "./folders.ts"
@@ -40,14 +40,14 @@ const verify = (heads: Map<number, number>, blobs: Map<string, string>) =>
     }
   })
 
-describe("kill -9", () => {
-  let child = ""
-  beforeAll(() => {
-    child = compileChild()
-  })
+let child = ""
+beforeAll(() => {
+  child = compileChild()
+})
 
+describe.each(engineNames)("kill -9, %s", (engine) => {
   it(`loses nothing in ${ROUNDS} rounds upon one folder`, { timeout: 120_000 }, async () => {
-    const folder = await newFolder()
+    const folder = await newFolder(engine)
     const heads = new Map<number, number>()
     const blobs = new Map<string, string>()
     for (let round = 0; round < ROUNDS; round++) {
@@ -70,7 +70,7 @@ describe("kill -9", () => {
   })
 
   it("refuses a second process, naming the holder, and takes over when it is gone", async () => {
-    const folder = await newFolder()
+    const folder = await newFolder(engine)
     const holder = startChild(child, folder, "hold")
     await holder.said(1)
     expect(await openingFailure(folder)).toMatchObject({

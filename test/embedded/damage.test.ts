@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { address } from "../../runtime/address.ts"
-import { inspect } from "../../runtime/embedded/index.ts"
+import { type EngineName, engineNames, inspect } from "../../runtime/embedded/index.ts"
 import { Blobs } from "../../runtime/ports/blobs.ts"
 import { Storage } from "../../runtime/ports/storage.ts"
 import { commitOf, itemsOf } from "../suites/storage-probe.ts"
@@ -33,8 +33,9 @@ const logOf = async (folder: string): Promise<string> => {
 }
 
 /** As a crash would leave the store, `COMMITS` items, and before the last of them. */
-const crashed = async () => {
-  const [running, before, after] = [await newFolder(), await newFolder(), await newFolder()]
+const crashed = async (engine: EngineName) => {
+  const running = await newFolder(engine)
+  const [before, after] = [await newFolder(), await newFolder()]
   await upon(
     running,
     Effect.gen(function*() {
@@ -61,14 +62,14 @@ const flip = async (path: string, at: number): Promise<void> => {
   await file.close()
 }
 
-describe("a damaged store", () => {
+describe.each(engineNames)("a damaged store, %s", (engine) => {
   it("opens a crashed one whole", async () => {
-    const { after } = await crashed()
+    const { after } = await crashed(engine)
     expect(await itemsIn(after)).toEqual(itemsOf(1, COMMITS))
   })
 
   it("notices a log cut at every byte of its last record", { timeout: 120_000 }, async () => {
-    const { after, before } = await crashed()
+    const { after, before } = await crashed(engine)
     const log = await logOf(after)
     const start = (await stat(await logOf(before))).size
     const end = (await stat(log)).size
@@ -94,7 +95,7 @@ describe("a damaged store", () => {
   })
 
   it("notices a flipped bit anywhere in the log", { timeout: 120_000 }, async () => {
-    const { after } = await crashed()
+    const { after } = await crashed(engine)
     const log = await logOf(after)
     const { size } = await stat(log)
     let refused = 0
@@ -118,7 +119,7 @@ describe("a damaged store", () => {
   it.each([".log", "CURRENT", "MANIFEST", "acknowledged", "all"])(
     "notices that %s is gone",
     async (what) => {
-      const { after } = await crashed()
+      const { after } = await crashed(engine)
       const names = (await readdir(join(after, "store"))).filter((name) =>
         what === ".log" ? name.endsWith(what) : name.startsWith(what)
       )
@@ -130,7 +131,7 @@ describe("a damaged store", () => {
   )
 
   it("notices a table that is gone, cut, or flipped where it is read", async () => {
-    const folder = await newFolder()
+    const folder = await newFolder(engine)
     const value = "v".repeat(100_000)
     await upon(
       folder,
@@ -138,7 +139,7 @@ describe("a damaged store", () => {
         for (let n = 1; n <= 400; n++) yield* append(n, `${n} ${value}`)
       })
     )
-    const [table = ""] = await filesOf(folder, ".sst")
+    const [table = ""] = await filesOf(folder, engine === "rocksdb" ? ".sst" : ".ldb")
     const name = table.slice(table.lastIndexOf("/") + 1)
     const gone = await copyOf(folder)
     await rm(join(gone, "store", name))
@@ -154,7 +155,7 @@ describe("a damaged store", () => {
   })
 
   it("takes one torn slot of the acknowledged count, not two", async () => {
-    const { after } = await crashed()
+    const { after } = await crashed(engine)
     const torn = await copyOf(after)
     await flip(join(torn, "acknowledged"), 9)
     expect(await itemsIn(torn)).toEqual(itemsOf(1, COMMITS))
@@ -164,13 +165,13 @@ describe("a damaged store", () => {
   })
 })
 
-describe("inspect", () => {
+describe.each(engineNames)("inspect, %s", (engine) => {
   const bytes = async function*(length: number) {
     yield Buffer.alloc(length, 7)
   }
 
   it("counts what is there, and finds blobs that differ and left-overs", async () => {
-    const folder = await newFolder()
+    const folder = await newFolder(engine)
     await upon(
       folder,
       Effect.gen(function*() {
@@ -185,6 +186,7 @@ describe("inspect", () => {
     )
     const sound = await Effect.runPromise(inspect(folder))
     expect(sound).toEqual({
+      engine,
       counts: {
         commits: 4,
         actors: { mailbox: 1, session: 1 },

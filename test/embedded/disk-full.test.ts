@@ -9,7 +9,8 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { expect, it, onTestFinished } from "vitest"
 import { address } from "../../runtime/address.ts"
-import { inspect } from "../../runtime/embedded/index.ts"
+import { noteEngine } from "../../runtime/embedded/engines.ts"
+import { type EngineName, engineNames, inspect } from "../../runtime/embedded/index.ts"
 import { Blobs } from "../../runtime/ports/blobs.ts"
 import { Records } from "../../runtime/ports/records.ts"
 import type { LogItem } from "../../runtime/ports/storage.ts"
@@ -20,10 +21,11 @@ import { newFolder, upon } from "./folders.ts"
 const alice = address("mailbox", "alice")
 const RECOVERY_MS = 15_000
 
-const smallDisk = async (megabytes: number): Promise<string> => {
+const smallDisk = async (engine: EngineName, megabytes: number): Promise<string> => {
   const folder = await newFolder()
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder])
   onTestFinished(() => void execFileSync("umount", ["-l", folder]))
+  noteEngine(folder, engine)
   return folder
 }
 
@@ -44,8 +46,8 @@ async function* bytes(length: number) {
   for (let at = 0; at < length; at += 100_000) yield randomBytes(100_000)
 }
 
-it("refuses on a full disk, reads on, and recovers by itself", { timeout: 90_000 }, async () => {
-  const folder = await smallDisk(192)
+const overFullDisk = async (engine: EngineName): Promise<void> => {
+  const folder = await smallDisk(engine, 192)
   const items: Array<LogItem> = []
   const test = Effect.gen(function*() {
     const [storage, blobs, records] = [yield* Storage, yield* Blobs, yield* Records]
@@ -104,10 +106,16 @@ it("refuses on a full disk, reads on, and recovers by itself", { timeout: 90_000
   const read = Effect.flatMap(Storage, (storage) => storage.read(alice, 1, 1_000_000))
   expect(await upon(folder, read)).toEqual(items)
   expect((await Effect.runPromise(inspect(folder))).faults).toEqual([])
-})
+}
 
-it("does not start on a full disk as if it were damaged", async () => {
-  const folder = await smallDisk(16)
+it.each(engineNames)(
+  "refuses on a full disk, reads on, and recovers by itself: %s",
+  { timeout: 90_000 },
+  overFullDisk
+)
+
+it.each(engineNames)("does not start on a full disk as if it were damaged: %s", async (engine) => {
+  const folder = await smallDisk(engine, 16)
   fill(join(folder, "ballast"))
   await expect(upon(folder, Effect.void)).rejects.toMatchObject({ _tag: "StorageFull" })
   rmSync(join(folder, "ballast"))

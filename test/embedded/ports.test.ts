@@ -1,9 +1,9 @@
-/** The contracts of the ports against the embedded backend. */
+/** The contracts of the ports against the embedded backend, upon each database. */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Context } from "effect"
-import { embedded } from "../../runtime/embedded/index.ts"
+import { embedded, type EngineName, engineNames } from "../../runtime/embedded/index.ts"
 import { Blobs } from "../../runtime/ports/blobs.ts"
 import { Records } from "../../runtime/ports/records.ts"
 import { Storage } from "../../runtime/ports/storage.ts"
@@ -15,15 +15,18 @@ import { storageSuite } from "../suites/storage.ts"
 import { transportSuite } from "../suites/transport.ts"
 
 const onDisk = <Id extends Storage | Records | Blobs | Transport, Api>(
-  service: Context.Key<Id, Api>
+  service: Context.Key<Id, Api>,
+  engine: EngineName
 ): Fresh<Api> =>
 async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "restante-"))
   const discard = () => rm(dataDir, { recursive: true, force: true })
-  return fromLayer(service, embedded(dataDir), discard)
+  return fromLayer(service, embedded(dataDir, { engine }), discard)
 }
 
-storageSuite("RocksDB", onDisk(Storage))
-recordsSuite("RocksDB", onDisk(Records))
-blobsSuite("RocksDB", onDisk(Blobs))
-transportSuite("embedded", onDisk(Transport))
+for (const engine of engineNames) {
+  storageSuite(engine, onDisk(Storage, engine))
+  recordsSuite(engine, onDisk(Records, engine))
+  blobsSuite(engine, onDisk(Blobs, engine))
+}
+transportSuite("embedded", onDisk(Transport, "rocksdb"))

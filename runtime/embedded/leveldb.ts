@@ -1,0 +1,159 @@
+/**
+ * LevelDB, by `classic-level`: where RocksDB's binding has no binary. Keys are read at once, spans
+ * and writes by the threads of libuv. What LevelDB keeps silent about is looked
+ * for by `leveldb-log.ts` and `leveldb-tables.ts`.
+ */
+import { existsSync } from "node:fs"
+import type { ClassicLevel, Snapshot } from "classic-level"
+import { StorageDamaged } from "../errors.ts"
+import type { Database, Span, View } from "./engine.ts"
+import { logGap } from "./leveldb-log.ts"
+import { cutTables, stampOf } from "./leveldb-tables.ts"
+import { startWriting } from "./leveldb-writer.ts"
+import {
+  BLOCK_CACHE_BYTES,
+  LEVELDB_BUFFER_BYTES,
+  LEVELDB_CHUNK_BYTES,
+  LEVELDB_CHUNK_ROWS,
+  LEVELDB_TABLE_BYTES
+} from "./limits.ts"
+
+type Native = ClassicLevel<string, string>
+
+/** Keys as text, while the bounds of a span may be bytes: the binding takes either. */
+const textOrBytes = {
+  name: "text-or-bytes",
+  format: "utf8",
+  encode: (key: string | Buffer): string => key as string, // is handed on as it is
+  decode: (key: string): string => key
+} as const
+
+const openOptions = {
+  cacheSize: BLOCK_CACHE_BYTES,
+  writeBufferSize: LEVELDB_BUFFER_BYTES,
+  maxFileSize: LEVELDB_TABLE_BYTES
+}
+
+class LevelDatabase implements Database {
+  readonly engine = "leveldb"
+  readonly isImmediate = false
+  private readonly native: Native
+
+  constructor(native: Native) {
+    this.native = native
+  }
+
+  getText(key: string): string | undefined {
+    return this.native.getSync(key)
+  }
+
+  getTexts(keys: ReadonlyArray<string>): ReadonlyArray<string | undefined> {
+    return keys.length < 2
+      ? keys.map((key) => this.native.getSync(key))
+      : this.atOnce((view) => view.getTexts(keys))
+  }
+
+  getBytes(key: string): Buffer | undefined {
+    return this.native.getSync<string, Buffer>(key, {
+      keyEncoding: "utf8",
+      valueEncoding: "buffer"
+    })
+  }
+
+  lastKey(gte: string, lt: string): Promise<string | undefined> {
+    return this.lastOf(gte, lt, undefined)
+  }
+
+  query(span: Span, reverse: boolean, values: boolean): Promise<ReadonlyArray<string>> {
+    return this.rows(span, reverse, values, undefined)
+  }
+
+  atOnce<A>(read: (view: View) => A): A {
+    const { native } = this
+    const snapshot = native.snapshot()
+    const close = () => snapshot.close()
+    let result: A | undefined
+    try {
+      result = read({
+        getTexts: (keys) =>
+          keys.map((key) =>
+            native.getSync<string, string>(key, {
+              keyEncoding: "utf8",
+              valueEncoding: "utf8",
+              snapshot
+            })
+          ),
+        lastKey: (gte, lt) => this.lastOf(gte, lt, snapshot)
+      })
+      return result
+    } finally {
+      if (result instanceof Promise) void result.then(close, close)
+      else void close()
+    }
+  }
+
+  startWriter(...[acknowledged, events]: Parameters<Database["startWriter"]>) {
+    return startWriting(this.native, acknowledged, events)
+  }
+
+  close(): Promise<void> {
+    return this.native.close()
+  }
+
+  private async lastOf(gte: string, lt: string, snapshot: Snapshot | undefined) {
+    const [key] = await this.rows({ gte, lt, limit: 1 }, true, false, snapshot)
+    return key
+  }
+
+  private async rows(
+    { limit, ...bounds }: Span,
+    reverse: boolean,
+    values: boolean,
+    snapshot: Snapshot | undefined
+  ): Promise<ReadonlyArray<string>> {
+    const iterator = this.native.iterator<string | Buffer, string>({
+      ...bounds,
+      limit: Number.isFinite(limit) ? limit : -1,
+      reverse,
+      values,
+      keyEncoding: textOrBytes,
+      valueEncoding: "utf8",
+      highWaterMarkBytes: LEVELDB_CHUNK_BYTES,
+      snapshot
+    })
+    const rows: Array<string> = []
+    try {
+      while (rows.length < 2 * limit) {
+        const size = Math.min(limit - rows.length / 2, LEVELDB_CHUNK_ROWS)
+        const entries = await iterator.nextv(size)
+        if (entries.length === 0) break
+        for (const [key, value] of entries) rows.push(String(key), value ?? "")
+      }
+      return rows
+    } finally {
+      await iterator.close()
+    }
+  }
+}
+
+/**
+ * Opens the database in a folder. Rejects with the binding's own error, with StorageDamaged when
+ * its logs have a gap or a table was cut: LevelDB opens such a folder in silence.
+ */
+export const openLeveldb = async (path: string, createIfMissing: boolean): Promise<Database> => {
+  const { ClassicLevel } = await import("classic-level")
+  const isThere = existsSync(path)
+  const gap = isThere ? logGap(path) : undefined
+  // A process that has it open may have begun another log between two reads.
+  if (gap !== undefined && logGap(path) === gap) throw new StorageDamaged({ detail: gap })
+  const cut = isThere ? cutTables(path) : new Map<string, string>()
+  const native: Native = new ClassicLevel(path)
+  await native.open({ ...openOptions, createIfMissing })
+  // Opening has removed what a crash left half-written.
+  for (const [table, stamp] of cut) {
+    if (stampOf(table) !== stamp) continue
+    await native.close()
+    throw new StorageDamaged({ detail: `${table} was cut` })
+  }
+  return new LevelDatabase(native)
+}
