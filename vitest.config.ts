@@ -6,6 +6,9 @@ const long = process.env["TEST_LONG"] === "1"
 /** The black-box suites of HTTP, which run upon each backend. */
 const http = "test/http/**/*.test.ts"
 
+/** What differs most between the embedded store's two databases; all of it among the long suites. */
+const httpOnLevelDb = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
+
 export default defineConfig({
   test: {
     testTimeout: 30_000,
@@ -24,6 +27,10 @@ export default defineConfig({
       {
         extends: true,
         test: { name: "embedded", include: [http], env: { TEST_BACKEND: "embedded" } }
+      },
+      {
+        extends: true,
+        test: { name: "leveldb", include: [httpOnLevelDb], env: { TEST_BACKEND: "leveldb" } }
       },
       {
         extends: true,

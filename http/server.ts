@@ -78,8 +78,8 @@ const load = (): Native => {
     native._cfg?.("silent")
     return native
   } catch (cause) {
-    // The library says first what it supports, and at the end why it was not loaded.
-    const why = cause instanceof Error ? cause.message.trim().split("\n").at(-1) : String(cause)
+    // The library says first what it supports, then why it was not loaded, then where it looked.
+    const why = String(cause).split("\n\n").at(-1)?.split("\n")[0]
     throw new ServerUnavailable(
       "NativeModule",
       `uWebSockets.js cannot be loaded by Node ${process.version} on ${process.platform} `

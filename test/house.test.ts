@@ -84,7 +84,11 @@ describe("the house", () => {
     const lock = textOf("package-lock.json")
     expect(lock).not.toMatch(/"resolved"/)
     const manifest: Record<string, Record<string, string>> = JSON.parse(textOf("package.json"))
-    const wanted = { ...manifest["dependencies"], ...manifest["devDependencies"] }
+    const wanted = {
+      ...manifest["dependencies"],
+      ...manifest["devDependencies"],
+      ...manifest["optionalDependencies"]
+    }
     expect(Object.values(wanted).filter((version) => !/^(npm:\w+@)?\d+\.\d+\.\d+$/.test(version)))
       .toEqual([])
   })

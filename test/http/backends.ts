@@ -1,6 +1,6 @@
 /**
  * What the services of the suites stand upon, by the project's TEST_BACKEND: everything in memory,
- * RocksDB in a folder of its own, one node on a NATS server, or three nodes on three servers.
+ * RocksDB or LevelDB in a folder of its own, one node on a NATS server, or three on three servers.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -9,7 +9,7 @@ import { Layer } from "effect"
 import { inject } from "vitest"
 import { connect } from "@nats-io/transport-node"
 import { jetstreamManager } from "@nats-io/jetstream"
-import { embedded } from "../../runtime/embedded/index.ts"
+import { embedded, type EngineName } from "../../runtime/embedded/index.ts"
 import {
   alone,
   type Blobs,
@@ -56,11 +56,11 @@ const inMemory = (): Backend => ({
   discard: async () => {}
 })
 
-const onRocksDb = (): Backend => {
+const onDisk = (engine: EngineName): Backend => {
   const folder = mkdtempSync(join(tmpdir(), "restante-http-"))
   return {
     // A store that does not open breaks the test, as it should.
-    nodes: [Layer.merge(Layer.orDie(embedded(folder)), alone)],
+    nodes: [Layer.merge(Layer.orDie(embedded(folder, { engine })), alone)],
     limits: {},
     settled: async () => {},
     discard: async () => rmSync(folder, { recursive: true, force: true })
@@ -123,7 +123,9 @@ const onNats = (): Backend => {
 export const openBackend = (): Backend => {
   switch (process.env["TEST_BACKEND"]) {
     case "embedded":
-      return onRocksDb()
+      return onDisk("rocksdb")
+    case "leveldb":
+      return onDisk("leveldb")
     case "nats":
     case "cluster":
       return onNats()

@@ -1,0 +1,149 @@
+/**
+ * The built service where a native module does not run. A preloaded script lets the loading of one
+ * fail as it does there, with the text of the loader, and tells which native modules are tried.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, describe, expect, it } from "vitest"
+import { adminToken, cleanUp, command, launch, start, temporaryFolder } from "./process.ts"
+
+afterAll(cleanUp)
+
+/** What the loaders of other platforms say. */
+const failures = {
+  glibc: "/lib/x86_64-linux-gnu/libm.so.6: version `GLIBC_2.38' not found (required by uws.node)",
+  musl: "Error loading shared library ld-linux-x86-64.so.2: No such file or directory",
+  format: "rocksdb.node: cannot open shared object file: wrong ELF class"
+} as const
+
+interface Lacking {
+  /** Part of the path of what cannot be loaded. */
+  readonly module: string
+  readonly says: string
+  /** Another number of Node's module interface. */
+  readonly modules?: string
+}
+
+/** The environment of a process that lacks something, and the paths that it tried to load. */
+const lacking = ({ module, modules, says }: Lacking) => {
+  const folder = temporaryFolder()
+  const tried = join(folder, "tried")
+  writeFileSync(
+    join(folder, "preload.cjs"),
+    `const { appendFileSync } = require("node:fs")
+const dlopen = process.dlopen
+process.dlopen = function (target, path, ...rest) {
+  appendFileSync(${JSON.stringify(tried)}, path + "\\n")
+  if (path.includes(${JSON.stringify(module)})) throw new Error(${JSON.stringify(says)})
+  return dlopen.call(process, target, path, ...rest)
+}
+const modules = ${JSON.stringify(modules ?? null)}
+if (modules !== null) {
+  Object.defineProperty(process, "versions", { value: { ...process.versions, modules } })
+}
+`
+  )
+  return {
+    env: { NODE_OPTIONS: `--require ${join(folder, "preload.cjs")}` },
+    tried: () => existsSync(tried) ? readFileSync(tried, "utf8") : ""
+  }
+}
+
+const noRocksdb = () => lacking({ module: "rocksdb", says: failures.format })
+
+/** Starts, and is ended by itself; its exit code and what it said. */
+const refused = async (env: Readonly<Record<string, string>>, dataDir = temporaryFolder()) => {
+  const service = launch({ dataDir, env })
+  const { code } = await service.end()
+  return { code, output: service.output, dataDir }
+}
+
+describe("where uWebSockets.js does not run", () => {
+  it.each<readonly [string, Lacking]>([
+    ["glibc is too old", { module: "uws_", says: failures.glibc }],
+    ["musl takes its place", { module: "uws_", says: failures.musl }],
+    ["Node is another", { module: "nothing", says: "", modules: "999" }]
+  ])("says what to do, and begins no store: %s", async (_, what) => {
+    const { code, dataDir, output } = await refused(lacking(what).env, join(temporaryFolder(), "d"))
+    expect(code).toBe(78)
+    expect(output).toContain(`uWebSockets.js cannot be loaded by Node ${process.version}`)
+    expect(output).toContain(what.says === "" ? "_999.node'" : what.says)
+    expect(output).toMatch(/It needs Node 20, 22, 24 or 25 and, on Linux, glibc/)
+    expect(output).toContain("docs/platforms.md")
+    expect(output).not.toMatch(/^ +at /m)
+    // A token that was chosen now would be shown to nobody.
+    expect(existsSync(dataDir)).toBe(false)
+  })
+})
+
+describe("where RocksDB does not run", () => {
+  it("stands on LevelDB by itself, keeps to it, and says so", async () => {
+    const platform = noRocksdb()
+    const service = await start({ env: platform.env })
+    const { dataDir } = service
+    expect(service.output).toContain(`LevelDB store in ${dataDir}`)
+    expect(platform.tried()).toContain("rocksdb")
+    expect(readFileSync(join(dataDir, "engine"), "utf8")).toBe("leveldb\n")
+    const made = await fetch(`${service.url}/accounts`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
+      body: JSON.stringify({ name: "alice" })
+    })
+    expect(made.status, await made.text()).toBe(201)
+    await service.kill()
+    // Where RocksDB runs the folder stays as it is, and RocksDB is not loaded for it.
+    const elsewhere = lacking({ module: "nothing", says: "" })
+    const again = await start({ dataDir, env: elsewhere.env })
+    expect(again.output).toContain(`LevelDB store in ${dataDir}`)
+    const accounts = await fetch(`${again.url}/accounts`, {
+      headers: { authorization: `Bearer ${adminToken}`, accept: "application/json" }
+    })
+    expect(await accounts.text()).toContain("alice")
+    await again.stop()
+    expect(elsewhere.tried()).toContain("classic-level")
+    expect(elsewhere.tried()).not.toContain("rocksdb")
+    const checked = await command(["check", "--data-dir", dataDir])
+    expect(checked).toMatchObject({ code: 0 })
+    expect(checked.output).toContain("store: leveldb\n")
+  })
+
+  it("refuses to be told otherwise, and a folder that has it", async () => {
+    const platform = noRocksdb()
+    const insisted = await refused({ ...platform.env, STORE: "rocksdb" })
+    expect(insisted.code).toBe(78)
+    expect(insisted.output).toMatch(/STORE says rocksdb, and RocksDB's native module .*cannot be/)
+    expect(insisted.output).toContain(failures.format)
+    expect(insisted.output).toContain("set STORE=leveldb")
+    const service = await start({ env: { STORE: "rocksdb" } })
+    expect(service.output).toContain(`RocksDB store in ${service.dataDir}`)
+    await service.stop()
+    const found = await refused(platform.env, service.dataDir)
+    expect(found.code).toBe(78)
+    expect(found.output).toContain("STORE=rocksdb restante backup <file>")
+    const checked = await command(["check", "--data-dir", service.dataDir], platform.env)
+    expect(checked.code).toBe(78)
+  })
+})
+
+it("refuses a folder of the other database, and moves it as it says", async () => {
+  const service = await start({ env: { STORE: "leveldb" } })
+  const { dataDir } = service
+  await service.stop()
+  const differs = await refused({ STORE: "rocksdb" }, dataDir)
+  expect(differs.code).toBe(78)
+  expect(differs.output).toContain(`${dataDir} is of leveldb, and STORE says rocksdb`)
+  expect(differs.output).toContain("STORE=leveldb restante backup <file>")
+  const [file, fresh] = [join(temporaryFolder(), "file"), join(temporaryFolder(), "new")]
+  const from = { STORE: "leveldb", DATA_DIR: dataDir }
+  expect(await command(["backup", file], from)).toMatchObject({ code: 0 })
+  const to = ["restore", file, "--data-dir", fresh]
+  expect(await command(to, { STORE: "rocksdb" })).toMatchObject({ code: 0 })
+  const moved = await start({ dataDir: fresh })
+  expect(moved.output).toContain(`RocksDB store in ${fresh}`)
+  // The account admin came along: no other token was chosen.
+  const accounts = await fetch(`${moved.url}/accounts`, {
+    headers: { authorization: `Bearer ${adminToken}` }
+  })
+  expect(accounts.status).toBe(200)
+  await moved.stop()
+})
