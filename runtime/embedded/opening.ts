@@ -39,7 +39,7 @@ export const openFailure = (dataDir: string, error: unknown): OpenFailure => {
   if (code === "LEVEL_LOCKED") return new StorageLocked({ path: dataDir, pid: holderOf(dataDir) })
   const failure = asFailure(error)
   // A table or manifest that is gone is called an input/output error, by its text alone.
-  const lost = /No such file|Corruption|does not exist/.test(detail)
+  const lost = /No such file|cannot find|Corruption|does not exist/.test(detail)
   return failure._tag === "StorageUnavailable" && lost ? new StorageDamaged({ detail }) : failure
 }
 

@@ -9,7 +9,7 @@ import { History } from "./history.ts"
 import { cleanUp, eventually, pause, type Service, start, temporaryFolder } from "./process.ts"
 
 const long = process.env["TEST_LONG"] === "1"
-const rounds = long ? 200 : 20
+const rounds = { rocksdb: long ? 200 : 20, leveldb: long ? 200 : 6 } as const
 const operationsMax = 60
 const loadMs = { least: 150, most: 700 }
 /** An attempt that a crash cut off holds its key for a minute. */
@@ -106,13 +106,14 @@ const repeatKeyed = async (history: History, base: string): Promise<number> => {
   return made.size
 }
 
-it(`keeps what it acknowledged through ${rounds} kills under load`, async () => {
+const survive = async (store: keyof typeof rounds): Promise<void> => {
   const history = new History()
   const dataDir = temporaryFolder()
   const random = sequence("kills")
-  let service: Service = await start({ dataDir })
+  const env = { STORE: store }
+  let service: Service = await start({ dataDir, env })
   await history.open(service.url, "first")
-  for (let round = 0; round < rounds; round += 1) {
+  for (let round = 0; round < rounds[store]; round += 1) {
     const { boxes, contents, fleeting, sessions } = history
     const from = {
       boxes: Math.max(0, boxes.length - 3),
@@ -130,14 +131,20 @@ it(`keeps what it acknowledged through ${rounds} kills under load`, async () => 
     await pause(loadMs.least + random(loadMs.most - loadMs.least))
     await service.kill()
     await Promise.all(loads)
-    service = await start({ dataDir })
+    service = await start({ dataDir, env })
     await verify(history, service.url, from)
   }
   await verify(history, service.url, {})
   const keyed = await repeatKeyed(history, service.url)
   expect(keyed).toBe(history.keyed.length)
   for (const box of history.boxes) await history.verifyBox(service.url, box)
-  expect(history.acknowledged).toBeGreaterThan(rounds * 50)
-  expect(history.unknown).toBeGreaterThan(rounds / 2)
+  expect(history.acknowledged).toBeGreaterThan(rounds[store] * 50)
+  expect(history.unknown).toBeGreaterThan(rounds[store] / 2)
   expect((await service.stop()).code).toBe(0)
-}, long ? 1_800_000 : 240_000)
+}
+
+it.each(["rocksdb", "leveldb"] as const)(
+  "keeps what it acknowledged through many kills under load, on %s",
+  { timeout: long ? 1_800_000 : 240_000 },
+  survive
+)
