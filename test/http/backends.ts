@@ -90,7 +90,7 @@ const settled = async (placements: ReadonlyArray<PlacementApi>): Promise<void> =
 
 const removeStreams = async (url: string, account: ReturnType<typeof takeAccount>) => {
   const nc = await connect({ servers: [url], ...account })
-  const jsm = await jetstreamManager(nc, { checkAPI: false })
+  const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: 20_000 })
   for await (const { config } of jsm.streams.list()) await jsm.streams.delete(config.name)
   await nc.close()
 }

@@ -74,7 +74,7 @@ const told = (output: string): { readonly counts: Readonly<Record<string, unknow
 /** Spoils a state, a blob and a wake-up of a cluster, beneath the service. */
 const spoil = async (url: string): Promise<void> => {
   const nc = await connect({ servers: [url] })
-  const jsm = await jetstreamManager(nc)
+  const jsm = await jetstreamManager(nc, { timeout: 20_000 })
   for (let at = 0; at < 4; at++) {
     const name = `KV_actors-${at}`
     const subjects_filter = `$KV.actors-${at}.*.session.*.state`

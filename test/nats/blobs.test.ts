@@ -39,7 +39,7 @@ const read = async (blobs: BlobsApi, id: string): Promise<Buffer> => {
 /** Messages in the bucket whose key begins so. */
 const keysOf = async (url: string, begin: string): Promise<number> => {
   const nc = await connect({ servers: [url] })
-  const jsm = await jetstreamManager(nc, { checkAPI: false })
+  const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: 20_000 })
   const { state } = await jsm.streams.info("KV_blobs", { subjects_filter: `$KV.blobs.${begin}.>` })
   await nc.close()
   return Object.keys(state.subjects ?? {}).length
