@@ -6,6 +6,21 @@ const long = process.env["TEST_LONG"] === "1"
 /** The black-box suites of HTTP, which run upon each backend. */
 const http = "test/http/**/*.test.ts"
 
+/**
+ * The suites of one backend share their processes: each file needs the same modules, and makes a
+ * service of its own.
+ */
+const onBackend = (name: string, include: string, globalSetup?: string) => ({
+  extends: true as const,
+  test: {
+    name,
+    include: [include],
+    isolate: false,
+    env: { TEST_BACKEND: name },
+    ...(globalSetup === undefined ? {} : { globalSetup })
+  }
+})
+
 /** What differs most between the embedded store's two databases; all of it among the long suites. */
 const httpOnLevelDb = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
 
@@ -20,36 +35,16 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: "memory",
-          include: ["test/**/*.test.ts", ...(long ? ["test/**/*.long.ts"] : [])]
+          name: "parts",
+          include: ["test/**/*.test.ts", ...(long ? ["test/**/*.long.ts"] : [])],
+          exclude: ["test/http/**"]
         }
       },
-      {
-        extends: true,
-        test: { name: "embedded", include: [http], env: { TEST_BACKEND: "embedded" } }
-      },
-      {
-        extends: true,
-        test: { name: "leveldb", include: [httpOnLevelDb], env: { TEST_BACKEND: "leveldb" } }
-      },
-      {
-        extends: true,
-        test: {
-          name: "nats",
-          include: [http],
-          env: { TEST_BACKEND: "nats" },
-          globalSetup: "test/http/nats-setup.ts"
-        }
-      },
-      {
-        extends: true,
-        test: {
-          name: "cluster",
-          include: [http],
-          env: { TEST_BACKEND: "cluster" },
-          globalSetup: "test/http/nats-setup.ts"
-        }
-      }
+      onBackend("memory", http),
+      onBackend("embedded", http),
+      onBackend("leveldb", httpOnLevelDb),
+      onBackend("nats", http, "test/http/nats-setup.ts"),
+      onBackend("cluster", http, "test/http/nats-setup.ts")
     ]
   }
 })

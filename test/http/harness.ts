@@ -3,6 +3,7 @@
  * an account `admin`, and readers of what it answers. Where it is a cluster, every request goes to
  * a node chosen at random.
  */
+import { randomInt } from "node:crypto"
 import { createServer } from "node:net"
 import type { Effect } from "effect"
 import { bootstrap, type Bootstrapped } from "../../http/accounts/index.ts"
@@ -92,9 +93,12 @@ export class Answered {
   }
 }
 
-/** Below the ports that the system gives out, a range for each worker: none takes another's. */
+/**
+ * Below the ports that the system gives out, a range for each worker: none takes another's. Where
+ * in it a worker begins is chance, as another run of the tests may be under way.
+ */
 const portsEach = 500
-let nextPort = 0
+let nextPort = randomInt(portsEach)
 
 const freePort = (): Promise<number> => {
   const worker = Number(process.env["VITEST_POOL_ID"] ?? 0) % 20
