@@ -29,12 +29,15 @@ export const store = (settings: Settings): Effect.Effect<Finding> =>
     })
   )
 
-/** Milliseconds that another clock is ahead of this one, as far as one answer tells. */
-const apart = (name: string, aheadMs: number): Finding => {
-  const found = `${(aheadMs / 1_000).toFixed(1)} s apart from this machine's`
+/**
+ * By how much another clock is ahead of this one at the time when it was asked, which is known as
+ * well as its answer was quick.
+ */
+const apart = (name: string, aheadMs: number, unsureMs: number): Finding => {
+  const off = Math.max(0, Math.abs(aheadMs) - unsureMs)
+  const found = `${(off / 1_000).toFixed(1)} s apart from this machine's`
   const advice = "keep the clocks by NTP (chrony, systemd-timesyncd): signatures and times of " +
     "receipt stand on them"
-  const off = Math.abs(aheadMs)
   if (off > CLOCK_FAIL_MS) return fail(name, found, advice)
   return off > CLOCK_WARN_MS ? warn(name, found, advice) : ok(name, "agrees with this machine's")
 }
@@ -108,10 +111,13 @@ export const service = async (settings: Settings): Promise<ReadonlyArray<Finding
     const beforeMs = Date.now()
     const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(ASK_MS) })
     const text = (await response.text()).trim()
-    const nowMs = (beforeMs + Date.now()) / 2
+    const tookMs = Date.now() - beforeMs
     const date = Date.parse(response.headers.get("date") ?? "")
     // A Date has whole seconds.
-    const clocks = Number.isNaN(date) ? [] : [apart("service's clock", date + 500 - nowMs)]
+    const aheadMs = date + 500 - (beforeMs + tookMs / 2)
+    const clocks = Number.isNaN(date)
+      ? []
+      : [apart("service's clock", aheadMs, 500 + tookMs / 2)]
     if (response.ok) return [ok("service", `${origin} is ready`), ...clocks]
     const found = `${origin} answers ${response.status}: ${text}`
     return [warn("service", found, "see its log, and /cluster"), ...clocks]
