@@ -1,35 +1,55 @@
 /**
- * JetStream alone, as fast as one process writes to it: messages of the size of a deposit's, each
- * by compare-and-set. `single`: 256 in flight, each with its own reply in one inbox. `batch`:
- * atomic batches of 200, four in flight. Writes how many a second were acknowledged.
+ * JetStream alone, as fast as one process writes to it: the message that a deposit is, for one of
+ * 100 mailboxes in turn, by compare-and-set of that mailbox's record. `single`: 256 in flight, each
+ * with its own reply in one inbox. `batch`: atomic batches of 200, four in flight. Writes how many a
+ * second were acknowledged.
  */
 import { Effect } from "effect"
 import { makeBucket } from "../../runtime/nats/buckets.ts"
-import { connection, Nats } from "../../runtime/nats/connection.ts"
+import { connection, Nats, type NatsApi } from "../../runtime/nats/connection.ts"
 import { expecting, type Message, write } from "../../runtime/nats/wire.ts"
 
-const [servers = "", mode = "single", seconds = "4", bytes = "400"] = process.argv.slice(2)
+const [servers = "", mode = "single", seconds = "4"] = process.argv.slice(2)
 
 const forms = { single: { inFlight: 256, messages: 1 }, batch: { inFlight: 4, messages: 200 } }
 const { inFlight, messages } = mode === "batch" ? forms.batch : forms.single
 const bucket = `raw-${mode}-${process.pid}`
-const data = "x".repeat(Number(bytes))
+const mailboxes = 100
+/** As long as the log item of a deposit of `load/deposit.lua`. */
+const data = "x".repeat(324)
+const actor = (at: number): string => `$KV.${bucket}.146.mailbox.m${at}`
 
 let written = 0
 let acknowledged = 0
-const message = (): Message => ({
-  subject: `$KV.${bucket}.${written++}`,
-  data,
-  headers: expecting(0)
-})
+/** `records`: the sequences of the mailboxes' records. */
+const message = (records: ReadonlyArray<number>): Message => {
+  const at = written++ % mailboxes
+  const fence = expecting(records[at] ?? 0, `${actor(at)}.state`)
+  return {
+    subject: `${actor(at)}.log.${written}`,
+    data,
+    headers: `${fence}Restante-Commit: raw${written.toString(36)}\r\n`
+  }
+}
+
+const makeRecord = async (nats: NatsApi, at: number): Promise<number> => {
+  const record = { subject: `${actor(at)}.state`, data: "{}", headers: "" }
+  const outcome = await write(nats, [record])
+  if (outcome._tag !== "Kept") throw new Error(`a record was not kept: ${outcome.detail}`)
+  return outcome.first
+}
 
 const run = Effect.gen(function*() {
   const nats = yield* Nats
   yield* Effect.promise(() => makeBucket(nats, bucket))
+  const records: Array<number> = []
+  for (let at = 0; at < mailboxes; at++) {
+    records.push(yield* Effect.promise(() => makeRecord(nats, at)))
+  }
   const untilMs = performance.now() + Number(seconds) * 1_000
   const worker = async (): Promise<void> => {
     while (performance.now() < untilMs) {
-      const outcome = await write(nats, Array.from({ length: messages }, message))
+      const outcome = await write(nats, Array.from({ length: messages }, () => message(records)))
       if (outcome._tag !== "Kept") throw new Error(`a write was not kept: ${outcome.detail}`)
       acknowledged += messages
     }
