@@ -1,0 +1,81 @@
+/** What docs/how-to/proxy.md and alone.md configure names what there is, and fits the limits. */
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { expect, it } from "vitest"
+import { clusterConfig } from "../../cluster.config.ts"
+import { FILES_WANTED } from "../../deploy/doctor/limits.ts"
+import { allSettings } from "../../deploy/settings.ts"
+import { eventHeartbeatMs, longPollSecondsMax } from "../../http/limits.ts"
+import { blocksOf, pages, root, textOf } from "./pages.ts"
+import { fileOf } from "./proxies.ts"
+
+const seconds = (text: string, name: string): number =>
+  Number(new RegExp(`\\b${name} (\\d+)s`).exec(text)?.[1] ?? Number.NaN)
+
+const nginx = fileOf("nginx.conf")
+const caddy = fileOf("Caddyfile")
+const several = fileOf("Caddyfile.cluster")
+
+it("waits in nginx for longer than streams and long polls are silent", () => {
+  for (const name of ["proxy_read_timeout", "proxy_send_timeout"]) {
+    expect(seconds(nginx, name)).toBeGreaterThan(longPollSecondsMax)
+    expect(seconds(nginx, name) * 1000).toBeGreaterThan(2 * eventHeartbeatMs)
+  }
+})
+
+it("buffers nothing and bounds no body, so that the service does", () => {
+  for (
+    const line of [
+      "proxy_buffering off;",
+      "proxy_request_buffering off;",
+      "client_max_body_size 0;",
+      "proxy_http_version 1.1;",
+      "proxy_set_header Connection \"\";",
+      "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;",
+      "proxy_pass http://restante;"
+    ]
+  ) expect(nginx).toContain(line)
+  for (const text of [caddy, several]) expect(text).toContain("flush_interval -1")
+  expect(several).toContain("health_uri /readyz")
+})
+
+it("does not use a connection that the service may be closing", () => {
+  const serverIdleSeconds = 10
+  expect(seconds(nginx, "keepalive_timeout")).toBeLessThan(serverIdleSeconds)
+  for (const text of [caddy, several]) {
+    expect(seconds(text, "keepalive")).toBeLessThan(serverIdleSeconds)
+  }
+})
+
+it("shows /metrics to nobody outside", () => {
+  expect(nginx).toMatch(/location = \/metrics \{\s*return 404;/)
+  expect(caddy).toMatch(/@inside path \/metrics\s*respond @inside 404/)
+})
+
+it("names variables that are settings, in every file that readers save", () => {
+  const known = new Set(allSettings.map(({ env }) => env))
+  const files = pages.flatMap(blocksOf).filter(({ mark }) => mark?.kind === "file")
+  const named = files.filter(({ language }) => language === "ini").flatMap(({ page, text }) =>
+    [...text.matchAll(/^(?:Environment=)?([A-Z][A-Z0-9_]+)=/gm)].map(([, env = ""]) => ({
+      page,
+      env
+    }))
+  )
+  expect(named.length).toBeGreaterThan(5)
+  expect(named.filter(({ env }) => !known.has(env))).toEqual([])
+})
+
+it("runs under systemd what there is, for as long as it needs", () => {
+  const page = "docs/how-to/alone.md"
+  const unit = blocksOf(page).find(({ mark }) => mark?.text === "restante.service")?.text ?? ""
+  const [, path = ""] = /^ExecStart=\S+ \S+ \/opt\/restante\/(\S+) serve$/m.exec(unit) ?? []
+  expect(path.startsWith("dist/") && existsSync(join(root, path)), path).toBe(true)
+  const number = (name: string) => Number(new RegExp(`^${name}=(\\d+)$`, "m").exec(unit)?.[1])
+  const drainSeconds = Number.parseInt(clusterConfig.limits.drainTimeout)
+  expect(number("TimeoutStopSec")).toBeGreaterThan(3 * drainSeconds)
+  expect(number("LimitNOFILE")).toBeGreaterThanOrEqual(FILES_WANTED)
+  const [, codes = ""] = /^RestartPreventExitStatus=(.*)$/m.exec(unit) ?? []
+  for (const code of codes.split(" ")) {
+    expect(textOf("docs/command-line.md")).toMatch(new RegExp(`^\\| ${code} +\\|`, "m"))
+  }
+})

@@ -1,0 +1,106 @@
+/** nginx and Caddy as docs/how-to/proxy.md configures them, with the places of this machine. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { replaced } from "../deploy/servers.ts"
+import { run, toolOf } from "../deploy/tools.ts"
+import { Running, temporaryFolder } from "../e2e/process.ts"
+import { blocksOf } from "./pages.ts"
+
+const page = "docs/how-to/proxy.md"
+const name = "post.example.org"
+
+/** What the page has readers save by this name. */
+export const fileOf = (file: string): string => {
+  const found = blocksOf(page).find(({ mark }) => mark?.kind === "file" && mark.text === file)
+  if (found === undefined) throw new Error(`${page} has no ${file}`)
+  return found.text
+}
+
+/** A proxy that runs, where it logs, and where it would keep bodies. */
+export interface Proxy {
+  readonly running: Running
+  readonly log: string
+  readonly folder: string
+}
+
+/** Makes the certificate that signs itself, of which the proxies are told. */
+const certify = (folder: string): void => {
+  const { code, output } = run(toolOf("openssl"), [
+    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+    ...["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`],
+    ...["-keyout", join(folder, "key.pem"), "-out", join(folder, "certificate.pem")]
+  ])
+  if (code !== 0) throw new Error(output)
+}
+
+/** The page's nginx.conf with TLS at `port`, before a service at `service`. */
+export const nginxFile = (folder: string, ports: Ports): string => {
+  const at = (file: string) => join(folder, file)
+  const letsencrypt = `/etc/letsencrypt/live/${name}`
+  let site = fileOf("nginx.conf")
+  const changes: ReadonlyArray<readonly [string, string]> = [
+    ["server 127.0.0.1:8080;", `server 127.0.0.1:${ports.service};`],
+    ["  listen 80;\n", `  listen 127.0.0.1:${ports.plain};\n`],
+    ["  listen [::]:80;\n", ""],
+    ["listen 443 ssl http2;", `listen 127.0.0.1:${ports.tls} ssl http2;`],
+    ["  listen [::]:443 ssl http2;\n", ""],
+    [`${letsencrypt}/fullchain.pem`, at("certificate.pem")],
+    [`${letsencrypt}/privkey.pem`, at("key.pem")],
+    ["/var/log/nginx/restante.log", at("access.log")],
+    ["/var/log/nginx/restante-error.log", at("site-error.log")]
+  ]
+  for (const [from, to] of changes) site = replaced(site, from, to)
+  const kept = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+    .map((one) => `${one}_temp_path ${at(one)};`)
+  const whole = [
+    "daemon off;",
+    process.getuid?.() === 0 ? "user root;" : "",
+    `pid ${at("pid")};`,
+    `error_log ${at("error.log")} warn;`,
+    "events {}",
+    `http {\n${kept.join("\n")}\n${site}}`
+  ]
+  writeFileSync(at("nginx.conf"), `${whole.join("\n")}\n`)
+  return at("nginx.conf")
+}
+
+/** The page's Caddyfile with TLS at `port`, before a service at `service`. */
+export const caddyFile = (folder: string, ports: Ports): string => {
+  const at = (file: string) => join(folder, file)
+  const log = at("access.log")
+  let site = fileOf("Caddyfile")
+  const changes: ReadonlyArray<readonly [string, string]> = [
+    [
+      `${name} {\n`,
+      `https://${name}:${ports.tls} {\n\tbind 127.0.0.1\n\ttls ${at("certificate.pem")} ${
+        at("key.pem")
+      }\n`
+    ],
+    ["127.0.0.1:8080", `127.0.0.1:${ports.service}`],
+    ["{\n\tlog {\n", `{\n\tadmin off\n\tauto_https off\n\tlog {\n\t\toutput file ${log}\n`]
+  ]
+  for (const [from, to] of changes) site = replaced(site, from, to)
+  writeFileSync(at("Caddyfile"), site)
+  return at("Caddyfile")
+}
+
+/** Which port who listens at: the service, and the proxy with and without TLS. */
+export interface Ports {
+  readonly service: number
+  readonly tls: number
+  readonly plain: number
+}
+
+/** Starts the proxy of this name. */
+export const startProxy = (proxy: "nginx" | "caddy", ports: Ports): Proxy => {
+  const folder = temporaryFolder()
+  certify(folder)
+  const running = proxy === "nginx"
+    ? new Running(toolOf("nginx"), ["-c", nginxFile(folder, ports), "-p", folder], {})
+    : new Running(
+      toolOf("caddy"),
+      ["run", "--adapter", "caddyfile", "--config", caddyFile(folder, ports)],
+      { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+    )
+  return { running, log: join(folder, "access.log"), folder }
+}
