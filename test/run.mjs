@@ -47,7 +47,7 @@ const haveBrowser = () =>
   existsSync(process.env.CHROMIUM_PATH ?? "") || browserNames.some(onPath) ||
   install("chromium, nor CHROMIUM_PATH", ["chromium", "fonts-dejavu-core"])
 
-/** curl, by which the README's transcript is run. */
+/** curl, by which the transcripts of the pages are run. */
 const haveCurl = () => onPath("curl") || install("curl", ["curl", "ca-certificates"])
 
 /** Runs vitest and adds its counts; a suite that could not even be loaded counts as one failure. */
@@ -82,7 +82,7 @@ process.on("exit", (code) => {
 
 installIfStale()
 check("a browser for test/e2e", haveBrowser)
-check("curl for the transcript", haveCurl)
+check("curl for the transcripts", haveCurl)
 check("a NATS server for test/nats", haveNatsServer)
 const built = check("build: tsc -b", () => build("."))
 check("format: dprint check", tool("dprint/bin.cjs", "check"))

@@ -1,0 +1,101 @@
+/** Links from page to page lead somewhere, every page can be reached, pictures can be read. */
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { dirname, join, normalize } from "node:path"
+import { describe, expect, it } from "vitest"
+import { blocksOf, pages, proseOf, root, textOf } from "./pages.ts"
+
+interface Link {
+  readonly page: string
+  readonly written: string
+  /** From the root; the page itself when only an anchor is named. */
+  readonly path: string
+  readonly anchor: string | undefined
+}
+
+const linksOf = (page: string): ReadonlyArray<Link> =>
+  [...proseOf(page).replace(/`[^`\n]*`/g, "code").matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, written = ""]) => written)
+    .filter((written) => !/^[a-z]+:/.test(written))
+    .map((written) => {
+      const [path = "", anchor] = written.split("#")
+      const target = path === "" ? page : normalize(join(dirname(page), path)).replace(/\/$/, "")
+      return { page, written, path: target, anchor }
+    })
+
+/** As GitHub makes them from headings. */
+const anchorsOf = (page: string): ReadonlyArray<string> =>
+  [...proseOf(page).matchAll(/^#{1,6} (.*)$/gm)].map(([, heading = ""]) =>
+    heading.toLowerCase().replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-")
+  )
+
+/** A link to a folder shows its README.md. */
+const pageAt = (path: string): string =>
+  existsSync(join(root, path)) && statSync(join(root, path)).isDirectory()
+    ? join(path, "README.md")
+    : path
+
+const links = pages.flatMap(linksOf)
+
+describe("the links of all pages", () => {
+  it("are found", () => {
+    expect(links.length).toBeGreaterThan(100)
+  })
+
+  it("lead to files that exist", () => {
+    const broken = links.filter(({ path }) => !existsSync(join(root, path)))
+    expect(broken).toEqual([])
+  })
+
+  it("lead to headings that exist", () => {
+    const broken = links.filter(({ anchor, path }) =>
+      anchor !== undefined && path.endsWith(".md") && !anchorsOf(path).includes(anchor)
+    )
+    expect(broken).toEqual([])
+  })
+
+  it("lead from docs/README.md to every page of docs/", () => {
+    const index = linksOf("docs/README.md").map(({ path }) => pageAt(path))
+    const own = pages.filter((page) => page.startsWith("docs/") && page !== "docs/README.md")
+    expect(own.filter((page) => !index.includes(page))).toEqual([])
+  })
+
+  it("lead from the front page, step by step, to every page", () => {
+    const reached = new Set(["README.md"])
+    for (const page of reached) {
+      for (const { path } of existsSync(join(root, page)) ? linksOf(page) : []) {
+        if (pageAt(path).endsWith(".md")) reached.add(pageAt(path))
+      }
+    }
+    const documents = pages.filter((page) => page.startsWith("docs/"))
+    expect(documents.filter((page) => !reached.has(page))).toEqual([])
+  })
+})
+
+describe("the code of all pages", () => {
+  it("says what language it is in", () => {
+    const unnamed = pages.flatMap(blocksOf).filter(({ language }) => language === "")
+    expect(unnamed.map(({ line, page }) => `${page}:${line}`)).toEqual([])
+  })
+})
+
+describe("the pictures", () => {
+  const folder = "docs/pictures"
+  const pictures = readdirSync(join(root, folder))
+
+  it("are shown, each by a page that tells what it shows", () => {
+    const shown = pages.map(textOf).join("\n")
+    for (const picture of pictures) {
+      expect(shown).toMatch(new RegExp(`!\\[[^\\]]{10,}\\]\\((\\.\\./)?pictures/${picture}\\)`))
+    }
+  })
+
+  it.each(pictures)("%s has a title and a description, and a dark side", (picture) => {
+    const svg = readFileSync(join(root, folder, picture), "utf8")
+    expect(svg).toMatch(/<svg [^>]*role="img" aria-labelledby="title desc"/)
+    expect(svg).toMatch(/<title id="title">.{10,}<\/title>/)
+    expect(svg).toMatch(/<desc id="desc">[^<]{40,}<\/desc>/)
+    expect(svg).toContain("@media (prefers-color-scheme: dark)")
+    expect(svg).not.toMatch(/<script|href="http|@import|url\(http/)
+  })
+})

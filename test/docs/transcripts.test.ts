@@ -1,0 +1,208 @@
+/**
+ * Every transcript of every page, as a reader would type it, in one shell for each page: `$ `
+ * begins a command, `> ` goes on with it, `…` is any text and a line of it any lines. Whatever else
+ * a page gives to a shell says in a comment which other test runs it, or why none does.
+ */
+import { execFile } from "node:child_process"
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, expect, it } from "vitest"
+import { adminToken, cleanUp, type Service, start, temporaryFolder } from "../e2e/process.ts"
+import { freePorts } from "../nats/servers.ts"
+import { type Block, blocksOf, pages, root } from "./pages.ts"
+
+afterAll(cleanUp)
+
+const runWithinMs = 150_000
+const written = "http://localhost:8080"
+/** Where pages have a callback of their own. */
+const callback = "localhost:9000"
+/** Stands in the output after each command. */
+const mark = "\u001e"
+/** What a page began in the background, and a service that it started, end with it. */
+const ending = "kill $(jobs -p) $(cat service.pid) 2>/dev/null"
+/** A token that the first start makes up. */
+const madeUp = /^ {2}(\S{43})$/m
+
+interface Step {
+  readonly command: string
+  readonly expected: string
+}
+
+const shells = ["sh", "console", "bash"]
+const blocks = pages.flatMap(blocksOf)
+const ofShells = blocks.filter(({ language }) => shells.includes(language))
+const ofKind = (kind: string) => ofShells.filter(({ mark: said }) => said?.kind === kind)
+const typed = ofShells.filter(({ mark: said }) => said === undefined)
+
+const stepsOf = ({ line, page, text }: Block): ReadonlyArray<Step> => {
+  const steps: Array<{ command: string; expected: string }> = []
+  for (const shown of text.trimEnd().split("\n")) {
+    const step = steps.at(-1)
+    if (shown.startsWith("$ ")) steps.push({ command: shown.slice(2), expected: "" })
+    else if (step === undefined) {
+      throw new Error(`${page}:${line}: begin commands with "$ ", or say <!-- not run: why -->`)
+    } else if (shown.startsWith("> ") && step.expected === "") {
+      step.command += `\n${shown.slice(2)}`
+    } else step.expected += `${shown}\n`
+  }
+  return steps
+}
+
+const patternOf = (expected: string): RegExp => {
+  const escaped = expected.trimEnd().replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+  const lines = escaped.replace(/^…(\n|$)/gm, "(?:[^\\n]*(?:\\n|$))*")
+  return new RegExp(`^${lines.replaceAll("…", "[^\\n]*")}$`)
+}
+
+/** A folder with `restante`, `npx` and `systemctl` as a reader has them: the built program. */
+const shims = (): string => {
+  const folder = temporaryFolder()
+  const shim = (name: string, text: string): void => {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`)
+    chmodSync(join(folder, name), 0o755)
+  }
+  const program = `'${process.execPath}' '${join(root, "dist/deploy/main.js")}'`
+  shim("restante", `exec ${program} "$@"`)
+  shim("npx", `[ "$1" = restante ] || exit 127\nshift\nexec ${program} "$@"`)
+  shim(
+    "systemctl",
+    `pid=$(cat service.pid)
+case "$1" in
+stop) kill $pid; while kill -0 $pid 2>/dev/null; do sleep 0.1; done;;
+start) ${program} serve >/dev/null 2>&1 & echo $! > service.pid
+until curl -sf "$BASE_URL/readyz" >/dev/null; do sleep 0.1; done;;
+esac`
+  )
+  return folder
+}
+
+/** The service of a page: started as its first command says when that is `npm start`. */
+const serviceOf = async (steps: ReadonlyArray<Step>): Promise<Service> => {
+  const [, settings] = /^((?:\w+=\S+ )*)npm start$/.exec(steps[0]?.command ?? "") ?? []
+  if (settings === undefined) return start({ env: { BASE_URL: "" } })
+  const given = settings.trim().split(" ").filter((one) => one !== "").map((one) => one.split("="))
+  const env = { ...Object.fromEntries(given), BASE_URL: "", ADMIN_TOKEN: "", LOG_LEVEL: "info" }
+  return start({ env })
+}
+
+interface Site {
+  readonly service: Service
+  readonly token: string
+  readonly folder: string
+  readonly here: (text: string) => string
+  readonly asWritten: (text: string) => string
+}
+
+const siteOf = async (service: Service): Promise<Site> => {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, "backup"))
+  writeFileSync(join(folder, "service.pid"), String(service.pid))
+  const [port] = await freePorts(1)
+  const places: ReadonlyArray<readonly [string, string]> = [
+    [written, `http://localhost:${service.port}`],
+    [callback, `localhost:${port}`],
+    ["/var/lib/restante", service.dataDir],
+    ["/backup/", `${folder}/backup/`]
+  ]
+  const here = (text: string) => places.reduce((now, [a, b]) => now.replaceAll(a, b), text)
+  const asWritten = (text: string) => places.reduce((now, [a, b]) => now.replaceAll(b, a), text)
+  return { service, token: madeUp.exec(service.output)?.[1] ?? adminToken, folder, here, asWritten }
+}
+
+/** Runs commands one after the other; what each wrote, and its exit code. */
+const outputs = async (steps: ReadonlyArray<Step>, { folder, here, service, token }: Site) => {
+  const script = steps.map(({ command }) =>
+    `${here(command).replace("TOKEN=…", `TOKEN=${token}`)}\nprintf '${mark}%s${mark}' "$?"\n`
+  )
+  const { PATH = "", HOME = "" } = process.env
+  const env = {
+    PATH: `${shims()}:${PATH}`,
+    HOME,
+    TOKEN: token,
+    ADMIN_TOKEN: token,
+    RESTANTE_TOKEN: token,
+    BASE_URL: here(written),
+    DATA_DIR: service.dataDir,
+    PORT: String(service.port),
+    HOST: "127.0.0.1",
+    NO_PROXY: "*"
+  }
+  const shell = ["exec 2>&1", `trap '${ending}' EXIT`, ...script].join("\n")
+  const ran = promisify(execFile)("bash", ["-c", shell], { env, cwd: folder, timeout: runWithinMs })
+  return (await ran).stdout.split(mark)
+}
+
+it("finds the pages with transcripts", () => {
+  expect([...new Set(typed.map(({ page }) => page))]).toEqual(
+    expect.arrayContaining(["README.md", "docs/quick-start.md", "docs/backup.md"])
+  )
+})
+
+it.each([...new Set(typed.map(({ page }) => page))])("%s shows what happens", async (page) => {
+  const steps = typed.filter((block) => block.page === page).flatMap(stepsOf)
+  const service = await serviceOf(steps)
+  const site = await siteOf(service)
+  for (const { mark: said, text } of blocksOf(page).filter((one) => one.mark?.kind === "file")) {
+    writeFileSync(join(site.folder, said?.text ?? ""), site.here(text))
+  }
+  const first = steps[0]?.command.endsWith("npm start") ? steps[0] : undefined
+  if (first !== undefined) {
+    const told = site.asWritten(service.output).replace(
+      `127.0.0.1:${service.port}`,
+      "0.0.0.0:8080"
+    )
+    expect(told.replace(/^\S+ INFO.*\n/gm, "").trimEnd()).toMatch(patternOf(first.expected))
+  }
+  const rest = first === undefined ? steps : steps.slice(1)
+  const pieces = await outputs(rest, site)
+  rest.forEach(({ command, expected }, at) => {
+    const output = site.asWritten((pieces[2 * at] ?? "").trimEnd())
+    expect(output, command).toMatch(patternOf(expected))
+    expect(pieces[2 * at + 1], `exit code of ${command}:\n${output}`).toBe("0")
+  })
+  await service.kill()
+}, runWithinMs + 30_000)
+
+it.each(ofKind("run by"))("$page:$line is run by the test that it names", (block) => {
+  const test = join(root, block.mark?.text ?? "")
+  expect(existsSync(test), test).toBe(true)
+  const text = readFileSync(test, "utf8")
+  // A test that reads the page, or one that gives the same commands.
+  const commands = [...block.text.matchAll(/\b(?:restante|npm) ([a-z]+)/g)]
+  const gives = commands.filter(([, name = ""]) =>
+    text.includes(`"${name}"`) ||
+    text.includes(`npm ${name}`)
+  )
+  const isRead = text.includes(block.page.replace("docs/", ""))
+  expect(isRead || commands.length > 0 && gives.length === commands.length).toBe(true)
+})
+
+/** A block that needs what a test has not: how many there are in each page, and none elsewhere. */
+const notRun: Readonly<Record<string, number>> = {
+  "README.md": 1,
+  "docs/cluster.md": 2,
+  "docs/how-to/alone.md": 3,
+  "docs/how-to/proxy.md": 1,
+  "docs/how-to/upgrade.md": 1,
+  "docs/identity.md": 1,
+  "docs/kubernetes.md": 2,
+  "docs/nats.md": 2
+}
+
+it("leaves out what needs more than a test has, and says why", () => {
+  const counts: Record<string, number> = {}
+  for (const { mark: said, page } of ofKind("not run")) {
+    expect(said?.text.length, page).toBeGreaterThan(10)
+    counts[page] = (counts[page] ?? 0) + 1
+  }
+  expect(counts).toEqual(notRun)
+})
+
+it("hides no command in a block of another language", () => {
+  const hidden = blocks.filter(({ language, text }) =>
+    !shells.includes(language) && /^\$ |^(?:curl|kubectl|docker|systemctl|nats|npm) /m.test(text)
+  )
+  expect(hidden.map(({ line, page }) => `${page}:${line}`)).toEqual([])
+})
