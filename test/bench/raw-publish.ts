@@ -1,8 +1,8 @@
 /**
  * JetStream alone, as fast as one process writes to it: the message that a deposit is, for one of
  * 100 mailboxes in turn, by compare-and-set of that mailbox's record. `single`: 256 in flight, each
- * with its own reply in one inbox. `batch`: atomic batches of 200, four in flight. Writes how many a
- * second were acknowledged.
+ * with its own reply in one inbox. `batch`: atomic batches of 200, four in flight. Writes how many
+ * a second were acknowledged.
  */
 import { Effect } from "effect"
 import { makeBucket } from "../../runtime/nats/buckets.ts"
