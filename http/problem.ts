@@ -1,6 +1,6 @@
 /** Problem documents (RFC 9457): XML by default, JSON when preferred, a page for browsers. */
 
-import { html, link } from "./html/template.ts"
+import { type Html, html, link, nothing } from "./html/template.ts"
 import { page } from "./html/layout.ts"
 import { overloadedRetrySeconds, quarantinedRetrySeconds } from "./limits.ts"
 import { choose } from "./negotiate.ts"
@@ -24,6 +24,12 @@ export interface Problem {
   readonly title: string
   readonly detail: string | undefined
   readonly extensions: Extensions
+  /** For people: the form that was refused, as it was sent. */
+  readonly form?: {
+    readonly markup: Html
+    /** Whether the detail stands beside a field of it. */
+    readonly tells: boolean
+  }
 }
 
 const noExtensions: Extensions = {}
@@ -83,17 +89,28 @@ const toElement = (problem: Problem, type: string, instance: string): Element =>
     ...extensionElements(problem.extensions)
   )
 
-const toPage = (problem: Problem): string =>
-  page({
-    title: problem.title,
-    body: html`<p>${problem.detail ?? problemTypes[problem.slug].explanation}</p>
-<p class="quiet">${problem.status} · ${link(`/problems/${problem.slug}`, problem.slug)}</p>
+const toPage = (problem: Problem): string => {
+  const { detail, extensions, form, slug, status, title } = problem
+  const { explanation } = problemTypes[slug]
+  return page({
+    title,
+    body: html`<p class="alarm">${
+      form?.tells === true
+        ? "Nothing was done: the form says what is wrong."
+        : detail ?? explanation
+    }</p>
 ${
-      Object.entries(problem.extensions).map(([name, value]) =>
+      detail === undefined || form?.tells === true ? nothing : html`<p>${explanation}</p>
+`
+    }<p class="quiet">${status} · ${link(`/problems/${slug}`, slug)}</p>
+${
+      Object.entries(extensions).map(([name, value]) =>
         html`<p><b>${name}</b> ${typeof value === "object" ? value.join(", ") : value}</p>`
       )
-    }`
+    }`,
+    forms: form?.markup ?? html`<p>${link("/", "To the start of everything")}</p>`
   })
+}
 
 /** The path of a request without secrets: what follows `~` in a segment is left out. */
 export const withoutSecrets = (path: string): string => path.replace(/(?:~|%7e)[^/]*/gi, "~")

@@ -9,7 +9,6 @@ import type { Feed } from "./feeds.ts"
 import { page } from "./html/layout.ts"
 import type { Link } from "./html/layout.ts"
 import { renderElement } from "./html/render.ts"
-import { html, nothing } from "./html/template.ts"
 import type { Html } from "./html/template.ts"
 import type { MediaType } from "./negotiate.ts"
 import { toText } from "./text.ts"
@@ -27,8 +26,8 @@ export interface View {
   readonly links?: ReadonlyArray<Link> | undefined
   /** Replaces the generic rendering of the tree in the HTML page. */
   readonly body?: Html | (() => Html) | undefined
-  /** Follows the rendering: forms, mostly. */
-  readonly forms?: Html | undefined
+  /** Follows the rendering and the page's links: forms, mostly. */
+  readonly forms?: Html | (() => Html) | undefined
   /** Path of this origin's script that keeps the page up to date. */
   readonly script?: string | undefined
   readonly feed?: (() => Feed) | undefined
@@ -81,7 +80,8 @@ const bodyOf = (view: View): Html => {
 const toHtml = (view: View): string =>
   page({
     title: view.title,
-    body: html`${bodyOf(view)}${view.forms ?? nothing}`,
+    body: bodyOf(view),
+    forms: typeof view.forms === "function" ? view.forms() : view.forms,
     links: view.links ?? [],
     script: view.script
   })

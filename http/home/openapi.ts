@@ -61,6 +61,12 @@ export const home: Area = {
     "GET /": {
       id: "getService",
       summary: "The entry points of the service, and its home page",
+      query: {
+        mailbox: {
+          description: "For a browser: the mailbox that the forms of the page are to try.",
+          schema: text
+        }
+      },
       answers: { 200: view("Service", "Links to all that there is", ["Link"]) }
     },
     "GET /problems": {
@@ -87,6 +93,7 @@ export const home: Area = {
       }
     }),
     "GET /style.css": conditional(file("getStyle", "The stylesheet of all pages", "text/css")),
+    "GET /page.js": file("getPageScript", "The script of all pages", "text/javascript"),
     "GET /robots.txt": conditional(file("getRobots", "What robots leave alone", "text/plain")),
     "GET /favicon.ico": conditional(file("getIcon", "The icon of all pages", "image/svg+xml"))
   }

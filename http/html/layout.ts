@@ -15,6 +15,8 @@ export interface Link {
 export interface Page {
   readonly title: string
   readonly body: Html
+  /** Follows the links of the page, so that those to its next part are not below its forms. */
+  readonly forms?: Html | undefined
   readonly links?: ReadonlyArray<Link>
   readonly script?: string | undefined
 }
@@ -36,6 +38,28 @@ const navigation = (links: ReadonlyArray<Link>): Html => {
 `
 }
 
+type Entry = readonly [path: string, name: string]
+
+const sections: ReadonlyArray<Entry> = [
+  ["/mailboxes", "Mailboxes"],
+  ["/outgoing", "Outgoing"],
+  ["/cabinets", "Cabinets"],
+  ["/cross_bridge", "Bridge"],
+  ["/customers", "Customers"],
+  ["/quotes", "Quotes"],
+  ["/queries", "Queries"]
+]
+
+const service: ReadonlyArray<Entry> = [
+  ["/accounts", "Accounts"],
+  ["/cluster", "Cluster"],
+  ["/problems", "Problems"],
+  ["/openapi.json", "OpenAPI"]
+]
+
+const entries = (all: ReadonlyArray<Entry>): Html =>
+  html`<ul>${all.map(([path, name]) => html`<li><a href="${path}">${name}</a></li>`)}</ul>`
+
 /** A whole page as text. */
 export const page = (content: Page): string => {
   const links = content.links ?? []
@@ -47,21 +71,24 @@ export const page = (content: Page): string => {
 <meta name="referrer" content="no-referrer">
 <title>${content.title} · restante</title>
 <link rel="stylesheet" href="/style.css">
-${links.map(headLink)}${
+${links.map(headLink)}<script src="/page.js" defer></script>
+${
     content.script === undefined
       ? nothing
       : html`<script src="${content.script}" defer></script>
 `
   }</head>
 <body>
-<header><a href="/">restante</a></header>
-<main>
+<a class="skip" href="#main">Skip to the content</a>
+<header><a class="brand" href="/">restante</a><nav aria-label="Sections">${
+    entries(sections)
+  }</nav></header>
+<main id="main" tabindex="-1">
 <h1>${content.title}</h1>
 ${content.body}
-</main>
-${
-    navigation(links)
-  }<footer>This page is also served as XML, JSON and plain text, by <code>Accept</code>.</footer>
+${navigation(links)}${content.forms ?? nothing}</main>
+<footer><nav aria-label="Service">${entries(service)}</nav>
+<p>Every page is also XML, JSON and plain text, by <code>Accept</code>.</p></footer>
 </body>
 </html>
 `.text

@@ -1,0 +1,71 @@
+/** A form that was refused is shown again on the problem's page, with all that was typed. */
+import { Effect } from "effect"
+import { bodyOf, type Call, type Handler } from "./call.ts"
+import { Failed, type Failure, toProblem } from "./failures.ts"
+import { type FormFields, parseForm, parseFormBody } from "./forms.ts"
+import { type Form, form, refilled } from "./html/forms.ts"
+import { choose } from "./negotiate.ts"
+import { standardTypes } from "./representations.ts"
+import type { Request } from "./server.ts"
+
+/** The form that a request came from; it may follow from the fields, or be none of a page. */
+export type FormOf = (call: Call, fields: FormFields) => Form | undefined
+
+const formType = "application/x-www-form-urlencoded"
+
+/** Whether a browser sent this from a page and wants one back. */
+const isPageWanted = ({ headers, method }: Request): boolean => {
+  const accept = headers.get("accept")
+  // Most failures are of programs, that need no look at what they would accept.
+  if (accept === undefined || !accept.includes("text/html")) return false
+  const isForm = method === "GET" || headers.get("content-type")?.startsWith(formType) === true
+  return isForm && choose(accept, standardTypes) === "text/html"
+}
+
+/** What a browser's form held that wants a page back; undefined for every other body. */
+export const typedFields = (request: Request, bytes: Uint8Array): FormFields | undefined => {
+  if (!isPageWanted(request)) return undefined
+  const body = parseFormBody(bytes)
+  return body.ok ? body.value : undefined
+}
+
+const fieldsOf = (call: Call): Effect.Effect<FormFields | undefined> => {
+  if (call.request.method === "GET") {
+    const query = parseForm(call.request.query)
+    return Effect.succeed(query.ok ? query.value : undefined)
+  }
+  return bodyOf(call).pipe(
+    Effect.map((bytes) => typedFields(call.request, bytes)),
+    Effect.catch(() => Effect.succeed(undefined))
+  )
+}
+
+/** The failure with the form on its page, unless nothing is there to be sent to (404, 410). */
+export const withForm = (failure: Failure, fields: FormFields, definition: Form): Failure => {
+  const { headers, problem } = toProblem(failure)
+  const { detail, slug, title } = problem
+  if (slug === "not-found" || slug === "gone") return failure
+  const again = refilled(definition, (name) => fields.get(name), detail ?? title)
+  const tells = again.controls.some(({ fault }) => fault !== undefined)
+  return new Failed({ headers, problem: { ...problem, form: { markup: form(again), tells } } })
+}
+
+/** A handler of a form: when it fails, the page of the problem has the form as it was sent. */
+export const keepingTyped = (formOf: FormOf, handle: Handler["handle"]): Handler["handle"] => {
+  const again = Effect.fnUntraced(function*(
+    call: Call,
+    failure: Failure
+  ): Effect.fn.Return<never, Failure> {
+    const fields = yield* fieldsOf(call)
+    const definition = fields === undefined ? undefined : formOf(call, fields)
+    return yield* Effect.fail(
+      fields === undefined || definition === undefined
+        ? failure
+        : withForm(failure, fields, definition)
+    )
+  })
+  return (call) =>
+    isPageWanted(call.request)
+      ? Effect.catch(handle(call), (failure) => again(call, failure))
+      : handle(call)
+}
