@@ -1,5 +1,7 @@
 /** Accounts and their tokens (PROTOCOL §4). */
 import { Effect } from "effect"
+import { keepingTyped } from "../again.ts"
+import { accountForm } from "./views.ts"
 import type { Message, Reply } from "../../actors/account/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
 import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
@@ -92,7 +94,10 @@ const remove = (service: Service): Handler["handle"] =>
 export const accountRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
   {
     pattern: collectionPath,
-    methods: { GET: { handle: list(service) }, POST: { handle: create(service) } }
+    methods: {
+      GET: { handle: list(service) },
+      POST: { handle: keepingTyped(() => accountForm, create(service)) }
+    }
   },
   {
     pattern: `${collectionPath}/{account}`,

@@ -1,5 +1,7 @@
 /** The tokens of an account: made, listed, revoked (PROTOCOL §4). */
 import { Effect } from "effect"
+import { keepingTyped } from "../again.ts"
+import { tokenForm } from "./views.ts"
 import type { Message, Reply } from "../../actors/account/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
 import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
@@ -115,7 +117,14 @@ const removeTokens = (service: Service): Handler["handle"] =>
 export const tokenRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
   {
     pattern: `${collectionPath}/{account}/token`,
-    methods: { POST: { handle: addToken(service) } }
+    methods: {
+      POST: {
+        handle: keepingTyped(
+          ({ parameters }) => tokenForm(parameters.get("account")),
+          addToken(service)
+        )
+      }
+    }
   },
   {
     pattern: `${collectionPath}/{account}/tokens`,

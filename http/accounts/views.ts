@@ -1,8 +1,9 @@
 /** What accounts show. A token itself is in one answer only: that of the request that made it. */
 import { Role, type View as Account } from "../../actors/account/protocol.ts"
-import { form } from "../html/forms.ts"
+import { type Form, form } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
-import { type Html, html } from "../html/template.ts"
+import { table, time as timeShown } from "../html/parts.ts"
+import { type Html, html, link, nothing } from "../html/template.ts"
 import { slugCharsMax, tokenLabelCharsMax } from "../limits.ts"
 import type { View } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
@@ -57,43 +58,77 @@ const collectionLink: Link = { rel: "collection", href: collectionPath, title: "
 
 const shownOnce = (token: string): Html =>
   html`<p>The token, shown this once and never again:</p>
-<pre>${token}</pre>
+<div data-copy="token"><pre>${token}</pre></div>
 `
 
-const tokenForm = (name: string): Html =>
-  form({
-    action: `${accountPath(name)}/token`,
-    legend: "Another token",
-    controls: [
-      {
-        name: "name",
-        label: "Name",
-        maxlength: tokenLabelCharsMax,
-        hint: "What it is for; may be left out."
-      },
-      {
-        name: "expires",
-        label: "Expires",
-        type: "select",
-        value: "P90D",
-        options: [
-          ["P1D", "in a day"],
-          ["P7D", "in 7 days"],
-          ["P30D", "in 30 days"],
-          ["P90D", "in 90 days"],
-          ["P365D", "in a year"],
-          ["", "never"]
-        ]
-      }
-    ],
-    submit: "Make a token"
-  })
+/** The form that makes another token. */
+export const tokenForm = (name: string): Form => ({
+  action: `${accountPath(name)}/token`,
+  legend: "Another token",
+  controls: [
+    {
+      name: "name",
+      label: "Name",
+      maxlength: tokenLabelCharsMax,
+      hint: "What it is for; may be left out."
+    },
+    {
+      name: "expires",
+      label: "Expires",
+      type: "select",
+      value: "P90D",
+      options: [
+        ["P1D", "in a day"],
+        ["P7D", "in 7 days"],
+        ["P30D", "in 30 days"],
+        ["P90D", "in 90 days"],
+        ["P365D", "in a year"],
+        ["", "never"]
+      ]
+    }
+  ],
+  submit: "Make a token"
+})
+
+const tokenTable = (name: string, tokens: ReadonlyArray<Token>): Html =>
+  table(
+    "Tokens",
+    ["Token", "Made", "Expires"],
+    tokens.map(({ createdAtMs, expiresAtMs, id, label }) =>
+      html`<tr><td>${link(tokenPath(name, id), label ?? id)}</td><td>${
+        timeShown(time(createdAtMs))
+      }</td><td>${expiresAtMs === undefined ? "never" : timeShown(time(expiresAtMs))}</td></tr>
+`
+    )
+  )
+
+const rolesOf = ({ roles: given }: Account): string =>
+  given.length === 0 ? "none" : given.join(", ")
+
+const accountPage = (account: Account): Html =>
+  html`<dl class="facts"><dt>Roles</dt><dd>${rolesOf(account)}</dd>
+<dt>Made</dt><dd>${timeShown(time(account.createdAtMs))}</dd></dl>
+<h2>Tokens</h2>
+${tokenTable(account.name, account.tokens)}`
+
+const listingPage = (accounts: ReadonlyArray<Account>): Html =>
+  table(
+    "Accounts",
+    ["Account", "Roles", "Made"],
+    accounts.map((account) =>
+      html`<tr><th scope="row">${link(accountPath(account.name), account.name)}</th><td>${
+        rolesOf(account)
+      }</td><td>${timeShown(time(account.createdAtMs))}</td></tr>
+`
+    )
+  )
 
 /** An account. */
 export const accountView = (service: Service, account: Account): View => ({
   title: `Account ${account.name}`,
   tree: accountElement(service, account),
-  forms: tokenForm(account.name),
+  body: () => accountPage(account),
+  forms: form(tokenForm(account.name)),
   links: [
     collectionLink,
     { rel: "related", href: tokensPath(account.name), title: "Its tokens" }
@@ -112,7 +147,8 @@ export const tokensView = (
     { href: uri(service, tokensPath(name)) },
     ...tokens.map((token) => tokenElement(service, name, token))
   ),
-  forms: tokenForm(name),
+  body: () => tokenTable(name, tokens),
+  forms: form(tokenForm(name)),
   links: [{ rel: "up", href: accountPath(name), title: "The account" }]
 })
 
@@ -142,6 +178,30 @@ export const tokenView = (
   links: [{ rel: "up", href: accountPath(name), title: "The account" }]
 })
 
+/** The form that makes an account. */
+export const accountForm: Form = {
+  action: collectionPath,
+  legend: "A new account",
+  controls: [
+    {
+      name: "name",
+      label: "Name",
+      required: true,
+      maxlength: slugCharsMax,
+      pattern: "[a-z0-9][a-z0-9\\-]*",
+      hint: "Small letters, digits and hyphens; the first is no hyphen."
+    },
+    {
+      name: "role",
+      label: "Role",
+      type: "select",
+      value: "",
+      options: [["", "none"], ...roles.map((role): [string, string] => [role, role])]
+    }
+  ],
+  submit: "Create"
+}
+
 /** A page of the accounts. */
 export const listingView = (
   service: Service,
@@ -161,27 +221,7 @@ export const listingView = (
       )
     )
   ),
-  forms: form({
-    action: collectionPath,
-    legend: "A new account",
-    controls: [
-      {
-        name: "name",
-        label: "Name",
-        required: true,
-        maxlength: slugCharsMax,
-        pattern: "[a-z0-9][a-z0-9\\-]*",
-        hint: "Small letters, digits and hyphens; the first is no hyphen."
-      },
-      {
-        name: "role",
-        label: "Role",
-        type: "select",
-        value: "",
-        options: [["", "none"], ...roles.map((role): [string, string] => [role, role])]
-      }
-    ],
-    submit: "Create"
-  }),
+  body: () => listingPage(accounts),
+  forms: form(accountForm),
   links: next
 })

@@ -3,6 +3,8 @@ import { Effect } from "effect"
 import type { Message, Reply, View as Cabinet } from "../../actors/cabinet/protocol.ts"
 import { cabinetKind } from "../../actors/index.ts"
 import { type Address, address, isActorId } from "../../runtime/index.ts"
+import { keepingTyped } from "../again.ts"
+import { changeForm, makeForm } from "./pages.ts"
 import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
 import { inputOf, queryOf, shown } from "../call.ts"
 import { fail, type Failure, type HeaderFields } from "../failures.ts"
@@ -194,7 +196,7 @@ export const cabinetRoutes = (service: Service): ReadonlyArray<Route<Handler>> =
     pattern: collectionPath,
     methods: {
       GET: { handle: (call) => listCabinets(service, call) },
-      POST: { handle: create(service) }
+      POST: { handle: keepingTyped(() => makeForm(service), create(service)) }
     }
   },
   {
@@ -202,7 +204,9 @@ export const cabinetRoutes = (service: Service): ReadonlyArray<Route<Handler>> =
     methods: {
       GET: { handle: read(service) },
       PUT: { handle: put(service) },
-      POST: { handle: post(service) },
+      POST: {
+        handle: keepingTyped(({ request }) => changeForm(service, request.path), post(service))
+      },
       DELETE: { handle: remove(service) }
     }
   }

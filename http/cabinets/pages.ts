@@ -1,27 +1,17 @@
 /** The pages of cabinets: to read one, to change it, to make one; they work without a script. */
 import type { View as Cabinet } from "../../actors/cabinet/protocol.ts"
-import { type Control, form } from "../html/forms.ts"
+import { type Control, type Form, form } from "../html/forms.ts"
+import { badge, emptyState, table } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { containsCharsMax, titleCharsMax } from "../limits.ts"
+import { entryItem } from "../mailboxes/pages.ts"
 import { summaryOf } from "../mailboxes/summary.ts"
 import { placeNamed } from "../mailboxes/reader.ts"
 import type { Service } from "../service.ts"
 import type { CabinetPage, Merged } from "./merge.ts"
 
-const entryItem = ({ entry, place }: Merged): Html => {
-  const { description, from, href, password, received, url } = summaryOf(place, entry)
-  return html`<li data-href="${href}"><p>${
-    url === "" ? description : link(url, description === "" ? url : description)
-  }</p>
-<p class="quiet"><time datetime="${received}">${
-    received.slice(0, 19).replace("T", " ")
-  } UTC</time> · in ${link(place.href, place.name)}${
-    from === undefined ? nothing : html` · from ${link(from)}`
-  }${password === undefined ? nothing : html` · password <code>${password}</code>`} · ${
-    link(href, "this notification")
-  }</p></li>
-`
-}
+const mergedItem = ({ entry, place }: Merged): Html =>
+  entryItem(summaryOf(place, entry), html` · in ${link(place.href, place.name)}`)
 
 const controls = (
   service: Service,
@@ -54,52 +44,75 @@ const controls = (
   }
 ]
 
-/** The form that makes a cabinet. */
-export const makeForm = (service: Service): Html =>
-  form({
-    id: "make",
-    action: "/cabinets",
-    legend: "Make a cabinet",
-    controls: controls(service),
-    submit: "Make"
-  })
+/** The form that makes a cabinet; `mailboxes` is what it begins with. */
+export const makeForm = (service: Service, mailboxes = ""): Form => ({
+  id: "make",
+  action: "/cabinets",
+  legend: "Make a cabinet",
+  controls: controls(service).map((control) =>
+    control.name === "mailbox" ? { ...control, value: mailboxes } : control
+  ),
+  submit: "Make"
+})
 
-/** What its owner sees: the notifications of all mailboxes, oldest first, and the form. */
-export const cabinetPage = (
-  service: Service,
-  path: string,
-  cabinet: Cabinet,
-  page: CabinetPage
-): Html =>
+/** The form that changes one. */
+export const changeForm = (service: Service, path: string, cabinet?: Cabinet): Form => ({
+  id: "change",
+  action: path,
+  legend: "Change this cabinet",
+  controls: controls(service, cabinet),
+  submit: "Change"
+})
+
+/** What its owner sees: the notifications of all mailboxes, oldest first. */
+export const cabinetPage = (page: CabinetPage): Html =>
   html`<h2>Mailboxes</h2>
 <ul>${
     page.mailboxes.map(({ isReadable, place }) =>
       html`<li>${link(place.href)}${
-        isReadable ? nothing : html` <span class="quiet">cannot be read</span>`
+        isReadable ? nothing : html` ${badge("bad", "✗ cannot be read")}`
       }</li>
 `
     )
   }</ul>
 <h2>Notifications</h2>
 ${
-    page.entries.length === 0
-      ? html`<p id="empty">There is nothing here${page.more ? " yet: see the next page" : ""}.</p>`
-      : html`<ol class="entries">${page.entries.map(entryItem)}</ol>`
-  }
-${
-    form({
-      id: "change",
-      action: path,
-      legend: "Change this cabinet",
-      controls: controls(service, cabinet),
-      submit: "Change"
-    })
-  }${
+    page.entries.length > 0
+      ? html`<ol class="entries">${page.entries.map(mergedItem)}</ol>`
+      : page.more
+      ? emptyState("There is nothing on this page: see the next one.")
+      : emptyState("There is nothing here.", "What comes into its mailboxes is shown here, too.")
+  }`
+
+/** What follows: the forms. */
+export const cabinetForms = (service: Service, path: string, cabinet: Cabinet): Html =>
+  html`${form(changeForm(service, path, cabinet))}${
     form({
       id: "delete",
       action: path,
       legend: "Remove this cabinet; its mailboxes stay as they are",
       controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
-      submit: "Remove"
+      submit: "Remove",
+      tone: "danger"
     })
   }`
+
+/** One of the caller's own cabinets. */
+export interface Own {
+  readonly path: string
+  readonly title: string
+  readonly mailboxes: number
+}
+
+/** The caller's own cabinets. */
+export const ownPage = (own: ReadonlyArray<Own>): Html =>
+  own.length === 0
+    ? emptyState("You have none yet.", "A cabinet shows several mailboxes as one: make it below.")
+    : table(
+      "Your cabinets",
+      ["Cabinet", { number: "Mailboxes" }],
+      own.map(({ mailboxes, path, title }) =>
+        html`<tr><td>${link(path, title)}</td><td class="num">${mailboxes}</td></tr>
+`
+      )
+    )

@@ -1,8 +1,8 @@
 /** What cabinets show: the document, the merged listing, and the list of one's own. */
 import type { View as Cabinet } from "../../actors/cabinet/protocol.ts"
 import type { Feed } from "../feeds.ts"
+import { form } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
-import { html, link } from "../html/template.ts"
 import { entryElement } from "../mailboxes/listing.ts"
 import { placeNamed } from "../mailboxes/reader.ts"
 import { summaryOf } from "../mailboxes/summary.ts"
@@ -10,7 +10,7 @@ import type { View } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element, escapeAttribute, writeElement, xmlDeclaration } from "../xml.ts"
 import type { CabinetPage, Merged } from "./merge.ts"
-import { cabinetPage, makeForm } from "./pages.ts"
+import { cabinetForms, cabinetPage, makeForm, ownPage } from "./pages.ts"
 
 export const collectionPath = "/cabinets"
 export const cabinetPath = (id: string): string => `${collectionPath}/${id}`
@@ -103,7 +103,8 @@ export const pageView = (
       { rel: "alternate", href, type: "application/atom+xml" },
       { rel: "alternate", href, type: "application/rss+xml" }
     ],
-    body: () => cabinetPage(service, path, cabinet, page),
+    body: () => cabinetPage(page),
+    forms: () => cabinetForms(service, path, cabinet),
     feed: () => feedOf(href, title, page, next)
   }
 }
@@ -136,19 +137,11 @@ export const listingView = (
     )
   ),
   body: () =>
-    listed.length === 0
-      ? html`<p>You have none yet. A cabinet shows several mailboxes as one.</p>`
-      : html`<div class="scroll"><table>
-<thead><tr><th scope="col">Cabinet</th><th scope="col">Mailboxes</th></tr></thead>
-<tbody>${
-        listed.map(({ cabinet, id }) =>
-          html`<tr><td>${
-            link(cabinetPath(id), titleOf(cabinet))
-          }</td><td>${cabinet.mailboxes.length}</td></tr>
-`
-        )
-      }</tbody></table></div>
-`,
-  forms: makeForm(service),
+    ownPage(listed.map(({ cabinet, id }) => ({
+      path: cabinetPath(id),
+      title: titleOf(cabinet),
+      mailboxes: cabinet.mailboxes.length
+    }))),
+  forms: form(makeForm(service)),
   links: next
 })

@@ -1,4 +1,5 @@
 /** The page of the cluster; it is whole without a script, and with one it changes by itself. */
+import { badge, table as scrolling, timeAt } from "../html/parts.ts"
 import { type Html, html, nothing } from "../html/template.ts"
 import type { Figures, Quarantine } from "./figures.ts"
 import { markOf, picture, swatch } from "./picture.ts"
@@ -12,11 +13,6 @@ import {
 
 const plural = (count: number, one: string, more = `${one}s`): string =>
   `${count} ${count === 1 ? one : more}`
-
-const time = (atMs: number): Html => {
-  const text = new Date(atMs).toISOString()
-  return html`<time datetime="${text}">${text.slice(0, 19).replace("T", " ")} UTC</time>`
-}
 
 const units = [[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]] as const
 
@@ -41,28 +37,35 @@ const ms = (value: number | undefined): string =>
 
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`
 
-/** A table that scrolls by itself where the page is narrow, by keyboard too. */
-const table = (about: string, heads: ReadonlyArray<string>, rows: ReadonlyArray<Html>): Html =>
-  html`<div class="scroll figures" role="region" id="${
-    about.toLowerCase().replaceAll(" ", "-")
-  }-table"
-aria-label="${about}" tabindex="0"><table>
-<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-<tbody>
-${rows}</tbody></table></div>
-`
+/** Columns that are text; all others are figures. */
+const texts = new Set(["Node", "Which", "Version", "Kind", "Next", "Origin", "Circuit"])
 
-const written = (cell: Html | string | number): Html | string =>
+const table = (about: string, heads: ReadonlyArray<string>, rows: ReadonlyArray<Html>): Html =>
+  scrolling(
+    about,
+    heads.map((head) => texts.has(head) ? head : { number: head }),
+    rows,
+    "figures"
+  )
+
+const written = (cell: string | number): string =>
   typeof cell === "number" ? cell.toLocaleString("en") : cell
 
+/** Markup is text; what is not is a figure, or a dash for one. */
 const row = (head: Html | string, ...cells: ReadonlyArray<Html | string | number>): Html =>
-  html`<tr><th scope="row">${head}</th>${cells.map((cell) => html`<td>${written(cell)}</td>`)}</tr>
+  html`<tr><th scope="row">${head}</th>${
+    cells.map((cell) =>
+      typeof cell === "object"
+        ? html`<td>${cell}</td>`
+        : html`<td class="num">${written(cell)}</td>`
+    )
+  }</tr>
 `
 
 const holdingRow = ({ node, shards }: Holding, place: number): Html =>
   html`<tr><th scope="row">${
     node === undefined ? "nobody" : html`${swatch(markOf(place))} ${node}`
-  }</th><td>${shards.length}</td><td class="wide"><span class="quiet">${
+  }</th><td class="num">${shards.length}</td><td class="wide"><span class="quiet">${
     shards.length === 0 ? "–" : ranges(shards)
   }</span></td></tr>
 `
@@ -107,7 +110,7 @@ const aboutOf = ({ figures, incarnation }: NodeStanding): Html =>
   html`${figures?.version ?? "–"} ${
     figures === undefined ?
       nothing :
-      html`<span class="quiet">since ${time(figures.startedMs)}, ${
+      html`<span class="quiet">since ${timeAt(figures.startedMs)}, ${
         lasting(figures.uptimeSeconds)
       }</span> `
   }<span class="quiet">incarnation ${incarnation}</span>`
@@ -148,7 +151,7 @@ const wakeUpRow = (node: string, { wakeUps }: Figures): Html =>
     wakeUps.due,
     wakeUps.underWay,
     wakeUps.known,
-    wakeUps.nextMs === undefined ? "–" : time(wakeUps.nextMs)
+    wakeUps.nextMs === undefined ? html`–` : timeAt(wakeUps.nextMs)
   )
 
 const deliveryRow = (node: string, { deliveries }: Figures): Html =>
@@ -165,8 +168,8 @@ const originRows = (nodes: ReadonlyArray<NodeStanding>): ReadonlyArray<Html> =>
     figures.deliveries.origins.map((one) =>
       row(
         one.origin,
-        node,
-        one.circuitOpen ? html`<b>✗ open</b>` : "✓ closed",
+        html`${node}`,
+        one.circuitOpen ? badge("bad", "✗ open") : badge("good", "✓ closed"),
         one.waiting,
         one.inFlight,
         one.waiting === 0 ? "–" : lasting(one.oldestWaitingMs / 1_000)
@@ -192,7 +195,7 @@ const kindRows = (nodes: ReadonlyArray<NodeStanding>): ReadonlyArray<Html> => {
 const entry = (path: string, one: Quarantine & { readonly node: string }): Html => {
   const { id, kind, node, reason, sinceMs, untilMs } = one
   return html`<li><p><b>${kind}/${id}</b> · ${reason}</p>
-<p class="quiet">at node ${node}, since ${time(sinceMs)}, until ${time(untilMs)}</p>
+<p class="quiet">at node ${node}, since ${timeAt(sinceMs)}, until ${timeAt(untilMs)}</p>
 <form action="${path}" method="post"><button type="submit" id="lift-${kind}-${id}"
 aria-label="Lift the quarantine of ${kind}/${id}">Lift</button></form></li>
 `

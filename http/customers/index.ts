@@ -1,8 +1,11 @@
 /** Customers: C2, single customers, and whole files of them (protocol §3). */
 import { Effect } from "effect"
+import { keepingTyped } from "../again.ts"
 import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
 import { inputOf, queryOf, shown } from "../call.ts"
 import { fail, type Failure } from "../failures.ts"
+import type { FormFields } from "../forms.ts"
+import type { Form } from "../html/forms.ts"
 import { type Kept, readKept, removeKept, type Replaced } from "../queries/kept.ts"
 import { replaceKept, requireRole } from "../queries/kept.ts"
 import { listRows } from "../queries/listing.ts"
@@ -14,6 +17,7 @@ import { type Given, givenIn, idGiven, isCustomerId, rowOf } from "./given.ts"
 import { isLoadId, type Load, loadPath, loadsTable, parseLoad } from "./load.ts"
 import { receive } from "./receive.ts"
 import { customerChanges, customerRemoval, customers, goneCustomers } from "./table.ts"
+import { fieldsForm, findForm } from "./views.ts"
 import { collectionPath, customerPath, customersView, customerView, loadView } from "./views.ts"
 
 export { resumeLoads, watchLoads } from "./apply.ts"
@@ -192,13 +196,19 @@ const readOne = (service: Service): Handler["handle"] =>
     return shown(customerView(service, id, yield* readKept(service, kept, id)))
   })
 
+/** The form that asked; of a query that went wrong it is kept. */
+const askedForm = (_: Call, fields: FormFields): Form => {
+  const query = fields.get("query")
+  return findForm(query === undefined ? {} : { query })
+}
+
 /** The rows of customers. */
 export const customerRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
   {
     pattern: collectionPath,
     methods: {
-      GET: { handle: list(service) },
-      POST: { handle: create(service) },
+      GET: { handle: keepingTyped(askedForm, list(service)) },
+      POST: { handle: keepingTyped(() => fieldsForm(collectionPath), create(service)) },
       PUT: { handle: load(service), body: "stream" }
     }
   },
@@ -207,7 +217,7 @@ export const customerRoutes = (service: Service): ReadonlyArray<Route<Handler>> 
     methods: {
       GET: { handle: readOne(service) },
       PUT: { handle: put(service) },
-      POST: { handle: post(service) },
+      POST: { handle: keepingTyped(({ request }) => fieldsForm(request.path), post(service)) },
       DELETE: { handle: remove(service) }
     }
   },

@@ -1,7 +1,8 @@
 /** What customers and loads of them show. */
-import { form } from "../html/forms.ts"
+import { type Form, form } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
-import { type Html, html, link } from "../html/template.ts"
+import { html, link } from "../html/template.ts"
+import { pageEntriesDefault, pageEntriesMax } from "../limits.ts"
 import type { Row } from "../queries/fields.ts"
 import type { Listing } from "../queries/listing.ts"
 import { rowTable } from "../queries/shown.ts"
@@ -34,22 +35,23 @@ const customerElement = (
     })
   )
 
-const fieldsForm = (action: string, row?: Row): Html =>
-  form({
-    id: "put",
-    action,
-    legend: row === undefined
-      ? "Add a customer (needs the role customers)"
-      : "Change this customer",
-    controls: customers.fields.map(({ kind, name }) => ({
-      name,
-      label: name.charAt(0).toUpperCase() + name.slice(1),
-      required: name === "name" || name === "age",
-      value: String(row?.[name] ?? ""),
-      ...kind === "number" ? { hint: `A whole number from 0 to ${ageMax}.` } : {}
-    })),
-    submit: row === undefined ? "Add" : "Change"
-  })
+/** The form of a customer's fields: a new one's, or that of the row that is there. */
+export const fieldsForm = (action: string, row?: Row): Form => ({
+  id: "put",
+  action,
+  legend: row === undefined ? "Add a customer (needs the role customers)" : "Change this customer",
+  controls: customers.fields.map(({ kind, name }) => ({
+    name,
+    label: name.charAt(0).toUpperCase() + name.slice(1),
+    required: name === "name" || name === "age",
+    value: String(row?.[name] ?? ""),
+    width: "half",
+    ...kind === "number"
+      ? { hint: `A whole number from 0 to ${ageMax}.`, inputmode: "numeric" as const }
+      : {}
+  })),
+  submit: row === undefined ? "Add" : "Change"
+})
 
 /** One customer. */
 export const customerView = (service: Service, id: string, value: string): View => {
@@ -59,41 +61,55 @@ export const customerView = (service: Service, id: string, value: string): View 
     title: String(row["name"] ?? id),
     tree: customerElement(service, id, row),
     links: [collectionLink],
-    forms: html`${fieldsForm(path, row)}${
+    forms: html`${form(fieldsForm(path, row))}${
       form({
         id: "delete",
         action: path,
         legend: "Remove this customer",
         controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
-        submit: "Remove"
+        submit: "Remove",
+        tone: "danger"
       })
     }`
   }
 }
 
-const findForm = (least: string, listing: Listing): Html =>
-  form({
-    id: "find",
-    action: collectionPath,
-    method: "get",
-    legend: "Find customers",
-    controls: [
-      { name: "agemin", label: "Of this age or older", value: least },
-      {
-        name: "return",
-        label: "Fields to show",
-        value: listing.fields?.join(" ") ?? "",
-        hint: `Of ${allFields.join(", ")}, separated by spaces. All when empty.`
-      },
-      ...listing.query === undefined ? [] : [{
-        name: "query",
-        label: "",
-        type: "hidden" as const,
-        value: listing.query.href
-      }]
-    ],
-    submit: "Find"
-  })
+/** C2 as a form; what is asked already stands in it. */
+export const findForm = (
+  asked: { readonly least?: string; readonly fields?: string; readonly query?: string } = {}
+): Form => ({
+  id: "find",
+  action: collectionPath,
+  method: "get",
+  legend: "Find customers",
+  controls: [
+    {
+      name: "agemin",
+      label: "Of this age or older",
+      value: asked.least ?? "",
+      width: "third",
+      inputmode: "numeric"
+    },
+    {
+      name: "return",
+      label: "Fields to show",
+      value: asked.fields ?? "",
+      width: "third",
+      hint: `Of ${allFields.join(", ")}, separated by spaces. All when empty.`
+    },
+    {
+      name: "limit",
+      label: "Rows a page",
+      width: "third",
+      inputmode: "numeric",
+      hint: `Up to ${pageEntriesMax}; ${pageEntriesDefault} when empty.`
+    },
+    ...asked.query === undefined
+      ? []
+      : [{ name: "query", label: "", type: "hidden" as const, value: asked.query }]
+  ],
+  submit: "Find"
+})
 
 /** A page of customers; `least` is the age that was asked for, as it was given. */
 export const customersView = (service: Service, listing: Listing, least: string): View => ({
@@ -105,12 +121,16 @@ export const customersView = (service: Service, listing: Listing, least: string)
   ),
   links: listing.links,
   body: () =>
-    html`${findForm(least, listing)}${
-      rowTable(customers, listing, (key) => link(customerPath(key), key))
-    }
+    html`${
+      form(findForm({
+        least,
+        fields: listing.fields?.join(" ") ?? "",
+        ...listing.query === undefined ? {} : { query: listing.query.href }
+      }))
+    }${rowTable(customers, listing, (key) => link(customerPath(key), key))}
 <p>What is more than an address can say is ${link("/queries", "a query of its own")}.</p>
 `,
-  forms: fieldsForm(collectionPath)
+  forms: form(fieldsForm(collectionPath))
 })
 
 const time = (ms: number): string => new Date(ms).toISOString()

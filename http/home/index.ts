@@ -1,15 +1,19 @@
 /** The service itself: its home page and service document, problems, fixed files (PROTOCOL §6). */
 import { Effect } from "effect"
-import { type Call, type Handled, type Handler, shown } from "../call.ts"
-import { fail } from "../failures.ts"
+import { type Answer, type Call, type Handled, type Handler, shown } from "../call.ts"
+import { fail, type Failure } from "../failures.ts"
+import { parseForm } from "../forms.ts"
 import type { Link } from "../html/layout.ts"
+import { table } from "../html/parts.ts"
 import { html, link } from "../html/template.ts"
+import { isSlug } from "../identity.ts"
 import { isProblemSlug, problemTypes, problemTypeView } from "../problem.ts"
 import type { View } from "../representations.ts"
 import type { Route } from "../routing.ts"
 import { type Service, uri } from "../service.ts"
 import { element } from "../xml.ts"
 import { fileRoutes } from "./files.ts"
+import { tour } from "./tour.ts"
 
 /** The entry points, by what they are to the service. */
 const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: string]> = [
@@ -29,48 +33,38 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
   ["service-desc", "/openapi.json", "All of this for programs: OpenAPI 3.1"]
 ]
 
-const homeBody = (service: Service) =>
-  html`<p>Mail that the post office keeps until its recipient calls for it.
+const homeBody = (service: Service, mailbox: string | undefined) =>
+  html`<p class="lead">Mail that the post office keeps until its recipient calls for it.
 Publish something, tell a mailbox that it is there, and whoever reads the mailbox fetches it.</p>
-<h2>Mail</h2>
+<p>Every message, mailbox, delivery and conversation is a resource with an address of its own: a
+page for you, XML, JSON or plain text for a program. What this service has answered for is on disk,
+and is done, however often it is interrupted.</p>
+<h2>Try it in a minute</h2>
+${tour(service, mailbox)}
+<h2>The same by program</h2>
 <p>A message has two parts. Its content is any resource; POST the bytes to
 <code>/content</code> and you get a URI that nobody can guess:</p>
 <pre>curl -i ${uri(service, "/content")} -H 'Content-Type: text/plain' --data-binary 'Hello!'</pre>
 <p>Its notification is a small document that says where the content is. POST it to a mailbox:</p>
-<pre>curl -i ${uri(service, "/mailboxes/NAME")} -H 'Content-Type: application/xml' \\
+<pre>curl -i ${
+    uri(service, `/mailboxes/${mailbox ?? "NAME"}`)
+  } -H 'Content-Type: application/xml' \\
   --data '&lt;notification&gt;&lt;item&gt;
     &lt;description&gt;Greetings&lt;/description&gt;&lt;url&gt;URI of the content&lt;/url&gt;
   &lt;/item&gt;&lt;/notification&gt;'</pre>
-<p>${link("/mailboxes", "Your mailboxes")}: open one, read those you have. It asks for the name and
-token of an account. Every mailbox has a page with a form, too. ${link("/cabinets", "A cabinet")}
-shows several mailboxes as one.</p>
-<p>POST a notification with one or more <code>to</code> to ${
-    link("/outgoing", "your outgoing mailbox")
-  }
-instead, and it is delivered to all of them, with patience; what became of each has a URI, too.
-Who reads a mailbox may also register a callback there, which is told what is new.</p>
-<h2>The bridge</h2>
-<p>A conversation whose every state has a URI: ${
-    link("/cross_bridge", "cross the Bridge of Death")
-  },
-or look at ${link("/sessions", "who came to it")}. The bridge-keeper also asks
-${link("/questions/name_question", "without keeping anything")}.</p>
-<h2>Questions by address</h2>
-<p>${link("/quotes", "Quotes")} and ${
-    link("/customers?agemin=21&return=name+age", "customers of 21 and older")
-  } are read by their address;
-what is more than an address can say is ${link("/queries", "a query with a URI of its own")}.</p>
-<h2>Everything else</h2>
 <ul>
-<li>${link("/accounts", "Accounts")}, for those with the role admin</li>
-<li>${link("/cluster", "The cluster")}: how the service stands, likewise</li>
+<li>${link("/openapi.json", "All of it for programs")}: OpenAPI 3.1, with every answer</li>
 <li>${link("/problems", "Problems")}: every error, and what to do about it</li>
-<li>${link("/openapi.json", "OpenAPI")}: all of it for programs</li>
+<li>Feeds: a mailbox and a cabinet are Atom and RSS at their own address, by <code>Accept</code>; a
+mailbox is an inbox of Linked Data Notifications, too</li>
+<li>${link("/cluster", "The cluster")}, how the service stands, and ${
+    link("/accounts", "all accounts")
+  }: for the role admin</li>
 </ul>
 <p class="quiet">restante ${service.settings.version}</p>
 `
 
-const home = (service: Service): View => ({
+const home = (service: Service, mailbox: string | undefined): View => ({
   title: "Poste restante",
   tree: element(
     "service",
@@ -80,8 +74,16 @@ const home = (service: Service): View => ({
     )
   ),
   links: [{ rel: "service-desc", href: uri(service, "/openapi.json"), type: "application/json" }],
-  body: () => homeBody(service)
+  body: () => homeBody(service, mailbox)
 })
+
+/** The mailbox of the tour; what can be none is passed over, as every unknown parameter is. */
+const getHome = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+    const query = parseForm(call.request.query)
+    const mailbox = query.ok ? query.value.get("mailbox")?.trim() : undefined
+    return shown(home(service, mailbox !== undefined && isSlug(mailbox) ? mailbox : undefined))
+  })
 
 const problemsLink: Link = { rel: "collection", href: "/problems", title: "All problems" }
 
@@ -101,17 +103,16 @@ const problemList = (service: Service): View => ({
     )
   ),
   body: () =>
-    html`<div class="scroll"><table>
-<thead><tr><th scope="col">Status</th><th scope="col">Problem</th></tr></thead>
-<tbody>${
+    table(
+      "Problems",
+      [{ number: "Status" }, "Problem"],
       slugs.map((slug) =>
-        html`<tr><td>${problemTypes[slug].status}</td><td>${
+        html`<tr><td class="num">${problemTypes[slug].status}</td><td>${
           link(`/problems/${slug}`, problemTypes[slug].title)
         }</td></tr>
 `
       )
-    }</tbody></table></div>
-`
+    )
 })
 
 const problem = ({ parameters }: Call): Handled => {
@@ -123,7 +124,7 @@ const problem = ({ parameters }: Call): Handled => {
 
 /** The home page and service document, the problems, and the fixed files. */
 export const homeRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
-  { pattern: "/", methods: { GET: { handle: () => Effect.succeed(shown(home(service))) } } },
+  { pattern: "/", methods: { GET: { handle: getHome(service) } } },
   {
     pattern: "/problems",
     methods: { GET: { handle: () => Effect.succeed(shown(problemList(service))) } }

@@ -9,7 +9,8 @@ import { askedAtOnceMax, pageEntriesDefault, pageEntriesMax, slugCharsMax } from
 import { askFor, type Service, uri } from "../service.ts"
 import { element } from "../xml.ts"
 import { forgetTaken, newSecrets, ownersTable } from "./owner.ts"
-import { openForm, secretsPage } from "./pages.ts"
+import { form } from "../html/forms.ts"
+import { openForm, ownPage, secretsPage } from "./pages.ts"
 import { linked, placeNamed } from "./reader.ts"
 import { defaultRetention, type Field, fieldsOf } from "./settings.ts"
 import { mailboxDocument, parseSettings } from "./settings.ts"
@@ -65,7 +66,7 @@ export const postMailboxes = (service: Service) =>
     return shown({
       title: settings.value.title ?? place.name,
       tree: mailboxDocument(place.href, settings.value, secrets),
-      body: () => secretsPage(place.href, secrets),
+      body: () => secretsPage(place.name, place.href, secrets),
       links: [{ rel: "mailbox", href: place.href }]
     }, { status: 201, headers: [["Location", place.href], ["Cache-Control", "no-store"]] })
   })
@@ -146,6 +147,12 @@ export const getMailboxes = (service: Service) =>
         )
       ),
       links: next,
-      forms: openForm(defaultRetention(service.settings))
+      body: () =>
+        ownPage(listed.map(({ name, view: { notifications, settings } }) => ({
+          href: placeNamed(service, name).href,
+          title: settings.title ?? "",
+          notifications
+        }))),
+      forms: form(openForm(defaultRetention(service.settings)))
     }, { headers: [["Vary", "Authorization"], ["Cache-Control", "private, no-cache"]] })
   })

@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { decodeItem, notificationId } from "../../actors/mailbox/item.ts"
 import type { Message, Reply } from "../../actors/mailbox/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
+import { typedFields, withForm } from "../again.ts"
 import { type Answer, bodyFailure, bodyOf, type Call, unsupported } from "../call.ts"
 import { publishInline } from "../content/index.ts"
 import { fail, type Failed, type Failure, refused } from "../failures.ts"
@@ -23,7 +24,7 @@ import { ask, type Service } from "../service.ts"
 import { traceparentOf } from "../trace.ts"
 import { failure, type NotificationDocument, type Result, storedFragment } from "../xml.ts"
 import { isLinkedData, readLinkedData } from "./linked-data.ts"
-import { depositedPage } from "./pages.ts"
+import { depositedPage, depositForm } from "./pages.ts"
 import { checkSecret, linked, type Place, rememberedPlaces } from "./reader.ts"
 
 type Deposited = Extract<Reply, { readonly _tag: "Deposited" }>
@@ -174,6 +175,7 @@ class Direct {
   private readonly exchange: Exchange
   private readonly measures: RouteMeasures
   private readonly startedMs = performance.now()
+  private bytes: Uint8Array | undefined
 
   constructor(
     service: Service,
@@ -191,6 +193,7 @@ class Direct {
 
   take(bytes: Uint8Array, contentType: string): void {
     const { place, service } = this
+    this.bytes = bytes
     const document = readDeposit(bytes, contentType)
     if (!document.ok) return this.refuse(document.fault)
     const digest = documentDigest(bytes)
@@ -223,8 +226,12 @@ class Direct {
   }
 
   refuse(failure: Failure): void {
-    const { place, request, service } = this
-    this.reply(renderFailure(linked(failure, place), request, service.settings.baseUrl))
+    const { bytes, place, request, service } = this
+    const fields = bytes === undefined ? undefined : typedFields(request, bytes)
+    const shown = fields === undefined
+      ? failure
+      : withForm(failure, fields, depositForm(place.name))
+    this.reply(renderFailure(linked(shown, place), request, service.settings.baseUrl))
   }
 
   private reply(rendered: Rendered): void {

@@ -16,7 +16,7 @@ import { inboxDocument } from "./activity.ts"
 import { withCopies } from "./copies.ts"
 import { feedOf } from "./feed.ts"
 import { linksOf, nextOf, selfOf } from "./links.ts"
-import { readerPage } from "./pages.ts"
+import { readerForms, readerPage } from "./pages.ts"
 import type { Place } from "./reader.ts"
 import { settingsElements } from "./settings.ts"
 import { summaryOf } from "./summary.ts"
@@ -207,6 +207,7 @@ export const listingView = (place: Place, page: Page, query: Query): View => {
       ),
     links: linksOf(place, page, next),
     body: () => readerPage(place, page, entries.map((entry) => summaryOf(place, entry))),
+    forms: () => readerForms(place, mailbox),
     script: page.more || query.before !== undefined ? undefined : "/mailbox.js",
     feed: () => feedOf(place, page, title, { self: selfOf(place, query), next }),
     linkedData: () => inboxDocument(place, page)

@@ -10,7 +10,7 @@ import {
   document,
   events
 } from "../openapi/operation.ts"
-import { feeds, nothing, view } from "../openapi/operation.ts"
+import { feeds, formBody, nothing, view } from "../openapi/operation.ts"
 import { attributes, digits, elementText, formOf, list } from "../openapi/schema.ts"
 import { object, oneOf, open, ref, root, text, time, uri } from "../openapi/schema.ts"
 
@@ -191,6 +191,16 @@ export const mailboxes: Area = {
           "text/xml+rss": ref("Notification"),
           ...linkedData("The JSON-LD as it came, or an `Announce` of Activity Streams.")
         })
+      }
+    },
+    "POST /mailboxes/{mailbox}/notifications/{notification}": {
+      id: "deleteNotificationByForm",
+      summary: "The same as DELETE, for a page's form with `method=delete`",
+      needs: "reader",
+      body: formBody(formOf({ method: oneOf("delete") }, ["method"])),
+      problems: ["precondition-failed"],
+      answers: {
+        303: nothing("To the mailbox, without it", ["Location", "Cache-Control", "Link"])
       }
     },
     "DELETE /mailboxes/{mailbox}/notifications/{notification}": {

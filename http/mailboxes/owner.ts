@@ -128,7 +128,7 @@ export const postPassword = (service: Service) =>
     return shown({
       title: "The mailbox's new secrets",
       tree: mailboxDocument(place.href, undefined, secrets),
-      body: () => secretsPage(place.href, secrets),
+      body: () => secretsPage(place.name, place.href, secrets),
       links: [{ rel: "mailbox", href: place.href }]
     }, { headers: [["Cache-Control", "no-store"]] })
   })

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { isRemoval, notificationId, parseNotificationId } from "../../actors/mailbox/item.ts"
 import type { Message, Reply } from "../../actors/mailbox/protocol.ts"
-import { type Answer, type Call, empty, type ViewAnswer } from "../call.ts"
+import { type Answer, type Call, empty, inputOf, type ViewAnswer } from "../call.ts"
 import { fail, type Failure, type HeaderFields } from "../failures.ts"
 import { choose, type MediaType } from "../negotiate.ts"
 import { feedTypes, linkedDataType, notificationTypes, type View } from "../representations.ts"
@@ -17,7 +17,7 @@ import { feedLinks, placeLinks } from "./links.ts"
 import { type Entry, entryElement, entryOf, entryXml, listingQuery } from "./listing.ts"
 import { type Query, type Span } from "./listing.ts"
 import { listingView, readPage, sinceOf, spansOf, startOf, tellRetrieved } from "./listing.ts"
-import { publicPage } from "./pages.ts"
+import { notificationForms, publicPage } from "./pages.ts"
 import { type Place, type Reading, requireReader } from "./reader.ts"
 import { listingKey, ShownListings } from "./shown.ts"
 import { summaryOf } from "./summary.ts"
@@ -154,7 +154,7 @@ const notificationView = (place: Place, entry: Entry): View => {
       ...placeLinks(place),
       { rel: "up", href: place.here, title: "The mailbox" }
     ],
-    ...summary.url === "" ? {} : { forms: html`<p>${link(summary.url, "Read the message")}</p>` }
+    forms: () => notificationForms(summary)
   }
 }
 
@@ -189,17 +189,40 @@ export const getNotification = (service: Service) =>
     }, spansOf([entry]))
   })
 
+const remove = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  place: Place
+): Effect.fn.Return<void, Failure> {
+  const reading = yield* requireReader(service, call, place)
+  const entry = yield* entryAt(service, call, place, reading)
+  if (isConditional(call)) {
+    // A notification never changes, so that what was looked at is what is removed.
+    const tags = entityTags(notificationView(place, entry), entryTypes)
+    if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
+  }
+  const { idRandom, n } = entry
+  const message: Message = { _tag: "Remove", n, idRandom, reader: reading.reader }
+  yield* ask<Reply>(service, place.to, message)
+})
+
 export const deleteNotification = (service: Service) =>
   Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
-    const reading = yield* requireReader(service, call, place)
-    const entry = yield* entryAt(service, call, place, reading)
-    if (isConditional(call)) {
-      // A notification never changes, so that what was looked at is what is removed.
-      const tags = entityTags(notificationView(place, entry), entryTypes)
-      if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
-    }
-    const { idRandom, n } = entry
-    const message: Message = { _tag: "Remove", n, idRandom, reader: reading.reader }
-    yield* ask<Reply>(service, place.to, message)
+    yield* remove(service, call, place)
     return empty(204, [[...place.link]])
+  })
+
+/** DELETE from the form of a page: HTML has none. A browser is led back to the mailbox. */
+export const formOfNotification = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
+    const input = yield* inputOf(call, "notification", { form: true })
+    if (input._tag !== "Form" || input.fields.get("method") !== "delete") {
+      return yield* fail("unprocessable", "a form with method=delete removes it; nothing else is")
+    }
+    yield* remove(service, call, place)
+    return empty(303, [
+      ["Location", `${place.here}${place.secret === undefined ? "?read=" : ""}`],
+      ["Cache-Control", "no-store"],
+      [...place.link]
+    ])
   })

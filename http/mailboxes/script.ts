@@ -32,10 +32,22 @@ ${pageTools}
     }
     if (field("password") !== "") {
       foot.append(" \\u00b7 password ")
-      make("code", field("password"), foot)
+      const secret = make("span", undefined, foot)
+      secret.dataset.copy = "password"
+      make("code", field("password"), secret)
     }
     foot.append(" \\u00b7 ")
     link(href, "this notification", foot)
+    const form = make("form", undefined, entry)
+    form.action = href
+    form.method = "post"
+    const method = make("input", undefined, form)
+    method.type = "hidden"
+    method.name = "method"
+    method.value = "delete"
+    const button = make("button", "Remove", form)
+    button.className = "small"
+    button.setAttribute("aria-label", "Remove " + title)
     document.getElementById("empty")?.remove()
     list.append(entry)
   }

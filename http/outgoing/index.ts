@@ -1,25 +1,48 @@
 /** The rows of outgoing mailboxes (protocol §1.3). */
 import type { Handler } from "../call.ts"
+import { keepingTyped } from "../again.ts"
 import { scriptHandler } from "../html/script.ts"
 import type { Route } from "../routing.ts"
 import type { Service } from "../service.ts"
-import { getListing, getOwn } from "./listing.ts"
+import { getListing, getOwn, postOwn } from "./listing.ts"
 import { deleteOutgoing, formOfOutgoing, getOutgoing, retryOutgoing } from "./notification.ts"
-import { collectionPath } from "./place.ts"
+import { composeForm, replayForm } from "./pages.ts"
+import { collectionPath, mailboxPath } from "./place.ts"
 import { postReplay } from "./replay.ts"
 import { outgoingScript } from "./script.ts"
 import { postOutgoing } from "./send.ts"
 
 export const outgoingRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
   { pattern: "/outgoing.js", methods: { GET: scriptHandler(outgoingScript) } },
-  { pattern: collectionPath, methods: { GET: { handle: getOwn(service) } } },
+  {
+    pattern: collectionPath,
+    methods: {
+      GET: { handle: getOwn(service) },
+      POST: { handle: postOwn(service), body: "none" }
+    }
+  },
   {
     pattern: `${collectionPath}/{account}`,
-    methods: { GET: { handle: getListing(service) }, POST: { handle: postOutgoing(service) } }
+    methods: {
+      GET: { handle: getListing(service) },
+      POST: {
+        handle: keepingTyped(
+          ({ parameters }) => composeForm(mailboxPath(parameters.get("account"))),
+          postOutgoing(service)
+        )
+      }
+    }
   },
   {
     pattern: `${collectionPath}/{account}/retry`,
-    methods: { POST: { handle: postReplay(service) } }
+    methods: {
+      POST: {
+        handle: keepingTyped(
+          ({ parameters }) => replayForm(mailboxPath(parameters.get("account"))),
+          postReplay(service)
+        )
+      }
+    }
   },
   {
     pattern: `${collectionPath}/{account}/{notification}`,

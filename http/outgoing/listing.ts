@@ -15,16 +15,24 @@ import { readerHeaders } from "./place.ts"
 import { type Listed, statuses } from "./standing.ts"
 import { listingView } from "./views.ts"
 
+const toOwn = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  status: 303 | 307
+): Effect.fn.Return<Answer, Failure> {
+  const { name } = yield* requireAccount(service, call)
+  return empty(status, [
+    ["Location", uri(service, mailboxPath(name))],
+    ["Vary", "Authorization"],
+    ["Cache-Control", "no-store"]
+  ])
+})
+
 /** `/outgoing` leads to the caller's own outgoing mailbox. */
-export const getOwn = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
-    const { name } = yield* requireAccount(service, call)
-    return empty(303, [
-      ["Location", uri(service, mailboxPath(name))],
-      ["Vary", "Authorization"],
-      ["Cache-Control", "no-store"]
-    ])
-  })
+export const getOwn = (service: Service) => (call: Call) => toOwn(service, call, 303)
+
+/** The same of A5: what was POSTed is to be POSTed there (RFC 9110 §15.4.8). */
+export const postOwn = (service: Service) => (call: Call) => toOwn(service, call, 307)
 
 const filterOf = Effect.fnUntraced(function*(
   call: Call

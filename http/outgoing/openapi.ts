@@ -56,6 +56,13 @@ export const outgoing: Area = {
       needs: "account",
       answers: { 303: nothing("Where it is", ["Location", "Vary", "Cache-Control"]) }
     },
+    "POST /outgoing": {
+      id: "sendFromOwn",
+      summary: "Leads what is to be sent to the caller's own outgoing mailbox, which takes it",
+      needs: "account",
+      body: { ...formBody(sentForm), required: false, kind: "empty" },
+      answers: { 307: nothing("Where it is", ["Location", "Vary", "Cache-Control"]) }
+    },
     "GET /outgoing/{account}": {
       id: "listOutgoing",
       summary: "What was sent, newest first (A7)",

@@ -1,6 +1,7 @@
 /** The pages of outgoing mailboxes; they work without a script. */
 import type { Recipient, Status, View as Notification } from "../../actors/notification/protocol.ts"
-import { form } from "../html/forms.ts"
+import { type Form, form } from "../html/forms.ts"
+import { badge, emptyState, timeAt } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { uriCharsMax } from "../limits.ts"
 import { notificationPath, type Outgoing, type Place } from "./place.ts"
@@ -15,11 +16,16 @@ const marks: { readonly [S in Status | Recipient["status"]]: string } = {
   failed: "✗ failed"
 }
 
-const time = (atMs: number | undefined): Html => {
-  if (atMs === undefined) return nothing
-  const text = timeOf(atMs)
-  return html`<time datetime="${text}">${text.slice(0, 19).replace("T", " ")} UTC</time>`
+const kinds: { readonly [S in Status | Recipient["status"]]: "good" | "wait" | "bad" } = {
+  sent: "good",
+  success: "good",
+  waiting: "wait",
+  retry: "wait",
+  failed: "bad"
 }
+
+const standing = (status: Status | Recipient["status"], id?: string): Html =>
+  badge(kinds[status], marks[status], id)
 
 /** The code of the answer, unless the problem says it. */
 const answered = ({ code, problem }: Recipient): string | undefined =>
@@ -30,8 +36,8 @@ const details = (recipient: Recipient): Html => {
   const { attempts, lastAtMs, location, nextAtMs, problem } = recipient
   const code = answered(recipient)
   return html`${attempts === 1 ? "1 attempt" : `${attempts} attempts`}${
-    lastAtMs === undefined ? nothing : html` · last ${time(lastAtMs)}`
-  }${nextAtMs === undefined ? nothing : html` · next ${time(nextAtMs)}`}${
+    lastAtMs === undefined ? nothing : html` · last ${timeAt(lastAtMs)}`
+  }${nextAtMs === undefined ? nothing : html` · next ${timeAt(nextAtMs)}`}${
     code === undefined ? nothing : html` · ${code}`
   }${problem === undefined ? nothing : html` · ${problem}`}${
     location === undefined ? nothing : html` · ${link(location, "where it is stored")}`
@@ -39,7 +45,7 @@ const details = (recipient: Recipient): Html => {
 }
 
 const row = (recipient: Recipient): Html =>
-  html`<tr><td>${link(recipient.to)}</td><td>${marks[recipient.status]}<br>
+  html`<tr><td>${link(recipient.to)}</td><td>${standing(recipient.status)}
 <span class="quiet">${details(recipient)}</span></td></tr>
 `
 
@@ -48,10 +54,11 @@ export const notificationPage = (
   { path }: Outgoing,
   { createdAtMs, recipients, status }: Notification
 ): Html =>
-  html`<p><b id="status">${marks[status]}</b> <span class="quiet">· sent off ${
-    time(createdAtMs)
+  html`<p>${standing(status, "status")} <span class="quiet">sent off ${
+    timeAt(createdAtMs)
   }</span></p>
-<div class="scroll"><table class="stack"><thead><tr><th scope="col">Recipient</th>
+<div class="scroll" role="region" aria-label="Recipients" tabindex="0">
+<table class="stack"><thead><tr><th scope="col">Recipient</th>
 <th scope="col">How it stands</th></tr></thead>
 <tbody id="recipients" data-stream="${path}">
 ${recipients.map(row)}</tbody></table></div>
@@ -70,7 +77,8 @@ ${
       action: path,
       legend: "Remove it, and make no further attempt",
       controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
-      submit: "Remove"
+      submit: "Remove",
+      tone: "danger"
     })
   }`
 
@@ -78,8 +86,8 @@ const others = (count: number): string =>
   count === 0 ? "" : count === 1 ? " and one other" : ` and ${count} others`
 
 const entry = (place: Place, { atMs, id, recipients, status }: Listed): Html =>
-  html`<li><p>${marks[status]} <a href="${notificationPath(place.account, id)}">${
-    time(atMs)
+  html`<li><p>${standing(status)} <a href="${notificationPath(place.account, id)}">${
+    timeAt(atMs)
   }</a></p>
 ${
     recipients[0] === undefined
@@ -89,7 +97,7 @@ ${
 `
 
 const filters = (place: Place, chosen: Status | undefined): Html =>
-  html`<p>${
+  html`<p class="choices">${
     [undefined, ...statuses].map((status) => {
       const name = status === undefined ? "all" : marks[status]
       const query = status === undefined ? "" : `?status=${status}`
@@ -100,36 +108,57 @@ const filters = (place: Place, chosen: Status | undefined): Html =>
   }</p>`
 
 /** The form that sends (A5); what is written under text is published with it. */
-const composeForm = (place: Place): Html =>
-  form({
-    id: "send",
-    action: place.path,
-    legend: "Send a notification",
-    controls: [
-      {
-        name: "to",
-        label: "To",
-        type: "textarea",
-        required: true,
-        hint: "Addresses of mailboxes, one a line."
-      },
-      { name: "description", label: "What it is about", required: true, maxlength: 1000 },
-      {
-        name: "url",
-        label: "Address of the message",
-        type: "url",
-        maxlength: uriCharsMax,
-        hint: "Where the message can be fetched. Or write it here:"
-      },
-      { name: "content", label: "The message itself", type: "textarea" },
-      {
-        name: "from",
-        label: "Name this outgoing mailbox as the sender",
-        type: "checkbox"
-      }
-    ],
-    submit: "Send"
-  })
+export const composeForm = (action: string, to = ""): Form => ({
+  id: "send",
+  action,
+  legend: "Send a notification",
+  controls: [
+    {
+      name: "to",
+      label: "To",
+      type: "textarea",
+      required: true,
+      value: to,
+      rows: 3,
+      hint: "Addresses of mailboxes, one a line."
+    },
+    { name: "description", label: "What it is about", required: true, maxlength: 1000 },
+    {
+      name: "content",
+      label: "The message itself",
+      type: "textarea",
+      hint: "It is published for the recipients."
+    },
+    {
+      name: "url",
+      label: "Address of the message",
+      type: "url",
+      maxlength: uriCharsMax,
+      hint: "Instead of writing it: where it can be fetched already."
+    },
+    {
+      name: "from",
+      label: "Name this outgoing mailbox as the sender",
+      type: "checkbox"
+    }
+  ],
+  submit: "Send"
+})
+
+/** The form that tries a span again. */
+export const replayForm = (path: string): Form => ({
+  id: "retry",
+  action: `${path}/retry`,
+  legend: "Try again all that have failed",
+  controls: [{
+    name: "since",
+    label: "Sent since",
+    required: true,
+    value: timeOf(0),
+    hint: "A time of RFC 3339."
+  }],
+  submit: "Try again"
+})
 
 /** The notifications, newest first, and all that can be done. */
 export const listingPage = (
@@ -138,22 +167,21 @@ export const listingPage = (
   filter: Status | undefined
 ): Html =>
   html`${filters(place, filter)}
-${listed.length === 0 ? html`<p>There is nothing here.</p>` : nothing}
-<ol class="entries">${listed.map((one) => entry(place, one))}</ol>
-${place.caller.name === place.account ? composeForm(place) : nothing}${
-    form({
-      id: "retry",
-      action: `${place.path}/retry`,
-      legend: "Try again all that have failed",
-      controls: [{
-        name: "since",
-        label: "Sent since",
-        required: true,
-        value: timeOf(0),
-        hint: "A time of RFC 3339."
-      }],
-      submit: "Try again"
-    })
+${
+    listed.length > 0
+      ? html`<ol class="entries">${listed.map((one) => entry(place, one))}</ol>`
+      : emptyState(
+        "There is nothing here.",
+        filter === undefined
+          ? "What is sent with the form below is shown here, with what became of it."
+          : "None of what was sent stands like this."
+      )
+  }`
+
+/** What follows the notifications: sending another, trying failed ones again. */
+export const listingForms = (place: Place): Html =>
+  html`${place.caller.name === place.account ? form(composeForm(place.path)) : nothing}${
+    form(replayForm(place.path))
   }`
 
 /** Goes on where trying a span again has stopped: the same request with another cursor. */

@@ -12,13 +12,19 @@ if (rows !== null && window.EventSource !== undefined) {
     retry: "\\u21bb retry",
     failed: "\\u2717 failed"
   }
+  const kinds = { sent: "good", success: "good", waiting: "wait", retry: "wait", failed: "bad" }
+  const badge = (node, status) => {
+    node.textContent = marks[status] ?? ""
+    node.className = "badge " + (kinds[status] ?? "")
+  }
 ${pageTools}
   const rowOf = (recipient) => {
     const field = (name) => recipient.getAttribute(name)
     const row = document.createElement("tr")
     link(field("href") ?? "", field("href") ?? "", make("td", undefined, row))
-    const cell = make("td", marks[field("status")] ?? "", row)
-    make("br", undefined, cell)
+    const cell = make("td", undefined, row)
+    badge(make("span", undefined, cell), field("status"))
+    cell.append(" ")
     const attempts = field("attempts") ?? "0"
     const details = make("span", attempts + (attempts === "1" ? " attempt" : " attempts"), cell)
     details.className = "quiet"
@@ -42,7 +48,7 @@ ${pageTools}
   }
   const show = (text) => {
     const root = new DOMParser().parseFromString(text, "application/xml").documentElement
-    document.getElementById("status").textContent = marks[root.getAttribute("status")] ?? ""
+    badge(document.getElementById("status"), root.getAttribute("status"))
     rows.replaceChildren(...[...root.children].map(rowOf))
   }
   const source = new EventSource(rows.dataset.stream)

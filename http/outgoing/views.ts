@@ -4,7 +4,7 @@ import type { Link } from "../html/layout.ts"
 import type { View } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element, isText } from "../xml.ts"
-import { goOnForm, listingPage, notificationPage } from "./pages.ts"
+import { goOnForm, listingForms, listingPage, notificationPage } from "./pages.ts"
 import { mailboxPath, notificationPath, type Outgoing, type Place } from "./place.ts"
 import { type Listed, timeOf } from "./standing.ts"
 
@@ -92,6 +92,7 @@ export const listingView = (
         )
       ),
     body: () => listingPage(place, listed, filter),
+    forms: () => listingForms(place),
     links
   }
 }

@@ -1,5 +1,6 @@
 /** Queries as resources (protocol §3). */
 import { Effect } from "effect"
+import { keepingTyped } from "../again.ts"
 import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
 import { inputOf, shown } from "../call.ts"
 import { fail, type Failure } from "../failures.ts"
@@ -8,6 +9,10 @@ import { nextLink, pageOf } from "../paging.ts"
 import type { Route } from "../routing.ts"
 import { secretHash } from "../secrets.ts"
 import { type Service, uri } from "../service.ts"
+import { type Element, parseDocument } from "../xml.ts"
+import type { FormFields } from "../forms.ts"
+import type { Form } from "../html/forms.ts"
+import { fromForm, sentForm } from "./asking.ts"
 import type { Query } from "./condition.ts"
 import { queryIn } from "./document.ts"
 import { type Kept, readKept, removeKept, replaceKept } from "./kept.ts"
@@ -24,7 +29,7 @@ import {
   storedRemoval
 } from "./store.ts"
 import { tables } from "./tables.ts"
-import { fromForm, queriesView, queryView } from "./views.ts"
+import { queriesView, queryView } from "./views.ts"
 
 const keptWith = (secret?: string): Kept => ({
   table: queriesTable,
@@ -67,10 +72,25 @@ const mayChange = (
     return yield* fail("forbidden", "this is for its owner, or who has its edit URI")
   })
 
-const queryOfInput = (input: Input): Effect.Effect<Query, Failure> => {
-  const query = queryIn(tables, input._tag === "Form" ? fromForm(input.fields) : input.root)
-  return query.ok ? Effect.succeed(query.value) : Effect.fail(fail("unprocessable", query.fault))
+/** What a form's text holds, as if it had been sent by itself. */
+const writtenIn = (document: string): Effect.Effect<Element, Failure> => {
+  const parsed = parseDocument(Buffer.from(document.trim()), "application/xml")
+  if (!parsed.ok) return Effect.fail(fail("malformed", `document: ${parsed.fault.detail}`))
+  return parsed.value.name === "query"
+    ? Effect.succeed(parsed.value)
+    : Effect.fail(fail("unprocessable", "the root element of the document must be query"))
 }
+
+const elementOf = (input: Input): Effect.Effect<Element, Failure> => {
+  if (input._tag === "Document") return Effect.succeed(input.root)
+  const document = input.fields.get("document")
+  return document === undefined ? Effect.succeed(fromForm(input.fields)) : writtenIn(document)
+}
+
+const queryOfInput = Effect.fnUntraced(function*(input: Input): Effect.fn.Return<Query, Failure> {
+  const query = queryIn(tables, yield* elementOf(input))
+  return query.ok ? query.value : yield* fail("unprocessable", query.fault)
+})
 
 const create = (service: Service): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
@@ -181,18 +201,23 @@ const list = (service: Service): Handler["handle"] =>
     })
   })
 
+const sent = ({ request }: Call, fields: FormFields): Form => sentForm(request.path, fields)
+
 /** The rows of queries. */
 export const queryRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
   {
     pattern: collectionPath,
-    methods: { GET: { handle: list(service) }, POST: { handle: create(service) } }
+    methods: {
+      GET: { handle: list(service) },
+      POST: { handle: keepingTyped(sent, create(service)) }
+    }
   },
   {
     pattern: `${collectionPath}/{query}`,
     methods: {
       GET: { handle: read(service) },
       PUT: { handle: put(service) },
-      POST: { handle: post(service) },
+      POST: { handle: keepingTyped(sent, post(service)) },
       DELETE: { handle: remove(service) }
     }
   }

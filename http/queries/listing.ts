@@ -83,7 +83,8 @@ export const listRows = Effect.fnUntraced(function*(
   narrowed: Narrowed = {}
 ): Effect.fn.Return<Listing, Failure> {
   const given = yield* queryOf(call)
-  const limit = limitOf(given.get("limit"))
+  // A form that is sent empty says nothing.
+  const limit = limitOf(given.get("limit") || undefined)
   if (limit === undefined) {
     return yield* badFields(`limit must be a whole number from 1 to ${pageEntriesMax}`)
   }

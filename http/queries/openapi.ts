@@ -33,7 +33,18 @@ const order = attributes({ by: text, direction: oneOf("asc", "desc") })
 const controls = ["1", "2", "3"].flatMap((at) => [`field${at}`, `op${at}`, `value${at}`])
 
 const form = formOf(
-  ["method", "title", "on", "match", ...controls, "return", "order", "direction", "limit"]
+  [
+    "method",
+    "title",
+    "on",
+    "match",
+    ...controls,
+    "return",
+    "order",
+    "direction",
+    "limit",
+    "document"
+  ]
 )
 
 export const queries: Area = {

@@ -1,9 +1,17 @@
 /** Rows as a table of a page. */
+import { emptyState, table as scrolling, time } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
-import type { Table } from "./fields.ts"
+import type { Row, Table } from "./fields.ts"
 import type { Listing } from "./listing.ts"
 
 const heading = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1)
+
+const cell = (name: string, row: Row, numbers: ReadonlySet<string>): Html => {
+  const value = row[name]
+  if (value === undefined) return html`<td></td>`
+  if (numbers.has(name)) return html`<td class="num">${value}</td>`
+  return html`<td>${/^\d{4}-\d\d-\d\dT.*Z$/.test(String(value)) ? time(String(value)) : value}</td>`
+}
 
 /** The rows of a page as a table; the first column leads to each row's own page. */
 export const rowTable = (
@@ -18,22 +26,21 @@ export const rowTable = (
     : html`<p>Chosen by ${link(query.href, query.query.title ?? "a query")}.</p>
 `
   if (entries.length === 0) {
-    return html`${about}<p id="empty">There is nothing ${
-      links.length === 0 ? "that fits" : "on this page: see the next one"
-    }.</p>
-`
+    return html`${about}${
+      links.length === 0
+        ? emptyState("There is nothing that fits.", "Ask for less, or add a row below.")
+        : emptyState("There is nothing on this page: see the next one.")
+    }`
   }
-  return html`${about}<div class="scroll"><table>
-<thead><tr><th scope="col">${heading(table.key)}</th>${
-    shown.map((name) => html`<th scope="col">${heading(name)}</th>`)
-  }</tr></thead>
-<tbody>${
-    entries.map(({ key, row }) =>
-      html`<tr><th scope="row">${linkTo(key)}</th>${
-        shown.map((name) => html`<td>${row[name] ?? nothing}</td>`)
-      }</tr>
+  const numbers = new Set(
+    table.fields.filter(({ kind }) => kind !== "text").map(({ name }) => name)
+  )
+  const heads = shown.map((name) => numbers.has(name) ? { number: heading(name) } : heading(name))
+  const rows = entries.map(({ key, row }) =>
+    html`<tr><th scope="row">${linkTo(key)}</th>${
+      shown.map((name) => cell(name, row, numbers))
+    }</tr>
 `
-    )
-  }</tbody></table></div>
-`
+  )
+  return html`${about}${scrolling(heading(table.name), [heading(table.key), ...heads], rows)}`
 }

@@ -1,5 +1,6 @@
 /** Quotes: C1, C3 and C4 (protocol §3). */
 import { Effect } from "effect"
+import { keepingTyped } from "../again.ts"
 import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
 import { inputOf, queryOf, shown } from "../call.ts"
 import { fail, type Failure } from "../failures.ts"
@@ -10,7 +11,7 @@ import type { Route } from "../routing.ts"
 import { type Service, uri } from "../service.ts"
 import { isSymbol, quoteOf, symbolGiven } from "./given.ts"
 import { goneQuotes, quotes } from "./table.ts"
-import { collectionPath, quotePath, quotesView, quoteView } from "./views.ts"
+import { collectionPath, fieldsForm, quotePath, quotesView, quoteView } from "./views.ts"
 
 const kept: Kept = {
   table: quotes.name,
@@ -121,14 +122,17 @@ const post = (service: Service): Handler["handle"] =>
 export const quoteRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
   {
     pattern: collectionPath,
-    methods: { GET: { handle: list(service) }, POST: { handle: postAll(service) } }
+    methods: {
+      GET: { handle: list(service) },
+      POST: { handle: keepingTyped(() => fieldsForm(collectionPath), postAll(service)) }
+    }
   },
   {
     pattern: `${collectionPath}/{symbol}`,
     methods: {
       GET: { handle: (call) => Effect.flatMap(symbolOf(call), (one) => readQuote(service, one)) },
       PUT: { handle: put(service) },
-      POST: { handle: post(service) },
+      POST: { handle: keepingTyped(({ request }) => fieldsForm(request.path), post(service)) },
       DELETE: { handle: remove(service) }
     }
   }

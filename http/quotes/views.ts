@@ -1,7 +1,8 @@
 /** What quotes show. */
-import { form } from "../html/forms.ts"
+import { type Form, form } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
-import { type Html, html, link, nothing } from "../html/template.ts"
+import { time } from "../html/parts.ts"
+import { html, link, nothing } from "../html/template.ts"
 import type { Row } from "../queries/fields.ts"
 import type { Listing } from "../queries/listing.ts"
 import { rowTable } from "../queries/shown.ts"
@@ -9,6 +10,8 @@ import type { View } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element } from "../xml.ts"
 import { quotes } from "./table.ts"
+
+const half = "half" as const
 
 export const collectionPath = "/quotes"
 export const quotePath = (symbol: string): string =>
@@ -40,27 +43,45 @@ const quoteElement = (
   )
 }
 
-const fieldsForm = (action: string, row: Row | undefined): Html =>
-  form({
-    id: "put",
-    action,
-    legend: row === undefined ? "Set a quote (needs the role quotes)" : "Set this quote",
-    controls: [
-      ...row === undefined
-        ? [{ name: "symbol", label: "Symbol", required: true, maxlength: 32 }]
-        : [],
-      { name: "price", label: "Price", required: true, value: String(row?.["price"] ?? "") },
-      {
-        name: "currency",
-        label: "Currency",
-        maxlength: 3,
-        value: String(row?.["currency"] ?? ""),
-        hint: "Three letters such as USD."
-      },
-      { name: "name", label: "Name", value: String(row?.["name"] ?? "") }
-    ],
-    submit: "Set"
-  })
+/** The form of a quote's fields: a new one's, or that of the row that is there. */
+export const fieldsForm = (action: string, row?: Row): Form => ({
+  id: "put",
+  action,
+  legend: row === undefined ? "Set a quote (needs the role quotes)" : "Set this quote",
+  controls: [
+    ...action === collectionPath
+      ? [{ name: "symbol", label: "Symbol", required: true, maxlength: 32, width: half }]
+      : [],
+    {
+      name: "price",
+      label: "Price",
+      required: true,
+      width: half,
+      value: String(row?.["price"] ?? ""),
+      hint: "A decimal such as 12.50; it is kept exactly."
+    },
+    {
+      name: "currency",
+      label: "Currency",
+      maxlength: 3,
+      width: half,
+      value: String(row?.["currency"] ?? ""),
+      hint: "Three letters such as USD."
+    },
+    { name: "name", label: "Name", value: String(row?.["name"] ?? ""), width: half }
+  ],
+  submit: "Set"
+})
+
+/** The form that finds one (C1). */
+export const findForm = (): Form => ({
+  id: "find",
+  action: collectionPath,
+  method: "get",
+  legend: "Find a quote",
+  controls: [{ name: "quotename", label: "Symbol", type: "search", required: true }],
+  submit: "Find"
+})
 
 /** One quote. */
 export const quoteView = (service: Service, symbol: string, value: string): View => {
@@ -70,17 +91,18 @@ export const quoteView = (service: Service, symbol: string, value: string): View
     title: row["name"] === undefined ? symbol : `${symbol}: ${row["name"]}`,
     tree: quoteElement(service, symbol, row),
     body: () =>
-      html`<dl><dt>Price</dt><dd>${row["price"]} ${row["currency"] ?? nothing}</dd>
-<dt>Updated</dt><dd><time datetime="${row["updated"]}">${row["updated"]}</time></dd></dl>
+      html`<dl class="facts"><dt>Price</dt><dd>${row["price"]} ${row["currency"] ?? nothing}</dd>
+<dt>Updated</dt><dd>${time(String(row["updated"]))}</dd></dl>
 `,
     links: [collectionLink],
-    forms: html`${fieldsForm(path, row)}${
+    forms: html`${form(fieldsForm(path, row))}${
       form({
         id: "delete",
         action: path,
         legend: "Remove a delisted symbol",
         controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
-        submit: "Remove"
+        submit: "Remove",
+        tone: "danger"
       })
     }`
   }
@@ -96,15 +118,6 @@ export const quotesView = (service: Service, listing: Listing): View => ({
   ),
   links: listing.links,
   body: () =>
-    html`${
-      form({
-        id: "find",
-        action: collectionPath,
-        method: "get",
-        legend: "Find a quote",
-        controls: [{ name: "quotename", label: "Symbol", type: "search", required: true }],
-        submit: "Find"
-      })
-    }${rowTable(quotes, listing, (key) => link(quotePath(key), key))}`,
-  forms: fieldsForm(collectionPath, undefined)
+    html`${form(findForm())}${rowTable(quotes, listing, (key) => link(quotePath(key), key))}`,
+  forms: form(fieldsForm(collectionPath))
 })

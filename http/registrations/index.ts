@@ -1,9 +1,11 @@
 /** The rows of push registrations (protocol §1.4). */
 import type { Handler } from "../call.ts"
+import { keepingTyped } from "../again.ts"
 import { below } from "../mailboxes/reader.ts"
 import type { Route } from "../routing.ts"
 import type { Service } from "../service.ts"
 import { postRegistration } from "./create.ts"
+import { registerForm } from "./pages.ts"
 import { deleteRegistration, formOfRegistration, getRegistration } from "./registration.ts"
 import { getRegistrations, postSecret, putRegistration } from "./registration.ts"
 
@@ -14,7 +16,13 @@ export const registrationRoutes = (service: Service): ReadonlyArray<Route<Handle
     pattern,
     methods: {
       GET: { handle: below(service, getRegistrations(service)) },
-      POST: { handle: below(service, postRegistration(service)) }
+      POST: {
+        handle: keepingTyped(
+          // A WebSub request is of no page.
+          ({ request }, fields) => fields.has("callback") ? registerForm(request.path) : undefined,
+          below(service, postRegistration(service))
+        )
+      }
     }
   },
   {

@@ -1,6 +1,7 @@
 /** The pages of push registrations; they work without a script. */
 import type { Status, View as Registered } from "../../actors/registration/protocol.ts"
-import { type Control, form } from "../html/forms.ts"
+import { type Control, type Form, form } from "../html/forms.ts"
+import { badge, copied, emptyState, timeAt } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { uriCharsMax } from "../limits.ts"
 import type { Place } from "../mailboxes/reader.ts"
@@ -20,10 +21,13 @@ const meanings: { readonly [S in Status]: string } = {
   suspended: "The callback has failed for too long; nothing is pushed until this is lifted."
 }
 
-const time = (atMs: number): Html => {
-  const text = new Date(atMs).toISOString()
-  return html`<time datetime="${text}">${text.slice(0, 19).replace("T", " ")} UTC</time>`
+const kinds: { readonly [S in Status]: "good" | "wait" | "bad" } = {
+  active: "good",
+  unverified: "wait",
+  suspended: "bad"
 }
+
+const standing = (status: Status): Html => badge(kinds[status], marks[status])
 
 const callbackControl = (value: string | undefined): Control => ({
   name: "callback",
@@ -36,37 +40,41 @@ const callbackControl = (value: string | undefined): Control => ({
 })
 
 const entry = ({ registration, view }: Found): Html =>
-  html`<li><p>${marks[view.status]} <a href="${registration.path}">${view.callback}</a></p>
+  html`<li><p>${standing(view.status)} <a href="${registration.path}">${view.callback}</a></p>
 <p class="quiet">${view.form}${view.attempts === 0 ? nothing : html` · attempts ${view.attempts}`}${
     view.problem === undefined ? nothing : html` · ${view.problem}`
   }</p></li>
 `
 
+/** The form that registers (A12). */
+export const registerForm = (action: string, callback?: string): Form => ({
+  id: "register",
+  action,
+  legend: "Register a callback",
+  controls: [callbackControl(callback)],
+  submit: "Register"
+})
+
 /** Every registration with its status, and the form that adds one. */
 export const collectionPage = (place: Place, all: ReadonlyArray<Found>): Html =>
   html`<p>Whatever changes in the mailbox is pushed to each of these.</p>
-${all.length === 0 ? html`<p>There is nothing here.</p>` : nothing}
-<ul class="entries">${all.map(entry)}</ul>
 ${
-    form({
-      id: "register",
-      action: collectionPath(place),
-      legend: "Register a callback",
-      controls: [callbackControl(undefined)],
-      submit: "Register"
-    })
-  }`
+    all.length > 0
+      ? html`<ul class="entries">${all.map(entry)}</ul>`
+      : emptyState("There is nothing here.", "Register the address of a program that listens.")
+  }
+${form(registerForm(collectionPath(place)))}`
 
 const row = (label: string, value: Html | string | number | undefined): Html =>
   value === undefined ? nothing : html`<dt>${label}</dt><dd>${value}</dd>
 `
 
 const timeRow = (label: string, atMs: number | undefined): Html =>
-  atMs === undefined ? nothing : row(label, time(atMs))
+  atMs === undefined ? nothing : row(label, timeAt(atMs))
 
 const facts = (view: Registered): Html =>
-  html`<p><b>${marks[view.status]}</b> <span class="quiet">${meanings[view.status]}</span></p>
-<dl>${row("Callback", view.callback)}${
+  html`<p>${standing(view.status)} <span class="quiet">${meanings[view.status]}</span></p>
+<dl class="facts">${row("Callback", view.callback)}${
     row("Form", view.form === "native" ? "native: signed by Standard Webhooks" : "WebSub")
   }${row("Account", view.account)}${timeRow("Registered", view.createdAtMs)}${
     timeRow("Lease until", view.leaseUntilMs)
@@ -118,7 +126,8 @@ export const registrationPage = (registration: Registration, view: Registered): 
       action: registration.path,
       legend: "End it: nothing is pushed any more",
       controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
-      submit: "End"
+      submit: "End",
+      tone: "danger"
     })
   }`
 
@@ -129,7 +138,7 @@ export const secretPage = (
   secret: string
 ): Html =>
   html`<p>Keep this: it is not shown again.</p>
-<dl><dt>Secret, which signs every push by Standard Webhooks</dt><dd><code>${secret}</code></dd>
+<dl><dt>Secret, which signs every push by Standard Webhooks</dt><dd>${copied("secret", secret)}</dd>
 <dt>Callback</dt><dd>${callback}</dd>${
     timeRow("The older secret signs too until", rotatedUntilMs)
   }</dl>

@@ -83,8 +83,7 @@ const challenge = (question: Question, p: string, given: Given): Answer => {
       element("method", {}, "GET"),
       element("uri", { parameter }, `${begun}${given.length === 0 ? "?" : "&"}${parameter}=`)
     ),
-    body: spoken(p),
-    forms: questionForm(question, p, given),
+    body: html`${spoken(p)}${questionForm(question, p, given)}`,
     links
   })
 }

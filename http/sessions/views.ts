@@ -4,6 +4,7 @@ import { answerCharsMax } from "../../actors/limits.ts"
 import { bridge } from "../../actors/index.ts"
 import { type Control, form } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
+import { badge, emptyState, table, time } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import type { View } from "../representations.ts"
 import { type Element, element } from "../xml.ts"
@@ -51,12 +52,13 @@ export const entryView: View = {
     element("method", {}, "POST"),
     element("uri", {}, collectionPath)
   ),
-  body: spoken(bridge.entry),
-  forms: form({
-    action: collectionPath,
-    controls: [proceeding],
-    submit: "Ask me the questions, bridge-keeper. I am not afraid."
-  }),
+  body: html`${spoken(bridge.entry)}${
+    form({
+      action: collectionPath,
+      controls: [proceeding],
+      submit: "Ask me the questions, bridge-keeper. I am not afraid."
+    })
+  }`,
   links: [
     collectionLink,
     {
@@ -151,6 +153,16 @@ export const answerView = (id: string, step: Step, answer: Answer, readOnly: boo
   }
 }
 
+const standings: { readonly [status: string]: Html } = {
+  crossed: badge("good", "✓ crossed"),
+  cast: badge("bad", "✗ cast into the gorge"),
+  name: badge("wait", "○ asked for the name"),
+  quest: badge("wait", "○ asked for the quest"),
+  hard_question: badge("wait", "○ at the last question")
+}
+
+const standing = ({ status }: Session): Html => standings[status] ?? html`${status}`
+
 /** One line of the listing. */
 export interface Listed {
   readonly id: string
@@ -178,17 +190,16 @@ export const listingView = (
   ),
   body: () =>
     listed.length === 0
-      ? html`<p>Nobody has come to the bridge yet.</p>`
-      : html`<div class="scroll"><table>
-<thead><tr><th scope="col">Started</th><th scope="col">Stands at</th></tr></thead>
-<tbody>${
+      ? emptyState("Nobody has come to the bridge yet.", html`Be ${link(entryPath, "the first")}.`)
+      : table(
+        "Sessions",
+        ["Started", "Stands at"],
         listed.map(({ id, session }) =>
-          html`<tr><td>${
-            link(sessionPath(id), startedOf(session))
-          }</td><td>${session.status}</td></tr>
+          html`<tr><td><a href="${sessionPath(id)}">${time(startedOf(session))}</a></td><td>${
+            standing(session)
+          }</td></tr>
 `
         )
-      }</tbody></table></div>
-`,
+      ),
   links: [entryLink, ...next]
 })

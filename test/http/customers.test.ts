@@ -99,7 +99,7 @@ describe("C2", () => {
     const none = await get("GET", "/customers?agemin=151", { accept: "application/json" })
     expect(none.json).toEqual({ customer: [] })
     const page = await get("GET", `${path}&limit=1`, { accept: "text/html" })
-    expect(page.text).toContain("<td>Lancelot</td><td>150</td>")
+    expect(page.text).toContain("<td>Lancelot</td><td class=\"num\">150</td>")
     expect(page.text).toContain("rel=\"next\"")
     expect(page.text).toMatch(/<form action="\/customers" method="get">/)
   })

@@ -118,6 +118,14 @@ export const askMailboxes = async (talk: Talk): Promise<void> => {
   const waited = await send("GET", path, { basic: admin, headers: { Prefer: "wait=1" } })
   expect(waited.header("preference-applied")).toBe("wait=1")
   await asks("DELETE /mailboxes/{mailbox}/notifications/{notification}", one)
+  await asks("POST /mailboxes/{mailbox}/notifications/{notification}", {
+    path: async () => {
+      const body = JSON.stringify({ item: { ...item(0), description: crypto.randomUUID() } })
+      const another = await send("POST", path, { type: "application/json", body, basic: admin })
+      return located(service, [another])
+    },
+    form: () => ({ method: "delete" })
+  })
   const settings = { root: "mailbox", json: () => ({ title: "Other", retention: "P1D" }) }
   await asks("PUT /mailboxes/{mailbox}", { path, ...settings })
   await asks("POST /mailboxes/{mailbox}/password", {

@@ -25,6 +25,11 @@ export const askOutgoing = async (talk: Talk): Promise<void> => {
   const { asks, receiver, send, service } = talk
   await asks("GET /outgoing", { path: "/outgoing" })
   const to = `${receiver.origin}/box`
+  await asks("POST /outgoing", {
+    path: "/outgoing",
+    form: (round) => ({ to, ...item(round) }),
+    besides: ["unfit", "weak"]
+  })
   const path = "/outgoing/admin"
   const sent = await asks("POST /outgoing/{account}", {
     path,
