@@ -1,0 +1,188 @@
+/** One of everything in a service, so that every kind of page has something to show. */
+import {
+  type Answer,
+  asAdmin,
+  childOf,
+  expectStatus,
+  linkOf,
+  openMailbox,
+  parseXml,
+  postXml,
+  send
+} from "../client.ts"
+import { eventually } from "../process.ts"
+import { echoes, receiver } from "../receivers.ts"
+
+const shownWithinMs = 10_000
+
+/** A page to look at: what it is called here, where it is, and what it answers. */
+export interface Sight {
+  readonly name: string
+  readonly path: string
+  readonly status: number
+}
+
+const sight = (name: string, path: string, status = 200): Sight => ({ name, path, status })
+
+/** Path and query of a URI that the service gave out. */
+const pathOf = (uri: string | null): string => {
+  const { pathname, search } = new URL(uri ?? "", "http://here.test")
+  return pathname + search
+}
+
+const made = (answer: Answer): string =>
+  pathOf(expectStatus(answer, 201, 202).headers.get("location"))
+
+const item = (about: string, url: string, more = ""): string =>
+  `<item><description>${about}</description><url>${url}</url>${more}</item>`
+
+/** A mailbox with messages, an empty one, and the notification shown on a page of its own. */
+const mailboxes = async (base: string): Promise<ReadonlyArray<Sight>> => {
+  const alice = await openMailbox(base, "alice")
+  const path = pathOf(alice.path)
+  await openMailbox(base, "bob")
+  const deposited: Array<Answer> = []
+  for (const about of ["The keys", "A parcel that is too large for the letter box", "Rent"]) {
+    const from = "<from>http://peer.test/outgoing/landlady</from><password>mellon</password>"
+    const more = about === "Rent" ? from : ""
+    const url = `${base}/problems?${encodeURIComponent(about)}`
+    const document = `<notification>${item(about, url, more)}</notification>`
+    deposited.push(expectStatus(await postXml(base, path, document), 202))
+  }
+  const [first] = deposited
+  return [
+    sight("mailboxes", "/mailboxes"),
+    sight("mailbox", path),
+    sight("mailbox-empty", "/mailboxes/bob"),
+    sight("mailbox-shared", pathOf(alice.shared)),
+    sight("notification", pathOf(first?.headers.get("location") ?? null))
+  ]
+}
+
+/** A notification to three recipients, each of which stands otherwise. */
+const outgoing = async (base: string): Promise<ReadonlyArray<Sight>> => {
+  const busy = await receiver((_, response) => void response.writeHead(503).end())
+  const gone = await receiver((_, response) => void response.writeHead(410).end())
+  const to = [`${base}/mailboxes/alice`, `${busy}/inbox`, `${gone}/${"a-long-path/".repeat(8)}`]
+  const document = `<notification>${to.map((one) => `<to>${one}</to>`).join("")}${
+    item("The gas meter is read tomorrow", `${base}/problems`)
+  }</notification>`
+  const path = made(await postXml(base, "/outgoing/admin", document, asAdmin))
+  await eventually(shownWithinMs, "each recipient stands otherwise", async () => {
+    const { text } = await send(base, path, { headers: asAdmin })
+    const stands = parseXml(text).children.map(({ attributes }) => attributes["status"])
+    return ["success", "retry", "failed"].every((one) => stands.includes(one)) ? true : undefined
+  }, 100)
+  return [
+    sight("outgoing", "/outgoing/admin"),
+    sight("outgoing-failed", "/outgoing/admin?status=sent"),
+    sight("sent", path)
+  ]
+}
+
+/** A callback that is told, and one that does not answer the challenge. */
+const registrations = async (base: string): Promise<ReadonlyArray<Sight>> => {
+  const origin = await receiver((received, response) => {
+    if (!echoes(received, response)) response.writeHead(204).end()
+  })
+  const silent = await receiver((_, response) => void response.writeHead(404).end())
+  const register = async (callback: string): Promise<string> => {
+    const document = `<registration><callback>${callback}</callback></registration>`
+    return made(await postXml(base, "/mailboxes/alice/registrations", document, asAdmin))
+  }
+  const [active, unverified] = [await register(`${origin}/hook`), await register(`${silent}/hook`)]
+  return [
+    sight("registrations", "/mailboxes/alice/registrations"),
+    sight("registrations-empty", "/mailboxes/bob/registrations"),
+    sight("registration", active),
+    sight("registration-unverified", unverified)
+  ]
+}
+
+const cabinets = async (base: string): Promise<ReadonlyArray<Sight>> => {
+  const document = `<cabinet><title>All the post</title>${
+    ["alice", "bob"].map((name) => `<mailbox href="${base}/mailboxes/${name}"/>`).join("")
+  }</cabinet>`
+  const path = made(await postXml(base, "/cabinets", document, asAdmin))
+  return [sight("cabinets", "/cabinets"), sight("cabinet", path)]
+}
+
+/** A session at its first question, and one that has answered it. */
+const sessions = async (base: string): Promise<ReadonlyArray<Sight>> => {
+  const begun = made(await postXml(base, "/sessions", "<answer continue=\"true\"/>"))
+
+  const body = "<answer continue=\"true\">Sir Robin of Camelot</answer>"
+  const headers = { "content-type": "application/xml" }
+  const name = await send(base, `${begun}/name`, { method: "PUT", headers, body })
+  expectStatus(name, 200, 201, 303)
+  return [
+    sight("bridge", "/cross_bridge"),
+    sight("sessions", "/sessions"),
+    sight("session", begun),
+    sight("answer", `${begun}/name`),
+    sight("questions", "/questions/quest_question?name=Sir%20Robin")
+  ]
+}
+
+const names = ["Ada Lovelace", "Ben Bitdiddle", "Cy D. Fect", "Dame Shirley", "Emmy Noether"]
+
+/** Quotes, customers for two pages, and a query. */
+const rows = async (base: string): Promise<ReadonlyArray<Sight>> => {
+  const put = async (path: string, type: string, body: string): Promise<void> => {
+    const headers = { ...asAdmin, "content-type": type }
+    expectStatus(await send(base, path, { method: "PUT", headers, body }), 200, 201)
+  }
+  const xml = "application/xml"
+  await put(
+    "/quotes/ACME",
+    xml,
+    "<quote><price currency=\"USD\">12.50</price><name>Acme</name></quote>"
+  )
+  await put("/quotes/NORD", xml, "<quote><price currency=\"NOK\">1203.0075</price></quote>")
+  const table = names.map((name, at) => `c${at},${name},${18 + 9 * at}`)
+  await put("/customers", "text/csv", `id,name,age\n${table.join("\n")}\n`)
+  const document = `<query on="customers"><title>Of age</title><all>
+<where field="age" op="ge" value="21"/><where field="name" op="contains" value="e"/></all></query>`
+  const answer = await postXml(base, "/queries", document, asAdmin)
+  const query = made(answer)
+  return [
+    sight("quotes", "/quotes"),
+    sight("quote", "/quotes/ACME"),
+    sight("customers", "/customers?agemin=21&return=name+age&limit=2"),
+    sight("customers-none", "/customers?agemin=150"),
+    sight("customer", "/customers/c1"),
+    sight("queries", "/queries"),
+    sight("query", query),
+    sight("query-result", `/customers?query=${encodeURIComponent(query)}`),
+    sight("query-editable", pathOf(linkOf(answer, "edit")))
+  ]
+}
+
+const accounts = async (base: string): Promise<ReadonlyArray<Sight>> => {
+  const document = "<account><name>carla</name><role>quotes</role></account>"
+  const created = expectStatus(await postXml(base, "/accounts", document, asAdmin), 201)
+  expectStatus(created, 201)
+  if (childOf(parseXml(created.text), "name").text !== "carla") throw new Error("another account")
+  return [
+    sight("accounts", "/accounts"),
+    sight("account", "/accounts/carla"),
+    sight("tokens", "/accounts/carla/tokens")
+  ]
+}
+
+/** Fills the service at `base`; every kind of page that it then has, for who is admin. */
+export const furnish = async (base: string): Promise<ReadonlyArray<Sight>> => [
+  sight("home", "/"),
+  ...await mailboxes(base),
+  ...await outgoing(base),
+  ...await registrations(base),
+  ...await cabinets(base),
+  ...await sessions(base),
+  ...await rows(base),
+  ...await accounts(base),
+  sight("cluster", "/cluster"),
+  sight("problems", "/problems"),
+  sight("problem", "/problems/gone"),
+  sight("not-found", "/nothing/here", 404),
+  sight("malformed", "/customers?agemin=old", 400)
+]

@@ -1,0 +1,122 @@
+/** The tour of the home page, by keyboard alone. */
+import { expect } from "vitest"
+import type { Tab } from "./browser.ts"
+import { Keyboard } from "./keyboard.ts"
+
+const entries = ".entries > li"
+
+/** Goes home and on with the mailbox, as one who comes back does. */
+const home = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => {
+  await (await keys.to("restante")).enter()
+  await keys.to("Or the name of one that there is")
+  await (await keys.types(mailbox)).enter()
+  expect(new URL(tab.page.url()).search).toBe(`?mailbox=${mailbox}`)
+}
+
+/** Types the address of a step into the browser: Tab goes on from there. */
+const goTo = async (tab: Tab, mailbox: string, step: string): Promise<void> => {
+  await tab.page.goto(`${new URL(tab.page.url()).origin}/?mailbox=${mailbox}#${step}`)
+}
+
+const openAndFill = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => {
+  await keys.to("Name of the new mailbox")
+  await (await keys.types(mailbox)).enter()
+  expect(await tab.heading()).toBe(mailbox)
+  await (await keys.to("go on with the tour")).enter()
+  await (await keys.to("What it is about")).types("the kettle")
+  await (await keys.to("The message itself")).types("It is on.")
+  await (await keys.to("Deposit")).enter()
+  expect(await tab.heading()).toBe("Deposited")
+  await (await keys.to("on with the tour")).enter()
+  await (await keys.to(`Read ${mailbox}`)).enter()
+  expect(await tab.page.locator(entries).count()).toBe(1)
+  await (await keys.to("the kettle")).enter()
+  expect(await tab.page.locator("body").innerText()).toBe("It is on.")
+  await tab.page.goBack()
+}
+
+const sendAndGather = async (
+  tab: Tab,
+  keys: Keyboard,
+  mailbox: string,
+  isLive: boolean
+): Promise<void> => {
+  await home(tab, keys, mailbox)
+  await (await keys.to("Read " + mailbox)).to("What it is about")
+  await keys.types("the post")
+  await (await keys.to("The message itself")).types("It is sent.")
+  await (await keys.to("Send")).enter()
+  expect(await tab.heading()).toBe("An outgoing notification")
+  const sent = tab.page.getByText("✓ sent")
+  while (!isLive && await sent.count() === 0) await tab.page.reload()
+  await sent.waitFor()
+  await goTo(tab, mailbox, "gather")
+  await (await keys.to("Name of the cabinet")).types(`All of ${mailbox}`)
+  await (await keys.to("Put them into a cabinet")).enter()
+  expect(await tab.heading()).toBe(`All of ${mailbox}`)
+  await (await keys.to("The notifications in it")).enter()
+  expect(await tab.page.locator(entries).count()).toBe(2)
+}
+
+const register = async (
+  tab: Tab,
+  keys: Keyboard,
+  mailbox: string,
+  callback: string
+): Promise<void> => {
+  await goTo(tab, mailbox, "push")
+  await keys.to("Callback")
+  await (await keys.types(callback)).enter()
+  expect(await tab.page.locator("main code").innerText()).toContain("whsec_")
+  await (await keys.to("How the registration stands")).enter()
+  await tab.page.getByText(callback).first().waitFor()
+}
+
+const cross = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => {
+  await goTo(tab, mailbox, "cross")
+  await (await keys.to("Step onto the bridge")).enter()
+  const answers: ReadonlyArray<readonly [string, string]> = [
+    ["What is your name?", "Sir Robin of Camelot"],
+    ["What is your quest?", "To seek the Holy Grail"],
+    ["What is the capital of Assyria?", "Assur"]
+  ]
+  for (const [question, answer] of answers) {
+    await keys.to(question)
+    await (await keys.types(answer)).enter()
+  }
+  await tab.page.getByText("Right. Off you go.").waitFor()
+}
+
+const ask = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => {
+  await goTo(tab, mailbox, "ask")
+  await keys.to("Of this age or older")
+  await (await keys.types("40")).enter()
+  expect(await tab.page.getByRole("row").allInnerTexts()).toEqual([
+    expect.stringMatching(/Id\s+Name\s+Age/),
+    expect.stringMatching(/c3\s+Dame Shirley\s+45/),
+    expect.stringMatching(/c4\s+Emmy Noether\s+54/)
+  ])
+  await goTo(tab, mailbox, "ask")
+  await keys.to("Symbol")
+  await (await keys.types("ACME")).enter()
+  expect(await tab.heading()).toContain("ACME")
+}
+
+/** All steps; a page that is not live is loaded again. */
+export const takeTour = async (
+  tab: Tab,
+  base: string,
+  mailbox: string,
+  options: { readonly callback: string; readonly isLive: boolean }
+): Promise<void> => {
+  await tab.page.goto(base)
+  const keys = new Keyboard(tab.page)
+  await keys.to("Skip to the content")
+  await tab.page.keyboard.press("Enter")
+  expect(await tab.page.evaluate("document.activeElement.id")).toBe("main")
+  await openAndFill(tab, keys, mailbox)
+  await sendAndGather(tab, keys, mailbox, options.isLive)
+  await register(tab, keys, mailbox, options.callback)
+  await cross(tab, keys, mailbox)
+  await ask(tab, keys, mailbox)
+}

@@ -1,0 +1,178 @@
+/** Every kind of page in a browser: for everybody, by keyboard, without a script. */
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { faultsOf } from "./browser/axe.ts"
+import { launchBrowser, openTab, type Tab } from "./browser/browser.ts"
+import { furnish, type Sight } from "./browser/furnish.ts"
+import { takeTour } from "./browser/tour.ts"
+import { asAdmin, send } from "./client.ts"
+import { adminToken, cleanUp, type Service, start } from "./process.ts"
+import { closeReceivers, echoes, receiver } from "./receivers.ts"
+
+/** There are some forty pages, looked at in four ways each. */
+const lookingMs = 120_000
+const touringMs = 60_000
+
+let service: Service
+let browser: Browser
+let base: string
+let sights: ReadonlyArray<Sight>
+
+beforeAll(async () => {
+  browser = await launchBrowser()
+  service = await start({ env: { BASE_URL: "", OUTBOUND_ALLOW: "127.0.0.0/8" } })
+  base = `http://localhost:${service.port}`
+  sights = await furnish(base)
+})
+
+afterAll(async () => {
+  await browser?.close()
+  closeReceivers()
+  cleanUp()
+})
+
+const pathOf = (name: string): string => {
+  const found = sights.find((one) => one.name === name)
+  if (found === undefined) throw new Error(`there is no page ${name}`)
+  return base + found.path
+}
+
+/** Opens a page and tells what is wrong with it. */
+const lookedAt = async (
+  tab: Tab,
+  { name, path, status }: Sight
+): Promise<ReadonlyArray<string>> => {
+  const answer = await tab.page.goto(base + path)
+  const found = answer?.status() === status ? [] : [`answers ${answer?.status()}`]
+  return [...found, ...await faultsOf(tab)].map((fault) => `${name}: ${fault}`)
+}
+
+it("every page is accessible and fits, narrow and wide, light and dark", async () => {
+  const left = [...sights, { name: "home-tour", path: "/?mailbox=alice", status: 200 }]
+  const faults: Array<string> = []
+  const look = async (): Promise<void> => {
+    const tab = (await openTab(browser, { admin: true })).expects(404).expects(400)
+    // From here on the browser sends the credentials unasked; else mailboxes show their public page.
+    await tab.page.goto(`${base}/mailboxes`)
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      faults.push(...await lookedAt(tab, next))
+    }
+    await tab.close()
+  }
+  const stranger = await openTab(browser)
+  const publicPage = { name: "mailbox-public", path: "/mailboxes/alice", status: 200 }
+  faults.push(...await lookedAt(stranger, publicPage))
+  await stranger.close()
+  await Promise.all([look(), look()])
+  expect(faults).toEqual([])
+}, lookingMs)
+
+describe("the tour of the home page, by keyboard alone", () => {
+  const tour = async (script: boolean, mailbox: string): Promise<void> => {
+    const callback = await receiver((received, response) => {
+      if (!echoes(received, response)) response.writeHead(204).end()
+    })
+    const tab = await openTab(browser, { admin: true, script, at: "desk" })
+    await takeTour(tab, base, mailbox, { callback: `${callback}/hook`, isLive: script })
+    await tab.close()
+  }
+  it("with a script", () => tour(true, "toured"), touringMs)
+  it("without one", () => tour(false, "toured-plainly"), touringMs)
+})
+
+it.each(["mailbox", "mailbox-shared", "cabinet"])("the feeds of a %s are found", async (name) => {
+  const tab = await openTab(browser, { admin: true, script: false })
+  await tab.page.goto(pathOf("mailboxes"))
+  await tab.page.goto(pathOf(name))
+  for (const type of ["application/atom+xml", "application/rss+xml"]) {
+    const href = await tab.page.locator(`link[rel=alternate][type="${type}"]`).getAttribute("href")
+    const accept = { accept: type, ...asAdmin }
+    const feed = await send("", String(href), { headers: accept })
+    expect([feed.status, feed.headers.get("content-type")]).toEqual([200, `${type}; charset=utf-8`])
+  }
+  await tab.close()
+})
+
+describe("a form that is refused", () => {
+  it("comes back with what was typed, the fault beside its field", async () => {
+    const tab = (await openTab(browser, { admin: true, script: false })).expects(422)
+    const { page } = tab
+    await page.goto(`${base}/mailboxes`)
+    await page.getByLabel("Name").fill("retyped")
+    await page.getByLabel("Title").fill("<b>Typed</b> & \"kept\"")
+    await page.getByLabel("Who may deposit").selectOption("accounts")
+    await page.getByLabel("Kept after retrieval for").fill("soon")
+    await page.getByRole("button", { name: "Open" }).click()
+    const wrong = page.getByLabel("Kept after retrieval for")
+    expect(await wrong.inputValue()).toBe("soon")
+    expect(await wrong.getAttribute("aria-invalid")).toBe("true")
+    expect(await page.evaluate("document.activeElement.name")).toBe("retention")
+    const described = await wrong.getAttribute("aria-describedby")
+    const fault = page.locator(`#${described?.split(" ")[0]}`)
+    expect(await fault.innerText()).toContain("must be a duration of ISO 8601")
+    expect(await page.getByLabel("Title").inputValue()).toBe("<b>Typed</b> & \"kept\"")
+    expect(await page.getByLabel("Who may deposit").inputValue()).toBe("accounts")
+    await wrong.fill("P1D")
+    await page.getByRole("button", { name: "Open" }).click()
+    expect(await tab.heading()).toBe("<b>Typed</b> & \"kept\"")
+    await tab.close()
+  })
+
+  it("may be a whole document", async () => {
+    const tab = (await openTab(browser, { admin: true, script: false })).expects(400)
+    const { page } = tab
+    await page.goto(`${base}/queries`)
+    const typed = "<query on=\"customers\">\n  <any>\n</query>"
+    await page.getByLabel("Query", { exact: true }).fill(typed)
+    await page.getByRole("button", { name: "Make from the document" }).click()
+    const field = page.getByLabel("Query", { exact: true })
+    expect(await field.inputValue()).toBe(typed)
+    await field.fill(
+      "<query on=\"customers\"><title>Two</title><not><where field=\"age\" op=\"lt\" value=\"40\"/>"
+        + "</not></query>"
+    )
+    await page.getByRole("button", { name: "Make from the document" }).click()
+    expect(await tab.heading()).toBe("Two")
+    await page.getByRole("link", { name: "What it finds" }).click()
+    expect(await page.getByRole("row").count()).toBe(3)
+    await tab.close()
+  })
+})
+
+it("a notification is removed by its button, with a script and without", async () => {
+  for (const script of [true, false]) {
+    const tab = await openTab(browser, { admin: true, script })
+    const { page } = tab
+    await page.goto(`${base}/mailboxes/bob`)
+    await page.getByLabel("What it is about").fill(`crumbs ${script}`)
+    await page.getByLabel("The message itself").fill("On the carpet.")
+    await page.getByRole("button", { name: "Deposit" }).click()
+    await page.getByText("The notification is deposited").waitFor()
+    await page.goto(`${base}/mailboxes/bob?read=`)
+    await page.getByRole("button", { name: `Remove crumbs ${script}` }).click()
+    await page.getByText("There is nothing here.").waitFor()
+    expect(await page.locator(".entries > li").count()).toBe(0)
+    await tab.close()
+  }
+})
+
+it("times are the reader's, and secrets are copied by a button", async () => {
+  const context = await browser.newContext({
+    locale: "de-DE",
+    timezoneId: "Asia/Tokyo",
+    httpCredentials: { username: "admin", password: adminToken },
+    permissions: ["clipboard-read", "clipboard-write"]
+  })
+  context.setDefaultTimeout(10_000)
+  const page = await context.newPage()
+  await page.goto(`${pathOf("mailbox")}?read=`)
+  const time = page.locator("time").first()
+  const at = new Date(await time.getAttribute("datetime") ?? "")
+  await page.locator("time[title$=UTC]").first().waitFor()
+  const format = { dateStyle: "medium", timeStyle: "medium", timeZone: "Asia/Tokyo" } as const
+  expect(await time.innerText()).toBe(new Intl.DateTimeFormat("de-DE", format).format(at))
+  await page.getByRole("button", { name: "Copy the password" }).click()
+  await page.getByText("Copied.").waitFor()
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe("mellon")
+  await context.close()
+})
