@@ -31,13 +31,13 @@ const useForm = (mailbox: string | undefined): Form => ({
   method: "get",
   controls: [{
     name: "mailbox",
-    label: "Or the name of one that there is",
+    label: mailbox === undefined ? "Or the name of one that there is" : "The mailbox to go on with",
     required: true,
     maxlength: slugCharsMax,
     pattern: slugPattern,
     value: mailbox ?? ""
   }],
-  submit: "Go on with it"
+  submit: mailbox === undefined ? "Go on with it" : "Take this one"
 })
 
 const bridgeForm: Form = {
@@ -78,14 +78,12 @@ const stepItem = ({ doing, id, said, title }: Step): Html =>
 ${doing ?? nothing}</li>
 `
 
-const compact = (one: Form): Form => ({ ...one, controls: one.controls.filter(isNeeded) })
-
 /** A tour leaves out what is only wanted now and then. */
 const isNeeded = ({ name }: { readonly name: string }): boolean => name !== "url" && name !== "from"
 
-const plain = ({ legend: _, ...one }: Form): Form => one
-
-const tried = (one: Form): Html => form(compact(plain(one)))
+/** A form as a step shows it, whose title says already what it is for. */
+const tried = ({ action, controls, id = "step", submit }: Form): Html =>
+  form({ action, id, submit, controls: controls.filter(isNeeded) })
 
 const beginning = (mailbox: string | undefined): ReadonlyArray<Step> => [
   {

@@ -22,7 +22,6 @@ import { type Place, type Reading, requireReader } from "./reader.ts"
 import { listingKey, ShownListings } from "./shown.ts"
 import { summaryOf } from "./summary.ts"
 import { liveAnswer, longPoll, waitOf } from "./watching.ts"
-import { html, link } from "../html/template.ts"
 
 const eventStream = "text/event-stream"
 

@@ -1,0 +1,114 @@
+/** Forms that are refused: their page has what was typed, and programs get what they always got. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { resources } from "../../http/resources.ts"
+import { adminToken, type Harness, startService } from "./harness.ts"
+
+const basic = `admin:${adminToken}`
+let service: Harness
+
+beforeAll(async () => {
+  service = await startService(resources)
+  const body = "<mailbox><name>box</name></mailbox>"
+  expect((await service.send("POST", "/mailboxes", { basic, body })).status).toBe(201)
+})
+afterAll(() => service.close())
+
+type Fields = Readonly<Record<string, string>>
+
+const post = (path: string, fields: Fields, accept: string, as: string | undefined = basic) =>
+  service.send("POST", path, {
+    ...as === "" ? {} : { basic: as },
+    body: new URLSearchParams(fields).toString(),
+    type: "application/x-www-form-urlencoded",
+    accept
+  })
+
+const escaped = (text: string): string =>
+  text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;")
+
+/** The element of a control, from its tag on. */
+const control = (page: string, name: string): string => {
+  const [, rest = ""] = page.split(new RegExp(`id="[a-z]+-${name}" name="${name}"`))
+  return rest.slice(0, 400)
+}
+
+const typed = `<b>"typed" & kept</b>`
+
+describe("a form that is refused", () => {
+  it.each<readonly [path: string, wrong: string, status: number, fields: Fields]>([
+    ["/mailboxes", "name", 422, { name: "No Name", title: typed }],
+    ["/mailboxes", "name", 409, { name: "box", title: typed }],
+    ["/mailboxes/box", "description", 422, { description: "", content: typed }],
+    ["/outgoing/admin", "to", 422, { to: "nobody", description: typed, content: "c" }],
+    ["/mailboxes/box/registrations", "callback", 422, { callback: "ftp://typed.test/" }],
+    ["/cabinets", "mailbox", 422, { title: typed, mailbox: "http://elsewhere.test/" }],
+    ["/customers", "age", 422, { name: typed, age: "old" }],
+    ["/quotes", "price", 422, { symbol: "ACME", price: "dear", name: typed }],
+    ["/queries", "limit", 422, { on: "customers", title: typed, limit: "many" }],
+    ["/queries", "document", 400, { document: `<query on="customers"><any>` }],
+    ["/accounts", "name", 422, { name: "No Name" }],
+    ["/accounts/admin/token", "name", 422, { name: `typed${"-".repeat(100)}`, expires: "" }]
+  ])(
+    "%s comes back with its fields, the fault beside %s (%i)",
+    async (path, wrong, status, fields) => {
+      const page = await post(path, fields, "text/html")
+      expect([page.status, page.header("content-type")]).toEqual([
+        status,
+        "text/html; charset=utf-8"
+      ])
+      for (const text of Object.values(fields)) expect(page.text).toContain(escaped(text))
+      expect(control(page.text, wrong)).toContain(`aria-invalid="true" autofocus`)
+      expect(page.text.match(/aria-invalid/g)).toHaveLength(1)
+      const plain = await post(path, fields, "application/xml")
+      expect([plain.status, plain.xml.name]).toEqual([status, "problem"])
+      expect(plain.text).not.toContain("typed")
+    }
+  )
+
+  it("comes back from the path of deposits that need no account, too", async () => {
+    const page = await post("/mailboxes/box", { description: "", content: typed }, "text/html", "")
+    expect(page.status).toBe(422)
+    expect(page.text).toContain(escaped(typed))
+  })
+
+  it("comes back when it only asks", async () => {
+    const page = await service.send("GET", "/customers?agemin=old&return=name", {
+      accept: "text/html"
+    })
+    expect(page.status).toBe(400)
+    expect(control(page.text, "agemin")).toContain("aria-invalid")
+    expect(page.text).toMatch(/value="old"[^]*value="name"/)
+  })
+
+  it("does not where nothing is, and a document never", async () => {
+    const gone = await post("/mailboxes/nobody", { description: typed, content: "c" }, "text/html")
+    expect([gone.status, gone.text.includes("<form")]).toEqual([404, false])
+    const body = "<mailbox><name>No Name</name></mailbox>"
+    const page = await service.send("POST", "/mailboxes", { basic, body, accept: "text/html" })
+    expect([page.status, page.text.includes("<form")]).toEqual([422, false])
+  })
+})
+
+describe("the home page", () => {
+  const home = async (query: string): Promise<string> =>
+    (await service.send("GET", `/${query}`, { accept: "text/html" })).text
+
+  it("has the forms of a mailbox once it is named, and none of what can be no name", async () => {
+    expect(await home("?mailbox=box")).toContain("action=\"/mailboxes/box\"")
+    for (const query of ["", "?mailbox=%22%3E%3Cb%3E", "?mailbox=..%2Fx", "?mailbox=%ff"]) {
+      const text = await home(query)
+      expect(text).not.toContain("action=\"/mailboxes/")
+      expect(text).toContain("open or name one in step 2")
+    }
+  })
+
+  it("leads what it sends to the sender's own mailbox, as it is", async () => {
+    const sent = await post("/outgoing", { to: "x" }, "text/html")
+    expect([sent.status, sent.header("location")]).toEqual([307, `${service.base}/outgoing/admin`])
+    const nobody = await post("/outgoing", { to: "x" }, "text/html", "")
+    expect([nobody.status, nobody.header("www-authenticate")]).toEqual([
+      401,
+      expect.stringContaining("Basic")
+    ])
+  })
+})
