@@ -1,7 +1,6 @@
 /** Everything tried in a minute: steps with forms, those of a mailbox once it is named. */
 import { findForm as findCustomers } from "../customers/views.ts"
 import { type Form, form } from "../html/forms.ts"
-import { emptyState } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { slugCharsMax } from "../limits.ts"
 import { depositForm } from "../mailboxes/pages.ts"
@@ -101,10 +100,10 @@ ${link("/mailboxes", "your mailboxes")}. Steps 3, 8 and 9 need no account.`
   }
 ]
 
-const needed = emptyState(
-  "This needs a mailbox:",
-  html`<a href="#open">open or name one in step 2</a>.`
-)
+const needed = html`<p class="empty">This needs a mailbox: ${
+  link("#open", "open or name one in step 2")
+}.</p>
+`
 
 /** The steps that are done with a mailbox; without one they are told only. */
 const withMailbox = (service: Service, mailbox: string | undefined): ReadonlyArray<Step> => {

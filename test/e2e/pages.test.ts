@@ -52,7 +52,7 @@ it("every page is accessible and fits, narrow and wide, light and dark", async (
   const faults: Array<string> = []
   const look = async (): Promise<void> => {
     const tab = (await openTab(browser, { admin: true })).expects(404).expects(400)
-    // From here on the browser sends the credentials unasked; else mailboxes show their public page.
+    // From here on the credentials are sent unasked; else mailboxes show their public page.
     await tab.page.goto(`${base}/mailboxes`)
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       faults.push(...await lookedAt(tab, next))
@@ -66,6 +66,18 @@ it("every page is accessible and fits, narrow and wide, light and dark", async (
   await Promise.all([look(), look()])
   expect(faults).toEqual([])
 }, lookingMs)
+
+it("what looks at pages sees what is wrong with one", async () => {
+  const tab = await openTab(browser)
+  await tab.page.setContent(
+    "<p id=a style=\"color:#ccc;background:#fff\">pale</p><p id=a style=\"width:2000px\">b</p><input>"
+  )
+  const faults = (await faultsOf(tab)).join("\n")
+  for (const fault of ["360 light label", "1280 dark color-contrast", "wider", "more than one a"]) {
+    expect(faults).toContain(fault)
+  }
+  await tab.close()
+})
 
 describe("the tour of the home page, by keyboard alone", () => {
   const tour = async (script: boolean, mailbox: string): Promise<void> => {

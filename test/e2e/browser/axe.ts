@@ -15,6 +15,12 @@ const run = async (tab: Tab, options: object): Promise<ReadonlyArray<string>> =>
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)
 }
 
+/** What axe leaves to validators: a label or an address that leads to two places. */
+const repeatedIds = `(() => {
+  const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id)
+  return [...new Set(ids.filter((id, at) => ids.indexOf(id) !== at))]
+})()`
+
 const sizes = [{ width: 360, height: 740 }, { width: 1280, height: 800 }]
 
 /** What is wrong with the page that is open: at each width all rules, then its other colours. */
@@ -22,6 +28,8 @@ export const faultsOf = async (tab: Tab): Promise<ReadonlyArray<string>> => {
   const { page } = tab
   const faults: Array<string> = []
   await page.evaluate(axe.source)
+  const repeated = await page.evaluate(repeatedIds)
+  if (String(repeated) !== "") faults.push(`has more than one ${String(repeated)}`)
   for (const viewport of sizes) {
     await page.setViewportSize(viewport)
     for (const colorScheme of ["light", "dark"] as const) {
