@@ -2,6 +2,7 @@
 
 import { childrenOf } from "../xml.ts"
 import type { Element } from "../xml.ts"
+import { time } from "./parts.ts"
 import { html, isLinkable, link, nothing } from "./template.ts"
 import type { Html, Interpolation } from "./template.ts"
 
@@ -16,7 +17,9 @@ const ownText = (node: Element): string =>
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/
 
 const value = (text: string): Html => {
-  if (timePattern.test(text)) return html`<time datetime="${text}">${text}</time>`
+  if (timePattern.test(text)) {
+    return text.endsWith("Z") ? time(text) : html`<time datetime="${text}">${text}</time>`
+  }
   return /^https?:/i.test(text) && isLinkable(text) ? link(text) : html`${text}`
 }
 

@@ -70,7 +70,8 @@ it("every page is accessible and fits, narrow and wide, light and dark", async (
 it("what looks at pages sees what is wrong with one", async () => {
   const tab = await openTab(browser)
   await tab.page.setContent(
-    "<p id=a style=\"color:#ccc;background:#fff\">pale</p><p id=a style=\"width:2000px\">b</p><input>"
+    "<p id=a style=\"color:#ccc;background:#fff\">pale</p><input>"
+      + "<p id=a style=\"width:2000px\">wide</p>"
   )
   const faults = (await faultsOf(tab)).join("\n")
   for (const fault of ["360 light label", "1280 dark color-contrast", "wider", "more than one a"]) {
