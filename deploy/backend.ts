@@ -5,6 +5,7 @@ import { Effect, Layer, Redacted, Schema } from "effect"
 import { randomId } from "../http/secrets.ts"
 import {
   embedded,
+  embeddedView,
   type EngineDiffers,
   type EngineMissing,
   type EngineName,
@@ -15,7 +16,9 @@ import {
   type Blobs,
   clustered,
   type Limits,
+  makeMemoryView,
   type NodeNameTaken,
+  type OpenView,
   type Placement,
   type Records,
   type Storage,
@@ -26,7 +29,7 @@ import {
 import { natsBlobs } from "../runtime/nats/blobs.ts"
 import type { BucketsDiffer } from "../runtime/nats/buckets.ts"
 import { connection, type NatsOptions, type NatsTooOld } from "../runtime/nats/connection.ts"
-import { natsRecords } from "../runtime/nats/records.ts"
+import { natsRecordsWith } from "../runtime/nats/records.ts"
 import { natsRegistry } from "../runtime/nats/registry.ts"
 import { assertWhole } from "../runtime/nats/restoring.ts"
 import { natsStorage } from "../runtime/nats/storage.ts"
@@ -157,10 +160,20 @@ export type BackendFailure =
   | BucketsDiffer
   | NodeNameTaken
 
+/** The node's view of the records: in its data directory, or in memory where that cannot be had. */
+const viewOf = ({ dataDir, store }: Settings, node: string): OpenView => {
+  const folder = join(dataDir, "view", node)
+  return embeddedView(folder, store).pipe(Effect.catch((failure) => {
+    const detail = "detail" in failure ? failure.detail : "another process has it"
+    const text = `${folder} cannot be used (${detail}): the view of the records is in memory`
+    return Effect.as(Effect.logWarning(text), makeMemoryView())
+  }))
+}
+
 const overNats = (settings: Settings, servers: ReadonlyArray<string>, node: string) =>
   Layer.mergeAll(
     natsStorage({ buckets: settings.clusterBuckets }),
-    natsRecords,
+    natsRecordsWith(viewOf(settings, node)),
     natsBlobs(),
     natsTransport,
     // The registry is provided too: with it the nodes agree on the service's key. A cluster that

@@ -161,7 +161,7 @@ const makeService = Effect.fnUntraced(function*(
     deliveries: outbound,
     ready: Effect.andThen(
       standing(placement),
-      Effect.mapError(storage.health, (failure) => failure.detail)
+      Effect.mapError(Effect.andThen(storage.health, records.health), ({ detail }) => detail)
     ),
     nowMs
   }

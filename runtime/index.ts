@@ -22,6 +22,7 @@ export {
 export { Registry } from "./ports/registry.ts"
 export { type LogItem, Storage, type Wake } from "./ports/storage.ts"
 export { Transport } from "./ports/transport.ts"
+export { makeMemoryView, type OpenView } from "./ports/view.ts"
 export type { Snapshot } from "./standing.ts"
 export type { Rest } from "./supervisor.ts"
 export type { Step } from "./surroundings.ts"

@@ -191,7 +191,7 @@ const forgetLoads = Effect.fnUntraced(function*(
 
 /**
  * Goes on with loads whose node is gone, for as long as the service runs. The table is looked into
- * at once: a node of a cluster lists its keys at the first look, which takes long in a large one.
+ * at once: a node of a cluster begins to fill its view of the records at the first look.
  */
 export const watchLoads = (service: Service): Effect.Effect<never> =>
   Effect.ignore(service.records.range(customers.name, { limit: 1 })).pipe(

@@ -10,6 +10,7 @@ import {
   StorageLocked,
   StorageUnavailable
 } from "../errors.ts"
+import type { Change } from "./batch.ts"
 import { READ_SLICE_MS } from "./limits.ts"
 
 export const engineNames = ["rocksdb", "leveldb"] as const
@@ -62,6 +63,11 @@ export interface Database extends View {
    * the same, `isImmediate` is true and the reader has to look again.
    */
   readonly atOnce: <A>(read: (view: View) => A) => A
+  /**
+   * All of the changes or none, without a flush: of several writes a crash leaves the first ones.
+   * One is under way at a time, and none beside a writer.
+   */
+  readonly write: (changes: ReadonlyArray<Change>) => Promise<void>
   /** Starts what writes; `acknowledged` is the file of that name. */
   readonly startWriter: (acknowledged: string, events: WriterEvents) => EngineWriter
   readonly close: () => Promise<void>

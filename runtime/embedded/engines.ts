@@ -11,6 +11,7 @@ import { type Database, type EngineName, engineNames, rootOf } from "./engine.ts
 import { flushFolder } from "./folders.ts"
 import { openLeveldb } from "./leveldb.ts"
 import { tableFaults } from "./leveldb-tables.ts"
+import { VIEW_MEMTABLE_BYTES } from "./limits.ts"
 import { loadRocksdb, openRocksdb } from "./rocksdb.ts"
 
 export const databasePath = (dataDir: string): string => join(dataDir, "store")
@@ -40,6 +41,12 @@ const loaders: Readonly<Record<EngineName, () => Promise<unknown>>> = {
 const openers: Readonly<
   Record<EngineName, (path: string, createIfMissing: boolean) => Promise<Database>>
 > = { rocksdb: openRocksdb, leveldb: openLeveldb }
+
+/** With less memory, where it has much by itself. */
+const viewOpeners: Readonly<Record<EngineName, (path: string) => Promise<Database>>> = {
+  rocksdb: (path) => openRocksdb(path, true, VIEW_MEMTABLE_BYTES),
+  leveldb: (path) => openLeveldb(path, true)
+}
 
 /**
  * What the folder was made upon; undefined when there is no store. Folders from before there was a
@@ -119,3 +126,17 @@ export const openDatabase = (
   engine: EngineName,
   createIfMissing: boolean
 ): Promise<Database> => openers[engine](databasePath(dataDir), createIfMissing)
+
+/**
+ * The database for a view: `wanted`, or the first that can be loaded. Rejects with EngineMissing
+ * where there is none.
+ */
+export const viewEngine = async (wanted: EngineName | undefined): Promise<EngineName> => {
+  if (wanted === undefined) return firstThere()
+  await load(wanted, "insisted")
+  return wanted
+}
+
+/** Opens the database of a view, which is made where there is none. Rejects as the other does. */
+export const openViewDatabase = (path: string, engine: EngineName): Promise<Database> =>
+  viewOpeners[engine](path)

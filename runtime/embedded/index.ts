@@ -19,6 +19,7 @@ export { type EngineName, engineNames } from "./engine.ts"
 export { EngineDiffers, EngineMissing, engineOf } from "./engines.ts"
 export { inspect, type Inspection } from "./inspect.ts"
 export { beginRestoring, endRestoring } from "./restoring.ts"
+export { embeddedView } from "./view.ts"
 
 export interface EmbeddedOptions {
   /** Insists on a database; without it, it is the one the folder has, else what can be loaded. */

@@ -12,6 +12,9 @@ export const lastNumber = (key: string): number => Number(key.slice(-DIGITS))
 export const FORMAT_KEY = "meta/format"
 export const COMMITS_KEY = "meta/commits"
 
+/** Of what a view of a cluster's records notes of itself. */
+export const VIEW_KEY = "meta/view"
+
 /** Of the state record. */
 export const actorKey = (key: string): string => `actor/${key}`
 /** Of the epoch of a log whose actor has no state record. */

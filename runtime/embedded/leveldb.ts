@@ -6,6 +6,7 @@
 import { existsSync } from "node:fs"
 import type { ClassicLevel, Snapshot } from "classic-level"
 import { StorageDamaged } from "../errors.ts"
+import type { Change } from "./batch.ts"
 import type { Database, Span, View } from "./engine.ts"
 import { logGap } from "./leveldb-log.ts"
 import { cutTables, stampOf } from "./leveldb-tables.ts"
@@ -90,6 +91,14 @@ class LevelDatabase implements Database {
       if (result instanceof Promise) void result.then(close, close)
       else void close()
     }
+  }
+
+  write(changes: ReadonlyArray<Change>): Promise<void> {
+    return this.native.batch<Buffer, Buffer>([...changes], {
+      sync: false,
+      keyEncoding: "buffer",
+      valueEncoding: "buffer"
+    })
   }
 
   startWriter(...[acknowledged, events]: Parameters<Database["startWriter"]>) {

@@ -20,6 +20,12 @@ export const KNOWN_ACTORS_MAX = 20_000
 export const BLOCK_CACHE_BYTES = 16 * 1024 * 1024
 /** RocksDB keeps up to 1.5 times this many bytes of what was written and is not in a table. */
 export const MEMTABLE_BYTES = 64 * 1024 * 1024
+/** The same of a view of a cluster's records, which is written without being flushed. */
+export const VIEW_MEMTABLE_BYTES = 16 * 1024 * 1024
+
+/** Characters of the answers to reads of records that are kept, and of one such answer. */
+export const CACHED_CHARS_MAX = 2 * 1024 * 1024
+export const CACHED_ANSWER_CHARS_MAX = 128 * 1024
 
 /** LevelDB writes what was written into a table when its log has this many bytes; it keeps two. */
 export const LEVELDB_BUFFER_BYTES = 16 * 1024 * 1024

@@ -36,7 +36,8 @@ interface Settings {
   readonly syncMs: number
 }
 
-interface SharedBatch {
+/** Changes that are written together. */
+export interface RocksBatch {
   readonly _put: (key: Uint8Array, value: Uint8Array, options: object) => void
   readonly _del: (key: Uint8Array, options: object) => void
   readonly _writeSync: (options: { readonly sync: boolean }) => void
@@ -46,12 +47,12 @@ interface SharedBatch {
 
 interface SharedDatabase {
   readonly open: () => Promise<void>
-  readonly batch: () => SharedBatch
+  readonly batch: () => RocksBatch
   readonly _clear: (options: object) => Promise<void>
 }
 
 /** Fills a batch from its encoding, see batch.ts. */
-const fill = (batch: SharedBatch, bytes: Buffer, from: number, to: number): void => {
+const fill = (batch: RocksBatch, bytes: Buffer, from: number, to: number): void => {
   const removed = 0xffffffff
   const options = {}
   batch._clear()
@@ -68,7 +69,7 @@ const fill = (batch: SharedBatch, bytes: Buffer, from: number, to: number): void
 
 const run = async (
   load: (name: string) => unknown,
-  fill: (batch: SharedBatch, bytes: Buffer, from: number, to: number) => void
+  fill: (batch: RocksBatch, bytes: Buffer, from: number, to: number) => void
 ): Promise<void> => {
   // `load` is require: what it gives is known by its name alone.
   const { closeSync, fdatasyncSync, openSync, writeSync } = load("node:fs") as typeof Fs

@@ -116,19 +116,29 @@ export const WATCH_SILENT_MS = 6_000
 
 /** The bucket of the record port. */
 export const RECORDS_BUCKET = "records"
-/** How long the mark of a deleted record stays; a watch silent for so long begins anew. */
+/** How long the mark of a deleted record stays; a view that was fed too long ago begins anew. */
 export const RECORD_MARKER_TTL = "3600s"
 export const RECORD_SILENCE_MS = 1_800_000
 /** Bytes of an encoded key; a NATS subject and what is around it have 4,096. */
 export const RECORD_KEY_BYTES_MAX = 3_500
-/** Keys that are moved together when one comes among them; twice as many are split. */
-export const KEYS_CHUNK = 512
-/** Keys that the indexes of ranges may hold in memory, all together. */
-export const INDEX_KEYS_MAX = 2_500_000
-/** How long a range waits for the watch before it asks the leader for all keys. */
+/** How long a read waits for the view before it asks the leader. */
 export const WATCH_LAG_MS = 1_000
-/** Wait before a watch that ended begins anew. */
+/** Wait before a view that broke off is fed anew, and at most while it cannot be filled. */
 export const RECORD_WATCH_RETRY_MS = 250
+export const VIEW_RETRY_MAX_MS = 30_000
+/** Messages that the view asks for ahead, that it writes together, and that may wait for that. */
+export const VIEW_FETCH_MESSAGES = 2_000
+export const VIEW_WRITE_MESSAGES = 1_000
+export const VIEW_WAITING_MAX = 64_000
+/** Writes in one turn of the event loop: as many as one turn may bring messages for. */
+export const VIEW_WRITES_AT_ONCE = 8
+/** How often it is looked whether the view is where the stream is, and how often it notes that. */
+export const VIEW_CHECK_MS = 20_000
+export const VIEW_NOTE_MS = 300_000
+/** For so long after its start a node says that it is not ready while its view is being filled. */
+export const VIEW_UNREADY_MS = 60_000
+/** Keys that are listed while the view is behind; of a larger part the view is waited for. */
+export const LISTED_KEYS_MAX = 100_000
 /** Plain publishes under way at once in one bucket. */
 export const PLAIN_IN_FLIGHT = 256
 /** Commits that make a window, by which plain and grouped writing are compared. */

@@ -16,12 +16,12 @@ import {
   STALE_RETRY_MS
 } from "./limits.ts"
 import { NoReply } from "./requests.ts"
-import type { Stored } from "./wire.ts"
+import { headerIn, type Stored } from "./wire.ts"
 
 type Asking = Pick<NatsApi, "request" | "replies" | "confirmed">
 
 /** An error of the JetStream API. */
-class ApiError extends Error {
+export class ApiError extends Error {
   readonly code: number
 
   constructor(code: number, description: string) {
@@ -99,10 +99,11 @@ export const api = async <A>(
   return answer
 }
 
-interface MessageAnswer {
+export interface MessageAnswer {
   readonly message: {
     readonly subject: string
     readonly seq: number
+    readonly time: string
     readonly hdrs?: string
     readonly data?: string
   }
@@ -161,13 +162,6 @@ export const last = async (
   stream: string,
   subject: string
 ): Promise<Stored | undefined> => (await momentOf(asking, stream)).last(subject)
-
-const headerIn = (headers: string, name: string): string | undefined => {
-  const at = headers.indexOf(`\n${name}: `)
-  if (at < 0) return undefined
-  const from = at + name.length + 3
-  return headers.slice(from, headers.indexOf("\r", from))
-}
 
 /** A message that was read directly. */
 export const storedOf = (message: Msg): Stored => ({
@@ -237,8 +231,12 @@ const eachAlone = async (asking: Asking, stream: string, subjects: ReadonlyArray
 
 interface InfoAnswer {
   readonly total?: number
+  /** When the stream was made, and the leader's clock. */
+  readonly created: string
+  readonly ts: string
   readonly state: {
     readonly messages: number
+    readonly first_seq: number
     readonly last_seq: number
     readonly subjects?: Readonly<Record<string, number>>
   }

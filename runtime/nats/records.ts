@@ -1,49 +1,48 @@
 /** The record port on JetStream. */
 import { Effect, Layer } from "effect"
-import type { StorageFailure, StorageUnavailable } from "../errors.ts"
+import { type StorageFailure, StorageUnavailable } from "../errors.ts"
 import {
   assertExpected,
   type RecordChange,
-  type RecordEntry,
-  type RecordRange,
   Records,
-  type RecordsApi
+  type RecordsApi,
+  type RecordsHeld
 } from "../ports/records.ts"
+import { makeMemoryView, type OpenView, type ViewApi } from "../ports/view.ts"
 import { makeBucket } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
-import { BATCH_MESSAGES_MAX, KEYS_MAX, RECORDS_BUCKET, WATCH_LAG_MS } from "./limits.ts"
-import { Index, Indexes } from "./record-index.ts"
-import { recordOf, recordsFilter, recordsPlace, recordSubject } from "./record-keys.ts"
-import { RecordWatch } from "./record-watch.ts"
+import {
+  BATCH_MESSAGES_MAX,
+  GIVE_UP_MS,
+  RECORDS_BUCKET,
+  VIEW_UNREADY_MS,
+  WATCH_LAG_MS
+} from "./limits.ts"
+import { LastSequence } from "./last-sequence.ts"
+import { recordsPlace } from "./record-keys.ts"
+import { RemoteRecords, TooManyKeys } from "./record-remote.ts"
+import { RecordView } from "./record-view.ts"
 import { RecordWriter } from "./record-writer.ts"
-import { isMarker } from "./record.ts"
-import { info, last, lastOfMany, subjectsOf, unavailable } from "./reader.ts"
+import { unavailable } from "./reader.ts"
 
-/** The part of a table that a range is within: keys that begin with `<part>/`, or all. */
-const partOf = ({ prefix = "" }: RecordRange): string | undefined => {
-  const slash = prefix.indexOf("/")
-  return slash < 0 ? undefined : prefix.slice(0, slash)
-}
-
-class NatsRecords {
+class NatsRecords implements RecordsApi {
   private readonly nats: NatsApi
-  private readonly indexes = new Indexes()
-  private readonly listings = new Map<Index, Promise<void>>()
-  private readonly watch: RecordWatch
+  private readonly held: ViewApi
+  private readonly view: RecordView
   private readonly writer: RecordWriter
+  private readonly lastSequence: LastSequence
+  private begunMs: number | undefined
 
-  constructor(nats: NatsApi) {
+  constructor(nats: NatsApi, held: ViewApi) {
     this.nats = nats
+    this.held = held
     this.writer = new RecordWriter(nats)
-    this.watch = new RecordWatch(
-      nats,
-      (table, change) => this.indexes.apply(table, change),
-      () => this.indexes.clear()
-    )
+    this.view = new RecordView(nats, held)
+    this.lastSequence = new LastSequence(nats, recordsPlace.stream)
   }
 
-  end(): void {
-    this.watch.end()
+  end(): Promise<void> {
+    return this.view.end()
   }
 
   readonly changesMax: RecordsApi["changesMax"] = BATCH_MESSAGES_MAX - 1
@@ -82,123 +81,96 @@ class NatsRecords {
   }
 
   readonly get: RecordsApi["get"] = (table, key) =>
-    asked(async () => {
-      const stored = await last(this.nats, recordsPlace.stream, recordSubject(table, key))
-      return stored === undefined || isMarker(stored) ? undefined : stored.text()
-    })
-
-  readonly range: RecordsApi["range"] = (table, range) =>
-    asked(async () => {
-      if (range.limit <= 0) return []
-      this.watch.begin()
-      // What was acknowledged before now, at whichever node, has a sequence up to this one.
-      const { state } = await info(this.nats, recordsPlace.stream)
-      const index = await this.indexAt(table, partOf(range), state.last_seq)
-      const entries: Array<RecordEntry> = []
-      let { after } = range
-      while (entries.length < range.limit) {
-        const count = Math.min(range.limit - entries.length, KEYS_MAX)
-        const keys = index.page(range, after, count)
-        entries.push(...await this.valuesOf(table, keys, state.last_seq))
-        if (keys.length < count) break
-        after = keys.at(-1)
-      }
-      return entries
-    })
+    asked(() =>
+      // Who reads single keys alone, as a command does, needs no view of all.
+      this.view.isBegun
+        ? this.read((records) => records.get(table, key))
+        : this.remote(0).get(table, key)
+    )
 
   readonly getMany: RecordsApi["getMany"] = (table, keys) =>
-    asked(async () => {
-      if (keys.length === 0) return []
-      const { state } = await info(this.nats, recordsPlace.stream)
-      const values = new Map<string, string>()
-      for (let at = 0; at < keys.length; at += KEYS_MAX) {
-        const some = keys.slice(at, at + KEYS_MAX)
-        const entries = await this.valuesOf(table, [...new Set(some)], state.last_seq)
-        for (const { key, value } of entries) values.set(key, value)
-      }
-      return keys.map((key) => values.get(key))
-    })
+    asked(async () => keys.length === 0 ? [] : this.read((records) => records.getMany(table, keys)))
+
+  readonly range: RecordsApi["range"] = (table, range) =>
+    asked(async () => range.limit <= 0 ? [] : this.read((records) => records.range(table, range)))
 
   readonly keys: RecordsApi["keys"] = (table, ranges) =>
-    asked(async () => {
-      this.watch.begin()
-      const { state } = await info(this.nats, recordsPlace.stream)
-      const found: Array<ReadonlyArray<string>> = []
-      for (const range of ranges) {
-        const index = await this.indexAt(table, partOf(range), state.last_seq)
-        found.push(index.page(range, range.after, Math.max(range.limit, 0)))
-      }
-      return found
-    })
+    asked(async () =>
+      ranges.length === 0 ? [] : this.read((records) => records.keys(table, ranges))
+    )
 
-  /** An index that holds everything up to a sequence. */
-  private async indexAt(table: string, part: string | undefined, seq: number): Promise<Index> {
-    if (!await this.watch.reach(seq, WATCH_LAG_MS)) {
-      // The watch is behind: one for this range alone.
-      const index = new Index()
-      await this.list(index, table, part)
-      return index
-    }
-    const known = this.indexes.get(table, part)
-    const index = known ?? this.indexes.add(table, part)
-    if (known === undefined) {
-      const listing = this.list(index, table, part)
-      this.listings.set(index, listing)
-      try {
-        await listing
-      } catch (error) {
-        this.indexes.drop(table, part)
-        throw error
-      } finally {
-        this.listings.delete(index)
-      }
-      this.indexes.shrink()
-    } else await this.listings.get(known)
-    return index
+  readonly health: RecordsApi["health"] = Effect.suspend(() => {
+    const isYoung = performance.now() - (this.begunMs ?? -Infinity) < VIEW_UNREADY_MS
+    return this.view.isFilled || !isYoung
+      ? Effect.void
+      : Effect.fail(new StorageUnavailable({ detail: "the view of the records is being filled" }))
+  })
+
+  private remote(lastSeq: number): RemoteRecords {
+    return new RemoteRecords(this.nats, lastSeq)
   }
 
-  private async list(index: Index, table: string, part: string | undefined): Promise<void> {
-    const keys: Array<string> = []
-    let listedTo = Infinity
-    const listing = subjectsOf(this.nats, recordsPlace.stream, recordsFilter(table, part))
-    for await (const { lastSeq, subjects } of listing) {
-      listedTo = Math.min(listedTo, lastSeq)
-      for (const subject of subjects) keys.push(recordOf(subject).key)
+  /**
+   * Reads of the view when everything that was acknowledged before now is in it, at whichever
+   * node: the leader knows up to which sequence. Of the servers while the view is behind.
+   */
+  private async read<A>(ask: (records: RecordsHeld) => A | Promise<A>): Promise<A> {
+    this.view.begin()
+    this.begunMs ??= performance.now()
+    const { created, seq } = await this.lastSequence.ask()
+    this.view.isOf(created)
+    // One that is being filled will be behind for longer.
+    const local = await this.readView(ask, seq, this.view.isFilling ? 0 : WATCH_LAG_MS)
+    if (local !== undefined) return local.value
+    try {
+      return await ask(this.remote(seq))
+    } catch (error) {
+      if (!(error instanceof TooManyKeys)) throw error
+      const late = await this.readView(ask, seq, GIVE_UP_MS)
+      if (late !== undefined) return late.value
+      throw error
     }
-    index.list(keys, listedTo === Infinity ? 0 : listedTo)
   }
 
-  private async valuesOf(
-    table: string,
-    keys: ReadonlyArray<string>,
-    lastSeq: number
-  ): Promise<ReadonlyArray<RecordEntry>> {
-    if (keys.length === 0) return []
-    const subjects = keys.map((key) => recordSubject(table, key))
-    const stored = await lastOfMany(this.nats, recordsPlace.stream, subjects, lastSeq)
-    const values = new Map<string, string>()
-    for (const message of stored) {
-      if (!isMarker(message)) values.set(message.subject, message.text())
+  private async readView<A>(
+    ask: (records: RecordsHeld) => A | Promise<A>,
+    seq: number,
+    timeoutMs: number
+  ): Promise<{ readonly value: A } | undefined> {
+    if (!await this.view.reach(seq, timeoutMs)) return undefined
+    const { generation } = this.view
+    try {
+      const value = await ask(this.held)
+      return this.view.generation === generation ? { value } : undefined
+    } catch {
+      // It is damaged: whatever it is, it can be read again.
+      this.view.rebuild()
+      return undefined
     }
-    return keys.flatMap((key) => {
-      const value = values.get(recordSubject(table, key))
-      return value === undefined ? [] : [{ key, value }]
-    })
   }
 }
 
 const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
   Effect.tryPromise({ try: ask, catch: unavailable })
 
-/** The record port; makes its stream when it is not there. */
-export const natsRecords: Layer.Layer<Records, StorageUnavailable, Nats> = Layer.effect(
-  Records,
-  Effect.gen(function*() {
-    const nats = yield* Nats
-    yield* Effect.tryPromise({ try: () => makeBucket(nats, RECORDS_BUCKET), catch: unavailable })
-    return yield* Effect.acquireRelease(
-      Effect.sync(() => new NatsRecords(nats)),
-      (records) => Effect.sync(() => records.end())
-    )
-  })
+/** The record port upon a view that `open` opens; makes its stream when it is not there. */
+export const natsRecordsWith = (
+  open: OpenView
+): Layer.Layer<Records, StorageUnavailable, Nats> =>
+  Layer.effect(
+    Records,
+    Effect.gen(function*() {
+      const nats = yield* Nats
+      yield* Effect.tryPromise({ try: () => makeBucket(nats, RECORDS_BUCKET), catch: unavailable })
+      const view = yield* open
+      return yield* Effect.acquireRelease(
+        Effect.sync(() => new NatsRecords(nats, view)),
+        (records) => Effect.promise(() => records.end())
+      )
+    })
+  )
+
+/** The same upon a view in memory. */
+export const natsRecords: Layer.Layer<Records, StorageUnavailable, Nats> = natsRecordsWith(
+  Effect.sync(makeMemoryView)
 )

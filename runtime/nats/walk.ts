@@ -4,23 +4,9 @@
  */
 import type { NatsApi } from "./connection.ts"
 import { READ_MS, WALK_BATCH } from "./limits.ts"
-import { api, info, persist, storedOf } from "./reader.ts"
+import { nextSeqOf } from "./messages.ts"
+import { info, persist, storedOf } from "./reader.ts"
 import type { Stored } from "./wire.ts"
-
-const NO_MESSAGE = 10_037
-
-/** Whether the leader has a message of these from a sequence on. */
-const isMore = async (nats: NatsApi, stream: string, filter: string, seq: number) => {
-  try {
-    const question = { seq, next_by_subj: filter }
-    await persist(() => api(nats, `STREAM.MSG.GET.${stream}`, question))
-    return true
-  } catch (error) {
-    // An ApiError of the reader carries the server's code.
-    if (error instanceof Error && "code" in error && error.code === NO_MESSAGE) return false
-    throw error
-  }
-}
 
 const batchFrom = async (nats: NatsApi, stream: string, filter: string, seq: number) => {
   const question = JSON.stringify({ seq, next_by_subj: filter, batch: WALK_BATCH })
@@ -48,7 +34,7 @@ export async function* walk(nats: NatsApi, stream: string, filter: string): Asyn
     if (early.length < batch.length) yield { messages: batch.slice(early.length), isLate: true }
     const last = batch.at(-1)?.seq
     // A copy may be behind, and only the leader knows the end.
-    if (last === undefined && !await isMore(nats, stream, filter, seq)) return
+    if (last === undefined && await nextSeqOf(nats, stream, filter, seq) === undefined) return
     seq = (last ?? seq - 1) + 1
     // What is written all the while is no reason to go on for ever.
     if (early.length < batch.length && seq > (await info(nats, stream)).state.last_seq) return

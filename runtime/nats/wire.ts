@@ -94,3 +94,11 @@ export const write = async (
     return isSure ? { _tag: "Refused", code: 503, detail } : { _tag: "Unknown", detail }
   }
 }
+
+/** The value of a header field in the text of a message's header. */
+export const headerIn = (headers: string, name: string): string | undefined => {
+  const at = headers.indexOf(`\n${name}: `)
+  if (at < 0) return undefined
+  const from = at + name.length + 3
+  return headers.slice(from, headers.indexOf("\r", from))
+}

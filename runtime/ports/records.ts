@@ -73,6 +73,24 @@ export interface RecordsApi {
     table: string,
     ranges: ReadonlyArray<RecordRange>
   ) => Effect.Effect<ReadonlyArray<ReadonlyArray<string>>, StorageFailure>
+  /** Fails while not everything can be read as quickly as it should; beside the storage's own. */
+  readonly health: Effect.Effect<void, StorageFailure>
+}
+
+type Eventually<A> = A | Promise<A>
+
+/** The reading part of the port where the records are at hand; it throws what the store throws. */
+export interface RecordsHeld {
+  readonly get: (table: string, key: string) => Eventually<string | undefined>
+  readonly getMany: (
+    table: string,
+    keys: ReadonlyArray<string>
+  ) => Eventually<ReadonlyArray<string | undefined>>
+  readonly range: (table: string, range: RecordRange) => Eventually<ReadonlyArray<RecordEntry>>
+  readonly keys: (
+    table: string,
+    ranges: ReadonlyArray<RecordRange>
+  ) => Eventually<ReadonlyArray<ReadonlyArray<string>>>
 }
 
 /** Throws when a conditional write expects what it does not change. */

@@ -2,8 +2,10 @@
  * Keys in the order of their bytes, in chunks: so that one more among a million costs a move of a
  * few hundred, not of all that come after it.
  */
-import { byBytes } from "../ports/records.ts"
-import { KEYS_CHUNK } from "./limits.ts"
+import { byBytes } from "./records.ts"
+
+/** Keys that are moved together when one comes among them; twice as many are split. */
+export const KEYS_CHUNK = 512
 
 /** A place among the keys, as long as they do not change. */
 interface Place {

@@ -1,0 +1,112 @@
+/**
+ * What was read of tables that have not changed since, as it was answered: the same objects, so
+ * that who decodes them can keep that too. A read through the database and its binding costs half
+ * a microsecond for each row, however warm the database is.
+ */
+import type { RecordEntry, RecordRange, RecordsHeld } from "../ports/records.ts"
+import { CACHED_ANSWER_CHARS_MAX, CACHED_CHARS_MAX } from "./limits.ts"
+
+interface Answer {
+  readonly value: object
+  readonly chars: number
+  readonly table: string
+}
+
+const charsOf = (texts: ReadonlyArray<string | undefined>): number =>
+  texts.reduce((sum, text) => sum + (text?.length ?? 0), 0)
+
+const charsOfEntries = (entries: ReadonlyArray<RecordEntry>): number =>
+  entries.reduce((sum, { key, value }) => sum + key.length + value.length, 0)
+
+const nameOf = ({ after, limit, prefix, reverse }: RecordRange): string =>
+  `${limit}\u0000${reverse === true ? 1 : 0}\u0000${prefix ?? ""}\u0000${
+    after === undefined ? 0 : `1${after}`
+  }`
+
+export class ReadCache implements RecordsHeld {
+  private readonly held: RecordsHeld
+  private answers = new Map<string, Answer>()
+  /** The names of the answers from each table. */
+  private tables = new Map<string, Set<string>>()
+  private chars = 0
+
+  constructor(held: RecordsHeld) {
+    this.held = held
+  }
+
+  readonly get: RecordsHeld["get"] = (table, key) => this.held.get(table, key)
+
+  readonly getMany: RecordsHeld["getMany"] = (table, keys) =>
+    this.answer(
+      table,
+      `${table}\u0000${keys.length}\u0000${keys.join("\u0000")}`,
+      () => this.held.getMany(table, keys),
+      charsOf
+    )
+
+  readonly range: RecordsHeld["range"] = (table, range) =>
+    this.answer(
+      table,
+      `${table}\u0000range\u0000${nameOf(range)}`,
+      () => this.held.range(table, range),
+      charsOfEntries
+    )
+
+  readonly keys: RecordsHeld["keys"] = (table, ranges) =>
+    this.answer(
+      table,
+      `${table}\u0000keys\u0000${ranges.map(nameOf).join("\u0001")}`,
+      () => this.held.keys(table, ranges),
+      (found) => found.reduce((sum, keys) => sum + charsOf(keys), 0)
+    )
+
+  /** A table has changed. */
+  forget(table: string): void {
+    const names = this.tables.get(table)
+    if (names === undefined) return
+    this.tables.delete(table)
+    for (const name of names) {
+      this.chars -= this.answers.get(name)?.chars ?? 0
+      this.answers.delete(name)
+    }
+  }
+
+  clear(): void {
+    this.answers.clear()
+    this.tables.clear()
+    this.chars = 0
+  }
+
+  private answer<A extends object>(
+    table: string,
+    name: string,
+    read: () => A | Promise<A>,
+    measure: (value: A) => number
+  ): A | Promise<A> {
+    const known = this.answers.get(name)
+    if (known !== undefined) {
+      // The least lately used stand first.
+      this.answers.delete(name)
+      this.answers.set(name, known)
+      // The name tells what kind of question it answers.
+      return known.value as A
+    }
+    const value = read()
+    if (!(value instanceof Promise)) this.keep(table, name, value, measure(value) + name.length)
+    return value
+  }
+
+  private keep(table: string, name: string, value: object, chars: number): void {
+    if (chars > CACHED_ANSWER_CHARS_MAX) return
+    this.answers.set(name, { value, chars, table })
+    this.chars += chars
+    const names = this.tables.get(table) ?? new Set<string>()
+    this.tables.set(table, names.add(name))
+    for (const [oldest, answer] of this.answers) {
+      if (this.chars <= CACHED_CHARS_MAX) return
+      this.answers.delete(oldest)
+      this.tables.get(answer.table)?.delete(oldest)
+      this.chars -= answer.chars
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * kill -9 of a node over NATS while a file is loaded: its view of the records goes on from where it
+ * was, or is filled anew, and each answer is the servers'.
+ */
+import { existsSync, readdirSync, rmSync, truncateSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { adminToken, cleanUp, pause, type Service, start, temporaryFolder } from "../e2e/process.ts"
+import { type NatsServer, startServer } from "../nats/servers.ts"
+
+const rows = 1_200
+const pageRows = 1_000
+const authorization = `Basic ${Buffer.from(`admin:${adminToken}`).toString("base64")}`
+const csv = { authorization, "content-type": "text/csv" }
+
+let server: NatsServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(async () => {
+  cleanUp()
+  await server.close()
+})
+
+const idsOf = (age: number): ReadonlyArray<string> =>
+  Array.from({ length: rows }, (_, at) => `f${age}-${String(at).padStart(4, "0")}`)
+
+const load = async (base: string, age: number): Promise<string> => {
+  const body = `id,name,age\n${idsOf(age).map((id) => `${id},Somebody,${age}\n`).join("")}`
+  const headers = { ...csv, prefer: "respond-async" }
+  const answer = await fetch(`${base}/customers`, { method: "PUT", headers, body })
+  expect(answer.status).toBe(202)
+  return new URL(answer.headers.get("location") ?? "").pathname
+}
+
+/** The ids of all customers of an age and older, page by page. */
+const found = async (base: string, agemin: number): Promise<ReadonlyArray<string>> => {
+  const ids: Array<string> = []
+  let path: string | undefined = `/customers?agemin=${agemin}&return=id&limit=${pageRows}`
+  while (path !== undefined) {
+    const answer: Response = await fetch(base + path, { headers: { accept: "application/xml" } })
+    expect(answer.status).toBe(200)
+    const text = await answer.text()
+    for (const [, id = ""] of text.matchAll(/\/customers\/([^"]+)"/g)) ids.push(id)
+    const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1]
+    path = next?.replace(/^https?:\/\/[^/]+/, "")
+  }
+  return ids
+}
+
+const done = async ({ url }: Service, path: string): Promise<void> => {
+  for (;;) {
+    const answer = await fetch(url + path, { headers: { accept: "application/xml" } })
+    if ((await answer.text()).includes("status=\"done\"")) return
+    await pause(100)
+  }
+}
+
+it(
+  "answers as the servers have it after each kill, and with a view that is lost or cut",
+  async () => {
+    const dataDir = temporaryFolder()
+    const view = join(dataDir, "view", "one")
+    const options = { dataDir, env: { NATS_URL: server.url, NODE_ID: "one" } }
+    let service = await start(options)
+    const first = await load(service.url, 1)
+    await done(service, first)
+    expect(await found(service.url, 1)).toEqual(idsOf(1))
+    expect(existsSync(join(view, "CURRENT"))).toBe(true)
+    const damages = [
+      () => undefined,
+      () => rmSync(view, { recursive: true }),
+      () => {
+        const names = readdirSync(view).filter((name) => name.endsWith(".log"))
+        for (const name of names) truncateSync(join(view, name), 1_000)
+      }
+    ]
+    for (const [at, damage] of damages.entries()) {
+      const path = await load(service.url, at + 2)
+      await pause(50 + 40 * at)
+      await service.kill()
+      damage()
+      service = await start(options)
+      // Another node's write, as it were, while this one was away.
+      const put = await fetch(`${service.url}/customers/z${at}`, {
+        method: "PUT",
+        headers: { authorization, "content-type": "application/xml" },
+        body: "<customer><name>Late</name><age>100</age></customer>"
+      })
+      expect(put.status).toBe(201)
+      // Read-your-writes, whatever the view holds by now.
+      expect(await found(service.url, 100)).toEqual(
+        [...damages.keys()].slice(0, at + 1).map((n) => `z${n}`)
+      )
+      expect(path).toMatch(/^\/loads\//)
+    }
+    const kept = await found(service.url, 1)
+    expect(kept.filter((id) => id.startsWith("f1-"))).toEqual(idsOf(1))
+    expect([...new Set(kept)].sort()).toEqual(kept)
+    expect((await service.stop()).code).toBe(0)
+    service = await start(options)
+    expect(await found(service.url, 1)).toEqual(kept)
+    expect((await service.stop()).code).toBe(0)
+  },
+  120_000
+)
