@@ -30,6 +30,12 @@ export const probeRows = 200
 export const probeFactorMax = 6
 /** The fewest keys that are read of each value of an index at a time. */
 export const mergeKeysMin = 4
+/** As many times its even share of a page is read ahead of each. */
+export const mergeKeysFactor = 1.5
+/** Rows that are read beyond those that are expected to do for a page. */
+export const spareRows = 8
+/** Rows that are looked at before others have their turn. */
+export const turnRows = 1_000
 
 /** Attempts of a change that others come before, each upon the row as it is then. */
 export const attemptsMax = 20

@@ -3,7 +3,15 @@ import { Effect } from "effect"
 import { byBytes, type RecordsApi, type StorageFailure } from "../../runtime/index.ts"
 import type { Filter, Order, Span } from "./condition.ts"
 import { compareValues, fieldOf, indexKey, type Table } from "./fields.ts"
-import { chunkRows, probeFactorMax, probeRows, scannedRowsMax, sortedRowsMax } from "./limits.ts"
+import {
+  chunkRows,
+  probeFactorMax,
+  probeRows,
+  scannedRowsMax,
+  sortedRowsMax,
+  spareRows,
+  turnRows
+} from "./limits.ts"
 import { type Entry, inOrder, merge, type Reading, scan, type Source } from "./sources.ts"
 
 /** Where a page ended: the row after which the next one goes on. */
@@ -56,18 +64,29 @@ interface Gathered {
   readonly last: string | undefined
 }
 
+/**
+ * How many rows to read for those that are still needed, if the rest is like what was scanned, and
+ * a few more: so no more are read than shown where most rows fit.
+ */
+const nextRows = (needed: number, found: number, scanned: number): number =>
+  Math.ceil(1.25 * needed * scanned / Math.max(found, 1)) + spareRows
+
 /** Reads a source until there are enough rows, or enough was looked at. */
 const gather = Effect.fnUntraced(function*(
   source: Source,
   filter: Filter,
   limit: number,
   scannedMax: number,
-  chunk: number
+  chunk: number,
+  firstRows = limit
 ): Effect.fn.Return<Gathered, StorageFailure> {
   const entries: Array<Entry> = []
+  let paused = 0
   for (let scanned = 0;;) {
-    // Few at first: where most rows fit, not more are read than shown.
-    const wanted = Math.min(chunk, scanned === 0 ? limit : chunk, scannedMax - scanned)
+    const next = scanned === 0
+      ? firstRows
+      : nextRows(limit - entries.length, entries.length, scanned)
+    const wanted = Math.min(chunk, next, scannedMax - scanned)
     const found = yield* source(wanted)
     scanned += found.scanned
     for (const entry of found.entries) {
@@ -77,6 +96,8 @@ const gather = Effect.fnUntraced(function*(
     }
     if (found.isLast) return { entries, last: undefined }
     if (scanned >= scannedMax) return { entries, last: found.last }
+    if (scanned - paused < turnRows) continue
+    paused = scanned
     yield* pause
   }
 })
@@ -107,7 +128,8 @@ const probed = Effect.fnUntraced(function*(
   // Twice what would be needed if the rest were like the beginning.
   const more = Math.ceil(2 * (limit - hits) * rows / Math.max(hits, 1))
   if (first.last === undefined || more > probeFactorMax * rows) return first
-  const second = yield* gather(source, filter, limit - hits, more, more)
+  const needed = limit - hits
+  const second = yield* gather(source, filter, needed, more, more, nextRows(needed, hits, rows))
   return { entries: [...first.entries, ...second.entries], last: second.last }
 })
 

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { byBytes, type RecordsApi, type StorageFailure } from "../../runtime/index.ts"
 import type { Span } from "./condition.ts"
 import { indexed, indexKey, indexPrefix, type Row, type Table } from "./fields.ts"
-import { mergeKeysMin } from "./limits.ts"
+import { mergeKeysFactor, mergeKeysMin } from "./limits.ts"
 
 export interface Entry {
   readonly key: string
@@ -36,6 +36,19 @@ export interface Reading {
 const afterOf = (after: string | undefined): { readonly after?: string } =>
   after === undefined ? {} : { after }
 
+/** Rows of answers that a store gives again as they are, while nothing has changed. */
+const decoded = new WeakMap<object, ReadonlyArray<unknown>>()
+
+/** What is made of each part of an answer, made once. */
+const once = <A, B>(answer: ReadonlyArray<A>, make: (part: A) => B): ReadonlyArray<B> => {
+  // It was made of this very answer, which is asked for one purpose only.
+  const known = decoded.get(answer) as ReadonlyArray<B> | undefined
+  if (known !== undefined) return known
+  const made = answer.map(make)
+  decoded.set(answer, made)
+  return made
+}
+
 /** All rows in the order of their keys. */
 export const scan = ({ after, records, reverse, table }: Reading): Source => {
   let last = after
@@ -45,7 +58,7 @@ export const scan = ({ after, records, reverse, table }: Reading): Source => {
       (found): Chunk => {
         last = found.at(-1)?.key ?? last
         return {
-          entries: found.map(({ key, value }) => ({ key, row: table.parse(value) })),
+          entries: once(found, ({ key, value }) => ({ key, row: table.parse(value) })),
           scanned: found.length,
           last,
           isLast: found.length < limit
@@ -67,13 +80,13 @@ const rowsOf = (
 ): Effect.Effect<ReadonlyArray<Entry>, StorageFailure> =>
   Effect.map(
     records.getMany(table.name, found.map(({ key }) => key)),
-    (values) =>
-      found.flatMap(({ key, number }, at) => {
-        const value = values[at]
-        if (value === undefined) return []
-        const row = table.parse(value)
-        return row[field] === number ? [{ key, row }] : []
+    (values) => {
+      const rows = once(values, (value) => value === undefined ? undefined : table.parse(value))
+      return found.flatMap(({ key, number }, at) => {
+        const row = rows[at]
+        return row !== undefined && row[field] === number ? [{ key, row }] : []
       })
+    }
   )
 
 /** Rows of a span in the order of the index, then of their keys; `after` is a key of the index. */
@@ -102,16 +115,14 @@ interface List {
   keys: ReadonlyArray<string>
   at: number
   isWhole: boolean
-  ahead: number
 }
 
-const listsOf = ({ high, low }: Span, ahead: number): Array<List> =>
+const listsOf = ({ high, low }: Span): Array<List> =>
   Array.from({ length: Math.max(0, high - low + 1) }, (_, at) => ({
     number: low + at,
     keys: [],
     at: 0,
-    isWhole: false,
-    ahead
+    isWhole: false
   }))
 
 /** The list whose next key comes first. */
@@ -137,36 +148,36 @@ const foremost = (lists: ReadonlyArray<List>, reverse: boolean): List | undefine
 export const merge = (reading: Reading, index: Index, span: Span, page: number): Source => {
   const { records, reverse } = reading
   const start = reading.after
-  const ahead = Math.max(mergeKeysMin, Math.ceil(2 * page / (span.high - span.low + 1)))
-  let lists = listsOf(span, ahead)
-  const fill = (some: ReadonlyArray<List>) =>
-    Effect.map(
-      records.keys(
-        index.table,
-        some.map(({ ahead: limit, keys, number }) => {
-          const last = keys.at(-1) ?? start
-          const after = last === undefined ? undefined : indexKey(number, last)
-          return { prefix: indexPrefix(number), limit, reverse, ...afterOf(after) }
-        })
-      ),
-      (found) => {
-        for (const [at, list] of some.entries()) {
-          const keys = found[at] ?? []
-          list.isWhole = keys.length < list.ahead
-          list.keys = keys.map((key) => indexed(key).key)
-          list.at = 0
-          list.ahead *= 2
-        }
+  let lists = listsOf(span)
+  /** Reads on in each list that is at its end soon, so that all are read by few looks. */
+  const fill = (limit: number) => {
+    const some = lists.filter(({ at, isWhole, keys }) => !isWhole && 2 * (keys.length - at) < limit)
+    const ranges = some.map(({ keys, number }) => {
+      const last = keys.at(-1) ?? start
+      const after = last === undefined ? undefined : indexKey(number, last)
+      return { prefix: indexPrefix(number), limit, reverse, ...afterOf(after) }
+    })
+    return Effect.map(records.keys(index.table, ranges), (found) => {
+      for (const [at, list] of some.entries()) {
+        const more = once(found[at] ?? [], (key) => indexed(key).key)
+        list.isWhole = more.length < limit
+        list.keys = list.at < list.keys.length ? [...list.keys.slice(list.at), ...more] : more
+        list.at = 0
       }
-    )
+      lists = lists.filter(({ at, isWhole, keys }) => at < keys.length || !isWhole)
+    })
+  }
+  const ahead = (rows: number) => {
+    const open = lists.filter(({ isWhole }) => !isWhole).length
+    return Math.max(mergeKeysMin, Math.ceil(mergeKeysFactor * rows / Math.max(1, open)))
+  }
   let isFilled = false
   return Effect.fnUntraced(function*(wanted: number) {
-    if (!isFilled) yield* fill(lists)
+    if (!isFilled) yield* fill(ahead(Math.min(wanted, page)))
     isFilled = true
     const found: Array<{ number: number; key: string }> = []
     let previous: string | undefined
     for (;;) {
-      lists = lists.filter(({ at, isWhole, keys }) => at < keys.length || !isWhole)
       const first = foremost(lists, reverse)
       const key = first?.keys[first.at]
       if (first === undefined || key === undefined) break
@@ -175,7 +186,9 @@ export const merge = (reading: Reading, index: Index, span: Span, page: number):
       found.push({ number: first.number, key })
       previous = key
       first.at++
-      if (first.at === first.keys.length && !first.isWhole) yield* fill([first])
+      if (first.at < first.keys.length) continue
+      if (first.isWhole) lists = lists.filter((list) => list !== first)
+      else yield* fill(ahead(wanted - found.length))
     }
     return {
       entries: yield* rowsOf(reading, index, found),
