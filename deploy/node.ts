@@ -11,6 +11,7 @@ import { bootstrap } from "../http/accounts/index.ts"
 import { application } from "../http/app.ts"
 import { postingFigures } from "../http/cluster/index.ts"
 import { resumeLoads, watchLoads } from "../http/customers/index.ts"
+import { watchQueries } from "../http/queries/index.ts"
 import { documents } from "../http/documents.ts"
 import { count, HttpMeasures } from "../http/inside/measures.ts"
 import { metricsText } from "../http/inside/metrics.ts"
@@ -215,6 +216,7 @@ const serveOver = Effect.fnUntraced(function*(
     )
   }
   yield* Effect.forkScoped(watchLoads(service))
+  yield* Effect.forkScoped(watchQueries(service))
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const handler = application(
     service,

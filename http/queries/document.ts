@@ -196,11 +196,11 @@ export const conditionElement = (condition: Condition): Element => {
 }
 
 /** A query as its document. */
-export const queryElement = (query: Query, href?: string): Element => {
+export const queryElement = (query: Query, href?: string, expires?: string): Element => {
   const { condition, fields, limit, on, order, title } = query
   return element(
     "query",
-    { on, href },
+    { on, href, expires },
     title === undefined ? undefined : element("title", {}, title),
     condition === undefined ? undefined : conditionElement(condition),
     fields === undefined ? undefined : element("return", {}, fields.join(" ")),

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { keepingTyped } from "../again.ts"
 import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
 import { inputOf, shown } from "../call.ts"
+import { clientOf } from "../client-address.ts"
 import { fail, type Failure } from "../failures.ts"
 import { accountOf, requireAccount } from "../identity.ts"
 import { nextLink, pageOf } from "../paging.ts"
@@ -12,6 +13,7 @@ import { type Service, uri } from "../service.ts"
 import { type Element, parseDocument } from "../xml.ts"
 import type { FormFields } from "../forms.ts"
 import type { Form } from "../html/forms.ts"
+import { addressOf, endingChanges, mayMake, removalChanges } from "./anonymous.ts"
 import { fromForm, sentForm } from "./asking.ts"
 import type { Query } from "./condition.ts"
 import { queryIn } from "./document.ts"
@@ -19,6 +21,7 @@ import { type Kept, readKept, removeKept, replaceKept } from "./kept.ts"
 import {
   collectionPath,
   goneQueries,
+  isOver,
   isQueryId,
   ownersTable,
   parseStored,
@@ -36,7 +39,11 @@ const keptWith = (secret?: string): Kept => ({
   goneTable: goneQueries,
   view: (service, id, value) => queryView(service, id, value, secret),
   changes: storedChanges,
-  removal: storedRemoval
+  removal: (id, before) => [
+    ...storedRemoval(id, before),
+    ...removalChanges(id, parseStored(before))
+  ],
+  isOver: ({ nowMs }, value) => isOver(parseStored(value), nowMs())
 })
 
 /** The query in the path, and the secret that came with it. */
@@ -96,11 +103,13 @@ const create = (service: Service): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
     const account = yield* accountOf(service, call)
     const query = yield* queryOfInput(yield* inputOf(call, "query", { form: true }))
-    const { ids } = call
+    const { ids, request } = call
+    const client = clientOf(request, service.settings.trustedProxies)
+    if (account === undefined) yield* mayMake(service, client)
     const [id, secret] = [ids.id("query"), ids.secret("edit")]
     const stored: Stored = {
       query,
-      ...account === undefined ? {} : { owner: account.name },
+      ...account === undefined ? { address: addressOf(client) } : { owner: account.name },
       editHash: secretHash(secret),
       createdMs: service.nowMs()
     }
@@ -108,7 +117,7 @@ const create = (service: Service): Handler["handle"] =>
     // A repetition of a keyed request finds what the first attempt left.
     yield* service.records.writeIf(
       [{ table: queriesTable, key: id, value: null }],
-      storedChanges(id, value)
+      [...storedChanges(id, value), ...endingChanges(id, stored)]
     )
     return shown(queryView(service, id, value, secret), {
       status: 201,
@@ -222,3 +231,5 @@ export const queryRoutes = (service: Service): ReadonlyArray<Route<Handler>> => 
     }
   }
 ]
+
+export { watchQueries } from "./anonymous.ts"

@@ -25,6 +25,8 @@ export interface Kept {
     before: string | undefined
   ) => ReadonlyArray<RecordChange>
   readonly removal: (key: string, before: string) => ReadonlyArray<RecordChange>
+  /** Whether it has ended by itself, though it is still there. */
+  readonly isOver?: (service: Service, value: string) => boolean
 }
 
 /** The account with this role, or an admin; else 401 or 403. */
@@ -58,7 +60,8 @@ export const readKept = Effect.fnUntraced(function*(
   key: string
 ): Effect.fn.Return<string, Failure> {
   const value = yield* service.records.get(kept.table, key)
-  return value === undefined ? yield* missing(service, kept, key) : value
+  if (value === undefined) return yield* missing(service, kept, key)
+  return kept.isOver?.(service, value) === true ? yield* fail("gone") : value
 })
 
 const tagsOf = (service: Service, kept: Kept, key: string, value: string | undefined) =>

@@ -39,3 +39,11 @@ export const turnRows = 1_000
 
 /** Attempts of a change that others come before, each upon the row as it is then. */
 export const attemptsMax = 20
+
+/** How long a query that was made without an account is kept, ms. */
+export const anonymousQueryKeptMs = 30 * 24 * 60 * 60 * 1000
+/** How many of those one address may have at a time. */
+export const anonymousQueriesMax = 1_000
+/** How often those that are over are removed, ms, and how many in one step. */
+export const endedQueriesSweepMs = 10 * 60 * 1000
+export const endedQueriesPage = 200

@@ -3,7 +3,7 @@ import { paging } from "../openapi/fields.ts"
 import { type Area, document, nothing, type Parameter, seeOther } from "../openapi/operation.ts"
 import { view } from "../openapi/operation.ts"
 import { attributes, formOf, list, object, oneOf, ref, root } from "../openapi/schema.ts"
-import { type Schema, text, uri } from "../openapi/schema.ts"
+import { type Schema, text, time, uri } from "../openapi/schema.ts"
 import { operators } from "./condition.ts"
 
 /** What the addresses of customers and quotes take alike. */
@@ -63,7 +63,7 @@ export const queries: Area = {
       ]
     },
     Query: root("query", {
-      ...attributes({ on, href: uri }),
+      ...attributes({ on, href: uri, expires: time }),
       title: text,
       ...conditions,
       return: text,

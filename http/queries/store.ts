@@ -5,6 +5,7 @@ import { fail, type Failure } from "../failures.ts"
 import { ownPath, type Service } from "../service.ts"
 import type { Query } from "./condition.ts"
 import type { Table } from "./fields.ts"
+import { anonymousQueryKeptMs } from "./limits.ts"
 
 export const queriesTable = "queries"
 export const goneQueries = "queries-gone"
@@ -18,6 +19,8 @@ export const queryPath = (id: string): string => `${collectionPath}/${id}`
 export interface Stored {
   readonly query: Query
   readonly owner?: string
+  /** Of who made it without an account: a hash of the client's address. */
+  readonly address?: string
   readonly editHash: string
   /** ms since the epoch. */
   readonly createdMs: number
@@ -28,6 +31,14 @@ export const isQueryId = (text: string): boolean => /^[A-Za-z0-9_-]{16,64}$/.tes
 
 // This service's own text.
 export const parseStored = (value: string): Stored => JSON.parse(value) as Stored
+
+/** When a query ends, ms since the epoch; undefined for one that has an owner. */
+export const endOf = ({ createdMs, owner }: Stored): number | undefined =>
+  owner === undefined ? createdMs + anonymousQueryKeptMs : undefined
+
+/** Whether it has ended, though it may still be there. */
+export const isOver = (stored: Stored, nowMs: number): boolean =>
+  (endOf(stored) ?? Infinity) <= nowMs
 
 export const storedChanges = (id: string, value: string): ReadonlyArray<RecordChange> => {
   const { owner } = parseStored(value)
@@ -64,8 +75,11 @@ export const queryAt = Effect.fnUntraced(function*(
     return yield* fail("malformed", "query must be the URI of a query of this service")
   }
   const value = yield* service.records.get(queriesTable, id)
-  if (value === undefined) return yield* fail("unprocessable", "there is no such query")
-  const { query } = parseStored(value)
+  const stored = value === undefined ? undefined : parseStored(value)
+  if (stored === undefined || isOver(stored, service.nowMs())) {
+    return yield* fail("unprocessable", "there is no such query")
+  }
+  const { query } = stored
   return query.on === table.name
     ? query
     : yield* fail("unprocessable", `the query is on ${query.on}, not on ${table.name}`)

@@ -9,7 +9,7 @@ import { type Element, element } from "../xml.ts"
 import { controls, documentForm, makeForm, writeIndented } from "./asking.ts"
 import type { Query } from "./condition.ts"
 import { queryElement } from "./document.ts"
-import { collectionPath, parseStored, queryPath } from "./store.ts"
+import { collectionPath, endOf, parseStored, queryPath } from "./store.ts"
 
 const collectionLink: Link = { rel: "collection", href: collectionPath, title: "Your queries" }
 
@@ -49,8 +49,11 @@ export const queryView = (
   value: string,
   secret?: string
 ): View => {
-  const { query } = parseStored(value)
-  const tree = queryElement(query, uri(service, queryPath(id)))
+  const stored = parseStored(value)
+  const { query } = stored
+  const endMs = endOf(stored)
+  const expires = endMs === undefined ? undefined : new Date(endMs).toISOString()
+  const tree = queryElement(query, uri(service, queryPath(id)), expires)
   const result = resultPath(id, query)
   const edit = secret === undefined ? undefined : `${queryPath(id)}~${secret}`
   return {

@@ -1,6 +1,7 @@
 /** Queries as resources, and reading customers and quotes by them (protocol §3). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf } from "../../http/xml.ts"
+import { anonymousQueryKeptMs } from "../../http/queries/limits.ts"
 import { admin, type Area, customer, startArea } from "./customers-harness.ts"
 
 let area: Area
@@ -35,6 +36,26 @@ const at = (href: string, more = "") => `/customers?query=${encodeURIComponent(h
 const found = async (inner: string, more = "") => area.idsOf(at(await make(inner), more))
 const where = (field: string, op: string, value: string) =>
   `<where field="${field}" op="${op}" value="${value}"/>`
+
+describe("a query without an account", () => {
+  it("says when it ends; one with an owner does not end", async () => {
+    const body = "<query on=\"customers\"><all/></query>"
+    const made = await send("POST", "/queries", { body })
+    const keptMs = Date.parse(made.xml.attributes["expires"] ?? "") - Date.now()
+    expect(keptMs / anonymousQueryKeptMs).toBeCloseTo(1, 3)
+    const read = await send("GET", new URL(made.header("location")).pathname)
+    expect(read.xml.attributes["expires"]).toBe(made.xml.attributes["expires"])
+    const owned = await send("POST", "/queries", { basic: admin, body })
+    expect([owned.status, owned.xml.attributes["expires"]]).toEqual([201, undefined])
+    // As it was read it can be put again, which does not keep it longer.
+    const edit = /<([^>]*)>; rel="edit"/.exec(made.header("link"))?.[1] ?? ""
+    const put = await send("PUT", new URL(edit).pathname, { body: read.text })
+    expect([put.status, put.xml.attributes["expires"]]).toEqual([
+      200,
+      made.xml.attributes["expires"]
+    ])
+  })
+})
 
 describe("a query", () => {
   it.each([
@@ -112,7 +133,7 @@ describe("a query", () => {
     const edit = /<([^>]+)>; rel="edit"/.exec(made.header("link"))?.[1] ?? ""
     expect(edit).toMatch(/~/)
     const got = await send("GET", href)
-    expect(got.xml.attributes).toEqual({ on: "customers", href })
+    expect(got.xml.attributes).toMatchObject({ on: "customers", href })
     expect(childOf(got.xml, "where")?.attributes).toEqual({ field: "age", op: "ge", value: "40" })
     expect(got.text).not.toContain("~")
     const changed = body.replace("\"40\"", "\"50\"")
