@@ -149,12 +149,16 @@ export const servePeer = async (): Promise<Running> => {
   return start(args, {}, `http://127.0.0.1:${port}`, "", "/")
 }
 
-/** Runs a script of this folder to its end; resolves to what it wrote to standard output. */
+/**
+ * Runs a script of this folder to its end, by another Node where one is named; resolves to what it
+ * wrote to standard output.
+ */
 export const runScript = async (
   name: string,
-  args: ReadonlyArray<string>
+  args: ReadonlyArray<string>,
+  node = process.execPath
 ): Promise<string> => {
-  const child = spawn(process.execPath, [fileURLToPath(new URL(name, import.meta.url)), ...args], {
+  const child = spawn(node, [fileURLToPath(new URL(name, import.meta.url)), ...args], {
     env: { PATH: process.env["PATH"] ?? "" },
     stdio: ["ignore", "pipe", "inherit"]
   })

@@ -1,7 +1,8 @@
 /**
- * Pages of customers without HTTP, in a process of its own: first pages by agemin through the
- * planner, RocksDB's own iterator for as many rows, and SQLite (node:sqlite, where this Node has
- * it) with an index on the same rows. Prints JSON. `node tables.js <folder of a loaded store>`
+ * Pages of customers without HTTP, in a process of its own: pages by agemin through the planner,
+ * RocksDB's own iterator for as many rows, and SQLite (node:sqlite, where this Node has it) with an
+ * index on the same rows. First pages are read again and again; pages elsewhere are each read
+ * once. Prints JSON. `node tables.js <folder of a loaded store>`
  */
 import { Effect } from "effect"
 import { customers } from "../../http/customers/table.ts"
@@ -32,21 +33,30 @@ export interface Timing {
   readonly p99Ms: number
 }
 
+export interface Compared {
+  readonly own: Timing
+  readonly sqlite: Timing | undefined
+}
+
 export interface Tables {
   readonly rows: number
   readonly iterator: Timing
   readonly pages: ReadonlyArray<{
     readonly age: number
-    readonly own: Timing
-    readonly sqlite: Timing | undefined
+    readonly first: Compared
+    readonly elsewhere: Compared
   }>
 }
 
-const timing = async (once: () => unknown): Promise<Timing> => {
+/** Ids evenly over the table, each another one. */
+const placeOf = (round: number, rows: number): string =>
+  `c${String(Math.floor((round + 0.5) * rows * 0.9 / rounds)).padStart(7, "0")}`
+
+const timing = async (once: (round: number) => unknown): Promise<Timing> => {
   const times: Array<number> = []
   for (let round = 0; round < rounds; round++) {
     const startedMs = performance.now()
-    await once()
+    await once(round)
     times.push(performance.now() - startedMs)
   }
   const sorted = times.toSorted((a, b) => a - b)
@@ -60,10 +70,12 @@ const pageOf = (records: RecordsApi, age: number) => {
     filter: filterOf(customers, least),
     span: spanOf(least, "age", { low: 0, high: customers.index?.max ?? 0 }),
     order: { by: customers.key, descending: false },
-    limit,
-    after: undefined
+    limit
   }
-  return () => Effect.runPromise(runQuery(records, asked))
+  return (after: string) => {
+    const cursor = after === "" ? undefined : { key: after }
+    return Effect.runPromise(runQuery(records, { ...asked, after: cursor }))
+  }
 }
 
 /** All rows in SQLite, in memory; undefined where there is none. */
@@ -90,25 +102,29 @@ const sqliteOf = async (records: RecordsApi) => {
     after = last.key
   }
   database?.exec("commit; create index ages on customers (age, id); analyze")
-  const first = database?.prepare("select * from customers where age >= ? order by id limit 100")
-  return { rows, page: first === undefined ? undefined : (age: number) => first.all(age) }
+  const query = "select * from customers where age >= ? and id > ? order by id limit 100"
+  const page = database?.prepare(query)
+  return {
+    rows,
+    page: page === undefined ? undefined : (age: number, after: string) => page.all(age, after)
+  }
 }
 
 const measure = Effect.gen(function*() {
   const records = yield* Records
   const { page, rows } = yield* Effect.promise(() => sqliteOf(records))
-  const read = () => Effect.runPromise(records.range(customers.name, { limit }))
-  yield* Effect.promise(() => timing(read))
+  const read = (round: number) =>
+    Effect.runPromise(records.range(customers.name, { limit, after: placeOf(round, rows) }))
   const iterator = yield* Effect.promise(() => timing(read))
   const pages: Array<Tables["pages"][number]> = []
   for (const age of ages) {
     const own = pageOf(records, age)
-    yield* Effect.promise(own)
-    pages.push({
-      age,
-      own: yield* Effect.promise(() => timing(own)),
-      sqlite: page === undefined ? undefined : yield* Effect.promise(() => timing(() => page(age)))
+    const compared = async (place: (round: number) => string): Promise<Compared> => ({
+      own: await timing((round) => own(place(round))),
+      sqlite: page === undefined ? undefined : await timing((round) => page(age, place(round)))
     })
+    const elsewhere = yield* Effect.promise(() => compared((round) => placeOf(round, rows)))
+    pages.push({ age, first: yield* Effect.promise(() => compared(() => "")), elsewhere })
   }
   return { rows, iterator, pages } satisfies Tables
 })
