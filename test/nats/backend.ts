@@ -5,17 +5,31 @@ import { jetstreamManager } from "@nats-io/jetstream"
 import { connection, type Nats } from "../../runtime/nats/connection.ts"
 import { type Fresh, fromLayer } from "../suites/harness.ts"
 
+const ASK_MS = 1_000
+/** By then every stream is gone, also of servers that choose a leader. */
+const GONE_MS = 30_000
+
 /**
  * Removes every stream of these servers. Purged first: a server that has not yet cleared away the
  * stream of this name that was deleted before deletes no files, and the next stream has them again.
  */
 export const removeStreams = async (urls: ReadonlyArray<string>): Promise<void> => {
   const nc = await connect({ servers: [...urls] })
-  const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: 20_000 })
-  for await (const { config } of jsm.streams.list()) {
-    await jsm.streams.purge(config.name)
-    await jsm.streams.delete(config.name)
+  const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: ASK_MS })
+  const untilMs = performance.now() + GONE_MS
+  const remove = async (): Promise<void> => {
+    try {
+      for await (const { config } of jsm.streams.list()) {
+        await jsm.streams.purge(config.name)
+        await jsm.streams.delete(config.name)
+      }
+    } catch (error) {
+      // Servers without a leader answer nobody, and the next leader nothing that came before it.
+      if (performance.now() > untilMs) throw error
+      await remove()
+    }
   }
+  await remove()
   await nc.close()
 }
 
