@@ -88,5 +88,6 @@ try {
   process.exitCode = await run(workspace, chosen) ? 0 : 1
 } catch (error) {
   say(String(error))
-  process.exitCode = 2
+  // What the line has started would keep this process.
+  process.exit(2)
 }
