@@ -73,7 +73,8 @@ export const problemTypes = {
   "document-too-large": type(
     413,
     "The document is too large",
-    "Documents are limited to 256 KiB. Publish large things as content and send their URI."
+    "It is larger than documents may be here: 256 KiB, unless the operator says otherwise. " +
+      "Publish large things as content and send their URI."
   ),
   "payload-too-large": type(
     413,
@@ -146,7 +147,7 @@ export const problemTypes = {
   "storage-full": type(
     507,
     "The store is full",
-    "There is no room to accept anything. Deleting works; the operator has to make room."
+    "There is no room to accept anything until the operator has made some. Reading works."
   )
 } as const satisfies Readonly<Record<string, ProblemType>>
 
