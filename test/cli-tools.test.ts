@@ -262,6 +262,10 @@ describe("--json", () => {
     const [made] = await json(["account", "add", "bob"])
     expect(made).toMatchObject({ account: "bob", token: expect.stringMatching(/^\S{32,}$/) })
     expect(await json(["account", "list"])).toContainEqual({ name: "bob", role: [] })
+    expect(await json(["account", "revoke", "bob", "--all"])).toEqual([
+      { account: "bob", revoked: "all" }
+    ])
+    expect(await json(["account", "remove", "bob"])).toEqual([{ removed: "bob" }])
     const letter = ["--description", "x", "--url", "http://a.test/x"]
     const [sent] = await json(["send", "--to", `${publicUrl}/mailboxes/alice`, ...letter])
     const [shown] = await json(["outbox", "show", sent.href])

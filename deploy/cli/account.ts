@@ -51,10 +51,10 @@ const list = Command.make(
 
 const remove = Command.make(
   "remove",
-  { ...adminFlags, name },
-  Effect.fnUntraced(function*({ name, ...flags }) {
+  { ...adminFlags, name, json: jsonFlag() },
+  Effect.fnUntraced(function*({ json, name, ...flags }) {
     yield* accounts.removeAccount(yield* asAdmin(flags), name)
-    yield* Console.error(`Account ${name} is removed.`)
+    yield* json ? printJson({ removed: name }) : Console.error(`Account ${name} is removed.`)
   })
 ).pipe(Command.withDescription("Remove an account"))
 
@@ -111,14 +111,16 @@ const revoke = Command.make(
     all: Flag.Boolean("all").pipe(
       Flag.withDescription("All of them instead"),
       Flag.withDefault(false)
-    )
+    ),
+    json: jsonFlag()
   },
-  Effect.fnUntraced(function*({ all, id, name, ...flags }) {
+  Effect.fnUntraced(function*({ all, id, json, name, ...flags }) {
     const one = Option.getOrUndefined(id)
     if ((one === undefined) !== all) {
       return yield* failed("name one token, or say --all", exitCodes.usage)
     }
     yield* accounts.revokeTokens(yield* asAdmin(flags), name, one)
+    if (json) return yield* printJson({ account: name, revoked: one ?? "all" })
     yield* Console.error(
       one === undefined ? `All tokens of ${name} are revoked.` : `A token of ${name} is revoked.`
     )
