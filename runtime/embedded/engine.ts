@@ -137,13 +137,10 @@ export const isLocked = (error: unknown): boolean =>
   error instanceof StorageLocked || rootOf(error).code === "LEVEL_LOCKED"
 
 /** The least key of a span, or undefined. */
-export const firstKey = (
-  database: Database,
+export const firstKey = async (
+  opened: () => Database,
   span: Omit<Span, "limit">
-): string | undefined | Promise<string | undefined> => {
-  const found = database.query({ ...span, limit: 1 }, false, false, READ_SLICE_MS)
-  return found instanceof Promise ? found.then(([key]) => key) : found.rows[0]
-}
+): Promise<string | undefined> => (await readSpan(opened, { ...span, limit: 1 }, false, false))[0]
 
 /**
  * Reads a span in slices, so that a cold disk does not hold up the event loop: keys and values in

@@ -5,7 +5,7 @@
 import { createRequire } from "node:module"
 import type { Change } from "./batch.ts"
 import type { Database, Slice, Span, View } from "./engine.ts"
-import { BLOCK_CACHE_BYTES, MEMTABLE_BYTES, READ_SLICE_MS } from "./limits.ts"
+import { BLOCK_CACHE_BYTES, MEMTABLE_BYTES } from "./limits.ts"
 import { type RocksBatch, startThread } from "./worker.ts"
 
 interface QueryOptions {
@@ -68,6 +68,9 @@ const UTF8 = {
   asyncIO: false
 } as const
 
+/** The binding's `timeout` of a read that goes on until it is done. */
+const NO_DEADLINE = 0
+
 /** The binding counts in 32 bits. */
 const LIMIT_MAX = 2 ** 31 - 1
 
@@ -95,7 +98,9 @@ class RocksDatabase implements Database {
   }
 
   lastKey(gte: string, lt: string): string | undefined {
-    const { rows } = this.query({ gte, lt, limit: 1 }, true, false, READ_SLICE_MS)
+    // Without a deadline: of a slice that ran out before its first key nothing could be told from
+    // a log that is empty.
+    const { rows } = this.query({ gte, lt, limit: 1 }, true, false, NO_DEADLINE)
     return rows[0]
   }
 

@@ -47,7 +47,7 @@ export class Sweeper {
     const prefix = logPrefix(epoch)
     try {
       // Numbers that are gone already are skipped by one seek, not step by step.
-      const first = await firstKey(this.store.database(), {
+      const first = await firstKey(this.store.database, {
         gte: prefix + digits(from),
         lt: endOf(prefix)
       })
