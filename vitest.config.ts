@@ -36,6 +36,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "parts",
+          globalSetup: "test/bundle.mjs",
           include: ["test/**/*.test.ts", ...(long ? ["test/**/*.long.ts"] : [])],
           exclude: ["test/http/**"]
         }

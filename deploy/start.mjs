@@ -4,11 +4,11 @@
  * that signals and the exit code need no forwarding. Uses nothing that has to be installed first.
  */
 import { pathToFileURL } from "node:url"
-import { buildIfStale, inRoot, installIfStale } from "./prepare.mjs"
+import { buildIfStale, bundledMain, inRoot, installIfStale } from "./prepare.mjs"
 
 installIfStale()
 buildIfStale()
 
-const main = inRoot("dist/deploy/main.js")
+const main = inRoot(bundledMain)
 process.argv = [process.argv[0], main, "serve", ...process.argv.slice(2)]
 await import(pathToFileURL(main).href)

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import { adminToken, cleanUp, publicUrl } from "./e2e/process.ts"
 import { closeReceivers, receiver } from "./e2e/receivers.ts"
 
-const main = fileURLToPath(new URL("../dist/deploy/main.js", import.meta.url))
+const main = fileURLToPath(new URL("../dist/bin/restante.js", import.meta.url))
 /** What is waited for comes within it. */
 export const withinMs = 20_000
 

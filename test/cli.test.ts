@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
 
-const main = fileURLToPath(new URL("../dist/deploy/main.js", import.meta.url))
+const main = fileURLToPath(new URL("../dist/bin/restante.js", import.meta.url))
 const path = process.env["PATH"]
 
 const restante = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {

@@ -139,7 +139,7 @@ export const serve = async (folder: string, options: ServeOptions = {}): Promise
     NODE_ENV: "production",
     ...options.env
   }
-  const args = [`${root}dist/deploy/main.js`, "serve"]
+  const args = [`${root}dist/bin/restante.js`, "serve"]
   return start(args, env, `http://127.0.0.1:${port}`, token, "/readyz")
 }
 

@@ -55,7 +55,7 @@ describe("the Dockerfile", () => {
   it("is no root's, and hears signals", () => {
     expect(lastOf("USER")).toMatch(/^[1-9]\d*:[1-9]\d*$/)
     expect(lastOf("STOPSIGNAL")).toBe("SIGTERM")
-    expect(JSON.parse(lastOf("ENTRYPOINT"))).toContain("/app/dist/deploy/main.js")
+    expect(JSON.parse(lastOf("ENTRYPOINT"))).toContain("/app/dist/bin/restante.js")
     expect(JSON.parse(lastOf("CMD"))).toEqual(["serve"])
     expect(JSON.parse(lastOf("HEALTHCHECK").split(" CMD ")[1] ?? "")).toContain("/app/health.mjs")
   })

@@ -63,7 +63,7 @@ const shims = (): string => {
     writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`)
     chmodSync(join(folder, name), 0o755)
   }
-  const program = `'${process.execPath}' '${join(root, "dist/deploy/main.js")}'`
+  const program = `'${process.execPath}' '${join(root, "dist/bin/restante.js")}'`
   shim("restante", `exec ${program} "$@"`)
   shim("npx", `[ "$1" = restante ] || exit 127\nshift\nexec ${program} "$@"`)
   shim(

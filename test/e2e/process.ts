@@ -14,7 +14,7 @@ export const adminToken = "e2e-admin-token-0123456789abcdef"
 export const publicUrl = "http://post.test"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
-const binary = join(root, "dist/deploy/main.js")
+const binary = join(root, "dist/bin/restante.js")
 /** Three nodes that make a cluster's streams at once, on a busy machine, take more than 20 s. */
 const readyWithinMs = 60_000
 const endsWithinMs = 30_000

@@ -15,7 +15,7 @@ import { cleanUp, command, eventually, Running, start, temporaryFolder } from ".
 import { type NatsServer, startServer } from "./servers.ts"
 
 const testMs = 180_000
-const binary = new URL("../../dist/deploy/main.js", import.meta.url).pathname
+const binary = new URL("../../dist/bin/restante.js", import.meta.url).pathname
 
 const servers: Array<NatsServer> = []
 const natsServer = async (): Promise<NatsServer> => {
