@@ -29,7 +29,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // More than there are processors: many suites wait for processes that start, or for time.
-    maxWorkers: 3,
+    maxWorkers: 4,
     pool: "forks",
     projects: [
       {
