@@ -1,0 +1,19 @@
+/** Every order of a small history, one by one: what the checker is compared with. */
+import type { Model, Operation } from "./history.ts"
+
+/** Whether some order of the operations, with some of the unknown ones left out, explains all. */
+export const isExplained = <State, Input extends { readonly kind: string }, Output>(
+  { initial, step }: Model<State, Input, Output>,
+  operations: ReadonlyArray<Operation<Input, Output>>
+): boolean => {
+  const endOf = ({ end, outcome }: Operation<Input, Output>) => outcome === "ok" ? end : Infinity
+  const explains = (state: State, left: ReadonlyArray<Operation<Input, Output>>): boolean =>
+    left.every(({ outcome }) => outcome === "info") ||
+    left.some((one) =>
+      left.every((other) => endOf(other) >= one.start) &&
+      step(state, one.input, one.output).some((after) =>
+        explains(after, left.filter((other) => other !== one))
+      )
+    )
+  return explains(initial, operations.filter(({ outcome }) => outcome !== "fail"))
+}

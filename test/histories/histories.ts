@@ -1,0 +1,28 @@
+/** Short ways to write histories down in tests. */
+import type { Operation } from "./history.ts"
+
+/** Operations on one resource, each between its two times; without an end it is unknown. */
+export const history = <Input, Output>() => {
+  const operation = (
+    start: number,
+    end: number,
+    input: Input,
+    output: Output | undefined,
+    outcome: Operation<Input, Output>["outcome"]
+  ): Operation<Input, Output> => ({
+    client: "c",
+    resource: "r",
+    input,
+    output,
+    start,
+    end,
+    outcome
+  })
+  return {
+    ok: (start: number, end: number, input: Input, output?: Output) =>
+      operation(start, end, input, output, "ok"),
+    fail: (start: number, end: number, input: Input) =>
+      operation(start, end, input, undefined, "fail"),
+    info: (start: number, input: Input) => operation(start, Infinity, input, undefined, "info")
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * One mailbox as it is read through a cabinet, with a cursor: each reading begins where an earlier
+ * one of the same reader ended. Nothing is missed, nothing invented, nothing out of order, and the
+ * cursor never goes back; what was shown before may be shown again. Each mailbox of a cabinet is
+ * checked by itself: a merged reading is no snapshot of several.
+ */
+import type { Model, Operation } from "../history.ts"
+
+export type CabinetInput =
+  | { readonly kind: "deposit"; readonly id: string }
+  | { readonly kind: "remove"; readonly id: string }
+  /** `known`: what this reader was shown up to the cursor `since`. */
+  | { readonly kind: "poll"; readonly since: number; readonly known: ReadonlyArray<string> }
+
+export type CabinetOutput =
+  | { readonly _tag: "Done" }
+  /** The page's entries, oldest first, and the cursor with which to go on. */
+  | { readonly _tag: "Polled"; readonly ids: ReadonlyArray<string>; readonly cursor: number }
+
+export type CabinetOperation = Operation<CabinetInput, CabinetOutput>
+
+export interface CabinetState {
+  /** In order. */
+  readonly stored: ReadonlyArray<string>
+  readonly removed: ReadonlyArray<string>
+}
+
+const isInOrder = (of: ReadonlyArray<string>, ids: ReadonlyArray<string>): boolean => {
+  let last = -1
+  return ids.every((id) => {
+    const at = of.indexOf(id)
+    const isLater = at > last
+    last = at
+    return isLater
+  })
+}
+
+/**
+ * What was shown was stored before; an unknown one that was never shown, and is not removed
+ * either, changes nothing for anybody.
+ */
+const settle = (
+  operations: ReadonlyArray<CabinetOperation>
+): ReadonlyArray<CabinetOperation> => {
+  const seen = new Map<string, number>()
+  const counts = new Map<string, number>()
+  const removed = new Set<string>()
+  for (const { end, input, outcome, output } of operations) {
+    if (input.kind === "remove") removed.add(input.id)
+    else if (input.kind === "deposit") counts.set(input.id, (counts.get(input.id) ?? 0) + 1)
+    else if (outcome === "ok" && output?._tag === "Polled") {
+      for (const id of output.ids) seen.set(id, Math.min(end, seen.get(id) ?? Infinity))
+    }
+  }
+  const known = new Set(
+    operations.flatMap(({ input }) => input.kind === "poll" ? input.known : [])
+  )
+  return operations.map((one): CabinetOperation => {
+    if (one.outcome !== "info" || one.input.kind !== "deposit") return one
+    const { id } = one.input
+    const end = seen.get(id)
+    if (end !== undefined) {
+      return counts.get(id) === 1 ? { ...one, end, outcome: "ok" } : one
+    }
+    return removed.has(id) || known.has(id) ? one : { ...one, outcome: "fail" }
+  })
+}
+
+export const cabinet: Model<CabinetState, CabinetInput, CabinetOutput> = {
+  initial: { stored: [], removed: [] },
+  keyOf: ({ removed, stored }) => `${stored.join("\n")}\n\n${removed.toSorted().join("\n")}`,
+  step: (state, input, output) => {
+    const { removed, stored } = state
+    switch (input.kind) {
+      case "deposit":
+        if (output !== undefined && output._tag !== "Done") return []
+        return stored.includes(input.id) && !removed.includes(input.id)
+          ? [state]
+          : [{ ...state, stored: [...stored, input.id] }]
+      case "remove":
+        if (output !== undefined && output._tag !== "Done") return []
+        return [removed.includes(input.id) ? state : { ...state, removed: [...removed, input.id] }]
+      case "poll": {
+        if (output === undefined) return [state]
+        if (output._tag !== "Polled" || output.cursor < input.since) return []
+        const there = stored.filter((id) => !removed.includes(id))
+        const shown = new Set([...input.known, ...output.ids])
+        const isWhole = there.every((id) => shown.has(id))
+        return isWhole && isInOrder(there, output.ids) ? [state] : []
+      }
+    }
+  },
+  settle
+}

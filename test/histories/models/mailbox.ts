@@ -1,0 +1,269 @@
+/**
+ * A mailbox (A2, A9 to A11): what was deposited stands in order, each under a place of its own
+ * that never changes; the same document again is not stored again; what was removed stays away.
+ */
+import type { Model, Operation } from "../history.ts"
+
+/** Where a notification stands: its number, which grows, or whatever names it, such as its URI. */
+export type Place = number | string
+
+export interface Entry {
+  /** The document; two deposits of one document have the same. */
+  readonly id: string
+  readonly place: Place
+}
+
+export type MailboxInput =
+  | { readonly kind: "create" }
+  | { readonly kind: "deposit"; readonly id: string }
+  /** Everything in it. */
+  | { readonly kind: "list" }
+  /** What stands after this place. */
+  | { readonly kind: "since"; readonly place: number }
+  | { readonly kind: "latest" }
+  | { readonly kind: "read"; readonly place: Place }
+  | { readonly kind: "remove"; readonly place: Place }
+  | { readonly kind: "destroy" }
+
+export type MailboxOutput =
+  | { readonly _tag: "Done" }
+  | { readonly _tag: "Deposited"; readonly place: Place }
+  | { readonly _tag: "Listed"; readonly entries: ReadonlyArray<Entry> }
+  /** Undefined when it is empty. */
+  | { readonly _tag: "Latest"; readonly entry: Entry | undefined }
+  | { readonly _tag: "Found"; readonly id: string }
+  /** Not there, or not there any more: the entry, or the mailbox. */
+  | { readonly _tag: "Gone" }
+
+export type MailboxOperation = Operation<MailboxInput, MailboxOutput>
+
+interface Stored {
+  readonly id: string
+  /** Undefined while nobody was told. */
+  readonly place: Place | undefined
+  readonly isRemoved: boolean
+}
+
+export interface MailboxState {
+  readonly is: "absent" | "open" | "destroyed"
+  readonly stored: ReadonlyArray<Stored>
+}
+
+/** Whether what is known of the places allows them in this order: none twice, numbers growing. */
+const isOrdered = (stored: ReadonlyArray<Stored>): boolean => {
+  const seen = new Set<Place>()
+  let last = -Infinity
+  for (const { place } of stored) {
+    if (place === undefined) continue
+    if (seen.has(place)) return false
+    seen.add(place)
+    if (typeof place === "number") {
+      if (place <= last) return false
+      last = place
+    }
+  }
+  return true
+}
+
+/** What is stored, knowing where these stand; undefined when they are not what is there. */
+const placed = (
+  stored: ReadonlyArray<Stored>,
+  shown: (one: Stored) => boolean,
+  entries: ReadonlyArray<Entry>
+): ReadonlyArray<Stored> | undefined => {
+  let at = 0
+  const after: Array<Stored> = []
+  for (const one of stored) {
+    const entry = entries[at]
+    const isIt = !one.isRemoved && entry !== undefined && entry.id === one.id &&
+      (one.place ?? entry.place) === entry.place
+    if (isIt) {
+      at += 1
+      after.push(one.place === undefined ? { ...one, place: entry.place } : one)
+    } else if (one.isRemoved || !shown(one)) after.push(one)
+    else return undefined
+  }
+  return at === entries.length && isOrdered(after) ? after : undefined
+}
+
+const all = () => true
+
+type Step = (state: MailboxState, output: MailboxOutput | undefined) => ReadonlyArray<MailboxState>
+
+const deposit = (id: string): Step => (state, output) => {
+  const { stored } = state
+  const known = output?._tag === "Deposited" ? output.place : undefined
+  if (output !== undefined && known === undefined) return []
+  const there = stored.find((one) => one.id === id && !one.isRemoved)
+  if (there === undefined) {
+    const after = [...stored, { id, place: known, isRemoved: false }]
+    return isOrdered(after) ? [{ ...state, stored: after }] : []
+  }
+  if (known === undefined || there.place === known) return [state]
+  if (there.place !== undefined) return []
+  const after = stored.map((one) => one === there ? { ...one, place: known } : one)
+  return isOrdered(after) ? [{ ...state, stored: after }] : []
+}
+
+const list: Step = (state, output) => {
+  if (output === undefined) return [state]
+  if (output._tag !== "Listed") return []
+  const stored = placed(state.stored, all, output.entries)
+  return stored === undefined ? [] : [{ ...state, stored }]
+}
+
+/** Entries that nobody was told the place of may stand on either side. */
+const since = (place: number): Step => (state, output) => {
+  if (output === undefined) return [state]
+  if (output._tag !== "Listed") return []
+  const isAfter = ({ place: other }: Stored) => typeof other === "number" && other > place
+  const stored = placed(state.stored, isAfter, output.entries)
+  const isAll = output.entries.every(({ place: other }) => Number(other) > place)
+  return stored === undefined || !isAll ? [] : [{ ...state, stored }]
+}
+
+const latest: Step = (state, output) => {
+  if (output === undefined) return [state]
+  if (output._tag !== "Latest") return []
+  const last = state.stored.findLast(({ isRemoved }) => !isRemoved)
+  if (last === undefined || output.entry === undefined) {
+    return last === output.entry ? [state] : []
+  }
+  const stored = placed(state.stored, (one) => one === last, [output.entry])
+  return stored === undefined ? [] : [{ ...state, stored }]
+}
+
+/** What stands there: known to, or one that nobody was told the place of. */
+const standing = (
+  { stored }: MailboxState,
+  place: Place
+): { readonly known: Stored | undefined; readonly possible: ReadonlyArray<Stored> } => {
+  const known = stored.find((one) => one.place === place && !one.isRemoved)
+  const isTaken = stored.some((one) => one.place === place)
+  const unplaced = stored.filter((one) => one.place === undefined && !one.isRemoved)
+  return { known, possible: known === undefined ? isTaken ? [] : unplaced : [known] }
+}
+
+const replaced = (state: MailboxState, one: Stored, by: Stored): ReadonlyArray<MailboxState> => {
+  const stored = state.stored.map((other) => other === one ? by : other)
+  return isOrdered(stored) ? [{ ...state, stored }] : []
+}
+
+const read = (place: Place): Step => (state, output) => {
+  if (output === undefined) return [state]
+  const { known, possible } = standing(state, place)
+  if (output._tag === "Gone") return known === undefined ? [state] : []
+  if (output._tag !== "Found") return []
+  return possible.filter(({ id }) => id === output.id)
+    .flatMap((one) => replaced(state, one, { ...one, place }))
+}
+
+const remove = (place: Place): Step => (state, output) => {
+  const { known, possible } = standing(state, place)
+  const isGone = known === undefined && (output === undefined || output._tag === "Gone")
+  const isRemoved = output === undefined || output._tag === "Done"
+  return [
+    ...isGone ? [state] : [],
+    ...isRemoved
+      ? possible.flatMap((one) => replaced(state, one, { ...one, place, isRemoved: true }))
+      : []
+  ]
+}
+
+const inOpen = (input: MailboxInput): Step => {
+  switch (input.kind) {
+    case "deposit":
+      return deposit(input.id)
+    case "list":
+      return list
+    case "since":
+      return since(input.place)
+    case "latest":
+      return latest
+    case "read":
+      return read(input.place)
+    case "remove":
+      return remove(input.place)
+    case "create":
+      return () => []
+    case "destroy":
+      return (_, output) =>
+        output === undefined || output._tag === "Done" ? [{ is: "destroyed", stored: [] }] : []
+  }
+}
+
+/** Places that are told of a document anywhere, and by whom first. */
+const toldOf = (operations: ReadonlyArray<MailboxOperation>) => {
+  const told = new Map<string, { readonly place: Place; readonly end: number }>()
+  const tell = ({ id, place }: Entry, end: number) => {
+    const before = told.get(id)
+    if (before === undefined || end < before.end) told.set(id, { place, end })
+  }
+  for (const { end, input, outcome, output } of operations) {
+    if (outcome !== "ok") continue
+    if (output?._tag === "Listed") { for (const entry of output.entries) tell(entry, end) }
+    else if (output?._tag === "Latest" && output.entry !== undefined) tell(output.entry, end)
+    else if (output?._tag === "Found" && input.kind === "read") {
+      tell({ id: output.id, place: input.place }, end)
+    } else if (output?._tag === "Deposited" && input.kind === "deposit") {
+      tell({ id: input.id, place: output.place }, end)
+    }
+  }
+  return told
+}
+
+/**
+ * A document that was shown was stored: where only one deposit has it, that one did so before. An
+ * unknown one whose document nobody was ever shown changes nothing for anybody.
+ */
+const settle = (
+  operations: ReadonlyArray<MailboxOperation>
+): ReadonlyArray<MailboxOperation> => {
+  const told = toldOf(operations)
+  const places = new Set([...told.values()].map(({ place }) => place))
+  const isRemovedBlindly = operations.some(({ input }) =>
+    input.kind === "remove" && !places.has(input.place)
+  )
+  const counts = new Map<string, number>()
+  for (const { input, outcome } of operations) {
+    if (input.kind !== "deposit" || outcome === "fail") continue
+    counts.set(input.id, (counts.get(input.id) ?? 0) + 1)
+  }
+  return operations.map((one): MailboxOperation => {
+    if (one.outcome === "fail" || one.input.kind !== "deposit") return one
+    const found = told.get(one.input.id)
+    if (found === undefined) {
+      return one.outcome === "ok" || isRemovedBlindly ? one : { ...one, outcome: "fail" }
+    }
+    // Of several it is not known which one stored it.
+    if (counts.get(one.input.id) !== 1) return one
+    const rank = typeof found.place === "number" ? { rank: found.place } : {}
+    if (one.outcome === "ok") return { ...one, ...rank }
+    const output = { _tag: "Deposited" as const, place: found.place }
+    return { ...one, ...rank, output, end: found.end, outcome: "ok" }
+  })
+}
+
+const isDestroyed = (state: MailboxState, output: MailboxOutput | undefined) =>
+  output === undefined || output._tag === "Gone" ? [state] : []
+
+/** A mailbox that is there from the beginning, and one that has to be created. */
+const mailboxModel = (
+  is: MailboxState["is"]
+): Model<MailboxState, MailboxInput, MailboxOutput> => ({
+  initial: { is, stored: [] },
+  keyOf: (state) =>
+    state.is +
+    state.stored.map(({ id, isRemoved, place }) =>
+      `\n${id}\t${place ?? ""}\t${isRemoved ? "-" : "+"}`
+    ).join(""),
+  step: (state, input, output) => {
+    if (state.is === "open") return inOpen(input)(state, output)
+    if (state.is === "destroyed" || input.kind !== "create") return isDestroyed(state, output)
+    return output === undefined || output._tag === "Done" ? [{ is: "open", stored: [] }] : []
+  },
+  settle
+})
+
+export const mailbox = mailboxModel("absent")
+export const openMailbox = mailboxModel("open")

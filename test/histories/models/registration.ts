@@ -1,0 +1,81 @@
+/**
+ * A push registration (A12): unverified until its callback has echoed; its cursor, the number of
+ * the last notification that was acknowledged, only goes forward; what was deleted stays away.
+ */
+import type { Model, Operation } from "../history.ts"
+
+export type RegistrationStatus = "unverified" | "active" | "suspended"
+
+export type RegistrationInput =
+  /** Pushes begin after this number. */
+  | { readonly kind: "register"; readonly cursor: number }
+  | { readonly kind: "show" }
+  /** PUT: lifts a suspension, or verifies anew. */
+  | { readonly kind: "lift" }
+  | { readonly kind: "delete" }
+
+export type RegistrationOutput =
+  | { readonly _tag: "Done" }
+  | {
+    readonly _tag: "Shown"
+    readonly status: RegistrationStatus
+    readonly cursor: number
+  }
+  /** Nothing there (404, 410). */
+  | { readonly _tag: "Gone" }
+
+export type RegistrationOperation = Operation<RegistrationInput, RegistrationOutput>
+
+export interface RegistrationState {
+  readonly is: "absent" | "registered" | "deleted"
+  readonly status: RegistrationStatus
+  readonly cursor: number
+  /** It was lifted since it was last shown. */
+  readonly isLifted: boolean
+}
+
+const nexts: Readonly<Record<RegistrationStatus, ReadonlyArray<RegistrationStatus>>> = {
+  unverified: ["unverified", "active", "suspended"],
+  active: ["active", "suspended"],
+  suspended: ["suspended"]
+}
+
+const isDone = (output: RegistrationOutput | undefined) =>
+  output === undefined || output._tag === "Done"
+
+const inRegistered = (
+  state: RegistrationState,
+  input: RegistrationInput,
+  output: RegistrationOutput | undefined
+): ReadonlyArray<RegistrationState> => {
+  switch (input.kind) {
+    case "register":
+      return []
+    case "lift":
+      return isDone(output) ? [{ ...state, isLifted: true }] : []
+    case "delete":
+      return isDone(output) ? [{ ...state, is: "deleted" }] : []
+    case "show": {
+      if (output === undefined) return [state]
+      if (output._tag !== "Shown" || output.cursor < state.cursor) return []
+      const { cursor, status } = output
+      if (!state.isLifted && !nexts[state.status].includes(status)) return []
+      // Nothing is pushed before the callback has echoed.
+      const isPushed = cursor > state.cursor
+      if (isPushed && status === "unverified" && state.status === "unverified") return []
+      return [{ is: "registered", status, cursor, isLifted: false }]
+    }
+  }
+}
+
+export const registration: Model<RegistrationState, RegistrationInput, RegistrationOutput> = {
+  initial: { is: "absent", status: "unverified", cursor: 0, isLifted: false },
+  keyOf: (state) => JSON.stringify(state),
+  step: (state, input, output) => {
+    if (state.is === "registered") return inRegistered(state, input, output)
+    if (state.is === "absent" && input.kind === "register") {
+      return isDone(output) ? [{ ...state, is: "registered", cursor: input.cursor }] : []
+    }
+    return output === undefined || output._tag === "Gone" ? [state] : []
+  }
+}
