@@ -29,7 +29,8 @@ import {
   BLOB_WRITE_MS,
   WRITE_MS
 } from "./limits.ts"
-import { api, lastOfMany, persist, pieces, subjectsOf } from "./reader.ts"
+import { pieces, subjectsOf } from "./listing.ts"
+import { api, lastOfMany, persist } from "./reader.ts"
 
 export interface BlobTimes {
   /** How long removed chunks stay at least, ms. */

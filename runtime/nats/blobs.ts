@@ -35,7 +35,8 @@ import {
   LISTING_KEEP_MS,
   RETRY_MS
 } from "./limits.ts"
-import { api, persist, subjectsOf, unavailable, wait } from "./reader.ts"
+import { subjectsOf } from "./listing.ts"
+import { api, persist, unavailable, wait } from "./reader.ts"
 import { expecting, isFull, write } from "./wire.ts"
 
 const asFailure = (error: unknown): StorageFailure =>

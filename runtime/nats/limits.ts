@@ -137,6 +137,8 @@ export const VIEW_CHECK_MS = 20_000
 export const VIEW_NOTE_MS = 300_000
 /** For so long after its start a node says that it is not ready while its view is being filled. */
 export const VIEW_UNREADY_MS = 60_000
+/** Names of a listing's next page that stood at the end of the last one. */
+export const LISTING_OVERLAP = 100
 /** Keys that are listed while the view is behind; of a larger part the view is waited for. */
 export const LISTED_KEYS_MAX = 100_000
 /** Plain publishes under way at once in one bucket. */

@@ -3,12 +3,11 @@
  * far as a sequence that a majority has stored since the read began (`confirmed.ts`), or that this
  * node's own commit got. A server that is alone is asked without more ado.
  */
-import type { Msg } from "@nats-io/transport-node"
 import { StorageUnavailable } from "../errors.ts"
+import { type Answers, answersOf, gather } from "./answers.ts"
 import type { NatsApi } from "./connection.ts"
 import {
   GIVE_UP_MS,
-  KEYS_MAX,
   READ_AGAIN_MS,
   READ_MS,
   RETRY_MS,
@@ -18,7 +17,7 @@ import {
 import { NoReply } from "./requests.ts"
 import { headerIn, type Stored } from "./wire.ts"
 
-type Asking = Pick<NatsApi, "request" | "replies" | "confirmed">
+export type Asking = Pick<NatsApi, "request" | "replies" | "confirmed">
 
 /** An error of the JetStream API. */
 export class ApiError extends Error {
@@ -150,7 +149,10 @@ export const momentOf = async (asking: Asking, stream: string): Promise<Moment> 
   if (mark === undefined) return { last: (subject) => lastOfLeader(asking, stream, subject) }
   return {
     last: async (subject) => {
-      const found = await copied(asking, stream, [subject, mark.subject], mark.seq)
+      const found = await gather(
+        [subject, mark.subject],
+        (rest) => copied(asking, stream, rest, mark.seq)
+      )
       return found.find((stored) => stored.subject === subject)
     }
   }
@@ -163,17 +165,11 @@ export const last = async (
   subject: string
 ): Promise<Stored | undefined> => (await momentOf(asking, stream)).last(subject)
 
-/** A message that was read directly. */
-export const storedOf = (message: Msg): Stored => ({
-  subject: message.headers?.get("Nats-Subject") ?? "",
-  seq: Number(message.headers?.get("Nats-Sequence")),
-  header: (name) => message.headers?.has(name) === true ? message.headers.get(name) : undefined,
-  text: () => message.string(),
-  bytes: () => message.data
-})
-
-const upToOf = (end: Msg | undefined): number =>
-  Number(end?.headers?.get("Nats-UpTo-Sequence") || 0)
+/** What any copy answers. */
+const answer = async (asking: Asking, stream: string, subjects: ReadonlyArray<string>) => {
+  const question = JSON.stringify({ multi_last: subjects })
+  return answersOf(await asking.replies(`$JS.API.DIRECT.GET.${stream}`, question, READ_MS))
+}
 
 /** From a copy that holds everything up to `lastSeq`; one of the subjects there is at least. */
 const copied = (
@@ -181,55 +177,54 @@ const copied = (
   stream: string,
   subjects: ReadonlyArray<string>,
   lastSeq: number
-): Promise<ReadonlyArray<Stored>> =>
+): Promise<Answers> =>
   persist(async () => {
     for (let tries = 0; tries < STALE_RETRIES_MAX; tries++) {
-      const question = JSON.stringify({ multi_last: subjects })
-      const replies = await asking.replies(`$JS.API.DIRECT.GET.${stream}`, question, READ_MS)
-      const end = replies.at(-1)
-      if (end?.headers?.code === 204 && upToOf(end) >= lastSeq) {
-        return replies.slice(0, -1).map((reply) => storedOf(reply))
-      }
-      if (end?.headers?.code === 413) throw new RangeError("more keys than can be read at once")
+      const answers = await answer(asking, stream, subjects)
+      if (answers.code === 413) throw new RangeError("more keys than can be read at once")
+      if (answers.code === 204 && answers.upTo >= lastSeq) return answers
       await wait(STALE_RETRY_MS)
     }
     throw new Error(`no copy of ${stream} has got to ${lastSeq}`)
   })
 
 /**
- * The last messages of these subjects, those that there are, from a copy that holds everything up
- * to `lastSeq`. At most KEYS_MAX of them may exist.
+ * The last messages of these subjects, those that there are, from copies that hold everything up
+ * to `lastSeq`: from one copy, unless they are more bytes than servers send at once. At most
+ * KEYS_MAX of them may exist.
  */
-export const lastOfMany = async (
+export const lastOfMany = (
   asking: Asking,
   stream: string,
   subjects: ReadonlyArray<string>,
   lastSeq: number
-): Promise<ReadonlyArray<Stored>> => {
-  const question = JSON.stringify({ multi_last: subjects })
-  const replies = await persist(() =>
-    asking.replies(`$JS.API.DIRECT.GET.${stream}`, question, READ_MS)
-  )
-  const end = replies.at(-1)
-  const code = end?.headers?.code
+): Promise<ReadonlyArray<Stored>> =>
+  gather(subjects, (rest) => lastOfSome(asking, stream, rest, lastSeq))
+
+const lastOfSome = async (
+  asking: Asking,
+  stream: string,
+  subjects: ReadonlyArray<string>,
+  lastSeq: number
+): Promise<Pick<Answers, "stored" | "left">> => {
+  const answers = await persist(() => answer(asking, stream, subjects))
+  const { code, upTo } = answers
   if (code === 413) throw new RangeError("more keys than can be read at once")
-  if (code === 204 && upToOf(end) >= lastSeq) {
-    return replies.slice(0, -1).map((reply) => storedOf(reply))
-  }
-  // A copy that has none of them does not say how far it has got.
-  const mark = code === 404 ? await asking.confirmed(stream) : undefined
+  if (code === 204 && upTo >= lastSeq) return answers
   if (code !== 404) return copied(asking, stream, subjects, lastSeq)
-  if (mark === undefined) return eachAlone(asking, stream, subjects)
+  // A copy that has none of them does not say how far it has got.
+  const mark = await asking.confirmed(stream)
+  if (mark === undefined) return { stored: await eachAlone(asking, stream, subjects), left: 0 }
   const seq = Math.max(lastSeq, mark.seq)
-  const found = await copied(asking, stream, [...subjects, mark.subject], seq)
-  return found.filter(({ subject }) => subject !== mark.subject)
+  const { left, stored } = await copied(asking, stream, [...subjects, mark.subject], seq)
+  return { left, stored: stored.filter(({ subject }) => subject !== mark.subject) }
 }
 
 const eachAlone = async (asking: Asking, stream: string, subjects: ReadonlyArray<string>) =>
   (await Promise.all(subjects.map((subject) => lastOfLeader(asking, stream, subject))))
     .filter((stored) => stored !== undefined)
 
-interface InfoAnswer {
+export interface InfoAnswer {
   readonly total?: number
   /** When the stream was made, and the leader's clock. */
   readonly created: string
@@ -254,42 +249,3 @@ export const coveredBy = async (asking: Asking, stream: string): Promise<number>
   const mark = await asking.confirmed(stream)
   return mark?.seq ?? (await info(asking, stream)).state.last_seq
 }
-
-/**
- * The subjects that match, page by page, and a sequence that covers them: everything that was
- * acknowledged before the call is among them. The leader lists, once it has got so far.
- */
-export async function* subjectsOf(
-  asking: Asking,
-  stream: string,
-  filter: string
-): AsyncGenerator<{ readonly subjects: ReadonlyArray<string>; readonly lastSeq: number }> {
-  const atLeast = (await asking.confirmed(stream))?.seq ?? 0
-  for (let offset = 0;;) {
-    const question = { subjects_filter: filter, offset }
-    let withinMs = READ_MS
-    const { state, total = 0 } = await persist(async () => {
-      // Among millions of names the leader needs longer than for anything else.
-      withinMs *= 2
-      const answer = await api<InfoAnswer>(
-        asking,
-        `STREAM.INFO.${stream}`,
-        question,
-        withinMs / 2
-      )
-      if (answer.state.last_seq >= atLeast) return answer
-      throw new Error(`the leader of ${stream} has not got to ${atLeast}`)
-    })
-    const subjects = Object.keys(state.subjects ?? {})
-    if (subjects.length > 0) yield { subjects, lastSeq: state.last_seq }
-    offset += subjects.length
-    if (subjects.length === 0 || offset >= total) return
-  }
-}
-
-/** Pieces of at most KEYS_MAX. */
-export const pieces = (subjects: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
-  Array.from(
-    { length: Math.ceil(subjects.length / KEYS_MAX) },
-    (_, at) => subjects.slice(at * KEYS_MAX, (at + 1) * KEYS_MAX)
-  )

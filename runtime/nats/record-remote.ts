@@ -5,7 +5,8 @@ import type { NatsApi } from "./connection.ts"
 import { KEYS_MAX, LISTED_KEYS_MAX } from "./limits.ts"
 import { recordOf, recordsFilter, recordsPlace, recordSubject } from "./record-keys.ts"
 import { isMarker } from "./record.ts"
-import { last, lastOfMany, pieces, subjectsOf } from "./reader.ts"
+import { pieces, subjectsOf } from "./listing.ts"
+import { last, lastOfMany } from "./reader.ts"
 
 /** The part has more keys than are listed. */
 export class TooManyKeys extends StorageUnavailable {}

@@ -2,7 +2,8 @@
 import type { NatsApi } from "./connection.ts"
 import { idOfState, type Place, statesOf } from "./keys.ts"
 import { KEYS_MAX, LISTING_KEEP_MS } from "./limits.ts"
-import { lastOfMany, subjectsOf } from "./reader.ts"
+import { subjectsOf } from "./listing.ts"
+import { lastOfMany } from "./reader.ts"
 import { isMarker } from "./record.ts"
 
 interface Candidate {

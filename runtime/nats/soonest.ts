@@ -2,7 +2,8 @@
 import type { SoonestWakes, Wake } from "../ports/storage.ts"
 import type { NatsApi } from "./connection.ts"
 import { addressOfWake, type Place, wakesOf } from "./keys.ts"
-import { lastOfMany, pieces, subjectsOf } from "./reader.ts"
+import { pieces, subjectsOf } from "./listing.ts"
+import { lastOfMany } from "./reader.ts"
 import { isMarker } from "./record.ts"
 
 /** Keeps the soonest of many. */

@@ -2,19 +2,19 @@
  * Reads a stream in the order of its sequences. What is there all the while is met, however often
  * it is rewritten: a rewritten key moves to the end. What is met twice counts as it was met last.
  */
+import { answersOf } from "./answers.ts"
 import type { NatsApi } from "./connection.ts"
 import { READ_MS, WALK_BATCH } from "./limits.ts"
 import { nextSeqOf } from "./messages.ts"
-import { info, persist, storedOf } from "./reader.ts"
+import { info, persist } from "./reader.ts"
 import type { Stored } from "./wire.ts"
 
 const batchFrom = async (nats: NatsApi, stream: string, filter: string, seq: number) => {
   const question = JSON.stringify({ seq, next_by_subj: filter, batch: WALK_BATCH })
-  const replies = await persist(() =>
-    nats.replies(`$JS.API.DIRECT.GET.${stream}`, question, READ_MS)
+  const { stored } = await persist(async () =>
+    answersOf(await nats.replies(`$JS.API.DIRECT.GET.${stream}`, question, READ_MS))
   )
-  // The last one only says that it is the last.
-  return replies.slice(0, -1).map((reply) => storedOf(reply))
+  return stored
 }
 
 /** What was read in one step. */

@@ -53,13 +53,21 @@ class Stale {
       const found = wanted.multi_last.flatMap((subject) => {
         const seq = 1 + this.log.slice(0, upTo).findLastIndex((one) => one.subject === subject)
         const data = this.log[seq - 1]?.data
-        return data === undefined ? [] : [
-          this.message(data, 0, { "Nats-Subject": subject, "Nats-Sequence": String(seq) })
-        ]
-      })
-      return found.length === 0
-        ? [this.message("", 404, {})]
-        : [...found, this.message("", 204, { "Nats-UpTo-Sequence": String(upTo) })]
+        return data === undefined ? [] : [{ subject, seq, data }]
+      }).sort((one, other) => one.seq - other.seq)
+      if (found.length === 0) return [this.message("", 404, {})]
+      const messages = found.map(({ data, seq, subject }, at) =>
+        this.message(data, 0, {
+          "Nats-Subject": subject,
+          "Nats-Sequence": String(seq),
+          "Nats-Last-Sequence": String(found[at - 1]?.seq ?? 0)
+        })
+      )
+      const end = {
+        "Nats-UpTo-Sequence": String(upTo),
+        "Nats-Last-Sequence": String(found.at(-1)?.seq)
+      }
+      return [...messages, this.message("", 204, end)]
     }
     const confirmations = new Confirmations({ request }, "a node")
     return { request, replies, confirmed: (of) => confirmations.of(of) }
