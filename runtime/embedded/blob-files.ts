@@ -33,10 +33,13 @@ export interface Received {
   readonly content: Buffer | { readonly file: string }
 }
 
+/** In the names of all files that this process brings. */
+const run = randomBytes(4).toString("hex")
+
 /** A new name for the content of `id`, relative to the folder of blobs. */
 const newName = (id: string): string => {
   const folder = createHash("sha256").update(id).digest("hex").slice(0, 2)
-  return join(folder, `${id}.${randomBytes(6).toString("hex")}`)
+  return join(folder, `${id}.${run}${randomBytes(6).toString("hex")}`)
 }
 
 /** The id that a file's name was made for. */
@@ -195,5 +198,20 @@ export async function* fileNames(dataDir: string): AsyncIterable<string> {
   const folders = await readdir(blobsPath(dataDir)).catch(() => [])
   for (const folder of folders.filter((name) => /^[0-9a-f]{2}$/.test(name))) {
     for (const name of await readdir(join(blobsPath(dataDir), folder))) yield join(folder, name)
+  }
+}
+
+/**
+ * Removes what earlier processes left and nothing names. What this one has brought may be named
+ * yet; no clock tells the one from the other, since clocks are set back.
+ */
+export const removeLeftOvers = async (
+  dataDir: string,
+  isNamed: (id: string, name: string) => boolean
+): Promise<void> => {
+  for await (const name of fileNames(dataDir)) {
+    const isOfThisRun = name.slice(name.lastIndexOf(".") + 1).startsWith(run)
+    if (isOfThisRun || isNamed(idOfName(name), name)) continue
+    await rm(join(blobsPath(dataDir), name), { force: true })
   }
 }

@@ -2,7 +2,7 @@
  * The blob port on the embedded store: small content in the database, larger content in files
  * that the database names. A file counts once its name is committed; others are left-overs.
  */
-import { rm, stat } from "node:fs/promises"
+import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
 import type { BlobInfo, BlobsApi, ByteRange } from "../ports/blobs.ts"
@@ -12,12 +12,11 @@ import {
   abortOf,
   arrivingPath,
   blobsPath,
-  fileNames,
-  idOfName,
   makeFolder,
   openFile,
   receive,
-  type Received
+  type Received,
+  removeLeftOvers
 } from "./blob-files.ts"
 import { blobKey, bytesKey, endOf } from "./keys.ts"
 import { asFailure, readSpan } from "./engine.ts"
@@ -125,17 +124,6 @@ async function* inMemory(bytes: Buffer): AsyncIterable<Uint8Array> {
   if (bytes.length > 0) yield bytes
 }
 
-/** Removes files older than this start that no record names. */
-const removeLeftOvers = async (blobs: EmbeddedBlobs, dataDir: string): Promise<void> => {
-  const startedMs = Date.now()
-  for await (const name of fileNames(dataDir)) {
-    const path = join(blobsPath(dataDir), name)
-    if (blobs.find(idOfName(name))?.file === name) continue
-    const found = await stat(path).catch(() => undefined)
-    if (found !== undefined && found.ctimeMs < startedMs) await rm(path, { force: true })
-  }
-}
-
 /** The blob port upon an open store. */
 export const makeBlobs = Effect.fnUntraced(function*(store: EmbeddedStore) {
   const { dataDir } = store
@@ -149,7 +137,8 @@ export const makeBlobs = Effect.fnUntraced(function*(store: EmbeddedStore) {
   })
   // Of no consequence to anything but room on the disk, and tried again at the next start.
   yield* Effect.forkScoped(
-    Effect.tryPromise(() => removeLeftOvers(blobs, dataDir)).pipe(Effect.ignore)
+    Effect.tryPromise(() => removeLeftOvers(dataDir, (id, name) => blobs.find(id)?.file === name))
+      .pipe(Effect.ignore)
   )
   const api: BlobsApi = {
     put: (id, source, bytesMax) =>

@@ -1,5 +1,5 @@
 /** Writes groups to LevelDB: a batch with a flush each, by the threads of libuv. */
-import { closeSync, fdatasync, fdatasyncSync, openSync, write } from "node:fs"
+import { closeSync, fdatasync, openSync, write } from "node:fs"
 import { promisify } from "node:util"
 import type { ClassicLevel } from "classic-level"
 import { ACKNOWLEDGEMENT_BYTES, SLOTS } from "./acknowledged.ts"
@@ -45,11 +45,8 @@ class LeveldbWriter implements EngineWriter {
   async end(): Promise<void> {
     clearTimeout(this.syncTimer)
     await this.syncing
-    try {
-      fdatasyncSync(this.file)
-    } catch {
-      // What is acknowledged is durable already: this can only fail to warn later.
-    }
+    // What is acknowledged is durable already: that this fails can only fail to warn later.
+    await new Promise<void>((resolve) => fdatasync(this.file, () => resolve()))
     closeSync(this.file)
   }
 

@@ -35,6 +35,9 @@ const openOptions = {
   maxFileSize: LEVELDB_TABLE_BYTES
 }
 
+/** Before every key; after each there is `lt`. */
+const BEFORE_ALL = Buffer.from([0])
+
 class LevelDatabase implements Database {
   readonly engine = "leveldb"
   readonly isImmediate = false
@@ -122,7 +125,6 @@ class LevelDatabase implements Database {
   ): Promise<ReadonlyArray<string>> {
     const iterator = this.native.iterator<string | Buffer, string>({
       ...bounds,
-      limit: Number.isFinite(limit) ? limit : -1,
       reverse,
       values,
       keyEncoding: textOrBytes,
@@ -138,6 +140,10 @@ class LevelDatabase implements Database {
         if (entries.length === 0) break
         for (const [key, value] of entries) rows.push(String(key), value ?? "")
       }
+      if (rows.length < 2 * limit) return rows
+      // LevelDB passes over blocks that it cannot read, and says so at the end of a span alone.
+      iterator.seek(reverse ? BEFORE_ALL : bounds.lt)
+      await iterator.next()
       return rows
     } finally {
       await iterator.close()
