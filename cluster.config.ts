@@ -48,6 +48,15 @@ export interface ClusterConfig {
     /** Prefixes (CIDR) of proxies in front of this service whose X-Forwarded-For is believed. */
     readonly trusted: ReadonlyArray<string>
   }
+  readonly rates: {
+    /**
+     * Requests that one address may make at this node, as `600/1m`: so many in so long, which may
+     * come at once; undefined for any number. Set `proxies.trusted` first where there are proxies.
+     */
+    readonly address: string | undefined
+    /** Requests that one account may make at this node, likewise. */
+    readonly account: string | undefined
+  }
   readonly log: {
     /** Least severe level that is written. */
     readonly level: "trace" | "debug" | "info" | "warn" | "error" | "none"
@@ -146,6 +155,7 @@ export const clusterConfig: ClusterConfig = {
     ca: undefined
   },
   proxies: { trusted: [] },
+  rates: { address: undefined, account: undefined },
   log: { level: "info", format: "auto" },
   outgoing: {
     retrySchedule: ["0s", "5s", "1m", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"],

@@ -20,6 +20,7 @@ import { resources } from "../http/resources.ts"
 import { randomId } from "../http/secrets.ts"
 import { assertNative, listen, ServerUnavailable } from "../http/server.ts"
 import type { Service } from "../http/service.ts"
+import { ratesOf } from "../http/rates.ts"
 import { Tries } from "../http/tries.ts"
 import {
   Blobs,
@@ -138,6 +139,9 @@ const makeService = Effect.fnUntraced(function*(
   const records = yield* Records
   const placement = yield* Placement
   const nowMs = () => Date.now()
+  const tries = new Tries(nowMs)
+  const { trustedProxies } = settings
+  const rateLimits = { address: settings.rateLimitAddress, account: settings.rateLimitAccount }
   return {
     settings: {
       baseUrl,
@@ -146,10 +150,12 @@ const makeService = Effect.fnUntraced(function*(
       contentBytesMax: settings.contentBytesMax,
       retentionMs: settings.retention,
       corsOrigin: corsOriginOf(settings),
-      trustedProxies: settings.trustedProxies
+      trustedProxies,
+      rateLimits
     },
     issuer,
-    tries: new Tries(nowMs),
+    tries,
+    rates: ratesOf(rateLimits, { tries, trustedProxies, refused: measures.rateLimited }),
     system,
     blobs: yield* Blobs,
     records,

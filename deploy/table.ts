@@ -11,13 +11,15 @@ import {
   network,
   oneOf,
   origin,
+  rate,
   secret,
   size,
   span,
   text
 } from "./values.ts"
 
-const { content, cors, documents, limits, log, mailboxes, outbound, outgoing } = clusterConfig
+const { content, cors, documents, limits, log, mailboxes, outbound, outgoing, rates } =
+  clusterConfig
 
 const retryAttemptsMax = 32
 const networksMax = 256
@@ -44,6 +46,24 @@ export const table = {
   )),
   adminToken,
   ...authTable,
+  rateLimitAddress: optional(
+    setting(
+      "rates.address",
+      "RATE_LIMIT_ADDRESS",
+      rate,
+      rates.address,
+      "Requests that one address may make"
+    )
+  ),
+  rateLimitAccount: optional(
+    setting(
+      "rates.account",
+      "RATE_LIMIT_ACCOUNT",
+      rate,
+      rates.account,
+      "Requests that one account may make"
+    )
+  ),
   logLevel: setting("log.level", "LOG_LEVEL", levels, log.level, "Least severe level written"),
   logFormat: setting(
     "log.format",

@@ -1,6 +1,7 @@
 /** How the values of settings are written: schemas from text, and what each expects in words. */
 import { Effect, Redacted, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { IpNetwork } from "effect/net"
+import type { Rate } from "../http/rates.ts"
 
 /** A kind of value: its schema, and the words that a person is told when a value is not one. */
 export interface Kind<A> {
@@ -153,6 +154,28 @@ export const span: Kind<number> = {
   schema: reading(Schema.Int.check(Schema.isGreaterThan(0)), durationMs),
   expected: "a duration above 0 such as 500ms, 5s, 1m, 30min, 2h, 7d or P30D",
   metavar: "duration"
+}
+
+const rateWindowMaxMs = 86_400_000
+
+const rateOf = (written: string): Rate | undefined => {
+  const [, quota = "", window = ""] = /^(\d{1,9})\/(.+)$/.exec(written) ?? []
+  const windowMs = durationMs(/^[a-z]/.test(window) ? `1${window}` : window)
+  // The field that tells it has whole seconds.
+  if (windowMs === undefined || windowMs === 0 || windowMs % 1000 !== 0) return undefined
+  return Number(quota) > 0 && windowMs <= rateWindowMaxMs
+    ? { quota: Number(quota), windowMs }
+    : undefined
+}
+
+/** So many requests in so long. */
+export const rate: Kind<Rate> = {
+  schema: reading(
+    Schema.Struct({ quota: Schema.Int, windowMs: Schema.Int }),
+    rateOf
+  ),
+  expected: "requests and whole seconds such as 600/1m, 50/s or 10000/1h",
+  metavar: "rate"
 }
 
 /** Size in bytes. */

@@ -77,6 +77,12 @@ class Application {
   }
 
   readonly handle = (request: Request, exchange: Exchange): void => {
+    const { rates } = this.service
+    if (rates !== undefined) {
+      const { fields, refusal } = rates.admit(request)
+      exchange.also(fields)
+      if (refusal !== undefined) return this.refuse(request, exchange, refusal, "none")
+    }
     const found = this.match(request.method, request.path)
     switch (found._tag) {
       case "Found":

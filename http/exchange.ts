@@ -40,6 +40,7 @@ export class Exchange {
   #answered = false
   #bodyDone: boolean
   #onAbort: (() => void) | undefined
+  #also = ""
 
   /** `declaredBytes` is the Content-Length, 0 without a body, -1 when chunked. */
   constructor(native: NativeResponse, shared: Shared, isHead: boolean, declaredBytes: number) {
@@ -58,6 +59,11 @@ export class Exchange {
 
   get answered(): boolean {
     return this.#answered
+  }
+
+  /** Fields that go with the answer, whatever it will be. */
+  also(headers: ReplyHeaders): void {
+    this.#also = joinHeaders(headers)
   }
 
   /** Calls back once when the client goes away before the answer is complete. */
@@ -163,9 +169,11 @@ export class Exchange {
 
   #writeHead(status: number, joined: string): void {
     this.#native.writeStatus(this.#shared.statusLine(status))
-    if (joined === "") return
-    const colon = joined.indexOf(":")
-    this.#native.writeHeader(joined.slice(0, colon), joined.slice(colon + 2))
+    const also = this.#also
+    const all = also === "" ? joined : joined === "" ? also : `${joined}\r\n${also}`
+    if (all === "") return
+    const colon = all.indexOf(":")
+    this.#native.writeHeader(all.slice(0, colon), all.slice(colon + 2))
   }
 
   /** Answers. Nothing happens when the client is gone. Throws (a defect) on bad fields. */

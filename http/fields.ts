@@ -13,7 +13,7 @@ export const pagePolicy = "default-src 'none'; style-src 'self'; script-src 'sel
 /** What a script of another origin may read of an answer. */
 const exposedFields =
   "Location, ETag, Link, Retry-After, Message-Password, Notification-Status, Last-Modified, "
-  + "Content-Range, Allow, Accept-Post"
+  + "Content-Range, Allow, Accept-Post, RateLimit, RateLimit-Policy"
 
 /** Request fields that a script of another origin may set. */
 const allowedFields =

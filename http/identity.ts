@@ -43,9 +43,9 @@ const vouchedFor = Effect.fnUntraced(function*(
   )
   const message: AccountMessage = { _tag: "Admit", name }
   const reply = yield* askFor<AccountReply>(service, address(accountKind, name), message)
-  return isRefusal(reply)
-    ? yield* tokenRefused(reply.detail ?? "there is no such account")
-    : { name, roles, vouched: true }
+  if (isRefusal(reply)) return yield* tokenRefused(reply.detail ?? "there is no such account")
+  if (service.rates !== undefined) service.tries.proven(secretHash(token), name)
+  return { name, roles, vouched: true }
 })
 
 /** Whether the request has a token of the issuer, right or wrong. */
@@ -77,7 +77,7 @@ export const accountOf = Effect.fnUntraced(function*(
     const message: AccountMessage = { _tag: "Authenticate", tokenHash }
     const reply = yield* askFor<AccountReply>(service, address(accountKind, name), message)
     if (!isRefusal(reply) && reply._tag === "Authenticated") {
-      tries.proven(tokenHash)
+      tries.proven(tokenHash, name)
       return { name, roles: reply.roles }
     }
   }

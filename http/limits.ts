@@ -87,6 +87,10 @@ export const passwordCharsMin = 16
 /** Tokens that were right lately, and addresses that had a wrong one, that a node remembers. */
 export const provenTokensMax = 20_000
 export const suspectsMax = 20_000
+/** Accounts, and addresses, whose requests a node counts; of more, the least busy begin anew. */
+export const ratedMax = 200_000
+/** So long after it was right a request with a token counts for its account. */
+export const countedTokenMs = 60_000
 /** Addresses of one X-Forwarded-For field that are looked at, from its end. */
 export const forwardedMax = 16
 /** Length of a token's name, and how long a token may be valid. */

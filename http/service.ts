@@ -13,6 +13,7 @@ import {
 import { type Failed, refused } from "./failures.ts"
 import type { Deliveries, HttpMeasures } from "./inside/measures.ts"
 import type { Issuer } from "./issuer/verify.ts"
+import type { RateLimits, Rates } from "./rates.ts"
 import type { Tries } from "./tries.ts"
 
 export interface HttpSettings {
@@ -28,6 +29,8 @@ export interface HttpSettings {
   readonly corsOrigin: string | undefined
   /** Prefixes (CIDR) of proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies: ReadonlyArray<string>
+  /** How many requests each address and each account may make at this node. */
+  readonly rateLimits: RateLimits
 }
 
 export interface Service {
@@ -48,6 +51,8 @@ export interface Service {
   readonly issuer: Issuer | undefined
   /** What this node remembers of credentials. */
   readonly tries: Tries
+  /** The requests that were made lately; undefined where nobody is limited. */
+  readonly rates: Rates | undefined
   /** Blobs that are stored and not yet shown by their content; the sweep leaves them alone. */
   readonly arriving: Set<string>
   /** `<node>.<random>`: another at each start of the node. No dot in either part. */

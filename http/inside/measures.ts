@@ -30,6 +30,8 @@ export interface RouteMeasures {
 
 export class HttpMeasures {
   readonly routes = new Map<string, RouteMeasures>()
+  /** Requests refused by the limits on rates, by policy. */
+  readonly rateLimited = { address: 0, account: 0 }
 
   /** The measures of one route and method, to be kept by whoever counts often. */
   of(method: string, route: string): RouteMeasures {

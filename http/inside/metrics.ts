@@ -157,6 +157,17 @@ const nodeSeries = (exporter: Exporter, system: SystemApi, nowMs: () => number):
   gauge("process_uptime_seconds", "Since the process started", () => process.uptime())
 }
 
+const rateSeries = (exporter: Exporter, { rateLimited }: HttpMeasures): void => {
+  for (const policy of ["address", "account"] as const) {
+    exporter.counter(
+      "restante_http_rate_limited_total",
+      "Requests refused by the limits on rates",
+      { policy },
+      () => rateLimited[policy]
+    )
+  }
+}
+
 const httpSeries = (exporter: Exporter, measures: HttpMeasures): void => {
   for (const one of measures.routes.values()) {
     const { method, route } = one
@@ -217,6 +228,7 @@ export const metricsText = (
   const exporter = new Exporter()
   commitSeries(exporter, system)
   nodeSeries(exporter, system, nowMs)
+  rateSeries(exporter, measures)
   if (delivery !== undefined) deliverySeries(exporter, delivery)
   return () => {
     kindSeries(exporter, system)

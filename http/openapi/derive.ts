@@ -25,6 +25,8 @@ const always: ReadonlyArray<ProblemSlug> = [
   "internal",
   "overloaded",
   "quarantined",
+  // By the operator's limits on rates.
+  "too-many-requests",
   "storage-unavailable"
 ]
 

@@ -40,7 +40,7 @@ const problemHeaders: Readonly<Partial<Record<ProblemSlug, ReadonlyArray<string>
   unauthenticated: ["WWW-Authenticate"],
   "method-not-allowed": ["Allow"],
   "range-not-satisfiable": ["Content-Range"],
-  "too-many-requests": ["Retry-After"],
+  "too-many-requests": ["Retry-After", "RateLimit?", "RateLimit-Policy?"],
   overloaded: ["Retry-After"],
   quarantined: ["Retry-After"],
   "storage-unavailable": ["Retry-After"],
@@ -118,6 +118,7 @@ class Building {
 
   constructor(described: Described) {
     this.described = described
+    this.responses["too-many-requests"] = problemPart(described.baseUrl, ["too-many-requests"])
   }
 
   /** All answers by their status. */
@@ -203,7 +204,10 @@ const pathPart = (building: Building, rows: ReadonlyArray<Row>): Part => {
     operationId: `options${capital(first.placed.operation.id)}`,
     summary: "Its methods, also for a preflight (Fetch §4.8)",
     tags: [first.area.tag],
-    responses: { "204": partRef("responses", "Options") },
+    responses: {
+      "204": partRef("responses", "Options"),
+      "429": partRef("responses", "too-many-requests")
+    },
     security: []
   }
   return part
@@ -254,8 +258,9 @@ const securitySchemes: Part = {
 
 const about = "Every document is served as XML, HTML, JSON and plain text, as Accept asks; one "
   + "schema is of its XML and its JSON. URIs are opaque: follow links. Before any resource is "
-  + "reached a request may be refused with 400, 408, 413, 431 or 501, and a method that a "
-  + "resource does not have with 405."
+  + "reached a request may be refused with 400, 408, 413, 429, 431 or 501, and a method that a "
+  + "resource does not have with 405. Where the operator limits rates, every answer has RateLimit "
+  + "and RateLimit-Policy."
 
 /** The whole document. */
 export const documentOf = (described: Described, rows: ReadonlyArray<Row>): Part => {

@@ -66,6 +66,8 @@ export const answerHeaders = {
   "Message-Password": "The password that the service chose; shown once.",
   "Notification-Status": "How it stands: `waiting; success=3; retry=1`.",
   "Preference-Applied": "The preferences that were followed (RFC 7240).",
+  RateLimit: "How many requests are left (`r`), and in how many seconds all are again (`t`).",
+  "RateLimit-Policy": "How many requests (`q`) in how many seconds (`w`) by address or account.",
   "Retry-After": "Seconds after which to try again.",
   Vary: "Request fields that the answer depends on.",
   "WWW-Authenticate": "What may be shown for oneself."

@@ -11,6 +11,7 @@ import { HttpMeasures } from "../../http/inside/measures.ts"
 import type { Route } from "../../http/routing.ts"
 import { listen } from "../../http/server.ts"
 import type { HttpSettings, Service } from "../../http/service.ts"
+import { ratesOf } from "../../http/rates.ts"
 import { Tries } from "../../http/tries.ts"
 import { Blobs, type Limits, Placement, Records, System } from "../../runtime/index.ts"
 import type { Backend } from "./backends.ts"
@@ -80,6 +81,9 @@ export const startNode = async (options: Options): Promise<Node> => {
     scope
   ))
   const arriving = new Set<string>()
+  const { rateLimits = {}, trustedProxies = [] } = settings
+  const measures = new HttpMeasures()
+  const tries = new Tries(nowMs)
   const runtime = ManagedRuntime.make(layerOf(options, outbound, arriving))
   const service: Service = {
     settings: {
@@ -89,11 +93,13 @@ export const startNode = async (options: Options): Promise<Node> => {
       contentBytesMax: 1024 * 1024,
       retentionMs: 30 * 24 * 60 * 60 * 1000,
       corsOrigin: "*",
-      trustedProxies: [],
+      trustedProxies,
+      rateLimits,
       ...settings
     },
     issuer: options.issuer,
-    tries: new Tries(nowMs),
+    tries,
+    rates: ratesOf(rateLimits, { tries, trustedProxies, refused: measures.rateLimited }),
     system: await runtime.runPromise(Effect.service(System)),
     blobs: await runtime.runPromise(Effect.service(Blobs)),
     records: await runtime.runPromise(Effect.service(Records)),
@@ -101,7 +107,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     arriving,
     start: `${name}.test`,
     serviceKey: "the key of these tests",
-    measures: new HttpMeasures(),
+    measures,
     deliveries: outbound,
     metrics: () => "",
     ready: Effect.void,

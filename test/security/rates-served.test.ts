@@ -1,0 +1,108 @@
+/** Limits on rates, as their clients meet them: 429, its fields, and whom they do not concern. */
+import { afterEach, expect, it } from "vitest"
+import { resources } from "../../http/resources.ts"
+import type { HttpSettings } from "../../http/service.ts"
+import { adminToken, type Answered, type Harness, startService } from "../http/harness.ts"
+
+let service: Harness
+afterEach(() => service.close())
+
+/** An hour, in which a test gets no whole unit back. */
+const windowMs = 3_600_000
+const addressQuota = 5
+const accountQuota = 4
+const both = {
+  address: { quota: addressQuota, windowMs },
+  account: { quota: accountQuota, windowMs }
+}
+
+/** Rates are a node's own: all requests go to the first. */
+const start = async (rateLimits: HttpSettings["rateLimits"], more: Partial<HttpSettings> = {}) => {
+  service = await startService(resources, { rateLimits, ...more })
+  const [node = ""] = service.nodes
+  return (method: string, path: string, options: Parameters<Harness["send"]>[2] = {}) =>
+    service.send(method, node + path, options)
+}
+
+const expectRefusal = (answered: Answered, policy: string, quota: number): void => {
+  expect([answered.status, answered.header("ratelimit-policy")]).toEqual([
+    429,
+    `"${policy}";q=${quota};w=3600`
+  ])
+  expect(answered.header("ratelimit")).toMatch(new RegExp(`^"${policy}";r=0;t=\\d+$`))
+  expect(Number(answered.header("retry-after"))).toBeGreaterThan(0)
+  expect(answered.header("content-type")).toContain("application/problem+xml")
+  expect(answered.child("type")).toMatch(/\/problems\/too-many-requests$/)
+  expect(answered.child("detail")).toContain(`this ${policy} may make ${quota} requests`)
+}
+
+it("count the requests of an address, whatever it asks for, and tell the rest", async () => {
+  const send = await start({ address: both.address })
+  const paths = ["/cross_bridge", "/nowhere", "/mailboxes", "/openapi.json", "/"]
+  const left: Array<string> = []
+  for (const [n, path] of paths.entries()) {
+    const answered = await send("GET", path, { headers: { "X-Forwarded-For": `10.0.0.${n}` } })
+    expect(answered.status).not.toBe(429)
+    expect(answered.header("ratelimit-policy")).toBe(`"address";q=${addressQuota};w=3600`)
+    left.push(answered.header("ratelimit").split(";")[1] ?? "")
+  }
+  expect(left).toEqual(["r=4", "r=3", "r=2", "r=1", "r=0"])
+  const forwarded = { headers: { "X-Forwarded-For": "10.0.0.99", Forwarded: "for=10.0.0.98" } }
+  expectRefusal(await send("GET", "/cross_bridge", forwarded), "address", addressQuota)
+  expectRefusal(await send("POST", "/content", { body: "x" }), "address", addressQuota)
+  const json = await send("GET", "/cross_bridge", { accept: "application/json" })
+  expect(json.json).toMatchObject({ status: 429, "violated-policies": ["address"] })
+  expect((await send("GET", "/livez")).status).toBe(200)
+  expect(service.services[0]?.measures.rateLimited).toEqual({ address: 3, account: 0 })
+})
+
+it("hold on the hot path too, and what was refused is not there", async () => {
+  const admin = { basic: `admin:${adminToken}` }
+  const limited = await start({ address: both.address })
+  const made = await limited("POST", "/mailboxes", { ...admin, headers: { Slug: "box" } })
+  expect(made.status).toBe(201)
+  const statuses: Array<number> = []
+  for (let n = 0; n < addressQuota + 2; n += 1) {
+    const body = `<notification><item><description>${n}</description>` +
+      "<url>http://example.org/</url></item></notification>"
+    statuses.push((await limited("POST", "/mailboxes/box", { body })).status)
+  }
+  expect(statuses).toEqual([202, 202, 202, 202, 429, 429, 429])
+  const listed = await limited("GET", "/mailboxes/box", admin)
+  expect(listed.text.match(/<notification /g)).toHaveLength(4)
+})
+
+it("count an account for itself, not for its neighbours or who guesses its token", async () => {
+  const send = await start(both)
+  const admin = { basic: `admin:${adminToken}` }
+  // Nobody knows whose token it is before it was right: this one is the address's.
+  expect((await send("GET", "/mailboxes", admin)).header("ratelimit")).toMatch(/^"address";r=4/)
+  for (let n = 1; n <= accountQuota; n += 1) {
+    const answered = await send("GET", "/mailboxes", admin)
+    expect(answered.header("ratelimit")).toMatch(new RegExp(`^"account";r=${accountQuota - n};`))
+  }
+  expectRefusal(await send("GET", "/mailboxes", admin), "account", accountQuota)
+  expectRefusal(await send("GET", "/cross_bridge", admin), "account", accountQuota)
+  expect((await send("GET", "/cross_bridge")).header("ratelimit")).toMatch(/^"address";r=3/)
+  const guess = await send("GET", "/mailboxes", { basic: "admin:guess" })
+  expect([guess.status, guess.header("ratelimit").slice(0, 13)]).toEqual([401, "\"address\";r=2"])
+})
+
+it("count clients behind a trusted proxy one by one", async () => {
+  const send = await start({ address: both.address }, { trustedProxies: ["127.0.0.0/8"] })
+  const from = (client: string) => ({ headers: { "X-Forwarded-For": client } })
+  for (let n = 0; n < addressQuota; n += 1) {
+    expect((await send("GET", "/cross_bridge", from("198.51.100.1"))).status).toBe(200)
+  }
+  expect((await send("GET", "/cross_bridge", from("198.51.100.1"))).status).toBe(429)
+  expect((await send("GET", "/cross_bridge", from("198.51.100.2"))).status).toBe(200)
+})
+
+it("are none unless the operator sets them", async () => {
+  const send = await start({})
+  for (let n = 0; n < 50; n += 1) {
+    const answered = await send("GET", "/cross_bridge")
+    expect([answered.status, answered.headers.has("ratelimit")]).toEqual([200, false])
+  }
+  expect(service.services.every(({ rates }) => rates === undefined)).toBe(true)
+})

@@ -1,0 +1,196 @@
+/** The buckets of the limits on rates under a clock of the test's, and what they remember. */
+import { array, assert, integer, property } from "fast-check"
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { loadSettings } from "../../deploy/settings.ts"
+import { Generations } from "../../http/generations.ts"
+import { countedTokenMs } from "../../http/limits.ts"
+import { Buckets, type PolicyName, Rates } from "../../http/rates.ts"
+import { HeaderFields } from "../../http/request.ts"
+import { secretHash } from "../../http/secrets.ts"
+import { Tries } from "../../http/tries.ts"
+
+describe("a bucket", () => {
+  it("lets its quota through at once, then as many as time brings back", () => {
+    let nowMs = 5_000
+    const buckets = new Buckets({ quota: 3, windowMs: 1_000 }, () => nowMs)
+    const take = () => buckets.take("a")
+    expect([take(), take(), take()].map(({ isOver, remaining }) => [isOver, remaining])).toEqual([
+      [false, 2],
+      [false, 1],
+      [false, 0]
+    ])
+    const over = take()
+    expect(over).toMatchObject({ isOver: true, remaining: 0 })
+    expect(over.waitMs).toBeCloseTo(1000 / 3)
+    expect(over.wholeInMs).toBeCloseTo(1000)
+    expect(buckets.take("b").isOver).toBe(false)
+    nowMs += 334
+    expect([take().isOver, take().isOver]).toEqual([false, true])
+    nowMs += 1_000
+    expect(take()).toMatchObject({ isOver: false, remaining: 2 })
+  })
+
+  it("lets no more through in any window than twice its quota, and all of who keeps to it", () => {
+    const waits = array(integer({ min: 0, max: 400 }), { maxLength: 200 })
+    assert(property(integer({ min: 1, max: 20 }), waits, (quota, steps) => {
+      let nowMs = 0
+      const windowMs = 1_000
+      const buckets = new Buckets({ quota, windowMs }, () => nowMs)
+      const through: Array<number> = []
+      for (const step of steps) {
+        nowMs += step
+        const { isOver, waitMs } = buckets.take("a")
+        if (!isOver) through.push(nowMs)
+        const lately = through.filter((at) => at > nowMs - windowMs).length
+        expect(lately).toBeLessThan(2 * quota + 1)
+        if (isOver) {
+          // It may come when it was told to.
+          nowMs += waitMs + 0.01
+          expect(buckets.take("a").isOver).toBe(false)
+          through.push(nowMs)
+        }
+      }
+      const patient = new Buckets({ quota, windowMs }, () => nowMs)
+      for (const _ of steps) {
+        expect(patient.take("b").isOver).toBe(false)
+        nowMs += windowMs / quota + 0.01
+      }
+    }))
+  })
+
+  it("is one of so many at the most: those that are busy are kept", () => {
+    const buckets = new Buckets({ quota: 2, windowMs: 60_000 }, () => 0, 100)
+    expect([buckets.take("busy").isOver, buckets.take("busy").isOver]).toEqual([false, false])
+    for (let n = 0; n < 40; n += 1) buckets.take(`other-${n}`)
+    expect(buckets.take("busy").isOver).toBe(true)
+    for (let n = 0; n < 10_000; n += 1) buckets.take(`flood-${n}`)
+    expect(buckets.size).toBeLessThanOrEqual(100)
+  })
+})
+
+it("what forgets keeps the newest half for certain, and never more than its bound", () => {
+  const keys = array(integer({ min: 0, max: 30 }).map(String), { maxLength: 300 })
+  assert(property(integer({ min: 2, max: 20 }), keys, (max, set) => {
+    const map = new Generations<number>(max)
+    const order: Array<string> = []
+    set.forEach((key, at) => {
+      map.set(key, at)
+      order.splice(0, order.length, ...order.filter((one) => one !== key), key)
+      expect(map.size).toBeLessThanOrEqual(max)
+      for (const one of order.slice(-Math.floor(max / 2))) {
+        expect(map.get(one)).toBe(set.slice(0, at + 1).lastIndexOf(one))
+      }
+    })
+    for (const key of set) {
+      map.delete(key)
+      expect(map.get(key)).toBe(undefined)
+    }
+  }))
+})
+
+describe("who a request counts for", () => {
+  const limits = {
+    address: { quota: 2, windowMs: 60_000 },
+    account: { quota: 3, windowMs: 60_000 }
+  }
+
+  const world = (trustedProxies: ReadonlyArray<string> = []) => {
+    const refused: Record<PolicyName, number> = { address: 0, account: 0 }
+    const clock = { nowMs: 1_000_000 }
+    const tries = new Tries(() => clock.nowMs)
+    const rates = new Rates(limits, { tries, trustedProxies, refused, nowMs: () => 0 })
+    const ask = (remoteAddress: string, fields: Readonly<Record<string, string>> = {}) =>
+      rates.admit({
+        method: "GET",
+        path: fields["path"] ?? "/",
+        query: "",
+        headers: new HeaderFields(Object.entries(fields).flat()),
+        remoteAddress
+      }).refusal === undefined
+    return { ask, clock, refused, tries }
+  }
+
+  it("the connection's other end, whatever X-Forwarded-For, Forwarded and X-Real-IP say", () => {
+    const { ask, refused } = world()
+    const claims = (n: number) => ({
+      "x-forwarded-for": `198.51.100.${n}`,
+      forwarded: `for=198.51.100.${n}`,
+      "x-real-ip": `198.51.100.${n}`
+    })
+    expect([1, 2, 3, 4].map((n) => ask("203.0.113.9", claims(n)))).toEqual(
+      [true, true, false, false]
+    )
+    expect(refused).toEqual({ address: 2, account: 0 })
+    expect(ask("203.0.113.10")).toBe(true)
+  })
+
+  it("behind a trusted proxy the last address that is none, not what the client wrote", () => {
+    const { ask } = world(["127.0.0.0/8"])
+    const through = (n: number, client: string) =>
+      ask("127.0.0.1", { "x-forwarded-for": `10.9.8.${n}, ${client}` })
+    expect([1, 2, 3].map((n) => through(n, "198.51.100.1"))).toEqual([true, true, false])
+    expect(through(4, "198.51.100.2")).toBe(true)
+  })
+
+  it("all of an IPv6 network of 64 bits", () => {
+    const { ask } = world()
+    const asked = ["1", "2", "3"].map((end) => ask(`2001:db8:0:1::${end}`))
+    expect(asked).toEqual([true, true, false])
+    expect(ask("2001:db8:0:2::1")).toBe(true)
+  })
+
+  it("an account, for a minute after its token was right; not by any other token", () => {
+    const { ask, clock, refused, tries } = world()
+    const bearer = { authorization: "Bearer the-token" }
+    const basic = { authorization: `Basic ${Buffer.from("alice:other").toString("base64")}` }
+    tries.proven(secretHash("the-token"), "alice")
+    tries.proven(secretHash("other"), "alice")
+    expect([bearer, basic, bearer, basic].map((one) => ask("203.0.113.1", one))).toEqual(
+      [true, true, true, false]
+    )
+    expect(refused).toEqual({ address: 0, account: 1 })
+    // Her neighbour behind the same address is not concerned.
+    expect(ask("203.0.113.1")).toBe(true)
+    clock.nowMs += countedTokenMs
+    expect([ask("203.0.113.1", bearer), ask("203.0.113.1", bearer)]).toEqual([true, false])
+    expect(ask("203.0.113.2", { authorization: "Bearer guess" })).toBe(true)
+  })
+
+  it("nobody, where the machinery asks whether the node lives", () => {
+    const { ask } = world()
+    const asked = Array.from({ length: 10 }, () => ask("203.0.113.1", { path: "/readyz" }))
+    expect(new Set(asked)).toEqual(new Set([true]))
+  })
+})
+
+describe("the settings", () => {
+  const read = (RATE_LIMIT_ADDRESS: string) => loadSettings({ RATE_LIMIT_ADDRESS })
+
+  it.each([
+    ["600/1m", 600, 60_000],
+    ["50/s", 50, 1_000],
+    ["1/24h", 1, 86_400_000],
+    ["10/PT30S", 10, 30_000]
+  ])("take %s", (text, quota, windowMs) => {
+    const loaded = read(text)
+    expect(Result.isSuccess(loaded) && loaded.success.settings.rateLimitAddress)
+      .toEqual({ quota, windowMs })
+  })
+
+  it.each(["600", "0/1m", "-1/1m", "1.5/s", "5/0s", "5/500ms", "5/1d1", "5/2d", "many/1m", "5/"])(
+    "stop the start: %s",
+    (text) => {
+      const loaded = read(text)
+      expect(Result.isFailure(loaded) && loaded.failure.message).toContain("rates.address is")
+    }
+  )
+
+  it("limit nobody when they are not set", () => {
+    const loaded = loadSettings({})
+    expect(Result.isSuccess(loaded) && loaded.success.settings).toMatchObject({
+      rateLimitAddress: undefined,
+      rateLimitAccount: undefined
+    })
+  })
+})
