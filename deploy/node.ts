@@ -11,6 +11,7 @@ import { bootstrap } from "../http/accounts/index.ts"
 import { application } from "../http/app.ts"
 import { postingFigures } from "../http/cluster/index.ts"
 import { resumeLoads, watchLoads } from "../http/customers/index.ts"
+import { HeldTables } from "../http/queries/held.ts"
 import { watchQueries } from "../http/queries/index.ts"
 import { documents } from "../http/documents.ts"
 import { count, HttpMeasures } from "../http/inside/measures.ts"
@@ -159,6 +160,7 @@ const makeService = Effect.fnUntraced(function*(
     system,
     blobs: yield* Blobs,
     records,
+    held: new HeldTables(records),
     readOutside: readerOf(outbound),
     arriving,
     start: `${node}.${randomId()}`,

@@ -12,6 +12,7 @@ import {
 } from "../runtime/index.ts"
 import { type Failed, refused } from "./failures.ts"
 import type { Deliveries, HttpMeasures } from "./inside/measures.ts"
+import type { HeldTables } from "./queries/held.ts"
 import type { Issuer } from "./issuer/verify.ts"
 import type { RateLimits, Rates } from "./rates.ts"
 import type { Tries } from "./tries.ts"
@@ -38,6 +39,8 @@ export interface Service {
   readonly system: SystemApi
   readonly blobs: BlobsApi
   readonly records: RecordsApi
+  /** Rows of `records` that this node has in memory. */
+  readonly held: HeldTables
   /**
    * GET of another service's resource under the outbound rules (protocol §5), whole; fails with
    * what was wrong, for people.

@@ -20,9 +20,14 @@ import {
 import { type Load, loadChanges, loadsTable, parseLoad, pendingLoads } from "./load.ts"
 import { customerChanges, customers } from "./table.ts"
 
+/** A row, and how many rows of the file there are up to it. */
+interface Numbered extends Customer {
+  readonly at: number
+}
+
 interface Batch {
-  readonly rows: ReadonlyArray<Customer>
-  /** Rows of the file up to the last of these. */
+  readonly rows: ReadonlyArray<Numbered>
+  /** Rows of the file up to the end of these. */
   readonly at: number
 }
 
@@ -34,13 +39,13 @@ async function* batchesOf(
   size: number
 ): AsyncGenerator<Batch> {
   let at = 0
-  let rows: Array<Customer> = []
+  let rows: Array<Numbered> = []
   let ready: Array<Batch> = []
   const reader = new FileReader(format, (given) => {
     at++
     if (at <= from) return
     const customer = given.ok ? customerOf(given.value) : given
-    if (customer.ok) rows.push(customer.value)
+    if (customer.ok) rows.push({ ...customer.value, at })
     if (rows.length < size) return
     ready.push({ rows, at })
     rows = []
@@ -55,39 +60,72 @@ async function* batchesOf(
   ready = []
 }
 
+/** A batch, and the rows that were there when it was read. */
+interface Read extends Batch {
+  readonly before: ReadonlyArray<string | undefined>
+}
+
+/** Reads ahead: the next batch, with what it will replace; undefined at the end. */
+const nextOf = (
+  { records }: Service,
+  batches: AsyncGenerator<Batch>
+): Effect.Effect<Read | undefined, Failure> =>
+  Effect.flatMap(
+    Effect.promise(() => batches.next()),
+    ({ done, value }) =>
+      done === true ? Effect.succeed(undefined) : Effect.map(
+        records.getMany(customers.name, value.rows.map(({ id }) => id)),
+        (before) => ({ ...value, before })
+      )
+  )
+
 interface Step {
   readonly load: Load
   readonly changes: ReadonlyArray<RecordChange>
 }
 
-/** What a batch changes, upon the rows that are there. */
-const stepOf = Effect.fnUntraced(function*(
-  { nowMs, records }: Service,
-  load: Load,
-  { at, rows }: Batch
-): Effect.fn.Return<Step, Failure> {
-  const values = yield* records.getMany(customers.name, rows.map(({ id }) => id))
-  const latest = new Map<string, string | undefined>()
-  const changes: Array<RecordChange> = []
-  let created = 0
-  for (const [index, { id, row }] of rows.entries()) {
-    const before = latest.has(id) ? latest.get(id) : values[index]
-    const value = JSON.stringify(row)
-    if (before === undefined) created++
-    latest.set(id, value)
-    for (const change of customerChanges(id, value, before)) changes.push(change)
+/** What the rows of a load change, in steps of as many changes as one write may have. */
+class Steps {
+  private readonly changesMax: number
+  private readonly nowMs: () => number
+  /** Rows of the batch before, which may not have been read again. */
+  private written = new Map<string, string>()
+  /** As it will be when all steps so far are written. */
+  load: Load
+
+  constructor({ nowMs, records }: Service, load: Load) {
+    this.changesMax = records.changesMax - loadChanges("", load).length
+    this.nowMs = nowMs
+    this.load = load
   }
-  return {
-    load: {
-      ...load,
-      at,
-      created: load.created + created,
-      replaced: load.replaced + rows.length - created,
-      touchedMs: nowMs()
-    },
-    changes
+
+  of({ at: end, before, rows }: Read): ReadonlyArray<Step> {
+    const steps: Array<Step> = []
+    const latest = new Map<string, string>()
+    let changes: Array<RecordChange> = []
+    let { at, created, replaced } = this.load
+    const finish = () => {
+      this.load = { ...this.load, at, created, replaced, touchedMs: this.nowMs() }
+      steps.push({ load: this.load, changes })
+      changes = []
+    }
+    for (const [index, { at: place, id, row }] of rows.entries()) {
+      const value = JSON.stringify(row)
+      const old = latest.get(id) ?? this.written.get(id) ?? before[index]
+      const own = customerChanges(id, value, old)
+      if (changes.length + own.length > this.changesMax) finish()
+      for (const change of own) changes.push(change)
+      latest.set(id, value)
+      if (old === undefined) created++
+      else replaced++
+      at = place
+    }
+    at = end
+    finish()
+    this.written = latest
+    return steps
   }
-})
+}
 
 const written = (
   { records }: Service,
@@ -100,7 +138,25 @@ const written = (
     [...changes, ...loadChanges(id, load)]
   )
 
-/** Applies what is left of a load; the load as it is then, undefined when another does it. */
+/** The steps of one batch, one after the other; false when another does it. */
+const writtenAll = Effect.fnUntraced(function*(
+  service: Service,
+  id: string,
+  from: Load,
+  steps: ReadonlyArray<Step>
+): Effect.fn.Return<boolean, Failure> {
+  let load = from
+  for (const step of steps) {
+    if (!(yield* written(service, id, load, step))) return false
+    load = step.load
+  }
+  return true
+})
+
+/**
+ * Applies what is left of a load; the load as it is then, undefined when another does it. While a
+ * batch is written the next one is read.
+ */
 export const applyLoad = Effect.fnUntraced(function*(
   service: Service,
   id: string,
@@ -109,16 +165,19 @@ export const applyLoad = Effect.fnUntraced(function*(
   const { arriving, blobs, records } = service
   const size = Math.min(loadBatchRows, Math.floor((records.changesMax - 2) / changesPerRow))
   const batches = batchesOf(begun, yield* blobs.open(begun.blob), begun.at, size)
-  let load = begun
-  for (;;) {
-    const next = yield* Effect.promise(() => batches.next())
-    if (next.done === true) break
-    const step = yield* stepOf(service, load, next.value)
-    if (!(yield* written(service, id, load, step))) return
-    load = step.load
+  const steps = new Steps(service, begun)
+  let next = yield* nextOf(service, batches)
+  while (next !== undefined) {
+    const { load } = steps
+    const writing = writtenAll(service, id, load, steps.of(next))
+    const [isKept, after] = yield* Effect.all([writing, nextOf(service, batches)], {
+      concurrency: 2
+    })
+    if (!isKept) return
+    next = after
   }
-  const done: Load = { ...load, state: "done" }
-  if (!(yield* written(service, id, load, { load: done, changes: [] }))) return
+  const done: Load = { ...steps.load, state: "done" }
+  if (!(yield* written(service, id, steps.load, { load: done, changes: [] }))) return
   yield* Effect.ignore(blobs.remove(begun.blob))
   arriving.delete(begun.blob)
   return done

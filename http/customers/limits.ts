@@ -8,8 +8,8 @@ export const columnsMax = 64
 export const problemsMax = 100
 /** Rows that one step of a load writes, unless the store takes fewer. */
 export const loadBatchRows = 2_000
-/** Changes that one row may come to: its record, its key in the index, and the key before. */
-export const changesPerRow = 3
+/** Changes that a new row comes to: its record, and its key in the index. */
+export const changesPerRow = 2
 /** A load under way that was not touched for this long has lost its node, ms. */
 export const loadIdleMs = 60_000
 /** Loads that have lost their node are looked for this often, ms. */

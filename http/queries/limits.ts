@@ -37,6 +37,22 @@ export const spareRows = 8
 /** Rows that are looked at before others have their turn. */
 export const turnRows = 1_000
 
+/** Rows, and characters, of one block of rows that are held in memory. */
+export const blockRows = 128
+export const blockCharsMax = 32 * 1024
+/** What a block takes beside its text and numbers, about. */
+export const blockOverheadBytes = 400
+/** Bytes of the rows of one table that are held: some 1,300,000 of 60 characters. */
+export const heldBytesMax = 96 * 1024 * 1024
+/** Rows that are read at once to be held. */
+export const fillRows = 2_000
+/** As many times as that took it rests then. */
+export const fillRest = 2
+/** How long it waits while more changes than it could read, ms. */
+export const fillPauseMs = 500
+/** Blocks in which something has changed that one answer reads again. */
+export const heldLoadsMax = 4
+
 /** Attempts of a change that others come before, each upon the row as it is then. */
 export const attemptsMax = 20
 

@@ -105,7 +105,11 @@ export const listRows = Effect.fnUntraced(function*(
   const wanted = wantedOf(table, query, narrowed)
   const found = page <= 0
     ? { _tag: "Page" as const, entries: [], next: undefined }
-    : yield* runQuery(service.records, { table, ...wanted, order, limit: page, after })
+    : yield* runQuery(
+      service.records,
+      { table, ...wanted, order, limit: page, after },
+      service.held.of(table)
+    )
   if (found._tag === "TooMany") {
     const detail = `more than ${sortedRowsMax} ${table.name} would have to be put in order of ` +
       `${order.by}: narrow the query, or order by ${table.index?.field ?? table.key}`

@@ -12,6 +12,7 @@ import {
   spareRows,
   turnRows
 } from "./limits.ts"
+import type { HeldRows, HeldSource } from "./held.ts"
 import { type Entry, inOrder, merge, type Reading, scan, type Source } from "./sources.ts"
 
 /** Where a page ended: the row after which the next one goes on. */
@@ -55,8 +56,14 @@ export const usualBounds: Bounds = { scannedRowsMax, sortedRowsMax, chunkRows, p
 /** Lets others have their turn. */
 const pause = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-const isRestricted = ({ span, table }: Asked): boolean =>
-  table.index !== undefined && (span.low > 0 || span.high < table.index.max)
+type IndexedTable = Table & { readonly index: NonNullable<Table["index"]> }
+
+const isIndexed = <A extends { readonly table: Table }>(
+  asked: A
+): asked is A & { readonly table: IndexedTable } => asked.table.index !== undefined
+
+const isRestricted = ({ span, table }: Asked & { readonly table: IndexedTable }): boolean =>
+  span.low > 0 || span.high < table.index.max
 
 interface Gathered {
   readonly entries: ReadonlyArray<Entry>
@@ -113,6 +120,20 @@ const page = (
   return { _tag: "Page", entries, next: isFull ? cursorOf(last) : onwards }
 }
 
+/** Rows that are held, and then those of the store. */
+const joined = (held: HeldSource, rest: (after: string | undefined) => Source): Source => {
+  let later: Source | undefined
+  return (wanted) => {
+    if (later !== undefined) return later(wanted)
+    return Effect.map(held.next(wanted), (found) => {
+      const stopped = held.stopped()
+      if (stopped === undefined) return found
+      later = rest(stopped.after)
+      return { ...found, isLast: false }
+    })
+  }
+}
+
 /**
  * The first rows in the order of their keys; more of them, where so many fit that the page will
  * soon be full.
@@ -133,30 +154,47 @@ const probed = Effect.fnUntraced(function*(
   return { entries: [...first.entries, ...second.entries], last: second.last }
 })
 
+/** The rows of a restricted span as the store has them, in the order of their keys. */
+const ofSpan = Effect.fnUntraced(function*(
+  reading: Reading,
+  { filter, limit, span, table: { index } }: Asked & { readonly table: IndexedTable },
+  { chunkRows: chunk, probeRows: probes, scannedRowsMax: most }: Bounds
+): Effect.fn.Return<Gathered, StorageFailure> {
+  const probe = probes === 0
+    ? { entries: [], last: reading.after ?? "" }
+    : yield* probed(scan(reading), filter, limit, Math.max(probes, 2 * limit))
+  const { entries, last: from } = probe
+  if (from === undefined) return probe
+  const rest = limit - entries.length
+  const going = { ...reading, after: from === "" ? undefined : from }
+  const merged = yield* gather(merge(going, index, span, rest), filter, rest, most, chunk)
+  return { entries: [...entries, ...merged.entries], last: merged.last }
+})
+
 const byKey = Effect.fnUntraced(function*(
   records: RecordsApi,
   asked: Asked,
-  bounds: Bounds
+  bounds: Bounds,
+  held: HeldRows | undefined
 ): Effect.fn.Return<Found, StorageFailure> {
-  const { after, filter, limit, order, span, table } = asked
-  const { index } = table
-  const reading: Reading = { records, table, reverse: order.descending, after: after?.key }
-  const cursorOf = ({ key }: Entry): Cursor => ({ key })
+  const { after, filter, limit, order: { descending: reverse }, span, table } = asked
+  const reading: Reading = { records, table, reverse, after: after?.key }
   const { chunkRows: chunk, scannedRowsMax: most } = bounds
-  const onwards = (last: string | undefined) => last === undefined ? undefined : { key: last }
-  if (index === undefined || !isRestricted(asked)) {
-    const { entries, last } = yield* gather(scan(reading), filter, limit, most, chunk)
-    return page(entries, limit, cursorOf, onwards(last))
+  const answer = ({ entries, last }: Gathered) =>
+    page(entries, limit, ({ key }) => ({ key }), last === undefined ? undefined : { key: last })
+  const first = held?.read(after?.key, reverse, span)
+  if (!isIndexed(asked) || !isRestricted(asked)) {
+    const scanned = (from: string | undefined) => scan({ ...reading, after: from })
+    const source = first === undefined ? scan(reading) : joined(first, scanned)
+    return answer(yield* gather(source, filter, limit, most, chunk))
   }
-  const probe = bounds.probeRows === 0
-    ? { entries: [], last: after?.key ?? "" }
-    : yield* probed(scan(reading), filter, limit, Math.max(bounds.probeRows, 2 * limit))
-  const { entries: first, last: from } = probe
-  if (from === undefined) return page(first, limit, cursorOf)
-  const rest = limit - first.length
-  const going = { ...reading, after: from === "" ? undefined : from }
-  const merged = yield* gather(merge(going, index, span, rest), filter, rest, most, chunk)
-  return page([...first, ...merged.entries], limit, cursorOf, onwards(merged.last))
+  if (first === undefined) return answer(yield* ofSpan(reading, asked, bounds))
+  const found = yield* gather(first.next, filter, limit, most, chunk)
+  const stopped = first.stopped()
+  if (stopped === undefined) return answer(found)
+  const rest = { ...asked, limit: limit - found.entries.length }
+  const more = yield* ofSpan({ ...reading, after: stopped.after }, rest, bounds)
+  return answer({ entries: [...found.entries, ...more.entries], last: more.last })
 })
 
 /** In the order of the index. */
@@ -181,15 +219,22 @@ const byIndex = Effect.fnUntraced(function*(
 const sorted = Effect.fnUntraced(function*(
   records: RecordsApi,
   asked: Asked,
-  bounds: Bounds
+  bounds: Bounds,
+  held: HeldRows | undefined
 ): Effect.fn.Return<Found, StorageFailure> {
   const { after, filter, limit, order, span, table } = asked
   const field = fieldOf(table, order.by)
   if (field === undefined) throw new Error(`${table.name} have no field ${order.by}`)
   const reading: Reading = { records, table, reverse: false, after: undefined }
-  const source = table.index !== undefined && isRestricted(asked)
-    ? merge(reading, table.index, span, bounds.chunkRows)
-    : scan(reading)
+  const stored = (from: string | undefined) => {
+    const going = { ...reading, after: from }
+    return isIndexed(asked) && isRestricted(asked)
+      ? merge(going, asked.table.index, span, bounds.chunkRows)
+      : scan(going)
+  }
+  const source = held === undefined
+    ? stored(undefined)
+    : joined(held.read(undefined, false, span), stored)
   const direction = order.descending ? -1 : 1
   const compare = (one: Cursor, other: Cursor) =>
     direction *
@@ -215,16 +260,17 @@ const sorted = Effect.fnUntraced(function*(
   return page(kept.sort(compareEntries).slice(0, limit), limit, cursorOf)
 })
 
-/** One page of the rows that are asked for, in their order. */
+/** One page of the rows that are asked for, in their order; of those in memory where they are. */
 export const runQuery = (
   records: RecordsApi,
   asked: Asked,
+  held: HeldRows | undefined,
   bounds: Bounds = usualBounds
 ): Effect.Effect<Found, StorageFailure> => {
   const { order, span, table } = asked
   if (span.low > span.high) return Effect.succeed({ _tag: "Page", entries: [], next: undefined })
-  if (order.by === table.key) return byKey(records, asked, bounds)
+  if (order.by === table.key) return byKey(records, asked, bounds, held)
   return order.by === table.index?.field
     ? byIndex(records, asked, bounds)
-    : sorted(records, asked, bounds)
+    : sorted(records, asked, bounds, held)
 }

@@ -1,6 +1,7 @@
 /** The record port on the embedded store. */
 import { Effect } from "effect"
 import { assertExpected, type RecordChange, type RecordsApi } from "../ports/records.ts"
+import { Watchers } from "../ports/watchers.ts"
 import type { Batch } from "./batch.ts"
 import { recordKey } from "./keys.ts"
 import { RECORD_CHANGES_MAX } from "./limits.ts"
@@ -47,7 +48,7 @@ class Unwritten {
 
 const writing = (
   store: EmbeddedStore,
-  changed: (table: string) => void
+  changed: (changes: ReadonlyArray<RecordChange>) => void
 ): Pick<RecordsApi, "write" | "writeIf"> => {
   const unwritten = new Unwritten()
   const submit = (
@@ -59,7 +60,7 @@ const writing = (
       let isKept = false
       const done = () => {
         unwritten.drop(by, changes)
-        for (const { table } of changes) changed(table)
+        changed(changes)
       }
       return store.submit(
         (batch) => {
@@ -85,14 +86,24 @@ const writing = (
 /** The record port upon an open store. */
 export const makeRecords = (store: EmbeddedStore): RecordsApi => {
   const held = new ReadCache(heldIn(store.database))
-  store.onReopened(() => held.clear())
+  const watchers = new Watchers()
+  store.onReopened(() => {
+    held.clear()
+    watchers.tellAll()
+  })
+  const changed = (changes: ReadonlyArray<RecordChange>) => {
+    for (const { table } of changes) held.forget(table)
+    watchers.tell(changes)
+  }
   return {
     changesMax: RECORD_CHANGES_MAX,
-    ...writing(store, (table) => held.forget(table)),
+    ...writing(store, changed),
     get: (table, key) => store.reading(() => held.get(table, key)),
     getMany: (table, keys) => store.reading(() => held.getMany(table, keys)),
     range: (table, range) => store.reading(() => held.range(table, range)),
     keys: (table, ranges) => store.reading(() => held.keys(table, ranges)),
+    watch: watchers.watch,
+    isCurrent: Effect.succeed(true),
     // The storage port tells of the store that both are upon.
     health: Effect.void
   }

@@ -31,6 +31,12 @@ interface Job {
   abandoned: boolean
 }
 
+/** A key as it was when it was read or written; null: it was not there. */
+interface Seen {
+  readonly seq: number
+  readonly value: string | null
+}
+
 /** Lasting long enough that nothing can arrive so late. */
 const FADING = `Nats-TTL: ${RECORD_MARKER_TTL}\r\n`
 
@@ -40,11 +46,31 @@ const messageOf = ({ key, table, value }: RecordChange): Message => ({
   headers: value === null ? `KV-Operation: DEL\r\n${FADING}` : ""
 })
 
+/** What was expected, as a batch has written it whose messages begin at a sequence. */
+const seenOf = (
+  expected: ReadonlyArray<RecordChange>,
+  messages: ReadonlyMap<string, Message>,
+  first: number
+): Map<string, Seen> => {
+  const seen = new Map<string, Seen>()
+  if (expected.length === 0) return seen
+  const wanted = new Set(expected.map(({ key, table }) => recordSubject(table, key)))
+  let seq = first
+  for (const [subject, { data, headers }] of messages) {
+    const isThere = typeof data === "string" && !headers.includes("KV-Operation")
+    if (wanted.has(subject) && isThere) seen.set(subject, { seq, value: data })
+    seq++
+  }
+  return seen
+}
+
 export class RecordWriter {
   private readonly nats: NatsApi
   private readonly fence = `${recordsPlace.prefix}_fence.${Math.random().toString(36).slice(2)}`
   private fenceSeq = 0
   private batches = 0
+  /** What was expected last and written, which is likely to be expected as it is now. */
+  private latest = new Map<string, Seen>()
   private waiting: Array<Job> = []
   private busy = false
 
@@ -120,6 +146,7 @@ export class RecordWriter {
       const written = await write(this.nats, [fence, ...messages.values()])
       if (written._tag === "Kept") {
         this.fenceSeq = written.first
+        this.latest = seenOf(expected, messages, written.first + 1)
         for (const { done } of group) done(true)
         return
       }
@@ -151,17 +178,26 @@ export class RecordWriter {
     expected: ReadonlyArray<RecordChange>,
     messages: Map<string, Message>
   ): Promise<boolean> {
+    const { latest } = this
+    // Where it is not so any more the servers refuse the batch, and then it is read.
+    this.latest = new Map()
     for (const { key, table, value } of expected) {
       const subject = recordSubject(table, key)
       const message = messages.get(subject)
-      const stored = await last(this.nats, recordsPlace.stream, subject)
-      const known = stored === undefined || isMarker(stored) ? null : stored.text()
-      if (known !== value || message === undefined) return false
-      const change = expecting(stored?.seq ?? 0)
+      const known = latest.get(subject)
+      const seen = known?.value === value ? known : await this.see(subject)
+      if (seen.value !== value || message === undefined) return false
+      const change = expecting(seen.seq)
       const own = message.headers.replace(/^Nats-Expected-Last-Subject-Sequence: \d+\r\n/, "")
       messages.set(subject, { ...message, headers: change + own })
     }
     return true
+  }
+
+  private async see(subject: string): Promise<Seen> {
+    const stored = await last(this.nats, recordsPlace.stream, subject)
+    const value = stored === undefined || isMarker(stored) ? null : stored.text()
+    return { seq: stored?.seq ?? 0, value }
   }
 
   /** Whether the batch is there; the next one goes upon what there is. */

@@ -9,6 +9,7 @@ import {
   type RecordsHeld
 } from "../ports/records.ts"
 import { makeMemoryView, type OpenView, type ViewApi } from "../ports/view.ts"
+import { Watchers } from "../ports/watchers.ts"
 import { makeBucket } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
 import {
@@ -31,13 +32,24 @@ class NatsRecords implements RecordsApi {
   private readonly view: RecordView
   private readonly writer: RecordWriter
   private readonly lastSequence: LastSequence
+  private readonly watchers = new Watchers()
   private begunMs: number | undefined
 
   constructor(nats: NatsApi, held: ViewApi) {
     this.nats = nats
     this.held = held
     this.writer = new RecordWriter(nats)
-    this.view = new RecordView(nats, held)
+    this.view = new RecordView(nats, {
+      ...held,
+      write: async (changes, note) => {
+        await held.write(changes, note)
+        this.watchers.tell(changes)
+      },
+      clear: async () => {
+        await held.clear()
+        this.watchers.tellAll()
+      }
+    })
     this.lastSequence = new LastSequence(nats, recordsPlace.stream)
   }
 
@@ -99,6 +111,13 @@ class NatsRecords implements RecordsApi {
       ranges.length === 0 ? [] : this.read((records) => records.keys(table, ranges))
     )
 
+  readonly watch: RecordsApi["watch"] = this.watchers.watch
+
+  readonly isCurrent: RecordsApi["isCurrent"] = asked(async () => {
+    const seq = await this.known()
+    return this.view.reach(seq, this.lagMs)
+  })
+
   readonly health: RecordsApi["health"] = Effect.suspend(() => {
     const isYoung = performance.now() - (this.begunMs ?? -Infinity) < VIEW_UNREADY_MS
     return this.view.isFilled || !isYoung
@@ -110,17 +129,27 @@ class NatsRecords implements RecordsApi {
     return new RemoteRecords(this.nats, lastSeq)
   }
 
+  /** How long to wait for the view; one that is being filled will be behind for longer. */
+  private get lagMs(): number {
+    return this.view.isFilling ? 0 : WATCH_LAG_MS
+  }
+
+  /** The sequence of what was acknowledged last, at whichever node. */
+  private async known(): Promise<number> {
+    this.view.begin()
+    this.begunMs ??= performance.now()
+    const { created, seq } = await this.lastSequence.ask()
+    this.view.isOf(created)
+    return seq
+  }
+
   /**
    * Reads of the view when everything that was acknowledged before now is in it, at whichever
    * node: the leader knows up to which sequence. Of the servers while the view is behind.
    */
   private async read<A>(ask: (records: RecordsHeld) => A | Promise<A>): Promise<A> {
-    this.view.begin()
-    this.begunMs ??= performance.now()
-    const { created, seq } = await this.lastSequence.ask()
-    this.view.isOf(created)
-    // One that is being filled will be behind for longer.
-    const local = await this.readView(ask, seq, this.view.isFilling ? 0 : WATCH_LAG_MS)
+    const seq = await this.known()
+    const local = await this.readView(ask, seq, this.lagMs)
     if (local !== undefined) return local.value
     try {
       return await ask(this.remote(seq))

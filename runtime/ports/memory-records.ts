@@ -1,8 +1,9 @@
 /** The record port in memory. See {@link makeMemoryRecords}. */
 import { Effect, Layer } from "effect"
-import type { RecordsApi } from "./records.ts"
+import type { RecordChange, RecordsApi } from "./records.ts"
 import { assertExpected, Records } from "./records.ts"
 import { Tables } from "./tables.ts"
+import { Watchers } from "./watchers.ts"
 
 /** As a real store has a bound, so that tests meet it. */
 const CHANGES_MAX = 20_000
@@ -10,22 +11,29 @@ const CHANGES_MAX = 20_000
 /** Tables of their own, empty. What they hold survives the systems that run upon them. */
 export const makeMemoryRecords = (): RecordsApi => {
   const tables = new Tables()
+  const watchers = new Watchers()
+  const apply = (changes: ReadonlyArray<RecordChange>) => {
+    tables.apply(changes)
+    watchers.tell(changes)
+  }
   return {
     changesMax: CHANGES_MAX,
-    write: (changes) => Effect.sync(() => tables.apply(changes)),
+    write: (changes) => Effect.sync(() => apply(changes)),
     writeIf: (expected, changes) =>
       Effect.sync(() => {
         assertExpected(expected, changes)
         const holds = expected.every(({ key, table, value }) =>
           (tables.get(table, key) ?? null) === value
         )
-        if (holds) tables.apply(changes)
+        if (holds) apply(changes)
         return holds
       }),
     get: (table, key) => Effect.sync(() => tables.get(table, key)),
     getMany: (table, keys) => Effect.sync(() => tables.getMany(table, keys)),
     range: (table, range) => Effect.sync(() => tables.range(table, range)),
     keys: (table, ranges) => Effect.sync(() => tables.keys(table, ranges)),
+    watch: watchers.watch,
+    isCurrent: Effect.succeed(true),
     health: Effect.void
   }
 }

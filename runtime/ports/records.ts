@@ -5,6 +5,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { StorageFailure } from "../errors.ts"
+import type { Changed } from "./watchers.ts"
 
 /** The order of keys: by their UTF-8 bytes, which is by code point and not as JavaScript has it. */
 export const byBytes = (one: string, other: string): number => {
@@ -73,6 +74,17 @@ export interface RecordsApi {
     table: string,
     ranges: ReadonlyArray<RecordRange>
   ) => Effect.Effect<ReadonlyArray<ReadonlyArray<string>>, StorageFailure>
+  /**
+   * From now on tells of changes of a table: of each key that is written, undefined where any may
+   * be otherwise. Whoever reads what changed sees it by then; a change of this node's is told
+   * before its write is answered.
+   */
+  readonly watch: (table: string, changed: Changed) => void
+  /**
+   * Whether watchers have been told of everything that was acknowledged before, at whichever node;
+   * where that would take long it is false, and the other reads know what to do.
+   */
+  readonly isCurrent: Effect.Effect<boolean, StorageFailure>
   /** Fails while not everything can be read as quickly as it should; beside the storage's own. */
   readonly health: Effect.Effect<void, StorageFailure>
 }

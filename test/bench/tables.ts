@@ -7,12 +7,14 @@
 import { Effect } from "effect"
 import { customers } from "../../http/customers/table.ts"
 import { filterOf, spanOf } from "../../http/queries/condition.ts"
+import { type HeldRows, HeldTables } from "../../http/queries/held.ts"
 import { runQuery } from "../../http/queries/run.ts"
 import { embedded } from "../../runtime/embedded/index.ts"
 import { Records, type RecordsApi } from "../../runtime/index.ts"
 import { median } from "./line.ts"
 
 const rounds = 300
+const turn = 30
 const limit = 100
 const ages = [21, 60, 85, 89, 110]
 
@@ -27,10 +29,12 @@ interface Sqlite {
   }
 }
 
-/** Median and 99th percentile, ms. */
+/** Of one call, ms. */
 export interface Timing {
   readonly medianMs: number
   readonly p99Ms: number
+  /** Time on a processor, on average. */
+  readonly cpuMs: number
 }
 
 export interface Compared {
@@ -41,10 +45,14 @@ export interface Compared {
 export interface Tables {
   readonly rows: number
   readonly iterator: Timing
+  /** How long it took until the node had the rows in memory, and what they take there. */
+  readonly held: { readonly seconds: number; readonly mb: number }
   readonly pages: ReadonlyArray<{
     readonly age: number
     readonly first: Compared
     readonly elsewhere: Compared
+    /** Elsewhere, by a node that holds none. */
+    readonly stored: Timing
   }>
 }
 
@@ -52,18 +60,42 @@ export interface Tables {
 const placeOf = (round: number, rows: number): string =>
   `c${String(Math.floor((round + 0.5) * rows * 0.9 / rounds)).padStart(7, "0")}`
 
-const timing = async (once: (round: number) => unknown): Promise<Timing> => {
-  const times: Array<number> = []
-  for (let round = 0; round < rounds; round++) {
-    const startedMs = performance.now()
-    await once(round)
-    times.push(performance.now() - startedMs)
-  }
+const timingOf = (times: ReadonlyArray<number>, cpuUs: number): Timing => {
   const sorted = times.toSorted((a, b) => a - b)
-  return { medianMs: median(sorted), p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0 }
+  return {
+    medianMs: median(sorted),
+    p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
+    cpuMs: cpuUs / 1000 / times.length
+  }
 }
 
-const pageOf = (records: RecordsApi, age: number) => {
+type Once = (round: number) => unknown
+
+/** Each of them so many times, in turns. */
+const timings = async (...all: ReadonlyArray<Once>): Promise<ReadonlyArray<Timing>> => {
+  const measured = all.map((once) => ({ once, times: new Array<number>(), cpuUs: 0 }))
+  for (let from = 0; from < rounds; from += turn) {
+    for (const one of measured) {
+      const before = process.cpuUsage()
+      for (let round = from; round < from + turn; round++) {
+        const startedMs = performance.now()
+        await one.once(round)
+        one.times.push(performance.now() - startedMs)
+      }
+      const { system, user } = process.cpuUsage(before)
+      one.cpuUs += system + user
+    }
+  }
+  return measured.map(({ cpuUs, times }) => timingOf(times, cpuUs))
+}
+
+const timing = async (once: Once): Promise<Timing> => {
+  const [only] = await timings(once)
+  if (only === undefined) throw new Error("nothing was measured")
+  return only
+}
+
+const pageOf = (records: RecordsApi, held: HeldRows | undefined, age: number) => {
   const least = { _tag: "where", field: "age", op: "ge", value: String(age) } as const
   const asked = {
     table: customers,
@@ -74,7 +106,7 @@ const pageOf = (records: RecordsApi, age: number) => {
   }
   return (after: string) => {
     const cursor = after === "" ? undefined : { key: after }
-    return Effect.runPromise(runQuery(records, { ...asked, after: cursor }))
+    return Effect.runPromise(runQuery(records, { ...asked, after: cursor }, held))
   }
 }
 
@@ -110,25 +142,53 @@ const sqliteOf = async (records: RecordsApi) => {
   }
 }
 
-const measure = Effect.gen(function*() {
-  const records = yield* Records
-  const { page, rows } = yield* Effect.promise(() => sqliteOf(records))
-  const read = (round: number) =>
+const memoryMb = (): number => {
+  const { arrayBuffers, heapUsed } = process.memoryUsage()
+  return (arrayBuffers + heapUsed) / 1e6
+}
+
+/** The rows as a node holds them once it was asked for some. */
+const heldOf = async (records: RecordsApi) => {
+  const held = new HeldTables(records).of(customers)
+  if (held === undefined) throw new Error("no customers are held")
+  globalThis.gc?.()
+  const before = memoryMb()
+  const startedMs = performance.now()
+  await pageOf(records, held, 0)("")
+  while (!held.isFull) await new Promise((resolve) => setTimeout(resolve, 20))
+  const seconds = (performance.now() - startedMs) / 1000
+  globalThis.gc?.()
+  return { held, seconds, mb: memoryMb() - before }
+}
+
+const measure = async (records: RecordsApi): Promise<Tables> => {
+  const { held, mb, seconds } = await heldOf(records)
+  const { page, rows } = await sqliteOf(records)
+  const iterator = await timing((round) =>
     Effect.runPromise(records.range(customers.name, { limit, after: placeOf(round, rows) }))
-  const iterator = yield* Effect.promise(() => timing(read))
+  )
   const pages: Array<Tables["pages"][number]> = []
   for (const age of ages) {
-    const own = pageOf(records, age)
-    const compared = async (place: (round: number) => string): Promise<Compared> => ({
-      own: await timing((round) => own(place(round))),
-      sqlite: page === undefined ? undefined : await timing((round) => page(age, place(round)))
+    const own = pageOf(records, held, age)
+    const stored = pageOf(records, undefined, age)
+    const compared = async (place: (round: number) => string): Promise<Compared> => {
+      const peer = page === undefined ? [] : [(round: number) => page(age, place(round))]
+      const [first, sqlite] = await timings((round) => own(place(round)), ...peer)
+      if (first === undefined) throw new Error("nothing was measured")
+      return { own: first, sqlite }
+    }
+    const elsewhere = await compared((round) => placeOf(round, rows))
+    pages.push({
+      age,
+      first: await compared(() => ""),
+      elsewhere,
+      stored: await timing((round) => stored(placeOf(round, rows)))
     })
-    const elsewhere = yield* Effect.promise(() => compared((round) => placeOf(round, rows)))
-    pages.push({ age, first: yield* Effect.promise(() => compared(() => "")), elsewhere })
   }
-  return { rows, iterator, pages } satisfies Tables
-})
+  return { rows, iterator, held: { seconds, mb }, pages }
+}
 
 const [folder = ""] = process.argv.slice(2)
-const tables = await Effect.runPromise(Effect.provide(measure, embedded(folder)))
+const program = Effect.flatMap(Records, (records) => Effect.promise(() => measure(records)))
+const tables = await Effect.runPromise(Effect.provide(program, embedded(folder)))
 process.stdout.write(`${JSON.stringify(tables)}\n`)

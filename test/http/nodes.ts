@@ -8,6 +8,7 @@ import type { Handler } from "../../http/call.ts"
 import { postFigures } from "../../http/cluster/index.ts"
 import { documents } from "../../http/documents.ts"
 import { HttpMeasures } from "../../http/inside/measures.ts"
+import { HeldTables } from "../../http/queries/held.ts"
 import type { Route } from "../../http/routing.ts"
 import { listen } from "../../http/server.ts"
 import type { HttpSettings, Service } from "../../http/service.ts"
@@ -85,6 +86,7 @@ export const startNode = async (options: Options): Promise<Node> => {
   const measures = new HttpMeasures()
   const tries = new Tries(nowMs)
   const runtime = ManagedRuntime.make(layerOf(options, outbound, arriving))
+  const records = await runtime.runPromise(Effect.service(Records))
   const service: Service = {
     settings: {
       baseUrl: base,
@@ -102,7 +104,8 @@ export const startNode = async (options: Options): Promise<Node> => {
     rates: ratesOf(rateLimits, { tries, trustedProxies, refused: measures.rateLimited }),
     system: await runtime.runPromise(Effect.service(System)),
     blobs: await runtime.runPromise(Effect.service(Blobs)),
-    records: await runtime.runPromise(Effect.service(Records)),
+    records,
+    held: new HeldTables(records),
     readOutside: readerOf(outbound),
     arriving,
     start: `${name}.test`,

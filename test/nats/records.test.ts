@@ -30,6 +30,32 @@ describe("three servers", () => {
 
   describe("three nodes", () => {
     afterEach(() => removeStreams(cluster.urls))
+    it("let none expect what another has changed", async () => {
+      const nodes = await Promise.all(
+        cluster.urls.slice(0, 2).map((url) =>
+          fromLayer(
+            Records,
+            Layer.provide(natsRecords, connection({ servers: [url], name: url })),
+            async () => {}
+          )
+        )
+      )
+      const [one, other] = nodes.map(({ api }) => api)
+      if (one === undefined || other === undefined) throw new Error("no node")
+      const change = (value: string | null) => [{ table: "t", key: "k", value }]
+      expect(await run(one.writeIf(change(null), change("1")))).toBe(true)
+      expect(await run(one.writeIf(change("1"), change("2")))).toBe(true)
+      expect(await run(other.writeIf(change("2"), change("3")))).toBe(true)
+      expect(await run(one.writeIf(change("2"), change("4")))).toBe(false)
+      expect(await run(one.writeIf(change("3"), change("2")))).toBe(true)
+      expect(await run(other.writeIf(change("3"), change("5")))).toBe(false)
+      await run(other.write(change("2")))
+      // The same again, and yet another one.
+      expect(await run(one.writeIf(change("2"), change(null)))).toBe(true)
+      expect(await run(one.writeIf(change(null), change("6")))).toBe(true)
+      expect(await run(other.get("t", "k"))).toBe("6")
+      for (const node of nodes) await node.close()
+    })
     it("each show at once what another acknowledged", async () => {
       const nodes = await Promise.all(cluster.urls.map((url) =>
         fromLayer(
@@ -40,6 +66,11 @@ describe("three servers", () => {
       ))
       const [writer, ...readers] = nodes.map(({ api }) => api)
       if (writer === undefined) throw new Error("no node")
+      const told = readers.map((reader) => {
+        const keys = new Set<string | undefined>()
+        reader.watch("quotes", (key) => keys.add(key))
+        return { reader, keys }
+      })
       const expected: Array<string> = []
       for (let at = 0; at < 200; at++) {
         const key = `alice/${String(at).padStart(3, "0")}`
@@ -54,6 +85,12 @@ describe("three servers", () => {
           expect(rows.map((row) => row.key)).toEqual(expected)
           expect(await run(reader.get("quotes", key))).toBe("")
         }
+      }
+      for (const { keys, reader } of told) {
+        keys.clear()
+        await run(writer.write([{ table: "quotes", key: "bob", value: "" }]))
+        while (!await run(reader.isCurrent)) await new Promise((resolve) => setTimeout(resolve, 5))
+        expect([...keys]).toEqual(["bob"])
       }
       for (const node of nodes) await node.close()
     })

@@ -37,7 +37,7 @@ const walk = async (
   const ids: Array<string> = []
   let after: Cursor | undefined
   for (let pages = 0; pages < 500; pages++) {
-    const page = await run(runQuery(records, { ...asked, after }, by))
+    const page = await run(runQuery(records, { ...asked, after }, undefined, by))
     if (page._tag === "TooMany") throw new Error("too many")
     expect(page.entries.length).toBeLessThanOrEqual(asked.limit)
     ids.push(...page.entries.map(({ key }) => key))
@@ -158,9 +158,9 @@ describe("the planner", () => {
       after: undefined
     }
     const usual = { scannedRowsMax: 10, chunkRows: 5, probeRows: 0 }
-    const few = await run(runQuery(records, asked, { ...usual, sortedRowsMax: 20 }))
+    const few = await run(runQuery(records, asked, undefined, { ...usual, sortedRowsMax: 20 }))
     expect(few._tag).toBe("TooMany")
-    const enough = await run(runQuery(records, asked, { ...usual, sortedRowsMax: 31 }))
+    const enough = await run(runQuery(records, asked, undefined, { ...usual, sortedRowsMax: 31 }))
     expect(enough._tag).toBe("Page")
   })
 })

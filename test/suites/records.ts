@@ -141,6 +141,24 @@ export const recordsSuite = (name: string, fresh: Fresh<RecordsApi>): void => {
       expect(await run(records.keys("ages", rest))).toEqual([["030/c"], ["032/d", "032/a"], []])
       expect(await run(records.keys("ages", []))).toEqual([])
     })
+    it("tells who watches a table of each change in it, by the time that it says so", async () => {
+      const told = new Set<string | undefined>()
+      records.watch("quotes", (key) => told.add(key))
+      const current = async () => {
+        while (!await run(records.isCurrent)) await new Promise((resolve) => setTimeout(resolve, 5))
+        const keysTold = [...told].filter((key) => key !== undefined).sort()
+        told.clear()
+        return keysTold
+      }
+      await put("quotes", "a", "b/1")
+      await put("other", "c")
+      expect(await current()).toEqual(["a", "b/1"])
+      expect(await current()).toEqual([])
+      const gone = { table: "quotes", key: "a", value: null }
+      const value = "value of b/1"
+      await run(records.writeIf([{ ...gone, key: "b/1", value }], [gone, { ...gone, key: "b/1" }]))
+      expect(await current()).toEqual(["a", "b/1"])
+    })
     it("takes as many changes at once as it says", async () => {
       const { changesMax } = records
       const many = Array.from({ length: changesMax }, (_, at) => ({
