@@ -7,9 +7,7 @@ import {
   embedded,
   embeddedView,
   type EngineDiffers,
-  type EngineMissing,
-  type EngineName,
-  engineOf
+  type EngineMissing
 } from "../runtime/embedded/index.ts"
 import {
   alone,
@@ -85,17 +83,6 @@ export const nodeNameOf = (settings: Settings): Effect.Effect<string, NodeUnname
   return settings.nodeId === undefined
     ? keptName(settings.dataDir)
     : Effect.succeed(settings.nodeId)
-}
-
-const engineTitles: Readonly<Record<EngineName, string>> = {
-  rocksdb: "RocksDB",
-  leveldb: "LevelDB"
-}
-
-/** The database that an open embedded store stands on, for people; undefined in a cluster. */
-export const engineTitleOf = (settings: Settings): string | undefined => {
-  const engine = isClustered(settings) ? undefined : engineOf(settings.dataDir)
-  return engine && engineTitles[engine]
 }
 
 /** Where everything is kept, for people. */

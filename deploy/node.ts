@@ -32,7 +32,7 @@ import {
   StorageUnavailable,
   System
 } from "../runtime/index.ts"
-import { backend, engineTitleOf, groupLimits, isClustered, nodeNameOf, placeOf } from "./backend.ts"
+import { backend, groupLimits, isClustered, nodeNameOf, placeOf } from "./backend.ts"
 import { failpoint } from "./failpoint.ts"
 import { issuerOf } from "./issuer.ts"
 import { sweep, sweepAmong } from "./orphans.ts"
@@ -154,6 +154,7 @@ const makeService = Effect.fnUntraced(function*(
       trustedProxies,
       rateLimits
     },
+    engine: storage.engine,
     issuer,
     tries,
     rates: ratesOf(rateLimits, { tries, trustedProxies, refused: measures.rateLimited }),
@@ -252,7 +253,7 @@ const serveOver = Effect.fnUntraced(function*(
     host: settings.host,
     port,
     place: placeOf(settings),
-    engine: engineTitleOf(settings),
+    engine: isClustered(settings) ? undefined : service.engine,
     node: isClustered(settings) ? shared.node : undefined,
     adminToken: token
   })

@@ -40,11 +40,11 @@ const fieldsOf = (call: Call): Effect.Effect<FormFields | undefined> => {
   )
 }
 
-/** The failure with the form on its page, unless nothing is there to be sent to (404, 410). */
+/** The failure with the form on its page, unless nothing takes it any more (404, 405, 410). */
 export const withForm = (failure: Failure, fields: FormFields, definition: Form): Failure => {
   const { headers, problem } = toProblem(failure)
   const { detail, slug, title } = problem
-  if (slug === "not-found" || slug === "gone") return failure
+  if (slug === "not-found" || slug === "method-not-allowed" || slug === "gone") return failure
   const again = refilled(definition, (name) => fields.get(name), detail ?? title)
   const tells = again.controls.some(({ fault }) => fault !== undefined)
   return new Failed({ headers, problem: { ...problem, form: { markup: form(again), tells } } })

@@ -139,6 +139,9 @@ export const abandonedEntryMs = 24 * 60 * 60 * 1000
 /** Time between two events of one notification's stream: what changes meanwhile is told once. */
 export const statusEventPauseMs = 100
 
+/** How often an open page without an event stream looks whether it has changed. */
+export const pageRefreshMs = 3_000
+
 /** What a WebSub subscriber may choose (§5.1): bytes of its secret, seconds of its lease. */
 export const subscriberSecretBytesMax = 199
 export const leaseSecondsDefault = 10 * 24 * 60 * 60

@@ -89,11 +89,12 @@ const toElement = (problem: Problem, type: string, instance: string): Element =>
     ...extensionElements(problem.extensions)
   )
 
-const toPage = (problem: Problem): string => {
+const toPage = (problem: Problem, path: string): string => {
   const { detail, extensions, form, slug, status, title } = problem
   const { explanation } = problemTypes[slug]
   return page({
     title,
+    path,
     body: html`<p class="alarm">${
       form?.tells === true
         ? "Nothing was done: the form says what is wrong."
@@ -144,7 +145,9 @@ export const problemReply = (
     return { status, headers, body }
   }
   headers.push(["Content-Type", `${media}; charset=utf-8`])
-  if (media === "text/html") return { status: problem.status, headers, body: toPage(problem) }
+  if (media === "text/html") {
+    return { status: problem.status, headers, body: toPage(problem, request.path) }
+  }
   const body = media === "text/plain"
     ? `${problem.status} ${problem.title}\n${problem.detail ?? ""}\n${type}\n`
     : writeDocument(toElement(problem, type, instance))

@@ -77,20 +77,24 @@ const bodyOf = (view: View): Html => {
   return typeof view.body === "function" ? view.body() : view.body
 }
 
-const toHtml = (view: View): string =>
+const toHtml = (view: View, path: string | undefined): string =>
   page({
     title: view.title,
+    path,
     body: bodyOf(view),
     forms: typeof view.forms === "function" ? view.forms() : view.forms,
     links: view.links ?? [],
     script: view.script
   })
 
-/** The body of a view as text of one of the types offered for it; a feed type needs `feed`. */
-export const render = (view: View, type: MediaType): string => {
+/**
+ * The body of a view as text of one of the types offered for it; a feed type needs `feed`. The
+ * page of a view says by `path`, the request's, where in the service it is.
+ */
+export const render = (view: View, type: MediaType, path?: string): string => {
   switch (type) {
     case "text/html":
-      return toHtml(view)
+      return toHtml(view, path)
     case "application/json":
       return `${JSON.stringify(toJson(treeOf(view)))}\n`
     case "text/plain":
@@ -119,8 +123,8 @@ export const entityTag = (bytes: Uint8Array): string =>
   `"${hash("sha256", bytes, "base64url").slice(0, 22)}"`
 
 /** The bytes of a view, their type and entity tag. */
-export const represent = (view: View, type: MediaType): Representation => {
-  const bytes = Buffer.from(render(view, type))
+export const represent = (view: View, type: MediaType, path?: string): Representation => {
+  const bytes = Buffer.from(render(view, type, path))
   return { bytes, contentType: contentTypeOf(type), etag: entityTag(bytes) }
 }
 

@@ -41,7 +41,11 @@ export const renderView = (
   if (type === undefined && reading(request.method)) {
     return notAcceptable(request, offered, baseUrl)
   }
-  const { bytes, contentType, etag } = represent(answer.view, type ?? "application/xml")
+  const { bytes, contentType, etag } = represent(
+    answer.view,
+    type ?? "application/xml",
+    request.path
+  )
   const link = linkHeader(answer.view.links ?? [])
   const headers: Array<readonly [string, string]> = [
     ["Vary", "Accept"],
@@ -63,11 +67,12 @@ export const renderView = (
   return { status: answer.status, headers, body: bytes }
 }
 
-/** The strong entity tags that a view has in any of its representations. */
+/** The strong entity tags that a view has in any of its representations at the call's path. */
 export const entityTags = (
+  { request: { path } }: Pick<Call, "request">,
   view: View,
   offered: ReadonlyArray<MediaType> = standardTypes
-): ReadonlyArray<string> => offered.map((type) => entityTag(Buffer.from(render(view, type))))
+): ReadonlyArray<string> => offered.map((type) => entityTag(Buffer.from(render(view, type, path))))
 
 /**
  * Whether the conditions of a PUT or DELETE hold, where `tags` are those of every representation

@@ -41,6 +41,8 @@ export interface Service {
   readonly records: RecordsApi
   /** Rows of `records` that this node has in memory. */
   readonly held: HeldTables
+  /** What this node keeps everything in, for people. */
+  readonly engine: string
   /**
    * GET of another service's resource under the outbound rules (protocol §5), whole; fails with
    * what was wrong, for people.

@@ -62,7 +62,7 @@ export const unchanged = Effect.fnUntraced(function*(
   if (!isConditional(call)) return {}
   const state = yield* describe(service, of.caller, of.name)
   const view = shownAs(state)
-  const tags = view === undefined ? undefined : entityTags(view)
+  const tags = view === undefined ? undefined : entityTags(call, view)
   if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
   return { ifVersion: state.version }
 })

@@ -121,7 +121,7 @@ const unchanged = Effect.fnUntraced(function*(
   const cabinet = yield* describe(service, account, id)
   const limit = pageEntriesDefault
   const page = yield* readCabinet(service, cabinet, { since: undefined, limit })
-  const tags = entityTags(pageView(service, id, cabinet, page, limit), feedTypes)
+  const tags = entityTags(call, pageView(service, id, cabinet, page, limit), feedTypes)
   if (!conditionsHold(call, tags)) {
     return yield* fail("precondition-failed", "the cabinet is not as the condition says")
   }

@@ -1,7 +1,7 @@
 /** The pages of cabinets: to read one, to change it, to make one; they work without a script. */
 import type { View as Cabinet } from "../../actors/cabinet/protocol.ts"
 import { type Control, type Form, form } from "../html/forms.ts"
-import { badge, emptyState, table } from "../html/parts.ts"
+import { badge, emptyState, livePart, liveState, table } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { containsCharsMax, titleCharsMax } from "../limits.ts"
 import { entryItem } from "../mailboxes/pages.ts"
@@ -66,6 +66,9 @@ export const changeForm = (service: Service, path: string, cabinet?: Cabinet): F
 
 /** What its owner sees: the notifications of all mailboxes, oldest first. */
 export const cabinetPage = (page: CabinetPage): Html =>
+  html`${livePart("entries", cabinetParts(page))}${liveState}`
+
+const cabinetParts = (page: CabinetPage): Html =>
   html`<h2>Mailboxes</h2>
 <ul>${
     page.mailboxes.map(({ isReadable, place }) =>
@@ -106,6 +109,9 @@ export interface Own {
 
 /** The caller's own cabinets. */
 export const ownPage = (own: ReadonlyArray<Own>): Html =>
+  html`${livePart("own", ownTable(own))}${liveState}`
+
+const ownTable = (own: ReadonlyArray<Own>): Html =>
   own.length === 0
     ? emptyState("You have none yet.", "A cabinet shows several mailboxes as one: make it below.")
     : table(

@@ -3,6 +3,7 @@ import type { View as Cabinet } from "../../actors/cabinet/protocol.ts"
 import type { Feed } from "../feeds.ts"
 import { form } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
+import { liveScriptPath } from "../html/live-script.ts"
 import { entryElement } from "../mailboxes/listing.ts"
 import { placeNamed } from "../mailboxes/reader.ts"
 import { summaryOf } from "../mailboxes/summary.ts"
@@ -105,7 +106,8 @@ export const pageView = (
     ],
     body: () => cabinetPage(page),
     forms: () => cabinetForms(service, path, cabinet),
-    feed: () => feedOf(href, title, page, next)
+    feed: () => feedOf(href, title, page, next),
+    script: liveScriptPath
   }
 }
 
@@ -143,5 +145,6 @@ export const listingView = (
       mailboxes: cabinet.mailboxes.length
     }))),
   forms: form(makeForm(service)),
-  links: next
+  links: next,
+  script: liveScriptPath
 })

@@ -35,6 +35,8 @@ const Origin = Schema.Struct({
 /** Times are ms since the epoch. */
 export const Figures = Schema.Struct({
   version: Schema.String,
+  /** What it keeps everything in. Nodes of older versions do not tell. */
+  engine: Schema.optionalKey(Schema.String),
   startedMs: Schema.Number,
   uptimeSeconds: Schema.Number,
   memoryBytes: Schema.Number,
@@ -96,7 +98,7 @@ const commitsOf = ({ measures }: Snapshot): Figures["commits"] => {
 }
 
 /** How the node stands that answers. */
-export const ownFigures = ({ deliveries, nowMs, settings, system }: Service): Figures => {
+export const ownFigures = ({ deliveries, engine, nowMs, settings, system }: Service): Figures => {
   const snapshot = system.snapshot()
   const { earliestWakeUpMs, quarantined, wakeUps, wakeUpsDue, wakeUpsUnderWay } = snapshot
   const { circuitsOpen, inFlight, oldestWaitingMs, waiting } = deliveries.measures()
@@ -105,6 +107,7 @@ export const ownFigures = ({ deliveries, nowMs, settings, system }: Service): Fi
     .slice(0, quarantinesMax)
   return {
     version: settings.version,
+    engine,
     startedMs: nowMs() - Math.round(process.uptime() * 1_000),
     uptimeSeconds,
     memoryBytes: process.memoryUsage.rss(),

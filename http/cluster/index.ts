@@ -3,15 +3,13 @@ import { Effect } from "effect"
 import { type Address, address, isActorId } from "../../runtime/index.ts"
 import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
 import { fail, type Failure, type HeaderFields } from "../failures.ts"
-import { scriptHandler } from "../html/script.ts"
 import { requireAdmin } from "../identity.ts"
 import { choose } from "../negotiate.ts"
 import { standardTypes } from "../representations.ts"
 import type { Route } from "../routing.ts"
 import { type Service, uri } from "../service.ts"
-import { clusterScript } from "./script.ts"
 import { quarantinesOf, standingOf } from "./standing.ts"
-import { clusterPath, clusterView, quarantineView, scriptPath } from "./views.ts"
+import { clusterPath, clusterView, quarantineView } from "./views.ts"
 
 export { postFigures, postingFigures } from "./figures.ts"
 
@@ -57,7 +55,6 @@ const lift = (service: Service): Handler["handle"] =>
   })
 
 export const clusterRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
-  { pattern: scriptPath, methods: { GET: scriptHandler(clusterScript) } },
   { pattern: clusterPath, methods: { GET: { handle: showCluster(service) } } },
   {
     pattern: `${clusterPath}/quarantine/{kind}/{id}`,

@@ -4,7 +4,5 @@
 export const quarantinesMax = 50
 /** Origins that a node tells of, those in trouble first. */
 export const originsMax = 5
-/** How often an open page looks how it stands. */
-export const pageRefreshMs = 3_000
 /** Nodes whose figures are read at the same time. */
 export const nodesReadMax = 16

@@ -1,5 +1,4 @@
 /** What `/cluster` and the quarantines take and answer. */
-import { file } from "../home/openapi.ts"
 import { type Area, button, nothing, seeOther, view } from "../openapi/operation.ts"
 import { attributes, digits, elementText, flag, list, object } from "../openapi/schema.ts"
 import { oneOf, ref, root, text, time, uri } from "../openapi/schema.ts"
@@ -34,6 +33,7 @@ const node = object({
     leaving: flag,
     answers: flag,
     version: text,
+    engine: text,
     since: time,
     "uptime-seconds": digits,
     "memory-bytes": digits
@@ -82,7 +82,6 @@ export const cluster: Area = {
     )
   },
   operations: {
-    "GET /cluster.js": file("getClusterScript", "The script of its page", "text/javascript"),
     "GET /cluster": {
       id: "getCluster",
       summary: "Nodes, shards and their owners, and how each node stands",

@@ -1,5 +1,5 @@
 /** The page of the cluster; it is whole without a script, and with one it changes by itself. */
-import { badge, table as scrolling, timeAt } from "../html/parts.ts"
+import { badge, livePart, liveState, table as scrolling, timeAt } from "../html/parts.ts"
 import { type Html, html, nothing } from "../html/template.ts"
 import type { Figures, Quarantine } from "./figures.ts"
 import { markOf, picture, swatch } from "./picture.ts"
@@ -38,7 +38,16 @@ const ms = (value: number | undefined): string =>
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`
 
 /** Columns that are text; all others are figures. */
-const texts = new Set(["Node", "Which", "Version", "Kind", "Next", "Origin", "Circuit"])
+const texts = new Set([
+  "Node",
+  "Which",
+  "Version",
+  "Stands on",
+  "Kind",
+  "Next",
+  "Origin",
+  "Circuit"
+])
 
 const table = (about: string, heads: ReadonlyArray<string>, rows: ReadonlyArray<Html>): Html =>
   scrolling(
@@ -120,7 +129,7 @@ const nodeRow = (one: NodeStanding): Html => {
   const counts = figures === undefined
     ? ["–", "–", "–"]
     : [sumOf(figures, "active"), sumOf(figures, "queued"), mebibytes(figures.memoryBytes)]
-  return row(nameOf(one), ...counts, aboutOf(one))
+  return row(nameOf(one), ...counts, html`${figures?.engine ?? "–"}`, aboutOf(one))
 }
 
 const sumOf = ({ kinds }: Figures, field: "active" | "queued"): number =>
@@ -246,13 +255,16 @@ export const clusterPage = (
 ): Html => {
   const { holdings, nodes } = standing
   const told = answering(nodes)
-  return html`<div id="cluster">
-${summary(standing)}<h2>Shards</h2>
+  const all = html`${summary(standing)}<h2>Shards</h2>
 ${picture(standing)}${table("Shards", ["Node", "Count", "Which"], holdings.map(holdingRow))}${
     quarantines(standing, pathOf)
   }<h2>Nodes</h2>
 ${
-    table("Nodes", ["Node", "Actors", "Queue", "Memory", "Version"], nodes.map(nodeRow))
+    table(
+      "Nodes",
+      ["Node", "Actors", "Queue", "Memory", "Stands on", "Version"],
+      nodes.map(nodeRow)
+    )
   }<h2>Actors</h2>
 ${
     table(
@@ -275,7 +287,6 @@ ${
       ["Node", "Due", "Under way", "In memory", "Next"],
       told.map(({ figures, node }) => wakeUpRow(node, figures))
     )
-  }${deliveries(nodes)}</div>
-<p class="quiet" id="live" role="status">Load this page again to see how it stands.</p>
-`
+  }${deliveries(nodes)}`
+  return html`${livePart("cluster", all)}${liveState}`
 }

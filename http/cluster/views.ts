@@ -1,4 +1,5 @@
 /** The documents of `/cluster`. */
+import { liveScriptPath } from "../html/live-script.ts"
 import type { View } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element } from "../xml.ts"
@@ -7,7 +8,6 @@ import { clusterPage } from "./page.ts"
 import { type Holding, type NodeStanding, ranges, type Standing } from "./standing.ts"
 
 export const clusterPath = "/cluster"
-export const scriptPath = "/cluster.js"
 
 /** Where a quarantine is shown, and lifted. */
 export const quarantinePath = ({ id, kind }: Pick<Quarantine, "id" | "kind">): string =>
@@ -93,6 +93,7 @@ const nodeElement = (service: Service, one: NodeStanding): Element => {
       leaving: String(leaving),
       answers: String(figures !== undefined),
       version: figures?.version,
+      engine: figures?.engine,
       since: figures === undefined ? undefined : timeOf(figures.startedMs),
       "uptime-seconds": figures?.uptimeSeconds,
       "memory-bytes": figures?.memoryBytes
@@ -123,7 +124,7 @@ export const clusterView = (service: Service, standing: Standing): View => ({
   title: "Cluster",
   tree: () => clusterElement(service, standing),
   body: () => clusterPage(standing, quarantinePath),
-  script: scriptPath
+  script: liveScriptPath
 })
 
 /** One actor that rests. */

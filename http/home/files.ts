@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import type { Answer, Call, Handler } from "../call.ts"
 import { fail, type Failure } from "../failures.ts"
+import { liveScript, liveScriptPath } from "../html/live-script.ts"
 import { pageScript } from "../html/page-script.ts"
 import { scriptHandler } from "../html/script.ts"
 import { stylesheet } from "../html/style.ts"
@@ -53,10 +54,11 @@ const file = (pattern: string, contentType: string, text: string): Route<Handler
   return { pattern, methods: { GET: { handle } } }
 }
 
-/** The stylesheet and the script of all pages, the robots' file, and the icon. */
+/** The stylesheet and the scripts of all pages and of live ones, the robots' file, and the icon. */
 export const fileRoutes: ReadonlyArray<Route<Handler>> = [
   file("/style.css", contentTypeOf("text/css"), stylesheet),
   { pattern: "/page.js", methods: { GET: scriptHandler(pageScript) } },
+  { pattern: liveScriptPath, methods: { GET: scriptHandler(liveScript) } },
   file("/robots.txt", contentTypeOf("text/plain"), robots),
   file("/favicon.ico", "image/svg+xml", icon)
 ]

@@ -94,6 +94,7 @@ export const home: Area = {
     }),
     "GET /style.css": conditional(file("getStyle", "The stylesheet of all pages", "text/css")),
     "GET /page.js": file("getPageScript", "The script of all pages", "text/javascript"),
+    "GET /live.js": file("getLiveScript", "The script of live pages", "text/javascript"),
     "GET /robots.txt": conditional(file("getRobots", "What robots leave alone", "text/plain")),
     "GET /favicon.ico": conditional(file("getIcon", "The icon of all pages", "image/svg+xml"))
   }

@@ -19,6 +19,8 @@ export interface Page {
   readonly forms?: Html | undefined
   readonly links?: ReadonlyArray<Link>
   readonly script?: string | undefined
+  /** The path that was asked for: the navigation says where that is. */
+  readonly path?: string | undefined
 }
 
 const headLink = (item: Link): Html => {
@@ -29,22 +31,25 @@ const headLink = (item: Link): Html => {
 `
 }
 
+/** It stands in a part that a live page puts in anew: a list that grows gets another page. */
 const navigation = (links: ReadonlyArray<Link>): Html => {
   const shown = links.filter((item) => item.title !== undefined && isLinkable(item.href))
-  if (shown.length === 0) return nothing
-  return html`<nav aria-label="Related"><ul>${
+  const list = html`<nav aria-label="Related"><ul>${
     shown.map((item) => html`<li><a href="${item.href}" rel="${item.rel}">${item.title}</a></li>`)
   }</ul></nav>
 `
+  return html`<div id="related" data-live>${shown.length === 0 ? nothing : list}</div>
+`
 }
 
-type Entry = readonly [path: string, name: string]
+/** A place in the navigation; what is below any of `others` belongs to it, too. */
+type Entry = readonly [path: string, name: string, ...others: ReadonlyArray<string>]
 
 const sections: ReadonlyArray<Entry> = [
   ["/mailboxes", "Mailboxes"],
   ["/outgoing", "Outgoing"],
   ["/cabinets", "Cabinets"],
-  ["/cross_bridge", "Bridge"],
+  ["/cross_bridge", "Bridge", "/sessions", "/questions"],
   ["/customers", "Customers"],
   ["/quotes", "Quotes"],
   ["/queries", "Queries"]
@@ -57,8 +62,19 @@ const service: ReadonlyArray<Entry> = [
   ["/openapi.json", "OpenAPI"]
 ]
 
-const entries = (all: ReadonlyArray<Entry>): Html =>
-  html`<ul>${all.map(([path, name]) => html`<li><a href="${path}">${name}</a></li>`)}</ul>`
+/** `aria-current` of a link to `place` on the page of `path` (WAI-ARIA 1.2 §6.6). */
+const current = (path: string | undefined, place: string, below: ReadonlyArray<string>): Html => {
+  if (path === place) return html` aria-current="page"`
+  const isBelow = below.some((one) => path === one || path?.startsWith(`${one}/`) === true)
+  return isBelow ? html` aria-current="true"` : nothing
+}
+
+const entries = (all: ReadonlyArray<Entry>, at: string | undefined): Html =>
+  html`<ul>${
+    all.map(([path, name, ...others]) =>
+      html`<li><a href="${path}"${current(at, path, [path, ...others])}>${name}</a></li>`
+    )
+  }</ul>`
 
 /** A whole page as text. */
 export const page = (content: Page): string => {
@@ -80,14 +96,14 @@ ${
   }</head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
-<header><a class="brand" href="/">restante</a><nav aria-label="Sections">${
-    entries(sections)
-  }</nav></header>
+<header><a class="brand" href="/"${
+    current(content.path, "/", [])
+  }>restante</a><nav aria-label="Sections">${entries(sections, content.path)}</nav></header>
 <main id="main" tabindex="-1">
 <h1>${content.title}</h1>
 ${content.body}
 ${navigation(links)}${content.forms ?? nothing}</main>
-<footer><nav aria-label="Service">${entries(service)}</nav>
+<footer><nav aria-label="Service">${entries(service, content.path)}</nav>
 <p>Every page is also XML, JSON and plain text, by <code>Accept</code>.</p></footer>
 </body>
 </html>

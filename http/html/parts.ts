@@ -43,6 +43,17 @@ export const emptyState = (said: string, advice: Html | string = ""): Html =>
   html`<p id="empty" class="empty">${said}${advice === "" ? "" : " "}${advice}</p>
 `
 
+/** A part of a page that `/live.js` keeps up to date; each needs an id of its own. */
+export const livePart = (id: string, content: Html): Html =>
+  html`<div id="${id}" data-live>
+${content}</div>
+`
+
+/** Says how live the page is; with `/live.js` it is, without it has to be loaded again. */
+export const liveState: Html =
+  html`<p class="quiet" id="live" role="status">Load this page again to see how it stands.</p>
+`
+
 /** A secret that a person takes elsewhere; `/page.js` adds a button that copies it. */
 export const copied = (what: string, text: string): Html =>
   html`<span data-copy="${what}"><code>${text}</code></span>`

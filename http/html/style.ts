@@ -42,7 +42,9 @@ border-bottom:2px solid var(--accent);padding:.5rem 0}
 nav ul{display:flex;flex-wrap:wrap;gap:0 1.1rem;list-style:none;margin:0;padding:0}
 nav a{display:inline-block;padding:.3rem 0;min-width:1.5rem;font-size:.95rem}
 header nav a:not(:hover),footer nav a:not(:hover){text-decoration:none}
-main>nav{margin:1rem 0}
+header nav a[aria-current],footer nav a[aria-current]{font-weight:700;
+box-shadow:inset 0 -2px currentcolor}
+main nav{margin:1rem 0}
 nav a[rel=next]::after{content:" \\2192"}
 nav a[rel=up]::before{content:"\\2191\\a0"}
 footer{margin-top:3rem;border-top:1px solid var(--line);padding-top:.5rem}
@@ -128,7 +130,7 @@ summary{cursor:pointer;padding:.35rem 0;font-weight:600}
 const others = `@media(prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 @media(forced-colors:active){.badge,.entries>li,fieldset{border-color:CanvasText}}
 @media print{:root{color-scheme:light}body{max-width:none;color:#000;background:#fff}
-header nav,main>nav,footer,form,.skip,[role=status]{display:none}
+header nav,main nav,footer,form,.skip,[role=status]{display:none}
 a{color:inherit}.scroll{overflow:visible}.entries>li,tr{break-inside:avoid}}
 `
 

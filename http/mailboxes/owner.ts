@@ -49,8 +49,8 @@ const expectedVersion = Effect.fnUntraced(function*(
   const page = yield* readPage(service, place, view, wholeQuery)
   const latest = yield* readLatest(service, place, view, wholeQuery)
   const tags = [
-    ...entityTags(listingView(place, page, wholeQuery), standardTypes),
-    ...entityTags(listingView(place, latest, wholeQuery), latestTypes)
+    ...entityTags(call, listingView(place, page, wholeQuery), standardTypes),
+    ...entityTags(call, listingView(place, latest, wholeQuery), latestTypes)
   ]
   if (!conditionsHold(call, tags)) {
     return yield* fail("precondition-failed", "the mailbox is not as the condition says")

@@ -197,7 +197,7 @@ const remove = Effect.fnUntraced(function*(
   const entry = yield* entryAt(service, call, place, reading)
   if (isConditional(call)) {
     // A notification never changes, so that what was looked at is what is removed.
-    const tags = entityTags(notificationView(place, entry), entryTypes)
+    const tags = entityTags(call, notificationView(place, entry), entryTypes)
     if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
   }
   const { idRandom, n } = entry

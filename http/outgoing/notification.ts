@@ -79,7 +79,7 @@ const unchanged = (
   view: View
 ): Effect.Effect<{ readonly ifVersion?: number }, Failure> => {
   if (!isConditional(call)) return Effect.succeed({})
-  return conditionsHold(call, entityTags(statusView(outgoing, view)))
+  return conditionsHold(call, entityTags(call, statusView(outgoing, view)))
     ? Effect.succeed({ ifVersion: view.version })
     : Effect.fail(fail("precondition-failed", "the notification is not as the condition says"))
 }

@@ -1,7 +1,7 @@
 /** The pages of outgoing mailboxes; they work without a script. */
 import type { Recipient, Status, View as Notification } from "../../actors/notification/protocol.ts"
 import { type Form, form } from "../html/forms.ts"
-import { badge, emptyState, timeAt } from "../html/parts.ts"
+import { badge, emptyState, livePart, liveState, timeAt } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { uriCharsMax } from "../limits.ts"
 import { notificationPath, type Outgoing, type Place } from "./place.ts"
@@ -168,15 +168,18 @@ export const listingPage = (
 ): Html =>
   html`${filters(place, filter)}
 ${
-    listed.length > 0
-      ? html`<ol class="entries">${listed.map((one) => entry(place, one))}</ol>`
-      : emptyState(
-        "There is nothing here.",
-        filter === undefined
-          ? "What is sent with the form below is shown here, with what became of it."
-          : "None of what was sent stands like this."
-      )
-  }`
+    livePart(
+      "entries",
+      listed.length > 0
+        ? html`<ol class="entries">${listed.map((one) => entry(place, one))}</ol>`
+        : emptyState(
+          "There is nothing here.",
+          filter === undefined
+            ? "What is sent with the form below is shown here, with what became of it."
+            : "None of what was sent stands like this."
+        )
+    )
+  }${liveState}`
 
 /** What follows the notifications: sending another, trying failed ones again. */
 export const listingForms = (place: Place): Html =>

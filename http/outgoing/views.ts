@@ -1,6 +1,7 @@
 /** The documents of outgoing mailboxes: how a notification stands, and the listing. */
 import type { Recipient, Status, View as Notification } from "../../actors/notification/protocol.ts"
 import type { Link } from "../html/layout.ts"
+import { liveScriptPath } from "../html/live-script.ts"
 import type { View } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element, isText } from "../xml.ts"
@@ -93,7 +94,8 @@ export const listingView = (
       ),
     body: () => listingPage(place, listed, filter),
     forms: () => listingForms(place),
-    links
+    links,
+    script: liveScriptPath
   }
 }
 

@@ -64,8 +64,13 @@ export const readKept = Effect.fnUntraced(function*(
   return kept.isOver?.(service, value) === true ? yield* fail("gone") : value
 })
 
-const tagsOf = (service: Service, kept: Kept, key: string, value: string | undefined) =>
-  value === undefined ? undefined : entityTags(kept.view(service, key, value))
+const tagsOf = (
+  service: Service,
+  call: Call,
+  kept: Kept,
+  key: string,
+  value: string | undefined
+) => value === undefined ? undefined : entityTags(call, kept.view(service, key, value))
 
 const holds = (
   service: Service,
@@ -74,7 +79,7 @@ const holds = (
   key: string,
   value: string | undefined
 ): Effect.Effect<void, Failure> =>
-  !isConditional(call) || conditionsHold(call, tagsOf(service, kept, key, value))
+  !isConditional(call) || conditionsHold(call, tagsOf(service, call, kept, key, value))
     ? Effect.void
     : Effect.fail(fail("precondition-failed", "it is not as the condition says"))
 

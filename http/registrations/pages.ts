@@ -1,7 +1,7 @@
 /** The pages of push registrations; they work without a script. */
 import type { Status, View as Registered } from "../../actors/registration/protocol.ts"
 import { type Control, type Form, form } from "../html/forms.ts"
-import { badge, copied, emptyState, timeAt } from "../html/parts.ts"
+import { badge, copied, emptyState, livePart, liveState, timeAt } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { uriCharsMax } from "../limits.ts"
 import type { Place } from "../mailboxes/reader.ts"
@@ -59,11 +59,13 @@ export const registerForm = (action: string, callback?: string): Form => ({
 export const collectionPage = (place: Place, all: ReadonlyArray<Found>): Html =>
   html`<p>Whatever changes in the mailbox is pushed to each of these.</p>
 ${
-    all.length > 0
-      ? html`<ul class="entries">${all.map(entry)}</ul>`
-      : emptyState("There is nothing here.", "Register the address of a program that listens.")
-  }
-${form(registerForm(collectionPath(place)))}`
+    livePart(
+      "entries",
+      all.length > 0
+        ? html`<ul class="entries">${all.map(entry)}</ul>`
+        : emptyState("There is nothing here.", "Register the address of a program that listens.")
+    )
+  }${liveState}${form(registerForm(collectionPath(place)))}`
 
 const row = (label: string, value: Html | string | number | undefined): Html =>
   value === undefined ? nothing : html`<dt>${label}</dt><dd>${value}</dd>
@@ -118,7 +120,7 @@ const websubForms = ({ path }: Registration): Html =>
 
 /** How one registration stands, and all that can be done with it. */
 export const registrationPage = (registration: Registration, view: Registered): Html =>
-  html`${facts(view)}${
+  html`${livePart("facts", facts(view))}${liveState}${
     view.form === "native" ? nativeForms(registration, view) : websubForms(registration)
   }${
     form({

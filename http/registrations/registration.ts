@@ -75,7 +75,7 @@ const unchanged = (
   { registration, view }: Found
 ): Effect.Effect<{ readonly ifVersion?: number }, Failure> => {
   if (!isConditional(call)) return Effect.succeed({})
-  return conditionsHold(call, entityTags(registrationView(place, registration, view)))
+  return conditionsHold(call, entityTags(call, registrationView(place, registration, view)))
     ? Effect.succeed({ ifVersion: view.version })
     : Effect.fail(fail("precondition-failed", "the registration is not as the condition says"))
 }

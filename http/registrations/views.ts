@@ -1,6 +1,7 @@
 /** The documents of push registrations (protocol §1.4). */
 import type { View as Registered } from "../../actors/registration/protocol.ts"
 import type { Link } from "../html/layout.ts"
+import { liveScriptPath } from "../html/live-script.ts"
 import type { Place } from "../mailboxes/reader.ts"
 import type { View } from "../representations.ts"
 import { type Element, element, isText } from "../xml.ts"
@@ -55,7 +56,8 @@ export const registrationView = (
   title: "A push registration",
   tree: () => registrationElement(registration, view),
   body: () => registrationPage(registration, view),
-  links: linksOf(place)
+  links: linksOf(place),
+  script: liveScriptPath
 })
 
 /** The same with its new secret: the only answer that shows it. */
@@ -86,5 +88,6 @@ export const collectionView = (place: Place, all: ReadonlyArray<Found>): View =>
   links: [
     { rel: "mailbox", href: place.href },
     { rel: "up", href: place.here, title: "The mailbox" }
-  ]
+  ],
+  script: liveScriptPath
 })

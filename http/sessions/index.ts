@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { sessionKind } from "../../actors/index.ts"
 import type { Message, Reply, View as Session } from "../../actors/session/protocol.ts"
 import { type Address, address, isActorId, isRefusal } from "../../runtime/index.ts"
+import { keepingTyped } from "../again.ts"
 import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
 import { fail, type Failure, refused } from "../failures.ts"
 import { choose } from "../negotiate.ts"
@@ -22,9 +23,11 @@ import {
   entryPath,
   entryView,
   isOver,
+  questionForm,
   sessionPath,
   sessionView,
-  type Step
+  type Step,
+  stepTitles
 } from "./views.ts"
 
 const steps: ReadonlyArray<Step> = ["name", "quest", "hard_question"]
@@ -93,7 +96,7 @@ const unchanged = Effect.fnUntraced(function*(
   const view = step === undefined
     ? sessionView(id, session)
     : yield* recorded(service, id, step, session)
-  const tags = view === undefined ? undefined : entityTags(view)
+  const tags = view === undefined ? undefined : entityTags(call, view)
   if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
   return { ifVersion: session.version }
 })
@@ -219,7 +222,12 @@ export const sessionRoutes = (service: Service): ReadonlyArray<Route<Handler>> =
     methods: {
       GET: { handle: readAnswer(service, step) },
       PUT: { handle: putAnswer(service, step) },
-      POST: { handle: postAnswer(service, step) }
+      POST: {
+        handle: keepingTyped(
+          ({ request }) => questionForm(request.path, stepTitles[step]),
+          postAnswer(service, step)
+        )
+      }
     }
   })),
   ...questionRoutes

@@ -7,9 +7,10 @@ import { answerCharsMax } from "../../actors/limits.ts"
 import { type Answer, type Call, type Handled, type Handler, queryOf, shown } from "../call.ts"
 import { fail, type Failed } from "../failures.ts"
 import type { FormFields } from "../forms.ts"
-import { type Control, form } from "../html/forms.ts"
+import { keepingTyped } from "../again.ts"
+import { type Control, type Form, form } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
-import { type Html, html, link } from "../html/template.ts"
+import { html, link } from "../html/template.ts"
 import type { Route } from "../routing.ts"
 import { element, isText } from "../xml.ts"
 import { rejection } from "./rejection.ts"
@@ -41,18 +42,13 @@ const links: ReadonlyArray<Link> = [
   { rel: "alternate", href: entryPath, title: "The bridge, with a session" }
 ]
 
-/** The value of one parameter; 400 when it is missing, blank, or no text. */
-const parameterOf = (query: FormFields, name: string): Effect.Effect<string, Failed> => {
-  const text = query.get(name) ?? ""
-  if (text.trim() === "") {
-    return Effect.fail(fail("malformed", `the query parameter ${name} is missing`))
-  }
-  if (!isText(text)) {
-    return Effect.fail(fail("malformed", `${name} holds a control character`))
-  }
+/** What is wrong with the value of one parameter: it is missing, blank, no text, or too long. */
+const faultOf = (name: string, text: string): Failed | undefined => {
+  if (text.trim() === "") return fail("malformed", `the query parameter ${name} is missing`)
+  if (!isText(text)) return fail("malformed", `${name} holds a control character`)
   return text.length > answerCharsMax
-    ? Effect.fail(fail("unprocessable", `${name} has more than ${answerCharsMax} characters`))
-    : Effect.succeed(text)
+    ? fail("unprocessable", `${name} has more than ${answerCharsMax} characters`)
+    : undefined
 }
 
 const uriOf = (path: string, given: Given): string => {
@@ -60,16 +56,32 @@ const uriOf = (path: string, given: Given): string => {
   return query === "" ? path : `${path}?${query}`
 }
 
-const questionForm = ({ next, parameter }: Question, p: string, given: Given): Html =>
-  form({
-    action: next,
-    method: "get",
-    controls: [
-      ...given.map(([name, value]): Control => ({ name, label: "", type: "hidden", value })),
-      answerControl(parameter, p)
-    ],
-    submit: "Answer"
-  })
+const questionForm = ({ next, parameter }: Question, p: string, given: Given): Form => ({
+  action: next,
+  method: "get",
+  controls: [
+    ...given.map(([name, value]): Control => ({ name, label: "", type: "hidden", value })),
+    answerControl(parameter, p)
+  ],
+  submit: "Answer"
+})
+
+/** The form that asks for the first answer which is refused, with those before it. */
+const refusedForm = (fields: FormFields): Form | undefined => {
+  const given: Array<readonly [string, string]> = []
+  const answers: { [S in Step]?: string } = {}
+  for (const question of questions) {
+    const { parameter, step } = question
+    const text = fields.get(parameter) ?? ""
+    if (faultOf(parameter, text) !== undefined) {
+      const course = courseOf(bridge, answers)
+      return course._tag === "Asks" ? questionForm(question, course.p, given) : undefined
+    }
+    answers[step] = text
+    given.push([parameter, text])
+  }
+  return undefined
+}
 
 const challenge = (question: Question, p: string, given: Given): Answer => {
   const { next, parameter } = question
@@ -83,7 +95,7 @@ const challenge = (question: Question, p: string, given: Given): Answer => {
       element("method", {}, "GET"),
       element("uri", { parameter }, `${begun}${given.length === 0 ? "?" : "&"}${parameter}=`)
     ),
-    body: html`${spoken(p)}${questionForm(question, p, given)}`,
+    body: html`${spoken(p)}${form(questionForm(question, p, given))}`,
     links
   })
 }
@@ -113,7 +125,9 @@ const ask = (at: number) =>
       // Its own answer only comes to the last question: that of any other goes on to the next.
       const wanted = index < at || (at === questions.length - 1 && query.has(parameter))
       if (index > at || !wanted) continue
-      const text = yield* parameterOf(query, parameter)
+      const text = query.get(parameter) ?? ""
+      const fault = faultOf(parameter, text)
+      if (fault !== undefined) return yield* fault
       answers[step] = text
       given.push([parameter, text])
     }
@@ -128,5 +142,9 @@ const ask = (at: number) =>
 /** The three questions' resources. */
 export const questionRoutes: ReadonlyArray<Route<Handler>> = questions.map(({ path }, at) => ({
   pattern: path,
-  methods: { GET: { handle: (call): Handled => ask(at)(call) } }
+  methods: {
+    GET: {
+      handle: keepingTyped((_, fields) => refusedForm(fields), (call): Handled => ask(at)(call))
+    }
+  }
 }))

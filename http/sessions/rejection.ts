@@ -6,7 +6,7 @@ import { choose, type MediaType } from "../negotiate.ts"
 import { contentTypeOf, standardTypes } from "../representations.ts"
 import { element, writeDocument } from "../xml.ts"
 
-const bodyIn = (type: MediaType, p: string, back: Link): string => {
+const bodyIn = (type: MediaType, p: string, back: Link, path: string): string => {
   switch (type) {
     case "application/json":
       return `${JSON.stringify({ p })}\n`
@@ -15,6 +15,7 @@ const bodyIn = (type: MediaType, p: string, back: Link): string => {
     case "text/html":
       return page({
         title: "Not accepted",
+        path,
         body: html`<blockquote><p>${p}</p></blockquote>`,
         links: [back]
       })
@@ -34,6 +35,6 @@ export const rejection = (call: Call, p: string, back: Link): Answer => {
       ["Vary", "Accept"],
       ["Cache-Control", "no-store"]
     ],
-    body: bodyIn(type, p, back)
+    body: bodyIn(type, p, back, call.request.path)
   }
 }

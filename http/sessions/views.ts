@@ -2,7 +2,7 @@
 import type { Answer, View as Session } from "../../actors/session/protocol.ts"
 import { answerCharsMax } from "../../actors/limits.ts"
 import { bridge } from "../../actors/index.ts"
-import { type Control, form } from "../html/forms.ts"
+import { type Control, type Form, form } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
 import { badge, emptyState, table, time } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
@@ -20,7 +20,7 @@ export const answerPath = (id: string, step: Step): string => `${sessionPath(id)
 export const entryLink: Link = { rel: "start", href: entryPath, title: "The bridge" }
 const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All sessions" }
 
-const stepTitles: { readonly [S in Step]: string } = {
+export const stepTitles: { readonly [S in Step]: string } = {
   name: "The first answer",
   quest: "The second answer",
   hard_question: "The last answer"
@@ -98,18 +98,18 @@ const recordedList = (id: string, { recorded }: Session): Html =>
 <ul>${recorded.map((step) => html`<li>${link(answerPath(id, step), stepTitles[step])}</li>`)}</ul>
 `
 
-const questionForm = (id: string, { p, status }: Session): Html =>
-  form({
-    action: `${sessionPath(id)}/${status}`,
-    controls: [answerControl("answer", p), proceeding],
-    submit: "Answer"
-  })
+/** The form of a session's question at its path; `asked` is the question's own words. */
+export const questionForm = (action: string, asked: string): Form => ({
+  action,
+  controls: [answerControl("answer", asked), proceeding],
+  submit: "Answer"
+})
 
 const sessionBody = (id: string, session: Session): Html => {
   const ending = endings[session.status]
   return html`${spoken(session.p)}${
     ending === undefined
-      ? questionForm(id, session)
+      ? form(questionForm(`${sessionPath(id)}/${session.status}`, session.p))
       : html`<p>${ending}</p>
 <p>${link(entryPath, "Come to the bridge again")}</p>
 `

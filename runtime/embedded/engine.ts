@@ -17,6 +17,12 @@ export const engineNames = ["rocksdb", "leveldb"] as const
 /** Which database. */
 export type EngineName = typeof engineNames[number]
 
+/** What each is called among people. */
+export const engineTitles: Readonly<Record<EngineName, string>> = {
+  rocksdb: "RocksDB",
+  leveldb: "LevelDB"
+}
+
 /** A span of keys: `gte` or `gt` up to `lt`. */
 export interface Span {
   readonly gte?: string

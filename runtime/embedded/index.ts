@@ -16,7 +16,7 @@ import { Sweeper } from "./sweep.ts"
 import { makeTransport } from "./transport.ts"
 
 export { type EngineName, engineNames } from "./engine.ts"
-export { EngineDiffers, EngineMissing, engineOf } from "./engines.ts"
+export { EngineDiffers, EngineMissing } from "./engines.ts"
 export { inspect, type Inspection } from "./inspect.ts"
 export { beginRestoring, endRestoring } from "./restoring.ts"
 export { embeddedView } from "./view.ts"

@@ -14,7 +14,7 @@ import type { Batch } from "./batch.ts"
 import * as keys from "./keys.ts"
 import { epochOf, type Found, type Known, lookUpIn, recordsOf, unknown } from "./known.ts"
 import { KNOWN_ACTORS_MAX } from "./limits.ts"
-import { readSpan } from "./engine.ts"
+import { engineTitles, readSpan } from "./engine.ts"
 import type { EmbeddedStore } from "./store.ts"
 import type { Sweeper } from "./sweep.ts"
 import { soonestWakes } from "./wakes.ts"
@@ -281,6 +281,7 @@ export const asItems = (rows: ReadonlyArray<string>): Array<LogItem> => {
 export const makeStorage = (store: EmbeddedStore, sweeper: Sweeper): StorageApi => {
   const storage = new EmbeddedStorage(store, sweeper)
   return {
+    engine: engineTitles[store.database().engine],
     commit: (group) => Effect.suspend(() => storage.commit(group)),
     load: (address) => store.reading(() => storage.load(address)),
     read: (address, from, limit) => store.reading(() => storage.read(address, from, limit)),

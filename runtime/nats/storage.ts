@@ -80,6 +80,8 @@ class NatsStorage {
     return all
   }
 
+  readonly engine = "JetStream"
+
   readonly commit: StorageApi["commit"] = (group) =>
     Effect.flatMap(
       Effect.callback<ReadonlyArray<Settled>>((resume) => {

@@ -109,6 +109,7 @@ export const makeMemoryStorage = (): StorageApi => {
   }
 
   return {
+    engine: "memory",
     commit: (group) => Effect.sync(() => group.map(apply)),
     load: (address) =>
       Effect.sync(() => {

@@ -79,6 +79,8 @@ export interface Loaded {
 }
 
 export interface StorageApi {
+  /** What everything is kept in, for people: `RocksDB`, `LevelDB`, `JetStream`, `memory`. */
+  readonly engine: string
   /**
    * Outcomes in the order of the group; groups are applied in the order they were handed in. A
    * failure means that nothing of the group was kept, since the runtime decides anew on it: a

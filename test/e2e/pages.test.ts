@@ -5,24 +5,33 @@ import { faultsOf } from "./browser/axe.ts"
 import { launchBrowser, openTab, type Tab } from "./browser/browser.ts"
 import { furnish, type Sight } from "./browser/furnish.ts"
 import { takeTour } from "./browser/tour.ts"
-import { asAdmin, send } from "./client.ts"
+import { asAdmin, expectStatus, postXml, send } from "./client.ts"
 import { adminToken, cleanUp, type Service, start } from "./process.ts"
 import { closeReceivers, echoes, receiver } from "./receivers.ts"
 
 /** There are some forty pages, looked at in four ways each. */
 const lookingMs = 120_000
 const touringMs = 60_000
+const shownWithinMs = 20_000
 
 let service: Service
 let browser: Browser
 let base: string
 let sights: ReadonlyArray<Sight>
+/** Tabs of the admin that several tests use, one after the other. */
+let live: Tab
+let plain: Tab
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  const launching = launchBrowser()
   service = await start({ env: { BASE_URL: "", OUTBOUND_ALLOW: "127.0.0.0/8" } })
   base = `http://localhost:${service.port}`
   sights = await furnish(base)
+  browser = await launching
+  live = await openTab(browser, { admin: true })
+  plain = await openTab(browser, { admin: true, script: false })
+  // From here on the credentials are sent unasked; else mailboxes show their public page.
+  for (const { page } of [live, plain]) await page.goto(`${base}/mailboxes`)
 })
 
 afterAll(async () => {
@@ -50,20 +59,21 @@ const lookedAt = async (
 it("every page is accessible and fits, narrow and wide, light and dark", async () => {
   const left = [...sights, { name: "home-tour", path: "/?mailbox=alice", status: 200 }]
   const faults: Array<string> = []
-  const look = async (): Promise<void> => {
-    const tab = (await openTab(browser, { admin: true })).expects(404).expects(400)
-    // From here on the credentials are sent unasked; else mailboxes show their public page.
-    await tab.page.goto(`${base}/mailboxes`)
+  const look = async (tab: Tab): Promise<void> => {
+    tab.expects(404).expects(400)
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       faults.push(...await lookedAt(tab, next))
     }
-    await tab.close()
+    tab.check()
   }
   const stranger = await openTab(browser)
   const publicPage = { name: "mailbox-public", path: "/mailboxes/alice", status: 200 }
   faults.push(...await lookedAt(stranger, publicPage))
   await stranger.close()
-  await Promise.all([look(), look()])
+  const other = await openTab(browser, { admin: true })
+  await other.page.goto(`${base}/mailboxes`)
+  await Promise.all([look(live), look(other)])
+  await other.close()
   expect(faults).toEqual([])
 }, lookingMs)
 
@@ -80,7 +90,7 @@ it("what looks at pages sees what is wrong with one", async () => {
   await tab.close()
 })
 
-describe("the tour of the home page, by keyboard alone", () => {
+it("the tour of the home page is taken by keyboard alone, with a script and without", async () => {
   const tour = async (script: boolean, mailbox: string): Promise<void> => {
     const callback = await receiver((received, response) => {
       if (!echoes(received, response)) response.writeHead(204).end()
@@ -89,13 +99,11 @@ describe("the tour of the home page, by keyboard alone", () => {
     await takeTour(tab, base, mailbox, { callback: `${callback}/hook`, isLive: script })
     await tab.close()
   }
-  it("with a script", () => tour(true, "toured"), touringMs)
-  it("without one", () => tour(false, "toured-plainly"), touringMs)
-})
+  await Promise.all([tour(true, "toured"), tour(false, "toured-plainly")])
+}, touringMs)
 
 it.each(["mailbox", "mailbox-shared", "cabinet"])("the feeds of a %s are found", async (name) => {
-  const tab = await openTab(browser, { admin: true, script: false })
-  await tab.page.goto(pathOf("mailboxes"))
+  const tab = plain
   await tab.page.goto(pathOf(name))
   for (const type of ["application/atom+xml", "application/rss+xml"]) {
     const href = await tab.page.locator(`link[rel=alternate][type="${type}"]`).getAttribute("href")
@@ -103,12 +111,12 @@ it.each(["mailbox", "mailbox-shared", "cabinet"])("the feeds of a %s are found",
     const feed = await send("", String(href), { headers: accept })
     expect([feed.status, feed.headers.get("content-type")]).toEqual([200, `${type}; charset=utf-8`])
   }
-  await tab.close()
+  tab.check()
 })
 
 describe("a form that is refused", () => {
   it("comes back with what was typed, the fault beside its field", async () => {
-    const tab = (await openTab(browser, { admin: true, script: false })).expects(422)
+    const tab = plain.expects(422)
     const { page } = tab
     await page.goto(`${base}/mailboxes`)
     await page.getByLabel("Name").fill("retyped")
@@ -128,11 +136,11 @@ describe("a form that is refused", () => {
     await wrong.fill("P1D")
     await page.getByRole("button", { name: "Open" }).click()
     expect(await tab.heading()).toBe("<b>Typed</b> & \"kept\"")
-    await tab.close()
+    tab.check()
   })
 
   it("may be a whole document", async () => {
-    const tab = (await openTab(browser, { admin: true, script: false })).expects(400)
+    const tab = plain.expects(400)
     const { page } = tab
     await page.goto(`${base}/queries`)
     const typed = "<query on=\"customers\">\n  <any>\n</query>"
@@ -148,25 +156,55 @@ describe("a form that is refused", () => {
     expect(await tab.heading()).toBe("Two")
     await page.getByRole("link", { name: "What it finds" }).click()
     expect(await page.getByRole("row").count()).toBe(3)
-    await tab.close()
+    tab.check()
   })
 })
 
 it("a notification is removed by its button, with a script and without", async () => {
-  for (const script of [true, false]) {
-    const tab = await openTab(browser, { admin: true, script })
+  for (const [about, tab] of [["live", live], ["plain", plain]] as const) {
     const { page } = tab
     await page.goto(`${base}/mailboxes/bob`)
-    await page.getByLabel("What it is about").fill(`crumbs ${script}`)
+    await page.getByLabel("What it is about").fill(`crumbs ${about}`)
     await page.getByLabel("The message itself").fill("On the carpet.")
     await page.getByRole("button", { name: "Deposit" }).click()
     await page.getByText("The notification is deposited").waitFor()
     await page.goto(`${base}/mailboxes/bob?read=`)
-    await page.getByRole("button", { name: `Remove crumbs ${script}` }).click()
+    await page.getByRole("button", { name: `Remove crumbs ${about}` }).click()
     await page.getByText("There is nothing here.").waitFor()
     expect(await page.locator(".entries > li").count()).toBe(0)
-    await tab.close()
+    tab.check()
   }
+})
+
+it("open lists change by themselves, and keep the focus", async () => {
+  const cabinet = await openTab(browser, { admin: true })
+  const pushes = await openTab(browser, { admin: true })
+  for (const tab of [cabinet, pushes]) await tab.page.goto(`${base}/mailboxes`)
+  await live.page.goto(pathOf("outgoing"))
+  await cabinet.page.goto(pathOf("cabinet"))
+  await pushes.page.goto(pathOf("registrations"))
+  await cabinet.page.getByRole("link", { name: "The keys", exact: true }).focus()
+  const about = "<item><description>the news</description><url>http://peer.test/</url></item>"
+  const to = `<to>${base}/mailboxes/bob</to>`
+  const sent = `<notification>${to}${about}</notification>`
+  const entries = live.page.locator(".entries > li")
+  const before = await entries.count()
+  expectStatus(await postXml(base, "/outgoing/admin", sent, asAdmin), 202)
+  const callback = "<registration><callback>http://127.0.0.1:9/new</callback></registration>"
+  expectStatus(await postXml(base, "/mailboxes/alice/registrations", callback, asAdmin), 201)
+  await cabinet.page.getByRole("link", { name: "the news" }).waitFor()
+  expect(await cabinet.page.evaluate("document.activeElement.textContent")).toBe("The keys")
+  await entries.nth(before).waitFor()
+  await pushes.page.getByRole("link", { name: "http://127.0.0.1:9/new" }).waitFor()
+  // By its id: a control named "contains" hides that method of its form from other locators.
+  const says = cabinet.page.locator("#live")
+  expect(await says.innerText()).toBe("This page changes by itself.")
+  await send(base, new URL(pathOf("cabinet")).pathname, { method: "DELETE", headers: asAdmin })
+  cabinet.expects(410)
+  await expect.poll(() => says.innerText(), { timeout: shownWithinMs })
+    .toBe("This is no longer here.")
+  live.check()
+  await Promise.all([cabinet.close(), pushes.close()])
 })
 
 it("times are the reader's, and secrets are copied by a button", async () => {

@@ -71,6 +71,43 @@ describe("a form that is refused", () => {
     expect(page.text).toContain(escaped(typed))
   })
 
+  it("comes back at the bridge, with a session and without", async () => {
+    const begun = await service.send("POST", "/sessions", { body: "<answer continue=\"true\"/>" })
+    const session = new URL(begun.header("location") ?? "").pathname
+    const long = `${typed}${"-".repeat(10_000)}`
+    const page = await post(`${session}/name`, { answer: long, continue: "true" }, "text/html", "")
+    expect(page.status).toBe(422)
+    expect(page.text).toContain(`action="${session}/name"`)
+    expect(control(page.text, "answer")).toContain(`aria-invalid="true" autofocus`)
+    expect(page.text).toContain(`value="${escaped(long)}"`)
+    const again = await post(`${session}/name`, { answer: "Robin", continue: "true" }, "text/html")
+    expect([again.status, again.header("location")]).toEqual([303, service.base + session])
+
+    const asked = `/questions/hard_question?name=Robin&quest=${encodeURIComponent(long)}`
+    const refused = await service.send("GET", asked, { accept: "text/html" })
+    expect(refused.status).toBe(422)
+    expect(refused.text).toContain("action=\"/questions/hard_question\"")
+    expect(refused.text).toContain("<input type=\"hidden\" name=\"name\" value=\"Robin\">")
+    expect(control(refused.text, "quest")).toContain(`aria-invalid="true" autofocus`)
+    expect(refused.text).toContain(`value="${escaped(long)}"`)
+    const blank = await service.send("GET", "/questions/quest_question?name=", {
+      accept: "text/html"
+    })
+    expect(blank.status).toBe(400)
+    expect(control(blank.text, "name")).toContain("aria-invalid")
+  })
+
+  it("does not where the conversation is over", async () => {
+    const begun = await service.send("POST", "/sessions", { body: "<answer continue=\"true\"/>" })
+    const session = new URL(begun.header("location") ?? "").pathname
+    for (const [step, answer] of [["name", "Robin"], ["quest", "x"], ["hard_question", "Oslo"]]) {
+      await post(`${session}/${step}`, { answer: String(answer), continue: "true" }, "text/xml")
+    }
+    const late = { answer: typed, continue: "true" }
+    const page = await post(`${session}/name`, late, "text/html")
+    expect([page.status, page.text.includes("<form")]).toEqual([405, false])
+  })
+
   it("comes back when it only asks", async () => {
     const page = await service.send("GET", "/customers?agemin=old&return=name", {
       accept: "text/html"

@@ -57,6 +57,16 @@ const ownersOf = (cluster: Element): ReadonlyArray<string> => {
 
 const ownerOf = (of: Address): Service => nodeOf(service, of)
 
+/** What the nodes of each project keep everything in. */
+const engines: Readonly<Record<string, string>> = {
+  memory: "memory",
+  embedded: "RocksDB",
+  leveldb: "LevelDB",
+  nats: "JetStream",
+  cluster: "JetStream"
+}
+const engine = engines[process.env["TEST_BACKEND"] ?? "memory"]
+
 /** Opens a mailbox, and breaks it until it rests. */
 const broken = async (name: string): Promise<Address> => {
   const body = `<mailbox><name>${name}</name></mailbox>`
@@ -90,7 +100,7 @@ describe("/cluster", () => {
     for (const { attributes } of nodesOf(xml)) {
       const isSelf = attributes["name"] === xml.attributes["node"]
       expect(attributes).toMatchObject({ self: String(isSelf), leaving: "false" })
-      expect(attributes).toMatchObject({ version: "0.0.0-test", answers: "true" })
+      expect(attributes).toMatchObject({ version: "0.0.0-test", answers: "true", engine })
       expect(attributes["incarnation"]).not.toBe("")
       expect(Date.parse(attributes["since"] ?? "")).toBeLessThanOrEqual(Date.now())
     }
@@ -132,7 +142,9 @@ describe("/cluster", () => {
     expect(json.header("cache-control")).toBe("no-store")
     expect(json.json).toMatchObject({
       shards: String(SHARDS),
-      nodes: { node: service.services.map(() => ({ kinds: { kind: expect.any(Array) } })) },
+      nodes: {
+        node: service.services.map(() => ({ engine, kinds: { kind: expect.any(Array) } }))
+      },
       owners: { owner: expect.any(Array) }
     })
     const text = await send("GET", "/cluster", { basic: admin, accept: "text/plain" })
@@ -145,8 +157,9 @@ describe("/cluster", () => {
     expect(page.text.match(/M\d+ \d+h18v18h-18z/g)).toHaveLength(SHARDS)
     expect(page.text).not.toMatch(/ style=|<style/)
     expect(page.text).toContain(`${self}</th>`)
-    expect(page.text).toContain("src=\"/cluster.js\"")
-    const script = await send("GET", "/cluster.js")
+    expect(page.text).toContain(`<td>${engine}</td>`)
+    expect(page.text).toContain("src=\"/live.js\"")
+    const script = await send("GET", "/live.js")
     expect([script.status, script.header("content-type")])
       .toEqual([200, "text/javascript; charset=utf-8"])
   })

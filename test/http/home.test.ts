@@ -40,6 +40,18 @@ describe("/", () => {
     expect((await send("GET", "/", { headers })).status).toBe(200)
   })
 
+  it.each([
+    ["/", ["\"/\" aria-current=\"page\""]],
+    ["/problems", ["\"/problems\" aria-current=\"page\""]],
+    ["/problems/gone", ["\"/problems\" aria-current=\"true\""]],
+    ["/mailboxes/nowhere", ["\"/mailboxes\" aria-current=\"true\""]],
+    ["/nowhere", []]
+  ])("the navigation of %s says where that is", async (path, current) => {
+    const { text } = await send("GET", path, { accept: "text/html" })
+    expect([...text.matchAll(/<a[^>]* href=("[^>]*aria-current[^>]*)>/g)].map(([, at]) => at))
+      .toEqual(current)
+  })
+
   it("answers HEAD, OPTIONS, and 405 to others", async () => {
     expect((await send("HEAD", "/")).status).toBe(200)
     expect((await send("OPTIONS", "/")).header("allow")).toBe("GET, HEAD, OPTIONS")

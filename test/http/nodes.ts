@@ -14,7 +14,7 @@ import { listen } from "../../http/server.ts"
 import type { HttpSettings, Service } from "../../http/service.ts"
 import { ratesOf } from "../../http/rates.ts"
 import { Tries } from "../../http/tries.ts"
-import { Blobs, type Limits, Placement, Records, System } from "../../runtime/index.ts"
+import { Blobs, type Limits, Placement, Records, Storage, System } from "../../runtime/index.ts"
 import type { Backend } from "./backends.ts"
 
 /** The wait before each attempt at another service: a recipient that faults is tried five times. */
@@ -99,6 +99,7 @@ export const startNode = async (options: Options): Promise<Node> => {
       rateLimits,
       ...settings
     },
+    engine: (await runtime.runPromise(Effect.service(Storage))).engine,
     issuer: options.issuer,
     tries,
     rates: ratesOf(rateLimits, { tries, trustedProxies, refused: measures.rateLimited }),

@@ -1,18 +1,26 @@
 /** Pages held against axe-core, at two widths and in both colour schemes. */
-import axe from "axe-core"
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import type { Tab } from "./browser.ts"
+
+/** The smaller build: it is read by the browser once for each page. */
+const require = createRequire(import.meta.url)
+const source = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8")
 
 const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 /** All that a page in other colours could do wrong that it did not do before. */
 const colourRules = ["color-contrast", "link-in-text-block"]
 
+/** Only what is told of a fault is made out, and what is wrong leaves the page. */
+const quick = { resultTypes: ["violations"], preload: false, selectors: false, iframes: false }
+
 const run = async (tab: Tab, options: object): Promise<ReadonlyArray<string>> => {
-  const quick = { resultTypes: ["violations"], preload: false }
-  const script = `axe.run(document, ${JSON.stringify({ ...quick, ...options })})`
-  // What axe.run resolves to, as its own types have it; it comes as JSON.
-  const { passes, violations } = await tab.page.evaluate(script) as axe.AxeResults
-  if (passes.length === 0) return ["axe has looked at nothing"]
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)
+  const script = `axe.run(document, ${JSON.stringify({ ...quick, ...options })})
+    .then(({ passes, violations }) => passes.length === 0
+      ? ["axe has looked at nothing"]
+      : violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).join(" ")))`
+  // It is the array that the script ends with, as JSON.
+  return await tab.page.evaluate(script) as ReadonlyArray<string>
 }
 
 /** What axe leaves to validators: a label or an address that leads to two places. */
@@ -21,25 +29,28 @@ const repeatedIds = `(() => {
   return [...new Set(ids.filter((id, at) => ids.indexOf(id) !== at))]
 })()`
 
-const sizes = [{ width: 360, height: 740 }, { width: 1280, height: 800 }]
+const narrow = { width: 360, height: 740 }
+const wide = { width: 1280, height: 800 }
+
+/** Each look: what is shown narrow only has no colours of its own. */
+const looks = [
+  { viewport: narrow, colorScheme: "light", rules: { runOnly: tags } },
+  { viewport: wide, colorScheme: "light", rules: { runOnly: tags } },
+  { viewport: wide, colorScheme: "dark", rules: { runOnly: { type: "rule", values: colourRules } } }
+] as const
 
 /** What is wrong with the page that is open: at each width all rules, then its other colours. */
 export const faultsOf = async (tab: Tab): Promise<ReadonlyArray<string>> => {
   const { page } = tab
   const faults: Array<string> = []
-  await page.evaluate(axe.source)
+  await page.evaluate(`${source};undefined`)
   const repeated = await page.evaluate(repeatedIds)
   if (String(repeated) !== "") faults.push(`has more than one ${String(repeated)}`)
-  for (const viewport of sizes) {
+  for (const { colorScheme, rules, viewport } of looks) {
     await page.setViewportSize(viewport)
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
-      const options = colorScheme === "light"
-        ? { runOnly: tags }
-        : { runOnly: { type: "rule", values: colourRules } }
-      const found = await run(tab, options)
-      faults.push(...found.map((fault) => `${viewport.width} ${colorScheme} ${fault}`))
-    }
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
+    const found = await run(tab, rules)
+    faults.push(...found.map((fault) => `${viewport.width} ${colorScheme} ${fault}`))
     const overhang = await page.evaluate(
       "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
