@@ -4,7 +4,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promi
 import { dirname, join } from "node:path"
 import type { BlobInfo, ByteRange } from "../ports/blobs.ts"
 import { BlobAborted, BlobTooLarge } from "../errors.ts"
-import { canFlush } from "./folders.ts"
+import { syncFolder } from "./folders.ts"
 import { BLOB_CHUNK_BYTES, BLOB_UNREAD_MS, INLINE_BLOB_BYTES_MAX } from "./limits.ts"
 
 export const blobsPath = (dataDir: string): string => join(dataDir, "blobs")
@@ -45,20 +45,13 @@ const newName = (id: string): string => {
 /** The id that a file's name was made for. */
 export const idOfName = (name: string): string => name.slice(3, name.lastIndexOf("."))
 
-const syncFolder = async (path: string): Promise<void> => {
-  if (!canFlush) return
-  const folder = await open(path, "r")
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
-}
-
-/** Makes a folder and lets its name be durable. */
+/** Makes a folder, with those that it is in, and lets their names be durable. */
 export const makeFolder = async (path: string): Promise<void> => {
   const first = await mkdir(path, { recursive: true })
-  if (first !== undefined) await syncFolder(dirname(path))
+  if (first === undefined) return
+  for (let made = path; made.length >= first.length; made = dirname(made)) {
+    await syncFolder(dirname(made))
+  }
 }
 
 /** The next chunk, undefined at the end; throws BlobAborted, also when nobody waits any more. */

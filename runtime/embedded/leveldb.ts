@@ -8,6 +8,7 @@ import type { ClassicLevel, Snapshot } from "classic-level"
 import { StorageDamaged } from "../errors.ts"
 import type { Change } from "./batch.ts"
 import type { Database, Span, View } from "./engine.ts"
+import { syncFolder } from "./folders.ts"
 import { logGap } from "./leveldb-log.ts"
 import { cutTables, stampOf } from "./leveldb-tables.ts"
 import { startWriting } from "./leveldb-writer.ts"
@@ -170,5 +171,7 @@ export const openLeveldb = async (path: string, createIfMissing: boolean): Promi
     await native.close()
     throw new StorageDamaged({ detail: `${table} was cut` })
   }
+  // Opening has let CURRENT name another manifest, and the folder was flushed before that.
+  await syncFolder(path)
   return new LevelDatabase(native)
 }

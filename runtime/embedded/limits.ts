@@ -53,6 +53,8 @@ export const RECOVER_FIRST_MS = 100
 export const RECOVER_LAST_MS = 5_000
 /** Room that must be there, beside that of the write-ahead logs, to go on after a full disk. */
 export const RECOVER_FREE_BYTES_MIN = 4 * 1024 * 1024
+/** Written and flushed to see whether a disk takes anything. */
+export const PROBE_BYTES = 4 * 1024
 
 if (INLINE_BLOB_BYTES_MAX >= GROUP_BYTES_MAX || GROUP_BYTES_MAX > SHARED_BYTES) {
   throw new Error("runtime/embedded/limits.ts: the limits contradict each other")

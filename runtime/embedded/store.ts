@@ -3,7 +3,7 @@
  * record and blob ports. See this folder's README for keys and guarantees.
  */
 import { readdirSync, statfsSync, statSync } from "node:fs"
-import { mkdir } from "node:fs/promises"
+import { mkdir, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { type StorageFailure, StorageFull, StorageLocked, StorageUnavailable } from "../errors.ts"
@@ -11,7 +11,7 @@ import { acknowledgedPath } from "./acknowledged.ts"
 import { asFailure, type Database, type EngineName } from "./engine.ts"
 import { databasePath } from "./engines.ts"
 import { FORMAT_KEY } from "./keys.ts"
-import { RECOVER_FIRST_MS, RECOVER_FREE_BYTES_MIN, RECOVER_LAST_MS } from "./limits.ts"
+import { PROBE_BYTES, RECOVER_FIRST_MS, RECOVER_FREE_BYTES_MIN, RECOVER_LAST_MS } from "./limits.ts"
 import { FORMAT, type OpenFailure, openFailure, openVerified } from "./opening.ts"
 import { type Job, Writer } from "./writer.ts"
 
@@ -27,6 +27,16 @@ const logBytes = (dataDir: string): number => {
 const freeBytes = (dataDir: string): number => {
   const { bavail, bsize } = statfsSync(dataDir)
   return bavail * bsize
+}
+
+/** Writes something and flushes it; rejects where that cannot be done. */
+const probe = async (dataDir: string): Promise<void> => {
+  const path = join(dataDir, "probe")
+  try {
+    await writeFile(path, Buffer.alloc(PROBE_BYTES), { flush: true })
+  } finally {
+    await rm(path, { force: true })
+  }
 }
 
 export interface StoreOptions {
@@ -190,6 +200,8 @@ export class EmbeddedStore {
     if (free < RECOVER_FREE_BYTES_MIN + (this.open === undefined ? 0 : logBytes(this.dataDir))) {
       throw failure
     }
+    // A disk that takes nothing yet must not cost the readers their database.
+    if (this.open !== undefined) await probe(this.dataDir)
     await this.letGo(failure)
     const { commits, database } = await openVerified(this.dataDir, {
       ...this.options,

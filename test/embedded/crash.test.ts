@@ -1,44 +1,12 @@
 /** kill -9 at any moment: nothing acknowledged is lost, nothing half-written shows. */
-import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
-import { address, shardOf } from "../../runtime/address.ts"
 import { engineNames, inspect } from "../../runtime/embedded/index.ts"
-import { Blobs } from "../../runtime/ports/blobs.ts"
-import { Storage } from "../../runtime/ports/storage.ts"
 import { newFolder, openingFailure, upon } from "./folders.ts"
 import { compileChild, startChild } from "./processes.ts"
+import { toldIn, verify } from "./told.ts"
 
 const ROUNDS = 20
-
-/** Reads all, and compares it with itself. */
-const verify = (heads: Map<number, number>, blobs: Map<string, string>) =>
-  Effect.gen(function*() {
-    const storage = yield* Storage
-    for (const [at, acknowledged] of heads) {
-      const to = address("mailbox", `m${at}`)
-      const { head, state } = yield* storage.load(to)
-      expect(head).toBeGreaterThanOrEqual(acknowledged)
-      const items = yield* storage.read(to, 1, 1_000_000)
-      expect(items.map(({ value }) => value)).toEqual(
-        Array.from({ length: head }, (_, n) => `${at} ${n + 1}`)
-      )
-      expect(head % 3).toBe(0)
-      expect(Number(state)).toBeLessThanOrEqual(head)
-      const { wakes } = yield* storage.wakes(shardOf(to), 1_000_000)
-      const wake = wakes.find(({ address: { id } }) => id === to.id)
-      expect(wake?.atMs).toBe(Number(state))
-    }
-    const files = yield* Blobs
-    for (const [id, digest] of blobs) {
-      const hash = createHash("sha256")
-      const bytes = yield* files.open(id)
-      yield* Effect.promise(async () => {
-        for await (const chunk of bytes) hash.update(chunk)
-      })
-      expect(hash.digest("base64url")).toBe(digest)
-    }
-  })
 
 let child = ""
 beforeAll(() => {
@@ -55,11 +23,9 @@ describe.each(engineNames)("kill -9, %s", (engine) => {
       await running.said(2 + Math.floor(Math.random() * 20))
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 150))
       await running.kill()
-      for (const line of running.lines) {
-        const [what, name = "", value = ""] = line.split(" ")
-        if (what === "item") heads.set(Number(name), Number(value))
-        if (what === "blob") blobs.set(name, value)
-      }
+      const told = toldIn(running.lines)
+      for (const [name, head] of told.heads) heads.set(name, head)
+      for (const [id, digest] of told.blobs) blobs.set(id, digest)
       await upon(folder, verify(heads, blobs))
     }
     expect(heads.size).toBe(8)

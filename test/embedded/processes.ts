@@ -29,8 +29,14 @@ export interface Child {
   readonly kill: () => Promise<void>
 }
 
-export const startChild = (path: string, folder: string, mode: "commit" | "hold"): Child => {
+export const startChild = (
+  path: string,
+  folder: string,
+  mode: "commit" | "hold",
+  env: Readonly<Record<string, string>> = {}
+): Child => {
   const child = spawn(process.execPath, [path, folder, mode], {
+    env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"]
   })
   const ended = new Promise<void>((done) => child.once("close", () => done()))

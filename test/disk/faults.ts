@@ -1,0 +1,93 @@
+/** The disk and the clock of a process, as `faults.c` plays them to it. */
+import { execFileSync } from "node:child_process"
+import { closeSync, existsSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs"
+import { constants, tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
+
+const FIELD_BYTES = 4
+/** As faults.c numbers them. */
+const fields = ["flush", "write", "read", "error", "clockS", "held", "failed"] as const
+type Field = typeof fields[number]
+const modes = { asEver: 0, stalls: 1, fails: 2 } as const
+
+/** What a call upon the disk may meet. */
+export type Mode = keyof typeof modes
+
+const compilers = ["cc", "gcc", "clang", "tcc"]
+
+const compiler = (): string => {
+  const folders = (process.env["PATH"] ?? "").split(delimiter)
+  const found = compilers.find((name) => folders.some((one) => existsSync(join(one, name))))
+  if (found === undefined) throw new Error(`no C compiler on the path: ${compilers.join(", ")}`)
+  return found
+}
+
+/** Compiles the library into a folder; its path. */
+const compile = (folder: string): string => {
+  const library = join(folder, "faults.so")
+  const source = join(import.meta.dirname, "faults.c")
+  const args = ["-shared", "-fPIC", "-o", library, source, "-ldl", "-lpthread"]
+  execFileSync(compiler(), args, { stdio: "inherit" })
+  return library
+}
+
+/** Faults of the files below one folder, for processes that are started with its `env`. */
+export class Faults {
+  readonly env: Readonly<Record<string, string>>
+  /** What was done, in order, when it is recorded. */
+  readonly record: string
+  private readonly folder: string
+  private readonly file: number
+
+  constructor(under: string, { records = false } = {}) {
+    this.folder = mkdtempSync(join(tmpdir(), "restante-faults-"))
+    const control = join(this.folder, "control")
+    this.file = openSync(control, "w+")
+    writeSync(this.file, Buffer.alloc(fields.length * FIELD_BYTES))
+    this.record = join(this.folder, "record")
+    this.env = {
+      LD_PRELOAD: compile(this.folder),
+      FAULTS_UNDER: under,
+      FAULTS_CONTROL: control,
+      ...(records ? { FAULTS_RECORD: this.record } : {})
+    }
+  }
+
+  /** From now on flushes, writes or reads stall until they do not any more, or fail. */
+  disk(kind: "flush" | "write" | "read", mode: Mode, error: "EIO" | "ENOSPC" = "EIO"): void {
+    this.set("error", constants.errno[error])
+    this.set(kind, modes[mode])
+  }
+
+  /** How far the process's clock is off, in seconds. */
+  clock(offS: number): void {
+    this.set("clockS", offS)
+  }
+
+  /** Calls that stall just now. */
+  get held(): number {
+    return this.get("held")
+  }
+
+  /** Calls that have failed. */
+  get failed(): number {
+    return this.get("failed")
+  }
+
+  close(): void {
+    closeSync(this.file)
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  private set(field: Field, value: number): void {
+    const bytes = Buffer.alloc(FIELD_BYTES)
+    bytes.writeInt32LE(value)
+    writeSync(this.file, bytes, 0, FIELD_BYTES, fields.indexOf(field) * FIELD_BYTES)
+  }
+
+  private get(field: Field): number {
+    const bytes = Buffer.alloc(FIELD_BYTES)
+    readSync(this.file, bytes, 0, FIELD_BYTES, fields.indexOf(field) * FIELD_BYTES)
+    return bytes.readInt32LE()
+  }
+}

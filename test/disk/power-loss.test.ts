@@ -1,0 +1,92 @@
+/**
+ * Loss of power at any moment of a busy store: whatever was told to be kept is there, from what had
+ * been flushed alone, and from that with any part of the rest.
+ */
+import { readFileSync } from "node:fs"
+import { readFile, rm } from "node:fs/promises"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { beforeAll, describe, expect, it } from "vitest"
+import { engineNames, inspect } from "../../runtime/embedded/index.ts"
+import { newFolder, upon } from "../embedded/folders.ts"
+import { compileChild, startChild } from "../embedded/processes.ts"
+import { toldIn, verify } from "../embedded/told.ts"
+import { Faults } from "./faults.ts"
+import { type Loss, Power } from "./power.ts"
+import { note } from "../results.ts"
+import { randomOf } from "./seeds.ts"
+
+const long = process.env["TEST_LONG"] === "1"
+const CUTS = long ? 400 : 12
+/** Told before the process is killed, so that the log is written into tables meanwhile. */
+const LINES = 60
+const losses: ReadonlyArray<Loss> = [
+  { data: "none", names: "none" },
+  { data: "some", names: "none" },
+  { data: "some", names: "all" },
+  { data: "none", names: "all" }
+]
+
+let child = ""
+beforeAll(() => {
+  child = compileChild()
+})
+
+/** What a busy store has done to its disk, until it was killed. */
+const recorded = async (folder: string): Promise<Buffer> => {
+  const faults = new Faults(folder, { records: true })
+  try {
+    const running = startChild(child, folder, "commit", faults.env)
+    await running.said(LINES)
+    await running.kill()
+    return await readFile(faults.record)
+  } finally {
+    faults.close()
+  }
+}
+
+const timeout = long ? 1_200_000 : 120_000
+
+describe.each(engineNames)("loss of power, %s", (engine) => {
+  it(`keeps what was told, in ${CUTS} moments`, { timeout }, async () => {
+    const folder = await newFolder(engine)
+    const record = await recorded(folder)
+    const { begun, entries } = spanOf(record, folder)
+    const random = randomOf(`power ${engine}`)
+    const moments = Array.from({ length: CUTS }, () => begun + random() * (entries - begun))
+    const power = playing(record, folder)
+    let at = 0
+    let acknowledged = 0
+    for (const [n, moment] of moments.sort((one, other) => one - other).entries()) {
+      for (; at <= moment; at++) power.step()
+      const loss = losses[n % losses.length] ?? { data: "none", names: "none" }
+      const copy = await newFolder()
+      power.build(copy, loss, random)
+      const { blobs, heads } = toldIn(power.told.split("\n").slice(0, -1))
+      await upon(copy, verify(heads, blobs)).catch((cause: unknown) => {
+        throw new Error(`at entry ${at} of ${entries}, ${JSON.stringify(loss)}`, { cause })
+      })
+      acknowledged += heads.size + blobs.size
+      if (n < losses.length) expect((await Effect.runPromise(inspect(copy))).faults).toEqual([])
+      await rm(copy, { recursive: true, force: true })
+    }
+    expect(acknowledged).toBeGreaterThan(0)
+    note({ name: `loss of power, ${engine}`, runs: 1, faults: CUTS, operations: acknowledged })
+  })
+})
+
+/** From the beginning; the file that names the engine was there before. */
+const playing = (record: Buffer, folder: string): Power => {
+  const power = new Power(record, folder)
+  power.had(join(folder, "engine"), readFileSync(join(folder, "engine")))
+  return power
+}
+
+/** How many entries there are, and the one at which the store was open. */
+const spanOf = (record: Buffer, folder: string) => {
+  const power = playing(record, folder)
+  let begun = 0
+  let entries = 0
+  for (; power.step(); entries++) if (power.told === "") begun = entries + 1
+  return { begun, entries }
+}
