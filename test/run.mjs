@@ -50,6 +50,10 @@ const haveBrowser = () =>
 /** curl, by which the transcripts of the pages are run. */
 const haveCurl = () => onPath("curl") || install("curl", ["curl", "ca-certificates"])
 
+/** A C compiler, for the library by which test/disk plays a disk that fails. */
+const haveCompiler = () =>
+  ["cc", "gcc", "clang", "tcc"].some(onPath) || install("a C compiler", ["tcc", "libc6-dev"])
+
 /** Runs vitest and adds its counts; a suite that could not even be loaded counts as one failure. */
 const runSuites = () => {
   const folder = mkdtempSync(join(tmpdir(), "restante-test-"))
@@ -83,6 +87,7 @@ process.on("exit", (code) => {
 installIfStale()
 check("a browser for test/e2e", haveBrowser)
 check("curl for the transcripts", haveCurl)
+check("a C compiler for test/disk", haveCompiler)
 check("a NATS server for test/nats", haveNatsServer)
 const built = check("build: tsc -b", () => build("."))
 check("format: dprint check", tool("dprint/bin.cjs", "check"))

@@ -10,7 +10,6 @@ import { acknowledgedPath } from "./acknowledged.ts"
 import { type Database, type EngineName, engineNames, rootOf } from "./engine.ts"
 import { flushFolder } from "./folders.ts"
 import { openLeveldb } from "./leveldb.ts"
-import { tableFaults } from "./leveldb-tables.ts"
 import { VIEW_MEMTABLE_BYTES } from "./limits.ts"
 import { loadRocksdb, openRocksdb } from "./rocksdb.ts"
 
@@ -115,10 +114,6 @@ export const noteEngine = (dataDir: string, engine: EngineName): void => {
   }
   flushFolder(dataDir)
 }
-
-/** What is wrong with the files of a closed database and does not show when all is read. */
-export const fileFaults = (dataDir: string, engine: EngineName): ReadonlyArray<string> =>
-  engine === "leveldb" ? tableFaults(databasePath(dataDir)) : []
 
 /** Opens the database of a folder. Rejects with the binding's own error. */
 export const openDatabase = (

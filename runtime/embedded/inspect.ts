@@ -10,7 +10,7 @@ import { type BlobRecord, parseBlob } from "./blobs.ts"
 import { bytesKey, endOf, lastNumber } from "./keys.ts"
 import { parseRecord } from "./known.ts"
 import { asFailure, type Database, type EngineName, readSpan } from "./engine.ts"
-import { databasePath, fileFaults } from "./engines.ts"
+import { databasePath } from "./engines.ts"
 import { type OpenFailure, openFailure, openVerified } from "./opening.ts"
 
 export interface Inspection {
@@ -223,8 +223,7 @@ const inspectFolder = async (
   }
   const { engine } = database
   const { actors, counted, faults } = inspector
-  const unseen = fileFaults(dataDir, engine)
-  return { engine, counts: { commits, actors, ...counted }, faults: [...faults, ...unseen] }
+  return { engine, counts: { commits, actors, ...counted }, faults }
 }
 
 /**

@@ -2,16 +2,9 @@
  * LevelDB's tables (doc/table_format.md of LevelDB). Each block has a checksum, which LevelDB looks
  * at only when it is told to, and the binding has no way to tell it.
  */
-import {
-  closeSync,
-  fstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  statSync
-} from "node:fs"
-import { join } from "node:path"
+import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs"
+import { readFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
 import { crc32c, masked } from "./crc32c.ts"
 
 const FOOTER_BYTES = 48
@@ -144,25 +137,47 @@ const verify = (table: Buffer): void => {
 const tablesIn = (folder: string): ReadonlyArray<string> =>
   readdirSync(folder).filter((name) => /\.(ldb|sst)$/.test(name)).map((name) => join(folder, name))
 
-/**
- * What is wrong with the tables of a closed database, a sentence for each; none when sound. Those
- * without an end are of an interrupted compaction: opening has looked for those that count.
- */
-export const tableFaults = (folder: string): ReadonlyArray<string> =>
-  tablesIn(folder).filter((path) => !isCut(path)).flatMap((path) => {
-    try {
-      verify(readFileSync(path))
-      return []
-    } catch (error) {
-      if (error instanceof Unreadable) return [`${path}: ${error.message}`]
-      return [`${path}: ${error instanceof RangeError ? "its lengths are wrong" : String(error)}`]
-    }
-  })
-
 /** What tells one state of a file from another. */
 export const stampOf = (path: string): string | undefined => {
   const found = statSync(path, { throwIfNoEntry: false })
   return found && `${found.ino} ${found.size} ${found.mtimeMs}`
+}
+
+/** Stamps of tables by path that this process has found sound: none is ever changed. */
+const sound = new Map<string, string | undefined>()
+
+/** What is wrong with a table; undefined when it is sound, or gone. */
+const faultOf = async (path: string): Promise<string | undefined> => {
+  const stamp = stampOf(path)
+  if (stamp === undefined || sound.get(path) === stamp) return undefined
+  try {
+    verify(await readFile(path))
+    sound.set(path, stamp)
+    return undefined
+  } catch (error) {
+    if (stampOf(path) !== stamp) return undefined
+    if (error instanceof Unreadable) return `${path}: ${error.message}`
+    // Anything else is the disk's trouble, not the table's.
+    if (!(error instanceof RangeError)) throw error
+    return `${path}: its lengths are wrong`
+  }
+}
+
+/**
+ * What is wrong with the first table that is; undefined when all are sound. LevelDB may end the
+ * process at what it reads of one that is not. Those without an end are of an interrupted
+ * compaction: whether they count, opening tells. Rejects when one cannot be read.
+ */
+export const tableFault = async (folder: string): Promise<string | undefined> => {
+  const tables = tablesIn(folder)
+  for (const path of sound.keys()) {
+    if (dirname(path) === folder && !tables.includes(path)) sound.delete(path)
+  }
+  for (const path of tables) {
+    const fault = isCut(path) ? undefined : await faultOf(path)
+    if (fault !== undefined) return fault
+  }
+  return undefined
 }
 
 /** Tables that were cut: of the database, or left half-written by a crash; with their stamps. */

@@ -10,7 +10,7 @@ import type { Change } from "./batch.ts"
 import type { Database, Span, View } from "./engine.ts"
 import { syncFolder } from "./folders.ts"
 import { logGap } from "./leveldb-log.ts"
-import { cutTables, stampOf } from "./leveldb-tables.ts"
+import { cutTables, stampOf, tableFault } from "./leveldb-tables.ts"
 import { startWriting } from "./leveldb-writer.ts"
 import {
   BLOCK_CACHE_BYTES,
@@ -154,7 +154,8 @@ class LevelDatabase implements Database {
 
 /**
  * Opens the database in a folder. Rejects with the binding's own error, with StorageDamaged when
- * its logs have a gap or a table was cut: LevelDB opens such a folder in silence.
+ * its logs have a gap, a table was cut, or a checksum in one differs: LevelDB opens such a folder
+ * in silence, and may end the process later.
  */
 export const openLeveldb = async (path: string, createIfMissing: boolean): Promise<Database> => {
   const { ClassicLevel } = await import("classic-level")
@@ -162,6 +163,8 @@ export const openLeveldb = async (path: string, createIfMissing: boolean): Promi
   const gap = isThere ? logGap(path) : undefined
   // A process that has it open may have begun another log between two reads.
   if (gap !== undefined && logGap(path) === gap) throw new StorageDamaged({ detail: gap })
+  const fault = isThere ? await tableFault(path) : undefined
+  if (fault !== undefined) throw new StorageDamaged({ detail: fault })
   const cut = isThere ? cutTables(path) : new Map<string, string>()
   const native: Native = new ClassicLevel(path)
   await native.open({ ...openOptions, createIfMissing })
