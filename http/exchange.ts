@@ -36,18 +36,29 @@ export class Exchange {
   readonly #shared: Shared
   readonly #isHead: boolean
   readonly #declaredBytes: number
+  readonly #isLast: boolean
   #aborted = false
   #answered = false
   #bodyDone: boolean
   #onAbort: (() => void) | undefined
   #also = ""
 
-  /** `declaredBytes` is the Content-Length, 0 without a body, -1 when chunked. */
-  constructor(native: NativeResponse, shared: Shared, isHead: boolean, declaredBytes: number) {
+  /**
+   * `declaredBytes` is the Content-Length, 0 without a body, -1 when chunked. `isLast`: the
+   * connection ends with the answer, and nothing that follows is read as a request.
+   */
+  constructor(
+    native: NativeResponse,
+    shared: Shared,
+    isHead: boolean,
+    framing: { readonly declaredBytes: number; readonly isLast: boolean }
+  ) {
+    const { declaredBytes, isLast } = framing
     this.#native = native
     this.#shared = shared
     this.#isHead = isHead
     this.#declaredBytes = declaredBytes
+    this.#isLast = isLast
     this.#bodyDone = declaredBytes === 0
     shared.inFlight += 1
     native.onAborted(() => this.#abort())
@@ -162,7 +173,7 @@ export class Exchange {
 
   /** Whether the connection has to end with this answer. */
   #closes(): boolean {
-    if (this.#shared.draining) return true
+    if (this.#shared.draining || this.#isLast) return true
     if (this.#bodyDone) return false
     return this.#declaredBytes < 0 || this.#declaredBytes > refusedBodyBytesMax
   }
@@ -180,8 +191,15 @@ export class Exchange {
   reply(reply: Reply): void {
     const joined = joinHeaders(reply.headers)
     if (!this.#begin()) return
+    // At once, what follows in the same piece would still be read as requests. While an answer is
+    // awaited it ends the connection instead.
+    if (this.#isLast) setImmediate(() => this.#send(reply, joined))
+    else this.#send(reply, joined)
+  }
+
+  #send({ body, status }: Reply, joined: string): void {
+    if (this.#aborted) return this.#settle()
     const native = this.#native
-    const { status, body } = reply
     native.cork(() => {
       this.#writeHead(status, joined)
       const closes = this.#closes()

@@ -11,6 +11,7 @@ import { statusLines } from "./fields.ts"
 import type { CorsOrigin } from "./fields.ts"
 import { drainGraceMs, eventHeartbeatMs, headerBlockBytesMax } from "./limits.ts"
 import type { NativeResponse } from "./native.ts"
+import { framingOf } from "./framing.ts"
 import { problem, problemReply } from "./problem.ts"
 import type { ProblemSlug } from "./problem.ts"
 import { HeaderFields } from "./request.ts"
@@ -136,62 +137,6 @@ class PlainRequest implements Request {
   }
 }
 
-/** What the header block says of the body, or the problem that it is. */
-interface Admission {
-  readonly declaredBytes: number
-  readonly refusal: ProblemSlug | undefined
-  readonly detail: string
-}
-
-const admitted: ReadonlyArray<Admission> = [0, -1].map((declaredBytes) => ({
-  declaredBytes,
-  refusal: undefined,
-  detail: ""
-}))
-
-const refuse = (refusal: ProblemSlug, detail: string): Admission => ({
-  declaredBytes: -1,
-  refusal,
-  detail
-})
-
-/** Checks the framing fields (RFC 9112 §6) that the native parser leaves to its user. */
-const admit = (
-  flat: ReadonlyArray<string>,
-  path: string,
-  query: string,
-  max: number
-): Admission => {
-  let sizeBytes = path.length + query.length + 32
-  let length: string | undefined
-  let chunked = false
-  for (let index = 0; index < flat.length; index += 2) {
-    const name = flat[index] ?? ""
-    const value = flat[index + 1] ?? ""
-    sizeBytes += name.length + value.length + 4
-    if (name === "content-length") {
-      if (length !== undefined && length !== value) {
-        return refuse("malformed", "there are two different Content-Length fields")
-      }
-      length = value
-    } else if (name === "transfer-encoding") {
-      if (chunked || value.toLowerCase() !== "chunked") {
-        return refuse("not-implemented", "the only transfer coding known is chunked")
-      }
-      chunked = true
-    }
-  }
-  if (sizeBytes > max) return refuse("header-fields-too-large", `more than ${max} bytes`)
-  if (chunked) {
-    return length === undefined
-      ? admitted[1] ?? refuse("internal", "")
-      : refuse("malformed", "Content-Length and Transfer-Encoding are both given")
-  }
-  if (length === undefined || length === "0") return admitted[0] ?? refuse("internal", "")
-  if (!/^\d{1,15}$/.test(length)) return refuse("malformed", "Content-Length is not a number")
-  return { declaredBytes: Number(length), refusal: undefined, detail: "" }
-}
-
 const answerProblem = (
   options: ListenOptions,
   request: Request,
@@ -209,13 +154,12 @@ const dispatcher = (options: ListenOptions, shared: Shared) => {
   return (native: HttpResponse, source: HttpRequest): void => {
     const flat = copyFields(source)
     const request = new PlainRequest(native, source, flat)
-    const { declaredBytes, refusal, detail } = admit(flat, request.path, request.query, max)
-    const exchange = new Exchange(native, shared, request.method === "HEAD", declaredBytes)
+    const framing = framingOf(request, flat, max)
+    const { detail, refusal } = framing
+    const exchange = new Exchange(native, shared, request.method === "HEAD", framing)
     try {
       if (refusal === undefined) options.handler(request, exchange)
-      // Not at once: what follows in the same piece would still be read as requests. While an
-      // answer is awaited it ends the connection instead.
-      else setImmediate(() => answerProblem(options, request, exchange, refusal, detail))
+      else answerProblem(options, request, exchange, refusal, detail)
     } catch (error) {
       options.onError(error)
       if (!exchange.answered) answerProblem(options, request, exchange, "internal")

@@ -1,0 +1,169 @@
+/**
+ * Ten thousand clients that take all the time in the world: honest ones beside them are served as
+ * at a service that has no such clients, and those are thrown out in the end.
+ */
+import { execFileSync } from "node:child_process"
+import { connect, type Socket } from "node:net"
+import { afterAll, expect, it } from "vitest"
+import { listMailbox, type Mailbox, measure, notification } from "../e2e/client.ts"
+import { expectStatus, openMailbox, postXml } from "../e2e/client.ts"
+import { cleanUp, eventually, pause, type Service, start } from "../e2e/process.ts"
+import { head } from "../e2e/raw.ts"
+
+const slowClientsMax = 10_000
+/** Descriptors of this process, or of the service, that are for something else. */
+const otherFiles = 2_000
+/** Connections that are begun together: fewer than wait to be accepted. */
+const openedTogether = 200
+/** Of so many one drips: it sends a byte each second. */
+const dripEvery = 10
+const dripMs = 1_000
+const honestRequests = 150
+/** p99 beside the slow ones, in that of the other service at the same moments, and beyond it. */
+const slowerAtMost = 10
+const slackMs = 5_000
+const memory = "restante_process_resident_memory_bytes"
+const keptBytesMax = 96 * 1024 * 1024
+const idleBytesMax = 20 * 1024
+
+afterAll(cleanUp)
+
+/** Node raises its own limit to the hard one, and so does the service. */
+const filesMax = (): number => {
+  const text = execFileSync("sh", ["-c", "ulimit -Hn"], { encoding: "utf8" }).trim()
+  return text === "unlimited" ? Number.POSITIVE_INFINITY : Number(text)
+}
+
+/** What a slow client says before it falls silent, or drips. */
+const openings = (mailbox: Mailbox): ReadonlyArray<string> => [
+  "",
+  "GET / HTTP/1.1\r\nHost: a\r\nX: ",
+  head(
+    `POST ${mailbox.path} HTTP/1.1`,
+    "Host: a",
+    "Content-Type: application/xml",
+    "Content-Length: 100000"
+  ),
+  head("POST /content HTTP/1.1", "Host: a", "Content-Length: 100000"),
+  `${head("POST /content HTTP/1.1", "Host: a", "Transfer-Encoding: chunked")}ffff\r\n`
+]
+
+/** So many connections, all the time: who is thrown out comes back, until the siege is lifted. */
+class Siege {
+  readonly #port: number
+  readonly #openings: ReadonlyArray<string>
+  readonly #sockets = new Set<Socket>()
+  readonly #drip: NodeJS.Timeout
+  #lifted = false
+  /** How many were thrown out so far. */
+  thrownOut = 0
+
+  constructor(port: number, said: ReadonlyArray<string>) {
+    this.#port = port
+    this.#openings = said
+    let round = 0
+    // Not all in one moment, which nobody's clients would.
+    this.#drip = setInterval(() => {
+      round += 1
+      let n = 0
+      for (const socket of this.#sockets) {
+        n += 1
+        if ((n + round) % dripEvery === 0 && socket.writable) socket.write("x")
+      }
+    }, dripMs)
+  }
+
+  get size(): number {
+    return this.#sockets.size
+  }
+
+  #open(n: number): Promise<void> {
+    return new Promise((resolve) => {
+      const socket = connect({ host: "127.0.0.1", port: this.#port })
+      socket.on("error", () => undefined)
+      socket.on("connect", () => {
+        this.#sockets.add(socket)
+        socket.write(this.#openings[n % this.#openings.length] ?? "")
+        resolve()
+      })
+      socket.on("close", () => {
+        if (this.#sockets.delete(socket)) this.thrownOut += 1
+        resolve()
+        if (!this.#lifted) setTimeout(() => this.#lifted ? undefined : void this.#open(n), 10)
+      })
+      socket.resume()
+    })
+  }
+
+  async lay(clients: number): Promise<void> {
+    for (let from = 0; from < clients; from += openedTogether) {
+      const some = Math.min(openedTogether, clients - from)
+      await Promise.all(Array.from({ length: some }, (_, n) => this.#open(from + n)))
+    }
+  }
+
+  /** From now on who is thrown out stays out. */
+  lift(): void {
+    this.#lifted = true
+  }
+
+  end(): void {
+    clearInterval(this.#drip)
+    for (const socket of this.#sockets) socket.destroy()
+  }
+}
+
+const p99 = (waits: ReadonlyArray<number>): number =>
+  waits.toSorted((a, b) => a - b)[Math.ceil(waits.length * 0.99) - 1] ?? 0
+
+const timed = async (service: Service, mailbox: Mailbox, text: string): Promise<number> => {
+  const startedMs = performance.now()
+  expectStatus(await postXml(service.url, mailbox.path, notification(text)), 202)
+  return performance.now() - startedMs
+}
+
+const startWithMailbox = async (): Promise<[Service, Mailbox]> => {
+  const service = await start()
+  return [service, await openMailbox(service.url, "target")]
+}
+
+it("10,000 slow clients leave honest ones served, and are thrown out", async () => {
+  const slowClients = Math.min(slowClientsMax, filesMax() - otherFiles)
+  if (slowClients < slowClientsMax) console.warn(`only ${slowClients}: raise the limit on files`)
+  expect(slowClients).toBeGreaterThan(1_000)
+  // Whatever else slows the machine down slows both down.
+  const [[besieged, target], [calm, other]] = await Promise.all([
+    startWithMailbox(),
+    startWithMailbox()
+  ])
+  const before = await measure(besieged.url, memory)
+  const siege = new Siege(besieged.port, openings(target))
+  await siege.lay(slowClients)
+  await eventually(60_000, "all are there", () => siege.size >= slowClients * 0.95 || undefined)
+  expect((await measure(besieged.url, memory)) - before).toBeLessThan(
+    keptBytesMax + slowClients * idleBytesMax
+  )
+  const waits: Record<"besieged" | "calm", Array<number>> = { besieged: [], calm: [] }
+  for (let n = 0; n < honestRequests; n += 1) {
+    const [slow, fast] = await Promise.all([
+      timed(besieged, target, `honest-${n}`),
+      timed(calm, other, `honest-${n}`)
+    ])
+    waits.besieged.push(slow)
+    waits.calm.push(fast)
+    await pause(5)
+  }
+  expect(siege.size).toBeGreaterThan(slowClients / 2)
+  expect(p99(waits.besieged)).toBeLessThan(slowerAtMost * p99(waits.calm) + slackMs)
+  siege.lift()
+  // None may hold its connection for ever.
+  await eventually(60_000, "all are thrown out", () => siege.size === 0 || undefined, 100)
+  expect(siege.thrownOut).toBeGreaterThanOrEqual(slowClients * 0.95)
+  siege.end()
+  expect(await listMailbox(besieged.url, target)).toHaveLength(honestRequests)
+  await eventually(30_000, "memory returns", async () => {
+    const now = await measure(besieged.url, memory)
+    return now - before < keptBytesMax || undefined
+  }, 500)
+  await Promise.all([besieged.kill(), calm.kill()])
+}, 240_000)
