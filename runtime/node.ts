@@ -258,7 +258,8 @@ export class Node {
     effects.close(shard)
     const actors = this.residents.of(shard)
     const over = () => this.stopped || actors.every(({ queued }) => queued === 0)
-    await settling(over, handoffMs, timerResolutionMs)
+    // What another node may have taken is not gone on with.
+    await settling(() => over() || !this.placement.holds(shard), handoffMs, timerResolutionMs)
     this.residents.end(shard, ({ address }) => this.noOwner(address))
     // What is in flight lands, or is given up at the store's deadline.
     await settling(over, Infinity, timerResolutionMs)

@@ -78,6 +78,7 @@ class ClusteredPlacement implements Clustered {
     this.placement = {
       owns: (shard) => this.handoff.holds(shard) && membership.inTime(),
       inTime: () => membership.inTime(),
+      holds: (shard) => this.handoff.claims(shard) && membership.inTime(),
       follow: (taken, lost) => this.follow(taken, lost),
       leave: () => this.leave(),
       view: () => this.view(),

@@ -49,6 +49,11 @@ export class Handoff {
     return this.phases[shard] === "held"
   }
 
+  /** Whether its claim is this node's in its present time, and was not released. */
+  claims(shard: number): boolean {
+    return this.isMine(this.options.claims.at(shard).holder)
+  }
+
   /** Whether nothing is held or under way. */
   get empty(): boolean {
     return this.phases.every((phase) => phase === "away")

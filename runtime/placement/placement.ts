@@ -33,6 +33,11 @@ export interface PlacementApi {
    */
   readonly inTime: () => boolean
   /**
+   * Whether no other node can have taken this shard: it is owned, or is being given up. Not so
+   * when the node was out of touch and is back, until it has taken the shard again.
+   */
+  readonly holds: (shard: number) => boolean
+  /**
    * Calls `taken` for each owned shard, now and whenever one is taken, with the claim where there
    * are other nodes, and `lost` when one is given up: from then on `owns` is false, and the next
    * owner comes once the promise, which never rejects, is resolved. The result stops it.
@@ -67,6 +72,7 @@ const soleView: ClusterView = {
 export const ownsAll: PlacementApi = {
   owns: () => true,
   inTime: () => true,
+  holds: () => true,
   follow: (taken) => {
     for (let shard = 0; shard < SHARDS; shard++) taken(shard)
     return () => {}

@@ -18,6 +18,7 @@ const shard = shardOf(to)
 const movable = (owned: boolean) => {
   let owns = owned
   let inTime = true
+  let holds = true
   let taken: (shard: number) => void = () => {}
   let lost: (shard: number) => Promise<void> = () => Promise.resolve()
   let leave: () => Promise<void> | undefined = () => undefined
@@ -25,6 +26,7 @@ const movable = (owned: boolean) => {
     ...ownsAll,
     owns: (asked) => asked === shard && owns,
     inTime: () => inTime,
+    holds: () => inTime && holds,
     follow: (onTaken, onLost) => {
       taken = onTaken
       lost = onLost
@@ -44,6 +46,11 @@ const movable = (owned: boolean) => {
       return lost(shard)
     },
     lapse: () => void (inTime = false),
+    /** It was out of touch, and the shard taken by another; now it is back. */
+    comeBack: () => {
+      inTime = true
+      holds = false
+    },
     onLeave: (run: () => Promise<void>) => void (leave = run)
   }
 }
@@ -182,6 +189,34 @@ describe("a node that may have lost its shards without knowing", () => {
     expect(await first.ask(to, add)).toBe("StorageUnavailable")
     expect(storage.groups).toHaveLength(2)
     expect(await Effect.runPromise(storage.load(to))).toMatchObject({ revision: 2 })
+  })
+})
+
+describe("a node that is back after others could take its shards", () => {
+  it("acknowledges nothing that it wrote before, and goes on with nothing", async () => {
+    const { first, one, storage } = await nodes({ handoffMs: 60_000 })
+    await first.ask(to, add)
+    storage.gate.close()
+    const [late, next] = [first.ask(to, add), first.ask(to, { _tag: "Note", text: "x" })]
+    await until(() => storage.groups.length === 2)
+    one.comeBack()
+    const lost = one.lose()
+    storage.gate.open()
+    expect(await late).toBe("StorageUnavailable")
+    expect(await next).toBe("StorageUnavailable")
+    await lost
+    expect(storage.groups).toHaveLength(2)
+  })
+
+  it("writes nothing of such a shard, and all of the others", async () => {
+    const storage = scripted()
+    const mine = to
+    const other = ["b", "c", "d"].map(at).find((one) => shardOf(one) !== shard) ?? to
+    const placement: PlacementApi = { ...ownsAll, holds: (asked) => asked !== shardOf(other) }
+    const rig = await start({ limits: { reloadDelayMs: 1 } }, { storage, placement })
+    const replies = await Promise.all([rig.ask(mine, add), rig.ask(other, add)])
+    expect(replies).toEqual([{ count: 1, head: 0 }, "StorageUnavailable"])
+    expect(storage.groups.flat().map(({ address }) => address)).toEqual([mine])
   })
 })
 
