@@ -144,7 +144,7 @@ export class Activation implements Committing {
   /** The state has no record text: who waits for it is told, and it is dropped. */
   private unwritable(commit: PendingCommit, cause: unknown): undefined {
     this.busy = true
-    this.wakes.armLost(commit)
+    this.wakes.armLost(commit, false)
     for (const entry of commit.held) this.inbox.answer(entry, new ActorDefect({ key: this.key }))
     this.busy = false
     this.defect(cause)
@@ -264,10 +264,10 @@ export class Activation implements Committing {
   private again(lost: PendingCommit, failure: AskFailure, delayMs: number, unsure: boolean): void {
     const pending = this.commits.drop()
     if (this.phase !== "stopped") this.phase = "loading"
-    this.wakes.armLost(lost)
+    this.wakes.armLost(lost, unsure)
     const kept = this.inbox.onceMore(lost.held, failure, unsure)
     if (pending !== undefined) {
-      this.wakes.armLost(pending)
+      this.wakes.armLost(pending, false)
       kept.push(...this.inbox.onceMore(pending.held, failure, false))
     }
     this.measures.redecisions += kept.length

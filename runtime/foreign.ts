@@ -52,6 +52,12 @@ export class ForeignWakes {
     return this.notes.size === 0 ? undefined : this.notes.get(key)?.atMs
   }
 
+  /** The time of one that is to come: its commit is over, and it was not yet decided upon. */
+  ripeMs(key: string): number | undefined {
+    const noted = this.notes.size === 0 ? undefined : this.notes.get(key)
+    return noted !== undefined && this.ripe.has(noted) ? noted.atMs : undefined
+  }
+
   /** What a wake-up that fires now answers. */
   answeredBy(key: string, nowMs: number): ForeignWake | undefined {
     const noted = this.notes.get(key)

@@ -49,6 +49,14 @@ export interface Limits {
   readonly shardWakesMax: number
   /** Shards whose wake-ups are read at the same time. */
   readonly shardLoadsMax: number
+  /**
+   * How often the store is looked at for wake-ups of a shard that nobody here knows of: a commit
+   * that was given up may be kept long after.
+   */
+  readonly wakesLookMs: number
+  /** The same after a commit was given up, or its owner died; and how often it is looked then. */
+  readonly wakesDoubtLookMs: number
+  readonly wakesDoubtLooks: number
   /** Wake-ups under delivery at once: delivered, and not yet answered. */
   readonly wakesInFlightMax: number
   /**
@@ -97,6 +105,9 @@ export const defaultLimits: Limits = {
   timerSleepMaxMs: 1_000,
   shardWakesMax: 512,
   shardLoadsMax: 4,
+  wakesLookMs: 600_000,
+  wakesDoubtLookMs: 30_000,
+  wakesDoubtLooks: 4,
   wakesInFlightMax: 256,
   wakesStuckMax: 100_000,
   wakeBatchMax: 128,
@@ -118,6 +129,7 @@ const relations: ReadonlyArray<readonly [string, (limits: Limits) => boolean]> =
   ["residentActorsMax <= activeActorsMax", (l) => l.residentActorsMax <= l.activeActorsMax],
   ["reloadDelayMs <= storageDeadlineMs", (l) => l.reloadDelayMs <= l.storageDeadlineMs],
   ["movingDelayMs <= movingDelayMaxMs", (l) => l.movingDelayMs <= l.movingDelayMaxMs],
+  ["wakesDoubtLookMs <= wakesLookMs", (l) => l.wakesDoubtLookMs <= l.wakesLookMs],
   ["sweepMs <= idleMs", (l) => l.sweepMs <= l.idleMs]
 ]
 

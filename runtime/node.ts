@@ -120,6 +120,7 @@ export class Node {
     const sweep = Effect.map(Effect.sleep(this.limits.sweepMs), () => {
       this.residents.sweep()
       this.supervisor.sweep()
+      timers.sweep()
     })
     const sweeper = fork(Effect.forever(sweep))
     const unfollow = this.shards.follow(this.placement)

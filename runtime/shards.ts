@@ -61,7 +61,7 @@ export class Shards {
         if (Exit.isFailure(exit)) onFault(exit.cause)
       }
     )
-    timers.take(shard)
+    timers.take(shard, held?.orphaned === true)
   }
 
   private loadNext(): void {

@@ -8,6 +8,7 @@ import { type Address, fromKey, keyOf, shardOf } from "./address.ts"
 import type { Fork } from "./deadline.ts"
 import { DueHeap } from "./heap.ts"
 import type { Limits } from "./limits.ts"
+import { Looks } from "./looks.ts"
 import type { SoonestWakes } from "./ports/storage.ts"
 import { WakeWindow } from "./window.ts"
 
@@ -24,6 +25,7 @@ export class Timers {
   private readonly limits: Limits
   private readonly deliver: Deliver
   private readonly load: (shard: number) => void
+  private readonly looks: Looks
   private inFlight = 0
   private sleeper: Fiber.Fiber<void> | undefined = undefined
   private sleepsUntilMs = Number.POSITIVE_INFINITY
@@ -44,6 +46,7 @@ export class Timers {
     this.limits = limits
     this.deliver = deliver
     this.load = load
+    this.looks = new Looks(limits)
   }
 
   /** How many wake-ups are known. */
@@ -111,11 +114,29 @@ export class Timers {
     this.sleepUntil(untilMs)
   }
 
-  /** This node has taken a shard: what it has is loaded. What is set meanwhile is newer. */
-  take(shard: number): void {
+  /**
+   * This node has taken a shard: what it has is loaded. What is set meanwhile is newer. `inDoubt`:
+   * commits of its last owner may be kept yet.
+   */
+  take(shard: number, inDoubt = false): void {
+    this.looks.begin(shard, inDoubt)
     const window = new WakeWindow(this.limits.shardWakesMax)
     this.windows.set(shard, window)
     this.refill(shard, window)
+  }
+
+  /** A commit that set wake-ups of the shard was given up: the store may have them later. */
+  doubt(shard: number): void {
+    this.looks.doubt(shard)
+  }
+
+  /** Looks for wake-ups that are kept by now, and that nobody here was told of. */
+  sweep(): void {
+    if (this.stopped) return
+    for (const shard of this.looks.sweep()) {
+      this.windows.get(shard)?.begin()
+      this.load(shard)
+    }
   }
 
   /** How many wake-ups of a shard are to be read. */
@@ -138,6 +159,7 @@ export class Timers {
   /** Forgets the wake-ups of a shard that this node no longer owns. */
   drop(shard: number): void {
     this.windows.delete(shard)
+    this.looks.end(shard)
   }
 
   stop(): void {

@@ -1,5 +1,5 @@
 /** What an activation knows of wake-ups: its own, and those that it sets for others. */
-import { type Address, keyOf } from "./address.ts"
+import { type Address, keyOf, shardOf } from "./address.ts"
 import type { AnyDecision } from "./cell.ts"
 import type { Due, PendingCommit } from "./pending.ts"
 import type { Surroundings } from "./surroundings.ts"
@@ -68,7 +68,7 @@ export class ActorWakes {
     const own = commit.vanishes ? null : commit.wakeAtMs
     // What is held comes at no other time, whatever is stored.
     if (commit.holdUntilMs !== undefined && !commit.vanishes) this.armHold(commit.holdUntilMs)
-    else if (own !== undefined) timers.set(this.address, own)
+    else if (own !== undefined) timers.set(this.address, this.afterForeign(own))
     for (const other of commit.otherWakes) {
       foreign.ripen(other)
       timers.setForeign(other.address, other.atMs)
@@ -77,10 +77,12 @@ export class ActorWakes {
 
   /**
    * Whether or not a lost commit was kept, its wake-ups may come: one too many does no harm.
-   * What it was to hold is not held.
+   * What it was to hold is not held. `unsure`: it may be kept yet, when these have come already.
    */
-  armLost(commit: PendingCommit): void {
+  armLost(commit: PendingCommit, unsure: boolean): void {
     const { foreign, timers } = this.around
+    const setsSome = typeof commit.wakeAtMs === "number" || commit.otherWakes.length > 0
+    if (unsure && setsSome) timers.doubt(shardOf(this.address))
     if (typeof commit.wakeAtMs === "number") timers.setNoLater(this.address, commit.wakeAtMs)
     for (const other of commit.otherWakes) {
       foreign.doubt(other)
@@ -91,6 +93,15 @@ export class ActorWakes {
   /** The state comes from the store again. */
   forget(): void {
     this.ownMs = undefined
+  }
+
+  /**
+   * The wake-up to come, of this actor's own and another's that is durable and not yet decided on:
+   * the later commit of that one may have been answered before this one.
+   */
+  private afterForeign(ownMs: number | null): number | null {
+    const ripeMs = this.around.foreign.ripeMs(keyOf(this.address))
+    return ripeMs === undefined ? ownMs : Math.min(ripeMs, ownMs ?? ripeMs)
   }
 
   /** Another actor's wake-up that this one has not seen is not put off. */

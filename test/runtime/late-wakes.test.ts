@@ -1,0 +1,116 @@
+/** Wake-ups of commits that are kept, or answered, later than others. */
+import { Effect } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { address, become, type Behaviour, refuse, shardOf, stay } from "../../runtime/index.ts"
+import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import type { StorageApi } from "../../runtime/ports/storage.ts"
+import { at } from "./probe.ts"
+import { dropAll, type Rig, scripted, start, turns } from "./rig.ts"
+
+afterEach(dropAll)
+
+const wakesOf = async (storage: StorageApi) =>
+  (await Effect.runPromise(storage.wakes(shardOf(at("a")), 1_000))).wakes
+
+interface Sleeper {
+  readonly _tag: "Awake" | "Asleep"
+}
+
+type SleeperMessage = { readonly _tag: "Sleep"; readonly untilMs: number } | {
+  readonly _tag: "WakeUp"
+}
+
+/** Its wake-up changes nothing while it is awake. */
+const sleeper: Behaviour<Sleeper, SleeperMessage, null, never> = {
+  kind: "sleeper",
+  initial: { _tag: "Awake" },
+  table: {
+    Awake: {
+      Sleep: (_, { untilMs }) => become<Sleeper>({ _tag: "Asleep" }).wake(untilMs).reply(null),
+      WakeUp: () => stay()
+    },
+    Asleep: { Sleep: () => refuse("Asleep"), WakeUp: () => become<Sleeper>({ _tag: "Awake" }) }
+  },
+  encode: ({ _tag }) => _tag,
+  decode: (text) => ({ _tag: text === "Asleep" ? text : "Awake" }),
+  decodeMessage: (input) => input as SleeperMessage, // only the test sends it some
+  wakeUp: { _tag: "WakeUp" },
+  perform: () => Effect.void
+}
+const sleeping = address("sleeper", "a")
+
+/** Passes virtual time in small steps, so that what it sets off can happen in between. */
+const pass = async (rig: Rig, ms: number): Promise<void> => {
+  for (let left = ms; left > 0; left -= 10) {
+    await rig.pass(Math.min(10, left))
+    await turns(3)
+  }
+}
+
+describe("a wake-up", () => {
+  it("comes though its commit is kept long after it was given up", async () => {
+    const storage = scripted()
+    const limits = {
+      storageDeadlineMs: 50,
+      reloadDelayMs: 1,
+      idleMs: 1_000,
+      sweepMs: 100,
+      wakesDoubtLookMs: 500,
+      wakesLookMs: 1_000_000
+    }
+    const behaviours = [sleeper]
+    const rig = await start({ behaviours, limits }, { storage, virtualTime: true })
+    let keep = () => {}
+    storage.acts.push((group, inner) => {
+      keep = () => void Effect.runSync(inner.commit(group))
+      return Effect.never
+    })
+    let failure: unknown
+    rig.system.askWith(sleeping, { _tag: "Sleep", untilMs: 20 }, (failed) => failure = failed?._tag)
+    await turns()
+    await pass(rig, 60)
+    expect(failure).toBe("StorageUnavailable")
+    // It comes early, is decided on without effect, and cleared.
+    await pass(rig, 300)
+    const { state } = await Effect.runPromise(storage.load(sleeping))
+    expect(state).toBeUndefined()
+    keep()
+    expect(await wakesOf(storage)).toEqual([{ address: sleeping, atMs: 20 }])
+    await pass(rig, 1_200)
+    expect(await wakesOf(storage)).toEqual([])
+  })
+
+  it("by another is not lost when a commit from before it is answered after it", async () => {
+    const inner = makeMemoryStorage()
+    const answers: Array<() => void> = []
+    // Groups are kept in their order, and answered when the test says so.
+    const storage: StorageApi = {
+      ...inner,
+      commit: (group) =>
+        Effect.flatMap(
+          inner.commit(group),
+          (outcomes) =>
+            Effect.as(
+              Effect.promise(() => new Promise<void>((resolve) => answers.push(resolve))),
+              outcomes
+            )
+        )
+    }
+    const limits = { groupsInFlightMax: 2 }
+    const rig = await start({ limits }, { storage, virtualTime: true })
+    // It clears its own wake-up.
+    const own = rig.ask(at("a=b"), { _tag: "Worked" })
+    await turns()
+    const others = rig.ask(at("a"), { _tag: "WakeOther", id: "a=b", atMs: 50 })
+    await turns()
+    answers[1]?.()
+    await others
+    answers[0]?.()
+    await own
+    expect(await wakesOf(storage)).toEqual([{ address: at("a=b"), atMs: 50 }])
+    await pass(rig, 100)
+    answers[2]?.()
+    await turns()
+    expect(await wakesOf(storage)).toEqual([])
+  })
+})
