@@ -104,9 +104,12 @@ export class ActorWakes {
     return ripeMs === undefined ? ownMs : Math.min(ripeMs, ownMs ?? ripeMs)
   }
 
-  /** Another actor's wake-up that this one has not seen is not put off. */
+  /**
+   * Another actor's wake-up that this one has not seen is not put off, when it is durable. One that
+   * is not yet comes with its commit: to come before would be to come again and again.
+   */
   private armHold(untilMs: number): void {
-    const standing = this.around.foreign.standing(keyOf(this.address)) ?? untilMs
-    this.around.timers.hold(this.address, Math.min(standing, untilMs))
+    const ripeMs = this.around.foreign.ripeMs(keyOf(this.address)) ?? untilMs
+    this.around.timers.hold(this.address, Math.min(ripeMs, untilMs))
   }
 }

@@ -6,6 +6,7 @@ import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at } from "./probe.ts"
 import { dropAll, type Rig, scripted, start, turns } from "./rig.ts"
+import { at as tried, doing, type State, trier } from "./trier.ts"
 
 afterEach(dropAll)
 
@@ -112,5 +113,24 @@ describe("a wake-up", () => {
     answers[2]?.()
     await turns()
     expect(await wakesOf(storage)).toEqual([])
+  })
+
+  it("by another comes to one that holds its own once it is kept, not before", async () => {
+    const storage = scripted()
+    const { behaviour, woken } = trier({
+      hold: () => stay<State>().hold(100_000).reply("held"),
+      poke: () => stay<State>().wakeOther(tried("a"), 0).reply("poked")
+    })
+    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    storage.gate.close()
+    const poked = doing(rig, "poke", "a=b")
+    await turns()
+    expect(await doing(rig, "hold")).toBe("held")
+    await pass(rig, 300)
+    expect(woken).toEqual([])
+    storage.gate.open()
+    expect(await poked).toBe("poked")
+    await pass(rig, 300)
+    expect(woken.length).toBe(1)
   })
 })
