@@ -166,13 +166,15 @@ export const applyLoad = Effect.fnUntraced(function*(
   const size = Math.min(loadBatchRows, Math.floor((records.changesMax - 2) / changesPerRow))
   const batches = batchesOf(begun, yield* blobs.open(begun.blob), begun.at, size)
   const steps = new Steps(service, begun)
-  let next = yield* nextOf(service, batches)
+  const ready = Effect.map(nextOf(service, batches), (read) => {
+    if (read === undefined) return undefined
+    const from = steps.load
+    return { from, steps: steps.of(read) }
+  })
+  let next = yield* ready
   while (next !== undefined) {
-    const { load } = steps
-    const writing = writtenAll(service, id, load, steps.of(next))
-    const [isKept, after] = yield* Effect.all([writing, nextOf(service, batches)], {
-      concurrency: 2
-    })
+    const writing = writtenAll(service, id, next.from, next.steps)
+    const [isKept, after] = yield* Effect.all([writing, ready], { concurrency: 2 })
     if (!isKept) return
     next = after
   }

@@ -17,7 +17,7 @@ import {
   heldLoadsMax,
   spareRows
 } from "./limits.ts"
-import { Parts } from "./parts.ts"
+import { isWithin, Parts } from "./parts.ts"
 import type { Chunk, Entry, Source } from "./sources.ts"
 
 export interface HeldBounds {
@@ -48,6 +48,8 @@ export class HeldRows {
   private readonly table: Table
   private readonly bounds: HeldBounds
   private readonly parts: Parts
+  /** Keys that not everybody sees alike yet, and how many changes of each are under way. */
+  private readonly changing = new Map<string, number>()
   private changes = 0
   private isFilling = false
 
@@ -56,9 +58,19 @@ export class HeldRows {
     this.table = table
     this.bounds = bounds
     this.parts = new Parts(columns, bounds.blockRows)
-    records.watch(table.name, (key) => {
-      this.changes++
-      this.parts.changed(key)
+    records.watch(table.name, {
+      changing: (key) => {
+        this.parts.changed(key)
+        this.changing.set(key, (this.changing.get(key) ?? 0) + 1)
+      },
+      changed: (key) => {
+        this.changes++
+        this.parts.changed(key)
+        if (key === undefined) return
+        const others = (this.changing.get(key) ?? 1) - 1
+        if (others === 0) this.changing.delete(key)
+        else this.changing.set(key, others)
+      }
     })
   }
 
@@ -114,22 +126,25 @@ export class HeldRows {
     const { blockRows: most, heldBytesMax: room } = this.bounds
     const rows = this.parts.rowsAhead(bound, reverse)
     if (rows > 2 * most || this.bytes >= room) return Effect.succeed(false)
-    return Effect.as(this.load(bound, reverse, rows + spareRows), true)
+    return this.load(bound, reverse, rows + spareRows)
   }
 
-  /** Reads rows of the next unknown parts. */
+  /** Reads rows of the next unknown parts; false where they are being changed. */
   private load(
     bound: string | undefined,
     reverse: boolean,
     limit: number
-  ): Effect.Effect<void, StorageFailure> {
+  ): Effect.Effect<boolean, StorageFailure> {
     const run = this.parts.run(bound, reverse, limit)
-    if (run === undefined) return Effect.void
+    if (run === undefined) return Effect.succeed(true)
+    // What begins to change from here on puts another part in the place of one of the run.
+    for (const key of this.changing.keys()) if (isWithin(key, run)) return Effect.succeed(false)
     const { name, parse } = this.table
     const range = { limit, ...run.after === undefined ? {} : { after: run.after } }
     return Effect.map(this.records.range(name, range), (found) => {
       const entries = found.map(({ key, value }) => ({ key, row: parse(value) }))
       this.parts.take(run, entries, found.length < limit)
+      return true
     })
   }
 
@@ -154,8 +169,8 @@ export class HeldRows {
       let { changes } = this
       if (!(yield* this.records.isCurrent)) return
       const startedMs = performance.now()
-      yield* this.load(undefined, false, rows)
-      yield* Effect.sleep(Math.ceil(fillRest * (performance.now() - startedMs)))
+      const isRead = yield* this.load(undefined, false, rows)
+      yield* Effect.sleep(isRead ? Math.ceil(fillRest * (performance.now() - startedMs)) : pauseMs)
       // While more is changed than can be read, it waits.
       while (this.changes - changes > rows / 10) {
         changes = this.changes

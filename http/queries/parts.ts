@@ -20,6 +20,8 @@ interface Part {
 /** Unknown parts, one after the other, that are being read. */
 export interface Run {
   readonly after: string | undefined
+  /** The last key of them; undefined: to the end. */
+  readonly end: string | undefined
   readonly parts: ReadonlyArray<Part>
 }
 
@@ -39,6 +41,10 @@ export interface Looking {
 }
 
 const nothingKnown: Part = { after: undefined, block: undefined, rows: Infinity }
+
+export const isWithin = (key: string, { after, end }: Run): boolean =>
+  (after === undefined || byBytes(key, after) > 0) &&
+  (end === undefined || byBytes(key, end) <= 0)
 
 /** The first row of a block to look at. */
 const startIn = (block: Block, { bound, reverse }: Looking): number => {
@@ -115,24 +121,25 @@ export class Parts {
   /** The next unknown part and those that follow it, for about so many rows; undefined: none. */
   run(bound: string | undefined, reverse: boolean, limit: number): Run | undefined {
     const parts: Array<Part> = []
-    for (let rows = 0, at = this.unknownFrom(bound, reverse); rows < limit; at++) {
+    let at = this.unknownFrom(bound, reverse)
+    for (let rows = 0; rows < limit; at++) {
       const part = this.parts[at]
       if (part === undefined || part.block !== undefined) break
       parts.push(part)
       rows += part.rows
     }
     const [first] = parts
-    return first === undefined ? undefined : { after: first.after, parts }
+    if (first === undefined) return undefined
+    return { after: first.after, end: this.parts[at]?.after, parts }
   }
 
   /**
    * Puts rows in the place of parts that were unknown, unless something has changed there
    * meanwhile. `isEnd`: there are no more rows in the table.
    */
-  take({ after: from, parts }: Run, found: ReadonlyArray<Entry>, isEnd: boolean): void {
+  take({ after: from, end, parts }: Run, found: ReadonlyArray<Entry>, isEnd: boolean): void {
     const at = this.parts.findIndex((part) => part === parts[0])
     if (at < 0 || parts.some((part, index) => this.parts[at + index] !== part)) return
-    const end = this.parts[at + parts.length]?.after
     const within = end === undefined ? found : found.filter(({ key }) => byBytes(key, end) <= 0)
     const known: Array<Part> = []
     let after = from

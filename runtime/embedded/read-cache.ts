@@ -28,6 +28,8 @@ export class ReadCache implements RecordsHeld {
   private answers = new Map<string, Answer>()
   /** The names of the answers from each table. */
   private tables = new Map<string, Set<string>>()
+  /** How many changes of each table are under way. */
+  private readonly unsure = new Map<string, number>()
   private chars = 0
 
   constructor(held: RecordsHeld) {
@@ -60,8 +62,20 @@ export class ReadCache implements RecordsHeld {
       (found) => found.reduce((sum, keys) => sum + charsOf(keys), 0)
     )
 
-  /** A table has changed. */
-  forget(table: string): void {
+  /** Some readers may see a change of a table from now on; nothing of it is kept meanwhile. */
+  changing(table: string): void {
+    this.unsure.set(table, (this.unsure.get(table) ?? 0) + 1)
+    this.forget(table)
+  }
+
+  /** Everybody sees that change now. */
+  changed(table: string): void {
+    const others = (this.unsure.get(table) ?? 1) - 1
+    if (others === 0) this.unsure.delete(table)
+    else this.unsure.set(table, others)
+  }
+
+  private forget(table: string): void {
     const names = this.tables.get(table)
     if (names === undefined) return
     this.tables.delete(table)
@@ -92,7 +106,9 @@ export class ReadCache implements RecordsHeld {
       return known.value as A
     }
     const value = read()
-    if (!(value instanceof Promise)) this.keep(table, name, value, measure(value) + name.length)
+    if (!(value instanceof Promise) && !this.unsure.has(table)) {
+      this.keep(table, name, value, measure(value) + name.length)
+    }
     return value
   }
 

@@ -18,6 +18,9 @@ const apply = (batch: Batch, changes: ReadonlyArray<RecordChange>): void => {
   }
 }
 
+const tablesOf = (changes: ReadonlyArray<RecordChange>): ReadonlySet<string> =>
+  new Set(changes.map(({ table }) => table))
+
 /**
  * What the group under way changes and the database does not show yet. A group is prepared when all
  * groups before it are durable, so that the rest of what was changed can be read.
@@ -48,7 +51,7 @@ class Unwritten {
 
 const writing = (
   store: EmbeddedStore,
-  changed: (changes: ReadonlyArray<RecordChange>) => void
+  { begin, end }: Pick<Watchers, "begin" | "end">
 ): Pick<RecordsApi, "write" | "writeIf"> => {
   const unwritten = new Unwritten()
   const submit = (
@@ -59,8 +62,9 @@ const writing = (
       const by = {}
       let isKept = false
       const done = () => {
+        if (!isKept) return
         unwritten.drop(by, changes)
-        changed(changes)
+        end(changes)
       }
       return store.submit(
         (batch) => {
@@ -69,6 +73,7 @@ const writing = (
           if (!isKept) return
           apply(batch, changes)
           unwritten.add(by, changes)
+          begin(changes)
         },
         () => {
           done()
@@ -89,15 +94,21 @@ export const makeRecords = (store: EmbeddedStore): RecordsApi => {
   const watchers = new Watchers()
   store.onReopened(() => {
     held.clear()
-    watchers.tellAll()
+    watchers.all()
   })
-  const changed = (changes: ReadonlyArray<RecordChange>) => {
-    for (const { table } of changes) held.forget(table)
-    watchers.tell(changes)
+  const telling = {
+    begin: (changes: ReadonlyArray<RecordChange>) => {
+      for (const table of tablesOf(changes)) held.changing(table)
+      watchers.begin(changes)
+    },
+    end: (changes: ReadonlyArray<RecordChange>) => {
+      for (const table of tablesOf(changes)) held.changed(table)
+      watchers.end(changes)
+    }
   }
   return {
     changesMax: RECORD_CHANGES_MAX,
-    ...writing(store, changed),
+    ...writing(store, telling),
     get: (table, key) => store.reading(() => held.get(table, key)),
     getMany: (table, keys) => store.reading(() => held.getMany(table, keys)),
     range: (table, range) => store.reading(() => held.range(table, range)),

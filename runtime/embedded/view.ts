@@ -61,8 +61,13 @@ class EmbeddedView {
 
   async write(changes: ReadonlyArray<RecordChange>, note: string): Promise<void> {
     const noted = { type: "put", key: Buffer.from(VIEW_KEY), value: Buffer.from(note) } as const
-    await this.database().write([...changes.map(changeOf), noted])
-    for (const { table } of changes) this.held.forget(table)
+    const tables = new Set(changes.map(({ table }) => table))
+    for (const table of tables) this.held.changing(table)
+    try {
+      await this.database().write([...changes.map(changeOf), noted])
+    } finally {
+      for (const table of tables) this.held.changed(table)
+    }
   }
 }
 

@@ -42,12 +42,12 @@ class NatsRecords implements RecordsApi {
     this.view = new RecordView(nats, {
       ...held,
       write: async (changes, note) => {
-        await held.write(changes, note)
-        this.watchers.tell(changes)
+        this.watchers.begin(changes)
+        await held.write(changes, note).finally(() => this.watchers.end(changes))
       },
       clear: async () => {
         await held.clear()
-        this.watchers.tellAll()
+        this.watchers.all()
       }
     })
     this.lastSequence = new LastSequence(nats, recordsPlace.stream)

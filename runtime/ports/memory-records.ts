@@ -13,8 +13,9 @@ export const makeMemoryRecords = (): RecordsApi => {
   const tables = new Tables()
   const watchers = new Watchers()
   const apply = (changes: ReadonlyArray<RecordChange>) => {
+    watchers.begin(changes)
     tables.apply(changes)
-    watchers.tell(changes)
+    watchers.end(changes)
   }
   return {
     changesMax: CHANGES_MAX,

@@ -5,7 +5,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { StorageFailure } from "../errors.ts"
-import type { Changed } from "./watchers.ts"
+import type { Watcher } from "./watchers.ts"
 
 /** The order of keys: by their UTF-8 bytes, which is by code point and not as JavaScript has it. */
 export const byBytes = (one: string, other: string): number => {
@@ -75,11 +75,10 @@ export interface RecordsApi {
     ranges: ReadonlyArray<RecordRange>
   ) => Effect.Effect<ReadonlyArray<ReadonlyArray<string>>, StorageFailure>
   /**
-   * From now on tells of changes of a table: of each key that is written, undefined where any may
-   * be otherwise. Whoever reads what changed sees it by then; a change of this node's is told
-   * before its write is answered.
+   * From now on tells of each key of a table that is written; a change of this node's before its
+   * write is answered.
    */
-  readonly watch: (table: string, changed: Changed) => void
+  readonly watch: (table: string, watcher: Watcher) => void
   /**
    * Whether watchers have been told of everything that was acknowledged before, at whichever node;
    * where that would take long it is false, and the other reads know what to do.

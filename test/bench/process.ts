@@ -170,3 +170,12 @@ export const runScript = async (
   if (code !== 0) throw new Error(`${name} ended with ${String(code)}`)
   return text
 }
+
+/** Makes sure that there is a NATS server, as the tests do. */
+export const requireNats = async (): Promise<void> => {
+  // A script of plain JavaScript, which is not built.
+  const { haveNatsServer } = await import(`${root}test/nats-server.mjs`) as {
+    readonly haveNatsServer: () => boolean
+  }
+  if (!haveNatsServer()) throw new Error("there is no NATS server")
+}

@@ -68,7 +68,7 @@ describe("three servers", () => {
       if (writer === undefined) throw new Error("no node")
       const told = readers.map((reader) => {
         const keys = new Set<string | undefined>()
-        reader.watch("quotes", (key) => keys.add(key))
+        reader.watch("quotes", { changing: () => {}, changed: (key) => keys.add(key) })
         return { reader, keys }
       })
       const expected: Array<string> = []

@@ -2,102 +2,29 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { customerChanges, customerRemoval, customers } from "../../http/customers/table.ts"
-import { columnsOf } from "../../http/queries/block.ts"
+import { customers } from "../../http/customers/table.ts"
 import { filterOf, spanOf } from "../../http/queries/condition.ts"
 import { type HeldBounds, HeldRows } from "../../http/queries/held.ts"
-import { type Asked, type Bounds, type Cursor, runQuery } from "../../http/queries/run.ts"
 import type { RecordsApi } from "../../runtime/index.ts"
 import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
+import type { Watcher } from "../../runtime/ports/watchers.ts"
+import {
+  agedFrom,
+  all,
+  bounds,
+  columns,
+  counted,
+  everything,
+  filled,
+  generous,
+  person,
+  put,
+  remove,
+  run,
+  walk,
+  world
+} from "./held-world.ts"
 import { condition, naive, order, people, type Person } from "./naive.ts"
-
-const run = Effect.runPromise
-const all = { low: 0, high: customers.index?.max ?? 0 }
-const columns = columnsOf(customers) ?? { index: "", names: [], texts: 0 }
-const generous: HeldBounds = {
-  blockRows: 4,
-  fillPauseMs: 1,
-  fillRows: 10,
-  heldBytesMax: 1e9,
-  heldLoadsMax: 2
-}
-const bounds: Bounds = { scannedRowsMax: 40, sortedRowsMax: 1_000, chunkRows: 7, probeRows: 5 }
-
-const put = (records: RecordsApi, { id, row }: Person) =>
-  Effect.flatMap(
-    records.get(customers.name, id),
-    (before) => records.write(customerChanges(id, JSON.stringify(row), before))
-  )
-
-const remove = (records: RecordsApi, id: string) =>
-  Effect.flatMap(
-    records.get(customers.name, id),
-    (before) => before === undefined ? Effect.void : records.write(customerRemoval(id, before))
-  )
-
-type Query = Omit<Asked, "after">
-
-const everything: Query = {
-  table: customers,
-  filter: () => true,
-  span: all,
-  order: { by: "id", descending: false },
-  limit: 1_000
-}
-
-const walk = async (records: RecordsApi, asked: Query, held: HeldRows, by = bounds) => {
-  const rows: Array<Person> = []
-  let after: Cursor | undefined
-  for (let pages = 0; pages < 500; pages++) {
-    const page = await run(runQuery(records, { ...asked, after }, held, by))
-    if (page._tag === "TooMany") throw new Error("too many")
-    expect(page.entries.length).toBeLessThanOrEqual(asked.limit)
-    rows.push(...page.entries.map(({ key, row }) => ({ id: key, row })))
-    after = page.next
-    if (after === undefined) return rows
-  }
-  throw new Error("it has no end")
-}
-
-const filled = async (records: RecordsApi, held: HeldRows): Promise<void> => {
-  while (!held.isFull) {
-    await walk(records, everything, held)
-    await new Promise((resolve) => setTimeout(resolve, 1))
-  }
-}
-
-/** The records, and how often they were read. */
-const counted = (records: RecordsApi) => {
-  const reads = { count: 0 }
-  const counting =
-    <A extends ReadonlyArray<unknown>, B>(read: (...given: A) => B) => (...given: A) => {
-      reads.count++
-      return read(...given)
-    }
-  const { getMany, keys, range } = records
-  const api: RecordsApi = {
-    ...records,
-    getMany: counting(getMany),
-    keys: counting(keys),
-    range: counting(range)
-  }
-  return { api, reads }
-}
-
-const person = (n: number, age = n % 90): Person => ({
-  id: `c${String(n).padStart(4, "0")}`,
-  row: { name: `Somebody ${n}`, age, city: `City ${n % 7}` }
-})
-
-const world = async (count: number, by: HeldBounds = generous) => {
-  const records = makeMemoryRecords()
-  for (let n = 0; n < count; n++) await run(put(records, person(n)))
-  const { api, reads } = counted(records)
-  const held = new HeldRows(api, customers, columns, by)
-  await filled(api, held)
-  reads.count = 0
-  return { records, api, reads, held }
-}
 
 const heldBounds: fc.Arbitrary<HeldBounds> = fc.record({
   blockRows: fc.integer({ min: 1, max: 6 }),
@@ -117,7 +44,9 @@ describe("pages of rows that are held", () => {
       limit: fc.integer({ min: 1, max: 30 }),
       scannedRowsMax: fc.integer({ min: 1, max: 40 }),
       probeRows: fc.constantFrom(0, 1, 5),
-      isFilledFirst: fc.boolean()
+      isFilledFirst: fc.boolean(),
+      // Cursors outlive their rows.
+      start: fc.option(fc.constantFrom("a", "a.", "b", "bb", "Z", "0-"), { nil: undefined })
     })
     await fc.assert(
       fc.asyncProperty(
@@ -127,7 +56,7 @@ describe("pages of rows that are held", () => {
         heldBounds,
         places,
         fc.array(change, { maxLength: 4 }),
-        async (rows, wanted, by, room, { isFilledFirst, limit, ...looks }, changes) => {
+        async (rows, wanted, by, room, { isFilledFirst, limit, start, ...looks }, changes) => {
           const records = makeMemoryRecords()
           const held = new HeldRows(records, customers, columns, room)
           const known = new Map<string, Person>()
@@ -148,8 +77,12 @@ describe("pages of rows that are held", () => {
             limit
           }
           const compare = async () => {
-            const found = await walk(records, asked, held, { ...bounds, ...looks })
-            const expected = naive([...known.values()], wanted, by)
+            const isFrom = start !== undefined && by.by === "id"
+            const cursor = isFrom ? { key: start } : undefined
+            const found = await walk(records, asked, held, { ...bounds, ...looks }, cursor)
+            const expected = naive([...known.values()], wanted, by).filter((id) =>
+              !isFrom || (by.descending ? id < start : id > start)
+            )
             expect(found.map(({ id }) => id)).toEqual(expected)
             expect(found).toEqual(expected.map((id) => known.get(id)))
           }
@@ -175,7 +108,7 @@ describe("pages of rows that are held", () => {
 
   it("ask nothing of the store once they are held", async () => {
     const { api, held, reads } = await world(100)
-    const asked = { ...everything, span: { low: 50, high: 150 }, limit: 9 }
+    const asked = { ...agedFrom(50), limit: 9 }
     const found = await walk(api, { ...asked, order: { by: "id", descending: true } }, held)
     expect(found.map(({ id }) => id)).toEqual(
       Array.from({ length: 40 }, (_, at) => person(89 - at).id)
@@ -186,10 +119,15 @@ describe("pages of rows that are held", () => {
 
   it("show a change that was written, and read that part again alone", async () => {
     const { api, held, reads, records } = await world(100)
+    const { bytes } = held
+    await run(put(records, person(40)))
+    await walk(api, everything, held)
+    expect([held.bytes, reads.count]).toEqual([bytes, 1])
+    reads.count = 0
     await run(put(records, person(40, 149)))
     await run(remove(records, person(41).id))
     await run(put(records, person(100, 148)))
-    const asked = { ...everything, span: { low: 120, high: 150 } }
+    const asked = agedFrom(120)
     expect(await walk(api, asked, held)).toEqual([person(40, 149), person(100, 148)])
     expect(reads.count).toBe(2)
     expect(await walk(api, everything, held)).toHaveLength(100)
@@ -197,7 +135,7 @@ describe("pages of rows that are held", () => {
   })
 
   it("take nothing in that changed while it was read", async () => {
-    const { held, records } = await world(30)
+    const { records } = await world(30)
     let late: Person | undefined = person(12, 149)
     const racing: RecordsApi = {
       ...records,
@@ -208,35 +146,78 @@ describe("pages of rows that are held", () => {
           return now === undefined ? Effect.void : put(records, now)
         })
     }
-    const own = new HeldRows(racing, customers, columns, generous)
-    await filled(racing, own)
-    const aged = { ...everything, span: { low: 140, high: 150 } }
-    expect(await walk(racing, aged, own)).toEqual([person(12, 149)])
-    expect(await walk(records, aged, held)).toEqual([person(12, 149)])
+    const held = new HeldRows(racing, customers, columns, generous)
+    await filled(racing, held)
+    expect(await walk(racing, agedFrom(140), held)).toEqual([person(12, 149)])
+    // In two parts that are read together.
+    await run(put(records, person(5)))
+    await run(put(records, person(9)))
+    late = person(8, 148)
+    await walk(racing, agedFrom(140), held)
+    expect(await walk(racing, agedFrom(140), held)).toEqual([person(8, 148), person(12, 149)])
+  })
+
+  it("come from the store while it may show a change to some, until all see it", async () => {
+    const records = makeMemoryRecords()
+    const watchers: Array<Watcher> = []
+    const watched: RecordsApi = {
+      ...records,
+      watch: (_, watcher) => {
+        watchers.push(watcher)
+      }
+    }
+    for (let n = 0; n < 30; n++) await run(put(records, person(n)))
+    const { api, reads } = counted(watched)
+    const held = new HeldRows(api, customers, columns, generous)
+    await filled(api, held)
+    const asked = agedFrom(140)
+    const { id } = person(12)
+    for (const { changing } of watchers) changing(id)
+    expect(await walk(api, asked, held)).toEqual([])
+    await run(put(records, person(12, 149)))
+    expect(await walk(api, asked, held)).toEqual([person(12, 149)])
+    await run(put(records, person(12, 148)))
+    expect(await walk(api, asked, held)).toEqual([person(12, 148)])
+    for (const { changed } of watchers) changed(id)
+    await filled(api, held)
+    reads.count = 0
+    expect(await walk(api, asked, held)).toEqual([person(12, 148)])
+    expect(reads.count).toBe(0)
   })
 
   it("are not used while this node may have missed a change", async () => {
-    const { api, held, reads } = await world(20)
-    const behind: RecordsApi = { ...api, isCurrent: Effect.succeed(false) }
-    const own = new HeldRows(behind, customers, columns, generous)
-    expect(await walk(behind, everything, own)).toHaveLength(20)
-    expect([reads.count > 0, own.isFull, held.isFull]).toEqual([true, false, true])
+    const records = makeMemoryRecords()
+    let isCurrent = true
+    const behind: RecordsApi = {
+      ...records,
+      watch: () => {},
+      isCurrent: Effect.sync(() => isCurrent)
+    }
+    for (let n = 0; n < 20; n++) await run(put(records, person(n)))
+    const held = new HeldRows(behind, customers, columns, generous)
+    await filled(behind, held)
+    await run(put(records, person(7, 149)))
+    isCurrent = false
+    expect(await walk(behind, agedFrom(140), held)).toEqual([person(7, 149)])
+    const other = new HeldRows(behind, customers, columns, generous)
+    expect(await walk(behind, everything, other)).toHaveLength(20)
+    expect(other.isFull).toBe(false)
   })
 
   it("are forgotten where anything may have changed", async () => {
     const records = makeMemoryRecords()
-    let forget: ((key: string | undefined) => void) | undefined
+    let watching: Watcher | undefined
     const watched: RecordsApi = {
       ...records,
-      watch: (table, changed) => {
-        forget = changed
-        records.watch(table, changed)
+      watch: (table, watcher) => {
+        watching = watcher
+        records.watch(table, watcher)
       }
     }
     const held = new HeldRows(watched, customers, columns, generous)
     for (let n = 0; n < 20; n++) await run(put(records, person(n)))
     await filled(watched, held)
-    forget?.(undefined)
+    watching?.changed(undefined)
     expect(held.isFull).toBe(false)
     expect(await walk(watched, everything, held)).toHaveLength(20)
   })

@@ -143,7 +143,14 @@ export const recordsSuite = (name: string, fresh: Fresh<RecordsApi>): void => {
     })
     it("tells who watches a table of each change in it, by the time that it says so", async () => {
       const told = new Set<string | undefined>()
-      records.watch("quotes", (key) => told.add(key))
+      const under = new Map<string, number>()
+      records.watch("quotes", {
+        changing: (key) => under.set(key, (under.get(key) ?? 0) + 1),
+        changed: (key) => {
+          told.add(key)
+          if (key !== undefined) under.set(key, (under.get(key) ?? 0) - 1)
+        }
+      })
       const current = async () => {
         while (!await run(records.isCurrent)) await new Promise((resolve) => setTimeout(resolve, 5))
         const keysTold = [...told].filter((key) => key !== undefined).sort()
@@ -158,6 +165,9 @@ export const recordsSuite = (name: string, fresh: Fresh<RecordsApi>): void => {
       const value = "value of b/1"
       await run(records.writeIf([{ ...gone, key: "b/1", value }], [gone, { ...gone, key: "b/1" }]))
       expect(await current()).toEqual(["a", "b/1"])
+      await run(records.writeIf([{ ...gone, value: "other" }], [gone]))
+      await current()
+      expect([...under]).toEqual([["a", 0], ["b/1", 0]])
     })
     it("takes as many changes at once as it says", async () => {
       const { changesMax } = records

@@ -12,7 +12,7 @@ import {
   untold
 } from "../line.ts"
 import { openMailbox } from "../mailboxes.ts"
-import { root, type Running, runScript } from "../process.ts"
+import { requireNats, type Running, runScript } from "../process.ts"
 import { type Loaded, wrk } from "../wrk.ts"
 
 const connections = 128
@@ -40,15 +40,6 @@ const nodeOn = (
     env: { NATS_URL: urls.join(","), NODE_ID: name },
     ...token === undefined ? {} : { token }
   })
-
-/** Makes sure that there is a server, as the tests do. */
-const requireServer = async (): Promise<void> => {
-  // A script of plain JavaScript, which is not built.
-  const { haveNatsServer } = await import(`${root}test/nats-server.mjs`) as {
-    readonly haveNatsServer: () => boolean
-  }
-  if (!haveNatsServer()) throw new Error("there is no NATS server")
-}
 
 let run = 0
 const deposit = (node: Running, connected = connections): Promise<Loaded> =>
@@ -209,7 +200,7 @@ const filled = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
 export const clustered: Line = {
   name: "cluster",
   run: async (bench) => {
-    await requireServer()
+    await requireNats()
     return [...await alone(bench), ...await threeServers(bench), ...await filled(bench)]
   }
 }

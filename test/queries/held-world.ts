@@ -1,0 +1,116 @@
+/** Customers in memory, and rows of them that are held: what the tests of those have in common. */
+import { Effect } from "effect"
+import { expect } from "vitest"
+import { customerChanges, customerRemoval, customers } from "../../http/customers/table.ts"
+import { columnsOf } from "../../http/queries/block.ts"
+import { type HeldBounds, HeldRows } from "../../http/queries/held.ts"
+import { type Asked, type Bounds, type Cursor, runQuery } from "../../http/queries/run.ts"
+import type { RecordsApi } from "../../runtime/index.ts"
+import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
+import type { Person } from "./naive.ts"
+
+export const run = Effect.runPromise
+export const all = { low: 0, high: customers.index?.max ?? 0 }
+export const columns = columnsOf(customers) ?? { index: "", names: [], texts: 0 }
+export const generous: HeldBounds = {
+  blockRows: 4,
+  fillPauseMs: 1,
+  fillRows: 10,
+  heldBytesMax: 1e9,
+  heldLoadsMax: 2
+}
+export const bounds: Bounds = {
+  scannedRowsMax: 40,
+  sortedRowsMax: 1_000,
+  chunkRows: 7,
+  probeRows: 5
+}
+
+export const put = (records: RecordsApi, { id, row }: Person) =>
+  Effect.flatMap(
+    records.get(customers.name, id),
+    (before) => records.write(customerChanges(id, JSON.stringify(row), before))
+  )
+
+export const remove = (records: RecordsApi, id: string) =>
+  Effect.flatMap(
+    records.get(customers.name, id),
+    (before) => before === undefined ? Effect.void : records.write(customerRemoval(id, before))
+  )
+
+export type Query = Omit<Asked, "after">
+
+export const everything: Query = {
+  table: customers,
+  filter: () => true,
+  span: all,
+  order: { by: "id", descending: false },
+  limit: 1_000
+}
+
+/** Of this age or older. */
+export const agedFrom = (low: number): Query => ({
+  ...everything,
+  filter: ({ age }) => Number(age) >= low,
+  span: { low, high: 150 }
+})
+
+export const walk = async (
+  records: RecordsApi,
+  asked: Query,
+  held: HeldRows,
+  by = bounds,
+  start?: Cursor
+) => {
+  const rows: Array<Person> = []
+  let after = start
+  for (let pages = 0; pages < 500; pages++) {
+    const page = await run(runQuery(records, { ...asked, after }, held, by))
+    if (page._tag === "TooMany") throw new Error("too many")
+    expect(page.entries.length).toBeLessThanOrEqual(asked.limit)
+    rows.push(...page.entries.map(({ key, row }) => ({ id: key, row })))
+    after = page.next
+    if (after === undefined) return rows
+  }
+  throw new Error("it has no end")
+}
+
+export const filled = async (records: RecordsApi, held: HeldRows): Promise<void> => {
+  while (!held.isFull) {
+    await walk(records, everything, held)
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+}
+
+/** The records, and how often they were read. */
+export const counted = (records: RecordsApi) => {
+  const reads = { count: 0 }
+  const counting =
+    <A extends ReadonlyArray<unknown>, B>(read: (...given: A) => B) => (...given: A) => {
+      reads.count++
+      return read(...given)
+    }
+  const { getMany, keys, range } = records
+  const api: RecordsApi = {
+    ...records,
+    getMany: counting(getMany),
+    keys: counting(keys),
+    range: counting(range)
+  }
+  return { api, reads }
+}
+
+export const person = (n: number, age = n % 90): Person => ({
+  id: `c${String(n).padStart(4, "0")}`,
+  row: { name: `Somebody ${n}`, age, city: `City ${n % 7}` }
+})
+
+export const world = async (count: number, by: HeldBounds = generous) => {
+  const records = makeMemoryRecords()
+  for (let n = 0; n < count; n++) await run(put(records, person(n)))
+  const { api, reads } = counted(records)
+  const held = new HeldRows(api, customers, columns, by)
+  await filled(api, held)
+  reads.count = 0
+  return { records, api, reads, held }
+}
