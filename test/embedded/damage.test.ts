@@ -139,6 +139,8 @@ describe.each(engineNames)("a damaged store, %s", (engine) => {
         for (let n = 1; n <= 400; n++) yield* append(n, `${n} ${value}`)
       })
     )
+    // What is in the log is put into a table when the store is opened again.
+    await upon(folder, Effect.void)
     const [table = ""] = await filesOf(folder, engine === "rocksdb" ? ".sst" : ".ldb")
     const name = table.slice(table.lastIndexOf("/") + 1)
     const gone = await copyOf(folder)
