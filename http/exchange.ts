@@ -38,6 +38,7 @@ export class Exchange {
   readonly #declaredBytes: number
   readonly #isLast: boolean
   #aborted = false
+  #upload: Upload | undefined
   #answered = false
   #bodyDone: boolean
   #onAbort: (() => void) | undefined
@@ -155,6 +156,7 @@ export class Exchange {
         if (!this.#aborted && !this.#answered) native.resume()
       }
     })
+    this.#upload = upload
     native.onData((chunk, isLast) => {
       if (isLast) this.#bodyDone = true
       upload.push(chunk, isLast)
@@ -167,6 +169,7 @@ export class Exchange {
   #begin(): boolean {
     if (this.#answered) throw new Error("this request was answered already")
     if (this.#aborted) return false
+    this.#upload?.release()
     this.#answered = true
     return true
   }

@@ -44,6 +44,13 @@ export class Upload implements AsyncIterable<Uint8Array> {
     this.#notify()
   }
 
+  /** Lets the sender go on: when the reader has caught up, and before the request is answered. */
+  release(): void {
+    if (!this.#paused) return
+    this.#paused = false
+    this.#valve.resume()
+  }
+
   /** Ends the body with a fault, unless it is complete; queued chunks are dropped. */
   fail(tag: BodyFault["_tag"]): void {
     if (this.#failure !== undefined || (this.#ended && tag === "Aborted")) return
@@ -65,10 +72,8 @@ export class Upload implements AsyncIterable<Uint8Array> {
       const chunk = this.#queue.shift()
       if (chunk !== undefined) {
         this.#queuedBytes -= chunk.length
-        if (this.#paused && this.#queuedBytes < this.#highWaterBytes / 2) {
-          this.#paused = false
-          this.#valve.resume()
-        }
+        // A connection that goes on is closed when nothing comes for ten seconds, as after the end.
+        if (!this.#ended && this.#queuedBytes < this.#highWaterBytes / 2) this.release()
         yield chunk
       } else if (this.#ended) return
       else {

@@ -45,7 +45,7 @@ export const blockOverheadBytes = 400
 /** Bytes of the rows of one table that are held: some 1,300,000 of 60 characters. */
 export const heldBytesMax = 96 * 1024 * 1024
 /** Rows that are read at once to be held. */
-export const fillRows = 2_000
+export const fillRows = 400
 /** As many times as that took it rests then. */
 export const fillRest = 2
 /** How long it waits while more changes than it could read, ms. */
