@@ -27,11 +27,13 @@ import {
 import { natsBlobs } from "../runtime/nats/blobs.ts"
 import type { BucketsDiffer } from "../runtime/nats/buckets.ts"
 import { connection, type NatsOptions, type NatsTooOld } from "../runtime/nats/connection.ts"
+import { natsContents } from "../runtime/nats/contents.ts"
 import { natsRecordsWith } from "../runtime/nats/records.ts"
 import { natsRegistry } from "../runtime/nats/registry.ts"
 import { assertWhole } from "../runtime/nats/restoring.ts"
 import { natsStorage } from "../runtime/nats/storage.ts"
 import { natsTransport } from "../runtime/nats/transport.ts"
+import type { Contents } from "../runtime/ports/contents.ts"
 import type { Settings } from "./settings.ts"
 import { isNodeName } from "./values.ts"
 
@@ -136,7 +138,7 @@ export const natsOptions = (
   }
 }
 
-export type Ports = Storage | Transport | Records | Blobs | Placement
+export type Ports = Storage | Transport | Records | Blobs | Contents | Placement
 
 export type BackendFailure =
   | StorageFailure
@@ -162,6 +164,7 @@ const overNats = (settings: Settings, servers: ReadonlyArray<string>, node: stri
     natsStorage({ buckets: settings.clusterBuckets }),
     natsRecordsWith(viewOf(settings, node)),
     natsBlobs(),
+    natsContents({ buckets: settings.clusterBuckets }),
     natsTransport,
     // The registry is provided too: with it the nodes agree on the service's key. A cluster that
     // is being restored is looked for once this node is a member: who restores looks for members.

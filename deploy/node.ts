@@ -30,9 +30,12 @@ import {
   Storage,
   type StorageFailure,
   StorageUnavailable,
-  System
+  System,
+  type Transport
 } from "../runtime/index.ts"
-import { backend, groupLimits, isClustered, nodeNameOf, placeOf } from "./backend.ts"
+import { Contents } from "../runtime/ports/contents.ts"
+import { archiveOf } from "./archive/pieces.ts"
+import { backend, groupLimits, isClustered, nodeNameOf, placeOf, type Ports } from "./backend.ts"
 import { failpoint } from "./failpoint.ts"
 import { issuerOf } from "./issuer.ts"
 import { sweep, sweepAmong } from "./orphans.ts"
@@ -134,11 +137,14 @@ const makeService = Effect.fnUntraced(function*(
   settings: Settings,
   { arriving, baseUrl, issuer, node, outbound }: Shared,
   measures: HttpMeasures
-): Effect.fn.Return<Service, StorageFailure, System | Storage | Records | Blobs | Placement> {
+): Effect.fn.Return<Service, StorageFailure, System | Exclude<Ports, Transport>> {
   const system = yield* System
   const storage = yield* Storage
   const records = yield* Records
   const placement = yield* Placement
+  const blobs = yield* Blobs
+  const contents = yield* Contents
+  const kind = isClustered(settings) ? "nats" : "embedded"
   const nowMs = () => Date.now()
   const tries = new Tries(nowMs)
   const { trustedProxies } = settings
@@ -159,7 +165,7 @@ const makeService = Effect.fnUntraced(function*(
     tries,
     rates: ratesOf(rateLimits, { tries, trustedProxies, refused: measures.rateLimited }),
     system,
-    blobs: yield* Blobs,
+    blobs,
     records,
     held: new HeldTables(records),
     readOutside: readerOf(outbound),
@@ -169,6 +175,7 @@ const makeService = Effect.fnUntraced(function*(
     metrics: metricsText(system, measures, nowMs, outbound.measures),
     measures,
     deliveries: outbound,
+    archive: () => archiveOf({ kind, contents, blobs }),
     ready: Effect.andThen(
       standing(placement),
       Effect.mapError(Effect.andThen(storage.health, records.health), ({ detail }) => detail)

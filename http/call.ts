@@ -49,7 +49,8 @@ export type Answer =
     readonly _tag: "Stream"
     readonly status: number
     readonly headers: HeaderFields
-    readonly lengthBytes: number
+    /** Undefined: it is not known, and the body comes in chunks. */
+    readonly lengthBytes: number | undefined
     readonly source: AsyncIterable<Uint8Array>
   }
   /** A stream of server-sent events; `start` gets it when the headers are out. */

@@ -69,6 +69,8 @@ export interface Service {
   readonly deliveries: Deliveries
   /** Prometheus text of everything measured. */
   readonly metrics: () => string
+  /** Everything that is kept, as one archive, read while the service goes on. */
+  readonly archive: () => AsyncIterable<Uint8Array>
   /** Fails with the reason why this node should get no requests. */
   readonly ready: Effect.Effect<void, string>
   readonly nowMs: () => number

@@ -100,6 +100,13 @@ const shaped = <A>(decode: (input: unknown) => A, input: unknown): A => {
   }
 }
 
+/** The last line; throws {@link ArchiveDamaged} for another one, or none. */
+export const trailerOf = (line: Uint8Array): Trailer => {
+  const value = line.length === 0 ? undefined : parsed(line)
+  const isEnd = typeof value === "object" && value !== null && "end" in value
+  return isEnd ? shaped(decodeTrailer, value) : damaged("it is truncated")
+}
+
 const addressOf = (key: string) => {
   try {
     return fromKey(key)

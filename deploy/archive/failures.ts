@@ -29,6 +29,7 @@ export const explained = (
 ): CommandFailed => {
   const ends = (message: string): CommandFailed =>
     new CommandFailed({ message, exitCode: exitCodes.failed })
+  if (failure instanceof CommandFailed) return failure
   if (isOpening(failure)) return stopped(place, failure)
   if (failure instanceof ArchiveDamaged) {
     return ends(`${file ?? place} cannot be used: ${failure.detail}`)

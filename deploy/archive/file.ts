@@ -20,6 +20,8 @@ const compressed = (source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array
   const gzip = createGzip({ level: GZIP_LEVEL, chunkSize: WRITE_BYTES })
   const readable = Readable.from(source, { objectMode: false, highWaterMark: WRITE_BYTES })
   readable.once("error", (error) => gzip.destroy(error))
+  // It may come before anybody reads; whoever reads then is told all the same.
+  gzip.once("error", () => {})
   return readable.pipe(gzip)
 }
 

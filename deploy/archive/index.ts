@@ -2,11 +2,11 @@
 import { Effect, type Scope } from "effect"
 import { failpoint } from "../failpoint.ts"
 import type { Settings } from "../settings.ts"
-import { version } from "../version.ts"
 import type { ArchiveDamaged } from "./decode.ts"
 import { decoderOf, type FileThere, save, verify } from "./file.ts"
-import { Encoder, headerOf } from "./format.ts"
+import { Encoder } from "./format.ts"
 import { Counter, type Counts, differences, type Part } from "./parts.ts"
+import { archiveOf } from "./pieces.ts"
 import { drain, partsOf } from "./read.ts"
 import { type Filling, type Opened, type OpeningFailure, openSource, openTarget } from "./stores.ts"
 import { fill } from "./write.ts"
@@ -14,6 +14,7 @@ import { fill } from "./write.ts"
 export { placeOf } from "../backend.ts"
 export { explained } from "./failures.ts"
 export { rowsOf } from "./parts.ts"
+export { backUpRunning } from "./running.ts"
 
 /** What an archive command came to nothing by. */
 export type ArchiveFailure = OpeningFailure | ArchiveDamaged | FileThere | Error
@@ -26,7 +27,7 @@ export interface BackedUp {
   readonly counts: Counts
   /** Actors that were changed again and again while they were read. */
   readonly unsteady: number
-  /** Blobs that were lost while they were read, as they were removed. */
+  /** Blobs that were lost while they were read, as they were removed; a service does not tell. */
   readonly lost: number
   /** Bytes of the file. */
   readonly fileBytes: number
@@ -56,8 +57,7 @@ export const backUp = Effect.fnUntraced(function*(
   const source = yield* openSource(settings)
   const encoder = new Encoder()
   const fileBytes = yield* long((alive) => {
-    const header = headerOf(version, source.kind, Date.now())
-    const pieces = encoder.encode(header, partsOf(source))
+    const pieces = archiveOf(source, encoder)
     const watched = async function*(): AsyncGenerator<Uint8Array> {
       for await (const piece of pieces) {
         alive()

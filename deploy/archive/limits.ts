@@ -4,6 +4,8 @@
 export const FORMAT = 1
 /** Bytes of one line at most: a log item or state, as JSON, is shorter. */
 export const LINE_BYTES_MAX = 64 * 1024 * 1024
+/** Bytes of the last line at most: counts of some kinds, and a checksum. */
+export const TRAILER_BYTES_MAX = 64 * 1024
 /** Lines are handed on when they are so many bytes together. */
 export const WRITE_BYTES = 128 * 1024
 /** Of gzip: what is much slower saves little. */

@@ -2,12 +2,25 @@
 import { createHash } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { State as ContentState } from "../../actors/content/protocol.ts"
-import { contentKind } from "../../actors/index.ts"
+import {
+  contentKind,
+  idempotencyKind,
+  notificationKind,
+  registrationKind
+} from "../../actors/index.ts"
 import type { ActorPart, ContentsApi, ItemsPart } from "../../runtime/ports/contents.ts"
 import { BlobMissing, type BlobsApi, StorageDamaged } from "../../runtime/index.ts"
 import { BlobLost } from "./decode.ts"
 import { BLOB_TRIES_MAX, BLOBS_PAGE } from "./limits.ts"
 import type { BlobPart, Part } from "./parts.ts"
+
+/**
+ * Kinds that know what came of others are read before those: what a relay has delivered, how far a
+ * registration has pushed, what a request was answered with. Where the service runs meanwhile,
+ * these are then behind the mailboxes and never ahead: a relay is made again and recognised, and
+ * no mailbox lacks what is told to be in it.
+ */
+const knowingKinds = [idempotencyKind, notificationKind, registrationKind]
 
 /** What is read. */
 export interface Source {
@@ -77,7 +90,7 @@ class Reader {
   async *parts(): AsyncGenerator<Part> {
     const { blobs, contents } = this.source
     let isLong = false
-    for await (const part of contents.actors()) {
+    for await (const part of contents.actors(knowingKinds)) {
       // Of an actor with a long log the items are told already.
       if (part._tag === "Items" || isLong) yield part
       else yield* this.withBlob(part)

@@ -27,22 +27,38 @@ export const fileArgument = (about: string) =>
 export const withProgress = <A, E, R>(
   use: (seen: Seen) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
+  withLine((line) =>
+    use((step, counter) =>
+      line(() => {
+        const mib = (counter.blobBytes / mebibyte).toFixed(1)
+        const { actorCount, blobs, logItems, records } = counter
+        return `${step}: ${actorCount} actors, ${logItems} log items, ${records} records, ` +
+          `${blobs} blobs (${mib} MiB)`
+      })
+    )
+  )
+
+/** One line, written anew now and then. */
+const withLine = <A, E, R>(
+  use: (line: (text: () => string) => void) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     if (!process.stderr.isTTY) return use(() => {})
     let nextMs = 0
-    const seen: Seen = (step, counter) => {
+    const line = (text: () => string): void => {
       const nowMs = performance.now()
       if (nowMs < nextMs) return
       nextMs = nowMs + progressMs
-      const mib = (counter.blobBytes / mebibyte).toFixed(1)
-      const { actorCount, blobs, logItems, records } = counter
-      process.stderr.write(
-        `\r\x1b[K${step}: ${actorCount} actors, ${logItems} log items, ${records} records, ` +
-          `${blobs} blobs (${mib} MiB)`
-      )
+      process.stderr.write(`\r\x1b[K${text()}`)
     }
-    return Effect.ensuring(use(seen), Effect.sync(() => process.stderr.write("\r\x1b[K")))
+    return Effect.ensuring(use(line), Effect.sync(() => process.stderr.write("\r\x1b[K")))
   })
+
+/** The same where only the bytes are known. */
+export const bytesProgress = <A, E, R>(
+  use: (seen: (bytes: number) => void) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  withLine((line) => use((bytes) => line(() => `${(bytes / mebibyte).toFixed(1)} MiB`)))
 
 /** Prints what was written beside what was read back; fails when they differ. */
 export const report = Effect.fnUntraced(function*(

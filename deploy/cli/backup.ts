@@ -1,32 +1,47 @@
 /** `restante backup`. */
-import { Console, Effect } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { fileArgument, storeFlags, withProgress } from "./archive.ts"
-import { jsonFlag } from "./output.ts"
+import type { BackedUp, Seen } from "../archive/index.ts"
+import { adminFlags, asAdmin } from "./remote.ts"
+import { bytesProgress, fileArgument, storeFlags, withProgress } from "./archive.ts"
 import { load } from "./flags.ts"
-import { table } from "./output.ts"
+import { jsonFlag, table } from "./output.ts"
 
 export const backupCommand = Command.make(
   "backup",
   {
     ...storeFlags,
     file: fileArgument("Where the archive goes; it must not be there. -: standard output"),
+    url: Flag.String("url").pipe(
+      Flag.withDescription("Of the service that runs at this address, instead of a store"),
+      Flag.optional
+    ),
+    token: adminFlags.token,
     plain: Flag.Boolean("plain").pipe(
       Flag.withDescription("Do not compress"),
       Flag.withDefault(false)
     ),
     json: jsonFlag()
   },
-  Effect.fnUntraced(function*({ file, json, plain, ...flags }) {
-    const { settings } = yield* load(flags)
+  Effect.fnUntraced(function*({ file, json, plain, token, url, ...flags }) {
     // Only the commands on stores need the native modules.
-    const { backUp, placeOf, rowsOf, explained } = yield* Effect.promise(() =>
+    const { backUp, backUpRunning, placeOf, rowsOf, explained } = yield* Effect.promise(() =>
       import("../archive/index.ts")
     )
-    const place = placeOf(settings)
-    const { counts, fileBytes, lost, unsteady } = yield* withProgress((seen) =>
-      Effect.scoped(backUp(settings, file, plain, seen))
-    ).pipe(Effect.mapError((failure) => explained(place, file, failure)))
+    const address = Option.getOrUndefined(url)
+    const { settings } = yield* load(address === undefined ? flags : {})
+    const place = address ?? placeOf(settings)
+    const ofStore = (seen: Seen) => Effect.scoped(backUp(settings, file, plain, seen))
+    const saved: Effect.Effect<BackedUp, Error> = address === undefined
+      ? withProgress(ofStore)
+      : Effect.flatMap(
+        asAdmin({ token, "base-url": url }),
+        (remote) => bytesProgress((seen) => backUpRunning(remote, file, plain, seen))
+      )
+    const { counts, fileBytes, lost, unsteady } = yield* Effect.mapError(
+      saved,
+      (failure) => explained(place, file, failure)
+    )
     // Standard output may be the archive itself.
     const print = file === "-" ? Console.error : Console.log
     if (json) {
@@ -42,10 +57,14 @@ export const backupCommand = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Write everything that is kept into one file; the embedded store must be stopped"
+    "Write everything that is kept into one file: of a stopped store, a cluster, or --url"
   ),
   Command.withExamples([
     { command: "restante backup monday.restante", description: "Of the store in ./data" },
-    { command: "NATS_URL=nats://a restante backup -", description: "Of a cluster that runs" }
+    { command: "NATS_URL=nats://a restante backup -", description: "Of a cluster that runs" },
+    {
+      command: "restante backup monday.restante --url http://localhost:8080",
+      description: "Of a service that runs, as an admin"
+    }
   ])
 )

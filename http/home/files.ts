@@ -20,7 +20,8 @@ const hiddenFromRobots = [
   "/sessions",
   "/queries",
   "/accounts",
-  "/cluster"
+  "/cluster",
+  "/archive"
 ]
 
 const robots = `User-agent: *\n${hiddenFromRobots.map((path) => `Disallow: ${path}\n`).join("")}`

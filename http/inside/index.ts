@@ -1,7 +1,8 @@
-/** Seeing inside: `/livez`, `/readyz` and `/metrics` (protocol §6). */
+/** Seeing inside: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
 import { Effect } from "effect"
-import type { Answer, Handler } from "../call.ts"
-import { fail, type HeaderFields } from "../failures.ts"
+import type { Answer, Call, Handler } from "../call.ts"
+import { fail, type Failure, type HeaderFields } from "../failures.ts"
+import { requireAdmin } from "../identity.ts"
 import type { Route } from "../routing.ts"
 import type { Service } from "../service.ts"
 
@@ -14,7 +15,47 @@ const text = (body: string, type = "text/plain; charset=utf-8"): Answer => ({
   body
 })
 
+/** One after the other: each reads the whole store. */
+class Archives {
+  private readonly service: Service
+  private underWay = false
+
+  constructor(service: Service) {
+    this.service = service
+  }
+
+  private async *source(): AsyncGenerator<Uint8Array> {
+    // Both were let in at once: the later one is cut off before it has begun.
+    if (this.underWay) throw new Error("another archive is being made")
+    this.underWay = true
+    try {
+      yield* this.service.archive()
+    } finally {
+      this.underWay = false
+    }
+  }
+
+  readonly get = Effect.fnUntraced({ self: this }, function*(
+    call: Call
+  ): Effect.fn.Return<Answer, Failure> {
+    yield* requireAdmin(this.service, call)
+    if (this.underWay) return yield* fail("conflict", "an archive is being made at this node")
+    return {
+      _tag: "Stream",
+      status: 200,
+      headers: [
+        ["Content-Type", "application/octet-stream"],
+        ["Content-Disposition", "attachment; filename=\"restante.archive\""],
+        ...noStore
+      ],
+      lengthBytes: undefined,
+      source: this.source()
+    }
+  })
+}
+
 export const insideRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+  { pattern: "/archive", methods: { GET: { handle: new Archives(service).get } } },
   { pattern: "/livez", methods: { GET: { handle: () => Effect.succeed(text("live\n")) } } },
   {
     pattern: "/readyz",

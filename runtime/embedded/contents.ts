@@ -116,8 +116,16 @@ class EmbeddedContents implements ActorSource {
     }
   }
 
-  async *actors(): AsyncGenerator<ItemsPart | ActorPart> {
-    for await (const page of this.pages("actor/", true)) yield* this.page(page)
+  async *actors(first: ReadonlyArray<string> = []): AsyncGenerator<ItemsPart | ActorPart> {
+    for (const kind of first) {
+      for await (const page of this.pages(`actor/${kind}/`, true)) {
+        yield* this.page(page.map(([id, record]) => [`${kind}/${id}`, record]))
+      }
+    }
+    const told = new Set(first)
+    for await (const page of this.pages("actor/", true)) {
+      yield* this.page(page.filter(([key]) => !told.has(key.slice(0, key.indexOf("/")))))
+    }
     for await (const page of this.pages("bare/", false)) {
       for (const [key] of page) yield* readActor(this, fromKey(key))
     }
@@ -153,7 +161,7 @@ async function* failing<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
 export const makeContents = (store: EmbeddedStore): ContentsApi => {
   const contents = new EmbeddedContents(store)
   return {
-    actors: () => failing(contents.actors()),
+    actors: (first) => failing(contents.actors(first)),
     actor: (of) => failing(readActor(contents, of)),
     records: () => failing(contents.records())
   }

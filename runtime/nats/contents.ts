@@ -17,7 +17,8 @@ import { type ActorSource, type Look, readActor } from "../ports/read-actor.ts"
 import type { LogItem } from "../ports/storage.ts"
 import { type BucketsDiffer, bucketsOf } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
-import { actorKeys, addressOfWake, type Place, statesOfShard, wakesOf } from "./keys.ts"
+import { actorKeys, addressOfState, addressOfWake, type Place } from "./keys.ts"
+import { statesOf, statesOfShard, wakesOf } from "./keys.ts"
 import { CONTENTS_AT_ONCE, CONTENTS_BEYOND, CONTENTS_KEYS } from "./limits.ts"
 import { loadEntry } from "./loading.ts"
 import { readLog } from "./log.ts"
@@ -100,26 +101,36 @@ class NatsContents implements ActorSource {
     }
   }
 
-  async *actors(): AsyncGenerator<Part> {
+  async *actors(first: ReadonlyArray<string> = []): AsyncGenerator<Part> {
+    for (const kind of first) {
+      for (const place of this.places) yield* this.states(place, statesOf(place, kind))
+    }
+    const told = new Set(first)
     for (let shard = 0; shard < SHARDS; shard++) {
       const place = this.places[shard % this.places.length]
-      if (place !== undefined) yield* this.shard(place, shard)
+      if (place !== undefined) yield* this.shard(place, shard, told)
     }
   }
 
-  private async *shard(place: Place, shard: number): AsyncGenerator<Part> {
-    const { nats } = this
-    const known = new Set<string>()
-    for await (const page of subjectsOf(nats, place.stream, statesOfShard(place, shard))) {
-      const addresses = page.subjects.map((subject): Address => {
-        const [, kind = "", id = ""] = subject.slice(place.prefix.length).split(".")
-        return { kind, id }
-      })
-      for (const one of addresses) known.add(keyOf(one))
-      for (let at = 0; at < addresses.length; at += CONTENTS_KEYS) {
-        yield* this.page(place, addresses.slice(at, at + CONTENTS_KEYS), page.lastSeq)
+  /** The actors of these records that are wanted. */
+  private async *states(place: Place, filter: string, isWanted?: (of: Address) => boolean) {
+    for await (const page of subjectsOf(this.nats, place.stream, filter)) {
+      const all = page.subjects.map((subject) => addressOfState(place, subject))
+        .filter((of) => isWanted?.(of) ?? true)
+      for (let at = 0; at < all.length; at += CONTENTS_KEYS) {
+        yield* this.page(place, all.slice(at, at + CONTENTS_KEYS), page.lastSeq)
       }
     }
+  }
+
+  /** But for kinds that are told already. */
+  private async *shard(place: Place, shard: number, told: ReadonlySet<string>) {
+    const { nats } = this
+    const known = new Set<string>()
+    yield* this.states(place, statesOfShard(place, shard), (of) => {
+      known.add(keyOf(of))
+      return !told.has(of.kind)
+    })
     const bare: Array<Address> = []
     for await (const { subjects } of subjectsOf(nats, place.stream, wakesOf(place, shard))) {
       for (const subject of subjects) {
@@ -281,7 +292,7 @@ export const natsContents = (
       const places = yield* bucketsOf(nats, options.buckets)
       const contents = new NatsContents(nats, places)
       const api: ContentsApi = {
-        actors: () => failing(contents.actors()),
+        actors: (first) => failing(contents.actors(first)),
         actor: (of) => failing(readActor(contents, of)),
         records: () => failing(contents.records())
       }

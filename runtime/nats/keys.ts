@@ -56,5 +56,10 @@ export const statesOfShard = ({ prefix }: Place, shard: number): string =>
 /** The state records of a kind, and the id in such a record's subject. */
 export const statesOf = ({ prefix }: Place, kind: string): string => `${prefix}*.${kind}.*.state`
 
+export const addressOfState = ({ prefix }: Place, subject: string): Address => {
+  const [, kind = "", id = ""] = subject.slice(prefix.length).split(".")
+  return { kind, id }
+}
+
 export const idOfState = ({ prefix }: Place, subject: string): string =>
   subject.slice(prefix.length).split(".")[2] ?? ""

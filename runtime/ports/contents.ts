@@ -47,8 +47,11 @@ export interface RecordPart {
  * meanwhile: each actor is told as it was at one moment since the iterable was begun.
  */
 export interface ContentsApi {
-  /** Every actor once; the parts of one actor follow upon each other. */
-  readonly actors: () => AsyncIterable<ItemsPart | ActorPart>
+  /**
+   * Every actor once; the parts of one actor follow upon each other. All of the kinds `first` are
+   * read before any of another kind is; of those, what begins meanwhile is left out.
+   */
+  readonly actors: (first?: ReadonlyArray<string>) => AsyncIterable<ItemsPart | ActorPart>
   /** One actor as it is now; nothing when there is nothing of it. */
   readonly actor: (address: Address) => AsyncIterable<ItemsPart | ActorPart>
   readonly records: () => AsyncIterable<RecordPart>

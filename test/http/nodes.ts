@@ -113,6 +113,9 @@ export const startNode = async (options: Options): Promise<Node> => {
     serviceKey: "the key of these tests",
     measures,
     deliveries: outbound,
+    archive: async function*() {
+      yield Buffer.from("an archive\n")
+    },
     metrics: () => "",
     ready: Effect.void,
     nowMs

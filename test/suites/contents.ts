@@ -156,6 +156,26 @@ export const contentsSuite = <E>(
       expect(await one(gone)).toBeUndefined()
     })
 
+    it("tells the kinds that are to be first before all others, each actor once", async () => {
+      for (const kind of ["a", "z"]) {
+        for (const id of ["1", "2"]) await commit({ address: address(kind, id), state: id })
+      }
+      const all = await together(contents.actors())
+      const ordered = [...await together(contents.actors(["z", "none", "a"]))]
+      expect(ordered.slice(0, 4).map(([key]) => key.split("/")[0])).toEqual(["z", "z", "a", "a"])
+      expect(new Map(ordered.toSorted())).toEqual(new Map([...all].toSorted()))
+    })
+
+    it("leaves out what begins among the first while the others are told", async () => {
+      const parts = contents.actors(["z"])
+      let seen = 0
+      for await (const { address: { id, kind } } of parts) {
+        if (seen++ === 2) await commit({ address: address("z", "late"), state: "late" })
+        expect([kind, id]).not.toEqual(["z", "late"])
+      }
+      expect((await one(address("z", "late")))?.state).toBe("late")
+    })
+
     it("tells an actor that changes meanwhile as it was at one moment", async () => {
       const of = address("busy", "b")
       for (const from of [1, 301, 601]) {

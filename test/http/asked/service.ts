@@ -9,6 +9,7 @@ export const askService = async ({ asks, reads }: Talk): Promise<void> => {
   await reads("/", "/problems", "/openapi.json", "/style.css", "/robots.txt", "/favicon.ico")
   await reads("/livez", "/readyz", "/metrics")
   await reads("/page.js", "/mailbox.js", "/outgoing.js", "/live.js")
+  await asks("GET /archive", { path: "/archive" })
   await asks("GET /problems/{slug}", { path: "/problems/gone", basic: undefined })
 }
 

@@ -1,0 +1,107 @@
+/**
+ * Backing up a service that runs, by `restante backup --url`: what was acknowledged before is in
+ * the archive, whatever happens meanwhile, and a restored service goes on with it.
+ */
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { asAdmin, expectStatus, listMailbox, openMailbox, postXml, send } from "./client.ts"
+import { History } from "./history.ts"
+import { adminToken, cleanUp, command, eventually, type Service, start } from "./process.ts"
+import { publicUrl, temporaryFolder } from "./process.ts"
+import { closedPort } from "../delivery/rig.ts"
+import { closeReceivers, receiver } from "./receivers.ts"
+
+const testMs = 60_000
+const token = { ADMIN_TOKEN: adminToken }
+
+let service: Service
+let base: string
+
+beforeAll(async () => {
+  service = await start()
+  base = service.url
+})
+afterAll(() => {
+  closeReceivers()
+  cleanUp()
+})
+
+const relayTo = async (to: string, about: string): Promise<void> => {
+  const item = `<item><description>${about}</description><url>${publicUrl}/problems</url></item>`
+  const document = `<notification><to>${to}</to>${item}</notification>`
+  expectStatus(await postXml(base, "/outgoing/admin", document, asAdmin), 202)
+}
+
+it("keeps all that was acknowledged before, while clients go on", async () => {
+  const history = new History()
+  const box = await history.open(base, "kept")
+  const relayed = await openMailbox(base, "relayed")
+  if (box === undefined) throw new Error("no mailbox")
+  for (let n = 0; n < 5; n++) await history.deposit(base, box, `before-${n}`)
+  await history.remove(base, box)
+  await history.publish(base, Buffer.alloc(300_000, "large"))
+  const session = await history.begin(base)
+  if (session === undefined) throw new Error("no session")
+  await history.answer(base, session, "name", "Galahad")
+  // Under way while the archive is made: delivered before, or by the restored service.
+  const relays = Array.from({ length: 20 }, (_, n) => `relay-${n}`)
+  await Promise.all(relays.map((about) => relayTo(`${publicUrl}/mailboxes/relayed`, about)))
+  const file = join(temporaryFolder(), "running.gz")
+  const over = new AbortController()
+  const later = new History()
+  const busy = async (): Promise<void> => {
+    const other = await later.open(base, "later")
+    if (other === undefined) throw new Error("no mailbox")
+    for (let n = 0; !over.signal.aborted; n++) await later.deposit(base, other, `meanwhile-${n}`)
+  }
+  const clients = busy()
+  const saved = await command(["backup", file, "--url", base, "--json"], token)
+  over.abort()
+  await clients
+  expect(saved, saved.output).toMatchObject({ code: 0 })
+  expect(JSON.parse(saved.output)).toMatchObject({
+    place: base,
+    counts: { actors: { session: 1, notification: 20 }, blobs: 1 }
+  })
+  const dataDir = join(temporaryFolder(), "restored")
+  const restored = await command(["restore", file, "--data-dir", dataDir])
+  expect(restored, restored.output).toMatchObject({ code: 0 })
+  expect((await service.stop()).code).toBe(0)
+  service = await start({ dataDir })
+  for (const one of history.boxes) await history.verifyBox(service.url, one)
+  for (const one of history.contents) await history.verifyContent(service.url, one)
+  for (const one of history.sessions) await history.verifySession(service.url, one)
+  await eventually(testMs, "every relay has come", async () => {
+    const listed = await listMailbox(service.url, relayed)
+    const told = listed.map(({ description }) => description)
+    return relays.every((about) => told.includes(about)) ? true : undefined
+  }, 100)
+}, testMs)
+
+it("breaks off with what sends it, and leaves no file of its name", async () => {
+  const folder = temporaryFolder()
+  const whole = await send(service.url, "/archive", { headers: asAdmin })
+  expect([whole.status, whole.headers.get("cache-control")]).toEqual([200, "no-store"])
+  const lines = whole.text.split("\n")
+  for (const spoiled of [whole.text.slice(0, -30), [...lines.slice(1, -2), ""].join("\n")]) {
+    const origin = await receiver((_, response) => void response.writeHead(200).end(spoiled))
+    const file = join(folder, "spoiled")
+    const ended = await command(["backup", file, "--plain", "--url", origin], token)
+    expect(ended).toMatchObject({ code: 1, output: expect.stringContaining("cannot be used") })
+  }
+  expect(readdirSync(folder)).toEqual([])
+}, testMs)
+
+it("is for admins, and leaves no file that is not whole", async () => {
+  const folder = temporaryFolder()
+  const file = join(folder, "none.gz")
+  const stranger = await command(["backup", file, "--url", service.url], { ADMIN_TOKEN: "wrong" })
+  expect(stranger).toMatchObject({ code: 1, output: expect.stringContaining("401") })
+  const nobody = await command(["backup", file, "--url", service.url], { ADMIN_TOKEN: "" })
+  expect(nobody).toMatchObject({ code: 2, output: expect.stringContaining("ADMIN_TOKEN") })
+  const away = `http://127.0.0.1:${await closedPort()}`
+  const gone = await command(["backup", file, "--url", away], token)
+  expect(gone).toMatchObject({ code: 75, output: expect.stringContaining("cannot be reached") })
+  expect(readdirSync(folder)).toEqual([])
+}, testMs)
