@@ -1,5 +1,5 @@
 /** One attempt at a recipient: inside, or over HTTP by the rules of outbound requests. */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Tracer } from "effect"
 import type { Address, AskFailure, Peers, StorageFailure } from "../../runtime/index.ts"
 import type { Letter, Outbound, Outcome } from "../delivery/protocol.ts"
 import type { Links } from "../links.ts"
@@ -39,7 +39,7 @@ const deferred: Effect.Effect<Outcome> = Effect.map(
   (nowMs) => ({ _tag: "Deferred", untilMs: nowMs + awayRetryMs })
 )
 
-/** At a mailbox of this service. */
+/** At a mailbox of this service; its node is told which request it follows from, as others are. */
 const inside = (
   { links }: RelayDependencies,
   office: Office,
@@ -53,8 +53,12 @@ const inside = (
     }
     const fragment = fragmentOf(document)
     if (fragment === undefined) throw new Error("the first item is no notification document")
-    const { account, to } = action
-    return handOver(peers, links, { id: self.id, to, account, fragment })
+    const { account, to, traceId } = action
+    const span = Tracer.externalSpan({ traceId, spanId: office.spans.next(), sampled: true })
+    return Effect.withParentSpan(
+      handOver(peers, links, { id: self.id, to, account, fragment }),
+      span
+    )
   })
 
 /** Takes room for what is not at hand; it is given back when the scope of the attempt ends. */

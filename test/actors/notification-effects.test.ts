@@ -48,6 +48,26 @@ const runAt = (office: Office, action: Attempt, peers: Peers): Promise<Message |
 const run = (action: Attempt, peers: Peers, room = new Room()): Promise<Message | void> =>
   runAt(new Office(room), action, peers)
 
+/** The trace that each ask of a peer belongs to. */
+const traced = (seen: Array<string>): Peers => ({
+  read: stored,
+  ask: () =>
+    Effect.map(Effect.currentParentSpan, ({ sampled, spanId, traceId }) => {
+      seen.push(`${traceId}-${spanId}-${sampled}`)
+      return { _tag: "Deposited", n: 1 }
+    }).pipe(Effect.orDie)
+})
+
+it("a relay inside belongs to the request's trace, each attempt by its own span", async () => {
+  const seen: Array<string> = []
+  for (const _ of [1, 2]) {
+    expect(await run(attempt("https://post.test/mailboxes/bob"), traced(seen)))
+      .toMatchObject({ outcome: { _tag: "Delivered" } })
+  }
+  expect(new Set(seen).size).toBe(2)
+  for (const one of seen) expect(one).toMatch(/^1{32}-(?!0{16})[0-9a-f]{16}-true$/)
+})
+
 const told = (outcome: string) => ({
   _tag: "Attempted",
   recipient: 0,
