@@ -26,11 +26,11 @@ export interface ClusterConfig {
   readonly adminToken: string | undefined
   /** An outside issuer of tokens (OpenID Connect, OAuth), whose JWTs are accepted as Bearer. */
   readonly auth: {
-    /** Its keys: the URL of its JWK Set, a file, or the set itself; undefined: no issuer. */
+    /** Its keys: the URL of its JWK Set, a file, or the set itself; undefined: the issuer tells. */
     readonly jwks: string | undefined
-    /** `iss` of its tokens, to the letter; needed with `jwks`. */
+    /** `iss` of its tokens, to the letter; undefined: no issuer. */
     readonly issuer: string | undefined
-    /** One of these must be in `aud`; needed with `jwks`. */
+    /** One of these must be in `aud`; needed with `issuer`. */
     readonly audience: ReadonlyArray<string> | undefined
     /** Claim with the account's name, and the one with its roles; dots lead into objects. */
     readonly accountClaim: string

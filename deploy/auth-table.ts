@@ -1,8 +1,9 @@
 /** The settings of an outside issuer of tokens, and of what is in front of the service. */
 import { Schema } from "effect"
 import { clusterConfig } from "../cluster.config.ts"
+import { metadataUrlOf } from "../http/issuer/discovery.ts"
 import { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs } from "../http/issuer/limits.ts"
-import { keyPlaceOf } from "./issuer.ts"
+import { givenPlaceOf } from "./issuer.ts"
 import { optional, setting } from "./setting.ts"
 import { duration, type Kind, list, network, oneOf, reading, text } from "./values.ts"
 
@@ -39,7 +40,7 @@ const claim: Kind<string> = {
   metavar: "claim"
 }
 const keySet: Kind<string> = {
-  schema: reading(Schema.String, (value) => keyPlaceOf(value) === undefined ? undefined : value),
+  schema: reading(Schema.String, (value) => givenPlaceOf(value) === undefined ? undefined : value),
   expected: "an http or https URL without credentials, a file, or a JWK Set of public keys",
   metavar: "url|file"
 }
@@ -130,7 +131,13 @@ export const authProblems = (values: AuthValues): ReadonlyArray<string> => {
     needs(authIssuer, "auth.issuer", "AUTH_ISSUER", because)
     needs(authAudience, "auth.audience", "AUTH_AUDIENCE", because)
   } else if (authIssuer !== undefined || authAudience !== undefined) {
-    needs(authJwks, "auth.jwks", "AUTH_JWKS", "without it no token of an issuer can be checked")
+    const because = "the two of them say which tokens are accepted"
+    needs(authIssuer, "auth.issuer", "AUTH_ISSUER", because)
+    needs(authAudience, "auth.audience", "AUTH_AUDIENCE", because)
+    if (typeof authIssuer === "string" && metadataUrlOf(authIssuer) === undefined) {
+      const why = "auth.issuer is no URL at which the issuer could tell where its keys are"
+      needs(authJwks, "auth.jwks", "AUTH_JWKS", why)
+    }
   }
   if (typeof authClockTolerance === "number" && authClockTolerance > clockToleranceMaxMs) {
     problems.push("auth.clockTolerance is more than 5m; a longer one keeps expired tokens alive")

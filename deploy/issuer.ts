@@ -4,6 +4,7 @@ import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import { makeOutbound } from "../actors/delivery/client.ts"
 import { readerOf } from "../actors/delivery/reader.ts"
+import { keysUrlIn, metadataUrlOf } from "../http/issuer/discovery.ts"
 import { keySetIn } from "../http/issuer/keys.ts"
 import { keySetBytesMax } from "../http/issuer/limits.ts"
 import { Issuer } from "../http/issuer/verify.ts"
@@ -16,13 +17,26 @@ export class IssuerUnusable extends Schema.TaggedError<IssuerUnusable>()("Issuer
 }) {}
 
 /** Where an issuer's keys are. */
-export type KeyPlace =
+type KeyPlace =
+  | GivenPlace
+  /** Where its metadata say. */
+  | { readonly _tag: "Issuer"; readonly metadataUrl: string }
+
+/** The same by `auth.jwks`. */
+type GivenPlace =
   | { readonly _tag: "Url"; readonly url: string }
   | { readonly _tag: "File"; readonly file: string }
   | { readonly _tag: "Inline"; readonly text: string }
 
+/** By `auth.jwks`; without it the issuer is to tell, if it is a URL. */
+const keyPlaceOf = (jwks: string | undefined, issuer: string): KeyPlace | undefined => {
+  if (jwks !== undefined) return givenPlaceOf(jwks)
+  const metadataUrl = metadataUrlOf(issuer)
+  return metadataUrl === undefined ? undefined : { _tag: "Issuer", metadataUrl }
+}
+
 /** Reads `auth.jwks`; undefined when it is none of the three. */
-export const keyPlaceOf = (value: string): KeyPlace | undefined => {
+export const givenPlaceOf = (value: string): GivenPlace | undefined => {
   if (value.startsWith("{")) {
     return typeof keySetIn(value) === "string" ? undefined : { _tag: "Inline", text: value }
   }
@@ -46,11 +60,10 @@ const fileText = (file: string): Effect.Effect<string, string> =>
  */
 const everyNetwork = ["0.0.0.0/0", "::/0"]
 
-/** What reads the keys at a URL: a client of its own, as its rule about addresses is another. */
-const urlText = Effect.fnUntraced(function*(
-  url: string,
+/** What reads URLs of the issuer: a client of its own, as its rule about addresses is another. */
+const clientOf = Effect.fnUntraced(function*(
   caFile: string | undefined
-): Effect.fn.Return<Effect.Effect<string, string>, IssuerUnusable, Scope.Scope> {
+): Effect.fn.Return<(url: string) => Effect.Effect<string, string>, IssuerUnusable, Scope.Scope> {
   const ca = caFile === undefined ? undefined : yield* Effect.mapError(
     fileText(caFile),
     (reason) => new IssuerUnusable({ message: `auth.ca cannot be read: ${reason}` })
@@ -62,12 +75,22 @@ const urlText = Effect.fnUntraced(function*(
     random: Math.random,
     ...ca === undefined ? {} : { ca: [ca] }
   })
+  const read = readerOf(outbound)
   const accept = "application/jwk-set+json, application/json;q=0.9, */*;q=0.1"
-  return Effect.map(
-    readerOf(outbound)(url, accept, keySetBytesMax),
-    ({ bytes }) => new TextDecoder().decode(bytes)
-  )
+  return (url) =>
+    Effect.map(read(url, accept, keySetBytesMax), ({ bytes }) => new TextDecoder().decode(bytes))
 })
+
+/** The keys of an issuer that tells itself where they are, as they are then (OIDC Discovery). */
+const discovered = (
+  read: (url: string) => Effect.Effect<string, string>,
+  issuer: string,
+  metadataUrl: string
+): Effect.Effect<string, string> =>
+  Effect.flatMap(read(metadataUrl), (text) => {
+    const found = keysUrlIn(text, issuer)
+    return typeof found === "string" ? Effect.fail(found) : read(found.url)
+  })
 
 /** Reads the keys once at the start, so that a wrong file stops it. */
 const checkedFile = Effect.fnUntraced(function*(file: string) {
@@ -85,10 +108,13 @@ export const issuerOf = Effect.fnUntraced(function*(
   nowMs: () => number = () => Date.now()
 ): Effect.fn.Return<Issuer | undefined, IssuerUnusable, Scope.Scope> {
   const { authAudience, authIssuer, authJwks } = settings
-  const place = authJwks === undefined ? undefined : keyPlaceOf(authJwks)
-  if (place === undefined || authIssuer === undefined || authAudience === undefined) return
+  if (authIssuer === undefined || authAudience === undefined) return
+  const place = keyPlaceOf(authJwks, authIssuer)
+  if (place === undefined) return
   const load = place._tag === "Url"
-    ? yield* urlText(place.url, settings.authCa)
+    ? (yield* clientOf(settings.authCa))(place.url)
+    : place._tag === "Issuer"
+    ? discovered(yield* clientOf(settings.authCa), authIssuer, place.metadataUrl)
     : place._tag === "File"
     ? yield* checkedFile(place.file)
     : Effect.succeed(place.text)

@@ -3,10 +3,11 @@ import { array, assert, constantFrom, dictionary, property, string } from "fast-
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { Role } from "../actors/account/protocol.ts"
-import { keyPlaceOf } from "../deploy/issuer.ts"
+import { givenPlaceOf } from "../deploy/issuer.ts"
 import { loadSettings } from "../deploy/settings.ts"
 import { clientOf } from "../http/client-address.ts"
 import { claimAt, judge } from "../http/issuer/claims.ts"
+import { keysUrlIn, metadataUrlOf } from "../http/issuer/discovery.ts"
 import { keySetIn } from "../http/issuer/keys.ts"
 import { isJwt } from "../http/issuer/verify.ts"
 import { HeaderFields } from "../http/request.ts"
@@ -90,11 +91,50 @@ describe("keys", () => {
   })
 
   it("are at a URL, in a file, or in the setting itself", () => {
-    expect(keyPlaceOf("https://issuer.example/jwks?v=1")).toMatchObject({ _tag: "Url" })
-    expect(keyPlaceOf("./jwks.json")).toEqual({ _tag: "File", file: "./jwks.json" })
-    expect(keyPlaceOf(JSON.stringify({ keys: [jwk] }))).toMatchObject({ _tag: "Inline" })
+    expect(givenPlaceOf("https://issuer.example/jwks?v=1")).toMatchObject({ _tag: "Url" })
+    expect(givenPlaceOf("./jwks.json")).toEqual({ _tag: "File", file: "./jwks.json" })
+    expect(givenPlaceOf(JSON.stringify({ keys: [jwk] }))).toMatchObject({ _tag: "Inline" })
     const none = ["", "ftp://issuer.example/", "https://user@issuer.example/", "{}", "https://"]
-    for (const text of none) expect([text, keyPlaceOf(text)]).toEqual([text, undefined])
+    for (const text of none) expect([text, givenPlaceOf(text)]).toEqual([text, undefined])
+  })
+})
+
+describe("an issuer that tells of itself (OpenID Connect Discovery)", () => {
+  const jwks_uri = "https://keys.example/jwks"
+  const told = (changes: object, issuer = "https://id.example/realms/post") =>
+    keysUrlIn(JSON.stringify({ issuer, jwks_uri, ...changes }), issuer)
+
+  it("does so below its own URL, last slash or not (§4)", () => {
+    const path = "/.well-known/openid-configuration"
+    expect(metadataUrlOf("https://id.example")).toBe(`https://id.example${path}`)
+    expect(metadataUrlOf("https://id.example/")).toBe(`https://id.example${path}`)
+    expect(metadataUrlOf("http://id.test:81/a/b")).toBe(`http://id.test:81/a/b${path}`)
+    for (
+      const none of [
+        "",
+        "id.example",
+        "urn:x",
+        "https://a@id.example",
+        "https://a/?b",
+        "https://a/#b"
+      ]
+    ) {
+      expect([none, metadataUrlOf(none)]).toEqual([none, undefined])
+    }
+  })
+
+  it("names itself to the letter, and its keys (§4.3)", () => {
+    expect(told({})).toEqual({ url: jwks_uri })
+    expect(told({ issuer: "https://id.example/realms/post/" })).toContain("another issuer")
+    expect(told({ jwks_uri: "http://keys.example/" })).toContain("by https")
+    expect(told({ jwks_uri: "http://keys.test/" }, "http://id.test")).toEqual({
+      url: "http://keys.test/"
+    })
+    for (const none of [undefined, 3, "jwks", "ftp://keys.example/", "https://a@keys.example/"]) {
+      expect(told({ jwks_uri: none })).toContain("no jwks_uri")
+    }
+    expect(keysUrlIn("<html>", "https://id.example")).toContain("no JSON")
+    expect(keysUrlIn("null", "https://id.example")).toContain("another issuer")
   })
 })
 
@@ -146,7 +186,13 @@ describe("the issuer's settings", () => {
   it("are all there or none", () => {
     expect(problem({})).toBe("")
     expect(problem({ AUTH_JWKS: "", AUTH_ISSUER: "", AUTH_AUDIENCE: "" })).toBe("")
-    expect(problem({ AUTH_JWKS: "" })).toMatch(/auth\.jwks is not set \(AUTH_JWKS\)/)
+    expect(problem({ AUTH_JWKS: "" })).toBe("")
+    for (const issuer of ["post", "urn:issuer", "https://issuer.example/?tenant=post"]) {
+      expect(problem({ AUTH_JWKS: "", AUTH_ISSUER: issuer }))
+        .toMatch(/auth\.jwks is not set \(AUTH_JWKS\)/)
+    }
+    expect(problem({ AUTH_JWKS: "", AUTH_ISSUER: "" })).toMatch(/auth\.issuer is not set/)
+    expect(problem({ AUTH_JWKS: "", AUTH_AUDIENCE: "" })).toMatch(/auth\.audience is not set/)
     expect(problem({ AUTH_ISSUER: "" })).toMatch(/auth\.issuer is not set/)
     expect(problem({ AUTH_AUDIENCE: "" })).toMatch(/auth\.audience is not set/)
   })

@@ -3,6 +3,8 @@
 /** A key set, in bytes, and its keys. */
 export const keySetBytesMax = 256 * 1024
 export const keysMax = 100
+/** What an issuer tells of itself, in characters. */
+export const metadataCharsMax = 256 * 1024
 /** Keys are looked for again when they are so old. */
 export const keysFreshMs = 10 * 60_000
 /** While that fails they are used until they are so old; then no token can be checked. */

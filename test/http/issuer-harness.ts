@@ -37,6 +37,10 @@ export const pemOf = ({ pair }: Key): Promise<string> => exportSPKI(pair.publicK
 /** Serves keys until it is closed. */
 export interface KeyServer {
   readonly url: string
+  /** By its metadata the keys are at `url`. */
+  readonly issuer: string
+  /** What its metadata say from here on beside that. */
+  readonly tell: (other: object) => void
   /** What is answered from here on. */
   readonly serve: (status: number, keys: ReadonlyArray<Key>) => Promise<void>
   /** The same, word by word. */
@@ -49,14 +53,26 @@ export interface KeyServer {
 export const startKeyServer = async (): Promise<KeyServer> => {
   let current = { status: 200, body: "{}" }
   let asked = 0
-  const server = createServer((_request, response) => {
-    asked += 1
-    response.writeHead(current.status, { "content-type": "application/json" }).end(current.body)
+  let metadata: object = {}
+  const server = createServer(({ url }, response) => {
+    const isMetadata = url === "/realms/post/.well-known/openid-configuration"
+    if (!isMetadata) asked += 1
+    const { body, status } = isMetadata
+      ? { status: 200, body: JSON.stringify(metadata) }
+      : current
+    response.writeHead(status, { "content-type": "application/json" }).end(body)
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const { port } = server.address() as AddressInfo // a TCP server's address is an object
+  const url = `http://127.0.0.1:${port}/jwks`
+  const issuer = `http://127.0.0.1:${port}/realms/post`
+  metadata = { issuer, jwks_uri: url }
   return {
-    url: `http://127.0.0.1:${port}/jwks`,
+    url,
+    issuer,
+    tell: (other) => {
+      metadata = { issuer, jwks_uri: url, ...other }
+    },
     serve: async (status, keys) => {
       current = { status, body: JSON.stringify({ keys: await Promise.all(keys.map(jwkOf)) }) }
     },

@@ -1,4 +1,5 @@
 /** Bearer JWTs of an outside issuer (PROTOCOL §4), with keys on loopback that come and go. */
+import { Effect } from "effect"
 import { SignJWT } from "jose"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { keysFreshMs, keysPauseMs, keysStaleMs } from "../../http/issuer/limits.ts"
@@ -220,6 +221,35 @@ describe("the issuer's keys", () => {
     expect(await everywhere(token)).toEqual(everyNode(200))
     clock.atMs += keysStaleMs
     expect(await everywhere(token)).toEqual(everyNode(503))
+  })
+})
+
+describe("an issuer that is only named", () => {
+  it("tells where its keys are, each time that they are looked for", async () => {
+    const named = issuers({ AUTH_ISSUER: keys.issuer })
+    const issuer = await named.make()
+    if (issuer === undefined) throw new Error("there is no issuer")
+    const token = await tokenOf(first, { iss: keys.issuer, exp: seconds(24 * 3600) })
+    const verified = () => Effect.runPromise(Effect.result(issuer.verify(token)))
+    expect(await verified()).toMatchObject({ _tag: "Success", success: { name: "alice" } })
+    const away = { _tag: "Failure", failure: { _tag: "KeysAway" } }
+    const wrong: ReadonlyArray<readonly [told: object, why: string]> = [
+      [{ issuer: `${keys.issuer}/` }, "another issuer"],
+      [{ jwks_uri: "urn:keys" }, "no jwks_uri"],
+      [{ jwks_uri: `${keys.url}/of/another` }, ""]
+    ]
+    for (const [told, why] of wrong) {
+      keys.tell(told)
+      clock.atMs += 2 * keysStaleMs
+      const outcome = await verified()
+      if (why === "") expect(outcome).toMatchObject({ _tag: "Success" })
+      else {expect(outcome).toMatchObject({
+          ...away,
+          failure: { why: expect.stringContaining(why) }
+        })}
+    }
+    keys.tell({})
+    await named.close()
   })
 })
 
