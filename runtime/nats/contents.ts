@@ -20,6 +20,7 @@ import { Nats, type NatsApi } from "./connection.ts"
 import { actorKeys, addressOfState, addressOfWake, type Place } from "./keys.ts"
 import { statesOf, statesOfShard, wakesOf } from "./keys.ts"
 import { CONTENTS_AT_ONCE, CONTENTS_BEYOND, CONTENTS_KEYS } from "./limits.ts"
+import { questions, type Wanted } from "./contents-questions.ts"
 import { loadEntry } from "./loading.ts"
 import { readLog } from "./log.ts"
 import { countOf, itemsOf } from "./packs.ts"
@@ -32,12 +33,6 @@ import type { Stored } from "./wire.ts"
 
 type Part = ItemsPart | ActorPart
 
-/** An actor to be read, with what its record told. */
-interface Wanted {
-  readonly address: Address
-  readonly head: number
-}
-
 interface Snapshot {
   readonly entry: Entry
   readonly part: ActorPart
@@ -48,22 +43,6 @@ const wakeAtMs = (stored: Stored | undefined): number | undefined =>
 
 const bySubject = (stored: ReadonlyArray<Stored>): ReadonlyMap<string, Stored> =>
   new Map(stored.map((message) => [message.subject, message]))
-
-/** Groups of which none asks for more keys than one question may. */
-const questions = (wanted: ReadonlyArray<Wanted>, beyond: number) => {
-  const groups: Array<Array<Wanted>> = []
-  let keys = Infinity
-  for (const one of wanted) {
-    const more = 2 + one.head + beyond
-    keys += more
-    if (keys > CONTENTS_KEYS) {
-      groups.push([])
-      keys = more
-    }
-    groups.at(-1)?.push(one)
-  }
-  return groups
-}
 
 class NatsContents implements ActorSource {
   private readonly nats: NatsApi
