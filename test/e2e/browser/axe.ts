@@ -3,13 +3,16 @@ import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import type { Tab } from "./browser.ts"
 
-/** The smaller build: it is read by the browser once for each page. */
 const require = createRequire(import.meta.url)
+/** The smaller build: it is read by the browser once for each page. */
 const source = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8")
 
 const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 /** All that a page in other colours could do wrong that it did not do before. */
 const colourRules = ["color-contrast", "link-in-text-block"]
+
+/** What depends on where things are, and on how large. */
+const layoutRules = ["target-size", "scrollable-region-focusable", "meta-viewport"]
 
 /** Only what is told of a fault is made out, and what is wrong leaves the page. */
 const quick = { resultTypes: ["violations"], preload: false, selectors: false, iframes: false }
@@ -32,14 +35,17 @@ const repeatedIds = `(() => {
 const narrow = { width: 360, height: 740 }
 const wide = { width: 1280, height: 800 }
 
-/** Each look: what is shown narrow only has no colours of its own. */
+/** What only these rules look at may be otherwise in other colours, or where it is narrow. */
+const only = (values: ReadonlyArray<string>) => ({ runOnly: { type: "rule", values } })
+
+/** All rules where everything is shown; then what a narrow page, or a dark one, could do wrong. */
 const looks = [
-  { viewport: narrow, colorScheme: "light", rules: { runOnly: tags } },
   { viewport: wide, colorScheme: "light", rules: { runOnly: tags } },
-  { viewport: wide, colorScheme: "dark", rules: { runOnly: { type: "rule", values: colourRules } } }
+  { viewport: wide, colorScheme: "dark", rules: only(colourRules) },
+  { viewport: narrow, colorScheme: "light", rules: only([...colourRules, ...layoutRules]) }
 ] as const
 
-/** What is wrong with the page that is open: at each width all rules, then its other colours. */
+/** What is wrong with the page that is open, in each look. */
 export const faultsOf = async (tab: Tab): Promise<ReadonlyArray<string>> => {
   const { page } = tab
   const faults: Array<string> = []
