@@ -1,0 +1,96 @@
+/** What takes minutes: a disk that stalls beyond every deadline, and 20 restarts in a minute. */
+import { afterAll, describe, expect, it } from "vitest"
+import { expectStatus, send } from "../e2e/client.ts"
+import { cleanUp, eventually, launch, pause, start, temporaryFolder } from "../e2e/process.ts"
+import { note } from "../results.ts"
+import { Deposits } from "./deposits.ts"
+import { Faults } from "./faults.ts"
+import { randomOf } from "./seeds.ts"
+
+const RESTARTS = 20
+/** Longer than the deadlines of the store and of questions to actors together. */
+const STALL_MS = 25_000
+const recoversWithinMs = 60_000
+const depositsEach = 10
+/** A start is killed before this, now and then while it recovers. */
+const STARTING_MS = 1_000
+
+afterAll(cleanUp)
+
+describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) => {
+  it("refuses while a flush stalls for long, and goes on", { timeout: 180_000 }, async () => {
+    const dataDir = temporaryFolder()
+    const faults = new Faults(dataDir)
+    const service = await start({ dataDir, env: { STORE: engine, ...faults.env } })
+    const deposits = await Deposits.open(service.url, "stalled")
+    const quiet = await Deposits.open(service.url, "quiet")
+    expect((await deposits.make(service.url))?.status).toBe(202)
+    faults.disk("flush", "stalls")
+    const waiting = Array.from({ length: depositsEach }, () => deposits.make(service.url))
+    const startedMs = performance.now()
+    while (performance.now() - startedMs < STALL_MS) {
+      await quiet.verify(service.url)
+      expectStatus(await send(service.url, "/livez"), 200)
+      await pause(200)
+    }
+    expect(faults.held).toBeGreaterThan(0)
+    for (const answer of await Promise.all(waiting)) {
+      // The client of the test may have given up before the service.
+      if (answer !== undefined) expectStatus(answer, 503)
+    }
+    faults.disk("flush", "asEver")
+    await eventually(
+      recoversWithinMs,
+      "it takes deposits again",
+      async () => (await deposits.make(service.url))?.status === 202 || undefined,
+      200
+    )
+    await deposits.verify(service.url)
+    await service.kill()
+    const again = await start({ dataDir, env: { STORE: engine } })
+    await deposits.verify(again.url)
+    expect((await again.stop()).code).toBe(0)
+    faults.close()
+    note({
+      name: `a flush that stalls beyond all deadlines, ${engine}`,
+      runs: 1,
+      faults: 1,
+      operations: deposits.kept.size
+    })
+  })
+
+  it(`loses nothing in ${RESTARTS} restarts in a row`, { timeout: 300_000 }, async () => {
+    const dataDir = temporaryFolder()
+    const env = { STORE: engine }
+    const random = randomOf(`restarts ${engine}`)
+    const first = await start({ dataDir, env })
+    const deposits = await Deposits.open(first.url, "restarted")
+    await first.stop()
+    for (let n = 0; n < RESTARTS; n++) {
+      // Some are killed while they start, and so while they recover from the last kill.
+      if (n % 3 === 2) {
+        const doomed = launch({ dataDir, env })
+        await pause(random() * STARTING_MS)
+        await doomed.kill()
+        continue
+      }
+      const service = await start({ dataDir, env })
+      await deposits.verify(service.url)
+      const under = Array.from({ length: depositsEach }, () => deposits.make(service.url))
+      await Promise.race(under)
+      if (n % 2 === 0) await service.kill()
+      else expect((await service.stop()).code).toBe(0)
+      await Promise.all(under)
+    }
+    const last = await start({ dataDir, env })
+    await deposits.verify(last.url)
+    expect(deposits.kept.size).toBeGreaterThan(RESTARTS / 2)
+    expect((await last.stop()).code).toBe(0)
+    note({
+      name: `restarts in a row, ${engine}`,
+      runs: 1,
+      faults: RESTARTS,
+      operations: deposits.kept.size
+    })
+  })
+})
