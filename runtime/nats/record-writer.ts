@@ -17,8 +17,8 @@ import {
 } from "./limits.ts"
 import { COMMIT, isMarker } from "./record.ts"
 import { recordsPlace, recordSubject } from "./record-keys.ts"
-import { last, wait } from "./reader.ts"
-import { expecting, isFull, isMoved, type Message, write } from "./wire.ts"
+import { last, unavailable, wait } from "./reader.ts"
+import { expecting, isFull, isMoved, type Message, write, type Written } from "./wire.ts"
 
 interface Job {
   readonly changes: ReadonlyArray<RecordChange>
@@ -63,6 +63,20 @@ const seenOf = (
   }
   return seen
 }
+
+/** A group on its way. */
+interface Going {
+  readonly id: string
+  readonly expected: ReadonlyArray<RecordChange>
+  readonly messages: Map<string, Message>
+  /** It may have been kept. */
+  isDoubtful: boolean
+}
+
+const messagesOf = (group: ReadonlyArray<Job>): Map<string, Message> =>
+  new Map(
+    group.flatMap(({ changes }) => changes.map(messageOf)).map((one) => [one.subject, one])
+  )
 
 export class RecordWriter {
   private readonly nats: NatsApi
@@ -123,51 +137,53 @@ export class RecordWriter {
     return group
   }
 
-  /** Writes until it is known what has become of it, or nobody waits any more. */
+  /** Writes until it is known what has become of it, or nobody waits any more. Never rejects. */
   private async writeGroup(group: ReadonlyArray<Job>): Promise<void> {
-    const messages = new Map<string, Message>()
-    for (const { changes } of group) {
-      for (const change of changes) {
-        const message = messageOf(change)
-        messages.set(message.subject, message)
-      }
-    }
     const [{ expected = [] } = {}] = group
     const id = `${this.fence.slice(-11)}.${this.batches++}`
-    let isDoubtful = false
+    const going: Going = { id, expected, messages: messagesOf(group), isDoubtful: false }
+    const fail = (failure: StorageFailure): void => {
+      for (const { failed } of group) failed(failure)
+    }
     while (group.some(({ abandoned }) => !abandoned)) {
-      if (expected.length > 0 && !await this.expect(expected, messages)) {
-        const isKept = isDoubtful && await this.isKept(id)
-        for (const { done } of group) done(isKept)
-        return
-      }
-      const headers = `${expecting(this.fenceSeq)}${COMMIT}: ${id}\r\n${FADING}`
-      const fence: Message = { subject: this.fence, data: "", headers }
-      const written = await write(this.nats, [fence, ...messages.values()])
-      if (written._tag === "Kept") {
-        this.fenceSeq = written.first
-        this.latest = seenOf(expected, messages, written.first + 1)
-        for (const { done } of group) done(true)
-        return
-      }
-      isDoubtful ||= written._tag === "Unknown"
-      const { detail } = written
-      if (written._tag === "Unknown" || isMoved(written.code)) {
-        if (await this.isKept(id)) {
-          for (const { done } of group) done(true)
+      try {
+        const outcome = await this.attempt(going)
+        if (typeof outcome === "boolean") {
+          for (const { done } of group) done(outcome)
           return
         }
-      } else if (isFull(written.code) && !isDoubtful) {
-        for (const { failed } of group) failed(new StorageFull({ detail }))
-        return
-      }
-      const isOver = group.every(({ sinceMs }) => performance.now() - sinceMs > GIVE_UP_MS)
-      if ((isOver && !isDoubtful) || this.nats.nc.isClosed()) {
-        for (const { failed } of group) failed(new StorageUnavailable({ detail }))
-        return
+        const { detail } = outcome
+        const isFullNow = outcome._tag === "Refused" && isFull(outcome.code)
+        if (isFullNow && !going.isDoubtful) return fail(new StorageFull({ detail }))
+        const isOver = group.every(({ sinceMs }) => performance.now() - sinceMs > GIVE_UP_MS)
+        if ((isOver && !going.isDoubtful) || this.nats.nc.isClosed()) {
+          return fail(new StorageUnavailable({ detail }))
+        }
+      } catch (error) {
+        // Nobody could be asked, for long: that is no answer.
+        if (!going.isDoubtful || this.nats.nc.isClosed()) return fail(unavailable(error))
       }
       await wait(RETRY_MS)
     }
+  }
+
+  /** Whether it was kept, or what was said instead. Rejects where nobody can be asked. */
+  private async attempt(going: Going): Promise<boolean | Exclude<Written, { _tag: "Kept" }>> {
+    const { expected, id, messages } = going
+    if (expected.length > 0 && !await this.expect(expected, messages)) {
+      return going.isDoubtful && await this.isKept(id)
+    }
+    const headers = `${expecting(this.fenceSeq)}${COMMIT}: ${id}\r\n${FADING}`
+    const fence: Message = { subject: this.fence, data: "", headers }
+    const written = await write(this.nats, [fence, ...messages.values()])
+    if (written._tag === "Kept") {
+      this.fenceSeq = written.first
+      this.latest = seenOf(expected, messages, written.first + 1)
+      return true
+    }
+    going.isDoubtful ||= written._tag === "Unknown"
+    const isUnsure = written._tag === "Unknown" || isMoved(written.code)
+    return isUnsure && await this.isKept(id) ? true : written
   }
 
   /**
@@ -200,14 +216,10 @@ export class RecordWriter {
     return { seq: stored?.seq ?? 0, value }
   }
 
-  /** Whether the batch is there; the next one goes upon what there is. */
+  /** Whether the batch is there; the next one goes upon what there is. Rejects when unknown. */
   private async isKept(id: string): Promise<boolean> {
-    try {
-      const stored = await last(this.nats, recordsPlace.stream, this.fence)
-      this.fenceSeq = stored?.seq ?? 0
-      return stored?.header(COMMIT) === id
-    } catch {
-      return false
-    }
+    const stored = await last(this.nats, recordsPlace.stream, this.fence)
+    this.fenceSeq = stored?.seq ?? 0
+    return stored?.header(COMMIT) === id
   }
 }
