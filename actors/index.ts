@@ -12,7 +12,7 @@ import { notificationsMaxDefault } from "./limits.ts"
 import type { Links } from "./links.ts"
 import { mailbox } from "./mailbox/actor.ts"
 import type { MailboxLimits } from "./mailbox/decide.ts"
-import { notification } from "./notification/actor.ts"
+import { notification, type NotificationDependencies } from "./notification/actor.ts"
 import { registration } from "./registration/actor.ts"
 import { session } from "./session/actor.ts"
 import { throttle } from "./throttle/actor.ts"
@@ -25,7 +25,7 @@ export interface Dependencies {
   /** Requests to other services. */
   readonly outbound: Outbound
   readonly links: Links
-  readonly documents: Documents
+  readonly documents: Documents & NotificationDependencies["documents"]
   /** The wait before each attempt at another service. */
   readonly schedule: Schedule
   /** How long an outgoing notification stays after all its recipients have ended. */

@@ -1,9 +1,19 @@
 /** The documents that actors read and write, made where XML is known. */
 import type { Documents } from "../actors/errand/protocol.ts"
+import { activityOf } from "./mailboxes/activity.ts"
 import { childOf, element, parseFragment, textOf, writeElement, xmlDeclaration } from "./xml.ts"
 
-/** What errands need of XML: what a notification points to, and the receipt (A4). */
-export const documents: Documents = {
+/** A notification as an inbox elsewhere takes it (Linked Data Notifications §3.2). */
+interface Activities {
+  readonly activityOf: (fragment: string, to: string) => string
+}
+
+/**
+ * What errands need of XML: what a notification points to, and the receipt (A4); and what relays
+ * do.
+ */
+export const documents: Documents & Activities = {
+  activityOf: (fragment, target) => activityOf(fragment, { target }),
   pointerOf: (fragment) => {
     const item = parseFragment(fragment).find((child) =>
       typeof child !== "string" && child.name === "item"

@@ -5,11 +5,10 @@ import { addressRules } from "./addresses.ts"
 import { outcomeOf, valueOf } from "./answers.ts"
 import { makeConnector } from "./connector.ts"
 import { decoded } from "./decoding.ts"
-import { mailboxIn } from "./discovery.ts"
+import { headersOf } from "./headers.ts"
 import { type Reached, travel, type Voyage, type Ways } from "./journey.ts"
 import { Lanes, type LanesMeasures, type OriginMeasures } from "./lanes.ts"
 import {
-  answerBytesMax,
   answerHeadBytesMax,
   type DeliveryLimits,
   keepAliveMaxMs,
@@ -17,9 +16,10 @@ import {
   makeDeliveryLimits
 } from "./limits.ts"
 import { makeNames } from "./names.ts"
-import type { Budget, Cargo, Load } from "./passage.ts"
+import type { Budget } from "./passage.ts"
+import { post } from "./posting.ts"
 import { Targets } from "./target.ts"
-import type { Fetching, FetchOutcome, Letter, Outbound, Outcome, Posting } from "./protocol.ts"
+import type { Fetching, FetchOutcome, Outbound, Outcome } from "./protocol.ts"
 
 export interface OutboundOptions {
   /** Prefixes or addresses that may be reached though they are forbidden (`outbound.allow`). */
@@ -86,110 +86,6 @@ const acquireWays = Effect.fnUntraced(function*(options: OutboundOptions) {
     lanes: new Lanes({ limits, nowMs, random })
   }
 })
-
-const htmlFirst = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
-
-/** Looks for a mailbox at a target that takes no notifications, and posts it there. */
-const discover = Effect.fnUntraced(function*(
-  ways: Ways,
-  userAgent: string,
-  voyage: Voyage,
-  budget: Budget,
-  outcome: (reached: Reached) => Outcome
-) {
-  const page: Voyage = {
-    uri: voyage.uri,
-    method: "GET",
-    load: {
-      headers: { "user-agent": userAgent, "accept-encoding": "identity", accept: htmlFirst }
-    },
-    keep: "start",
-    bytesMax: answerBytesMax
-  }
-  const found = yield* travel(ways, page, budget)
-  if (found._tag !== "Reached") return found._tag === "Refused" ? undefined : found
-  const { answer, url } = found
-  const shown = outcome(found)
-  if (shown._tag !== "Delivered") return shown._tag === "Faulted" ? shown : undefined
-  const uri = mailboxIn(answer.headers, answer.bytes, url)
-  const isDowngrade = url.protocol === "https:" && uri?.startsWith("http:") === true
-  if (uri === undefined || isDowngrade || uri === voyage.uri) return undefined
-  return yield* travel(ways, { ...voyage, uri }, budget)
-})
-
-const cargoOf = (posting: Posting, userAgent: string): Cargo => {
-  const loaded = (made: Letter | undefined): Load | undefined =>
-    made === undefined
-      ? undefined
-      : { headers: headersOf(made.headers, userAgent), body: made.body }
-  if (!("letter" in posting)) return { load: () => loaded(posting) }
-  const { letter } = posting
-  return {
-    load: () => {
-      const made = letter()
-      return Effect.isEffect(made) ? Effect.map(made, loaded) : loaded(made)
-    }
-  }
-}
-
-const post = (
-  ways: Ways,
-  { nowMs, userAgent }: OutboundOptions,
-  posting: Posting
-): Effect.Effect<Outcome> => {
-  const voyage: Voyage = {
-    uri: posting.uri,
-    method: "POST",
-    keep: "nothing",
-    bytesMax: answerBytesMax,
-    ...cargoOf(posting, userAgent)
-  }
-  const outcome = (came: Reached | Outcome): Outcome =>
-    came._tag === "Reached" ? outcomeOf(came.answer, came.url, nowMs()) : came
-  const budget: Budget = { sendMs: ways.limits.attemptMs, waitMs: ways.limits.waitMs }
-  return Effect.flatMap(travel(ways, voyage, budget), (came) => {
-    const takesNone = came._tag === "Reached" &&
-      (came.answer.code === 405 || came.answer.code === 415)
-    return takesNone && posting.discovers === true
-      ? Effect.map(
-        discover(ways, userAgent, voyage, budget, outcome),
-        (there) => outcome(there ?? came)
-      )
-      : Effect.succeed(outcome(came))
-  })
-}
-
-/** Headers that never leave: the connection's own, and what would be a credential. */
-const neverSent = new Set([
-  "authorization",
-  "proxy-authorization",
-  "cookie",
-  "host",
-  "content-length",
-  "transfer-encoding",
-  "connection",
-  "keep-alive",
-  "upgrade",
-  "expect",
-  "te",
-  "trailer"
-])
-
-/** Header names are the same in any case: the ones set here must replace the caller's. */
-const headersOf = (
-  given: Readonly<Record<string, string>>,
-  userAgent: string
-): Record<string, string> => {
-  const headers: Record<string, string> = { accept: "*/*" }
-  for (const name in given) {
-    const lower = name.toLowerCase()
-    const value = given[name]
-    if (value !== undefined && !neverSent.has(lower)) headers[lower] = value
-  }
-  headers["user-agent"] = userAgent
-  headers["accept-encoding"] = "identity"
-  return headers
-}
 
 const larger = (bytesMax: number): FetchOutcome => ({
   _tag: "Refused",

@@ -1,12 +1,24 @@
-/** Mailbox discovery: rel=mailbox in Link headers (RFC 8288) and in HTML (protocol §1.2). Pure. */
+/**
+ * Discovery: rel=mailbox in Link headers (RFC 8288) and in HTML (protocol §1.2); the same of
+ * rel=ldp#inbox, and the inbox that JSON-LD names (Linked Data Notifications §3.1). Pure.
+ */
 import { Buffer } from "node:buffer"
-import { resolved } from "./answers.ts"
+import { resolved, valueOf } from "./answers.ts"
 import type { Headers } from "./exchange.ts"
 import { uriCharsMax } from "./limits.ts"
 
-const rel = "mailbox"
-const names = (rels: string | undefined): boolean =>
-  rels !== undefined && rels.toLowerCase().split(/[ \t\n\f\r]+/).includes(rel)
+/** Names of one relation, in lower case. */
+type Rel = ReadonlyArray<string>
+
+const mailboxRel: Rel = ["mailbox"]
+const inboxIri = "http://www.w3.org/ns/ldp#inbox"
+const inboxRel: Rel = [inboxIri]
+/** RDFa knows the prefix without being told. */
+const inboxRelInHtml: Rel = [inboxIri, "ldp:inbox"]
+
+const names = (rel: Rel, rels: string | undefined): boolean =>
+  rels !== undefined &&
+  rels.toLowerCase().split(/[ \t\n\f\r]+/).some((name) => rel.includes(name))
 
 const isSpace = (char: string | undefined): boolean =>
   char === " " || char === "\t" || char === "\n" || char === "\f" || char === "\r"
@@ -84,8 +96,8 @@ const parameters = (cursor: Cursor): ReadonlyMap<string, string> => {
   }
 }
 
-/** The target of the first link with rel=mailbox whose context is the resource itself. */
-const inLinkHeader = (header: string): string | undefined => {
+/** The target of the first link of this relation whose context is the resource itself. */
+const inLinkHeader = (rel: Rel, header: string): string | undefined => {
   const cursor = new Cursor(header)
   while (!cursor.isAtEnd) {
     cursor.past("<")
@@ -93,7 +105,7 @@ const inLinkHeader = (header: string): string | undefined => {
     const target = cursor.until(">")
     cursor.at += 1
     const params = parameters(cursor)
-    if (names(params.get("rel")) && !params.has("anchor")) return target.trim()
+    if (names(rel, params.get("rel")) && !params.has("anchor")) return target.trim()
     // What is not a parameter belongs to no link.
     cursor.past(",")
   }
@@ -163,8 +175,8 @@ function* startTags(html: string): Generator<Tag> {
   }
 }
 
-/** What rel=mailbox of a document refers to: of a `link` before that of an `a`. */
-const inHtml = (html: string, uri: URL): string | undefined => {
+/** What a relation of a document refers to: that of a `link` before that of an `a`. */
+const inHtml = (rel: Rel, html: string, uri: URL): string | undefined => {
   let base = uri
   let anchor: string | undefined
   let isBased = false
@@ -175,7 +187,7 @@ const inHtml = (html: string, uri: URL): string | undefined => {
       isBased = true
       base = new URL(resolved(unescaped(href), uri) ?? uri)
     }
-    if ((name !== "link" && name !== "a") || !names(attributes.get("rel"))) continue
+    if ((name !== "link" && name !== "a") || !names(rel, attributes.get("rel"))) continue
     if (name === "link") return resolved(unescaped(href).trim(), base)
     anchor ??= resolved(unescaped(href).trim(), base)
   }
@@ -185,12 +197,73 @@ const inHtml = (html: string, uri: URL): string | undefined => {
 const isHtml = (type: string | undefined): boolean =>
   type !== undefined && /^\s*(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test(type)
 
+const linkedIn = (rel: Rel, { link }: Headers, uri: URL): string | undefined => {
+  const header = typeof link === "string" ? link : link?.join(", ")
+  return header === undefined ? undefined : resolved(inLinkHeader(rel, header), uri)
+}
+
+const textOf = (body: Uint8Array): string => Buffer.from(body).toString("utf8")
+
 /** The mailbox that an answer of `uri` names, as an absolute http(s) URI; undefined without one. */
 export const mailboxIn = (headers: Headers, body: Uint8Array, uri: URL): string | undefined => {
-  const { link, "content-type": type } = headers
-  const header = typeof link === "string" ? link : link?.join(", ")
-  const linked = header === undefined ? undefined : resolved(inLinkHeader(header), uri)
+  const linked = linkedIn(mailboxRel, headers, uri)
   if (linked !== undefined) return linked
-  if (typeof type !== "string" || !isHtml(type)) return undefined
-  return inHtml(Buffer.from(body).toString("utf8"), uri)
+  return isHtml(valueOf(headers, "content-type"))
+    ? inHtml(mailboxRel, textOf(body), uri)
+    : undefined
+}
+
+const isLinkedData = (type: string | undefined): boolean =>
+  type !== undefined && /^\s*application\/(ld|activity)\+json\s*(;|$)/i.test(type)
+
+type Node = Readonly<Record<string, unknown>>
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The nodes at the root of a document. */
+const nodesOf = (root: unknown): ReadonlyArray<Node> =>
+  [root].flat().filter(isNode).flatMap((node) =>
+    Object.hasOwn(node, "@graph") ? [node, ...[node["@graph"]].flat().filter(isNode)] : [node]
+  )
+
+const idOf = (value: unknown): unknown =>
+  isNode(value) ? ["@id", "id"].map((key) => value[key]).find((id) => id !== undefined) : value
+
+/** Names of the property without its contexts, which are never fetched. */
+const inboxNames = [inboxIri, "ldp:inbox", "inbox"]
+
+/** The inbox of what a JSON-LD document is about: of `uris`, or of a node without a name. */
+const inJson = (text: string, base: URL, uris: ReadonlyArray<string>): string | undefined => {
+  let root: unknown
+  try {
+    root = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  for (const node of nodesOf(root)) {
+    const id = idOf(node)
+    const isMeant = typeof id !== "string" || uris.includes(resolved(id, base) ?? "")
+    const values = inboxNames.filter((name) => Object.hasOwn(node, name)).map((name) => node[name])
+    const named = values.flat().map(idOf).find((value) => typeof value === "string")
+    if (isMeant && typeof named === "string") return resolved(named, base)
+  }
+  return undefined
+}
+
+/**
+ * The inbox that an answer of `uri` names; `target` is what was asked for, which may have led
+ * there. Undefined without one.
+ */
+export const inboxIn = (
+  headers: Headers,
+  body: Uint8Array,
+  uri: URL,
+  target: string
+): string | undefined => {
+  const linked = linkedIn(inboxRel, headers, uri)
+  if (linked !== undefined) return linked
+  const type = valueOf(headers, "content-type")
+  if (isHtml(type)) return inHtml(inboxRelInHtml, textOf(body), uri)
+  return isLinkedData(type) ? inJson(textOf(body), uri, [uri.href, target]) : undefined
 }

@@ -46,6 +46,11 @@ export type Posting = (Letter | LetterToCome) & {
   readonly uri: string
   /** Whether a 405 or 415 makes it look for a mailbox at the target (rel=mailbox). */
   readonly discovers?: boolean
+  /**
+   * The letter as JSON-LD, for a target that takes nothing else: an inbox of Linked Data
+   * Notifications, by its Accept-Post or found as rel=ldp#inbox. Only of a post that discovers.
+   */
+  readonly linkedData?: (letter: Letter) => Letter
 }
 
 /** What a GET found. */

@@ -13,6 +13,10 @@ import type { Action, Message } from "./protocol.ts"
 export interface RelayDependencies {
   readonly outbound: Outbound
   readonly links: Links
+  readonly documents: {
+    /** A relayed notification's fragment as JSON-LD, for the inbox at `to`. */
+    readonly activityOf: (fragment: string, to: string) => string
+  }
   /** In [0, 1): jitters the retries. */
   readonly random: () => number
 }
@@ -88,7 +92,7 @@ class Portion {
  * the notification has been removed by then.
  */
 const outside = (
-  { outbound }: RelayDependencies,
+  { documents, outbound }: RelayDependencies,
   office: Office,
   self: Address,
   peers: Peers,
@@ -122,8 +126,12 @@ const outside = (
       Effect.catch(() => Effect.sync(putOff))
     )
   }
+  const linkedData = ({ body, headers }: Letter): Letter => ({
+    headers: { ...headers, "Content-Type": "application/ld+json" },
+    body: documents.activityOf(fragmentOf(body) ?? "", to)
+  })
   return Effect.flatMap(
-    outbound.post({ uri: to, letter, discovers: true }),
+    outbound.post({ uri: to, letter, discovers: true, linkedData }),
     (outcome): Effect.Effect<Outcome | undefined> => {
       if (found === "away") return deferred
       return Effect.succeed(found === "letter" ? outcome : undefined)

@@ -37,23 +37,30 @@ const objectOf = (item: Element): unknown => {
   }
 }
 
-const announce = (place: Place, entry: Entry): unknown => {
+/** Where a notification is, and since when; one under way is nowhere yet. */
+interface Standing {
+  readonly id?: string
+  readonly target: string
+  readonly published?: string
+}
+
+const announce = (fragment: string, { id, published, target }: Standing): unknown => {
   const root: Element = {
     name: "notification",
     attributes: {},
-    children: parseFragment(entry.fragment)
+    children: parseFragment(fragment)
   }
   const [item] = childrenOf(root, "item")
   if (item === undefined) throw new Error("a stored notification has no item")
   return {
     "@context": "https://www.w3.org/ns/activitystreams",
-    id: uriOf(place, entry),
+    id,
     type: "Announce",
     summary: escaped(textIn(item, "description") ?? ""),
     actor: textIn(item, "from"),
     object: objectOf(item),
-    target: place.href,
-    published: entry.received
+    target,
+    published
   }
 }
 
@@ -63,4 +70,12 @@ const escaped = (text: string): string =>
 
 /** One notification as JSON-LD. */
 export const activityDocument = (place: Place, entry: Entry): string =>
-  linkedDataOf(entry.fragment) ?? written(announce(place, entry))
+  activityOf(entry.fragment, {
+    id: uriOf(place, entry),
+    target: place.href,
+    published: entry.received
+  })
+
+/** The JSON-LD that a notification was posted with, or an Announce of what it says. */
+export const activityOf = (fragment: string, standing: Standing): string =>
+  linkedDataOf(fragment) ?? written(announce(fragment, standing))

@@ -8,6 +8,7 @@ import { Notes } from "../../actors/notification/notes.ts"
 import { Office, Room } from "../../actors/notification/office.ts"
 import type { Message } from "../../actors/notification/protocol.ts"
 import { type Attempt, makeAttempt } from "../../actors/notification/relay.ts"
+import { noDependencies } from "./dependencies.ts"
 import { letterOf } from "./letters.ts"
 import { address, type Peers, type RecordChange, StorageUnavailable } from "../../runtime/index.ts"
 
@@ -40,9 +41,11 @@ const outbound: Outbound = {
   get: () => Effect.succeed({ _tag: "Faulted", problem: "never asked" })
 }
 
+const deps = { documents: noDependencies.documents }
+
 const runAt = (office: Office, action: Attempt, peers: Peers): Promise<Message | void> =>
   Effect.runPromise(
-    makeAttempt({ outbound, links, random: () => 0.5 }, office, self, peers, action)
+    makeAttempt({ ...deps, outbound, links, random: () => 0.5 }, office, self, peers, action)
   )
 
 const run = (action: Attempt, peers: Peers, room = new Room()): Promise<Message | void> =>

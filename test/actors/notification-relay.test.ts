@@ -14,6 +14,7 @@ import type { Message, Reply, View } from "../../actors/notification/protocol.ts
 import { type Address, address, type RecordChange, type Tagged } from "../../runtime/index.ts"
 import { hash as hashMark } from "./cells.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
+import { noDependencies } from "./dependencies.ts"
 import { letterOf } from "./letters.ts"
 
 afterEach(dropAll)
@@ -41,6 +42,7 @@ const startRelays = async (
     })
   const refused: Outcome = { _tag: "Refused", problem: "no longer wanted" }
   const relays = notification({
+    documents: noDependencies.documents,
     outbound: {
       post: (posting) =>
         Effect.gen(function*() {

@@ -21,6 +21,7 @@ type Queued = Extract<State, { readonly _tag: "Queued" }>
 type Attempt = Extract<Action, { readonly _tag: "Attempt" }>
 
 const behaviour = notification({
+  documents: noDependencies.documents,
   outbound: noOutbound,
   links: linksUnder("http://post.test"),
   records: noDependencies.records,

@@ -19,7 +19,7 @@ export interface Received {
 
 /**
  * A receiver that answers with the status that stands in its path: `/410/…`; after a 503 it wants
- * to be left alone for an hour.
+ * to be left alone for an hour. `/inbox/…` takes JSON-LD only (Linked Data Notifications).
  */
 export interface Receiver {
   readonly base: string
@@ -29,8 +29,11 @@ export interface Receiver {
   readonly close: () => Promise<void>
 }
 
+const linkedData = "application/ld+json"
+
 const fieldsOf = (status: number, path: string): Record<string, string> => {
   if (status === 202) return { Location: `${path}/stored` }
+  if (status === 415) return { "Accept-Post": linkedData }
   return status === 503 ? { "Retry-After": "3600" } : {}
 }
 
@@ -46,7 +49,9 @@ export const startReceiver = async (): Promise<Receiver> => {
     request.on("end", () => {
       const path = request.url ?? ""
       received.push({ path, headers: request.headers, body })
-      const status = chosen ?? Number(/^\/(\d{3})\b/.exec(path)?.[1] ?? 202)
+      const isRefused = path.startsWith("/inbox/") && request.headers["content-type"] !== linkedData
+      const asked = isRefused ? 415 : Number(/^\/(\d{3})\b/.exec(path)?.[1] ?? 202)
+      const status = chosen ?? asked
       response.writeHead(status, fieldsOf(status, path))
       response.end()
     })

@@ -65,6 +65,27 @@ describe("A5 POST /outgoing/{account}", () => {
     )
   })
 
+  it("sends JSON-LD to an inbox that takes nothing else, with the same key", async () => {
+    const inbox = `${receiver.base}/inbox/1`
+    const posted = await service.post(alice, [inbox])
+    const sent = await service.until(posted.header("location"), alice, "sent")
+    expect(each(sent, "location")).toEqual([`${inbox}/stored`])
+    const [refused, taken] = receiver.received
+    expect(refused?.headers["content-type"]).toBe("text/xml+rss; charset=utf-8")
+    expect(taken?.headers).toMatchObject({
+      "content-type": "application/ld+json",
+      "idempotency-key": refused?.headers["idempotency-key"],
+      traceparent: expect.any(String)
+    })
+    expect(JSON.parse(taken?.body ?? "")).toEqual({
+      "@context": "https://www.w3.org/ns/activitystreams",
+      type: "Announce",
+      summary: "d",
+      object: "http://example.org/m",
+      target: inbox
+    })
+  })
+
   it("is for the account alone: 401 with a challenge, 403 for others and admins", async () => {
     const post = (path: string, basic?: string) =>
       service.send("POST", path, {
