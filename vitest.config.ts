@@ -2,6 +2,9 @@ import { defineConfig } from "vitest/config"
 
 /** Suites that take minutes are named `*.long.ts` and run with `npm run test:long` only. */
 const long = process.env["TEST_LONG"] === "1"
+/** The soak is measured: `TEST_LONG=soak` runs it and nothing beside it. */
+const soak = "test/disk/soak.long.ts"
+const onlySoak = process.env["TEST_LONG"] === "soak"
 
 /** The black-box suites of HTTP, which run upon each backend. */
 const http = "test/http/**/*.test.ts"
@@ -26,8 +29,8 @@ const httpOnLevelDb = long ? http : "test/http/{mailbox,content,customers,sessio
 
 export default defineConfig({
   test: {
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     // More than there are processors: many suites wait for processes that start, or for time.
     maxWorkers: 4,
     pool: "forks",
@@ -37,8 +40,10 @@ export default defineConfig({
         test: {
           name: "parts",
           globalSetup: "test/bundle.mjs",
-          include: ["test/**/*.test.ts", ...(long ? ["test/**/*.long.ts"] : [])],
-          exclude: ["test/http/**"]
+          include: onlySoak
+            ? [soak]
+            : ["test/**/*.test.ts", ...(long ? ["test/**/*.long.ts"] : [])],
+          exclude: ["test/http/**", ...(onlySoak ? [] : [soak])]
         }
       },
       onBackend("memory", http),

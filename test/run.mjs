@@ -14,6 +14,7 @@ import { haveNatsServer } from "./nats-server.mjs"
 
 const long = process.argv.includes("--long")
 const filters = process.argv.slice(2).filter((argument) => argument !== "--long")
+const results = inRoot("test-results/long-run.jsonl")
 const count = { passed: 0, failed: 0 }
 
 const check = (name, attempt) => {
@@ -54,13 +55,16 @@ const haveCurl = () => onPath("curl") || install("curl", ["curl", "ca-certificat
 const haveCompiler = () =>
   ["cc", "gcc", "clang", "tcc"].some(onPath) || install("a C compiler", ["tcc", "libc6-dev"])
 
-/** Runs vitest and adds its counts; a suite that could not even be loaded counts as one failure. */
-const runSuites = () => {
+/**
+ * Runs vitest and adds its counts; a suite that could not even be loaded counts as one failure.
+ * `which`: nothing, 1 for the long suites too, `soak` for that alone.
+ */
+const runSuites = (which) => {
   const folder = mkdtempSync(join(tmpdir(), "restante-test-"))
   const report = join(folder, "report.json")
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`]
   const args = [inRoot("node_modules/vitest/vitest.mjs"), "run", ...reporters, ...filters]
-  const env = { ...process.env, ...(long ? { TEST_LONG: "1" } : {}) }
+  const env = { ...process.env, ...(which ? { TEST_LONG: which, RESULTS: results } : {}) }
   const { status } = spawnSync(process.execPath, args, { cwd: inRoot("."), env, stdio: "inherit" })
   const failedBefore = count.failed
   if (existsSync(report)) {
@@ -93,4 +97,9 @@ const built = check("build: tsc -b", () => build("."))
 check("format: dprint check", tool("dprint/bin.cjs", "check"))
 check("lint: oxlint", tool("oxlint/bin/oxlint"))
 check("dead code: knip", tool("knip/bin/knip.js", "--no-progress"))
-if (built) runSuites()
+if (built) {
+  if (long) rmSync(results, { force: true })
+  runSuites(long ? "1" : undefined)
+  // Alone, since it measures.
+  if (long && filters.length === 0) runSuites("soak")
+}

@@ -1,4 +1,4 @@
-/** Deposits into one mailbox under faults of the disk, and whether all that were kept are there. */
+/** Deposits into one mailbox of a service under faults; whether all that were kept are there. */
 import {
   type Answer,
   basic,

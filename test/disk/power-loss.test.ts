@@ -17,7 +17,7 @@ import { note } from "../results.ts"
 import { randomOf } from "./seeds.ts"
 
 const long = process.env["TEST_LONG"] === "1"
-const CUTS = long ? 400 : 12
+const CUTS = long ? 400 : 10
 /** Told before the process is killed, so that the log is written into tables meanwhile. */
 const LINES = 60
 const losses: ReadonlyArray<Loss> = [

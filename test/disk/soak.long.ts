@@ -1,7 +1,8 @@
 /**
  * A service under 60 % of the load that it can bear, for two hours: memory and file descriptors
  * stay flat, the store compacts, p99 stays what it was, and nothing is lost. SOAK_MINUTES says how
- * long. The picture is test-results/soak.svg, the samples soak.json beside it.
+ * long; TEST_LONG=soak runs it by itself. The picture is test-results/soak.svg, the samples are
+ * soak.json beside it.
  */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
+import { shownIn, tableOf } from "../results.ts"
 import { root, textOf } from "./pages.ts"
 
 const page = textOf("docs/guarantees.md")
@@ -13,13 +14,34 @@ it("names tests that exist", () => {
 })
 
 it("names every test that kills, damages, cuts off or deceives", () => {
-  const suites = ["test/e2e", "test/embedded", "test/cluster", "test/nats", "test/runtime"]
+  const suites = [
+    "test/e2e",
+    "test/disk",
+    "test/embedded",
+    "test/cluster",
+    "test/nats",
+    "test/runtime"
+  ]
   const dangerous = suites.flatMap((folder) =>
     readdirSync(join(root, folder))
-      .filter((file) => /crash|fail|fault|damage|full|fence|hostile|outbound|secrets/.test(file))
+      .filter((file) =>
+        /crash|fail|fault|damage|spoil|power|full|fence|hostile|outbound|secrets/.test(file)
+      )
       .filter((file) => /\.(test|long)\.ts$/.test(file))
       .map((file) => `${folder}/${file}`)
   )
   expect(dangerous.length).toBeGreaterThan(12)
   expect(dangerous.filter((file) => !named.has(file))).toEqual([])
+})
+
+it("has the table of what is kept of the last long run, in which nothing was lost", () => {
+  const shown = shownIn(textOf("test/long-run.jsonl"))
+  expect(shown.length).toBeGreaterThan(5)
+  expect(shown.filter(({ lost }) => lost !== 0)).toEqual([])
+  for (const { faults, name, operations, runs } of shown) {
+    expect([name, runs > 0, operations > 0, faults >= 0]).toEqual([name, true, true, true])
+  }
+  const [, table = ""] = /<!-- long run -->\n([\s\S]*)\n<!-- \/long run -->/.exec(page) ?? []
+  // Right as it is shown here: paste it.
+  expect(table.trim()).toBe(tableOf(shown))
 })

@@ -18,7 +18,7 @@ import { commitOf, itemsOf } from "../suites/storage-probe.ts"
 import { newFolder, upon } from "./folders.ts"
 
 const long = process.env["TEST_LONG"] === "1"
-const SPOILED = 40
+const SPOILED = 30
 /** In the long form every byte of what is smaller, and so many of what is not. */
 const OFFSETS_MAX = long ? 1_500 : Infinity
 const SECTOR = 512
