@@ -23,7 +23,8 @@ interface Tag {
   readonly opaque: string
 }
 
-const tagPattern = /^\s*,*\s*(W\/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)/
+/** One class for all that may stand before a tag: two would be tried in every way. */
+const tagPattern = /^[\s,]*(W\/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)/
 
 /** The entity tags of a field, or `undefined` when it is malformed. */
 const parseTags = (field: string): ReadonlyArray<Tag> | undefined => {

@@ -141,8 +141,12 @@ const fitting = (text: string): string =>
     .slice(0, linkedDataTitleCharsMax).join("").replace(notText, "\ufffd")
 
 /** The last part of a type's name: `Announce` of an IRI or a compact one. */
-const shortName = (name: unknown): ReadonlyArray<string> =>
-  typeof name === "string" ? [/[^#/:]*$/.exec(name)?.[0] ?? ""].filter((one) => one !== "") : []
+const shortName = (name: unknown): ReadonlyArray<string> => {
+  if (typeof name !== "string") return []
+  // A pattern that ends at the end would be tried from every character.
+  const before = Math.max(...["#", "/", ":"].map((mark) => name.lastIndexOf(mark)))
+  return before === name.length - 1 ? [] : [name.slice(before + 1)]
+}
 
 const describe = (nodes: ReadonlyArray<Node>, url: string | undefined): string => {
   for (const node of nodes) {

@@ -1,0 +1,55 @@
+/** Every parser under the fuzzer for a moment, upon what earlier runs found: the same each time. */
+import { describe, expect, it } from "vitest"
+import { corpusOf } from "./fuzz/corpus.ts"
+import { fuzz, isSlow, type Target } from "./fuzz/fuzzer.ts"
+import { targets } from "./fuzz/targets.ts"
+
+const effort = { seed: 1, executions: 200, pumps: 4 }
+
+describe("a short run finds nothing", () => {
+  it.each(targets.map((target) => [target.name, target] as const))("in %s", (name, target) => {
+    const kept = corpusOf(name)
+    const { corpus, executions, findings } = fuzz(target, effort, kept)
+    expect(findings).toEqual([])
+    expect(executions).toBeGreaterThan(effort.executions + kept.length)
+    expect(corpus.length).toBeGreaterThan(0)
+  }, 60_000)
+})
+
+describe("what once took the square of the time takes no more than its share", () => {
+  const slow: ReadonlyArray<readonly [string, string, (chars: number) => string]> = [
+    ["json-ld", "a long type", (chars) => `{"@type":"http://x.test/${"a".repeat(chars)}/b"}`],
+    ["if-match", "blanks before what is no tag", (chars) => `"a",${" ".repeat(chars)}x`]
+  ]
+  it.each(slow)("in %s: %s", (name, _, make) => {
+    const target = targets.find((one) => one.name === name)
+    if (target === undefined) throw new Error(`there is no target ${name}`)
+    const chars = Math.min(32 * 1024, target.bytesMax)
+    expect(isSlow(target, make(chars / 4), make(chars))).toBe(false)
+  })
+})
+
+describe("the fuzzer", () => {
+  /** A parser with a fault at the end of a path that blind chance does not find. */
+  const planted = (run: (input: string) => void): Target => ({
+    name: "planted",
+    bytesMax: 16 * 1024,
+    seeds: ["<x>"],
+    tokens: ["o", "u", "t"],
+    run
+  })
+
+  it("finds what is thrown, and shows the least of it", () => {
+    const target = planted((input) => {
+      if (input.includes("\0")) throw new TypeError("NUL")
+    })
+    const { findings } = fuzz(target, { seed: 7, executions: 2_000, pumps: 0 })
+    expect(findings).toEqual([{ target: "planted", what: "TypeError: NUL", input: "\0" }])
+  })
+
+  it("finds a pattern that takes the square of the time", () => {
+    const target = planted((input) => void /x+y/.test(input.replaceAll("<", "x")))
+    const { findings } = fuzz(target, { seed: 7, executions: 100, pumps: 60 })
+    expect(findings.map(({ what }) => what)).toEqual([expect.stringContaining("time grows")])
+  })
+}, 60_000)

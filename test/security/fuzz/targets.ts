@@ -1,0 +1,6 @@
+/** Every parser of what strangers send. */
+import { documents } from "./documents.ts"
+import { fields } from "./fields.ts"
+import type { Target } from "./fuzzer.ts"
+
+export const targets: ReadonlyArray<Target> = [...documents, ...fields]
