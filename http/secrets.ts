@@ -1,7 +1,6 @@
 /**
  * Identifiers and secrets: 128 or more random bits in base64url. Only the SHA-256 of a secret is
- * ever stored, and hashes are compared: whoever guesses does not choose the guess's hash, so that
- * the time of a comparison tells nothing of the secret.
+ * ever stored, and hashes are compared in constant time (`actors/same-hash.ts`).
  */
 import { createHmac, hash, randomFillSync } from "node:crypto"
 

@@ -9,6 +9,7 @@ import type { Caller } from "../binding.ts"
 import { accountTokensMax, tokenRemovalRetryMs } from "../limits.ts"
 import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
+import { sameHash } from "../same-hash.ts"
 import type { Action, Message, Reply, State, Token, View } from "./protocol.ts"
 
 type Active = Member<State, "Active">
@@ -175,9 +176,8 @@ const active: Accounts["Active"] = {
       ? stay().reply<Reply>({ _tag: "Described", view: view(state, nowMs) })
       : deny(reason)
   },
-  // Plain comparison of hashes is enough: whoever guesses does not choose the guess's hash.
   Authenticate: (state, { tokenHash }, { nowMs }) =>
-    state.tokens.some((token) => token.hash === tokenHash && isValid(token, nowMs))
+    state.tokens.some((token) => sameHash(token.hash, tokenHash) && isValid(token, nowMs))
       ? stay().reply<Reply>({ _tag: "Authenticated", account: state.name, roles: state.roles })
       : deny("Unauthenticated"),
   // Whoever names people at the issuer does not choose who is the operator here.

@@ -8,6 +8,7 @@ import { blobRemovalRetryMs, receiptsMax, removalsMax, staleBlobsMax } from "../
 import { deny } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
 import type { Access, Action, Message, Reply, State } from "./protocol.ts"
+import { sameHash } from "../same-hash.ts"
 import { encodeReceipt } from "./receipt.ts"
 
 type Kept = Member<State, "Kept">
@@ -16,9 +17,8 @@ type Contents = Table<State, Message, Reply, Action>
 
 const done: Reply = { _tag: "Done" }
 
-/** Plain comparison of hashes is enough: whoever guesses does not choose the guess's hash. */
 const mayEdit = (state: Kept, { editHash, account }: Access): boolean =>
-  editHash === state.editHash || (account !== undefined && account === state.owner)
+  sameHash(editHash, state.editHash) || (account !== undefined && account === state.owner)
 
 /** Why the access may not edit; a capability that is wrong is not told that there is content. */
 const editDenied = (state: Kept, access: Access): Reason | undefined =>
@@ -33,7 +33,7 @@ const editDenied = (state: Kept, access: Access): Reason | undefined =>
 const readDenied = (state: Kept, access: Access): Reason | undefined => {
   if (mayEdit(state, access)) return undefined
   if (access.editHash !== undefined) return "NotFound"
-  return state.passwordHash === undefined || access.passwordHash === state.passwordHash
+  return state.passwordHash === undefined || sameHash(access.passwordHash, state.passwordHash)
     ? undefined
     : "Unauthenticated"
 }

@@ -9,6 +9,7 @@ import type { Caller } from "../binding.ts"
 import { registrationsMax } from "../limits.ts"
 import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
+import { sameHash } from "../same-hash.ts"
 import { encodeItem, repeatKey } from "./item.ts"
 import type { Action, Message, Reader, Reply, State, View } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
@@ -29,14 +30,10 @@ const done: Reply = { _tag: "Done" }
 
 const isOwner = (state: Open, account: string | undefined): boolean => account === state.owner
 
-/**
- * Whether the reader may read. Plain comparison of two hashes tells by its time at most how far
- * they agree, and whoever guesses does not choose the hash of the guess.
- */
+/** Whether the reader may read. */
 const mayRead = (state: Open, { account, secretHash }: Reader): boolean =>
   isOwner(state, account) ||
-  (secretHash !== undefined &&
-    (secretHash === state.passwordHash || secretHash === state.sharedHash))
+  sameHash(secretHash, state.passwordHash) || sameHash(secretHash, state.sharedHash)
 
 const readerDenied = (reader: Reader): Reason =>
   reader.account === undefined ? "Unauthenticated" : "Forbidden"

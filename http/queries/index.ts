@@ -1,5 +1,6 @@
 /** Queries as resources (protocol §3). */
 import { Effect } from "effect"
+import { sameHash } from "../../actors/same-hash.ts"
 import { keepingTyped } from "../again.ts"
 import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
 import { inputOf, shown } from "../call.ts"
@@ -63,7 +64,7 @@ const named = ({ parameters }: Call): Effect.Effect<Named, Failure> => {
 
 /** A wrong secret is told no more than an unknown query (protocol §0). */
 const proven = ({ editHash }: Stored, secret: string): Effect.Effect<void, Failure> =>
-  secretHash(secret) === editHash ? Effect.void : Effect.fail(fail("not-found"))
+  sameHash(secretHash(secret), editHash) ? Effect.void : Effect.fail(fail("not-found"))
 
 /** Whoever has the edit URI may change a query, and its owner, and an admin. */
 const mayChange = (

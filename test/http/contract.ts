@@ -54,6 +54,9 @@ const isJson = (media: string): boolean => /[/+]json$/.test(media)
 const isXml = (media: string): boolean =>
   /^(application|text)\/xml(\+rss)?$|problem\+xml$/.test(media)
 
+/** What every answer has, whatever it is about. */
+const always = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" }
+
 /** What any resource may be refused with before it is reached. */
 const beforeRouting = new Set([431, 501])
 
@@ -154,7 +157,16 @@ export class Contract {
   }
 
   /** What of an answer is not as the document says; nothing for what it says nothing of. */
-  faults({ headers, method, path, status, text }: Exchanged): ReadonlyArray<string> {
+  faults(exchanged: Exchanged): ReadonlyArray<string> {
+    const { headers } = exchanged
+    const careless = Object.entries(always).filter(([name, value]) => headers.get(name) !== value)
+    return [
+      ...careless.map(([name, value]) => `${name} is not ${value}`),
+      ...this.undescribed(exchanged)
+    ]
+  }
+
+  private undescribed({ headers, method, path, status, text }: Exchanged): ReadonlyArray<string> {
     const operation = this.operationAt(method, path)
     if (operation === undefined || beforeRouting.has(status)) return []
     const { key, pointer } = operation

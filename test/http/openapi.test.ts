@@ -133,14 +133,21 @@ describe("the document", () => {
 })
 
 describe("the harness finds", () => {
+  const careful = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" }
+  const found = (path: string, status: number, fields: Record<string, string>, text: string) => {
+    const headers = new Headers({ vary: "x", "cache-control": "x", etag: "x", ...fields })
+    return service.contract.faults({ method: "GET", path, status, headers, text })
+  }
   const answer = (path: string, status: number, type: string, text: string) =>
-    service.contract.faults({
-      method: "GET",
-      path,
-      status,
-      headers: new Headers({ "content-type": type, vary: "x", "cache-control": "x", etag: "x" }),
-      text
-    })
+    found(path, status, { ...careful, "content-type": type }, text)
+
+  it("any answer of which a browser may guess the type, or tell others where it was", () => {
+    expect(found("/no/such/path", 404, {}, "")).toEqual([
+      "x-content-type-options is not nosniff",
+      "referrer-policy is not no-referrer"
+    ])
+    expect(found("/no/such/path", 404, careful, "")).toEqual([])
+  })
 
   it("statuses, types, fields and bodies that are not listed", () => {
     expect(answer("/sessions", 418, "", "")).toEqual(["418 is not listed"])

@@ -13,7 +13,7 @@ import {
   parseJsonDocument,
   parseNotificationText
 } from "../../../http/xml.ts"
-import { storedFragment, toJson, writeDocument, writeElement } from "../../../http/xml.ts"
+import { storedFragment, toJson, writeDocument } from "../../../http/xml.ts"
 import { bytesOf, must, mustEqual } from "./expecting.ts"
 import type { Target } from "./fuzzer.ts"
 

@@ -1,0 +1,37 @@
+/** docs/security.md has every item of the checklist, and tests of those names are where it says. */
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { expect, it } from "vitest"
+import { root, textOf } from "./pages.ts"
+
+/** The items that there are to be, whatever the page says. */
+const items = 25
+
+const rows = textOf("docs/security.md").split("\n").filter((line) => /^\| +\d+ +\|/.test(line))
+  .map((line) => line.split("|").slice(1, -1).map((cell) => cell.trim()))
+
+/** The tests that a row names, each with the file that it is in. */
+const testsOf = (cell: string): ReadonlyArray<readonly [file: string, title: string]> =>
+  cell.split("; ").flatMap((part) => {
+    const [, file = "", titles = ""] = /^`(test\/[\w./-]+\.test\.ts)`: (.+)$/.exec(part) ?? []
+    return [...titles.matchAll(/“([^”]+)”/g)].map(([, title = ""]) => [file, title] as const)
+  })
+
+it("has every item once, in order", () => {
+  expect(rows.map(([n]) => Number(n))).toEqual(Array.from({ length: items }, (_, n) => n + 1))
+})
+
+it("names a test of each that is there, by its own name", () => {
+  for (const [n, what = "", cell = ""] of rows) {
+    const tests = testsOf(cell)
+    expect([n, what, tests.length]).toEqual([n, what, cell.match(/“/g)?.length])
+    for (const [file, title] of tests) {
+      const path = join(root, file)
+      const text = existsSync(path) ? readFileSync(path, "utf8") : ""
+      // The whole name, as the argument of `it`, `test` or `describe`, or of what follows a table.
+      const quoted = JSON.stringify(title).slice(1, -1)
+      const isNamed = text.replaceAll(/\(\s+"/g, "(\"").includes(`("${quoted}"`)
+      expect([n, file, title, isNamed]).toEqual([n, file, title, true])
+    }
+  }
+})
