@@ -23,13 +23,8 @@ import {
 import { Context, Effect, Layer, Schema } from "effect"
 import { StorageUnavailable } from "../errors.ts"
 import { Confirmations, type Confirmed } from "./confirmed.ts"
-import {
-  CONNECT_MS,
-  PING_INTERVAL_MS,
-  PINGS_OUT_MAX,
-  RECONNECT_WAIT_MS,
-  REPLICAS_CLUSTER
-} from "./limits.ts"
+import { dialling } from "./dialling.ts"
+import { CONNECT_MS, PING_INTERVAL_MS, PINGS_OUT_MAX, REPLICAS_CLUSTER } from "./limits.ts"
 import { rawHeaders, Requests } from "./requests.ts"
 
 export interface NatsOptions {
@@ -116,7 +111,7 @@ const connectionOptions = (options: NatsOptions): ConnectionOptions => {
     name: options.name,
     timeout: CONNECT_MS,
     maxReconnectAttempts: -1,
-    reconnectTimeWait: RECONNECT_WAIT_MS,
+    ...dialling(),
     pingInterval: PING_INTERVAL_MS,
     maxPingOut: PINGS_OUT_MAX,
     ignoreAuthErrorAbort: true,

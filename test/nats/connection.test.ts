@@ -1,6 +1,8 @@
 /** The connection: versions, authentication, requests. */
 import { Effect } from "effect"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
+import { dialling } from "../../runtime/nats/dialling.ts"
+import { RECONNECT_WAIT_MS } from "../../runtime/nats/limits.ts"
 import { connection, isTooOld, Nats, type NatsOptions } from "../../runtime/nats/connection.ts"
 import { type NatsCluster, type NatsServer, startCluster, startServer } from "./servers.ts"
 
@@ -10,6 +12,8 @@ const using = <A>(options: NatsOptions, use: (nats: Nats["Service"]) => Promise<
       Effect.provide(connection(options))
     )
   )
+
+afterEach(() => void vi.restoreAllMocks())
 
 describe("the connection", () => {
   let server: NatsServer
@@ -51,8 +55,47 @@ describe("the connection", () => {
       await expect(request("mute", "", undefined, 50)).rejects.toMatchObject({ reason: "timeout" })
     })
   })
+  it("comes back when the clock was set back by an hour meanwhile", () =>
+    using(options(), async ({ nc }) => {
+      const now = Date.now
+      vi.spyOn(Date, "now").mockImplementation(() => now() - 3_600_000)
+      const back = (async () => {
+        for await (const { type } of nc.status()) if (type === "reconnect") return type
+        return "closed"
+      })()
+      await server.restart()
+      expect(await back).toBe("reconnect")
+    }))
   it("keeps one copy on a single server", () =>
     using(options(), async ({ replicas }) => expect(replicas).toBe(1)))
+})
+
+describe("dialling", () => {
+  const pool = ["a", "b"].map((hostname) => ({ hostname, port: 1, listen: hostname, src: "" }))
+
+  it("takes the servers in turn, and each after a pause", () => {
+    let nowMs = 0
+    const { reconnectToServer } = dialling(() => nowMs)
+    const dial = () => {
+      // All of a server that is looked at.
+      const dialled = reconnectToServer(pool as never, null)
+      return dialled !== null && "delay" in dialled
+        ? [dialled.server.hostname, dialled.delay]
+        : undefined
+    }
+    expect([dial(), dial(), dial(), dial()]).toEqual([
+      ["a", 0],
+      ["b", 0],
+      ["a", RECONNECT_WAIT_MS],
+      ["b", RECONNECT_WAIT_MS]
+    ])
+    nowMs = 10 * RECONNECT_WAIT_MS
+    expect([dial(), dial()]).toEqual([["a", 0], ["b", 0]])
+  })
+
+  it("tries no server when there is none", () => {
+    expect(dialling().reconnectToServer([], null)).toBeNull()
+  })
 })
 
 describe("three servers", () => {
