@@ -165,7 +165,9 @@ export const planOf = (
     ...itemMessages(keys, packs, `${COMMIT}: ${id}\r\n`),
     ...[...torn, ...leftOut(entry, commit, head)].map(({ n, rest }) => ({
       subject: keys.log + n,
-      ...rest === undefined ? { data: "", headers: FADING } : written(rest)
+      // A server that is killed has a message again whose place a mark took that has faded since:
+      // this one stays until the actor is removed.
+      ...rest === undefined ? { data: "", headers: MARKER } : written(rest)
     })),
     ...wakeMessages(place, keys, commit)
   ]

@@ -33,6 +33,23 @@ describe("one server", () => {
     await now.close()
   })
 
+  it("has not again what was removed, when the server is killed a while later", async () => {
+    const { api, close } = await onNats(Storage, natsStorage(), urls)()
+    const keep = async (changes: Parameters<typeof commitOf>[0]) =>
+      revisionOf((await run(api.commit([commitOf(changes)])))[0])
+    let expected = 0
+    for (const head of [1, 2, 3]) {
+      expected = await keep({ expected, head, state: `${head}`, append: itemsOf(head, head) })
+    }
+    await keep({ expected, head: 3, state: "removed", remove: [2] })
+    // Longer than marks stay that fade.
+    await new Promise((resolve) => setTimeout(resolve, 12_000))
+    await server.restart()
+    const numbers = async () => (await run(api.read(alice, 1, 10))).map(({ n }) => n)
+    await expect.poll(() => numbers().catch(() => undefined), { timeout: 15_000 }).toEqual([1, 3])
+    await close()
+  })
+
   it("keeps the number of buckets that the cluster was made with", async () => {
     const open = (buckets?: number) =>
       Effect.runPromiseExit(Effect.provide(
