@@ -2,6 +2,7 @@
 import { expect } from "vitest"
 import { connect } from "@nats-io/transport-node"
 import { type NatsServer, takesClients } from "../nats/servers.ts"
+import type { Site } from "./site.ts"
 import type { World } from "./world.ts"
 
 const connectedWithinMs = 5_000
@@ -33,7 +34,7 @@ const hears = async (one: NatsServer, other: NatsServer): Promise<boolean> => {
 
 /** Expects a server, which takes clients, to be one with the others, or apart from all of them. */
 export const expectTogether = async (
-  { cluster: { servers } }: World,
+  { cluster: { servers } }: World<Site>,
   server: NatsServer,
   areTogether: boolean
 ): Promise<void> => {

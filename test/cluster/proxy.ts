@@ -1,5 +1,7 @@
-/** A TCP proxy between two processes, which can cut, stall and heal what is between them. */
+/** A TCP proxy between two processes, which can cut, stall, mute and heal what is between them. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net"
+
+export type Direction = "there" | "back"
 
 export interface Proxy {
   readonly port: number
@@ -7,6 +9,8 @@ export interface Proxy {
   readonly cut: () => void
   /** Passes nothing on, and breaks nothing off: as a cable does that was pulled. */
   readonly stall: () => void
+  /** The same in one direction only: from who connects to whom it leads, or back. */
+  readonly mute: (direction: Direction) => void
   /** Passes on again what comes, and what had come meanwhile. */
   readonly heal: () => void
   readonly close: () => void
@@ -15,8 +19,10 @@ export interface Proxy {
 class TcpProxy implements Proxy {
   readonly server: Server
   private readonly target: number
-  private readonly sockets = new Set<Socket>()
-  private state: "whole" | "cut" | "stalled" = "whole"
+  /** By what comes out of each, the way that it goes. */
+  private readonly sockets = new Map<Socket, Direction>()
+  private isCut = false
+  private readonly stalled = new Set<Direction>()
 
   constructor(target: number) {
     this.target = target
@@ -28,18 +34,24 @@ class TcpProxy implements Proxy {
   }
 
   readonly cut = (): void => {
-    this.state = "cut"
-    for (const socket of this.sockets) socket.resetAndDestroy()
+    this.isCut = true
+    for (const socket of this.sockets.keys()) socket.resetAndDestroy()
   }
 
   readonly stall = (): void => {
-    this.state = "stalled"
-    for (const socket of this.sockets) socket.pause()
+    this.mute("there")
+    this.mute("back")
+  }
+
+  readonly mute = (direction: Direction): void => {
+    this.stalled.add(direction)
+    for (const [socket, goes] of this.sockets) if (goes === direction) socket.pause()
   }
 
   readonly heal = (): void => {
-    this.state = "whole"
-    for (const socket of this.sockets) socket.resume()
+    this.isCut = false
+    this.stalled.clear()
+    for (const socket of this.sockets.keys()) socket.resume()
   }
 
   readonly close = (): void => {
@@ -48,20 +60,20 @@ class TcpProxy implements Proxy {
   }
 
   private take(client: Socket): void {
-    if (this.state === "cut") return void client.resetAndDestroy()
+    if (this.isCut) return void client.resetAndDestroy()
     const other = connect({ port: this.target, host: "127.0.0.1", noDelay: true })
-    this.pass(client, other)
-    this.pass(other, client)
+    this.pass(client, other, "there")
+    this.pass(other, client, "back")
   }
 
   /** No pipe: it would resume by itself what is paused here. */
-  private pass(from: Socket, to: Socket): void {
-    this.sockets.add(from)
+  private pass(from: Socket, to: Socket, direction: Direction): void {
+    this.sockets.set(from, direction)
     from.on("data", (bytes: Buffer) => {
-      if (!to.write(bytes) && this.state === "whole") {
+      if (!to.write(bytes) && !this.stalled.has(direction)) {
         from.pause()
         to.once("drain", () => {
-          if (this.state === "whole") from.resume()
+          if (!this.stalled.has(direction)) from.resume()
         })
       }
     })
@@ -70,7 +82,7 @@ class TcpProxy implements Proxy {
       this.sockets.delete(from)
       to.destroy()
     })
-    if (this.state === "stalled") from.pause()
+    if (this.stalled.has(direction)) from.pause()
   }
 }
 

@@ -1,47 +1,15 @@
-/** What may happen to the servers of a cluster under load, and how soon it serves again. */
+/** What may happen to the servers of a cluster under load. */
 import { expect } from "vitest"
-import { eventually, pause } from "../e2e/process.ts"
+import { pause } from "../e2e/process.ts"
+import { healedWithinMs, serverServedWithinMs } from "../faults/bounds.ts"
+import type { Fault } from "../faults/fault.ts"
 import type { NatsServer } from "../nats/servers.ts"
-import { healedWithinMs, serverServedWithinMs, told } from "./bounds.ts"
 import { expectTogether } from "./hearing.ts"
-import type { Load } from "./load.ts"
+import type { Site } from "./site.ts"
 import type { World } from "./world.ts"
 
-const wholeAskedMs = 500
-
-export interface Fault {
-  /** For what is told of it. */
-  readonly what: string
-  readonly strike: () => Promise<unknown>
-  readonly mend: () => Promise<unknown>
-  /** How soon all nodes serve although it lasts; undefined where they cannot. */
-  readonly servedWithinMs: number | undefined
-  /** How long it lasts after that. */
-  readonly lastsMs: number
-}
-
-/**
- * Strikes as was chosen, and mends; all nodes serve again after each that lets them. It is chosen
- * when no copy is behind and each stream has its leader: else a second server would be broken.
- */
-export const suffer = async (
-  { load, world }: { readonly load: Load; readonly world: World },
-  choose: () => Promise<Fault>
-): Promise<void> => {
-  const isWhole = async () => await world.cluster.isWhole() || undefined
-  await eventually(healedWithinMs, "the servers are whole", isWhole, wholeAskedMs)
-  const { lastsMs, mend, servedWithinMs, strike, what } = await choose()
-  await strike()
-  if (servedWithinMs !== undefined) {
-    told(what, await load.servedAgain(world.urls(), servedWithinMs))
-  }
-  await pause(lastsMs)
-  await mend()
-  told(`${what}, and mended`, await load.servedAgain(world.urls(), healedWithinMs))
-}
-
 /** One that leads nothing in the stream: with it the other two still have a leader. */
-export const followerOf = async (world: World, stream: string): Promise<NatsServer> => {
+export const followerOf = async (world: World<Site>, stream: string): Promise<NatsServer> => {
   const leader = await world.leaderOf(stream)
   const follower = world.cluster.servers.find((server) => server !== leader)
   if (follower === undefined) throw new Error("there is one server only")
@@ -58,7 +26,7 @@ export const killed = (server: NatsServer, lastsMs = 0): Fault => ({
 })
 
 /** All servers are killed at once, and start again. */
-export const allKilled = ({ cluster: { servers } }: World, lastsMs: number): Fault => ({
+export const allKilled = ({ cluster: { servers } }: World<Site>, lastsMs: number): Fault => ({
   what: "all servers were killed",
   strike: () => Promise.all(servers.map((server) => server.stop())),
   mend: () => Promise.all(servers.map((server) => server.restart())),
@@ -68,7 +36,7 @@ export const allKilled = ({ cluster: { servers } }: World, lastsMs: number): Fau
 
 /** A server is cut off from the others, and reaches them again; nodes reach it all the time. */
 export const cutFromServers = (
-  world: World,
+  world: World<Site>,
   server: NatsServer,
   lastsMs = 0
 ): Fault => ({
@@ -84,7 +52,7 @@ export const cutFromServers = (
 })
 
 /** A server is cut off from the others and from the nodes, and everything is whole again. */
-export const cutOff = (world: World, server: NatsServer, lastsMs = 0): Fault => ({
+export const cutOff = (world: World<Site>, server: NatsServer, lastsMs = 0): Fault => ({
   what: "a server was cut off from everybody",
   strike: async () => {
     await world.cutOff(server)
@@ -105,10 +73,47 @@ export const still = (server: NatsServer, lastsMs: number): Fault => ({
 })
 
 /** All servers stand still, and go on. */
-export const allStill = ({ cluster: { servers } }: World, lastsMs: number): Fault => ({
+export const allStill = ({ cluster: { servers } }: World<Site>, lastsMs: number): Fault => ({
   what: "all servers stood still",
   strike: () => Promise.all(servers.map((server) => server.signal("SIGSTOP"))),
   mend: () => Promise.all(servers.map((server) => server.signal("SIGCONT"))),
   servedWithinMs: undefined,
   lastsMs
+})
+
+/** What a server says does not come to the others any more, until all is whole again. */
+export const muted = (world: World, server: NatsServer, lastsMs = 0): Fault => ({
+  what: "a server was not heard by the others, but heard them",
+  strike: () => world.site.mute(server),
+  mend: () => world.heal(server),
+  servedWithinMs: healedWithinMs,
+  lastsMs
+})
+
+const flaps = 6
+const flapMs = 700
+
+/** A server is cut off from the others and heard again, many times. */
+export const flapping = (world: World<Site>, server: NatsServer): Fault => ({
+  what: "the network of a server flapped",
+  strike: async () => {
+    for (let n = 0; n < flaps; n += 1) {
+      await world.cutFromServers(server)
+      await pause(flapMs)
+      await world.heal(server)
+      await pause(flapMs)
+    }
+  },
+  mend: async () => undefined,
+  servedWithinMs: healedWithinMs,
+  lastsMs: 0
+})
+
+/** A server loses all that it stored, and gets it from the others. */
+export const wiped = (world: World, server: NatsServer): Fault => ({
+  what: "a server lost its disk",
+  strike: () => server.stop(),
+  mend: () => world.site.wipe(server),
+  servedWithinMs: serverServedWithinMs,
+  lastsMs: 0
 })

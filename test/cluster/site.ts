@@ -1,4 +1,6 @@
 /** Where the servers of a cluster run, so that each can be cut off: here, as processes. */
+import { rm } from "node:fs/promises"
+import { join } from "node:path"
 import { type NatsCluster, type NatsServer, startCluster } from "../nats/servers.ts"
 import { type Proxy, startProxy } from "./proxy.ts"
 
@@ -13,6 +15,14 @@ export interface Site {
   /** Whatever a server was cut off from reaches it again. */
   readonly heal: (server: NatsServer, links: ReadonlyArray<Proxy>) => Promise<void>
   readonly close: () => Promise<void>
+}
+
+/** What can be done besides to servers that are processes of this machine. */
+export interface ProcessSite extends Site {
+  /** What a server says does not come to the other servers any more; what they say comes to it. */
+  readonly mute: (server: NatsServer) => Promise<void>
+  /** A server starts again and has nothing of what it had stored. */
+  readonly wipe: (server: NatsServer) => Promise<void>
 }
 
 /** Proxies for the routes between servers; `of(at)` has all that lead to or from server `at`. */
@@ -35,13 +45,21 @@ class Routes {
     return this.all.filter(({ from, to }) => from === at || to === at).map(({ proxy }) => proxy)
   }
 
+  /** Nothing goes from server `at` to others. */
+  mute(at: number): void {
+    for (const { from, proxy, to } of this.all) {
+      if (from === at) proxy.mute("there")
+      if (to === at) proxy.mute("back")
+    }
+  }
+
   close(): void {
     for (const { proxy } of this.all) proxy.close()
   }
 }
 
 /** Servers as processes of this machine, with proxies on their routes. */
-export const asProcesses = async (): Promise<Site> => {
+export const asProcesses = async (): Promise<ProcessSite> => {
   const routes = new Routes()
   const cluster = await startCluster(serverCount, { routed: routes.routed })
   const routesOf = (server: NatsServer) => routes.of(cluster.servers.indexOf(server))
@@ -55,6 +73,14 @@ export const asProcesses = async (): Promise<Site> => {
     },
     heal: async (server, links) => {
       for (const proxy of [...routesOf(server), ...links]) proxy.heal()
+    },
+    mute: async (server) => routes.mute(cluster.servers.indexOf(server)),
+    wipe: async (server) => {
+      await server.stop()
+      const found = cluster.processes[cluster.servers.indexOf(server)]
+      if (found === undefined) throw new Error("no server of this cluster")
+      await rm(join(found.folder, "jetstream"), { recursive: true })
+      await server.restart()
     },
     close: async () => {
       routes.close()

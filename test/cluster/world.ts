@@ -6,7 +6,8 @@
 import { type NatsCluster, type NatsServer, takesClients } from "../nats/servers.ts"
 import { eventually, launch, type Service, temporaryFolder } from "../e2e/process.ts"
 import { type Proxy, startProxy } from "./proxy.ts"
-import { asProcesses, type Site } from "./site.ts"
+import type { Ground } from "../faults/fault.ts"
+import { asProcesses, type ProcessSite, type Site } from "./site.ts"
 
 /** One node, over all its starts. */
 export interface ClusterNode {
@@ -20,24 +21,34 @@ export interface ClusterNode {
 /** Servers that are busy may choose another leader at any time. */
 const leaderWithinMs = 30_000
 
-export class World {
+/** What a node is started with. */
+type EnvOf = (name: string) => Readonly<Record<string, string>>
+
+export class World<Place extends Site = ProcessSite> implements Ground {
   readonly nodes: Array<ClusterNode> = []
-  private readonly site: Site
-  private readonly env: Readonly<Record<string, string>>
+  /** Nobody asks these, as a balancer does with nodes that are not ready. */
+  readonly leftOut = new Set<ClusterNode>()
+  readonly site: Place
+  private readonly env: EnvOf
   private readonly services: Array<Service> = []
 
-  private constructor(site: Site, env: Readonly<Record<string, string>>) {
+  private constructor(site: Place, env: EnvOf) {
     this.site = site
     this.env = env
   }
 
-  /** Servers, as processes unless told, and these nodes, all of which start at once. */
-  static async start(
+  /** Servers as processes and these nodes, all of which start at once. */
+  static async start(names: ReadonlyArray<string>, env: EnvOf): Promise<World> {
+    return World.at(await asProcesses(), names, env)
+  }
+
+  /** The same with servers that run elsewhere. */
+  static async at<Place extends Site>(
+    site: Place,
     names: ReadonlyArray<string>,
-    env: Readonly<Record<string, string>> = {},
-    startSite: () => Promise<Site> = asProcesses
-  ): Promise<World> {
-    const world = new World(await startSite(), env)
+    env: EnvOf
+  ): Promise<World<Place>> {
+    const world = new World(site, env)
     await Promise.all(names.map((name) => world.join(name)))
     return world
   }
@@ -68,13 +79,14 @@ export class World {
     for (const link of node.links) link.close()
   }
 
-  /** Where the nodes listen, without those that are left out. */
-  urls(...without: ReadonlyArray<ClusterNode>): ReadonlyArray<string> {
-    return this.nodes
-      .filter((node) => !without.includes(node) && !node.service.isOver)
+  /** Where the nodes listen that are asked. */
+  readonly urls = (): ReadonlyArray<string> =>
+    this.nodes
+      .filter((node) => !this.leftOut.has(node) && !node.service.isOver)
       .filter(({ service }) => service.listening !== undefined)
       .map(({ service }) => service.url)
-  }
+
+  readonly isWhole = (): Promise<boolean> => this.cluster.isWhole()
 
   /** The server that leads a stream, once one does. */
   leaderOf(stream: string): Promise<NatsServer> {
@@ -123,7 +135,7 @@ export class World {
 
   private launch(name: string, dataDir: string, links: ReadonlyArray<Proxy>): Service {
     const NATS_URL = links.map(({ port }) => `nats://127.0.0.1:${port}`).join(",")
-    const service = launch({ dataDir, env: { NATS_URL, NODE_ID: name, ...this.env } })
+    const service = launch({ dataDir, env: { NATS_URL, NODE_ID: name, ...this.env(name) } })
     this.services.push(service)
     return service
   }

@@ -22,6 +22,7 @@ it("names every test that kills, damages, cuts off or deceives", () => {
     "test/nats",
     "test/runtime"
   ]
+  const all = ["embedded.test.ts", "embedded.long.ts", "cluster.test.ts", "cluster.long.ts"]
   const dangerous = suites.flatMap((folder) =>
     readdirSync(join(root, folder))
       .filter((file) =>
@@ -30,6 +31,7 @@ it("names every test that kills, damages, cuts off or deceives", () => {
       .filter((file) => /\.(test|long)\.ts$/.test(file))
       .map((file) => `${folder}/${file}`)
   )
+  dangerous.push(...all.map((file) => `test/faults/${file}`))
   expect(dangerous.length).toBeGreaterThan(12)
   expect(dangerous.filter((file) => !named.has(file))).toEqual([])
 })

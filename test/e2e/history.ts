@@ -1,6 +1,6 @@
 /**
- * What clients did to a service that may be killed at any moment, and what must then be there.
- * An operation without a whole answer has an unknown outcome: it may have happened or not.
+ * A little of everything that clients do to a service, and what must then be there, wherever it was
+ * moved. An operation without a whole answer has an unknown outcome: it may have happened or not.
  */
 import {
   type Answer,
@@ -52,12 +52,6 @@ interface Session {
   readonly answers: Map<string, { readonly text: string; readonly outcome: Outcome }>
 }
 
-/** Something that was made only to be deleted. */
-interface Fleeting {
-  readonly path: string
-  removed: Outcome
-}
-
 /** A keyed request whose outcome is unknown, or known: repeating it must tell the same. */
 interface Keyed {
   readonly path: string
@@ -77,9 +71,6 @@ export class History {
   readonly contents: Array<Content> = []
   readonly sessions: Array<Session> = []
   readonly keyed: Array<Keyed> = []
-  readonly fleeting: Array<Fleeting> = []
-  /** Mailboxes by the Slug of their creation, when its outcome is unknown. */
-  readonly unknownBoxes: Array<string> = []
   acknowledged = 0
   unknown = 0
 
@@ -101,10 +92,7 @@ export class History {
   async open(base: string, name: string): Promise<Box | undefined> {
     const document = `<mailbox><name>${name}</name></mailbox>`
     const answer = await this.tried(postXml(base, "/mailboxes", document, asAdmin))
-    if (answer === undefined) {
-      this.unknownBoxes.push(name)
-      return undefined
-    }
+    if (answer === undefined) return undefined
     const box = { mailbox: mailboxOf(expectStatus(answer, 201)), deposits: [] }
     this.boxes.push(box)
     return box
@@ -211,22 +199,6 @@ export class History {
     return one.answer && expectStatus(one.answer, 201, 202)
   }
 
-  /** Deletes at once what this request makes. */
-  async fleet(base: string, making: Promise<Answer>): Promise<void> {
-    const made = await this.tried(making)
-    if (made === undefined) return
-    const path = pathOf(expectStatus(made, 201).headers.get("location"))
-    const one: Fleeting = { path, removed: "unknown" }
-    this.fleeting.push(one)
-    const answer = await this.tried(send(base, path, { method: "DELETE", headers: asAdmin }))
-    if (answer !== undefined && expectStatus(answer, 204)) one.removed = "acknowledged"
-  }
-
-  async verifyFleeting(base: string, { path, removed }: Fleeting): Promise<void> {
-    const answer = await send(base, path, { headers: asAdmin })
-    expectStatus(answer, 410, ...removed === "unknown" ? [200] : [])
-  }
-
   /** Throws telling what is missing, doubled, half there or out of order. */
   async verifyBox(base: string, { deposits, mailbox }: Box): Promise<void> {
     const listed = await listMailbox(base, mailbox)
@@ -285,15 +257,6 @@ export class History {
       if (childOf(challenge, step).attributes["href"] !== `${path}/${step}`) {
         fail(`${path} does not link to its ${step}`)
       }
-    }
-  }
-
-  /** A mailbox whose creation has an unknown outcome can be made, or is there whole. */
-  async verifyUnknownBox(base: string, name: string): Promise<void> {
-    const document = `<mailbox><name>${name}</name></mailbox>`
-    const again = await postXml(base, "/mailboxes", document, asAdmin)
-    if (expectStatus(again, 201, 409).status === 409) {
-      expectStatus(await send(base, `/mailboxes/${name}?read`, { headers: asAdmin }), 200)
     }
   }
 }

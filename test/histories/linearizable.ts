@@ -178,7 +178,22 @@ export const check = <State, Input extends { readonly kind: string }, Output>(
   limit: number = stepsMax
 ): Verdict => new Search(model, model.settle?.(operations) ?? operations).run(limit)
 
-/** Checks resource by resource; throws telling what is broken, or what it gave up on. */
+/** A history that nothing explains, or that was not settled in time. */
+export class Contradiction extends Error {
+  override readonly name = "Contradiction"
+  /** All of the resource's operations. */
+  readonly operations: ReadonlyArray<unknown>
+
+  constructor(message: string, operations: ReadonlyArray<unknown>) {
+    super(message)
+    this.operations = operations
+  }
+}
+
+/**
+ * Checks resource by resource; throws a {@link Contradiction} telling what is broken, or what it
+ * gave up on.
+ */
 export const expectLinearizable = <State, Input extends { readonly kind: string }, Output>(
   name: string,
   model: Model<State, Input, Output>,
@@ -189,6 +204,7 @@ export const expectLinearizable = <State, Input extends { readonly kind: string 
     const verdict = check(model, part, limit)
     if (verdict._tag === "Linearizable") continue
     const what = verdict._tag === "Broken" ? "is not linearizable" : "was not settled in time"
-    throw new Error(`${name} ${resource} ${what} (${verdict.steps} steps): ${verdict.report}`)
+    const told = `${name} ${resource} ${what} (${verdict.steps} steps): ${verdict.report}`
+    throw new Contradiction(told, part)
   }
 }

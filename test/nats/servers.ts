@@ -265,11 +265,11 @@ export const clusterOf = async (
   }
 }
 
-/** A cluster, with a leader of its meta data elected. */
+/** A cluster, with a leader of its meta data elected, and its servers' processes. */
 export const startCluster = async (
   size = 3,
   options: ServerOptions = {}
-): Promise<NatsCluster> => {
+): Promise<NatsCluster & { readonly processes: ReadonlyArray<ServerProcess> }> => {
   const ports = await freePorts(2 * size)
   const routePorts = ports.slice(size)
   const routed = await options.routed?.(routePorts)
@@ -284,5 +284,5 @@ export const startCluster = async (
       })
     )
   )
-  return clusterOf(servers, options)
+  return { ...await clusterOf(servers, options), processes: servers }
 }

@@ -3,6 +3,7 @@
  * that never changes; the same document again is not stored again; what was removed stays away.
  */
 import type { Model, Operation } from "../history.ts"
+import { settle } from "./mailbox-settling.ts"
 
 /** Where a notification stands: its number, which grows, or whatever names it, such as its URI. */
 export type Place = number | string
@@ -27,6 +28,8 @@ export type MailboxInput =
 
 export type MailboxOutput =
   | { readonly _tag: "Done" }
+  /** Of a creation: it was there before. */
+  | { readonly _tag: "Taken" }
   | { readonly _tag: "Deposited"; readonly place: Place }
   | { readonly _tag: "Listed"; readonly entries: ReadonlyArray<Entry> }
   /** Undefined when it is empty. */
@@ -185,63 +188,11 @@ const inOpen = (input: MailboxInput): Step => {
     case "remove":
       return remove(input.place)
     case "create":
-      return () => []
+      return (state, output) => output === undefined || output._tag === "Taken" ? [state] : []
     case "destroy":
       return (_, output) =>
         output === undefined || output._tag === "Done" ? [{ is: "destroyed", stored: [] }] : []
   }
-}
-
-/** Places that are told of a document anywhere, and by whom first. */
-const toldOf = (operations: ReadonlyArray<MailboxOperation>) => {
-  const told = new Map<string, { readonly place: Place; readonly end: number }>()
-  const tell = ({ id, place }: Entry, end: number) => {
-    const before = told.get(id)
-    if (before === undefined || end < before.end) told.set(id, { place, end })
-  }
-  for (const { end, input, outcome, output } of operations) {
-    if (outcome !== "ok") continue
-    if (output?._tag === "Listed") { for (const entry of output.entries) tell(entry, end) }
-    else if (output?._tag === "Latest" && output.entry !== undefined) tell(output.entry, end)
-    else if (output?._tag === "Found" && input.kind === "read") {
-      tell({ id: output.id, place: input.place }, end)
-    } else if (output?._tag === "Deposited" && input.kind === "deposit") {
-      tell({ id: input.id, place: output.place }, end)
-    }
-  }
-  return told
-}
-
-/**
- * A document that was shown was stored: where only one deposit has it, that one did so before. An
- * unknown one whose document nobody was ever shown changes nothing for anybody.
- */
-const settle = (
-  operations: ReadonlyArray<MailboxOperation>
-): ReadonlyArray<MailboxOperation> => {
-  const told = toldOf(operations)
-  const places = new Set([...told.values()].map(({ place }) => place))
-  const isRemovedBlindly = operations.some(({ input }) =>
-    input.kind === "remove" && !places.has(input.place)
-  )
-  const counts = new Map<string, number>()
-  for (const { input, outcome } of operations) {
-    if (input.kind !== "deposit" || outcome === "fail") continue
-    counts.set(input.id, (counts.get(input.id) ?? 0) + 1)
-  }
-  return operations.map((one): MailboxOperation => {
-    if (one.outcome === "fail" || one.input.kind !== "deposit") return one
-    const found = told.get(one.input.id)
-    if (found === undefined) {
-      return one.outcome === "ok" || isRemovedBlindly ? one : { ...one, outcome: "fail" }
-    }
-    // Of several it is not known which one stored it.
-    if (counts.get(one.input.id) !== 1) return one
-    const rank = typeof found.place === "number" ? { rank: found.place } : {}
-    if (one.outcome === "ok") return { ...one, ...rank }
-    const output = { _tag: "Deposited" as const, place: found.place }
-    return { ...one, ...rank, output, end: found.end, outcome: "ok" }
-  })
 }
 
 const isDestroyed = (state: MailboxState, output: MailboxOutput | undefined) =>

@@ -1,0 +1,115 @@
+/** What may happen to the nodes of a cluster under load. */
+import { expect } from "vitest"
+import { pause } from "../e2e/process.ts"
+import { healedWithinMs, nodeServedWithinMs } from "../faults/bounds.ts"
+import type { WallClock } from "../faults/clock.ts"
+import type { Fault } from "../faults/fault.ts"
+import { rollingRestart, stop } from "./restarts.ts"
+import type { ClusterNode, World } from "./world.ts"
+
+/** A node is killed, and starts again. */
+export const nodeKilled = (world: World, node: ClusterNode): Fault => ({
+  what: "a node was killed",
+  strike: () => node.service.kill(),
+  mend: () => world.restart(node),
+  servedWithinMs: nodeServedWithinMs,
+  lastsMs: 0
+})
+
+/** All nodes are killed at once, and start again. */
+export const nodesKilled = (world: World): Fault => ({
+  what: "all nodes were killed",
+  strike: () => Promise.all(world.nodes.map(({ service }) => service.kill())),
+  mend: () => Promise.all(world.nodes.map((node) => world.restart(node))),
+  servedWithinMs: undefined,
+  lastsMs: 0
+})
+
+/** A node stands still, and goes on. What it was asked at that moment stays with it. */
+export const nodeStill = (world: World, node: ClusterNode, lastsMs: number): Fault => ({
+  what: "a node stood still",
+  strike: async () => {
+    node.service.child.kill("SIGSTOP")
+    world.leftOut.add(node)
+  },
+  mend: async () => {
+    node.service.child.kill("SIGCONT")
+    world.leftOut.delete(node)
+  },
+  servedWithinMs: nodeServedWithinMs,
+  lastsMs
+})
+
+const cuts = {
+  cut: "a node was cut off from NATS",
+  stall: "a node heard nothing of NATS, nor NATS of it",
+  there: "a node was not heard by NATS, but heard it",
+  back: "a node did not hear NATS, but was heard"
+}
+export type Cut = keyof typeof cuts
+
+/** A node is cut off from NATS, in one direction or both; it is asked all the time. */
+export const nodeCut = (
+  world: World,
+  node: ClusterNode,
+  how: Cut,
+  lastsMs: number
+): Fault => ({
+  what: cuts[how],
+  strike: async () => {
+    for (const link of node.links) {
+      if (how === "cut") link.cut()
+      else if (how === "stall") link.stall()
+      else link.mute(how)
+    }
+    // Asked for nothing that it has to serve: only the others can.
+    world.leftOut.add(node)
+  },
+  mend: async () => {
+    for (const link of node.links) link.heal()
+    world.leftOut.delete(node)
+  },
+  servedWithinMs: nodeServedWithinMs,
+  lastsMs
+})
+
+/** The nodes are stopped in order and started, one after the other, and nobody is refused. */
+export const rolled = (world: World, stalls = false): Fault => ({
+  what: stalls ? "a rolling restart, each node stalling" : "a rolling restart",
+  strike: () => rollingRestart(world, stalls),
+  mend: async () => undefined,
+  servedWithinMs: undefined,
+  lastsMs: 0,
+  refusesNobody: true
+})
+
+/** Two nodes more, one less, and nobody is refused. */
+export const scaled = (world: World, names: ReadonlyArray<string>): Fault => ({
+  what: "nodes came and went",
+  strike: async () => {
+    for (const name of names) await world.join(name)
+    await pause(3_000)
+    for (const node of world.nodes.slice(0, names.length)) {
+      await stop(node)
+      world.forget(node)
+      await pause(1_000)
+    }
+    expect(world.urls().length).toBe(world.nodes.length)
+  },
+  mend: async () => undefined,
+  servedWithinMs: undefined,
+  lastsMs: 0,
+  refusesNobody: true
+})
+
+/** A node's wall clock is set. */
+export const clockSet = (node: ClusterNode, clock: WallClock, byMs: number): Fault => ({
+  what: `a node's clock was set ${byMs > 0 ? "forward" : "back"} by an hour`,
+  strike: async () => {
+    clock.set(clock.offMs + byMs)
+    await clock.noticed(node.service.url)
+  },
+  mend: async () => undefined,
+  servedWithinMs: healedWithinMs,
+  lastsMs: 0
+})

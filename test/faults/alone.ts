@@ -1,0 +1,219 @@
+/** One node with its embedded store, and what may happen to it. */
+import { expect } from "vitest"
+import { launch, pause, type Service, start, temporaryFolder } from "../e2e/process.ts"
+import { healedWithinMs } from "./bounds.ts"
+import { WallClock } from "./clock.ts"
+import { type Choose, type Fault, type Ground, suffer } from "./fault.ts"
+import type { Random } from "./random.ts"
+import type { Tally } from "./tally.ts"
+import { expectSound } from "./verdict.ts"
+import { Workload, workloadEnv } from "./workload.ts"
+
+/** Before a node is ended, so that it happens at any time of its life. */
+const busyMs = { least: 10, most: 500 }
+const stillMs = { least: 500, most: 4_000 }
+const startedMsMax = 400
+const restartsInARow = 20
+/** A step that is not taken by then is not waited for. */
+const diesWithinMs = 8_000
+
+const between = (random: Random, { least, most }: typeof busyMs): number =>
+  least + random.below(most - least)
+
+export type Store = "rocksdb" | "leveldb"
+
+/** Steps of an actor's life at which the service can be told to die, and of which kinds. */
+const steps = ["decided", "committed", "replied"] as const
+const kinds = ["mailbox", "mailbox", "session", "content", "notification", "registration"] as const
+const stepsMax = { mailbox: 60, session: 12, content: 4, notification: 8, registration: 2 }
+
+export class Alone implements Ground {
+  readonly clock = new WallClock()
+  private service: Service
+  private readonly dataDir: string
+  private readonly env: Readonly<Record<string, string>>
+
+  private constructor(store: Store) {
+    this.dataDir = temporaryFolder()
+    this.env = { STORE: store, ...workloadEnv, ...this.clock.env }
+    this.service = launch({ dataDir: this.dataDir, env: this.env })
+  }
+
+  static async start(store: Store): Promise<Alone> {
+    const alone = new Alone(store)
+    await alone.service.ready()
+    return alone
+  }
+
+  readonly urls = (): ReadonlyArray<string> =>
+    this.service.isOver || this.service.listening === undefined ? [] : [this.service.url]
+
+  readonly isWhole = async (): Promise<boolean> => !this.service.isOver
+
+  get logs(): string {
+    return this.service.output.slice(-3_000)
+  }
+
+  /** Everything that it still waits for is due. */
+  async later(): Promise<void> {
+    await this.set(this.clock.mostMs + 2 * 3_600_000)
+  }
+
+  async set(offMs: number): Promise<void> {
+    this.clock.set(offMs)
+    await this.clock.noticed(this.service.url)
+  }
+
+  kill(): Promise<void> {
+    return this.service.kill()
+  }
+
+  async stop(): Promise<number | null> {
+    return (await this.service.stop()).code
+  }
+
+  /** What may happen, by its name. */
+  get faults(): Readonly<Record<string, Choose>> {
+    return {
+      killed: (random) => this.killed(random),
+      diesOnTheWay: (random) => this.diesOnTheWay(random),
+      killedAtItsStart: (random) => this.killedAtItsStart(random),
+      stopped: (random) => this.stopped(random),
+      still: (random) => this.still(random),
+      clockForward: () => this.clockBy(3_600_000),
+      clockBack: () => this.clockBy(-3_600_000),
+      restarts: () => this.restarts()
+    }
+  }
+
+  private readonly again = async (added: Readonly<Record<string, string>> = {}) => {
+    this.service = await start({ dataDir: this.dataDir, env: { ...this.env, ...added } })
+  }
+
+  private killed(random: Random): Fault {
+    const busy = between(random, busyMs)
+    return {
+      what: "the node was killed",
+      strike: async () => {
+        await pause(busy)
+        await this.service.kill()
+      },
+      mend: this.again,
+      servedWithinMs: undefined,
+      lastsMs: 0
+    }
+  }
+
+  /** It kills itself at the n-th step of a kind. */
+  private diesOnTheWay(random: Random): Fault {
+    const step = random.of(steps) ?? "decided"
+    const kind = random.of(kinds) ?? "mailbox"
+    const n = 1 + random.below(stepsMax[kind])
+    return {
+      what: `the node died at a message ${step}`,
+      strike: async () => {
+        await this.service.kill()
+        await this.again({ RESTANTE_FAILPOINT: `${step}:${kind}:${n}` }).catch(() => undefined)
+        await Promise.race([this.service.ended, pause(diesWithinMs)])
+        await this.service.kill()
+      },
+      mend: () => this.again(),
+      servedWithinMs: undefined,
+      lastsMs: 0
+    }
+  }
+
+  private killedAtItsStart(random: Random): Fault {
+    const waits = [random.below(startedMsMax), random.below(startedMsMax)]
+    return {
+      what: "the node was killed while it started",
+      strike: async () => {
+        await this.service.kill()
+        for (const ms of waits) {
+          this.service = launch({ dataDir: this.dataDir, env: this.env })
+          await pause(ms)
+          await this.service.kill()
+        }
+      },
+      mend: () => this.again(),
+      servedWithinMs: undefined,
+      lastsMs: 0
+    }
+  }
+
+  private stopped(random: Random): Fault {
+    const busy = between(random, busyMs)
+    return {
+      what: "the node was stopped in order",
+      strike: async () => {
+        await pause(busy)
+        const { code } = await this.service.stop()
+        if (code !== 0) throw new Error(`it ended with ${code}: ${this.logs}`)
+      },
+      mend: () => this.again(),
+      servedWithinMs: undefined,
+      lastsMs: 0
+    }
+  }
+
+  private still(random: Random): Fault {
+    return {
+      what: "the node stood still",
+      strike: async () => this.service.child.kill("SIGSTOP"),
+      mend: async () => this.service.child.kill("SIGCONT"),
+      servedWithinMs: undefined,
+      lastsMs: between(random, stillMs)
+    }
+  }
+
+  private clockBy(byMs: number): Fault {
+    return {
+      what: `the clock was set ${byMs > 0 ? "forward" : "back"} by an hour`,
+      strike: () => this.set(this.clock.offMs + byMs),
+      mend: async () => undefined,
+      servedWithinMs: healedWithinMs,
+      lastsMs: 500
+    }
+  }
+
+  private restarts(): Fault {
+    return {
+      what: `the node was killed ${restartsInARow} times in a row`,
+      strike: async () => {
+        for (let n = 0; n < restartsInARow; n += 1) {
+          await this.service.kill()
+          await this.again()
+        }
+      },
+      mend: async () => undefined,
+      servedWithinMs: healedWithinMs,
+      lastsMs: 0
+    }
+  }
+}
+
+/** One run: a new node, a load, these faults, one after the other, and all looked over. */
+export const runAlone = async (
+  { alone, choices, seed, tally }: {
+    readonly alone: Alone
+    readonly seed: string
+    readonly tally: Tally
+    readonly choices: ReadonlyArray<Choose>
+  }
+): Promise<void> => {
+  const load = await Workload.start(alone.urls, seed)
+  try {
+    for (const choose of choices) await suffer({ ground: alone, load, tally }, choose)
+    await load.end()
+    await alone.later()
+    await expectSound(load, alone.urls())
+    tally.ends(load.recorder)
+    expect(await alone.stop()).toBe(0)
+  } catch (cause) {
+    tally.keep(cause)
+    throw new Error(`seed ${seed}: ${String(cause)}\n${alone.logs}`, { cause })
+  } finally {
+    await load.end()
+    await alone.kill()
+  }
+}

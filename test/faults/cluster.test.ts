@@ -1,0 +1,49 @@
+/**
+ * Three nodes on three servers under load: a rolling restart that nobody notices, then nodes and
+ * servers that are killed, paused, cut off in one direction and deceived by their clocks. What
+ * clients were told, all of them, never contradicts itself. The long form chooses its faults.
+ */
+import { afterAll, expect, it } from "vitest"
+import { asAdmin, expectStatus, postXml } from "../e2e/client.ts"
+import { cleanUp } from "../e2e/process.ts"
+import { closeReceivers } from "../e2e/receivers.ts"
+import { Clustered, runCluster } from "./clustered.ts"
+import { chosen } from "./fault.ts"
+import { seed } from "./form.ts"
+import { Tally } from "./tally.ts"
+
+const testMs = 400_000
+const names = [
+  "rolled",
+  "leaderKilled",
+  "clockForward",
+  "nodeDeaf",
+  "clockBack",
+  "allKilled",
+  "nodeKilled"
+]
+
+afterAll(() => {
+  closeReceivers()
+  cleanUp()
+})
+
+/** The same keyed request at each node: answers are sealed with a secret that all agreed on. */
+const expectOneSecret = async (urls: ReadonlyArray<string>): Promise<void> => {
+  const body = "<mailbox><name>keyed</name></mailbox>"
+  const headers = { ...asAdmin, "idempotency-key": "\"once\"" }
+  const answers: Array<string> = []
+  for (const url of urls) {
+    answers.push(expectStatus(await postXml(url, "/mailboxes", body, headers), 201).text)
+  }
+  expect(answers).toHaveLength(3)
+  expect(new Set(answers).size).toBe(1)
+}
+
+it("contradicts nothing that any of its nodes has ever answered", async () => {
+  const clustered = await Clustered.start()
+  await expectOneSecret(clustered.world.urls())
+  const tally = new Tally("cluster", seed)
+  await runCluster({ clustered, seed, tally, choices: chosen(clustered.faults, names) })
+  expect(tally.struck).toBe(names.length)
+}, testMs)

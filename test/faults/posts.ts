@@ -1,0 +1,129 @@
+/** Clients that send notifications. */
+import { type Answer, asAdmin, notification, parseXml, pathOf } from "../e2e/client.ts"
+import { publicUrl } from "../e2e/process.ts"
+import type { NotificationOutput, RecipientStatus } from "../histories/models/notification.ts"
+import type { Box } from "./boxes.ts"
+import type { Inbox, Inboxes } from "./inboxes.ts"
+import type { Random } from "./random.ts"
+import { byStatus, type Recorder } from "./recorder.ts"
+
+const recent = 8
+
+const gone = (): { readonly _tag: "Gone" } => ({ _tag: "Gone" })
+const done = (): { readonly _tag: "Done" } => ({ _tag: "Done" })
+
+const statuses: ReadonlyArray<RecipientStatus> = ["waiting", "retry", "success", "failed"]
+
+const recipientsOf = (answer: Answer): NotificationOutput => ({
+  _tag: "Shown",
+  recipients: parseXml(answer.text).children.filter(({ name }) => name === "recipient")
+    .map(({ attributes }) => ({
+      status: statuses.find((one) => one === attributes["status"]) ?? "failed",
+      attempts: Number(attributes["attempts"])
+    }))
+})
+
+export interface Sent {
+  readonly path: string
+  readonly description: string
+  isDeleted: boolean
+}
+
+/** Notifications to receivers outside and to a mailbox of the service itself. */
+export class Posts {
+  readonly sent: Array<Sent> = []
+  /** A mailbox of the service itself, and receivers outside. */
+  readonly relayedTo: Box
+  readonly relays: ReadonlyArray<Inbox>
+  private readonly recorder: Recorder
+  private readonly random: Random
+  private readonly to: string
+  private count = 0
+
+  constructor(recorder: Recorder, random: Random, inboxes: Inboxes, relayedTo: Box) {
+    this.recorder = recorder
+    this.random = random
+    this.relayedTo = relayedTo
+    this.relays = inboxes.relays.map(({ inbox }) => inbox)
+    const uris = [...inboxes.relays.map(({ uri }) => uri), `${publicUrl}${relayedTo.path}`]
+    this.to = uris.map((uri) => `<to>${uri}</to>`).join("")
+  }
+
+  async act(client: string, url: string): Promise<void> {
+    const one = this.random.of(this.sent.slice(-recent))
+    const turn = this.random.below(20)
+    if (one === undefined || turn < 7) await this.send(client, url)
+    else if (turn < 19) await this.show(client, url, one)
+    else await this.remove(client, url, one)
+  }
+
+  async show(
+    client: string,
+    url: string,
+    { path }: Sent
+  ): Promise<NotificationOutput | undefined> {
+    const asked = { client, resource: path, input: { kind: "show" as const } }
+    const request = { url, path, headers: asAdmin }
+    const { notifications } = this.recorder.histories
+    const found = await this.recorder.operate(
+      notifications,
+      asked,
+      request,
+      (answer) =>
+        byStatus<NotificationOutput>(answer, {
+          200: () => recipientsOf(answer),
+          404: gone,
+          410: gone
+        })
+    )
+    return found?.output
+  }
+
+  private async send(client: string, url: string): Promise<void> {
+    const description = `relay${this.count++}`
+    const body = notification(description).replace("<item>", `${this.to}<item>`)
+    // If it is queued it is handed over inside, nobody knows when.
+    this.recorder.histories.mailboxes.push({
+      client,
+      resource: this.relayedTo.name,
+      input: { kind: "deposit", id: description },
+      start: performance.now(),
+      end: Infinity,
+      outcome: "info"
+    })
+    const { answer, end, start } = await this.recorder.ask({
+      url,
+      path: "/outgoing/admin",
+      method: "POST",
+      body,
+      headers: asAdmin
+    })
+    if (answer?.status !== 202) return
+    const path = pathOf(answer.headers.get("location"))
+    this.sent.push({ path, description, isDeleted: false })
+    const recipients = this.to.split("<to>").length - 1
+    this.recorder.histories.notifications.push({
+      client,
+      resource: path,
+      input: { kind: "queue", recipients },
+      output: { _tag: "Done" },
+      start,
+      end,
+      outcome: "ok"
+    })
+  }
+
+  private async remove(client: string, url: string, one: Sent): Promise<void> {
+    // What was under way then may still arrive, or not.
+    one.isDeleted = true
+    const asked = { client, resource: one.path, input: { kind: "delete" as const } }
+    const request = { url, path: one.path, method: "DELETE", headers: asAdmin }
+    const { notifications } = this.recorder.histories
+    await this.recorder.operate(
+      notifications,
+      asked,
+      request,
+      (answer) => byStatus<NotificationOutput>(answer, { 204: done, 404: gone, 410: gone })
+    )
+  }
+}

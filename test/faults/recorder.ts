@@ -1,0 +1,160 @@
+/**
+ * Requests to a service that is in trouble, and what is known of each afterwards. A refusal with
+ * 5xx, a lost connection and no answer in time leave it unknown whether something was done.
+ */
+import { type Answer, send } from "../e2e/client.ts"
+import { pause } from "../e2e/process.ts"
+import type { Operation } from "../histories/history.ts"
+import type { MailboxInput, MailboxOutput } from "../histories/models/mailbox.ts"
+import type { NotificationInput, NotificationOutput } from "../histories/models/notification.ts"
+import type { RegistrationInput, RegistrationOutput } from "../histories/models/registration.ts"
+import type { SessionInput, SessionOutput } from "../histories/models/session.ts"
+import type { StoredInput, StoredOutput } from "../histories/models/stored.ts"
+
+/** Long enough for a busy machine, short beside a fault. */
+const answerWithinMs = 6_000
+const keptRefusalsMax = 200
+
+/** A client that found nobody waits for so long. */
+const unsentMs = 100
+
+/** Where a client asks while there is nobody to be asked. */
+export const nowhere = "nowhere:"
+
+/** Whether a request came to nobody, since no connection was taken. */
+const wasNotSent = (error: unknown): boolean => {
+  const cause: unknown = error instanceof Error ? error.cause : undefined
+  return cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED"
+}
+
+export interface Request {
+  readonly url: string
+  readonly path: string
+  readonly method?: string
+  readonly body?: string | Uint8Array
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+interface Asking {
+  readonly answer: Answer | undefined
+  /** False when nobody took the connection: nothing was done. */
+  readonly isSent: boolean
+  readonly start: number
+  readonly end: number
+}
+
+/** Who asks what of which resource. */
+export interface Asked<Input> {
+  readonly client: string
+  readonly resource: string
+  readonly input: Input
+}
+
+/** The histories by what the resources are. */
+export class Histories {
+  readonly mailboxes: Array<Operation<MailboxInput, MailboxOutput>> = []
+  readonly sessions: Array<Operation<SessionInput, SessionOutput>> = []
+  readonly notifications: Array<Operation<NotificationInput, NotificationOutput>> = []
+  readonly registrations: Array<Operation<RegistrationInput, RegistrationOutput>> = []
+  readonly contents: Array<Operation<StoredInput, StoredOutput>> = []
+}
+
+export class Recorder {
+  readonly histories = new Histories()
+  /** Answers of 5xx, whole: the last ones, and how many. */
+  readonly refusals: Array<string> = []
+  refused = 0
+  /** Answers that say something, and requests of which nothing is known. */
+  acknowledged = 0
+  unknown = 0
+  /** What nobody expected; the first is enough to fail. */
+  readonly surprises: Array<string> = []
+
+  /** The answer, and when it was asked for and came; undefined when nothing is known. */
+  async ask(request: Request): Promise<Asking> {
+    const start = performance.now()
+    const { body, headers = {}, method = "GET", path, url } = request
+    const xml = typeof body === "string" ? { "content-type": "application/xml" } : {}
+    const sent = {
+      method,
+      headers: { ...xml, ...headers },
+      timeoutMs: answerWithinMs,
+      ...body === undefined ? {} : { body }
+    }
+    let isSent = url !== nowhere
+    const answer = isSent
+      ? await send(url, path, sent).catch((error: unknown) => {
+        isSent = !wasNotSent(error)
+        return undefined
+      })
+      : undefined
+    const end = performance.now()
+    if (!isSent) {
+      await pause(unsentMs)
+      return { answer, isSent, start, end }
+    }
+    if (answer === undefined || answer.status >= 500) {
+      this.unknown += 1
+      if (answer !== undefined) {
+        this.refused += 1
+        this.refusals.push(`${method} ${path}: ${answer.status}: ${answer.text}`)
+        if (this.refusals.length > keptRefusalsMax) this.refusals.shift()
+      }
+      return { answer: undefined, isSent, start, end }
+    }
+    this.acknowledged += 1
+    return { answer, isSent, start, end }
+  }
+
+  /**
+   * Makes a request and writes down what comes of it. What is read of the answer is the output;
+   * `refused` when it says that nothing was done. A GET without an answer has changed nothing.
+   */
+  async operate<Input, Output>(
+    into: Array<Operation<Input, Output>>,
+    asked: Asked<Input>,
+    request: Request,
+    read: (answer: Answer) => Output | "refused"
+  ): Promise<{ readonly answer: Answer; readonly output: Output } | undefined> {
+    const { answer, end, isSent, start } = await this.ask(request)
+    if (!isSent) return undefined
+    if (answer === undefined) {
+      if ((request.method ?? "GET") !== "GET") {
+        into.push({ ...asked, start, end: Infinity, outcome: "info" })
+      }
+      return undefined
+    }
+    const output = this.reading(request, answer, read)
+    if (output === undefined) return undefined
+    if (output === "refused") {
+      into.push({ ...asked, start, end, outcome: "fail" })
+      return undefined
+    }
+    into.push({ ...asked, output, start, end, outcome: "ok" })
+    return { answer, output }
+  }
+
+  private reading<Output>(
+    { method = "GET", path }: Request,
+    answer: Answer,
+    read: (answer: Answer) => Output | "refused"
+  ): Output | "refused" | undefined {
+    try {
+      // Slowed down, as one may be who asks so much.
+      return answer.status === 429 ? "refused" : read(answer)
+    } catch (error) {
+      this.surprises.push(`${method} ${path}: ${answer.status} ${String(error)}`)
+      return undefined
+    }
+  }
+}
+
+/** The output that goes with a status; throws for any other. */
+export const byStatus = <Output>(
+  answer: Answer,
+  outputs: Readonly<Record<number, () => Output>>
+): Output => {
+  const output = outputs[answer.status]
+  if (output === undefined) throw new Error(`is not expected: ${answer.text.slice(0, 400)}`)
+  return output()
+}

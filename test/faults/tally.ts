@@ -1,0 +1,84 @@
+/** Counts what was done to a service and what came of it, for docs/guarantees.md. */
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Contradiction } from "../histories/linearizable.ts"
+import type { Recorder } from "./recorder.ts"
+
+const folder = fileURLToPath(new URL("../../test-results/", import.meta.url))
+
+export class Tally {
+  private readonly name: string
+  private readonly seed: string
+  private readonly faults = new Map<string, number>()
+  private readonly operations = new Map<string, number>()
+  private runs = 0
+  private acknowledged = 0
+  private unknown = 0
+  private resources = 0
+
+  constructor(name: string, seed: string) {
+    this.name = name
+    this.seed = seed
+  }
+
+  /** How many faults have struck. */
+  get struck(): number {
+    return [...this.faults.values()].reduce((sum, count) => sum + count, 0)
+  }
+
+  /** A fault strikes. */
+  strikes(what: string): void {
+    this.faults.set(what, (this.faults.get(what) ?? 0) + 1)
+  }
+
+  /** A run is over, and nothing was lost in it, or it would have failed. */
+  ends({ acknowledged, histories, unknown }: Recorder): void {
+    this.runs += 1
+    this.acknowledged += acknowledged
+    this.unknown += unknown
+    for (const [kind, operations] of Object.entries(histories)) {
+      this.operations.set(kind, (this.operations.get(kind) ?? 0) + operations.length)
+      this.resources += new Set(
+        operations.map(({ resource }: { readonly resource: string }) => resource)
+      ).size
+    }
+    this.write()
+  }
+
+  /** Keeps the whole history that something contradicts, to be looked at. */
+  keep(error: unknown): void {
+    if (!(error instanceof Contradiction)) return
+    const lines = error.operations.map((one) => JSON.stringify(one)).join("\n")
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, `faults-${this.name}-broken.jsonl`), `${lines}\n`)
+  }
+
+  /** To a file that the page can quote, and as a table for who watches. */
+  private write(): void {
+    const counts = {
+      name: this.name,
+      seed: this.seed,
+      runs: this.runs,
+      faults: Object.fromEntries(this.faults),
+      acknowledged: this.acknowledged,
+      unknown: this.unknown,
+      resources: this.resources,
+      operations: Object.fromEntries(this.operations),
+      lost: 0
+    }
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, `faults-${this.name}.json`), `${JSON.stringify(counts, null, 2)}\n`)
+    const rows: ReadonlyArray<readonly [string, number]> = [
+      ["runs", this.runs],
+      ...this.faults,
+      ["requests answered", this.acknowledged],
+      ["requests of unknown outcome", this.unknown],
+      ["resources", this.resources],
+      ...[...this.operations].map(([kind, count]) => [`operations of ${kind}`, count] as const),
+      ["lost, doubled, out of order or contradicted", 0]
+    ]
+    const lines = rows.map(([what, count]) => `${String(count).padStart(8)}  ${what}`)
+    console.info(`${this.name}, seed ${this.seed}\n${lines.join("\n")}`)
+  }
+}
