@@ -1,6 +1,6 @@
 /**
- * What long runs have shown, one JSON document a line: `{"name","runs","faults","operations","lost"}`.
- * A run appends to the file that RESULTS names; `test/long-run.jsonl` is what is kept of the last one,
+ * What long runs have shown, one JSON document a line: name, runs, faults, operations, lost. A
+ * run appends to the file that RESULTS names; `test/long-run.jsonl` is what is kept of the last,
  * and docs/guarantees.md has a table of it.
  */
 import { appendFileSync, mkdirSync } from "node:fs"

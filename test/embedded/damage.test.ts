@@ -139,7 +139,7 @@ describe.each(engineNames)("a damaged store, %s", (engine) => {
         for (let n = 1; n <= 400; n++) yield* append(n, `${n} ${value}`)
       })
     )
-    // What is in the log is put into a table when the store is opened again.
+    // A busy machine may have left all of it in the log; the next start writes that into tables.
     await upon(folder, Effect.void)
     const [table = ""] = await filesOf(folder, engine === "rocksdb" ? ".sst" : ".ldb")
     const name = table.slice(table.lastIndexOf("/") + 1)

@@ -95,9 +95,16 @@ export const graphOf = (
     `${(endMs / MINUTE_MS).toFixed(1)} minutes`,
     `text-anchor="end"`
   )
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}"` +
-    ` role="img" aria-label="${title}"><style>text{font:13px system-ui,sans-serif}` +
-    `.title{font-weight:600}.grid{stroke:#d4d4d4}polyline{fill:none;stroke-width:1.5}</style>` +
-    `<rect width="100%" height="100%" fill="#fff"/>${text(LEFT, 22, title, `class="title"`)}` +
-    `${drawn.join("")}${text(LEFT, height - 12, "0")}${minutes}</svg>\n`
+  const style = "text{font:13px system-ui,sans-serif}.title{font-weight:600}" +
+    ".grid{stroke:#d4d4d4}polyline{fill:none;stroke-width:1.5}"
+  const size = `viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}"`
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${title}">`,
+    `<style>${style}</style><rect width="100%" height="100%" fill="#fff"/>`,
+    text(LEFT, 22, title, `class="title"`),
+    ...drawn,
+    text(LEFT, height - 12, "0"),
+    minutes,
+    "</svg>\n"
+  ].join("\n")
 }
