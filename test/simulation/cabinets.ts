@@ -1,0 +1,90 @@
+/** What clients do with cabinets. */
+import { cabinetKind } from "../../actors/index.ts"
+import type { Contents, Reply } from "../../actors/cabinet/protocol.ts"
+import { address } from "../../runtime/index.ts"
+import type { VersionedOutput } from "./versioned.ts"
+import { askAgain, askToMake, caller, owner, reasonOf, type Turn, type Verbs } from "./verbs.ts"
+
+const addressOf = (resource: string) => address(cabinetKind, resource.replace("/", "-"))
+
+const contentsOf = (mark: number): Contents => ({
+  title: `title ${mark}`,
+  mailboxes: [{ name: `mailbox-${mark % 2}` }]
+})
+
+const textOf = ({ title }: Contents): string => title ?? ""
+
+const outputOf = (told: unknown): VersionedOutput => {
+  const reason = reasonOf(told)
+  if (reason === "PreconditionFailed") return { _tag: "Outdated" }
+  if (reason !== undefined) return { _tag: "Gone" }
+  // A cabinet answers in its own protocol.
+  const reply = told as Reply
+  switch (reply._tag) {
+    case "Created":
+    case "Replaced":
+      return { _tag: "Done", version: reply.view.version }
+    case "Described":
+      return { _tag: "Shown", version: reply.view.version, contents: textOf(reply.view) }
+    case "Done":
+      return { _tag: "Deleted" }
+  }
+}
+
+/** Keeps the version that was seen, for conditions. */
+const seeing = ({ known }: Turn, resource: string) => (told: unknown): VersionedOutput => {
+  const output = outputOf(told)
+  if (output._tag === "Shown") known.versions.set(resource, output.version)
+  return output
+}
+
+export const cabinetVerbs: Verbs = {
+  create: (turn, operation) => {
+    const { mark, resource } = operation
+    const contents = contentsOf(mark)
+    const message = { _tag: "Create", requestId: `make ${resource}`, owner, contents }
+    const input = { kind: "create", contents: textOf(contents) } as const
+    return askToMake(turn, operation, addressOf(resource), message, {
+      all: turn.records.versioned,
+      resource,
+      input,
+      outputOf
+    })
+  },
+  replace: (turn, operation) => {
+    const { choice, mark, resource } = operation
+    const contents = contentsOf(mark)
+    const seen = choice < 0.5 ? turn.known.versions.get(resource) : undefined
+    const ifVersion = seen === undefined ? {} : { ifVersion: seen }
+    return askAgain(turn, operation, addressOf(resource), {
+      _tag: "Replace",
+      caller,
+      contents,
+      ...ifVersion
+    }, {
+      all: turn.records.versioned,
+      resource,
+      input: { kind: "replace", contents: textOf(contents), ...ifVersion } as const,
+      outputOf
+    })
+  },
+  describe: (turn, operation) => {
+    const { resource } = operation
+    return askAgain(turn, operation, addressOf(resource), { _tag: "Describe", caller }, {
+      all: turn.records.versioned,
+      resource,
+      input: { kind: "show" } as const,
+      outputOf: seeing(turn, resource)
+    })
+  },
+  remove: (turn, operation) => {
+    const { choice, resource } = operation
+    if (choice > 0.3) return Promise.resolve()
+    return askAgain(turn, operation, addressOf(resource), { _tag: "Remove", caller }, {
+      all: turn.records.versioned,
+      resource,
+      input: { kind: "delete" } as const,
+      outputOf
+    })
+  }
+}

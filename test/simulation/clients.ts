@@ -1,0 +1,54 @@
+/** Clients: each makes its operations one after the other, as real ones do. */
+import { Asking } from "./asking.ts"
+import { cabinetVerbs } from "./cabinets.ts"
+import { mailboxVerbs } from "./mailboxes.ts"
+import { notificationVerbs } from "./notifications.ts"
+import type { Operation, Plan } from "./plan.ts"
+import type { Records } from "./records.ts"
+import { registrationVerbs } from "./registrations.ts"
+import { sessionVerbs } from "./sessions.ts"
+import type { Verbs } from "./verbs.ts"
+import type { Known, Turn } from "./verbs.ts"
+import type { World } from "./world.ts"
+
+const verbsOf: Readonly<Record<string, Verbs>> = {
+  mailbox: mailboxVerbs,
+  notification: notificationVerbs,
+  registration: registrationVerbs,
+  session: sessionVerbs,
+  cabinet: cabinetVerbs
+}
+
+/** Makes one operation; it resolves when it has ended, whatever came of it. */
+const perform = async (turn: Turn, operation: Operation): Promise<void> => {
+  const [kind = ""] = operation.resource.split("/")
+  const verb = verbsOf[kind]?.[operation.verb]
+  if (verb === undefined) throw new Error(`${kind} has no ${operation.verb}`)
+  await verb(turn, operation)
+}
+
+/** Lets all clients of the plan do what they are to do; resolves when the last one has ended. */
+export const runClients = async (
+  world: World,
+  { operations }: Plan,
+  records: Records,
+  known: Known
+): Promise<void> => {
+  const clients = new Map<number, Array<Operation>>()
+  for (const operation of operations) {
+    const own = clients.get(operation.client)
+    if (own === undefined) clients.set(operation.client, [operation])
+    else own.push(operation)
+  }
+  const run = async (client: number, own: ReadonlyArray<Operation>): Promise<void> => {
+    const name = `client-${client}`
+    const asking = new Asking(world, name)
+    for (const operation of own) {
+      await asking.until(operation.atMs)
+      world.trace.note("client", () => `${name} ${JSON.stringify(operation)}`)
+      await perform({ name, asking, records, known, trace: world.trace }, operation)
+    }
+    records.unanswered.push(...asking.unanswered)
+  }
+  await Promise.all(Array.from(clients, ([client, own]) => run(client, own)))
+}

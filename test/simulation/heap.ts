@@ -1,0 +1,53 @@
+/** What is to happen, in the order of its time; of one time in the order it was asked for. */
+export interface Event {
+  atMs: number
+  readonly order: number
+  readonly run: () => void
+  /** Called off, when false. */
+  live: boolean
+}
+
+const isBefore = (one: Event, other: Event): boolean =>
+  one.atMs === other.atMs ? one.order < other.order : one.atMs < other.atMs
+
+export class EventHeap {
+  private readonly events: Array<Event> = []
+
+  peek(): Event | undefined {
+    return this.events[0]
+  }
+
+  push(event: Event): void {
+    const { events } = this
+    let at = events.length
+    events.push(event)
+    while (at > 0) {
+      const above = (at - 1) >> 1
+      const parent = events[above]
+      if (parent === undefined || !isBefore(event, parent)) break
+      events[at] = parent
+      at = above
+    }
+    events[at] = event
+  }
+
+  pop(): Event | undefined {
+    const { events } = this
+    const first = events[0]
+    const last = events.pop()
+    if (first === undefined || last === undefined || events.length === 0) return first
+    let at = 0
+    for (;;) {
+      const left = events[2 * at + 1]
+      const right = events[2 * at + 2]
+      if (left === undefined) break
+      const isRight = right !== undefined && isBefore(right, left)
+      const least = isRight ? right : left
+      if (!isBefore(least, last)) break
+      events[at] = least
+      at = 2 * at + (isRight ? 2 : 1)
+    }
+    events[at] = last
+    return first
+  }
+}

@@ -1,0 +1,229 @@
+/** What clients do with mailboxes. */
+import { mailboxKind } from "../../actors/index.ts"
+import { decodeItem, isRemoval } from "../../actors/mailbox/item.ts"
+import { defaultSettings, type Reply } from "../../actors/mailbox/protocol.ts"
+import { address, type LogItem } from "../../runtime/index.ts"
+import type { Entry, MailboxOutput } from "../histories/models/mailbox.ts"
+import type { Answer } from "./asking.ts"
+import type { Operation } from "./plan.ts"
+import {
+  askAgain,
+  askOnce,
+  askToMake,
+  caller,
+  markOf,
+  owner,
+  reasonOf,
+  type Turn,
+  type Verbs
+} from "./verbs.ts"
+import type { VersionedInput, VersionedOutput } from "./versioned.ts"
+
+export const reader = { account: owner }
+
+/** The name of the mailbox that a resource of the plan is. */
+export const nameOf = (resource: string): string => resource.replace("/", "-")
+
+export const mailboxAt = (resource: string) => address(mailboxKind, nameOf(resource))
+
+const settingsOf = (mark: number) => ({ ...defaultSettings, title: `title ${mark}` })
+
+/** A mailbox answers in its own protocol. */
+const asReply = (told: unknown): Reply => told as Reply
+
+const settled = (told: unknown): VersionedOutput => {
+  if (reasonOf(told) === "PreconditionFailed") return { _tag: "Outdated" }
+  if (reasonOf(told) !== undefined) return { _tag: "Gone" }
+  const reply = asReply(told)
+  if (reply._tag === "Described") {
+    const { settings: { title = "" }, version } = reply.view
+    return { _tag: "Shown", version, contents: title }
+  }
+  if (reply._tag === "Configured" || reply._tag === "Created") {
+    return { _tag: "Done", version: reply.version }
+  }
+  return { _tag: "Deleted" }
+}
+
+const stored = (told: unknown): MailboxOutput => {
+  if (reasonOf(told) !== undefined) return { _tag: "Gone" }
+  const reply = asReply(told)
+  return reply._tag === "Deposited" ? { _tag: "Deposited", place: reply.n } : { _tag: "Done" }
+}
+
+/** The same operation is one upon the settings too. */
+const alsoSettings = (
+  { name, records }: Turn,
+  resource: string,
+  input: VersionedInput,
+  start: number,
+  answer: Answer<unknown>
+): void =>
+  records.note(
+    records.versioned,
+    { client: name, resource: `${resource} settings`, input },
+    start,
+    answer,
+    settled
+  )
+
+const entriesOf = (items: ReadonlyArray<LogItem>): ReadonlyArray<Entry> =>
+  items.flatMap(({ n, value }) =>
+    isRemoval(value) ? [] : [{ id: decodeItem(value).digest, place: n }]
+  )
+
+/** Lists what is there: by the mailbox's word how far it goes, then from the log. */
+const list = async (turn: Turn, node: number, resource: string): Promise<boolean> => {
+  const { asking, known, name, records, trace } = turn
+  const to = mailboxAt(resource)
+  const start = records.moment()
+  const answer = await asking.ask(node, to, { _tag: "List", reader })
+  const what = { client: name, resource, input: { kind: "list" } as const }
+  if (answer._tag !== "Answered") return false
+  if (reasonOf(answer.reply) !== undefined) {
+    records.note(records.mailbox, what, start, answer, () => ({ _tag: "Gone" }) as const)
+    return true
+  }
+  const reply = asReply(answer.reply)
+  if (reply._tag !== "Listed") throw new Error(`a mailbox answered ${reply._tag}`)
+  records.head(resource, start, reply.view.head)
+  const read = await asking.read(node, to)
+  // What is read of one that is being removed is in part.
+  if (read._tag !== "Answered" || known.destroyed.has(resource)) return false
+  trace.note("client", () => `${name} read ${JSON.stringify(entriesOf(read.reply))}`)
+  records.note(records.mailbox, what, start, read, (items) => ({
+    _tag: "Listed" as const,
+    entries: entriesOf(items)
+  }))
+  known.entries.set(
+    resource,
+    read.reply.flatMap(({ n, value }) =>
+      isRemoval(value) ? [] : [[n, decodeItem(value).idRandom] as const]
+    )
+  )
+  return true
+}
+
+const deposit = async (turn: Turn, operation: Operation): Promise<void> => {
+  const { mark, nodes, resource } = operation
+  const digest = markOf("digest", mark)
+  const fragment = `<item><description>d${mark}</description></item>`
+  for (const [at, node] of nodes.entries()) {
+    const idRandom = markOf(`id-${at}-`, mark)
+    const message = { _tag: "Deposit", fragment, digest, idRandom }
+    const start = turn.records.moment()
+    const answer = await askOnce(turn, node, mailboxAt(resource), message, {
+      all: turn.records.mailbox,
+      resource,
+      input: { kind: "deposit", id: digest } as const,
+      outputOf: stored
+    })
+    if (answer._tag !== "Answered") continue
+    const output = stored(answer.reply)
+    if (output._tag === "Deposited") {
+      const reply = asReply(answer.reply)
+      const isRepeated = reply._tag === "Deposited" && reply.repeated
+      turn.records.head(resource, start, Number(output.place), isRepeated)
+    }
+    return
+  }
+}
+
+const create: Verbs[string] = async (turn, operation) => {
+  const { mark, resource } = operation
+  const start = turn.records.moment()
+  const settings = settingsOf(mark)
+  const message = {
+    _tag: "Create",
+    requestId: `make ${resource}`,
+    owner,
+    settings,
+    passwordHash: "p".repeat(43),
+    sharedHash: "s".repeat(43)
+  }
+  const answer = await askToMake(turn, operation, mailboxAt(resource), message, {
+    all: turn.records.mailbox,
+    resource,
+    input: { kind: "create" } as const,
+    outputOf: stored
+  })
+  // Whether it was a repetition or not: its version is that of the beginning.
+  const input = { kind: "create", contents: settings.title } as const
+  const what = { client: turn.name, resource: `${resource} settings`, input }
+  turn.records.note(turn.records.versioned, what, start, answer, () => undefined)
+}
+
+const configure: Verbs[string] = (turn, operation) => {
+  const { choice, mark, resource } = operation
+  const settings = settingsOf(mark)
+  const seen = choice < 0.5 ? turn.known.versions.get(resource) : undefined
+  const ifVersion = seen === undefined ? {} : { ifVersion: seen }
+  const message = { _tag: "Configure", caller, settings, ...ifVersion }
+  return askAgain(turn, operation, mailboxAt(resource), message, {
+    all: turn.records.versioned,
+    resource: `${resource} settings`,
+    input: { kind: "replace", contents: settings.title, ...ifVersion } as const,
+    outputOf: settled
+  })
+}
+
+const describe: Verbs[string] = async (turn, operation) => {
+  const { resource } = operation
+  const answer = await askAgain(
+    turn,
+    operation,
+    mailboxAt(resource),
+    { _tag: "Describe", reader },
+    {
+      all: turn.records.versioned,
+      resource: `${resource} settings`,
+      input: { kind: "show" } as const,
+      outputOf: settled
+    }
+  )
+  if (answer?._tag !== "Answered" || reasonOf(answer.reply) !== undefined) return
+  const reply = asReply(answer.reply)
+  if (reply._tag === "Described") turn.known.versions.set(resource, reply.view.version)
+}
+
+const remove: Verbs[string] = (turn, operation) => {
+  const { choice, resource } = operation
+  const entries = turn.known.entries.get(resource) ?? []
+  const [n, idRandom] = entries[Math.floor(choice * entries.length)] ?? []
+  if (n === undefined) return Promise.resolve()
+  const message = { _tag: "Remove", n, idRandom, reader }
+  return askAgain(turn, operation, mailboxAt(resource), message, {
+    all: turn.records.mailbox,
+    resource,
+    input: { kind: "remove", place: n } as const,
+    outputOf: stored
+  })
+}
+
+const destroy: Verbs[string] = async (turn, operation) => {
+  const { nodes, resource } = operation
+  turn.known.destroyed.add(resource)
+  for (const node of nodes) {
+    const start = turn.records.moment()
+    const answer = await askOnce(turn, node, mailboxAt(resource), { _tag: "Destroy", caller }, {
+      all: turn.records.mailbox,
+      resource,
+      input: { kind: "destroy" } as const,
+      outputOf: stored
+    })
+    alsoSettings(turn, resource, { kind: "delete" }, start, answer)
+    if (answer._tag === "Answered") return
+  }
+}
+
+export const mailboxVerbs: Verbs = {
+  create,
+  deposit,
+  read: async (turn, { nodes, resource }) => {
+    for (const node of nodes) if (await list(turn, node, resource)) return
+  },
+  describe,
+  remove,
+  configure,
+  destroy
+}

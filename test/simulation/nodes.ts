@@ -1,0 +1,251 @@
+/**
+ * One node: the real runtime with the real behaviours and the transport over NATS subjects, on a
+ * computer of its own, over the shared store and registry.
+ */
+import { Effect, Layer, Logger, ManagedRuntime } from "effect"
+import type { Outbound } from "../../actors/delivery/protocol.ts"
+import { behaviours, type Dependencies, linksUnder } from "../../actors/index.ts"
+import type { NatsApi } from "../../runtime/nats/connection.ts"
+import { Nats } from "../../runtime/nats/connection.ts"
+import { natsTransport } from "../../runtime/nats/transport.ts"
+import {
+  type Address,
+  type AnyBehaviour,
+  type AskFailure,
+  clustered,
+  type LogItem,
+  Placement,
+  Registry,
+  type Step,
+  Storage,
+  type StorageFailure,
+  System,
+  type SystemApi,
+  type Tagged
+} from "../../runtime/index.ts"
+import type { StorageApi } from "../../runtime/ports/storage.ts"
+import { noDependencies } from "../actors/dependencies.ts"
+import type { Bus, Wire } from "./bus.ts"
+import type { RegistryLine, SharedRegistry } from "./registry.ts"
+import type { Later, Line, SharedStore } from "./store.ts"
+import type { Computer, VirtualTime } from "./time.ts"
+import type { Trace } from "./trace.ts"
+
+export const baseUrl = "https://post.test"
+export const links = linksUnder(baseUrl)
+/** Short, so that a run sees all of it. */
+export const schedule = [0, 1_000, 5_000, 20_000, 40_000]
+export const keepMs = 60 * 60_000
+/** As seldom as the limits allow: it is most of what an idle cluster does. */
+const REFRESH_MS = 4_000
+
+const CLOSING_LOOK_MS = 5
+
+/** Sooner than by default, so that a run sees it. */
+const WAKES_LOOK_MS = 60_000
+
+type PlacementApi = Placement["Service"]
+
+/** What tests may put in place of the real parts, to see that it is noticed. */
+export interface Seams {
+  readonly behaviours?: (all: ReadonlyArray<AnyBehaviour>) => ReadonlyArray<AnyBehaviour>
+  readonly placement?: (placement: PlacementApi) => PlacementApi
+  readonly storage?: (storage: StorageApi, later: Later) => StorageApi
+}
+
+/** What the nodes of a run have in common. */
+export interface Shared {
+  readonly time: VirtualTime
+  readonly trace: Trace
+  readonly store: SharedStore
+  readonly registry: SharedRegistry
+  readonly bus: Bus
+  readonly outbound: (computer: Computer) => Outbound
+  readonly seams: Seams
+  /** Whether each process lives, by its number. */
+  readonly processes: Array<() => boolean>
+  /** A node has met what must never be. */
+  readonly onDefect: (what: string) => void
+  /** An actor of a node has heard that what it decided is kept. */
+  readonly onCommitted: (computer: Computer, address: Address) => void
+}
+
+/** What of a node's log must never be said. */
+const defects = [
+  "actor restarts",
+  "actor quarantined",
+  "defect beside an actor",
+  "a shard is not served",
+  "a reply's receiver threw",
+  "a reply cannot be sent"
+]
+
+export type Failure = AskFailure | StorageFailure
+
+export class SimulatedNode {
+  readonly computer: Computer
+  readonly line: Line
+  readonly registryLine: RegistryLine
+  /** The node as its cluster knows it; undefined while it starts. */
+  system: SystemApi | undefined = undefined
+  placement: PlacementApi | undefined = undefined
+  /** It stops in good order, and takes no more requests of clients in the end. */
+  isLeaving = false
+  isClosed = false
+  private asks = 0
+  /** The name of its present membership. */
+  incarnation = ""
+  private births = 0
+  private readonly wire: Wire
+  private readonly shared: Shared
+  private runtime: ManagedRuntime.ManagedRuntime<System | Placement, unknown> | undefined
+
+  constructor(shared: Shared, computer: Computer) {
+    this.shared = shared
+    this.computer = computer
+    this.line = shared.store.connect(computer)
+    this.registryLine = shared.registry.connect(computer)
+    this.wire = shared.bus.connect(computer)
+  }
+
+  get alive(): boolean {
+    return this.computer.alive
+  }
+
+  /** Starts the process; `onEnd` is called when it does not come up. */
+  start(onEnd: (reason: string) => void): void {
+    const { shared: { time, trace }, computer } = this
+    trace.note("node", `${computer.name} starts`)
+    time.on(computer, 0, () => {
+      const runtime = ManagedRuntime.make(this.layer())
+      this.runtime = runtime
+      const both = Effect.gen(function*() {
+        return { system: yield* System, placement: yield* Placement }
+      })
+      runtime.runPromise(both).then(
+        ({ placement, system }) => {
+          this.system = system
+          this.placement = placement
+        },
+        (error: unknown) => {
+          trace.note("node", `${computer.name} does not start: ${String(error)}`)
+          this.die()
+          onEnd(String(error))
+        }
+      )
+    })
+  }
+
+  /** The process is gone, without a word. */
+  die(): void {
+    if (!this.computer.alive) return
+    this.computer.alive = false
+    this.wire.closed = true
+    this.shared.bus.lose(this.wire)
+    this.shared.trace.note("node", `${this.computer.name} is gone`)
+  }
+
+  /** Stops in good order; `done` once the process has ended. */
+  stop(done: () => void): void {
+    const { runtime, shared: { time, trace }, system } = this
+    if (system === undefined || runtime === undefined) {
+      this.die()
+      return done()
+    }
+    this.isLeaving = true
+    trace.note("node", `${this.computer.name} leaves`)
+    time.on(this.computer, 0, () => {
+      void Effect.runPromise(system.drain).then(() => this.answered())
+        .then(() => runtime.dispose()).then(() => {
+          this.die()
+          done()
+        })
+    })
+  }
+
+  /** Takes no more requests, and waits until all are answered, as the service does. */
+  private async answered(): Promise<void> {
+    this.isClosed = true
+    while (this.asks > 0) await new Promise((resolve) => setTimeout(resolve, CLOSING_LOOK_MS))
+  }
+
+  ask(
+    to: Address,
+    message: Tagged,
+    done: (failure: AskFailure | undefined, reply: unknown) => void
+  ): void {
+    this.asks++
+    this.system?.askWith(to, message, (failure, reply) => {
+      this.asks--
+      done(failure, reply)
+    })
+  }
+
+  read(of: Address, done: (items: ReadonlyArray<LogItem> | undefined) => void): void {
+    const { system } = this
+    if (system === undefined) return done(undefined)
+    const reading = Effect.result(system.read(of, 1, 1_000))
+    Effect.runFork(reading).addObserver((exit) => {
+      const isRead = exit._tag === "Success" && exit.value._tag === "Success"
+      done(isRead ? exit.value.success : undefined)
+    })
+  }
+
+  private storage(): StorageApi {
+    const { computer, line: { storage }, shared: { seams, time } } = this
+    return seams.storage?.(storage, (ms, run) => time.on(computer, ms, run)) ?? storage
+  }
+
+  private behaviours(): ReadonlyArray<AnyBehaviour> {
+    const { computer, shared: { outbound, seams, time } } = this
+    const dependencies: Dependencies = {
+      ...noDependencies,
+      outbound: outbound(computer),
+      links,
+      schedule,
+      keepMs,
+      random: time.random
+    }
+    const all = behaviours(dependencies)
+    return seams.behaviours?.(all) ?? all
+  }
+
+  private layer(): Layer.Layer<System | Placement, unknown> {
+    const { computer, shared: { onCommitted, onDefect, processes, seams, trace } } = this
+    const [name = ""] = computer.name.split("#")
+    const pid = processes.push(() => computer.alive) - 1
+    const logger = Logger.make(({ cause, message }) => {
+      const text = String(Array.isArray(message) ? message[0] : message)
+      trace.note("log", () => `${computer.name}: ${text} ${JSON.stringify(cause)}`)
+      if (defects.includes(text)) onDefect(`${computer.name}: ${text} ${JSON.stringify(cause)}`)
+    })
+    const placement = clustered({
+      node: name,
+      limits: { refreshMs: REFRESH_MS },
+      newIncarnation: () => this.incarnation = `${computer.name}.${++this.births}`,
+      process: { host: name, pid },
+      isGone: (other) => other.host === name && processes[other.pid]?.() !== true
+    })
+    const seen = seams.placement === undefined
+      ? placement
+      : Layer.effect(
+        Placement,
+        Effect.map(Placement, (real) => seams.placement?.(real) ?? real)
+      ).pipe(Layer.provide(placement))
+    // The transport asks nothing else of the connection.
+    const nats = Layer.succeed(Nats, { nc: this.wire.nc } as NatsApi)
+    const ports = Layer.mergeAll(
+      Layer.succeed(Storage, this.storage()),
+      Layer.provide(natsTransport, nats),
+      Layer.provide(seen, Layer.succeed(Registry, this.registryLine.registry))
+    )
+    const limits = { groupCommitsMax: 500, groupsInFlightMax: 16, wakesLookMs: WAKES_LOOK_MS }
+    const step = (step: Step, address: Address): void => {
+      if (step === "committed") onCommitted(computer, address)
+    }
+    return System.layer({ behaviours: this.behaviours(), limits, step }).pipe(
+      Layer.provideMerge(ports),
+      Layer.provideMerge(Logger.layer([logger]))
+    )
+  }
+}

@@ -1,0 +1,90 @@
+/** What clients do with outgoing notifications. */
+import { notificationKind } from "../../actors/index.ts"
+import type { Reply } from "../../actors/notification/protocol.ts"
+import { address } from "../../runtime/index.ts"
+import type { NotificationOutput } from "../histories/models/notification.ts"
+import type { AnyMessage } from "./asking.ts"
+import { links } from "./nodes.ts"
+import type { Operation } from "./plan.ts"
+import { askAgain, askToMake, caller, owner, reasonOf, type Turn, type Verbs } from "./verbs.ts"
+
+export const notificationAt = (id: string) => address(notificationKind, id)
+
+/** How many shards notifications are in. */
+export const notificationParts = 2
+export const notificationIdOf = (mark: number): string => `out-${mark % notificationParts}=${mark}`
+
+/** The number that a document bears, by which it is known wherever it comes. */
+export const markIn = (body: string): number => Number(/<description>n(\d+)</.exec(body)?.[1] ?? -1)
+
+const outside = ["https://a.test/in", "https://b.test/in", "https://gone.test/in"]
+const manyRecipients = 18
+
+/** Whom the notification with this number goes to. */
+export const recipientsOf = (mark: number): ReadonlyArray<string> => {
+  if (mark % 11 === 0) {
+    return Array.from({ length: manyRecipients }, (_, at) => `https://many.test/${at}`)
+  }
+  const all = [links.mailbox("mailbox-0"), ...outside, links.mailbox("mailbox-1")]
+  const some = all.filter((_, at) => ((mark * 7) >> at) % 2 === 1)
+  return some.length === 0 ? all.slice(0, 2) : some
+}
+
+const outputOf = (told: unknown): NotificationOutput => {
+  if (reasonOf(told) !== undefined) return { _tag: "Gone" }
+  // A notification answers in its own protocol.
+  const reply = told as Reply
+  return reply._tag === "Described"
+    ? {
+      _tag: "Shown",
+      recipients: reply.view.recipients.map(({ attempts, status }) => ({ attempts, status }))
+    }
+    : { _tag: "Done" }
+}
+
+const send = (turn: Turn, operation: Operation) => {
+  const { mark } = operation
+  const id = notificationIdOf(mark)
+  const to = recipientsOf(mark)
+  turn.known.notifications.push(id)
+  const message = {
+    _tag: "Create",
+    requestId: `send ${mark}`,
+    account: owner,
+    listedAs: `${owner}/${mark}`,
+    traceId: String(mark).padStart(32, "0"),
+    document: `<notification><item><description>n${mark}</description></item></notification>`,
+    to
+  }
+  return askToMake(turn, operation, notificationAt(id), message, {
+    all: turn.records.notification,
+    resource: id,
+    input: { kind: "queue", recipients: to.length } as const,
+    outputOf
+  })
+}
+
+/** Does it to one of those that are known, if there is one. */
+const toKnown =
+  (message: AnyMessage, kind: "show" | "retry" | "delete") =>
+  (turn: Turn, operation: Operation): Promise<unknown> => {
+    const { notifications } = turn.known
+    const id = notifications[Math.floor(operation.choice * notifications.length)]
+    if (id === undefined) return Promise.resolve()
+    return askAgain(turn, operation, notificationAt(id), { ...message, caller }, {
+      all: turn.records.notification,
+      resource: id,
+      input: { kind },
+      outputOf
+    })
+  }
+
+const deleteKnown = toKnown({ _tag: "Delete" }, "delete")
+
+export const notificationVerbs: Verbs = {
+  send,
+  describe: toKnown({ _tag: "Describe" }, "show"),
+  retry: toKnown({ _tag: "Retry" }, "retry"),
+  delete: (turn, operation) =>
+    operation.mark % 3 === 0 ? deleteKnown(turn, operation) : Promise.resolve()
+}

@@ -1,0 +1,175 @@
+/**
+ * Other services: recipients of notifications and callbacks. They answer whatever chance has them
+ * answer, or nothing; what they were sent, and what they said, is kept.
+ */
+import { Effect } from "effect"
+import { outcomeOf } from "../../actors/delivery/answers.ts"
+import type {
+  Fetching,
+  FetchOutcome,
+  Letter,
+  Outbound,
+  Outcome,
+  Posting
+} from "../../actors/delivery/protocol.ts"
+import { letterOf } from "../actors/letters.ts"
+import type { Noise } from "./plan.ts"
+import { type Computer, EPOCH_MS, type VirtualTime } from "./time.ts"
+import type { Trace } from "./trace.ts"
+
+/** One request that a recipient has received. */
+export interface Delivery {
+  readonly uri: string
+  readonly computer: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** True time, ms. */
+  readonly atMs: number
+  /** What it answered, whether or not that was heard; 0 when it said nothing. */
+  readonly code: number
+}
+
+interface Answer {
+  readonly code: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Received, and never answered. */
+  readonly heard: boolean
+  /** It does not even arrive. */
+  readonly received: boolean
+}
+
+const ATTEMPT_MS = 30_000
+const WAY_MS = 40
+const fine: Answer = { code: 202, headers: {}, heard: true, received: true }
+
+export class Outside {
+  noise: Noise
+  readonly deliveries: Array<Delivery> = []
+  readonly counts = new Map<string, number>()
+  /** When callbacks have echoed a challenge for the first time. */
+  readonly echoes = new Map<string, number>()
+  /** An attempt begins on a node. */
+  onAttempt: (uri: string, letter: Letter, computer: Computer) => void = () => {}
+  private readonly time: VirtualTime
+  private readonly trace: Trace
+
+  constructor(time: VirtualTime, trace: Trace, noise: Noise) {
+    this.time = time
+    this.trace = trace
+    this.noise = noise
+  }
+
+  /** The client of one node. */
+  outbound(computer: Computer): Outbound {
+    return {
+      post: (posting) => this.post(computer, posting),
+      get: (fetching) => this.get(computer, fetching)
+    }
+  }
+
+  private post(computer: Computer, posting: Posting): Effect.Effect<Outcome> {
+    const { time } = this
+    return Effect.suspend((): Effect.Effect<Outcome> => {
+      if (time.random() < this.noise.deferrals) {
+        this.count("deferred")
+        const untilMs = time.wallMs(computer) + Math.round(time.random() * 3_000)
+        return Effect.succeed({ _tag: "Deferred", untilMs })
+      }
+      return Effect.flatMap(letterOf(posting), (letter): Effect.Effect<Outcome> => {
+        if (letter === undefined) {
+          return Effect.succeed({ _tag: "Refused", problem: "no longer wanted" })
+        }
+        this.onAttempt(posting.uri, letter, computer)
+        return this.send(computer, posting.uri, letter)
+      })
+    })
+  }
+
+  private send(computer: Computer, uri: string, { body, headers }: Letter): Effect.Effect<Outcome> {
+    const { time } = this
+    return Effect.callback((resume) => {
+      const answer = this.answerOf(uri)
+      const settle = (outcome: Outcome, afterMs: number): void =>
+        void time.on(computer, afterMs, () => resume(Effect.succeed(outcome)))
+      const silent: Outcome = { _tag: "Faulted", problem: "no answer in time" }
+      if (!answer.received) {
+        return settle({ _tag: "Faulted", problem: "the connection was reset" }, WAY_MS)
+      }
+      settle(silent, ATTEMPT_MS / computer.rate)
+      time.later(time.random() * WAY_MS, () => {
+        const { code, heard } = answer
+        const name = computer.name
+        this.deliveries.push({ uri, computer: name, headers, body, atMs: time.nowMs, code })
+        this.trace.note(
+          "outside",
+          () => `${uri} of ${name}: ${code} ${heard} ${body.slice(0, 400)}`
+        )
+        if (!heard) return
+        const answered = {
+          ...answer,
+          _tag: "Answered",
+          bytes: new Uint8Array(),
+          isTooLarge: false
+        } as const
+        const outcome = outcomeOf(answered, new URL(uri), time.wallMs(computer))
+        settle(outcome, time.random() * WAY_MS)
+      })
+    })
+  }
+
+  /** A challenge is echoed, as far as the callback is there. */
+  private get(computer: Computer, { uri }: Fetching): Effect.Effect<FetchOutcome> {
+    const { time } = this
+    return Effect.callback((resume) => {
+      const answer = this.answerOf(uri)
+      const settle = (outcome: FetchOutcome, afterMs: number) =>
+        time.on(computer, afterMs, () => resume(Effect.succeed(outcome)))
+      settle({ _tag: "Faulted", problem: "no answer in time" }, ATTEMPT_MS / computer.rate)
+      if (!answer.received || !answer.heard) return
+      const { code } = answer
+      const challenge = new URL(uri).searchParams.get("hub.challenge") ?? ""
+      const bytes = Buffer.from(challenge)
+      this.trace.note("outside", () => `challenge ${uri}: ${code}`)
+      const [callback = ""] = uri.split("?")
+      if (code < 300 && !this.echoes.has(callback)) this.echoes.set(callback, time.nowMs)
+      const fetched = { uri, code: 200, type: "text/plain", bytes }
+      settle(
+        code < 300
+          ? { _tag: "Fetched", fetched }
+          : { _tag: "Faulted", code, problem: `answered ${code}` },
+        time.random() * 2 * WAY_MS
+      )
+    })
+  }
+
+  private answerOf(uri: string): Answer {
+    // Some are gone for good, and say so.
+    if (uri.includes("//gone.")) return { ...fine, code: 410 }
+    const { random } = this.time
+    if (random() >= this.noise.recipients) return fine
+    const kinds: ReadonlyArray<readonly [string, () => Answer]> = [
+      ["5xx", () => ({ ...fine, code: 500 + Math.floor(random() * 5) })],
+      ["429", () => ({ ...fine, code: 429, headers: { "retry-after": this.retryAfter() } })],
+      ["408", () => ({ ...fine, code: 408 })],
+      ["reset", () => ({ ...fine, received: false })],
+      ["lost", () => ({ ...fine, heard: false })],
+      ["hang", () => ({ ...fine, code: 0, heard: false })],
+      ["4xx", () => random() < 0.3 ? { ...fine, code: 400 } : { ...fine, code: 503 }]
+    ]
+    const [name, make] = kinds[Math.floor(random() * kinds.length)] ?? ["fine", () => fine]
+    this.count(name)
+    return make()
+  }
+
+  private retryAfter(): string {
+    const { nowMs, random } = this.time
+    const seconds = Math.floor(random() * 20)
+    return random() < 0.5
+      ? String(seconds)
+      : new Date(EPOCH_MS + nowMs + seconds * 1_000).toUTCString()
+  }
+
+  private count(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1)
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * What happens in a run, as a list: derived from a seed, and shrunk by leaving parts of it out.
+ * Only how long things take on their way, and what chance makes of them, is drawn in the run.
+ */
+import { randomOf } from "../runtime/placement-world.ts"
+
+/** How likely each kind of trouble is, of 1, while a run is not yet quiet. */
+export interface Noise {
+  /** Messages between nodes. */
+  readonly drops: number
+  readonly delays: number
+  readonly doubles: number
+  readonly overtakes: number
+  /** Groups of commits: nothing kept; kept and not told; late, or never, and maybe told. */
+  readonly commitFails: number
+  readonly commitLost: number
+  readonly commitHangs: number
+  readonly readFails: number
+  readonly readHangs: number
+  readonly registryFaults: number
+  /** Each call of the store may take so much longer, ms. */
+  readonly slowMs: number
+  /** Recipients' answers that are not what they would be. */
+  readonly recipients: number
+  /** Attempts that find no turn, since their origin is busy. */
+  readonly deferrals: number
+}
+
+export const quiet: Noise = {
+  drops: 0,
+  delays: 0,
+  doubles: 0,
+  overtakes: 0,
+  commitFails: 0,
+  commitLost: 0,
+  commitHangs: 0,
+  readFails: 0,
+  readHangs: 0,
+  registryFaults: 0,
+  slowMs: 0,
+  recipients: 0,
+  deferrals: 0
+}
+
+/** What a client does to a resource. */
+export interface Operation {
+  readonly client: number
+  /** Not before; after the client's last one has ended. */
+  readonly atMs: number
+  readonly resource: string
+  readonly verb: string
+  /** Makes texts and ids that no other operation has. */
+  readonly mark: number
+  /** In [0, 1): whatever the verb has to choose. */
+  readonly choice: number
+  /** How often it is made again while its outcome is unknown, and by which nodes. */
+  readonly nodes: ReadonlyArray<number>
+}
+
+export type Fault =
+  & { readonly atMs: number }
+  & (
+    | { readonly what: "kill"; readonly node: number; readonly downMs: number }
+    | { readonly what: "restart"; readonly node: number; readonly downMs: number }
+    | { readonly what: "pause"; readonly node: number; readonly forMs: number }
+    | { readonly what: "cut"; readonly node: number; readonly forMs: number }
+    | {
+      readonly what: "one-way"
+      readonly node: number
+      readonly to: number
+      readonly forMs: number
+    }
+    | { readonly what: "jump"; readonly node: number; readonly byMs: number }
+    | { readonly what: "stall"; readonly forMs: number }
+  )
+
+export interface Plan {
+  readonly seed: number
+  readonly nodes: number
+  /** When trouble ends; what is under way has its time then. */
+  readonly busyMs: number
+  readonly noise: Noise
+  /** Nodes only come and go in good order: then each request is answered. */
+  readonly isCalm: boolean
+  readonly operations: ReadonlyArray<Operation>
+  readonly faults: ReadonlyArray<Fault>
+}
+
+export interface PlanOptions {
+  /** Simulated time with clients and faults. */
+  readonly minutes: number
+}
+
+const MINUTE_MS = 60_000
+const CLIENTS = 5
+/** Operations and faults of one simulated minute. */
+const OPERATIONS = 40
+const FAULTS = 3
+/** Part of the runs in which there is no trouble. */
+const CALM = 0.15
+
+const verbs: Readonly<Record<string, ReadonlyArray<string>>> = {
+  mailbox: [
+    ..."deposit deposit deposit deposit deposit deposit deposit deposit".split(" "),
+    ..."read read read read describe describe remove remove configure configure".split(" ")
+  ],
+  notification: "send send send describe describe retry delete".split(" "),
+  registration: "register register describe describe rotate lift delete".split(" "),
+  session: "answer answer answer answer describe describe read delete".split(" "),
+  cabinet: "replace replace replace describe describe remove".split(" ")
+}
+
+type Random = () => number
+
+const pick = <A>(random: Random, all: ReadonlyArray<A>): A => {
+  const one = all[Math.floor(random() * all.length)]
+  if (one === undefined) throw new RangeError("there is nothing to pick")
+  return one
+}
+
+const noiseOf = (random: Random): Noise => {
+  /** Half of the runs are spared each kind of trouble. */
+  const upTo = (most: number): number => random() < 0.5 ? 0 : random() * most
+  return {
+    drops: upTo(0.05),
+    delays: upTo(0.1),
+    doubles: upTo(0.03),
+    overtakes: upTo(0.5),
+    commitFails: upTo(0.05),
+    commitLost: upTo(0.04),
+    commitHangs: upTo(0.04),
+    readFails: upTo(0.05),
+    readHangs: upTo(0.02),
+    registryFaults: upTo(0.1),
+    slowMs: upTo(100),
+    recipients: random() * 0.7,
+    deferrals: upTo(0.2)
+  }
+}
+
+const faultOf = (random: Random, atMs: number, nodes: number): Fault => {
+  const node = Math.floor(random() * nodes)
+  const between = (least: number, most: number): number =>
+    Math.round(least + random() * (most - least))
+  const kind = random()
+  if (kind < 0.25) return { atMs, what: "kill", node, downMs: between(50, 20_000) }
+  if (kind < 0.35) return { atMs, what: "restart", node, downMs: between(50, 5_000) }
+  if (kind < 0.45) return { atMs, what: "pause", node, forMs: between(50, 5_000) }
+  if (kind < 0.6) return { atMs, what: "pause", node, forMs: between(10_000, 40_000) }
+  if (kind < 0.75) return { atMs, what: "cut", node, forMs: between(500, 30_000) }
+  if (kind < 0.85) {
+    const to = (node + 1 + Math.floor(random() * (nodes - 1))) % nodes
+    return { atMs, what: "one-way", node, to, forMs: between(500, 20_000) }
+  }
+  if (kind < 0.95) {
+    const byMs = between(-30_000, 30_000)
+    return { atMs, what: "jump", node, byMs }
+  }
+  return { atMs, what: "stall", forMs: between(500, 9_000) }
+}
+
+/** Part of the changes of settings of one mailbox that remove it instead. */
+const DESTROYED = 0.15
+
+/** Each node is stopped in good order, and started again, one after the other. */
+const rollingRestarts = (random: Random, busyMs: number, nodes: number): ReadonlyArray<Fault> => {
+  const everyMs = 9_000
+  const count = Math.floor(busyMs / everyMs) - 1
+  return Array.from({ length: Math.max(0, count) }, (_, at) => ({
+    atMs: (at + 1) * everyMs + Math.floor(random() * 1_000),
+    what: "restart",
+    node: at % nodes,
+    downMs: 100 + Math.floor(random() * 2_000)
+  }))
+}
+
+/** The resources of a run: each kind has so many. */
+const resources: ReadonlyArray<readonly [kind: string, count: number, weight: number]> = [
+  ["mailbox", 2, 5],
+  ["notification", 0, 3],
+  ["registration", 3, 2],
+  ["session", 2, 3],
+  ["cabinet", 1, 2]
+]
+const weights = resources.reduce((sum, [, , weight]) => sum + weight, 0)
+
+const operationOf = (
+  random: Random,
+  mark: number,
+  atMs: number,
+  nodes: number
+): Operation => {
+  let lot = random() * weights
+  const [kind = "mailbox", count = 1] = resources.find(([, , weight]) => (lot -= weight) < 0) ?? []
+  const resource = count === 0 ? kind : `${kind}/${Math.floor(random() * count)}`
+  const verb = pick(random, verbs[kind] ?? [])
+  const isLast = resource === "mailbox/1" && verb === "configure" && random() < DESTROYED
+  return {
+    client: Math.floor(random() * CLIENTS),
+    atMs,
+    resource,
+    verb: isLast ? "destroy" : verb,
+    mark,
+    choice: random(),
+    nodes: Array.from({ length: 3 }, () => Math.floor(random() * nodes))
+  }
+}
+
+/** Marks below are of what makes resources. */
+const FIRST_MARK = 100
+const CREATED_MS = 3_000
+
+/** Each resource is made once, by one client, at the beginning. */
+const creations = (random: Random, nodes: number): ReadonlyArray<Operation> => {
+  const names = ["mailbox/0", "mailbox/1", "session/0", "session/1", "cabinet/0"]
+  return names.map((resource, mark) => ({
+    ...operationOf(random, mark, Math.floor(random() * CREATED_MS), nodes),
+    client: mark % CLIENTS,
+    resource,
+    verb: resource.startsWith("session") ? "start" : "create"
+  }))
+}
+
+/** What a seed stands for. */
+export const planOf = (seed: number, { minutes }: PlanOptions): Plan => {
+  const random = randomOf(seed ^ 0x5eed)
+  const nodes = random() < 0.8 ? 3 : 4
+  const busyMs = Math.round(minutes * MINUTE_MS)
+  const isCalm = random() < CALM
+  const noise = isCalm ? { ...quiet, recipients: 0.3, delays: 0.02, slowMs: 200 } : noiseOf(random)
+  const times = (count: number) =>
+    Array.from({ length: Math.round(count * minutes) }, () => Math.floor(random() * busyMs))
+      .sort((one, other) => one - other)
+  return {
+    seed,
+    nodes,
+    busyMs,
+    noise,
+    isCalm,
+    operations: [
+      ...creations(random, nodes),
+      ...times(isCalm ? 2 * OPERATIONS : OPERATIONS).map((atMs, at) =>
+        operationOf(random, FIRST_MARK + at, atMs, nodes)
+      )
+    ],
+    faults: isCalm
+      ? rollingRestarts(random, busyMs, nodes)
+      : times(FAULTS).map((atMs) => faultOf(random, atMs, nodes))
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * Bugs to be found, as a test of the tests: each is put in place of a part of the real thing, by
+ * the ports and tables that it has anyway.
+ */
+import type { Action, Message, Reply, State } from "../../actors/registration/protocol.ts"
+import { registrationKind } from "../../actors/index.ts"
+import type { AnyBehaviour, Behaviour } from "../../runtime/index.ts"
+import { Effect } from "effect"
+import type { Commit, StorageApi } from "../../runtime/ports/storage.ts"
+import { type Apply, faithful, type Later } from "./store.ts"
+import type { WorldSeams } from "./world.ts"
+
+export type Planted = WorldSeams
+
+type Registered = Extract<State, { readonly _tag: "Registered" }>
+
+/** How long after its commit a wake-up is written that is not part of it, ms. */
+const APART_MS = 1_500
+/** How long after its answer a commit is handed in, ms; and the revisions that are made up. */
+const LATER_MS = 150
+const GIVEN_UP_MS = 3_000
+const TOLD_FROM = 1_000_000_000
+
+/** Writes over whatever is there. */
+const withoutFence: Apply = (inner, commit) => {
+  const { head, revision } = Effect.runSync(inner.load(commit.address))
+  const append = commit.append.map(({ value }, at) => ({ n: head + 1 + at, value }))
+  const next = Math.max(commit.head, append.at(-1)?.n ?? 0)
+  return faithful(inner, { ...commit, expected: revision, append, head: next })
+}
+
+/** A wake-up is written after its commit, if the node lives so long. */
+const wakesApart: Apply = (inner, commit, later) => {
+  const { address, wake } = commit
+  if (typeof wake !== "number" || commit.state === null) return faithful(inner, commit)
+  const outcome = faithful(inner, { ...commit, wake: undefined })
+  later(APART_MS, () => {
+    const { head, revision } = Effect.runSync(inner.load(address))
+    const alone = { ...commit, state: undefined, append: [], remove: [], wakeOthers: [] }
+    faithful(inner, { ...alone, expected: revision, head })
+  })
+  return outcome
+}
+
+/** Says that a group is kept, and hands it in a while after. */
+const repliesFirst = (real: StorageApi, later: Later): StorageApi => {
+  /** The revisions that were told, and what they came to be. */
+  const revisions = new Map<number, number>()
+  let told = TOLD_FROM
+  let under = Promise.resolve()
+  const handIn = (group: ReadonlyArray<Commit>, tolds: ReadonlyArray<number>): Promise<void> =>
+    new Promise((resolve) => {
+      later(GIVEN_UP_MS, resolve)
+      later(LATER_MS, () => {
+        const commits = group.map((one) => ({
+          ...one,
+          expected: revisions.get(one.expected) ?? one.expected
+        }))
+        Effect.runFork(real.commit(commits)).addObserver((exit) => {
+          if (exit._tag === "Success") {
+            for (const [at, outcome] of exit.value.entries()) {
+              if (outcome._tag === "Committed") revisions.set(tolds[at] ?? 0, outcome.revision)
+            }
+          }
+          resolve()
+        })
+      })
+    })
+  return {
+    ...real,
+    commit: (group) =>
+      Effect.sync(() => {
+        const tolds = group.map(({ expected, state }) =>
+          state === undefined ? expected : state === null ? 0 : ++told
+        )
+        under = under.then(() => handIn(group, tolds))
+        return tolds.map((revision) => ({ _tag: "Committed" as const, revision }))
+      }),
+    load: (address) => Effect.andThen(Effect.promise(() => under), real.load(address))
+  }
+}
+
+/** A push that begins counts as acknowledged. */
+const cursorFirst = (behaviour: AnyBehaviour): AnyBehaviour => {
+  if (behaviour.kind !== registrationKind) return behaviour
+  // The registry has lost the types of the registration.
+  const { table, ...rest } = behaviour as unknown as Behaviour<State, Message, Reply, Action>
+  const { Registered } = table
+  type Cell<Tag extends "Found" | "WakeUp"> = typeof Registered[Tag]
+  const advanced = <Tag extends "Found" | "WakeUp">(cell: Cell<Tag>): Cell<Tag> =>
+    ((state: Registered, message: never, context: never) => {
+      // Each of the two cells takes its own message.
+      const decision = (cell as (...asked: ReadonlyArray<unknown>) => ReturnType<Cell<"Found">>)(
+        state,
+        message,
+        context
+      )
+      const next = decision.nextState
+      if (next?._tag === "Registered" && next.pushing !== undefined && !state.mailboxGone) {
+        decision.nextState = { ...next, cursor: next.pushing }
+      }
+      return decision
+    }) as Cell<Tag>
+  return {
+    ...rest,
+    table: {
+      ...table,
+      Registered: {
+        ...Registered,
+        Found: advanced<"Found">(Registered.Found),
+        WakeUp: advanced<"WakeUp">(Registered.WakeUp)
+      }
+    }
+  } as unknown as AnyBehaviour
+}
+
+/** Each bug by its name. */
+export const planted: Readonly<Record<string, Planted>> = {
+  "no-fence": { apply: withoutFence },
+  "reply-before-commit": { storage: repliesFirst },
+  "wake-up-apart": { apply: wakesApart },
+  "cursor-early": { behaviours: (all) => all.map(cursorFirst) },
+  "handoff-without-drain": {
+    placement: (real) => ({
+      ...real,
+      follow: (taken, lost) =>
+        real.follow(taken, (shard) => {
+          void lost(shard)
+          return Promise.resolve()
+        })
+    })
+  }
+}

@@ -1,0 +1,58 @@
+/** What the callbacks of registrations have received, held against the logs of their mailboxes. */
+import { parseNotificationId } from "../../actors/mailbox/item.ts"
+import { isRemoval } from "../../actors/mailbox/item.ts"
+import type { Delivery } from "./outside.ts"
+import type { Appended } from "./witness.ts"
+
+export interface Pushed {
+  /** Where the registration began. */
+  readonly cursor: number
+  /** When its callback echoed a challenge for the first time; undefined when it never did. */
+  readonly echoedMs: number | undefined
+  /** In the order in which they came. */
+  readonly deliveries: ReadonlyArray<Delivery>
+  /** All that the mailbox's log ever had. */
+  readonly appended: ReadonlyArray<Appended>
+  /** When items were removed. */
+  readonly removed: ReadonlyMap<number, number>
+}
+
+/** The numbers of the notifications that a push holds. */
+const numbersIn = (body: string): ReadonlyArray<number> =>
+  [...body.matchAll(/<notification href="[^"]*\/notifications\/([^"]+)"/g)]
+    .flatMap(([, id = ""]) => parseNotificationId(id)?.n ?? [])
+
+/** What is wrong with them; nothing when all is well. `isEnd`: all must have come by now. */
+export const faultsOf = (
+  { appended, cursor, deliveries, echoedMs = Infinity, removed }: Pushed,
+  isEnd: boolean
+): ReadonlyArray<string> => {
+  const faults: Array<string> = []
+  const notifications = appended.filter(({ n, value }) => n > cursor && !isRemoval(value))
+  const acknowledged = new Set<number>()
+  const ids = new Map<number, string>()
+  for (const { atMs, body, code, headers } of deliveries) {
+    const numbers = numbersIn(body)
+    const id = headers["webhook-id"] ?? ""
+    const last = numbers.at(-1) ?? 0
+    if (atMs < echoedMs) faults.push(`${id} came before the callback had echoed`)
+    for (const [at, n] of numbers.entries()) {
+      if (n <= (numbers[at - 1] ?? 0)) faults.push(`${id} holds ${n} out of order`)
+      if (n <= cursor) faults.push(`${id} holds ${n}, from before it was registered`)
+      const known = ids.get(n) ?? id
+      if (known !== id) faults.push(`${n} came as ${known} and as ${id}`)
+      ids.set(n, known)
+    }
+    for (const { n } of notifications) {
+      const isMissing = n < last && !acknowledged.has(n) && !numbers.includes(n)
+      if (isMissing && (removed.get(n) ?? Infinity) > atMs) {
+        faults.push(`${id} holds ${last}, and ${n} was never acknowledged`)
+      }
+    }
+    if (code >= 200 && code < 300) { for (const n of numbers) acknowledged.add(n) }
+  }
+  for (const { n } of notifications) {
+    if (isEnd && !acknowledged.has(n) && !removed.has(n)) faults.push(`${n} was never pushed`)
+  }
+  return faults
+}

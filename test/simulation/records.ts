@@ -1,0 +1,68 @@
+/** What clients did and were told, by the kind of the resource, for the checker. */
+import type { Operation } from "../histories/history.ts"
+import type { MailboxInput, MailboxOutput } from "../histories/models/mailbox.ts"
+import type { NotificationInput, NotificationOutput } from "../histories/models/notification.ts"
+import type { RegistrationInput, RegistrationOutput } from "../histories/models/registration.ts"
+import type { SessionInput, SessionOutput } from "../histories/models/session.ts"
+import type { Answer } from "./asking.ts"
+import type { VersionedInput, VersionedOutput } from "./versioned.ts"
+
+export interface Head {
+  readonly resource: string
+  readonly start: number
+  readonly end: number
+  readonly head: number
+  /** The number of something from before. */
+  readonly isRepeated: boolean
+}
+
+export class Records {
+  readonly mailbox: Array<Operation<MailboxInput, MailboxOutput>> = []
+  readonly notification: Array<Operation<NotificationInput, NotificationOutput>> = []
+  readonly registration: Array<Operation<RegistrationInput, RegistrationOutput>> = []
+  readonly session: Array<Operation<SessionInput, SessionOutput>> = []
+  /** Cabinets, and the settings of mailboxes. */
+  readonly versioned: Array<Operation<VersionedInput, VersionedOutput>> = []
+  /** How far mailboxes were said to go: what began later must not say less. */
+  readonly heads: Array<Head> = []
+  /** What nodes that were up answered instead of replies. */
+  readonly unanswered: Array<string> = []
+  /** Counts starts and ends, so that no two are at one time. */
+  private moments = 0
+
+  moment(): number {
+    return ++this.moments
+  }
+
+  get count(): number {
+    const { mailbox, notification, registration, session, versioned } = this
+    return [mailbox, notification, registration, session, versioned]
+      .reduce((sum, { length }) => sum + length, 0)
+  }
+
+  /** Notes how far a mailbox goes, as it was said now. */
+  head(resource: string, start: number, head: number, isRepeated = false): void {
+    this.heads.push({ resource, start, end: this.moment(), head, isRepeated })
+  }
+
+  /** Notes one operation that has ended now. */
+  note<Input, Output, Reply>(
+    all: Array<Operation<Input, Output>>,
+    what: { readonly client: string; readonly resource: string; readonly input: Input },
+    start: number,
+    answer: Answer<Reply>,
+    outputOf: (reply: Reply) => Output | undefined
+  ): void {
+    const end = this.moment()
+    switch (answer._tag) {
+      case "Answered":
+        all.push({ ...what, start, end, outcome: "ok", output: outputOf(answer.reply) })
+        return
+      case "Failed":
+        all.push({ ...what, start, end, outcome: "fail" })
+        return
+      case "Unknown":
+        all.push({ ...what, start, end, outcome: "info" })
+    }
+  }
+}

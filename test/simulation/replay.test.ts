@@ -1,0 +1,47 @@
+/** A seed has one course only; and what seeds have found stays mended. */
+import { describe, expect, it } from "vitest"
+import { planOf } from "./plan.ts"
+import { play } from "./report.ts"
+import { simulate } from "./run.ts"
+
+/**
+ * Seeds that failed once, and what they found. What a seed stands for changes with the plans, so
+ * each has a test of its own in `test/runtime` too.
+ */
+const kept: ReadonlyArray<readonly [seed: number, minutes: number, found: string]> = []
+
+describe("a seed", () => {
+  it.each([1, 2, 3, 4])("%i has the same course each time", async (seed) => {
+    const plan = planOf(seed, { minutes: 0.5 })
+    expect(planOf(seed, { minutes: 0.5 })).toEqual(plan)
+    const first = await simulate(plan, { keepsTrace: true })
+    await simulate(planOf(seed + 100, { minutes: 0.2 }))
+    const second = await simulate(plan, { keepsTrace: true })
+    expect(second.trace).toEqual(first.trace)
+    expect(second.hash).toBe(first.hash)
+    // Whether lines are kept makes no difference.
+    expect((await simulate(plan)).hash).toBe(first.hash)
+  })
+
+  it("has a course of its own", async () => {
+    const hashes = new Set<string>()
+    for (let seed = 1; seed <= 8; seed++) {
+      hashes.add((await simulate(planOf(seed, { minutes: 0.2 }))).hash)
+    }
+    expect(hashes.size).toBe(8)
+  })
+
+  it("leaves the clock, the timers and the dice as they were", async () => {
+    const before = [setTimeout, setImmediate, Date.now, Math.random, crypto.randomUUID]
+    const { simulatedMs } = await simulate(planOf(1, { minutes: 0.2 }))
+    expect([setTimeout, setImmediate, Date.now, Math.random, crypto.randomUUID]).toEqual(before)
+    expect(simulatedMs).toBeGreaterThan(12_000)
+    const nowMs = performance.now()
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(performance.now()).toBeGreaterThan(nowMs)
+  })
+
+  it.each(kept)("%i of %f minutes stays well: %s", async (seed, minutes) => {
+    expect((await play(seed, minutes)).report).toBeUndefined()
+  })
+})

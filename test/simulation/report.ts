@@ -1,0 +1,55 @@
+/** What is told of a run that fails: the run made as small as it can be, and all that happened. */
+import { type Plan, planOf } from "./plan.ts"
+import { type Result, simulate } from "./run.ts"
+import { shrunk } from "./shrink.ts"
+import type { WorldSeams } from "./world.ts"
+
+/** What kind of violation it is: the same one is looked for while the plan is made smaller. */
+const kindOf = ({ violations: [first = ""] }: Result): string =>
+  first.replace(/[\w.]+[-=#/]\S*|\d+/g, "*").slice(0, 40)
+
+/** The smallest plan found that fails in the same way. */
+export const smallest = async (plan: Plan, result: Result, seams: WorldSeams): Promise<Plan> => {
+  const kind = kindOf(result)
+  return shrunk(plan, async (smaller) => {
+    const other = await simulate(smaller, { seams })
+    return other.violations.length > 0 && kindOf(other) === kind
+  })
+}
+
+/** The report of a plan that fails. */
+export const reportOf = async (
+  plan: Plan,
+  result: Result,
+  seams: WorldSeams
+): Promise<string> => {
+  const least = await smallest(plan, result, seams)
+  const { hash, trace, violations } = await simulate(least, { seams, keepsTrace: true })
+  return [
+    `seed ${plan.seed} fails (${result.hash}):`,
+    ...result.violations,
+    "",
+    `as small as it was made (${hash}):`,
+    JSON.stringify(least, undefined, 1),
+    "",
+    ...violations,
+    "",
+    "what happened:",
+    ...trace
+  ].join("\n")
+}
+
+/** How much is simulated of each seed where nothing else is said. */
+export const minutesDefault = 0.7
+
+/** Plays a seed; the report when it fails. */
+export const play = async (
+  seed: number,
+  minutes = minutesDefault,
+  seams: WorldSeams = {}
+): Promise<{ readonly result: Result; readonly report: string | undefined }> => {
+  const plan = planOf(seed, { minutes })
+  const result = await simulate(plan, { seams })
+  const isWell = result.violations.length === 0
+  return { result, report: isWell ? undefined : await reportOf(plan, result, seams) }
+}

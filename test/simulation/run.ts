@@ -1,0 +1,133 @@
+/** One run of the simulation: a plan is played, then judged. */
+import { cabinetKind, mailboxKind, sessionKind } from "../../actors/index.ts"
+import { address, shardOf } from "../../runtime/address.ts"
+import { runClients } from "./clients.ts"
+import { notificationAt, notificationIdOf, notificationParts } from "./notifications.ts"
+import type { Operation, Plan } from "./plan.ts"
+import { Records } from "./records.ts"
+import { judge, type Run, unsettled } from "./verdict.ts"
+import { nothingKnown } from "./verbs.ts"
+import { Witness } from "./witness.ts"
+import { World, type WorldSeams } from "./world.ts"
+
+/** What came of a run. */
+export interface Result {
+  /** What must never be, and was. */
+  readonly violations: ReadonlyArray<string>
+  /** The same for the same course. */
+  readonly hash: string
+  readonly trace: ReadonlyArray<string>
+  readonly operations: number
+  readonly faults: ReadonlyMap<string, number>
+  readonly simulatedMs: number
+  /** Events that were run. */
+  readonly steps: number
+}
+
+export interface RunOptions {
+  readonly keepsTrace?: boolean
+  readonly seams?: WorldSeams
+}
+
+/** A cluster has so long to come to rest, and is looked at so often, ms. */
+const REST_MAX_MS = 300_000
+const REST_LOOK_MS = 2_000
+/** The time that clients may take for what they have begun. */
+const ENDING_MS = 120_000
+
+const shardsInUse: ReadonlySet<number> = new Set([
+  ...[0, 1].map((at) => shardOf(address(mailboxKind, `mailbox-${at}`))),
+  ...[0, 1].map((at) => shardOf(address(sessionKind, `session-${at}`))),
+  shardOf(address(cabinetKind, "cabinet-0")),
+  ...Array.from(
+    { length: notificationParts },
+    (_, at) => shardOf(notificationAt(notificationIdOf(at)))
+  )
+])
+
+/** At the end everything is looked at once more, by a client that finds all nodes well. */
+const lastLooks = ({ nodes, operations }: Plan, atMs: number): ReadonlyArray<Operation> => {
+  const base = {
+    client: 0,
+    atMs,
+    mark: 1,
+    choice: 0,
+    nodes: Array.from({ length: nodes }, (_, at) => at)
+  }
+  const all: Array<Operation> = []
+  for (const at of [0, 1]) {
+    all.push(
+      { ...base, resource: `mailbox/${at}`, verb: "read" },
+      { ...base, resource: `mailbox/${at}`, verb: "describe" },
+      { ...base, resource: `session/${at}`, verb: "describe" }
+    )
+  }
+  all.push({ ...base, resource: "cabinet/0", verb: "describe" })
+  const sends = operations.filter(({ verb }) => verb === "send").length
+  for (let at = 0; at < sends; at++) {
+    all.push({ ...base, choice: at / sends, resource: "notification", verb: "describe" })
+  }
+  for (let at = 0; at < 4; at++) {
+    all.push({ ...base, choice: at / 4, resource: "registration/0", verb: "describe" })
+  }
+  return all
+}
+
+/** Lets time pass until it has ended; false when it never does. */
+const ends = async ({ time }: World, what: Promise<void>): Promise<boolean> => {
+  const state = { isOver: false }
+  void what.then(() => void (state.isOver = true))
+  const untilMs = time.nowMs + ENDING_MS
+  while (!state.isOver && time.nowMs < untilMs) await time.runUntil(time.nowMs + REST_LOOK_MS)
+  return state.isOver
+}
+
+const play = async (plan: Plan, run: Run): Promise<void> => {
+  const { known, records, world } = run
+  const { time } = world
+  world.begin(plan, shardsInUse)
+  const clients = runClients(world, plan, records, known)
+  await time.runUntil(plan.busyMs)
+  world.heal()
+  if (!await ends(world, clients)) world.violate("a client never ended")
+  const restMs = time.nowMs + REST_MAX_MS
+  while (unsettled(run) !== undefined && time.nowMs < restMs) {
+    await time.runUntil(time.nowMs + REST_LOOK_MS)
+  }
+  const looks = { ...plan, operations: lastLooks(plan, time.nowMs) }
+  if (!await ends(world, runClients(world, looks, records, known))) {
+    world.violate("the last look never ended")
+  }
+}
+
+/** Plays the plan; the same plan has the same result. */
+export const simulate = async (
+  plan: Plan,
+  { keepsTrace = false, seams = {} }: RunOptions = {}
+): Promise<Result> => {
+  const world = new World(plan, keepsTrace, seams)
+  const records = new Records()
+  const run: Run = {
+    plan,
+    world,
+    witness: new Witness(world, records),
+    records,
+    known: nothingKnown()
+  }
+  const giveBack = world.time.install()
+  try {
+    await play(plan, run)
+    judge(run)
+  } finally {
+    giveBack()
+  }
+  return {
+    violations: world.violations,
+    hash: world.trace.hash,
+    trace: world.trace.lines,
+    operations: run.records.count,
+    faults: world.faults,
+    simulatedMs: world.time.nowMs,
+    steps: world.time.steps
+  }
+}

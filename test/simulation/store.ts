@@ -1,0 +1,147 @@
+/**
+ * One store that all nodes share, as the storage port promises it: commits are kept whole or not
+ * at all, in the order they were handed in. What nodes are told of them may be late, or never come.
+ */
+import { Effect } from "effect"
+import { keyOf } from "../../runtime/address.ts"
+import { StorageUnavailable } from "../../runtime/errors.ts"
+import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import type { Commit, Outcome, StorageApi } from "../../runtime/ports/storage.ts"
+import type { Noise } from "./plan.ts"
+import type { Computer, VirtualTime } from "./time.ts"
+import type { Trace } from "./trace.ts"
+
+/** A node's connection to the store. */
+export interface Line {
+  readonly storage: StorageApi
+  /** What is sent before this time arrives then. */
+  cutUntilMs: number
+}
+
+/** What the store tells of each commit that it has applied or refused. */
+export interface Applied {
+  readonly computer: Computer
+  readonly commit: Commit
+  readonly outcome: Outcome
+}
+
+type Commits = Effect.Effect<ReadonlyArray<Outcome>, StorageUnavailable>
+/** How the store applies one commit; tests plant bugs here. */
+export type Apply = (inner: StorageApi, commit: Commit, later: Later) => Outcome
+/** Runs something on the node whose commit it is, if it lives then. */
+export type Later = (delayMs: number, run: () => void) => void
+
+export const faithful = (inner: StorageApi, commit: Commit): Outcome => {
+  const [outcome] = Effect.runSync(inner.commit([commit]))
+  if (outcome === undefined) throw new Error("a commit has no outcome")
+  return outcome
+}
+
+/** How long a commit that hangs is under way, at least and at most, ms. */
+const LATE_MIN_MS = 1_000
+const LATE_MAX_MS = 40_000
+const WAY_MS = 6
+
+export class SharedStore {
+  readonly inner: StorageApi
+  noise: Noise
+  /** Nobody is answered before: the store has no leader. */
+  stalledUntilMs = 0
+  onApplied: (applied: Applied) => void = () => {}
+  private readonly time: VirtualTime
+  private readonly trace: Trace
+  private readonly apply: Apply
+
+  constructor(time: VirtualTime, trace: Trace, noise: Noise, apply: Apply) {
+    this.time = time
+    this.trace = trace
+    this.noise = noise
+    this.apply = apply
+    this.inner = makeMemoryStorage()
+  }
+
+  connect(computer: Computer): Line {
+    const { inner, time } = this
+    let arrivedMs = 0
+    const wayMs = (): number => {
+      const stallMs = Math.max(this.stalledUntilMs, line.cutUntilMs) - time.nowMs
+      return Math.max(0, stallMs) + 0.1 + time.random() * (WAY_MS + this.noise.slowMs / 2)
+    }
+    const fails = Effect.fail(new StorageUnavailable({ detail: "as simulated" }))
+    /** A call that reads. */
+    const read = <A>(make: () => Effect.Effect<A, unknown>): Effect.Effect<A, StorageUnavailable> =>
+      Effect.callback((resume) => {
+        const lot = time.random()
+        if (lot < this.noise.readHangs) return this.trace.note("store", "a read hangs")
+        time.later(wayMs(), () => {
+          if (lot < this.noise.readHangs + this.noise.readFails) {
+            time.on(computer, wayMs(), () => resume(fails))
+            return
+          }
+          const exit = Effect.runSyncExit(make()) as Effect.Effect<A, StorageUnavailable>
+          time.on(computer, wayMs(), () => resume(exit))
+        })
+      })
+    const commit = (group: ReadonlyArray<Commit>): Commits =>
+      Effect.callback((resume) => {
+        const fate = this.fate()
+        // What arrives keeps its order, unless it hangs.
+        const onTime = Math.max(arrivedMs, time.nowMs + wayMs())
+        const isLate = fate === "late" || fate === "silent"
+        const atMs = isLate
+          ? time.nowMs + LATE_MIN_MS + time.random() * (LATE_MAX_MS - LATE_MIN_MS)
+          : onTime
+        if (!isLate) arrivedMs = onTime
+        if (fate === "never") return this.trace.note("store", `${computer.name}: a group is lost`)
+        time.later(atMs - time.nowMs, () => {
+          if (fate === "fails") {
+            this.trace.note("store", `${computer.name}: a group fails`)
+            time.on(computer, wayMs(), () => resume(fails))
+            return
+          }
+          const done = group.map((one) => this.take(computer, one))
+          if (fate === "lost" || fate === "silent") return
+          const outcomes = Effect.succeed(done.map(({ outcome }) => outcome))
+          time.on(computer, wayMs(), () => resume(outcomes))
+        })
+      })
+    const line: Line = {
+      cutUntilMs: 0,
+      storage: {
+        commit,
+        load: (address) => read(() => inner.load(address)),
+        read: (address, from, limit) => read(() => inner.read(address, from, limit)),
+        wakes: (shard, limit) => read(() => inner.wakes(shard, limit)),
+        scan: (kind, after, limit) => read(() => inner.scan(kind, after, limit)),
+        health: Effect.void
+      }
+    }
+    return line
+  }
+
+  /**
+   * `fails`: nothing is kept; `lost`: kept, and nobody is told; `late`, `silent`: kept long after,
+   * and told or not; `never`: neither.
+   */
+  private fate(): "kept" | "fails" | "lost" | "late" | "silent" | "never" {
+    const { commitFails, commitHangs, commitLost } = this.noise
+    let lot = this.time.random()
+    if ((lot -= commitFails) < 0) return "fails"
+    if ((lot -= commitLost) < 0) return "lost"
+    if ((lot -= commitHangs) >= 0) return "kept"
+    const kind = this.time.random()
+    return kind < 0.4 ? "late" : kind < 0.8 ? "silent" : "never"
+  }
+
+  private take(computer: Computer, commit: Commit): Applied {
+    const outcome = this.apply(this.inner, commit, (ms, run) => this.time.on(computer, ms, run))
+    const applied = { computer, commit, outcome }
+    this.trace.note("store", () => {
+      const { append, expected, state, wake } = commit
+      const what = `${keyOf(commit.address)} r${expected} +${append.length} wake ${wake}`
+      return `${computer.name}: ${what} ${state ?? ""} ${outcome._tag}`
+    })
+    this.onApplied(applied)
+    return applied
+  }
+}

@@ -1,0 +1,124 @@
+/** What the operations of all kinds have in common. */
+import { type Address, isRefusal } from "../../runtime/index.ts"
+import type { Operation as Recorded } from "../histories/history.ts"
+import type { Answer, AnyMessage, Asking } from "./asking.ts"
+import type { Operation } from "./plan.ts"
+import type { Records } from "./records.ts"
+import type { Trace } from "./trace.ts"
+
+/** What clients have learned of resources, and tell each other. */
+export interface Known {
+  /** Ids of notifications that were sent. */
+  readonly notifications: Array<string>
+  /** Ids of registrations that were made, and where each pushes to. */
+  readonly registrations: Map<string, { readonly callback: string; readonly cursor: number }>
+  /** Those of which the mailbox has said that it knows them. */
+  readonly listed: Set<string>
+  /** Mailboxes that somebody has begun to remove. */
+  readonly destroyed: Set<string>
+  /** What stood in mailboxes: by name, number and random part of each. */
+  readonly entries: Map<string, Array<readonly [n: number, idRandom: string]>>
+  /** Versions last seen of whatever has some. */
+  readonly versions: Map<string, number>
+}
+
+export const nothingKnown = (): Known => ({
+  notifications: [],
+  registrations: new Map(),
+  listed: new Set(),
+  destroyed: new Set(),
+  entries: new Map(),
+  versions: new Map()
+})
+
+/** A client whose turn it is. */
+export interface Turn {
+  readonly name: string
+  readonly asking: Asking
+  readonly records: Records
+  readonly known: Known
+  readonly trace: Trace
+}
+
+export type Verbs = Readonly<
+  Record<string, (turn: Turn, operation: Operation) => Promise<unknown>>
+>
+
+export const owner = "alice"
+export const caller = { account: owner, admin: false }
+
+/** 22 characters that stand for this operation alone. */
+export const markOf = (what: string, mark: number): string => `${what}${mark}`.padEnd(22, "-")
+
+export const reasonOf = (reply: unknown): string | undefined =>
+  isRefusal(reply) ? reply.reason : undefined
+
+interface Told<Input, Output> {
+  readonly all: Array<Recorded<Input, Output>>
+  readonly resource: string
+  readonly input: Input
+  readonly outputOf: (reply: unknown) => Output
+}
+
+const shownOf = (answer: Answer<unknown>): string =>
+  answer._tag === "Answered" ? JSON.stringify(answer.reply) : `${answer._tag} ${answer.why}`
+
+/** Asks once, and notes it. */
+export const askOnce = async <Input, Output>(
+  { asking, name, records, trace }: Turn,
+  node: number,
+  to: Address,
+  message: AnyMessage,
+  { all, input, outputOf, resource }: Told<Input, Output>
+): Promise<Answer<unknown>> => {
+  const start = records.moment()
+  const answer = await asking.ask(node, to, message)
+  trace.note("client", () => `${name} ${message._tag} ${to.kind}/${to.id}: ${shownOf(answer)}`)
+  records.note(all, { client: name, resource, input }, start, answer, outputOf)
+  return answer
+}
+
+/** Asks until there is an answer, at one node after the other; each time is noted. */
+export const askAgain = async <Input, Output>(
+  turn: Turn,
+  { nodes }: Operation,
+  to: Address,
+  message: AnyMessage,
+  told: Told<Input, Output>
+): Promise<Answer<unknown> | undefined> => {
+  let answer: Answer<unknown> | undefined
+  for (const node of nodes) {
+    answer = await askOnce(turn, node, to, message, told)
+    if (answer._tag === "Answered") break
+  }
+  return answer
+}
+
+/**
+ * The same for what makes a resource: its request id makes all of them one operation, which ends
+ * with the last.
+ */
+export const askToMake = async <Input, Output>(
+  { asking, name, records, trace }: Turn,
+  { nodes }: Operation,
+  to: Address,
+  message: AnyMessage,
+  { all, input, outputOf, resource }: Told<Input, Output>
+): Promise<Answer<unknown>> => {
+  const start = records.moment()
+  let last: Answer<unknown> = { _tag: "Failed", why: "nobody was asked" }
+  let isRepeated = false
+  for (const node of nodes) {
+    const answer = await asking.ask(node, to, message)
+    trace.note("client", () => `${name} ${message._tag} ${to.kind}/${to.id}: ${shownOf(answer)}`)
+    if (last._tag === "Failed" || answer._tag === "Answered") last = answer
+    if (answer._tag === "Answered") break
+    isRepeated ||= answer._tag === "Unknown"
+  }
+  const what = { client: name, resource, input }
+  // What a repetition is told is of later.
+  if (last._tag === "Answered" && isRepeated) {
+    all.push({ ...what, start, end: records.moment(), outcome: "ok" })
+  } else records.note(all, what, start, last, outputOf)
+  return last
+}

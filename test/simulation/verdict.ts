@@ -1,0 +1,290 @@
+/** What must hold of a run when it has become quiet. */
+import { Effect } from "effect"
+import { decodeItem, isRemoval, itemAtMs, partChars } from "../../actors/mailbox/item.ts"
+import { mailboxKind, notificationKind } from "../../actors/index.ts"
+import { nameOf } from "../../actors/notification/handover.ts"
+import type { State as NotificationState } from "../../actors/notification/protocol.ts"
+import type { State as RegistrationState } from "../../actors/registration/protocol.ts"
+import { type Address, address, keyOf } from "../../runtime/address.ts"
+import { byResource, type Model, type Operation } from "../histories/history.ts"
+import { check } from "../histories/linearizable.ts"
+import { mailbox, type MailboxInput, type MailboxOutput } from "../histories/models/mailbox.ts"
+import { notification } from "../histories/models/notification.ts"
+import { registration } from "../histories/models/registration.ts"
+import { session } from "../histories/models/session.ts"
+import { links, schedule } from "./nodes.ts"
+import { markIn, notificationAt } from "./notifications.ts"
+import type { Delivery } from "./outside.ts"
+import type { Plan } from "./plan.ts"
+import { faultsOf } from "./pushes.ts"
+import type { Records } from "./records.ts"
+import { registrationAt } from "./registrations.ts"
+import type { Known } from "./verbs.ts"
+import { versioned } from "./versioned.ts"
+import type { Witness } from "./witness.ts"
+import type { World } from "./world.ts"
+
+/** A run, as it is judged. */
+export interface Run {
+  readonly plan: Plan
+  readonly world: World
+  readonly witness: Witness
+  readonly records: Records
+  readonly known: Known
+}
+
+type Queued = Extract<NotificationState, { readonly _tag: "Queued" }>
+type Registered = Extract<RegistrationState, { readonly _tag: "Registered" }>
+
+const stepsMax = 100_000
+/** A process decides some hundred times in a run. */
+const decisionsMax = 3_000
+
+/** A record as its own behaviour wrote it. */
+const stateOf = <State>({ store }: World, of: Address): State | undefined => {
+  const { state } = Effect.runSync(store.inner.load(of))
+  return state === undefined ? undefined : JSON.parse(state) as State
+}
+
+const queuedOf = (world: World, id: string): Queued | undefined => {
+  const state = stateOf<NotificationState>(world, notificationAt(id))
+  return state?._tag === "Queued" ? state : undefined
+}
+
+const registeredOf = (world: World, id: string): Registered | undefined => {
+  const state = stateOf<RegistrationState>(world, registrationAt(id))
+  return state?._tag === "Registered" ? state : undefined
+}
+
+const mailboxOf = (id: string): Address => address(mailboxKind, id.slice(0, id.indexOf("=")))
+
+/** What is still to be done; undefined when there is nothing. */
+export const unsettled = ({ known, world }: Run): string | undefined => {
+  for (const node of world.nodes) {
+    if (!node.alive || node.isLeaving || node.system === undefined) {
+      return `${node.computer.name} is not up`
+    }
+    if (node.computer.pausedUntilMs > world.time.nowMs) return `${node.computer.name} is paused`
+  }
+  for (const id of new Set(known.notifications)) {
+    const queued = queuedOf(world, id)
+    if (queued !== undefined && queued.endedAtMs === undefined) return `${id} has not ended`
+  }
+  for (const id of known.listed) {
+    const registered = registeredOf(world, id)
+    if (registered === undefined || registered.status === "suspended") continue
+    const isVerifying = registered.intent?.nextAtMs !== undefined
+    if (isVerifying) return `${id} is not verified`
+    const { head } = Effect.runSync(world.store.inner.load(mailboxOf(id)))
+    if (registered.status === "active" && registered.cursor < head) {
+      return `${id} has pushed up to ${registered.cursor} of ${head}`
+    }
+  }
+  return undefined
+}
+
+const linearizable = <State, Input extends { readonly kind: string }, Output>(
+  { world }: Run,
+  name: string,
+  model: Model<State, Input, Output>,
+  operations: ReadonlyArray<Operation<Input, Output>>
+): void => {
+  for (const [resource, part] of byResource(operations)) {
+    const verdict = check(model, part, stepsMax)
+    if (verdict._tag === "Linearizable") continue
+    const what = verdict._tag === "Broken" ? "is not linearizable" : "was not settled in time"
+    world.violate(`${name} ${resource} ${what}: ${verdict.report}`)
+  }
+}
+
+/** No mailbox is said to go less far than it was said to go before. */
+const headsHold = ({ records: { heads }, world }: Run): void => {
+  const latest = new Map<string, number>()
+  // Both what began and what ended, in their order.
+  const moments = heads.flatMap((one) => [
+    { at: one.start, one, ends: false },
+    { at: one.end, one, ends: true }
+  ]).sort((a, b) => a.at - b.at)
+  const atStart = new Map<object, number>()
+  for (const { ends, one } of moments) {
+    const known = latest.get(one.resource) ?? 0
+    if (!ends) atStart.set(one, known)
+    else {
+      const least = one.isRepeated ? 0 : atStart.get(one) ?? 0
+      if (one.head < least) {
+        world.violate(`${one.resource} was said to go to ${one.head}, and before to ${least}`)
+      }
+      latest.set(one.resource, Math.max(known, one.head))
+    }
+  }
+}
+
+/** Logs of mailboxes: times never run backwards, and no document stands there twice. */
+const logsHold = ({ witness, world }: Run): void => {
+  for (const [key, all] of witness.appended) {
+    if (!key.startsWith(`${mailboxKind}/`)) continue
+    let lastMs = 0
+    const standing = new Set<string>()
+    for (const { n, value } of all) {
+      const atMs = itemAtMs(value)
+      if (atMs < lastMs) world.violate(`${key} has item ${n} before the one before it`)
+      lastMs = atMs
+      if (isRemoval(value) || witness.removed.get(key)?.has(n) === true) continue
+      const { digest } = decodeItem(value)
+      if (standing.has(digest)) world.violate(`${key} has ${digest} twice`)
+      standing.add(digest)
+    }
+  }
+}
+
+/** By number of the notification and URI: what each recipient was sent. */
+const sentTo = (deliveries: ReadonlyArray<Delivery>): ReadonlyMap<string, Array<Delivery>> => {
+  const sent = new Map<string, Array<Delivery>>()
+  for (const delivery of deliveries) {
+    const mark = markIn(delivery.body)
+    if (mark < 0 || delivery.uri.includes("//callback.")) continue
+    const key = `${mark} ${delivery.uri}`
+    const known = sent.get(key)
+    if (known === undefined) sent.set(key, [delivery])
+    else known.push(delivery)
+  }
+  return sent
+}
+
+const recipientHolds = (
+  { known, witness, world }: Run,
+  id: string,
+  { code, status, to, tries }: Queued["recipients"][number],
+  sent: ReadonlyArray<Delivery>
+): void => {
+  const name = links.mailboxOf(to)?.name
+  const isRefused = code !== undefined && code >= 400 && code < 500 && code !== 429 && code !== 408
+  if (status === "failed" && !isRefused && tries < schedule.length) {
+    world.violate(`${id} gave ${to} up after ${tries} tries (${code})`)
+  }
+  if (status !== "success") return
+  if (name === undefined) {
+    if (!sent.some((one) => one.code >= 200 && one.code < 300)) {
+      world.violate(`${id} says that ${to} has it, which never said so`)
+    }
+    return
+  }
+  // What is removed in the commit that stores it is never seen.
+  if (known.destroyed.has(name.replace("-", "/"))) return
+  const idRandom = nameOf("item", id, to).slice(0, partChars)
+  const items = witness.appended.get(`${mailboxKind}/${name}`) ?? []
+  if (!items.some(({ value }) => !isRemoval(value) && decodeItem(value).idRandom === idRandom)) {
+    world.violate(`${id} says that ${to} has it, which never got it`)
+  }
+}
+
+/** Each accepted notification has ended as its recipients had it; each attempt had the same id. */
+const notificationsHold = (run: Run): void => {
+  const { known, records, world } = run
+  const sent = sentTo(world.outside.deliveries)
+  const keys = new Map<string, string>()
+  for (const [to, deliveries] of sent) {
+    for (const { headers } of deliveries) {
+      const key = headers["Idempotency-Key"] ?? ""
+      const other = keys.get(key) ?? to
+      if (key === "" || other !== to) world.violate(`${to} and ${other} were sent ${key}`)
+      keys.set(key, to)
+    }
+    if (new Set(deliveries.map(({ headers }) => headers["Idempotency-Key"])).size > 1) {
+      world.violate(`${to} was sent under several keys`)
+    }
+  }
+  for (const id of new Set(known.notifications)) {
+    const own = records.notification.filter(({ resource }) => resource === id)
+    const isAccepted = own.some(({ input, outcome }) => input.kind === "queue" && outcome === "ok")
+    const state = stateOf<NotificationState>(world, notificationAt(id))
+    if (isAccepted && state === undefined) world.violate(`${notificationKind} ${id} is lost`)
+    if (state?._tag !== "Queued") continue
+    const mark = id.slice(id.indexOf("=") + 1)
+    for (const recipient of state.recipients) {
+      recipientHolds(run, id, recipient, sent.get(`${mark} ${recipient.to}`) ?? [])
+    }
+  }
+}
+
+const pushesHold = ({ known, witness, world }: Run): void => {
+  for (const [id, { callback, cursor }] of known.registrations) {
+    const key = keyOf(mailboxOf(id))
+    const registered = registeredOf(world, id)
+    const faults = faultsOf({
+      cursor,
+      echoedMs: world.outside.echoes.get(callback),
+      deliveries: world.outside.deliveries.filter(({ uri }) => uri === callback),
+      appended: witness.appended.get(key) ?? [],
+      removed: witness.removed.get(key) ?? new Map()
+    }, registered?.status === "active" && known.listed.has(id))
+    for (const fault of faults) world.violate(`${id}: ${fault}`)
+  }
+}
+
+/**
+ * Mailboxes, with all that was stored there, at the moment of it: relays are deposits too, and of
+ * deposits that nobody was told of the store tells what became.
+ */
+const mailboxOperations = (
+  { records, witness }: Run
+): ReadonlyArray<Operation<MailboxInput, MailboxOutput>> => {
+  const all = records.mailbox.filter(({ input, outcome }) =>
+    input.kind !== "deposit" || outcome !== "info"
+  )
+  for (const [key, items] of witness.appended) {
+    if (!key.startsWith(`${mailboxKind}/`)) continue
+    const resource = key.slice(key.indexOf("/") + 1).replace("-", "/")
+    for (const { at, n, value } of items) {
+      if (isRemoval(value)) continue
+      const input = { kind: "deposit", id: decodeItem(value).digest } as const
+      const output = { _tag: "Deposited", place: n } as const
+      all.push({ client: "store", resource, input, output, start: at, end: at, outcome: "ok" })
+    }
+  }
+  return all
+}
+
+/** A registration that its mailbox does not know, or no more, ends by itself. */
+const noteEnds = ({ known, records }: Run): void => {
+  for (const resource of known.registrations.keys()) {
+    const mailbox = mailboxOf(resource).id.replace("-", "/")
+    if (known.listed.has(resource) && !known.destroyed.has(mailbox)) continue
+    const end = { client: "itself", resource, start: 0, end: 0, outcome: "info" as const }
+    records.registration.push({ ...end, input: { kind: "delete" } })
+  }
+}
+
+/** No actor is asked again and again by what nobody has sent. */
+const nothingSpins = ({ world }: Run): void => {
+  for (const { computer, system } of world.processes) {
+    for (const [kind, { decisions }] of system?.snapshot().measures.kinds ?? []) {
+      if (decisions > decisionsMax) {
+        world.violate(`${computer.name} has decided ${decisions} times for kind ${kind}`)
+      }
+    }
+  }
+}
+
+/** Judges a run: what it finds are the world's violations. */
+export const judge = (run: Run): void => {
+  const { records } = run
+  const left = unsettled(run)
+  if (left !== undefined) run.world.violate(`it does not come to rest: ${left}`)
+  if (run.plan.isCalm) {
+    for (const why of records.unanswered) {
+      run.world.violate(`${why} was answered, though nodes came and went in good order`)
+    }
+  }
+  noteEnds(run)
+  linearizable(run, "mailbox", mailbox, mailboxOperations(run))
+  linearizable(run, "notification", notification, records.notification)
+  linearizable(run, "registration", registration, records.registration)
+  linearizable(run, "session", session, records.session)
+  linearizable(run, "versioned", versioned, records.versioned)
+  nothingSpins(run)
+  headsHold(run)
+  logsHold(run)
+  notificationsHold(run)
+  pushesHold(run)
+}

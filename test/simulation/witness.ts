@@ -1,0 +1,133 @@
+/** Looks on while a run goes: what must never be is a violation as soon as it is seen. */
+import { hasEnded } from "../../actors/notification/attempts.ts"
+import { State as NotificationState } from "../../actors/notification/protocol.ts"
+import { jitterPart } from "../../actors/delivery/schedule.ts"
+import { type Address, keyOf, shardOf } from "../../runtime/address.ts"
+import { claimKey } from "../../runtime/placement/claims.ts"
+import { Effect, Schema } from "effect"
+import { markIn, notificationAt, notificationIdOf } from "./notifications.ts"
+import type { Records } from "./records.ts"
+import { schedule } from "./nodes.ts"
+import type { Applied } from "./store.ts"
+import type { Computer } from "./time.ts"
+import type { World } from "./world.ts"
+
+type Queued = Extract<NotificationState, { readonly _tag: "Queued" }>
+
+/** An attempt that waits for its letter may begin so long after its decision, ms. */
+const LETTER_MS = 20_000
+/** The longest Retry-After that recipients ask for, and how far off a clock may be, ms. */
+const RETRY_AFTER_MS = 20_000 + 70_000
+
+const decodeState = Schema.decodeUnknownSync(NotificationState)
+
+const queuedOf = (text: string): Queued | undefined => {
+  const state = decodeState(JSON.parse(text))
+  return state._tag === "Queued" ? state : undefined
+}
+
+/** One log item that a mailbox got. */
+export interface Appended {
+  readonly n: number
+  readonly value: string
+  /** The moment of it, among those of the records. */
+  readonly at: number
+}
+
+export class Witness {
+  /** By actor: what was ever appended to its log, in order. */
+  readonly appended = new Map<string, Array<Appended>>()
+  /** By actor: numbers of items that were removed, and when. */
+  readonly removed = new Map<string, Map<number, number>>()
+  /** Actors, by computers, whose last commit was kept though the claim was another's. */
+  private readonly strange = new Set<string>()
+  private readonly world: World
+  private readonly records: Records
+
+  constructor(world: World, records: Records) {
+    this.world = world
+    this.records = records
+    world.store.onApplied = (applied) => this.applied(applied)
+    world.onCommitted = (computer, address) => this.committed(computer, address)
+    world.outside.onAttempt = (uri, { body }, computer) => this.attempt(uri, body, computer)
+  }
+
+  /** Whether the claim of the commit's shard is the node's whose commit it is. */
+  private isOwners({ commit: { address }, computer }: Applied): boolean {
+    const { nodes, registry } = this.world
+    const { value } = Effect.runSync(registry.inner.get(claimKey(shardOf(address))))
+    const node = nodes.find((one) => one.computer === computer)
+    if (value === undefined || node === undefined) return false
+    // Written by the nodes' own claims.
+    const { incarnation } = JSON.parse(value) as { readonly incarnation?: string }
+    return incarnation === node.incarnation
+  }
+
+  private applied(applied: Applied): void {
+    const { commit, computer, outcome } = applied
+    if (outcome._tag !== "Committed") return
+    const key = keyOf(commit.address)
+    const mark = `${computer.name} ${key}`
+    this.isOwners(applied) ? this.strange.delete(mark) : this.strange.add(mark)
+    if (commit.append.length > 0) {
+      const all = this.appended.get(key) ?? []
+      this.appended.set(key, all)
+      for (const { n, value } of commit.append) all.push({ n, value, at: this.records.moment() })
+    }
+    for (const n of commit.remove) {
+      const gone = this.removed.get(key) ?? new Map<number, number>()
+      this.removed.set(key, gone.set(n, this.world.time.nowMs))
+    }
+    if (commit.address.kind === "notification" && typeof commit.state === "string") {
+      this.scheduled(key, commit.state)
+    }
+  }
+
+  /** An actor goes by what was kept: nobody else may have been the owner then. */
+  private committed(computer: Computer, address: Address): void {
+    const key = keyOf(address)
+    if (this.strange.has(`${computer.name} ${key}`)) {
+      this.world.violate(`${computer.name} has committed ${key}, which is another's`)
+    }
+  }
+
+  /** Each wait is as long as the schedule says, by the clock that decided on it. */
+  private scheduled(key: string, text: string): void {
+    for (const { lastAtMs, nextAtMs, status, to, tries } of queuedOf(text)?.recipients ?? []) {
+      if (status !== "retry" || tries === 0 || lastAtMs === undefined) continue
+      const waitMs = schedule[tries]
+      if (waitMs === undefined || nextAtMs === undefined) {
+        this.world.violate(`${key} tries ${to} once more after its last time`)
+        continue
+      }
+      const leastMs = Math.floor(waitMs * (1 - jitterPart))
+      const mostMs = Math.max(Math.ceil(waitMs * (1 + jitterPart)), RETRY_AFTER_MS)
+      const leftMs = nextAtMs - lastAtMs
+      if (leftMs < leastMs || leftMs > mostMs) {
+        this.world.violate(`${key} waits ${leftMs} ms after ${tries} tries of ${to}`)
+      }
+    }
+  }
+
+  /** No attempt begins before its time, or after the end, on a node that owns the notification. */
+  private attempt(uri: string, body: string, computer: Computer): void {
+    const { nodes, store: { inner }, time } = this.world
+    const mark = uri.includes("//callback.") ? -1 : markIn(body)
+    if (mark < 0) return
+    const to = notificationAt(notificationIdOf(mark))
+    const node = nodes.find((one) => one.computer === computer)
+    if (node?.placement?.owns(shardOf(to)) !== true) return
+    const { state } = Effect.runSync(inner.load(to))
+    const queued = state === undefined ? undefined : queuedOf(state)
+    // Of many recipients the record is behind the log.
+    if (queued === undefined || queued.recipients.length > 16) return
+    const recipient = queued.recipients.find((one) => one.to === uri)
+    if (recipient === undefined) return this.world.violate(`${uri} gets what is not for it`)
+    if (hasEnded(recipient)) return this.world.violate(`${uri} is tried after its end (${mark})`)
+    const earlyMs = (recipient.nextAtMs ?? 0) - time.wallMs(computer)
+    const jumpedMs = time.nowMs - computer.jumpedAtMs
+    if (earlyMs > 0 && jumpedMs > LETTER_MS) {
+      this.world.violate(`${uri} is tried ${earlyMs} ms too early (${mark})`)
+    }
+  }
+}

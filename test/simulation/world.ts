@@ -1,0 +1,179 @@
+/** A cluster, its clients and the world around it, under one seeded clock. */
+import { Bus } from "./bus.ts"
+import { type Seams, type Shared, SimulatedNode } from "./nodes.ts"
+import { Outside } from "./outside.ts"
+import { type Fault, type Noise, type Plan, quiet } from "./plan.ts"
+import { SharedRegistry } from "./registry.ts"
+import { type Apply, faithful, SharedStore } from "./store.ts"
+import { type Computer, VirtualTime } from "./time.ts"
+import { Trace } from "./trace.ts"
+
+/** A process that did not come up is started again after so long. */
+const AGAIN_MS = 1_000
+/** How much faster or slower a computer's clock may run, and how far off it may be. */
+const RATE_OFF = 0.02
+const CLOCK_OFF_MS = 4_000
+
+export interface WorldSeams extends Seams {
+  readonly apply?: Apply
+}
+
+export class World {
+  readonly time: VirtualTime
+  readonly trace: Trace
+  readonly store: SharedStore
+  readonly registry: SharedRegistry
+  readonly bus: Bus
+  readonly outside: Outside
+  onCommitted: Shared["onCommitted"] = () => {}
+  /** What must never be. */
+  readonly violations: Array<string> = []
+  /** Faults that were made, by kind. */
+  readonly faults = new Map<string, number>()
+  /** By their numbers: the latest process of each. */
+  readonly nodes: Array<SimulatedNode> = []
+  /** Every process that there was. */
+  readonly processes: Array<SimulatedNode> = []
+  private readonly clocks: Array<{ readonly rate: number; offsetMs: number }> = []
+  private readonly starts: Array<number> = []
+  private readonly shared: Shared
+  private isQuiet = false
+
+  constructor(plan: Plan, keepsTrace: boolean, seams: WorldSeams = {}) {
+    const { noise, seed } = plan
+    this.time = new VirtualTime(seed)
+    const { time } = this
+    this.trace = new Trace(time, keepsTrace)
+    this.store = new SharedStore(time, this.trace, noise, seams.apply ?? faithful)
+    this.registry = new SharedRegistry(time, this.trace, noise)
+    this.bus = new Bus(time, this.trace, noise)
+    this.outside = new Outside(time, this.trace, noise)
+    this.shared = {
+      time,
+      trace: this.trace,
+      store: this.store,
+      registry: this.registry,
+      bus: this.bus,
+      outbound: (computer) => this.outside.outbound(computer),
+      seams,
+      processes: [],
+      onCommitted: (computer, address) => this.onCommitted(computer, address),
+      onDefect: (what) => this.violate(`a defect: ${what}`)
+    }
+  }
+
+  violate(what: string): void {
+    this.trace.note("VIOLATION", what)
+    this.violations.push(what)
+  }
+
+  /** Starts all nodes, and takes note of the faults that are to come. */
+  begin({ faults, nodes }: Plan, shards: ReadonlySet<number>): void {
+    this.registry.leaveOnly(shards)
+    for (let at = 0; at < nodes; at++) {
+      const { random } = this.time
+      this.clocks.push({
+        rate: 1 + (2 * random() - 1) * RATE_OFF,
+        offsetMs: (2 * random() - 1) * CLOCK_OFF_MS
+      })
+      this.start(at)
+    }
+    for (const fault of faults) this.time.later(fault.atMs, () => this.make(fault))
+  }
+
+  /** Trouble ends: whoever is down comes up, and all answers come. */
+  heal(): void {
+    this.isQuiet = true
+    this.trace.note("world", "is quiet")
+    this.setNoise(quiet)
+    this.bus.cuts.clear()
+    this.store.stalledUntilMs = 0
+    this.registry.stalledUntilMs = 0
+    for (const [at, node] of this.nodes.entries()) {
+      node.line.cutUntilMs = 0
+      node.registryLine.cutUntilMs = 0
+      if (!node.alive) this.start(at)
+    }
+  }
+
+  /** The computer of something that is no node. */
+  computer(name: string): Computer {
+    return this.time.newComputer(name, 1, 0)
+  }
+
+  private setNoise(noise: Noise): void {
+    for (const one of [this.store, this.registry, this.bus, this.outside]) one.noise = noise
+  }
+
+  private start(at: number): void {
+    const clock = this.clocks[at]
+    if (clock === undefined) throw new RangeError(`there is no node ${at}`)
+    const count = (this.starts[at] ?? 0) + 1
+    this.starts[at] = count
+    const computer = this.time.newComputer(`node-${at}#${count}`, clock.rate, clock.offsetMs)
+    const node = new SimulatedNode(this.shared, computer)
+    this.nodes[at] = node
+    this.processes.push(node)
+    node.start(() => this.startIn(at, node, AGAIN_MS))
+  }
+
+  /** Starts a node again after a while, unless somebody else has. */
+  private startIn(at: number, last: SimulatedNode, delayMs: number): void {
+    this.time.later(delayMs, () => {
+      if (this.nodes[at] === last && !last.alive) this.start(at)
+    })
+  }
+
+  private make(fault: Fault): void {
+    this.faults.set(fault.what, (this.faults.get(fault.what) ?? 0) + 1)
+    this.trace.note("fault", () => JSON.stringify(fault))
+    const { time } = this
+    if (fault.what === "stall") {
+      const untilMs = time.nowMs + fault.forMs
+      this.store.stalledUntilMs = Math.max(this.store.stalledUntilMs, untilMs)
+      this.registry.stalledUntilMs = Math.max(this.registry.stalledUntilMs, untilMs)
+      return
+    }
+    const node = this.nodes[fault.node]
+    if (node === undefined) return
+    switch (fault.what) {
+      case "kill":
+        node.die()
+        return this.startIn(fault.node, node, fault.downMs)
+      case "restart":
+        return node.stop(() => this.startIn(fault.node, node, fault.downMs))
+      case "pause": {
+        const { computer } = node
+        computer.pausedUntilMs = Math.max(computer.pausedUntilMs, time.nowMs + fault.forMs)
+        return
+      }
+      case "cut": {
+        const untilMs = time.nowMs + fault.forMs
+        node.line.cutUntilMs = Math.max(node.line.cutUntilMs, untilMs)
+        node.registryLine.cutUntilMs = Math.max(node.registryLine.cutUntilMs, untilMs)
+        for (const other of this.nodes) {
+          if (other === node) continue
+          this.cutWay(node, other, untilMs)
+          this.cutWay(other, node, untilMs)
+        }
+        return
+      }
+      case "one-way": {
+        const other = this.nodes[fault.to]
+        if (other !== undefined) this.cutWay(node, other, time.nowMs + fault.forMs)
+        return
+      }
+      case "jump": {
+        const clock = this.clocks[fault.node]
+        if (clock !== undefined) clock.offsetMs += fault.byMs
+        node.computer.offsetMs += fault.byMs
+        node.computer.jumpedAtMs = time.nowMs
+        return
+      }
+    }
+  }
+
+  private cutWay(from: SimulatedNode, to: SimulatedNode, untilMs: number): void {
+    this.bus.cuts.set(`${from.computer.name} ${to.computer.name}`, untilMs)
+  }
+}
