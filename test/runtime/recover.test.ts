@@ -1,0 +1,40 @@
+/** What an actor starts from is of one moment, whatever is kept meanwhile. */
+import { Effect } from "effect"
+import { afterEach, expect, it } from "vitest"
+import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import type { StorageApi } from "../../runtime/ports/storage.ts"
+import { at, probe } from "./probe.ts"
+import { dropAll, start } from "./rig.ts"
+
+afterEach(dropAll)
+
+it("a commit that is kept between the record and the log is seen in both", async () => {
+  const inner = makeMemoryStorage()
+  const of = at("a")
+  const kept = { address: of, state: undefined, remove: [], wake: undefined, wakeOthers: [] }
+  const note = (n: number, value: string) =>
+    Effect.runPromise(inner.commit([{ ...kept, expected: 0, head: n, append: [{ n, value }] }]))
+  await note(1, "first")
+  let reads = 0
+  const storage: StorageApi = {
+    ...inner,
+    read: (address, from, limit) =>
+      Effect.flatMap(
+        Effect.promise(async () => {
+          // It was given up by who made it, and comes now.
+          if (reads++ === 0) await note(2, "second")
+        }),
+        () => inner.read(address, from, limit)
+      )
+  }
+  const recall = {
+    items: 10,
+    keyOf: (value: string) => value,
+    restore: <State>(state: State) => state
+  }
+  const rig = await start({ behaviours: [{ ...probe(), recall }] }, { storage })
+  const repeated = await rig.ask(of, { _tag: "Note", text: "second" })
+  expect(repeated).toEqual({ count: 0, head: 2, seen: 2 })
+  expect(await rig.ask(of, { _tag: "Read" })).toEqual({ count: 0, head: 2 })
+  expect(reads).toBe(2)
+})
