@@ -94,8 +94,8 @@ export interface PlanOptions {
 const MINUTE_MS = 60_000
 const CLIENTS = 5
 /** Operations and faults of one simulated minute. */
-const OPERATIONS = 40
-const FAULTS = 3
+const OPERATIONS = 56
+const FAULTS = 4.5
 /** Part of the runs in which there is no trouble. */
 const CALM = 0.15
 

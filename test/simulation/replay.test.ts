@@ -8,7 +8,9 @@ import { simulate } from "./run.ts"
  * Seeds that failed once, and what they found. What a seed stands for changes with the plans, so
  * each has a test of its own in `test/runtime` too.
  */
-const kept: ReadonlyArray<readonly [seed: number, minutes: number, found: string]> = []
+const kept: ReadonlyArray<readonly [seed: number, minutes: number, found: string]> = [
+  [1130, 0.5, "a mailbox showed less than it had said: its log was read after its record"]
+]
 
 describe("a seed", () => {
   it.each([1, 2, 3, 4])("%i has the same course each time", async (seed) => {

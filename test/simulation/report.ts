@@ -40,7 +40,7 @@ export const reportOf = async (
 }
 
 /** How much is simulated of each seed where nothing else is said. */
-export const minutesDefault = 0.7
+export const minutesDefault = 0.5
 
 /** Plays a seed; the report when it fails. */
 export const play = async (
