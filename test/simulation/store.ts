@@ -108,6 +108,7 @@ export class SharedStore {
     const line: Line = {
       cutUntilMs: 0,
       storage: {
+        engine: inner.engine,
         commit,
         load: (address) => read(() => inner.load(address)),
         read: (address, from, limit) => read(() => inner.read(address, from, limit)),
