@@ -59,7 +59,8 @@ const view = (state: Open, account: string | undefined, head: number): View => (
   lastAtMs: state.lastAtMs,
   removed: state.removed,
   fetched: state.fetched,
-  notifications: stored(state, head)
+  notifications: stored(state, head),
+  ...state.gone[0]?.from === 1 ? { removedUpTo: state.gone[0].to } : {}
 })
 
 const created = (state: Open, repeated: boolean): Reply => ({

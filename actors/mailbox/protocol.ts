@@ -201,4 +201,6 @@ export interface View {
   readonly fetched: number
   /** How many notifications are stored. */
   readonly notifications: number
+  /** Up to this number all were removed; left out when the first one is there. */
+  readonly removedUpTo?: number
 }

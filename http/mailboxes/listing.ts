@@ -144,7 +144,9 @@ export const readPage = Effect.fnUntraced(function*(
   query: Query
 ): Effect.fn.Return<Page, Failure> {
   const limit = query.limit ?? pageEntriesDefault
-  const after = yield* startOf(service, place, query.since, mailbox.head)
+  // Of what was removed there may be marks, which are not read again and again.
+  const from = yield* startOf(service, place, query.since, mailbox.head)
+  const after = Math.max(from, mailbox.removedUpTo ?? 0)
   const items = after >= mailbox.head
     ? []
     : yield* service.system.read(place.to, after + 1, limit + 1)

@@ -65,6 +65,27 @@ test("listings skip it, and their cursors pass it", async () => {
   expect(listed?.attributes["notifications"]).toBe("3")
 })
 
+test("what was removed from the beginning on is not read again", async () => {
+  const { href } = await service.open("beginning")
+  const hrefs: Array<string> = []
+  for (const text of ["one", "two", "three"]) {
+    hrefs.push((await service.deposit(href, text)).header("location"))
+  }
+  for (const gone of hrefs.slice(0, 2)) await service.send("DELETE", gone, { basic: owner })
+  const describe: Message = { _tag: "List", reader: { account: "admin" } }
+  const { system } = service.service
+  expect(await Effect.runPromise(system.ask(address("mailbox", "beginning"), describe)))
+    .toMatchObject({ view: { removedUpTo: 2, removed: 2, head: 3 } })
+  const all = await service.send("GET", href, { basic: owner })
+  expect(descriptions(all)).toEqual(["three"])
+  await service.send("DELETE", hrefs[2] ?? "", { basic: owner })
+  const none = await service.send("GET", href, { basic: owner })
+  expect(descriptions(none)).toEqual([])
+  await service.deposit(href, "four")
+  const since = await service.send("GET", `${href}?since=${timeOf(none)}`, { basic: owner })
+  expect(descriptions(since)).toEqual(["four"])
+})
+
 test("it has no URI", async () => {
   const { href } = await prepare("unnamed")
   const system = service.service.system
