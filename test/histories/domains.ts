@@ -85,7 +85,17 @@ export const sessions: Domain<unknown, SessionInput, SessionOutput> = {
     { kind: "delete" }
   ],
   outputs: [
-    ...["Begun", "Recorded", "Overwritten", "Cast", "TooEarly", "Over", "Deleted", "Gone"]
+    ...[
+      "Begun",
+      "Recorded",
+      "Overwritten",
+      "Answered",
+      "Cast",
+      "TooEarly",
+      "Over",
+      "Deleted",
+      "Gone"
+    ]
       // Each of these is an output by itself.
       .map((_tag) => ({ _tag }) as SessionOutput),
     { _tag: "Answer", text: "a" },

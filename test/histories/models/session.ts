@@ -21,6 +21,8 @@ export type SessionOutput =
   /** Recorded (201), overwritten (200); of the third: it was right. */
   | { readonly _tag: "Recorded" }
   | { readonly _tag: "Overwritten" }
+  /** One of the two. */
+  | { readonly _tag: "Answered" }
   /** The third answer was wrong, and it is over (406). */
   | { readonly _tag: "Cast" }
   /** Out of order (409): nothing was recorded. */
@@ -41,14 +43,17 @@ export interface SessionState {
   readonly answers: ReadonlyArray<string>
 }
 
+const agrees = (told: SessionOutput, possible: SessionOutput): boolean =>
+  told._tag === "Answered"
+    ? possible._tag === "Recorded" || possible._tag === "Overwritten"
+    : JSON.stringify(told) === JSON.stringify(possible)
+
 /** The states after each answer that can be given; what was given chooses among them. */
 const told = (
   output: SessionOutput | undefined,
   possible: ReadonlyArray<readonly [SessionOutput, SessionState]>
 ): ReadonlyArray<SessionState> =>
-  possible.flatMap(([one, after]) =>
-    output === undefined || JSON.stringify(one) === JSON.stringify(output) ? [after] : []
-  )
+  possible.flatMap(([one, after]) => output === undefined || agrees(output, one) ? [after] : [])
 
 const answer = (
   state: SessionState,
