@@ -127,7 +127,9 @@ export class Bus {
 
   add(owner: Wire, pattern: string, callback: Callback): Subscription {
     const key = keyOf(pattern)
-    const knownAtMs = this.time.nowMs + this.time.random() * KNOWN_MS
+    // The word of an inbox goes before what is to be answered there, by the same ways.
+    const knownInMs = this.time.random() * (key.startsWith("inbox ") ? 0 : KNOWN_MS)
+    const knownAtMs = this.time.nowMs + knownInMs
     const subscription: Subscription = { owner, callback, key, knownAtMs }
     const same = this.subscriptions.get(key) ?? new Set()
     this.subscriptions.set(key, same.add(subscription))
