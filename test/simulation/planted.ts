@@ -15,7 +15,7 @@ export type Planted = WorldSeams
 type Registered = Extract<State, { readonly _tag: "Registered" }>
 
 /** How long after its commit a wake-up is written that is not part of it, ms. */
-const APART_MS = 1_500
+const APART_MS = 5_000
 /** How long after its answer a commit is handed in, ms; and the revisions that are made up. */
 const LATER_MS = 150
 const GIVEN_UP_MS = 3_000
