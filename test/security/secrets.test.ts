@@ -122,7 +122,7 @@ describe("16: secrets", () => {
   it("are compared as hashes, in constant time, wherever one is presented", () => {
     const root = fileURLToPath(new URL("../..", import.meta.url))
     const name = String.raw`[\w.]*(?:[hH]ash|[sS]ecret|[pP]assword|[tT]oken)\b\)?`
-    const plain = new RegExp(`${name} [!=]== (?!undefined|"|typeof)|[!=]== ${name}`)
+    const plain = new RegExp(`${name} [!=]== (?!undefined|"|typeof)|[!=]== ${name}(?![.(])`)
     const found = ["http", "actors", "deploy"].flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
         .filter((file) => file.endsWith(".ts"))
@@ -143,8 +143,7 @@ describe("16: secrets", () => {
       "http/accounts/bootstrap.ts: if (before !== tokenHash) yield* enterToken(service, admin,"
       + " operatorTokenId, tokenHash)",
       "http/accounts/bootstrap.ts: if (before !== undefined && before !== tokenHash) yield*"
-      + " leaveHash(service, before)",
-      "http/accounts/views.ts: shown?.tokenId === token.id ? shown.token : undefined"
+      + " leaveHash(service, before)"
     ])
     const text = readFileSync(join(root, "actors/same-hash.ts"), "utf8")
     expect(text).toContain("return timingSafeEqual(")
