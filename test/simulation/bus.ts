@@ -103,6 +103,8 @@ export class Bus {
   /** Messages that were dropped, delayed, doubled, or sent over a cut way. */
   readonly counts = { messages: 0, dropped: 0, slow: 0, doubled: 0, overtaken: 0, cut: 0 }
   private readonly subscriptions = new Map<string, Set<Subscription>>()
+  /** Inboxes in the order in which the trace names them: their own names differ from run to run. */
+  private readonly inboxes = new Map<string, number>()
   private readonly time: VirtualTime
   private readonly trace: Trace
 
@@ -177,15 +179,24 @@ export class Bus {
     }
     if (lot < noise.drops) {
       counts.dropped++
-      return this.trace.note("bus", () => `dropped ${way} ${subject}`)
+      return this.trace.note("bus", () => `dropped ${way} ${this.told(subject)}`)
     }
     const message = this.message(to.owner, subject, data, options)
     this.arrive(from, to, message, this.wayMs(noise))
     if (time.random() < noise.doubles) {
       counts.doubled++
-      this.trace.note("bus", () => `doubled ${way} ${subject}`)
+      this.trace.note("bus", () => `doubled ${way} ${this.told(subject)}`)
       this.arrive(from, to, message, this.wayMs(noise))
     }
+  }
+
+  /** A subject as the trace has it. */
+  private told(subject: string): string {
+    if (!subject.startsWith("_INBOX.")) return subject
+    const [inbox = "", ...rest] = subject.slice("_INBOX.".length).split(/\.(?=[^.]*$)/)
+    const number = this.inboxes.get(inbox) ?? this.inboxes.size + 1
+    this.inboxes.set(inbox, number)
+    return ["_INBOX", number, ...rest].join(".")
   }
 
   private wayMs({ delays }: Noise): number {
