@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Contradiction } from "../histories/linearizable.ts"
+import { note } from "../results.ts"
 import type { Recorder } from "./recorder.ts"
 
 const folder = fileURLToPath(new URL("../../test-results/", import.meta.url))
@@ -16,6 +17,8 @@ export class Tally {
   private acknowledged = 0
   private unknown = 0
   private resources = 0
+  /** Faults that had struck when the last run ended. */
+  private noted = 0
 
   constructor(name: string, seed: string) {
     this.name = name
@@ -34,6 +37,9 @@ export class Tally {
 
   /** A run is over, and nothing was lost in it, or it would have failed. */
   ends({ acknowledged, histories, unknown }: Recorder): void {
+    const name = `real processes, ${this.name.replace(/-long$/, "")}`
+    note({ name, runs: 1, faults: this.struck - this.noted, operations: acknowledged })
+    this.noted = this.struck
     this.runs += 1
     this.acknowledged += acknowledged
     this.unknown += unknown

@@ -1,5 +1,6 @@
 /** Plays many seeds; each file of seeds is one worker's. */
 import { expect, it } from "vitest"
+import { note } from "../results.ts"
 import { play } from "./report.ts"
 
 /** Seeds of one test, and how long they may take on a machine that does much else, ms. */
@@ -11,11 +12,16 @@ export const playSeeds = (first: number, count: number): void => {
   for (let from = first; from < first + count; from += PART) {
     const to = Math.min(from + PART, first + count) - 1
     it(`plays the seeds ${from} to ${to}`, async () => {
+      let faults = 0
+      let operations = 0
       for (let seed = from; seed <= to; seed++) {
         const { report, result } = await play(seed)
         expect(report, `npm run simulate -- --seed ${seed}`).toBeUndefined()
         expect(result.operations).toBeGreaterThan(0)
+        operations += result.operations
+        faults += [...result.faults.values()].reduce((sum, count) => sum + count, 0)
       }
+      note({ name: "whole clusters in simulation", runs: to - from + 1, faults, operations })
     }, TIMEOUT_MS)
   }
 }
