@@ -9,7 +9,7 @@ import { Exit } from "effect"
 import { type AnyBehaviour, isRefusal, type Tagged } from "./actor.ts"
 import { type Address, keyOf, shardOf } from "./address.ts"
 import type { AnyDecision } from "./cell.ts"
-import type { Committing } from "./committer.ts"
+import type { Committing, Known } from "./committer.ts"
 import { brokeOff, hasDied, namedFailure, runWithin } from "./deadline.ts"
 import { ActorDefect, StorageUnavailable, UnknownMessage } from "./errors.ts"
 import type { AskFailure, StorageFailure } from "./errors.ts"
@@ -18,7 +18,7 @@ import { Inbox } from "./inbox.ts"
 import type { KindMeasures } from "./measures.ts"
 import { changes, type Done, type Due, type Entry, type PendingCommit } from "./pending.ts"
 import { Pipeline } from "./pipeline.ts"
-import type { Commit, Outcome } from "./ports/storage.ts"
+import type { Commit } from "./ports/storage.ts"
 import { recover, type Recovered } from "./recover.ts"
 import type { Surroundings } from "./surroundings.ts"
 import { ActorWakes } from "./wakes.ts"
@@ -114,7 +114,7 @@ export class Activation implements Committing {
     return written
   }
 
-  committed(outcome: Outcome): void {
+  committed(outcome: Known): void {
     const commit = this.commits.landed()
     if (outcome._tag === "Conflict") {
       const lost = new StorageUnavailable({ detail: outcome.conflict.message })

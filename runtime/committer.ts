@@ -11,11 +11,14 @@ import type { Limits } from "./limits.ts"
 import { type CommitMeasures, observe } from "./measures.ts"
 import type { Commit, Outcome, StorageApi } from "./ports/storage.ts"
 
+/** What became of a commit, where that is known. */
+export type Known = Exclude<Outcome, { readonly _tag: "Unsure" }>
+
 /** What the committer needs of an actor that has something to commit. */
 export interface Committing {
   /** Hands out the pending commit, in flight from now on; undefined: it came to nothing. */
   readonly takeCommit: () => Commit | undefined
-  readonly committed: (outcome: Outcome) => void
+  readonly committed: (outcome: Known) => void
   /** `unsure` when the commit may have been kept all the same. */
   readonly commitFailed: (failure: StorageFailure, unsure: boolean) => void
 }
@@ -121,7 +124,7 @@ export class Committer {
       const actor = actors[at]
       const outcome = outcomes[at]
       if (actor === undefined) continue
-      if (outcome === undefined) {
+      if (outcome === undefined || outcome._tag === "Unsure") {
         this.fail([actor], brokeOff(), true)
         continue
       }

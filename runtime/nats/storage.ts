@@ -24,7 +24,7 @@ export interface NatsStorageOptions {
 type Settled = Outcome | StorageFailure
 
 const isOutcome = (settled: Settled): settled is Outcome =>
-  settled._tag === "Committed" || settled._tag === "Conflict"
+  settled._tag === "Committed" || settled._tag === "Conflict" || settled._tag === "Unsure"
 
 /**
  * A group fails only as a whole. A commit that was not kept while others of its group were is a
@@ -35,7 +35,7 @@ const together = (
   settled: ReadonlyArray<Settled>
 ): Effect.Effect<ReadonlyArray<Outcome>, StorageFailure> => {
   const failure = settled.find((one) => !isOutcome(one))
-  const isKept = settled.some(({ _tag }) => _tag === "Committed")
+  const isKept = settled.some(({ _tag }) => _tag === "Committed" || _tag === "Unsure")
   if (failure !== undefined && !isOutcome(failure) && !isKept) return Effect.fail(failure)
   return Effect.succeed(settled.map((one, at): Outcome => {
     if (isOutcome(one)) return one

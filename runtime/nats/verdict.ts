@@ -35,6 +35,14 @@ export const overtaken = (known: Entry, fresh: Entry, commit: Commit): Conflict 
 
 export const conflict = (conflict: Conflict): Outcome => ({ _tag: "Conflict", conflict })
 
+/**
+ * Whether a commit of which no trace is left may have been kept, and written over by who has the
+ * actor now. Items stay where they are, and a claim of the state's record keeps its revision: so
+ * where the revision is what it was, nothing was kept.
+ */
+export const mayBeUnder = (known: Entry, fresh: Entry, { append, state }: Commit): boolean =>
+  typeof state === "string" && append.length === 0 && fresh.revision !== known.revision
+
 /** `entry`: the actor once the commit was kept. */
 export const committed = ({ expected, state }: Commit, { revision }: Entry): Outcome => ({
   _tag: "Committed",

@@ -15,7 +15,7 @@ import { type Torn, tornOf } from "./packs.ts"
 import { leavesLog, planOf } from "./plan.ts"
 import { api, unavailable, wait } from "./reader.ts"
 import { type Entry, isCapped } from "./record.ts"
-import { committed, conflict, conflictOf, overtaken } from "./verdict.ts"
+import { committed, conflict, conflictOf, mayBeUnder, overtaken } from "./verdict.ts"
 import { isFull, isMoved, type Written } from "./wire.ts"
 
 export class Writer {
@@ -213,7 +213,10 @@ export class Writer {
     if (wasKept) return this.concluded(lane, job, { ...fresh, claimed: false })
     const found = overtaken(entry, fresh, commit)
     lane.entry = fresh
-    if (found !== undefined) return this.finish(lane, job, () => job.done(conflict(found)))
+    if (found !== undefined) {
+      const isUnsure = job.doubtful && mayBeUnder(entry, fresh, commit)
+      return this.finish(lane, job, () => job.done(isUnsure ? { _tag: "Unsure" } : conflict(found)))
+    }
     const plan = planOf(this.place, fresh, { ...job, torn })
     this.outbox.add({ lane, job, entry: fresh, plan, readyMs: performance.now() })
   }

@@ -68,6 +68,8 @@ export type Outcome =
     readonly revision: number
   }
   | { readonly _tag: "Conflict"; readonly conflict: RevisionConflict | LogConflict }
+  /** The actor is another's by now, and whether the commit was kept before cannot be told. */
+  | { readonly _tag: "Unsure" }
 
 /** An actor as the store knows it. */
 export interface Loaded {

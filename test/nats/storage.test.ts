@@ -1,6 +1,7 @@
 import { Effect, Layer } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { connection } from "../../runtime/nats/connection.ts"
+import { connection, Nats } from "../../runtime/nats/connection.ts"
+import { NoReply } from "../../runtime/nats/requests.ts"
 import { natsStorage } from "../../runtime/nats/storage.ts"
 import { Storage } from "../../runtime/ports/storage.ts"
 import { alice, commitOf, itemsOf, revisionOf, run } from "../suites/storage-probe.ts"
@@ -31,6 +32,65 @@ describe("one server", () => {
     expect(await run(before.api.read(alice, 2, 10))).toEqual(itemsOf(2, 2))
     await before.close()
     await now.close()
+  })
+
+  it("does not say of a commit whether it was kept that another may have written over", async () => {
+    /** What happens to the next write instead of being answered; undefined: it is answered. */
+    let instead: ((write: () => Promise<unknown>) => Promise<unknown>) | undefined
+    const unheard = Layer.effect(
+      Nats,
+      Effect.map(Nats, (nats) => ({
+        ...nats,
+        request: async (...asked) => {
+          const [subject] = asked
+          const happens = instead
+          if (happens === undefined || !subject.startsWith("$KV.")) return nats.request(...asked)
+          instead = undefined
+          await happens(() => nats.request(...asked))
+          throw new NoReply(subject, "timeout")
+        }
+      } satisfies Nats["Service"]))
+    )
+    const mine = await onNats(Storage, Layer.provide(natsStorage(), unheard), urls)()
+    const other = await onNats(Storage, natsStorage(), urls)()
+    const written = async ({ api }: typeof mine, changes: Parameters<typeof commitOf>[0]) =>
+      (await run(api.commit([commitOf(changes)])))[0]
+    const next = async (changes: Parameters<typeof commitOf>[0]) => {
+      const { revision: expected } = await run(other.api.load(alice))
+      return written(other, { ...changes, expected })
+    }
+    let expected = revisionOf(await written(mine, { expected: 0, head: 0, state: "1" }))
+
+    // Kept, and written over before anybody could look.
+    instead = async (write) => {
+      await write()
+      expected = revisionOf(await next({ head: 0, state: "3" }))
+    }
+    expect(await written(mine, { expected, head: 0, state: "2" })).toEqual({ _tag: "Unsure" })
+
+    // Not kept, as is seen: the other has the state as it was.
+    await run(mine.api.load(alice))
+    instead = () => next({ state: undefined, append: itemsOf(1, 1) })
+    expect(await written(mine, { expected, head: 0, state: "4" })).toMatchObject({
+      _tag: "Conflict"
+    })
+
+    // Items are where they were, whoever writes over the state.
+    expected = revisionOf(await next({ head: 1, state: "5" }))
+    await run(mine.api.load(alice))
+    instead = async (write) => {
+      await write()
+      expected = revisionOf(await next({ head: 2, state: "7" }))
+    }
+    const appended = await written(mine, {
+      expected,
+      head: 2,
+      state: "6",
+      append: itemsOf(2, 2)
+    })
+    expect(appended).toMatchObject({ _tag: "Committed" })
+    await mine.close()
+    await other.close()
   })
 
   it("has not again what was removed, when the server is killed a while later", async () => {
