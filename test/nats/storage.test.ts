@@ -34,7 +34,7 @@ describe("one server", () => {
     await now.close()
   })
 
-  it("does not say of a commit whether it was kept that another may have written over", async () => {
+  it("does not say whether a commit was kept that another may have written over", async () => {
     /** What happens to the next write instead of being answered; undefined: it is answered. */
     let instead: ((write: () => Promise<unknown>) => Promise<unknown>) | undefined
     const unheard = Layer.effect(
