@@ -158,7 +158,8 @@ export class Parts {
       this.changed(undefined)
       return
     }
-    if (!isEnd && within.length === found.length) {
+    const isAllRead = isEnd || (end !== undefined && after === end)
+    if (!isAllRead && within.length === found.length) {
       add(undefined, Math.max(0, parts.reduce((sum, { rows }) => sum + rows, -within.length)))
     } else if (known.length === 0 && at === 0) add(new Block(this.columns, []), 0)
     this.parts.splice(at, parts.length, ...known)

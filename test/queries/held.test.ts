@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest"
 import { customers } from "../../http/customers/table.ts"
 import { filterOf, spanOf } from "../../http/queries/condition.ts"
 import { type HeldBounds, HeldRows } from "../../http/queries/held.ts"
+import { Parts } from "../../http/queries/parts.ts"
 import type { RecordsApi } from "../../runtime/index.ts"
 import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
 import type { Watcher } from "../../runtime/ports/watchers.ts"
@@ -104,6 +105,21 @@ describe("pages of rows that are held", () => {
       ),
       { numRuns: 100 }
     )
+  })
+
+  it("are all held when a part has as many rows as were asked for", () => {
+    const parts = new Parts(columns, 2)
+    const entries = [1, 2, 3, 4].map(person).map(({ id, row }) => ({ key: id, row }))
+    const take = (limit: number, isEnd: boolean) => {
+      const next = parts.run(undefined, false, limit)
+      if (next !== undefined) parts.take(next, entries.slice(0, limit), isEnd)
+    }
+    take(4, true)
+    expect(parts.isWhole).toBe(true)
+    parts.changed(entries[1]?.key)
+    expect(parts.isWhole).toBe(false)
+    take(2, false)
+    expect(parts.isWhole).toBe(true)
   })
 
   it("ask nothing of the store once they are held", async () => {
