@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** Suites that take minutes are named `*.long.ts` and run with `npm run test:long` only. */
 const long = process.env["TEST_LONG"] === "1"
@@ -27,8 +28,23 @@ const onBackend = (name: string, include: string, globalSetup?: string) => ({
 /** What differs most between the embedded store's two databases; all of it among the long suites. */
 const httpOnLevelDb = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
 
+/** Suites without processes or clocks of their own: they share their modules, as those of HTTP do. */
+const units = "test/{actors,delivery,histories,queries,runtime,suites}/**/*.test.ts"
+
+/** They take longest: what begins last must not be waited for alone. */
+const longest = /test\/(faults\/|simulation\/seeds|deploy\/image|e2e\/(delivery-)?failpoints)/
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const sorted = await super.sort(files)
+    const isLong = ({ moduleId }: TestSpecification): boolean => longest.test(moduleId)
+    return [...sorted.filter(isLong), ...sorted.filter((one) => !isLong(one))]
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     // More than there are processors: many suites wait for processes that start, or for time.
@@ -43,9 +59,13 @@ export default defineConfig({
           include: onlySoak
             ? [soak]
             : ["test/**/*.test.ts", ...(long ? ["test/**/*.long.ts"] : [])],
-          exclude: ["test/http/**", ...(onlySoak ? [] : [soak])]
+          exclude: ["test/http/**", units, ...(onlySoak ? [] : [soak])]
         }
       },
+      ...(onlySoak ? [] : [{
+        extends: true as const,
+        test: { name: "units", globalSetup: "test/bundle.mjs", include: [units], isolate: false }
+      }]),
       onBackend("memory", http),
       onBackend("embedded", http),
       onBackend("leveldb", httpOnLevelDb),
