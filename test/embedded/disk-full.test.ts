@@ -80,10 +80,10 @@ const overFullDisk = async (engine: EngineName): Promise<void> => {
       yield* storage.health
       fill(join(folder, "ballast"))
       yield* appendUntil(true)
-      for (let n = 0; n < 10; n++) {
+      for (let n = 0; n < 30; n++) {
         expect(yield* append).toMatchObject({ _tag: "StorageFull" })
         expect(yield* storage.read(alice, 1, 1_000_000)).toEqual(items)
-        yield* pause(60)
+        yield* pause(20)
       }
       expect((yield* storage.load(alice)).head).toBe(items.length)
       expect(yield* Effect.flip(storage.health)).toMatchObject({ _tag: "StorageFull" })
