@@ -1,5 +1,6 @@
 /** Bytes on a socket: what no HTTP client would send. */
 import { connect, type Socket } from "node:net"
+import { notification } from "./client.ts"
 
 /** An open connection with what came back on it. */
 export interface Wire {
@@ -58,3 +59,14 @@ export const statusesOf = (received: string): ReadonlyArray<number> =>
 
 /** A header block with the lines given. */
 export const head = (...lines: ReadonlyArray<string>): string => `${lines.join("\r\n")}\r\n\r\n`
+
+/** A deposit in the mailbox at a path, to be hidden behind another request: it must not happen. */
+export const smuggledInto = (path: string): string => {
+  const body = notification("smuggled")
+  return head(
+    `POST ${path} HTTP/1.1`,
+    "Host: a",
+    "Content-Type: application/xml",
+    `Content-Length: ${body.length}`
+  ) + body
+}

@@ -6,13 +6,12 @@ import {
   expectStatus,
   listMailbox,
   type Mailbox,
-  notification,
   openMailbox,
   postXml,
   send
 } from "./client.ts"
 import { cleanUp, type Service, start } from "./process.ts"
-import { head, speak, statusesOf } from "./raw.ts"
+import { head, smuggledInto, speak, statusesOf } from "./raw.ts"
 
 let service: Service
 let mailbox: Mailbox
@@ -26,15 +25,7 @@ afterAll(async () => {
   cleanUp()
 })
 
-const smuggled = (): string => {
-  const body = notification("smuggled")
-  return head(
-    `POST ${mailbox.path} HTTP/1.1`,
-    "Host: a",
-    "Content-Type: application/xml",
-    `Content-Length: ${body.length}`
-  ) + body
-}
+const smuggled = (): string => smuggledInto(mailbox.path)
 
 describe("header fields", () => {
   it("refuses a header block that is too large", async () => {

@@ -3,9 +3,9 @@
  * connection ends, and that what came behind is never taken for a request.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { listMailbox, type Mailbox, notification, openMailbox } from "../e2e/client.ts"
+import { listMailbox, type Mailbox, openMailbox } from "../e2e/client.ts"
 import { cleanUp, type Service, start, within } from "../e2e/process.ts"
-import { head, open, statusesOf } from "../e2e/raw.ts"
+import { head, open, smuggledInto, statusesOf } from "../e2e/raw.ts"
 import { lenient, malformed, odd, type Row, unseen } from "./malformed.ts"
 
 /** The service gives up on an unfinished request after 10 s; a busy machine is late. */
@@ -23,16 +23,7 @@ afterAll(async () => {
   cleanUp()
 })
 
-/** A deposit that must not happen. */
-const smuggled = (): string => {
-  const body = notification("smuggled")
-  return head(
-    `POST ${mailbox.path} HTTP/1.1`,
-    "Host: a",
-    "Content-Type: application/xml",
-    `Content-Length: ${body.length}`
-  ) + body
-}
+const smuggled = (): string => smuggledInto(mailbox.path)
 
 /** What came back until the other side ended the connection. */
 const untilClosed = async (name: string, bytes: string): Promise<string> => {
