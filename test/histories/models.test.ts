@@ -64,6 +64,11 @@ describe("a mailbox", () => {
       info(2, { kind: "remove", place: 1 }),
       listed(3, 4, ["x", 1]),
       listed(5, 6)
+    ]],
+    ["a document removed before anybody was shown it, and stored again", [
+      lost(0, "x"),
+      removed(1, 2, 1),
+      put(3, 4, "x", 2)
     ]]
   ])("may do this: %s", (_, operations) => expect(is(operations)).toBe("Linearizable"))
 

@@ -76,7 +76,8 @@ const settleRemovals = (
 /**
  * A document that was shown at one place and never removed from it was stored by the first of its
  * deposits, if all are unknown; the others found it there. One whose document nobody was shown
- * changes nothing for anybody, unless somebody removes what he does not know.
+ * changes nothing for anybody. Neither is so if somebody removed what nobody was shown: it may
+ * have been this document, at a place where it stood before.
  */
 const settleDeposits = (
   operations: ReadonlyArray<MailboxOperation>,
@@ -91,8 +92,8 @@ const settleDeposits = (
     if (id !== undefined) counts.set(id, (counts.get(id) ?? 0) + 1)
   }
   const removed = new Set(
-    operations.flatMap(({ input, outcome }) =>
-      input.kind === "remove" && outcome !== "fail" ? [input.place] : []
+    operations.flatMap(({ input, outcome, output }) =>
+      input.kind === "remove" && outcome !== "fail" && output?._tag !== "Gone" ? [input.place] : []
     )
   )
   const places = new Set([...told.values()].flatMap((one) => [...one.places]))
@@ -104,7 +105,8 @@ const settleDeposits = (
     if (found === undefined) return isUnknown(one) && !isRemovedBlindly ? none(one) : one
     const [place] = found.places
     const isOnce = counts.get(id) === 1
-    const isKept = found.places.size === 1 && place !== undefined && !removed.has(place)
+    const isKept = found.places.size === 1 && place !== undefined && !removed.has(place) &&
+      !isRemovedBlindly
     if (place === undefined || !isOnce && !isKept) return one
     const rank = isOnce && typeof place === "number" ? { rank: place } : {}
     if (!isUnknown(one)) return { ...one, ...rank }
