@@ -32,10 +32,8 @@ const shown = (answer: Answer): SessionOutput =>
 
 const answered = (answer: Answer): SessionOutput =>
   byStatus<SessionOutput>(answer, {
-    // Which of the two a PUT gets that a node has sent again, as its shard moved, is not told
-    // apart here: after such a move a first answer was seen to be told as an overwriting.
-    201: () => ({ _tag: "Answered" }),
-    200: () => ({ _tag: "Answered" }),
+    201: () => ({ _tag: "Recorded" }),
+    200: () => ({ _tag: "Overwritten" }),
     406: () => ({ _tag: "Cast" }),
     409: () => ({ _tag: "TooEarly" }),
     405: () => ({ _tag: "Over" }),

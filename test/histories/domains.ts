@@ -89,7 +89,6 @@ export const sessions: Domain<unknown, SessionInput, SessionOutput> = {
       "Begun",
       "Recorded",
       "Overwritten",
-      "Answered",
       "Cast",
       "TooEarly",
       "Over",

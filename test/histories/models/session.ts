@@ -21,8 +21,6 @@ export type SessionOutput =
   /** Recorded (201), overwritten (200); of the third: it was right. */
   | { readonly _tag: "Recorded" }
   | { readonly _tag: "Overwritten" }
-  /** One of the two. */
-  | { readonly _tag: "Answered" }
   /** The third answer was wrong, and it is over (406). */
   | { readonly _tag: "Cast" }
   /** Out of order (409): nothing was recorded. */
@@ -44,9 +42,7 @@ export interface SessionState {
 }
 
 const agrees = (told: SessionOutput, possible: SessionOutput): boolean =>
-  told._tag === "Answered"
-    ? possible._tag === "Recorded" || possible._tag === "Overwritten"
-    : JSON.stringify(told) === JSON.stringify(possible)
+  JSON.stringify(told) === JSON.stringify(possible)
 
 /** The states after each answer that can be given; what was given chooses among them. */
 const told = (
