@@ -4,12 +4,12 @@
  * and lifts the cap. What is broken off leaves items that never count.
  */
 import { StorageFull, StorageUnavailable } from "../errors.ts"
+import { clearingOf } from "./clearing.ts"
 import type { NatsApi } from "./connection.ts"
 import type { Place } from "./keys.ts"
 import type { Job } from "./lanes.ts"
 import { BATCH_MESSAGES_MAX, GIVE_UP_MS, GROUP_MESSAGES, RETRY_MS } from "./limits.ts"
 import { loadEntry } from "./loading.ts"
-import { tornOf } from "./packs.ts"
 import { capPlan, itemPlans, type Plan, uncapPlan, type Work } from "./plan.ts"
 import { unavailable, wait } from "./reader.ts"
 import { type Entry, isCapped } from "./record.ts"
@@ -58,7 +58,7 @@ export const writeLarge = async (nats: NatsApi, place: Place, job: Job): Promise
       }
       const found = conflictOf(entry, commit)
       if (found !== undefined) return job.done(conflict(found))
-      const work = { ...job, torn: await tornOf(nats, place, entry, commit) }
+      const work = { ...job, clearing: await clearingOf(nats, place, entry, commit, true) }
       const refusal = tooLarge(uncapPlan(place, entry, entry, work).messages)
       if (refusal !== undefined) return job.failed(refusal)
       const outcome = await attempt(nats, place, entry, work)

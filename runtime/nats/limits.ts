@@ -58,7 +58,9 @@ export const CONTENTS_BEYOND: ReadonlyArray<number> = [1, 48]
 export const WALK_BATCH = 250
 /** Room left for headers in a message, bytes. */
 export const HEADER_BYTES = 1_024
-/** How long the mark of an ended wake-up or of an actor without a log stays. */
+/** One removal looks so many numbers further for how far a log is cleared. */
+export const CLEARED_MAX = 256
+/** How long marks stay of cleared items, of ended wake-ups and of actors without a log. */
 export const MARKER_TTL = "10s"
 /** How long making a stream may take, while a cluster finds itself. */
 export const MAKE_STREAM_MS = 20_000

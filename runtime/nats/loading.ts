@@ -2,9 +2,9 @@
 import type { Address } from "../address.ts"
 import type { NatsApi } from "./connection.ts"
 import { actorKeys, type Place } from "./keys.ts"
-import { countOf, numbersFor } from "./packs.ts"
+import { numbersFor } from "./packs.ts"
 import { last, lastOfMany, momentOf } from "./reader.ts"
-import { type Entry, entryOf, isItem } from "./record.ts"
+import { countOf, type Entry, entryOf, isItem } from "./record.ts"
 
 /** The end of a stored pack of items, as far as one copy shows. */
 interface End {

@@ -4,10 +4,10 @@ import type { LogItem } from "../ports/storage.ts"
 import type { NatsApi } from "./connection.ts"
 import { actorKeys, type Place } from "./keys.ts"
 import { KEYS_MAX, PACK_ITEMS_MAX } from "./limits.ts"
-import { countOf, itemsOf, numbersFor } from "./packs.ts"
+import { itemsOf, numbersFor } from "./packs.ts"
 import { subjectsOf } from "./listing.ts"
 import { coveredBy, last, lastOfMany } from "./reader.ts"
-import { type Entry, entryOf, isItem } from "./record.ts"
+import { countOf, type Entry, entryOf, isItem } from "./record.ts"
 import type { Stored } from "./wire.ts"
 
 /** Numbers of one read: their keys, those before them that may hold the first, and the state's. */
@@ -98,7 +98,7 @@ export const readLog = async (
   if (entry.seq === 0 || (entry.head === 0 && entry.floor === entry.seq)) return []
   const reader = new LogReader(nats, place, of, lastSeq)
   const items: Array<LogItem> = []
-  let next = Math.max(first, 1)
+  let next = Math.max(first, entry.cleared + 1)
   while (items.length < limit) {
     const size = Math.min(WAVE, limit - items.length)
     if (known !== undefined && next > known.head) return items

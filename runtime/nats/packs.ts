@@ -4,17 +4,11 @@
  * of 5 and 7 bytes; the second of them was removed. They are parted by line feeds. Without that
  * header a message is one item.
  */
-import type { Address } from "../address.ts"
-import type { Commit, LogItem } from "../ports/storage.ts"
-import type { NatsApi } from "./connection.ts"
-import { actorKeys, type Place } from "./keys.ts"
+import type { LogItem } from "../ports/storage.ts"
 import { PACK_BYTES, PACK_ITEMS_MAX } from "./limits.ts"
-import { pieces } from "./listing.ts"
-import { lastOfMany } from "./reader.ts"
-import { type Entry, isItem } from "./record.ts"
+import { ITEMS } from "./record.ts"
 import type { Stored } from "./wire.ts"
 
-const ITEMS = "Restante-Items"
 const GONE = "-"
 
 /** What is written at the key of item `n`: it and those that follow, undefined where removed. */
@@ -56,11 +50,8 @@ export const packsOf = (
   return packs
 }
 
-/** How many numbers a stored message stands for. */
-export const countOf = (stored: Stored): number => stored.header(ITEMS)?.split(",").length ?? 1
-
 /** The pack of a stored message at the key of item `n`. */
-const packOf = (n: number, stored: Stored): Pack => {
+export const packOf = (n: number, stored: Stored): Pack => {
   const lengths = stored.header(ITEMS)?.split(",")
   if (lengths === undefined) return { n, values: [stored.text()] }
   const bytes = Buffer.from(stored.bytes())
@@ -84,54 +75,3 @@ export const numbersFor = (n: number): ReadonlyArray<number> =>
     { length: Math.min(n, PACK_ITEMS_MAX) },
     (_, at) => n - Math.min(n, PACK_ITEMS_MAX) + 1 + at
   )
-
-/** A pack that loses items. */
-export interface Torn {
-  readonly n: number
-  /** What is left of it; undefined: nothing. */
-  readonly rest: Pack | undefined
-}
-
-const tear = ({ n, values }: Pack, removed: ReadonlySet<number>): Torn => {
-  const left = values.map((value, at) => removed.has(n + at) ? undefined : value)
-  return { n, rest: left.some((value) => value !== undefined) ? { n, values: left } : undefined }
-}
-
-/** What becomes of the messages that hold the items a commit removes. */
-export const tornOf = async (
-  nats: NatsApi,
-  place: Place,
-  entry: Entry,
-  { address, remove, state }: Pick<Commit, "address" | "remove" | "state">
-): Promise<ReadonlyArray<Torn>> => {
-  if (remove.length === 0 || state === null) return []
-  const removed = new Set(remove)
-  const torn: Array<Torn> = []
-  for (const { n, stored } of await messagesOf(nats, place, entry, address, remove)) {
-    const pack = packOf(n, stored)
-    if (pack.values.some((value, at) => value !== undefined && removed.has(n + at))) {
-      torn.push(tear(pack, removed))
-    }
-  }
-  return torn
-}
-
-/** The messages at whose keys these items may be, of those that count. */
-const messagesOf = async (
-  nats: NatsApi,
-  place: Place,
-  entry: Entry,
-  address: Address,
-  numbers: ReadonlyArray<number>
-): Promise<ReadonlyArray<{ readonly n: number; readonly stored: Stored }>> => {
-  const { log } = actorKeys(place, address)
-  const keys = [...new Set(numbers.flatMap(numbersFor))].map((n) => log + n)
-  const found: Array<{ readonly n: number; readonly stored: Stored }> = []
-  for (const piece of pieces(keys)) {
-    for (const stored of await lastOfMany(nats, place.stream, piece, entry.lastSeq)) {
-      const n = Number(stored.subject.slice(log.length))
-      if (isItem(entry, n, stored)) found.push({ n, stored })
-    }
-  }
-  return found
-}

@@ -3,8 +3,9 @@ import type { Commit } from "../ports/storage.ts"
 import type { ActorKeys, Place } from "./keys.ts"
 import { actorKeys } from "./keys.ts"
 import { MARKER_TTL } from "./limits.ts"
-import { CAP, COMMIT, type Entry, FLOOR, HEAD, REVISION, VOID } from "./record.ts"
-import { type Pack, type Torn, written } from "./packs.ts"
+import { type Clearing, nothingCleared, type Torn } from "./clearing.ts"
+import { type Pack, written } from "./packs.ts"
+import { CAP, CLEARED, COMMIT, type Entry, FLOOR, HEAD, REVISION, VOID } from "./record.ts"
 import { expecting, type Message } from "./wire.ts"
 
 /** A commit with all that its messages are made of. */
@@ -13,8 +14,8 @@ export interface Work {
   readonly id: string
   /** Its appended items. */
   readonly packs: ReadonlyArray<Pack>
-  /** What becomes of the messages that hold the items it removes. */
-  readonly torn: ReadonlyArray<Torn>
+  /** What becomes of the items it removes. */
+  readonly clearing: Clearing
 }
 
 export interface Plan {
@@ -48,12 +49,13 @@ export const headAfter = (entry: Entry, commit: Commit): number =>
     commit.state === undefined ? 0 : commit.head
   )
 
-/** Headers of a state record; `text` undefined writes a mark in its place. */
+/** Headers of a state record. */
 const recordHeaders = (entry: Entry, id: string, head: number, revision: number): string => {
-  const { floor, gone } = entry
+  const { cleared, floor, gone } = entry
   let headers = `${expecting(entry.seq)}${COMMIT}: ${id}\r\n${HEAD}: ${head}\r\n`
   if (revision > 0) headers += `${REVISION}: ${revision}\r\n`
   if (floor > 0) headers += `${FLOOR}: ${floor}\r\n`
+  if (cleared > 0) headers += `${CLEARED}: ${cleared}\r\n`
   if (gone !== undefined) {
     headers += `${VOID}: ${gone.after}${gone.before === undefined ? "" : `:${gone.before}`}\r\n`
   }
@@ -121,6 +123,8 @@ const removal = (place: Place, keys: ActorKeys, entry: Entry, commit: Commit, id
       text: undefined,
       head: 0,
       floor: fades ? 0 : first,
+      cleared: 0,
+      isFurther: true,
       gone: undefined,
       claimed: true,
       lastSeq: first + messages.length - 1
@@ -137,8 +141,26 @@ const leftOut = (entry: Entry, { append }: Commit, head: number): ReadonlyArray<
   const used = new Set(append.map(({ n }) => n))
   return Array.from({ length: head - entry.head }, (_, at) => entry.head + 1 + at)
     .filter((n) => !used.has(n))
-    .map((n) => ({ n, rest: undefined }))
+    .map((n) => ({ n, last: n, rest: undefined }))
 }
+
+/**
+ * What becomes of the messages that lose items, and of earlier marks. A server that is killed has a
+ * message again whose place a mark took that has faded since: so only where nothing counts any more
+ * may it fade.
+ */
+const clearingMessages = (
+  { log }: ActorKeys,
+  { cleared, faded, torn }: Clearing
+): ReadonlyArray<Message> => [
+  ...torn.map(({ last, n, rest }) => ({
+    subject: log + n,
+    ...rest === undefined
+      ? { data: "", headers: last <= cleared ? FADING : MARKER }
+      : written(rest)
+  })),
+  ...faded.map((n) => ({ subject: log + n, data: "", headers: FADING }))
+]
 
 const itemMessages = (
   { log }: ActorKeys,
@@ -153,22 +175,22 @@ const itemMessages = (
 /** `rewrite`: the state's record is written though the commit brings none. */
 export const planOf = (
   place: Place,
-  entry: Entry,
-  { commit, id, packs, torn }: Work,
-  rewrite = !entry.claimed
+  before: Entry,
+  { clearing, commit, id, packs }: Work,
+  rewrite = !before.claimed
 ): Plan => {
+  const { cleared, isFurther } = clearing
+  const entry: Entry = { ...before, cleared, isFurther }
   const keys = actorKeys(place, commit.address)
   const { state } = commit
   if (state === null) return removal(place, keys, entry, commit, id)
   const head = headAfter(entry, commit)
   const others: ReadonlyArray<Message> = [
     ...itemMessages(keys, packs, `${COMMIT}: ${id}\r\n`),
-    ...[...torn, ...leftOut(entry, commit, head)].map(({ n, rest }) => ({
-      subject: keys.log + n,
-      // A server that is killed has a message again whose place a mark took that has faded since:
-      // this one stays until the actor is removed.
-      ...rest === undefined ? { data: "", headers: MARKER } : written(rest)
-    })),
+    ...clearingMessages(keys, {
+      ...clearing,
+      torn: [...clearing.torn, ...leftOut(entry, commit, head)]
+    }),
     ...wakeMessages(place, keys, commit)
   ]
   if (state === undefined && !rewrite) {
@@ -211,7 +233,8 @@ export const capPlan = (place: Place, entry: Entry, { commit, id }: Work): Plan 
     wake: undefined,
     wakeOthers: []
   }
-  const plan = planOf(place, entry, { commit: nothing, id, packs: [], torn: [] })
+  const clearing = nothingCleared(entry)
+  const plan = planOf(place, entry, { commit: nothing, id, packs: [], clearing })
   const [record, ...rest] = plan.messages
   if (record === undefined) return plan
   return { ...plan, messages: [withHeaders(record, `${CAP}: ${entry.head}\r\n`), ...rest] }

@@ -15,6 +15,10 @@ export const COMMIT = "Restante-Commit"
 export const FLOOR = "Restante-Floor"
 /** Items above this number are not yet committed: a commit too large for one batch. */
 export const CAP = "Restante-Cap"
+/** Of a message that holds several items, or did: the length of each, see `packs.ts`. */
+export const ITEMS = "Restante-Items"
+/** The items up to this number were removed. */
+export const CLEARED = "Restante-Cleared"
 /** `<n>:<sequence>`: items above n with a lower sequence were never committed. */
 export const VOID = "Restante-Void"
 
@@ -36,6 +40,10 @@ export interface Entry {
   /** Last sequence of the key of item head + 1, while not claimed. */
   readonly nextSeq: number
   readonly floor: number
+  /** Up to this number no item counts: each of them was removed. */
+  readonly cleared: number
+  /** Whether more of them may be: always, when the next one is removed. */
+  readonly isFurther: boolean
   readonly gone: Void | undefined
   /** Whether this activation has written the state's key since it was loaded. */
   readonly claimed: boolean
@@ -66,6 +74,8 @@ export const entryOf = (stored: Stored | undefined): Entry => {
     head: 0,
     nextSeq: 0,
     floor: 0,
+    cleared: 0,
+    isFurther: true,
     gone: undefined,
     claimed: false,
     commit: undefined,
@@ -82,6 +92,7 @@ export const entryOf = (stored: Stored | undefined): Entry => {
     head: Number(head ?? 0),
     // A mark without a head removed the actor; what is left of its log counts no more.
     floor: head === undefined && isGone ? stored.seq : numberOf(stored, FLOOR),
+    cleared: numberOf(stored, CLEARED),
     gone: voidOf(stored),
     commit: stored.header(COMMIT),
     lastSeq: stored.seq
@@ -92,9 +103,13 @@ export const entryOf = (stored: Stored | undefined): Entry => {
 export const isCapped = ({ gone }: Entry): boolean =>
   gone !== undefined && gone.before === undefined
 
-/** Whether a stored item is one of the actor's log. */
+/** How many numbers a stored message stands for. */
+export const countOf = (stored: Stored): number => stored.header(ITEMS)?.split(",").length ?? 1
+
+/** Whether a stored message, at the key of item `n`, is of the actor's log. */
 export const isItem = (entry: Entry, n: number, stored: Stored): boolean => {
   if (stored.seq <= entry.floor || isMarker(stored)) return false
+  if (n + countOf(stored) - 1 <= entry.cleared) return false
   const { gone } = entry
   return gone === undefined || n <= gone.after || stored.seq > (gone.before ?? Infinity)
 }

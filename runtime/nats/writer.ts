@@ -4,6 +4,7 @@
  * anything is said of it.
  */
 import { StorageFull, StorageUnavailable } from "../errors.ts"
+import { type Clearing, clearingOf, nothingCleared } from "./clearing.ts"
 import type { NatsApi } from "./connection.ts"
 import { actorKeys, type Place } from "./keys.ts"
 import type { Job, Lane } from "./lanes.ts"
@@ -11,7 +12,6 @@ import { writeLarge } from "./large.ts"
 import { BATCH_MESSAGES_MAX, GIVE_UP_MS, RETRY_MS, TEXT_KEPT_MAX } from "./limits.ts"
 import { commitOfKey, loadEntry } from "./loading.ts"
 import { type Member, Outbox } from "./outbox.ts"
-import { type Torn, tornOf } from "./packs.ts"
 import { leavesLog, planOf } from "./plan.ts"
 import { api, unavailable, wait } from "./reader.ts"
 import { type Entry, isCapped } from "./record.ts"
@@ -98,22 +98,21 @@ export class Writer {
       if (!job.fresh) return void this.restart(lane, job)
       return this.finish(lane, job, () => job.done(conflict(found)))
     }
-    if (commit.remove.length === 0) this.add(lane, job, entry, [])
-    else void this.tear(lane, job, entry)
+    if (commit.remove.length === 0) this.add(lane, job, entry, nothingCleared(entry))
+    else void this.clear(lane, job, entry)
   }
 
   /** Looks at the messages that hold the items which the commit removes. */
-  private async tear(lane: Lane, job: Job, entry: Entry): Promise<void> {
+  private async clear(lane: Lane, job: Job, entry: Entry): Promise<void> {
     try {
-      const torn = await tornOf(this.nats, this.place, entry, job.commit)
-      this.add(lane, job, entry, torn)
+      this.add(lane, job, entry, await clearingOf(this.nats, this.place, entry, job.commit))
     } catch (error) {
       this.finish(lane, job, () => job.failed(unavailable(error)))
     }
   }
 
-  private add(lane: Lane, job: Job, entry: Entry, torn: ReadonlyArray<Torn>): void {
-    const plan = planOf(this.place, entry, { ...job, torn })
+  private add(lane: Lane, job: Job, entry: Entry, clearing: Clearing): void {
+    const plan = planOf(this.place, entry, { ...job, clearing })
     if (plan.messages.length === 0) {
       return this.finish(lane, job, () => job.done(committed(job.commit, entry)))
     }
@@ -200,13 +199,13 @@ export class Writer {
   ): Promise<void> {
     const { commit } = job
     let fresh: Entry
-    let torn: ReadonlyArray<Torn>
+    let clearing: Clearing
     let wasKept: boolean
     try {
       lane.entry = undefined
       fresh = await loadEntry(this.nats, this.place, commit.address)
       wasKept = job.doubtful && await this.wasKept(job, fresh)
-      torn = await tornOf(this.nats, this.place, fresh, commit)
+      clearing = await clearingOf(this.nats, this.place, fresh, commit)
     } catch (error) {
       return this.unanswered({ entry, job, lane }, error)
     }
@@ -217,7 +216,7 @@ export class Writer {
       const isUnsure = job.doubtful && mayBeUnder(entry, fresh, commit)
       return this.finish(lane, job, () => job.done(isUnsure ? { _tag: "Unsure" } : conflict(found)))
     }
-    const plan = planOf(this.place, fresh, { ...job, torn })
+    const plan = planOf(this.place, fresh, { ...job, clearing })
     this.outbox.add({ lane, job, entry: fresh, plan, readyMs: performance.now() })
   }
 
