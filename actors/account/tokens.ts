@@ -15,6 +15,6 @@ export const tokenRemoval = (
   tokenId: string,
   hash: string
 ): ReadonlyArray<RecordChange> => [
-  { table: tokensTable, key: hash, value: null },
-  { table: tokenIdsTable, key: tokenKey(account, tokenId), value: null }
+  { table: tokensTable, key: hash, value: null, fades: true },
+  { table: tokenIdsTable, key: tokenKey(account, tokenId), value: null, fades: true }
 ]

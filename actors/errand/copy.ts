@@ -109,7 +109,12 @@ export const clearCopy = Effect.fnUntraced(function*(
   { mailbox, n }: Place,
   { contentId, owner }: Copy
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
-  yield* records.write([{ table: cachedTable, key: cachedKey(mailbox, n), value: null }])
+  yield* records.write([{
+    table: cachedTable,
+    key: cachedKey(mailbox, n),
+    value: null,
+    fades: true
+  }])
   // Refused where it is gone already.
   const message: ContentMessage = { _tag: "Remove", access: { account: owner } }
   yield* askContent(peers, address(contentKind, contentId), message)

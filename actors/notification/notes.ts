@@ -49,6 +49,6 @@ export class Notes {
   private take(): Parameters<RecordsApi["write"]>[0] {
     const taken = [...this.waiting].slice(0, notesAtOnceMax)
     for (const [key] of taken) this.waiting.delete(key)
-    return taken.map(([key, value]) => ({ table: outgoingTable, key, value }))
+    return taken.map(([key, value]) => ({ table: outgoingTable, key, value, fades: true }))
   }
 }

@@ -43,7 +43,8 @@ export const leaveToken = Effect.fnUntraced(function*(
 export const leaveHash = (
   { records }: Service,
   hash: string
-): Effect.Effect<void, Failure> => records.write([{ table: tokensTable, key: hash, value: null }])
+): Effect.Effect<void, Failure> =>
+  records.write([{ table: tokensTable, key: hash, value: null, fades: true }])
 
 /** Tokens that are taken out at a time. */
 const pageEntries = 100

@@ -46,8 +46,8 @@ export const leave = Effect.fnUntraced(function*(
   const key = yield* records.get(keysTable, id)
   if (key === undefined) return
   yield* records.write([
-    { table: ownersTable, key, value: null },
-    { table: keysTable, key: id, value: null }
+    { table: ownersTable, key, value: null, fades: true },
+    { table: keysTable, key: id, value: null, fades: true }
   ])
 })
 

@@ -244,7 +244,9 @@ const forgetLoads = Effect.fnUntraced(function*(
       const { state, touchedMs } = parseLoad(value)
       return state === "done" && nowMs() - touchedMs > loadKeptMs
     })
-    yield* records.write(old.map(({ key }) => ({ table: loadsTable, key, value: null })))
+    yield* records.write(
+      old.map(({ key }) => ({ table: loadsTable, key, value: null, fades: true }))
+    )
     after = entries.at(-1)?.key
     if (entries.length < loadsPage) return
   }

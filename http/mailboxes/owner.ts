@@ -102,7 +102,12 @@ export const deleteMailbox = (service: Service) =>
 /** Takes a mailbox off its former owner's list; should that fail, the list passes over it. */
 const forget = (service: Service, owner: string, place: Place): Effect.Effect<void> =>
   Effect.ignore(
-    service.records.write([{ table: ownersTable, key: `${owner}/${place.name}`, value: null }])
+    service.records.write([{
+      table: ownersTable,
+      key: `${owner}/${place.name}`,
+      value: null,
+      fades: true
+    }])
   )
 
 /** Takes a name off an account's list when it belongs to another mailbox for good. */

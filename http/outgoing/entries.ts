@@ -55,7 +55,9 @@ export const enter = Effect.fnUntraced(function*(
 
 /** The notification is queued, so that its repetition will find it; nobody depends on this. */
 export const entered = ({ records }: Service, account: string, id: string): Effect.Effect<void> =>
-  Effect.ignore(records.write([{ table: keysTable, key: `${account}/${id}`, value: null }]))
+  Effect.ignore(
+    records.write([{ table: keysTable, key: `${account}/${id}`, value: null, fades: true }])
+  )
 
 /** Takes entries out, or says of them that they wait. */
 export const mark = (
@@ -65,7 +67,12 @@ export const mark = (
   value: "waiting" | null
 ): Effect.Effect<void, Failure> =>
   cursors.length === 0 ? Effect.void : records.write(
-    cursors.map((cursor) => ({ table: outgoingTable, key: `${account}/${cursor}`, value }))
+    cursors.map((cursor) => ({
+      table: outgoingTable,
+      key: `${account}/${cursor}`,
+      value,
+      fades: true
+    }))
   )
 
 /** The entries after a cursor. */

@@ -40,7 +40,8 @@ export const endingChanges = (id: string, stored: Stored): ReadonlyArray<RecordC
 export const removalChanges = (id: string, stored: Stored): ReadonlyArray<RecordChange> =>
   endingChanges(id, stored).filter(({ table }) => table === addressesTable).map((change) => ({
     ...change,
-    value: null
+    value: null,
+    fades: true
   }))
 
 /** Fails with 429 while the address has as many queries as it may. */
@@ -71,10 +72,10 @@ export const removeEnded = Effect.fnUntraced(function*(
     yield* records.write(ended.flatMap(({ key, value: address }) => {
       const id = key.slice(timeDigits + 1)
       return [
-        { table: queriesTable, key: id, value: null },
-        { table: goneQueries, key: id, value: null },
-        { table: addressesTable, key: `${address}/${key}`, value: null },
-        { table: endingTable, key, value: null }
+        { table: queriesTable, key: id, value: null, fades: true },
+        { table: goneQueries, key: id, value: null, fades: true },
+        { table: addressesTable, key: `${address}/${key}`, value: null, fades: true },
+        { table: endingTable, key, value: null, fades: true }
       ]
     }))
     if (ended.length < endedQueriesPage) return

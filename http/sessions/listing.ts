@@ -44,8 +44,8 @@ export const leave = Effect.fnUntraced(function*(
   const key = yield* records.get(keysTable, id)
   if (key === undefined) return
   const changes: ReadonlyArray<RecordChange> = [
-    { table: sessionsTable, key, value: null },
-    { table: keysTable, key: id, value: null }
+    { table: sessionsTable, key, value: null, fades: true },
+    { table: keysTable, key: id, value: null, fades: true }
   ]
   yield* records.write(changes)
 })

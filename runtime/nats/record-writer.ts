@@ -40,10 +40,10 @@ interface Seen {
 /** Lasting long enough that nothing can arrive so late. */
 const FADING = `Nats-TTL: ${RECORD_MARKER_TTL}\r\n`
 
-const messageOf = ({ key, table, value }: RecordChange): Message => ({
+const messageOf = ({ fades, key, table, value }: RecordChange): Message => ({
   subject: recordSubject(table, key),
   data: value ?? "",
-  headers: value === null ? `KV-Operation: DEL\r\n${FADING}` : ""
+  headers: value === null ? `KV-Operation: DEL\r\n${fades === true ? FADING : ""}` : ""
 })
 
 /** What was expected, as a batch has written it whose messages begin at a sequence. */

@@ -29,6 +29,11 @@ export interface RecordChange {
   readonly key: string
   /** null removes. */
   readonly value: string | null
+  /**
+   * Of a removal: it need not be remembered for ever. Whoever finds the record again, as a server
+   * that was killed may have it, learns from an actor that it is over, or removes it once more.
+   */
+  readonly fades?: boolean
 }
 
 export interface RecordEntry {

@@ -3,8 +3,11 @@ import type { Msg } from "@nats-io/transport-node"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import type { NatsApi } from "../../runtime/nats/connection.ts"
 import { GIVE_UP_MS } from "../../runtime/nats/limits.ts"
+import { recordSubject } from "../../runtime/nats/record-keys.ts"
 import { RecordWriter } from "../../runtime/nats/record-writer.ts"
 import { NoReply } from "../../runtime/nats/requests.ts"
+import { headerIn } from "../../runtime/nats/wire.ts"
+import type { RecordChange } from "../../runtime/ports/records.ts"
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -18,23 +21,30 @@ const servers = () => {
     read: undefined,
     written: undefined
   }
-  const request: NatsApi["request"] = async (subject, _, __, timeoutMs) => {
+  const request: NatsApi["request"] = async (subject, _, headers, timeoutMs) => {
+    sent.set(subject, headers ?? "")
     const answer = subject.startsWith("$JS.API") ? says.read : says.written
     if (answer !== undefined) return { string: () => answer } as Msg // all that is read of it
     await pause(timeoutMs)
     throw new NoReply(subject, "timeout")
   }
-  const send = () => undefined
+  /** The headers of the last message at each subject. */
+  const sent = new Map<string, string>()
+  const send: NatsApi["send"] = (subject, _, headers) => void sent.set(subject, headers ?? "")
   const nc = { isClosed: () => false, info: { max_payload: 1_000_000 } }
   const api = { request, send, nc, confirmed: async () => undefined }
   // What is asked of a connection here is all there.
-  return { says, writer: new RecordWriter(api as unknown as NatsApi) }
+  return { says, sent, writer: new RecordWriter(api as unknown as NatsApi) }
 }
 
-const submitted = (writer: RecordWriter, expected: ReadonlyArray<typeof change>) => {
+const submitted = (
+  writer: RecordWriter,
+  expected: ReadonlyArray<RecordChange>,
+  changes: ReadonlyArray<RecordChange> = [change]
+) => {
   const told: Array<string> = []
   const job = {
-    changes: [change],
+    changes,
     expected,
     sinceMs: performance.now(),
     done: (isKept: boolean) => void told.push(`done ${isKept}`),
@@ -64,7 +74,7 @@ it("does not say that something was not kept when nobody can tell", async () => 
   const { says, writer } = servers()
   // Nothing is there, as is expected; then neither the write nor what has become of it is answered.
   says.read = missing
-  const one = submitted(writer, [{ ...change, value: null as unknown as string }])
+  const one = submitted(writer, [{ ...change, value: null }])
   await vi.advanceTimersByTimeAsync(1)
   says.read = undefined
   await vi.advanceTimersByTimeAsync(longMs)
@@ -72,4 +82,18 @@ it("does not say that something was not kept when nobody can tell", async () => 
   one.job.abandoned = true
   await vi.advanceTimersByTimeAsync(longMs)
   expect(one.told).toEqual([])
+})
+
+it("lets the mark of a removal fade only where it need not be remembered", async () => {
+  const { says, sent, writer } = servers()
+  says.written = JSON.stringify({ seq: 3, count: 3 })
+  const gone = { ...change, value: null }
+  const { told } = submitted(writer, [], [gone, { ...gone, key: "brief", fades: true }])
+  await vi.advanceTimersByTimeAsync(longMs)
+  expect(told).toEqual(["done true"])
+  const kept = ["k", "brief"].map((key) => {
+    const headers = sent.get(recordSubject("t", key)) ?? ""
+    return [headerIn(headers, "KV-Operation"), headerIn(headers, "Nats-TTL")]
+  })
+  expect(kept).toEqual([["DEL", undefined], ["DEL", "3600s"]])
 })
