@@ -4,7 +4,7 @@ import { runWithin, type Timekeeping } from "./deadline.ts"
 import type { Limits } from "./limits.ts"
 import type { PlacementApi } from "./placement/placement.ts"
 import type { StorageApi } from "./ports/storage.ts"
-import type { Held, Serve, TransportApi } from "./ports/transport.ts"
+import type { Serve, Serving, TransportApi } from "./ports/transport.ts"
 import type { Timers } from "./timers.ts"
 
 interface Holding {
@@ -35,7 +35,10 @@ export class Shards {
   /** Takes and gives up shards as the placement says; the result gives up all. */
   follow(placement: PlacementApi): () => void {
     const unfollow = placement.follow(
-      (shard, held) => this.take(shard, held),
+      (shard, held) => {
+        const isHeld = () => placement.holds(shard)
+        this.take(shard, held === undefined ? held : { ...held, isHeld })
+      },
       (shard) => this.lose(shard)
     )
     return () => {
@@ -50,7 +53,7 @@ export class Shards {
     this.loadNext()
   }
 
-  private take(shard: number, held: Held | undefined): void {
+  private take(shard: number, held: Serving | undefined): void {
     if (this.scopes.has(shard)) return
     const scope = Scope.makeUnsafe()
     const { onFault, onTaken, serve, timers, transport } = this.holding

@@ -16,8 +16,10 @@
  * 3. It sends other copies only once somebody has said `moved`. Of a first copy that a node decides
  *    on without a word nobody says so. Its next owner has subscribed later, and does not get that
  *    copy. Its last owner says nothing of a first copy `MOVED_SAID_MS` after it gave the shard up,
- *    which was before the node took it; and `SETTLED_MS` is longer. The node itself says so of what
- *    it has not decided. So there is one copy then, and one node that decides on it.
+ *    which was before the node took it; and `SETTLED_MS` is longer. One that lost the shard without
+ *    giving it up, as it stood still or was cut off, does not say so at all, but `gone`. The node
+ *    itself says so of what it has not decided. So there is one copy then, and one node that
+ *    decides on it.
  *
  * The third reason takes for granted that one message does not reach two nodes further apart than
  * `SETTLED_MS - MOVED_SAID_MS`. An owner that dies takes what it was granted with it: whoever asks

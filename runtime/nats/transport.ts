@@ -6,7 +6,7 @@ import type { Msg, MsgHdrs, NatsConnection, Subscription } from "@nats-io/transp
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { type Address, fromSubject, keyOf } from "../address.ts"
 import { type AskTimeout, MessageTooLarge, NoOwner, UnknownMessage } from "../errors.ts"
-import { type Held, type Serve, Transport, type TransportApi } from "../ports/transport.ts"
+import { type Serve, type Serving, Transport, type TransportApi } from "../ports/transport.ts"
 import { Asks } from "./asks.ts"
 import { Nats } from "./connection.ts"
 import { Grants } from "./grants.ts"
@@ -35,7 +35,7 @@ const failureText = (failure: typeof Unable.Type): string =>
 interface Served {
   readonly subscription: Subscription
   serve: Serve | undefined
-  held: Held | undefined
+  held: Serving | undefined
   sinceMs: number
   /** From when on a first copy of a message can have reached no other node that served it. */
   settledAtMs: number
@@ -43,6 +43,10 @@ interface Served {
   saysUntilMs: number
   farewell: NodeJS.Timeout | undefined
 }
+
+/** Whether it is this node's, or was given up by it; else another may have it since long. */
+const isInOrder = ({ held, saysUntilMs, serve }: Served): boolean =>
+  serve === undefined ? saysUntilMs > 0 : held?.isHeld() ?? true
 
 class NatsTransport {
   private readonly nc: NatsConnection
@@ -80,7 +84,7 @@ class NatsTransport {
       : this.asks.ask(to, data, lines, deadlineMs)
   }
 
-  begin(shard: number, serve: Serve, held: Held | undefined): void {
+  begin(shard: number, serve: Serve, held: Serving | undefined): void {
     const known = this.shards.get(shard)
     if (known?.serve !== undefined) throw new Error(`shard ${shard} is served already`)
     const sinceMs = performance.now()
@@ -104,9 +108,9 @@ class NatsTransport {
   end(shard: number): void {
     const served = this.shards.get(shard)
     if (served === undefined) return
+    served.saysUntilMs = isInOrder(served) ? performance.now() + MOVED_SAID_MS : 0
     served.serve = undefined
     this.past.ended(served.held, served.sinceMs)
-    served.saysUntilMs = performance.now() + MOVED_SAID_MS
     served.farewell = setTimeout(() => void this.leave(shard, served.subscription), MOVED_MS)
   }
 
@@ -140,23 +144,27 @@ class NatsTransport {
     const already = isNodes ? this.taken.of(reply) : undefined
     if (already !== undefined) return this.answer(message, "", saidBy(this.node, already))
     const again = isSaid("again", headers)
-    if (served.serve === undefined) return this.notHere(served, message, again)
+    const inOrder = isInOrder(served)
+    if (served.serve === undefined || !inOrder) {
+      const moves = inOrder && (again || performance.now() <= served.saysUntilMs)
+      return this.notHere(served, message, moves)
+    }
     const to = fromSubject(message.subject)
     if (to === undefined) {
       const unknown = { key: message.subject, detail: "the subject is no actor's" }
       return this.answer(message, failureText(new UnknownMessage(unknown)))
     }
     const hasSettled = performance.now() > served.settledAtMs
-    if (!isNodes || (hasSettled && !again)) return this.decide(served, to, message)
+    if (!isNodes || (hasSettled && !again)) return this.decide(served, to, message, false)
     this.grants.ask(reply, holdingLine(served.held, served.sinceMs), (verdict) => {
       if (verdict === "refused") return
       const isHere = verdict === "granted" && served.serve !== undefined
-      if (isHere) this.decide(served, to, message)
+      if (isHere) this.decide(served, to, message, true)
       else this.notHere(served, message, true)
     })
   }
 
-  private decide(served: Served, to: Address, message: Msg): void {
+  private decide(served: Served, to: Address, message: Msg, isGranted: boolean): void {
     const { serve } = served
     if (serve === undefined) return
     const { headers, reply = "" } = message
@@ -164,7 +172,7 @@ class NatsTransport {
     serve(to, message.string(), headers?.get(traceHeader)).then(
       (text) => {
         this.taken.over(reply, text !== undefined)
-        if (text === undefined) this.notHere(served, message, true)
+        if (text === undefined) this.notHere(served, message, isGranted || isInOrder(served))
         else this.reply(to, message, text)
       },
       // It never rejects; if it does, the one that asks waits in vain, and no one else.
@@ -173,14 +181,13 @@ class NatsTransport {
   }
 
   /**
-   * It was not decided here. Another client takes the first answer that comes: the next owner's, if
-   * there is one.
+   * It was not decided here; `moves`: nor anywhere else, without a word. Another client takes the
+   * first answer that comes: the next owner's, if there is one.
    */
-  private notHere({ held, saysUntilMs, sinceMs }: Served, message: Msg, again: boolean): void {
+  private notHere({ held, sinceMs }: Served, message: Msg, moves: boolean): void {
     if (isOwnInbox(message.reply)) {
-      const isLate = performance.now() > saysUntilMs && !again
       const lines = holdingLine(held, sinceMs)
-      return this.answer(message, "", saidBy(this.node, isLate ? "gone" : "moved", lines))
+      return this.answer(message, "", saidBy(this.node, moves ? "moved" : "gone", lines))
     }
     const failure = new NoOwner({ key: message.subject, retryAfterMs: NO_OWNER_RETRY_MS })
     setTimeout(() => this.answer(message, failureText(failure)), OTHERS_MS)

@@ -28,6 +28,15 @@ export interface Held {
   readonly orphaned: boolean
 }
 
+/** The same for the one that serves it. */
+export interface Serving extends Held {
+  /**
+   * Whether no other node can have taken the shard: it is served, or is being given up. A node that
+   * was out of touch may have lost it without knowing.
+   */
+  readonly isHeld: () => boolean
+}
+
 /** Called with the hint that was announced; it must neither throw nor wait. */
 export type Listener = (hint: string) => void
 
@@ -50,7 +59,7 @@ export interface TransportApi {
   readonly serve: (
     shard: number,
     serve: Serve,
-    held?: Held
+    held?: Serving
   ) => Effect.Effect<void, never, Scope.Scope>
   /** Tells every watcher of the address, on every node, at most once; never waits. */
   readonly announce: (about: Address, hint: string) => void

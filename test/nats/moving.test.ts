@@ -59,6 +59,8 @@ class World {
   private claim = 0
   private claimBefore: number | undefined
   private orphaned = false
+  /** Claims of which the node does not know that they are over. */
+  private readonly overtaken = new Set<number>()
   private stop: () => Promise<void> = () => Promise.resolve()
 
   constructor(random: () => number) {
@@ -76,8 +78,10 @@ class World {
   take(node: Node): void {
     this.owner = node
     const { claimBefore: after, orphaned } = this
-    const held = { claim: ++this.claim, after, orphaned }
-    this.claimBefore = held.claim
+    const isHeld = () => !this.overtaken.has(claim)
+    const claim = ++this.claim
+    const held = { claim, after, orphaned, isHeld }
+    this.claimBefore = claim
     this.orphaned = false
     const scope = Effect.runSync(Scope.make())
     const serve = async (_: unknown, text: string) => {
@@ -112,11 +116,16 @@ class World {
     this.orphaned = true
   }
 
-  /** The owner stands still, until others take the shard from it and for long after. */
-  standStill(): void {
-    if (this.owner !== undefined) this.network.stand(this.owner.nc, 2 * DEADLINE_MS)
+  /**
+   * The owner stands still, until others take the shard from it and maybe for long after; the
+   * result lets it notice.
+   */
+  standStill(forMs = 2 * DEADLINE_MS): () => Promise<void> {
+    if (this.owner !== undefined) this.network.stand(this.owner.nc, forMs)
+    this.overtaken.add(this.claim)
     this.owner = undefined
     this.orphaned = true
+    return this.stop
   }
 
   /** Asks; what nobody has taken is asked anew. */
@@ -236,6 +245,34 @@ describe("asks while their shard moves", () => {
     await asked
     expect([...world.decided]).toEqual([])
   })
+
+  it("are decided once though one that stood still says that it has not decided", () => {
+    const history = { seed, beforeMs: fc.nat(WAY_MS), stayMs: fc.nat(1_000), notices: fc.boolean() }
+    const stoodMs = 2 * SETTLED_MS
+    return fc.assert(
+      fc.asyncProperty(fc.record(history), async ({ beforeMs, notices, seed, stayMs }) => {
+        const world = new World(randomOf(seed))
+        await world.start()
+        const [asker, first, second, third] = world.nodes
+        if (asker === undefined || first === undefined) throw new Error("none")
+        if (second === undefined || third === undefined) throw new Error("none")
+        world.take(first)
+        await vi.advanceTimersByTimeAsync(SETTLED_MS)
+        const noticed = world.standStill(stoodMs)
+        world.take(second)
+        await vi.advanceTimersByTimeAsync(stoodMs - beforeMs)
+        const asked = Promise.all(["x", "y", "z"].map((text) => world.ask(asker, text)))
+        await vi.advanceTimersByTimeAsync(stayMs)
+        if (notices) await noticed()
+        const moved = world.move(third, 0)
+        await vi.advanceTimersByTimeAsync(2 * DEADLINE_MS)
+        await Promise.all([asked, moved])
+        expect(twice(world)).toEqual([])
+        expect([...world.ends].filter(([text, end]) => end !== `done ${text}`)).toEqual([])
+      }),
+      { numRuns: 10 * runs.numRuns }
+    )
+  }, 120_000)
 
   it("are decided once at the most when owners die", () => {
     const stays = fc.array(fc.oneof({ weight: 4, arbitrary: stay }, fc.constant(0)), {
