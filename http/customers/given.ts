@@ -20,7 +20,8 @@ export interface Customer {
 
 const known = new Set(["id", "href", ...customers.fields.map(({ name }) => name)])
 
-const whole = /^\d{1,3}$/
+/** JSON may write a whole number with a fraction of zeros. */
+const whole = /^\d{1,3}(?:\.0{1,9})?$/
 
 /** The fields of a customer, or the rule that they break. */
 export const rowOf = (given: Given): Result<Row, string> => {

@@ -199,6 +199,12 @@ const unwrap = (rootName: string, value: unknown): unknown => {
   return isWrapped ? inner : value
 }
 
+const numbers = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+
+/** Valid JSON with its numbers as strings: no digit of them gets lost, no zero at their end. */
+const withExactNumbers = (text: string): string =>
+  text.replace(numbers, (one) => one.startsWith("\"") ? one : `"${one}"`)
+
 /** As `fromJson`, from a request body; fails with `TooLarge` or `Malformed`. */
 export const parseJsonDocument = (
   rootName: string,
@@ -211,6 +217,8 @@ export const parseJsonDocument = (
   let value: unknown
   try {
     value = JSON.parse(decoded.value)
+    const exact = withExactNumbers(decoded.value)
+    if (exact !== decoded.value) value = JSON.parse(exact)
   } catch {
     return failure({ _tag: "Malformed", detail: "the body is not valid JSON" })
   }

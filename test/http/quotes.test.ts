@@ -65,6 +65,17 @@ describe("C3: PUT of a quote", () => {
     expect(childOf(xml, "updated")?.children.join("")).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/)
   })
 
+  it.each(["12.340", "-0.10", "5.00", "12345678901234567890.123456789012345678"])(
+    "keeps %s of JSON as it is sent, as a number too",
+    async (price) => {
+      const type = { type: "application/json" }
+      for (const body of [`{"price":${price}}`, `{"quote":{"price":{"#text":${price}}}}`]) {
+        await put("NUMBER", body, type)
+        expect((await send("GET", "/quotes/NUMBER")).child("price")).toBe(price)
+      }
+    }
+  )
+
   it("takes JSON, other symbols, and no currency", async () => {
     const json = await put(
       "^GSPC",

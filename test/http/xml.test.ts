@@ -8,7 +8,6 @@ import {
   parseNotification,
   parseText,
   storedFragment,
-  toJson,
   writeDocument,
   writeElement
 } from "../../http/xml.ts"
@@ -242,53 +241,5 @@ describe("parseNotification", () => {
       }),
       { numRuns: 2000 }
     )
-  })
-})
-
-describe("JSON", () => {
-  it("maps elements, attributes and repeated elements both ways", () => {
-    const read = fromJson("notification", {
-      from: true,
-      to: ["http://a/", "http://b/"],
-      item: { description: "d", url: "u", content: { type: "text/plain", "#text": "hi" } }
-    })
-    expect(read).toEqual({
-      ok: true,
-      value: element(
-        "notification",
-        { from: "true" },
-        element("to", {}, "http://a/"),
-        element("to", {}, "http://b/"),
-        element(
-          "item",
-          {},
-          element("description", {}, "d"),
-          element("url", {}, "u"),
-          element("content", { type: "text/plain" }, "hi")
-        )
-      )
-    })
-    if (read.ok) {
-      expect(toJson(read.value)).toEqual({
-        from: "true",
-        to: ["http://a/", "http://b/"],
-        item: { description: "d", url: "u", content: { type: "text/plain", "#text": "hi" } }
-      })
-    }
-  })
-
-  it("unwraps a root, shows empty lists, and refuses bad names and depth", () => {
-    expect(fromJson("answer", { answer: { continue: true } })).toMatchObject({
-      value: { attributes: { continue: "true" } }
-    })
-    expect(fromJson("answer", "yes")).toMatchObject({ value: { children: ["yes"] } })
-    expect(toJson(element("sessions"))).toEqual({ session: [] })
-    expect(fromJson("a", JSON.parse("{\"__proto__\":1}")).ok).toBe(false)
-    expect(fromJson("a", { "b c": 1 }).ok).toBe(false)
-    expect(fromJson("a", { b: "\u0000" }).ok).toBe(false)
-    expect(fromJson("a", [1]).ok).toBe(false)
-    let deep: unknown = 1
-    for (let level = 0; level < 40; level += 1) deep = { a: deep }
-    expect(fromJson("r", deep).ok).toBe(false)
   })
 })
