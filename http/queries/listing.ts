@@ -28,6 +28,8 @@ export interface Listing {
 export interface Narrowed {
   /** The least value of the indexed field. */
   readonly least?: number
+  /** The only row that is wanted. */
+  readonly key?: string
 }
 
 const limitOf = (text: string | undefined): number | undefined => {
@@ -72,6 +74,18 @@ const wantedOf = (table: Table, query: Query | undefined, { least }: Narrowed): 
   }
 }
 
+/** Whether the one row that is wanted is there and fits. */
+const oneRow = (
+  service: Service,
+  table: Table,
+  filter: Filter,
+  key: string
+): Effect.Effect<{ readonly entries: ReadonlyArray<Entry> }, Failure> =>
+  Effect.map(service.records.get(table.name, key), (value) => {
+    const row = value === undefined ? undefined : table.parse(value)
+    return { entries: row !== undefined && filter(row, key) ? [{ key, row }] : [] }
+  })
+
 const badFields = (detail: string): Failed => fail("malformed", detail)
 
 /** The page that a request asks of a table at `path`. Fails with 400 or 422. */
@@ -103,8 +117,12 @@ export const listRows = Effect.fnUntraced(function*(
   const page = Math.min(limit, left)
   const after = place?.cursor
   const wanted = wantedOf(table, query, narrowed)
-  const found = page <= 0
-    ? { _tag: "Page" as const, entries: [], next: undefined }
+  const { key } = narrowed
+  const ofOne = key === undefined || after !== undefined
+    ? { entries: [] }
+    : yield* oneRow(service, table, wanted.filter, key)
+  const found = page <= 0 || key !== undefined
+    ? { _tag: "Page" as const, ...ofOne, next: undefined }
     : yield* runQuery(
       service.records,
       { table, ...wanted, order, limit: page, after },

@@ -32,12 +32,17 @@ const readQuote = Effect.fnUntraced(function*(
   return shown(quoteView(service, symbol, yield* readKept(service, kept, symbol)))
 })
 
-/** C1: one quote by its symbol, or all of them by pages. */
+/** C1: one quote by its symbol, or by pages all of them, or those of a query. */
 const list = (service: Service): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
-    const symbol = (yield* queryOf(call)).get("quotename")
-    if (symbol !== undefined) return yield* readQuote(service, symbol)
-    return shown(quotesView(service, yield* listRows(service, call, quotes, collectionPath)))
+    const asked = yield* queryOf(call)
+    const symbol = asked.get("quotename")
+    if (symbol !== undefined && asked.get("query") === undefined) {
+      return yield* readQuote(service, symbol)
+    }
+    const narrowed = symbol === undefined ? {} : { key: symbol }
+    const listing = yield* listRows(service, call, quotes, collectionPath, narrowed)
+    return shown(quotesView(service, listing))
   })
 
 /** The symbol in the path; 404 for what can be none. */

@@ -124,6 +124,12 @@ describe("a query", () => {
       "C"
     ])
     expect((await send("GET", at(href))).status).toBe(422)
+    // The symbol narrows it, as every other parameter does.
+    const dear = path(await make(where("price", "gt", "10.5"), "quotes"))
+    expect(await area.idsOf(`${dear}&quotename=C&return=symbol`)).toEqual(["C"])
+    expect(await area.idsOf(`${dear}&quotename=A`)).toEqual([])
+    expect(await area.idsOf(`${dear}&quotename=NONE`)).toEqual([])
+    expect((await send("GET", "/quotes?quotename=C&query=none")).status).toBe(400)
   })
 
   it("is a resource: shown, replaced, removed by its edit URI", async () => {
