@@ -138,6 +138,18 @@ const ended = fail("method-not-allowed", "the conversation is over, its answers 
   ["Allow", "GET, HEAD, OPTIONS"]
 ])
 
+/** Whatever else is wrong with an answer, one that comes after the end is read-only (405). */
+const unlessOver = <A>(
+  service: Service,
+  call: Call,
+  recording: Effect.Effect<A, Failure>
+): Effect.Effect<A, Failure> =>
+  Effect.catch(recording, (failure) =>
+    Effect.flatMap(
+      Effect.flatMap(idOf(call), (id) => describe(service, id)),
+      (session) => Effect.fail(isOver(session) ? ended : failure)
+    ))
+
 /** The answer's text: its own, or what its reference leads to. */
 const textOf = Effect.fnUntraced(function*(
   service: Service,
@@ -155,9 +167,10 @@ const record = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   step: Step,
-  given: Given
+  from: "documents" | "forms"
 ): Effect.fn.Return<Reply, Failure> {
   const id = yield* idOf(call)
+  const given = yield* givenOf(call, from)
   const expected = yield* unchanged(service, call, id, step)
   const { continue: goesOn, href } = given
   const message: Message = {
@@ -176,7 +189,7 @@ const record = Effect.fnUntraced(function*(
 const putAnswer = (service: Service, step: Step): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
     const id = yield* idOf(call)
-    const reply = yield* record(service, call, step, yield* givenOf(call, "documents"))
+    const reply = yield* unlessOver(service, call, record(service, call, step, "documents"))
     if (reply._tag === "Rejected") {
       return rejection(call, reply.p, { rel: "up", href: sessionPath(id), title: "The session" })
     }
@@ -194,7 +207,7 @@ const putAnswer = (service: Service, step: Step): Handler["handle"] =>
 const postAnswer = (service: Service, step: Step): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
     const id = yield* idOf(call)
-    const reply = yield* record(service, call, step, yield* givenOf(call, "forms"))
+    const reply = yield* unlessOver(service, call, record(service, call, step, "forms"))
     return reply._tag === "Rejected"
       ? rejection(call, reply.p, { rel: "up", href: sessionPath(id), title: "The session" })
       : seeOther(service, sessionPath(id))

@@ -39,6 +39,26 @@ describe("B7: the last question", () => {
     expect(challengeOf(await send("GET", path)).p).toBe("Right. Off you go.")
   })
 
+  it("is over for any PUT, whatever its body and its conditions", async () => {
+    const path = await withAnswers("Arthur", "The Grail")
+    await put(`${path}/hard_question`, `<answer>${swallows}</answer>`)
+    for (
+      const [body, options] of [
+        ["<reply/>", {}],
+        ["<answer", {}],
+        ["<answer/>", {}],
+        ["Arthur", { type: "text/plain" }],
+        ["<answer>Arthur</answer>", { headers: { "If-Match": "\"another\"" } }],
+        ["<answer>Arthur</answer>", { headers: { "If-None-Match": "*" } }]
+      ] as const
+    ) {
+      const late = await send("PUT", `${path}/name`, { body, ...options })
+      expect([late.status, late.header("allow")], body).toEqual([405, "GET, HEAD, OPTIONS"])
+    }
+    await send("DELETE", path)
+    expect((await put(`${path}/name`, "<reply/>")).status).toBe(410)
+  })
+
   it.each([
     ["application/xml", (answered: Answered) => answered.xml.children.join("")],
     ["application/json", (answered: Answered) => (answered.json as { p: string }).p],
