@@ -100,6 +100,21 @@ export const offeredAccount = Effect.fnUntraced(function*(
   return account
 })
 
+/**
+ * The account where one may be named and nothing else: nobody without credentials, 401 for wrong
+ * ones, so that no owner of what is made gets lost unnoticed.
+ */
+export const accountIfNamed = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call
+): Effect.fn.Return<Account | undefined, Failure> {
+  const account = yield* offeredAccount(service, call)
+  if (account === undefined && call.identity._tag === "Basic") {
+    return yield* fail("unauthenticated", "there is no account of this name and token", challenge)
+  }
+  return account
+})
+
 /** What is refused for want of an account counts the wrong name and token that were given. */
 export const countingRefused = <A>(
   service: Service,

@@ -20,8 +20,7 @@ export const contentAt = (call: Call): Effect.Effect<Address, Failure> => {
 }
 
 const messageChallenge: ReadonlyArray<[string, string]> = [
-  ["WWW-Authenticate", "Basic realm=\"message\""],
-  ["Cache-Control", "no-store"]
+  ["WWW-Authenticate", "Basic realm=\"message\""]
 ]
 
 const givenPassword = ({ identity, request }: Call): string | undefined => {

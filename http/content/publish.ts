@@ -5,7 +5,7 @@ import { contentKind } from "../../actors/index.ts"
 import { address, BlobTooLarge } from "../../runtime/index.ts"
 import { type Answer, type Call, empty, shown } from "../call.ts"
 import { fail, type Failure } from "../failures.ts"
-import { accountOf, requireAccount } from "../identity.ts"
+import { accountIfNamed, requireAccount } from "../identity.ts"
 import { headerValueCharsMax } from "../limits.ts"
 import { conditionsHold, isConditional } from "../respond.ts"
 import { type Ids, randomId, secretHash } from "../secrets.ts"
@@ -116,7 +116,7 @@ export const postContent = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
     const account = service.settings.publish === "accounts"
       ? yield* requireAccount(service, call)
-      : yield* accountOf(service, call)
+      : yield* accountIfNamed(service, call)
     const password = yield* chosenPassword(call)
     const kind = yield* kindOf(call)
     const { body, editSecret, id } = yield* publish(service, {
@@ -179,7 +179,7 @@ const expectedDigest = Effect.fnUntraced(function*(
   if (!isConditional(call)) return {}
   const { body, lastModifiedMs } = yield* describe(service, call, yield* contentAt(call))
   if (!conditionsHold(call, [etagOf(body)], lastModifiedMs)) {
-    return yield* fail("precondition-failed", "the content is not as If-Match says")
+    return yield* fail("precondition-failed", "the content is not as the condition says")
   }
   return { ifDigest: body.digest }
 })

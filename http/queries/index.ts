@@ -6,7 +6,7 @@ import { type Answer, type Call, empty, type Handler, type Input } from "../call
 import { inputOf, shown } from "../call.ts"
 import { clientOf } from "../client-address.ts"
 import { fail, type Failure } from "../failures.ts"
-import { accountOf, requireAccount } from "../identity.ts"
+import { accountIfNamed, requireAccount } from "../identity.ts"
 import { nextLink, pageOf } from "../paging.ts"
 import type { Route } from "../routing.ts"
 import { secretHash } from "../secrets.ts"
@@ -102,7 +102,7 @@ const queryOfInput = Effect.fnUntraced(function*(input: Input): Effect.fn.Return
 
 const create = (service: Service): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
-    const account = yield* accountOf(service, call)
+    const account = yield* accountIfNamed(service, call)
     const query = yield* queryOfInput(yield* inputOf(call, "query", { form: true }))
     const { ids, request } = call
     const client = clientOf(request, service.settings.trustedProxies)
@@ -192,7 +192,7 @@ const post = (service: Service): Handler["handle"] =>
 /** The caller's own queries. */
 const list = (service: Service): Handler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
-    const account = yield* accountOf(service, call)
+    const account = yield* accountIfNamed(service, call)
     const page = yield* pageOf(call, isQueryId)
     const prefix = `${account?.name ?? ""}/`
     const { after, limit } = page

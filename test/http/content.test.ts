@@ -56,6 +56,12 @@ describe("A1: publishing", () => {
     expect(large.child("detail")).toContain(String(bytesMax))
   })
 
+  it("is for anybody, but a wrong token makes nobody of its bearer", async () => {
+    const wrong = await service.send("POST", "/content", plain("x", { basic: "admin:wrong" }))
+    expect([wrong.status, wrong.headers.get("location")]).toEqual([401, null])
+    expect(wrong.header("www-authenticate")).toContain("Basic realm=\"restante\"")
+  })
+
   it("may be for accounts only", async () => {
     const strict = await startService(contentRoutes, { publish: "accounts" })
     try {
@@ -149,6 +155,7 @@ describe("message passwords", () => {
       const refused = await send("GET", href, options)
       expect(refused.status).toBe(401)
       expect(refused.header("www-authenticate")).toMatch(/^Basic realm="message"/)
+      expect(refused.header("cache-control")).toBe("no-store")
       expect(refused.text).not.toContain("secret text")
       expect(refused.text).not.toContain("x-odd")
       for (const name of ["etag", "last-modified", "content-range"]) {

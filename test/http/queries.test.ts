@@ -45,6 +45,9 @@ describe("a query without an account", () => {
     expect(keptMs / anonymousQueryKeptMs).toBeCloseTo(1, 3)
     const read = await send("GET", new URL(made.header("location")).pathname)
     expect(read.xml.attributes["expires"]).toBe(made.xml.attributes["expires"])
+    const wrong = { basic: "admin:wrong" }
+    expect((await send("POST", "/queries", { ...wrong, body })).status).toBe(401)
+    expect((await send("GET", "/queries", wrong)).status).toBe(401)
     const owned = await send("POST", "/queries", { basic: admin, body })
     expect([owned.status, owned.xml.attributes["expires"]]).toEqual([201, undefined])
     // As it was read it can be put again, which does not keep it longer.
