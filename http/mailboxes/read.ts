@@ -48,7 +48,10 @@ const showEntries = (
   if (call.request.method === "GET" && rendered.status === 200) {
     tellRetrieved(service, place, spans)
   }
-  return plain(rendered)
+  // A refusal in place of the view has none of its links.
+  return plain(
+    rendered.status >= 400 ? { ...rendered, headers: [...rendered.headers, place.link] } : rendered
+  )
 }
 
 /** What anybody sees of a mailbox: where to deposit. */

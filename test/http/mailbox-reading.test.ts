@@ -119,6 +119,10 @@ describe("A11: reading", () => {
     const no = await service.send("GET", href, { basic: owner, accept: "image/png" })
     expect(no.status).toBe(406)
     expect(no.text).toContain("application/atom+xml")
+    expect(no.header("link")).toContain(`<${href}>; rel="mailbox"`)
+    const other = { basic: owner, headers: { "if-match": "\"another\"" } }
+    const unlike = await service.send("GET", href, other)
+    expect([unlike.status, unlike.header("link")]).toEqual([412, no.header("link")])
     await service.deposit(href, "another")
     expect((await service.send("GET", href, { basic: owner })).etag).not.toBe(xml.etag)
   })
