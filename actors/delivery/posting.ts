@@ -21,6 +21,7 @@ interface Under extends Sender {
   readonly voyage: Voyage
   /** The same as JSON-LD, if there is such a form of it. */
   readonly linked: Voyage | undefined
+  readonly handsOver: Posting["handsOver"]
 }
 
 const cargoOf = (
@@ -70,14 +71,14 @@ const discover = Effect.fnUntraced(function*(under: Under, code: number) {
   const isDowngrade = (uri: string): boolean => url.protocol === "https:" && uri.startsWith("http:")
   const mailbox = shown._tag === "Delivered" ? mailboxIn(answer.headers, bytes, url) : undefined
   if (mailbox !== undefined && !isDowngrade(mailbox) && mailbox !== voyage.uri) {
-    return yield* travel(ways, { ...voyage, uri: mailbox }, budget)
+    return yield* under.handsOver?.(mailbox) ?? travel(ways, { ...voyage, uri: mailbox }, budget)
   }
   const inbox = linked === undefined ? undefined : inboxIn(answer.headers, bytes, url, voyage.uri)
   // What takes no posts at all takes no other form of one.
   if (linked === undefined || inbox === undefined || isDowngrade(inbox)) return undefined
   return inbox === voyage.uri && code === 405
     ? undefined
-    : yield* travel(ways, { ...linked, uri: inbox }, budget)
+    : yield* under.handsOver?.(inbox) ?? travel(ways, { ...linked, uri: inbox }, budget)
 })
 
 const linkedDataType = "application/ld+json"
@@ -116,6 +117,7 @@ export const post = Effect.fnUntraced(function*(
     userAgent,
     budget: { sendMs: ways.limits.attemptMs, waitMs: ways.limits.waitMs },
     voyage: { ...common, ...cargoOf(posting, userAgent, (letter) => letter) },
+    handsOver: posting.handsOver,
     linked: linkedData && { ...common, ...cargoOf(posting, userAgent, linkedData) }
   }
   const came = yield* travel(ways, under.voyage, under.budget)

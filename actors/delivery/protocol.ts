@@ -51,6 +51,11 @@ export type Posting = (Letter | LetterToCome) & {
    * Notifications, by its Accept-Post or found as rel=ldp#inbox. Only of a post that discovers.
    */
   readonly linkedData?: (letter: Letter) => Letter
+  /**
+   * Takes the letter to a mailbox that was found without a request, when that is one of this
+   * service; undefined for all others. Only of a post that discovers.
+   */
+  readonly handsOver?: (uri: string) => Effect.Effect<Outcome> | undefined
 }
 
 /** What a GET found. */

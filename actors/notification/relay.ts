@@ -43,6 +43,9 @@ const deferred: Effect.Effect<Outcome> = Effect.map(
   (nowMs) => ({ _tag: "Deferred", untilMs: nowMs + awayRetryMs })
 )
 
+/** What became of a handing over that was not made; nobody is told. */
+const unwanted: Outcome = { _tag: "Refused", problem: "no longer wanted" }
+
 /** At a mailbox of this service; its node is told which request it follows from, as others are. */
 const inside = (
   { links }: RelayDependencies,
@@ -92,13 +95,14 @@ class Portion {
  * the notification has been removed by then.
  */
 const outside = (
-  { documents, outbound }: RelayDependencies,
+  deps: RelayDependencies,
   office: Office,
   self: Address,
   peers: Peers,
   action: Attempt,
   portion: Portion
 ): Effect.Effect<Outcome | undefined> => {
+  const { documents, links, outbound } = deps
   const { to, traceId } = action
   let found: "letter" | "nothing" | "away" = "letter"
   const letterOf = (body: string | undefined): Letter | undefined => {
@@ -130,8 +134,16 @@ const outside = (
     headers: { ...headers, "Content-Type": "application/ld+json" },
     body: documents.activityOf(fragmentOf(body) ?? "", to)
   })
+  const handsOver = (uri: string): Effect.Effect<Outcome> | undefined =>
+    !links.isOwn(uri) ? undefined : inside(deps, office, self, peers, { ...action, to: uri }).pipe(
+      Effect.catch(() => Effect.sync(putOff)),
+      Effect.map((outcome) => {
+        if (outcome === undefined && found === "letter") found = "nothing"
+        return outcome ?? unwanted
+      })
+    )
   return Effect.flatMap(
-    outbound.post({ uri: to, letter, discovers: true, linkedData }),
+    outbound.post({ uri: to, letter, discovers: true, linkedData, handsOver }),
     (outcome): Effect.Effect<Outcome | undefined> => {
       if (found === "away") return deferred
       return Effect.succeed(found === "letter" ? outcome : undefined)

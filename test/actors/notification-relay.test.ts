@@ -29,9 +29,15 @@ const traceId = "ab".repeat(16)
 
 type Post = Letter & { readonly uri: string; readonly discovers: boolean }
 
+/** A mailbox that a target led to. */
+interface Found {
+  readonly _tag: "Found"
+  readonly uri: string
+}
+
 /** A system whose outbound posts are answered by the test. */
 const startRelays = async (
-  answer: (post: Post, count: number) => Outcome,
+  answer: (post: Post, count: number) => Outcome | Found,
   schedule: ReadonlyArray<number> = [0, 1, 1]
 ) => {
   const posts: Array<Post> = []
@@ -51,7 +57,9 @@ const startRelays = async (
           const { discovers = false, uri } = posting
           const post: Post = { uri, discovers, ...letter }
           posts.push(post)
-          return answer(post, posts.length)
+          const came = answer(post, posts.length)
+          if (came._tag !== "Found") return came
+          return yield* posting.handsOver?.(came.uri) ?? Effect.succeed(refused)
         }),
       get: () => Effect.succeed({ _tag: "Faulted", problem: "never asked" })
     },
@@ -131,6 +139,27 @@ describe("an attempt over HTTP", () => {
       expect(headers["Content-Type"]).toBe("text/xml+rss; charset=utf-8")
     }
     await until(() => relays.written.get("outgoing:alice/n1") === "sent")
+  })
+
+  it("is handed over where a page leads to a mailbox of this service, once", async () => {
+    const leads = (uri: string) => ({ _tag: "Found", uri }) as const
+    const relays = await startRelays(({ uri }) =>
+      leads(uri.endsWith("/away") ? "https://example.net/box" : links.mailbox("bob"))
+    )
+    await relays.open("bob")
+    const pages = ["https://bob.example/", "https://bob.example/about", links.mailbox("bob")]
+    await relays.create([...pages, "https://bob.example/away"])
+    const { recipients } = await relays.ended()
+    const [stored] = await relays.stored("bob")
+    expect(await relays.stored("bob")).toEqual([expect.objectContaining({ n: 1, fragment })])
+    const location = links.stored("bob", notificationId(1, stored?.idRandom ?? ""))
+    const success = { status: "success", attempts: 1, code: 202, location }
+    expect(recipients).toMatchObject([success, success, success, { status: "failed" }])
+    expect(relays.posts.map(({ uri }) => uri).sort()).toEqual([
+      "https://bob.example/",
+      "https://bob.example/about",
+      "https://bob.example/away"
+    ])
   })
 
   it("reads a large document, and gives each recipient and notification its own key", async () => {

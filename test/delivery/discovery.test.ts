@@ -1,7 +1,9 @@
 /** Mailboxes that are found by rel=mailbox (protocol §1.2). */
+import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { mailboxIn } from "../../actors/delivery/discovery.ts"
+import type { Letter, Outcome } from "../../actors/delivery/protocol.ts"
 import { answering, client, guarded, receiver } from "./rig.ts"
 
 const uri = new URL("https://example.com/people/alice")
@@ -125,6 +127,33 @@ describe("a post", () => {
     expect(await post(at.uri, { discovers })).toMatchObject({ _tag: "Refused", code: 405 })
     expect(mailbox.came).toHaveLength(1)
   })
+
+  it.each(["mailbox", "\"http://www.w3.org/ns/ldp#inbox\""])(
+    "is handed over to what rel=%s leads to when that is at home",
+    async (rel) => {
+      const home = await answering(202)
+      const at = await receiver((request, response) => {
+        request.method === "POST"
+          ? response.writeHead(405).end()
+          : response.writeHead(200, { link: `<${home.uri}/box>; rel=${rel}` }).end()
+      })
+      const taken: Array<string> = []
+      const handsOver = (uri: string) => {
+        if (!uri.startsWith(home.uri)) return
+        return Effect.sync((): Outcome => {
+          taken.push(uri)
+          return { _tag: "Delivered", code: 202, location: "http://home/stored" }
+        })
+      }
+      const linkedData = (letter: Letter) => letter
+      const { post } = await client()
+      expect(await post(at.uri, { discovers, linkedData, handsOver }))
+        .toEqual({ _tag: "Delivered", code: 202, location: "http://home/stored" })
+      expect([taken, home.came]).toEqual([[`${home.uri}/box`], []])
+      expect(await post(home.uri, { discovers, handsOver })).toMatchObject({ _tag: "Delivered" })
+      expect([taken.length, home.came.length]).toEqual([1, 1])
+    }
+  )
 
   it("does not look unless it is told", async () => {
     const at = await answering(405, { link: "</box>; rel=mailbox" })

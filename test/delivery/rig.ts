@@ -29,7 +29,7 @@ export const quick = {
 
 const loopback = ["127.0.0.0/8"]
 
-type Options = Pick<Posting, "discovers" | "linkedData">
+type Options = Pick<Posting, "discovers" | "linkedData" | "handsOver">
 
 export interface Client {
   readonly outbound: OutboundService
