@@ -118,6 +118,9 @@ class PathParameters implements Parameters {
   }
 }
 
+/** `.` and `..`, with a secret behind it, too. */
+const isDots = (segment: string): boolean => /^\.\.?(~|$)/.test(segment)
+
 const acceptedPath = /^\/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*$/
 
 /**
@@ -125,12 +128,12 @@ const acceptedPath = /^\/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*$/
  * or a control character, or is a dot segment: one resource has one spelling of its path.
  */
 const decodeSegment = (segment: string): string | undefined => {
-  if (segment === "." || segment === "..") return undefined
+  if (isDots(segment)) return undefined
   if (!segment.includes("%")) return segment
   try {
     const decoded = decodeURIComponent(segment)
     // eslint-disable-next-line no-control-regex
-    return /[\u0000-\u001f\u007f/\\]/.test(decoded) || decoded === "." || decoded === ".."
+    return /[\u0000-\u001f\u007f/\\]/.test(decoded) || isDots(decoded)
       ? undefined
       : decoded
   } catch {

@@ -19,9 +19,11 @@ const isKey = (value: unknown): value is string =>
 const isValue = (value: unknown): value is string | number =>
   typeof value === "string" || (typeof value === "number" && Number.isSafeInteger(value))
 
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+
 const parse = (text: string): unknown => {
   try {
-    return JSON.parse(Buffer.from(text, "base64url").toString("utf8"))
+    return JSON.parse(utf8.decode(Buffer.from(text, "base64url")))
   } catch {
     return undefined
   }

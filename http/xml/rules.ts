@@ -94,9 +94,9 @@ export const inlineContent = (
 }
 
 // eslint-disable-next-line no-control-regex
-const notInUri = /[\u0000- "<>\\^`{|}\u007f]/
+const notInUri = /[\u0000- "<>\\^`{|}\u007f\ufffe\uffff]|\p{Surrogate}/u
 
-/** Whether all its characters may stand in a URI. */
+/** Whether all its characters may stand in a URI; those beyond ASCII too that XML can hold. */
 export const isUri = (text: string): boolean => !notInUri.test(text)
 
 /** A URI reference by its characters; relative ones are for the reader to judge. */
