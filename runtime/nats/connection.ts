@@ -137,7 +137,18 @@ const replicasFor = (nc: NatsConnection): number => isAlone(nc) ? 1 : REPLICAS_C
 
 const isAlone = (nc: NatsConnection): boolean => (nc.info?.cluster ?? "") === ""
 
+/**
+ * Fails with what keeps this node out. Servers tell of each other before they say who may come in:
+ * the client, which tries each that it knows once, is told of it anew by the next one, and would
+ * be refused by a cluster for ever. So it hears of no others before it was let in once.
+ */
+const assertLetIn = async (options: ConnectionOptions): Promise<void> => {
+  const nc = await connect({ ...options, ignoreClusterUpdates: true, reconnect: false })
+  await nc.close()
+}
+
 const open = async (options: NatsOptions): Promise<NatsApi | NatsTooOld> => {
+  await assertLetIn(connectionOptions(options))
   const nc = await connect(connectionOptions(options))
   const version = nc.info?.version ?? "unknown"
   if (isTooOld(version)) {

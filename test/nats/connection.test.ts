@@ -1,10 +1,17 @@
 /** The connection: versions, authentication, requests. */
+import { createServer, type Server } from "node:net"
 import { Effect } from "effect"
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { dialling } from "../../runtime/nats/dialling.ts"
 import { RECONNECT_WAIT_MS } from "../../runtime/nats/limits.ts"
 import { connection, isTooOld, Nats, type NatsOptions } from "../../runtime/nats/connection.ts"
-import { type NatsCluster, type NatsServer, startCluster, startServer } from "./servers.ts"
+import {
+  freePorts,
+  type NatsCluster,
+  type NatsServer,
+  startCluster,
+  startServer
+} from "./servers.ts"
 
 const using = <A>(options: NatsOptions, use: (nats: Nats["Service"]) => Promise<A>): Promise<A> =>
   Effect.runPromise(
@@ -68,6 +75,34 @@ describe("the connection", () => {
     }))
   it("keeps one copy on a single server", () =>
     using(options(), async ({ replicas }) => expect(replicas).toBe(1)))
+})
+
+describe("servers that tell of each other", () => {
+  const refusing = new Map<number, Server>()
+  beforeAll(async () => {
+    for (const port of await freePorts(2)) refusing.set(port, createServer())
+    const told = { version: "2.15.1", proto: 1, headers: true, max_payload: 1_048_576 }
+    const known = { connect_urls: [...refusing.keys()].map((port) => `127.0.0.1:${port}`) }
+    for (const [port, server] of refusing) {
+      server.on("connection", (socket) => {
+        socket.on("error", () => socket.destroy())
+        socket.on("data", () => socket.end("-ERR 'Authorization Violation'\r\n"))
+        socket.write(`INFO ${JSON.stringify({ server_id: `N${port}`, ...told, ...known })}\r\n`)
+      })
+      await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))
+    }
+  })
+  afterAll(() => refusing.forEach((server) => server.close()))
+
+  it("are not asked for ever when none lets the node in", async () => {
+    const [port = 0] = refusing.keys()
+    const options = { servers: [`127.0.0.1:${port}`], name: "test", user: "ann", pass: "other" }
+    const failed = await Effect.runPromise(Effect.flip(Effect.provide(Nats, connection(options))))
+    expect(failed).toMatchObject({
+      _tag: "StorageUnavailable",
+      detail: expect.stringMatching(/Authorization/i)
+    })
+  })
 })
 
 describe("dialling", () => {
