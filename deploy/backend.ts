@@ -31,6 +31,7 @@ import { natsContents } from "../runtime/nats/contents.ts"
 import { natsRecordsWith } from "../runtime/nats/records.ts"
 import { natsRegistry } from "../runtime/nats/registry.ts"
 import { assertWhole } from "../runtime/nats/restoring.ts"
+import { assertHeard } from "../runtime/nats/rights.ts"
 import { natsStorage } from "../runtime/nats/storage.ts"
 import { natsTransport } from "../runtime/nats/transport.ts"
 import type { Contents } from "../runtime/ports/contents.ts"
@@ -165,7 +166,7 @@ const overNats = (settings: Settings, servers: ReadonlyArray<string>, node: stri
     natsRecordsWith(viewOf(settings, node)),
     natsBlobs(),
     natsContents({ buckets: settings.clusterBuckets }),
-    natsTransport,
+    Layer.provideMerge(natsTransport, Layer.effectDiscard(assertHeard)),
     // The registry is provided too: with it the nodes agree on the service's key. A cluster that
     // is being restored is looked for once this node is a member: who restores looks for members.
     Layer.effectDiscard(assertWhole).pipe(

@@ -26,6 +26,7 @@ import { Confirmations, type Confirmed } from "./confirmed.ts"
 import { dialling } from "./dialling.ts"
 import { CONNECT_MS, PING_INTERVAL_MS, PINGS_OUT_MAX, REPLICAS_CLUSTER } from "./limits.ts"
 import { rawHeaders, Requests } from "./requests.ts"
+import { logTidings } from "./tidings.ts"
 
 export interface NatsOptions {
   /** `nats://host:port` or `tls://host:port`, any server of the cluster. */
@@ -186,7 +187,10 @@ export const connection = (
     Effect.acquireRelease(
       Effect.flatMap(
         Effect.tryPromise({ try: () => open(options), catch: unavailable }),
-        (opened) => opened instanceof NatsTooOld ? Effect.fail(opened) : Effect.succeed(opened)
+        (opened): Effect.Effect<NatsApi, NatsTooOld> =>
+          opened instanceof NatsTooOld
+            ? Effect.fail(opened)
+            : Effect.as(logTidings(opened.nc), opened)
       ),
       ({ nc }) => Effect.promise(() => nc.close().catch(() => undefined))
     )

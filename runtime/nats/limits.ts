@@ -4,6 +4,10 @@
 export const CONNECT_MS = 5_000
 /** Wait between two attempts to connect to the same server. */
 export const RECONNECT_WAIT_MS = 250
+/** How long a node's first message to itself may take. */
+export const RIGHTS_MS = 5_000
+/** A fault of one kind that the servers tell of again within this time is not logged again. */
+export const SAME_FAULT_MS = 10_000
 /** A connection that answers no ping for about three of these is given up. */
 export const PING_INTERVAL_MS = 5_000
 export const PINGS_OUT_MAX = 2

@@ -1,6 +1,6 @@
 /** The connection: versions, authentication, requests. */
 import { createServer, type Server } from "node:net"
-import { Effect } from "effect"
+import { Effect, Logger } from "effect"
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { dialling } from "../../runtime/nats/dialling.ts"
 import { RECONNECT_WAIT_MS } from "../../runtime/nats/limits.ts"
@@ -73,6 +73,34 @@ describe("the connection", () => {
       await server.restart()
       expect(await back).toBe("reconnect")
     }))
+  it("logs that it was lost and is there again, and what the servers forbid", async () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ message }) => void lines.push([message].flat().join(" ")))
+    const told = (line: RegExp) =>
+      vi.waitFor(() => expect(lines).toContainEqual(expect.stringMatching(line)), 20_000)
+    const narrow = await startServer({
+      user: "ann",
+      pass: "secret",
+      extra: "authorization { users: [" +
+        "{ user: ann, password: secret, permissions: { publish: { deny: x } } }] }"
+    })
+    await Effect.runPromise(
+      Effect.flatMap(Nats, ({ nc }) =>
+        Effect.promise(async () => {
+          nc.publish("x")
+          nc.publish("x")
+          await told(/^NATS: Permissions Violation .*"x"/)
+          await narrow.restart()
+          await told(/^the connection to NATS at 127\.0\.0\.1:\d+ was lost$/)
+          await told(/^connected to NATS at 127\.0\.0\.1:\d+ again$/)
+        })).pipe(
+          Effect.provide(connection({ ...options(), servers: [narrow.url] })),
+          Effect.provide(Logger.layer([logger]))
+        )
+    )
+    await narrow.close()
+    expect(lines.filter((line) => line.includes("Permissions"))).toHaveLength(1)
+  })
   it("keeps one copy on a single server", () =>
     using(options(), async ({ replicas }) => expect(replicas).toBe(1)))
 })

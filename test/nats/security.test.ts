@@ -126,6 +126,13 @@ describe("by user and password", () => {
     },
     testMs
   )
+  it("a user whom no other node could ask is refused, and told which right it lacks", async () => {
+    const subjects = "[\"$JS.API.>\", \"$JS.ACK.>\", \"$KV.>\", \"_INBOX.>\"]"
+    const rights = `publish: ${subjects}, subscribe: ${subjects}`
+    const user = `user: ann, password: "${env.NATS_PASSWORD}", permissions: { ${rights} }`
+    const mute = await serverWith(`authorization { users: [{ ${user} }] }`)
+    await isRefused({ ...env, NATS_URL: mute }, /cannot ask each other: .*"restante\./)
+  }, testMs)
   it("an address with a password is no setting", () =>
     isRefused({ NATS_URL: `nats://ann:a-secret@${place}` }, /without credentials/, configuration))
 })
