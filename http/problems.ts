@@ -147,7 +147,8 @@ export const problemTypes = {
   "storage-full": type(
     507,
     "The store is full",
-    "There is no room to accept anything until the operator has made some. Reading works."
+    "There is no room to accept anything until the operator has made some. " +
+      "Reading works, though in a cluster not for long."
   )
 } as const satisfies Readonly<Record<string, ProblemType>>
 

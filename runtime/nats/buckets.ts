@@ -13,8 +13,11 @@ export class BucketsDiffer extends Schema.TaggedError<BucketsDiffer>()("BucketsD
   wanted: Schema.String
 }) {}
 
+/** What the servers say of a stream's configuration. */
+type Configured = Readonly<Record<string, unknown>>
+
 interface Described {
-  readonly config: { readonly metadata?: Readonly<Record<string, string>> }
+  readonly config: Configured & { readonly metadata?: Readonly<Record<string, string>> }
 }
 
 const BUCKETS_NOTE = "restante_buckets"
@@ -38,6 +41,31 @@ const streamConfig = (bucket: string, replicas: number, metadata: Record<string,
   allow_msg_ttl: true,
   metadata
 })
+
+/** What a stream that is there already has to have; the rest is its operator's to choose. */
+const NEEDED = {
+  retention: "limits",
+  storage: "file",
+  discard: "new",
+  max_age: 0,
+  max_msgs_per_subject: 1,
+  allow_direct: true,
+  allow_atomic: true,
+  allow_msg_ttl: true
+} as const
+
+/** Throws, saying why, where a stream would lose or refuse what is written to it. */
+export const assertFit = (
+  stream: string,
+  config: Configured,
+  needed: Configured = NEEDED
+): void => {
+  for (const [name, value] of Object.entries(needed)) {
+    const found = config[name] ?? false
+    if (found === value) continue
+    throw new Error(`the stream ${stream} has ${name} ${found}, and it has to be ${value}`)
+  }
+}
 
 const NO_STREAM = 10_059
 const IN_USE = 10_058
@@ -79,7 +107,11 @@ export const makeBucket = async (
   metadata: Record<string, string> = {}
 ): Promise<Place> => {
   const place = placeOf(bucket)
-  if (await describe(nats, place.stream) !== undefined) return place
+  const found = await describe(nats, place.stream)
+  if (found !== undefined) {
+    assertFit(place.stream, found.config)
+    return place
+  }
   const config = streamConfig(bucket, nats.replicas, metadata)
   try {
     const question = `STREAM.CREATE.${place.stream}`

@@ -9,6 +9,7 @@ import type { QueuedIterator } from "@nats-io/transport-node"
 import { Effect, Layer, Schedule } from "effect"
 import { StorageUnavailable } from "../errors.ts"
 import { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/registry.ts"
+import { assertFit } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
 import { placeOf } from "./keys.ts"
 import {
@@ -177,8 +178,9 @@ class NatsRegistry implements RegistryApi {
     return Effect.flatMap(
       attempt(async () => {
         const outcome = await write(this.nats, [message])
-        if (outcome._tag === "Kept" || hasMoved(outcome)) this.answeredMs = performance.now()
-        else this.unanswered()
+        // A refusal is the leader's answer: where it has no room, another way to it leads nowhere.
+        if (outcome._tag === "Unknown") this.unanswered()
+        else this.answeredMs = performance.now()
         return outcome
       }),
       (written): Effect.Effect<number, RegistryMoved | StorageUnavailable> => {
@@ -207,7 +209,15 @@ const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
   const make = async (): Promise<KV> => {
     const options = { replicas, history: 1, markerTTL: CLUSTER_MARKER_MS, allow_direct: false }
     const opened = () => kvm.open(CLUSTER_BUCKET, { allow_direct: false })
-    return (await opened()).status().then(opened, () => kvm.create(CLUSTER_BUCKET, options))
+    const bucket = await opened()
+    const { streamInfo } = await bucket.status().catch(() => ({ streamInfo: undefined }))
+    if (streamInfo === undefined) return kvm.create(CLUSTER_BUCKET, options)
+    assertFit(stream, { ...streamInfo.config }, {
+      allow_msg_ttl: true,
+      storage: "file",
+      max_age: 0
+    })
+    return bucket
   }
   // A cluster that has just begun elects its leaders first.
   const tries = Math.ceil(MAKE_STREAM_MS / MAKE_STREAM_AGAIN_MS)

@@ -6,6 +6,7 @@
  */
 import { Exit } from "effect"
 import { runWithin, type Timekeeping } from "../deadline.ts"
+import { StorageUnavailable } from "../errors.ts"
 import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/registry.ts"
 import { failureOf } from "./failure.ts"
 import type { PlacementLimits } from "./limits.ts"
@@ -79,6 +80,8 @@ export class Membership {
   private revision = 0
   private untilMs = Number.NEGATIVE_INFINITY
   private refreshing = false
+  /** Why the last refresh failed, if it did: a process that stood still did not try. */
+  private unrefreshed: string | undefined
   private cancelNext: (() => void) | undefined = undefined
   private cancelEnd: (() => void) | undefined = undefined
 
@@ -173,6 +176,7 @@ export class Membership {
       if (this.phase === "ended") return
       if (Exit.isFailure(exit)) return this.refused(failureOf(exit.cause))
       this.revision = exit.value
+      this.unrefreshed = undefined
       this.phase = "in"
       this.untilMs = Math.max(this.untilMs, sentMs + limits.ttlMs - limits.marginMs)
       this.noticeEnd()
@@ -196,14 +200,19 @@ export class Membership {
     this.cancelEnd = this.time.later(leftMs, () => {
       if (this.phase === "ended") return
       if (this.inTime()) return this.noticeEnd()
-      this.options.onFault("this node could not refresh its membership in time")
+      const why = this.unrefreshed === undefined ? "" : `: ${this.unrefreshed}`
+      this.options.onFault(`this node could not refresh its membership in time${why}`)
       this.options.onChange()
     })
   }
 
   private refused(failure: unknown): void {
     const { limits, node } = this.options
-    if (!(failure instanceof RegistryMoved)) return this.next(limits.retryMs)
+    if (!(failure instanceof RegistryMoved)) {
+      const named = failure instanceof StorageUnavailable
+      this.unrefreshed = named ? failure.detail : "the registry does not answer"
+      return this.next(limits.retryMs)
+    }
     this.refreshing = true
     const look = () => this.registry.get(memberKey(node))
     runWithin(this.time, look, limits.refreshDeadlineMs, (exit) => {

@@ -1,6 +1,9 @@
 import { Effect, Layer } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { connection, Nats } from "../../runtime/nats/connection.ts"
+import { natsBlobs } from "../../runtime/nats/blobs.ts"
+import { natsRecords } from "../../runtime/nats/records.ts"
+import { natsRegistry } from "../../runtime/nats/registry.ts"
 import { NoReply } from "../../runtime/nats/requests.ts"
 import { natsStorage } from "../../runtime/nats/storage.ts"
 import { Storage } from "../../runtime/ports/storage.ts"
@@ -110,6 +113,25 @@ describe("one server", () => {
     await close()
   })
 
+  it.each([
+    ["KV_actors-1", { allow_msg_ttl: true }, "allow_atomic false"],
+    ["KV_records", { allow_atomic: true, allow_msg_ttl: true, max_age: 6e10 }, "max_age 6"],
+    ["KV_blobs", { allow_atomic: true, allow_msg_ttl: true, storage: "memory" }, "storage memory"],
+    ["KV_cluster", {}, "allow_msg_ttl false"]
+  ])("takes no stream %s that was made by hand with other settings", async (name, made, said) => {
+    const nats = connection({ servers: urls(), name: "test" })
+    const ports = Layer.mergeAll(natsStorage(), natsRecords, natsBlobs(), natsRegistry)
+    const open = Effect.scoped(Effect.gen(function*() {
+      const { request } = yield* Nats
+      const config = { name, subjects: [`$KV.${name.slice(3)}.>`], max_msgs_per_subject: 1 }
+      const text = JSON.stringify({ ...config, discard: "new", allow_direct: true, ...made })
+      yield* Effect.promise(() => request(`$JS.API.STREAM.CREATE.${name}`, text, undefined, 5_000))
+      return yield* Effect.flip(Layer.build(ports))
+    }))
+    const failure = await run(Effect.provide(open, nats))
+    await removeStreams(urls())
+    expect(failure).toMatchObject({ detail: expect.stringContaining(`${name} has ${said}`) })
+  })
   it("keeps the number of buckets that the cluster was made with", async () => {
     const open = (buckets?: number) =>
       Effect.runPromiseExit(Effect.provide(

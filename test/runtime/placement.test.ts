@@ -1,8 +1,13 @@
 /** Placement over a registry whose time is virtual: one owner a shard, whatever happens. */
+import { Context, Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { SHARDS } from "../../runtime/address.ts"
+import { StorageUnavailable } from "../../runtime/errors.ts"
+import { defaultPlacementLimits } from "../../runtime/placement/limits.ts"
+import { Membership } from "../../runtime/placement/membership.ts"
 import { ownersAmong } from "../../runtime/placement/rendezvous.ts"
+import type { RegistryApi } from "../../runtime/ports/registry.ts"
 import { type SimulatedNode, World } from "./placement-world.ts"
 
 const names = ["a", "b", "c", "d", "e"] as const
@@ -249,4 +254,44 @@ describe("whatever happens to nodes and network", () => {
       { numRuns: Number(process.env["PLACEMENT_RUNS"] ?? 40), interruptAfterTimeLimit: 60_000 }
     )
   }, 120_000)
+})
+
+it("says why it could not be refreshed", async () => {
+  const said: Array<string> = []
+  const later = new Set<readonly [number, () => void]>()
+  let nowMs = 0
+  let stored = 0
+  const full = new StorageUnavailable({ detail: "the registry: no room" })
+  const registry: RegistryApi = {
+    put: () => stored++ === 0 ? Effect.succeed(1) : Effect.fail(full),
+    get: (key) => Effect.succeed({ key, value: undefined, revision: 0 }),
+    remove: () => Effect.void,
+    watch: () => Effect.void
+  }
+  const time = {
+    fork: Effect.runForkWith(Context.empty()),
+    nowMs: () => nowMs,
+    later: (ms: number, run: () => void) => {
+      const one = [nowMs + ms, run] as const
+      later.add(one)
+      return () => void later.delete(one)
+    }
+  }
+  new Membership(registry, time, {
+    node: "a",
+    limits: defaultPlacementLimits,
+    newIncarnation: () => "1",
+    onChange: () => {},
+    onFault: (what) => void said.push(what)
+  }).join()
+  for (let turns = 0; turns < 200 && said.length === 0; turns++) {
+    await new Promise(setImmediate)
+    const next = [...later].reduce((one, other) => other[0] < one[0] ? other : one)
+    later.delete(next)
+    nowMs = next[0]
+    next[1]()
+  }
+  expect(said).toEqual([
+    "this node could not refresh its membership in time: the registry: no room"
+  ])
 })
