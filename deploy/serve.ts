@@ -81,11 +81,23 @@ export const stopped = (
   }
 }
 
+/** URIs that a node of a cluster gives out without it lead to this machine only. */
+const warnOfBaseUrl = ({ baseUrl, natsUrl }: Loaded["settings"]): Effect.Effect<void> =>
+  natsUrl === undefined || baseUrl !== undefined
+    ? Effect.void
+    : Effect.logWarning(
+      "BASE_URL is not set: URIs begin with this node's own port on localhost, and not " +
+        "with what the other nodes' do"
+    )
+
 /** Serves until it is interrupted, then drains. */
 export const serve = (
   { settings }: Loaded,
   version: string
 ): Effect.Effect<never, CommandFailed> =>
-  runNode(settings, (serving) => {
-    process.stdout.write(banner(version, serving))
-  }).pipe(Effect.mapError((failure) => stopped(placeOf(settings), failure)))
+  Effect.andThen(
+    warnOfBaseUrl(settings),
+    runNode(settings, (serving) => {
+      process.stdout.write(banner(version, serving))
+    })
+  ).pipe(Effect.mapError((failure) => stopped(placeOf(settings), failure)))

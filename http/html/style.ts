@@ -89,7 +89,7 @@ td.num+:not(.num),th.num+:not(.num){padding-left:1.25rem}
 .rows th,.rows td{min-width:5rem}.rows thead th{overflow-wrap:break-word}
 .rows .num{min-width:0}
 .figures th,.figures td{white-space:nowrap}
-.figures .wide{white-space:normal;min-width:8rem}
+.figures .wide,.figures .quiet{white-space:normal;min-width:8rem}
 td .quiet{display:block;line-height:1.45}
 @media(max-width:30rem){.stack thead{display:none}.stack td{display:block;padding:0}
 .stack td:not(:last-child){border:0;padding-top:.6rem}.stack td:last-child{padding-bottom:.6rem}}

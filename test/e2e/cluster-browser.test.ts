@@ -52,6 +52,10 @@ it.each(["light", "dark"] as const)("is seen at three sizes (%s)", async (scheme
     expect(box?.height).toBeGreaterThan(200)
     await tab.look(`cluster-${scheme}-${name}`)
   }
+  // Long names and incarnations are not cut off.
+  await page.setViewportSize({ width: 710, height: 800 })
+  const cut = "(({ clientWidth, scrollWidth }) => scrollWidth - clientWidth)"
+  expect(await page.evaluate(`${cut}(document.querySelector("[aria-label=Nodes]"))`)).toBe(0)
   const shards = page.getByRole("region", { name: "Shards" })
   expect(await shards.getByRole("row").allInnerTexts()).toEqual([
     expect.stringMatching(/Node\s+Count\s+Which/),

@@ -28,6 +28,8 @@ it("ends the second one with a word of NODE_ID, and leaves the first alone", asy
 
 it("lets one start at once where it was killed", async () => {
   await first.kill()
-  const second = await start({ env })
+  const second = await start({ env: { ...env, BASE_URL: "" } })
   expect((await fetch(`${second.url}/readyz`)).status).toBe(200)
+  expect(first.output).not.toContain("BASE_URL")
+  expect(second.output).toContain("BASE_URL is not set")
 }, testMs)
