@@ -1,13 +1,14 @@
 /** Archives without a process: what goes in comes out, and whatever is spoiled is refused. */
 import { createHash } from "node:crypto"
 import fc from "fast-check"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
 import { ArchiveDamaged, Decoder } from "../deploy/archive/decode.ts"
 import { Encoder, headerOf } from "../deploy/archive/format.ts"
 import { Counter, type Part } from "../deploy/archive/parts.ts"
 import { drain } from "../deploy/archive/read.ts"
 import { fill } from "../deploy/archive/write.ts"
+import { withProgress } from "../deploy/cli/archive.ts"
 import { address } from "../runtime/index.ts"
 import type { ActorPart } from "../runtime/ports/contents.ts"
 import { makeMemoryBlobs } from "../runtime/ports/memory-blobs.ts"
@@ -180,4 +181,15 @@ describe("an archive", () => {
       expect(failure).toMatchObject({ detail: expect.stringMatching(message) })
     }
   })
+})
+
+it("is no success of its command when a signal breaks it off", async () => {
+  const before = process.exitCode
+  await Effect.runPromise(withProgress(() => Effect.void))
+  const after = process.exitCode
+  const fiber = Effect.runFork(withProgress(() => Effect.never))
+  await Effect.runPromise(Effect.andThen(Effect.yieldNow, Fiber.interrupt(fiber)))
+  const brokenOff = process.exitCode
+  process.exitCode = before
+  expect([after, brokenOff]).toEqual([undefined, 1])
 })

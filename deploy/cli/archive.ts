@@ -38,11 +38,21 @@ export const withProgress = <A, E, R>(
     )
   )
 
+/** What a signal breaks off is not whole, and no success for the script that goes on from there. */
+const wholeOrFailed = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    process.exitCode = exitCodes.failed
+    return Effect.tap(work, () =>
+      Effect.sync(() => {
+        process.exitCode = undefined
+      }))
+  })
+
 /** One line, written anew now and then. */
 const withLine = <A, E, R>(
   use: (line: (text: () => string) => void) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.suspend(() => {
+  wholeOrFailed(Effect.suspend(() => {
     if (!process.stderr.isTTY) return use(() => {})
     let nextMs = 0
     const line = (text: () => string): void => {
@@ -52,7 +62,7 @@ const withLine = <A, E, R>(
       process.stderr.write(`\r\x1b[K${text()}`)
     }
     return Effect.ensuring(use(line), Effect.sync(() => process.stderr.write("\r\x1b[K")))
-  })
+  }))
 
 /** The same where only the bytes are known. */
 export const bytesProgress = <A, E, R>(
