@@ -37,6 +37,21 @@ const pageAt = (path: string): string =>
 
 const links = pages.flatMap(linksOf)
 
+describe("the tables of all pages", () => {
+  it("have a row between their heads and bodies, without which they are no tables", () => {
+    const broken = pages.flatMap((page) => {
+      const lines = proseOf(page).split("\n")
+      const isRow = (at: number): boolean => lines[at]?.startsWith("|") === true
+      return lines.flatMap((line, at) =>
+        isRow(at) && !isRow(at - 1) && !/^\|[ :|-]+\|$/.test(lines[at + 1] ?? "")
+          ? [`${page}: ${line}`]
+          : []
+      )
+    })
+    expect(broken).toEqual([])
+  })
+})
+
 describe("the links of all pages", () => {
   it("are found", () => {
     expect(links.length).toBeGreaterThan(100)
