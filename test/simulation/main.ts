@@ -1,52 +1,28 @@
 /**
  * `npm run simulate -- --seed N [--runs N] [--minutes M] [--fault name] [--trace]`: plays seeds,
- * and shows the first that fails, made as small as it can be, with all that happened.
+ * and shows the first that fails, made as small as it can be, with all that happened. Exits 0 when
+ * all is well, 1 when something was found, 2 when it was asked wrongly.
  */
-import { parseArgs } from "node:util"
-import { type Planted, planted } from "./planted.ts"
+import { type Asked, read } from "./arguments.ts"
 import { planOf } from "./plan.ts"
-import { minutesDefault, play } from "./report.ts"
+import { play } from "./report.ts"
 import { simulate } from "./run.ts"
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string", default: "1" },
-    runs: { type: "string", default: "1" },
-    minutes: { type: "string", default: String(minutesDefault) },
-    fault: { type: "string" },
-    trace: { type: "boolean", default: false }
-  }
-})
+/** Asked wrongly, as a shell says it. */
+const WRONG = 2
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
-
-const numberOf = (name: "seed" | "runs" | "minutes"): number => {
-  const value = Number(values[name])
-  if (!(value > 0)) throw new TypeError(`--${name} is a number above 0`)
-  return value
-}
-
-const faultOf = (name: string | undefined): Planted => {
-  if (name === undefined) return {}
-  const fault = planted[name]
-  if (fault === undefined) {
-    throw new TypeError(`--fault is one of ${Object.keys(planted).join(", ")}`)
-  }
-  return fault
-}
 
 const counted = (counts: ReadonlyMap<string, number>): string =>
   [...counts].sort(([a], [b]) => a.localeCompare(b)).map(([what, count]) => `${what} ${count}`)
     .join(", ")
 
-const main = async (): Promise<void> => {
-  const [first, runs, minutes] = [numberOf("seed"), numberOf("runs"), numberOf("minutes")]
-  const seams = faultOf(values.fault)
+const main = async ({ isTraced, minutes, runs, seams, seed: first }: Asked): Promise<void> => {
   const faults = new Map<string, number>()
   let operations = 0
   const began = process.hrtime.bigint()
   for (let seed = first; seed < first + runs; seed++) {
-    if (values.trace) {
+    if (isTraced) {
       const { trace } = await simulate(planOf(seed, { minutes }), { seams, keepsTrace: true })
       say(trace.join("\n"))
     }
@@ -65,4 +41,9 @@ const main = async (): Promise<void> => {
   say(`faults: ${counted(faults)}`)
 }
 
-await main()
+const asked = read(process.argv.slice(2))
+if (asked._tag === "Asked") await main(asked)
+else {
+  process[asked.isWrong ? "stderr" : "stdout"].write(`${asked.text}\n`)
+  if (asked.isWrong) process.exitCode = WRONG
+}

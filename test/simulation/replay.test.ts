@@ -1,5 +1,6 @@
 /** A seed has one course only; and what seeds have found stays mended. */
 import { describe, expect, it } from "vitest"
+import { read } from "./arguments.ts"
 import { planOf } from "./plan.ts"
 import { play } from "./report.ts"
 import { simulate } from "./run.ts"
@@ -12,6 +13,44 @@ const kept: ReadonlyArray<readonly [seed: number, minutes: number, found: string
   [23, 0.5, "a registration was woken without end while a deposit was under way"],
   [1130, 0.5, "a mailbox showed less than it had said: its log was read after its record"]
 ]
+
+describe("npm run simulate", () => {
+  it("plays a seed of half a minute unless it is told something else", () => {
+    const asked = { _tag: "Asked", seed: 1, runs: 1, minutes: 0.5, seams: {}, isTraced: false }
+    expect(read([])).toEqual(asked)
+    expect(read(["--seed", "7", "--runs=3", "--minutes", "2.5", "--trace"]))
+      .toEqual({ ...asked, seed: 7, runs: 3, minutes: 2.5, isTraced: true })
+    expect(read(["--fault", "no-fence"])).toMatchObject({ seams: { apply: expect.any(Function) } })
+  })
+
+  it("tells how it is asked", () => {
+    expect(read(["--help"])).toMatchObject({
+      isWrong: false,
+      text: expect.stringContaining("--runs")
+    })
+  })
+
+  it.each([
+    "--seed 0",
+    "--seed -1",
+    "--seed 1.5",
+    "--seed x",
+    "--seed",
+    "--runs 0",
+    "--minutes 0",
+    "--minutes Infinity",
+    "--fault none",
+    "--fault toString",
+    "--other",
+    "7"
+  ])("says what is wrong with %s", (args) => {
+    expect(read(args.split(" "))).toMatchObject({
+      _tag: "Told",
+      isWrong: true,
+      text: expect.stringContaining("npm run simulate --")
+    })
+  })
+})
 
 describe("a seed", () => {
   it.each([1, 2, 3, 4])("%i has the same course each time", async (seed) => {

@@ -1,0 +1,86 @@
+/** What `npm run simulate` is asked for. */
+import { parseArgs } from "node:util"
+import { type Planted, planted } from "./planted.ts"
+import { minutesDefault } from "./report.ts"
+
+export interface Asked {
+  readonly _tag: "Asked"
+  /** The first seed, and how many are played. */
+  readonly seed: number
+  readonly runs: number
+  readonly minutes: number
+  readonly seams: Planted
+  readonly isTraced: boolean
+}
+
+/** What is told instead: help, or why it cannot be understood. */
+export interface Told {
+  readonly _tag: "Told"
+  readonly isWrong: boolean
+  readonly text: string
+}
+
+/** Seeds are as large as the dice take. */
+const SEED_MAX = 2 ** 31 - 1
+/** A day; each minute is a second of work or so. */
+const MINUTES_MAX = 24 * 60
+
+const faults = Object.keys(planted).join(", ")
+
+const usage = `npm run simulate -- [flags]
+
+  --seed N      the first seed (1)
+  --runs N      how many seeds are played, up to the first that fails (1)
+  --minutes M   with clients and faults for so long (${minutesDefault})
+  --fault NAME  with a bug planted: ${faults}
+  --trace       shows all that happens
+  --help        shows this`
+
+const numberIn = (name: string, text: string, least: number, most: number): number => {
+  const value = text.trim() === "" ? NaN : Number(text)
+  const isWhole = least < 1 || Number.isInteger(value)
+  if (isWhole && value >= least && value <= most) return value
+  throw new RangeError(
+    `--${name} is ${least < 1 ? "a" : "a whole"} number from ${least} to ${most}`
+  )
+}
+
+const faultOf = (name: string | undefined): Planted => {
+  if (name === undefined) return {}
+  const fault = Object.hasOwn(planted, name) ? planted[name] : undefined
+  if (fault === undefined) throw new RangeError(`--fault is one of ${faults}`)
+  return fault
+}
+
+const parsed = (args: ReadonlyArray<string>): Asked | Told => {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      seed: { type: "string", default: "1" },
+      runs: { type: "string", default: "1" },
+      minutes: { type: "string", default: String(minutesDefault) },
+      fault: { type: "string" },
+      trace: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false }
+    }
+  })
+  if (values.help) return { _tag: "Told", isWrong: false, text: usage }
+  return {
+    _tag: "Asked",
+    seed: numberIn("seed", values.seed, 1, SEED_MAX),
+    runs: numberIn("runs", values.runs, 1, SEED_MAX),
+    minutes: numberIn("minutes", values.minutes, 0.01, MINUTES_MAX),
+    seams: faultOf(values.fault),
+    isTraced: values.trace
+  }
+}
+
+/** Understands the arguments, or says why not. */
+export const read = (args: ReadonlyArray<string>): Asked | Told => {
+  try {
+    return parsed(args)
+  } catch (cause) {
+    if (!(cause instanceof TypeError || cause instanceof RangeError)) throw cause
+    return { _tag: "Told", isWrong: true, text: `${cause.message}\n\n${usage}` }
+  }
+}
