@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The command line: the only composition root, imported by nobody. */
 import { Cause, Effect, Exit, Layer, type Runtime } from "effect"
-import { CliConfig, CliError, Command, GlobalFlag } from "effect/cli"
+import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { accountCommand } from "./cli/account.ts"
@@ -13,6 +13,7 @@ import { doctorCommand } from "./cli/doctor.ts"
 import { loadCommand } from "./cli/load.ts"
 import { migrateCommand } from "./cli/migrate.ts"
 import { outboxCommand } from "./cli/outbox.ts"
+import { presenter } from "./cli/presenter.ts"
 import { queryCommand } from "./cli/query.ts"
 import { readCommand } from "./cli/read.ts"
 import { registerCommand, registrationsCommand } from "./cli/register.ts"
@@ -74,13 +75,14 @@ const report = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
     process.stderr.write(text.replace(/^(?=\S)/gm, "restante: ") + "\n")
   })
 
-const globalFlags = CliConfig.layer({
-  builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
-})
+const commandLine = Layer.merge(
+  CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] }),
+  CliOutput.layerPresenter(presenter)
+)
 
 restante.pipe(
   Command.run({ version }),
   Effect.tapCause(report),
-  Effect.provide(Layer.merge(NodeServices.layer, globalFlags)),
+  Effect.provide(Layer.merge(NodeServices.layer, commandLine)),
   NodeRuntime.runMain({ disableErrorReporting: true, teardown })
 )

@@ -156,6 +156,14 @@ describe("restante bridge", () => {
     expect(status).toBe(1)
   })
 
+  it("asks again when an answer was none", async () => {
+    const answers = ["yes", "", "Robin", "http://localhost:1/nothing", "The grail", "", "Assur"]
+    const { status, stderr, stdout } = await played(...answers)
+    expect(stdout.trimEnd().split("\n").at(-1)).toBe("Right. Off you go.")
+    expect(stderr.match(/422/g)).toHaveLength(3)
+    expect(status).toBe(0)
+  })
+
   it("goes on where it was left", async () => {
     const left = await played("yes", "Robin")
     expect(left.status).toBe(1)

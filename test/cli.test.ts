@@ -52,7 +52,11 @@ describe("restante", () => {
   it.each([["unknown"], ["serve", "--unknown"], ["account", "add"], ["account", "add", "A b"]])(
     "exits 2 on a wrong command line: %s %s",
     (...args) => {
-      expect(restante(args).status).toBe(2)
+      const { status, stderr, stdout } = restante(args)
+      expect(status).toBe(2)
+      expect(stderr).toContain("USAGE")
+      // A script would take it for what it asked for.
+      expect(stdout).toBe("")
     }
   )
 

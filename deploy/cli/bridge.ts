@@ -4,7 +4,7 @@ import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import { type CommandFailed, exitCodes } from "../failure.ts"
 import { type Answer, decodeAs, failed, notUnderstood, pathOf, type Remote } from "../remote.ts"
-import { request } from "../remote.ts"
+import { refusedBy, request } from "../remote.ts"
 import { endWithReader, jsonFlag, plain } from "./output.ts"
 import { accountFlags, placeOf } from "./remote.ts"
 
@@ -17,6 +17,9 @@ const Challenge = Schema.Struct({
 type Challenge = typeof Challenge.Type
 
 const toChallenge = decodeAs(Challenge)
+
+/** The status of an answer that is none: it is empty, too long, or its href cannot be read. */
+const UNFIT = 422
 
 /** What the traveller types, line by line. */
 interface Lines {
@@ -67,7 +70,7 @@ const put = (
     path,
     headers: { "content-type": "application/json" },
     body,
-    also: [406]
+    also: [406, UNFIT]
   })
 
 /** Begins a session, unless the traveller would rather not. */
@@ -107,6 +110,11 @@ const play = Effect.fnUntraced(function*(
       return yield* failed("the bridge is not crossed")
     }
     const answered = yield* put(remote, "PUT", challenge.uri, documentOf(line))
+    if (answered.status === UNFIT) {
+      // The question stands.
+      yield* Console.error(plain(refusedBy(UNFIT, answered.body).message))
+      continue
+    }
     const said = yield* toChallenge(answered)
     yield* say(said, json)
     if (answered.status !== 406) challenge = said
