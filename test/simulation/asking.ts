@@ -36,6 +36,11 @@ export class Asking {
     this.computer = world.computer(name)
   }
 
+  /** True time. */
+  get nowMs(): number {
+    return this.world.time.nowMs
+  }
+
   ask(at: number, to: Address, message: AnyMessage): Promise<Answer<unknown>> {
     return this.send(
       at,

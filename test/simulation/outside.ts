@@ -27,6 +27,8 @@ export interface Delivery {
   readonly atMs: number
   /** What it answered, whether or not that was heard; 0 when it said nothing. */
   readonly code: number
+  /** How long it asked to be left alone, as the node hears it, ms; 0 when it did not say. */
+  readonly retryAfterMs: number
 }
 
 interface Answer {
@@ -40,6 +42,9 @@ interface Answer {
 
 const ATTEMPT_MS = 30_000
 const WAY_MS = 40
+/** Part of the attempts that wait for their turn while their origin is busy, and for how long. */
+const TURNS = 0.5
+const TURN_MS = 4_000
 const fine: Answer = { code: 202, headers: {}, heard: true, received: true }
 
 export class Outside {
@@ -75,13 +80,23 @@ export class Outside {
         const untilMs = time.wallMs(computer) + Math.round(time.random() * 3_000)
         return Effect.succeed({ _tag: "Deferred", untilMs })
       }
-      return Effect.flatMap(letterOf(posting), (letter): Effect.Effect<Outcome> => {
+      const letterInTurn = Effect.andThen(this.turn(computer), letterOf(posting))
+      return Effect.flatMap(letterInTurn, (letter): Effect.Effect<Outcome> => {
         if (letter === undefined) {
           return Effect.succeed({ _tag: "Refused", problem: "no longer wanted" })
         }
         this.onAttempt(posting.uri, letter, computer)
         return this.send(computer, posting.uri, letter)
       })
+    })
+  }
+
+  /** Its letter is asked for when its turn has come, and may be no longer wanted then. */
+  private turn(computer: Computer): Effect.Effect<void> {
+    const { noise: { deferrals }, time } = this
+    if (deferrals === 0 || time.random() >= TURNS) return Effect.void
+    return Effect.callback((resume) => {
+      time.on(computer, time.random() * TURN_MS, () => resume(Effect.void))
     })
   }
 
@@ -99,12 +114,6 @@ export class Outside {
       time.later(time.random() * WAY_MS, () => {
         const { code, heard } = answer
         const name = computer.name
-        this.deliveries.push({ uri, computer: name, headers, body, atMs: time.nowMs, code })
-        this.trace.note(
-          "outside",
-          () => `${uri} of ${name}: ${code} ${heard} ${body.slice(0, 400)}`
-        )
-        if (!heard) return
         const answered = {
           ...answer,
           _tag: "Answered",
@@ -112,6 +121,14 @@ export class Outside {
           isTooLarge: false
         } as const
         const outcome = outcomeOf(answered, new URL(uri), time.wallMs(computer))
+        const { retryAfterMs = 0 } = outcome._tag === "Faulted" ? outcome : {}
+        const atMs = time.nowMs
+        this.deliveries.push({ uri, computer: name, headers, body, atMs, code, retryAfterMs })
+        this.trace.note(
+          "outside",
+          () => `${uri} of ${name}: ${code} ${heard} ${body.slice(0, 400)}`
+        )
+        if (!heard) return
         settle(outcome, time.random() * WAY_MS)
       })
     })

@@ -7,6 +7,7 @@ import { registrationKind } from "../../actors/index.ts"
 import type { AnyBehaviour, Behaviour } from "../../runtime/index.ts"
 import { Effect } from "effect"
 import type { Commit, StorageApi } from "../../runtime/ports/storage.ts"
+import { plantedCells } from "./planted-cells.ts"
 import { type Apply, faithful, type Later } from "./store.ts"
 import type { WorldSeams } from "./world.ts"
 
@@ -129,5 +130,6 @@ export const planted: Readonly<Record<string, Planted>> = {
           return Promise.resolve()
         })
     })
-  }
+  },
+  ...plantedCells
 }

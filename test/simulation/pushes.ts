@@ -15,6 +15,8 @@ export interface Pushed {
   readonly appended: ReadonlyArray<Appended>
   /** When items were removed. */
   readonly removed: ReadonlyMap<number, number>
+  /** When the mailbox said that it knew of the registration. */
+  readonly listedMs: number | undefined
 }
 
 /** The numbers of the notifications that a push holds. */
@@ -22,12 +24,30 @@ const numbersIn = (body: string): ReadonlyArray<number> =>
   [...body.matchAll(/<notification href="[^"]*\/notifications\/([^"]+)"/g)]
     .flatMap(([, id = ""]) => parseNotificationId(id)?.n ?? [])
 
-/** What is wrong with them; nothing when all is well. `isEnd`: all must have come by now. */
-export const faultsOf = (
-  { appended, cursor, deliveries, echoedMs = Infinity, removed }: Pushed,
-  isEnd: boolean
+/** The numbers of the notifications that it says were removed. */
+const removedIn = (body: string): ReadonlyArray<number> =>
+  [...body.matchAll(/<removed href="[^"]*\/notifications\/([^"]+)"/g)]
+    .flatMap(([, id = ""]) => parseNotificationId(id)?.n ?? [])
+
+/** Removals that no acknowledged push has told of. */
+const untold = (
+  { appended, deliveries, listedMs = Infinity, removed }: Pushed
 ): ReadonlyArray<string> => {
-  const faults: Array<string> = []
+  const told = new Set(
+    deliveries.filter(({ code }) => code >= 200 && code < 300).flatMap(({ body }) =>
+      removedIn(body)
+    )
+  )
+  return appended.flatMap(({ n, value }) => {
+    const isDue = !isRemoval(value) && (removed.get(n) ?? 0) > listedMs
+    return isDue && !told.has(n) ? [`the removal of ${n} was never pushed`] : []
+  })
+}
+
+/** What is wrong with them; nothing when all is well. `isEnd`: all must have come by now. */
+export const faultsOf = (pushed: Pushed, isEnd: boolean): ReadonlyArray<string> => {
+  const { appended, cursor, deliveries, echoedMs = Infinity, removed } = pushed
+  const faults: Array<string> = isEnd ? [...untold(pushed)] : []
   const notifications = appended.filter(({ n, value }) => n > cursor && !isRemoval(value))
   const acknowledged = new Set<number>()
   const ids = new Map<number, string>()

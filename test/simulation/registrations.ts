@@ -64,7 +64,7 @@ const register = async (turn: Turn, operation: Operation): Promise<void> => {
   for (const each of nodes) {
     const entered = await asking.ask(each, mailboxAt(mailbox), { _tag: "Register", id, reader })
     if (entered._tag === "Answered") {
-      if (reasonOf(entered.reply) === undefined) known.listed.add(id)
+      if (reasonOf(entered.reply) === undefined) known.listed.set(id, asking.nowMs)
       return
     }
   }
@@ -76,7 +76,9 @@ const toKnown = (
   kind: "show" | "lift" | "delete" | undefined
 ) =>
 async (turn: Turn, operation: Operation): Promise<unknown> => {
-  const ids = [...turn.known.registrations.keys()]
+  const { listed, registrations } = turn.known
+  // Nobody else knows of one that is still being made; made again, it would be another one.
+  const ids = [...(kind === "delete" ? listed : registrations).keys()]
   const id = ids[Math.floor(operation.choice * ids.length)]
   if (id === undefined) return
   const to = registrationAt(id)

@@ -39,6 +39,30 @@ const outputOf = (told: unknown): SessionOutput => {
 const stepOf = ({ choice }: Operation): SessionStep =>
   sessionSteps[choice < 0.4 ? 0 : choice < 0.8 ? 1 : 2] ?? "name"
 
+/** Part of the answers that go to the step that comes next; the others go anywhere. */
+const IN_ORDER = 0.75
+/** One in so many last answers is wrong. */
+const WRONG = 5
+
+/** The step that is answered: mostly the one that comes next, so that sessions end. */
+const answeredStep = ({ known }: Turn, { choice, resource, ...rest }: Operation): SessionStep =>
+  choice < IN_ORDER
+    ? known.steps.get(resource) ?? "name"
+    : stepOf({ ...rest, resource, choice: (choice - IN_ORDER) / (1 - IN_ORDER) })
+
+/** Which step a session says that it waits for. */
+const waiting = ({ known }: Turn, resource: string) => (told: unknown): SessionOutput => {
+  if (reasonOf(told) === undefined) {
+    // A session answers in its own protocol.
+    const reply = told as Reply
+    const status = "view" in reply ? reply.view.status : undefined
+    if (status !== undefined && status !== "crossed" && status !== "cast") {
+      known.steps.set(resource, status)
+    }
+  }
+  return outputOf(told)
+}
+
 export const sessionVerbs: Verbs = {
   start: (turn, operation) => {
     const { resource } = operation
@@ -52,13 +76,18 @@ export const sessionVerbs: Verbs = {
     return askToMake(turn, operation, addressOf(resource), message, told)
   },
   answer: (turn, operation) => {
-    const { choice, mark, resource } = operation
-    const step = stepOf(operation)
-    const right = choice < 0.9 ? "24 mph" : "no idea"
-    const text = step === "hard_question" ? right : `${step} ${mark}`
+    const { mark, resource } = operation
+    const step = answeredStep(turn, operation)
+    const last = mark % WRONG === 0 ? "no idea" : "24 mph"
+    const text = step === "hard_question" ? last : `${step} ${mark}`
     const message = { _tag: "Answer", step, text }
     const input = { kind: "answer", step, text } as const
-    const told = { all: turn.records.session, resource, input, outputOf }
+    const told = {
+      all: turn.records.session,
+      resource,
+      input,
+      outputOf: waiting(turn, resource)
+    }
     return askAgain(turn, operation, addressOf(resource), message, told)
   },
   describe: (turn, operation) => {

@@ -1,6 +1,7 @@
 /** What the operations of all kinds have in common. */
 import { type Address, isRefusal } from "../../runtime/index.ts"
 import type { Operation as Recorded } from "../histories/history.ts"
+import type { SessionStep } from "../histories/models/session.ts"
 import type { Answer, AnyMessage, Asking } from "./asking.ts"
 import type { Operation } from "./plan.ts"
 import type { Records } from "./records.ts"
@@ -12,23 +13,26 @@ export interface Known {
   readonly notifications: Array<string>
   /** Ids of registrations that were made, and where each pushes to. */
   readonly registrations: Map<string, { readonly callback: string; readonly cursor: number }>
-  /** Those of which the mailbox has said that it knows them. */
-  readonly listed: Set<string>
+  /** Those of which the mailbox has said that it knows them, and when, true time in ms. */
+  readonly listed: Map<string, number>
   /** Mailboxes that somebody has begun to remove. */
   readonly destroyed: Set<string>
   /** What stood in mailboxes: by name, number and random part of each. */
   readonly entries: Map<string, Array<readonly [n: number, idRandom: string]>>
   /** Versions last seen of whatever has some. */
   readonly versions: Map<string, number>
+  /** What sessions were last said to wait for. */
+  readonly steps: Map<string, SessionStep>
 }
 
 export const nothingKnown = (): Known => ({
   notifications: [],
   registrations: new Map(),
-  listed: new Set(),
+  listed: new Map(),
   destroyed: new Set(),
   entries: new Map(),
-  versions: new Map()
+  versions: new Map(),
+  steps: new Map()
 })
 
 /** A client whose turn it is. */

@@ -70,7 +70,7 @@ export const unsettled = ({ known, world }: Run): string | undefined => {
     const queued = queuedOf(world, id)
     if (queued !== undefined && queued.endedAtMs === undefined) return `${id} has not ended`
   }
-  for (const id of known.listed) {
+  for (const id of known.listed.keys()) {
     const registered = registeredOf(world, id)
     if (registered === undefined || registered.status === "suspended") continue
     const isVerifying = registered.intent?.nextAtMs !== undefined
@@ -130,9 +130,12 @@ const logsHold = ({ witness, world }: Run): void => {
       if (atMs < lastMs) world.violate(`${key} has item ${n} before the one before it`)
       lastMs = atMs
       if (isRemoval(value) || witness.removed.get(key)?.has(n) === true) continue
-      const { digest } = decodeItem(value)
-      if (standing.has(digest)) world.violate(`${key} has ${digest} twice`)
-      standing.add(digest)
+      const { digest, fragment } = decodeItem(value)
+      // Each document says what no other does: a digest of its own makes it no other document.
+      for (const what of [digest, fragment]) {
+        if (standing.has(what)) world.violate(`${key} has ${what} twice`)
+        standing.add(what)
+      }
     }
   }
 }
@@ -210,13 +213,16 @@ const notificationsHold = (run: Run): void => {
 const pushesHold = ({ known, witness, world }: Run): void => {
   for (const [id, { callback, cursor }] of known.registrations) {
     const key = keyOf(mailboxOf(id))
+    const name = mailboxOf(id).id.replace("-", "/")
     const registered = registeredOf(world, id)
     const faults = faultsOf({
       cursor,
       echoedMs: world.outside.echoes.get(callback),
       deliveries: world.outside.deliveries.filter(({ uri }) => uri === callback),
       appended: witness.appended.get(key) ?? [],
-      removed: witness.removed.get(key) ?? new Map()
+      removed: witness.removed.get(key) ?? new Map(),
+      // Of what goes with its mailbox nothing else is told.
+      listedMs: known.destroyed.has(name) ? undefined : known.listed.get(id)
     }, registered?.status === "active" && known.listed.has(id))
     for (const fault of faults) world.violate(`${id}: ${fault}`)
   }
