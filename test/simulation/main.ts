@@ -41,6 +41,11 @@ const main = async ({ isTraced, minutes, runs, seams, seed: first }: Asked): Pro
   say(`faults: ${counted(faults)}`)
 }
 
+// Who reads a trace may have seen enough of it.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error
+  process.exit()
+})
 const asked = read(process.argv.slice(2))
 if (asked._tag === "Asked") await main(asked)
 else {

@@ -58,15 +58,23 @@ export class SharedRegistry {
       this.time.later(IDLER_MS, refresh)
     }
     refresh()
-    Effect.runFork(Effect.scoped(Effect.andThen(
-      this.inner.watch(({ key, value = "gone" }) =>
-        this.trace.note("registry", () => `${key} ${value}`)
-      ),
-      Effect.never
-    )))
     for (let shard = 0; shard < SHARDS; shard++) {
       if (!shards.has(shard)) put(claimKey(shard), JSON.stringify({ node: IDLER, incarnation }))
     }
+    this.tellChanges()
+  }
+
+  /** Notes what changes from now on; who is still there says so again and again. */
+  private tellChanges(): void {
+    const known = new Map<string, string>()
+    Effect.runFork(Effect.scoped(Effect.andThen(
+      this.inner.watch(({ key, value = "gone" }) => {
+        if (known.get(key) === value || value.includes(IDLER)) return
+        known.set(key, value)
+        this.trace.note("registry", () => `${key} ${value}`)
+      }),
+      Effect.never
+    )))
   }
 
   connect(computer: Computer): RegistryLine {
