@@ -91,7 +91,8 @@ td.num+:not(.num),th.num+:not(.num){padding-left:1.25rem}
 .figures th,.figures td{white-space:nowrap}
 .figures .wide,.figures .quiet{white-space:normal;min-width:8rem}
 td .quiet{display:block;line-height:1.45}
-@media(max-width:30rem){.stack thead{display:none}.stack td{display:block;padding:0}
+@media(max-width:30rem){td time{white-space:normal}
+.stack thead{display:none}.stack td{display:block;padding:0}
 .stack td:not(:last-child){border:0;padding-top:.6rem}.stack td:last-child{padding-bottom:.6rem}}
 .badge{display:inline-block;border:1px solid;border-radius:1rem;padding:0 .6rem;font-size:.9rem;
 font-weight:600;white-space:nowrap}

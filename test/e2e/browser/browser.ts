@@ -85,6 +85,12 @@ export class Tab {
       "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
     expect(overhang, `${name} is wider than the screen`).toBe(0)
+    // Wide tables of figures are meant to be scrolled.
+    const hidden = await page.evaluate(
+      `[...document.querySelectorAll(".scroll:not(.rows, .figures)")]` +
+        `.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText)`
+    )
+    expect(hidden, `${name} has a table of which a part is out of sight`).toEqual([])
     mkdirSync(screenshots, { recursive: true })
     await page.screenshot({ path: `${screenshots}${name}.png`, fullPage: true })
     expect(this.faults, `${name} has errors`).toEqual([])
