@@ -228,9 +228,18 @@ describe("restante doctor", () => {
     expect(of("store")).toMatchObject({ state: "ok", found: expect.stringContaining("in use") })
   })
 
-  it("finds what would go wrong", async () => {
-    const file = join(folder, "a-file")
+  it("says what is in the way of the data folder", async () => {
+    const file = join(folder, "in-the-way")
     writeFileSync(file, "")
+    for (const path of [file, join(file, "below")]) {
+      const { of, status } = await examined({ DATA_DIR: path })
+      expect(status).toBe(1)
+      expect(of("data folder")).toMatchObject({ state: "fail", found: `${file} is no folder` })
+      expect(of("store")).toBeUndefined()
+    }
+  })
+
+  it("finds what would go wrong", async () => {
     const careless = { OUTBOUND_ALLOW: "0.0.0.0/0", ADMIN_TOKEN: "secret", ...fresh() }
     const { of } = await examined({ ...careless, BASE_URL: "http://post.example.test:9" })
     expect(of("outbound rules")).toMatchObject({
@@ -240,8 +249,6 @@ describe("restante doctor", () => {
     expect(of("admin token")).toMatchObject({ state: "warn" })
     expect(of("base URL")).toMatchObject({ state: "warn", found: expect.stringContaining("TLS") })
     expect(of("service")).toMatchObject({ state: "warn" })
-    const inFile = await examined({ DATA_DIR: join(file, "data") })
-    expect(inFile.status).toBe(1)
     const nowhere = await examined({ NATS_URL: "nats://127.0.0.1:9", ...fresh() })
     expect(nowhere.status).toBe(1)
     expect(nowhere.of("NATS")).toMatchObject({ state: "fail" })

@@ -59,17 +59,29 @@ export const memory = async (): Promise<Finding> => {
     : ok("memory", found)
 }
 
-/** The nearest folder that is there. */
-const existing = async (folder: string): Promise<string> => {
-  const there = await stat(folder).then((found) => found.isDirectory(), () => false)
-  const above = dirname(folder)
-  return there || above === folder ? folder : existing(above)
+interface Existing {
+  readonly near: string
+  readonly isFolder: boolean
+}
+
+/** The nearest of a path that is there. */
+const existing = async (path: string): Promise<Existing> => {
+  const found = await stat(path).catch(() => undefined)
+  const above = dirname(path)
+  return found === undefined && above !== path
+    ? existing(above)
+    : { near: path, isFolder: found?.isDirectory() === true }
 }
 
 /** The folder of the store, and the room on its disk. */
 export const folder = async ({ dataDir }: Settings): Promise<ReadonlyArray<Finding>> => {
   const path = resolve(dataDir)
-  const near = await existing(path)
+  const { isFolder, near } = await existing(path)
+  if (!isFolder) {
+    return [
+      fail("data folder", `${near} is no folder`, "set DATA_DIR to a folder, or to a new one")
+    ]
+  }
   const made = near === path ? path : `${path}, to be made`
   const mayWrite = await access(near, constants.W_OK | constants.X_OK).then(
     () => true,
@@ -81,7 +93,7 @@ export const folder = async ({ dataDir }: Settings): Promise<ReadonlyArray<Findi
   const { bavail, bsize } = await statfs(near)
   const bytes = bavail * bsize
   const found = `${gigabytes(bytes)} free`
-  const advice = "make room, or set DATA_DIR to another disk: a full one refuses deposits (503)"
+  const advice = "make room, or set DATA_DIR to another disk: a full one refuses deposits (507)"
   if (bytes < ROOM_MIN_BYTES) return [writing, fail("disk", found, advice)]
   return [writing, bytes < ROOM_WANTED_BYTES ? warn("disk", found, advice) : ok("disk", found)]
 }
