@@ -75,6 +75,10 @@ export const unsettled = ({ known, world }: Run): string | undefined => {
     if (registered === undefined || registered.status === "suspended") continue
     const isVerifying = registered.intent?.nextAtMs !== undefined
     if (isVerifying) return `${id} is not verified`
+    const isGone = stateOf<{ _tag: string }>(world, mailboxOf(id))?._tag === "Destroyed"
+    if (registered.status === "active" && isGone && !registered.mailboxGone) {
+      return `${id} knows nothing of the mailbox's end`
+    }
     const { head } = Effect.runSync(world.store.inner.load(mailboxOf(id)))
     if (registered.status === "active" && registered.cursor < head) {
       return `${id} has pushed up to ${registered.cursor} of ${head}`
