@@ -4,8 +4,9 @@
 export const CONNECT_MS = 5_000
 /** Wait between two attempts to connect to the same server. */
 export const RECONNECT_WAIT_MS = 250
-/** How long a node's first message to itself may take. */
-export const RIGHTS_MS = 5_000
+/** How long a node's first message to itself may take; another one is sent every `RIGHT_MS`. */
+export const RIGHTS_MS = 20_000
+export const RIGHT_MS = 2_000
 /** A fault of one kind that the servers tell of again within this time is not logged again. */
 export const SAME_FAULT_MS = 10_000
 /** A connection that answers no ping for about three of these is given up. */

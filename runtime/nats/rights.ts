@@ -1,11 +1,37 @@
 /** What a node's user must be allowed to do beside storing. */
+import { type NatsConnection, TimeoutError } from "@nats-io/transport-node"
 import { Effect } from "effect"
 import { StorageUnavailable } from "../errors.ts"
 import { Nats } from "./connection.ts"
-import { RIGHTS_MS } from "./limits.ts"
+import { RIGHT_MS, RIGHTS_MS } from "./limits.ts"
 
 /** Below the actors' subjects, and none of them. */
 const subject = () => `restante.rights.${crypto.randomUUID()}`
+
+/** Answers itself once; a message that is lost with a connection, or late, is no refusal. */
+const hear = async (nc: NatsConnection): Promise<void> => {
+  const own = subject()
+  const untilMs = performance.now() + RIGHTS_MS
+  const answered = async (): Promise<unknown> => {
+    try {
+      return await nc.request(own, "", { timeout: RIGHT_MS })
+    } catch (error) {
+      if (!(error instanceof TimeoutError) || performance.now() > untilMs) throw error
+      return answered()
+    }
+  }
+  let end = () => {}
+  const denied = new Promise<never>((_, reject) => {
+    const subscription = nc.subscribe(own, {
+      callback: (error, message) => {
+        if (error === null) message.respond()
+        else reject(error)
+      }
+    })
+    end = () => subscription.unsubscribe()
+  })
+  await Promise.race([denied, answered()]).finally(() => end())
+}
 
 /**
  * Fails with StorageUnavailable unless what is sent below `restante.` is taken there and answered:
@@ -15,19 +41,7 @@ export const assertHeard: Effect.Effect<void, StorageUnavailable, Nats> = Effect
   Nats,
   ({ nc }) =>
     Effect.tryPromise({
-      try: async () => {
-        const own = subject()
-        const denied = new Promise<never>((_, reject) => {
-          nc.subscribe(own, {
-            max: 1,
-            callback: (error, message) => {
-              if (error === null) message.respond()
-              else reject(error)
-            }
-          })
-        })
-        await Promise.race([denied, nc.request(own, "", { timeout: RIGHTS_MS })])
-      },
+      try: () => hear(nc),
       catch: (error) =>
         new StorageUnavailable({
           detail: `nodes cannot ask each other: ${
