@@ -25,7 +25,7 @@ import {
 } from "./limits.ts"
 import { lastOfLeader } from "./reader.ts"
 import { isMarker } from "./record.ts"
-import { expecting, write, type Written } from "./wire.ts"
+import { expecting, isFull, write, type Written } from "./wire.ts"
 
 const { stream } = placeOf(CLUSTER_BUCKET)
 
@@ -34,6 +34,8 @@ const WRONG_LAST_SEQUENCE = 10_071
 
 const hasMoved = (written: Written): boolean =>
   written._tag === "Refused" && written.code === WRONG_LAST_SEQUENCE
+
+const hasNoRoom = (written: Written): boolean => written._tag === "Refused" && isFull(written.code)
 
 const failed = (error: unknown): StorageUnavailable =>
   new StorageUnavailable({
@@ -178,9 +180,10 @@ class NatsRegistry implements RegistryApi {
     return Effect.flatMap(
       attempt(async () => {
         const outcome = await write(this.nats, [message])
-        // A refusal is the leader's answer: where it has no room, another way to it leads nowhere.
-        if (outcome._tag === "Unknown") this.unanswered()
-        else this.answeredMs = performance.now()
+        // Where the leader has no room another way to it leads nowhere.
+        const isAnswer = outcome._tag === "Kept" || hasMoved(outcome) || hasNoRoom(outcome)
+        if (isAnswer) this.answeredMs = performance.now()
+        else this.unanswered()
         return outcome
       }),
       (written): Effect.Effect<number, RegistryMoved | StorageUnavailable> => {

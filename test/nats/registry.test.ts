@@ -41,34 +41,59 @@ it("goes on watching over a restart of the server", async () => {
   await close()
 })
 
-it("stays with a server that refuses since there is no room", async () => {
-  const small = await startServer({ jetstream: "max_file_store: 256KB" })
-  const nats = connection({ servers: [small.url], name: "test" })
+/** What becomes of a write that comes long after the last one, and of the connection. */
+const writtenLate = async (
+  jetstream: string,
+  before: (nats: Nats["Service"]) => Promise<void>
+) => {
+  const own = await startServer({ jetstream })
   const program = Effect.gen(function*() {
-    const { jsm, nc, request } = yield* Nats
+    const nats = yield* Nats
     const registry = yield* Registry
     const seen: Array<string> = []
     void (async () => {
-      for await (const { type } of nc.status()) seen.push(type)
+      for await (const { type } of nats.nc.status()) seen.push(type)
     })()
     yield* registry.put("node.a", "1", 0)
-    yield* Effect.promise(async () => {
-      await jsm.streams.add({ name: "FULL", subjects: ["full"] })
-      const publish = () => request("full", Buffer.alloc(100_000), undefined, 5_000)
-      while (!(await publish()).string().includes("error")) { /* Until there is no room. */ }
-    })
+    yield* Effect.promise(() => before(nats))
     const late = performance.now.bind(performance)
     vi.spyOn(performance, "now").mockImplementation(() => late() + 2 * TURN_AWAY_MS)
     const refused = yield* Effect.result(registry.put("node.b", "1", 0))
-    yield* Effect.promise(() => nc.flush())
-    return { refused, seen }
+    // It breaks off where the connection turns to another server.
+    yield* Effect.promise(() => nats.nc.flush().catch(() => undefined))
+    return { refused: Result.isFailure(refused) ? refused.failure : undefined, seen }
   })
+  const nats = connection({ servers: [own.url], name: "test" })
   const ports = Layer.provideMerge(natsRegistry, nats)
-  const { refused, seen } = await run(Effect.provide(program, ports))
-  expect(Result.isFailure(refused) && refused.failure).toMatchObject({
+  const outcome = await run(Effect.provide(program, ports))
+  await own.close()
+  return outcome
+}
+
+it("stays with a server that refuses since there is no room", async () => {
+  const { refused, seen } = await writtenLate(
+    "max_file_store: 256KB",
+    async ({ jsm, request }) => {
+      await jsm.streams.add({ name: "FULL", subjects: ["full"] })
+      const publish = () => request("full", Buffer.alloc(100_000), undefined, 5_000)
+      while (!(await publish()).string().includes("error")) { /* Until there is no room. */ }
+    }
+  )
+  expect(refused).toMatchObject({
     _tag: "StorageUnavailable",
     detail: expect.stringMatching(/resource|storage/)
   })
   expect(seen).not.toContain("forceReconnect")
-  await small.close()
+})
+
+it("turns away from a server that knows of nobody who keeps the registry", async () => {
+  const { refused, seen } = await writtenLate(
+    "",
+    async ({ jsm }) => void await jsm.streams.delete("KV_cluster")
+  )
+  expect(refused).toMatchObject({
+    _tag: "StorageUnavailable",
+    detail: expect.stringContaining("no responders")
+  })
+  expect(seen).toContain("forceReconnect")
 })
