@@ -17,7 +17,7 @@ import {
   send
 } from "./client.ts"
 import { mailboxOf } from "./client.ts"
-import { cleanUp, command, eventually, start, temporaryFolder } from "./process.ts"
+import { cleanUp, command, eventually, launch, start, temporaryFolder } from "./process.ts"
 import { closeReceivers, descriptionOf, echoes, pushed, receiver } from "./receivers.ts"
 
 const endsWithinMs = 20_000
@@ -155,9 +155,11 @@ const look = async (base: string, all: Accepted): Promise<void> => {
 
 /** Works until the process has died: how many steps a piece of work takes is its own affair. */
 const actUntilDeath = async (failpoint: string, name: string): Promise<ReadonlyArray<Accepted>> => {
-  const doomed = await start({ dataDir, env: { ...env, RESTANTE_FAILPOINT: failpoint } })
+  const doomed = launch({ dataDir, env: { ...env, RESTANTE_FAILPOINT: failpoint } })
   const done: Array<Accepted> = []
   try {
+    // What was under way when the last one died may lead there before this one is ready.
+    await doomed.ready().catch(() => doomed.end(endsWithinMs))
     await eventually(endsWithinMs, `${failpoint} is reached`, async () => {
       if (doomed.isOver) return true
       const all: Accepted = { name: `${name}-${done.length}` }
