@@ -204,7 +204,8 @@ export class Writer {
     try {
       lane.entry = undefined
       fresh = await loadEntry(this.nats, this.place, commit.address)
-      wasKept = job.doubtful && await this.wasKept(job, fresh)
+      // Of a refusal too: while leaders change one may be told of what was kept after all.
+      wasKept = await this.wasKept(job, fresh)
       clearing = await clearingOf(this.nats, this.place, fresh, commit)
     } catch (error) {
       return this.unanswered({ entry, job, lane }, error)
