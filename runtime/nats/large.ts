@@ -53,9 +53,7 @@ export const writeLarge = async (nats: NatsApi, place: Place, job: Job): Promise
   while (!job.abandoned) {
     try {
       const entry = await loadEntry(nats, place, commit.address)
-      if (job.doubtful && entry.commit === id && !isCapped(entry)) {
-        return job.done(committed(commit, entry))
-      }
+      if (entry.commit === id && !isCapped(entry)) return job.done(committed(commit, entry))
       const found = conflictOf(entry, commit)
       if (found !== undefined) return job.done(conflict(found))
       const work = { ...job, clearing: await clearingOf(nats, place, entry, commit, true) }

@@ -1,3 +1,4 @@
+import type { Msg } from "@nats-io/transport-node"
 import { Effect, Layer } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { connection, Nats } from "../../runtime/nats/connection.ts"
@@ -96,6 +97,34 @@ describe("one server", () => {
     await other.close()
   })
 
+  it("knows that a commit was kept which a server has refused", async () => {
+    let refuses = false
+    const refusing = Layer.effect(
+      Nats,
+      Effect.map(Nats, (nats) => ({
+        ...nats,
+        request: async (...asked) => {
+          const answer = await nats.request(...asked)
+          if (!refuses || !asked[0].startsWith("$KV.")) return answer
+          refuses = false
+          const error = { code: 400, err_code: 10_071, description: "wrong last sequence" }
+          return { string: () => JSON.stringify({ error }) } as Msg // all that is read of it
+        }
+      } satisfies Nats["Service"]))
+    )
+    const { api, close } = await onNats(Storage, Layer.provide(natsStorage(), refusing), urls)()
+    const revised = async (changes: Parameters<typeof commitOf>[0]) => {
+      refuses = true
+      return revisionOf((await run(api.commit([commitOf(changes)])))[0])
+    }
+    const first = await revised({ expected: 0, head: 0, state: "1" })
+    const second = await revised({ expected: first, head: 1, state: "2", append: itemsOf(1, 1) })
+    await revised({ expected: second, head: 2, append: itemsOf(2, 2) })
+    expect(refuses).toBe(false)
+    expect(await run(api.read(alice, 1, 10))).toEqual(itemsOf(1, 2))
+    await close()
+  })
+
   it("has not again what was removed, when the server is killed a while later", async () => {
     const { api, close } = await onNats(Storage, natsStorage(), urls)()
     const keep = async (changes: Parameters<typeof commitOf>[0]) =>
@@ -132,6 +161,7 @@ describe("one server", () => {
     await removeStreams(urls())
     expect(failure).toMatchObject({ detail: expect.stringContaining(`${name} has ${said}`) })
   })
+
   it("keeps the number of buckets that the cluster was made with", async () => {
     const open = (buckets?: number) =>
       Effect.runPromiseExit(Effect.provide(
