@@ -49,6 +49,9 @@ export class Notes {
   private take(): Parameters<RecordsApi["write"]>[0] {
     const taken = [...this.waiting].slice(0, notesAtOnceMax)
     for (const [key] of taken) this.waiting.delete(key)
-    return taken.map(([key, value]) => ({ table: outgoingTable, key, value, fades: true }))
+    return taken.map(([key, value]) => {
+      const change = { table: outgoingTable, key, value }
+      return value === null ? { ...change, fades: true } : change
+    })
   }
 }

@@ -153,7 +153,7 @@ describe("hints of the listing", () => {
     ))
     expect(writes).toEqual([[
       { table: "outgoing", key: "a", value: "failed" },
-      { table: "outgoing", key: "b", value: null }
+      { table: "outgoing", key: "b", value: null, fades: true }
     ]])
   })
 
