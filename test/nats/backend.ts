@@ -8,6 +8,8 @@ import { type Fresh, fromLayer } from "../suites/harness.ts"
 const ASK_MS = 1_000
 /** By then every stream is gone, also of servers that choose a leader. */
 const GONE_MS = 30_000
+/** A server clears the files of a deleted stream away afterwards, and of the next one with it. */
+const CLEARED_MS = 250
 
 /**
  * Removes every stream of these servers. Purged first: a server that has not yet cleared away the
@@ -31,6 +33,7 @@ export const removeStreams = async (urls: ReadonlyArray<string>): Promise<void> 
   }
   await remove()
   await nc.close()
+  await new Promise((resolve) => setTimeout(resolve, CLEARED_MS))
 }
 
 /** A backend that is a layer upon the connection. */
