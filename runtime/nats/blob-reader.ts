@@ -10,7 +10,7 @@ import {
   parseHead
 } from "./blob-keys.ts"
 import type { NatsApi } from "./connection.ts"
-import { BLOB_READS_AHEAD, READ_MS } from "./limits.ts"
+import { BLOB_GIVE_UP_MS, BLOB_READS_AHEAD, READ_MS } from "./limits.ts"
 import { last, persist } from "./reader.ts"
 
 export interface Found {
@@ -33,7 +33,8 @@ const missing = async (nats: NatsApi, { id, set }: ChunkSet, n: number): Promise
 const readChunk = async (nats: NatsApi, chunks: ChunkSet, n: number): Promise<Uint8Array> => {
   const subject = chunkSubject(chunks, n)
   const question = `$JS.API.DIRECT.GET.${blobsPlace.stream}.${subject}`
-  const reply = await persist(() => nats.request(question, "", undefined, READ_MS))
+  const ask = () => nats.request(question, "", undefined, READ_MS)
+  const reply = await persist(ask, BLOB_GIVE_UP_MS)
   if ((reply.headers?.code ?? 0) === 0) return reply.data
   const stored = await last(nats, blobsPlace.stream, subject)
   if (stored === undefined) throw await missing(nats, chunks, n)

@@ -4,7 +4,13 @@ import { BlobAborted, BlobTooLarge, StorageFull, StorageUnavailable } from "../e
 import type { BlobInfo } from "../ports/blobs.ts"
 import { type ChunkSet, chunkSubject } from "./blob-keys.ts"
 import type { NatsApi } from "./connection.ts"
-import { BLOB_WRITE_MS, BLOB_WRITES_IN_FLIGHT, GIVE_UP_MS, RETRY_MS } from "./limits.ts"
+import {
+  BLOB_GIVE_UP_MS,
+  BLOB_WRITE_MS,
+  BLOB_WRITES_IN_FLIGHT,
+  GIVE_UP_MS,
+  RETRY_MS
+} from "./limits.ts"
 import { wait } from "./reader.ts"
 import { isFull, write } from "./wire.ts"
 
@@ -37,6 +43,7 @@ class ChunkWriter {
   private pieces: Array<Buffer> = []
   private heldBytes = 0
   private count = 0
+  private hasStored = false
   private failure: StorageFull | StorageUnavailable | undefined
   private abandoned = false
 
@@ -86,14 +93,18 @@ class ChunkWriter {
     n: number,
     data: Buffer
   ): Promise<StorageFull | StorageUnavailable | undefined> {
-    const untilMs = performance.now() + GIVE_UP_MS
+    const sinceMs = performance.now()
     const message = { subject: chunkSubject(this.chunks, n), data, headers: "" }
     for (;;) {
       const written = await write(this.nats, [message])
+      this.hasStored ||= written._tag === "Kept"
       if (written._tag === "Kept" || this.abandoned) return undefined
       const { detail } = written
       if (written._tag === "Refused" && isFull(written.code)) return new StorageFull({ detail })
-      if (performance.now() > untilMs) return new StorageUnavailable({ detail })
+      const patienceMs = this.hasStored ? BLOB_GIVE_UP_MS : GIVE_UP_MS
+      if (performance.now() - sinceMs > patienceMs || this.nats.nc.isClosed()) {
+        return new StorageUnavailable({ detail })
+      }
       await wait(RETRY_MS)
     }
   }

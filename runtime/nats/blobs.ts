@@ -29,8 +29,8 @@ import { makeBucket } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
 import {
   BLOB_CHUNK_BYTES,
+  BLOB_GIVE_UP_MS,
   BLOBS_BUCKET,
-  GIVE_UP_MS,
   HEADER_BYTES,
   LISTING_KEEP_MS,
   RETRY_MS
@@ -90,12 +90,13 @@ class NatsBlobs {
    * and tell when an earlier one, whose answer was lost, was kept.
    */
   async keep(id: string, head: Head): Promise<BlobInfo> {
-    const untilMs = performance.now() + GIVE_UP_MS
+    const untilMs = performance.now() + BLOB_GIVE_UP_MS
+    const isOver = () => performance.now() > untilMs || this.nats.nc.isClosed()
     const data = JSON.stringify(head)
     let before: Found | undefined
     let isDoubtful = false
-    for (;;) {
-      const found = await findHead(this.nats, id)
+    for (;; await wait(RETRY_MS)) {
+      const found = await this.headBy(id, isOver)
       if (found?.head.set === head.set) break
       before = found
       const headers = `Nats-Msg-Id: ${head.set}\r\n${expecting(found?.seq ?? 0)}`
@@ -104,14 +105,23 @@ class NatsBlobs {
       const { detail } = written
       isDoubtful ||= written._tag === "Unknown"
       const full = written._tag === "Refused" && isFull(written.code)
-      if (full || performance.now() > untilMs) {
+      if (full || isOver()) {
         if (!isDoubtful) this.leavings.discard({ id, set: head.set })
         throw full ? new StorageFull({ detail }) : new StorageUnavailable({ detail })
       }
-      await wait(RETRY_MS)
     }
     this.leave(id, before)
     return { lengthBytes: head.lengthBytes, digest: head.digest }
+  }
+
+  private async headBy(id: string, isOver: () => boolean): Promise<Found | undefined> {
+    for (;; await wait(RETRY_MS)) {
+      try {
+        return await findHead(this.nats, id)
+      } catch (error) {
+        if (error instanceof StorageDamaged || isOver()) throw error
+      }
+    }
   }
 
   private leave(id: string, found: Found | undefined): void {

@@ -163,6 +163,11 @@ export const BLOB_CHUNK_BYTES = 128 * 1024
 /** Chunks of one blob that are written at once, and that are read before they are asked for. */
 export const BLOB_WRITES_IN_FLIGHT = 4
 export const BLOB_READS_AHEAD = 2
+/**
+ * How long an upload or download waits that has begun: longer than the longest election of a leader
+ * that was seen (12 s), since all of it would be lost.
+ */
+export const BLOB_GIVE_UP_MS = 30_000
 /** How long the writing of a blob may take; chunks much older that no head names are left over. */
 export const BLOB_WRITE_MS = 6 * 3_600_000
 /** How far the clocks of nodes may be apart, for what is left over. */

@@ -46,9 +46,12 @@ interface Answer {
   }
 }
 
-/** Asks until there is an answer, for GIVE_UP_MS. */
-export const persist = async <A>(attempt: () => Promise<A>): Promise<A> => {
-  const untilMs = performance.now() + GIVE_UP_MS
+/** Asks until there is an answer, for GIVE_UP_MS unless told otherwise. */
+export const persist = async <A>(
+  attempt: () => Promise<A>,
+  patienceMs: number = GIVE_UP_MS
+): Promise<A> => {
+  const untilMs = performance.now() + patienceMs
   for (;;) {
     try {
       return await attempt()
