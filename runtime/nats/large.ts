@@ -53,14 +53,16 @@ export const writeLarge = async (nats: NatsApi, place: Place, job: Job): Promise
   while (!job.abandoned) {
     try {
       const entry = await loadEntry(nats, place, commit.address)
-      if (entry.commit === id && !isCapped(entry)) return job.done(committed(commit, entry))
+      if (entry.commit === id && !isCapped(entry)) {
+        return job.done(committed(commit, entry.revision))
+      }
       const found = conflictOf(entry, commit)
       if (found !== undefined) return job.done(conflict(found))
       const work = { ...job, clearing: await clearingOf(nats, place, entry, commit, true) }
       const refusal = tooLarge(uncapPlan(place, entry, entry, work).messages)
       if (refusal !== undefined) return job.failed(refusal)
       const outcome = await attempt(nats, place, entry, work)
-      if (!("_tag" in outcome)) return job.done(committed(commit, outcome))
+      if (!("_tag" in outcome)) return job.done(committed(commit, outcome.revision))
       job.doubtful ||= outcome._tag === "Unknown"
       const { detail } = outcome
       const full = outcome._tag === "Refused" && isFull(outcome.code)

@@ -43,8 +43,8 @@ export const conflict = (conflict: Conflict): Outcome => ({ _tag: "Conflict", co
 export const mayBeUnder = (known: Entry, fresh: Entry, { append, state }: Commit): boolean =>
   typeof state === "string" && append.length === 0 && fresh.revision !== known.revision
 
-/** `entry`: the actor once the commit was kept. */
-export const committed = ({ expected, state }: Commit, { revision }: Entry): Outcome => ({
+/** `revision`: of the actor once the commit was kept. */
+export const committed = ({ expected, state }: Commit, revision: number): Outcome => ({
   _tag: "Committed",
   revision: state === null ? 0 : state === undefined ? expected : revision
 })

@@ -114,7 +114,7 @@ export class Writer {
   private add(lane: Lane, job: Job, entry: Entry, clearing: Clearing): void {
     const plan = planOf(this.place, entry, { ...job, clearing })
     if (plan.messages.length === 0) {
-      return this.finish(lane, job, () => job.done(committed(job.commit, entry)))
+      return this.finish(lane, job, () => job.done(committed(job.commit, entry.revision)))
     }
     if (plan.messages.length > BATCH_MESSAGES_MAX) return void this.large(lane, job)
     this.outbox.add({ lane, job, entry, plan, readyMs: performance.now() })
@@ -144,13 +144,13 @@ export class Writer {
     }
   }
 
-  /** The commit was kept, and left the actor like this. */
-  private concluded(lane: Lane, job: Job, entry: Entry): void {
+  /** The commit was kept, and left the actor like this, at this revision. */
+  private concluded(lane: Lane, job: Job, entry: Entry, revision = entry.revision): void {
     const { commit } = job
     // Whoever is told of it may read at once. The mark of a removal fades or is purged, so that its
     // sequence will not stay.
     lane.entry = commit.state === null ? undefined : entry
-    job.done(committed(commit, entry))
+    job.done(committed(commit, revision))
     if (commit.state !== null) return this.next(lane)
     if (!leavesLog(entry)) return this.next(lane)
     void this.purge(commit.address, entry.floor).then(() => this.next(lane))
@@ -210,7 +210,11 @@ export class Writer {
     } catch (error) {
       return this.unanswered({ entry, job, lane }, error)
     }
-    if (wasKept) return this.concluded(lane, job, { ...fresh, claimed: false })
+    if (wasKept) {
+      // Where another wrote since, nothing that is decided upon this commit may be written.
+      const revision = fresh.commit === job.id ? fresh.revision : Number.NaN
+      return this.concluded(lane, job, { ...fresh, claimed: false }, revision)
+    }
     const found = overtaken(entry, fresh, commit)
     lane.entry = fresh
     if (found !== undefined) {

@@ -64,7 +64,10 @@ export interface SoonestWakes {
 export type Outcome =
   | {
     readonly _tag: "Committed"
-    /** Of the state record: 0 when it was removed, `expected` when it was not written. */
+    /**
+     * Of the state record: 0 when it was removed, `expected` when it was not written; NaN, which
+     * no commit can be written upon, when another activation has written it since.
+     */
     readonly revision: number
   }
   | { readonly _tag: "Conflict"; readonly conflict: RevisionConflict | LogConflict }
