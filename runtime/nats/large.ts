@@ -14,14 +14,18 @@ import { capPlan, itemPlans, type Plan, uncapPlan, type Work } from "./plan.ts"
 import { unavailable, wait } from "./reader.ts"
 import { type Entry, isCapped } from "./record.ts"
 import { committed, conflict, conflictOf } from "./verdict.ts"
-import { isFull, type Message, write, type Written } from "./wire.ts"
+import { isFull, isMoved, type Message, write, type Written } from "./wire.ts"
 
-type NotKept = Exclude<Written, { readonly _tag: "Kept" }>
+interface NotKept {
+  readonly written: Exclude<Written, { readonly _tag: "Kept" }>
+  /** Whether it was the step by which the commit counts. */
+  readonly wasLast: boolean
+}
 
 /** The actor after a step, or why it was not kept. */
-const step = async (nats: NatsApi, plan: Plan): Promise<Entry | NotKept> => {
+const step = async (nats: NatsApi, plan: Plan, wasLast: boolean): Promise<Entry | NotKept> => {
   const written = await write(nats, plan.messages)
-  return written._tag === "Kept" ? plan.after(written.first) : written
+  return written._tag === "Kept" ? plan.after(written.first) : { written, wasLast }
 }
 
 const attempt = async (
@@ -30,14 +34,18 @@ const attempt = async (
   entry: Entry,
   work: Work
 ): Promise<Entry | NotKept> => {
-  const capped = await step(nats, capPlan(place, entry, work))
-  if ("_tag" in capped) return capped
+  const capped = await step(nats, capPlan(place, entry, work), false)
+  if ("written" in capped) return capped
   for (const messages of itemPlans(place, capped, work, GROUP_MESSAGES)) {
     const written = await write(nats, messages)
-    if (written._tag !== "Kept") return written
+    if (written._tag !== "Kept") return { written, wasLast: false }
   }
-  return step(nats, uncapPlan(place, entry, capped, work))
+  return step(nats, uncapPlan(place, entry, capped, work), true)
 }
+
+/** While leaders change, a write may be refused as moved that was kept. */
+const mayBeKept = ({ wasLast, written }: NotKept): boolean =>
+  wasLast && (written._tag === "Unknown" || isMoved(written.code))
 
 const tooLarge = (messages: ReadonlyArray<Message>): StorageFull | undefined =>
   messages.length <= BATCH_MESSAGES_MAX
@@ -50,6 +58,7 @@ const tooLarge = (messages: ReadonlyArray<Message>): StorageFull | undefined =>
 /** Writes and tells the job what has become of it; never rejects. */
 export const writeLarge = async (nats: NatsApi, place: Place, job: Job): Promise<void> => {
   const { commit, id } = job
+  let isUnsure = false
   while (!job.abandoned) {
     try {
       const entry = await loadEntry(nats, place, commit.address)
@@ -57,15 +66,16 @@ export const writeLarge = async (nats: NatsApi, place: Place, job: Job): Promise
         return job.done(committed(commit, entry.revision))
       }
       const found = conflictOf(entry, commit)
-      if (found !== undefined) return job.done(conflict(found))
+      if (found !== undefined) return job.done(isUnsure ? { _tag: "Unsure" } : conflict(found))
       const work = { ...job, clearing: await clearingOf(nats, place, entry, commit, true) }
       const refusal = tooLarge(uncapPlan(place, entry, entry, work).messages)
       if (refusal !== undefined) return job.failed(refusal)
       const outcome = await attempt(nats, place, entry, work)
-      if (!("_tag" in outcome)) return job.done(committed(commit, outcome.revision))
-      job.doubtful ||= outcome._tag === "Unknown"
-      const { detail } = outcome
-      const full = outcome._tag === "Refused" && isFull(outcome.code)
+      if (!("written" in outcome)) return job.done(committed(commit, outcome.revision))
+      const { written, written: { detail } } = outcome
+      isUnsure ||= mayBeKept(outcome)
+      job.doubtful ||= written._tag === "Unknown"
+      const full = written._tag === "Refused" && isFull(written.code)
       const isOver = full || performance.now() - job.sinceMs > GIVE_UP_MS
       if (isOver && !job.doubtful) {
         return job.failed(full ? new StorageFull({ detail }) : new StorageUnavailable({ detail }))

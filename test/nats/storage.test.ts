@@ -13,6 +13,31 @@ import { storageSuite } from "../suites/storage.ts"
 import { onNats, removeStreams } from "./backend.ts"
 import { type NatsCluster, type NatsServer, startCluster, startServer } from "./servers.ts"
 
+/** A node that does not hear of a write: what it is to miss happens `instead` of it, once. */
+const deafNats = () => {
+  const deaf = {
+    instead: undefined as ((write: () => Promise<unknown>) => Promise<unknown>) | undefined,
+    /** So many writes before it are heard. */
+    heard: 0,
+    layer: Layer.effect(
+      Nats,
+      Effect.map(Nats, (nats) => ({
+        ...nats,
+        request: async (...asked) => {
+          const [subject] = asked
+          const { instead } = deaf
+          const isMissed = instead !== undefined && subject.startsWith("$KV.") && deaf.heard-- <= 0
+          if (!isMissed) return nats.request(...asked)
+          deaf.instead = undefined
+          await instead(() => nats.request(...asked))
+          throw new NoReply(subject, "timeout")
+        }
+      } satisfies Nats["Service"]))
+    )
+  }
+  return deaf
+}
+
 describe("one server", () => {
   let server: NatsServer
   beforeAll(async () => {
@@ -39,23 +64,8 @@ describe("one server", () => {
   })
 
   it("does not say whether a commit was kept that another may have written over", async () => {
-    /** What happens to the next write instead of being answered; undefined: it is answered. */
-    let instead: ((write: () => Promise<unknown>) => Promise<unknown>) | undefined
-    const unheard = Layer.effect(
-      Nats,
-      Effect.map(Nats, (nats) => ({
-        ...nats,
-        request: async (...asked) => {
-          const [subject] = asked
-          const happens = instead
-          if (happens === undefined || !subject.startsWith("$KV.")) return nats.request(...asked)
-          instead = undefined
-          await happens(() => nats.request(...asked))
-          throw new NoReply(subject, "timeout")
-        }
-      } satisfies Nats["Service"]))
-    )
-    const mine = await onNats(Storage, Layer.provide(natsStorage(), unheard), urls)()
+    const deaf = deafNats()
+    const mine = await onNats(Storage, Layer.provide(natsStorage(), deaf.layer), urls)()
     const other = await onNats(Storage, natsStorage(), urls)()
     const written = async ({ api }: typeof mine, changes: Parameters<typeof commitOf>[0]) =>
       (await run(api.commit([commitOf(changes)])))[0]
@@ -66,7 +76,7 @@ describe("one server", () => {
     let expected = revisionOf(await written(mine, { expected: 0, head: 0, state: "1" }))
 
     // Kept, and written over before anybody could look.
-    instead = async (write) => {
+    deaf.instead = async (write) => {
       await write()
       expected = revisionOf(await next({ head: 0, state: "3" }))
     }
@@ -74,7 +84,7 @@ describe("one server", () => {
 
     // Not kept, as is seen: the other has the state as it was.
     await run(mine.api.load(alice))
-    instead = () => next({ state: undefined, append: itemsOf(1, 1) })
+    deaf.instead = () => next({ state: undefined, append: itemsOf(1, 1) })
     expect(await written(mine, { expected, head: 0, state: "4" })).toMatchObject({
       _tag: "Conflict"
     })
@@ -82,7 +92,7 @@ describe("one server", () => {
     // Items are where they were, whoever writes over the state.
     expected = revisionOf(await next({ head: 1, state: "5" }))
     await run(mine.api.load(alice))
-    instead = async (write) => {
+    deaf.instead = async (write) => {
       await write()
       expected = revisionOf(await next({ head: 2, state: "7" }))
     }
@@ -100,6 +110,39 @@ describe("one server", () => {
     expect(await written(mine, { expected, head: 2, state: "9" })).toMatchObject({
       _tag: "Committed"
     })
+    await mine.close()
+    await other.close()
+  })
+
+  it("does not say so of a commit of many batches either", async () => {
+    const deaf = deafNats()
+    const mine = await onNats(Storage, Layer.provide(natsStorage(), deaf.layer), urls)()
+    const other = await onNats(Storage, natsStorage(), urls)()
+    const next = async (changes: Parameters<typeof commitOf>[0]) => {
+      const { revision: expected } = await run(other.api.load(alice))
+      await run(other.api.commit([commitOf({ ...changes, expected })]))
+    }
+    const many = commitOf({ expected: 0, head: 20_000, state: "1", append: itemsOf(1, 20_000) })
+    // The cap, three batches of items; then the step by which it counts.
+    deaf.heard = 4
+    deaf.instead = async (write) => {
+      await write()
+      await next({ head: 20_000, state: "2" })
+    }
+    expect(await run(mine.api.commit([many]))).toEqual([{ _tag: "Unsure" }])
+    expect(await run(other.api.load(alice))).toMatchObject({ state: "2", head: 20_000 })
+    // Before that step it is certain.
+    const { revision: expected } = await run(mine.api.load(alice))
+    const more = commitOf({
+      expected,
+      head: 40_000,
+      state: "3",
+      append: itemsOf(20_001, 40_000)
+    })
+    deaf.heard = 1
+    deaf.instead = () => next({ head: 20_000, state: "4" })
+    expect(await run(mine.api.commit([more]))).toMatchObject([{ _tag: "Conflict" }])
+    expect(await run(other.api.load(alice))).toMatchObject({ state: "4", head: 20_000 })
     await mine.close()
     await other.close()
   })
