@@ -27,6 +27,9 @@ export const VIEW_MEMTABLE_BYTES = 16 * 1024 * 1024
 export const CACHED_CHARS_MAX = 2 * 1024 * 1024
 export const CACHED_ANSWER_CHARS_MAX = 128 * 1024
 
+/** Bytes of RocksDB's logs that are read at once before it reads them; whole blocks of 32 KiB. */
+export const ROCKSDB_LOG_READ_BYTES = 1024 * 1024
+
 /** LevelDB writes what was written into a table when its log has this many bytes; it keeps two. */
 export const LEVELDB_BUFFER_BYTES = 16 * 1024 * 1024
 /** LevelDB begins another table after this many bytes. */

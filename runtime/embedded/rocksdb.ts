@@ -6,6 +6,7 @@ import { createRequire } from "node:module"
 import type { Change } from "./batch.ts"
 import type { Database, Slice, Span, View } from "./engine.ts"
 import { BLOCK_CACHE_BYTES, MEMTABLE_BYTES } from "./limits.ts"
+import { assertReadable } from "./rocksdb-log.ts"
 import { type RocksBatch, startThread } from "./worker.ts"
 
 interface QueryOptions {
@@ -136,13 +137,17 @@ class RocksDatabase implements Database {
   }
 }
 
-/** Opens the database in a folder. Rejects with the binding's own error. */
+/**
+ * Opens the database in a folder. Rejects with the binding's own error, and with StorageDamaged
+ * where RocksDB would never end.
+ */
 export const openRocksdb = async (
   path: string,
   createIfMissing: boolean,
   memtableMemoryBudget = MEMTABLE_BYTES
 ): Promise<Database> => {
   const { RocksLevel } = loadRocksdb()
+  assertReadable(path)
   const native = new RocksLevel(path)
   await native.open({ ...openOptions, memtableMemoryBudget, createIfMissing })
   return new RocksDatabase(native)
