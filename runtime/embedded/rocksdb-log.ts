@@ -11,7 +11,7 @@ import { crc32c, masked } from "./crc32c.ts"
 import { ROCKSDB_LOG_READ_BYTES } from "./limits.ts"
 
 const BLOCK_BYTES = 32 * 1024
-/** Checksum (u32), length (u16) and type (u8), before each record; none goes on in the next block. */
+/** Checksum (u32), length (u16) and type (u8), before each record, which is within its block. */
 const HEADER_BYTES = 7
 const [FULL, LAST] = [1, 4]
 const RECYCLED = new Set([5, 6, 7, 8, 11])
