@@ -7,7 +7,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { crc32 } from "node:zlib"
-import { flushFolder } from "./folders.ts"
+import { flushFolder, unlessGone } from "./folders.ts"
 
 export const ACKNOWLEDGEMENT_BYTES = 16
 /** Where the slots begin: in sectors of their own. */
@@ -28,13 +28,8 @@ export const writeAcknowledgement = (bytes: Buffer, commits: number): void => {
  * that holds no whole slot.
  */
 export const readAcknowledged = (dataDir: string): number | null | undefined => {
-  let bytes: Buffer
-  try {
-    bytes = readFileSync(acknowledgedPath(dataDir))
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined
-    throw error
-  }
+  const bytes = unlessGone(() => readFileSync(acknowledgedPath(dataDir)), undefined)
+  if (bytes === undefined) return undefined
   let greatest: number | null = null
   for (const at of SLOTS) {
     if (bytes.length < at + ACKNOWLEDGEMENT_BYTES || bytes.readUInt32BE(at) !== MARK) continue

@@ -18,6 +18,7 @@ import {
   type Received,
   removeLeftOvers
 } from "./blob-files.ts"
+import { isGone } from "./folders.ts"
 import { blobKey, bytesKey, endOf } from "./keys.ts"
 import { asFailure, readSpan } from "./engine.ts"
 import type { EmbeddedStore } from "./store.ts"
@@ -36,9 +37,6 @@ export const parseBlob = (text: string): BlobRecord => {
     throw new StorageDamaged({ detail: `unreadable blob record: ${text.slice(0, 60)}` })
   }
 }
-
-const isGone = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === "ENOENT"
 
 class EmbeddedBlobs {
   private readonly store: EmbeddedStore

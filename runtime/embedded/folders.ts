@@ -1,9 +1,23 @@
-/** Flushing what a folder lists, so that the name of a new file is durable. */
+/** What a folder lists: flushed, so that the name of a new file is durable; or gone. */
 import { closeSync, fsyncSync, openSync } from "node:fs"
 import { open } from "node:fs/promises"
 
 /** Windows has no flush of folders: NTFS keeps names by its journal. */
 const canFlush = process.platform !== "win32"
+
+/** Whether what was opened is not there. */
+export const isGone = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "ENOENT"
+
+/** What a file or folder is read as, and `otherwise` where there is none. */
+export const unlessGone = <A, B>(read: () => A, otherwise: B): A | B => {
+  try {
+    return read()
+  } catch (error) {
+    if (isGone(error)) return otherwise
+    throw error
+  }
+}
 
 /** Blocks for one flush. */
 export const flushFolder = (folder: string): void => {

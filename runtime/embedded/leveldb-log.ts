@@ -7,6 +7,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { crc32c, masked } from "./crc32c.ts"
+import { unlessGone } from "./folders.ts"
 
 const BLOCK_BYTES = 32 * 1024
 const HEADER_BYTES = 7
@@ -58,15 +59,8 @@ function* batchesOf(log: Buffer): Generator<Buffer | undefined> {
   }
 }
 
-const readLog = (path: string): Buffer => {
-  try {
-    return readFileSync(path)
-  } catch (error) {
-    // Whoever has the database open has put it away.
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return Buffer.alloc(0)
-    throw error
-  }
-}
+/** Whoever has the database open may have put it away. */
+const readLog = (path: string): Buffer => unlessGone(() => readFileSync(path), Buffer.alloc(0))
 
 /** Where the logs in a folder lack a batch that is followed by another; undefined when nowhere. */
 export const logGap = (folder: string): string | undefined => {

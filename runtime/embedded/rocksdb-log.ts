@@ -8,12 +8,14 @@ import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:f
 import { join } from "node:path"
 import { StorageDamaged } from "../errors.ts"
 import { crc32c, masked } from "./crc32c.ts"
+import { unlessGone } from "./folders.ts"
 import { ROCKSDB_LOG_READ_BYTES } from "./limits.ts"
 
 const BLOCK_BYTES = 32 * 1024
 /** Checksum (u32), length (u16) and type (u8), before each record, which is within its block. */
 const HEADER_BYTES = 7
 const [FULL, LAST] = [1, 4]
+/** Whole, first, middle and last of a recycled log, and what it says of time stamps. */
 const RECYCLED = new Set([5, 6, 7, 8, 11])
 
 /** What is known of a log from the blocks that were read. */
@@ -75,7 +77,7 @@ export const stuckAt = (path: string): number | undefined =>
   // Checksums take time: they are looked at where there is something to find only.
   stuckInLog(path, false) === undefined ? undefined : stuckInLog(path, true)
 
-/** The names of the logs that RocksDB will read in its folder. */
+/** The names of the logs in its folder that RocksDB may read. */
 const logsIn = (folder: string): ReadonlyArray<string> => {
   const names = readdirSync(folder)
   // Without it, or with another text, RocksDB says itself what is wrong.
@@ -85,23 +87,11 @@ const logsIn = (folder: string): ReadonlyArray<string> => {
   return names.filter((name) => name.endsWith(".log") || name === current)
 }
 
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === "ENOENT"
-
-const withoutMissing = <A>(read: () => A, otherwise: A): A => {
-  try {
-    return read()
-  } catch (error) {
-    if (isMissing(error)) return otherwise
-    throw error
-  }
-}
-
 /** Throws StorageDamaged when RocksDB would never come to the end of a log in its folder. */
 export const assertReadable = (folder: string): void => {
   // There may be no folder yet, and whoever has the database open puts logs away.
-  for (const name of withoutMissing(() => logsIn(folder), [])) {
-    const at = withoutMissing(() => stuckAt(join(folder, name)), undefined)
+  for (const name of unlessGone(() => logsIn(folder), [])) {
+    const at = unlessGone(() => stuckAt(join(folder, name)), undefined)
     if (at !== undefined) {
       throw new StorageDamaged({ detail: `${name} is damaged at byte ${at}: the type of a record` })
     }
