@@ -1,8 +1,9 @@
-/** An upload while nobody answers: what has begun waits longer than what has not. */
+/** Uploads and downloads while nobody answers: what has begun waits longer than what has not. */
 import { randomBytes } from "node:crypto"
 import type { Msg } from "@nats-io/transport-node"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { StorageUnavailable } from "../../runtime/errors.ts"
+import { bytesOf } from "../../runtime/nats/blob-reader.ts"
 import { receive } from "../../runtime/nats/blob-writer.ts"
 import type { NatsApi } from "../../runtime/nats/connection.ts"
 import { BLOB_GIVE_UP_MS, GIVE_UP_MS } from "../../runtime/nats/limits.ts"
@@ -68,4 +69,22 @@ it("ends sooner when nothing of it was stored, or the connection was closed", as
   state.isClosed = true
   await vi.advanceTimersByTimeAsync(1_000)
   expect(begun).toEqual([expect.any(StorageUnavailable)])
+})
+
+it("goes on with a download, too, when a leader is found late", async () => {
+  const { api, state } = servers(0)
+  const data = randomBytes(CHUNK_BYTES)
+  const chunked: NatsApi["request"] = async (...asked) => {
+    const reply = await api.request(...asked)
+    return { ...reply, data }
+  }
+  const head = { digest: "", set: "set", lengthBytes: CHUNK_BYTES, chunkBytes: CHUNK_BYTES }
+  const pieces = bytesOf({ ...api, request: chunked }, "one", head, undefined)
+  const told: Array<Uint8Array | undefined> = []
+  void pieces[Symbol.asyncIterator]().next().then(({ value }) => told.push(value))
+  await vi.advanceTimersByTimeAsync(BLOB_GIVE_UP_MS - 1_000)
+  expect(told).toEqual([])
+  state.isLed = true
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(told).toEqual([data])
 })

@@ -6,13 +6,14 @@ import { Effect, Fiber, Layer } from "effect"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { blobTimes } from "../../runtime/nats/blob-leavings.ts"
 import { natsBlobs } from "../../runtime/nats/blobs.ts"
-import { connection, Nats } from "../../runtime/nats/connection.ts"
+import { connection } from "../../runtime/nats/connection.ts"
 import { NoReply } from "../../runtime/nats/requests.ts"
 import { Blobs, type BlobsApi } from "../../runtime/ports/blobs.ts"
 import { blobsSuite } from "../suites/blobs.ts"
 import { fromLayer, type Harness } from "../suites/harness.ts"
 import { run } from "../suites/storage-probe.ts"
 import { onNats, removeStreams } from "./backend.ts"
+import { meddled } from "./meddled.ts"
 import { type NatsCluster, type NatsServer, startCluster, startServer } from "./servers.ts"
 
 const MIB = 1024 * 1024
@@ -55,18 +56,12 @@ const open = (url: string, times = blobTimes): Promise<Harness<BlobsApi>> =>
 /** A node that does not hear the first answer to a head that it writes. */
 const openDeaf = (url: string, meanwhile: () => Promise<unknown>): Promise<Harness<BlobsApi>> => {
   let lost = 0
-  const deaf = Layer.effect(
-    Nats,
-    Effect.map(Nats, (nats) => ({
-      ...nats,
-      request: async (...request: Parameters<typeof nats.request>) => {
-        const reply = await nats.request(...request)
-        if (!request[0].startsWith("$KV.blobs.head.") || lost++ > 0) return reply
-        await meanwhile()
-        throw new NoReply(request[0], "timeout")
-      }
-    }))
-  ).pipe(Layer.provide(connection({ servers: [url], name: "deaf" })))
+  const deaf = meddled("$KV.blobs.head.", async (ask, subject) => {
+    const reply = await ask()
+    if (lost++ > 0) return reply
+    await meanwhile()
+    throw new NoReply(subject, "timeout")
+  }).pipe(Layer.provide(connection({ servers: [url], name: "deaf" })))
   return fromLayer(Blobs, Layer.provide(natsBlobs(), deaf), async () => {})
 }
 

@@ -11,31 +11,26 @@ import { Storage } from "../../runtime/ports/storage.ts"
 import { alice, commitOf, itemsOf, revisionOf, run } from "../suites/storage-probe.ts"
 import { storageSuite } from "../suites/storage.ts"
 import { onNats, removeStreams } from "./backend.ts"
+import { meddled } from "./meddled.ts"
 import { type NatsCluster, type NatsServer, startCluster, startServer } from "./servers.ts"
+
+interface Deaf {
+  instead: ((write: () => Promise<unknown>) => Promise<unknown>) | undefined
+  /** So many writes before it are heard. */
+  heard: number
+}
 
 /** A node that does not hear of a write: what it is to miss happens `instead` of it, once. */
 const deafNats = () => {
-  const deaf = {
-    instead: undefined as ((write: () => Promise<unknown>) => Promise<unknown>) | undefined,
-    /** So many writes before it are heard. */
-    heard: 0,
-    layer: Layer.effect(
-      Nats,
-      Effect.map(Nats, (nats) => ({
-        ...nats,
-        request: async (...asked) => {
-          const [subject] = asked
-          const { instead } = deaf
-          const isMissed = instead !== undefined && subject.startsWith("$KV.") && deaf.heard-- <= 0
-          if (!isMissed) return nats.request(...asked)
-          deaf.instead = undefined
-          await instead(() => nats.request(...asked))
-          throw new NoReply(subject, "timeout")
-        }
-      } satisfies Nats["Service"]))
-    )
-  }
-  return deaf
+  const deaf: Deaf = { instead: undefined, heard: 0 }
+  const layer = meddled("$KV.", async (ask, subject) => {
+    const { instead } = deaf
+    if (instead === undefined || deaf.heard-- > 0) return ask()
+    deaf.instead = undefined
+    await instead(ask)
+    throw new NoReply(subject, "timeout")
+  })
+  return { deaf, layer }
 }
 
 describe("one server", () => {
@@ -64,8 +59,8 @@ describe("one server", () => {
   })
 
   it("does not say whether a commit was kept that another may have written over", async () => {
-    const deaf = deafNats()
-    const mine = await onNats(Storage, Layer.provide(natsStorage(), deaf.layer), urls)()
+    const { deaf, layer } = deafNats()
+    const mine = await onNats(Storage, Layer.provide(natsStorage(), layer), urls)()
     const other = await onNats(Storage, natsStorage(), urls)()
     const written = async ({ api }: typeof mine, changes: Parameters<typeof commitOf>[0]) =>
       (await run(api.commit([commitOf(changes)])))[0]
@@ -115,8 +110,8 @@ describe("one server", () => {
   })
 
   it("does not say so of a commit of many batches either", async () => {
-    const deaf = deafNats()
-    const mine = await onNats(Storage, Layer.provide(natsStorage(), deaf.layer), urls)()
+    const { deaf, layer } = deafNats()
+    const mine = await onNats(Storage, Layer.provide(natsStorage(), layer), urls)()
     const other = await onNats(Storage, natsStorage(), urls)()
     const next = async (changes: Parameters<typeof commitOf>[0]) => {
       const { revision: expected } = await run(other.api.load(alice))
@@ -149,19 +144,13 @@ describe("one server", () => {
 
   it("knows that a commit was kept which a server has refused", async () => {
     let refuses = false
-    const refusing = Layer.effect(
-      Nats,
-      Effect.map(Nats, (nats) => ({
-        ...nats,
-        request: async (...asked) => {
-          const answer = await nats.request(...asked)
-          if (!refuses || !asked[0].startsWith("$KV.")) return answer
-          refuses = false
-          const error = { code: 400, err_code: 10_071, description: "wrong last sequence" }
-          return { string: () => JSON.stringify({ error }) } as Msg // all that is read of it
-        }
-      } satisfies Nats["Service"]))
-    )
+    const refusing = meddled("$KV.", async (ask) => {
+      const answer = await ask()
+      if (!refuses) return answer
+      refuses = false
+      const error = { code: 400, err_code: 10_071, description: "wrong last sequence" }
+      return { string: () => JSON.stringify({ error }) } as Msg // all that is read of it
+    })
     const { api, close } = await onNats(Storage, Layer.provide(natsStorage(), refusing), urls)()
     const revised = async (changes: Parameters<typeof commitOf>[0]) => {
       refuses = true
