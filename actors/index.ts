@@ -1,11 +1,11 @@
 /** The registry of kinds: every behaviour of the service, given what their effects need. */
-import type { AnyBehaviour, BlobsApi, RecordsApi } from "../runtime/index.ts"
+import type { AnyBehavior, BlobsApi, RecordsApi } from "../runtime/index.ts"
 import { account } from "./account/actor.ts"
 import { cabinet } from "./cabinet/actor.ts"
 import { content } from "./content/actor.ts"
 import type { Outbound } from "./delivery/protocol.ts"
 import type { Schedule } from "./delivery/schedule.ts"
-import { errand } from "./errand/actor.ts"
+import { backgroundTask } from "./errand/actor.ts"
 import type { Documents } from "./errand/protocol.ts"
 import { idempotency } from "./idempotency/actor.ts"
 import { notificationsMaxDefault } from "./limits.ts"
@@ -39,11 +39,11 @@ export interface Dependencies {
 }
 
 /** Every behaviour of the service. */
-export const behaviours = (deps: Dependencies): ReadonlyArray<AnyBehaviour> => [
+export const behaviours = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
   account(deps.records),
   cabinet,
   content(deps.blobs),
-  errand(deps),
+  backgroundTask(deps),
   idempotency,
   mailbox({ notificationsMax: notificationsMaxDefault, ...deps.limits }),
   notification(deps),
@@ -63,5 +63,5 @@ export type { Reason } from "./reasons.ts"
 export { registrationKind } from "./registration/actor.ts"
 export { sessionKind } from "./session/actor.ts"
 export { bridge } from "./session/bridge.ts"
-export { courseOf } from "./session/script.ts"
+export { scriptProgress } from "./session/script.ts"
 export { throttleKind } from "./throttle/actor.ts"

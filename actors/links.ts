@@ -2,7 +2,7 @@
 import { isActorId } from "../runtime/index.ts"
 
 /** A mailbox that a URI of this service names; `secret` is the part after `~`, not yet checked. */
-export interface OwnMailbox {
+export interface MailboxLink {
   readonly name: string
   readonly secret: string | undefined
 }
@@ -13,7 +13,7 @@ export interface Links {
   /** Whether a URI lies under the base URL. */
   readonly isOwn: (uri: string) => boolean
   /** The mailbox of an own URI `/mailboxes/<name>[~<secret>]`; undefined for all else. */
-  readonly mailboxOf: (uri: string) => OwnMailbox | undefined
+  readonly mailboxOf: (uri: string) => MailboxLink | undefined
   /** The id of an own URI `/content/<id>`; undefined for all else. */
   readonly contentOf: (uri: string) => string | undefined
   readonly mailbox: (name: string) => string

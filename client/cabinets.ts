@@ -3,8 +3,8 @@ import { removeResource } from "./content.ts"
 import { defined, type JsonObject, listOf, optionalText, textOf } from "./json.ts"
 import { linkOf } from "./links.ts"
 import { type Notification, notificationOf } from "./notification.ts"
-import { type Listing, pagesOf, withQuery } from "./pages.ts"
-import { newKey, type Transport } from "./transport.ts"
+import { type ListingOptions, pagesOf, withQuery } from "./pages.ts"
+import { type HttpTransport, newKey } from "./transport.ts"
 
 /** What a cabinet holds. */
 export interface CabinetContents {
@@ -51,9 +51,9 @@ const asJson = { "content-type": "application/json" }
 /** A cabinet, by its URI. */
 export class Cabinet {
   readonly href: string
-  private readonly transport: Transport
+  private readonly transport: HttpTransport
 
-  constructor(transport: Transport, href: string) {
+  constructor(transport: HttpTransport, href: string) {
     this.transport = transport
     this.href = href
   }
@@ -81,7 +81,7 @@ export class Cabinet {
 
   /** All that is there, page by page. */
   async *notifications(
-    { after, pageSize, signal }: Listing & { readonly after?: string | undefined } = {}
+    { after, pageSize, signal }: ListingOptions & { readonly after?: string | undefined } = {}
   ): AsyncGenerator<Filed, void, void> {
     const first = withQuery(this.href, { since: after, limit: pageSize })
     for await (const page of pagesOf(this.transport, first, { signal })) {
@@ -101,7 +101,7 @@ export class Cabinet {
 
 /** Makes a cabinet. */
 export const createCabinet = async (
-  transport: Transport,
+  transport: HttpTransport,
   contents: CabinetContents
 ): Promise<Cabinet> => {
   const { document } = await transport.json({
@@ -115,8 +115,8 @@ export const createCabinet = async (
 
 /** The caller's own cabinets, newest first. */
 export async function* listCabinets(
-  transport: Transport,
-  { pageSize: limit, signal }: Listing = {}
+  transport: HttpTransport,
+  { pageSize: limit, signal }: ListingOptions = {}
 ): AsyncGenerator<Cabinet, void, void> {
   for await (const page of pagesOf(transport, withQuery("/cabinets", { limit }), { signal })) {
     for (const one of listOf(page, "cabinet")) yield new Cabinet(transport, textOf(one, "href"))

@@ -1,15 +1,27 @@
 /** A restante service, as a program sees it. */
 import { Cabinet, type CabinetContents, createCabinet, listCabinets } from "./cabinets.ts"
-import { type Condition, type Content, getContent, publish, type Published } from "./content.ts"
-import { type Publishing, type Reading, type Receipt, receiptsOf } from "./content.ts"
+import {
+  type Content,
+  getContent,
+  publish,
+  type Published,
+  type WriteCondition
+} from "./content.ts"
+import { type Publishing, type ReadContentOptions, type Receipt, receiptsOf } from "./content.ts"
 import { removeResource, replaceContent, reportReceipt } from "./content.ts"
 import { type ListedMailbox, listMailboxes, Mailbox, type MailboxSettings } from "./mailbox.ts"
 import { type OpenedMailbox, openMailbox } from "./mailbox.ts"
 import { Outgoing, type Sending, type SendOptions, type SentNotification } from "./outgoing.ts"
-import type { Listing } from "./pages.ts"
+import type { ListingOptions } from "./pages.ts"
 import { Queries } from "./queries.ts"
 import { beginSession, type ListedSession, listSessions, Session } from "./session.ts"
-import { basic, type Body, defaultAttempts, type Fetch, Transport } from "./transport.ts"
+import {
+  basic,
+  defaultAttempts,
+  type Fetch,
+  HttpTransport,
+  type RequestContentBody
+} from "./transport.ts"
 
 /** Where the service is, and whom to be there. */
 export interface ConnectOptions {
@@ -34,16 +46,16 @@ export class Client {
   readonly outgoing: Outgoing
   /** Quotes, customers, queries. */
   readonly queries: Queries
-  private readonly transport: Transport
+  private readonly transport: HttpTransport
 
-  constructor(transport: Transport, account: string | undefined) {
+  constructor(transport: HttpTransport, account: string | undefined) {
     this.transport = transport
     this.outgoing = new Outgoing(transport, account)
     this.queries = new Queries(transport)
   }
 
   /** A1: publishes content, and gives its URI and the secret one by which it is edited. */
-  publish(content: Body, options: Publishing = {}): Promise<Published> {
+  publish(content: RequestContentBody, options: Publishing = {}): Promise<Published> {
     return publish(this.transport, content, options)
   }
 
@@ -53,7 +65,7 @@ export class Client {
    */
   get(
     message: string | { readonly url: string; readonly password?: string | undefined },
-    options: Reading = {}
+    options: ReadContentOptions = {}
   ): Promise<Content> {
     if (typeof message === "string") return getContent(this.transport, message, options)
     return getContent(this.transport, message.url, { password: message.password, ...options })
@@ -62,14 +74,14 @@ export class Client {
   /** Overwrites content by its edit URI, or as its owner by its own; gives the new entity tag. */
   replace(
     edit: string,
-    content: Body,
-    options: Publishing & Condition = {}
+    content: RequestContentBody,
+    options: Publishing & WriteCondition = {}
   ): Promise<string | undefined> {
     return replaceContent(this.transport, edit, content, options)
   }
 
   /** Removes content, by its edit URI or as its owner. */
-  remove(edit: string, options: Condition = {}): Promise<void> {
+  remove(edit: string, options: WriteCondition = {}): Promise<void> {
     return removeResource(this.transport, edit, options)
   }
 
@@ -117,7 +129,7 @@ export class Client {
   }
 
   /** The account's mailboxes. */
-  mailboxes(options: Listing = {}): AsyncGenerator<ListedMailbox, void, void> {
+  mailboxes(options: ListingOptions = {}): AsyncGenerator<ListedMailbox, void, void> {
     return listMailboxes(this.transport, options)
   }
 
@@ -129,7 +141,7 @@ export class Client {
     return new Cabinet(this.transport, href)
   }
 
-  cabinets(options: Listing = {}): AsyncGenerator<Cabinet, void, void> {
+  cabinets(options: ListingOptions = {}): AsyncGenerator<Cabinet, void, void> {
     return listCabinets(this.transport, options)
   }
 
@@ -143,7 +155,7 @@ export class Client {
     return new Session(this.transport, href)
   }
 
-  sessions(options: Listing = {}): AsyncGenerator<ListedSession, void, void> {
+  sessions(options: ListingOptions = {}): AsyncGenerator<ListedSession, void, void> {
     return listSessions(this.transport, options)
   }
 }
@@ -175,7 +187,7 @@ export const connect = (options: ConnectOptions): Client => {
     : account === undefined
     ? `Bearer ${token}`
     : basic(account, token)
-  const transport = new Transport({
+  const transport = new HttpTransport({
     url,
     publicUrl: publicUrl === undefined ? url : baseOf("publicUrl", publicUrl),
     authorization,

@@ -1,7 +1,7 @@
 /** Content resources (PROTOCOL §1.1): publishing, reading, overwriting, removing, receipts. */
 import { type JsonObject, listOf, optionalText, textOf, unexpected } from "./json.ts"
 import { linkOf } from "./links.ts"
-import { type Body, newKey, problemOf, type Transport } from "./transport.ts"
+import { type HttpTransport, newKey, problemOf, type RequestContentBody } from "./transport.ts"
 
 /** How content is published. */
 export interface Publishing {
@@ -36,7 +36,7 @@ export interface Content {
 }
 
 /** Reading content. */
-export interface Reading {
+export interface ReadContentOptions {
   readonly password?: string | undefined
   /** First and last byte, both inclusive. */
   readonly range?: { readonly from: number; readonly to?: number } | undefined
@@ -44,7 +44,7 @@ export interface Reading {
 }
 
 /** Changing content: only when it is still what had this entity tag. */
-export interface Condition {
+export interface WriteCondition {
   readonly ifMatch?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -58,15 +58,15 @@ export interface Receipt {
   readonly description: string | undefined
 }
 
-const typeOf = (body: Body): string => {
+const typeOf = (body: RequestContentBody): string => {
   if (typeof body === "string") return "text/plain; charset=utf-8"
   return body instanceof Blob && body.type !== "" ? body.type : "application/octet-stream"
 }
 
 /** A1. */
 export const publish = async (
-  transport: Transport,
-  body: Body,
+  transport: HttpTransport,
+  body: RequestContentBody,
   { contentType, disposition, idempotencyKey, password, signal }: Publishing = {}
 ): Promise<Published> => {
   const { headers } = await transport.text({
@@ -91,9 +91,9 @@ export const publish = async (
 
 /** A3, at this service or any other. The account's credentials go to this one only. */
 export const getContent = (
-  transport: Transport,
+  transport: HttpTransport,
   href: string,
-  { password, range, signal }: Reading = {}
+  { password, range, signal }: ReadContentOptions = {}
 ): Promise<Content> =>
   transport.ask({
     method: "GET",
@@ -120,10 +120,10 @@ export const getContent = (
 
 /** PUT on the edit URI, or on the content's by its owner; gives the new entity tag. */
 export const replaceContent = async (
-  transport: Transport,
+  transport: HttpTransport,
   edit: string,
-  body: Body,
-  { contentType, disposition, ifMatch, signal }: Publishing & Condition = {}
+  body: RequestContentBody,
+  { contentType, disposition, ifMatch, signal }: Publishing & WriteCondition = {}
 ): Promise<string | undefined> => {
   const { headers } = await transport.text({
     method: "PUT",
@@ -142,9 +142,9 @@ export const replaceContent = async (
 
 /** DELETE; what is gone already is no failure. */
 export const removeResource = (
-  transport: Transport,
+  transport: HttpTransport,
   uri: string,
-  { ifMatch, signal }: Condition = {},
+  { ifMatch, signal }: WriteCondition = {},
   authorization?: string
 ): Promise<void> =>
   transport.ask({
@@ -170,7 +170,7 @@ const receiptOf = (document: JsonObject): Receipt => ({
 
 /** The receipts of a message, for who has its edit URI. */
 export const receiptsOf = async (
-  transport: Transport,
+  transport: HttpTransport,
   edit: string,
   signal?: AbortSignal
 ): Promise<ReadonlyArray<Receipt>> => {
@@ -180,7 +180,7 @@ export const receiptsOf = async (
 
 /** A4: reports on a message; gives the receipt's URI. */
 export const reportReceipt = async (
-  transport: Transport,
+  transport: HttpTransport,
   href: string,
   receipt: {
     readonly status: "received" | "retrieved" | "problem"

@@ -4,7 +4,14 @@
  */
 export type { Cabinet, CabinetContents, CabinetPage, Filed } from "./cabinets.ts"
 export { type Client, connect, type ConnectOptions } from "./client.ts"
-export type { Condition, Content, Published, Publishing, Reading, Receipt } from "./content.ts"
+export type {
+  Content,
+  Published,
+  Publishing,
+  ReadContentOptions,
+  Receipt,
+  WriteCondition
+} from "./content.ts"
 export {
   Conflict,
   ConnectionError,
@@ -27,19 +34,25 @@ export {
 export type { Json, JsonObject } from "./json.ts"
 export type { ListedMailbox, Mailbox, MailboxPage, MailboxSecrets } from "./mailbox.ts"
 export type { MailboxSettings, OpenedMailbox, ReadOptions } from "./mailbox.ts"
-export type { CachedCopy, InlineContent, Letter, Notification } from "./notification.ts"
+export type { CachedCopy, InlineContent, Notification, NotificationInput } from "./notification.ts"
 export type { Outgoing, Recipient, RecipientStatus, Sending, SendOptions } from "./outgoing.ts"
-export type { Sent, SentNotification, SentStatus, Standing, Waiting } from "./outgoing.ts"
-export type { Listing } from "./pages.ts"
+export type {
+  NotificationProgress,
+  Sent,
+  SentNotification,
+  SentStatus,
+  Waiting
+} from "./outgoing.ts"
+export type { ListingOptions } from "./pages.ts"
 export type { Customer, CustomerField, CustomerQuery, Queries } from "./queries.ts"
 export type { Query, QueryCondition, Quote } from "./queries.ts"
-export type { NewRegistration, Registration, RegistrationState } from "./registration.ts"
-export type { ListedSession, Session, SessionAnswer, SessionState } from "./session.ts"
-export type { Body, Fetch } from "./transport.ts"
-export type { Connection, Received, Watch, Watching } from "./watch.ts"
+export type { NewRegistration, Registration, RegistrationInfo } from "./registration.ts"
+export type { ListedSession, Session, SessionAnswer, SessionProgress } from "./session.ts"
+export type { Fetch, RequestContentBody } from "./transport.ts"
+export type { Connection, ReceivedNotification, Watch, Watching } from "./watch.ts"
 export {
-  type HeaderFields,
   type Incoming,
+  type IncomingHeaders,
   type Push,
   type PushReceiver,
   pushReceiver,

@@ -4,11 +4,16 @@ import { defined, type JsonObject, listOf, objectOf, optionalNumber, optionalTex
 import { textOf, unexpected } from "./json.ts"
 import { answerMs, longPollSeconds, pageEntries } from "./limits.ts"
 import { linkOf } from "./links.ts"
-import { itemOf, type Letter, type Notification, notificationOf } from "./notification.ts"
-import { type Listing, pagesOf, withQuery } from "./pages.ts"
+import {
+  itemOf,
+  type Notification,
+  type NotificationInput,
+  notificationOf
+} from "./notification.ts"
+import { type ListingOptions, pagesOf, withQuery } from "./pages.ts"
 import { makeRegistration, type NewRegistration, Registration } from "./registration.ts"
 import { registrationsOf } from "./registration.ts"
-import { basic, newKey, type Transport } from "./transport.ts"
+import { basic, type HttpTransport, newKey } from "./transport.ts"
 import { Watch, type Watching } from "./watch.ts"
 
 /** What an owner may set. */
@@ -96,10 +101,10 @@ const secretsOf = (document: JsonObject): MailboxSecrets => ({
 /** A mailbox, by its URI; nothing is asked before one of its methods is called. */
 export class Mailbox {
   readonly href: string
-  private readonly transport: Transport
+  private readonly transport: HttpTransport
   private readonly authorization: string | undefined
 
-  constructor(transport: Transport, href: string, password?: string) {
+  constructor(transport: HttpTransport, href: string, password?: string) {
     this.transport = transport
     this.href = transport.absolute(href)
     this.authorization = password === undefined ? undefined : basic("reader", password)
@@ -107,7 +112,7 @@ export class Mailbox {
 
   /** A2: deposits a notification and gives its URI. */
   async deposit(
-    letter: Letter,
+    letter: NotificationInput,
     options: {
       readonly idempotencyKey?: string | undefined
       readonly signal?: AbortSignal | undefined
@@ -148,7 +153,7 @@ export class Mailbox {
 
   /** All that is there, page by page. */
   async *notifications(
-    { after, pageSize, signal }: Listing & { readonly after?: string | undefined } = {}
+    { after, pageSize, signal }: ListingOptions & { readonly after?: string | undefined } = {}
   ): AsyncGenerator<Notification, void, void> {
     const first = withQuery(this.href, { since: after, limit: pageSize ?? pageEntries })
     const { authorization, transport } = this
@@ -234,7 +239,7 @@ export class Mailbox {
 
 /** A9: opens a mailbox; Conflict when the name is taken. */
 export const openMailbox = async (
-  transport: Transport,
+  transport: HttpTransport,
   { idempotencyKey, name, ...settings }: MailboxSettings & {
     readonly name?: string | undefined
     readonly idempotencyKey?: string | undefined
@@ -255,8 +260,8 @@ export const openMailbox = async (
 
 /** The caller's own mailboxes. */
 export async function* listMailboxes(
-  transport: Transport,
-  { pageSize: limit, signal }: Listing = {}
+  transport: HttpTransport,
+  { pageSize: limit, signal }: ListingOptions = {}
 ): AsyncGenerator<ListedMailbox, void, void> {
   for await (const page of pagesOf(transport, withQuery("/mailboxes", { limit }), { signal })) {
     for (const one of listOf(page, "mailbox")) {

@@ -59,7 +59,7 @@ export interface InlineContent {
 }
 
 /** What a notification says: what it is about, and either where the message is or the message. */
-export interface Letter {
+export interface NotificationInput {
   readonly description: string
   /** The URI of the message. */
   readonly url?: string | undefined
@@ -79,7 +79,9 @@ const encoded = ({ data, type }: InlineContent): JsonObject => {
 }
 
 /** The `item` of a letter, as JSON. */
-export const itemOf = ({ content, description, extra, password, url }: Letter): JsonObject => ({
+export const itemOf = (
+  { content, description, extra, password, url }: NotificationInput
+): JsonObject => ({
   ...extra,
   description,
   ...url === undefined ? {} : { url },

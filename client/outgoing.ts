@@ -5,9 +5,9 @@ import { ConnectionError, Unavailable } from "./errors.ts"
 import { type JsonObject, listOf, numberOf, optionalNumber, optionalText } from "./json.ts"
 import { parseObject, textOf, unexpected, wordOf } from "./json.ts"
 import { answerMs, longPollSeconds, lookMs, settleMs } from "./limits.ts"
-import { itemOf, type Letter } from "./notification.ts"
-import { type Listing, pagesOf, withQuery } from "./pages.ts"
-import { newKey, type Transport } from "./transport.ts"
+import { itemOf, type NotificationInput } from "./notification.ts"
+import { type ListingOptions, pagesOf, withQuery } from "./pages.ts"
+import { type HttpTransport, newKey } from "./transport.ts"
 
 const recipientStatuses = ["waiting", "retry", "success", "failed"] as const
 const statuses = ["sent", "waiting", "failed"] as const
@@ -34,7 +34,7 @@ export interface Recipient {
 }
 
 /** How a notification stands. */
-export interface Standing {
+export interface NotificationProgress {
   readonly href: string
   /** When it was queued, RFC 3339. */
   readonly time: string
@@ -44,7 +44,7 @@ export interface Standing {
 }
 
 /** A notification to be sent. */
-export interface Sending extends Letter {
+export interface Sending extends NotificationInput {
   /** URIs of mailboxes, here or anywhere. */
   readonly to: string | ReadonlyArray<string>
   /** Whether recipients are told the URI of the outgoing mailbox. */
@@ -64,9 +64,9 @@ export interface SendOptions {
 /** Waiting for recipients. */
 export interface Waiting {
   /** What is waited for; that all recipients have ended, unless given. */
-  readonly until?: ((standing: Standing) => boolean) | undefined
+  readonly until?: ((standing: NotificationProgress) => boolean) | undefined
   /** Told how it stands, at first and after each change. */
-  readonly onChange?: ((standing: Standing) => void) | undefined
+  readonly onChange?: ((standing: NotificationProgress) => void) | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -81,7 +81,7 @@ const recipientOf = (document: JsonObject): Recipient => ({
   problem: optionalText(document, "problem")
 })
 
-const standingOf = (document: JsonObject, headers: Headers): Standing => ({
+const standingOf = (document: JsonObject, headers: Headers): NotificationProgress => ({
   href: textOf(document, "href"),
   time: textOf(document, "time"),
   status: wordOf(document, "status", statuses),
@@ -90,21 +90,21 @@ const standingOf = (document: JsonObject, headers: Headers): Standing => ({
 })
 
 /** Whether no attempt is to come. */
-export const isFinal = ({ recipients }: Standing): boolean =>
+export const isFinal = ({ recipients }: NotificationProgress): boolean =>
   recipients.every(({ status }) => status === "success" || status === "failed")
 
 /** A notification that has been sent: durably queued, and relayed by the service. */
 export class SentNotification {
   readonly href: string
-  private readonly transport: Transport
+  private readonly transport: HttpTransport
 
-  constructor(transport: Transport, href: string) {
+  constructor(transport: HttpTransport, href: string) {
     this.transport = transport
     this.href = href
   }
 
   /** How it stands (A6). */
-  async status(signal?: AbortSignal): Promise<Standing> {
+  async status(signal?: AbortSignal): Promise<NotificationProgress> {
     const asked = { method: "GET", uri: this.href, signal } as const
     const { document, headers } = await this.transport.json(asked)
     return standingOf(document, headers)
@@ -115,7 +115,7 @@ export class SentNotification {
   }
 
   /** How it stands, and again after each change, without end; over lost connections, too. */
-  async *changes(signal?: AbortSignal): AsyncGenerator<Standing, void, void> {
+  async *changes(signal?: AbortSignal): AsyncGenerator<NotificationProgress, void, void> {
     let standing = await this.status(signal)
     yield standing
     for (let lost = 0;;) {
@@ -138,7 +138,7 @@ export class SentNotification {
    * Waits until all recipients have ended, or for what `until` says. Attempts go on for days, so
    * that a signal such as `AbortSignal.timeout` is what bounds the wait.
    */
-  async wait({ onChange, signal, until = isFinal }: Waiting = {}): Promise<Standing> {
+  async wait({ onChange, signal, until = isFinal }: Waiting = {}): Promise<NotificationProgress> {
     for await (const standing of this.changes(signal)) {
       onChange?.(standing)
       if (until(standing)) return standing
@@ -147,7 +147,7 @@ export class SentNotification {
   }
 
   /** Tries the failed recipients again; Conflict when none has failed. */
-  async retry(): Promise<Standing> {
+  async retry(): Promise<NotificationProgress> {
     const { document, headers } = await this.transport.json({
       method: "POST",
       uri: `${this.href}/retry`,
@@ -162,9 +162,9 @@ export class SentNotification {
   }
 
   private async changed(
-    { etag }: Standing,
+    { etag }: NotificationProgress,
     signal: AbortSignal | undefined
-  ): Promise<Standing | undefined> {
+  ): Promise<NotificationProgress | undefined> {
     const { headers, status, text } = await this.transport.text({
       method: "GET",
       uri: this.href,
@@ -187,11 +187,11 @@ export interface Sent {
 
 /** The caller's own outgoing mailbox. */
 export class Outgoing {
-  private readonly transport: Transport
+  private readonly transport: HttpTransport
   private readonly account: string | undefined
   private path: Promise<string> | undefined
 
-  constructor(transport: Transport, account: string | undefined) {
+  constructor(transport: HttpTransport, account: string | undefined) {
     this.transport = transport
     this.account = account
   }
@@ -224,7 +224,9 @@ export class Outgoing {
 
   /** A7: newest first. */
   async *list(
-    { pageSize: limit, signal, status }: Listing & { readonly status?: SentStatus | undefined } = {}
+    { pageSize: limit, signal, status }: ListingOptions & {
+      readonly status?: SentStatus | undefined
+    } = {}
   ): AsyncGenerator<Sent, void, void> {
     const first = withQuery(await this.href(), { status, limit })
     for await (const page of pagesOf(this.transport, first, { signal })) {

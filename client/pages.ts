@@ -1,10 +1,10 @@
 /** Listings that come in pages (`Link; rel="next"`), one after the other. */
 import type { JsonObject } from "./json.ts"
 import { linkOf } from "./links.ts"
-import type { Transport } from "./transport.ts"
+import type { HttpTransport } from "./transport.ts"
 
 /** How a listing is read. */
-export interface Listing {
+export interface ListingOptions {
   readonly signal?: AbortSignal | undefined
   /** Entries of one page, as they are fetched. */
   readonly pageSize?: number | undefined
@@ -25,7 +25,7 @@ export const withQuery = (
 
 /** The documents of all pages; the next one is fetched when it is asked for. */
 export async function* pagesOf(
-  transport: Transport,
+  transport: HttpTransport,
   first: string,
   options: {
     readonly signal?: AbortSignal | undefined

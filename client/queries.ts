@@ -4,8 +4,8 @@ import { Gone, NotFound } from "./errors.ts"
 import { defined, type Json, type JsonObject, listOf, objectOf } from "./json.ts"
 import { optionalNumber, optionalText, textOf, unexpected } from "./json.ts"
 import { linkOf } from "./links.ts"
-import { type Listing, pagesOf, withQuery } from "./pages.ts"
-import { newKey, type Transport } from "./transport.ts"
+import { type ListingOptions, pagesOf, withQuery } from "./pages.ts"
+import { type HttpTransport, newKey } from "./transport.ts"
 
 /** A quote. The amount is a text: it is kept as it was sent, digit by digit. */
 export interface Quote {
@@ -64,7 +64,7 @@ export interface Query {
 }
 
 /** Which customers. */
-export interface CustomerQuery extends Listing {
+export interface CustomerQuery extends ListingOptions {
   readonly agemin?: number | undefined
   readonly fields?: ReadonlyArray<CustomerField> | undefined
   /** URI of a query. */
@@ -124,7 +124,7 @@ const documentOf = (
 })
 
 const asJson = { "content-type": "application/json" }
-const put = (transport: Transport, uri: string, document: JsonObject) =>
+const put = (transport: HttpTransport, uri: string, document: JsonObject) =>
   transport.json({ method: "PUT", uri, headers: asJson, body: JSON.stringify(document) })
 
 const quotePath = (symbol: string): string => `/quotes/${encodeURIComponent(symbol)}`
@@ -132,9 +132,9 @@ const customerPath = (id: string): string => `/customers/${encodeURIComponent(id
 
 /** Quotes, customers and queries of a service. */
 export class Queries {
-  private readonly transport: Transport
+  private readonly transport: HttpTransport
 
-  constructor(transport: Transport) {
+  constructor(transport: HttpTransport) {
     this.transport = transport
   }
 
@@ -151,7 +151,8 @@ export class Queries {
 
   /** All quotes, or those of a query. */
   async *quotes(
-    { pageSize: limit, query, signal }: Listing & { readonly query?: string | undefined } = {}
+    { pageSize: limit, query, signal }: ListingOptions & { readonly query?: string | undefined } =
+      {}
   ): AsyncGenerator<Quote, void, void> {
     const first = withQuery("/quotes", { query, limit })
     for await (const page of pagesOf(this.transport, first, { signal })) {

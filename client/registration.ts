@@ -4,10 +4,10 @@ import { removeResource } from "./content.ts"
 import { type JsonObject, listOf, numberOf, optionalNumber, optionalText } from "./json.ts"
 import { textOf } from "./json.ts"
 import { lookMs } from "./limits.ts"
-import { newKey, type Transport } from "./transport.ts"
+import { type HttpTransport, newKey } from "./transport.ts"
 
 /** How a registration stands: `unverified` until its callback has echoed the challenge. */
-export interface RegistrationState {
+export interface RegistrationInfo {
   readonly href: string
   /** `unverified`, `active` or `suspended`, and what a later service may have. */
   readonly status: string
@@ -23,7 +23,7 @@ export interface RegistrationState {
   readonly leaseUntil: string | undefined
 }
 
-const stateOf = (document: JsonObject): RegistrationState => ({
+const stateOf = (document: JsonObject): RegistrationInfo => ({
   href: textOf(document, "href"),
   status: textOf(document, "status"),
   form: textOf(document, "form"),
@@ -41,16 +41,16 @@ const asJson = { "content-type": "application/json" }
 /** A registration, by its URI. */
 export class Registration {
   readonly href: string
-  private readonly transport: Transport
+  private readonly transport: HttpTransport
   private readonly authorization: string | undefined
 
-  constructor(transport: Transport, href: string, authorization: string | undefined) {
+  constructor(transport: HttpTransport, href: string, authorization: string | undefined) {
     this.transport = transport
     this.href = href
     this.authorization = authorization
   }
 
-  async state(signal?: AbortSignal): Promise<RegistrationState> {
+  async state(signal?: AbortSignal): Promise<RegistrationInfo> {
     const { authorization, href: uri } = this
     const asked = { method: "GET", uri, authorization, signal } as const
     return stateOf((await this.transport.json(asked)).document)
@@ -62,7 +62,7 @@ export class Registration {
       readonly status?: string | undefined
       readonly signal?: AbortSignal | undefined
     } = {}
-  ): Promise<RegistrationState> {
+  ): Promise<RegistrationInfo> {
     for (;;) {
       const state = await this.state(signal)
       if (state.status === status) return state
@@ -71,7 +71,7 @@ export class Registration {
   }
 
   /** Lifts a suspension, or has the callback, or another one, verified again. */
-  async lift(callback?: string): Promise<RegistrationState> {
+  async lift(callback?: string): Promise<RegistrationInfo> {
     const { authorization, href: uri } = this
     const body = JSON.stringify(callback === undefined ? {} : { callback })
     const asked = { method: "PUT", uri, authorization, headers: asJson, body } as const
@@ -100,11 +100,11 @@ export interface NewRegistration {
   readonly registration: Registration
   /** `whsec_…`: what its pushes are verified with. */
   readonly secret: string
-  readonly state: RegistrationState
+  readonly state: RegistrationInfo
 }
 
 export const makeRegistration = async (
-  transport: Transport,
+  transport: HttpTransport,
   mailbox: string,
   authorization: string | undefined,
   { callback, idempotencyKey }: {
@@ -128,7 +128,7 @@ export const makeRegistration = async (
 }
 
 export const registrationsOf = async (
-  transport: Transport,
+  transport: HttpTransport,
   mailbox: string,
   authorization: string | undefined
 ): Promise<ReadonlyArray<Registration>> => {

@@ -4,14 +4,14 @@ import { NotFound, ProblemError } from "./errors.ts"
 import { type JsonObject, listOf, optionalText, parseObject, textOf } from "./json.ts"
 import { unexpected } from "./json.ts"
 import { sessionPagesMax } from "./limits.ts"
-import { type Listing, pagesOf, withQuery } from "./pages.ts"
-import { newKey, type Transport } from "./transport.ts"
+import { type ListingOptions, pagesOf, withQuery } from "./pages.ts"
+import { type HttpTransport, newKey } from "./transport.ts"
 
 /** What is answered: words, or the URI of words that the service reads. */
 export type SessionAnswer = string | { readonly href: string }
 
 /** How a session stands. */
-export interface SessionState {
+export interface SessionProgress {
   readonly href: string
   /** The question; at the end what is said last. */
   readonly says: string
@@ -34,8 +34,8 @@ const asJson = { "content-type": "application/json" }
 
 /** Sessions, newest first. */
 export async function* listSessions(
-  transport: Transport,
-  { pageSize: limit, signal }: Listing = {}
+  transport: HttpTransport,
+  { pageSize: limit, signal }: ListingOptions = {}
 ): AsyncGenerator<ListedSession, void, void> {
   for await (const page of pagesOf(transport, withQuery("/sessions", { limit }), { signal })) {
     for (const one of listOf(page, "session")) {
@@ -51,15 +51,15 @@ export async function* listSessions(
 /** A session, by its URI. */
 export class Session {
   readonly href: string
-  private readonly transport: Transport
+  private readonly transport: HttpTransport
 
-  constructor(transport: Transport, href: string) {
+  constructor(transport: HttpTransport, href: string) {
     this.transport = transport
     this.href = href
   }
 
   /** The question that it stands at, or how it ended. */
-  async state(signal?: AbortSignal): Promise<SessionState> {
+  async state(signal?: AbortSignal): Promise<SessionProgress> {
     const { document } = await this.transport.json({ method: "GET", uri: this.href, signal })
     return this.stateOf(document, undefined)
   }
@@ -75,7 +75,7 @@ export class Session {
       readonly step?: string | undefined
       readonly signal?: AbortSignal | undefined
     } = {}
-  ): Promise<SessionState> {
+  ): Promise<SessionProgress> {
     const at = step ?? (await this.state(signal)).step
     const { attempts, status, text } = await this.transport.text({
       method: "PUT",
@@ -105,9 +105,9 @@ export class Session {
 
   /** Answers question after question, each with what `answerer` says to it, to the end. */
   async walk(
-    answerer: (question: string, state: SessionState) => SessionAnswer | Promise<SessionAnswer>,
+    answerer: (question: string, state: SessionProgress) => SessionAnswer | Promise<SessionAnswer>,
     signal?: AbortSignal
-  ): Promise<SessionState> {
+  ): Promise<SessionProgress> {
     let state = await this.state(signal)
     while (state.step !== undefined) {
       const given = await answerer(state.says, state)
@@ -130,7 +130,7 @@ export class Session {
   private async stateOf(
     document: JsonObject,
     known: "crossed" | undefined
-  ): Promise<SessionState> {
+  ): Promise<SessionProgress> {
     const over = textOf(document, "method") === "GET"
     const uri = textOf(document, "uri")
     return {
@@ -168,7 +168,7 @@ export class Session {
 
 /** B1, B2: comes to the bridge, and is asked the first question. */
 export const beginSession = async (
-  transport: Transport,
+  transport: HttpTransport,
   signal?: AbortSignal
 ): Promise<Session> => {
   const entry = await transport.json({ method: "GET", uri: "/cross_bridge", signal })

@@ -13,7 +13,7 @@ import { retryAfterMsMax } from "./limits.ts"
 export type Fetch = (input: string, init?: RequestInit) => Promise<Response>
 
 /** What a request brings. A stream can be sent once only; a function makes one for each attempt. */
-export type Body =
+export type RequestContentBody =
   | string
   | Uint8Array
   | ArrayBuffer
@@ -34,13 +34,13 @@ export interface Endpoint {
 }
 
 /** One thing that is asked. */
-export interface Asked {
+export interface ServiceRequest {
   readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE"
   /** A path of the service, or a URI. */
   readonly uri: string
   readonly accept?: string | undefined
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined
-  readonly body?: Body | undefined
+  readonly body?: RequestContentBody | undefined
   /** Instead of the account's; null for none. */
   readonly authorization?: string | undefined | null | undefined
   /** Statuses beside 2xx that are an answer. */
@@ -54,7 +54,7 @@ export interface Asked {
 }
 
 /** An answer with the document in it. */
-export interface Answer {
+export interface ServiceAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -115,11 +115,11 @@ const reasonOf = (error: unknown): string => {
   return cause instanceof Error && cause.message !== "" ? `${message}: ${cause.message}` : message
 }
 
-const isStream = (body: Body | undefined): boolean =>
+const isStream = (body: RequestContentBody | undefined): boolean =>
   typeof body === "function" || body instanceof ReadableStream
 
 /** Requests with the credentials and the patience of one endpoint. */
-export class Transport {
+export class HttpTransport {
   readonly endpoint: Endpoint
 
   constructor(endpoint: Endpoint) {
@@ -152,7 +152,7 @@ export class Transport {
    * reason of the signal.
    */
   async ask<A>(
-    asked: Asked,
+    asked: ServiceRequest,
     read: (response: Response, attempts: number) => Promise<A> | A
   ): Promise<A> {
     this.locate(asked.uri)
@@ -167,7 +167,7 @@ export class Transport {
   }
 
   /** As `ask`, with the text of the answer. */
-  text(asked: Asked): Promise<Answer> {
+  text(asked: ServiceRequest): Promise<ServiceAnswer> {
     return this.ask({ accept: "application/json", ...asked }, async (response, attempts) => {
       const { headers, status } = response
       const text = await textIn(response, documentBytesMax) ?? unexpected("it is too long")
@@ -176,17 +176,17 @@ export class Transport {
   }
 
   /** As `ask`, with the document of the answer. */
-  async json(asked: Asked): Promise<Answer & { readonly document: JsonObject }> {
+  async json(asked: ServiceRequest): Promise<ServiceAnswer & { readonly document: JsonObject }> {
     const answer = await this.text(asked)
     return { ...answer, document: parseObject(answer.text) }
   }
 
-  private signalOf({ signal }: Asked): AbortSignal | undefined {
+  private signalOf({ signal }: ServiceRequest): AbortSignal | undefined {
     return either(this.endpoint.signal, signal)
   }
 
   private async attempt<A>(
-    asked: Asked,
+    asked: ServiceRequest,
     attempt: number,
     read: (response: Response, attempts: number) => Promise<A> | A
   ): Promise<Tried<A>> {
@@ -219,7 +219,7 @@ export class Transport {
     }
   }
 
-  private fetch(asked: Asked, signal: AbortSignal | undefined): Promise<Response> {
+  private fetch(asked: ServiceRequest, signal: AbortSignal | undefined): Promise<Response> {
     const { at, own } = this.locate(asked.uri)
     const headers = new Headers({ accept: asked.accept ?? "*/*" })
     for (const [name, value] of Object.entries(asked.headers ?? {})) {
@@ -254,10 +254,10 @@ type Tried<A> =
     readonly waitMs: number | undefined
   }
 
-const isKeyed = ({ headers }: Asked): boolean => headers?.["idempotency-key"] !== undefined
+const isKeyed = ({ headers }: ServiceRequest): boolean => headers?.["idempotency-key"] !== undefined
 
 /** Whether it can be asked again when nobody knows whether it was done. */
-const isRepeatable = (asked: Asked): boolean => {
+const isRepeatable = (asked: ServiceRequest): boolean => {
   if (asked.method === "POST") return isKeyed(asked)
   // Done the first time, its condition would not hold the second time.
   const isConditional = asked.headers?.["if-match"] !== undefined ||

@@ -6,11 +6,11 @@ import { EventParser, eventsOf, type StreamEvent } from "./events.ts"
 import { unexpected } from "./json.ts"
 import { retryAfterMsMax, retryFieldMsMax } from "./limits.ts"
 import { type Notification, notificationOf } from "./notification.ts"
-import type { Transport } from "./transport.ts"
+import type { HttpTransport } from "./transport.ts"
 import { xmlToJson } from "./xml.ts"
 
 /** A notification of a stream, and the place right after it. */
-export interface Received extends Notification {
+export interface ReceivedNotification extends Notification {
   /** Go on after this notification with `watch({ after: cursor })`. */
   readonly cursor: string
 }
@@ -40,7 +40,7 @@ export interface Watching {
 
 /** Whom a watch asks. */
 export interface Watched {
-  readonly transport: Transport
+  readonly transport: HttpTransport
   readonly href: string
   readonly authorization: string | undefined
   /** The cursor after all that is there at present. */
@@ -69,7 +69,7 @@ const deleted = (href: string): Gone =>
  * throws what will be no better later, such as Gone when the mailbox is deleted; and, when the
  * service does not answer the first time, ConnectionError.
  */
-export class Watch implements AsyncIterable<Received> {
+export class Watch implements AsyncIterable<ReceivedNotification> {
   /** After the last notification that was given; keep it to go on after a restart. */
   cursor: string | undefined
   private readonly watched: Watched
@@ -87,7 +87,7 @@ export class Watch implements AsyncIterable<Received> {
     this.cursor = options.after === "now" ? undefined : options.after
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Received, void, void> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<ReceivedNotification, void, void> {
     if (this.busy) throw new TypeError("a watch is iterated by one loop at a time")
     this.busy = true
     try {
@@ -142,7 +142,7 @@ export class Watch implements AsyncIterable<Received> {
     return eventsOf(stream, parser)
   }
 
-  private receivedOf({ data, lastId, type }: StreamEvent): Received | undefined {
+  private receivedOf({ data, lastId, type }: StreamEvent): ReceivedNotification | undefined {
     if (type === "gone") throw deleted(this.watched.href)
     if (type !== "notification") return undefined
     return { ...notificationOf(xmlToJson(data)), cursor: lastId }

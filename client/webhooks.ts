@@ -26,14 +26,14 @@ export interface Push {
 }
 
 /** Header fields as a fetch Request has them, or as node:http gives them. */
-export type HeaderFields =
+export type IncomingHeaders =
   | Headers
   | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
 /** A request: that of a fetch handler, or its fields with its body exactly as it came. */
 export type Incoming =
   | Request
-  | { readonly headers: HeaderFields; readonly body: string | Uint8Array | ArrayBuffer }
+  | { readonly headers: IncomingHeaders; readonly body: string | Uint8Array | ArrayBuffer }
 
 /** What is verified, and against which clock. */
 export interface Verification {
@@ -50,7 +50,7 @@ const invalid = (fault: SignatureFault, message: string): never => {
 const encoder = new TextEncoder()
 const strictDecoder = (): TextDecoder => new TextDecoder("utf-8", { fatal: true })
 
-const field = (headers: HeaderFields, name: string): string | undefined => {
+const field = (headers: IncomingHeaders, name: string): string | undefined => {
   if (typeof headers["get"] === "function") {
     // Of both types only that of fetch has a function there.
     return (headers as Headers).get(name) ?? undefined

@@ -1,14 +1,14 @@
 /** The accounts of a running service, over its HTTP interface (PROTOCOL §4). */
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "./failure.ts"
-import { type Answer, decodeAs, failed, type Remote, request } from "./remote.ts"
+import { decodeAs, failed, type RemoteAnswer, type RemoteService, request } from "./remote.ts"
 
 const Token = Schema.Struct({ "#text": Schema.String })
-const Account = Schema.Struct({
+const ListedAccount = Schema.Struct({
   name: Schema.String,
   role: Schema.optionalKey(Schema.Array(Schema.String))
 })
-export type Account = typeof Account.Type
+export type ListedAccount = typeof ListedAccount.Type
 
 const Made = Schema.Struct({
   // Others of its tokens are there without their text.
@@ -21,7 +21,7 @@ const ListedToken = Schema.Struct({
   expires: Schema.optionalKey(Schema.String)
 })
 const Tokens = Schema.Struct({ token: Schema.Array(ListedToken) })
-const Accounts = Schema.Struct({ account: Schema.Array(Account) })
+const Accounts = Schema.Struct({ account: Schema.Array(ListedAccount) })
 
 const toMade = decodeAs(Made)
 const toAccounts = decodeAs(Accounts)
@@ -30,7 +30,7 @@ const toToken = decodeAs(Token)
 
 /** Makes an account and answers its token, which is shown only this once. Names are slugs. */
 export const addAccount = (
-  remote: Remote,
+  remote: RemoteService,
   name: string,
   roles: ReadonlyArray<string>
 ): Effect.Effect<string, CommandFailed> => {
@@ -53,19 +53,22 @@ export const addAccount = (
 
 /** Every account, in the order of names, page by page. */
 export const listAccounts = Effect.fnUntraced(function*(
-  remote: Remote,
-  show: (account: Account) => Effect.Effect<void>
+  remote: RemoteService,
+  show: (account: ListedAccount) => Effect.Effect<void>
 ): Effect.fn.Return<void, CommandFailed> {
   let path: string | undefined = "/accounts?limit=1000"
   while (path !== undefined) {
-    const answer: Answer = yield* request(remote, { method: "GET", path })
+    const answer: RemoteAnswer = yield* request(remote, { method: "GET", path })
     const { account } = yield* toAccounts(answer)
     yield* Effect.forEach(account, show, { discard: true })
     path = answer.next
   }
 })
 
-export const removeAccount = (remote: Remote, name: string): Effect.Effect<void, CommandFailed> =>
+export const removeAccount = (
+  remote: RemoteService,
+  name: string
+): Effect.Effect<void, CommandFailed> =>
   Effect.asVoid(request(remote, { method: "DELETE", path: `/accounts/${name}` }))
 
 /** What a token is to be. */
@@ -82,7 +85,7 @@ const tokensOf = (name: string): string => `/accounts/${name}/tokens`
 
 /** Gives an account another token, which is shown only this once. */
 export const addToken = (
-  remote: Remote,
+  remote: RemoteService,
   name: string,
   { expires, name: label }: TokenWish
 ): Effect.Effect<string, CommandFailed> =>
@@ -101,7 +104,7 @@ export const addToken = (
 
 /** The tokens of an account, oldest first. */
 export const listTokens = (
-  remote: Remote,
+  remote: RemoteService,
   name: string
 ): Effect.Effect<ReadonlyArray<ListedToken>, CommandFailed> =>
   request(remote, { method: "GET", path: tokensOf(name) }).pipe(
@@ -111,7 +114,7 @@ export const listTokens = (
 
 /** Revokes one token of an account, or all. */
 export const revokeTokens = (
-  remote: Remote,
+  remote: RemoteService,
   name: string,
   id: string | undefined
 ): Effect.Effect<void, CommandFailed> => {

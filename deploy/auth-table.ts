@@ -5,12 +5,12 @@ import { metadataUrlOf } from "../http/issuer/discovery.ts"
 import { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs } from "../http/issuer/limits.ts"
 import { givenPlaceOf } from "./issuer.ts"
 import { optional, setting } from "./setting.ts"
-import { duration, type Kind, list, network, oneOf, reading, text } from "./values.ts"
+import { duration, list, network, oneOf, reading, text, type ValueKind } from "./values.ts"
 
 const { auth, proxies } = clusterConfig
 
 const audiencesMax = 64
-const networksMax = 256
+const proxyNetworksMax = 256
 
 /** Signatures by a private key only: with a shared secret, whoever can check can sign too. */
 const algorithm = oneOf(
@@ -27,7 +27,7 @@ const algorithm = oneOf(
   "Ed25519"
 )
 /** The name of a claim, or a path to one. */
-const claim: Kind<string> = {
+const claim: ValueKind<string> = {
   schema: reading(
     Schema.String,
     (path) =>
@@ -39,7 +39,7 @@ const claim: Kind<string> = {
   expected: "the name of a claim such as sub, or a path such as realm_access.roles",
   metavar: "claim"
 }
-const keySet: Kind<string> = {
+const keySet: ValueKind<string> = {
   schema: reading(Schema.String, (value) => givenPlaceOf(value) === undefined ? undefined : value),
   expected: "an http or https URL without credentials, a file, or a JWK Set of public keys",
   metavar: "url|file"
@@ -105,7 +105,7 @@ export const authTable = {
   trustedProxies: setting(
     "proxies.trusted",
     "TRUSTED_PROXIES",
-    list(network, 0, networksMax),
+    list(network, 0, proxyNetworksMax),
     proxies.trusted,
     "Proxies whose X-Forwarded-For is believed"
   )

@@ -31,11 +31,11 @@ import { natsContents } from "../runtime/nats/contents.ts"
 import { natsRecordsWith } from "../runtime/nats/records.ts"
 import { natsRegistry } from "../runtime/nats/registry.ts"
 import { assertWhole } from "../runtime/nats/restoring.ts"
-import { assertHeard } from "../runtime/nats/rights.ts"
+import { assertSubjectPermission } from "../runtime/nats/rights.ts"
 import { natsStorage } from "../runtime/nats/storage.ts"
 import { natsTransport } from "../runtime/nats/transport.ts"
-import type { Contents } from "../runtime/ports/contents.ts"
-import type { Settings } from "./settings.ts"
+import type { StoreContents } from "../runtime/ports/contents.ts"
+import type { NodeSettings } from "./settings.ts"
 import { isNodeName } from "./values.ts"
 
 /** What a node of a cluster is called, in the data directory. */
@@ -78,10 +78,10 @@ const keptName = (dataDir: string): Effect.Effect<string, NodeUnnamed> => {
 }
 
 /** Whether the node is one of a cluster. */
-export const isClustered = ({ natsUrl }: Settings): boolean => natsUrl !== undefined
+export const isClustered = ({ natsUrl }: NodeSettings): boolean => natsUrl !== undefined
 
 /** The node's name: the same at each start, as what it left under way is known by it. */
-export const nodeNameOf = (settings: Settings): Effect.Effect<string, NodeUnnamed> => {
+export const nodeNameOf = (settings: NodeSettings): Effect.Effect<string, NodeUnnamed> => {
   if (!isClustered(settings)) return Effect.succeed(soleNode)
   return settings.nodeId === undefined
     ? keptName(settings.dataDir)
@@ -89,7 +89,7 @@ export const nodeNameOf = (settings: Settings): Effect.Effect<string, NodeUnname
 }
 
 /** Where everything is kept, for people. */
-export const placeOf = ({ dataDir, natsUrl }: Settings): string =>
+export const placeOf = ({ dataDir, natsUrl }: NodeSettings): string =>
   natsUrl === undefined ? dataDir : `NATS at ${natsUrl.join(", ")}`
 
 /**
@@ -98,7 +98,7 @@ export const placeOf = ({ dataDir, natsUrl }: Settings): string =>
  * group is answered when the slowest of its commits is: so many are under way, and the storage
  * gathers what goes to the servers together.
  */
-export const groupLimits = (settings: Settings): Partial<Limits> =>
+export const groupLimits = (settings: NodeSettings): Partial<Limits> =>
   isClustered(settings)
     ? { groupCommitsMax: 500, groupsInFlightMax: 16 }
     : { groupCommitsMax: 64 }
@@ -115,7 +115,7 @@ const shown = (secret: Redacted.Redacted | undefined): string | undefined =>
 
 /** How to reach NATS; `node` names the connection to who watches the servers. */
 export const natsOptions = (
-  settings: Settings,
+  settings: NodeSettings,
   servers: ReadonlyArray<string>,
   node: string
 ): NatsOptions => {
@@ -139,7 +139,7 @@ export const natsOptions = (
   }
 }
 
-export type Ports = Storage | Transport | Records | Blobs | Contents | Placement
+export type Ports = Storage | Transport | Records | Blobs | StoreContents | Placement
 
 export type BackendFailure =
   | StorageFailure
@@ -151,7 +151,7 @@ export type BackendFailure =
   | NodeNameTaken
 
 /** The node's view of the records: in its data directory, or in memory where that cannot be had. */
-const viewOf = ({ dataDir, store }: Settings, node: string): OpenView => {
+const viewOf = ({ dataDir, store }: NodeSettings, node: string): OpenView => {
   const folder = join(dataDir, "view", node)
   return embeddedView(folder, store).pipe(Effect.catch((failure) => {
     const detail = "detail" in failure ? failure.detail : "another process has it"
@@ -160,13 +160,13 @@ const viewOf = ({ dataDir, store }: Settings, node: string): OpenView => {
   }))
 }
 
-const overNats = (settings: Settings, servers: ReadonlyArray<string>, node: string) =>
+const overNats = (settings: NodeSettings, servers: ReadonlyArray<string>, node: string) =>
   Layer.mergeAll(
     natsStorage({ buckets: settings.clusterBuckets }),
     natsRecordsWith(viewOf(settings, node)),
     natsBlobs(),
     natsContents({ buckets: settings.clusterBuckets }),
-    Layer.provideMerge(natsTransport, Layer.effectDiscard(assertHeard)),
+    Layer.provideMerge(natsTransport, Layer.effectDiscard(assertSubjectPermission)),
     // The registry is provided too: with it the nodes agree on the service's key. A cluster that
     // is being restored is looked for once this node is a member: who restores looks for members.
     Layer.effectDiscard(assertWhole).pipe(
@@ -177,7 +177,7 @@ const overNats = (settings: Settings, servers: ReadonlyArray<string>, node: stri
 
 /** Every port of the runtime, as the settings say; `node` is the node's name. */
 export const backend = (
-  settings: Settings,
+  settings: NodeSettings,
   node: string
 ): Layer.Layer<Ports, BackendFailure> =>
   settings.natsUrl === undefined

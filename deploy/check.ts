@@ -10,7 +10,7 @@ import { openSource } from "./archive/stores.ts"
 import { isClustered, placeOf } from "./backend.ts"
 import type { CommandFailed } from "./failure.ts"
 import { stopped } from "./serve.ts"
-import { baseUrlOf, type Settings } from "./settings.ts"
+import { baseUrlOf, type NodeSettings } from "./settings.ts"
 
 export { placeOf } from "./backend.ts"
 
@@ -23,7 +23,7 @@ export interface CheckReport {
 }
 
 const checkStopped = (
-  { dataDir, store }: Settings
+  { dataDir, store }: NodeSettings
 ): Effect.Effect<CheckReport, CommandFailed> =>
   inspect(dataDir, store).pipe(
     Effect.map(({ counts: { actors, ...counts }, engine, faults }) => ({
@@ -46,7 +46,7 @@ const checkStopped = (
 
 /** Reads all of the cluster, as its behaviours do. */
 const checkCluster = Effect.fnUntraced(function*(
-  settings: Settings
+  settings: NodeSettings
 ): Effect.fn.Return<CheckReport, ArchiveFailure, Scope.Scope> {
   const { blobs, contents, records } = yield* openSource(settings)
   // They decode, and perform nothing.
@@ -79,7 +79,7 @@ const checkCluster = Effect.fnUntraced(function*(
  * Reads everything that is kept where the settings say; fails when the embedded store is in use, or
  * it cannot be read.
  */
-export const check = (settings: Settings): Effect.Effect<CheckReport, CommandFailed> =>
+export const check = (settings: NodeSettings): Effect.Effect<CheckReport, CommandFailed> =>
   isClustered(settings)
     ? Effect.scoped(checkCluster(settings)).pipe(
       Effect.catch((failure) => {

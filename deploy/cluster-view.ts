@@ -1,7 +1,7 @@
 /** How a running service stands: its `/cluster` as numbers, and rates between two looks. */
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "./failure.ts"
-import { decodeAs, type Remote, request } from "./remote.ts"
+import { decodeAs, type RemoteService, request } from "./remote.ts"
 
 const Count = Schema.FiniteFromString
 const Optional = Schema.optionalKey(Schema.String)
@@ -60,7 +60,7 @@ type Node = typeof Node.Type
 const toCluster = decodeAs(Cluster)
 
 /** Asks one node; it asks the others. */
-export const lookAt = (remote: Remote): Effect.Effect<Cluster, CommandFailed> =>
+export const lookAt = (remote: RemoteService): Effect.Effect<Cluster, CommandFailed> =>
   Effect.flatMap(request(remote, { method: "GET", path: "/cluster" }), toCluster)
 
 /** One node in numbers; what it does a second is known from the second look on. */

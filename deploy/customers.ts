@@ -1,13 +1,13 @@
 /** Customers and quotes of a running service, over its HTTP interface (PROTOCOL §3). */
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "./failure.ts"
-import { type Answer, decodeAs, notUnderstood, pathOf } from "./remote.ts"
-import { type Remote, request } from "./remote.ts"
+import { decodeAs, notUnderstood, pathOf, type RemoteAnswer } from "./remote.ts"
+import { type RemoteService, request } from "./remote.ts"
 
 const pageEntries = 1000
 const followPauseMs = 250
 
-const Load = Schema.Struct({
+const LoadProgress = Schema.Struct({
   href: Schema.String,
   status: Schema.Literals(["pending", "done"]),
   rows: Schema.FiniteFromString,
@@ -18,17 +18,17 @@ const Load = Schema.Struct({
   problem: Schema.optionalKey(Schema.Unknown)
 })
 /** How a load stands. */
-export type Load = typeof Load.Type
+export type LoadProgress = typeof LoadProgress.Type
 
-const toLoad = decodeAs(Load)
+const toLoad = decodeAs(LoadProgress)
 
-const Problem = Schema.Struct({ row: Schema.String, "#text": Schema.String })
-export type Problem = typeof Problem.Type
+const LoadProblem = Schema.Struct({ row: Schema.String, "#text": Schema.String })
+export type LoadProblem = typeof LoadProblem.Type
 
-const isProblem = Schema.is(Problem)
+const isProblem = Schema.is(LoadProblem)
 
 /** The rows that were passed over, as far as they are told. */
-export const problemsOf = ({ problem }: Load): ReadonlyArray<Problem> =>
+export const problemsOf = ({ problem }: LoadProgress): ReadonlyArray<LoadProblem> =>
   (Array.isArray(problem) ? problem : [problem]).filter(isProblem)
 
 /** What is loaded, and how. */
@@ -41,9 +41,9 @@ export interface File {
 
 /** Sends a file; it is certain to be loaded when this succeeds. */
 export const sendFile = (
-  remote: Remote,
+  remote: RemoteService,
   { bytes, isLenient, type }: File
-): Effect.Effect<Load, CommandFailed> =>
+): Effect.Effect<LoadProgress, CommandFailed> =>
   Effect.flatMap(
     request(remote, {
       method: "PUT",
@@ -60,10 +60,10 @@ export const sendFile = (
 
 /** Waits until all rows of a load are in the table; `onStep` is told how it gets on. */
 export const followLoad = Effect.fnUntraced(function*(
-  remote: Remote,
-  begun: Load,
-  onStep: (load: Load) => void
-): Effect.fn.Return<Load, CommandFailed> {
+  remote: RemoteService,
+  begun: LoadProgress,
+  onStep: (load: LoadProgress) => void
+): Effect.fn.Return<LoadProgress, CommandFailed> {
   const path = pathOf(begun.href) ?? (yield* notUnderstood())
   let load = begun
   for (;;) {
@@ -75,35 +75,38 @@ export const followLoad = Effect.fnUntraced(function*(
 })
 
 export const tables = ["customers", "quotes"] as const
-export type Table = typeof tables[number]
+export type TableName = typeof tables[number]
 
-const Row = Schema.Record(Schema.String, Schema.Unknown)
-export type Row = typeof Row.Type
+const TableRow = Schema.Record(Schema.String, Schema.Unknown)
+export type TableRow = typeof TableRow.Type
 
 const listings = {
-  customers: decodeAs(Schema.Struct({ customer: Schema.Array(Row) })),
-  quotes: decodeAs(Schema.Struct({ quote: Schema.Array(Row) }))
+  customers: decodeAs(Schema.Struct({ customer: Schema.Array(TableRow) })),
+  quotes: decodeAs(Schema.Struct({ quote: Schema.Array(TableRow) }))
 }
 
-const rowsIn = (table: Table, answer: Answer): Effect.Effect<ReadonlyArray<Row>, CommandFailed> =>
+const rowsIn = (
+  table: TableName,
+  answer: RemoteAnswer
+): Effect.Effect<ReadonlyArray<TableRow>, CommandFailed> =>
   table === "customers"
     ? Effect.map(listings.customers(answer), ({ customer }) => customer)
     : Effect.map(listings.quotes(answer), ({ quote }) => quote)
 
 /** The rows that an address asks for, page by page, `limit` at the most. */
 export const readRows = Effect.fnUntraced(function*(
-  remote: Remote,
-  table: Table,
+  remote: RemoteService,
+  table: TableName,
   asked: Readonly<Record<string, string>>,
   limit: number,
-  onRow: (row: Row) => void
+  onRow: (row: TableRow) => void
 ): Effect.fn.Return<void, CommandFailed> {
   const page = Math.min(limit, pageEntries)
   const query = new URLSearchParams({ ...asked, limit: String(page) })
   let path: string | undefined = `/${table}?${query}`
   let left = limit
   while (path !== undefined && left > 0) {
-    const answer: Answer = yield* request(remote, { method: "GET", path })
+    const answer: RemoteAnswer = yield* request(remote, { method: "GET", path })
     for (const row of yield* rowsIn(table, answer)) if (left-- > 0) onRow(row)
     path = answer.next
   }

@@ -8,7 +8,7 @@ import { keysUrlIn, metadataUrlOf } from "../http/issuer/discovery.ts"
 import { keySetIn } from "../http/issuer/keys.ts"
 import { keySetBytesMax } from "../http/issuer/limits.ts"
 import { Issuer } from "../http/issuer/verify.ts"
-import type { Settings } from "./settings.ts"
+import type { NodeSettings } from "./settings.ts"
 import { version } from "./version.ts"
 
 /** A file or text of the issuer's settings cannot be used: the settings are wrong. */
@@ -104,7 +104,7 @@ const checkedFile = Effect.fnUntraced(function*(file: string) {
 
 /** The issuer of the settings; undefined where there is none. Its client ends with the scope. */
 export const issuerOf = Effect.fnUntraced(function*(
-  settings: Settings,
+  settings: NodeSettings,
   nowMs: () => number = () => Date.now()
 ): Effect.fn.Return<Issuer | undefined, IssuerUnusable, Scope.Scope> {
   const { authAudience, authIssuer, authJwks } = settings

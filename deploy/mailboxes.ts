@@ -1,12 +1,19 @@
 /** Mailboxes of a running service, over its HTTP interface (PROTOCOL §1.2, §1.4). */
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "./failure.ts"
-import { type Answer, decodeAs, refusedBy, type Remote, request, unreachable } from "./remote.ts"
+import {
+  decodeAs,
+  refusedBy,
+  type RemoteAnswer,
+  type RemoteService,
+  request,
+  unreachable
+} from "./remote.ts"
 
 const pageEntries = 1000
 
 const Text = Schema.optionalKey(Schema.String)
-const Notification = Schema.Struct({
+const MailboxNotification = Schema.Struct({
   href: Schema.String,
   received: Schema.String,
   item: Schema.StructWithRest(
@@ -15,11 +22,13 @@ const Notification = Schema.Struct({
   )
 })
 /** A notification as its mailbox tells it. */
-export type Notification = typeof Notification.Type
+export type MailboxNotification = typeof MailboxNotification.Type
 
-const Listing = Schema.Struct({ notification: Schema.optionalKey(Schema.Array(Notification)) })
+const Listing = Schema.Struct({
+  notification: Schema.optionalKey(Schema.Array(MailboxNotification))
+})
 
-const Registration = Schema.Struct({
+const MailboxRegistration = Schema.Struct({
   href: Schema.String,
   status: Schema.String,
   form: Schema.String,
@@ -31,34 +40,34 @@ const Registration = Schema.Struct({
   secret: Text
 })
 /** A callback that a mailbox's changes are pushed to, and how it stands. */
-export type Registration = typeof Registration.Type
+export type MailboxRegistration = typeof MailboxRegistration.Type
 
 const Registrations = Schema.Struct({
-  registration: Schema.optionalKey(Schema.Array(Registration))
+  registration: Schema.optionalKey(Schema.Array(MailboxRegistration))
 })
 const Rotated = Schema.StructWithRest(Schema.Struct({ secret: Schema.String }), [
   Schema.Record(Schema.String, Schema.Unknown)
 ])
 
 const toListing = decodeAs(Listing)
-const toNotification = decodeAs(Notification)
-const toRegistration = decodeAs(Registration)
+const toNotification = decodeAs(MailboxNotification)
+const toRegistration = decodeAs(MailboxRegistration)
 const toRegistrations = decodeAs(Registrations)
 const toRotated = decodeAs(Rotated)
 
 /** The notifications of a mailbox, the oldest first, page by page. */
 export const listMailbox = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   mailbox: string,
   since: string | undefined,
   limit: number,
-  show: (notification: Notification) => void
+  show: (notification: MailboxNotification) => void
 ): Effect.fn.Return<void, CommandFailed> {
   let left = limit
   const after = since === undefined ? "" : `&since=${encodeURIComponent(since)}`
   let path: string | undefined = `${mailbox}?limit=${Math.min(left, pageEntries)}${after}`
   while (path !== undefined && left > 0) {
-    const answer: Answer = yield* request(remote, { method: "GET", path })
+    const answer: RemoteAnswer = yield* request(remote, { method: "GET", path })
     const { notification = [] } = yield* toListing(answer)
     for (const one of notification.slice(0, left)) show(one)
     left -= notification.length
@@ -68,17 +77,17 @@ export const listMailbox = Effect.fnUntraced(function*(
 
 /** One notification. */
 export const oneNotification = (
-  remote: Remote,
+  remote: RemoteService,
   path: string
-): Effect.Effect<Notification, CommandFailed> =>
+): Effect.Effect<MailboxNotification, CommandFailed> =>
   Effect.flatMap(request(remote, { method: "GET", path }), toNotification)
 
 /** Registers a callback (A12); the answer has the secret, this only time. */
 export const addRegistration = (
-  remote: Remote,
+  remote: RemoteService,
   mailbox: string,
   callback: string
-): Effect.Effect<Registration, CommandFailed> =>
+): Effect.Effect<MailboxRegistration, CommandFailed> =>
   Effect.flatMap(
     request(remote, {
       method: "POST",
@@ -91,13 +100,13 @@ export const addRegistration = (
 
 /** All registrations of a mailbox. */
 export const listRegistrations = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   mailbox: string
-): Effect.fn.Return<ReadonlyArray<Registration>, CommandFailed> {
-  const all: Array<Registration> = []
+): Effect.fn.Return<ReadonlyArray<MailboxRegistration>, CommandFailed> {
+  const all: Array<MailboxRegistration> = []
   let path: string | undefined = `${mailbox}/registrations`
   while (path !== undefined) {
-    const answer: Answer = yield* request(remote, { method: "GET", path })
+    const answer: RemoteAnswer = yield* request(remote, { method: "GET", path })
     all.push(...(yield* toRegistrations(answer)).registration ?? [])
     path = answer.next
   }
@@ -106,21 +115,21 @@ export const listRegistrations = Effect.fnUntraced(function*(
 
 /** How a registration stands. */
 export const oneRegistration = (
-  remote: Remote,
+  remote: RemoteService,
   path: string
-): Effect.Effect<Registration, CommandFailed> =>
+): Effect.Effect<MailboxRegistration, CommandFailed> =>
   Effect.flatMap(request(remote, { method: "GET", path }), toRegistration)
 
 /** Has it verified anew, and a suspension lifted. */
 export const liftRegistration = (
-  remote: Remote,
+  remote: RemoteService,
   path: string
-): Effect.Effect<Registration, CommandFailed> =>
+): Effect.Effect<MailboxRegistration, CommandFailed> =>
   Effect.flatMap(request(remote, { method: "PUT", path }), toRegistration)
 
 /** A new secret; pushes bear the signatures of both for a while. */
 export const rotateSecret = (
-  remote: Remote,
+  remote: RemoteService,
   path: string
 ): Effect.Effect<string, CommandFailed> =>
   request(remote, { method: "POST", path: `${path}/secret` }).pipe(
@@ -130,7 +139,7 @@ export const rotateSecret = (
 
 /** Ends a registration. */
 export const removeRegistration = (
-  remote: Remote,
+  remote: RemoteService,
   path: string
 ): Effect.Effect<void, CommandFailed> => Effect.asVoid(request(remote, { method: "DELETE", path }))
 

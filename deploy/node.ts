@@ -11,10 +11,10 @@ import { bootstrap } from "../http/accounts/index.ts"
 import { application } from "../http/app.ts"
 import { postingFigures } from "../http/cluster/index.ts"
 import { resumeLoads, watchLoads } from "../http/customers/index.ts"
-import { HeldTables } from "../http/queries/held.ts"
+import { RowCaches } from "../http/queries/held.ts"
 import { watchQueries } from "../http/queries/index.ts"
 import { documents } from "../http/documents.ts"
-import { count, HttpMeasures } from "../http/inside/measures.ts"
+import { count, HttpMetrics } from "../http/inside/measures.ts"
 import { metricsText } from "../http/inside/metrics.ts"
 import { setDocumentLimits } from "../http/limits.ts"
 import { resources } from "../http/resources.ts"
@@ -22,7 +22,7 @@ import { randomId } from "../http/secrets.ts"
 import { assertNative, listen, ServerUnavailable } from "../http/server.ts"
 import type { Service } from "../http/service.ts"
 import { ratesOf } from "../http/rates.ts"
-import { Tries } from "../http/tries.ts"
+import { CredentialCache } from "../http/tries.ts"
 import {
   Blobs,
   Placement,
@@ -33,7 +33,7 @@ import {
   System,
   type Transport
 } from "../runtime/index.ts"
-import { Contents } from "../runtime/ports/contents.ts"
+import { StoreContents } from "../runtime/ports/contents.ts"
 import { archiveOf } from "./archive/pieces.ts"
 import { backend, groupLimits, isClustered, nodeNameOf, placeOf, type Ports } from "./backend.ts"
 import { failpoint } from "./failpoint.ts"
@@ -41,12 +41,12 @@ import { issuerOf } from "./issuer.ts"
 import { sweep, sweepAmong } from "./orphans.ts"
 import { portOf } from "./port.ts"
 import { serviceKeyOf } from "./service-key.ts"
-import { adminTokenOf, baseUrlOf, type Settings } from "./settings.ts"
+import { adminTokenOf, baseUrlOf, type NodeSettings } from "./settings.ts"
 import { version } from "./version.ts"
 
 /** How often idle actors are looked for, unless they are to sleep sooner. */
 const sweepMsMax = 5_000
-const corsOriginOf = (settings: Settings): string | undefined =>
+const corsOriginOf = (settings: NodeSettings): string | undefined =>
   settings.corsOrigin === "none" ? undefined : settings.corsOrigin
 
 type PlacementApi = Placement["Service"]
@@ -62,7 +62,7 @@ interface Shared {
   readonly arriving: Set<string>
 }
 
-const systemLayer = (settings: Settings, { arriving, baseUrl, outbound }: Shared) =>
+const systemLayer = (settings: NodeSettings, { arriving, baseUrl, outbound }: Shared) =>
   Layer.unwrap(Effect.gen(function*() {
     const step = failpoint(process.env["RESTANTE_FAILPOINT"])
     return System.layer({
@@ -90,11 +90,11 @@ const systemLayer = (settings: Settings, { arriving, baseUrl, outbound }: Shared
   }))
 
 /** Everything below HTTP, as the settings say. */
-const nodeLayer = (settings: Settings, shared: Shared) =>
+const nodeLayer = (settings: NodeSettings, shared: Shared) =>
   systemLayer(settings, shared).pipe(Layer.provideMerge(backend(settings, shared.node)))
 
 /** What the operator is told when the node serves. */
-export interface Serving {
+export interface ServingNode {
   readonly baseUrl: string
   readonly host: string
   readonly port: number
@@ -134,19 +134,19 @@ const handOver = (placement: PlacementApi, withinMs: number): Effect.Effect<void
   })
 
 const makeService = Effect.fnUntraced(function*(
-  settings: Settings,
+  settings: NodeSettings,
   { arriving, baseUrl, issuer, node, outbound }: Shared,
-  measures: HttpMeasures
+  measures: HttpMetrics
 ): Effect.fn.Return<Service, StorageFailure, System | Exclude<Ports, Transport>> {
   const system = yield* System
   const storage = yield* Storage
   const records = yield* Records
   const placement = yield* Placement
   const blobs = yield* Blobs
-  const contents = yield* Contents
+  const contents = yield* StoreContents
   const kind = isClustered(settings) ? "nats" : "embedded"
   const nowMs = () => Date.now()
-  const tries = new Tries(nowMs)
+  const tries = new CredentialCache(nowMs)
   const { trustedProxies } = settings
   const rateLimits = { address: settings.rateLimitAddress, account: settings.rateLimitAccount }
   return {
@@ -167,7 +167,7 @@ const makeService = Effect.fnUntraced(function*(
     system,
     blobs,
     records,
-    held: new HeldTables(records),
+    held: new RowCaches(records),
     readOutside: readerOf(outbound),
     arriving,
     start: `${node}.${randomId()}`,
@@ -190,7 +190,7 @@ const asUnavailable = (cause: unknown): ServerUnavailable =>
     : new ServerUnavailable("Address", String(cause), cause)
 
 const listening = (
-  settings: Settings,
+  settings: NodeSettings,
   port: number,
   baseUrl: string,
   handler: ReturnType<typeof application>,
@@ -211,14 +211,14 @@ const listening = (
 
 /** Serves over what is provided, until interrupted. */
 const serveOver = Effect.fnUntraced(function*(
-  settings: Settings,
+  settings: NodeSettings,
   port: number,
   shared: Shared,
-  onServing: (serving: Serving) => void
+  onServing: (serving: ServingNode) => void
 ) {
   const { baseUrl } = shared
   const placement = yield* Placement
-  const measures = new HttpMeasures()
+  const measures = new HttpMetrics()
   const service = yield* makeService(settings, shared, measures)
   const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
     Effect.mapError((failure) => new StorageUnavailable({ detail: `no admin: ${failure._tag}` }))
@@ -272,7 +272,7 @@ const serveOver = Effect.fnUntraced(function*(
  * a
  * BackendFailure, NodeUnnamed, IssuerUnusable or ServerUnavailable.
  */
-export const runNode = (settings: Settings, onServing: (serving: Serving) => void) =>
+export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode) => void) =>
   Effect.scoped(Effect.gen(function*() {
     // A first start that cannot serve must not choose a token that nobody is told.
     yield* Effect.try({ try: assertNative, catch: asUnavailable })

@@ -1,8 +1,8 @@
 /** The outgoing mailbox of a running service, over its HTTP interface (PROTOCOL §1.3). */
 import { Effect, Redacted, Result, Schema } from "effect"
 import { type CommandFailed, exitCodes } from "./failure.ts"
-import { type Answer, decodeAs, failed, linkOf, notUnderstood, pathOf } from "./remote.ts"
-import { type Remote, request } from "./remote.ts"
+import { decodeAs, failed, linkOf, notUnderstood, pathOf, type RemoteAnswer } from "./remote.ts"
+import { type RemoteService, request } from "./remote.ts"
 
 const pageEntries = 1000
 /** Notifications of a listing whose counts are asked for at a time. */
@@ -14,7 +14,7 @@ const backoffMsFirst = 250
 const backoffMsMax = 10_000
 
 const Text = Schema.optionalKey(Schema.String)
-const Recipient = Schema.Struct({
+const OutgoingRecipient = Schema.Struct({
   status: Schema.Literals(["waiting", "retry", "success", "failed"]),
   href: Schema.String,
   attempts: Schema.FiniteFromString,
@@ -24,37 +24,37 @@ const Recipient = Schema.Struct({
   problem: Text,
   location: Text
 })
-export type Recipient = typeof Recipient.Type
+export type OutgoingRecipient = typeof OutgoingRecipient.Type
 
 export const standings = ["sent", "waiting", "failed"] as const
-const Status = Schema.Literals(standings)
-export type Status = typeof Status.Type
+const OutgoingStatus = Schema.Literals(standings)
+export type OutgoingStatus = typeof OutgoingStatus.Type
 
-const Notification = Schema.Struct({
+const OutgoingNotification = Schema.Struct({
   href: Schema.String,
   time: Schema.String,
-  status: Status,
-  recipient: Schema.Array(Recipient)
+  status: OutgoingStatus,
+  recipient: Schema.Array(OutgoingRecipient)
 })
 /** How a notification stands. */
-export type Notification = typeof Notification.Type
+export type OutgoingNotification = typeof OutgoingNotification.Type
 
 const Listing = Schema.Struct({
   notification: Schema.Array(
-    Schema.Struct({ href: Schema.String, time: Schema.String, status: Status })
+    Schema.Struct({ href: Schema.String, time: Schema.String, status: OutgoingStatus })
   )
 })
 const Retried = Schema.Struct({
   notifications: Schema.FiniteFromString,
   recipients: Schema.FiniteFromString
 })
-const toNotification = decodeAs(Notification)
+const toNotification = decodeAs(OutgoingNotification)
 const toListing = decodeAs(Listing)
 const toRetried = decodeAs(Retried)
 
 /** Path of the caller's own outgoing mailbox. */
 export const ownMailbox = Effect.fnUntraced(function*(
-  remote: Remote
+  remote: RemoteService
 ): Effect.fn.Return<string, CommandFailed> {
   const { headers } = yield* request(remote, { method: "GET", path: "/outgoing", also: [303] })
   return pathOf(headers.get("location")) ?? (yield* notUnderstood())
@@ -62,7 +62,7 @@ export const ownMailbox = Effect.fnUntraced(function*(
 
 /** Path of the notification that a URI names, or an id in the caller's own mailbox. */
 export const notificationPath = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   given: string
 ): Effect.fn.Return<string, CommandFailed> {
   if (/^[A-Za-z0-9_=-]+$/.test(given)) return `${yield* ownMailbox(remote)}/${given}`
@@ -73,7 +73,7 @@ export const notificationPath = Effect.fnUntraced(function*(
 })
 
 /** Content that the service keeps, with the path at which it can be removed again. */
-export interface Published {
+export interface PublishedContent {
   readonly href: string
   readonly edit: string | undefined
   /** The message password, chosen by the service when it was to. */
@@ -82,13 +82,13 @@ export interface Published {
 
 /** Publishes content (A1); `generate` as the password has the service choose one. */
 export const publish = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   content: {
     readonly bytes: AsyncIterable<Uint8Array>
     readonly type: string
     readonly password: Redacted.Redacted | undefined
   }
-): Effect.fn.Return<Published, CommandFailed> {
+): Effect.fn.Return<PublishedContent, CommandFailed> {
   const { bytes: body, password, type } = content
   const { headers } = yield* request(remote, {
     method: "POST",
@@ -110,13 +110,13 @@ export const publish = Effect.fnUntraced(function*(
 })
 
 /** Takes published content back. */
-export const unpublish = (remote: Remote, { edit }: Published): Effect.Effect<void> =>
+export const unpublish = (remote: RemoteService, { edit }: PublishedContent): Effect.Effect<void> =>
   edit === undefined
     ? Effect.void
     : Effect.ignore(request(remote, { method: "DELETE", path: edit }))
 
 /** A notification to be sent. */
-export interface Letter {
+export interface OutgoingLetter {
   readonly to: ReadonlyArray<string>
   readonly from: boolean
   readonly description: string
@@ -126,9 +126,9 @@ export interface Letter {
 
 /** Queues a notification (A5) and answers its URI. */
 export const queue = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   mailbox: string,
-  { description, from, password, to, url }: Letter
+  { description, from, password, to, url }: OutgoingLetter
 ): Effect.fn.Return<string, CommandFailed> {
   const secret = password === undefined ? {} : { password: Redacted.value(password) }
   const { headers } = yield* request(remote, {
@@ -142,12 +142,12 @@ export const queue = Effect.fnUntraced(function*(
 
 /** How a notification stands (A6). */
 export const standing = (
-  remote: Remote,
+  remote: RemoteService,
   path: string
-): Effect.Effect<Notification, CommandFailed> =>
+): Effect.Effect<OutgoingNotification, CommandFailed> =>
   Effect.flatMap(request(remote, { method: "GET", path }), toNotification)
 
-const pending = ({ recipient }: Notification): boolean =>
+const pending = ({ recipient }: OutgoingNotification): boolean =>
   recipient.some(({ status }) => status === "waiting" || status === "retry")
 
 /**
@@ -155,10 +155,10 @@ const pending = ({ recipient }: Notification): boolean =>
  * ended. A service that does not answer, undefined, is asked again and again.
  */
 export const follow = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   path: string,
-  tell: (seen: Notification | undefined) => void
-): Effect.fn.Return<Notification, CommandFailed> {
+  tell: (seen: OutgoingNotification | undefined) => void
+): Effect.fn.Return<OutgoingNotification, CommandFailed> {
   let etag: string | undefined
   let backoffMs = backoffMsFirst
   for (;;) {
@@ -189,7 +189,7 @@ export const follow = Effect.fnUntraced(function*(
 })
 
 /** One notification of a listing; `counts` as in Notification-Status: `success=3; retry=1`. */
-export interface Listed {
+export interface ListedNotification {
   readonly href: string
   readonly time: string
   readonly status: string
@@ -198,9 +198,9 @@ export interface Listed {
 
 /** With its counts; undefined when it is gone since. */
 const counted = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   { href, time }: (typeof Listing.Type)["notification"][number]
-): Effect.fn.Return<Listed | undefined, CommandFailed> {
+): Effect.fn.Return<ListedNotification | undefined, CommandFailed> {
   const path = pathOf(href) ?? (yield* notUnderstood())
   const { headers } = yield* request(remote, { method: "HEAD", path, also: [404, 410] })
   const [status, ...counts] = (headers.get("notification-status") ?? "").split(";")
@@ -210,17 +210,17 @@ const counted = Effect.fnUntraced(function*(
 
 /** The newest notifications (A7), page by page. */
 export const list = Effect.fnUntraced(function*(
-  remote: Remote,
-  status: Status | undefined,
+  remote: RemoteService,
+  status: OutgoingStatus | undefined,
   limit: number,
-  show: (listed: Listed) => Effect.Effect<void>
+  show: (listed: ListedNotification) => Effect.Effect<void>
 ): Effect.fn.Return<void, CommandFailed> {
   let left = limit
   const filter = status === undefined ? "" : `&status=${status}`
   const mailbox = yield* ownMailbox(remote)
   let path: string | undefined = `${mailbox}?limit=${Math.min(left, pageEntries)}${filter}`
   while (path !== undefined && left > 0) {
-    const answer: Answer = yield* request(remote, { method: "GET", path })
+    const answer: RemoteAnswer = yield* request(remote, { method: "GET", path })
     const { notification } = yield* toListing(answer)
     const wanted = notification.slice(0, left)
     const rows = yield* Effect.forEach(wanted, (one) => counted(remote, one), {
@@ -233,19 +233,22 @@ export const list = Effect.fnUntraced(function*(
 })
 
 /** Tries the failed recipients of one notification again. */
-export const retry = (remote: Remote, path: string): Effect.Effect<Notification, CommandFailed> =>
+export const retry = (
+  remote: RemoteService,
+  path: string
+): Effect.Effect<OutgoingNotification, CommandFailed> =>
   Effect.flatMap(request(remote, { method: "POST", path: `${path}/retry` }), toNotification)
 
 /** Tries all failed recipients since a time again, and counts them. */
 export const replay = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   since: string
 ): Effect.fn.Return<typeof Retried.Type, CommandFailed> {
   let [notifications, recipients] = [0, 0]
   const first = `${yield* ownMailbox(remote)}/retry?since=${encodeURIComponent(since)}`
   let path: string | undefined = first
   while (path !== undefined) {
-    const answer: Answer = yield* request(remote, { method: "POST", path })
+    const answer: RemoteAnswer = yield* request(remote, { method: "POST", path })
     const retried = yield* toRetried(answer)
     notifications += retried.notifications
     recipients += retried.recipients
@@ -255,5 +258,5 @@ export const replay = Effect.fnUntraced(function*(
 })
 
 /** Removes a notification (A8): no attempt starts afterwards. */
-export const remove = (remote: Remote, path: string): Effect.Effect<void, CommandFailed> =>
+export const remove = (remote: RemoteService, path: string): Effect.Effect<void, CommandFailed> =>
   Effect.asVoid(request(remote, { method: "DELETE", path }))

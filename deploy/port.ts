@@ -2,10 +2,10 @@
 import { createServer } from "node:net"
 import { Effect } from "effect"
 import { ServerUnavailable } from "../http/server.ts"
-import type { Settings } from "./settings.ts"
+import type { NodeSettings } from "./settings.ts"
 
 /** The port to listen on: a free one when none is set, since the base URL has to name it. */
-export const portOf = (settings: Settings): Effect.Effect<number, ServerUnavailable> =>
+export const portOf = (settings: NodeSettings): Effect.Effect<number, ServerUnavailable> =>
   settings.port !== 0
     ? Effect.succeed(settings.port)
     : Effect.callback((resume) => {

@@ -5,7 +5,7 @@ import { CommandFailed, exitCodes } from "./failure.ts"
 const answerMs = 30_000
 
 /** A running service, and whom to be there. */
-export interface Remote {
+export interface RemoteService {
   /** Origin without a slash at its end. */
   readonly baseUrl: string
   /** The value of Authorization; undefined for nobody. */
@@ -40,7 +40,7 @@ const reason = (cause: unknown): string => {
 }
 
 /** The service does not answer now, and may later. */
-export const unreachable = ({ baseUrl }: Remote, cause: unknown): CommandFailed =>
+export const unreachable = ({ baseUrl }: RemoteService, cause: unknown): CommandFailed =>
   failed(`${baseUrl} cannot be reached: ${reason(cause)}`, exitCodes.unavailable)
 
 const problemOf = (status: number, body: string): string => {
@@ -61,7 +61,7 @@ export const refusedBy = (status: number, body: string, message?: string): Comma
   )
 
 /** An answer, read to its end. */
-export interface Answer {
+export interface RemoteAnswer {
   readonly status: number
   readonly headers: Headers
   readonly body: string
@@ -81,7 +81,7 @@ export const linkOf = (link: string | null, relation: string): string | undefine
   pathOf(new RegExp(`<([^>]+)>;\\s*rel="?${relation}\\b`).exec(link ?? "")?.[1])
 
 /** What is asked of the service. */
-export interface Request {
+export interface RemoteRequest {
   readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE"
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
@@ -93,10 +93,10 @@ export interface Request {
 }
 
 const exchange = async (
-  { authorization, baseUrl }: Remote,
-  { body, headers, method, path, withinMs = answerMs }: Request,
+  { authorization, baseUrl }: RemoteService,
+  { body, headers, method, path, withinMs = answerMs }: RemoteRequest,
   interrupted: AbortSignal
-): Promise<Answer> => {
+): Promise<RemoteAnswer> => {
   const signals = withinMs === null ? [] : [AbortSignal.timeout(withinMs)]
   const response = await fetch(`${baseUrl}${path}`, {
     method,
@@ -114,7 +114,10 @@ const exchange = async (
 }
 
 /** Fails with 75 when the service does not answer now, with 1 when it refuses. */
-export const request = (remote: Remote, asked: Request): Effect.Effect<Answer, CommandFailed> =>
+export const request = (
+  remote: RemoteService,
+  asked: RemoteRequest
+): Effect.Effect<RemoteAnswer, CommandFailed> =>
   Effect.tryPromise({
     try: (interrupted) => exchange(remote, asked, interrupted),
     catch: (cause) => unreachable(remote, cause)
@@ -133,7 +136,7 @@ export const notUnderstood = (): CommandFailed =>
 /** Reads the JSON of an answer. */
 export const decodeAs = <A>(
   schema: Schema.Codec<A, unknown>
-): (answer: Answer) => Effect.Effect<A, CommandFailed> => {
+): (answer: RemoteAnswer) => Effect.Effect<A, CommandFailed> => {
   const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema))
   return ({ body }) => Effect.mapError(decode(body), notUnderstood)
 }

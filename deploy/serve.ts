@@ -5,10 +5,10 @@ import { type BackendFailure, type NodeUnnamed, placeOf } from "./backend.ts"
 import { differing, missing } from "./engine-texts.ts"
 import { CommandFailed, exitCodes } from "./failure.ts"
 import type { IssuerUnusable } from "./issuer.ts"
-import { runNode, type Serving } from "./node.ts"
-import type { Loaded } from "./settings.ts"
+import { runNode, type ServingNode } from "./node.ts"
+import type { LoadedSettings } from "./settings.ts"
 
-const banner = (version: string, serving: Serving): string => {
+const banner = (version: string, serving: ServingNode): string => {
   const { adminToken, baseUrl, engine, host, node, place, port } = serving
   const kept = node === undefined
     ? `${engine} store in ${place}`
@@ -82,7 +82,7 @@ export const stopped = (
 }
 
 /** URIs that a node of a cluster gives out without it lead to this machine only. */
-const warnOfBaseUrl = ({ baseUrl, natsUrl }: Loaded["settings"]): Effect.Effect<void> =>
+const warnOfBaseUrl = ({ baseUrl, natsUrl }: LoadedSettings["settings"]): Effect.Effect<void> =>
   natsUrl === undefined || baseUrl !== undefined
     ? Effect.void
     : Effect.logWarning(
@@ -92,7 +92,7 @@ const warnOfBaseUrl = ({ baseUrl, natsUrl }: Loaded["settings"]): Effect.Effect<
 
 /** Serves until it is interrupted, then drains. */
 export const serve = (
-  { settings }: Loaded,
+  { settings }: LoadedSettings,
   version: string
 ): Effect.Effect<never, CommandFailed> =>
   Effect.andThen(

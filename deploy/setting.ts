@@ -1,5 +1,5 @@
 /** What one setting is: its path in cluster.config.ts, its environment variable and its flag. */
-import type { Kind } from "./values.ts"
+import type { ValueKind } from "./values.ts"
 
 /** One setting: `Name` in cluster.config.ts, its environment variable and its flag. */
 export interface Setting<A, Needed extends boolean = boolean> {
@@ -9,7 +9,7 @@ export interface Setting<A, Needed extends boolean = boolean> {
   readonly flag: string | undefined
   readonly about: string
   readonly needed: Needed
-  readonly kind: Kind<A>
+  readonly kind: ValueKind<A>
   /** As it is written in cluster.config.ts; undefined when it has no default. */
   readonly fallback: string | undefined
 }
@@ -23,7 +23,7 @@ const plainText = (value: Plain): string | undefined =>
 export const setting = <A>(
   name: string,
   env: string,
-  kind: Kind<A>,
+  kind: ValueKind<A>,
   fallback: Plain,
   about: string
 ): Setting<A, true> => {

@@ -13,17 +13,21 @@ type Value<S> = S extends Setting<infer A, infer Needed> ? Needed extends true ?
   : never
 
 /** The values of all settings: times in ms, sizes in bytes. */
-export type Settings = { readonly [K in keyof Table]: Value<Table[K]> }
+export type NodeSettings = { readonly [K in keyof Table]: Value<Table[K]> }
 
 /** Every setting in the order in which `restante config` shows them. */
 export const allSettings: ReadonlyArray<Setting<unknown>> = Object.values(table)
 
-export type Source = "cluster.config.ts" | "unset" | `environment ${string}` | `flag --${string}`
+export type SettingSource =
+  | "cluster.config.ts"
+  | "unset"
+  | `environment ${string}`
+  | `flag --${string}`
 
 /** A setting as it was found. `text` is what was written, `<set>` for a secret. */
-export interface Found {
+export interface FoundSetting {
   readonly setting: Setting<unknown>
-  readonly source: Source
+  readonly source: SettingSource
   readonly text: string | undefined
 }
 
@@ -32,16 +36,16 @@ export interface WrongSetting {
   readonly message: string
 }
 
-export interface Loaded {
-  readonly settings: Settings
-  readonly found: ReadonlyArray<Found>
+export interface LoadedSettings {
+  readonly settings: NodeSettings
+  readonly found: ReadonlyArray<FoundSetting>
 }
 
 const written = (
   { env, fallback, flag }: Setting<unknown>,
   environment: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Record<string, string | undefined>>
-): readonly [Source, string | undefined] => {
+): readonly [SettingSource, string | undefined] => {
   const byFlag = flag === undefined ? undefined : flags[flag]
   if (byFlag !== undefined) return [`flag --${flag}`, byFlag]
   const byEnvironment = environment[env]?.trim()
@@ -51,7 +55,7 @@ const written = (
   return fallback === undefined ? ["unset", undefined] : ["cluster.config.ts", fallback]
 }
 
-const wrong = (one: Setting<unknown>, source: Source, value: string): string => {
+const wrong = (one: Setting<unknown>, source: SettingSource, value: string): string => {
   const shown = one.kind === secret ? "<set>" : JSON.stringify(value)
   return `${one.name} is ${shown} (from ${source}); expected ${one.kind.expected}`
 }
@@ -63,9 +67,9 @@ const wrong = (one: Setting<unknown>, source: Source, value: string): string => 
 export const loadSettings = (
   environment: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Record<string, string | undefined>> = {}
-): Result.Result<Loaded, WrongSetting> => {
+): Result.Result<LoadedSettings, WrongSetting> => {
   const values: Record<string, unknown> = {}
-  const found: Array<Found> = []
+  const found: Array<FoundSetting> = []
   const problems: Array<string> = []
   for (const [key, one] of Object.entries<Setting<unknown>>(table)) {
     const [source, value] = written(one, environment, flags)
@@ -81,13 +85,13 @@ export const loadSettings = (
   problems.push(...authProblems(values))
   if (problems.length > 0) return Result.fail({ message: problems.join("\n") })
   // The loop above has decoded each key of the table by its own schema.
-  return Result.succeed({ settings: values as Settings, found })
+  return Result.succeed({ settings: values as NodeSettings, found })
 }
 
 /** The origin of every URI given out. `port` is the one that is listened on, as `PORT` may be 0. */
-export const baseUrlOf = (settings: Settings, port: number): string =>
+export const baseUrlOf = (settings: NodeSettings, port: number): string =>
   settings.baseUrl ?? `http://localhost:${port}`
 
 /** The admin token, where one is set. */
-export const adminTokenOf = (settings: Settings): string | undefined =>
+export const adminTokenOf = (settings: NodeSettings): string | undefined =>
   settings.adminToken === undefined ? undefined : Redacted.value(settings.adminToken)

@@ -3,7 +3,7 @@ import { Effect, Redacted, Result } from "effect"
 import { Sse } from "effect/encoding"
 import { childOf, parseText, textOf } from "../http/xml.ts"
 import { CommandFailed, exitCodes } from "./failure.ts"
-import { failed, notUnderstood, refusedBy, type Remote, unreachable } from "./remote.ts"
+import { failed, notUnderstood, refusedBy, type RemoteService, unreachable } from "./remote.ts"
 
 /** Four times the service's heartbeat: a stream that is silent for so long is dead. */
 const silenceMs = 60_000
@@ -11,14 +11,14 @@ const backoffMsFirst = 250
 const backoffMsMax = 10_000
 
 /** A notification as its stream tells it. */
-export interface Received {
+export interface StreamedNotification {
   readonly href: string
   readonly received: string
   readonly description: string
   readonly url: string
 }
 
-const receivedOf = (data: string): Received => {
+const receivedOf = (data: string): StreamedNotification => {
   const parsed = parseText(data)
   if (!parsed.ok) throw notUnderstood()
   const item = childOf(parsed.value, "item")
@@ -43,12 +43,12 @@ const refusals: Readonly<Record<number, string>> = {
 
 /** Where a stream is, and who hears of it. */
 interface Following {
-  readonly remote: Remote
+  readonly remote: RemoteService
   readonly path: string
   readonly since: string | undefined
   lastId: string | undefined
   readonly onOpen: () => void
-  readonly onReceived: (received: Received) => void
+  readonly onReceived: (received: StreamedNotification) => void
 }
 
 const connect = async (
@@ -102,8 +102,8 @@ const follow = async (following: Following, interrupted: AbortSignal): Promise<v
 }
 
 /** Who hears of what a mailbox's stream brings. */
-export interface Listener {
-  readonly received: (one: Received) => void
+export interface StreamListener {
+  readonly received: (one: StreamedNotification) => void
   /** Whether the service answers, after it did not, or no longer. */
   readonly answers: (does: boolean) => void
 }
@@ -114,10 +114,10 @@ export interface Listener {
  * again. Fails with 1 when the mailbox is not to be read, or is deleted.
  */
 export const watchMailbox = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   path: string,
   since: string | undefined,
-  { answers, received }: Listener
+  { answers, received }: StreamListener
 ): Effect.fn.Return<never, CommandFailed> {
   let state: "new" | "open" | "lost" = "new"
   let backoffMs = backoffMsFirst

@@ -4,7 +4,7 @@ import { IpNetwork } from "effect/net"
 import type { Rate } from "../http/rates.ts"
 
 /** A kind of value: its schema, and the words that a person is told when a value is not one. */
-export interface Kind<A> {
+export interface ValueKind<A> {
   readonly schema: Schema.Codec<A, string>
   readonly expected: string
   /** For `--help`. */
@@ -80,14 +80,14 @@ export const reading = <A>(
     encode: SchemaGetter.transform(String)
   }))
 
-export const text: Kind<string> = {
+export const text: ValueKind<string> = {
   schema: Schema.NonEmptyString,
   expected: "a text",
   metavar: "text"
 }
 
 /** A whole number between two bounds, both included. */
-export const integer = (least: number, most: number): Kind<number> => ({
+export const integer = (least: number, most: number): ValueKind<number> => ({
   schema: reading(
     Schema.Int.check(Schema.isBetween({ minimum: least, maximum: most })),
     (digits) => /^\d{1,15}$/.test(digits) ? Number(digits) : undefined
@@ -98,7 +98,7 @@ export const integer = (least: number, most: number): Kind<number> => ({
 
 export const oneOf = <const Names extends ReadonlyArray<string>>(
   ...names: Names
-): Kind<Names[number]> => ({
+): ValueKind<Names[number]> => ({
   schema: Schema.Literals(names),
   expected: `one of ${names.join(", ")}`,
   metavar: names.join("|")
@@ -107,7 +107,7 @@ export const oneOf = <const Names extends ReadonlyArray<string>>(
 /** One of some numbers. */
 export const oneNumberOf = <const Numbers extends ReadonlyArray<number>>(
   ...numbers: Numbers
-): Kind<Numbers[number]> => ({
+): ValueKind<Numbers[number]> => ({
   schema: reading(
     Schema.Literals(numbers),
     (digits) => numbers.find((one) => String(one) === digits)
@@ -121,7 +121,7 @@ const namePattern = /^[A-Za-z0-9_=-]{1,100}$/
 export const isNodeName = (text: string): boolean => namePattern.test(text)
 
 /** Name of a node: also a part of keys in NATS, so that few characters are left. */
-export const nodeName: Kind<string> = {
+export const nodeName: ValueKind<string> = {
   schema: Schema.String.check(Schema.isPattern(namePattern)),
   expected: "1 to 100 characters of A-Z, a-z, 0-9, _, = and -",
   metavar: "name"
@@ -136,21 +136,21 @@ const natsServerOf = (text: string): string | undefined => {
   return bare && hostname !== "" ? whole.replace(/\/$/, "") : undefined
 }
 
-export const natsServer: Kind<string> = {
+export const natsServer: ValueKind<string> = {
   schema: reading(Schema.String, natsServerOf),
   expected: "servers such as nats://host:4222 or tls://host:4222, without credentials",
   metavar: "url"
 }
 
 /** Time in ms. */
-export const duration: Kind<number> = {
+export const duration: ValueKind<number> = {
   schema: reading(Schema.Int, durationMs),
   expected: "a duration such as 500ms, 5s, 1m, 30min, 2h, 7d or P30D",
   metavar: "duration"
 }
 
 /** Time in ms, above 0. */
-export const span: Kind<number> = {
+export const span: ValueKind<number> = {
   schema: reading(Schema.Int.check(Schema.isGreaterThan(0)), durationMs),
   expected: "a duration above 0 such as 500ms, 5s, 1m, 30min, 2h, 7d or P30D",
   metavar: "duration"
@@ -169,7 +169,7 @@ const rateOf = (written: string): Rate | undefined => {
 }
 
 /** So many requests in so long. */
-export const rate: Kind<Rate> = {
+export const rate: ValueKind<Rate> = {
   schema: reading(
     Schema.Struct({ quota: Schema.Int, windowMs: Schema.Int }),
     rateOf
@@ -179,20 +179,20 @@ export const rate: Kind<Rate> = {
 }
 
 /** Size in bytes. */
-export const size: Kind<number> = {
+export const size: ValueKind<number> = {
   schema: reading(Schema.Int.check(Schema.isGreaterThan(0)), sizeBytes),
   expected: "a size above 0 such as 65536, 256KiB, 10MiB or 1GiB",
   metavar: "size"
 }
 
-export const origin: Kind<string> = {
+export const origin: ValueKind<string> = {
   schema: reading(Schema.String, originOf),
   expected: "an http or https URL of a host only, such as https://post.example.org",
   metavar: "url"
 }
 
 /** An origin, or `*` for all. */
-export const corsOrigin: Kind<string> = {
+export const corsOrigin: ValueKind<string> = {
   schema: reading(
     Schema.String,
     (value) => value === "*" || value === "none" ? value : originOf(value)
@@ -202,14 +202,14 @@ export const corsOrigin: Kind<string> = {
 }
 
 /** An address prefix in CIDR form; a bare address stands for itself alone. */
-export const network: Kind<string> = {
+export const network: ValueKind<string> = {
   schema: reading(Schema.String, networkOf),
   expected: "address prefixes such as 10.0.0.0/8, 127.0.0.1 or fd00::/8",
   metavar: "prefix"
 }
 
 /** A token: visible ASCII without spaces, which is never printed. */
-export const secret: Kind<Redacted.Redacted> = {
+export const secret: ValueKind<Redacted.Redacted> = {
   schema: Schema.String.check(Schema.isPattern(/^[\x21-\x7e]+$/)).pipe(
     Schema.decodeTo(Schema.Redacted(Schema.String), {
       decode: SchemaGetter.transform((value: string) => Redacted.make(value)),
@@ -221,7 +221,7 @@ export const secret: Kind<Redacted.Redacted> = {
 }
 
 /** Values separated by commas. */
-export const list = <A>(kind: Kind<A>, least = 0, most = 64): Kind<ReadonlyArray<A>> => ({
+export const list = <A>(kind: ValueKind<A>, least = 0, most = 64): ValueKind<ReadonlyArray<A>> => ({
   schema: Schema.String.pipe(
     Schema.decodeTo(
       Schema.Array(kind.schema).check(Schema.isBetweenLength(least, most)),

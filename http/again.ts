@@ -1,20 +1,20 @@
 /** A form that was refused is shown again on the problem's page, with all that was typed. */
 import { Effect } from "effect"
-import { bodyOf, type Call, type Handler } from "./call.ts"
-import { Failed, type Failure, toProblem } from "./failures.ts"
+import { bodyOf, type Call, type ResourceHandler } from "./call.ts"
+import { Failed, type HandlerFailure, toProblem } from "./failures.ts"
 import { type FormFields, parseForm, parseFormBody } from "./forms.ts"
-import { type Form, form, refilled } from "./html/forms.ts"
+import { form, type HtmlForm, refilled } from "./html/forms.ts"
 import { choose } from "./negotiate.ts"
 import { standardTypes } from "./representations.ts"
-import type { Request } from "./server.ts"
+import type { HttpRequest } from "./server.ts"
 
 /** The form that a request came from; it may follow from the fields, or be none of a page. */
-export type FormOf = (call: Call, fields: FormFields) => Form | undefined
+export type FormOf = (call: Call, fields: FormFields) => HtmlForm | undefined
 
 const formType = "application/x-www-form-urlencoded"
 
 /** Whether a browser sent this from a page and wants one back. */
-const isPageWanted = ({ headers, method }: Request): boolean => {
+const isPageWanted = ({ headers, method }: HttpRequest): boolean => {
   const accept = headers.get("accept")
   // Most failures are of programs, that need no look at what they would accept.
   if (accept === undefined || !accept.includes("text/html")) return false
@@ -23,7 +23,7 @@ const isPageWanted = ({ headers, method }: Request): boolean => {
 }
 
 /** What a browser's form held that wants a page back; undefined for every other body. */
-export const typedFields = (request: Request, bytes: Uint8Array): FormFields | undefined => {
+export const typedFields = (request: HttpRequest, bytes: Uint8Array): FormFields | undefined => {
   if (!isPageWanted(request)) return undefined
   const body = parseFormBody(bytes)
   return body.ok ? body.value : undefined
@@ -41,7 +41,11 @@ const fieldsOf = (call: Call): Effect.Effect<FormFields | undefined> => {
 }
 
 /** The failure with the form on its page, unless nothing takes it any more (404, 405, 410). */
-export const withForm = (failure: Failure, fields: FormFields, definition: Form): Failure => {
+export const withForm = (
+  failure: HandlerFailure,
+  fields: FormFields,
+  definition: HtmlForm
+): HandlerFailure => {
   const { headers, problem } = toProblem(failure)
   const { detail, slug, title } = problem
   if (slug === "not-found" || slug === "method-not-allowed" || slug === "gone") return failure
@@ -51,11 +55,14 @@ export const withForm = (failure: Failure, fields: FormFields, definition: Form)
 }
 
 /** A handler of a form: when it fails, the page of the problem has the form as it was sent. */
-export const keepingTyped = (formOf: FormOf, handle: Handler["handle"]): Handler["handle"] => {
+export const keepingTyped = (
+  formOf: FormOf,
+  handle: ResourceHandler["handle"]
+): ResourceHandler["handle"] => {
   const again = Effect.fnUntraced(function*(
     call: Call,
-    failure: Failure
-  ): Effect.fn.Return<never, Failure> {
+    failure: HandlerFailure
+  ): Effect.fn.Return<never, HandlerFailure> {
     const fields = yield* fieldsOf(call)
     const definition = fields === undefined ? undefined : formOf(call, fields)
     return yield* Effect.fail(

@@ -3,28 +3,28 @@
  * handler, and the one place where an answer or a failure goes out.
  */
 import { Cause, Effect, type Exit } from "effect"
-import { type Body, documentBody, noBody, streamBody } from "./body.ts"
-import type { Answer, Call, Handler } from "./call.ts"
+import { documentBody, noBody, type RequestBody, streamBody } from "./body.ts"
+import type { Call, HandlerAnswer, ResourceHandler } from "./call.ts"
 import { isForged } from "./crosssite.ts"
-import { fail, type Failure } from "./failures.ts"
+import { fail, type HandlerFailure } from "./failures.ts"
 import { preflightHeaders } from "./fields.ts"
 import { identityOf } from "./credentials.ts"
 import { type Keyed, keyedRequest, once } from "./idempotency.ts"
 import { renderAnswer, type Rendered, renderFailure } from "./respond.ts"
 import { compileRoutes, type Parameters, type Route } from "./routing.ts"
 import { randomIds } from "./secrets.ts"
-import type { Exchange, Request } from "./server.ts"
+import type { Exchange, HttpRequest } from "./server.ts"
 import type { Service } from "./service.ts"
 import { traced } from "./trace.ts"
 
 /** Runs a request's effect in the service's context: its logger and clock. */
-export type Run = <A, E>(
+export type RunEffect = <A, E>(
   effect: Effect.Effect<A, E>,
   observer: (exit: Exit.Exit<A, E>) => void
 ) => void
 
 /** What one request was, for the log and the measures; no secret in it. */
-export interface Access {
+export interface AccessRecord {
   readonly method: string
   /** The pattern of the path, such as `/mailboxes/{mailbox}`. */
   readonly route: string
@@ -35,11 +35,11 @@ export interface Access {
 const send = (exchange: Exchange, { body, headers, status }: Rendered): void =>
   exchange.reply({ status, headers, body })
 
-const wantedBody = (handler: Handler, method: string): "document" | "stream" | "none" =>
+const wantedBody = (handler: ResourceHandler, method: string): "document" | "stream" | "none" =>
   handler.body ?? (method === "POST" || method === "PUT" ? "document" : "none")
 
 /** Whether the body is compressed: it would be read, or served again, as what it is not. */
-const isCoded = ({ headers }: Request): boolean => {
+const isCoded = ({ headers }: HttpRequest): boolean => {
   const coding = headers.get("content-encoding")
   return coding !== undefined && coding.trim().toLowerCase() !== "identity"
 }
@@ -50,7 +50,7 @@ const codedBody = fail("unsupported-media-type", "a body is taken without Conten
 ])
 
 /** Reads a stream to its end, for its digest. */
-const drained = (body: Body): Effect.Effect<void, Failure> =>
+const drained = (body: RequestBody): Effect.Effect<void, HandlerFailure> =>
   Effect.tryPromise({
     try: async () => {
       for await (const chunk of body.stream) void chunk
@@ -60,15 +60,15 @@ const drained = (body: Body): Effect.Effect<void, Failure> =>
 
 class Application {
   private readonly service: Service
-  private readonly match: ReturnType<typeof compileRoutes<Handler>>
-  private readonly run: Run
-  private readonly onAccess: (access: Access) => void
+  private readonly match: ReturnType<typeof compileRoutes<ResourceHandler>>
+  private readonly run: RunEffect
+  private readonly onAccess: (access: AccessRecord) => void
 
   constructor(
     service: Service,
-    routes: ReadonlyArray<Route<Handler>>,
-    run: Run,
-    onAccess: (access: Access) => void
+    routes: ReadonlyArray<Route<ResourceHandler>>,
+    run: RunEffect,
+    onAccess: (access: AccessRecord) => void
   ) {
     this.service = service
     this.match = compileRoutes(routes)
@@ -76,7 +76,7 @@ class Application {
     this.onAccess = onAccess
   }
 
-  readonly handle = (request: Request, exchange: Exchange): void => {
+  readonly handle = (request: HttpRequest, exchange: Exchange): void => {
     const { rates } = this.service
     if (rates !== undefined) {
       const { fields, refusal } = rates.admit(request)
@@ -115,10 +115,10 @@ class Application {
   }
 
   private found(
-    request: Request,
+    request: HttpRequest,
     exchange: Exchange,
     match: {
-      readonly handler: Handler
+      readonly handler: ResourceHandler
       readonly parameters: Parameters
       readonly allow: string
       readonly pattern: string
@@ -161,14 +161,14 @@ class Application {
     this.perform(call, handler, pattern)
   }
 
-  private perform(call: Call, handler: Handler, route: string): void {
+  private perform(call: Call, handler: ResourceHandler, route: string): void {
     const { exchange, request } = call
     const { service } = this
     const { baseUrl } = service.settings
     const startedMs = performance.now()
     const effect = Effect.flatMap(
       keyedRequest(service, call),
-      (keyed): Effect.Effect<Answer | Rendered, Failure> =>
+      (keyed): Effect.Effect<HandlerAnswer | Rendered, HandlerFailure> =>
         keyed === undefined ? handler.handle(call) : this.keyed(call, handler, keyed)
     )
     this.run(traced(request, effect), (exit) => {
@@ -205,9 +205,9 @@ class Application {
 
   private keyed(
     call: Call,
-    handler: Handler,
+    handler: ResourceHandler,
     keyed: Keyed
-  ): Effect.Effect<Rendered, Failure> {
+  ): Effect.Effect<Rendered, HandlerFailure> {
     const { service } = this
     const { body } = call
     const isStream = wantedBody(handler, call.request.method) === "stream"
@@ -226,7 +226,7 @@ class Application {
       )
   }
 
-  private stream(exchange: Exchange, answer: Answer, done: (status: number) => void): void {
+  private stream(exchange: Exchange, answer: HandlerAnswer, done: (status: number) => void): void {
     if (answer._tag === "Stream") {
       const { headers, lengthBytes, source, status } = answer
       exchange.replyStream(status, headers, lengthBytes, source).then(
@@ -242,12 +242,17 @@ class Application {
     }
   }
 
-  private refuse(request: Request, exchange: Exchange, failure: Failure, route: string): void {
+  private refuse(
+    request: HttpRequest,
+    exchange: Exchange,
+    failure: HandlerFailure,
+    route: string
+  ): void {
     const status = this.sendFailure(request, exchange, failure)
     this.onAccess({ method: request.method, route, status, durationMs: 0 })
   }
 
-  private sendFailure(request: Request, exchange: Exchange, failure: Failure): number {
+  private sendFailure(request: HttpRequest, exchange: Exchange, failure: HandlerFailure): number {
     const rendered = renderFailure(failure, request, this.service.settings.baseUrl)
     send(exchange, rendered)
     return rendered.status
@@ -257,8 +262,8 @@ class Application {
 /** The handler of every request, for `listen`. */
 export const application = (
   service: Service,
-  routes: ReadonlyArray<Route<Handler>>,
-  run: Run,
-  onAccess: (access: Access) => void
-): (request: Request, exchange: Exchange) => void =>
+  routes: ReadonlyArray<Route<ResourceHandler>>,
+  run: RunEffect,
+  onAccess: (access: AccessRecord) => void
+): (request: HttpRequest, exchange: Exchange) => void =>
   new Application(service, routes, run, onAccess).handle

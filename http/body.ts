@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { documentBytesMax } from "./limits.ts"
 import { BodyError, type BodyFault, type Exchange } from "./server.ts"
 
-export interface Body {
+export interface RequestBody {
   /** The whole document, or why there is none. */
   readonly bytes: Effect.Effect<Uint8Array | BodyFault>
   /** The body as it arrives; throws a BodyError when it breaks off. Read by one reader. */
@@ -24,7 +24,7 @@ const none: AsyncIterable<Uint8Array> = {
 }
 
 /** No body is wanted; what is sent all the same is passed over. */
-export const noBody: Body = {
+export const noBody: RequestBody = {
   bytes: Effect.succeed(new Uint8Array()),
   stream: none,
   fault: () => undefined,
@@ -32,7 +32,7 @@ export const noBody: Body = {
 }
 
 /** Collects a document. */
-export const documentBody = (exchange: Exchange): Body => {
+export const documentBody = (exchange: Exchange): RequestBody => {
   let outcome: Uint8Array | BodyFault | undefined
   let wake: (() => void) | undefined
   exchange.bytes(documentBytesMax, (body) => {
@@ -55,7 +55,11 @@ export const documentBody = (exchange: Exchange): Body => {
 }
 
 /** Streams a body of at most `bytesMax`; its digest is only taken when `wantsDigest`. */
-export const streamBody = (exchange: Exchange, bytesMax: number, wantsDigest: boolean): Body => {
+export const streamBody = (
+  exchange: Exchange,
+  bytesMax: number,
+  wantsDigest: boolean
+): RequestBody => {
   const hash = createHash("sha256")
   let fault: BodyFault["_tag"] | undefined
   const noted = (error: unknown): unknown => {

@@ -1,54 +1,54 @@
 /** One request as a handler sees it, and what a handler answers. */
 import { Effect } from "effect"
-import { fail, type Failed, type Failure, type HeaderFields } from "./failures.ts"
+import { fail, type Failed, type HandlerFailure, type HeaderList } from "./failures.ts"
 import { type FormFields, parseForm, parseFormBody } from "./forms.ts"
 import { documentBytesMax } from "./limits.ts"
 import { acceptedBodies, bodyKind, type MediaType } from "./negotiate.ts"
-import type { View } from "./representations.ts"
+import type { ResourceView } from "./representations.ts"
 import type { Parameters } from "./routing.ts"
-import type { Ids } from "./secrets.ts"
-import type { Body } from "./body.ts"
-import type { BodyFault, EventStream, Exchange, Request } from "./server.ts"
+import type { IdSource } from "./secrets.ts"
+import type { RequestBody } from "./body.ts"
+import type { BodyFault, EventStream, Exchange, HttpRequest } from "./server.ts"
 import { type Element, element, parseDocument, parseJsonDocument } from "./xml.ts"
 import type { Identity } from "./credentials.ts"
 
 export interface Call {
-  readonly request: Request
+  readonly request: HttpRequest
   readonly exchange: Exchange
   /** What was sent; reading began when the request came. */
-  readonly body: Body
+  readonly body: RequestBody
   readonly parameters: Parameters
   /** `Allow` of this path. */
   readonly allow: string
   readonly identity: Identity
   /** Where new ids and secrets come from; the same again for a repeated request. */
-  readonly ids: Ids
+  readonly ids: IdSource
 }
 
 /** A negotiated answer, from one view. GET answers of it carry an ETag and honour conditions. */
 export interface ViewAnswer {
   readonly _tag: "View"
   readonly status: number
-  readonly view: View
+  readonly view: ResourceView
   readonly offered?: ReadonlyArray<MediaType>
-  readonly headers?: HeaderFields
+  readonly headers?: HeaderList
   /** Validators other than the representation's own bytes. */
   readonly lastModifiedMs?: number
 }
 
-export type Answer =
+export type HandlerAnswer =
   | ViewAnswer
   /** Without a body, or with one that is not negotiated. */
   | {
     readonly _tag: "Plain"
     readonly status: number
-    readonly headers: HeaderFields
+    readonly headers: HeaderList
     readonly body?: string | Uint8Array
   }
   | {
     readonly _tag: "Stream"
     readonly status: number
-    readonly headers: HeaderFields
+    readonly headers: HeaderList
     /** Undefined: it is not known, and the body comes in chunks. */
     readonly lengthBytes: number | undefined
     readonly source: AsyncIterable<Uint8Array>
@@ -56,14 +56,14 @@ export type Answer =
   /** A stream of server-sent events; `start` gets it when the headers are out. */
   | {
     readonly _tag: "Events"
-    readonly headers: HeaderFields
+    readonly headers: HeaderList
     readonly start: (events: EventStream) => void
   }
 
-export type Handled = Effect.Effect<Answer, Failure>
+export type Handled = Effect.Effect<HandlerAnswer, HandlerFailure>
 
 /** What answers one method of one resource. */
-export interface Handler {
+export interface ResourceHandler {
   /** Through the whole machinery: a fiber, negotiation, conditions. */
   readonly handle: (call: Call) => Handled
   /** What of the body is wanted: a document in memory (POST and PUT unless said), or a stream. */
@@ -72,19 +72,19 @@ export interface Handler {
    * The hot path: answers through the exchange by itself, without a fiber. Taken when the request
    * has neither credentials nor an Idempotency-Key.
    */
-  readonly direct?: (request: Request, exchange: Exchange, parameters: Parameters) => void
+  readonly direct?: (request: HttpRequest, exchange: Exchange, parameters: Parameters) => void
 }
 
-export const empty = (status: number, headers: HeaderFields = []): Answer => ({
+export const empty = (status: number, headers: HeaderList = []): HandlerAnswer => ({
   _tag: "Plain",
   status,
   headers
 })
 
 export const shown = (
-  view: View,
+  view: ResourceView,
   options: Omit<ViewAnswer, "_tag" | "view" | "status"> & { readonly status?: number } = {}
-): Answer => ({ _tag: "View", status: 200, ...options, view })
+): HandlerAnswer => ({ _tag: "View", status: 200, ...options, view })
 
 /** The query's fields; malformed ones are a problem. */
 export const queryOf = (call: Call): Effect.Effect<FormFields, Failed> => {

@@ -1,7 +1,7 @@
 /** Which address a request comes from, for counting: behind proxies, what trusted ones say. */
 import { BlockList, isIP, isIPv6 } from "node:net"
 import { forwardedMax } from "./limits.ts"
-import type { Request } from "./request.ts"
+import type { HttpRequest } from "./request.ts"
 
 type Family = "ipv4" | "ipv6"
 
@@ -51,7 +51,7 @@ const network = (address: string): string => {
  * in X-Forwarded-For that is none. An IPv6 address stands for its /64.
  */
 export const clientOf = (
-  { headers, remoteAddress }: Pick<Request, "headers" | "remoteAddress">,
+  { headers, remoteAddress }: Pick<HttpRequest, "headers" | "remoteAddress">,
   trustedProxies: ReadonlyArray<string>
 ): string => {
   const near = plain(remoteAddress)

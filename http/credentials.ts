@@ -1,5 +1,5 @@
 /** The credentials that a request carries, read and not yet checked. */
-import type { Request } from "./server.ts"
+import type { HttpRequest } from "./server.ts"
 
 /** The credentials of a request, not yet checked. */
 export type Identity =
@@ -11,7 +11,7 @@ const nobody: Identity = { _tag: "Nobody" }
 const credentials = /^(basic|bearer)[ ]+([A-Za-z0-9\-._~+/]+=*)$/i
 
 /** Reads the Authorization field (RFC 7617, RFC 6750); one of another kind is nobody's. */
-export const identityOf = (request: Request): Identity => {
+export const identityOf = (request: HttpRequest): Identity => {
   const field = request.headers.get("authorization")
   if (field === undefined) return nobody
   const [, scheme = "", text = ""] = credentials.exec(field.trim()) ?? []

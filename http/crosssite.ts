@@ -3,14 +3,14 @@
  * browser remembers. Such a request is told by its Fetch metadata, or by Origin where a browser
  * sends none, and is refused; a script that sets credentials itself went through CORS.
  */
-import type { Request } from "./server.ts"
+import type { HttpRequest } from "./server.ts"
 
 const safe = new Set(["GET", "HEAD", "OPTIONS"])
 const simple =
   /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\s*(?:;|$)/i
 
 /** Whether the request changes something with ambient authority from another site. */
-export const isForged = (request: Request, baseUrl: string): boolean => {
+export const isForged = (request: HttpRequest, baseUrl: string): boolean => {
   const { headers, method } = request
   if (safe.has(method) || !headers.has("authorization")) return false
   const site = headers.get("sec-fetch-site")

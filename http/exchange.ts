@@ -11,7 +11,7 @@ import { sendStream } from "./sending.ts"
 import { Upload } from "./upload.ts"
 
 /** An answer with its body at hand. */
-export interface Reply {
+export interface HttpReply {
   readonly status: number
   readonly headers: ReplyHeaders
   readonly body?: string | Uint8Array | undefined
@@ -191,7 +191,7 @@ export class Exchange {
   }
 
   /** Answers. Nothing happens when the client is gone. Throws (a defect) on bad fields. */
-  reply(reply: Reply): void {
+  reply(reply: HttpReply): void {
     const joined = joinHeaders(reply.headers)
     if (!this.#begin()) return
     // At once, what follows in the same piece would still be read as requests. While an answer is
@@ -200,7 +200,7 @@ export class Exchange {
     else this.#send(reply, joined)
   }
 
-  #send({ body, status }: Reply, joined: string): void {
+  #send({ body, status }: HttpReply, joined: string): void {
     if (this.#aborted) return this.#settle()
     const native = this.#native
     native.cork(() => {

@@ -8,7 +8,7 @@ import type {
   BlobTooLarge,
   Refusal
 } from "../runtime/index.ts"
-import { type Extensions, type Problem, problem, type ProblemSlug } from "./problem.ts"
+import { type Extensions, problem, type ProblemDocument, type ProblemSlug } from "./problem.ts"
 
 /** A problem that a handler ends with, and header fields that go with it. */
 export class Failed extends Schema.TaggedError<Failed>()("Failed", {
@@ -16,27 +16,27 @@ export class Failed extends Schema.TaggedError<Failed>()("Failed", {
   headers: Schema.Unknown
 }) {}
 
-export type HeaderFields = ReadonlyArray<readonly [string, string]>
+export type HeaderList = ReadonlyArray<readonly [string, string]>
 
-const noHeaders: HeaderFields = []
+const noHeaders: HeaderList = []
 
 /** A failure with this problem; see `problems.ts` for the slugs. */
 export const fail = (
   slug: ProblemSlug,
   detail?: string,
-  headers: HeaderFields = noHeaders,
+  headers: HeaderList = noHeaders,
   extensions?: Extensions
 ): Failed => new Failed({ problem: problem(slug, detail, extensions), headers })
 
-export type Failure = Failed | AskFailure | BlobTooLarge | BlobMissing | BlobAborted
+export type HandlerFailure = Failed | AskFailure | BlobTooLarge | BlobMissing | BlobAborted
 
 /** A problem with its header fields. */
 export interface FailureAnswer {
-  readonly problem: Problem
-  readonly headers: HeaderFields
+  readonly problem: ProblemDocument
+  readonly headers: HeaderList
 }
 
-const retryAfter = (ms: number): HeaderFields => [
+const retryAfter = (ms: number): HeaderList => [
   ["Retry-After", String(Math.max(1, Math.ceil(ms / 1000)))]
 ]
 
@@ -46,13 +46,13 @@ const only = (slug: ProblemSlug, detail?: string): FailureAnswer => ({
 })
 
 /** The problem of every failure. */
-export const toProblem = (failure: Failure): FailureAnswer => {
+export const toProblem = (failure: HandlerFailure): FailureAnswer => {
   switch (failure._tag) {
     case "Failed":
       // Only `fail` makes these; Schema's class keeps the two fields untyped.
       return {
-        problem: failure.problem as Problem,
-        headers: failure.headers as HeaderFields
+        problem: failure.problem as ProblemDocument,
+        headers: failure.headers as HeaderList
       }
     case "Overloaded":
     case "NoOwner":
@@ -99,7 +99,7 @@ const slugOf: Readonly<Record<Reason, ProblemSlug>> = {
  * What a 401 asks for (protocol §0): a line each, since Chromium takes a line for one challenge and
  * asks nobody when another follows in it.
  */
-export const challenge: HeaderFields = [
+export const challenge: HeaderList = [
   ["WWW-Authenticate", "Basic realm=\"restante\""],
   ["WWW-Authenticate", "Bearer"]
 ]

@@ -2,7 +2,7 @@
  * A map that forgets: bounded, in two generations. When the younger is full it becomes the older,
  * and what was only in the one before is forgotten. No time is spent on looking for the oldest.
  */
-export class Generations<Value> {
+export class BoundedMap<Value> {
   readonly #eachMax: number
   #young = new Map<string, Value>()
   #old = new Map<string, Value>()

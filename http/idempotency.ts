@@ -6,22 +6,22 @@
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
 import { Effect } from "effect"
-import type { Message, Reply } from "../actors/idempotency/protocol.ts"
+import type { IdempotencyMessage, IdempotencyReply } from "../actors/idempotency/protocol.ts"
 import { idempotencyKind } from "../actors/index.ts"
 import { type Address, address } from "../runtime/index.ts"
 import type { Call } from "./call.ts"
-import { fail, type Failure } from "./failures.ts"
-import { accountOf, isVouched } from "./identity.ts"
+import { fail, type HandlerFailure } from "./failures.ts"
+import { accountOf, isIssued } from "./identity.ts"
 import { idempotencyKeyCharsMax } from "./limits.ts"
 import type { Rendered } from "./respond.ts"
-import { derivedIds, type Ids, randomId } from "./secrets.ts"
+import { derivedIds, type IdSource, randomId } from "./secrets.ts"
 import { ask, askFor, type Service } from "./service.ts"
 
 /** One keyed request: what it is known by, and where its ids come from. */
 export interface Keyed {
   readonly address: Address
   /** Ids for a body of this digest: another body under the same key gets others. */
-  readonly idsFor: (bodyDigest: string) => Ids
+  readonly idsFor: (bodyDigest: string) => IdSource
   readonly sealKey: Buffer
   readonly attempt: string
 }
@@ -40,8 +40,8 @@ const keyOf = (field: string): string | undefined => {
  * Whose key it is. An issuer's tokens are new every few minutes, so that with them the key is the
  * account's, with the roles that it has now.
  */
-const holderOf = (service: Service, call: Call): Effect.Effect<string, Failure> =>
-  isVouched(service, call)
+const holderOf = (service: Service, call: Call): Effect.Effect<string, HandlerFailure> =>
+  isIssued(service, call)
     ? Effect.map(
       accountOf(service, call),
       (account) => `vouched ${account?.name} ${account?.roles.join(" ")}`
@@ -52,7 +52,7 @@ const holderOf = (service: Service, call: Call): Effect.Effect<string, Failure> 
 export const keyedRequest = (
   service: Service,
   call: Call
-): Effect.Effect<Keyed | undefined, Failure> => {
+): Effect.Effect<Keyed | undefined, HandlerFailure> => {
   const { request } = call
   const field = request.headers.get("idempotency-key")
   if (field === undefined || request.method !== "POST") return Effect.succeed(undefined)
@@ -106,8 +106,8 @@ const unseal = (key: Buffer, sealed: string): Rendered => {
   return { status, headers, body: body === undefined ? undefined : Buffer.from(body, "base64") }
 }
 
-const tell = (service: Service, keyed: Keyed, message: Message) =>
-  ask<Reply>(service, keyed.address, message)
+const tell = (service: Service, keyed: Keyed, message: IdempotencyMessage) =>
+  ask<IdempotencyReply>(service, keyed.address, message)
 
 /**
  * Runs a request once for its key. `digest` is that of its body, read to the end by `run` or, for
@@ -117,9 +117,9 @@ export const once = Effect.fnUntraced(function*(
   service: Service,
   keyed: Keyed,
   digest: () => string,
-  drain: Effect.Effect<void, Failure>,
-  run: Effect.Effect<Rendered, Failure>
-): Effect.fn.Return<Rendered, Failure> {
+  drain: Effect.Effect<void, HandlerFailure>,
+  run: Effect.Effect<Rendered, HandlerFailure>
+): Effect.fn.Return<Rendered, HandlerFailure> {
   const { attempt } = keyed
   const begun = yield* tell(service, keyed, { _tag: "Begin", attempt })
   if (begun._tag === "InProgress") {
@@ -141,8 +141,8 @@ export const once = Effect.fnUntraced(function*(
     return answer
   }
   const sealed = seal(keyed.sealKey, answer)
-  const done: Message = { _tag: "Complete", attempt, bodyDigest: digest(), sealed }
+  const done: IdempotencyMessage = { _tag: "Complete", attempt, bodyDigest: digest(), sealed }
   // Another attempt may have taken over from one this slow; what was created is the same.
-  yield* askFor<Reply>(service, keyed.address, done)
+  yield* askFor<IdempotencyReply>(service, keyed.address, done)
   return answer
 })

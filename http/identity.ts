@@ -1,14 +1,11 @@
 /** Who calls: accounts by Basic or Bearer, and the secrets of messages and mailboxes. */
 import { Effect } from "effect"
-import type {
-  Message as AccountMessage,
-  Reply as AccountReply
-} from "../actors/account/protocol.ts"
+import type { AccountMessage, AccountReply } from "../actors/account/protocol.ts"
 import { tokensTable } from "../actors/account/tokens.ts"
 import { accountKind } from "../actors/index.ts"
 import { address, isRefusal } from "../runtime/index.ts"
 import type { Call } from "./call.ts"
-import { challenge, fail, type Failure, tokenRefused, toProblem } from "./failures.ts"
+import { challenge, fail, type HandlerFailure, tokenRefused, toProblem } from "./failures.ts"
 import { keysPauseMs } from "./issuer/limits.ts"
 import { isJwt, type Issuer } from "./issuer/verify.ts"
 import { secretHash } from "./secrets.ts"
@@ -19,7 +16,7 @@ import { mayPresent, triedToken } from "./throttle.ts"
 export { isSlug } from "./slug.ts"
 
 /** An authenticated account. */
-export interface Account {
+export interface AuthenticatedAccount {
   readonly name: string
   readonly roles: ReadonlyArray<string>
   /** Whether the outside issuer vouches for it: its roles are the issuer's word, not its own. */
@@ -31,7 +28,7 @@ const vouchedFor = Effect.fnUntraced(function*(
   service: Service,
   issuer: Issuer,
   token: string
-): Effect.fn.Return<Account, Failure> {
+): Effect.fn.Return<AuthenticatedAccount, HandlerFailure> {
   const { name, roles } = yield* Effect.mapError(
     issuer.verify(token),
     (failure) =>
@@ -49,7 +46,7 @@ const vouchedFor = Effect.fnUntraced(function*(
 })
 
 /** Whether the request has a token of the issuer, right or wrong. */
-export const isVouched = ({ issuer }: Service, { identity }: Call): boolean =>
+export const isIssued = ({ issuer }: Service, { identity }: Call): boolean =>
   issuer !== undefined && identity._tag === "Bearer" && isJwt(identity.token)
 
 /**
@@ -60,7 +57,7 @@ export const isVouched = ({ issuer }: Service, { identity }: Call): boolean =>
 export const accountOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<Account | undefined, Failure> {
+): Effect.fn.Return<AuthenticatedAccount | undefined, HandlerFailure> {
   const { identity } = call
   if (identity._tag === "Nobody") return
   const { issuer, tries } = service
@@ -91,7 +88,7 @@ export const accountOf = Effect.fnUntraced(function*(
 export const offeredAccount = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<Account | undefined, Failure> {
+): Effect.fn.Return<AuthenticatedAccount | undefined, HandlerFailure> {
   const account = yield* accountOf(service, call)
   const { identity } = call
   if (account === undefined && identity._tag === "Basic") {
@@ -107,7 +104,7 @@ export const offeredAccount = Effect.fnUntraced(function*(
 export const accountIfNamed = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<Account | undefined, Failure> {
+): Effect.fn.Return<AuthenticatedAccount | undefined, HandlerFailure> {
   const account = yield* offeredAccount(service, call)
   if (account === undefined && call.identity._tag === "Basic") {
     return yield* fail("unauthenticated", "there is no account of this name and token", challenge)
@@ -119,11 +116,11 @@ export const accountIfNamed = Effect.fnUntraced(function*(
 export const countingRefused = <A>(
   service: Service,
   call: Call,
-  handled: Effect.Effect<A, Failure>
-): Effect.Effect<A, Failure> =>
+  handled: Effect.Effect<A, HandlerFailure>
+): Effect.Effect<A, HandlerFailure> =>
   call.identity._tag !== "Basic"
     ? handled
-    : Effect.tapError(handled, (failure): Effect.Effect<void, Failure> =>
+    : Effect.tapError(handled, (failure): Effect.Effect<void, HandlerFailure> =>
       failure._tag === "Failed" && toProblem(failure).problem.slug === "unauthenticated"
         ? Effect.asVoid(offeredAccount(service, call))
         : Effect.void)
@@ -132,14 +129,17 @@ export const countingRefused = <A>(
 export const requireAccount = (
   service: Service,
   call: Call
-): Effect.Effect<Account, Failure> =>
+): Effect.Effect<AuthenticatedAccount, HandlerFailure> =>
   Effect.flatMap(offeredAccount(service, call), (account) =>
     account === undefined
       ? Effect.fail(fail("unauthenticated", "an account's name and token are needed", challenge))
       : Effect.succeed(account))
 
 /** The account with the role admin, else 401 or 403. */
-export const requireAdmin = (service: Service, call: Call): Effect.Effect<Account, Failure> =>
+export const requireAdmin = (
+  service: Service,
+  call: Call
+): Effect.Effect<AuthenticatedAccount, HandlerFailure> =>
   Effect.flatMap(requireAccount(service, call), (account) =>
     account.roles.includes("admin")
       ? Effect.succeed(account)
@@ -147,7 +147,7 @@ export const requireAdmin = (service: Service, call: Call): Effect.Effect<Accoun
 
 /** What messages to actors say of their sender. */
 export const callerOf = (
-  account: Account | undefined
+  account: AuthenticatedAccount | undefined
 ): { readonly account?: string; readonly admin: boolean } =>
   account === undefined
     ? { admin: false }

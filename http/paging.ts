@@ -6,7 +6,7 @@ import type { Link } from "./html/layout.ts"
 import { pageEntriesDefault, pageEntriesMax } from "./limits.ts"
 
 /** Which part of a listing is asked for; `after` is the cursor of a next link. */
-export interface Page {
+export interface PageRequest {
   readonly limit: number
   readonly after: string | undefined
 }
@@ -18,7 +18,7 @@ export interface Page {
 export const pageOf = (
   call: Call,
   isCursor: (text: string) => boolean
-): Effect.Effect<Page, Failed> =>
+): Effect.Effect<PageRequest, Failed> =>
   Effect.flatMap(queryOf(call), (query) => {
     const limit = query.get("limit")
     const after = query.get("after")
@@ -38,7 +38,7 @@ export const pageOf = (
 /** The link from a page to the one that begins after `last`; none when the page was not full. */
 export const nextLink = (
   address: string,
-  { limit }: Page,
+  { limit }: PageRequest,
   keys: ReadonlyArray<string>
 ): ReadonlyArray<Link> => {
   const last = keys.at(-1)

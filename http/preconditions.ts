@@ -16,7 +16,7 @@ export interface Fields {
 }
 
 /** `proceed`, or what to answer instead: 304 or 412. */
-export type Verdict = "proceed" | "not-modified" | "failed"
+export type PreconditionResult = "proceed" | "not-modified" | "failed"
 
 interface Tag {
   readonly weak: boolean
@@ -81,7 +81,7 @@ const unmodifiedSince = (field: string, state: Validators): boolean | undefined 
  * answer would otherwise be 2xx. Malformed date fields are passed over, as the RFC says; a
  * malformed entity tag matches nothing.
  */
-export const evaluate = (method: string, fields: Fields, state: Validators): Verdict => {
+export const evaluate = (method: string, fields: Fields, state: Validators): PreconditionResult => {
   const ifMatch = fields.get("if-match")
   if (ifMatch !== undefined) {
     if (!matches(ifMatch, state, true)) return "failed"

@@ -9,7 +9,7 @@ import { isProblemSlug, problemTypes } from "./problems.ts"
 import type { ProblemSlug } from "./problems.ts"
 import { element, isName, isText, writeDocument } from "./xml.ts"
 import type { Element } from "./xml.ts"
-import type { View } from "./representations.ts"
+import type { ResourceView } from "./representations.ts"
 
 export { isProblemSlug, problemTypes } from "./problems.ts"
 export type { ProblemSlug, ProblemType } from "./problems.ts"
@@ -18,7 +18,7 @@ export type { ProblemSlug, ProblemType } from "./problems.ts"
 export type Extensions = Readonly<Record<string, string | number | ReadonlyArray<string>>>
 
 /** One occurrence of a problem. */
-export interface Problem {
+export interface ProblemDocument {
   readonly slug: ProblemSlug
   readonly status: number
   readonly title: string
@@ -39,7 +39,7 @@ export const problem = (
   slug: ProblemSlug,
   detail?: string,
   extensions: Extensions = noExtensions
-): Problem => {
+): ProblemDocument => {
   const { status, title } = problemTypes[slug]
   return { slug, status, title, detail, extensions }
 }
@@ -77,7 +77,7 @@ const extensionElements = (extensions: Extensions): ReadonlyArray<Element> =>
       : element(name, {}, printable(String(value)))
   )
 
-const toElement = (problem: Problem, type: string, instance: string): Element =>
+const toElement = (problem: ProblemDocument, type: string, instance: string): Element =>
   element(
     "problem",
     { xmlns: "urn:ietf:rfc:7807" },
@@ -89,7 +89,7 @@ const toElement = (problem: Problem, type: string, instance: string): Element =>
     ...extensionElements(problem.extensions)
   )
 
-const toPage = (problem: Problem, path: string): string => {
+const toPage = (problem: ProblemDocument, path: string): string => {
   const { detail, extensions, form, slug, status, title } = problem
   const { explanation } = problemTypes[slug]
   return page({
@@ -128,7 +128,7 @@ export interface ProblemReply {
  * the request's, from which secrets are removed before it becomes `instance`.
  */
 export const problemReply = (
-  problem: Problem,
+  problem: ProblemDocument,
   request: { readonly accept: string | undefined; readonly path: string },
   baseUrl: string
 ): ProblemReply => {
@@ -155,7 +155,7 @@ export const problemReply = (
 }
 
 /** The page of `/problems/<slug>`, or `undefined` when there is no such kind. */
-export const problemTypeView = (slug: string): View | undefined => {
+export const problemTypeView = (slug: string): ResourceView | undefined => {
   if (!isProblemSlug(slug)) return undefined
   const { status, title, explanation } = problemTypes[slug]
   return {

@@ -11,11 +11,11 @@ import { clientOf } from "./client-address.ts"
 import { identityOf } from "./credentials.ts"
 import { fail, type Failed } from "./failures.ts"
 import type { ReplyHeaders } from "./fields.ts"
-import { Generations } from "./generations.ts"
+import { BoundedMap } from "./generations.ts"
 import { ratedMax } from "./limits.ts"
-import type { Request } from "./request.ts"
+import type { HttpRequest } from "./request.ts"
 import { secretHash } from "./secrets.ts"
-import type { Tries } from "./tries.ts"
+import type { CredentialCache } from "./tries.ts"
 
 /** So many requests in so long, which may come at once. */
 export interface Rate {
@@ -36,7 +36,7 @@ export type PolicyName = keyof RateLimits
 const slackMs = 0.001
 
 /** What one request was told. */
-export interface Standing {
+export interface RateLimitStatus {
   readonly isOver: boolean
   /** Requests that may follow at once. */
   readonly remaining: number
@@ -52,14 +52,14 @@ export class Buckets {
   readonly #nowMs: () => number
   readonly #eachMs: number
   /** When a bucket will be full again (GCRA): all that has to be known of it. */
-  readonly #fullAtMs: Generations<number>
+  readonly #fullAtMs: BoundedMap<number>
 
   /** `nowMs` is of a clock that never goes backwards; `ratedMax` the buckets that are kept. */
   constructor(rate: Rate, nowMs: () => number, bucketsMax = ratedMax) {
     this.rate = rate
     this.#nowMs = nowMs
     this.#eachMs = rate.windowMs / rate.quota
-    this.#fullAtMs = new Generations(bucketsMax)
+    this.#fullAtMs = new BoundedMap(bucketsMax)
   }
 
   /** Buckets in memory. */
@@ -67,7 +67,7 @@ export class Buckets {
     return this.#fullAtMs.size
   }
 
-  take(key: string): Standing {
+  take(key: string): RateLimitStatus {
     const nowMs = this.#nowMs()
     const beforeMs = Math.max(this.#fullAtMs.get(key) ?? nowMs, nowMs)
     const afterMs = beforeMs + this.#eachMs
@@ -101,10 +101,10 @@ const free: Admission = { fields: [], refusal: undefined }
 /** Paths that the machinery around a node asks: refused, it would take the node for dead. */
 const unlimited: ReadonlySet<string> = new Set(["/livez", "/readyz"])
 
-export class Rates {
+export class RateLimiter {
   readonly #address: Policy | undefined
   readonly #account: Policy | undefined
-  readonly #tries: Tries
+  readonly #tries: CredentialCache
   readonly #trustedProxies: ReadonlyArray<string>
   /** Requests refused, by policy. */
   readonly #refused: Record<PolicyName, number>
@@ -112,7 +112,7 @@ export class Rates {
   constructor(
     limits: RateLimits,
     around: {
-      readonly tries: Tries
+      readonly tries: CredentialCache
       readonly trustedProxies: ReadonlyArray<string>
       readonly refused: Record<PolicyName, number>
       readonly nowMs?: () => number
@@ -133,7 +133,7 @@ export class Rates {
   }
 
   /** Counts a request. */
-  admit(request: Request): Admission {
+  admit(request: HttpRequest): Admission {
     if (unlimited.has(request.path)) return free
     const account = this.#accountOf(request)
     if (account !== undefined) {
@@ -143,7 +143,7 @@ export class Rates {
     return this.#take(this.#address, clientOf(request, this.#trustedProxies))
   }
 
-  #accountOf(request: Request): string | undefined {
+  #accountOf(request: HttpRequest): string | undefined {
     if (!request.headers.has("authorization")) return undefined
     const identity = identityOf(request)
     if (identity._tag === "Nobody") return undefined
@@ -170,8 +170,8 @@ export class Rates {
 /** The limits of a service; undefined when there are none, so that no request is counted. */
 export const ratesOf = (
   limits: RateLimits,
-  around: ConstructorParameters<typeof Rates>[1]
-): Rates | undefined =>
+  around: ConstructorParameters<typeof RateLimiter>[1]
+): RateLimiter | undefined =>
   limits.address === undefined && limits.account === undefined
     ? undefined
-    : new Rates(limits, around)
+    : new RateLimiter(limits, around)

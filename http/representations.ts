@@ -19,7 +19,7 @@ import type { Element } from "./xml.ts"
  * What a resource shows. `tree` may be lazy: it is only built for HTML, text and JSON when `xml`
  * (the whole document, already written, as from stored fragments) is there.
  */
-export interface View {
+export interface ResourceView {
   readonly title: string
   readonly tree: Element | (() => Element)
   readonly xml?: string | undefined
@@ -70,14 +70,15 @@ const contentTypes: ReadonlyMap<MediaType, string> = new Map([
 
 export const contentTypeOf = (type: MediaType): string => contentTypes.get(type) ?? textual(type)
 
-const treeOf = (view: View): Element => typeof view.tree === "function" ? view.tree() : view.tree
+const treeOf = (view: ResourceView): Element =>
+  typeof view.tree === "function" ? view.tree() : view.tree
 
-const bodyOf = (view: View): Html => {
+const bodyOf = (view: ResourceView): Html => {
   if (view.body === undefined) return renderElement(treeOf(view))
   return typeof view.body === "function" ? view.body() : view.body
 }
 
-const toHtml = (view: View, path: string | undefined): string =>
+const toHtml = (view: ResourceView, path: string | undefined): string =>
   page({
     title: view.title,
     path,
@@ -91,7 +92,7 @@ const toHtml = (view: View, path: string | undefined): string =>
  * The body of a view as text of one of the types offered for it; a feed type needs `feed`. The
  * page of a view says by `path`, the request's, where in the service it is.
  */
-export const render = (view: View, type: MediaType, path?: string): string => {
+export const render = (view: ResourceView, type: MediaType, path?: string): string => {
   switch (type) {
     case "text/html":
       return toHtml(view, path)
@@ -123,7 +124,7 @@ export const entityTag = (bytes: Uint8Array): string =>
   `"${hash("sha256", bytes, "base64url").slice(0, 22)}"`
 
 /** The bytes of a view, their type and entity tag. */
-export const represent = (view: View, type: MediaType, path?: string): Representation => {
+export const represent = (view: ResourceView, type: MediaType, path?: string): Representation => {
   const bytes = Buffer.from(render(view, type, path))
   return { bytes, contentType: contentTypeOf(type), etag: entityTag(bytes) }
 }

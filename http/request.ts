@@ -1,17 +1,17 @@
 /** A request as plain values, and the ways in which its body may not arrive. */
 
 /** A request. `path` is raw (not decoded) and without the query; `query` is without its `?`. */
-export interface Request {
+export interface HttpRequest {
   readonly method: string
   readonly path: string
   readonly query: string
-  readonly headers: HeaderFields
+  readonly headers: RequestHeaders
   /** Of the connection's other end, as text: a proxy's, if there is one. */
   readonly remoteAddress: string
 }
 
 /** Request fields as name, value, name, value …; names in lower case. */
-export class HeaderFields {
+export class RequestHeaders {
   readonly #flat: ReadonlyArray<string>
 
   constructor(flat: ReadonlyArray<string>) {

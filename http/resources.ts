@@ -4,7 +4,7 @@
  */
 import { accountRoutes } from "./accounts/index.ts"
 import { cabinetRoutes } from "./cabinets/index.ts"
-import type { Handler } from "./call.ts"
+import type { ResourceHandler } from "./call.ts"
 import { clusterRoutes } from "./cluster/index.ts"
 import { contentRoutes } from "./content/index.ts"
 import { customerRoutes } from "./customers/index.ts"
@@ -20,7 +20,7 @@ import type { Route } from "./routing.ts"
 import type { Service } from "./service.ts"
 import { sessionRoutes } from "./sessions/index.ts"
 
-export const resources = (service: Service): ReadonlyArray<Route<Handler>> =>
+export const resources = (service: Service): ReadonlyArray<Route<ResourceHandler>> =>
   described(service, [
     ...homeRoutes(service),
     ...contentRoutes(service),

@@ -1,27 +1,33 @@
 /** From a handler's answer to what goes over the wire: negotiation, validators, conditions. */
-import type { Answer, Call, ViewAnswer } from "./call.ts"
-import { fail, type Failure, type HeaderFields, toProblem } from "./failures.ts"
+import type { Call, HandlerAnswer, ViewAnswer } from "./call.ts"
+import { fail, type HandlerFailure, type HeaderList, toProblem } from "./failures.ts"
 import { choose, type MediaType } from "./negotiate.ts"
 import { evaluate, httpDate } from "./preconditions.ts"
 import { problemReply } from "./problem.ts"
-import { linkHeader, render, represent, standardTypes, type View } from "./representations.ts"
+import {
+  linkHeader,
+  render,
+  represent,
+  type ResourceView,
+  standardTypes
+} from "./representations.ts"
 import { contentTypeOf, entityTag } from "./representations.ts"
-import type { Request } from "./server.ts"
+import type { HttpRequest } from "./server.ts"
 
 /** A whole answer in memory. */
 export interface Rendered {
   readonly status: number
-  readonly headers: HeaderFields
+  readonly headers: HeaderList
   readonly body?: string | Uint8Array | undefined
 }
 
 const reading = (method: string): boolean => method === "GET" || method === "HEAD"
 
 /** Answers that shows what a shared cache must not keep are told apart by their own field. */
-const cacheField = (headers: HeaderFields): HeaderFields =>
+const cacheField = (headers: HeaderList): HeaderList =>
   headers.some(([name]) => name === "Cache-Control") ? [] : [["Cache-Control", "no-cache"]]
 
-const notAcceptable = (request: Request, offered: ReadonlyArray<MediaType>, baseUrl: string) =>
+const notAcceptable = (request: HttpRequest, offered: ReadonlyArray<MediaType>, baseUrl: string) =>
   renderFailure(
     fail("not-acceptable", `there is ${offered.join(", ")}`, [], { available: offered }),
     request,
@@ -70,7 +76,7 @@ export const renderView = (
 /** The strong entity tags that a view has in any of its representations at the call's path. */
 export const entityTags = (
   { request: { path } }: Pick<Call, "request">,
-  view: View,
+  view: ResourceView,
   offered: ReadonlyArray<MediaType> = standardTypes
 ): ReadonlyArray<string> => offered.map((type) => entityTag(Buffer.from(render(view, type, path))))
 
@@ -102,7 +108,11 @@ export const isConditional = (call: Call): boolean => {
 }
 
 /** A failure as its problem document. */
-export const renderFailure = (failure: Failure, request: Request, baseUrl: string): Rendered => {
+export const renderFailure = (
+  failure: HandlerFailure,
+  request: HttpRequest,
+  baseUrl: string
+): Rendered => {
   const { headers, problem } = toProblem(failure)
   const accept = request.headers.get("accept")
   const reply = problemReply(problem, { accept, path: request.path }, baseUrl)
@@ -113,7 +123,7 @@ export const renderFailure = (failure: Failure, request: Request, baseUrl: strin
 
 /** A handler's answer in memory; undefined for one that is a stream. */
 export const renderAnswer = (
-  answer: Answer,
+  answer: HandlerAnswer,
   call: Call,
   baseUrl: string
 ): Rendered | undefined => {
@@ -122,7 +132,7 @@ export const renderAnswer = (
 }
 
 /** An answer that is rendered already. */
-export const plain = ({ body, headers, status }: Rendered): Answer => ({
+export const plain = ({ body, headers, status }: Rendered): HandlerAnswer => ({
   _tag: "Plain",
   status,
   headers,
@@ -130,7 +140,7 @@ export const plain = ({ body, headers, status }: Rendered): Answer => ({
 })
 
 /** A text of one fixed type, such as a stylesheet. */
-export const fixed = (type: MediaType, body: string, headers: HeaderFields = []): Answer => ({
+export const fixed = (type: MediaType, body: string, headers: HeaderList = []): HandlerAnswer => ({
   _tag: "Plain",
   status: 200,
   headers: [["Content-Type", contentTypeOf(type)], ...headers],

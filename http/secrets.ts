@@ -37,7 +37,7 @@ export const documentDigest = (bytes: Uint8Array): string =>
  * Where the identifiers and secrets of one request come from. Those of a repeated request are
  * the same again, so that a repetition after a crash finds what the first attempt left.
  */
-export interface Ids {
+export interface IdSource {
   /** Whether they are drawn at random for this request, and so are nobody's yet. */
   readonly drawn: boolean
   /** 128 bits; each name gives another. */
@@ -46,14 +46,14 @@ export interface Ids {
   readonly secret: (name: string) => string
 }
 
-export const randomIds: Ids = {
+export const randomIds: IdSource = {
   drawn: true,
   id: () => random(idBytes),
   secret: () => random(secretBytes)
 }
 
 /** Ids that follow from a key which only the repeating client and this service have together. */
-export const derivedIds = (serviceKey: string, scope: string): Ids => {
+export const derivedIds = (serviceKey: string, scope: string): IdSource => {
   const derive = (name: string) =>
     createHmac("sha256", serviceKey).update(`${scope}\n${name}`).digest()
   return {

@@ -4,7 +4,7 @@
  */
 
 import { createRequire } from "node:module"
-import type { HttpRequest, HttpResponse, us_listen_socket } from "uWebSockets.js"
+import type { HttpRequest as NativeRequest, HttpResponse, us_listen_socket } from "uWebSockets.js"
 import { Exchange } from "./exchange.ts"
 import type { Shared } from "./exchange.ts"
 import { statusLines } from "./fields.ts"
@@ -14,24 +14,24 @@ import type { NativeResponse } from "./native.ts"
 import { framingOf } from "./framing.ts"
 import { problem, problemReply } from "./problem.ts"
 import type { ProblemSlug } from "./problem.ts"
-import { HeaderFields } from "./request.ts"
-import type { Request } from "./request.ts"
+import { RequestHeaders } from "./request.ts"
+import type { HttpRequest } from "./request.ts"
 
 export { eventText } from "./events.ts"
 export type { EventStream } from "./events.ts"
 export { Exchange } from "./exchange.ts"
-export type { Reply } from "./exchange.ts"
+export type { HttpReply } from "./exchange.ts"
 export { BodyError } from "./request.ts"
-export type { BodyFault, Request } from "./request.ts"
+export type { BodyFault, HttpRequest } from "./request.ts"
 
 /** Answers a request, now or later; must not throw, and must read the body at once if at all. */
-export type Handler = (request: Request, exchange: Exchange) => void
+export type RequestHandler = (request: HttpRequest, exchange: Exchange) => void
 
 export interface ListenOptions {
   readonly host: string
   /** 0 picks a free one. */
   readonly port: number
-  readonly handler: Handler
+  readonly handler: RequestHandler
   /** Begins the URIs of problem types; no slash at its end. */
   readonly baseUrl: string
   /** A handler that threw (its request gets 500), or a streamed body that failed. */
@@ -100,27 +100,27 @@ const collect = (name: string, value: string): void => {
   collected.push(name, value)
 }
 
-const copyFields = (native: HttpRequest): Array<string> => {
+const copyFields = (native: NativeRequest): Array<string> => {
   const flat: Array<string> = []
   collected = flat
   native.forEach(collect)
   return flat
 }
 
-class PlainRequest implements Request {
+class PlainRequest implements HttpRequest {
   readonly method: string
   readonly path: string
   readonly query: string
-  readonly headers: HeaderFields
+  readonly headers: RequestHeaders
   readonly #native: NativeResponse
   #remoteAddress: string | undefined
 
-  constructor(native: NativeResponse, request: HttpRequest, flat: ReadonlyArray<string>) {
+  constructor(native: NativeResponse, request: NativeRequest, flat: ReadonlyArray<string>) {
     this.method = request.getCaseSensitiveMethod()
     this.path = request.getUrl()
     // Declared as a string, but undefined where there is no `?`.
     this.query = (request.getQuery() as string | undefined) ?? ""
-    this.headers = new HeaderFields(flat)
+    this.headers = new RequestHeaders(flat)
     this.#native = native
   }
 
@@ -139,7 +139,7 @@ class PlainRequest implements Request {
 
 const answerProblem = (
   options: ListenOptions,
-  request: Request,
+  request: HttpRequest,
   exchange: Exchange,
   slug: ProblemSlug,
   detail?: string
@@ -151,7 +151,7 @@ const answerProblem = (
 
 const dispatcher = (options: ListenOptions, shared: Shared) => {
   const max = options.headerBlockBytesMax ?? headerBlockBytesMax
-  return (native: HttpResponse, source: HttpRequest): void => {
+  return (native: HttpResponse, source: NativeRequest): void => {
     const flat = copyFields(source)
     const request = new PlainRequest(native, source, flat)
     const framing = framingOf(request, flat, max)

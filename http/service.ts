@@ -11,11 +11,11 @@ import {
   type Tagged
 } from "../runtime/index.ts"
 import { type Failed, refused } from "./failures.ts"
-import type { Deliveries, HttpMeasures } from "./inside/measures.ts"
-import type { HeldTables } from "./queries/held.ts"
+import type { Deliveries, HttpMetrics } from "./inside/measures.ts"
+import type { RowCaches } from "./queries/held.ts"
 import type { Issuer } from "./issuer/verify.ts"
-import type { RateLimits, Rates } from "./rates.ts"
-import type { Tries } from "./tries.ts"
+import type { RateLimiter, RateLimits } from "./rates.ts"
+import type { CredentialCache } from "./tries.ts"
 
 export interface HttpSettings {
   /** Absolute, without a slash at its end. The Host header is never used to build a URI. */
@@ -40,7 +40,7 @@ export interface Service {
   readonly blobs: BlobsApi
   readonly records: RecordsApi
   /** Rows of `records` that this node has in memory. */
-  readonly held: HeldTables
+  readonly held: RowCaches
   /** What this node keeps everything in, for people. */
   readonly engine: string
   /**
@@ -55,9 +55,9 @@ export interface Service {
   /** Whose Bearer tokens are accepted beside the service's own; undefined for nobody's. */
   readonly issuer: Issuer | undefined
   /** What this node remembers of credentials. */
-  readonly tries: Tries
+  readonly tries: CredentialCache
   /** The requests that were made lately; undefined where nobody is limited. */
-  readonly rates: Rates | undefined
+  readonly rates: RateLimiter | undefined
   /** Blobs that are stored and not yet shown by their content; the sweep leaves them alone. */
   readonly arriving: Set<string>
   /** `<node>.<random>`: another at each start of the node. No dot in either part. */
@@ -65,7 +65,7 @@ export interface Service {
   /** Secret of the whole service, kept in the store: derives the ids of keyed requests. */
   readonly serviceKey: string
   /** What is counted of requests; for handlers that answer directly. */
-  readonly measures: HttpMeasures
+  readonly measures: HttpMetrics
   readonly deliveries: Deliveries
   /** Prometheus text of everything measured. */
   readonly metrics: () => string

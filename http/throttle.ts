@@ -5,11 +5,11 @@
  */
 import { Effect } from "effect"
 import { throttleKind } from "../actors/index.ts"
-import type { Counted, Message, Reply } from "../actors/throttle/protocol.ts"
+import type { Counted, ThrottleMessage, ThrottleReply } from "../actors/throttle/protocol.ts"
 import { address } from "../runtime/index.ts"
 import type { Call } from "./call.ts"
 import { clientOf } from "./client-address.ts"
-import { fail, type Failed, type Failure } from "./failures.ts"
+import { fail, type Failed, type HandlerFailure } from "./failures.ts"
 import { secretHash } from "./secrets.ts"
 import { ask, type Service } from "./service.ts"
 import { isSlug } from "./slug.ts"
@@ -17,9 +17,13 @@ import { isSlug } from "./slug.ts"
 /** So much of a hash tells the wrong tries of one window apart, and nothing of the token. */
 const tryChars = 10
 
-const tell = (service: Service, of: string, message: Extract<Message, { readonly of: Counted }>) =>
+const tell = (
+  service: Service,
+  of: string,
+  message: Extract<ThrottleMessage, { readonly of: Counted }>
+) =>
   Effect.map(
-    ask<Reply>(service, address(throttleKind, secretHash(`${message.of}\n${of}`)), message),
+    ask<ThrottleReply>(service, address(throttleKind, secretHash(`${message.of}\n${of}`)), message),
     ({ waitMs }) => waitMs
   )
 
@@ -45,7 +49,7 @@ const accountTried = ({ identity }: Call): string | undefined =>
 export const mayTry = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const waitMs = yield* tell(service, clientIn(service, call), { _tag: "Look", of: "passwords" })
   if (waitMs > 0) return yield* tooMany(manyPasswords, waitMs)
 })
@@ -58,7 +62,7 @@ export const mayPresent = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   tokenHash: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const { tries } = service
   const client = clientIn(service, call)
   if (tries.isProven(tokenHash) || !tries.isSuspect(client)) return
@@ -75,7 +79,7 @@ const countForAccount = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   of: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const account = accountTried(call)
   if (account === undefined) return
   const waitMs = yield* tell(service, account, { _tag: "Wrong", of: "account", try: of })
@@ -87,7 +91,7 @@ export const triedToken = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   tokenHash: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const client = clientIn(service, call)
   service.tries.suspect(client)
   const of = tokenHash.slice(0, tryChars)
@@ -100,7 +104,7 @@ export const triedToken = Effect.fnUntraced(function*(
 export const triedWrong = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const { identity } = call
   const client = clientIn(service, call)
   yield* tell(service, client, { _tag: "Wrong", of: "passwords" })

@@ -1,13 +1,13 @@
 /** The trace that a request belongs to (W3C Trace Context §3.2); another header is as none. */
 import { Effect, Tracer } from "effect"
-import type { Request } from "./request.ts"
+import type { HttpRequest } from "./request.ts"
 
 const pattern =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
 
 /** Runs a request's effect within its trace: what it asks of other nodes is told of it. */
 export const traced = <A, E>(
-  { headers }: Request,
+  { headers }: HttpRequest,
   effect: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
   const given = headers.get("traceparent")
@@ -19,7 +19,7 @@ export const traced = <A, E>(
 }
 
 /** The header, as it may be passed on. */
-export const traceparentOf = ({ headers }: Request): string | undefined => {
+export const traceparentOf = ({ headers }: HttpRequest): string | undefined => {
   const given = headers.get("traceparent")
   return given === undefined ? undefined : pattern.exec(given)?.[0].slice(0, 55)
 }

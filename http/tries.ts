@@ -4,7 +4,7 @@
  * what is forgotten costs a look, or gives an address one more try.
  */
 import { wrongTriesWindowMs } from "../actors/limits.ts"
-import { Generations } from "./generations.ts"
+import { BoundedMap } from "./generations.ts"
 import { countedTokenMs, provenTokensMax, suspectsMax } from "./limits.ts"
 
 /** Whose a token is, and when that was seen last. */
@@ -13,11 +13,11 @@ interface Proof {
   readonly atMs: number
 }
 
-export class Tries {
+export class CredentialCache {
   readonly #nowMs: () => number
-  readonly #proven = new Generations<Proof>(provenTokensMax)
+  readonly #proven = new BoundedMap<Proof>(provenTokensMax)
   /** By the address's name: until when it is suspect, ms since the epoch. */
-  readonly #suspects = new Generations<number>(suspectsMax)
+  readonly #suspects = new BoundedMap<number>(suspectsMax)
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs

@@ -6,36 +6,42 @@
  * write drops the state: the actor is loaded again and the waiting messages are decided anew.
  */
 import { Exit } from "effect"
-import { type AnyBehaviour, isRefusal, type Tagged } from "./actor.ts"
+import { type AnyBehavior, isRefusal, type Tagged } from "./actor.ts"
 import { type Address, keyOf, shardOf } from "./address.ts"
 import type { AnyDecision } from "./cell.ts"
-import type { Committing, Known } from "./committer.ts"
+import type { CommitSource, KnownOutcome } from "./committer.ts"
 import { brokeOff, hasDied, namedFailure, runWithin } from "./deadline.ts"
 import { ActorDefect, StorageUnavailable, UnknownMessage } from "./errors.ts"
 import type { AskFailure, StorageFailure } from "./errors.ts"
-import { Image } from "./image.ts"
+import { ActorImage } from "./image.ts"
 import { Inbox } from "./inbox.ts"
-import type { KindMeasures } from "./measures.ts"
-import { changes, type Done, type Due, type Entry, type PendingCommit } from "./pending.ts"
+import type { KindMetrics } from "./measures.ts"
+import {
+  changes,
+  type FiredTimer,
+  type PendingCommit,
+  type PendingMessage,
+  type ReplyCallback
+} from "./pending.ts"
 import { Pipeline } from "./pipeline.ts"
 import type { Commit } from "./ports/storage.ts"
 import { recover, type Recovered } from "./recover.ts"
-import type { Surroundings } from "./surroundings.ts"
-import { ActorWakes } from "./wakes.ts"
+import type { ActivationContext } from "./surroundings.ts"
+import { ActorTimers } from "./wakes.ts"
 
-export class Activation implements Committing {
+export class Activation implements CommitSource {
   readonly address: Address
   readonly key: string
   readonly shard: number
   /** Whether a message came since the passivation sweep looked last. */
   used = true
   lastUsedMs = 0
-  private readonly around: Surroundings
-  private readonly measures: KindMeasures
+  private readonly around: ActivationContext
+  private readonly measures: KindMetrics
   private phase: "asleep" | "loading" | "live" | "stopped" = "asleep"
-  private readonly image: Image
+  private readonly image: ActorImage
   private readonly inbox: Inbox
-  private readonly wakes: ActorWakes
+  private readonly wakes: ActorTimers
   private readonly commits: Pipeline
   /** A decision or a round of replies is under way: what arrives meanwhile waits. */
   private busy = false
@@ -44,9 +50,9 @@ export class Activation implements Committing {
 
   constructor(
     address: Address,
-    behaviour: AnyBehaviour,
-    around: Surroundings,
-    measures: KindMeasures,
+    behaviour: AnyBehavior,
+    around: ActivationContext,
+    measures: KindMetrics,
     isNew = false
   ) {
     this.address = address
@@ -54,9 +60,9 @@ export class Activation implements Committing {
     this.shard = shardOf(address)
     this.around = around
     this.measures = measures
-    this.image = new Image(behaviour, address)
+    this.image = new ActorImage(behaviour, address)
     this.inbox = new Inbox(address, around)
-    this.wakes = new ActorWakes(address, around)
+    this.wakes = new ActorTimers(address, around)
     this.commits = new Pipeline(this, around.committer)
     // Nobody has addressed it before. Should there be one all the same, its commit is a conflict.
     if (isNew) this.awake(this.image.blank())
@@ -74,7 +80,7 @@ export class Activation implements Committing {
   }
 
   /** Takes one message; `done` is called exactly once, maybe before this returns. */
-  deliver(message: Tagged, done: Done, due?: Due): void {
+  deliver(message: Tagged, done: ReplyCallback, due?: FiredTimer): void {
     this.used = true
     const entry = this.inbox.take(message, done, due)
     if (entry === undefined) return
@@ -114,7 +120,7 @@ export class Activation implements Committing {
     return written
   }
 
-  committed(outcome: Known): void {
+  committed(outcome: KnownOutcome): void {
     const commit = this.commits.landed()
     if (outcome._tag === "Conflict") {
       const lost = new StorageUnavailable({ detail: outcome.conflict.message })
@@ -179,7 +185,7 @@ export class Activation implements Committing {
     this.drain()
   }
 
-  private decide(entry: Entry): void {
+  private decide(entry: PendingMessage): void {
     const nowMs = this.around.nowMs()
     this.measures.decisions++
     let decision: AnyDecision | undefined
@@ -197,7 +203,7 @@ export class Activation implements Committing {
     this.carryOut(entry, decision, nowMs)
   }
 
-  private carryOut(entry: Entry, decision: AnyDecision, nowMs: number): void {
+  private carryOut(entry: PendingMessage, decision: AnyDecision, nowMs: number): void {
     // Behaviours hand back their own states and actions; only the table's types know them.
     if (decision.nextState !== undefined) this.image.state = decision.nextState as Tagged
     const actions = decision.actions as Array<Tagged> | undefined
@@ -213,7 +219,7 @@ export class Activation implements Committing {
   }
 
   private write(
-    entry: Entry,
+    entry: PendingMessage,
     decision: AnyDecision,
     clears: boolean,
     actions: ReadonlyArray<Tagged> | undefined

@@ -14,7 +14,7 @@ export interface Tagged {
 }
 
 /** What a cell may know beside its state and message. */
-export interface Context {
+export interface DecisionContext {
   /** The actor's own address. */
   readonly self: Address
   /** The node's clock, ms since the epoch. A hint: it may jump. */
@@ -72,7 +72,7 @@ export class Decision<State, Reply = never, Action = never> {
   }
   /**
    * Goes on in `state` without writing it. Two uses: together with an appended item, for what
-   * the log tells again (see {@link Behaviour.recall}); and for volatile parts of a state, such
+   * the log tells again (see {@link Behavior.recall}); and for volatile parts of a state, such
    * as what is under way on this node. Nothing is committed for it. It is dropped when the actor
    * is loaded again: after a lost commit, a restart, a sleep, on another node. `encode` must
    * leave volatile parts out, since a later `become` writes the whole state.
@@ -114,7 +114,7 @@ export class Decision<State, Reply = never, Action = never> {
    * Sets the wake-up time of another actor of the same shard, in the same commit; one of another
    * shard is a defect. What that actor decides before it wakes does not take it away.
    *
-   * `hint` is told to it as {@link Context.hint}, such as how far a log goes with this commit: of
+   * `hint` is told to it as {@link DecisionContext.hint}, such as how far a log goes with this commit: of
    * several the greatest, and none when one of them has none. It is only in memory: after a
    * crash the actor wakes without.
    */
@@ -169,17 +169,17 @@ export const isRefusal = (reply: unknown): reply is Refusal =>
   typeof reply === "object" && reply !== null && "_tag" in reply && reply._tag === "Refused"
 
 /** The member of a tagged union with this tag. */
-export type Member<Union extends Tagged, Tag extends string> = Extract<Union, { _tag: Tag }>
+export type Variant<Union extends Tagged, Tag extends string> = Extract<Union, { _tag: Tag }>
 
 /**
  * One cell for each state and message. Deleting a cell does not compile.
  */
-export type Table<State extends Tagged, Message extends Tagged, Reply, Action = never> = {
+export type BehaviorTable<State extends Tagged, Message extends Tagged, Reply, Action = never> = {
   readonly [S in State["_tag"]]: {
     readonly [M in Message["_tag"]]: (
-      state: Member<State, S>,
-      message: Member<Message, M>,
-      context: Context
+      state: Variant<State, S>,
+      message: Variant<Message, M>,
+      context: DecisionContext
     ) => Decision<State, Reply, Action> | Decision<never, never, never>
   }
 }
@@ -213,7 +213,7 @@ export interface Peers {
 }
 
 /** All that the runtime needs to know of a kind of actor. */
-export interface Behaviour<
+export interface Behavior<
   State extends Tagged,
   Message extends Tagged,
   Reply,
@@ -222,7 +222,7 @@ export interface Behaviour<
   readonly kind: string
   /** The state of an actor that has no record. */
   readonly initial: State
-  readonly table: Table<State, Message, Reply, Action>
+  readonly table: BehaviorTable<State, Message, Reply, Action>
   /** The state's record text. What only the log tells may be left out. */
   readonly encode: (state: State) => string
   /** The state of a record; throws when it is none of this kind. */
@@ -239,7 +239,7 @@ export interface Behaviour<
   /**
    * Carries out an action after its commit. What it answers is told to the actor as a message.
    * A failure is a defect: logged, and the actor is restarted. (A method, so that a behaviour
-   * that performs nothing, with `never` for its actions, is one of {@link AnyBehaviour} too.)
+   * that performs nothing, with `never` for its actions, is one of {@link AnyBehavior} too.)
    */
   perform(action: Action, self: Address, peers: Peers): Effect.Effect<Message | void>
 }
@@ -247,4 +247,4 @@ export interface Behaviour<
 /** A behaviour whose own types are not of interest. */
 // The four types are used both ways, so no supertype but this one holds every behaviour.
 // oxlint-disable-next-line typescript/no-explicit-any
-export type AnyBehaviour = Behaviour<any, any, any, any>
+export type AnyBehavior = Behavior<any, any, any, any>

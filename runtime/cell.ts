@@ -1,5 +1,5 @@
 /** Deciding: one cell of a behaviour's table is asked, and what it says is looked over. */
-import { type AnyBehaviour, type Context, Decision, type Tagged } from "./actor.ts"
+import { type AnyBehavior, Decision, type DecisionContext, type Tagged } from "./actor.ts"
 import { shardOf } from "./address.ts"
 
 export type AnyDecision = Decision<unknown, unknown, unknown>
@@ -9,10 +9,10 @@ export type AnyDecision = Decision<unknown, unknown, unknown>
  * throws, and when its decision breaks a rule that no type can hold.
  */
 export const decideOn = (
-  behaviour: AnyBehaviour,
+  behaviour: AnyBehavior,
   state: Tagged,
   message: Tagged,
-  context: Context,
+  context: DecisionContext,
   shard: number
 ): AnyDecision | undefined => {
   const cell = behaviour.table[state._tag]?.[message._tag]

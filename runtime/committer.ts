@@ -8,17 +8,17 @@ import { brokeOff, namedFailure, runWithin, type Timekeeping } from "./deadline.
 import type { StorageFailure } from "./errors.ts"
 import { StorageUnavailable } from "./errors.ts"
 import type { Limits } from "./limits.ts"
-import { type CommitMeasures, observe } from "./measures.ts"
+import { type CommitMetrics, observe } from "./measures.ts"
 import type { Commit, Outcome, StorageApi } from "./ports/storage.ts"
 
 /** What became of a commit, where that is known. */
-export type Known = Exclude<Outcome, { readonly _tag: "Unsure" }>
+export type KnownOutcome = Exclude<Outcome, { readonly _tag: "Unsure" }>
 
 /** What the committer needs of an actor that has something to commit. */
-export interface Committing {
+export interface CommitSource {
   /** Hands out the pending commit, in flight from now on; undefined: it came to nothing. */
   readonly takeCommit: () => Commit | undefined
-  readonly committed: (outcome: Known) => void
+  readonly committed: (outcome: KnownOutcome) => void
   /** `unsure` when the commit may have been kept all the same. */
   readonly commitFailed: (failure: StorageFailure, unsure: boolean) => void
 }
@@ -27,9 +27,9 @@ export class Committer {
   private readonly time: Timekeeping
   private readonly storage: StorageApi
   private readonly limits: Limits
-  private readonly measures: CommitMeasures
+  private readonly measures: CommitMetrics
   private readonly onFault: (cause: unknown) => void
-  private waiting: Array<Committing> = []
+  private waiting: Array<CommitSource> = []
   private groupsInFlight = 0
   private scheduled = false
   private stopped = false
@@ -38,7 +38,7 @@ export class Committer {
     time: Timekeeping,
     storage: StorageApi,
     limits: Limits,
-    measures: CommitMeasures,
+    measures: CommitMetrics,
     onFault: (cause: unknown) => void
   ) {
     this.time = time
@@ -49,7 +49,7 @@ export class Committer {
   }
 
   /** An actor joins the next group; it must not join again before it was answered. */
-  join(actor: Committing): void {
+  join(actor: CommitSource): void {
     this.waiting.push(actor)
     this.schedule()
   }
@@ -83,7 +83,7 @@ export class Committer {
     const { groupCommitsMax, storageDeadlineMs } = this.limits
     const joined = this.waiting.slice(0, groupCommitsMax)
     this.waiting = this.waiting.slice(groupCommitsMax)
-    const actors: Array<Committing> = []
+    const actors: Array<CommitSource> = []
     const group: Array<Commit> = []
     for (const actor of joined) {
       const commit = this.guarded(() => actor.takeCommit())
@@ -111,7 +111,7 @@ export class Committer {
   }
 
   private answer(
-    actors: ReadonlyArray<Committing>,
+    actors: ReadonlyArray<CommitSource>,
     exit: Exit.Exit<ReadonlyArray<Outcome>, StorageFailure>
   ): void {
     if (Exit.isFailure(exit)) {
@@ -133,7 +133,11 @@ export class Committer {
     }
   }
 
-  private fail(actors: ReadonlyArray<Committing>, failure: StorageFailure, unsure: boolean): void {
+  private fail(
+    actors: ReadonlyArray<CommitSource>,
+    failure: StorageFailure,
+    unsure: boolean
+  ): void {
     this.measures.failures++
     for (const actor of actors) this.guarded(() => actor.commitFailed(failure, unsure))
   }

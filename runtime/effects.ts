@@ -1,9 +1,9 @@
 /** The effects of decisions, under way after their commits. */
 import { Effect, Exit, type Fiber } from "effect"
-import type { AnyBehaviour, Peers, Tagged } from "./actor.ts"
+import type { AnyBehavior, Peers, Tagged } from "./actor.ts"
 import { type Address, shardOf } from "./address.ts"
 import type { Fork } from "./deadline.ts"
-import type { Step } from "./surroundings.ts"
+import type { MessageStep } from "./surroundings.ts"
 
 export class Effects {
   private readonly fibers = new Map<Fiber.Fiber<unknown>, Address>()
@@ -12,14 +12,14 @@ export class Effects {
   private readonly fork: Fork
   private readonly peers: Peers
   private readonly tell: (address: Address, message: Tagged) => void
-  private readonly step: ((step: Step, address: Address) => void) | undefined
+  private readonly step: ((step: MessageStep, address: Address) => void) | undefined
   private stopped = false
 
   constructor(
     fork: Fork,
     peers: Peers,
     tell: (address: Address, message: Tagged) => void,
-    step: ((step: Step, address: Address) => void) | undefined
+    step: ((step: MessageStep, address: Address) => void) | undefined
   ) {
     this.fork = fork
     this.peers = peers
@@ -33,7 +33,7 @@ export class Effects {
 
   /** Starts each action; what it answers is told to the actor, a defect of it is reported. */
   perform(
-    behaviour: AnyBehaviour,
+    behaviour: AnyBehavior,
     address: Address,
     actions: ReadonlyArray<Tagged>,
     onDefect: (cause: unknown) => void

@@ -4,7 +4,7 @@
  * `{"_tag":"Failure","failure":{"_tag":…}}`, where a refusal is a reply.
  */
 import { Result, Schema } from "effect"
-import type { AnyBehaviour, Tagged } from "./actor.ts"
+import type { AnyBehavior, Tagged } from "./actor.ts"
 import {
   ActorDefect,
   type AskFailure,
@@ -45,7 +45,7 @@ export const encodeMessage = (message: unknown): string => JSON.stringify(messag
 
 /** The message of an envelope, read by the behaviour that it is for. */
 export const decodeMessage = (
-  { decodeMessage: read }: AnyBehaviour,
+  { decodeMessage: read }: AnyBehavior,
   key: string,
   envelope: string
 ): Tagged | UnknownMessage => {

@@ -4,14 +4,14 @@
  * decision until a wake-up that fired after the commit has been decided upon.
  */
 import { keyOf, shardOf } from "./address.ts"
-import type { Wake } from "./ports/storage.ts"
+import type { Timer } from "./ports/storage.ts"
 
 /** A wake-up by another actor; `hint` is what that one said with it. */
-export interface ForeignWake extends Wake {
+export interface CrossActorTimer extends Timer {
   hint: number | undefined
 }
 
-interface Given extends Wake {
+interface Given extends Timer {
   readonly hint?: number
 }
 
@@ -19,12 +19,12 @@ interface Given extends Wake {
 const greatest = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined || other === undefined ? undefined : Math.max(one, other)
 
-export class ForeignWakes {
-  private readonly notes = new Map<string, ForeignWake>()
-  private readonly ripe = new WeakSet<ForeignWake>()
+export class CrossActorTimers {
+  private readonly notes = new Map<string, CrossActorTimer>()
+  private readonly ripe = new WeakSet<CrossActorTimer>()
 
   /** Notes a decided wake-up; the result, no later than any that stands, is to be committed. */
-  note({ address, atMs, hint }: Given): ForeignWake {
+  note({ address, atMs, hint }: Given): CrossActorTimer {
     const key = keyOf(address)
     const before = this.notes.get(key)
     const noted = {
@@ -37,12 +37,12 @@ export class ForeignWakes {
   }
 
   /** The commit of a noted wake-up is over: the next wake-up that is due answers it. */
-  ripen(wake: ForeignWake): void {
+  ripen(wake: CrossActorTimer): void {
     this.ripe.add(wake)
   }
 
   /** The commit of a noted wake-up was lost: it may come, but what it says may not be so. */
-  doubt(wake: ForeignWake): void {
+  doubt(wake: CrossActorTimer): void {
     wake.hint = undefined
     this.ripe.add(wake)
   }
@@ -59,13 +59,13 @@ export class ForeignWakes {
   }
 
   /** What a wake-up that fires now answers. */
-  answeredBy(key: string, nowMs: number): ForeignWake | undefined {
+  answeredBy(key: string, nowMs: number): CrossActorTimer | undefined {
     const noted = this.notes.get(key)
     return noted !== undefined && noted.atMs <= nowMs && this.ripe.has(noted) ? noted : undefined
   }
 
   /** The wake-up that answers this was decided upon. */
-  met(wake: ForeignWake): void {
+  met(wake: CrossActorTimer): void {
     const key = keyOf(wake.address)
     if (this.notes.get(key) === wake) this.notes.delete(key)
   }

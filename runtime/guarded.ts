@@ -16,7 +16,7 @@ const moved = ({ address, expected }: Commit): Outcome => ({
   conflict: new RevisionConflict({ key: keyOf(address), expected, actual: Number.NaN })
 })
 
-export const guarded = (storage: StorageApi, placement: PlacementApi): StorageApi => {
+export const withLeaseGuard = (storage: StorageApi, placement: PlacementApi): StorageApi => {
   if (placement === ownsAll) return storage
   const isHeld = ({ address }: Commit): boolean => placement.holds(shardOf(address))
   const commit: StorageApi["commit"] = (group) =>

@@ -1,5 +1,5 @@
 /** A binary min-heap of keys by due time; whoever pops an overtaken entry skips it. */
-export class DueHeap {
+export class TimerHeap {
   private readonly times: Array<number> = []
   private readonly keys: Array<string> = []
 

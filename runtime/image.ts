@@ -1,23 +1,23 @@
 /** The actor as an activation has it in memory: it may be ahead of what is durable. */
-import type { AnyBehaviour, Context, Tagged } from "./actor.ts"
+import type { AnyBehavior, DecisionContext, Tagged } from "./actor.ts"
 import { type Address, shardOf } from "./address.ts"
 import { type AnyDecision, decideOn } from "./cell.ts"
-import { Recent } from "./recent.ts"
+import { DeduplicationWindow } from "./recent.ts"
 import type { Recovered } from "./recover.ts"
 
 const findNothing = (): undefined => undefined
 
-export class Image {
+export class ActorImage {
   state: Tagged
   /** Of the state record as it was last read or written. */
   revision = 0
   head = 0
-  readonly behaviour: AnyBehaviour
+  readonly behaviour: AnyBehavior
   private readonly shard: number
-  private recent: Recent | undefined = undefined
-  private readonly context: { -readonly [Known in keyof Context]: Context[Known] }
+  private recent: DeduplicationWindow | undefined = undefined
+  private readonly context: { -readonly [Known in keyof DecisionContext]: DecisionContext[Known] }
 
-  constructor(behaviour: AnyBehaviour, address: Address) {
+  constructor(behaviour: AnyBehavior, address: Address) {
     this.behaviour = behaviour
     this.shard = shardOf(address)
     this.context = { self: address, nowMs: 0, head: 0, hint: undefined, recent: findNothing }
@@ -37,7 +37,7 @@ export class Image {
   blank(): Recovered {
     const { initial, recall } = this.behaviour
     const state = recall?.restore(initial, []) ?? initial
-    return { state, revision: 0, head: 0, recent: recall && new Recent(recall.items) }
+    return { state, revision: 0, head: 0, recent: recall && new DeduplicationWindow(recall.items) }
   }
 
   /** See {@link decideOn}. */

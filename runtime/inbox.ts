@@ -3,28 +3,39 @@ import type { Tagged } from "./actor.ts"
 import { type Address, keyOf } from "./address.ts"
 import { brokeOff } from "./deadline.ts"
 import { type AskFailure, Overloaded } from "./errors.ts"
-import type { Done, Due, Entry } from "./pending.ts"
+import type { FiredTimer, PendingMessage, ReplyCallback } from "./pending.ts"
 import { Queue } from "./queue.ts"
-import type { Surroundings } from "./surroundings.ts"
+import type { ActivationContext } from "./surroundings.ts"
 
 /** Those that wait to be decided are its queue. */
-export class Inbox extends Queue<Entry> {
+export class Inbox extends Queue<PendingMessage> {
   /** How many were not yet replied to, those that wait and those that are decided. */
   unreplied = 0
   private readonly address: Address
-  private readonly around: Surroundings
+  private readonly around: ActivationContext
   private closed = false
   private ending: AskFailure | undefined = undefined
 
-  constructor(address: Address, around: Surroundings) {
+  constructor(address: Address, around: ActivationContext) {
     super()
     this.address = address
     this.around = around
   }
 
   /** The entry of a message, unless there is no room or no more to come: then it is answered. */
-  take(message: Tagged, done: Done, due: Due | undefined): Entry | undefined {
-    const entry: Entry = { message, done, due, attempts: 0, writes: false, reply: undefined }
+  take(
+    message: Tagged,
+    done: ReplyCallback,
+    due: FiredTimer | undefined
+  ): PendingMessage | undefined {
+    const entry: PendingMessage = {
+      message,
+      done,
+      due,
+      attempts: 0,
+      writes: false,
+      reply: undefined
+    }
     const { actorQueueMax, overloadRetryMs } = this.around.limits
     if (++this.unreplied <= actorQueueMax && !this.closed) return entry
     const overloaded = { key: keyOf(this.address), retryAfterMs: overloadRetryMs }
@@ -32,7 +43,7 @@ export class Inbox extends Queue<Entry> {
     return
   }
 
-  answer(entry: Entry, failure: AskFailure | undefined, reply?: unknown): void {
+  answer(entry: PendingMessage, failure: AskFailure | undefined, reply?: unknown): void {
     this.unreplied--
     try {
       entry.done(failure, reply)
@@ -52,11 +63,15 @@ export class Inbox extends Queue<Entry> {
    * The entries that may be decided anew; the others are answered with the failure. `unsure`:
    * their commit may have been kept.
    */
-  onceMore(entries: ReadonlyArray<Entry>, failure: AskFailure, unsure: boolean): Array<Entry> {
+  onceMore(
+    entries: ReadonlyArray<PendingMessage>,
+    failure: AskFailure,
+    unsure: boolean
+  ): Array<PendingMessage> {
     // Without room the caller is told so at once: it is for the client to come again. And what
     // may have been kept must not be decided twice.
     const final = unsure || failure._tag === "StorageFull" || failure._tag === "StorageDamaged"
-    const kept: Array<Entry> = []
+    const kept: Array<PendingMessage> = []
     for (const entry of entries) {
       const hopeless = this.closed || (final && entry.writes) ||
         ++entry.attempts >= this.around.limits.redecideMax

@@ -11,7 +11,7 @@ interface Look {
   hasty: number
 }
 
-export class Looks {
+export class RescanSchedule {
   private readonly shards = new Map<number, Look>()
   private readonly regular: number
   private readonly soon: number

@@ -2,7 +2,7 @@
  * What the runtime counts. Plain numbers, so that counting costs nothing on the hot path;
  * whoever exports them reads a snapshot.
  */
-export interface KindMeasures {
+export interface KindMetrics {
   /** Decisions made, and those of them that refused. */
   decisions: number
   refusals: number
@@ -15,7 +15,7 @@ export interface KindMeasures {
 }
 
 /** A histogram with fixed upper bounds in ms; the last count is of all above. */
-export interface LatencyMeasure {
+export interface LatencyMetric {
   readonly boundsMs: ReadonlyArray<number>
   readonly counts: Array<number>
   sumMs: number
@@ -24,7 +24,7 @@ export interface LatencyMeasure {
 
 const latencyBoundsMs = [0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 5_000]
 
-const latency = (): LatencyMeasure => ({
+const latency = (): LatencyMetric => ({
   boundsMs: latencyBoundsMs,
   counts: Array.from({ length: latencyBoundsMs.length + 1 }, () => 0),
   sumMs: 0,
@@ -32,7 +32,7 @@ const latency = (): LatencyMeasure => ({
 })
 
 /** A histogram of how many, with fixed upper bounds; the last count is of all above. */
-export interface SizeMeasure {
+export interface SizeMetric {
   readonly bounds: ReadonlyArray<number>
   readonly counts: Array<number>
   sum: number
@@ -41,7 +41,7 @@ export interface SizeMeasure {
 
 const sizeBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 
-const sizes = (): SizeMeasure => ({
+const sizes = (): SizeMetric => ({
   bounds: sizeBounds,
   counts: Array.from({ length: sizeBounds.length + 1 }, () => 0),
   sum: 0,
@@ -63,7 +63,7 @@ const tally = (
 const recentMax = 512
 
 /** The last observations of something: how it stands now, whatever it was since the start. */
-export class Lately {
+export class RecentMaximum {
   private readonly values = new Float64Array(recentMax)
   private seen = 0
 
@@ -80,7 +80,7 @@ export class Lately {
 }
 
 /** Adds one group that was written, or could not be. */
-export const observe = (measures: CommitMeasures, commits: number, ms: number): void => {
+export const observe = (measures: CommitMetrics, commits: number, ms: number): void => {
   const { latency, recentMs, recentSizes, sizes } = measures
   measures.groups++
   measures.commits += commits
@@ -94,33 +94,33 @@ export const observe = (measures: CommitMeasures, commits: number, ms: number): 
   recentSizes.add(commits)
 }
 
-export interface CommitMeasures {
+export interface CommitMetrics {
   groups: number
   commits: number
   failures: number
   conflicts: number
   /** From the group's start until it is durable, or has failed. */
-  readonly latency: LatencyMeasure
+  readonly latency: LatencyMetric
   /** Commits of a group. */
-  readonly sizes: SizeMeasure
-  readonly recentMs: Lately
-  readonly recentSizes: Lately
+  readonly sizes: SizeMetric
+  readonly recentMs: RecentMaximum
+  readonly recentSizes: RecentMaximum
 }
 
-export class Measures {
-  readonly kinds = new Map<string, KindMeasures>()
-  readonly commits: CommitMeasures = {
+export class RuntimeMetrics {
+  readonly kinds = new Map<string, KindMetrics>()
+  readonly commits: CommitMetrics = {
     groups: 0,
     commits: 0,
     failures: 0,
     conflicts: 0,
     latency: latency(),
     sizes: sizes(),
-    recentMs: new Lately(),
-    recentSizes: new Lately()
+    recentMs: new RecentMaximum(),
+    recentSizes: new RecentMaximum()
   }
 
-  of(kind: string): KindMeasures {
+  of(kind: string): KindMetrics {
     let found = this.kinds.get(kind)
     if (found === undefined) {
       found = {

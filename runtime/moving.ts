@@ -8,7 +8,7 @@ import type { Limits } from "./limits.ts"
 /** Tries again; `stopped`: the node has, and it is not to be tried. */
 type Try = (stopped: boolean) => void
 
-export class Moving {
+export class MovedAskRetries {
   private readonly shards = new Map<number, Set<Try>>()
   private readonly later: Later
   private readonly limits: Limits

@@ -1,36 +1,36 @@
 /** One node: its actors in memory, their supervisor, timers and committer; the way to others. */
 import { Effect } from "effect"
 import { Activation } from "./activation.ts"
-import type { AnyBehaviour, Peers, Tagged } from "./actor.ts"
+import type { AnyBehavior, Peers, Tagged } from "./actor.ts"
 import { type Address, keyOf, shardOf } from "./address.ts"
 import { Committer } from "./committer.ts"
 import { type Fork, laterWith } from "./deadline.ts"
 import { Effects } from "./effects.ts"
 import { decodeMessage, encodeAskFailure, encodeMessage, encodeReply } from "./envelope.ts"
 import { ActorDefect, NoOwner, Overloaded, Quarantined, UnknownMessage } from "./errors.ts"
-import { ForeignWakes } from "./foreign.ts"
-import { guarded } from "./guarded.ts"
+import { CrossActorTimers } from "./foreign.ts"
+import { withLeaseGuard } from "./guarded.ts"
 import { type Limits, makeLimits } from "./limits.ts"
-import { Measures } from "./measures.ts"
-import { asked, type Done, type Due } from "./pending.ts"
+import { RuntimeMetrics } from "./measures.ts"
+import { asked, type FiredTimer, type ReplyCallback } from "./pending.ts"
 import type { PlacementApi } from "./placement/placement.ts"
 import type { StorageApi } from "./ports/storage.ts"
 import type { TransportApi } from "./ports/transport.ts"
-import { Remote } from "./remote.ts"
-import { Residents } from "./residents.ts"
+import { RemoteAsks } from "./remote.ts"
+import { ActivationDirectory } from "./residents.ts"
 import { settling } from "./settling.ts"
 import { Shards } from "./shards.ts"
 import { reasonOf, type Snapshot, snapshotOf } from "./standing.ts"
 import { Supervisor } from "./supervisor.ts"
-import type { Step, Surroundings } from "./surroundings.ts"
-import { type Deliver, Timers } from "./timers.ts"
+import type { ActivationContext, MessageStep } from "./surroundings.ts"
+import { type Deliver, TimerService } from "./timers.ts"
 import { withTrace } from "./trace.ts"
 
 export interface SystemOptions {
-  readonly behaviours: ReadonlyArray<AnyBehaviour>
+  readonly behaviours: ReadonlyArray<AnyBehavior>
   readonly limits?: Partial<Limits>
   /** For tests that end the process at a step of a message's life. */
-  readonly step?: (step: Step, address: Address) => void
+  readonly step?: (step: MessageStep, address: Address) => void
 }
 
 interface Ports {
@@ -39,7 +39,7 @@ interface Ports {
   readonly placement: PlacementApi
 }
 
-const ignore: Done = () => {}
+const ignore: ReplyCallback = () => {}
 
 /** Ends the quarantine of its actor; every node takes it, from any client of the transport too. */
 export const liftMessage: Tagged = { _tag: "LiftQuarantine" }
@@ -47,14 +47,14 @@ const liftEnvelope = encodeMessage(liftMessage)
 
 export class Node {
   private readonly supervisor: Supervisor
-  private readonly measures = new Measures()
-  private readonly residents: Residents
-  private readonly behaviours: ReadonlyMap<string, AnyBehaviour>
+  private readonly measures = new RuntimeMetrics()
+  private readonly residents: ActivationDirectory
+  private readonly behaviours: ReadonlyMap<string, AnyBehavior>
   private readonly limits: Limits
   private readonly placement: PlacementApi
-  private readonly around: Surroundings
+  private readonly around: ActivationContext
   private readonly shards: Shards
-  private readonly remote: Remote
+  private readonly remote: RemoteAsks
   private draining = false
   private stopped = false
 
@@ -64,11 +64,11 @@ export class Node {
     this.limits = limits
     this.placement = ports.placement
     this.supervisor = new Supervisor(limits, nowMs)
-    this.residents = new Residents(limits, nowMs, ({ address }) => {
+    this.residents = new ActivationDirectory(limits, nowMs, ({ address }) => {
       this.measures.of(address.kind).passivations++
     })
     this.around = this.surroundings(ports, fork, nowMs, options.step)
-    this.remote = new Remote(this.around, ports.transport, {
+    this.remote = new RemoteAsks(this.around, ports.transport, {
       here: (to, message, done) => this.here(to, message, done),
       onFault: (to, cause) => this.log("a reply's receiver threw", cause, to)
     })
@@ -88,7 +88,7 @@ export class Node {
   }
 
   /** `isNew`: nobody can have addressed it before. */
-  askWith(to: Address, message: Tagged, done: Done, trace?: string, isNew = false): void {
+  askWith(to: Address, message: Tagged, done: ReplyCallback, trace?: string, isNew = false): void {
     if (!this.placement.owns(shardOf(to))) return this.remote.ask(to, message, done, trace)
     if (this.draining) return done(this.overloaded(to), undefined)
     this.deliver(to, message, done, undefined, isNew)
@@ -98,7 +98,7 @@ export class Node {
   serve(to: Address, envelope: string): Promise<string | undefined> {
     return new Promise((resolve) => {
       if (!this.placement.owns(shardOf(to))) return resolve(undefined)
-      const done: Done = (failure, reply) =>
+      const done: ReplyCallback = (failure, reply) =>
         // An actor says so of messages that it had not decided on when its shard was lost.
         resolve(failure?._tag === "NoOwner" ? undefined : this.enveloped(to, failure, reply))
       if (this.draining) return done(this.overloaded(to), undefined)
@@ -162,11 +162,11 @@ export class Node {
     { placement, storage: unguarded, transport }: Ports,
     fork: Fork,
     nowMs: () => number,
-    step: Surroundings["step"]
-  ): Surroundings {
+    step: ActivationContext["step"]
+  ): ActivationContext {
     const { limits, measures } = this
     const time = { fork, later: laterWith(fork) }
-    const storage = guarded(unguarded, placement)
+    const storage = withLeaseGuard(unguarded, placement)
     const onFault = (cause: unknown) => this.log("the store broke off", cause)
     const tell = (to: Address, message: Tagged) => this.tell(to, message, ignore)
     const peers: Peers = {
@@ -184,8 +184,8 @@ export class Node {
       step,
       committer: new Committer(time, storage, limits, measures.commits, onFault),
       effects: new Effects(fork, peers, tell, step),
-      timers: new Timers(fork, nowMs, limits, wakeUp, load),
-      foreign: new ForeignWakes(),
+      timers: new TimerService(fork, nowMs, limits, wakeUp, load),
+      foreign: new CrossActorTimers(),
       onFault: (address, cause) => this.log("defect beside an actor", cause, address),
       onDefect: (address, cause) => this.onDefect(address, cause),
       onChange: (address, head) => transport.announce(address, String(head)),
@@ -193,7 +193,13 @@ export class Node {
     }
   }
 
-  private deliver(to: Address, message: Tagged, done: Done, due?: Due, isNew = false): void {
+  private deliver(
+    to: Address,
+    message: Tagged,
+    done: ReplyCallback,
+    due?: FiredTimer,
+    isNew = false
+  ): void {
     if (message === liftMessage) return done(undefined, this.supervisor.lift(to))
     const key = keyOf(to)
     let actor = this.residents.get(key)
@@ -218,7 +224,7 @@ export class Node {
       : decodeMessage(behaviour, keyOf(to), envelope)
   }
 
-  private enveloped(to: Address, ...[failure, reply]: Parameters<Done>): string {
+  private enveloped(to: Address, ...[failure, reply]: Parameters<ReplyCallback>): string {
     try {
       return failure === undefined ? encodeReply(reply) : encodeAskFailure(failure)
     } catch (cause) {
@@ -228,13 +234,13 @@ export class Node {
   }
 
   /** What an effect says: taken while the node drains, since the drain waits for the effect. */
-  private tell(to: Address, message: Tagged, done: Done, trace?: string): void {
+  private tell(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {
     if (this.stopped) return done(this.noOwner(to), undefined)
     if (!this.here(to, message, done)) this.remote.ask(to, message, done, trace)
   }
 
   /** Takes a message of a shard that this node owns; false for any other. */
-  private here(to: Address, message: Tagged, done: Done): boolean {
+  private here(to: Address, message: Tagged, done: ReplyCallback): boolean {
     const owned = this.placement.owns(shardOf(to))
     if (owned) this.deliver(to, message, done)
     return owned
@@ -247,8 +253,8 @@ export class Node {
     // Its own behaviour's message; the registry has lost the type.
     const message = behaviour.wakeUp as Tagged
     const { foreign, nowMs } = this.around
-    const due: Due = { foreign: foreign.answeredBy(keyOf(to), nowMs()) }
-    const done: Done = (failure) => landed(failure === undefined ? "answered" : "later")
+    const due: FiredTimer = { foreign: foreign.answeredBy(keyOf(to), nowMs()) }
+    const done: ReplyCallback = (failure) => landed(failure === undefined ? "answered" : "later")
     this.deliver(to, message, done, due)
   }
 

@@ -6,14 +6,14 @@ import { Effect } from "effect"
 import type { Decision, Tagged } from "./actor.ts"
 import type { Address } from "./address.ts"
 import type { AskFailure } from "./errors.ts"
-import type { ForeignWake } from "./foreign.ts"
+import type { CrossActorTimer } from "./foreign.ts"
 import type { Commit, LogItem } from "./ports/storage.ts"
 
 /** Called once with a failure or a reply. What it throws is logged and changes nothing. */
-export type Done = (failure: AskFailure | undefined, reply: unknown) => void
+export type ReplyCallback = (failure: AskFailure | undefined, reply: unknown) => void
 
 /** A message that is sent by callback, as an effect. */
-export const asked = (send: (done: Done) => void): Effect.Effect<unknown, AskFailure> =>
+export const asked = (send: (done: ReplyCallback) => void): Effect.Effect<unknown, AskFailure> =>
   Effect.callback((resume) =>
     send((failure, reply) =>
       resume(failure === undefined ? Effect.succeed(reply) : Effect.fail(failure))
@@ -21,16 +21,16 @@ export const asked = (send: (done: Done) => void): Effect.Effect<unknown, AskFai
   )
 
 /** A due wake-up that became a message. */
-export interface Due {
+export interface FiredTimer {
   /** The wake-up by another actor that it answers. */
-  readonly foreign: ForeignWake | undefined
+  readonly foreign: CrossActorTimer | undefined
 }
 
 /** One message under way. */
-export interface Entry {
+export interface PendingMessage {
   readonly message: Tagged
-  readonly done: Done
-  readonly due: Due | undefined
+  readonly done: ReplyCallback
+  readonly due: FiredTimer | undefined
   /** How often it was decided and its commit lost, or could not be decided. */
   attempts: number
   /** Whether its last decision asked for something to be written. */
@@ -41,7 +41,7 @@ export interface Entry {
 const none: ReadonlyArray<never> = []
 
 export class PendingCommit {
-  readonly held: Array<Entry> = []
+  readonly held: Array<PendingMessage> = []
   actions: Array<Tagged> | undefined = undefined
   /** The state goes into the commit: it was changed, or items are removed. */
   writesState = false
@@ -53,7 +53,7 @@ export class PendingCommit {
   /** The log's head after this commit. */
   head: number
   private removals: Array<number> | undefined = undefined
-  private others: Array<ForeignWake> | undefined = undefined
+  private others: Array<CrossActorTimer> | undefined = undefined
 
   constructor(head: number) {
     this.head = head
@@ -81,12 +81,12 @@ export class PendingCommit {
     if (holdUntilMs !== undefined) this.holdUntilMs = holdUntilMs
   }
 
-  wakeOther(wake: ForeignWake): void {
+  wakeOther(wake: CrossActorTimer): void {
     this.others === undefined ? this.others = [wake] : this.others.push(wake)
   }
 
   /** Holds a reply, and what is performed after it, until this is durable. */
-  hold(entry: Entry, actions: ReadonlyArray<Tagged> | undefined): void {
+  hold(entry: PendingMessage, actions: ReadonlyArray<Tagged> | undefined): void {
     this.held.push(entry)
     if (actions === undefined) return
     this.actions ??= []
@@ -125,7 +125,7 @@ export class PendingCommit {
     }
   }
 
-  get otherWakes(): ReadonlyArray<ForeignWake> {
+  get otherWakes(): ReadonlyArray<CrossActorTimer> {
     return this.others ?? none
   }
 

@@ -1,5 +1,5 @@
 /** The commits of one actor: at most one in flight, and the one that is decided meanwhile. */
-import type { Committer, Committing } from "./committer.ts"
+import type { CommitSource, Committer } from "./committer.ts"
 import { PendingCommit } from "./pending.ts"
 
 export class Pipeline {
@@ -7,10 +7,10 @@ export class Pipeline {
   private inFlight: PendingCommit | undefined = undefined
   /** The pending commit waits in the committer. */
   private joined = false
-  private readonly actor: Committing
+  private readonly actor: CommitSource
   private readonly committer: Committer
 
-  constructor(actor: Committing, committer: Committer) {
+  constructor(actor: CommitSource, committer: Committer) {
     this.actor = actor
     this.committer = committer
   }

@@ -73,7 +73,7 @@ class Generation {
   }
 }
 
-export class Recent {
+export class DeduplicationWindow {
   private readonly max: number
   private younger: Generation | undefined = undefined
   private older: Generation | undefined = undefined

@@ -1,24 +1,24 @@
 /** What an activation starts from: the record and the end of the log, as the store has them. */
 import { Effect } from "effect"
-import type { AnyBehaviour, Tagged } from "./actor.ts"
+import type { AnyBehavior, Tagged } from "./actor.ts"
 import type { Address } from "./address.ts"
 import { type StorageFailure, StorageUnavailable } from "./errors.ts"
-import type { Loaded, LogItem, StorageApi } from "./ports/storage.ts"
-import { Recent } from "./recent.ts"
+import type { LogItem, StorageApi, StoredActor } from "./ports/storage.ts"
+import { DeduplicationWindow } from "./recent.ts"
 
 export interface Recovered {
   readonly state: Tagged
   readonly revision: number
   readonly head: number
-  readonly recent: Recent | undefined
+  readonly recent: DeduplicationWindow | undefined
 }
 
 /** A defect of the store is not one of the actor. */
-const brokeOff = (): Effect.Effect<never, StorageUnavailable> =>
+const recoveryAborted = (): Effect.Effect<never, StorageUnavailable> =>
   Effect.fail(new StorageUnavailable({ detail: "the store broke off" }))
 
 interface Read {
-  readonly loaded: Loaded
+  readonly loaded: StoredActor
   readonly items: ReadonlyArray<LogItem>
 }
 
@@ -46,7 +46,7 @@ const readRecord = (storage: StorageApi, address: Address): Effect.Effect<Read, 
 /** Reads an actor; a record or item that its behaviour cannot decode is a defect. */
 export const recover = Effect.fnUntraced(function*(
   storage: StorageApi,
-  behaviour: AnyBehaviour,
+  behaviour: AnyBehavior,
   address: Address
 ): Effect.fn.Return<Recovered, StorageFailure> {
   const { decode, initial, recall } = behaviour
@@ -54,12 +54,12 @@ export const recover = Effect.fnUntraced(function*(
     recall === undefined
       ? readRecord(storage, address)
       : readBoth(storage, address, recall.items),
-    brokeOff
+    recoveryAborted
   )
   // The registry has lost the state's type; the behaviour's own decoder made it.
   const state: Tagged = text === undefined ? initial : decode(text)
   if (recall === undefined) return { state, revision, head, recent: undefined }
-  const recent = new Recent(recall.items)
+  const recent = new DeduplicationWindow(recall.items)
   for (const { n, value } of items) {
     const key = recall.keyOf(value)
     if (key !== undefined) recent.add(key, n)

@@ -7,14 +7,14 @@ import type { Tagged } from "./actor.ts"
 import { type Address, keyOf, shardOf } from "./address.ts"
 import { decodeReply, encodeMessage } from "./envelope.ts"
 import { type AskFailure, NoOwner } from "./errors.ts"
-import { Moving } from "./moving.ts"
-import type { Done } from "./pending.ts"
+import { MovedAskRetries } from "./moving.ts"
+import type { ReplyCallback } from "./pending.ts"
 import type { TransportApi } from "./ports/transport.ts"
-import type { Surroundings } from "./surroundings.ts"
+import type { ActivationContext } from "./surroundings.ts"
 
 interface Home {
   /** Takes a message of a shard that this node owns; false for any other. */
-  readonly here: (to: Address, message: Tagged, done: Done) => boolean
+  readonly here: (to: Address, message: Tagged, done: ReplyCallback) => boolean
   /** A receiver of a reply threw. */
   readonly onFault: (to: Address, cause: unknown) => void
 }
@@ -23,30 +23,30 @@ interface Home {
 interface Errand {
   readonly to: Address
   readonly message: Tagged
-  readonly done: Done
+  readonly done: ReplyCallback
   readonly trace: string | undefined
   tries: number
   waitedMs: number
 }
 
-export class Remote {
-  private readonly around: Pick<Surroundings, "fork" | "limits">
+export class RemoteAsks {
+  private readonly around: Pick<ActivationContext, "fork" | "limits">
   private readonly transport: TransportApi
   private readonly home: Home
-  private readonly moving: Moving
+  private readonly moving: MovedAskRetries
 
   constructor(
-    around: Pick<Surroundings, "fork" | "later" | "limits">,
+    around: Pick<ActivationContext, "fork" | "later" | "limits">,
     transport: TransportApi,
     home: Home
   ) {
     this.around = around
     this.transport = transport
     this.home = home
-    this.moving = new Moving(around.later, around.limits)
+    this.moving = new MovedAskRetries(around.later, around.limits)
   }
 
-  ask(to: Address, message: Tagged, done: Done, trace?: string): void {
+  ask(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {
     this.send({ to, message, done, trace, tries: 0, waitedMs: 0 })
   }
 

@@ -6,7 +6,7 @@ import type { Activation } from "./activation.ts"
 import type { AskFailure } from "./errors.ts"
 import type { Limits } from "./limits.ts"
 
-export class Residents {
+export class ActivationDirectory {
   private readonly actors = new Map<string, Activation>()
   private readonly limits: Limits
   private readonly nowMs: () => number

@@ -4,15 +4,15 @@ import { runWithin, type Timekeeping } from "./deadline.ts"
 import type { Limits } from "./limits.ts"
 import type { PlacementApi } from "./placement/placement.ts"
 import type { StorageApi } from "./ports/storage.ts"
-import type { Serve, Serving, TransportApi } from "./ports/transport.ts"
-import type { Timers } from "./timers.ts"
+import type { Serve, ServedShard, TransportApi } from "./ports/transport.ts"
+import type { TimerService } from "./timers.ts"
 
 interface Holding {
   readonly storage: StorageApi
   readonly transport: TransportApi
   readonly limits: Limits
   readonly serve: Serve
-  readonly timers: Timers
+  readonly timers: TimerService
   readonly onTaken: (shard: number) => void
   /** Resolves when nothing of the shard is under way any more. */
   readonly onLost: (shard: number) => Promise<void>
@@ -53,7 +53,7 @@ export class Shards {
     this.loadNext()
   }
 
-  private take(shard: number, held: Serving | undefined): void {
+  private take(shard: number, held: ServedShard | undefined): void {
     if (this.scopes.has(shard)) return
     const scope = Scope.makeUnsafe()
     const { onFault, onTaken, serve, timers, transport } = this.holding

@@ -1,11 +1,11 @@
 /** How a node stands: what it holds just now, and why actors of it rest. */
 import { Cause } from "effect"
 import { shardOf } from "./address.ts"
-import type { Measures } from "./measures.ts"
+import type { RuntimeMetrics } from "./measures.ts"
 import type { PlacementApi } from "./placement/placement.ts"
-import type { Residents } from "./residents.ts"
-import type { Rest, Supervisor } from "./supervisor.ts"
-import type { Timers } from "./timers.ts"
+import type { ActivationDirectory } from "./residents.ts"
+import type { Quarantine, Supervisor } from "./supervisor.ts"
+import type { TimerService } from "./timers.ts"
 
 /** What one node holds just now. */
 export interface Snapshot {
@@ -19,16 +19,16 @@ export interface Snapshot {
   readonly wakeUpsUnderWay: number
   readonly earliestWakeUpMs: number | undefined
   /** Of the shards that this node owns. */
-  readonly quarantined: ReadonlyArray<Rest>
-  readonly measures: Measures
+  readonly quarantined: ReadonlyArray<Quarantine>
+  readonly measures: RuntimeMetrics
 }
 
 interface Parts {
   readonly kinds: Iterable<string>
-  readonly measures: Measures
-  readonly residents: Residents
+  readonly measures: RuntimeMetrics
+  readonly residents: ActivationDirectory
   readonly supervisor: Supervisor
-  readonly timers: Timers
+  readonly timers: TimerService
   readonly placement: PlacementApi
 }
 

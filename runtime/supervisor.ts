@@ -8,7 +8,7 @@ import { Quarantined } from "./errors.ts"
 import type { Limits } from "./limits.ts"
 
 /** An actor that rests after it broke too often. */
-export interface Rest {
+export interface Quarantine {
   readonly address: Address
   readonly sinceMs: number
   /** When it ends by itself. */
@@ -88,9 +88,9 @@ export class Supervisor {
   }
 
   /** The actors that rest now. */
-  quarantined(): ReadonlyArray<Rest> {
+  quarantined(): ReadonlyArray<Quarantine> {
     const nowMs = this.nowMs()
-    const rests: Array<Rest> = []
+    const rests: Array<Quarantine> = []
     for (const [key, { quarantinedUntilMs, reason }] of this.troubles) {
       if (quarantinedUntilMs <= nowMs) continue
       const sinceMs = quarantinedUntilMs - this.limits.quarantineMs

@@ -5,21 +5,21 @@ import type { Committer } from "./committer.ts"
 import type { Timekeeping } from "./deadline.ts"
 import type { Effects } from "./effects.ts"
 import type { Quarantined } from "./errors.ts"
-import type { ForeignWakes } from "./foreign.ts"
+import type { CrossActorTimers } from "./foreign.ts"
 import type { Limits } from "./limits.ts"
 import type { StorageApi } from "./ports/storage.ts"
-import type { Timers } from "./timers.ts"
+import type { TimerService } from "./timers.ts"
 
 /** The steps of a message's life at which a test may end the process. */
-export type Step = "decided" | "committed" | "replied" | "performed"
+export type MessageStep = "decided" | "committed" | "replied" | "performed"
 
-export interface Surroundings extends Timekeeping {
+export interface ActivationContext extends Timekeeping {
   readonly limits: Limits
   readonly storage: StorageApi
   readonly committer: Committer
   readonly effects: Effects
-  readonly timers: Timers
-  readonly foreign: ForeignWakes
+  readonly timers: TimerService
+  readonly foreign: CrossActorTimers
   readonly nowMs: () => number
   /** Logs a defect that is not the actor's, or finds it down already. */
   readonly onFault: (address: Address, cause: unknown) => void
@@ -28,5 +28,5 @@ export interface Surroundings extends Timekeeping {
   readonly onChange: (address: Address, head: number) => void
   /** The activation has ended by itself and takes no more messages. */
   readonly onEnd: (actor: Activation) => void
-  readonly step: ((step: Step, address: Address) => void) | undefined
+  readonly step: ((step: MessageStep, address: Address) => void) | undefined
 }

@@ -9,11 +9,11 @@ import type { Address } from "./address.ts"
 import type { Fork } from "./deadline.ts"
 import type { AskFailure } from "./errors.ts"
 import { liftMessage, Node, type SystemOptions } from "./node.ts"
-import { asked, type Done } from "./pending.ts"
-import type { NoticesApi } from "./placement/notices.ts"
+import { asked, type ReplyCallback } from "./pending.ts"
+import type { NodeStatusApi } from "./placement/notices.ts"
 import { type ClusterView, Placement } from "./placement/placement.ts"
 import { Storage, type StorageApi } from "./ports/storage.ts"
-import { type Listener, Transport } from "./ports/transport.ts"
+import { type HintListener, Transport } from "./ports/transport.ts"
 import type { Snapshot } from "./standing.ts"
 import { withTrace } from "./trace.ts"
 
@@ -25,7 +25,7 @@ export interface SystemApi extends Peers {
   readonly askWith: <Message extends Tagged>(
     to: Address,
     message: Message,
-    done: Done,
+    done: ReplyCallback,
     trace?: string
   ) => void
   /**
@@ -36,14 +36,14 @@ export interface SystemApi extends Peers {
   /** Ids of the actors of a kind, ascending. */
   readonly scan: StorageApi["scan"]
   /** Calls the listener after each commit of the actor, on whatever node; a hint to read on. */
-  readonly watch: (about: Address, listener: Listener) => () => void
+  readonly watch: (about: Address, listener: HintListener) => () => void
   /** Ends a quarantine by hand, on whatever node; false when there was none. */
   readonly lift: (address: Address) => Effect.Effect<boolean, AskFailure>
   readonly snapshot: () => Snapshot
   /** The nodes and who holds which shard, as this node knows. */
   readonly cluster: () => ClusterView
   /** What the nodes tell of themselves, for people. */
-  readonly notices: NoticesApi
+  readonly notices: NodeStatusApi
   /**
    * Hands its shards over to other nodes, if there are any; then refuses new messages and waits
    * for what is under way; either takes `limits.drainMs` at most.

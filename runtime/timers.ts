@@ -6,11 +6,11 @@
 import { Effect, type Fiber } from "effect"
 import { type Address, fromKey, keyOf, shardOf } from "./address.ts"
 import type { Fork } from "./deadline.ts"
-import { DueHeap } from "./heap.ts"
+import { TimerHeap } from "./heap.ts"
 import type { Limits } from "./limits.ts"
-import { Looks } from "./looks.ts"
-import type { SoonestWakes } from "./ports/storage.ts"
-import { WakeWindow } from "./window.ts"
+import { RescanSchedule } from "./looks.ts"
+import type { TimerPage } from "./ports/storage.ts"
+import { TimerWindow } from "./window.ts"
 
 /** What became of a wake-up: answered, to be tried again in a while, or never to be told here. */
 export type Landing = "answered" | "later" | "never"
@@ -18,14 +18,14 @@ export type Landing = "answered" | "later" | "never"
 /** Delivers one due wake-up; `landed` is called once. */
 export type Deliver = (address: Address, landed: (as: Landing) => void) => void
 
-export class Timers {
-  private readonly windows = new Map<number, WakeWindow>()
+export class TimerService {
+  private readonly windows = new Map<number, TimerWindow>()
   private readonly fork: Fork
   private readonly nowMs: () => number
   private readonly limits: Limits
   private readonly deliver: Deliver
   private readonly load: (shard: number) => void
-  private readonly looks: Looks
+  private readonly looks: RescanSchedule
   private inFlight = 0
   private sleeper: Fiber.Fiber<void> | undefined = undefined
   private sleepsUntilMs = Number.POSITIVE_INFINITY
@@ -33,7 +33,7 @@ export class Timers {
   private phase: "asleep" | "firing" | "full" = "asleep"
   private stopped = false
 
-  /** `load` asks for a shard's wake-ups, which come by {@link Timers.loaded}. */
+  /** `load` asks for a shard's wake-ups, which come by {@link TimerService.loaded}. */
   constructor(
     fork: Fork,
     nowMs: () => number,
@@ -46,7 +46,7 @@ export class Timers {
     this.limits = limits
     this.deliver = deliver
     this.load = load
-    this.looks = new Looks(limits)
+    this.looks = new RescanSchedule(limits)
   }
 
   /** How many wake-ups are known. */
@@ -120,7 +120,7 @@ export class Timers {
    */
   take(shard: number, inDoubt = false): void {
     this.looks.begin(shard, inDoubt)
-    const window = new WakeWindow(this.limits.shardWakesMax)
+    const window = new TimerWindow(this.limits.shardWakesMax)
     this.windows.set(shard, window)
     this.refill(shard, window)
   }
@@ -145,7 +145,7 @@ export class Timers {
   }
 
   /** Takes what the store had; false when it brought nothing and is to be asked again later. */
-  loaded(shard: number, soonest: SoonestWakes): boolean {
+  loaded(shard: number, soonest: TimerPage): boolean {
     const window = this.windows.get(shard)
     if (window === undefined) return true
     const enough = window.loaded(soonest)
@@ -167,7 +167,7 @@ export class Timers {
     this.sleeper?.interruptUnsafe()
   }
 
-  private refill(shard: number, window: WakeWindow): void {
+  private refill(shard: number, window: TimerWindow): void {
     if (this.stopped || !window.low) return
     let stuck = 0
     for (const each of this.windows.values()) stuck += each.stuck
@@ -205,7 +205,7 @@ export class Timers {
     this.sleeper = undefined
     this.phase = "firing"
     const nowMs = this.nowMs()
-    const shards = new DueHeap()
+    const shards = new TimerHeap()
     const join = (shard: string, atMs: number | undefined): void => {
       if (atMs !== undefined && atMs <= nowMs) shards.push(atMs, shard)
     }
@@ -224,7 +224,7 @@ export class Timers {
     for (const [shard, window] of this.windows) this.refill(shard, window)
   }
 
-  private send(window: WakeWindow, key: string): void {
+  private send(window: TimerWindow, key: string): void {
     const address = fromKey(key)
     this.inFlight++
     this.deliver(address, (as) => {

@@ -1,16 +1,16 @@
 /** What an activation knows of wake-ups: its own, and those that it sets for others. */
 import { type Address, keyOf, shardOf } from "./address.ts"
 import type { AnyDecision } from "./cell.ts"
-import type { Due, PendingCommit } from "./pending.ts"
-import type { Surroundings } from "./surroundings.ts"
+import type { FiredTimer, PendingCommit } from "./pending.ts"
+import type { ActivationContext } from "./surroundings.ts"
 
-export class ActorWakes {
+export class ActorTimers {
   private readonly address: Address
-  private readonly around: Surroundings
+  private readonly around: ActivationContext
   /** What this activation decided on last, a hold too; undefined: whatever the store has. */
   private ownMs: number | null | undefined = undefined
 
-  constructor(address: Address, around: Surroundings) {
+  constructor(address: Address, around: ActivationContext) {
     this.address = address
     this.around = around
   }
@@ -19,7 +19,7 @@ export class ActorWakes {
    * Whether the wake-up that fired is over: unless its decision, or one before, set another or
    * held it.
    */
-  isOver({ foreign }: Due, decision: AnyDecision, nowMs: number): boolean {
+  isOver({ foreign }: FiredTimer, decision: AnyDecision, nowMs: number): boolean {
     if (foreign !== undefined) this.around.foreign.met(foreign)
     const { holdUntilMs, vanishes, wakeAtMs } = decision
     if (wakeAtMs !== undefined || holdUntilMs !== undefined || vanishes) return false

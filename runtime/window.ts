@@ -4,8 +4,8 @@
  * when the window runs low it is loaded anew.
  */
 import { keyOf } from "./address.ts"
-import { DueHeap } from "./heap.ts"
-import type { SoonestWakes } from "./ports/storage.ts"
+import { TimerHeap } from "./heap.ts"
+import type { TimerPage } from "./ports/storage.ts"
 
 /**
  * Why a wake-up stays in memory wherever the window ends, since the store has another time for
@@ -16,14 +16,14 @@ type Kept = "held" | "stuck"
 /** So many overtaken entries cost less than sorting them out. */
 const compactFrom = 64
 
-export class WakeWindow {
+export class TimerWindow {
   /** How many could not be delivered. */
   stuck = 0
   private readonly due = new Map<string, number>()
   private readonly kept = new Map<string, Kept>()
   /** Delivered and not yet answered: how often each. */
   private readonly flying = new Map<string, number>()
-  private readonly heap = new DueHeap()
+  private readonly heap = new TimerHeap()
   private readonly max: number
   /** All that the store has before this time is known; of this very time, maybe a part. */
   private untilMs = Number.NEGATIVE_INFINITY
@@ -127,7 +127,7 @@ export class WakeWindow {
   }
 
   /** Takes what the store had; whether there is nothing more to load just now. */
-  loaded({ complete, wakes }: SoonestWakes): boolean {
+  loaded({ complete, wakes }: TimerPage): boolean {
     const { changed, due, flying, kept } = this
     if (changed === undefined) return true
     const before = due.size

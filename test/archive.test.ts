@@ -5,7 +5,7 @@ import { Effect, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
 import { ArchiveDamaged, Decoder } from "../deploy/archive/decode.ts"
 import { Encoder, headerOf } from "../deploy/archive/format.ts"
-import { Counter, type Part } from "../deploy/archive/parts.ts"
+import { type ArchivePart, Counter } from "../deploy/archive/parts.ts"
 import { drain } from "../deploy/archive/read.ts"
 import { fill } from "../deploy/archive/write.ts"
 import { withProgress } from "../deploy/cli/archive.ts"
@@ -38,7 +38,7 @@ async function* pieces(bytes: Uint8Array, lostAt = Infinity): AsyncGenerator<Uin
     yield bytes.subarray(at, at + 50_000)
   }
 }
-const blob = (id: string, bytes: Uint8Array, lostAt?: number): Part => ({
+const blob = (id: string, bytes: Uint8Array, lostAt?: number): ArchivePart => ({
   _tag: "Blob",
   id,
   lengthBytes: bytes.length,
@@ -46,7 +46,7 @@ const blob = (id: string, bytes: Uint8Array, lostAt?: number): Part => ({
   bytes: pieces(bytes, lostAt)
 })
 
-async function* everything(): AsyncGenerator<Part> {
+async function* everything(): AsyncGenerator<ArchivePart> {
   yield actor("plain", { wake: 17 })
   yield actor("small", { head: 9, items: items(3, 5) })
   yield { _tag: "Items", address: box("long"), items: items(2, 900) }

@@ -2,20 +2,20 @@
 import { describe, expect, it } from "vitest"
 import { expectDelivered, ProgressLine, progressText } from "../deploy/cli/progress.ts"
 import { plain, table } from "../deploy/cli/output.ts"
-import type { Notification, Recipient } from "../deploy/outgoing.ts"
+import type { OutgoingNotification, OutgoingRecipient } from "../deploy/outgoing.ts"
 import { Effect } from "effect"
 
 const nowMs = Date.parse("2026-01-01T00:00:00Z")
 const afterMs = (ms: number): string => new Date(nowMs + ms).toISOString()
 
-const recipient = (status: Recipient["status"], nextMs?: number): Recipient => ({
+const recipient = (status: OutgoingRecipient["status"], nextMs?: number): OutgoingRecipient => ({
   status,
   href: "http://a.test/",
   attempts: 1,
   ...nextMs === undefined ? {} : { next: afterMs(nextMs) }
 })
 
-const notification = (...recipients: ReadonlyArray<Recipient>): Notification => ({
+const notification = (...recipients: ReadonlyArray<OutgoingRecipient>): OutgoingNotification => ({
   href: "http://post.test/outgoing/a/b",
   time: afterMs(0),
   status: "waiting",

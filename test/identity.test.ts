@@ -10,7 +10,7 @@ import { claimAt, judge } from "../http/issuer/claims.ts"
 import { keysUrlIn, metadataUrlOf } from "../http/issuer/discovery.ts"
 import { keySetIn } from "../http/issuer/keys.ts"
 import { isJwt } from "../http/issuer/verify.ts"
-import { HeaderFields } from "../http/request.ts"
+import { RequestHeaders } from "../http/request.ts"
 import { isSlug } from "../http/slug.ts"
 
 const names = { account: "sub", roles: "roles", rolesPrefix: "" }
@@ -150,7 +150,7 @@ describe("the client's address", () => {
   const client = (near: string, forwarded: string | undefined, ...trusted: Array<string>) =>
     clientOf({
       remoteAddress: near,
-      headers: new HeaderFields(forwarded === undefined ? [] : ["x-forwarded-for", forwarded])
+      headers: new RequestHeaders(forwarded === undefined ? [] : ["x-forwarded-for", forwarded])
     }, trusted)
 
   it.each([

@@ -1,10 +1,10 @@
 /** The account bound to the runtime, and to the records that lead to tokens. */
 import { Effect } from "effect"
-import type { Behaviour, RecordsApi } from "../../runtime/index.ts"
+import type { Behavior, RecordsApi } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../binding.ts"
 import { accountTable } from "./decide.ts"
-import { Message, State } from "./protocol.ts"
-import type { Action, Reply } from "./protocol.ts"
+import { AccountMessage, AccountState } from "./protocol.ts"
+import type { AccountAction, AccountReply } from "./protocol.ts"
 import { tokenRemoval } from "./tokens.ts"
 
 export const accountKind = "account"
@@ -12,16 +12,19 @@ export const accountKind = "account"
 /** The behaviour of accounts; an address's id is the account's name. */
 export const account = (
   records: Pick<RecordsApi, "write">
-): Behaviour<State, Message, Reply, Action> => ({
+): Behavior<AccountState, AccountMessage, AccountReply, AccountAction> => ({
   kind: accountKind,
   initial: { _tag: "Absent" },
   table: accountTable,
-  ...jsonRecord(State),
-  decodeMessage: strictMessage(Message),
+  ...jsonRecord(AccountState),
+  decodeMessage: strictMessage(AccountMessage),
   wakeUp: { _tag: "WakeUp" },
   perform: ({ account, tokens }) =>
     records.write(tokens.flatMap(({ hash, id }) => tokenRemoval(account, id, hash))).pipe(
-      Effect.map((): Message => ({ _tag: "Forgotten", tokenIds: tokens.map(({ id }) => id) })),
+      Effect.map((): AccountMessage => ({
+        _tag: "Forgotten",
+        tokenIds: tokens.map(({ id }) => id)
+      })),
       // The wake-up that is set for later finds it undone.
       Effect.catch((failure) => Effect.logWarning("expired tokens were not removed", failure))
     )

@@ -4,23 +4,30 @@
  * are worth nothing at once; a wake-up removes their records, and then they are forgotten.
  */
 import { become, stay } from "../../runtime/index.ts"
-import type { Decision, Member, Table } from "../../runtime/index.ts"
+import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
 import type { Caller } from "../binding.ts"
 import { accountTokensMax, tokenRemovalRetryMs } from "../limits.ts"
 import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
 import { sameHash } from "../same-hash.ts"
-import type { Action, Message, Reply, State, Token, View } from "./protocol.ts"
+import type {
+  AccountAction,
+  AccountMessage,
+  AccountReply,
+  AccountState,
+  AccountView,
+  Token
+} from "./protocol.ts"
 
-type Active = Member<State, "Active">
-type Accounts = Table<State, Message, Reply, Action>
+type Active = Variant<AccountState, "Active">
+type Accounts = BehaviorTable<AccountState, AccountMessage, AccountReply, AccountAction>
 
-const done: Reply = { _tag: "Done" }
+const done: AccountReply = { _tag: "Done" }
 
 const isValid = ({ expiresAtMs }: Token, nowMs: number): boolean =>
   expiresAtMs === undefined || nowMs < expiresAtMs
 
-const view = (state: Active, nowMs: number): View => ({
+const view = (state: Active, nowMs: number): AccountView => ({
   name: state.name,
   roles: state.roles,
   createdAtMs: state.createdAtMs,
@@ -44,9 +51,9 @@ const firstExpiry = (tokens: ReadonlyArray<Token>): number | null => {
   return times.length === 0 ? null : Math.min(...times)
 }
 
-const changed = (state: Active, change: Partial<Active>): Decision<State, Reply> => {
+const changed = (state: Active, change: Partial<Active>): Decision<AccountState, AccountReply> => {
   const next: Active = { ...state, ...change, version: state.version + 1 }
-  const decision = become<State>(next).reply(done)
+  const decision = become<AccountState>(next).reply(done)
   const [before, atMs] = [firstExpiry(state.tokens), firstExpiry(next.tokens)]
   return before === atMs ? decision : decision.wake(atMs)
 }
@@ -69,7 +76,7 @@ const tokenFrom = (message: {
 
 const absent: Accounts["Absent"] = {
   Bootstrap: (_state, { name, tokenId, tokenHash }, { nowMs }) =>
-    become<State>({
+    become<AccountState>({
       _tag: "Active",
       name,
       requestId: "",
@@ -78,7 +85,7 @@ const absent: Accounts["Absent"] = {
       tokens: [{ id: tokenId, hash: tokenHash, createdAtMs: nowMs }],
       founder: true,
       version: 1
-    }).reply<Reply>({ _tag: "Bootstrapped", created: true, tokenKept: true }),
+    }).reply<AccountReply>({ _tag: "Bootstrapped", created: true, tokenKept: true }),
   Create: (_state, message, { nowMs }) => {
     const reason = notAdmin(message.caller)
     if (reason !== undefined) return deny(reason)
@@ -93,11 +100,11 @@ const absent: Accounts["Absent"] = {
       founder: false,
       version: 1
     }
-    return become<State>(active)
-      .reply<Reply>({ _tag: "Created", view: view(active, nowMs), repeated: false })
+    return become<AccountState>(active)
+      .reply<AccountReply>({ _tag: "Created", view: view(active, nowMs), repeated: false })
   },
   Admit: (_state, { name }, { nowMs }) =>
-    become<State>({
+    become<AccountState>({
       _tag: "Active",
       name,
       requestId: "",
@@ -106,7 +113,7 @@ const absent: Accounts["Absent"] = {
       tokens: [],
       founder: false,
       version: 1
-    }).reply<Reply>({ _tag: "Admitted" }),
+    }).reply<AccountReply>({ _tag: "Admitted" }),
   Describe: () => deny("NotFound"),
   Authenticate: () => deny("Unauthenticated"),
   AddToken: () => deny("NotFound"),
@@ -121,16 +128,16 @@ const absent: Accounts["Absent"] = {
 const bootstrap: Accounts["Active"]["Bootstrap"] = (state, message, { nowMs }) => {
   const { tokenId, tokenHash, enforced } = message
   if (state.tokens.some(({ hash }) => hash === tokenHash)) {
-    return stay().reply<Reply>({ _tag: "Bootstrapped", created: false, tokenKept: true })
+    return stay().reply<AccountReply>({ _tag: "Bootstrapped", created: false, tokenKept: true })
   }
   if (!enforced) {
-    return stay().reply<Reply>({ _tag: "Bootstrapped", created: false, tokenKept: false })
+    return stay().reply<AccountReply>({ _tag: "Bootstrapped", created: false, tokenKept: false })
   }
   // The operator's word goes before the bound: the oldest of the others gives way.
   const others = state.tokens.filter(({ id }) => id !== tokenId).slice(1 - accountTokensMax)
   const tokens = [...others, { id: tokenId, hash: tokenHash, createdAtMs: nowMs }]
-  return become<State>({ ...state, tokens, version: state.version + 1 })
-    .reply<Reply>({ _tag: "Bootstrapped", created: false, tokenKept: true })
+  return become<AccountState>({ ...state, tokens, version: state.version + 1 })
+    .reply<AccountReply>({ _tag: "Bootstrapped", created: false, tokenKept: true })
 }
 
 const addToken: Accounts["Active"]["AddToken"] = (state, message, { nowMs }) => {
@@ -153,8 +160,8 @@ const addToken: Accounts["Active"]["AddToken"] = (state, message, { nowMs }) => 
 
 const wakeUp: Accounts["Active"]["WakeUp"] = (state, _message, { nowMs }) => {
   const expired = state.tokens.filter((token) => !isValid(token, nowMs))
-  if (expired.length === 0) return stay<State>().wake(firstExpiry(state.tokens))
-  return stay<State>().wake(nowMs + tokenRemovalRetryMs).perform<Action>({
+  if (expired.length === 0) return stay<AccountState>().wake(firstExpiry(state.tokens))
+  return stay<AccountState>().wake(nowMs + tokenRemovalRetryMs).perform<AccountAction>({
     _tag: "Forget",
     account: state.name,
     tokens: expired.map(({ hash, id }) => ({ id, hash }))
@@ -167,24 +174,28 @@ const active: Accounts["Active"] = {
     const reason = notAdmin(caller)
     if (reason !== undefined) return deny(reason)
     return requestId === state.requestId && !state.founder
-      ? stay().reply<Reply>({ _tag: "Created", view: view(state, nowMs), repeated: true })
+      ? stay().reply<AccountReply>({ _tag: "Created", view: view(state, nowMs), repeated: true })
       : deny("Taken")
   },
   Describe: (state, { caller }, { nowMs }) => {
     const reason = notSelf(state, caller)
     return reason === undefined
-      ? stay().reply<Reply>({ _tag: "Described", view: view(state, nowMs) })
+      ? stay().reply<AccountReply>({ _tag: "Described", view: view(state, nowMs) })
       : deny(reason)
   },
   Authenticate: (state, { tokenHash }, { nowMs }) =>
     state.tokens.some((token) => sameHash(token.hash, tokenHash) && isValid(token, nowMs))
-      ? stay().reply<Reply>({ _tag: "Authenticated", account: state.name, roles: state.roles })
+      ? stay().reply<AccountReply>({
+        _tag: "Authenticated",
+        account: state.name,
+        roles: state.roles
+      })
       : deny("Unauthenticated"),
   // Whoever names people at the issuer does not choose who is the operator here.
   Admit: ({ founder }) =>
     founder
       ? deny("Unauthenticated", "the operator's account takes tokens of this service only")
-      : stay().reply<Reply>({ _tag: "Admitted" }),
+      : stay().reply<AccountReply>({ _tag: "Admitted" }),
   AddToken: addToken,
   RemoveToken: (state, message) => {
     const { caller, tokenId } = message
@@ -199,7 +210,7 @@ const active: Accounts["Active"] = {
     if (reason !== undefined) return deny(reason)
     if (isOutdated(state, message)) return deny("PreconditionFailed")
     const tokenIds = state.tokens.map(({ id }) => id)
-    const revoked: Reply = { _tag: "Revoked", tokenIds }
+    const revoked: AccountReply = { _tag: "Revoked", tokenIds }
     return tokenIds.length === 0
       ? stay().reply(revoked)
       : changed(state, { tokens: [] }).reply(revoked)
@@ -210,7 +221,9 @@ const active: Accounts["Active"] = {
     )
     return tokens.length === state.tokens.length
       ? stay()
-      : become<State>({ ...state, tokens, version: state.version + 1 }).wake(firstExpiry(tokens))
+      : become<AccountState>({ ...state, tokens, version: state.version + 1 }).wake(
+        firstExpiry(tokens)
+      )
   },
   SetRoles: (state, { caller, roles }) => {
     const reason = notAdmin(caller)
@@ -225,7 +238,7 @@ const active: Accounts["Active"] = {
     if (isOutdated(state, message)) return deny("PreconditionFailed")
     return state.founder
       ? deny("LastAdmin", "this account cannot be removed")
-      : become<State>({ _tag: "Removed" }).reply(done).wake(null)
+      : become<AccountState>({ _tag: "Removed" }).reply(done).wake(null)
   },
   WakeUp: wakeUp
 }

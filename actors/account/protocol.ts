@@ -17,7 +17,7 @@ const about = {
 const Token = Schema.Struct({ id: Schema.String, hash: SecretHash, createdAtMs: Count, ...about })
 export type Token = typeof Token.Type
 
-export const State = Schema.Union([
+export const AccountState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Active", {
     name: Schema.String,
@@ -33,11 +33,11 @@ export const State = Schema.Union([
   }),
   Schema.TaggedStruct("Removed", {})
 ])
-export type State = typeof State.Type
+export type AccountState = typeof AccountState.Type
 
 const token = { tokenId: Schema.String, tokenHash: SecretHash }
 
-export const Message = Schema.Union([
+export const AccountMessage = Schema.Union([
   /**
    * Makes the first admin where there is none. `enforced`: the operator has chosen this token,
    * so it is put in place of the one of the same id in an account that is there already.
@@ -78,17 +78,17 @@ export const Message = Schema.Union([
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("WakeUp", {})
 ])
-export type Message = typeof Message.Type
+export type AccountMessage = typeof AccountMessage.Type
 
 /** Removes the records that lead to expired tokens. */
-export interface Action {
+export interface AccountAction {
   readonly _tag: "Forget"
   readonly account: string
   readonly tokens: ReadonlyArray<Pick<Token, "id" | "hash">>
 }
 
 /** An account as it is shown; tokens that have expired are not. */
-export interface View {
+export interface AccountView {
   readonly name: string
   readonly roles: ReadonlyArray<Role>
   readonly createdAtMs: number
@@ -97,11 +97,11 @@ export interface View {
   readonly version: number
 }
 
-export type Reply =
+export type AccountReply =
   /** `tokenKept`: the token of the message is one of the account's now. */
   | { readonly _tag: "Bootstrapped"; readonly created: boolean; readonly tokenKept: boolean }
-  | { readonly _tag: "Created"; readonly view: View; readonly repeated: boolean }
-  | { readonly _tag: "Described"; readonly view: View }
+  | { readonly _tag: "Created"; readonly view: AccountView; readonly repeated: boolean }
+  | { readonly _tag: "Described"; readonly view: AccountView }
   | {
     readonly _tag: "Authenticated"
     readonly account: string

@@ -1,20 +1,20 @@
 /** The cabinet bound to the runtime. */
 import { Effect } from "effect"
-import type { Behaviour, Tagged } from "../../runtime/index.ts"
+import type { Behavior, Tagged } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../binding.ts"
 import { cabinetTable } from "./decide.ts"
-import { Message, State } from "./protocol.ts"
-import type { Reply } from "./protocol.ts"
+import { CabinetMessage, CabinetState } from "./protocol.ts"
+import type { CabinetReply } from "./protocol.ts"
 
 export const cabinetKind = "cabinet"
 
 /** The behaviour of cabinets; an address's id is chosen at random. */
-export const cabinet: Behaviour<State, Message, Reply, Tagged> = {
+export const cabinet: Behavior<CabinetState, CabinetMessage, CabinetReply, Tagged> = {
   kind: cabinetKind,
   initial: { _tag: "Absent" },
   table: cabinetTable,
-  ...jsonRecord(State),
-  decodeMessage: strictMessage(Message),
+  ...jsonRecord(CabinetState),
+  decodeMessage: strictMessage(CabinetMessage),
   wakeUp: { _tag: "WakeUp" },
   perform: () => Effect.void
 }

@@ -1,16 +1,22 @@
 /** What a cabinet decides: whose it is, and which list and query it holds (protocol §1.5). */
 import { become, stay } from "../../runtime/index.ts"
-import type { Decision, Member, Table } from "../../runtime/index.ts"
+import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
 import type { Caller } from "../binding.ts"
 import { cabinetMailboxesMax } from "../limits.ts"
 import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
-import type { Contents, Message, Reply, State, View } from "./protocol.ts"
+import type {
+  CabinetContent,
+  CabinetMessage,
+  CabinetReply,
+  CabinetState,
+  CabinetView
+} from "./protocol.ts"
 
-type Kept = Member<State, "Kept">
-type Cabinets = Table<State, Message, Reply>
+type Kept = Variant<CabinetState, "Kept">
+type Cabinets = BehaviorTable<CabinetState, CabinetMessage, CabinetReply>
 
-const view = (state: Kept): View => {
+const view = (state: Kept): CabinetView => {
   const { createdAtMs, mailboxes, owner, query, title, version } = state
   return {
     owner,
@@ -31,7 +37,7 @@ const notOwner = (state: Kept, { account, admin }: Caller, orAdmin: boolean): Re
     : "Forbidden"
 
 /** Why these are no contents; undefined when they are. */
-const unfit = ({ mailboxes }: Contents): Decision<never> | undefined => {
+const unfit = ({ mailboxes }: CabinetContent): Decision<never> | undefined => {
   if (mailboxes.length === 0) return deny("Invalid", "a cabinet has one mailbox or more")
   if (mailboxes.length > cabinetMailboxesMax) {
     return deny("Invalid", `a cabinet has ${cabinetMailboxesMax} mailboxes at the most`)
@@ -42,7 +48,7 @@ const unfit = ({ mailboxes }: Contents): Decision<never> | undefined => {
 }
 
 /** The new list, with the rights that the old one had where the new one brings none. */
-const withRights = (contents: Contents, { mailboxes }: Kept): Contents => ({
+const withRights = (contents: CabinetContent, { mailboxes }: Kept): CabinetContent => ({
   ...contents,
   mailboxes: contents.mailboxes.map((mailbox) =>
     mailbox.secretHash === undefined
@@ -54,12 +60,12 @@ const withRights = (contents: Contents, { mailboxes }: Kept): Contents => ({
 const kept: Cabinets["Kept"] = {
   Create: (state, { owner, requestId }) =>
     requestId === state.requestId && owner === state.owner
-      ? stay().reply<Reply>({ _tag: "Created", view: view(state) })
+      ? stay().reply<CabinetReply>({ _tag: "Created", view: view(state) })
       : deny("Taken"),
   Describe: (state, { caller }) => {
     const reason = notOwner(state, caller, false)
     return reason === undefined
-      ? stay().reply<Reply>({ _tag: "Described", view: view(state) })
+      ? stay().reply<CabinetReply>({ _tag: "Described", view: view(state) })
       : deny(reason)
   },
   Replace: (state, message) => {
@@ -77,13 +83,16 @@ const kept: Cabinets["Kept"] = {
       ...withRights(message.contents, state),
       version: version + 1
     }
-    return become<State>(next).reply<Reply>({ _tag: "Replaced", view: view(next) })
+    return become<CabinetState>(next).reply<CabinetReply>({ _tag: "Replaced", view: view(next) })
   },
   Remove: (state, message) => {
     const reason = notOwner(state, message.caller, true)
     if (reason !== undefined) return deny(reason)
     if (isOutdated(state, message)) return deny("PreconditionFailed")
-    return become<State>({ _tag: "Removed" }).reply<Reply>({ _tag: "Done", owner: state.owner })
+    return become<CabinetState>({ _tag: "Removed" }).reply<CabinetReply>({
+      _tag: "Done",
+      owner: state.owner
+    })
   },
   WakeUp: () => stay()
 }
@@ -101,7 +110,7 @@ export const cabinetTable: Cabinets = {
         ...contents,
         version: 1
       }
-      return become<State>(next).reply<Reply>({ _tag: "Created", view: view(next) })
+      return become<CabinetState>(next).reply<CabinetReply>({ _tag: "Created", view: view(next) })
     },
     Describe: () => deny("NotFound"),
     Replace: () => deny("NotFound"),

@@ -18,14 +18,14 @@ const Query = Schema.Struct({
 export type CabinetQuery = typeof Query.Type
 
 /** What an owner says of a cabinet. */
-export const Contents = Schema.Struct({
+export const CabinetContent = Schema.Struct({
   title: Schema.optionalKey(Schema.String),
   mailboxes: Schema.Array(Kept),
   query: Schema.optionalKey(Query)
 })
-export type Contents = typeof Contents.Type
+export type CabinetContent = typeof CabinetContent.Type
 
-export const State = Schema.Union([
+export const CabinetState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Kept", {
     /** Account that created it. */
@@ -33,20 +33,20 @@ export const State = Schema.Union([
     /** Of the request that created it, so that its repetition is recognised. */
     requestId: Schema.String,
     createdAtMs: Count,
-    ...Contents.fields,
+    ...CabinetContent.fields,
     /** Counts the changes, from 1. */
     version: Count
   }),
   Schema.TaggedStruct("Removed", {})
 ])
-export type State = typeof State.Type
+export type CabinetState = typeof CabinetState.Type
 
-export const Message = Schema.Union([
+export const CabinetMessage = Schema.Union([
   /** Makes the cabinet. Repeated with the same request id, it replies the same. */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
     owner: Schema.String,
-    contents: Contents
+    contents: CabinetContent
   }),
   /** What it holds, for its owner. */
   Schema.TaggedStruct("Describe", { caller: Caller }),
@@ -54,23 +54,23 @@ export const Message = Schema.Union([
    * Other contents. A mailbox that was on the list and comes without a secret keeps the right
    * that it had, since secrets are never shown.
    */
-  Schema.TaggedStruct("Replace", { caller: Caller, contents: Contents, ...ifVersion }),
+  Schema.TaggedStruct("Replace", { caller: Caller, contents: CabinetContent, ...ifVersion }),
   /** Takes the cabinet away, for its owner and for admins; the mailboxes stay. */
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("WakeUp", {})
 ])
-export type Message = typeof Message.Type
+export type CabinetMessage = typeof CabinetMessage.Type
 
 /** A cabinet as its owner sees it. */
-export interface View extends Contents {
+export interface CabinetView extends CabinetContent {
   readonly owner: string
   readonly createdAtMs: number
   readonly version: number
 }
 
-export type Reply =
-  | { readonly _tag: "Created"; readonly view: View }
-  | { readonly _tag: "Described"; readonly view: View }
-  | { readonly _tag: "Replaced"; readonly view: View }
+export type CabinetReply =
+  | { readonly _tag: "Created"; readonly view: CabinetView }
+  | { readonly _tag: "Described"; readonly view: CabinetView }
+  | { readonly _tag: "Replaced"; readonly view: CabinetView }
   /** Removed; its owner's list is to be told. */
   | { readonly _tag: "Done"; readonly owner: string }

@@ -3,25 +3,31 @@
  * with a wake-up in the same commit, and then removed, so that no crash leaves it behind.
  */
 import { append, become, stay } from "../../runtime/index.ts"
-import type { Decision, Member, Table } from "../../runtime/index.ts"
+import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
 import { blobRemovalRetryMs, receiptsMax, removalsMax, staleBlobsMax } from "../limits.ts"
 import { deny } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
-import type { Access, Action, Message, Reply, State } from "./protocol.ts"
+import type {
+  ContentAccess,
+  ContentAction,
+  ContentMessage,
+  ContentReply,
+  ContentState
+} from "./protocol.ts"
 import { sameHash } from "../same-hash.ts"
 import { encodeReceipt } from "./receipt.ts"
 
-type Kept = Member<State, "Kept">
-type Removed = Member<State, "Removed">
-type Contents = Table<State, Message, Reply, Action>
+type Kept = Variant<ContentState, "Kept">
+type Removed = Variant<ContentState, "Removed">
+type Contents = BehaviorTable<ContentState, ContentMessage, ContentReply, ContentAction>
 
-const done: Reply = { _tag: "Done" }
+const done: ContentReply = { _tag: "Done" }
 
-const mayEdit = (state: Kept, { editHash, account }: Access): boolean =>
+const mayEdit = (state: Kept, { editHash, account }: ContentAccess): boolean =>
   sameHash(editHash, state.editHash) || (account !== undefined && account === state.owner)
 
 /** Why the access may not edit; a capability that is wrong is not told that there is content. */
-const editDenied = (state: Kept, access: Access): Reason | undefined =>
+const editDenied = (state: Kept, access: ContentAccess): Reason | undefined =>
   mayEdit(state, access)
     ? undefined
     : access.editHash !== undefined
@@ -30,7 +36,7 @@ const editDenied = (state: Kept, access: Access): Reason | undefined =>
     ? "Unauthenticated"
     : "Forbidden"
 
-const readDenied = (state: Kept, access: Access): Reason | undefined => {
+const readDenied = (state: Kept, access: ContentAccess): Reason | undefined => {
   if (mayEdit(state, access)) return undefined
   if (access.editHash !== undefined) return "NotFound"
   return state.passwordHash === undefined || sameHash(access.passwordHash, state.passwordHash)
@@ -39,10 +45,13 @@ const readDenied = (state: Kept, access: Access): Reason | undefined => {
 }
 
 /** Goes on in a state that has stale blobs: removes them now, and again if that fails. */
-const discard = (state: Kept | Removed, nowMs: number): Decision<State, never, Action> =>
-  become<State>(state)
+const discard = (
+  state: Kept | Removed,
+  nowMs: number
+): Decision<ContentState, never, ContentAction> =>
+  become<ContentState>(state)
     .wake(nowMs + blobRemovalRetryMs)
-    .perform<Action>({ _tag: "RemoveBlobs", blobIds: state.stale })
+    .perform<ContentAction>({ _tag: "RemoveBlobs", blobIds: state.stale })
 
 /** The stale blobs that are left, once some are known to be removed. */
 const cleared = (
@@ -59,19 +68,19 @@ const clearReceipts = (
 }
 
 /** Goes on in a tombstone, with as many of its receipts removed as one commit may hold. */
-const bury = (state: Removed, nowMs: number): Decision<State, never, Action> => {
+const bury = (state: Removed, nowMs: number): Decision<ContentState, never, ContentAction> => {
   const { numbers, left } = clearReceipts(state.receiptsLeft)
   const next: Removed = { ...state, receiptsLeft: left }
-  const decision: Decision<State, never, Action> = next.stale.length > 0
+  const decision: Decision<ContentState, never, ContentAction> = next.stale.length > 0
     ? discard(next, nowMs)
-    : become<State>(next).wake(null)
+    : become<ContentState>(next).wake(null)
   if (numbers.length > 0) decision.remove(...numbers)
   // What is left to remove does not wait for the blobs' retry.
   return left > 0 ? decision.wake(nowMs) : decision
 }
 
-const holds = (held: boolean): Decision<State, Reply, Action> =>
-  stay<State>().reply<Reply>({ _tag: "Holds", held })
+const holds = (held: boolean): Decision<ContentState, ContentReply, ContentAction> =>
+  stay<ContentState>().reply<ContentReply>({ _tag: "Holds", held })
 
 const absent: Contents["Absent"] = {
   Publish: (_state, message, { nowMs }) => {
@@ -87,7 +96,11 @@ const absent: Contents["Absent"] = {
       ...owner === undefined ? {} : { owner },
       stale: []
     }
-    return become<State>(kept).reply<Reply>({ _tag: "Published", generation: 1, repeated: false })
+    return become<ContentState>(kept).reply<ContentReply>({
+      _tag: "Published",
+      generation: 1,
+      repeated: false
+    })
   },
   Describe: () => deny("NotFound"),
   Authorize: () => deny("NotFound"),
@@ -105,7 +118,7 @@ const overwrite: Contents["Kept"]["Overwrite"] = (state, message, { nowMs }) => 
   if (reason !== undefined) return deny(reason)
   const { generation, lastModifiedMs } = state
   if (body.blobId === state.body.blobId) {
-    return stay().reply<Reply>({ _tag: "Overwritten", generation, lastModifiedMs })
+    return stay().reply<ContentReply>({ _tag: "Overwritten", generation, lastModifiedMs })
   }
   if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
   if (state.stale.length >= staleBlobsMax) return deny("Busy", "earlier bodies are being removed")
@@ -116,7 +129,7 @@ const overwrite: Contents["Kept"]["Overwrite"] = (state, message, { nowMs }) => 
     lastModifiedMs: Math.max(nowMs, lastModifiedMs),
     stale: [...state.stale, state.body.blobId]
   }
-  return discard(next, nowMs).reply<Reply>({
+  return discard(next, nowMs).reply<ContentReply>({
     _tag: "Overwritten",
     generation: next.generation,
     lastModifiedMs: next.lastModifiedMs
@@ -126,13 +139,17 @@ const overwrite: Contents["Kept"]["Overwrite"] = (state, message, { nowMs }) => 
 const kept: Contents["Kept"] = {
   Publish: (state, { requestId }) =>
     requestId === state.requestId
-      ? stay().reply<Reply>({ _tag: "Published", generation: state.generation, repeated: true })
+      ? stay().reply<ContentReply>({
+        _tag: "Published",
+        generation: state.generation,
+        repeated: true
+      })
       : deny("Taken"),
   Describe: (state, { access }, { head }) => {
     const reason = readDenied(state, access)
     if (reason !== undefined) return deny(reason)
     const { body, lastModifiedMs, generation } = state
-    return stay().reply<Reply>({
+    return stay().reply<ContentReply>({
       _tag: "Described",
       view: {
         body,
@@ -160,18 +177,18 @@ const kept: Contents["Kept"] = {
     const reason = readDenied(state, access)
     if (reason !== undefined) return deny(reason)
     if (head >= receiptsMax) return deny("Full", "no more receipts are kept for this message")
-    return append<State>(encodeReceipt(nowMs, value))
-      .reply<Reply>({ _tag: "Received", n: head + 1, atMs: nowMs })
+    return append<ContentState>(encodeReceipt(nowMs, value))
+      .reply<ContentReply>({ _tag: "Received", n: head + 1, atMs: nowMs })
   },
   Holds: (state, { blobId }) => holds(state.body.blobId === blobId || state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
     const stale = cleared(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
-    return become<State>({ ...state, stale })
+    return become<ContentState>({ ...state, stale })
       .wake(stale.length === 0 ? null : nowMs + blobRemovalRetryMs)
   },
   WakeUp: (state, _message, { nowMs }) =>
-    state.stale.length === 0 ? stay<State>().wake(null) : discard(state, nowMs)
+    state.stale.length === 0 ? stay<ContentState>().wake(null) : discard(state, nowMs)
 }
 
 const removed: Contents["Removed"] = {
@@ -190,11 +207,11 @@ const removed: Contents["Removed"] = {
       : stale.length > 0
       ? nowMs + blobRemovalRetryMs
       : null
-    return become<State>({ ...state, stale }).wake(wakeMs)
+    return become<ContentState>({ ...state, stale }).wake(wakeMs)
   },
   WakeUp: (state, _message, { nowMs }) =>
     state.stale.length === 0 && state.receiptsLeft === 0
-      ? stay<State>().wake(null)
+      ? stay<ContentState>().wake(null)
       : bury(state, nowMs)
 }
 

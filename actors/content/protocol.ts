@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { Count, SecretHash } from "../binding.ts"
 
 /** The bytes of a content resource, and what is served with them. */
-export const Body = Schema.Struct({
+export const ContentBody = Schema.Struct({
   blobId: Schema.String,
   /** Content-Type. */
   type: Schema.String,
@@ -13,17 +13,17 @@ export const Body = Schema.Struct({
   /** SHA-256 of the bytes, base64url. */
   digest: Schema.String
 })
-export type Body = typeof Body.Type
+export type ContentBody = typeof ContentBody.Type
 
 /** Blobs that are no longer shown and not yet known to be removed. */
 const stale = Schema.Array(Schema.String)
 
-export const State = Schema.Union([
+export const ContentState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Kept", {
     /** Of the request that published it, so that its repetition is recognised. */
     requestId: Schema.String,
-    body: Body,
+    body: ContentBody,
     lastModifiedMs: Count,
     /** Counts the bodies, from 1. */
     generation: Count,
@@ -38,49 +38,52 @@ export const State = Schema.Union([
     receiptsLeft: Count
   })
 ])
-export type State = typeof State.Type
+export type ContentState = typeof ContentState.Type
 
 /** What whoever comes shows: the secret of the edit URI, the message password, an account. */
-export const Access = Schema.Struct({
+export const ContentAccess = Schema.Struct({
   editHash: Schema.optionalKey(SecretHash),
   passwordHash: Schema.optionalKey(SecretHash),
   account: Schema.optionalKey(Schema.String)
 })
-export type Access = typeof Access.Type
+export type ContentAccess = typeof ContentAccess.Type
 
-export const Message = Schema.Union([
+export const ContentMessage = Schema.Union([
   /** Publishes a body that is stored (A1). */
   Schema.TaggedStruct("Publish", {
     requestId: Schema.String,
-    body: Body,
+    body: ContentBody,
     editHash: SecretHash,
     passwordHash: Schema.optionalKey(SecretHash),
     owner: Schema.optionalKey(Schema.String)
   }),
   /** What is there, for who may read it (A3). */
-  Schema.TaggedStruct("Describe", { access: Access }),
+  Schema.TaggedStruct("Describe", { access: ContentAccess }),
   /** Whether the access may edit: asked before an upload is taken and to list the receipts. */
-  Schema.TaggedStruct("Authorize", { access: Access }),
+  Schema.TaggedStruct("Authorize", { access: ContentAccess }),
   /** Puts a stored body in place of the old one; `ifDigest` is that of the body it replaces. */
   Schema.TaggedStruct("Overwrite", {
-    access: Access,
-    body: Body,
+    access: ContentAccess,
+    body: ContentBody,
     ifDigest: Schema.optionalKey(Schema.String)
   }),
-  Schema.TaggedStruct("Remove", { access: Access, ifDigest: Schema.optionalKey(Schema.String) }),
+  Schema.TaggedStruct("Remove", {
+    access: ContentAccess,
+    ifDigest: Schema.optionalKey(Schema.String)
+  }),
   /** Keeps a receipt (A4) as a log item: {@link decodeReceipt} of receipt.ts reads it. */
-  Schema.TaggedStruct("Receipt", { access: Access, value: Schema.String }),
+  Schema.TaggedStruct("Receipt", { access: ContentAccess, value: Schema.String }),
   /** Whether a blob is one of this content's: asked of blobs that a crash may have orphaned. */
   Schema.TaggedStruct("Holds", { blobId: Schema.String }),
   /** The blobs are gone from the store. */
   Schema.TaggedStruct("BlobsRemoved", { blobIds: Schema.Array(Schema.String) }),
   Schema.TaggedStruct("WakeUp", {})
 ])
-export type Message = typeof Message.Type
+export type ContentMessage = typeof ContentMessage.Type
 
 /** A content resource as it is shown to who may read it. */
-export interface View {
-  readonly body: Body
+export interface ContentView {
+  readonly body: ContentBody
   readonly lastModifiedMs: number
   readonly generation: number
   readonly mayEdit: boolean
@@ -89,13 +92,16 @@ export interface View {
   readonly hasPassword: boolean
 }
 
-export type Reply =
+export type ContentReply =
   | { readonly _tag: "Published"; readonly generation: number; readonly repeated: boolean }
-  | { readonly _tag: "Described"; readonly view: View }
+  | { readonly _tag: "Described"; readonly view: ContentView }
   | { readonly _tag: "Overwritten"; readonly generation: number; readonly lastModifiedMs: number }
   | { readonly _tag: "Received"; readonly n: number; readonly atMs: number }
   | { readonly _tag: "Holds"; readonly held: boolean }
   | { readonly _tag: "Done" }
 
 /** Removes blobs from the store; a wake-up finds it undone. */
-export type Action = { readonly _tag: "RemoveBlobs"; readonly blobIds: ReadonlyArray<string> }
+export type ContentAction = {
+  readonly _tag: "RemoveBlobs"
+  readonly blobIds: ReadonlyArray<string>
+}

@@ -1,7 +1,7 @@
 /** What answers say: outcomes by status code, Retry-After, Location (protocol §1.3). Pure. */
 import type { Answered, Headers } from "./exchange.ts"
 import { uriCharsMax } from "./limits.ts"
-import type { Outcome } from "./protocol.ts"
+import type { DeliveryOutcome } from "./protocol.ts"
 import { retryAfterMaxMs } from "./schedule.ts"
 
 /** The one value of a header; undefined without, or when it was sent more than once. */
@@ -42,7 +42,11 @@ export const resolved = (reference: string | undefined, base: URL): string | und
 const isOneOf = (code: number, ...codes: ReadonlyArray<number>): boolean => codes.includes(code)
 
 /** The outcome of an answer at `uri`; other classes of codes than 2 to 5 count as 5xx. */
-export const outcomeOf = ({ code, headers }: Answered, uri: URL, nowMs: number): Outcome => {
+export const outcomeOf = (
+  { code, headers }: Answered,
+  uri: URL,
+  nowMs: number
+): DeliveryOutcome => {
   if (code >= 200 && code < 300) {
     const location = resolved(valueOf(headers, "location"), uri)
     return { _tag: "Delivered", code, ...location === undefined ? {} : { location } }

@@ -10,7 +10,7 @@ type CircuitLimits = Pick<DeliveryLimits, "faultsMax" | "openMs" | "openMaxMs">
  * Closed until so many faults in a row; then open, for twice as long each time; after that one
  * probe at a time is let through. What answers closes it.
  */
-export class Circuit {
+export class CircuitBreaker {
   readonly #limits: CircuitLimits
   #faults = 0
   #openings = 0

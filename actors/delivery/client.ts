@@ -6,8 +6,13 @@ import { outcomeOf, valueOf } from "./answers.ts"
 import { makeConnector } from "./connector.ts"
 import { decoded } from "./decoding.ts"
 import { headersOf } from "./headers.ts"
-import { type Reached, travel, type Voyage, type Ways } from "./journey.ts"
-import { Lanes, type LanesMeasures, type OriginMeasures } from "./lanes.ts"
+import {
+  type FinalAnswer,
+  followRedirects,
+  type OutboundRequest,
+  type OutboundResources
+} from "./journey.ts"
+import { OriginLimiter, type OriginLimiterMetrics, type OriginMetrics } from "./lanes.ts"
 import {
   answerHeadBytesMax,
   type DeliveryLimits,
@@ -18,8 +23,8 @@ import {
 import { makeNames } from "./names.ts"
 import type { Budget } from "./passage.ts"
 import { post } from "./posting.ts"
-import { Targets } from "./target.ts"
-import type { Fetching, FetchOutcome, Outbound, Outcome } from "./protocol.ts"
+import { DestinationCache } from "./target.ts"
+import type { DeliveryOutcome, Fetching, FetchOutcome, Outbound } from "./protocol.ts"
 
 export interface OutboundOptions {
   /** Prefixes or addresses that may be reached though they are forbidden (`outbound.allow`). */
@@ -39,15 +44,15 @@ export interface OutboundOptions {
 }
 
 /** Numbers for `/metrics`. Outcomes are totals, the others are as of now. */
-export interface OutboundMeasures extends LanesMeasures {
-  readonly outcomes: Readonly<Record<Outcome["_tag"] | "Fetched", number>>
+export interface OutboundMetrics extends OriginLimiterMetrics {
+  readonly outcomes: Readonly<Record<DeliveryOutcome["_tag"] | "Fetched", number>>
   readonly connections: number
 }
 
 export interface OutboundService extends Outbound {
-  readonly measures: () => OutboundMeasures
+  readonly measures: () => OutboundMetrics
   /** The origins that are in trouble or have most to do. */
-  readonly worst: (max: number) => ReadonlyArray<OriginMeasures>
+  readonly worst: (max: number) => ReadonlyArray<OriginMetrics>
 }
 
 const acquireWays = Effect.fnUntraced(function*(options: OutboundOptions) {
@@ -82,8 +87,8 @@ const acquireWays = Effect.fnUntraced(function*(options: OutboundOptions) {
     agent,
     connector,
     limits,
-    targets: new Targets(rules),
-    lanes: new Lanes({ limits, nowMs, random })
+    targets: new DestinationCache(rules),
+    lanes: new OriginLimiter({ limits, nowMs, random })
   }
 })
 
@@ -93,7 +98,7 @@ const larger = (bytesMax: number): FetchOutcome => ({
 })
 
 /** What a 2xx answer to a GET holds. */
-const fetched = Effect.fnUntraced(function*({ answer, url }: Reached, bytesMax: number) {
+const fetched = Effect.fnUntraced(function*({ answer, url }: FinalAnswer, bytesMax: number) {
   const { broken, bytes, code, headers, isTooLarge } = answer
   if (isTooLarge) return larger(bytesMax)
   if (broken !== undefined) return { _tag: "Faulted", code, problem: broken } as const
@@ -116,11 +121,11 @@ const fetched = Effect.fnUntraced(function*({ answer, url }: Reached, bytesMax: 
 })
 
 const get = Effect.fnUntraced(function*(
-  ways: Ways,
+  ways: OutboundResources,
   { nowMs, userAgent }: OutboundOptions,
   { bytesMax, headers, uri }: Fetching
 ): Effect.fn.Return<FetchOutcome> {
-  const voyage: Voyage = {
+  const voyage: OutboundRequest = {
     uri,
     method: "GET",
     load: { headers: headersOf(headers ?? {}, userAgent) },
@@ -128,7 +133,7 @@ const get = Effect.fnUntraced(function*(
     bytesMax
   }
   const budget: Budget = { sendMs: ways.limits.attemptMs, waitMs: ways.limits.waitMs }
-  const came = yield* travel(ways, voyage, budget)
+  const came = yield* followRedirects(ways, voyage, budget)
   if (came._tag === "Reached") {
     const outcome = outcomeOf(came.answer, came.url, nowMs())
     return outcome._tag === "Delivered" ? yield* fetched(came, bytesMax) : outcome

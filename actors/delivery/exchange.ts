@@ -31,7 +31,7 @@ export interface Answered {
 }
 
 /** No answer, or no valid one. `own`: this node is to blame. */
-export interface Broken {
+export interface ExchangeFailure {
   readonly _tag: "Broken"
   readonly problem: string
   readonly own: boolean
@@ -39,7 +39,7 @@ export interface Broken {
 
 export type Exchanged =
   | Answered
-  | Broken
+  | ExchangeFailure
   | { readonly _tag: "Forbidden" }
   | { readonly _tag: "Unsendable" }
 

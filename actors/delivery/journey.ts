@@ -4,22 +4,32 @@ import { redirectOf } from "./answers.ts"
 import type { Answered, ExchangeRequest } from "./exchange.ts"
 import type { Deferred } from "./lanes.ts"
 import { redirectsMax } from "./limits.ts"
-import { type Budget, type Cargo, type Hop, type Load, pass, type Roads } from "./passage.ts"
+import {
+  type Budget,
+  type ContentSource,
+  type Hop,
+  pass,
+  type RequestContent,
+  type RequestResources
+} from "./passage.ts"
 import { noAnswerInTime, noLongerWanted, notAllowed } from "./problems.ts"
-import type { Outcome } from "./protocol.ts"
-import type { Targets } from "./target.ts"
+import type { DeliveryOutcome } from "./protocol.ts"
+import type { DestinationCache } from "./target.ts"
 
 /** What journeys go by. */
-export interface Ways extends Roads {
-  readonly targets: Targets
+export interface OutboundResources extends RequestResources {
+  readonly targets: DestinationCache
 }
 
-export type Voyage = Pick<ExchangeRequest, "method" | "keep" | "bytesMax"> & Cargo & {
-  readonly uri: string
-}
+export type OutboundRequest =
+  & Pick<ExchangeRequest, "method" | "keep" | "bytesMax">
+  & ContentSource
+  & {
+    readonly uri: string
+  }
 
 /** The answer of the last hop, and where that was. */
-export interface Reached {
+export interface FinalAnswer {
   readonly _tag: "Reached"
   readonly url: URL
   readonly answer: Answered
@@ -28,24 +38,24 @@ export interface Reached {
 /** Headers for the origin that was meant only. */
 const secretHeaders = new Set(["message-password"])
 
-const withoutSecrets = ({ headers, ...rest }: Load): Load => ({
+const withoutSecrets = ({ headers, ...rest }: RequestContent): RequestContent => ({
   ...rest,
   headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !secretHeaders.has(name)))
 })
 
-const withoutSecretsIf = (made: Load | undefined): Load | undefined =>
+const withoutSecretsIf = (made: RequestContent | undefined): RequestContent | undefined =>
   made === undefined ? undefined : withoutSecrets(made)
 
 /** What is sent to another origin than the one that was meant. */
-const elsewhere = ({ load }: Cargo): Cargo => ({
+const elsewhere = ({ load }: ContentSource): ContentSource => ({
   load: () => {
     const made = typeof load === "function" ? load() : load
     return Effect.isEffect(made) ? Effect.map(made, withoutSecretsIf) : withoutSecretsIf(made)
   }
 })
 
-const refused = (problem: string): Outcome => ({ _tag: "Refused", problem })
-const tooMany = (code: number): Outcome => ({
+const refused = (problem: string): DeliveryOutcome => ({ _tag: "Refused", problem })
+const tooMany = (code: number): DeliveryOutcome => ({
   _tag: "Refused",
   code,
   problem: "too many redirects"
@@ -60,7 +70,7 @@ interface Progress {
 }
 
 /** What a hop came to, when that ends the journey. */
-const endOf = (came: Exclude<Hop | Deferred, Answered>): Outcome => {
+const endOf = (came: Exclude<Hop | Deferred, Answered>): DeliveryOutcome => {
   switch (came._tag) {
     case "Deferred":
       return came
@@ -76,11 +86,11 @@ const endOf = (came: Exclude<Hop | Deferred, Answered>): Outcome => {
 }
 
 const hopOn = (
-  ways: Ways,
-  voyage: Voyage,
+  ways: OutboundResources,
+  voyage: OutboundRequest,
   budget: Budget,
   { first, redirects, uri }: Progress
-): Effect.Effect<Reached | Outcome> => {
+): Effect.Effect<FinalAnswer | DeliveryOutcome> => {
   const target = ways.targets.of(uri)
   if ("problem" in target) return Effect.succeed(refused(target.problem))
   const { origin, path, url } = target
@@ -91,7 +101,9 @@ const hopOn = (
   return Effect.flatMap(pass(ways, request, cargo, budget), (came) => {
     if (came._tag !== "Answered") return Effect.succeed(endOf(came))
     const next = redirectOf(came, method, url)
-    if (next === undefined) return Effect.succeed<Reached>({ _tag: "Reached", url, answer: came })
+    if (next === undefined) {
+      return Effect.succeed<FinalAnswer>({ _tag: "Reached", url, answer: came })
+    }
     return redirects === redirectsMax
       ? Effect.succeed(tooMany(came.code))
       : hopOn(ways, voyage, budget, {
@@ -103,9 +115,9 @@ const hopOn = (
 }
 
 /** Goes from redirect to redirect until there is an answer, or an outcome without one. */
-export const travel = (
-  ways: Ways,
-  voyage: Voyage,
+export const followRedirects = (
+  ways: OutboundResources,
+  voyage: OutboundRequest,
   budget: Budget
-): Effect.Effect<Reached | Outcome> =>
+): Effect.Effect<FinalAnswer | DeliveryOutcome> =>
   Effect.suspend(() => hopOn(ways, voyage, budget, { uri: voyage.uri, redirects: 0 }))

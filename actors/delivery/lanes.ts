@@ -2,9 +2,9 @@
  * A lane for each origin: how many attempts are in flight and waiting, and its circuit. No origin
  * holds up another: whose turn it is goes around among the origins that wait.
  */
-import { Circuit, type Health } from "./circuit.ts"
+import { CircuitBreaker, type Health } from "./circuit.ts"
 import type { DeliveryLimits } from "./limits.ts"
-import { noReturns, Pace, type Returns, ServiceRate } from "./pace.ts"
+import { noReturns, RetryPacing, type Returns, ServiceRate } from "./pace.ts"
 
 /** No attempt was made. */
 export interface Deferred {
@@ -12,7 +12,7 @@ export interface Deferred {
   readonly untilMs: number
 }
 
-export interface LanesMeasures {
+export interface OriginLimiterMetrics {
   readonly inFlight: number
   readonly waiting: number
   readonly oldestWaitingMs: number
@@ -21,7 +21,7 @@ export interface LanesMeasures {
 }
 
 /** How one origin stands. */
-export interface OriginMeasures {
+export interface OriginMetrics {
   readonly origin: string
   readonly inFlight: number
   readonly waiting: number
@@ -30,7 +30,7 @@ export interface OriginMeasures {
   readonly circuitOpen: boolean
 }
 
-export interface LanesOptions {
+export interface OriginLimiterOptions {
   readonly limits: DeliveryLimits
   readonly nowMs: () => number
   /** In [0, 1). */
@@ -44,53 +44,53 @@ const slowPerSecond = 100
 
 interface Lane {
   readonly origin: string
-  readonly circuit: Circuit
+  readonly circuit: CircuitBreaker
   readonly returns: Returns
   readonly service: ServiceRate
   /** In the order in which they came. */
-  readonly waiting: Set<Turn>
+  readonly waiting: Set<LimiterPermit>
   inFlight: number
 }
 
 /** Who goes through a lane. What is called here may leave the lane, or enter another. */
-export interface Passenger {
+export interface LimiterWaiter {
   /** Called first of all. */
-  readonly entered: (turn: Turn) => void
-  /** Its turn has come; {@link Lanes.leave} ends it. */
+  readonly entered: (turn: LimiterPermit) => void
+  /** Its turn has come; {@link OriginLimiter.leave} ends it. */
   readonly begin: () => void
   /** There was no turn, and it is over. */
   readonly deferred: (deferred: Deferred) => void
 }
 
 /** One attempt's way through its lane. */
-export interface Turn {
+export interface LimiterPermit {
   readonly lane: Lane
   readonly sinceMs: number
-  readonly passenger: Passenger
+  readonly passenger: LimiterWaiter
   state: "waiting" | "begun" | "over"
   probe: boolean
   timer: NodeJS.Timeout | undefined
 }
 
-export class Lanes {
-  readonly #options: LanesOptions
-  readonly #pace: Pace
+export class OriginLimiter {
+  readonly #options: OriginLimiterOptions
+  readonly #pace: RetryPacing
   /** In the order of their last use. */
   readonly #lanes = new Map<string, Lane>()
   /** All that wait, in the order in which they came. */
-  readonly #waiting = new Set<Turn>()
+  readonly #waiting = new Set<LimiterPermit>()
   /** Lanes that have somebody waiting and room for an attempt; the first has the next turn. */
   readonly #ready = new Set<Lane>()
   readonly #open = new Set<Lane>()
   #inFlight = 0
   #giving = false
 
-  constructor(options: LanesOptions) {
+  constructor(options: OriginLimiterOptions) {
     this.#options = options
-    this.#pace = new Pace(options.limits.deferredPerSecond, options.random)
+    this.#pace = new RetryPacing(options.limits.deferredPerSecond, options.random)
   }
 
-  measures(): LanesMeasures {
+  measures(): OriginLimiterMetrics {
     const [oldest] = this.#waiting
     return {
       inFlight: this.#inFlight,
@@ -104,7 +104,7 @@ export class Lanes {
   }
 
   /** The origins that are in trouble or have most to do, those first; `max` at most. */
-  worst(max: number): ReadonlyArray<OriginMeasures> {
+  worst(max: number): ReadonlyArray<OriginMetrics> {
     const rank = ({ circuit, inFlight, waiting }: Lane): number =>
       (circuit.isOpen ? 1e9 : 0) + waiting.size * 1e3 + inFlight
     const busy = [...this.#lanes.values()].filter((lane) => rank(lane) > 0)
@@ -123,7 +123,7 @@ export class Lanes {
     const lane: Lane = known ??
       {
         origin,
-        circuit: new Circuit(limits),
+        circuit: new CircuitBreaker(limits),
         returns: noReturns(),
         service: new ServiceRate(this.#options.nowMs()),
         waiting: new Set(),
@@ -150,11 +150,11 @@ export class Lanes {
   }
 
   /** Waits for a turn, `waitMs` at the most; the passenger is told of it, maybe at once. */
-  enter(origin: string, waitMs: number, passenger: Passenger): void {
+  enter(origin: string, waitMs: number, passenger: LimiterWaiter): void {
     const { limits, nowMs } = this.#options
     const now = nowMs()
     const lane = this.#lane(origin)
-    const turn: Turn = {
+    const turn: LimiterPermit = {
       lane,
       passenger,
       sinceMs: now,
@@ -185,7 +185,7 @@ export class Lanes {
     return lane.inFlight < this.#options.limits.perOriginMax
   }
 
-  #begin(turn: Turn): void {
+  #begin(turn: LimiterPermit): void {
     this.#unqueue(turn)
     turn.state = "begun"
     turn.probe = turn.lane.circuit.begin()
@@ -194,7 +194,7 @@ export class Lanes {
     turn.passenger.begin()
   }
 
-  #defer(turn: Turn, earliestMs: number, stepMs?: number): void {
+  #defer(turn: LimiterPermit, earliestMs: number, stepMs?: number): void {
     this.#unqueue(turn)
     turn.state = "over"
     const untilMs = this.#pace.next(turn.lane.returns, earliestMs, this.#options.nowMs(), stepMs)
@@ -205,7 +205,7 @@ export class Lanes {
    * A full lane's returns come as it empties, and faster than it was served of late, so that it
    * never idles while there is work for it; those that come too early wait once more.
    */
-  #turnAway(turn: Turn, nowMs: number): void {
+  #turnAway(turn: LimiterPermit, nowMs: number): void {
     const { fullRetryMs, fullReturnsPerSecond } = this.#options.limits
     const served = turn.lane.service.perSecond(nowMs)
     if (served !== undefined && served < slowPerSecond) {
@@ -216,7 +216,7 @@ export class Lanes {
     this.#defer(turn, nowMs + Math.min(halfEmptyMs, fullRetryMs), 1_000 / perSecond)
   }
 
-  #unqueue(turn: Turn): void {
+  #unqueue(turn: LimiterPermit): void {
     clearTimeout(turn.timer)
     turn.lane.waiting.delete(turn)
     this.#waiting.delete(turn)
@@ -227,7 +227,7 @@ export class Lanes {
    * A turn is over, whether it was begun or given up before; the circuit learns from it. To leave
    * twice, or after a deferral, is to leave once.
    */
-  leave(turn: Turn, health: Health): void {
+  leave(turn: LimiterPermit, health: Health): void {
     const { lane, state } = turn
     if (state === "over") return
     turn.state = "over"
@@ -244,7 +244,7 @@ export class Lanes {
     if (isIdle && lane.returns.lastMs <= this.#options.nowMs()) this.#forget(lane)
   }
 
-  #learn({ lane, probe }: Turn, health: Health): void {
+  #learn({ lane, probe }: LimiterPermit, health: Health): void {
     const { limits, nowMs } = this.#options
     const opened = lane.circuit.end(health, probe, nowMs())
     lane.circuit.isOpen ? this.#open.add(lane) : this.#open.delete(lane)

@@ -16,7 +16,7 @@ const rateSpanMs = 250
  * Gives each origin a line of returns. The lines share the node's rate, so that the longest of
  * them does not put off the others; the rate is kept on average, not to the millisecond.
  */
-export class Pace {
+export class RetryPacing {
   readonly #stepMs: number
   readonly #random: () => number
   /** Origins whose line reaches beyond now, as of the last sweep. */

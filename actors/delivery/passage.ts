@@ -4,14 +4,14 @@ import type { Agent } from "undici"
 import type { Health } from "./circuit.ts"
 import type { Connector } from "./connector.ts"
 import { exchange, type Exchanged, type ExchangeRequest } from "./exchange.ts"
-import type { Deferred, Lanes, Passenger, Turn } from "./lanes.ts"
+import type { Deferred, LimiterPermit, LimiterWaiter, OriginLimiter } from "./lanes.ts"
 import type { DeliveryLimits } from "./limits.ts"
 
 /** What requests go by. */
-export interface Roads {
+export interface RequestResources {
   readonly agent: Agent
   readonly connector: Connector
-  readonly lanes: Lanes
+  readonly lanes: OriginLimiter
   readonly limits: DeliveryLimits
 }
 
@@ -24,11 +24,13 @@ export interface Budget {
 }
 
 /** Headers by lower-case names, and the body. */
-export type Load = Pick<ExchangeRequest, "headers" | "body">
+export type RequestContent = Pick<ExchangeRequest, "headers" | "body">
 
 /** What is sent, or what is asked for it when its turn has come; see {@link Posting}. */
-export interface Cargo {
-  readonly load: Load | (() => Load | undefined | Effect.Effect<Load | undefined>)
+export interface ContentSource {
+  readonly load:
+    | RequestContent
+    | (() => RequestContent | undefined | Effect.Effect<RequestContent | undefined>)
 }
 
 const unwanted = { _tag: "Unwanted" } as const
@@ -41,26 +43,30 @@ const healthOf = (hop: Hop): Health => {
 
 type Resume = (result: Effect.Effect<Hop | Deferred>) => void
 
-class Passage implements Passenger {
-  readonly #roads: Roads
+class Passage implements LimiterWaiter {
+  readonly #roads: RequestResources
   readonly #request: Omit<ExchangeRequest, "headers" | "body">
-  readonly #cargo: Cargo
+  readonly #cargo: ContentSource
   readonly #budget: Budget
   readonly #resume: Resume
-  readonly #fork: (asked: Effect.Effect<Load | undefined>) => Fiber.Fiber<Load | undefined>
-  #turn: Turn | undefined
-  #asking: Fiber.Fiber<Load | undefined> | undefined
+  readonly #fork: (
+    asked: Effect.Effect<RequestContent | undefined>
+  ) => Fiber.Fiber<RequestContent | undefined>
+  #turn: LimiterPermit | undefined
+  #asking: Fiber.Fiber<RequestContent | undefined> | undefined
   #sinceMs = performance.now()
   #begun = false
   #over = false
   #giveUp: (() => void) | undefined
 
   constructor(
-    roads: Roads,
+    roads: RequestResources,
     request: Omit<ExchangeRequest, "headers" | "body">,
-    cargo: Cargo,
+    cargo: ContentSource,
     budget: Budget,
-    fork: (asked: Effect.Effect<Load | undefined>) => Fiber.Fiber<Load | undefined>,
+    fork: (
+      asked: Effect.Effect<RequestContent | undefined>
+    ) => Fiber.Fiber<RequestContent | undefined>,
     resume: Resume
   ) {
     this.#roads = roads
@@ -72,7 +78,7 @@ class Passage implements Passenger {
     roads.lanes.enter(request.origin, Math.max(0, budget.waitMs), this)
   }
 
-  entered(turn: Turn): void {
+  entered(turn: LimiterPermit): void {
     this.#turn = turn
   }
 
@@ -102,7 +108,7 @@ class Passage implements Passenger {
     this.#leave("unknown")
   }
 
-  #ask(load: Effect.Effect<Load | undefined>): void {
+  #ask(load: Effect.Effect<RequestContent | undefined>): void {
     const fiber = this.#fork(load)
     this.#asking = fiber
     fiber.addObserver((exit) => {
@@ -113,7 +119,7 @@ class Passage implements Passenger {
     })
   }
 
-  #send(load: Load | undefined): void {
+  #send(load: RequestContent | undefined): void {
     if (load === undefined) return this.#settle(unwanted)
     const { agent, connector, limits } = this.#roads
     const keeps = connector.open() < limits.connectionsKeptMax
@@ -143,9 +149,9 @@ class Passage implements Passenger {
 
 /** One request: waits for its turn, and is sent. */
 export const pass = (
-  roads: Roads,
+  roads: RequestResources,
   request: Omit<ExchangeRequest, "headers" | "body">,
-  cargo: Cargo,
+  cargo: ContentSource,
   budget: Budget
 ): Effect.Effect<Hop | Deferred> =>
   Effect.withFiber(({ context }) =>

@@ -4,10 +4,15 @@ import { outcomeOf, valueOf } from "./answers.ts"
 import { inboxIn, mailboxIn } from "./discovery.ts"
 import type { Headers } from "./exchange.ts"
 import { headersOf } from "./headers.ts"
-import { type Reached, travel, type Voyage, type Ways } from "./journey.ts"
+import {
+  type FinalAnswer,
+  followRedirects,
+  type OutboundRequest,
+  type OutboundResources
+} from "./journey.ts"
 import { answerBytesMax } from "./limits.ts"
-import type { Budget, Cargo, Load } from "./passage.ts"
-import type { Letter, Outcome, Posting } from "./protocol.ts"
+import type { Budget, ContentSource, RequestContent } from "./passage.ts"
+import type { DeliveryOutcome, OutboundContent, Posting } from "./protocol.ts"
 
 interface Sender {
   readonly userAgent: string
@@ -16,20 +21,20 @@ interface Sender {
 
 /** A post under way; a target that does not take it may be sent to once more. */
 interface Under extends Sender {
-  readonly ways: Ways
+  readonly ways: OutboundResources
   readonly budget: Budget
-  readonly voyage: Voyage
+  readonly voyage: OutboundRequest
   /** The same as JSON-LD, if there is such a form of it. */
-  readonly linked: Voyage | undefined
+  readonly linked: OutboundRequest | undefined
   readonly handsOver: Posting["handsOver"]
 }
 
 const cargoOf = (
   posting: Posting,
   userAgent: string,
-  written: (letter: Letter) => Letter
-): Cargo => {
-  const loaded = (made: Letter | undefined): Load | undefined => {
+  written: (letter: OutboundContent) => OutboundContent
+): ContentSource => {
+  const loaded = (made: OutboundContent | undefined): RequestContent | undefined => {
     if (made === undefined) return
     const { body, headers } = written(made)
     return { headers: headersOf(headers, userAgent), body }
@@ -44,7 +49,7 @@ const cargoOf = (
   }
 }
 
-const outcomeAt = ({ nowMs }: Sender, came: Reached | Outcome): Outcome =>
+const outcomeAt = ({ nowMs }: Sender, came: FinalAnswer | DeliveryOutcome): DeliveryOutcome =>
   came._tag === "Reached" ? outcomeOf(came.answer, came.url, nowMs()) : came
 
 const pageTypes = "text/html, application/xhtml+xml;q=0.9, application/ld+json;q=0.8, */*;q=0.1"
@@ -52,7 +57,7 @@ const pageTypes = "text/html, application/xhtml+xml;q=0.9, application/ld+json;q
 /** Looks for a mailbox or an inbox at a target that takes no notifications, and posts it there. */
 const discover = Effect.fnUntraced(function*(under: Under, code: number) {
   const { budget, linked, userAgent, voyage, ways } = under
-  const page: Voyage = {
+  const page: OutboundRequest = {
     uri: voyage.uri,
     method: "GET",
     load: {
@@ -61,7 +66,7 @@ const discover = Effect.fnUntraced(function*(under: Under, code: number) {
     keep: "start",
     bytesMax: answerBytesMax
   }
-  const found = yield* travel(ways, page, budget)
+  const found = yield* followRedirects(ways, page, budget)
   if (found._tag !== "Reached") return found._tag === "Refused" ? undefined : found
   const { answer, url } = found
   const shown = outcomeAt(under, found)
@@ -71,14 +76,15 @@ const discover = Effect.fnUntraced(function*(under: Under, code: number) {
   const isDowngrade = (uri: string): boolean => url.protocol === "https:" && uri.startsWith("http:")
   const mailbox = shown._tag === "Delivered" ? mailboxIn(answer.headers, bytes, url) : undefined
   if (mailbox !== undefined && !isDowngrade(mailbox) && mailbox !== voyage.uri) {
-    return yield* under.handsOver?.(mailbox) ?? travel(ways, { ...voyage, uri: mailbox }, budget)
+    return yield* under.handsOver?.(mailbox) ??
+      followRedirects(ways, { ...voyage, uri: mailbox }, budget)
   }
   const inbox = linked === undefined ? undefined : inboxIn(answer.headers, bytes, url, voyage.uri)
   // What takes no posts at all takes no other form of one.
   if (linked === undefined || inbox === undefined || isDowngrade(inbox)) return undefined
   return inbox === voyage.uri && code === 405
     ? undefined
-    : yield* under.handsOver?.(inbox) ?? travel(ways, { ...linked, uri: inbox }, budget)
+    : yield* under.handsOver?.(inbox) ?? followRedirects(ways, { ...linked, uri: inbox }, budget)
 })
 
 const linkedDataType = "application/ld+json"
@@ -92,23 +98,23 @@ const takesLinkedData = (headers: Headers): boolean | undefined => {
 }
 
 /** Where a target is not to be posted to like this: elsewhere, or in another form. */
-const again = Effect.fnUntraced(function*(under: Under, { answer }: Reached) {
+const again = Effect.fnUntraced(function*(under: Under, { answer }: FinalAnswer) {
   const { budget, linked, ways } = under
   const { code, headers } = answer
   const takes = code === 415 ? takesLinkedData(headers) : false
-  if (linked !== undefined && takes === true) return yield* travel(ways, linked, budget)
+  if (linked !== undefined && takes === true) return yield* followRedirects(ways, linked, budget)
   const there = yield* discover(under, code)
   if (there !== undefined || linked === undefined || takes === false) return there
   // It has refused the form and said no more: there is one other.
-  return yield* travel(ways, linked, budget)
+  return yield* followRedirects(ways, linked, budget)
 })
 
 /** Makes the post; its lanes, hops and time are those of one attempt, whatever it comes to. */
 export const post = Effect.fnUntraced(function*(
-  ways: Ways,
+  ways: OutboundResources,
   { nowMs, userAgent }: Sender,
   posting: Posting
-): Effect.fn.Return<Outcome> {
+): Effect.fn.Return<DeliveryOutcome> {
   const { linkedData, uri } = posting
   const common = { uri, method: "POST", keep: "nothing", bytesMax: answerBytesMax } as const
   const under: Under = {
@@ -120,7 +126,7 @@ export const post = Effect.fnUntraced(function*(
     handsOver: posting.handsOver,
     linked: linkedData && { ...common, ...cargoOf(posting, userAgent, linkedData) }
   }
-  const came = yield* travel(ways, under.voyage, under.budget)
+  const came = yield* followRedirects(ways, under.voyage, under.budget)
   const takesNone = came._tag === "Reached" &&
     (came.answer.code === 405 || came.answer.code === 415)
   return outcomeAt(

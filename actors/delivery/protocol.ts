@@ -10,7 +10,7 @@ import { Count } from "../binding.ts"
  * How one attempt turned out. `problem` is for people: it names the fault, never what was found
  * inside the network, and no secret.
  */
-export const Outcome = Schema.Union([
+export const DeliveryOutcome = Schema.Union([
   /** 2xx. `location` is the absolute URI of the answer's Location, when it has one. */
   Schema.TaggedStruct("Delivered", { code: Count, location: Schema.optionalKey(Schema.String) }),
   /** It ends here: 410, other 4xx, a redirect that is not followed, a target that is forbidden. */
@@ -24,25 +24,25 @@ export const Outcome = Schema.Union([
   /** No attempt was made: the origin has its fill, or its circuit is open. Come back then. */
   Schema.TaggedStruct("Deferred", { untilMs: Count })
 ])
-export type Outcome = typeof Outcome.Type
+export type DeliveryOutcome = typeof DeliveryOutcome.Type
 
 /** What is sent; `headers` has neither Host, nor Content-Length, nor credentials. */
-export interface Letter {
+export interface OutboundContent {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
 /** A letter that is made when it is sent, so that a request that waits holds nothing. */
-export interface LetterToCome {
+export interface DeferredContent {
   /**
    * Asked when the request's turn has come, on each hop: undefined gives the request up, and the
    * outcome is Refused, "no longer wanted". It does not throw.
    */
-  readonly letter: () => Letter | undefined | Effect.Effect<Letter | undefined>
+  readonly letter: () => OutboundContent | undefined | Effect.Effect<OutboundContent | undefined>
 }
 
 /** A request with a body. */
-export type Posting = (Letter | LetterToCome) & {
+export type Posting = (OutboundContent | DeferredContent) & {
   readonly uri: string
   /** Whether a 405 or 415 makes it look for a mailbox at the target (rel=mailbox). */
   readonly discovers?: boolean
@@ -50,12 +50,12 @@ export type Posting = (Letter | LetterToCome) & {
    * The letter as JSON-LD, for a target that takes nothing else: an inbox of Linked Data
    * Notifications, by its Accept-Post or found as rel=ldp#inbox. Only of a post that discovers.
    */
-  readonly linkedData?: (letter: Letter) => Letter
+  readonly linkedData?: (letter: OutboundContent) => OutboundContent
   /**
    * Takes the letter to a mailbox that was found without a request, when that is one of this
    * service; undefined for all others. Only of a post that discovers.
    */
-  readonly handsOver?: (uri: string) => Effect.Effect<Outcome> | undefined
+  readonly handsOver?: (uri: string) => Effect.Effect<DeliveryOutcome> | undefined
 }
 
 /** What a GET found. */
@@ -78,7 +78,7 @@ export interface Fetching {
 /** A GET that has 2xx gives what it found; all else is as with an attempt, never Delivered. */
 export type FetchOutcome =
   | { readonly _tag: "Fetched"; readonly fetched: Fetched }
-  | Exclude<Outcome, { readonly _tag: "Delivered" }>
+  | Exclude<DeliveryOutcome, { readonly _tag: "Delivered" }>
 
 /**
  * Requests to other services under the rules of protocol §5: addresses checked and pinned, each
@@ -86,6 +86,6 @@ export type FetchOutcome =
  * Its effects never fail and are interruptible.
  */
 export interface Outbound {
-  readonly post: (posting: Posting) => Effect.Effect<Outcome>
+  readonly post: (posting: Posting) => Effect.Effect<DeliveryOutcome>
   readonly get: (fetching: Fetching) => Effect.Effect<FetchOutcome>
 }

@@ -1,5 +1,5 @@
 /** Retry and quit: when the next attempt is due (protocol §1.3). Pure. */
-import type { Outcome } from "./protocol.ts"
+import type { DeliveryOutcome } from "./protocol.ts"
 
 /** The wait before each attempt in ms, the first included; after the last one it has failed. */
 export type Schedule = ReadonlyArray<number>
@@ -22,7 +22,7 @@ export const waitMs = (schedule: Schedule, made: number, random: number): number
 export const dueAtMs = (
   schedule: Schedule,
   made: number,
-  fault: Extract<Outcome, { readonly _tag: "Faulted" }>,
+  fault: Extract<DeliveryOutcome, { readonly _tag: "Faulted" }>,
   nowMs: number,
   random: number
 ): number | undefined => {

@@ -5,7 +5,7 @@ import { rememberedTargetsMax, rememberedUriCharsMax, uriCharsMax } from "./limi
 import { notAllowed } from "./problems.ts"
 
 /** Where a request goes. */
-export interface Target {
+export interface Destination {
   readonly url: URL
   /** Scheme, host and port, as lanes and connections are kept by. */
   readonly origin: string
@@ -14,7 +14,7 @@ export interface Target {
 }
 
 /** A URI that is not asked, and why not. */
-export interface NoTarget {
+export interface NoDestination {
   readonly problem: string
 }
 
@@ -127,7 +127,7 @@ const parsed = (uri: string): URL | undefined => {
  * Judges a URI. The URL parser has made one form of every spelling of an IPv4 address, so that a
  * literal is judged here; a name is judged by the addresses it leads to, when connecting.
  */
-export const targetOf = (uri: string, rules: AddressRules): Target | NoTarget => {
+export const destinationOf = (uri: string, rules: AddressRules): Destination | NoDestination => {
   if (uri.length > uriCharsMax) return { problem: "the URI is too long" }
   const url = parsed(uri)
   if (url === undefined) return { problem: "the URI is not valid" }
@@ -146,19 +146,19 @@ export const targetOf = (uri: string, rules: AddressRules): Target | NoTarget =>
 }
 
 /** Targets that were judged lately, since many requests go to few: in two generations. */
-export class Targets {
+export class DestinationCache {
   readonly #rules: AddressRules
-  #known = new Map<string, Target | NoTarget>()
-  #before = new Map<string, Target | NoTarget>()
+  #known = new Map<string, Destination | NoDestination>()
+  #before = new Map<string, Destination | NoDestination>()
 
   constructor(rules: AddressRules) {
     this.#rules = rules
   }
 
-  of(uri: string): Target | NoTarget {
+  of(uri: string): Destination | NoDestination {
     const known = this.#known.get(uri)
     if (known !== undefined) return known
-    const target = this.#before.get(uri) ?? targetOf(uri, this.#rules)
+    const target = this.#before.get(uri) ?? destinationOf(uri, this.#rules)
     if (uri.length > rememberedUriCharsMax) return target
     if (this.#known.size >= rememberedTargetsMax) {
       this.#before = this.#known

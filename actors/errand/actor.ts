@@ -1,28 +1,31 @@
 /** The errand bound to the runtime: what it fetches and reports, inside or over HTTP. */
 import { Clock, Effect, Semaphore } from "effect"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
-import type { Behaviour, BlobsApi, Peers, RecordsApi, Refusal } from "../../runtime/index.ts"
+import type { Behavior, BlobsApi, Peers, RecordsApi, Refusal } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../binding.ts"
-import type { Outbound, Outcome } from "../delivery/protocol.ts"
+import type { DeliveryOutcome, Outbound } from "../delivery/protocol.ts"
 import type { Schedule } from "../delivery/schedule.ts"
 import type { Links } from "../links.ts"
 import { awayRetryMs, fetchBytesInFlightMax, fetchPermitBytes } from "../limits.ts"
 import { decodeItem, isRemoval } from "../mailbox/item.ts"
 import { mailboxKind } from "../mailbox/actor.ts"
-import type {
-  Message as MailboxMessage,
-  Reply as MailboxReply,
-  Settings
-} from "../mailbox/protocol.ts"
+import type { MailboxMessage, MailboxReply, OwnerSettings } from "../mailbox/protocol.ts"
 import { clearCopy, keepCopy, showCopy } from "./copy.ts"
-import { errandTable } from "./decide.ts"
-import { fetchContent, type Found, sendReceipt } from "./duties.ts"
-import { type Action, type Copy, type Documents, type Duty, Message, State } from "./protocol.ts"
+import { backgroundTaskTable } from "./decide.ts"
+import { fetchContent, sendReceipt, type TaskInput } from "./duties.ts"
+import {
+  type BackgroundTaskAction,
+  type BackgroundTaskKind,
+  BackgroundTaskMessage,
+  BackgroundTaskState,
+  type ContentCopy,
+  type Documents
+} from "./protocol.ts"
 
-export const errandKind = "errand"
+export const backgroundTaskKind = "errand"
 
 /** What errands need. */
-export interface ErrandDependencies {
+export interface BackgroundTaskDependencies {
   readonly outbound: Outbound
   readonly links: Links
   readonly schedule: Schedule
@@ -38,7 +41,7 @@ export interface ErrandDependencies {
 interface Place {
   readonly mailbox: string
   readonly n: number
-  readonly duty: Duty
+  readonly duty: BackgroundTaskKind
 }
 
 const idPattern = /^([a-z0-9][a-z0-9-]{0,63})=([0-9a-z]{1,8})-(fetch|received|retrieved)$/
@@ -46,7 +49,7 @@ const idPattern = /^([a-z0-9][a-z0-9-]{0,63})=([0-9a-z]{1,8})-(fetch|received|re
 const placeOf = ({ id }: Address): Place => {
   const [, mailbox, n, duty] = idPattern.exec(id) ?? []
   if (mailbox === undefined || n === undefined) throw new TypeError(`${id} is no errand`)
-  return { mailbox, n: Number.parseInt(n, 36), duty: duty as Duty } // one of the pattern's
+  return { mailbox, n: Number.parseInt(n, 36), duty: duty as BackgroundTaskKind } // one of the pattern's
 }
 
 /** The notification and its mailbox's settings; undefined when either is gone. */
@@ -58,16 +61,16 @@ const lookUp = Effect.fnUntraced(function*(peers: Peers, { mailbox, n }: Place) 
   if (isRefusal(reply) || reply._tag !== "Described") return undefined
   const [item] = yield* peers.read(to, n, 1)
   if (item?.n !== n || isRemoval(item.value)) return undefined
-  const settings: Settings = reply.view.settings
+  const settings: OwnerSettings = reply.view.settings
   return { settings, owner: reply.view.owner, stored: decodeItem(item.value) }
 })
 
-const isWanted = (settings: Settings, duty: Duty): boolean =>
+const isWanted = (settings: OwnerSettings, duty: BackgroundTaskKind): boolean =>
   duty === "fetch" ? settings.fetch === "eager" : settings.receipts === duty
 
 /** What there is to do, as it stands now; undefined when there is nothing. */
 const findDuty = Effect.fnUntraced(function*(
-  { documents, links }: ErrandDependencies,
+  { documents, links }: BackgroundTaskDependencies,
   peers: Peers,
   place: Place,
   problem: string | undefined
@@ -79,13 +82,17 @@ const findDuty = Effect.fnUntraced(function*(
   const pointer = documents.pointerOf(stored.fragment)
   if (pointer === undefined || pointer.url === "") return undefined
   const mailbox = links.mailbox(place.mailbox)
-  const found: Found = { pointer, mailbox, settings, key: stored.idRandom }
+  const found: TaskInput = { pointer, mailbox, settings, key: stored.idRandom }
   return { found, owner }
 })
 
-const moot: Message = { _tag: "Moot" }
+const moot: BackgroundTaskMessage = { _tag: "Moot" }
 
-const attempted = (outcome: Outcome, random: number, copy?: Copy): Message => ({
+const attempted = (
+  outcome: DeliveryOutcome,
+  random: number,
+  copy?: ContentCopy
+): BackgroundTaskMessage => ({
   _tag: "Attempted",
   outcome,
   random,
@@ -94,7 +101,7 @@ const attempted = (outcome: Outcome, random: number, copy?: Copy): Message => ({
 
 /** Does what is to be done now. */
 const attempt = Effect.fnUntraced(function*(
-  deps: ErrandDependencies,
+  deps: BackgroundTaskDependencies,
   peers: Peers,
   room: Semaphore.Semaphore,
   place: Place,
@@ -115,20 +122,22 @@ const attempt = Effect.fnUntraced(function*(
 })
 
 /** A store or actor is away: nothing is counted, and the attempt is made a little later. */
-const putOff = ({ random }: ErrandDependencies): Effect.Effect<Message> =>
+const putOff = ({ random }: BackgroundTaskDependencies): Effect.Effect<BackgroundTaskMessage> =>
   Effect.map(
     Clock.currentTimeMillis,
     (nowMs) => attempted({ _tag: "Deferred", untilMs: nowMs + awayRetryMs }, random())
   )
 
-export const errand = (deps: ErrandDependencies): Behaviour<State, Message, never, Action> => {
+export const backgroundTask = (
+  deps: BackgroundTaskDependencies
+): Behavior<BackgroundTaskState, BackgroundTaskMessage, never, BackgroundTaskAction> => {
   const room = Semaphore.makeUnsafe(Math.ceil(fetchBytesInFlightMax / fetchPermitBytes))
   return {
-    kind: errandKind,
+    kind: backgroundTaskKind,
     initial: { _tag: "Absent" },
-    table: errandTable(deps.schedule, (id) => id.endsWith("-fetch")),
-    ...jsonRecord(State),
-    decodeMessage: strictMessage(Message),
+    table: backgroundTaskTable(deps.schedule, (id) => id.endsWith("-fetch")),
+    ...jsonRecord(BackgroundTaskState),
+    decodeMessage: strictMessage(BackgroundTaskMessage),
     wakeUp: { _tag: "WakeUp" },
     perform: (action, self, peers) => {
       const place = placeOf(self)
@@ -140,12 +149,15 @@ export const errand = (deps: ErrandDependencies): Behaviour<State, Message, neve
         // These three come again with the wake-up that is held, when they fail.
         case "Show":
           return showCopy(deps, peers, place, action.copy).pipe(
-            Effect.as<Message>({ _tag: "Shown" }),
+            Effect.as<BackgroundTaskMessage>({ _tag: "Shown" }),
             Effect.catch(() => Effect.void)
           )
         case "Look":
           return lookUp(peers, place).pipe(
-            Effect.map((found): Message => ({ _tag: "Looked", there: found !== undefined })),
+            Effect.map((found): BackgroundTaskMessage => ({
+              _tag: "Looked",
+              there: found !== undefined
+            })),
             Effect.catch(() => Effect.void)
           )
         case "Clear":

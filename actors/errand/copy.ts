@@ -6,14 +6,14 @@ import { hash, randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
 import type { AskFailure, Peers, Refusal, StorageFailure } from "../../runtime/index.ts"
-import type { Message as ContentMessage, Reply as ContentReply } from "../content/protocol.ts"
+import type { ContentMessage, ContentReply } from "../content/protocol.ts"
 import { contentKind } from "../content/actor.ts"
 import type { Fetched } from "../delivery/protocol.ts"
 import { cachedBytesMax } from "../limits.ts"
 import { mailboxKind } from "../mailbox/actor.ts"
-import type { Message as MailboxMessage } from "../mailbox/protocol.ts"
-import type { ErrandDependencies } from "./actor.ts"
-import { type Cached, cachedKey, cachedTable, type Copy } from "./protocol.ts"
+import type { MailboxMessage } from "../mailbox/protocol.ts"
+import type { BackgroundTaskDependencies } from "./actor.ts"
+import { type CachedContent, cachedKey, cachedTable, type ContentCopy } from "./protocol.ts"
 
 const idChars = 22
 const typeCharsMax = 255
@@ -35,12 +35,12 @@ async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** Keeps a copy for the mailbox's owner. `key` is the notification's secret. */
 export const keepCopy = Effect.fnUntraced(function*(
-  { arriving, blobs }: ErrandDependencies,
+  { arriving, blobs }: BackgroundTaskDependencies,
   peers: Peers,
   key: string,
   owner: string,
   { bytes, type }: Fetched
-): Effect.fn.Return<Copy, AskFailure | StorageFailure> {
+): Effect.fn.Return<ContentCopy, AskFailure | StorageFailure> {
   const id = hashOf(`copy ${key}`).slice(0, idChars)
   const blobId = `${id}=${randomBytes(16).toString("base64url")}`
   arriving.add(blobId)
@@ -84,10 +84,10 @@ const tellMailbox = (peers: Peers, mailbox: string) => {
 
 /** Enters the copy for listings, then tells the mailbox that its listing has changed. */
 export const showCopy = Effect.fnUntraced(function*(
-  { records }: ErrandDependencies,
+  { records }: BackgroundTaskDependencies,
   peers: Peers,
   { mailbox, n }: Place,
-  { contentId }: Copy
+  { contentId }: ContentCopy
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
   const described = yield* askContent(peers, address(contentKind, contentId), {
     _tag: "Describe",
@@ -95,7 +95,7 @@ export const showCopy = Effect.fnUntraced(function*(
   })
   if (!isRefusal(described) && described._tag === "Described") {
     const { lengthBytes, type } = described.view.body
-    const cached: Cached = { contentId, type, lengthBytes }
+    const cached: CachedContent = { contentId, type, lengthBytes }
     const value = JSON.stringify(cached)
     yield* records.write([{ table: cachedTable, key: cachedKey(mailbox, n), value }])
   }
@@ -104,10 +104,10 @@ export const showCopy = Effect.fnUntraced(function*(
 
 /** Takes the copy away with its notification. */
 export const clearCopy = Effect.fnUntraced(function*(
-  { records }: ErrandDependencies,
+  { records }: BackgroundTaskDependencies,
   peers: Peers,
   { mailbox, n }: Place,
-  { contentId, owner }: Copy
+  { contentId, owner }: ContentCopy
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
   yield* records.write([{
     table: cachedTable,

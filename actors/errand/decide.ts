@@ -3,40 +3,52 @@
  * forgotten; a wake-up stays stored, and is held here, until what it began has ended.
  */
 import { become, stay } from "../../runtime/index.ts"
-import type { Decision, Member, Table } from "../../runtime/index.ts"
+import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
 import { dueAtMs } from "../delivery/schedule.ts"
 import type { Schedule } from "../delivery/schedule.ts"
 import { errandLeaseMs } from "../limits.ts"
-import type { Action, Copy, Message, State } from "./protocol.ts"
+import type {
+  BackgroundTaskAction,
+  BackgroundTaskMessage,
+  BackgroundTaskState,
+  ContentCopy
+} from "./protocol.ts"
 
-type Errands = Table<State, Message, never, Action>
-type Attempted = Member<Message, "Attempted">
-type Decided = Decision<State, never, Action>
+type Errands = BehaviorTable<
+  BackgroundTaskState,
+  BackgroundTaskMessage,
+  never,
+  BackgroundTaskAction
+>
+type Attempted = Variant<BackgroundTaskMessage, "Attempted">
+type Decided = Decision<BackgroundTaskState, never, BackgroundTaskAction>
 
 /** Whether this errand is a fetch; a receipt that fails for good is given up. */
 export type IsFetch = (id: string) => boolean
 
 const attempt = (nowMs: number, problem: string | undefined): Decided =>
-  stay<State>().perform<Action>({ _tag: "Attempt", problem }).hold(nowMs + errandLeaseMs)
+  stay<BackgroundTaskState>().perform<BackgroundTaskAction>({ _tag: "Attempt", problem }).hold(
+    nowMs + errandLeaseMs
+  )
 
 /** It is over, and leaves nothing. */
-const over = (): Decided => stay<State>().vanish()
+const over = (): Decided => stay<BackgroundTaskState>().vanish()
 
 /** Goes on in `state` at its due time; the wake-up is stored with it. */
-const later = (state: Member<State, "Retrying" | "Reporting">): Decided =>
-  become<State>(state).wake(state.nextAtMs)
+const later = (state: Variant<BackgroundTaskState, "Retrying" | "Reporting">): Decided =>
+  become<BackgroundTaskState>(state).wake(state.nextAtMs)
 
-const begin = (state: Member<State, "Reporting">, nowMs: number): Decided =>
-  become<State>(state)
+const begin = (state: Variant<BackgroundTaskState, "Reporting">, nowMs: number): Decided =>
+  become<BackgroundTaskState>(state)
     .wake(state.nextAtMs)
     .hold(nowMs + errandLeaseMs)
-    .perform<Action>({ _tag: "Attempt", problem: state.problem })
+    .perform<BackgroundTaskAction>({ _tag: "Attempt", problem: state.problem })
 
-const show = (copy: Copy, nowMs: number): Decided =>
-  become<State>({ _tag: "Kept", copy, shown: false })
+const show = (copy: ContentCopy, nowMs: number): Decided =>
+  become<BackgroundTaskState>({ _tag: "Kept", copy, shown: false })
     .wake(nowMs)
     .hold(nowMs + errandLeaseMs)
-    .perform<Action>({ _tag: "Show", copy })
+    .perform<BackgroundTaskAction>({ _tag: "Show", copy })
 
 /** What follows on an attempt, the `tries` before it counted. */
 const onAttempt = (
@@ -67,7 +79,7 @@ const onAttempt = (
 /** What follows on the report of a problem: it is tried like anything else, then given up. */
 const onReport = (
   schedule: Schedule,
-  state: Member<State, "Reporting">,
+  state: Variant<BackgroundTaskState, "Reporting">,
   { outcome, random }: Attempted,
   nowMs: number
 ): Decided => {
@@ -79,7 +91,7 @@ const onReport = (
 }
 
 /** The errand's table, under the service's schedule. */
-export const errandTable = (schedule: Schedule, isFetch: IsFetch): Errands => ({
+export const backgroundTaskTable = (schedule: Schedule, isFetch: IsFetch): Errands => ({
   Absent: {
     WakeUp: (_state, _message, { nowMs }) => attempt(nowMs, undefined),
     Attempted: (_state, message, { nowMs, self }) =>
@@ -90,7 +102,7 @@ export const errandTable = (schedule: Schedule, isFetch: IsFetch): Errands => ({
   },
   Retrying: {
     WakeUp: ({ nextAtMs }, _message, { nowMs }) =>
-      nowMs < nextAtMs ? stay<State>().wake(nextAtMs) : attempt(nowMs, undefined),
+      nowMs < nextAtMs ? stay<BackgroundTaskState>().wake(nextAtMs) : attempt(nowMs, undefined),
     Attempted: ({ tries }, message, { nowMs, self }) =>
       onAttempt(schedule, isFetch(self.id), tries, message, nowMs),
     Moot: over,
@@ -99,7 +111,7 @@ export const errandTable = (schedule: Schedule, isFetch: IsFetch): Errands => ({
   },
   Reporting: {
     WakeUp: ({ nextAtMs, problem }, _message, { nowMs }) =>
-      nowMs < nextAtMs ? stay<State>().wake(nextAtMs) : attempt(nowMs, problem),
+      nowMs < nextAtMs ? stay<BackgroundTaskState>().wake(nextAtMs) : attempt(nowMs, problem),
     Attempted: (state, message, { nowMs }) => onReport(schedule, state, message, nowMs),
     Moot: over,
     Shown: () => stay(),
@@ -107,20 +119,22 @@ export const errandTable = (schedule: Schedule, isFetch: IsFetch): Errands => ({
   },
   Kept: {
     WakeUp: ({ copy, shown }, _message, { nowMs }) =>
-      stay<State>()
-        .perform<Action>({ _tag: shown ? "Look" : "Show", copy })
+      stay<BackgroundTaskState>()
+        .perform<BackgroundTaskAction>({ _tag: shown ? "Look" : "Show", copy })
         .hold(nowMs + errandLeaseMs),
     Attempted: () => stay(),
     // Its removal may have come between: it is looked at once more, the mailbox knowing of it.
     Shown: (state, _message, { nowMs }) =>
-      become<State>({ ...state, shown: true })
+      become<BackgroundTaskState>({ ...state, shown: true })
         .wake(nowMs)
         .hold(nowMs + errandLeaseMs)
-        .perform<Action>({ _tag: "Look", copy: state.copy }),
+        .perform<BackgroundTaskAction>({ _tag: "Look", copy: state.copy }),
     Looked: ({ copy }, { there }, { nowMs }) =>
       there
-        ? stay<State>().wake(null)
-        : stay<State>().perform<Action>({ _tag: "Clear", copy }).hold(nowMs + errandLeaseMs),
+        ? stay<BackgroundTaskState>().wake(null)
+        : stay<BackgroundTaskState>().perform<BackgroundTaskAction>({ _tag: "Clear", copy }).hold(
+          nowMs + errandLeaseMs
+        ),
     // The copy is cleared away.
     Moot: over
   }

@@ -4,20 +4,20 @@ import { Effect } from "effect"
 import type { Semaphore } from "effect"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
 import type { AskFailure, Peers, Refusal, StorageFailure } from "../../runtime/index.ts"
-import type { Message as ContentMessage, Reply as ContentReply } from "../content/protocol.ts"
+import type { ContentMessage, ContentReply } from "../content/protocol.ts"
 import { contentKind } from "../content/actor.ts"
-import type { Fetched, FetchOutcome, Outcome } from "../delivery/protocol.ts"
+import type { DeliveryOutcome, Fetched, FetchOutcome } from "../delivery/protocol.ts"
 import { cachedBytesDefault, cachedBytesMax, fetchPermitBytes } from "../limits.ts"
-import type { Settings } from "../mailbox/protocol.ts"
-import type { ErrandDependencies } from "./actor.ts"
-import type { Pointer, Receipt } from "./protocol.ts"
+import type { OwnerSettings } from "../mailbox/protocol.ts"
+import type { BackgroundTaskDependencies } from "./actor.ts"
+import type { OutgoingReceipt, Pointer } from "./protocol.ts"
 
 /** A duty, looked up. */
-export interface Found {
+export interface TaskInput {
   readonly pointer: Pointer
   /** URI of the mailbox. */
   readonly mailbox: string
-  readonly settings: Settings
+  readonly settings: OwnerSettings
   /** Random part of the notification's id: what is derived from it cannot be guessed. */
   readonly key: string
 }
@@ -28,7 +28,9 @@ const accessOf = ({ password }: Pointer) =>
   password === undefined ? {} : { passwordHash: hashOf(password) }
 
 /** How a refusal of this service's own content ends an attempt: as its status code would. */
-const refusedOutcome = ({ reason }: Refusal): Extract<Outcome, { _tag: "Refused" | "Faulted" }> => {
+const refusedOutcome = (
+  { reason }: Refusal
+): Extract<DeliveryOutcome, { _tag: "Refused" | "Faulted" }> => {
   switch (reason) {
     case "Gone":
       return { _tag: "Refused", code: 410, problem: "the content was deleted" }
@@ -53,7 +55,7 @@ const askContent = (
   return peers.ask(to, message) as Effect.Effect<ContentReply | Refusal, AskFailure>
 }
 
-const tooLarge = (bytesMax: number): Outcome => ({
+const tooLarge = (bytesMax: number): DeliveryOutcome => ({
   _tag: "Refused",
   problem: `the content is larger than ${bytesMax} bytes`
 })
@@ -65,9 +67,9 @@ const gather = async (source: AsyncIterable<Uint8Array>): Promise<Uint8Array> =>
 }
 
 const fetchOwn = Effect.fnUntraced(function*(
-  { blobs }: ErrandDependencies,
+  { blobs }: BackgroundTaskDependencies,
   peers: Peers,
-  { pointer }: Found,
+  { pointer }: TaskInput,
   id: string,
   bytesMax: number
 ): Effect.fn.Return<FetchOutcome, AskFailure | StorageFailure> {
@@ -88,10 +90,10 @@ const fetchOwn = Effect.fnUntraced(function*(
 
 /** Fetches the content, up to the mailbox's limit; `room` bounds the bytes of all fetches. */
 export const fetchContent = (
-  deps: ErrandDependencies,
+  deps: BackgroundTaskDependencies,
   peers: Peers,
   room: Semaphore.Semaphore,
-  found: Found
+  found: TaskInput
 ): Effect.Effect<FetchOutcome, AskFailure | StorageFailure> => {
   const { pointer, settings } = found
   const bytesMax = Math.min(settings.fetchLimitBytes ?? cachedBytesDefault, cachedBytesMax)
@@ -105,13 +107,13 @@ export const fetchContent = (
 
 /** Sends a receipt to the message's URI. */
 export const sendReceipt = (
-  { documents, links, outbound }: ErrandDependencies,
+  { documents, links, outbound }: BackgroundTaskDependencies,
   peers: Peers,
-  { key, mailbox, pointer }: Found,
-  status: Receipt["status"],
+  { key, mailbox, pointer }: TaskInput,
+  status: OutgoingReceipt["status"],
   problem: string | undefined
-): Effect.Effect<Outcome, AskFailure> => {
-  const receipt: Receipt = {
+): Effect.Effect<DeliveryOutcome, AskFailure> => {
+  const receipt: OutgoingReceipt = {
     status,
     mailbox,
     ...problem === undefined ? {} : { description: problem }

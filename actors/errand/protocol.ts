@@ -6,19 +6,19 @@
  */
 import { Schema } from "effect"
 import { Count } from "../binding.ts"
-import { Outcome } from "../delivery/protocol.ts"
+import { DeliveryOutcome } from "../delivery/protocol.ts"
 
-export const Duty = Schema.Literals(["fetch", "received", "retrieved"])
-export type Duty = typeof Duty.Type
+export const BackgroundTaskKind = Schema.Literals(["fetch", "received", "retrieved"])
+export type BackgroundTaskKind = typeof BackgroundTaskKind.Type
 
 /** A copy that a fetch has kept: a content resource of the mailbox's owner. */
-export const Copy = Schema.Struct({ contentId: Schema.String, owner: Schema.String })
-export type Copy = typeof Copy.Type
+export const ContentCopy = Schema.Struct({ contentId: Schema.String, owner: Schema.String })
+export type ContentCopy = typeof ContentCopy.Type
 
 /** Attempts made at what is to be done now, and when the next is due. */
 const trials = { tries: Count, nextAtMs: Count }
 
-export const State = Schema.Union([
+export const BackgroundTaskState = Schema.Union([
   /** Nothing is recorded: not begun, or over. */
   Schema.TaggedStruct("Absent", {}),
   /** Tried, to be tried again. */
@@ -26,16 +26,16 @@ export const State = Schema.Union([
   /** The fetch has failed for good: the sender is told by a receipt of a problem. */
   Schema.TaggedStruct("Reporting", { problem: Schema.String, ...trials }),
   /** A copy is kept; `shown` once the mailbox knows. */
-  Schema.TaggedStruct("Kept", { copy: Copy, shown: Schema.Boolean })
+  Schema.TaggedStruct("Kept", { copy: ContentCopy, shown: Schema.Boolean })
 ])
-export type State = typeof State.Type
+export type BackgroundTaskState = typeof BackgroundTaskState.Type
 
-export const Message = Schema.Union([
+export const BackgroundTaskMessage = Schema.Union([
   /** How the fetch or the receipt turned out; `random` in [0, 1) jitters. */
   Schema.TaggedStruct("Attempted", {
-    outcome: Outcome,
+    outcome: DeliveryOutcome,
     /** The copy that a fetch has kept. */
-    copy: Schema.optionalKey(Copy),
+    copy: Schema.optionalKey(ContentCopy),
     random: Schema.Number
   }),
   /** There is nothing to do: the notification is gone, or its mailbox, or it wants nothing. */
@@ -46,17 +46,17 @@ export const Message = Schema.Union([
   Schema.TaggedStruct("Looked", { there: Schema.Boolean }),
   Schema.TaggedStruct("WakeUp", {})
 ])
-export type Message = typeof Message.Type
+export type BackgroundTaskMessage = typeof BackgroundTaskMessage.Type
 
-export type Action =
+export type BackgroundTaskAction =
   /** Does the duty, or reports `problem` in its place. */
   | { readonly _tag: "Attempt"; readonly problem: string | undefined }
   /** Enters the copy for the mailbox's listings, and tells the mailbox. */
-  | { readonly _tag: "Show"; readonly copy: Copy }
+  | { readonly _tag: "Show"; readonly copy: ContentCopy }
   /** Looks whether the notification is still there. */
-  | { readonly _tag: "Look"; readonly copy: Copy }
+  | { readonly _tag: "Look"; readonly copy: ContentCopy }
   /** Removes the copy of a notification that is gone. */
-  | { readonly _tag: "Clear"; readonly copy: Copy }
+  | { readonly _tag: "Clear"; readonly copy: ContentCopy }
 
 /** What a notification points to. */
 export interface Pointer {
@@ -66,7 +66,7 @@ export interface Pointer {
 }
 
 /** A receipt (A4). */
-export interface Receipt {
+export interface OutgoingReceipt {
   readonly status: "received" | "retrieved" | "problem"
   /** URI of the mailbox that reports. */
   readonly mailbox: string
@@ -77,7 +77,7 @@ export interface Receipt {
 export interface Documents {
   /** What a stored notification's fragment points to; undefined when it cannot be read. */
   readonly pointerOf: (fragment: string) => Pointer | undefined
-  readonly receiptDocument: (receipt: Receipt) => string
+  readonly receiptDocument: (receipt: OutgoingReceipt) => string
 }
 
 /** The table of records that tells a listing of its copies. */
@@ -90,7 +90,7 @@ export const cachedKey = (mailbox: string, n: number): string =>
   `${mailbox}/${String(n).padStart(numberDigits, "0")}`
 
 /** A record of the table: a copy as a listing shows it. */
-export interface Cached {
+export interface CachedContent {
   readonly contentId: string
   readonly type: string
   readonly lengthBytes: number

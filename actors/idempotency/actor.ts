@@ -1,20 +1,21 @@
 /** The memory of an idempotency key bound to the runtime. */
 import { Effect } from "effect"
-import type { Behaviour, Tagged } from "../../runtime/index.ts"
+import type { Behavior, Tagged } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../binding.ts"
 import { idempotencyTable } from "./decide.ts"
-import { Message, State } from "./protocol.ts"
-import type { Reply } from "./protocol.ts"
+import { IdempotencyMessage, IdempotencyState } from "./protocol.ts"
+import type { IdempotencyReply } from "./protocol.ts"
 
 export const idempotencyKind = "idempotency"
 
 /** The behaviour of idempotency keys. */
-export const idempotency: Behaviour<State, Message, Reply, Tagged> = {
-  kind: idempotencyKind,
-  initial: { _tag: "Absent" },
-  table: idempotencyTable,
-  ...jsonRecord(State),
-  decodeMessage: strictMessage(Message),
-  wakeUp: { _tag: "WakeUp" },
-  perform: () => Effect.void
-}
+export const idempotency: Behavior<IdempotencyState, IdempotencyMessage, IdempotencyReply, Tagged> =
+  {
+    kind: idempotencyKind,
+    initial: { _tag: "Absent" },
+    table: idempotencyTable,
+    ...jsonRecord(IdempotencyState),
+    decodeMessage: strictMessage(IdempotencyMessage),
+    wakeUp: { _tag: "WakeUp" },
+    perform: () => Effect.void
+  }

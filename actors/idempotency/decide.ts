@@ -1,20 +1,22 @@
 /** What the memory of an idempotency key decides. */
 import { become, stay } from "../../runtime/index.ts"
-import type { Decision, Member, Table } from "../../runtime/index.ts"
+import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
 import { idempotencyAttemptMs, idempotencyKeepMs } from "../limits.ts"
 import { deny } from "../reasons.ts"
-import type { Message, Reply, State } from "./protocol.ts"
+import type { IdempotencyMessage, IdempotencyReply, IdempotencyState } from "./protocol.ts"
 
-type Keys = Table<State, Message, Reply>
-type Known = Member<State, "Begun" | "Done">
+type Keys = BehaviorTable<IdempotencyState, IdempotencyMessage, IdempotencyReply>
+type Known = Variant<IdempotencyState, "Begun" | "Done">
 
-const fresh: Reply = { _tag: "Fresh" }
-const noted: Reply = { _tag: "Noted" }
+const fresh: IdempotencyReply = { _tag: "Fresh" }
+const noted: IdempotencyReply = { _tag: "Noted" }
 
 /** The key's life is counted from its first use, whatever became of that. */
-const expire = (state: Known, nowMs: number): Decision<State> => {
+const expire = (state: Known, nowMs: number): Decision<IdempotencyState> => {
   const endsAtMs = state.firstAtMs + idempotencyKeepMs
-  return nowMs >= endsAtMs ? stay<State>().vanish() : stay<State>().wake(endsAtMs)
+  return nowMs >= endsAtMs
+    ? stay<IdempotencyState>().vanish()
+    : stay<IdempotencyState>().wake(endsAtMs)
 }
 
 /** Whether the node that carries out `later` has started anew since it carried out `earlier`. */
@@ -27,7 +29,7 @@ const isOfEarlierStart = (earlier: string, later: string): boolean => {
 export const idempotencyTable: Keys = {
   Absent: {
     Begin: (_state, { attempt }, { nowMs }) =>
-      become<State>({ _tag: "Begun", attempt, firstAtMs: nowMs, attemptAtMs: nowMs })
+      become<IdempotencyState>({ _tag: "Begun", attempt, firstAtMs: nowMs, attemptAtMs: nowMs })
         .wake(nowMs + idempotencyKeepMs)
         .reply(fresh),
     Complete: () => deny("NotFound"),
@@ -41,21 +43,30 @@ export const idempotencyTable: Keys = {
       const ageMs = nowMs - state.attemptAtMs
       const mayLive = ageMs >= 0 && ageMs < idempotencyAttemptMs
       if (mayLive && !isOfEarlierStart(state.attempt, attempt)) {
-        return stay().reply<Reply>({ _tag: "InProgress" })
+        return stay().reply<IdempotencyReply>({ _tag: "InProgress" })
       }
-      return become<State>({ ...state, attempt, attemptAtMs: nowMs }).reply(fresh)
+      return become<IdempotencyState>({ ...state, attempt, attemptAtMs: nowMs }).reply(fresh)
     },
     Complete: (state, { attempt, bodyDigest, sealed }) =>
       attempt === state.attempt
-        ? become<State>({ _tag: "Done", attempt, firstAtMs: state.firstAtMs, bodyDigest, sealed })
+        ? become<IdempotencyState>({
+          _tag: "Done",
+          attempt,
+          firstAtMs: state.firstAtMs,
+          bodyDigest,
+          sealed
+        })
           .reply(noted)
         : deny("Superseded"),
     Abandon: (state, { attempt }) =>
-      attempt === state.attempt ? stay<State>().vanish().reply(noted) : deny("Superseded"),
+      attempt === state.attempt
+        ? stay<IdempotencyState>().vanish().reply(noted)
+        : deny("Superseded"),
     WakeUp: (state, _message, { nowMs }) => expire(state, nowMs)
   },
   Done: {
-    Begin: ({ bodyDigest, sealed }) => stay().reply<Reply>({ _tag: "Done", bodyDigest, sealed }),
+    Begin: ({ bodyDigest, sealed }) =>
+      stay().reply<IdempotencyReply>({ _tag: "Done", bodyDigest, sealed }),
     Complete: (state, { attempt }) =>
       attempt === state.attempt ? stay().reply(noted) : deny("Superseded"),
     Abandon: (state, { attempt }) =>

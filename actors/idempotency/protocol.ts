@@ -11,7 +11,7 @@ import { Count } from "../binding.ts"
  */
 const attempt = Schema.String
 
-export const State = Schema.Union([
+export const IdempotencyState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Begun", { attempt, firstAtMs: Count, attemptAtMs: Count }),
   Schema.TaggedStruct("Done", {
@@ -23,9 +23,9 @@ export const State = Schema.Union([
     sealed: Schema.String
   })
 ])
-export type State = typeof State.Type
+export type IdempotencyState = typeof IdempotencyState.Type
 
-export const Message = Schema.Union([
+export const IdempotencyMessage = Schema.Union([
   Schema.TaggedStruct("Begin", { attempt }),
   Schema.TaggedStruct("Complete", {
     attempt,
@@ -36,9 +36,9 @@ export const Message = Schema.Union([
   Schema.TaggedStruct("Abandon", { attempt }),
   Schema.TaggedStruct("WakeUp", {})
 ])
-export type Message = typeof Message.Type
+export type IdempotencyMessage = typeof IdempotencyMessage.Type
 
-export type Reply =
+export type IdempotencyReply =
   /** Carry the request out, then complete or abandon it. */
   | { readonly _tag: "Fresh" }
   /** Another attempt is under way: 409. */

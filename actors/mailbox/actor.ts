@@ -1,13 +1,13 @@
 /** The mailbox bound to the runtime. */
 import { Effect } from "effect"
-import type { Address, Behaviour, Peers } from "../../runtime/index.ts"
+import type { Address, Behavior, Peers } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../binding.ts"
 import { expiryReadItems, repeatedAmongItems } from "../limits.ts"
 import { mailboxTable } from "./decide.ts"
 import type { MailboxLimits } from "./decide.ts"
 import { decodeItem, isRemoval, itemAtMs, itemRepeatKey } from "./item.ts"
-import { Message, State } from "./protocol.ts"
-import type { Action, Removal, Reply } from "./protocol.ts"
+import { MailboxMessage, MailboxState } from "./protocol.ts"
+import type { MailboxAction, MailboxReply, Removal } from "./protocol.ts"
 
 export const mailboxKind = "mailbox"
 
@@ -36,17 +36,19 @@ const readExpired = Effect.fnUntraced(function*(
       else removed.push({ n, idRandom: decodeItem(value).idRandom })
     }
   }
-  const message: Message = { _tag: "Expire", removed, events, missing }
+  const message: MailboxMessage = { _tag: "Expire", removed, events, missing }
   return message
 })
 
 /** The behaviour of mailboxes; an address's id is the mailbox's name. */
-export const mailbox = (limits: MailboxLimits): Behaviour<State, Message, Reply, Action> => ({
+export const mailbox = (
+  limits: MailboxLimits
+): Behavior<MailboxState, MailboxMessage, MailboxReply, MailboxAction> => ({
   kind: mailboxKind,
   initial: { _tag: "Absent" },
   table: mailboxTable(limits),
-  ...jsonRecord(State),
-  decodeMessage: strictMessage(Message),
+  ...jsonRecord(MailboxState),
+  decodeMessage: strictMessage(MailboxMessage),
   recall: {
     items: repeatedAmongItems,
     keyOf: itemRepeatKey,

@@ -4,21 +4,28 @@
  * by nothing else.
  */
 import { append, become, stay } from "../../runtime/index.ts"
-import type { Member, Table } from "../../runtime/index.ts"
+import type { BehaviorTable, Variant } from "../../runtime/index.ts"
 import type { Caller } from "../binding.ts"
 import { registrationsMax } from "../limits.ts"
 import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
 import { sameHash } from "../same-hash.ts"
 import { encodeItem, repeatKey } from "./item.ts"
-import type { Action, Message, Reader, Reply, State, View } from "./protocol.ts"
+import type {
+  MailboxAction,
+  MailboxMessage,
+  MailboxReader,
+  MailboxReply,
+  MailboxState,
+  MailboxView
+} from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
 import { clear, expire, expired, nextWakeMs, removing, retrieved } from "./removing.ts"
-import { isWatched, partOf, wakeForDeposit, wakeRegistrations } from "./waking.ts"
+import { isWatched, partOf, signalRegistrations, signalsForDeposit } from "./waking.ts"
 
-type Open = Member<State, "Open">
-type Destroyed = Member<State, "Destroyed">
-type Mailboxes = Table<State, Message, Reply, Action>
+type Open = Variant<MailboxState, "Open">
+type Destroyed = Variant<MailboxState, "Destroyed">
+type Mailboxes = BehaviorTable<MailboxState, MailboxMessage, MailboxReply, MailboxAction>
 
 /** What an operator may set for all mailboxes. */
 export interface MailboxLimits {
@@ -26,16 +33,16 @@ export interface MailboxLimits {
   readonly notificationsMax: number
 }
 
-const done: Reply = { _tag: "Done" }
+const done: MailboxReply = { _tag: "Done" }
 
 const isOwner = (state: Open, account: string | undefined): boolean => account === state.owner
 
 /** Whether the reader may read. */
-const mayRead = (state: Open, { account, secretHash }: Reader): boolean =>
+const mayRead = (state: Open, { account, secretHash }: MailboxReader): boolean =>
   isOwner(state, account) ||
   sameHash(secretHash, state.passwordHash) || sameHash(secretHash, state.sharedHash)
 
-const readerDenied = (reader: Reader): Reason =>
+const readerDenied = (reader: MailboxReader): Reason =>
   reader.account === undefined ? "Unauthenticated" : "Forbidden"
 
 /** Why the caller may not change the mailbox; undefined when it may. */
@@ -49,7 +56,7 @@ const notOwner = (state: Open, { account, admin }: Caller, orAdmin: boolean): Re
 /** How many notifications are stored: the log has events too. */
 const stored = (state: Open, head: number): number => head - state.removed - state.events
 
-const view = (state: Open, account: string | undefined, head: number): View => ({
+const view = (state: Open, account: string | undefined, head: number): MailboxView => ({
   owner: state.owner,
   isOwner: isOwner(state, account),
   settings: state.settings,
@@ -63,7 +70,7 @@ const view = (state: Open, account: string | undefined, head: number): View => (
   ...state.gone[0]?.from === 1 ? { removedUpTo: state.gone[0].to } : {}
 })
 
-const created = (state: Open, repeated: boolean): Reply => ({
+const created = (state: Open, repeated: boolean): MailboxReply => ({
   _tag: "Created",
   version: state.version,
   createdAtMs: state.createdAtMs,
@@ -90,7 +97,7 @@ const absent: Mailboxes["Absent"] = {
       events: 0,
       fetched: 0
     }
-    return become<State>(open).reply(created(open, false))
+    return become<MailboxState>(open).reply(created(open, false))
   },
   Describe: () => deny("NotFound"),
   Deposit: () => deny("NotFound"),
@@ -136,7 +143,7 @@ const deposit =
     }
     const first = recent(repeatKey(digest))
     if (first !== undefined && !covers(state.gone, first)) {
-      return stay().reply<Reply>({
+      return stay().reply<MailboxReply>({
         _tag: "Deposited",
         n: first,
         repeated: true,
@@ -146,11 +153,11 @@ const deposit =
     }
     if (stored(state, head) >= notificationsMax) return deny("Full", "the mailbox is full")
     const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
-    const decision = append<State>(encodeItem(atMs, idRandom, digest, fragment))
+    const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment))
     // The log tells the time of its last item, so that a deposit writes no state record.
     if (atMs !== state.lastAtMs) decision.remember(receivedAt(state, atMs))
-    if (isWatched(state)) wakeForDeposit(decision, state, self, head + 1, nowMs)
-    return decision.reply<Reply>({
+    if (isWatched(state)) signalsForDeposit(decision, state, self, head + 1, nowMs)
+    return decision.reply<MailboxReply>({
       _tag: "Deposited",
       n: head + 1,
       repeated: false,
@@ -161,21 +168,21 @@ const deposit =
 
 const register: Mailboxes["Open"]["Register"] = (state, { id, reader }, { head }) => {
   if (!mayRead(state, reader)) return deny(readerDenied(reader))
-  const registered: Reply = { _tag: "Registered", head }
+  const registered: MailboxReply = { _tag: "Registered", head }
   const part = partOf(id)
   if (state.registrations.includes(part)) return stay().reply(registered)
   if (state.registrations.length >= registrationsMax) {
     return deny("Full", "the mailbox has as many registrations as it may")
   }
   const registrations = [...state.registrations, part]
-  return become<State>({ ...state, registrations }).reply(registered)
+  return become<MailboxState>({ ...state, registrations }).reply(registered)
 }
 
 const unregister: Mailboxes["Open"]["Unregister"] = (state, { id }) => {
   const part = partOf(id)
   if (!state.registrations.includes(part)) return stay().reply(done)
   const registrations = state.registrations.filter((one) => one !== part)
-  return become<State>({ ...state, registrations }).reply(done)
+  return become<MailboxState>({ ...state, registrations }).reply(done)
 }
 
 const destroy: Mailboxes["Open"]["Destroy"] = (state, message, context) => {
@@ -187,9 +194,9 @@ const destroy: Mailboxes["Open"]["Destroy"] = (state, message, context) => {
   const { fetched, registrations } = state
   const tombstone: Destroyed = { _tag: "Destroyed", destroyedAtMs: nowMs, left, fetched }
   const decision = left.length === 0
-    ? become<State>(tombstone).wake(null)
+    ? become<MailboxState>(tombstone).wake(null)
     : clear(tombstone, context)
-  wakeRegistrations(decision, self, registrations, nowMs, undefined)
+  signalRegistrations(decision, self, registrations, nowMs, undefined)
   return decision.reply(done)
 }
 
@@ -199,7 +206,7 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
       ? stay().reply(created(state, true))
       : deny("Taken"),
   Describe: (state, { reader }, { head }) =>
-    stay().reply<Reply>({
+    stay().reply<MailboxReply>({
       _tag: "Described",
       view: view(state, reader.account, head),
       mayRead: mayRead(state, reader)
@@ -207,7 +214,7 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
   Deposit: deposit(limits),
   List: (state, { reader }, { head }) =>
     mayRead(state, reader)
-      ? stay().reply<Reply>({ _tag: "Listed", view: view(state, reader.account, head) })
+      ? stay().reply<MailboxReply>({ _tag: "Listed", view: view(state, reader.account, head) })
       : deny(readerDenied(reader)),
   Retrieved: retrieved,
   Remove: (state, { idRandom, n, reader }, context) => {
@@ -222,29 +229,29 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     if (reason !== undefined) return deny(reason)
     if (isOutdated(state, message)) return deny("PreconditionFailed")
     const next: Open = { ...state, settings, version: state.version + 1 }
-    return become<State>(next)
+    return become<MailboxState>(next)
       .wake(nextWakeMs(next))
-      .reply<Reply>({ _tag: "Configured", version: next.version })
+      .reply<MailboxReply>({ _tag: "Configured", version: next.version })
   },
   ChangeSecrets: (state, { caller, passwordHash, sharedHash }) => {
     const reason = notOwner(state, caller, false)
     if (reason !== undefined) return deny(reason)
     const version = state.version + 1
-    return become<State>({ ...state, passwordHash, sharedHash, version })
-      .reply<Reply>({ _tag: "Configured", version })
+    return become<MailboxState>({ ...state, passwordHash, sharedHash, version })
+      .reply<MailboxReply>({ _tag: "Configured", version })
   },
   Destroy: destroy,
   Register: register,
   Unregister: unregister,
   Look: ({ lastAtMs, registrations }, { id }, { head }) =>
     registrations.includes(partOf(id))
-      ? stay().reply<Reply>({ _tag: "Looked", head, lastAtMs })
+      ? stay().reply<MailboxReply>({ _tag: "Looked", head, lastAtMs })
       : deny("NotFound"),
   Registrations: (state, { reader }) =>
     mayRead(state, reader)
-      ? stay().reply<Reply>({ _tag: "Registrations", ids: state.registrations })
+      ? stay().reply<MailboxReply>({ _tag: "Registrations", ids: state.registrations })
       : deny(readerDenied(reader)),
-  Fetched: (state) => become<State>({ ...state, fetched: state.fetched + 1 }).reply(done),
+  Fetched: (state) => become<MailboxState>({ ...state, fetched: state.fetched + 1 }).reply(done),
   Expire: expired,
   WakeUp: expire
 })

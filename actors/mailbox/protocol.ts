@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { Caller, Count, SecretHash } from "../binding.ts"
 
 /** What an owner may set; times in ms, sizes in bytes. */
-export const Settings = Schema.Struct({
+export const OwnerSettings = Schema.Struct({
   title: Schema.optionalKey(Schema.String),
   /** Who may deposit. */
   deposit: Schema.Literals(["anyone", "accounts"]),
@@ -16,10 +16,10 @@ export const Settings = Schema.Struct({
   /** When the mailbox reports to the message's URI. */
   receipts: Schema.Literals(["none", "received", "retrieved"])
 })
-export type Settings = typeof Settings.Type
+export type OwnerSettings = typeof OwnerSettings.Type
 
 /** The settings of a mailbox whose owner named none. */
-export const defaultSettings: Settings = {
+export const defaultSettings: OwnerSettings = {
   deposit: "anyone",
   retention: "P30D",
   retentionMs: 30 * 86_400_000,
@@ -32,7 +32,7 @@ const Range = Schema.Struct({ from: Count, to: Count })
 /** A count that older records do not have. */
 const LaterCount = Count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
 
-export const State = Schema.Union([
+export const MailboxState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Open", {
     /** Account that created it. */
@@ -40,7 +40,7 @@ export const State = Schema.Union([
     /** Of the request that created it, so that its repetition is recognised. */
     requestId: Schema.String,
     createdAtMs: Count,
-    settings: Settings,
+    settings: OwnerSettings,
     passwordHash: SecretHash,
     sharedHash: SecretHash,
     /** Counts the changes of settings and secrets, from 1. */
@@ -70,14 +70,14 @@ export const State = Schema.Union([
     fetched: LaterCount
   })
 ])
-export type State = typeof State.Type
+export type MailboxState = typeof MailboxState.Type
 
 /** What a reader shows: an account, the hash of a password or of a shared URI's secret. */
-export const Reader = Schema.Struct({
+export const MailboxReader = Schema.Struct({
   account: Schema.optionalKey(Schema.String),
   secretHash: Schema.optionalKey(SecretHash)
 })
-export type Reader = typeof Reader.Type
+export type MailboxReader = typeof MailboxReader.Type
 
 const Part = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))
 
@@ -90,17 +90,17 @@ const RegistrationId = Schema.String.check(
 const Removal = Schema.Struct({ n: Count, idRandom: Part })
 export type Removal = typeof Removal.Type
 
-export const Message = Schema.Union([
+export const MailboxMessage = Schema.Union([
   /** Opens the mailbox. Repeated with the same request id, it replies the same. */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
     owner: Schema.String,
-    settings: Settings,
+    settings: OwnerSettings,
     passwordHash: SecretHash,
     sharedHash: SecretHash
   }),
   /** What is there, for anybody; the reply says which rights the reader has. */
-  Schema.TaggedStruct("Describe", { reader: Reader }),
+  Schema.TaggedStruct("Describe", { reader: MailboxReader }),
   /** Adds a notification (A2); `account` is the depositor's, if any. */
   Schema.TaggedStruct("Deposit", {
     /** The `item` element as XML. */
@@ -112,22 +112,22 @@ export const Message = Schema.Union([
     account: Schema.optionalKey(Schema.String)
   }),
   /** The right to read the log, and its head (A11). */
-  Schema.TaggedStruct("List", { reader: Reader }),
+  Schema.TaggedStruct("List", { reader: MailboxReader }),
   /**
    * A reader was shown the notifications from `from` to `to`: their retention begins. Where
    * receipts tell of it, of so many at the most as `retrievedAtOnceMax` says.
    */
   Schema.TaggedStruct("Retrieved", { from: Count, to: Count }),
   /** Removes one notification; `idRandom` is that of its id. */
-  Schema.TaggedStruct("Remove", { n: Count, idRandom: Part, reader: Reader }),
+  Schema.TaggedStruct("Remove", { n: Count, idRandom: Part, reader: MailboxReader }),
   /** From now on each change wakes this registration; repeating it changes nothing. */
-  Schema.TaggedStruct("Register", { id: RegistrationId, reader: Reader }),
+  Schema.TaggedStruct("Register", { id: RegistrationId, reader: MailboxReader }),
   /** A registration has ended. From itself. */
   Schema.TaggedStruct("Unregister", { id: RegistrationId }),
   /** How far the log goes. From a registration: NotFound when it is none of this mailbox. */
   Schema.TaggedStruct("Look", { id: RegistrationId }),
   /** Which registrations there are; for readers. */
-  Schema.TaggedStruct("Registrations", { reader: Reader }),
+  Schema.TaggedStruct("Registrations", { reader: MailboxReader }),
   /** The cached copies have changed. From an errand. */
   Schema.TaggedStruct("Fetched", {}),
   /** What ReadExpired found at these numbers: notifications, events of removal, nothing. */
@@ -139,7 +139,7 @@ export const Message = Schema.Union([
   /** Replaces the settings; `ifVersion` is the version that the owner has seen. */
   Schema.TaggedStruct("Configure", {
     caller: Caller,
-    settings: Settings,
+    settings: OwnerSettings,
     ifVersion: Schema.optionalKey(Count)
   }),
   /** Replaces both secrets. */
@@ -152,16 +152,16 @@ export const Message = Schema.Union([
   Schema.TaggedStruct("Destroy", { caller: Caller, ifVersion: Schema.optionalKey(Count) }),
   Schema.TaggedStruct("WakeUp", {})
 ])
-export type Message = typeof Message.Type
+export type MailboxMessage = typeof MailboxMessage.Type
 
-export type Reply =
+export type MailboxReply =
   | {
     readonly _tag: "Created"
     readonly version: number
     readonly createdAtMs: number
     readonly repeated: boolean
   }
-  | { readonly _tag: "Described"; readonly view: View; readonly mayRead: boolean }
+  | { readonly _tag: "Described"; readonly view: MailboxView; readonly mayRead: boolean }
   /** Stored as item `n`. A repeated one was stored before: its random part is in the log. */
   | {
     readonly _tag: "Deposited"
@@ -171,7 +171,7 @@ export type Reply =
     readonly idRandom: string | undefined
     readonly atMs: number | undefined
   }
-  | { readonly _tag: "Listed"; readonly view: View }
+  | { readonly _tag: "Listed"; readonly view: MailboxView }
   | { readonly _tag: "Configured"; readonly version: number }
   /** The head when the right to register was proven. */
   | { readonly _tag: "Registered"; readonly head: number }
@@ -180,15 +180,15 @@ export type Reply =
   | { readonly _tag: "Registrations"; readonly ids: ReadonlyArray<string> }
   | { readonly _tag: "Done" }
 
-export type Action =
+export type MailboxAction =
   /** Reads items whose retention has passed, to tell of their removal; answered by Expire. */
   { readonly _tag: "ReadExpired"; readonly numbers: ReadonlyArray<number> }
 
 /** An open mailbox as it is shown. */
-export interface View {
+export interface MailboxView {
   readonly owner: string
   readonly isOwner: boolean
-  readonly settings: Settings
+  readonly settings: OwnerSettings
   readonly createdAtMs: number
   /** Changes with settings and secrets. */
   readonly version: number

@@ -3,7 +3,7 @@
  * passed, or with the mailbox. While there are registrations, an event in the log tells them. Pure.
  */
 import { become, stay } from "../../runtime/index.ts"
-import type { Context, Decision, Member } from "../../runtime/index.ts"
+import type { Decision, DecisionContext, Variant } from "../../runtime/index.ts"
 import {
   eventKeepMs,
   expiryReadMs,
@@ -15,15 +15,21 @@ import {
   retrievedRangesMax
 } from "../limits.ts"
 import { encodeRemoval, notificationId } from "./item.ts"
-import type { Action, Message, Removal, Reply, State } from "./protocol.ts"
+import type {
+  MailboxAction,
+  MailboxMessage,
+  MailboxReply,
+  MailboxState,
+  Removal
+} from "./protocol.ts"
 import { covers, first, include, retrieve, subtract, total } from "./ranges.ts"
 import type { Range, Retrieval } from "./ranges.ts"
-import { wakeErrands, wakeRegistrations } from "./waking.ts"
+import { signalBackgroundTasks, signalRegistrations } from "./waking.ts"
 
-type Open = Member<State, "Open">
-type Destroyed = Member<State, "Destroyed">
+type Open = Variant<MailboxState, "Open">
+type Destroyed = Variant<MailboxState, "Destroyed">
 
-const done: Reply = { _tag: "Done" }
+const done: MailboxReply = { _tag: "Done" }
 
 /** When the first retention of the state passes; null when nothing was retrieved. */
 export const nextWakeMs = (state: Open): number | null => {
@@ -71,7 +77,7 @@ const eventsOf = (
 }
 
 /** The state with `count` events appended, retrieved as they are made so that they expire too. */
-const withEvents = (state: Open, count: number, atMs: number, context: Context): Open => {
+const withEvents = (state: Open, count: number, atMs: number, context: DecisionContext): Open => {
   const { head, nowMs } = context
   const keptAtMs = nowMs + Math.max(0, eventKeepMs - state.settings.retentionMs)
   return count === 0 ? state : {
@@ -92,8 +98,8 @@ interface Going {
 export const removing = (
   state: Open,
   { events, removed }: Going,
-  context: Context
-): Decision<State> => {
+  context: DecisionContext
+): Decision<MailboxState> => {
   const { head, nowMs, self } = context
   const atMs = Math.max(nowMs, state.lastAtMs)
   const notifications = removed.map(({ n }) => n)
@@ -101,45 +107,45 @@ export const removing = (
   const told = eventsOf(state, removed, atMs)
   const left = without(state, numbers, events.length)
   const next = withEvents(left, told.length, atMs, context)
-  const decision = become<State>(next).remove(...numbers).wake(nextWakeMs(next))
+  const decision = become<MailboxState>(next).remove(...numbers).wake(nextWakeMs(next))
   for (const event of told) decision.append(event)
   if (told.length > 0) {
-    wakeRegistrations(decision, self, state.registrations, nowMs, head + told.length)
+    signalRegistrations(decision, self, state.registrations, nowMs, head + told.length)
   }
-  if (state.fetched > 0) wakeErrands(decision, self, notifications, "fetch", nowMs)
+  if (state.fetched > 0) signalBackgroundTasks(decision, self, notifications, "fetch", nowMs)
   return decision
 }
 
 /** Notes a retrieval, and wakes the receipts of what was not retrieved before. */
 export const retrieved = (
   state: Open,
-  { from, to }: Member<Message, "Retrieved">,
-  { head, nowMs, self }: Context
-): Decision<State, Reply> => {
+  { from, to }: Variant<MailboxMessage, "Retrieved">,
+  { head, nowMs, self }: DecisionContext
+): Decision<MailboxState, MailboxReply> => {
   // The ends are trimmed by what is gone; a gap within costs nothing and keeps the range whole.
   const there = subtract({ from: Math.max(from, 1), to: Math.min(to, head) }, state.gone)
   const low = there[0]
   const high = there.at(-1)
-  if (low === undefined || high === undefined) return stay<State>().reply(done)
+  if (low === undefined || high === undefined) return stay<MailboxState>().reply(done)
   const tells = state.settings.receipts === "retrieved"
   const unseen = tells ? there.flatMap((part) => subtract(part, state.retrieved)) : []
   // What is more than one decision may tell of is not yet retrieved.
   const newly = first(unseen, retrievedAtOnceMax)
   const last = total(unseen) > newly.length ? newly.at(-1) ?? high.to : high.to
   const ranges = withRetrieval(state, { from: low.from, to: last, atMs: nowMs })
-  if (ranges === state.retrieved) return stay<State>().reply(done)
+  if (ranges === state.retrieved) return stay<MailboxState>().reply(done)
   const next: Open = { ...state, retrieved: ranges }
-  const decision = become<State>(next).wake(nextWakeMs(next))
-  wakeErrands(decision, self, newly, "retrieved", nowMs)
+  const decision = become<MailboxState>(next).wake(nextWakeMs(next))
+  signalBackgroundTasks(decision, self, newly, "retrieved", nowMs)
   return decision.reply(done)
 }
 
 /** Removes what was retrieved longer ago than the retention: a bounded part, then the rest. */
 export const expire = (
   state: Open,
-  _message: Message,
-  { nowMs, self }: Context
-): Decision<State, never, Action> => {
+  _message: MailboxMessage,
+  { nowMs, self }: DecisionContext
+): Decision<MailboxState, never, MailboxAction> => {
   const passedMs = nowMs - state.settings.retentionMs
   const numbers: Array<number> = []
   const kept = state.retrieved.flatMap((range) => {
@@ -151,25 +157,25 @@ export const expire = (
     return [{ ...range, from: (expired.at(-1) ?? range.from - 1) + 1 }]
   })
   if (kept.length === state.retrieved.length && numbers.length === 0) {
-    return stay<State>().wake(nextWakeMs(state))
+    return stay<MailboxState>().wake(nextWakeMs(state))
   }
   if (numbers.length > 0 && (state.registrations.length > 0 || state.events > 0)) {
-    return stay<State>()
-      .perform<Action>({ _tag: "ReadExpired", numbers })
+    return stay<MailboxState>()
+      .perform<MailboxAction>({ _tag: "ReadExpired", numbers })
       .hold(nowMs + expiryReadMs)
   }
   const next = { ...without(state, numbers, 0), retrieved: kept }
-  const decision = become<State>(next).remove(...numbers).wake(nextWakeMs(next))
-  if (state.fetched > 0) wakeErrands(decision, self, numbers, "fetch", nowMs)
+  const decision = become<MailboxState>(next).remove(...numbers).wake(nextWakeMs(next))
+  if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch", nowMs)
   return decision
 }
 
 /** The same with what was read; told twice, the second time there is nothing left of it. */
 export const expired = (
   state: Open,
-  { events, missing, removed }: Member<Message, "Expire">,
-  context: Context
-): Decision<State> => {
+  { events, missing, removed }: Variant<MailboxMessage, "Expire">,
+  context: DecisionContext
+): Decision<MailboxState> => {
   const passedMs = context.nowMs - state.settings.retentionMs
   const passed = state.retrieved.filter(({ atMs }) => atMs <= passedMs)
   const isDue = (n: number): boolean => covers(passed, n) && !covers(state.gone, n)
@@ -192,16 +198,19 @@ export const expired = (
 }
 
 /** Goes on removing what a destroyed mailbox held. */
-export const clear = (state: Destroyed, { nowMs, self }: Context): Decision<State> => {
+export const clear = (
+  state: Destroyed,
+  { nowMs, self }: DecisionContext
+): Decision<MailboxState> => {
   const numbers = first(state.left, atOnce(state))
   const last = numbers.at(-1)
-  if (last === undefined) return stay<State>().wake(null)
+  if (last === undefined) return stay<MailboxState>().wake(null)
   const left = state.left.flatMap((range): Array<Range> =>
     range.to <= last ? [] : [{ from: Math.max(range.from, last + 1), to: range.to }]
   )
-  const decision = become<State>({ ...state, left })
+  const decision = become<MailboxState>({ ...state, left })
     .remove(...numbers)
     .wake(left.length === 0 ? null : state.destroyedAtMs)
-  if (state.fetched > 0) wakeErrands(decision, self, numbers, "fetch", nowMs)
+  if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch", nowMs)
   return decision
 }

@@ -3,13 +3,13 @@
  * Their ids begin with its name, so that they are of its shard. Pure.
  */
 import { address } from "../../runtime/index.ts"
-import type { Address, Member } from "../../runtime/index.ts"
-import type { State } from "./protocol.ts"
+import type { Address, Variant } from "../../runtime/index.ts"
+import type { MailboxState } from "./protocol.ts"
 
 export const registrationKind = "registration"
-export const errandKind = "errand"
+export const backgroundTaskKind = "errand"
 
-type Open = Member<State, "Open">
+type Open = Variant<MailboxState, "Open">
 
 /** A decision, of which only this is used here. */
 interface Waking {
@@ -23,7 +23,7 @@ export const partOf = (id: string): string => id.slice(id.indexOf("=") + 1)
  * Wakes all registrations: there is something to push, up to item `upTo` of the log, or the
  * mailbox is gone (undefined).
  */
-export const wakeRegistrations = (
+export const signalRegistrations = (
   decision: Waking,
   self: Address,
   registrations: ReadonlyArray<string>,
@@ -36,7 +36,7 @@ export const wakeRegistrations = (
 }
 
 /** Wakes the errands of one duty for these notifications. */
-export const wakeErrands = (
+export const signalBackgroundTasks = (
   decision: Waking,
   self: Address,
   numbers: ReadonlyArray<number>,
@@ -44,7 +44,7 @@ export const wakeErrands = (
   nowMs: number
 ): void => {
   for (const n of numbers) {
-    decision.wakeOther(address(errandKind, `${self.id}=${n.toString(36)}-${duty}`), nowMs)
+    decision.wakeOther(address(backgroundTaskKind, `${self.id}=${n.toString(36)}-${duty}`), nowMs)
   }
 }
 
@@ -53,14 +53,16 @@ export const isWatched = ({ registrations, settings }: Open): boolean =>
   registrations.length > 0 || settings.fetch === "eager" || settings.receipts === "received"
 
 /** Wakes whom a deposit wakes. */
-export const wakeForDeposit = (
+export const signalsForDeposit = (
   decision: Waking,
   { registrations, settings }: Open,
   self: Address,
   n: number,
   nowMs: number
 ): void => {
-  wakeRegistrations(decision, self, registrations, nowMs, n)
-  if (settings.fetch === "eager") wakeErrands(decision, self, [n], "fetch", nowMs)
-  if (settings.receipts === "received") wakeErrands(decision, self, [n], "received", nowMs)
+  signalRegistrations(decision, self, registrations, nowMs, n)
+  if (settings.fetch === "eager") signalBackgroundTasks(decision, self, [n], "fetch", nowMs)
+  if (settings.receipts === "received") {
+    signalBackgroundTasks(decision, self, [n], "received", nowMs)
+  }
 }

@@ -1,13 +1,18 @@
 /** The outgoing notification bound to the runtime. */
-import type { Behaviour, RecordsApi } from "../../runtime/index.ts"
+import type { Behavior, RecordsApi } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../binding.ts"
 import type { Schedule } from "../delivery/schedule.ts"
 import { resultsFoldedAt } from "../limits.ts"
 import { withResults } from "./attempts.ts"
 import { notificationTable } from "./decide.ts"
-import { Notes } from "./notes.ts"
-import { Office } from "./office.ts"
-import { type Action, Message, type Reply, State } from "./protocol.ts"
+import { StatusHints } from "./notes.ts"
+import { RelayResources } from "./office.ts"
+import {
+  type NotificationAction,
+  NotificationMessage,
+  type NotificationReply,
+  NotificationState
+} from "./protocol.ts"
 import { makeAttempt, type RelayDependencies } from "./relay.ts"
 
 export const notificationKind = "notification"
@@ -21,10 +26,10 @@ export interface NotificationDependencies extends RelayDependencies {
   readonly records: Pick<RecordsApi, "write">
 }
 
-const record = jsonRecord(State)
+const record = jsonRecord(NotificationState)
 
 /** The state without what is volatile. */
-const stored = (state: State): State => {
+const stored = (state: NotificationState): NotificationState => {
   if (state._tag !== "Queued") return state
   const { underWay: _, ...kept } = state
   return kept
@@ -33,16 +38,16 @@ const stored = (state: State): State => {
 /** The behaviour of outgoing notifications; an address's id is chosen at random. */
 export const notification = (
   deps: NotificationDependencies
-): Behaviour<State, Message, Reply, Action> => {
-  const notes = new Notes(deps.records)
-  const office = new Office()
+): Behavior<NotificationState, NotificationMessage, NotificationReply, NotificationAction> => {
+  const notes = new StatusHints(deps.records)
+  const office = new RelayResources()
   return {
     kind: notificationKind,
     initial: { _tag: "Absent" },
     table: notificationTable(deps.schedule, deps.keepMs),
     encode: (state) => record.encode(stored(state)),
     decode: record.decode,
-    decodeMessage: strictMessage(Message),
+    decodeMessage: strictMessage(NotificationMessage),
     recall: {
       items: resultsFoldedAt,
       keyOf: () => undefined,

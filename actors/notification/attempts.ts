@@ -1,28 +1,28 @@
 /** What an attempt makes of its recipient, and how the log tells it. Pure. */
-import type { LogItem, Member } from "../../runtime/index.ts"
-import type { Outcome } from "../delivery/protocol.ts"
+import type { LogItem, Variant } from "../../runtime/index.ts"
+import type { DeliveryOutcome } from "../delivery/protocol.ts"
 import { dueAtMs } from "../delivery/schedule.ts"
 import type { Schedule } from "../delivery/schedule.ts"
 import { deferredMinMs, locationCharsMax, problemCharsMax } from "../limits.ts"
-import { Recipient } from "./protocol.ts"
-import type { Message, State, Status } from "./protocol.ts"
+import { RecipientState } from "./protocol.ts"
+import type { NotificationMessage, NotificationState, NotificationStatus } from "./protocol.ts"
 import { Schema } from "effect"
 
-export type Queued = Member<State, "Queued">
-type Attempted = Member<Message, "Attempted">
+export type Queued = Variant<NotificationState, "Queued">
+type Attempted = Variant<NotificationMessage, "Attempted">
 
 /** Whether nothing more is tried. */
-export const hasEnded = ({ status }: Recipient): boolean =>
+export const hasEnded = ({ status }: RecipientState): boolean =>
   status === "success" || status === "failed"
 
 /** How a notification stands as a whole. */
-export const statusOf = (recipients: ReadonlyArray<Recipient>): Status => {
+export const statusOf = (recipients: ReadonlyArray<RecipientState>): NotificationStatus => {
   if (!recipients.every(hasEnded)) return "waiting"
   return recipients.some(({ status }) => status === "failed") ? "failed" : "sent"
 }
 
 /** Whether this attempt is the one that comes next. */
-export const isNext = (recipient: Recipient | undefined, attempt: number): boolean =>
+export const isNext = (recipient: RecipientState | undefined, attempt: number): boolean =>
   recipient !== undefined && !hasEnded(recipient) && recipient.attempts + 1 === attempt
 
 const codeOf = ({ code }: { readonly code?: number }): { readonly code?: number } =>
@@ -33,11 +33,11 @@ const shortened = (problem: string): string => problem.slice(0, problemCharsMax)
 /** What comes of an attempt that was made: the last one's answer takes the place of older ones. */
 const counted = (
   schedule: Schedule,
-  { attempts, to, tries }: Recipient,
-  outcome: Exclude<Outcome, { readonly _tag: "Deferred" }>,
+  { attempts, to, tries }: RecipientState,
+  outcome: Exclude<DeliveryOutcome, { readonly _tag: "Deferred" }>,
   random: number,
   nowMs: number
-): Recipient => {
+): RecipientState => {
   const made = { to, attempts: attempts + 1, tries: tries + 1, lastAtMs: nowMs }
   switch (outcome._tag) {
     case "Delivered": {
@@ -62,16 +62,16 @@ const counted = (
 /** The recipient after an attempt; a deferred one was none, and comes again. */
 export const afterAttempt = (
   schedule: Schedule,
-  recipient: Recipient,
+  recipient: RecipientState,
   { outcome, random }: Pick<Attempted, "outcome" | "random">,
   nowMs: number
-): Recipient =>
+): RecipientState =>
   outcome._tag === "Deferred"
     ? { ...recipient, nextAtMs: Math.max(outcome.untilMs, nowMs + deferredMinMs) }
     : counted(schedule, recipient, outcome, random, nowMs)
 
 /** One that has failed, to be tried again from the schedule's start. */
-export const againFrom = (recipient: Recipient, nowMs: number): Recipient => ({
+export const againFrom = (recipient: RecipientState, nowMs: number): RecipientState => ({
   ...recipient,
   status: "retry",
   tries: 0,
@@ -80,7 +80,7 @@ export const againFrom = (recipient: Recipient, nowMs: number): Recipient => ({
 
 /** A log item that tells how one recipient stands; to apply it twice is to apply it once. */
 const Result = Schema.fromJsonString(
-  Schema.Struct({ recipient: Schema.Number, version: Schema.Number, now: Recipient })
+  Schema.Struct({ recipient: Schema.Number, version: Schema.Number, now: RecipientState })
 )
 const decoded = Schema.decodeUnknownSync(Result)
 

@@ -5,39 +5,48 @@
  * once and all that is due is begun again. Otherwise it is stored for the next time.
  */
 import { append, become, stay } from "../../runtime/index.ts"
-import type { Context, Decision } from "../../runtime/index.ts"
+import type { Decision, DecisionContext } from "../../runtime/index.ts"
 import { attemptLeaseMs, attemptsAtOnceMax } from "../limits.ts"
 import { documentAtHandCharsMax, recipientsInlineMax, resultsFoldedAt } from "../limits.ts"
 import { encodeResult, hasEnded, type Queued, statusOf } from "./attempts.ts"
-import type { Action, Reply, State, UnderWay } from "./protocol.ts"
+import type {
+  NotificationAction,
+  NotificationReply,
+  NotificationState,
+  UnderWay
+} from "./protocol.ts"
 
-export type Decided = Decision<State, Reply, Action>
+export type NotificationDecision = Decision<
+  NotificationState,
+  NotificationReply,
+  NotificationAction
+>
 
 /** The log items that may go: results that the record does not tell. */
 const unfolded = ({ folded }: Queued, head: number): ReadonlyArray<number> =>
   Array.from({ length: Math.max(0, head - folded) }, (_, at) => folded + 1 + at)
 
 /** Writes the state, with all that the log tells. */
-const write = (state: Queued, { head }: Context): Decided => {
-  const decision = become<State>({ ...state, folded: head })
+const write = (state: Queued, { head }: DecisionContext): NotificationDecision => {
+  const decision = become<NotificationState>({ ...state, folded: head })
   const results = unfolded(state, head)
   return results.length === 0 ? decision : decision.remove(...results)
 }
 
 /** Writes how one recipient stands. */
-const writeResult = (state: Queued, at: number, context: Context): Decided =>
+const writeResult = (state: Queued, at: number, context: DecisionContext): NotificationDecision =>
   state.recipients.length <= recipientsInlineMax || state.endedAtMs !== undefined ||
     context.head - state.folded >= resultsFoldedAt
     ? write(state, context)
-    : append<State>(encodeResult(at, state)).remember(state)
+    : append<NotificationState>(encodeResult(at, state)).remember(state)
 
 /** Removes the notification. */
-export const remove = (state: Queued, { head, nowMs }: Context): Decided => {
+export const remove = (state: Queued, { head, nowMs }: DecisionContext): NotificationDecision => {
   const { account, listedAs } = state
-  return become<State>({ _tag: "Removed", account, removedAtMs: nowMs })
+  return become<NotificationState>({ _tag: "Removed", account, removedAtMs: nowMs })
     .remove(1, ...unfolded(state, head))
     .wake(null)
-    .perform<Action>({ _tag: "Note", listedAs, status: null })
+    .perform<NotificationAction>({ _tag: "Note", listedAs, status: null })
 }
 
 /** So many recipients that are due and not among the busy ones, the longest due first. */
@@ -113,7 +122,7 @@ const begin = (state: Queued, nowMs: number): Begun => {
   return { started, underWay, nextAtMs }
 }
 
-const attemptAt = (state: Queued, at: number, document: string | undefined): Action => {
+const attemptAt = (state: Queued, at: number, document: string | undefined): NotificationAction => {
   const recipient = state.recipients[at]
   if (recipient === undefined) throw new RangeError(`there is no recipient ${at}`)
   const { account, chars, traceId } = state
@@ -130,26 +139,34 @@ const attemptAt = (state: Queued, at: number, document: string | undefined): Act
 }
 
 /** What has changed, and so is written: nothing, how one recipient stands, or all. */
-export type Change =
+export type NotificationChange =
   | { readonly _tag: "Nothing" }
   | { readonly _tag: "Result"; readonly at: number }
   | { readonly _tag: "All"; readonly document?: string }
 
-const written = (state: Queued, change: Change, context: Context): Decided => {
+const written = (
+  state: Queued,
+  change: NotificationChange,
+  context: DecisionContext
+): NotificationDecision => {
   switch (change._tag) {
     case "Nothing":
-      return stay<State>().remember(state)
+      return stay<NotificationState>().remember(state)
     case "Result":
       return writeResult(state, change.at, context)
     case "All":
       return change.document === undefined
         ? write(state, context)
-        : become<State>(state).append(change.document)
+        : become<NotificationState>(state).append(change.document)
   }
 }
 
 /** Goes on in `given`, some of whose recipients have not ended. */
-export const goOn = (given: Queued, change: Change, context: Context): Decided => {
+export const goOn = (
+  given: Queued,
+  change: NotificationChange,
+  context: DecisionContext
+): NotificationDecision => {
   const { nowMs } = context
   const { nextAtMs, started, underWay } = begin(given, nowMs)
   const state: Queued = { ...given, underWay }
@@ -157,7 +174,7 @@ export const goOn = (given: Queued, change: Change, context: Context): Decided =
   const document = change._tag === "All" ? change.document : undefined
   const isSmall = given.chars <= documentAtHandCharsMax
   for (const at of started) {
-    decision.perform<Action>(attemptAt(state, at, isSmall ? document : undefined))
+    decision.perform<NotificationAction>(attemptAt(state, at, isSmall ? document : undefined))
   }
   if (underWay.length === 0) return decision.wake(nextAtMs)
   // A wake-up that began something is past; what a request begins stores one.
@@ -169,12 +186,12 @@ export const end = (
   given: Queued,
   at: number,
   keepMs: number,
-  context: Context
-): Decided => {
+  context: DecisionContext
+): NotificationDecision => {
   const { nowMs } = context
   const state: Queued = { ...given, endedAtMs: nowMs, underWay: [] }
   const { listedAs, recipients } = state
   return writeResult(state, at, context)
     .wake(nowMs + keepMs)
-    .perform<Action>({ _tag: "Note", listedAs, status: statusOf(recipients) })
+    .perform<NotificationAction>({ _tag: "Note", listedAs, status: statusOf(recipients) })
 }

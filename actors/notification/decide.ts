@@ -3,7 +3,7 @@
  * notification, refuses it or the schedule is exhausted; then all is kept for a while.
  */
 import { stay } from "../../runtime/index.ts"
-import type { Member, Table } from "../../runtime/index.ts"
+import type { BehaviorTable, Variant } from "../../runtime/index.ts"
 import type { Caller } from "../binding.ts"
 import { waitMs } from "../delivery/schedule.ts"
 import type { Schedule } from "../delivery/schedule.ts"
@@ -12,11 +12,24 @@ import { deny, isOutdated } from "../reasons.ts"
 import type { Reason } from "../reasons.ts"
 import { afterAttempt, againFrom, hasEnded, isNext, type Queued, statusOf } from "./attempts.ts"
 import { end, goOn, remove, underWayOf } from "./course.ts"
-import type { Action, Message, Recipient, Reply, State, UnderWay, View } from "./protocol.ts"
+import type {
+  NotificationAction,
+  NotificationMessage,
+  NotificationReply,
+  NotificationState,
+  NotificationView,
+  RecipientState,
+  UnderWay
+} from "./protocol.ts"
 
-type Notifications = Table<State, Message, Reply, Action>
+type Notifications = BehaviorTable<
+  NotificationState,
+  NotificationMessage,
+  NotificationReply,
+  NotificationAction
+>
 
-const done: Reply = { _tag: "Done" }
+const done: NotificationReply = { _tag: "Done" }
 
 const opening = "<notification>"
 const closing = "</notification>"
@@ -33,13 +46,13 @@ const denied = (of: string, { account, admin }: Caller): Reason | undefined => {
   return account === undefined ? "Unauthenticated" : "Forbidden"
 }
 
-const created = ({ createdAtMs }: Queued, repeated: boolean): Reply => ({
+const created = ({ createdAtMs }: Queued, repeated: boolean): NotificationReply => ({
   _tag: "Created",
   createdAtMs,
   repeated
 })
 
-const view = ({ account, createdAtMs, recipients, version }: Queued): View => ({
+const view = ({ account, createdAtMs, recipients, version }: Queued): NotificationView => ({
   account,
   createdAtMs,
   status: statusOf(recipients),
@@ -72,7 +85,7 @@ const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, me
 /** The state with an attempt that was put off for a short time; undefined: it is written. */
 const putOff = (
   state: Queued,
-  { outcome, recipient }: Member<Message, "Attempted">,
+  { outcome, recipient }: Variant<NotificationMessage, "Attempted">,
   nowMs: number
 ): Queued | undefined => {
   if (outcome._tag !== "Deferred" || outcome.untilMs > nowMs + deferredHeldMs) return undefined
@@ -103,13 +116,13 @@ const attempted =
       : goOn(next, { _tag: "Result", at }, context)
   }
 
-const isFailed = ({ status }: Recipient): boolean => status === "failed"
+const isFailed = ({ status }: RecipientState): boolean => status === "failed"
 
 const retry: Notifications["Queued"]["Retry"] = (state, { caller }, context) => {
   const reason = denied(state.account, caller)
   if (reason !== undefined) return deny(reason)
   const recipients = state.recipients.filter(isFailed).length
-  const reply: Reply = { _tag: "Retried", recipients }
+  const reply: NotificationReply = { _tag: "Retried", recipients }
   if (recipients === 0) return stay().reply(reply)
   const { nowMs } = context
   const { endedAtMs: _, ...open } = state
@@ -120,7 +133,7 @@ const retry: Notifications["Queued"]["Retry"] = (state, { caller }, context) => 
     underWay: underWayOf(state, undefined, nowMs)
   }
   return goOn(next, { _tag: "All" }, context)
-    .perform<Action>({ _tag: "Note", listedAs: state.listedAs, status: "waiting" })
+    .perform<NotificationAction>({ _tag: "Note", listedAs: state.listedAs, status: "waiting" })
     .reply(reply)
 }
 
@@ -132,7 +145,7 @@ const queued = (schedule: Schedule, keepMs: number): Notifications["Queued"] => 
   Describe: (state, { caller }) => {
     const reason = denied(state.account, caller)
     return reason === undefined
-      ? stay().reply<Reply>({ _tag: "Described", view: view(state) })
+      ? stay().reply<NotificationReply>({ _tag: "Described", view: view(state) })
       : deny(reason)
   },
   Attempted: attempted(schedule, keepMs),
@@ -146,7 +159,9 @@ const queued = (schedule: Schedule, keepMs: number): Notifications["Queued"] => 
   WakeUp: (state, _message, context) => {
     if (state.endedAtMs === undefined) return goOn(state, { _tag: "Nothing" }, context)
     const untilMs = state.endedAtMs + keepMs
-    return context.nowMs < untilMs ? stay<State>().wake(untilMs) : remove(state, context)
+    return context.nowMs < untilMs
+      ? stay<NotificationState>().wake(untilMs)
+      : remove(state, context)
   }
 })
 
@@ -158,7 +173,7 @@ export const notificationTable = (schedule: Schedule, keepMs: number): Notificat
     Attempted: () => stay(),
     Retry: () => deny("NotFound"),
     Delete: () => deny("NotFound"),
-    WakeUp: () => stay<State>().wake(null)
+    WakeUp: () => stay<NotificationState>().wake(null)
   },
   Queued: queued(schedule, keepMs),
   Removed: {
@@ -166,8 +181,8 @@ export const notificationTable = (schedule: Schedule, keepMs: number): Notificat
     Describe: ({ account }, { caller }) => deny(denied(account, caller) ?? "Gone"),
     Attempted: () => stay(),
     Retry: ({ account }, { caller }) => deny(denied(account, caller) ?? "Gone"),
-    Delete: ({ account }: Member<State, "Removed">, { caller }) =>
+    Delete: ({ account }: Variant<NotificationState, "Removed">, { caller }) =>
       deny(denied(account, caller) ?? "Gone"),
-    WakeUp: () => stay<State>().wake(null)
+    WakeUp: () => stay<NotificationState>().wake(null)
   }
 })

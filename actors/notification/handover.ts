@@ -3,14 +3,14 @@ import { hash } from "node:crypto"
 import { Effect } from "effect"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
 import type { AskFailure, Peers, Refusal } from "../../runtime/index.ts"
-import type { Outcome } from "../delivery/protocol.ts"
+import type { DeliveryOutcome } from "../delivery/protocol.ts"
 import type { Links } from "../links.ts"
 import { mailboxKind } from "../mailbox/actor.ts"
 import { notificationId, partChars } from "../mailbox/item.ts"
-import type { Message as MailboxMessage, Reply as MailboxReply } from "../mailbox/protocol.ts"
+import type { MailboxMessage, MailboxReply } from "../mailbox/protocol.ts"
 
 /** What is handed over, and to whom. */
-export interface Handed {
+export interface LocalDelivery {
   /** The id of the outgoing notification. */
   readonly id: string
   /** Its recipient: a URI of this service. */
@@ -24,10 +24,14 @@ export interface Handed {
 export const nameOf = (purpose: string, id: string, to: string): string =>
   hash("sha256", `${purpose}\n${id}\n${to}`, "base64url")
 
-const refused = (code: number, problem: string): Outcome => ({ _tag: "Refused", code, problem })
+const refused = (code: number, problem: string): DeliveryOutcome => ({
+  _tag: "Refused",
+  code,
+  problem
+})
 const noMailbox = refused(404, "there is no such mailbox")
 
-const outcomeOf = ({ reason }: Refusal): Outcome => {
+const outcomeOf = ({ reason }: Refusal): DeliveryOutcome => {
   switch (reason) {
     case "NotFound":
       return noMailbox
@@ -57,7 +61,7 @@ const hashOf = (secret: string): string => hash("sha256", secret, "base64url")
 const deposit = Effect.fnUntraced(function*(
   peers: Peers,
   links: Links,
-  { account, fragment, id, to }: Handed
+  { account, fragment, id, to }: LocalDelivery
 ) {
   const mailbox = links.mailboxOf(to)
   if (mailbox === undefined) return refused(405, "this is not a mailbox of this service")
@@ -79,17 +83,17 @@ const deposit = Effect.fnUntraced(function*(
   if (isRefusal(reply)) return outcomeOf(reply)
   if (reply._tag !== "Deposited") throw new Error(`a mailbox answered ${reply._tag}`)
   const location = links.stored(name, notificationId(reply.n, idRandom))
-  return { _tag: "Delivered", code: 202, location } satisfies Outcome
+  return { _tag: "Delivered", code: 202, location } satisfies DeliveryOutcome
 })
 
 /** Hands it over; a repetition finds the first copy, as long as the mailbox remembers it. */
-export const handOver = (
+export const deliverLocally = (
   peers: Peers,
   links: Links,
-  handed: Handed
-): Effect.Effect<Outcome> =>
+  handed: LocalDelivery
+): Effect.Effect<DeliveryOutcome> =>
   Effect.catch(deposit(peers, links, handed), () =>
-    Effect.succeed<Outcome>({
+    Effect.succeed<DeliveryOutcome>({
       _tag: "Faulted",
       code: 503,
       problem: "the mailbox is away"

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { RecordsApi } from "../../runtime/index.ts"
 import { notesAtOnceMax, notesGatherMs, notesWaitingMax } from "../limits.ts"
-import type { Status } from "./protocol.ts"
+import type { NotificationStatus } from "./protocol.ts"
 
 /** The index of outgoing mailboxes: the entry's key to how its notification stands. */
 export const outgoingTable = "outgoing"
@@ -11,9 +11,9 @@ export const outgoingTable = "outgoing"
  * The hints of this node that wait to be written. One writer at a time, so that of two hints of
  * one notification the later one stays. A hint is lost when the store fails, or when too many wait.
  */
-export class Notes {
+export class StatusHints {
   private readonly records: Pick<RecordsApi, "write">
-  private readonly waiting = new Map<string, Status | null>()
+  private readonly waiting = new Map<string, NotificationStatus | null>()
   private isWriting = false
 
   constructor(records: Pick<RecordsApi, "write">) {
@@ -21,7 +21,7 @@ export class Notes {
   }
 
   /** Notes a hint. The first one's effect writes all that come meanwhile. */
-  note(listedAs: string, status: Status | null): Effect.Effect<void> {
+  note(listedAs: string, status: NotificationStatus | null): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.waiting.size >= notesWaitingMax && !this.waiting.has(listedAs)) return Effect.void
       this.waiting.set(listedAs, status)

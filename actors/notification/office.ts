@@ -7,7 +7,7 @@ import {
 } from "../limits.ts"
 
 /** How much is read for attempts under way on this node: memory is bounded whatever waits. */
-export class Room {
+export class MemoryBudget {
   private used = 0
 
   /** Takes room for so many characters, if there is; one document always fits. */
@@ -85,13 +85,13 @@ class Spans {
   }
 }
 
-export class Office {
-  readonly room: Room
+export class RelayResources {
+  readonly room: MemoryBudget
   readonly documents = new Documents()
   readonly standing = new Standing()
   readonly spans = new Spans()
 
-  constructor(room = new Room()) {
+  constructor(room = new MemoryBudget()) {
     this.room = room
   }
 }

@@ -5,10 +5,10 @@
  */
 import { Schema } from "effect"
 import { Caller, Count, ifVersion } from "../binding.ts"
-import { Outcome } from "../delivery/protocol.ts"
+import { DeliveryOutcome } from "../delivery/protocol.ts"
 
 /** One addressed recipient, and how it stands. Times in ms since the epoch. */
-export const Recipient = Schema.Struct({
+export const RecipientState = Schema.Struct({
   /** URI of the recipient's mailbox, as the sender gave it. */
   to: Schema.String,
   /** `waiting`: not tried yet; `retry`: will be tried again; `failed`: given up. */
@@ -26,7 +26,7 @@ export const Recipient = Schema.Struct({
   /** Where the recipient stored it. */
   location: Schema.optionalKey(Schema.String)
 })
-export type Recipient = typeof Recipient.Type
+export type RecipientState = typeof RecipientState.Type
 
 const UnderWay = Schema.Struct({
   recipient: Count,
@@ -36,7 +36,7 @@ const UnderWay = Schema.Struct({
 })
 export type UnderWay = typeof UnderWay.Type
 
-export const State = Schema.Union([
+export const NotificationState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Queued", {
     /** Account whose outgoing mailbox it is in. */
@@ -48,7 +48,7 @@ export const State = Schema.Union([
     listedAs: Schema.String,
     /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
     traceId: Schema.String,
-    recipients: Schema.Array(Recipient),
+    recipients: Schema.Array(RecipientState),
     /** Counts the changes, from 1. */
     version: Count,
     /** Number of the last log item that this record has taken in. */
@@ -62,9 +62,9 @@ export const State = Schema.Union([
   }),
   Schema.TaggedStruct("Removed", { account: Schema.String, removedAtMs: Count })
 ])
-export type State = typeof State.Type
+export type NotificationState = typeof NotificationState.Type
 
-export const Message = Schema.Union([
+export const NotificationMessage = Schema.Union([
   /** Queues it (A5). Repeated with the same request id, it replies the same. */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
@@ -85,7 +85,7 @@ export const Message = Schema.Union([
   Schema.TaggedStruct("Attempted", {
     recipient: Count,
     attempt: Count,
-    outcome: Outcome,
+    outcome: DeliveryOutcome,
     random: Schema.Number
   }),
   /** Tries the failed recipients again, from the schedule's start. */
@@ -94,27 +94,27 @@ export const Message = Schema.Union([
   Schema.TaggedStruct("Delete", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("WakeUp", {})
 ])
-export type Message = typeof Message.Type
+export type NotificationMessage = typeof NotificationMessage.Type
 
 /** How a notification stands as a whole: `waiting` while a recipient is waiting or retried. */
-export type Status = "sent" | "waiting" | "failed"
+export type NotificationStatus = "sent" | "waiting" | "failed"
 
-export interface View {
+export interface NotificationView {
   readonly account: string
   readonly createdAtMs: number
-  readonly status: Status
-  readonly recipients: ReadonlyArray<Recipient>
+  readonly status: NotificationStatus
+  readonly recipients: ReadonlyArray<RecipientState>
   readonly version: number
 }
 
-export type Reply =
+export type NotificationReply =
   | { readonly _tag: "Created"; readonly createdAtMs: number; readonly repeated: boolean }
-  | { readonly _tag: "Described"; readonly view: View }
+  | { readonly _tag: "Described"; readonly view: NotificationView }
   /** How many recipients are tried again. */
   | { readonly _tag: "Retried"; readonly recipients: number }
   | { readonly _tag: "Done" }
 
-export type Action =
+export type NotificationAction =
   /** Attempt number `attempt` at one recipient; what comes of it is told as Attempted. */
   | {
     readonly _tag: "Attempt"
@@ -129,4 +129,4 @@ export type Action =
     readonly chars: number
   }
   /** Notes in the listing how it stands, or takes it out (null): a hint, and cheap to lose. */
-  | { readonly _tag: "Note"; readonly listedAs: string; readonly status: Status | null }
+  | { readonly _tag: "Note"; readonly listedAs: string; readonly status: NotificationStatus | null }

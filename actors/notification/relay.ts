@@ -1,13 +1,13 @@
 /** One attempt at a recipient: inside, or over HTTP by the rules of outbound requests. */
 import { Clock, Effect, Tracer } from "effect"
 import type { Address, AskFailure, Peers, StorageFailure } from "../../runtime/index.ts"
-import type { Letter, Outbound, Outcome } from "../delivery/protocol.ts"
+import type { DeliveryOutcome, Outbound, OutboundContent } from "../delivery/protocol.ts"
 import type { Links } from "../links.ts"
 import { awayRetryMs } from "../limits.ts"
 import { fragmentOf } from "./decide.ts"
-import { handOver, nameOf } from "./handover.ts"
-import type { Office } from "./office.ts"
-import type { Action, Message } from "./protocol.ts"
+import { deliverLocally, nameOf } from "./handover.ts"
+import type { RelayResources } from "./office.ts"
+import type { NotificationAction, NotificationMessage } from "./protocol.ts"
 
 /** What attempts need. */
 export interface RelayDependencies {
@@ -21,11 +21,11 @@ export interface RelayDependencies {
   readonly random: () => number
 }
 
-export type Attempt = Extract<Action, { readonly _tag: "Attempt" }>
+export type Attempt = Extract<NotificationAction, { readonly _tag: "Attempt" }>
 type Failure = AskFailure | StorageFailure
 
 const documentOf = (
-  { documents }: Office,
+  { documents }: RelayResources,
   peers: Peers,
   self: Address,
   { document = documents.get(self.id) }: Attempt
@@ -38,22 +38,22 @@ const documentOf = (
     })
     : Effect.succeed(document)
 
-const deferred: Effect.Effect<Outcome> = Effect.map(
+const deferred: Effect.Effect<DeliveryOutcome> = Effect.map(
   Clock.currentTimeMillis,
   (nowMs) => ({ _tag: "Deferred", untilMs: nowMs + awayRetryMs })
 )
 
 /** What became of a handing over that was not made; nobody is told. */
-const unwanted: Outcome = { _tag: "Refused", problem: "no longer wanted" }
+const unwanted: DeliveryOutcome = { _tag: "Refused", problem: "no longer wanted" }
 
 /** At a mailbox of this service; its node is told which request it follows from, as others are. */
 const inside = (
   { links }: RelayDependencies,
-  office: Office,
+  office: RelayResources,
   self: Address,
   peers: Peers,
   action: Attempt
-): Effect.Effect<Outcome | undefined, Failure> =>
+): Effect.Effect<DeliveryOutcome | undefined, Failure> =>
   Effect.flatMap(documentOf(office, peers, self, action), (document) => {
     if (document === undefined || office.standing.isRemoved(self.id)) {
       return Effect.succeed(undefined)
@@ -63,7 +63,7 @@ const inside = (
     const { account, to, traceId } = action
     const span = Tracer.externalSpan({ traceId, spanId: office.spans.next(), sampled: true })
     return Effect.withParentSpan(
-      handOver(peers, links, { id: self.id, to, account, fragment }),
+      deliverLocally(peers, links, { id: self.id, to, account, fragment }),
       span
     )
   })
@@ -71,9 +71,9 @@ const inside = (
 /** Takes room for what is not at hand; it is given back when the scope of the attempt ends. */
 class Portion {
   private taken = 0
-  private readonly office: Office
+  private readonly office: RelayResources
 
-  constructor(office: Office) {
+  constructor(office: RelayResources) {
     this.office = office
   }
 
@@ -96,16 +96,16 @@ class Portion {
  */
 const outside = (
   deps: RelayDependencies,
-  office: Office,
+  office: RelayResources,
   self: Address,
   peers: Peers,
   action: Attempt,
   portion: Portion
-): Effect.Effect<Outcome | undefined> => {
+): Effect.Effect<DeliveryOutcome | undefined> => {
   const { documents, links, outbound } = deps
   const { to, traceId } = action
   let found: "letter" | "nothing" | "away" = "letter"
-  const letterOf = (body: string | undefined): Letter | undefined => {
+  const letterOf = (body: string | undefined): OutboundContent | undefined => {
     if (body === undefined || office.standing.isRemoved(self.id)) {
       found = "nothing"
       return
@@ -121,7 +121,7 @@ const outside = (
     found = "away"
     return undefined
   }
-  const letter = (): Letter | undefined | Effect.Effect<Letter | undefined> => {
+  const letter = (): OutboundContent | undefined | Effect.Effect<OutboundContent | undefined> => {
     const atHand = action.document ?? office.documents.get(self.id)
     if (atHand !== undefined || office.standing.isRemoved(self.id)) return letterOf(atHand)
     if (!portion.take(self, action)) return putOff()
@@ -130,11 +130,11 @@ const outside = (
       Effect.catch(() => Effect.sync(putOff))
     )
   }
-  const linkedData = ({ body, headers }: Letter): Letter => ({
+  const linkedData = ({ body, headers }: OutboundContent): OutboundContent => ({
     headers: { ...headers, "Content-Type": "application/ld+json" },
     body: documents.activityOf(fragmentOf(body) ?? "", to)
   })
-  const handsOver = (uri: string): Effect.Effect<Outcome> | undefined =>
+  const handsOver = (uri: string): Effect.Effect<DeliveryOutcome> | undefined =>
     !links.isOwn(uri) ? undefined : inside(deps, office, self, peers, { ...action, to: uri }).pipe(
       Effect.catch(() => Effect.sync(putOff)),
       Effect.map((outcome) => {
@@ -144,7 +144,7 @@ const outside = (
     )
   return Effect.flatMap(
     outbound.post({ uri: to, letter, discovers: true, linkedData, handsOver }),
-    (outcome): Effect.Effect<Outcome | undefined> => {
+    (outcome): Effect.Effect<DeliveryOutcome | undefined> => {
       if (found === "away") return deferred
       return Effect.succeed(found === "letter" ? outcome : undefined)
     }
@@ -157,11 +157,11 @@ const outside = (
  */
 export const makeAttempt = (
   deps: RelayDependencies,
-  office: Office,
+  office: RelayResources,
   self: Address,
   peers: Peers,
   { document, ...action }: Attempt
-): Effect.Effect<Message | void> => {
+): Effect.Effect<NotificationMessage | void> => {
   const { attempt, recipient, to } = action
   const portion = new Portion(office)
   return Effect.suspend(() => {
@@ -171,7 +171,7 @@ export const makeAttempt = (
     return portion.take(self, action) ? inside(deps, office, self, peers, action) : deferred
   }).pipe(
     Effect.catch(() => deferred),
-    Effect.map((outcome): Message | void => {
+    Effect.map((outcome): NotificationMessage | void => {
       if (outcome === undefined) return
       return { _tag: "Attempted", recipient, attempt, outcome, random: deps.random() }
     }),

@@ -1,14 +1,19 @@
 /** The registration bound to the runtime: how it verifies, looks and pushes. */
 import { Effect } from "effect"
-import type { Address, Behaviour, Peers } from "../../runtime/index.ts"
+import type { Address, Behavior, Peers } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../binding.ts"
-import type { FetchOutcome, Outcome } from "../delivery/protocol.ts"
+import type { DeliveryOutcome, FetchOutcome } from "../delivery/protocol.ts"
 import type { Schedule } from "../delivery/schedule.ts"
 import { challengeBytesMax } from "../limits.ts"
-import { away, look, mailboxOf, tellMailbox } from "./asking.ts"
+import { askMailbox, away, look, mailboxOf } from "./asking.ts"
 import { registrationTable } from "./decide.ts"
-import { Desk } from "./desk.ts"
-import { type Action, Message, type Reply, State } from "./protocol.ts"
+import { MailboxReadCache } from "./desk.ts"
+import {
+  type RegistrationAction,
+  RegistrationMessage,
+  type RegistrationReply,
+  RegistrationState
+} from "./protocol.ts"
 import { push, type PushDependencies } from "./push.ts"
 
 export { registrationKind } from "../mailbox/waking.ts"
@@ -19,7 +24,7 @@ export interface RegistrationDependencies extends PushDependencies {
   readonly schedule: Schedule
 }
 
-type Verify = Extract<Action, { readonly _tag: "Verify" }>
+type Verify = Extract<RegistrationAction, { readonly _tag: "Verify" }>
 
 /** What a verification without a lease says: ten years, since WebSub §5.3 wants a number. */
 const unendingLeaseSeconds = 10 * 365 * 86_400
@@ -32,7 +37,7 @@ const withQuery = (callback: string, parameters: Readonly<Record<string, string>
 }
 
 /** Whether a 2xx came with exactly the challenge. */
-const echoOf = (answer: FetchOutcome, challenge: string): Outcome => {
+const echoOf = (answer: FetchOutcome, challenge: string): DeliveryOutcome => {
   if (answer._tag !== "Fetched") return answer
   const { bytes, code } = answer.fetched
   return Buffer.from(bytes).toString("utf8") === challenge
@@ -44,7 +49,7 @@ const verify = (
   { links, outbound, random }: RegistrationDependencies,
   self: Address,
   { callback, challenge, leaseSeconds, mode }: Verify
-): Effect.Effect<Message> => {
+): Effect.Effect<RegistrationMessage> => {
   const lease = leaseSeconds === 0 ? unendingLeaseSeconds : leaseSeconds
   const uri = withQuery(callback, {
     "hub.mode": mode,
@@ -75,32 +80,32 @@ const denied = (
   return Effect.asVoid(outbound.get({ uri, bytesMax: challengeBytesMax }))
 }
 
-const record = jsonRecord(State)
+const record = jsonRecord(RegistrationState)
 
-const encode = (state: State): string => {
+const encode = (state: RegistrationState): string => {
   if (state._tag !== "Registered") return record.encode(state)
   const { again: _again, underWay: _underWay, verifyingUntilMs: _verifying, ...stored } = state
   return record.encode(stored)
 }
 
-const detach = (peers: Peers, self: Address): Effect.Effect<Message | void> =>
+const detach = (peers: Peers, self: Address): Effect.Effect<RegistrationMessage | void> =>
   // When it fails it comes again with the wake-up that is held.
-  tellMailbox(peers, self, { _tag: "Unregister", id: self.id }).pipe(
-    Effect.as<Message>({ _tag: "Detached", untilMs: 0 }),
+  askMailbox(peers, self, { _tag: "Unregister", id: self.id }).pipe(
+    Effect.as<RegistrationMessage>({ _tag: "Detached", untilMs: 0 }),
     Effect.catch(() => Effect.void)
   )
 
 export const registration = (
   deps: RegistrationDependencies
-): Behaviour<State, Message, Reply, Action> => {
-  const desk = new Desk()
+): Behavior<RegistrationState, RegistrationMessage, RegistrationReply, RegistrationAction> => {
+  const desk = new MailboxReadCache()
   return {
     kind: registrationKind,
     initial: { _tag: "Absent" },
     table: registrationTable(deps.schedule),
     decode: record.decode,
     encode,
-    decodeMessage: strictMessage(Message),
+    decodeMessage: strictMessage(RegistrationMessage),
     wakeUp: { _tag: "WakeUp" },
     perform: (action, self, peers) => {
       switch (action._tag) {

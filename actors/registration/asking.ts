@@ -11,13 +11,13 @@ import type {
 } from "../../runtime/index.ts"
 import { pushCharsMax, pushItemsMax, pushReadItems } from "../limits.ts"
 import { mailboxKind } from "../mailbox/actor.ts"
-import type { Message as MailboxMessage, Reply as MailboxReply } from "../mailbox/protocol.ts"
-import type { Batch, Desk } from "./desk.ts"
-import type { Action, Message } from "./protocol.ts"
+import type { MailboxMessage, MailboxReply } from "../mailbox/protocol.ts"
+import type { ChangeBatch, MailboxReadCache } from "./desk.ts"
+import type { RegistrationAction, RegistrationMessage } from "./protocol.ts"
 
-export type Push = Extract<Action, { readonly _tag: "Push" }>
-export type Look = Extract<Action, { readonly _tag: "Look" }>
-export type Failure = AskFailure | StorageFailure
+export type PushAction = Extract<RegistrationAction, { readonly _tag: "Push" }>
+export type LookAction = Extract<RegistrationAction, { readonly _tag: "Look" }>
+export type MailboxReadFailure = AskFailure | StorageFailure
 
 interface Span {
   readonly from: number
@@ -27,7 +27,7 @@ interface Span {
 /** The name of the mailbox that a registration is of. */
 export const mailboxOf = (self: Address): string => placingPart(self.id)
 
-export const tellMailbox = (
+export const askMailbox = (
   peers: Peers,
   self: Address,
   message: MailboxMessage
@@ -43,7 +43,7 @@ const readAnew = Effect.fnUntraced(function*(
   self: Address,
   from: number,
   upTo: number
-): Effect.fn.Return<Batch, StorageFailure> {
+): Effect.fn.Return<ChangeBatch, StorageFailure> {
   const of = address(mailboxKind, mailboxOf(self))
   const items: Array<LogItem> = []
   let chars = 0
@@ -67,12 +67,12 @@ export const batchKey = (self: Address, { from, upTo }: Span): string =>
 
 /** What a push may hold of the log after item `from`, up to `upTo`; read lately, or now. */
 export const readBatch = (
-  { batches }: Desk,
+  { batches }: MailboxReadCache,
   peers: Peers,
   self: Address,
   from: number,
   upTo: number
-): Effect.Effect<Batch, StorageFailure> =>
+): Effect.Effect<ChangeBatch, StorageFailure> =>
   Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
     const key = batchKey(self, { from, upTo })
     const known = batches.get(key, nowMs)
@@ -84,7 +84,7 @@ export const readBatch = (
   })
 
 /** The mailbox is gone, whichever look or push has found that. */
-const gone = (from: number): Message => ({
+const gone = (from: number): RegistrationMessage => ({
   _tag: "Found",
   untilMs: 0,
   from,
@@ -97,24 +97,27 @@ const gone = (from: number): Message => ({
 export const lookAt = Effect.fnUntraced(function*(
   peers: Peers,
   self: Address,
-  { from, untilMs }: Look | Push
-): Effect.fn.Return<Message | Extract<MailboxReply, { readonly _tag: "Looked" }>, AskFailure> {
-  const reply = yield* tellMailbox(peers, self, { _tag: "Look", id: self.id })
+  { from, untilMs }: LookAction | PushAction
+): Effect.fn.Return<
+  RegistrationMessage | Extract<MailboxReply, { readonly _tag: "Looked" }>,
+  AskFailure
+> {
+  const reply = yield* askMailbox(peers, self, { _tag: "Look", id: self.id })
   if (!isRefusal(reply) && reply._tag === "Looked") return reply
   return isRefusal(reply) && reply.reason === "Gone" ? gone(from) : { _tag: "Detached", untilMs }
 })
 
 /** It could not be asked. */
-export const away = ({ untilMs }: Look | Push): Effect.Effect<Message> =>
+export const away = ({ untilMs }: LookAction | PushAction): Effect.Effect<RegistrationMessage> =>
   Effect.succeed({ _tag: "Away", untilMs })
 
 /** Looks for changes. */
 export const look = Effect.fnUntraced(function*(
-  desk: Desk,
+  desk: MailboxReadCache,
   peers: Peers,
   self: Address,
-  action: Look
-): Effect.fn.Return<Message, Failure> {
+  action: LookAction
+): Effect.fn.Return<RegistrationMessage, MailboxReadFailure> {
   const { from, reads, untilMs } = action
   const looked = yield* lookAt(peers, self, action)
   if (looked._tag !== "Looked") return looked

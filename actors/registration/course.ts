@@ -6,14 +6,29 @@
  * and what was lost is begun again. What is under way is volatile; its answer clears it.
  */
 import { become, stay } from "../../runtime/index.ts"
-import type { Decision, Member, Table } from "../../runtime/index.ts"
+import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
 import { registrationLeaseMs } from "../limits.ts"
-import type { Action, Message, Reply, State, View } from "./protocol.ts"
+import type {
+  RegistrationAction,
+  RegistrationMessage,
+  RegistrationReply,
+  RegistrationState,
+  RegistrationView
+} from "./protocol.ts"
 
-export type Registrations = Table<State, Message, Reply, Action>
-export type Registered = Member<State, "Registered">
+export type Registrations = BehaviorTable<
+  RegistrationState,
+  RegistrationMessage,
+  RegistrationReply,
+  RegistrationAction
+>
+export type Registered = Variant<RegistrationState, "Registered">
 export type Intent = NonNullable<Registered["intent"]>
-export type Decided = Decision<State, Reply, Action>
+export type RegistrationDecision = Decision<
+  RegistrationState,
+  RegistrationReply,
+  RegistrationAction
+>
 
 /** The properties of the state that may be left out. */
 type Optional = {
@@ -48,18 +63,25 @@ export const end = (
   { callback, form }: Registered,
   nowMs: number,
   reason?: string
-): Decided => {
-  const decision: Decided = become<State>({ _tag: "Removed", removedAtMs: nowMs })
+): RegistrationDecision => {
+  const decision: RegistrationDecision = become<RegistrationState>({
+    _tag: "Removed",
+    removedAtMs: nowMs
+  })
     .wake(nowMs)
     .hold(nowMs + registrationLeaseMs)
-    .perform<Action>({ _tag: "Detach" })
+    .perform<RegistrationAction>({ _tag: "Detach" })
   return reason === undefined || form !== "websub"
     ? decision
-    : decision.perform<Action>({ _tag: "Deny", callback, reason })
+    : decision.perform<RegistrationAction>({ _tag: "Deny", callback, reason })
 }
 
 /** Begins a verification that is due. */
-const verify = (state: Registered, nowMs: number, actions: Array<Action>): Registered => {
+const verify = (
+  state: Registered,
+  nowMs: number,
+  actions: Array<RegistrationAction>
+): Registered => {
   const { callback, intent, verifyingUntilMs = 0 } = state
   if (verifyingUntilMs > nowMs) return state
   if (intent?.nextAtMs === undefined || intent.nextAtMs > nowMs) {
@@ -82,7 +104,7 @@ const advance = (
   state: Registered,
   nowMs: number,
   look: boolean,
-  actions: Array<Action>
+  actions: Array<RegistrationAction>
 ): Registered => {
   if ((state.underWay?.untilMs ?? 0) > nowMs) return look ? { ...state, again: true } : state
   const { callback, cursor, form, mailboxGone, nextAtMs = 0, pushing, status } = state
@@ -108,12 +130,12 @@ const earliest = (times: ReadonlyArray<number | undefined>): number | null => {
 }
 
 /** Goes on in `given`: begins what is due, and sets the wake-up for what is not. */
-export const goOn = (given: Registered, nowMs: number, how: How): Decided => {
+export const goOn = (given: Registered, nowMs: number, how: How): RegistrationDecision => {
   const { changed, laterMs, look } = how
   if (given.leaseUntilMs !== undefined && given.leaseUntilMs <= nowMs) {
     return end(given, nowMs)
   }
-  const actions: Array<Action> = []
+  const actions: Array<RegistrationAction> = []
   const state = advance(verify(given, nowMs, actions), nowMs, look, actions)
   const { intent, leaseUntilMs, nextAtMs, underWay, verifyingUntilMs } = state
   const atMs = earliest([
@@ -122,7 +144,9 @@ export const goOn = (given: Registered, nowMs: number, how: How): Decided => {
     verifyingUntilMs ?? intent?.nextAtMs,
     underWay?.untilMs ?? (isPushing(state) ? nextAtMs : undefined)
   ])
-  const decision: Decided = changed ? become<State>(state) : stay<State>().remember(state)
+  const decision: RegistrationDecision = changed
+    ? become<RegistrationState>(state)
+    : stay<RegistrationState>().remember(state)
   for (const action of actions) decision.perform(action)
   if (verifyingUntilMs === undefined && underWay === undefined) return decision.wake(atMs)
   // What changes nothing was begun by a wake-up, which is stored.
@@ -130,7 +154,7 @@ export const goOn = (given: Registered, nowMs: number, how: How): Decided => {
 }
 
 /** As its owner sees it. */
-export const viewOf = (state: Registered, nowMs: number): View => {
+export const viewOf = (state: Registered, nowMs: number): RegistrationView => {
   const { code, intent, lastAtMs, leaseUntilMs, problem, secrets, status } = state
   const isUnverified = status === "unverified"
   const older = secrets.flatMap(({ untilMs }) =>

@@ -4,34 +4,39 @@
  * cursor follows what was acknowledged.
  */
 import { become, stay } from "../../runtime/index.ts"
-import type { Context, Decision, Member } from "../../runtime/index.ts"
+import type { Decision, DecisionContext, Variant } from "../../runtime/index.ts"
 import type { Schedule } from "../delivery/schedule.ts"
 import { registrationLeaseMs, registrationSecretsMax, rotationMs } from "../limits.ts"
 import { deny, isOutdated } from "../reasons.ts"
 import {
-  type Decided,
   drop,
   end,
   goOn,
   type Intent,
   type Registered,
+  type RegistrationDecision,
   type Registrations
 } from "./course.ts"
 import { viewOf } from "./course.ts"
 import { away, detached, found, pushed, verified } from "./outcomes.ts"
-import type { Action, Message, Reply, State } from "./protocol.ts"
+import type {
+  RegistrationAction,
+  RegistrationMessage,
+  RegistrationReply,
+  RegistrationState
+} from "./protocol.ts"
 
 type Row = Registrations["Registered"]
 type Refused = Decision<never>
 
-const done: Reply = { _tag: "Done" }
+const done: RegistrationReply = { _tag: "Done" }
 
-const described = (state: Registered, nowMs: number): Reply => ({
+const described = (state: Registered, nowMs: number): RegistrationReply => ({
   _tag: "Described",
   view: viewOf(state, nowMs)
 })
 
-const created = (state: Registered, nowMs: number, repeated: boolean): Reply => ({
+const created = (state: Registered, nowMs: number, repeated: boolean): RegistrationReply => ({
   _tag: "Created",
   view: viewOf(state, nowMs),
   repeated
@@ -52,10 +57,10 @@ const subscribe = (
 })
 
 const register = (
-  _state: State,
-  message: Member<Message, "Create">,
-  { nowMs }: Context
-): Refused | Decided => {
+  _state: RegistrationState,
+  message: Variant<RegistrationMessage, "Create">,
+  { nowMs }: DecisionContext
+): Refused | RegistrationDecision => {
   const { account, callback, cursor, form, requestId, secret } = message
   if (form === "native" && secret === undefined) return deny("Invalid", "there is no secret")
   const state: Registered = {
@@ -139,7 +144,7 @@ const rotate: Row["Rotate"] = (state, { secret }, { nowMs }) => {
     .filter(({ untilMs }) => untilMs > nowMs)
   const secrets = [{ value: secret }, ...older].slice(0, registrationSecretsMax)
   const next: Registered = { ...state, secrets, version: state.version + 1 }
-  return become<State>(next).reply(described(next, nowMs))
+  return become<RegistrationState>(next).reply(described(next, nowMs))
 }
 
 /**
@@ -172,8 +177,14 @@ const registered = (schedule: Schedule): Row => ({
 })
 
 /** There is none, and the mailbox may not know yet. */
-const detach = (_state: State, _message: Message, { nowMs }: Context): Decided =>
-  stay<State>().perform<Action>({ _tag: "Detach" }).hold(nowMs + registrationLeaseMs)
+const detach = (
+  _state: RegistrationState,
+  _message: RegistrationMessage,
+  { nowMs }: DecisionContext
+): RegistrationDecision =>
+  stay<RegistrationState>().perform<RegistrationAction>({ _tag: "Detach" }).hold(
+    nowMs + registrationLeaseMs
+  )
 
 const none = (reason: "NotFound" | "Gone") => ({
   Unsubscribe: () => deny(reason),
@@ -184,7 +195,7 @@ const none = (reason: "NotFound" | "Gone") => ({
   Verified: () => stay(),
   Found: () => stay(),
   Pushed: () => stay(),
-  Detached: () => stay<State>().wake(null),
+  Detached: () => stay<RegistrationState>().wake(null),
   Away: () => stay(),
   WakeUp: detach
 })

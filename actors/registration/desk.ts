@@ -3,7 +3,7 @@ import type { LogItem } from "../../runtime/index.ts"
 import { batchesCharsMax, batchFreshMs } from "../limits.ts"
 
 /** Some changes of a mailbox, as a push carries them. */
-export interface Batch {
+export interface ChangeBatch {
   readonly items: ReadonlyArray<LogItem>
   /** Whether more follows. */
   readonly more: boolean
@@ -14,7 +14,7 @@ export interface Batch {
 }
 
 interface Known {
-  readonly batch: Batch
+  readonly batch: ChangeBatch
   readonly chars: number
   readonly untilMs: number
 }
@@ -27,7 +27,7 @@ class Batches {
   private readonly known = new Map<string, Known>()
   private chars = 0
 
-  get(key: string, nowMs: number): Batch | undefined {
+  get(key: string, nowMs: number): ChangeBatch | undefined {
     const found = this.known.get(key)
     // A clock that was set back makes nothing fresher.
     const isFresh = found !== undefined && nowMs < found.untilMs &&
@@ -35,7 +35,7 @@ class Batches {
     return isFresh ? found.batch : undefined
   }
 
-  keep(key: string, batch: Batch, nowMs: number): void {
+  keep(key: string, batch: ChangeBatch, nowMs: number): void {
     const chars = batch.items.reduce((sum, { value }) => sum + value.length, 0)
     this.forget(key)
     this.known.set(key, { batch, chars, untilMs: nowMs + batchFreshMs })
@@ -79,7 +79,7 @@ class Pushes {
   }
 }
 
-export class Desk {
+export class MailboxReadCache {
   readonly batches = new Batches()
   readonly pushes = new Pushes()
 }

@@ -1,15 +1,15 @@
 /** What a registration makes of the answers that it gets: of callbacks, of its mailbox. Pure. */
 import { stay } from "../../runtime/index.ts"
-import type { Outcome } from "../delivery/protocol.ts"
+import type { DeliveryOutcome } from "../delivery/protocol.ts"
 import { dueAtMs } from "../delivery/schedule.ts"
 import type { Schedule } from "../delivery/schedule.ts"
 import { awayRetryMs, deferredMinMs, failingMaxMs, registeringMs } from "../limits.ts"
 import { verificationsMax } from "../limits.ts"
-import { type Decided, drop, end, goOn, type Intent } from "./course.ts"
+import { drop, end, goOn, type Intent, type RegistrationDecision } from "./course.ts"
 import type { Registered, Registrations } from "./course.ts"
 
-type Row = Registrations["Registered"]
-type Failed = Extract<Outcome, { readonly _tag: "Refused" | "Faulted" }>
+type OutcomeRow = Registrations["Registered"]
+type Failed = Extract<DeliveryOutcome, { readonly _tag: "Refused" | "Faulted" }>
 
 const mailboxIsGone = "the mailbox has been removed"
 
@@ -23,7 +23,7 @@ const failing = (state: Registered, { code, problem }: Failed, nowMs: number): R
 
 /** When an attempt that was not made is. */
 const deferredUntilMs = (
-  { untilMs }: Extract<Outcome, { readonly _tag: "Deferred" }>,
+  { untilMs }: Extract<DeliveryOutcome, { readonly _tag: "Deferred" }>,
   nowMs: number
 ): number => Math.max(untilMs, nowMs + deferredMinMs)
 
@@ -44,7 +44,12 @@ const retryAtMs = (
 }
 
 /** The callback has echoed: it wants what was asked for it. */
-const echoed = (state: Registered, intent: Intent, code: number, nowMs: number): Decided => {
+const echoed = (
+  state: Registered,
+  intent: Intent,
+  code: number,
+  nowMs: number
+): RegistrationDecision => {
   if (intent.mode === "unsubscribe") return end(state, nowMs)
   const { form } = state
   const { leaseSeconds, secret } = intent
@@ -61,30 +66,32 @@ const echoed = (state: Registered, intent: Intent, code: number, nowMs: number):
 }
 
 /** The callback has answered to a challenge. */
-export const verified = (schedule: Schedule): Row["Verified"] => (state, message, { nowMs }) => {
-  const { challenge, outcome, random } = message
-  const { intent } = state
-  if (intent === undefined || intent.challenge !== challenge) return stay()
-  const free = drop(state, "verifyingUntilMs")
-  const on = (next: Registered): Decided => goOn(next, nowMs, { look: false, changed: true })
-  if (outcome._tag === "Delivered") return echoed(free, intent, outcome.code, nowMs)
-  if (outcome._tag === "Deferred") {
-    return on({ ...free, intent: { ...intent, nextAtMs: deferredUntilMs(outcome, nowMs) } })
+export const verified =
+  (schedule: Schedule): OutcomeRow["Verified"] => (state, message, { nowMs }) => {
+    const { challenge, outcome, random } = message
+    const { intent } = state
+    if (intent === undefined || intent.challenge !== challenge) return stay()
+    const free = drop(state, "verifyingUntilMs")
+    const on = (next: Registered): RegistrationDecision =>
+      goOn(next, nowMs, { look: false, changed: true })
+    if (outcome._tag === "Delivered") return echoed(free, intent, outcome.code, nowMs)
+    if (outcome._tag === "Deferred") {
+      return on({ ...free, intent: { ...intent, nextAtMs: deferredUntilMs(outcome, nowMs) } })
+    }
+    const tries = intent.tries + 1
+    const failed = failing(free, outcome, nowMs)
+    if (outcome._tag === "Faulted" && tries < verificationsMax) {
+      const nextAtMs = retryAtMs(schedule, tries, outcome, nowMs, random)
+      return on({ ...failed, intent: { ...intent, tries, nextAtMs } })
+    }
+    // What holds goes on without it; an unverified one keeps what it wished, to be asked anew.
+    if (state.status !== "unverified") return on(drop(failed, "intent"))
+    const { nextAtMs: _, ...wish } = intent
+    return on({ ...failed, intent: { ...wish, mode: "subscribe", tries } })
   }
-  const tries = intent.tries + 1
-  const failed = failing(free, outcome, nowMs)
-  if (outcome._tag === "Faulted" && tries < verificationsMax) {
-    const nextAtMs = retryAtMs(schedule, tries, outcome, nowMs, random)
-    return on({ ...failed, intent: { ...intent, tries, nextAtMs } })
-  }
-  // What holds goes on without it; an unverified one keeps what it wished, to be asked anew.
-  if (state.status !== "unverified") return on(drop(failed, "intent"))
-  const { nextAtMs: _, ...wish } = intent
-  return on({ ...failed, intent: { ...wish, mode: "subscribe", tries } })
-}
 
 /** A look has ended; or a push met its mailbox gone. */
-export const found: Row["Found"] = (state, message, { nowMs }) => {
+export const found: OutcomeRow["Found"] = (state, message, { nowMs }) => {
   const { from, mailboxGone, more, untilMs, upTo } = message
   const { again = false, underWay } = state
   if (underWay === undefined) return stay()
@@ -106,7 +113,12 @@ export const found: Row["Found"] = (state, message, { nowMs }) => {
 }
 
 /** A push was acknowledged. */
-const acknowledged = (state: Registered, upTo: number, code: number, nowMs: number): Decided => {
+const acknowledged = (
+  state: Registered,
+  upTo: number,
+  code: number,
+  nowMs: number
+): RegistrationDecision => {
   if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
   // Without what was under way it is not known what else came meanwhile.
   const look = state.again === true || state.underWay === undefined
@@ -121,13 +133,14 @@ const acknowledged = (state: Registered, upTo: number, code: number, nowMs: numb
 }
 
 /** The callback has answered to a push. */
-export const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }) => {
+export const pushed = (schedule: Schedule): OutcomeRow["Pushed"] => (state, message, { nowMs }) => {
   const { callback, outcome, random, upTo } = message
   const isCurrent = state.pushing === upTo && state.callback === callback
   if (!isCurrent || state.status !== "active") return stay()
   if (outcome._tag === "Delivered") return acknowledged(state, upTo, outcome.code, nowMs)
   const free = drop(state, "underWay")
-  const on = (next: Registered): Decided => goOn(next, nowMs, { look: false, changed: true })
+  const on = (next: Registered): RegistrationDecision =>
+    goOn(next, nowMs, { look: false, changed: true })
   if (outcome._tag === "Deferred") return on({ ...free, nextAtMs: deferredUntilMs(outcome, nowMs) })
   if (outcome._tag === "Refused" && (state.mailboxGone || outcome.code === 410)) {
     return end(state, nowMs, state.mailboxGone ? mailboxIsGone : undefined)
@@ -143,7 +156,7 @@ export const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { 
 }
 
 /** Goes on a little later: it could not look or push. */
-const later = (state: Registered, nowMs: number): Decided => {
+const later = (state: Registered, nowMs: number): RegistrationDecision => {
   const laterMs = nowMs + awayRetryMs
   const free = drop(state, "underWay")
   const isPushing = state.pushing !== undefined
@@ -151,11 +164,11 @@ const later = (state: Registered, nowMs: number): Decided => {
   return goOn(next, nowMs, { look: false, changed: isPushing, laterMs })
 }
 
-export const away: Row["Away"] = (state, { untilMs }, { nowMs }) =>
+export const away: OutcomeRow["Away"] = (state, { untilMs }, { nowMs }) =>
   state.underWay?.untilMs === untilMs ? later(state, nowMs) : stay()
 
 /** The mailbox does not know it: not yet, since it is made first, or no more. */
-export const detached: Row["Detached"] = (state, { untilMs }, { nowMs }) => {
+export const detached: OutcomeRow["Detached"] = (state, { untilMs }, { nowMs }) => {
   if (state.underWay?.untilMs !== untilMs) return stay()
   return nowMs - state.createdAtMs < registeringMs ? later(state, nowMs) : end(state, nowMs)
 }

@@ -5,14 +5,14 @@
  */
 import { Schema } from "effect"
 import { Count } from "../binding.ts"
-import { Outcome } from "../delivery/protocol.ts"
+import { DeliveryOutcome } from "../delivery/protocol.ts"
 
 /** `native`: Standard Webhooks signatures; `websub`: the W3C form with its lease. */
-export const Form = Schema.Literals(["native", "websub"])
-export type Form = typeof Form.Type
+export const RegistrationForm = Schema.Literals(["native", "websub"])
+export type RegistrationForm = typeof RegistrationForm.Type
 
-export const Status = Schema.Literals(["unverified", "active", "suspended"])
-export type Status = typeof Status.Type
+export const RegistrationStatus = Schema.Literals(["unverified", "active", "suspended"])
+export type RegistrationStatus = typeof RegistrationStatus.Type
 
 /**
  * A key that pushes are signed with: `whsec_…`, or the subscriber's own hub.secret. The one secret
@@ -40,18 +40,18 @@ const Intent = Schema.Struct({
 /** What is under way on this node, and until when it is not held to be lost. */
 const UnderWay = Schema.Struct({ what: Schema.Literals(["look", "push"]), untilMs: Count })
 
-export const State = Schema.Union([
+export const RegistrationState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Registered", {
     requestId: Schema.String,
     createdAtMs: Count,
-    form: Form,
+    form: RegistrationForm,
     callback: Schema.String,
     /** Account that registered it; undefined when it came with the mailbox's password. */
     account: Schema.optionalKey(Schema.String),
     /** Newest first. */
     secrets: Schema.Array(Secret),
-    status: Status,
+    status: RegistrationStatus,
     /** Counts the changes made by requests, from 1. */
     version: Count,
     intent: Schema.optionalKey(Intent),
@@ -78,9 +78,9 @@ export const State = Schema.Union([
   }),
   Schema.TaggedStruct("Removed", { removedAtMs: Count })
 ])
-export type State = typeof State.Type
+export type RegistrationState = typeof RegistrationState.Type
 
-export const Message = Schema.Union([
+export const RegistrationMessage = Schema.Union([
   /**
    * Registers a callback, unverified; verification begins at once. Repeated with the same request
    * id it replies the same. In the WebSub form a new subscription of the same callback renews it:
@@ -88,7 +88,7 @@ export const Message = Schema.Union([
    */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
-    form: Form,
+    form: RegistrationForm,
     callback: Schema.String,
     account: Schema.optionalKey(Schema.String),
     /** `whsec_…`, made by the service; or hub.secret; none only in the WebSub form. */
@@ -115,7 +115,7 @@ export const Message = Schema.Union([
   /** What the callback made of a challenge. */
   Schema.TaggedStruct("Verified", {
     challenge: Schema.String,
-    outcome: Outcome,
+    outcome: DeliveryOutcome,
     random: Schema.Number
   }),
   /**
@@ -134,7 +134,7 @@ export const Message = Schema.Union([
   Schema.TaggedStruct("Pushed", {
     callback: Schema.String,
     upTo: Count,
-    outcome: Outcome,
+    outcome: DeliveryOutcome,
     random: Schema.Number
   }),
   /** The mailbox does not know it, or knows it no more: to a Detach, or to a look or push. */
@@ -143,15 +143,15 @@ export const Message = Schema.Union([
   Schema.TaggedStruct("Away", { untilMs: Count }),
   Schema.TaggedStruct("WakeUp", {})
 ])
-export type Message = typeof Message.Type
+export type RegistrationMessage = typeof RegistrationMessage.Type
 
 /** A registration as its owner sees it: everything but the secrets. */
-export interface View {
-  readonly form: Form
+export interface RegistrationView {
+  readonly form: RegistrationForm
   readonly callback: string
   readonly account: string | undefined
   readonly createdAtMs: number
-  readonly status: Status
+  readonly status: RegistrationStatus
   readonly version: number
   readonly cursor: number
   readonly leaseUntilMs: number | undefined
@@ -165,12 +165,12 @@ export interface View {
   readonly rotatedUntilMs: number | undefined
 }
 
-export type Reply =
-  | { readonly _tag: "Created"; readonly view: View; readonly repeated: boolean }
-  | { readonly _tag: "Described"; readonly view: View }
+export type RegistrationReply =
+  | { readonly _tag: "Created"; readonly view: RegistrationView; readonly repeated: boolean }
+  | { readonly _tag: "Described"; readonly view: RegistrationView }
   | { readonly _tag: "Done" }
 
-export type Action =
+export type RegistrationAction =
   /** Asks the callback with a GET whether it meant it (WebSub §5.3). */
   | {
     readonly _tag: "Verify"
@@ -190,7 +190,7 @@ export type Action =
   /** Pushes the changes after `from` up to `upTo`. */
   | {
     readonly _tag: "Push"
-    readonly form: Form
+    readonly form: RegistrationForm
     readonly callback: string
     readonly secrets: ReadonlyArray<string>
     readonly from: number

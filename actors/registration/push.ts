@@ -2,14 +2,22 @@
 import { hash } from "node:crypto"
 import { type Clock, Effect } from "effect"
 import type { Address, Peers } from "../../runtime/index.ts"
-import type { Letter, Outbound } from "../delivery/protocol.ts"
+import type { Outbound, OutboundContent } from "../delivery/protocol.ts"
 import { hubSignature, webhookHeaders } from "../delivery/signatures.ts"
 import type { Links } from "../links.ts"
 import { itemAtMs } from "../mailbox/item.ts"
-import { away, batchKey, type Failure, lookAt, mailboxOf, type Push, readBatch } from "./asking.ts"
+import {
+  away,
+  batchKey,
+  lookAt,
+  mailboxOf,
+  type MailboxReadFailure,
+  type PushAction,
+  readBatch
+} from "./asking.ts"
 import { changesDocument, deletedDocument } from "./changes.ts"
-import type { Desk } from "./desk.ts"
-import type { Message } from "./protocol.ts"
+import type { MailboxReadCache } from "./desk.ts"
+import type { RegistrationMessage } from "./protocol.ts"
 
 /** What pushes need. */
 export interface PushDependencies {
@@ -20,7 +28,7 @@ export interface PushDependencies {
 }
 
 /** The same for the same changes of the same registration, whenever they are pushed. */
-const pushId = (self: Address, { from, mailboxGone, upTo }: Push): string => {
+const pushId = (self: Address, { from, mailboxGone, upTo }: PushAction): string => {
   const text = `${self.id} ${from} ${upTo} ${mailboxGone ? "deleted" : "changed"}`
   return `msg_${hash("sha256", text, "base64url")}`
 }
@@ -36,7 +44,7 @@ const commonHeaders = (links: Links, self: Address): Readonly<Record<string, str
 const headersOf = (
   common: Readonly<Record<string, string>>,
   self: Address,
-  push: Push,
+  push: PushAction,
   body: string,
   nowMs: number
 ): Readonly<Record<string, string>> => {
@@ -54,12 +62,12 @@ const headersOf = (
 /** The document of a push; or what is told instead of one. */
 const documentOf = Effect.fnUntraced(function*(
   { links }: PushDependencies,
-  desk: Desk,
+  desk: MailboxReadCache,
   peers: Peers,
   self: Address,
-  action: Push,
+  action: PushAction,
   nowMs: number
-): Effect.fn.Return<string | Message, Failure> {
+): Effect.fn.Return<string | RegistrationMessage, MailboxReadFailure> {
   const { from, mailboxGone, upTo } = action
   const mailbox = mailboxOf(self)
   if (mailboxGone) return deletedDocument(links, mailbox, upTo, nowMs)
@@ -80,19 +88,19 @@ const documentOf = Effect.fnUntraced(function*(
 /** Pushes, and says what came of it; nothing was sent when something else is told. */
 export const push = (
   deps: PushDependencies,
-  desk: Desk,
+  desk: MailboxReadCache,
   peers: Peers,
   self: Address,
-  action: Push
-): Effect.Effect<Message> => {
+  action: PushAction
+): Effect.Effect<RegistrationMessage> => {
   const { callback, upTo } = action
-  let instead: Message | undefined
+  let instead: RegistrationMessage | undefined
   const letterFrom = (clock: Clock.Clock) => () => {
     // It may have been withdrawn before its turn came.
     if (!desk.pushes.isWanted(self.id, action)) return undefined
     const nowMs = clock.currentTimeMillisUnsafe()
     const batch = desk.batches.get(batchKey(self, action), nowMs)
-    const written = (body: string): Letter => {
+    const written = (body: string): OutboundContent => {
       const common = batch?.common ?? commonHeaders(deps.links, self)
       if (batch !== undefined) batch.common = common
       return { headers: headersOf(common, self, action, body, nowMs), body }
@@ -100,7 +108,7 @@ export const push = (
     if (batch?.document !== undefined) return written(batch.document)
     return documentOf(deps, desk, peers, self, action, nowMs).pipe(
       Effect.catch(() => away(action)),
-      Effect.map((made): Letter | undefined => {
+      Effect.map((made): OutboundContent | undefined => {
         if (typeof made === "string") return written(made)
         instead = made
         return undefined
@@ -111,7 +119,7 @@ export const push = (
     desk.pushes.begin(self.id, action)
     return deps.outbound.post({ uri: callback, letter: letterFrom(clock) })
   }).pipe(
-    Effect.map((outcome): Message =>
+    Effect.map((outcome): RegistrationMessage =>
       instead ?? { _tag: "Pushed", callback, upTo, outcome, random: deps.random() }
     ),
     Effect.ensuring(Effect.sync(() => desk.pushes.end(self.id, action)))

@@ -1,20 +1,20 @@
 /** The session bound to the runtime. */
 import { Effect } from "effect"
-import type { Behaviour, Tagged } from "../../runtime/index.ts"
+import type { Behavior, Tagged } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../binding.ts"
 import { sessionTable } from "./decide.ts"
-import { Message, State } from "./protocol.ts"
-import type { Reply } from "./protocol.ts"
+import { SessionMessage, SessionState } from "./protocol.ts"
+import type { SessionReply } from "./protocol.ts"
 
 export const sessionKind = "session"
 
 /** The behaviour of sessions; an address's id is chosen at random. */
-export const session: Behaviour<State, Message, Reply, Tagged> = {
+export const session: Behavior<SessionState, SessionMessage, SessionReply, Tagged> = {
   kind: sessionKind,
   initial: { _tag: "Absent" },
   table: sessionTable,
-  ...jsonRecord(State),
-  decodeMessage: strictMessage(Message),
+  ...jsonRecord(SessionState),
+  decodeMessage: strictMessage(SessionMessage),
   wakeUp: { _tag: "WakeUp" },
   perform: () => Effect.void
 }

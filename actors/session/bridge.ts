@@ -3,11 +3,11 @@ import type { Script } from "./script.ts"
 
 /** The answers of the bridge, in order; the states of a session are named after them. */
 export const steps = ["name", "quest", "hard_question"] as const
-export type Step = (typeof steps)[number]
+export type BridgeStep = (typeof steps)[number]
 
 const anything = [{ _tag: "Anything" }] as const
 
-export const bridge: Script<Step> = {
+export const bridge: Script<BridgeStep> = {
   entry: "Stop! Who would cross the Bridge of Death must answer me these questions three, " +
     "ere the other side he see.",
   questions: [

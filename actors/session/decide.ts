@@ -3,21 +3,28 @@
  * overwritten until the last one is given; then all are read-only.
  */
 import { become, stay } from "../../runtime/index.ts"
-import type { Decision, Member, Table } from "../../runtime/index.ts"
+import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
 import { answerCharsMax } from "../limits.ts"
 import { deny, isOutdated } from "../reasons.ts"
 import { bridge } from "./bridge.ts"
-import type { Step } from "./bridge.ts"
-import type { Answer, Message, Reply, State, Status, View } from "./protocol.ts"
-import { courseOf } from "./script.ts"
-import type { Answers } from "./script.ts"
+import type { BridgeStep } from "./bridge.ts"
+import type {
+  RecordedAnswer,
+  SessionMessage,
+  SessionReply,
+  SessionState,
+  SessionStatus,
+  SessionView
+} from "./protocol.ts"
+import { scriptProgress } from "./script.ts"
+import type { AnswerTexts } from "./script.ts"
 
-type Sessions = Table<State, Message, Reply>
-type Awaiting = Member<State, "AwaitingName" | "AwaitingQuest" | "AwaitingHardQuestion">
-type Ended = Member<State, "Crossed" | "Cast">
-type AnswerMessage = Member<Message, "Answer">
+type Sessions = BehaviorTable<SessionState, SessionMessage, SessionReply>
+type Awaiting = Variant<SessionState, "AwaitingName" | "AwaitingQuest" | "AwaitingHardQuestion">
+type Ended = Variant<SessionState, "Crossed" | "Cast">
+type AnswerMessage = Variant<SessionMessage, "Answer">
 
-const statusOf: { readonly [S in (Awaiting | Ended)["_tag"]]: Status } = {
+const statusOf: { readonly [S in (Awaiting | Ended)["_tag"]]: SessionStatus } = {
   AwaitingName: "name",
   AwaitingQuest: "quest",
   AwaitingHardQuestion: "hard_question",
@@ -26,29 +33,34 @@ const statusOf: { readonly [S in (Awaiting | Ended)["_tag"]]: Status } = {
 }
 
 /** The recorded answers of a state, in the order of the script. */
-const recorded = (state: Awaiting | Ended): ReadonlyArray<readonly [Step, Answer]> => {
-  const answers: { readonly _tag: string } & { readonly [S in Step]?: Answer } = state
+const recorded = (
+  state: Awaiting | Ended
+): ReadonlyArray<readonly [BridgeStep, RecordedAnswer]> => {
+  const answers: { readonly _tag: string } & { readonly [S in BridgeStep]?: RecordedAnswer } = state
   return bridge.questions.flatMap(({ step }) => {
     const answer = answers[step]
     return answer === undefined ? [] : [[step, answer] as const]
   })
 }
 
-const textsOf = (state: Awaiting | Ended): Answers<Step> =>
+const textsOf = (state: Awaiting | Ended): AnswerTexts<BridgeStep> =>
   Object.fromEntries(recorded(state).map(([step, { text }]) => [step, text]))
 
-const view = (state: Awaiting | Ended): View => ({
+const view = (state: Awaiting | Ended): SessionView => ({
   status: statusOf[state._tag],
-  p: state._tag === "Cast" ? bridge.cast : courseOf(bridge, textsOf(state)).p,
+  p: state._tag === "Cast" ? bridge.cast : scriptProgress(bridge, textsOf(state)).p,
   recorded: recorded(state).map(([step]) => step),
   startedAtMs: state.startedAtMs,
   version: state.version
 })
 
-const rejected = (p: string, cast: boolean): Reply => ({ _tag: "Rejected", p, cast })
+const rejected = (p: string, cast: boolean): SessionReply => ({ _tag: "Rejected", p, cast })
 
 /** Why an answer is not even looked at; undefined when it is one. */
-const unfit = (state: Awaiting, message: AnswerMessage): Decision<never, Reply> | undefined => {
+const unfit = (
+  state: Awaiting,
+  message: AnswerMessage
+): Decision<never, SessionReply> | undefined => {
   if (isOutdated(state, message)) return deny("PreconditionFailed")
   if (message.continue !== undefined && message.continue !== "true") {
     return stay().reply(rejected(bridge.confused, false))
@@ -62,11 +74,11 @@ const unfit = (state: Awaiting, message: AnswerMessage): Decision<never, Reply> 
   return undefined
 }
 
-const answerOf = ({ text, href }: AnswerMessage): Answer =>
+const answerOf = ({ text, href }: AnswerMessage): RecordedAnswer =>
   href === undefined ? { text } : { text, href }
 
-const goOn = (next: Awaiting | Ended, created: boolean): Decision<State, Reply> =>
-  become<State>(next).reply<Reply>({ _tag: "Answered", created, view: view(next) })
+const goOn = (next: Awaiting | Ended, created: boolean): Decision<SessionState, SessionReply> =>
+  become<SessionState>(next).reply<SessionReply>({ _tag: "Answered", created, view: view(next) })
 
 const answer: { readonly [S in Awaiting["_tag"]]: Sessions[S]["Answer"] } = {
   AwaitingName: (state, message) => {
@@ -95,29 +107,29 @@ const answer: { readonly [S in Awaiting["_tag"]]: Sessions[S]["Answer"] } = {
       return goOn({ ...state, version, [message.step]: given }, false)
     }
     const over: Ended = { ...state, _tag: "Crossed", version, hard_question: given }
-    if (courseOf(bridge, textsOf(over))._tag === "Crossed") return goOn(over, true)
-    return become<State>({ ...over, _tag: "Cast" }).reply(rejected(bridge.cast, true))
+    if (scriptProgress(bridge, textsOf(over))._tag === "Crossed") return goOn(over, true)
+    return become<SessionState>({ ...over, _tag: "Cast" }).reply(rejected(bridge.cast, true))
   }
 }
 
 /** What is the same in every session that is there. */
 const present = {
-  Start: (state: Awaiting | Ended, { requestId }: Member<Message, "Start">) =>
+  Start: (state: Awaiting | Ended, { requestId }: Variant<SessionMessage, "Start">) =>
     requestId === state.requestId
-      ? stay().reply<Reply>({ _tag: "Started", view: view(state) })
+      ? stay().reply<SessionReply>({ _tag: "Started", view: view(state) })
       : deny("Taken"),
   Describe: (state: Awaiting | Ended) =>
-    stay().reply<Reply>({ _tag: "Described", view: view(state) }),
-  ReadAnswer: (state: Awaiting | Ended, { step }: Member<Message, "ReadAnswer">) => {
+    stay().reply<SessionReply>({ _tag: "Described", view: view(state) }),
+  ReadAnswer: (state: Awaiting | Ended, { step }: Variant<SessionMessage, "ReadAnswer">) => {
     const found = recorded(state).find(([of]) => of === step)
     return found === undefined
       ? deny("NotFound")
-      : stay().reply<Reply>({ _tag: "Recorded", answer: found[1], version: state.version })
+      : stay().reply<SessionReply>({ _tag: "Recorded", answer: found[1], version: state.version })
   },
-  Delete: (state: Awaiting | Ended, message: Member<Message, "Delete">) =>
+  Delete: (state: Awaiting | Ended, message: Variant<SessionMessage, "Delete">) =>
     isOutdated(state, message)
       ? deny("PreconditionFailed")
-      : become<State>({ _tag: "Deleted" }).reply<Reply>({ _tag: "Done" }),
+      : become<SessionState>({ _tag: "Deleted" }).reply<SessionReply>({ _tag: "Done" }),
   WakeUp: () => stay()
 }
 
@@ -129,7 +141,7 @@ export const sessionTable: Sessions = {
       if (message.continue !== "true") return stay().reply(rejected(bridge.confused, false))
       const { requestId } = message
       const next: Awaiting = { _tag: "AwaitingName", requestId, startedAtMs: nowMs, version: 1 }
-      return become<State>(next).reply<Reply>({ _tag: "Started", view: view(next) })
+      return become<SessionState>(next).reply<SessionReply>({ _tag: "Started", view: view(next) })
     },
     Answer: () => deny("NotFound"),
     Describe: () => deny("NotFound"),

@@ -2,14 +2,14 @@
 import { Schema } from "effect"
 import { Count, ifVersion } from "../binding.ts"
 import { steps } from "./bridge.ts"
-import type { Step } from "./bridge.ts"
+import type { BridgeStep } from "./bridge.ts"
 
-const Answer = Schema.Struct({
+const RecordedAnswer = Schema.Struct({
   text: Schema.String,
   /** The resource that holds the answer, where it was given by reference. */
   href: Schema.optionalKey(Schema.String)
 })
-export type Answer = typeof Answer.Type
+export type RecordedAnswer = typeof RecordedAnswer.Type
 
 const known = {
   /** Of the request that began it, so that its repetition is recognised. */
@@ -18,24 +18,33 @@ const known = {
   /** Counts the answers given, from 1 at the start. */
   version: Count
 }
-const answered = { ...known, name: Answer, quest: Answer, hard_question: Answer }
+const answered = {
+  ...known,
+  name: RecordedAnswer,
+  quest: RecordedAnswer,
+  hard_question: RecordedAnswer
+}
 
-export const State = Schema.Union([
+export const SessionState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("AwaitingName", known),
-  Schema.TaggedStruct("AwaitingQuest", { ...known, name: Answer }),
-  Schema.TaggedStruct("AwaitingHardQuestion", { ...known, name: Answer, quest: Answer }),
+  Schema.TaggedStruct("AwaitingQuest", { ...known, name: RecordedAnswer }),
+  Schema.TaggedStruct("AwaitingHardQuestion", {
+    ...known,
+    name: RecordedAnswer,
+    quest: RecordedAnswer
+  }),
   Schema.TaggedStruct("Crossed", answered),
   Schema.TaggedStruct("Cast", answered),
   Schema.TaggedStruct("Deleted", {})
 ])
-export type State = typeof State.Type
+export type SessionState = typeof SessionState.Type
 
 const StepSchema = Schema.Literals(steps)
 /** The `continue` attribute as it came; left out when there was none. */
 const goesOn = { continue: Schema.optionalKey(Schema.String) }
 
-export const Message = Schema.Union([
+export const SessionMessage = Schema.Union([
   /** Begins a session when `continue` is `true` (B2). */
   Schema.TaggedStruct("Start", { requestId: Schema.String, ...goesOn }),
   /** Records or overwrites an answer (B5–B7). */
@@ -51,28 +60,28 @@ export const Message = Schema.Union([
   Schema.TaggedStruct("Delete", ifVersion),
   Schema.TaggedStruct("WakeUp", {})
 ])
-export type Message = typeof Message.Type
+export type SessionMessage = typeof SessionMessage.Type
 
-export type Status = Step | "crossed" | "cast"
+export type SessionStatus = BridgeStep | "crossed" | "cast"
 
 /** A session as it is shown. */
-export interface View {
+export interface SessionView {
   /** The question that waits, or how it ended. */
-  readonly status: Status
+  readonly status: SessionStatus
   /** What the bridge-keeper says now. */
   readonly p: string
   /** The answers recorded, in order. */
-  readonly recorded: ReadonlyArray<Step>
+  readonly recorded: ReadonlyArray<BridgeStep>
   readonly startedAtMs: number
   readonly version: number
 }
 
-export type Reply =
-  | { readonly _tag: "Started"; readonly view: View }
+export type SessionReply =
+  | { readonly _tag: "Started"; readonly view: SessionView }
   /** `created`: the answer is the first one of its step, not an overwriting. */
-  | { readonly _tag: "Answered"; readonly created: boolean; readonly view: View }
+  | { readonly _tag: "Answered"; readonly created: boolean; readonly view: SessionView }
   /** Not accepted (406): the last answer was wrong (`cast`), or its giver is confused. */
   | { readonly _tag: "Rejected"; readonly p: string; readonly cast: boolean }
-  | { readonly _tag: "Described"; readonly view: View }
-  | { readonly _tag: "Recorded"; readonly answer: Answer; readonly version: number }
+  | { readonly _tag: "Described"; readonly view: SessionView }
+  | { readonly _tag: "Recorded"; readonly answer: RecordedAnswer; readonly version: number }
   | { readonly _tag: "Done" }

@@ -57,7 +57,7 @@ export interface Script<Step extends string> {
 }
 
 /** The texts of the answers so far. */
-export type Answers<Step extends string> = { readonly [S in Step]?: string }
+export type AnswerTexts<Step extends string> = { readonly [S in Step]?: string }
 
 const fold = (text: string): string =>
   text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replaceAll("’", "'")
@@ -103,7 +103,7 @@ const matches = (text: string, accepted: Accepted): boolean => {
 /** The variant of a question that these earlier answers lead to. */
 export const variantOf = <Step extends string>(
   question: Question<Step>,
-  answers: Answers<Step>
+  answers: AnswerTexts<Step>
 ): Variant => {
   const given: { readonly [step: string]: string | undefined } = answers
   const fits = question.variants.find(({ when }) =>
@@ -117,18 +117,18 @@ export const variantOf = <Step extends string>(
 /** The first question that has no answer; undefined when all have one. */
 export const nextQuestion = <Step extends string>(
   script: Script<Step>,
-  answers: Answers<Step>
+  answers: AnswerTexts<Step>
 ): Question<Step> | undefined => script.questions.find(({ step }) => answers[step] === undefined)
 
 /** Whether an answer to a question is accepted, given the earlier ones. */
 export const isAccepted = <Step extends string>(
   question: Question<Step>,
-  answers: Answers<Step>,
+  answers: AnswerTexts<Step>,
   text: string
 ): boolean => variantOf(question, answers).accepts.some((accepted) => matches(text, accepted))
 
 /** What comes next: a question, or one of the two ends. */
-export type Course<Step extends string> =
+export type ScriptProgress<Step extends string> =
   | { readonly _tag: "Asks"; readonly step: Step; readonly p: string }
   | { readonly _tag: "Crossed"; readonly p: string }
   | { readonly _tag: "Cast"; readonly step: Step; readonly p: string }
@@ -137,10 +137,10 @@ export type Course<Step extends string> =
  * Where these answers lead: to the first question without an answer, unless an earlier answer
  * was wrong; to the end when there is none left. The whole of the stateless variant (B8–B11).
  */
-export const courseOf = <Step extends string>(
+export const scriptProgress = <Step extends string>(
   script: Script<Step>,
-  answers: Answers<Step>
-): Course<Step> => {
+  answers: AnswerTexts<Step>
+): ScriptProgress<Step> => {
   for (const question of script.questions) {
     const text = answers[question.step]
     if (text === undefined) {

@@ -1,15 +1,15 @@
 /** What the count of wrong tries decides. It is in memory only: nothing is written for it. */
 import { stay } from "../../runtime/index.ts"
-import type { Decision, Table } from "../../runtime/index.ts"
+import type { BehaviorTable, Decision } from "../../runtime/index.ts"
 import {
   wrongAccountTriesMax,
   wrongTokensMax,
   wrongTriesMax,
   wrongTriesWindowMs
 } from "../limits.ts"
-import type { Counted, Message, Reply, State } from "./protocol.ts"
+import type { Counted, ThrottleMessage, ThrottleReply, ThrottleState } from "./protocol.ts"
 
-const wait = (waitMs: number): Reply => ({ _tag: "Wait", waitMs })
+const wait = (waitMs: number): ThrottleReply => ({ _tag: "Wait", waitMs })
 
 const most: Readonly<Record<Counted, number>> = {
   passwords: wrongTriesMax,
@@ -18,28 +18,28 @@ const most: Readonly<Record<Counted, number>> = {
 }
 
 /** What is left of the window; nothing of one in the future, which a clock that ran back leaves. */
-const leftMs = ({ fromMs }: State, nowMs: number): number =>
+const leftMs = ({ fromMs }: ThrottleState, nowMs: number): number =>
   nowMs < fromMs ? 0 : Math.max(0, fromMs + wrongTriesWindowMs - nowMs)
 
-const waitMsOf = (state: State, of: Counted, nowMs: number): number =>
+const waitMsOf = (state: ThrottleState, of: Counted, nowMs: number): number =>
   state.count >= most[of] ? leftMs(state, nowMs) : 0
 
-export const throttleTable: Table<State, Message, Reply> = {
+export const throttleTable: BehaviorTable<ThrottleState, ThrottleMessage, ThrottleReply> = {
   Counting: {
     Look: (state, { of }, { nowMs }) => stay().reply(wait(waitMsOf(state, of, nowMs))),
-    Wrong: (state, message, { nowMs }): Decision<State, Reply> => {
+    Wrong: (state, message, { nowMs }): Decision<ThrottleState, ThrottleReply> => {
       const waitMs = waitMsOf(state, message.of, nowMs)
-      if (waitMs > 0) return stay<State>().reply(wait(waitMs))
+      if (waitMs > 0) return stay<ThrottleState>().reply(wait(waitMs))
       const isOver = leftMs(state, nowMs) === 0
       const before = isOver ? [] : state.tried
       if (message.try !== undefined && before.includes(message.try)) return stay().reply(wait(0))
-      const next: State = {
+      const next: ThrottleState = {
         _tag: "Counting",
         count: isOver ? 1 : state.count + 1,
         fromMs: isOver ? nowMs : state.fromMs,
         tried: message.try === undefined ? before : [...before, message.try]
       }
-      return stay<State>().remember(next).reply(wait(0))
+      return stay<ThrottleState>().remember(next).reply(wait(0))
     },
     WakeUp: () => stay()
   }

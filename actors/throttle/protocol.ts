@@ -6,7 +6,7 @@
 import { Schema } from "effect"
 import { Count } from "../binding.ts"
 
-export const State = Schema.Union([
+export const ThrottleState = Schema.Union([
   Schema.TaggedStruct("Counting", {
     /** Wrong tries since `fromMs`. */
     count: Count,
@@ -15,13 +15,13 @@ export const State = Schema.Union([
     tried: Schema.Array(Schema.String)
   })
 ])
-export type State = typeof State.Type
+export type ThrottleState = typeof ThrottleState.Type
 
 /** What is counted: passwords of one address, tokens of one address, tokens for one account. */
 const Counted = Schema.Literals(["passwords", "tokens", "account"])
 export type Counted = typeof Counted.Type
 
-export const Message = Schema.Union([
+export const ThrottleMessage = Schema.Union([
   /** Whether one may try. */
   Schema.TaggedStruct("Look", { of: Counted }),
   /**
@@ -34,7 +34,7 @@ export const Message = Schema.Union([
   }),
   Schema.TaggedStruct("WakeUp", {})
 ])
-export type Message = typeof Message.Type
+export type ThrottleMessage = typeof ThrottleMessage.Type
 
 /** How long one has to wait before one may try, ms; 0 when one may. */
-export type Reply = { readonly _tag: "Wait"; readonly waitMs: number }
+export type ThrottleReply = { readonly _tag: "Wait"; readonly waitMs: number }

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto"
 import { Schema } from "effect"
 import { address, fromKey, SHARDS } from "../../runtime/index.ts"
 import { Header, isCounted, Line, Trailer } from "./format.ts"
-import { FORMAT, LINE_BYTES_MAX } from "./limits.ts"
-import { Counter, type Part } from "./parts.ts"
+import { archiveFormatVersion, lineBytesMax } from "./limits.ts"
+import { type ArchivePart, Counter } from "./parts.ts"
 
 /** The archive cannot be relied upon. */
 export class ArchiveDamaged extends Schema.TaggedError<ArchiveDamaged>()("ArchiveDamaged", {
@@ -55,7 +55,7 @@ class Lines {
         return line
       }
       const there = this.buffer.length - this.at
-      if (there > LINE_BYTES_MAX) damaged("a line is too long")
+      if (there > lineBytesMax) damaged("a line is too long")
       if (!(await this.more())) return there === 0 ? undefined : damaged("it ends within a line")
       from = this.at + there
     }
@@ -67,7 +67,7 @@ class Lines {
   }
 
   async bytes(count: number): Promise<Buffer> {
-    if (count > LINE_BYTES_MAX) damaged("a piece of a blob is too long")
+    if (count > lineBytesMax) damaged("a piece of a blob is too long")
     while (this.buffer.length - this.at < count + 1) {
       if (!(await this.more())) damaged("it ends within a blob")
     }
@@ -146,7 +146,7 @@ export class Decoder {
       damaged("it is no archive of restante")
     }
     const header = shaped(decodeHeader, first)
-    if (header.format > FORMAT) {
+    if (header.format > archiveFormatVersion) {
       damaged(`it is of format ${header.format}, from version ${header.version}; this is older`)
     }
     if (header.shards !== SHARDS) damaged(`it has ${header.shards} shards instead of ${SHARDS}`)
@@ -154,7 +154,7 @@ export class Decoder {
   }
 
   /** All parts, to the verified end. Throws {@link ArchiveDamaged}. */
-  async *parts(): AsyncGenerator<Part> {
+  async *parts(): AsyncGenerator<ArchivePart> {
     await this.begin()
     for (;;) {
       const value = await this.next()
@@ -170,7 +170,7 @@ export class Decoder {
     }
   }
 
-  private partOf(line: Exclude<Line, { blob: string }>): Exclude<Part, { _tag: "Blob" }> {
+  private partOf(line: Exclude<Line, { blob: string }>): Exclude<ArchivePart, { _tag: "Blob" }> {
     if ("of" in line) {
       return { _tag: "Items", address: addressOf(line.of), items: itemsOf(line.items) }
     }
@@ -185,7 +185,7 @@ export class Decoder {
     return damaged("a piece of a blob without its blob")
   }
 
-  private async *blob(line: Extract<Line, { blob: string }>): AsyncGenerator<Part> {
+  private async *blob(line: Extract<Line, { blob: string }>): AsyncGenerator<ArchivePart> {
     const { blob: id, digest, lengthBytes } = line
     try {
       address("content", id)
@@ -193,7 +193,7 @@ export class Decoder {
       damaged(`${id.slice(0, 100)} names no blob`)
     }
     const pieces = this.pieces(id, lengthBytes)
-    const part: Part = { _tag: "Blob", id, lengthBytes, digest, bytes: pieces }
+    const part: ArchivePart = { _tag: "Blob", id, lengthBytes, digest, bytes: pieces }
     this.lost = false
     yield part
     // Nothing is left, unless nobody wanted the bytes.

@@ -6,9 +6,9 @@ import { Readable } from "node:stream"
 import { constants, createGunzip, createGzip } from "node:zlib"
 import { StorageDamaged } from "../../runtime/index.ts"
 import { ArchiveDamaged, Decoder } from "./decode.ts"
-import { GZIP_LEVEL, WRITE_BYTES } from "./limits.ts"
+import { gzipLevel, writeBytes } from "./limits.ts"
 import { drain } from "./read.ts"
-import type { Part } from "./parts.ts"
+import type { ArchivePart } from "./parts.ts"
 
 /** A file that is there already. */
 export class FileThere extends Error {}
@@ -17,8 +17,8 @@ export class FileThere extends Error {}
 const MODE = 0o600
 
 const compressed = (source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> => {
-  const gzip = createGzip({ level: GZIP_LEVEL, chunkSize: WRITE_BYTES })
-  const readable = Readable.from(source, { objectMode: false, highWaterMark: WRITE_BYTES })
+  const gzip = createGzip({ level: gzipLevel, chunkSize: writeBytes })
+  const readable = Readable.from(source, { objectMode: false, highWaterMark: writeBytes })
   readable.once("error", (error) => gzip.destroy(error))
   // It may come before anybody reads; whoever reads then is told all the same.
   gzip.once("error", () => {})
@@ -111,7 +111,7 @@ async function* bytesOf(path: string): AsyncGenerator<Uint8Array> {
 export const decoderOf = (path: string): Decoder => new Decoder(bytesOf(path))
 
 /** Reads all of an archive and keeps nothing. Throws {@link ArchiveDamaged}. */
-export const verify = async (path: string, seen: (part: Part) => void): Promise<Decoder> => {
+export const verify = async (path: string, seen: (part: ArchivePart) => void): Promise<Decoder> => {
   const decoder = decoderOf(path)
   try {
     await drain(decoder.parts(), seen)

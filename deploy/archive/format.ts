@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto"
 import { Schema } from "effect"
 import { keyOf, type LogItem, SHARDS } from "../../runtime/index.ts"
-import { FORMAT, WRITE_BYTES } from "./limits.ts"
-import { Counter, type Part, piecesOf } from "./parts.ts"
+import { archiveFormatVersion, writeBytes } from "./limits.ts"
+import { type ArchivePart, Counter, piecesOf } from "./parts.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const Items = Schema.Array(Schema.Tuple([Count, Schema.String]))
@@ -62,7 +62,7 @@ export type Line = typeof Line.Type
 
 export const headerOf = (version: string, source: Header["source"], nowMs: number): Header => ({
   restante: "archive",
-  format: FORMAT,
+  format: archiveFormatVersion,
   version,
   time: new Date(nowMs).toISOString(),
   source,
@@ -74,7 +74,7 @@ const pairsOf = (items: ReadonlyArray<LogItem>) => items.map(({ n, value }) => [
 const itemsLines = (of: string, pieces: ReadonlyArray<ReadonlyArray<LogItem>>) =>
   pieces.map((items): Line => ({ of, items: pairsOf(items) }))
 
-const linesOf = (part: Exclude<Part, { _tag: "Blob" }>): ReadonlyArray<Line> => {
+const linesOf = (part: Exclude<ArchivePart, { _tag: "Blob" }>): ReadonlyArray<Line> => {
   switch (part._tag) {
     case "Items":
       return itemsLines(keyOf(part.address), piecesOf(part.items))
@@ -106,8 +106,8 @@ export class Encoder {
   private waiting: Array<Buffer> = []
   private waitingBytes = 0
 
-  /** All of an archive, in pieces of about {@link WRITE_BYTES}. */
-  async *encode(header: Header, parts: AsyncIterable<Part>): AsyncGenerator<Buffer> {
+  /** All of an archive, in pieces of about {@link writeBytes}. */
+  async *encode(header: Header, parts: AsyncIterable<ArchivePart>): AsyncGenerator<Buffer> {
     this.line(header)
     for await (const part of parts) {
       if (part._tag === "Blob") yield* this.blob(part)
@@ -115,7 +115,7 @@ export class Encoder {
         for (const line of linesOf(part)) this.line(line)
         this.counter.take(part)
       }
-      if (this.waitingBytes >= WRITE_BYTES) yield this.take()
+      if (this.waitingBytes >= writeBytes) yield this.take()
     }
     yield this.take()
     const { counts, unsteady } = this.counter
@@ -125,7 +125,7 @@ export class Encoder {
   }
 
   /** What is written already cannot be taken back, so the end tells whether it counts. */
-  private async *blob(part: Extract<Part, { _tag: "Blob" }>): AsyncGenerator<Buffer> {
+  private async *blob(part: Extract<ArchivePart, { _tag: "Blob" }>): AsyncGenerator<Buffer> {
     const { digest, id, lengthBytes } = part
     this.line({ blob: id, lengthBytes, digest })
     let found = 0
@@ -137,7 +137,7 @@ export class Encoder {
         this.line({ bytes: bytes.length })
         this.put(Buffer.from(bytes))
         this.put(feed)
-        if (this.waitingBytes >= WRITE_BYTES) yield this.take()
+        if (this.waitingBytes >= writeBytes) yield this.take()
       }
     } catch {
       found = -1

@@ -1,11 +1,11 @@
 /** Backing up, restoring and moving stores, and comparing what came of it. */
 import { Effect, type Scope } from "effect"
 import { failpoint } from "../failpoint.ts"
-import type { Settings } from "../settings.ts"
+import type { NodeSettings } from "../settings.ts"
 import type { ArchiveDamaged } from "./decode.ts"
 import { decoderOf, type FileThere, save, verify } from "./file.ts"
 import { Encoder } from "./format.ts"
-import { Counter, type Counts, differences, type Part } from "./parts.ts"
+import { type ArchivePart, Counter, type Counts, differences } from "./parts.ts"
 import { archiveOf } from "./pieces.ts"
 import { drain, partsOf } from "./read.ts"
 import { type Filling, type Opened, type OpeningFailure, openSource, openTarget } from "./stores.ts"
@@ -49,7 +49,7 @@ const long = <A>(work: (alive: () => void) => Promise<A>): Effect.Effect<A, Arch
 
 /** Writes all of the store that the settings name into a file, or `-`. */
 export const backUp = Effect.fnUntraced(function*(
-  settings: Settings,
+  settings: NodeSettings,
   path: string,
   plain: boolean,
   seen: Seen
@@ -85,7 +85,7 @@ const countsOf = async (store: Opened, step: string, alive: () => void, seen: Se
 /** Fills a new store and compares; only when all is the same it can be served. */
 const fillAndCompare = Effect.fnUntraced(function*(
   target: Filling,
-  parts: AsyncIterable<Part>,
+  parts: AsyncIterable<ArchivePart>,
   counter: Counter,
   seen: Seen
 ): Effect.fn.Return<Filled, ArchiveFailure> {
@@ -106,7 +106,7 @@ const fillAndCompare = Effect.fnUntraced(function*(
 
 /** Fills the store that the settings name from an archive, which is verified before. */
 export const restore = Effect.fnUntraced(function*(
-  settings: Settings,
+  settings: NodeSettings,
   path: string,
   seen: Seen
 ): Effect.fn.Return<Filled, ArchiveFailure, Scope.Scope> {
@@ -125,14 +125,14 @@ export const restore = Effect.fnUntraced(function*(
 
 /** Fills one store from another: a new cluster from a stopped embedded store. */
 export const migrate = Effect.fnUntraced(function*(
-  from: Settings,
-  to: Settings,
+  from: NodeSettings,
+  to: NodeSettings,
   seen: Seen
 ): Effect.fn.Return<Filled, ArchiveFailure, Scope.Scope> {
   const source = yield* openSource(from)
   const target = yield* openTarget(to)
   const counter = new Counter()
-  const counted = async function*(): AsyncGenerator<Part> {
+  const counted = async function*(): AsyncGenerator<ArchivePart> {
     for await (const part of partsOf(source)) {
       counter.take(part)
       yield part

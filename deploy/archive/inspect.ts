@@ -1,13 +1,13 @@
 /** Looks over all of a store, with nodes running, for what contradicts itself. */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
-import { type AnyBehaviour, keyOf } from "../../runtime/index.ts"
+import { type AnyBehavior, keyOf } from "../../runtime/index.ts"
 import type { ActorPart } from "../../runtime/ports/contents.ts"
 import { type BlobPart, Counter, type Counts } from "./parts.ts"
-import { blobOf, partsOf, type Source } from "./read.ts"
+import { type ArchiveSource, blobOf, partsOf } from "./read.ts"
 
 /** What was found: counts, and a sentence for each fault. */
-export interface Inspection {
+export interface StoreInspection {
   readonly counts: Counts
   readonly faults: ReadonlyArray<string>
 }
@@ -15,11 +15,11 @@ export interface Inspection {
 class Inspector {
   readonly counter = new Counter()
   readonly faults: Array<string> = []
-  private readonly source: Source
-  private readonly behaviours: ReadonlyMap<string, AnyBehaviour>
+  private readonly source: ArchiveSource
+  private readonly behaviours: ReadonlyMap<string, AnyBehavior>
   private last = { key: "", n: 0 }
 
-  constructor(source: Source, behaviours: ReadonlyArray<AnyBehaviour>) {
+  constructor(source: ArchiveSource, behaviours: ReadonlyArray<AnyBehavior>) {
     this.source = source
     this.behaviours = new Map(behaviours.map((one) => [one.kind, one]))
   }
@@ -96,9 +96,9 @@ class Inspector {
 
 /** Reads everything in the store. Throws StorageFailure. */
 export const inspect = async (
-  source: Source,
-  behaviours: ReadonlyArray<AnyBehaviour>
-): Promise<Inspection> => {
+  source: ArchiveSource,
+  behaviours: ReadonlyArray<AnyBehavior>
+): Promise<StoreInspection> => {
   const inspector = new Inspector(source, behaviours)
   await inspector.run()
   return { counts: inspector.counter.counts, faults: inspector.faults }

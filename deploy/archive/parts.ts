@@ -2,7 +2,7 @@
 import { hash } from "node:crypto"
 import { keyOf, type LogItem } from "../../runtime/index.ts"
 import type { ActorPart, ItemsPart, RecordPart } from "../../runtime/ports/contents.ts"
-import { COMMIT_ITEMS, ITEMS_BYTES } from "./limits.ts"
+import { commitItems, itemsBytes } from "./limits.ts"
 
 /** A blob; its bytes are to be read before the next part is asked for. */
 export interface BlobPart {
@@ -15,7 +15,7 @@ export interface BlobPart {
   readonly bytes: AsyncIterable<Uint8Array>
 }
 
-export type Part = ItemsPart | ActorPart | RecordPart | BlobPart
+export type ArchivePart = ItemsPart | ActorPart | RecordPart | BlobPart
 
 /** What there is of everything. */
 export interface Counts {
@@ -56,7 +56,7 @@ export class Counter {
     this.sum = (this.sum + mark) % MODULUS
   }
 
-  take(part: Part): void {
+  take(part: ArchivePart): void {
     switch (part._tag) {
       case "Items":
         return this.takeItems(part, true)
@@ -137,7 +137,7 @@ export const piecesOf = (items: ReadonlyArray<LogItem>): ReadonlyArray<ReadonlyA
   let bytes = Infinity
   for (const item of items) {
     bytes += item.value.length
-    if (bytes > ITEMS_BYTES || (pieces.at(-1)?.length ?? 0) >= COMMIT_ITEMS) {
+    if (bytes > itemsBytes || (pieces.at(-1)?.length ?? 0) >= commitItems) {
       pieces.push([])
       bytes = item.value.length
     }

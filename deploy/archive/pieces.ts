@@ -1,11 +1,11 @@
 /** An open store as an archive. */
 import { version } from "../version.ts"
 import { Encoder, type Header, headerOf } from "./format.ts"
-import { partsOf, type Source } from "./read.ts"
+import { type ArchiveSource, partsOf } from "./read.ts"
 
 /** All of a store as it is read; it may be in use. */
 export const archiveOf = (
-  source: Source & { readonly kind: Header["source"] },
+  source: ArchiveSource & { readonly kind: Header["source"] },
   encoder = new Encoder()
 ): AsyncIterable<Uint8Array> =>
   encoder.encode(headerOf(version, source.kind, Date.now()), partsOf(source))

@@ -1,18 +1,18 @@
 /** Reads a whole store as parts: actors, each content's bytes before it, then records and blobs. */
 import { createHash } from "node:crypto"
 import { Effect, Schema } from "effect"
-import { State as ContentState } from "../../actors/content/protocol.ts"
+import { ContentState } from "../../actors/content/protocol.ts"
 import {
   contentKind,
   idempotencyKind,
   notificationKind,
   registrationKind
 } from "../../actors/index.ts"
-import type { ActorPart, ContentsApi, ItemsPart } from "../../runtime/ports/contents.ts"
+import type { ActorPart, ItemsPart, StoreContentsApi } from "../../runtime/ports/contents.ts"
 import { BlobMissing, type BlobsApi, StorageDamaged } from "../../runtime/index.ts"
 import { BlobLost } from "./decode.ts"
-import { BLOB_TRIES_MAX, BLOBS_PAGE } from "./limits.ts"
-import type { BlobPart, Part } from "./parts.ts"
+import { blobsPage, blobTriesMax } from "./limits.ts"
+import type { ArchivePart, BlobPart } from "./parts.ts"
 
 /**
  * Kinds that know what came of others are read before those: what a relay has delivered, how far a
@@ -23,8 +23,8 @@ import type { BlobPart, Part } from "./parts.ts"
 const knowingKinds = [idempotencyKind, notificationKind, registrationKind]
 
 /** What is read. */
-export interface Source {
-  readonly contents: ContentsApi
+export interface ArchiveSource {
+  readonly contents: StoreContentsApi
   readonly blobs: Pick<BlobsApi, "open" | "info" | "scan">
 }
 
@@ -39,7 +39,7 @@ export const blobOf = ({ address, state }: ActorPart): string | undefined => {
 }
 
 /** A blob as it is now; undefined when it is gone. */
-const blobPart = async ({ blobs }: Source, id: string): Promise<BlobPart | undefined> => {
+const blobPart = async ({ blobs }: ArchiveSource, id: string): Promise<BlobPart | undefined> => {
   const info = await Effect.runPromise(blobs.info(id))
   if (info === undefined) return undefined
   try {
@@ -58,11 +58,11 @@ const onlyPart = async (parts: AsyncIterable<ItemsPart | ActorPart>) => {
 }
 
 class Reader {
-  private readonly source: Source
+  private readonly source: ArchiveSource
   /** Blobs that were told. */
   private readonly told = new Set<string>()
 
-  constructor(source: Source) {
+  constructor(source: ArchiveSource) {
     this.source = source
   }
 
@@ -70,12 +70,12 @@ class Reader {
    * A content's bytes come before it: whoever replaces them meanwhile writes the content before he
    * removes the old ones, so that a content whose bytes are gone is read anew.
    */
-  private async *withBlob(part: ActorPart): AsyncGenerator<Part> {
+  private async *withBlob(part: ActorPart): AsyncGenerator<ArchivePart> {
     let current: ActorPart | undefined = part
     for (let tries = 1; current !== undefined; tries++) {
       const id = blobOf(current)
       const blob = id === undefined ? undefined : await blobPart(this.source, id)
-      if (id === undefined || blob !== undefined || tries === BLOB_TRIES_MAX) {
+      if (id === undefined || blob !== undefined || tries === blobTriesMax) {
         if (blob !== undefined) {
           this.told.add(blob.id)
           yield blob
@@ -87,7 +87,7 @@ class Reader {
     }
   }
 
-  async *parts(): AsyncGenerator<Part> {
+  async *parts(): AsyncGenerator<ArchivePart> {
     const { blobs, contents } = this.source
     let isLong = false
     for await (const part of contents.actors(knowingKinds)) {
@@ -99,7 +99,7 @@ class Reader {
     yield* contents.records()
     let after: string | undefined
     do {
-      const ids: ReadonlyArray<string> = await Effect.runPromise(blobs.scan(after, BLOBS_PAGE))
+      const ids: ReadonlyArray<string> = await Effect.runPromise(blobs.scan(after, blobsPage))
       for (const id of ids) {
         if (this.told.has(id)) continue
         const blob = await blobPart(this.source, id)
@@ -111,7 +111,8 @@ class Reader {
 }
 
 /** Everything in the store. Throws StorageFailure. */
-export const partsOf = (source: Source): AsyncIterable<Part> => new Reader(source).parts()
+export const partsOf = (source: ArchiveSource): AsyncIterable<ArchivePart> =>
+  new Reader(source).parts()
 
 /** Reads a blob to its end; false when its source lost it. Throws when it is not what it says. */
 const isSound = async ({ bytes, digest, id, lengthBytes }: BlobPart): Promise<boolean> => {
@@ -131,7 +132,10 @@ const isSound = async ({ bytes, digest, id, lengthBytes }: BlobPart): Promise<bo
 }
 
 /** Reads what there is without keeping it; `seen` is called with each part. */
-export const drain = async (parts: AsyncIterable<Part>, seen: (part: Part) => void) => {
+export const drain = async (
+  parts: AsyncIterable<ArchivePart>,
+  seen: (part: ArchivePart) => void
+) => {
   for await (const part of parts) {
     if (part._tag !== "Blob" || await isSound(part)) seen(part)
   }

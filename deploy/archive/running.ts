@@ -2,12 +2,12 @@
 import { createHash } from "node:crypto"
 import { Effect, Redacted } from "effect"
 import { CommandFailed } from "../failure.ts"
-import { refusedBy, type Remote, unreachable } from "../remote.ts"
+import { refusedBy, type RemoteService, unreachable } from "../remote.ts"
 import { ArchiveDamaged, trailerOf } from "./decode.ts"
 import { save } from "./file.ts"
 import type { Trailer } from "./format.ts"
 import type { ArchiveFailure, BackedUp } from "./index.ts"
-import { TRAILER_BYTES_MAX } from "./limits.ts"
+import { trailerBytesMax } from "./limits.ts"
 
 const LINE_FEED = 0x0a
 
@@ -20,7 +20,7 @@ class Ending {
   take(piece: Uint8Array): void {
     this.bytes += piece.length
     this.held = Buffer.concat([this.held, piece])
-    const known = Math.max(0, this.held.length - TRAILER_BYTES_MAX)
+    const known = Math.max(0, this.held.length - trailerBytesMax)
     this.hash.update(this.held.subarray(0, known))
     this.held = this.held.subarray(known)
   }
@@ -35,7 +35,10 @@ class Ending {
   }
 }
 
-const asked = async (remote: Remote, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> => {
+const asked = async (
+  remote: RemoteService,
+  signal: AbortSignal
+): Promise<ReadableStream<Uint8Array>> => {
   const { authorization, baseUrl } = remote
   const response = await fetch(`${baseUrl}/archive`, {
     headers: {
@@ -53,7 +56,7 @@ const asked = async (remote: Remote, signal: AbortSignal): Promise<ReadableStrea
 
 /** Saves the archive of a running service into a file, or `-`; `seen` is told the bytes so far. */
 export const backUpRunning = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   path: string,
   plain: boolean,
   seen: (bytes: number) => void

@@ -27,17 +27,17 @@ import { natsRecords } from "../../runtime/nats/records.ts"
 import { natsRegistry } from "../../runtime/nats/registry.ts"
 import * as restoring from "../../runtime/nats/restoring.ts"
 import { natsStorage } from "../../runtime/nats/storage.ts"
-import { Contents, type ContentsApi } from "../../runtime/ports/contents.ts"
+import { StoreContents, type StoreContentsApi } from "../../runtime/ports/contents.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { natsOptions } from "../backend.ts"
-import type { Settings } from "../settings.ts"
+import type { NodeSettings } from "../settings.ts"
 import type { Header } from "./format.ts"
 
 /** An open store. */
 export interface Opened {
   readonly kind: Header["source"]
   readonly storage: StorageApi
-  readonly contents: ContentsApi
+  readonly contents: StoreContentsApi
   readonly records: RecordsApi
   readonly blobs: BlobsApi
 }
@@ -56,7 +56,7 @@ export type OpeningFailure =
   | NatsTooOld
   | BucketsDiffer
 
-type Ports = Storage | Contents | Records | Blobs
+type Ports = Storage | StoreContents | Records | Blobs
 
 /** The ports of a layer, for as long as the scope. */
 const portsOf = Effect.fnUntraced(function*<E, R>(
@@ -67,7 +67,7 @@ const portsOf = Effect.fnUntraced(function*<E, R>(
     return {
       kind,
       storage: yield* Storage,
-      contents: yield* Contents,
+      contents: yield* StoreContents,
       records: yield* Records,
       blobs: yield* Blobs
     }
@@ -76,11 +76,11 @@ const portsOf = Effect.fnUntraced(function*<E, R>(
 })
 
 /** The connection of a command, and the registry. */
-const cluster = (settings: Settings, servers: ReadonlyArray<string>) =>
+const cluster = (settings: NodeSettings, servers: ReadonlyArray<string>) =>
   Layer.provideMerge(natsRegistry, connection(natsOptions(settings, servers, "command")))
 
 const natsPorts = (
-  settings: Settings
+  settings: NodeSettings
 ): Layer.Layer<Ports, StorageUnavailable | BucketsDiffer, Nats> =>
   Layer.mergeAll(
     natsStorage({ buckets: settings.clusterBuckets }),
@@ -91,7 +91,7 @@ const natsPorts = (
 
 /** The store that the settings name, to read it: the embedded one must be stopped. */
 export const openSource = Effect.fnUntraced(function*(
-  settings: Settings
+  settings: NodeSettings
 ): Effect.fn.Return<Opened, OpeningFailure, Scope.Scope> {
   const { dataDir, natsUrl } = settings
   if (natsUrl === undefined) {
@@ -112,7 +112,7 @@ export const openSource = Effect.fnUntraced(function*(
 
 /** The store that the settings name, to fill it: there must be none, or one filled in part. */
 export const openTarget = Effect.fnUntraced(function*(
-  settings: Settings
+  settings: NodeSettings
 ): Effect.fn.Return<Filling, OpeningFailure, Scope.Scope> {
   const { dataDir, natsUrl } = settings
   if (natsUrl === undefined) {

@@ -6,18 +6,18 @@ import type { ActorPart, ItemsPart } from "../../runtime/ports/contents.ts"
 import type { Commit, StorageApi } from "../../runtime/ports/storage.ts"
 import { BlobLost } from "./decode.ts"
 import {
-  COMMIT_REMOVALS,
-  GROUP_ACTORS,
-  GROUP_BYTES_MAX,
-  GROUP_RECORDS,
-  GROUPS_AT_ONCE,
-  SMALL_BLOB_BYTES,
-  SMALL_BLOBS_AT_ONCE
+  archiveGroupBytesMax,
+  commitRemovals,
+  groupActors,
+  groupRecords,
+  groupsAtOnce,
+  smallBlobBytes,
+  smallBlobsAtOnce
 } from "./limits.ts"
-import { type BlobPart, type Part, piecesOf } from "./parts.ts"
+import { type ArchivePart, type BlobPart, piecesOf } from "./parts.ts"
 
 /** What is written to. */
-export interface Target {
+export interface ArchiveTarget {
   readonly storage: Pick<StorageApi, "commit">
   readonly records: Pick<RecordsApi, "write">
   readonly blobs: Pick<BlobsApi, "put">
@@ -69,19 +69,19 @@ interface Long {
 const placeholder = ""
 
 class Filler {
-  private readonly target: Target
-  private readonly groups = new Crew(GROUPS_AT_ONCE)
-  private readonly smallBlobs = new Crew(SMALL_BLOBS_AT_ONCE)
+  private readonly target: ArchiveTarget
+  private readonly groups = new Crew(groupsAtOnce)
+  private readonly smallBlobs = new Crew(smallBlobsAtOnce)
   private commits: Array<Commit> = []
   private bytes = 0
   private changes: Array<RecordChange> = []
   private long: Long | undefined
 
-  constructor(target: Target) {
+  constructor(target: ArchiveTarget) {
     this.target = target
   }
 
-  async take(part: Part): Promise<void> {
+  async take(part: ArchivePart): Promise<void> {
     switch (part._tag) {
       case "Items":
         return this.takeItems(part)
@@ -89,7 +89,7 @@ class Filler {
         return this.takeActor(part)
       case "Record":
         this.changes.push({ table: part.table, key: part.key, value: part.value })
-        return this.changes.length >= GROUP_RECORDS ? this.writeRecords() : undefined
+        return this.changes.length >= groupRecords ? this.writeRecords() : undefined
       case "Blob":
         return this.takeBlob(part)
     }
@@ -147,7 +147,9 @@ class Filler {
     this.commits.push({ ...nothing, address, expected: 0, state, head, append: items, wake })
     this.bytes += items.reduce((sum, { value }) => sum + value.length, state?.length ?? 0)
     if (removed.length > 0) throw new StorageUnavailable({ detail: "items removed of no log" })
-    if (this.commits.length < GROUP_ACTORS && this.bytes < GROUP_BYTES_MAX / GROUPS_AT_ONCE) return
+    if (this.commits.length < groupActors && this.bytes < archiveGroupBytesMax / groupsAtOnce) {
+      return
+    }
     await this.writeCommits()
   }
 
@@ -160,8 +162,8 @@ class Filler {
     }
     await this.append(long, items)
     const left = state === undefined ? [] : removed
-    for (let at = 0; at < left.length; at += COMMIT_REMOVALS) {
-      const remove = left.slice(at, at + COMMIT_REMOVALS)
+    for (let at = 0; at < left.length; at += commitRemovals) {
+      const remove = left.slice(at, at + commitRemovals)
       const common = { address, expected: long.revision, head: long.head, remove }
       const [revision = 0] = await this.commit([{ ...nothing, ...common, state: placeholder }])
       long.revision = revision
@@ -188,7 +190,7 @@ class Filler {
   }
 
   private async takeBlob(part: BlobPart): Promise<void> {
-    if (part.lengthBytes > SMALL_BLOB_BYTES) return this.putBlob(part, part.bytes)
+    if (part.lengthBytes > smallBlobBytes) return this.putBlob(part, part.bytes)
     const pieces: Array<Uint8Array> = []
     try {
       for await (const piece of part.bytes) pieces.push(Uint8Array.from(piece))
@@ -226,9 +228,9 @@ async function* again(pieces: ReadonlyArray<Uint8Array>): AsyncGenerator<Uint8Ar
 
 /** Writes all parts; durable when it is done. Throws what a port or the parts fail with. */
 export const fill = async (
-  target: Target,
-  parts: AsyncIterable<Part>,
-  seen: (part: Part) => void
+  target: ArchiveTarget,
+  parts: AsyncIterable<ArchivePart>,
+  seen: (part: ArchivePart) => void
 ): Promise<void> => {
   const filler = new Filler(target)
   for await (const part of parts) {

@@ -3,10 +3,17 @@ import { createInterface } from "node:readline"
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import { type CommandFailed, exitCodes } from "../failure.ts"
-import { type Answer, decodeAs, failed, notUnderstood, pathOf, type Remote } from "../remote.ts"
+import {
+  decodeAs,
+  failed,
+  notUnderstood,
+  pathOf,
+  type RemoteAnswer,
+  type RemoteService
+} from "../remote.ts"
 import { refusedBy, request } from "../remote.ts"
 import { endWithReader, jsonFlag, plain } from "./output.ts"
-import { accountFlags, placeOf } from "./remote.ts"
+import { accountFlags, serviceLocation } from "./remote.ts"
 
 const Challenge = Schema.Struct({
   p: Schema.String,
@@ -60,11 +67,11 @@ const say = (shown: Challenge, json: boolean): Effect.Effect<void> =>
   Console.log(json ? JSON.stringify(shown) : plain(shown.p))
 
 const put = (
-  remote: Remote,
+  remote: RemoteService,
   method: "POST" | "PUT",
   path: string,
   body: string
-): Effect.Effect<Answer, CommandFailed> =>
+): Effect.Effect<RemoteAnswer, CommandFailed> =>
   request(remote, {
     method,
     path,
@@ -75,7 +82,7 @@ const put = (
 
 /** Begins a session, unless the traveller would rather not. */
 const begin = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   lines: Lines,
   json: boolean
 ): Effect.fn.Return<Challenge | undefined, CommandFailed> {
@@ -96,7 +103,7 @@ const begin = Effect.fnUntraced(function*(
 })
 
 const play = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   lines: Lines,
   first: Challenge,
   json: boolean
@@ -139,8 +146,8 @@ export const bridgeCommand = Command.make(
     json: jsonFlag("Each challenge as JSON, one a line")
   },
   Effect.fnUntraced(function*({ json, session, ...flags }) {
-    const { baseUrl } = yield* placeOf(flags, "account")
-    const remote: Remote = { baseUrl, authorization: undefined }
+    const { baseUrl } = yield* serviceLocation(flags, "account")
+    const remote: RemoteService = { baseUrl, authorization: undefined }
     endWithReader()
     const given = Option.getOrUndefined(session)
     const path = given?.startsWith("/") === true ? given : pathOf(given)

@@ -1,7 +1,7 @@
 /** `restante config`. */
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
-import { baseUrlOf, type Found, type Settings } from "../settings.ts"
+import { baseUrlOf, type FoundSetting, type NodeSettings } from "../settings.ts"
 import { load, settingFlags } from "./flags.ts"
 import { jsonFlag, printJson, table } from "./output.ts"
 
@@ -14,7 +14,7 @@ interface Row {
   readonly about: string
 }
 
-const row = (settings: Settings) => ({ setting, source, text }: Found): Row => {
+const row = (settings: NodeSettings) => ({ setting, source, text }: FoundSetting): Row => {
   const derived = setting.name === "baseUrl" && text === undefined && settings.port !== 0
   return {
     name: setting.name,

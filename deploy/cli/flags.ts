@@ -2,7 +2,7 @@
 import { Effect, Option, Result } from "effect"
 import { Flag } from "effect/cli"
 import { CommandFailed, exitCodes } from "../failure.ts"
-import { allSettings, type Loaded, loadSettings } from "../settings.ts"
+import { allSettings, type LoadedSettings, loadSettings } from "../settings.ts"
 
 type SettingFlags = Record<string, Flag.Flag<Option.Option<string>>>
 
@@ -23,7 +23,7 @@ export const settingFlags: SettingFlags = Object.fromEntries(
 /** The settings of this process, with the given flags over its environment. */
 export const load = (
   flags: Readonly<Record<string, Option.Option<string>>>
-): Effect.Effect<Loaded, CommandFailed> => {
+): Effect.Effect<LoadedSettings, CommandFailed> => {
   const given = Object.fromEntries(
     Object.entries(flags).map(([name, value]) => [name, Option.getOrUndefined(value)])
   )

@@ -3,7 +3,7 @@ import { open } from "node:fs/promises"
 import { extname } from "node:path"
 import { Console, Effect, Option, type Scope } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { followLoad, type Load, problemsOf, sendFile } from "../customers.ts"
+import { followLoad, type LoadProgress, problemsOf, sendFile } from "../customers.ts"
 import { type CommandFailed, exitCodes } from "../failure.ts"
 import { failed } from "../remote.ts"
 import { jsonFlag, plain, some } from "./output.ts"
@@ -71,7 +71,7 @@ async function* counted(
   }
 }
 
-const summaryOf = ({ created, replaced, rows, skipped }: Load): string =>
+const summaryOf = ({ created, replaced, rows, skipped }: LoadProgress): string =>
   `${some(rows, "row")}: ${created} new, ${replaced} replaced, ${skipped} passed over`
 
 export const loadCommand = Command.make(

@@ -2,8 +2,8 @@
 import { Effect, Option, type Redacted } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { type CommandFailed, exitCodes } from "../failure.ts"
-import { byPassword, byToken, failed, type Remote } from "../remote.ts"
-import { accountFlags, placeOf, type RemoteFlags } from "./remote.ts"
+import { byPassword, byToken, failed, type RemoteService } from "../remote.ts"
+import { accountFlags, type RemoteFlags, serviceLocation } from "./remote.ts"
 
 /** Flags of commands that read a mailbox. */
 export const mailboxFlags = {
@@ -24,8 +24,8 @@ export interface MailboxFlags extends RemoteFlags {
 }
 
 /** Where a mailbox is, or what belongs to it, and as whom it is asked. */
-export interface Mailbox {
-  readonly remote: Remote
+export interface MailboxLocation {
+  readonly remote: RemoteService
   readonly path: string
 }
 
@@ -49,9 +49,9 @@ export const mailboxOf = Effect.fnUntraced(function*(
   given: string,
   { password: secret, ...flags }: MailboxFlags,
   { expected, pattern }: Named = mailboxes
-): Effect.fn.Return<Mailbox, CommandFailed> {
+): Effect.fn.Return<MailboxLocation, CommandFailed> {
   const password = Option.getOrUndefined(secret)
-  const place = yield* placeOf(flags, "account")
+  const place = yield* serviceLocation(flags, "account")
   const isName = /^[a-z0-9][a-z0-9-]{0,63}$/.test(given)
   const uri = isName ? `${place.baseUrl}/mailboxes/${given}` : given
   const { origin, pathname: path, protocol } = URL.canParse(uri)

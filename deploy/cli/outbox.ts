@@ -32,7 +32,7 @@ const which = Argument.String("notification").pipe(
   Argument.withDescription("Its URI, or its id in the account's outgoing mailbox")
 )
 
-const cells = (recipient: outgoing.Recipient): ReadonlyArray<string> => {
+const cells = (recipient: outgoing.OutgoingRecipient): ReadonlyArray<string> => {
   const { attempts, code, href, last, next, problem, status } = recipient
   const given = [status, String(attempts), last, next, code, href]
   return [...given.map((cell) => cell ?? "-"), problem ?? ""].map(plain)
@@ -111,7 +111,7 @@ export const outboxCommand = outbox.pipe(
   Command.withHandler(Effect.fnUntraced(function*({ json, limit, status, ...flags }) {
     const remote = yield* asAccount(flags)
     endWithReader()
-    const row = (listed: outgoing.Listed) => {
+    const row = (listed: outgoing.ListedNotification) => {
       const { counts, href, status, time } = listed
       const cells = [time, status, counts, href].map(plain)
       return Console.log(json ? JSON.stringify(listed) : cells.join("\t"))

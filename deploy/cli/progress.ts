@@ -1,8 +1,8 @@
 /** How a notification that is under way stands: one line on standard error. */
 import { Effect } from "effect"
 import { CommandFailed, exitCodes } from "../failure.ts"
-import { follow, type Notification, type Recipient } from "../outgoing.ts"
-import type { Remote } from "../remote.ts"
+import { follow, type OutgoingNotification, type OutgoingRecipient } from "../outgoing.ts"
+import type { RemoteService } from "../remote.ts"
 import { plain, some } from "./output.ts"
 
 const tickMs = 1_000
@@ -16,10 +16,12 @@ const spanOf = (ms: number): string => {
   return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
 }
 
-const countOf = ({ recipient }: Notification, wanted: Recipient["status"]): number =>
-  recipient.filter(({ status }) => status === wanted).length
+const countOf = (
+  { recipient }: OutgoingNotification,
+  wanted: OutgoingRecipient["status"]
+): number => recipient.filter(({ status }) => status === wanted).length
 
-const nextMsOf = ({ recipient }: Notification): number | undefined => {
+const nextMsOf = ({ recipient }: OutgoingNotification): number | undefined => {
   const times = recipient.flatMap(({ next, status }) =>
     next === undefined || status === "success" || status === "failed" ? [] : [Date.parse(next)]
   )
@@ -27,7 +29,7 @@ const nextMsOf = ({ recipient }: Notification): number | undefined => {
 }
 
 /** `3 of 5 delivered, 1 retrying, 1 failed · next attempt in 12 s`; counts of zero are left out. */
-export const progressText = (seen: Notification, nowMs: number): string => {
+export const progressText = (seen: OutgoingNotification, nowMs: number): string => {
   const others = [
     ["waiting", countOf(seen, "waiting")],
     ["retrying", countOf(seen, "retry")],
@@ -52,7 +54,7 @@ const unanswered = "the service does not answer; trying again"
 /** Rewrites its line on a terminal; elsewhere it writes a line for each change. */
 export class ProgressLine {
   private readonly screen: Screen
-  private seen: Notification | undefined
+  private seen: OutgoingNotification | undefined
   private written = ""
 
   constructor(screen: Screen) {
@@ -60,7 +62,7 @@ export class ProgressLine {
   }
 
   /** Undefined when the service does not tell. */
-  show(seen: Notification | undefined, nowMs: number): void {
+  show(seen: OutgoingNotification | undefined, nowMs: number): void {
     const text = seen === undefined ? unanswered : progressText(seen, nowMs)
     this.seen = seen
     // That time passes is no change.
@@ -92,9 +94,9 @@ const standardError: Screen = {
  * process ends with 1: nobody may take that for delivered.
  */
 export const showProgress = (
-  remote: Remote,
+  remote: RemoteService,
   path: string
-): Effect.Effect<Notification, CommandFailed> =>
+): Effect.Effect<OutgoingNotification, CommandFailed> =>
   Effect.acquireUseRelease(
     Effect.sync(() => {
       process.exitCode = exitCodes.failed
@@ -117,7 +119,7 @@ export const showProgress = (
 
 /** Fails, naming them, when recipients of an ended notification have failed. */
 export const expectDelivered = (
-  { recipient }: Notification
+  { recipient }: OutgoingNotification
 ): Effect.Effect<void, CommandFailed> => {
   const lost = recipient.filter(({ status }) => status === "failed")
   if (lost.length === 0) return Effect.void

@@ -1,10 +1,10 @@
 /** `restante query`: customers or quotes, as a table or as JSON lines. */
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { readRows, type Row, tables } from "../customers.ts"
+import { readRows, type TableRow, tables } from "../customers.ts"
 import { byToken } from "../remote.ts"
 import { endWithReader, jsonFlag, plain, table } from "./output.ts"
-import { accountFlags, placeOf } from "./remote.ts"
+import { accountFlags, serviceLocation } from "./remote.ts"
 
 const limitDefault = 100
 const limitMax = 1_000_000_000
@@ -24,7 +24,7 @@ const cell = (value: unknown): string => {
 const hidden = new Set(["href", "symbol"])
 
 /** Rows below a heading of the fields that any of them has. */
-const tableOf = (rows: ReadonlyArray<Row>, key: string): string => {
+const tableOf = (rows: ReadonlyArray<TableRow>, key: string): string => {
   const columns = new Set(rows.flatMap((row) => Object.keys(row)))
   const shown = [...columns].filter((name) => !hidden.has(name) && name !== key)
   return table([
@@ -63,7 +63,7 @@ export const queryCommand = Command.make(
     json: jsonFlag("One JSON object a line")
   },
   Effect.fnUntraced(function*({ agemin, json, limit, query, return: fields, table, ...given }) {
-    const { baseUrl, token } = yield* placeOf(given, "account")
+    const { baseUrl, token } = yield* serviceLocation(given, "account")
     const remote = {
       baseUrl,
       authorization: token === undefined ? undefined : byToken(token)
@@ -76,7 +76,7 @@ export const queryCommand = Command.make(
       }).flatMap(([name, value]) => value === undefined ? [] : [[name, value] as const])
     )
     endWithReader()
-    const rows: Array<Row> = []
+    const rows: Array<TableRow> = []
     yield* readRows(remote, table, asked, limit, (row) => {
       if (json) process.stdout.write(`${JSON.stringify(row)}\n`)
       else rows.push(row)

@@ -6,9 +6,14 @@ import type { ReadableStream as NodeStream } from "node:stream/web"
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type CommandFailed, exitCodes } from "../failure.ts"
-import { listMailbox, type Notification, oneNotification, openContent } from "../mailboxes.ts"
+import {
+  listMailbox,
+  type MailboxNotification,
+  oneNotification,
+  openContent
+} from "../mailboxes.ts"
 import { failed } from "../remote.ts"
-import { type Mailbox, mailboxFlags, mailboxOf, type Named } from "./mailbox.ts"
+import { mailboxFlags, type MailboxLocation, mailboxOf, type Named } from "./mailbox.ts"
 import { endWithReader, jsonFlag, plain, printJson, table } from "./output.ts"
 
 const limitDefault = 100
@@ -19,12 +24,12 @@ const readable: Named = {
   pattern: /^\/mailboxes\/[^/]+(?:\/notifications\/[^/]+)?$/
 }
 
-const cells = ({ item, received }: Notification): ReadonlyArray<string> =>
+const cells = ({ item, received }: MailboxNotification): ReadonlyArray<string> =>
   [received, item.description, item.url].map(plain)
 
 /** Writes what a notification points to; a file that is there is not written over. */
 const save = (
-  { item }: Notification,
+  { item }: MailboxNotification,
   file: string
 ): Effect.Effect<void, CommandFailed> =>
   Effect.gen(function*() {
@@ -40,7 +45,7 @@ const save = (
   })
 
 const one = Effect.fnUntraced(function*(
-  { path, remote }: Mailbox,
+  { path, remote }: MailboxLocation,
   file: string | undefined,
   json: boolean
 ): Effect.fn.Return<void, CommandFailed> {

@@ -5,10 +5,10 @@ import { type CommandFailed, exitCodes } from "../failure.ts"
 import * as mailboxes from "../mailboxes.ts"
 import { failed, notUnderstood, pathOf } from "../remote.ts"
 import {
-  type Mailbox,
   mailboxArgument,
   type MailboxFlags,
   mailboxFlags,
+  type MailboxLocation,
   mailboxOf,
   type Named
 } from "./mailbox.ts"
@@ -23,17 +23,17 @@ const registrations: Named = {
 }
 
 const heading = ["STATUS", "FORM", "ATTEMPTS", "NEXT", "CALLBACK", "REGISTRATION", "PROBLEM"]
-const cells = (one: mailboxes.Registration): ReadonlyArray<string> => {
+const cells = (one: mailboxes.MailboxRegistration): ReadonlyArray<string> => {
   const { attempts, callback, form, href, next, problem, status } = one
   return [status, form, attempts ?? "-", next ?? "-", callback, href, problem ?? ""].map(plain)
 }
 
-const show = (one: mailboxes.Registration, json: boolean): Effect.Effect<void> =>
+const show = (one: mailboxes.MailboxRegistration, json: boolean): Effect.Effect<void> =>
   json ? printJson(one) : Console.log(table([heading, cells(one)]))
 
 /** Waits until the callback has echoed its challenge; fails when it has not in time. */
 const verified = Effect.fnUntraced(function*(
-  { remote }: Mailbox,
+  { remote }: MailboxLocation,
   path: string
 ): Effect.fn.Return<void, CommandFailed> {
   for (const untilMs = performance.now() + verifyMs;;) {
@@ -88,7 +88,7 @@ const which = Argument.String("registration").pipe(Argument.withDescription("Its
 const about = (
   name: string,
   description: string,
-  act: (at: Mailbox, json: boolean) => Effect.Effect<void, CommandFailed>
+  act: (at: MailboxLocation, json: boolean) => Effect.Effect<void, CommandFailed>
 ) =>
   Command.make(
     name,

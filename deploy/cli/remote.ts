@@ -2,7 +2,7 @@
 import { Effect, Option, Redacted } from "effect"
 import { Flag } from "effect/cli"
 import { CommandFailed, exitCodes } from "../failure.ts"
-import { byToken, type Remote } from "../remote.ts"
+import { byToken, type RemoteService } from "../remote.ts"
 import { baseUrlOf } from "../settings.ts"
 import { load, settingFlags } from "./flags.ts"
 
@@ -42,7 +42,7 @@ const accountToken = (): Redacted.Redacted | undefined => {
 }
 
 /** The service, and the token that was found for it. */
-export interface Place {
+export interface ServiceLocation {
   readonly baseUrl: string
   /** Whether somebody said where the service is. */
   readonly isGiven: boolean
@@ -50,10 +50,10 @@ export interface Place {
 }
 
 /** Where the service is; `admin` looks for no other token than an admin's. */
-export const placeOf = Effect.fnUntraced(function*(
+export const serviceLocation = Effect.fnUntraced(function*(
   { token, ...flags }: RemoteFlags,
   role: "admin" | "account"
-): Effect.fn.Return<Place, CommandFailed> {
+): Effect.fn.Return<ServiceLocation, CommandFailed> {
   const given = flags["base-url"] === undefined ? {} : { "base-url": flags["base-url"] }
   const { settings } = yield* load(given)
   const environment = role === "account" ? accountToken() : undefined
@@ -71,8 +71,8 @@ export const placeOf = Effect.fnUntraced(function*(
 /** The service as an admin. */
 export const asAdmin = Effect.fnUntraced(function*(
   flags: RemoteFlags
-): Effect.fn.Return<Remote, CommandFailed> {
-  const { baseUrl, token } = yield* placeOf(flags, "admin")
+): Effect.fn.Return<RemoteService, CommandFailed> {
+  const { baseUrl, token } = yield* serviceLocation(flags, "admin")
   if (token !== undefined) return { baseUrl, authorization: byToken(token) }
   return yield* usage("an admin's token is needed: set ADMIN_TOKEN, or give --token")
 })
@@ -80,8 +80,8 @@ export const asAdmin = Effect.fnUntraced(function*(
 /** The service as the account of a token. */
 export const asAccount = Effect.fnUntraced(function*(
   flags: RemoteFlags
-): Effect.fn.Return<Remote, CommandFailed> {
-  const { baseUrl, token } = yield* placeOf(flags, "account")
+): Effect.fn.Return<RemoteService, CommandFailed> {
+  const { baseUrl, token } = yield* serviceLocation(flags, "account")
   if (token !== undefined) return { baseUrl, authorization: byToken(token) }
   return yield* usage("an account's token is needed: set RESTANTE_TOKEN, or give --token")
 })

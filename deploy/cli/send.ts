@@ -4,8 +4,8 @@ import { extname } from "node:path"
 import { Console, Effect, Option, Redacted, type Scope } from "effect"
 import { Command, Flag } from "effect/cli"
 import { type CommandFailed, exitCodes } from "../failure.ts"
-import { ownMailbox, publish, type Published, queue, unpublish } from "../outgoing.ts"
-import { failed, notUnderstood, pathOf, type Remote } from "../remote.ts"
+import { ownMailbox, publish, type PublishedContent, queue, unpublish } from "../outgoing.ts"
+import { failed, notUnderstood, pathOf, type RemoteService } from "../remote.ts"
 import { jsonFlag, printJson } from "./output.ts"
 import { expectDelivered, showProgress } from "./progress.ts"
 import { accountFlags, asAccount } from "./remote.ts"
@@ -99,9 +99,9 @@ const wrong = (message: string): CommandFailed => failed(message, exitCodes.usag
 
 /** The message: one that is somewhere already, or a file that is published now. */
 const messageOf = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   { content, password, type, url }: Source
-): Effect.fn.Return<Published, CommandFailed, Scope.Scope> {
+): Effect.fn.Return<PublishedContent, CommandFailed, Scope.Scope> {
   const secret = Option.getOrUndefined(password)
   if (Option.isSome(url)) return { href: url.value, edit: undefined, password: secret }
   const file = Option.getOrElse(content, () => "-")
@@ -127,7 +127,7 @@ const check = ({ content, password, type, url }: Source): Effect.Effect<void, Co
 }
 
 const send = Effect.fnUntraced(function*(
-  remote: Remote,
+  remote: RemoteService,
   letter: Source & {
     readonly to: ReadonlyArray<string>
     readonly description: string

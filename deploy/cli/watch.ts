@@ -1,11 +1,11 @@
 /** `restante watch`: what comes into a mailbox, as it comes. */
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { type Listener, watchMailbox } from "../stream.ts"
+import { type StreamListener, watchMailbox } from "../stream.ts"
 import { mailboxArgument, mailboxFlags, mailboxOf } from "./mailbox.ts"
 import { endWithReader, jsonFlag, plain } from "./output.ts"
 
-const listener = (json: boolean): Listener => ({
+const listener = (json: boolean): StreamListener => ({
   received: (one) => {
     const { description, received, url } = one
     const line = json ? JSON.stringify(one) : [received, description, url].map(plain).join("\t")

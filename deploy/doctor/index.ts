@@ -1,6 +1,6 @@
 /** `restante doctor`: everything that a node needs, looked at before it is missed. */
 import { Effect } from "effect"
-import type { Settings } from "../settings.ts"
+import type { NodeSettings } from "../settings.ts"
 import type { Finding } from "./finding.ts"
 import {
   adminToken,
@@ -18,7 +18,7 @@ export type { Finding } from "./finding.ts"
 
 /** Looks at everything; changes nothing but what opening a store changes. */
 export const examine = Effect.fnUntraced(function*(
-  settings: Settings
+  settings: NodeSettings
 ): Effect.fn.Return<ReadonlyArray<Finding>> {
   const { natsUrl } = settings
   const room = yield* Effect.promise(() => folder(settings))

@@ -5,16 +5,16 @@ import { totalmem } from "node:os"
 import { dirname, resolve } from "node:path"
 import { assertNative, ServerUnavailable } from "../../http/server.ts"
 import { addressRules } from "../../actors/delivery/addresses.ts"
-import { adminTokenOf, type Settings } from "../settings.ts"
+import { adminTokenOf, type NodeSettings } from "../settings.ts"
 import { fail, type Finding, ok, warn } from "./finding.ts"
 import {
-  CLOCK_EARLIEST_MS,
-  FILES_MIN,
-  FILES_WANTED,
-  MEMORY_WANTED_BYTES,
-  ROOM_MIN_BYTES,
-  ROOM_WANTED_BYTES,
-  TOKEN_CHARACTERS_MIN
+  clockEarliestMs,
+  filesMin,
+  filesWanted,
+  memoryWantedBytes,
+  roomMinBytes,
+  roomWantedBytes,
+  tokenCharactersMin
 } from "./limits.ts"
 
 const gigabytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`
@@ -43,10 +43,10 @@ export const openFiles = (): Finding => {
   const limit = soft === "unlimited" ? Infinity : Number(soft)
   if (Number.isNaN(limit)) return ok("open files", "not limited by this system")
   const found = `at most ${limit}`
-  const advice = `every connection is one: allow ${FILES_WANTED} (ulimit -n, LimitNOFILE= of ` +
+  const advice = `every connection is one: allow ${filesWanted} (ulimit -n, LimitNOFILE= of ` +
     "systemd, --ulimit nofile= of Docker)"
-  if (limit < FILES_MIN) return fail("open files", found, advice)
-  return limit < FILES_WANTED ? warn("open files", found, advice) : ok("open files", found)
+  if (limit < filesMin) return fail("open files", found, advice)
+  return limit < filesWanted ? warn("open files", found, advice) : ok("open files", found)
 }
 
 /** Memory of the machine, or of the control group that the process is in. */
@@ -54,7 +54,7 @@ export const memory = async (): Promise<Finding> => {
   const group = await readFile("/sys/fs/cgroup/memory.max", "utf8").catch(() => "max")
   const bytes = Math.min(totalmem(), Number(group.trim()) || Infinity)
   const found = `${gigabytes(bytes)} for this process`
-  return bytes < MEMORY_WANTED_BYTES
+  return bytes < memoryWantedBytes
     ? warn("memory", found, "give a node 512 MiB or more; see the sizing page")
     : ok("memory", found)
 }
@@ -74,7 +74,7 @@ const existing = async (path: string): Promise<Existing> => {
 }
 
 /** The folder of the store, and the room on its disk. */
-export const folder = async ({ dataDir }: Settings): Promise<ReadonlyArray<Finding>> => {
+export const folder = async ({ dataDir }: NodeSettings): Promise<ReadonlyArray<Finding>> => {
   const path = resolve(dataDir)
   const { isFolder, near } = await existing(path)
   if (!isFolder) {
@@ -94,23 +94,23 @@ export const folder = async ({ dataDir }: Settings): Promise<ReadonlyArray<Findi
   const bytes = bavail * bsize
   const found = `${gigabytes(bytes)} free`
   const advice = "make room, or set DATA_DIR to another disk: a full one refuses deposits (507)"
-  if (bytes < ROOM_MIN_BYTES) return [writing, fail("disk", found, advice)]
-  return [writing, bytes < ROOM_WANTED_BYTES ? warn("disk", found, advice) : ok("disk", found)]
+  if (bytes < roomMinBytes) return [writing, fail("disk", found, advice)]
+  return [writing, bytes < roomWantedBytes ? warn("disk", found, advice) : ok("disk", found)]
 }
 
 /** The clock alone; others compare it. */
 export const clock = (nowMs: number): Finding => {
   const found = new Date(nowMs).toISOString()
-  return nowMs < CLOCK_EARLIEST_MS
+  return nowMs < clockEarliestMs
     ? fail("clock", found, "set the clock, and keep it by NTP (chrony, systemd-timesyncd)")
     : ok("clock", found)
 }
 
 /** The token of admin, when the settings say one. */
-export const adminToken = (settings: Settings): Finding => {
+export const adminToken = (settings: NodeSettings): Finding => {
   const token = adminTokenOf(settings)
   if (token === undefined) return ok("admin token", "made up at the first start, and shown once")
-  return token.length < TOKEN_CHARACTERS_MIN
+  return token.length < tokenCharactersMin
     ? warn("admin token", `${token.length} characters`, "take one like `openssl rand -base64 32`")
     : ok("admin token", "set")
 }
@@ -119,7 +119,7 @@ const isLocal = (host: string): boolean =>
   host === "localhost" || host.endsWith(".localhost") || host.startsWith("127.") || host === "[::1]"
 
 /** The origin of the URIs that are given out. */
-export const baseUrl = ({ baseUrl: given }: Settings): Finding => {
+export const baseUrl = ({ baseUrl: given }: NodeSettings): Finding => {
   if (given === undefined) {
     return warn(
       "base URL",
@@ -143,7 +143,7 @@ const doors: ReadonlyArray<readonly [address: string, what: string]> = [
 ]
 
 /** What peers and clients may have the service ask. */
-export const outbound = ({ outboundAllow }: Settings): Finding => {
+export const outbound = ({ outboundAllow }: NodeSettings): Finding => {
   const { permits } = addressRules(outboundAllow)
   const open = doors.filter(([address]) => permits(address)).map(([, what]) => what)
   const found = outboundAllow.length === 0

@@ -4,18 +4,18 @@ import { backend, natsOptions, placeOf } from "../backend.ts"
 import { connection, Nats, type NatsApi } from "../../runtime/nats/connection.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { stopped } from "../serve.ts"
-import { baseUrlOf, type Settings } from "../settings.ts"
+import { baseUrlOf, type NodeSettings } from "../settings.ts"
 import { fail, type Finding, ok, warn } from "./finding.ts"
 import {
-  ASK_MS,
-  CLOCK_FAIL_MS,
-  CLOCK_WARN_MS,
-  NATS_PAYLOAD_WANTED_BYTES,
-  NATS_ROUND_TRIP_WARN_MS
+  askMs,
+  clockFailMs,
+  clockWarnMs,
+  natsPayloadWantedBytes,
+  natsRoundTripWarnMs
 } from "./limits.ts"
 
 /** Opens the embedded store as a node would; one that is in use is well. */
-export const store = (settings: Settings): Effect.Effect<Finding> =>
+export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
   Effect.scoped(Layer.build(backend(settings, "doctor"))).pipe(
     Effect.as(ok("store", `${settings.dataDir} opens`)),
     Effect.catch((failure) => {
@@ -38,8 +38,8 @@ const apart = (name: string, aheadMs: number, unsureMs: number): Finding => {
   const found = `${(off / 1_000).toFixed(1)} s apart from this machine's`
   const advice = "keep the clocks by NTP (chrony, systemd-timesyncd): signatures and times of " +
     "receipt stand on them"
-  if (off > CLOCK_FAIL_MS) return fail(name, found, advice)
-  return off > CLOCK_WARN_MS ? warn(name, found, advice) : ok(name, "agrees with this machine's")
+  if (off > clockFailMs) return fail(name, found, advice)
+  return off > clockWarnMs ? warn(name, found, advice) : ok(name, "agrees with this machine's")
 }
 
 const streamFindings = async ({ jsm, nc }: NatsApi): Promise<ReadonlyArray<Finding>> => {
@@ -70,11 +70,11 @@ const natsFindings = async (nats: NatsApi): Promise<ReadonlyArray<Finding>> => {
   const where = cluster === "" ? "one server" : `the cluster ${cluster}`
   const findings = [
     ok("NATS", `version ${version}, ${where}, JetStream with ${account.streams} streams`),
-    roundTripMs > NATS_ROUND_TRIP_WARN_MS
+    roundTripMs > natsRoundTripWarnMs
       ? warn("NATS round trip", `${roundTripMs} ms`, "put nodes and servers near each other")
       : ok("NATS round trip", `${roundTripMs} ms`)
   ]
-  if (payload < NATS_PAYLOAD_WANTED_BYTES) {
+  if (payload < natsPayloadWantedBytes) {
     const advice = "set max_payload to 1MB: larger documents are refused otherwise"
     findings.push(warn("NATS max_payload", `${payload} bytes`, advice))
   }
@@ -83,7 +83,7 @@ const natsFindings = async (nats: NatsApi): Promise<ReadonlyArray<Finding>> => {
 
 /** The servers of a cluster. */
 export const servers = (
-  settings: Settings,
+  settings: NodeSettings,
   urls: ReadonlyArray<string>
 ): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.scoped(
@@ -105,11 +105,11 @@ export const servers = (
   }))
 
 /** The running service, when there is one, and its clock. */
-export const service = async (settings: Settings): Promise<ReadonlyArray<Finding>> => {
+export const service = async (settings: NodeSettings): Promise<ReadonlyArray<Finding>> => {
   const origin = baseUrlOf(settings, settings.port)
   try {
     const beforeMs = Date.now()
-    const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(ASK_MS) })
+    const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(askMs) })
     const text = (await response.text()).trim()
     const tookMs = Date.now() - beforeMs
     const date = Date.parse(response.headers.get("date") ?? "")

@@ -1,9 +1,9 @@
 /** The first account of a store, and the operator's way back in. */
 import { Effect } from "effect"
 import { accountKind } from "../../actors/index.ts"
-import type { Message, Reply } from "../../actors/account/protocol.ts"
+import type { AccountMessage, AccountReply } from "../../actors/account/protocol.ts"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
-import type { Failure } from "../failures.ts"
+import type { HandlerFailure } from "../failures.ts"
 import { randomIds, secretHash } from "../secrets.ts"
 import { ask, askFor, type Service } from "../service.ts"
 import { enteredHash, enterToken, leaveHash, leaveToken } from "./tokens.ts"
@@ -18,10 +18,10 @@ const admin = "admin"
 /** The operator's token has an id of its own, so that another takes its place. */
 const operatorTokenId = "operator"
 
-const tell = (service: Service, message: Message) =>
-  ask<Reply>(service, address(accountKind, admin), message)
+const tell = (service: Service, message: AccountMessage) =>
+  ask<AccountReply>(service, address(accountKind, admin), message)
 
-const bootstrapped = (reply: Reply): Extract<Reply, { _tag: "Bootstrapped" }> => {
+const bootstrapped = (reply: AccountReply): Extract<AccountReply, { _tag: "Bootstrapped" }> => {
   if (reply._tag !== "Bootstrapped") throw new Error(`an account answered ${reply._tag}`)
   return reply
 }
@@ -30,7 +30,7 @@ const bootstrapped = (reply: Reply): Extract<Reply, { _tag: "Bootstrapped" }> =>
 const withOperatorToken = Effect.fnUntraced(function*(
   service: Service,
   token: string
-): Effect.fn.Return<Bootstrapped, Failure> {
+): Effect.fn.Return<Bootstrapped, HandlerFailure> {
   const tokenHash = secretHash(token)
   const before = yield* enteredHash(service, admin, operatorTokenId)
   if (before !== tokenHash) yield* enterToken(service, admin, operatorTokenId, tokenHash)
@@ -50,9 +50,9 @@ const withOperatorToken = Effect.fnUntraced(function*(
 const isThere = Effect.fnUntraced(function*(
   service: Service,
   to: Address
-): Effect.fn.Return<boolean, Failure> {
-  const message: Message = { _tag: "Describe", caller: { admin: true } }
-  return !isRefusal(yield* askFor<Reply>(service, to, message))
+): Effect.fn.Return<boolean, HandlerFailure> {
+  const message: AccountMessage = { _tag: "Describe", caller: { admin: true } }
+  return !isRefusal(yield* askFor<AccountReply>(service, to, message))
 })
 
 /**
@@ -63,7 +63,7 @@ const isThere = Effect.fnUntraced(function*(
 export const bootstrap = Effect.fnUntraced(function*(
   service: Service,
   adminToken: string | undefined
-): Effect.fn.Return<Bootstrapped, Failure> {
+): Effect.fn.Return<Bootstrapped, HandlerFailure> {
   if (adminToken !== undefined) return yield* withOperatorToken(service, adminToken)
   if (yield* isThere(service, address(accountKind, admin))) return { created: false }
   const token = randomIds.secret("token")

@@ -2,10 +2,10 @@
 import { Effect } from "effect"
 import { keepingTyped } from "../again.ts"
 import { accountForm } from "./views.ts"
-import type { Message, Reply } from "../../actors/account/protocol.ts"
+import type { AccountMessage, AccountReply } from "../../actors/account/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
-import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
-import { type Failure, refused } from "../failures.ts"
+import { type Call, empty, type HandlerAnswer, type ResourceHandler, shown } from "../call.ts"
+import { type HandlerFailure, refused } from "../failures.ts"
 import { callerOf, isSlug, requireAdmin } from "../identity.ts"
 import { askedAtOnceMax } from "../limits.ts"
 import { nextLink, pageOf } from "../paging.ts"
@@ -20,8 +20,8 @@ import { accountPath, accountView, collectionPath, createdView, listingView } fr
 
 export { bootstrap, type Bootstrapped } from "./bootstrap.ts"
 
-const create = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const create = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const caller = yield* requireAdmin(service, call)
     const wished = yield* wishedOf(call)
     const { ids } = call
@@ -29,7 +29,7 @@ const create = (service: Service): Handler["handle"] =>
     const tokenId = ids.id("token")
     const tokenHash = secretHash(token)
     yield* enterToken(service, wished.name, tokenId, tokenHash)
-    const message: Message = {
+    const message: AccountMessage = {
       _tag: "Create",
       caller: callerOf(caller),
       requestId: ids.id("request"),
@@ -37,7 +37,7 @@ const create = (service: Service): Handler["handle"] =>
       tokenId,
       tokenHash
     }
-    const reply = yield* askFor<Reply>(service, at(wished.name), message)
+    const reply = yield* askFor<AccountReply>(service, at(wished.name), message)
     if (isRefusal(reply)) {
       yield* leaveToken(service, wished.name, tokenId)
       return yield* refused(reply)
@@ -49,15 +49,15 @@ const create = (service: Service): Handler["handle"] =>
     })
   })
 
-const list = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const list = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const caller = yield* requireAdmin(service, call)
     const page = yield* pageOf(call, isSlug)
     const names = yield* service.system.scan("account", page.after, page.limit)
-    const message: Message = { _tag: "Describe", caller: callerOf(caller) }
+    const message: AccountMessage = { _tag: "Describe", caller: callerOf(caller) }
     const replies = yield* Effect.forEach(
       names,
-      (name) => askFor<Reply>(service, at(name), message),
+      (name) => askFor<AccountReply>(service, at(name), message),
       { concurrency: askedAtOnceMax }
     )
     const accounts = replies.flatMap((reply) =>
@@ -67,15 +67,15 @@ const list = (service: Service): Handler["handle"] =>
     return shown(listingView(service, accounts, next), { headers: noStore })
   })
 
-const read = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const read = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { caller, name } = yield* concerned(service, call)
     const view = accountView(service, yield* describe(service, caller, name))
     return shown(view, { headers: noStore })
   })
 
-const remove = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const remove = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireAdmin(service, call)
     const { caller, name } = yield* concerned(service, call)
     const expected = yield* unchanged(
@@ -84,14 +84,14 @@ const remove = (service: Service): Handler["handle"] =>
       { caller, name },
       (view) => accountView(service, view)
     )
-    const message: Message = { _tag: "Remove", caller: callerOf(caller), ...expected }
-    yield* ask<Reply>(service, at(name), message)
+    const message: AccountMessage = { _tag: "Remove", caller: callerOf(caller), ...expected }
+    yield* ask<AccountReply>(service, at(name), message)
     yield* leaveTokens(service, name)
     return empty(204)
   })
 
 /** Every resource of the accounts. */
-export const accountRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const accountRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   {
     pattern: collectionPath,
     methods: {

@@ -1,25 +1,26 @@
 /** Which account a path names, who may have it, and how it stands. */
 import { Effect } from "effect"
-import type { Message, Reply, View as AccountView } from "../../actors/account/protocol.ts"
+import type { AccountMessage, AccountReply, AccountView } from "../../actors/account/protocol.ts"
 import { accountKind } from "../../actors/index.ts"
 import { type Address, address } from "../../runtime/index.ts"
 import type { Call } from "../call.ts"
-import { fail, type Failure, type HeaderFields } from "../failures.ts"
-import { type Account, callerOf, isSlug, requireAccount } from "../identity.ts"
-import type { View } from "../representations.ts"
+import { fail, type HandlerFailure, type HeaderList } from "../failures.ts"
+import { type AuthenticatedAccount, callerOf, isSlug, requireAccount } from "../identity.ts"
+import type { ResourceView } from "../representations.ts"
 import { conditionsHold, entityTags, isConditional } from "../respond.ts"
 import { ask, type Service } from "../service.ts"
 
 /** The actor of an account. */
 export const at = (name: string): Address => address(accountKind, name)
 
-export const noStore: HeaderFields = [["Cache-Control", "no-store"]]
+export const noStore: HeaderList = [["Cache-Control", "no-store"]]
 
-export const unexpected = (reply: Reply): Error => new Error(`an account answered ${reply._tag}`)
+export const unexpected = (reply: AccountReply): Error =>
+  new Error(`an account answered ${reply._tag}`)
 
 /** Whoever asks, and about which account. */
 export interface Concerned {
-  readonly caller: Account
+  readonly caller: AuthenticatedAccount
   readonly name: string
 }
 
@@ -27,7 +28,7 @@ export interface Concerned {
 export const concerned = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<Concerned, Failure> {
+): Effect.fn.Return<Concerned, HandlerFailure> {
   const caller = yield* requireAccount(service, call)
   const name = call.parameters.get("account")
   // Whether there is such an account is told to admins only.
@@ -43,11 +44,11 @@ export const concerned = Effect.fnUntraced(function*(
 /** How the account stands. */
 export const describe = Effect.fnUntraced(function*(
   service: Service,
-  caller: Account,
+  caller: AuthenticatedAccount,
   name: string
-): Effect.fn.Return<AccountView, Failure> {
-  const message: Message = { _tag: "Describe", caller: callerOf(caller) }
-  const reply = yield* ask<Reply>(service, at(name), message)
+): Effect.fn.Return<AccountView, HandlerFailure> {
+  const message: AccountMessage = { _tag: "Describe", caller: callerOf(caller) }
+  const reply = yield* ask<AccountReply>(service, at(name), message)
   if (reply._tag !== "Described") throw unexpected(reply)
   return reply.view
 })
@@ -57,8 +58,8 @@ export const unchanged = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   of: Concerned,
-  shownAs: (state: AccountView) => View | undefined
-): Effect.fn.Return<{ readonly ifVersion?: number }, Failure> {
+  shownAs: (state: AccountView) => ResourceView | undefined
+): Effect.fn.Return<{ readonly ifVersion?: number }, HandlerFailure> {
   if (!isConditional(call)) return {}
   const state = yield* describe(service, of.caller, of.name)
   const view = shownAs(state)

@@ -2,11 +2,11 @@
 import { Effect } from "effect"
 import { keepingTyped } from "../again.ts"
 import { tokenForm } from "./views.ts"
-import type { Message, Reply } from "../../actors/account/protocol.ts"
+import type { AccountMessage, AccountReply } from "../../actors/account/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
-import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
-import { fail, type Failure, refused } from "../failures.ts"
-import { type Account, callerOf } from "../identity.ts"
+import { type Call, empty, type HandlerAnswer, type ResourceHandler, shown } from "../call.ts"
+import { fail, type HandlerFailure, refused } from "../failures.ts"
+import { type AuthenticatedAccount, callerOf } from "../identity.ts"
 import type { Route } from "../routing.ts"
 import { secretHash } from "../secrets.ts"
 import { ask, askFor, type Service, uri } from "../service.ts"
@@ -21,17 +21,17 @@ import { collectionPath, tokenPath, tokensView, tokenView } from "./views.ts"
  */
 const mayMake = Effect.fnUntraced(function*(
   service: Service,
-  caller: Account,
+  caller: AuthenticatedAccount,
   name: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   if (caller.vouched !== true || caller.roles.includes("admin")) return
   const { roles } = yield* describe(service, caller, name)
   if (roles.every((role) => caller.roles.includes(role))) return
   return yield* fail("forbidden", "the account has roles that your issuer does not give you")
 })
 
-const addToken = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const addToken = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { caller, name } = yield* concerned(service, call)
     yield* mayMake(service, caller, name)
     const wished = yield* wishedTokenOf(call, service.nowMs())
@@ -39,7 +39,7 @@ const addToken = (service: Service): Handler["handle"] =>
     const tokenId = call.ids.id("token")
     const tokenHash = secretHash(token)
     yield* enterToken(service, name, tokenId, tokenHash)
-    const message: Message = {
+    const message: AccountMessage = {
       _tag: "AddToken",
       caller: callerOf(caller),
       tokenId,
@@ -47,7 +47,7 @@ const addToken = (service: Service): Handler["handle"] =>
       ...wished,
       replacesAll: false
     }
-    const reply = yield* askFor<Reply>(service, at(name), message)
+    const reply = yield* askFor<AccountReply>(service, at(name), message)
     if (isRefusal(reply)) {
       yield* leaveToken(service, name, tokenId)
       return yield* refused(reply)
@@ -61,8 +61,8 @@ const addToken = (service: Service): Handler["handle"] =>
     })
   })
 
-const readToken = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const readToken = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { caller, name } = yield* concerned(service, call)
     const { tokens } = yield* describe(service, caller, name)
     const found = tokens.find(({ id }) => id === call.parameters.get("token"))
@@ -71,34 +71,34 @@ const readToken = (service: Service): Handler["handle"] =>
       : shown(tokenView(service, name, found), { headers: noStore })
   })
 
-const removeToken = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const removeToken = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { caller, name } = yield* concerned(service, call)
     const tokenId = call.parameters.get("token")
     const expected = yield* unchanged(service, call, { caller, name }, ({ tokens }) => {
       const found = tokens.find(({ id }) => id === tokenId)
       return found === undefined ? undefined : tokenView(service, name, found)
     })
-    const message: Message = {
+    const message: AccountMessage = {
       _tag: "RemoveToken",
       caller: callerOf(caller),
       tokenId,
       ...expected
     }
-    yield* ask<Reply>(service, at(name), message)
+    yield* ask<AccountReply>(service, at(name), message)
     yield* leaveToken(service, name, tokenId)
     return empty(204)
   })
 
-const listTokens = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const listTokens = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { caller, name } = yield* concerned(service, call)
     const { tokens } = yield* describe(service, caller, name)
     return shown(tokensView(service, name, tokens), { headers: noStore })
   })
 
-const removeTokens = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const removeTokens = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { caller, name } = yield* concerned(service, call)
     const expected = yield* unchanged(
       service,
@@ -106,15 +106,15 @@ const removeTokens = (service: Service): Handler["handle"] =>
       { caller, name },
       ({ tokens }) => tokensView(service, name, tokens)
     )
-    const message: Message = { _tag: "RemoveTokens", caller: callerOf(caller), ...expected }
-    const reply = yield* ask<Reply>(service, at(name), message)
+    const message: AccountMessage = { _tag: "RemoveTokens", caller: callerOf(caller), ...expected }
+    const reply = yield* ask<AccountReply>(service, at(name), message)
     if (reply._tag !== "Revoked") throw unexpected(reply)
     yield* Effect.forEach(reply.tokenIds, (id) => leaveToken(service, name, id), { discard: true })
     return empty(204)
   })
 
 /** The resources of an account's tokens. */
-export const tokenRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const tokenRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   {
     pattern: `${collectionPath}/{account}/token`,
     methods: {

@@ -6,7 +6,7 @@
  */
 import { Effect } from "effect"
 import { tokenIdsTable, tokenKey, tokenRemoval, tokensTable } from "../../actors/account/tokens.ts"
-import type { Failure } from "../failures.ts"
+import type { HandlerFailure } from "../failures.ts"
 import type { Service } from "../service.ts"
 
 /** Enters a token. */
@@ -15,7 +15,7 @@ export const enterToken = (
   account: string,
   tokenId: string,
   hash: string
-): Effect.Effect<void, Failure> =>
+): Effect.Effect<void, HandlerFailure> =>
   records.write([
     { table: tokensTable, key: hash, value: account },
     { table: tokenIdsTable, key: tokenKey(account, tokenId), value: hash }
@@ -26,7 +26,7 @@ export const enteredHash = (
   { records }: Service,
   account: string,
   tokenId: string
-): Effect.Effect<string | undefined, Failure> =>
+): Effect.Effect<string | undefined, HandlerFailure> =>
   records.get(tokenIdsTable, tokenKey(account, tokenId))
 
 /** Takes out one token. */
@@ -34,7 +34,7 @@ export const leaveToken = Effect.fnUntraced(function*(
   service: Service,
   account: string,
   tokenId: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const hash = yield* enteredHash(service, account, tokenId)
   if (hash !== undefined) yield* service.records.write(tokenRemoval(account, tokenId, hash))
 })
@@ -43,7 +43,7 @@ export const leaveToken = Effect.fnUntraced(function*(
 export const leaveHash = (
   { records }: Service,
   hash: string
-): Effect.Effect<void, Failure> =>
+): Effect.Effect<void, HandlerFailure> =>
   records.write([{ table: tokensTable, key: hash, value: null, fades: true }])
 
 /** Tokens that are taken out at a time. */
@@ -53,7 +53,7 @@ const pageEntries = 100
 export const leaveTokens = Effect.fnUntraced(function*(
   { records }: Service,
   account: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   for (;;) {
     const entries = yield* records.range(tokenIdsTable, {
       prefix: `${account}.`,

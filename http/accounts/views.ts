@@ -1,11 +1,11 @@
 /** What accounts show. A token itself is in one answer only: that of the request that made it. */
-import { Role, type View as Account } from "../../actors/account/protocol.ts"
-import { type Form, form } from "../html/forms.ts"
+import { type AccountView as Account, Role } from "../../actors/account/protocol.ts"
+import { form, type HtmlForm } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
 import { table, time as timeShown } from "../html/parts.ts"
 import { type Html, html, link } from "../html/template.ts"
 import { slugCharsMax, tokenLabelCharsMax } from "../limits.ts"
-import type { View } from "../representations.ts"
+import type { ResourceView } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element } from "../xml.ts"
 
@@ -62,7 +62,7 @@ const shownOnce = (token: string): Html =>
 `
 
 /** The form that makes another token. */
-export const tokenForm = (name: string): Form => ({
+export const tokenForm = (name: string): HtmlForm => ({
   action: `${accountPath(name)}/token`,
   legend: "Another token",
   controls: [
@@ -124,7 +124,7 @@ const listingPage = (accounts: ReadonlyArray<Account>): Html =>
   )
 
 /** An account. */
-export const accountView = (service: Service, account: Account): View => ({
+export const accountView = (service: Service, account: Account): ResourceView => ({
   title: `Account ${account.name}`,
   tree: accountElement(service, account),
   body: () => accountPage(account),
@@ -140,7 +140,7 @@ export const tokensView = (
   service: Service,
   name: string,
   tokens: ReadonlyArray<Token>
-): View => ({
+): ResourceView => ({
   title: `Tokens of ${name}`,
   tree: element(
     "tokens",
@@ -158,7 +158,7 @@ export const createdView = (
   account: Account,
   tokenId: string,
   token: string
-): View => ({
+): ResourceView => ({
   title: `Account ${account.name}`,
   tree: accountElement(service, account, { tokenId, token }),
   body: shownOnce(token),
@@ -171,7 +171,7 @@ export const tokenView = (
   name: string,
   token: Token,
   secret?: string
-): View => ({
+): ResourceView => ({
   title: `Token of ${name}`,
   tree: tokenElement(service, name, token, secret),
   body: secret === undefined ? undefined : shownOnce(secret),
@@ -179,7 +179,7 @@ export const tokenView = (
 })
 
 /** The form that makes an account. */
-export const accountForm: Form = {
+export const accountForm: HtmlForm = {
   action: collectionPath,
   legend: "A new account",
   controls: [
@@ -207,7 +207,7 @@ export const listingView = (
   service: Service,
   accounts: ReadonlyArray<Account>,
   next: ReadonlyArray<Link>
-): View => ({
+): ResourceView => ({
   title: "Accounts",
   tree: element(
     "accounts",

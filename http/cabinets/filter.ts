@@ -1,10 +1,10 @@
 /** Which notifications a cabinet's query wants. */
 import type { CabinetQuery } from "../../actors/cabinet/protocol.ts"
-import type { Entry } from "../mailboxes/listing.ts"
+import type { MailboxEntry } from "../mailboxes/listing.ts"
 import { type Element, parseFragment } from "../xml.ts"
 import { timeOf } from "./cursor.ts"
 
-export type Filter = (entry: Entry) => boolean
+export type EntryFilter = (entry: MailboxEntry) => boolean
 
 const fold = (text: string): string => text.normalize("NFC").toLowerCase()
 
@@ -13,7 +13,7 @@ const textIn = (nodes: ReadonlyArray<Element | string>): string =>
   nodes.map((node) => typeof node === "string" ? node : textIn(node.children)).join("\n")
 
 /** Whether an entry is wanted: received at the time or later, and with the text, in any case. */
-export const filterOf = (query: CabinetQuery | undefined): Filter => {
+export const filterOf = (query: CabinetQuery | undefined): EntryFilter => {
   const atMs = query?.since === undefined ? undefined : timeOf(query.since)?.atMs
   const wanted = query?.contains === undefined ? undefined : fold(query.contains)
   return (entry) =>

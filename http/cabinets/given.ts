@@ -1,6 +1,6 @@
 /** Reading a cabinet document, or the form of a page: what it says, or which rule it breaks. */
 import { Effect } from "effect"
-import type { CabinetQuery, Contents, KeptMailbox } from "../../actors/cabinet/protocol.ts"
+import type { CabinetContent, CabinetQuery, KeptMailbox } from "../../actors/cabinet/protocol.ts"
 import { cabinetMailboxesMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import type { Input } from "../call.ts"
@@ -90,7 +90,7 @@ const queryIn = ({ contains, since }: Given): Result<CabinetQuery | undefined, s
   })
 }
 
-const contentsIn = (service: Service, given: Given): Result<Contents, string> => {
+const contentsIn = (service: Service, given: Given): Result<CabinetContent, string> => {
   const { hrefs, title } = given
   if (title !== undefined && (title.length > titleCharsMax || !isText(title))) {
     return failure(`title may have ${titleCharsMax} characters at the most, none of them control`)
@@ -107,7 +107,10 @@ const contentsIn = (service: Service, given: Given): Result<Contents, string> =>
 }
 
 /** The contents that a document or form names; 422 saying which rule it breaks. */
-export const contentsOf = (service: Service, input: Input): Effect.Effect<Contents, Failed> => {
+export const contentsOf = (
+  service: Service,
+  input: Input
+): Effect.Effect<CabinetContent, Failed> => {
   const contents = contentsIn(service, givenIn(input))
   return contents.ok
     ? Effect.succeed(contents.value)

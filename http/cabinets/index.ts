@@ -1,14 +1,18 @@
 /** Cabinets: several mailboxes read as one (PROTOCOL §1.5). */
 import { Effect } from "effect"
-import type { Message, Reply, View as Cabinet } from "../../actors/cabinet/protocol.ts"
+import type {
+  CabinetMessage,
+  CabinetReply,
+  CabinetView as Cabinet
+} from "../../actors/cabinet/protocol.ts"
 import { cabinetKind } from "../../actors/index.ts"
 import { type Address, address, isActorId } from "../../runtime/index.ts"
 import { keepingTyped } from "../again.ts"
 import { changeForm, makeForm } from "./pages.ts"
-import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
+import { type Call, empty, type HandlerAnswer, type Input, type ResourceHandler } from "../call.ts"
 import { inputOf, queryOf, shown } from "../call.ts"
-import { fail, type Failure, type HeaderFields } from "../failures.ts"
-import { type Account, callerOf, requireAccount } from "../identity.ts"
+import { fail, type HandlerFailure, type HeaderList } from "../failures.ts"
+import { type AuthenticatedAccount, callerOf, requireAccount } from "../identity.ts"
 import { pageEntriesDefault } from "../limits.ts"
 import { spansOf, tellRetrieved } from "../mailboxes/listing.ts"
 import { pageOf } from "../paging.ts"
@@ -19,48 +23,48 @@ import { ask, type Service, uri } from "../service.ts"
 import { parseCabinetSince } from "./cursor.ts"
 import { contentsOf } from "./given.ts"
 import { enter, leave, listCabinets } from "./listing.ts"
-import { type CabinetAsked, type CabinetPage, readCabinet } from "./merge.ts"
+import { type CabinetRequest, type MergedPage, readCabinet } from "./merge.ts"
 import { cabinetDocument, cabinetPath, collectionPath, pageView } from "./views.ts"
 
 const at = (id: string): Address => address(cabinetKind, id)
 
 /** What an owner sees is for that owner. */
-const ownersHeaders: HeaderFields = [
+const ownersHeaders: HeaderList = [
   ["Vary", "Authorization"],
   ["Cache-Control", "private, no-cache"]
 ]
 
 /** The id in the path; 404 for what can be none. */
-const idOf = ({ parameters }: Call): Effect.Effect<string, Failure> => {
+const idOf = ({ parameters }: Call): Effect.Effect<string, HandlerFailure> => {
   const id = parameters.get("cabinet")
   return parameters.secret("cabinet") === undefined && isActorId(id)
     ? Effect.succeed(id)
     : Effect.fail(fail("not-found"))
 }
 
-const unexpected = (reply: Reply): Error => new Error(`a cabinet answered ${reply._tag}`)
+const unexpected = (reply: CabinetReply): Error => new Error(`a cabinet answered ${reply._tag}`)
 
 /** The cabinet, for its owner; fails with 403, 404 or 410. */
 const describe = Effect.fnUntraced(function*(
   service: Service,
-  account: Account,
+  account: AuthenticatedAccount,
   id: string
-): Effect.fn.Return<Cabinet, Failure> {
-  const message: Message = { _tag: "Describe", caller: callerOf(account) }
-  const reply = yield* ask<Reply>(service, at(id), message)
+): Effect.fn.Return<Cabinet, HandlerFailure> {
+  const message: CabinetMessage = { _tag: "Describe", caller: callerOf(account) }
+  const reply = yield* ask<CabinetReply>(service, at(id), message)
   if (reply._tag !== "Described") throw unexpected(reply)
   return reply.view
 })
 
-const create = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const create = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
     const contents = yield* contentsOf(service, yield* inputOf(call, "cabinet", { form: true }))
     const id = call.ids.id("cabinet")
     yield* enter(service, account.name, id)
     const requestId = call.ids.id("request")
-    const message: Message = { _tag: "Create", requestId, owner: account.name, contents }
-    const reply = yield* ask<Reply>(service, at(id), message)
+    const message: CabinetMessage = { _tag: "Create", requestId, owner: account.name, contents }
+    const reply = yield* ask<CabinetReply>(service, at(id), message)
     if (reply._tag !== "Created") throw unexpected(reply)
     return shown(cabinetDocument(service, id, reply.view), {
       status: 201,
@@ -71,7 +75,7 @@ const create = (service: Service): Handler["handle"] =>
 /** `limit` and `since` of the query; 400 for what is none. */
 const askedOf = Effect.fnUntraced(function*(
   call: Call
-): Effect.fn.Return<CabinetAsked, Failure> {
+): Effect.fn.Return<CabinetRequest, HandlerFailure> {
   const { limit } = yield* pageOf(call, () => false)
   const text = (yield* queryOf(call)).get("since")
   const since = text === undefined ? undefined : parseCabinetSince(text)
@@ -81,14 +85,14 @@ const askedOf = Effect.fnUntraced(function*(
   return { since, limit }
 })
 
-const tellShown = (service: Service, { shown: parts }: CabinetPage): void => {
+const tellShown = (service: Service, { shown: parts }: MergedPage): void => {
   for (const { place, runs } of parts) {
     tellRetrieved(service, place, runs.flatMap(spansOf))
   }
 }
 
-const read = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const read = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
     const id = yield* idOf(call)
     const asked = yield* askedOf(call)
@@ -114,9 +118,9 @@ const read = (service: Service): Handler["handle"] =>
 const unchanged = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  account: Account,
+  account: AuthenticatedAccount,
   id: string
-): Effect.fn.Return<{ readonly ifVersion?: number }, Failure> {
+): Effect.fn.Return<{ readonly ifVersion?: number }, HandlerFailure> {
   if (!isConditional(call)) return {}
   const cabinet = yield* describe(service, account, id)
   const limit = pageEntriesDefault
@@ -132,20 +136,25 @@ const unchanged = Effect.fnUntraced(function*(
 const replace = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  account: Account,
+  account: AuthenticatedAccount,
   id: string,
   input: Input
-): Effect.fn.Return<Cabinet, Failure> {
+): Effect.fn.Return<Cabinet, HandlerFailure> {
   const contents = yield* contentsOf(service, input)
   const expected = yield* unchanged(service, call, account, id)
-  const message: Message = { _tag: "Replace", caller: callerOf(account), contents, ...expected }
-  const reply = yield* ask<Reply>(service, at(id), message)
+  const message: CabinetMessage = {
+    _tag: "Replace",
+    caller: callerOf(account),
+    contents,
+    ...expected
+  }
+  const reply = yield* ask<CabinetReply>(service, at(id), message)
   if (reply._tag !== "Replaced") throw unexpected(reply)
   return reply.view
 })
 
-const put = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const put = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
     const id = yield* idOf(call)
     const input = yield* inputOf(call, "cabinet")
@@ -156,29 +165,29 @@ const put = (service: Service): Handler["handle"] =>
 const removed = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  account: Account,
+  account: AuthenticatedAccount,
   id: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const expected = yield* unchanged(service, call, account, id)
-  const message: Message = { _tag: "Remove", caller: callerOf(account), ...expected }
-  const reply = yield* ask<Reply>(service, at(id), message)
+  const message: CabinetMessage = { _tag: "Remove", caller: callerOf(account), ...expected }
+  const reply = yield* ask<CabinetReply>(service, at(id), message)
   if (reply._tag !== "Done") throw unexpected(reply)
   yield* leave(service, id)
 })
 
-const remove = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const remove = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
     yield* removed(service, call, account, yield* idOf(call))
     return empty(204)
   })
 
-const seeOther = (service: Service, path: string): Answer =>
+const seeOther = (service: Service, path: string): HandlerAnswer =>
   empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
 
 /** PUT and DELETE from the forms of the cabinet's page: HTML has neither. */
-const post = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const post = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
     const id = yield* idOf(call)
     const input = yield* inputOf(call, "cabinet", { form: true })
@@ -191,7 +200,7 @@ const post = (service: Service): Handler["handle"] =>
   })
 
 /** The rows of cabinets. */
-export const cabinetRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const cabinetRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   {
     pattern: collectionPath,
     methods: {

@@ -3,16 +3,16 @@
  * cabinet is made and removed after its end, so that none is ever missing from it.
  */
 import { Effect } from "effect"
-import type { Message, Reply } from "../../actors/cabinet/protocol.ts"
+import type { CabinetMessage, CabinetReply } from "../../actors/cabinet/protocol.ts"
 import { cabinetKind } from "../../actors/index.ts"
 import { address, isRefusal } from "../../runtime/index.ts"
-import { type Answer, type Call, shown } from "../call.ts"
-import type { Failure } from "../failures.ts"
-import { type Account, callerOf, requireAccount } from "../identity.ts"
+import { type Call, type HandlerAnswer, shown } from "../call.ts"
+import type { HandlerFailure } from "../failures.ts"
+import { type AuthenticatedAccount, callerOf, requireAccount } from "../identity.ts"
 import { askedAtOnceMax } from "../limits.ts"
 import { nextLink, pageOf } from "../paging.ts"
 import { askFor, type Service, uri } from "../service.ts"
-import { collectionPath, type Listed, listingView } from "./views.ts"
+import { collectionPath, type ListedCabinetRow, listingView } from "./views.ts"
 
 /** `<owner>/<inverted ms, 13 digits>.<id>` of each cabinet: ascending keys are newest first. */
 const ownersTable = "cabinets-by-owner"
@@ -28,7 +28,7 @@ export const enter = Effect.fnUntraced(function*(
   service: Service,
   owner: string,
   id: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const { nowMs, records } = service
   if ((yield* records.get(keysTable, id)) !== undefined) return
   const key = `${owner}/${String(newestMs - nowMs()).padStart(keyDigits, "0")}.${id}`
@@ -42,7 +42,7 @@ export const enter = Effect.fnUntraced(function*(
 export const leave = Effect.fnUntraced(function*(
   { records }: Service,
   id: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const key = yield* records.get(keysTable, id)
   if (key === undefined) return
   yield* records.write([
@@ -54,11 +54,11 @@ export const leave = Effect.fnUntraced(function*(
 /** One cabinet as its actor tells it; undefined for one that was never made, or is removed. */
 const look = Effect.fnUntraced(function*(
   service: Service,
-  account: Account,
+  account: AuthenticatedAccount,
   id: string
-): Effect.fn.Return<Listed | undefined, Failure> {
-  const message: Message = { _tag: "Describe", caller: callerOf(account) }
-  const reply = yield* askFor<Reply>(service, address(cabinetKind, id), message)
+): Effect.fn.Return<ListedCabinetRow | undefined, HandlerFailure> {
+  const message: CabinetMessage = { _tag: "Describe", caller: callerOf(account) }
+  const reply = yield* askFor<CabinetReply>(service, address(cabinetKind, id), message)
   if (isRefusal(reply)) {
     // A crash between the removal and this may have left the entry.
     if (reply.reason === "Gone") yield* leave(service, id)
@@ -72,7 +72,7 @@ const look = Effect.fnUntraced(function*(
 export const listCabinets = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<Answer, Failure> {
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const account = yield* requireAccount(service, call)
   const page = yield* pageOf(call, (text) => cursorPattern.test(text))
   const prefix = `${account.name}/`

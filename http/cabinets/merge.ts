@@ -4,31 +4,31 @@
  * notifications, so that one that finds little comes short and says where to go on.
  */
 import { Effect } from "effect"
-import type { KeptMailbox, View as Cabinet } from "../../actors/cabinet/protocol.ts"
+import type { CabinetView as Cabinet, KeptMailbox } from "../../actors/cabinet/protocol.ts"
 import { parseSince } from "../../actors/mailbox/cursor.ts"
-import type { View as MailboxView } from "../../actors/mailbox/protocol.ts"
+import type { MailboxView } from "../../actors/mailbox/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
-import type { Failure } from "../failures.ts"
+import type { HandlerFailure } from "../failures.ts"
 import { askedAtOnceMax, cabinetChunkItemsMin, cabinetScanCharsMax } from "../limits.ts"
 import { cabinetScanItemsMax, pageEntriesMax } from "../limits.ts"
-import { type Entry, readPage, startOf } from "../mailboxes/listing.ts"
-import { listAs, type Place, placeNamed } from "../mailboxes/reader.ts"
+import { type MailboxEntry, readPage, startOf } from "../mailboxes/listing.ts"
+import { listAs, type MailboxRef, mailboxRefNamed } from "../mailboxes/reader.ts"
 import type { Service } from "../service.ts"
 import { type CabinetSince, formatCabinetCursor, positionKey, timeOf } from "./cursor.ts"
-import { type Filter, filterOf } from "./filter.ts"
+import { type EntryFilter, filterOf } from "./filter.ts"
 
 /** What a request for a cabinet asks for. */
-export interface CabinetAsked {
+export interface CabinetRequest {
   readonly since: CabinetSince | undefined
   readonly limit: number
 }
 
 /** Entries of one log, none between them passed over. */
-export type Run = ReadonlyArray<Entry>
+export type EntryRun = ReadonlyArray<MailboxEntry>
 
 /** One mailbox of the cabinet while a page is made of it. */
 class Source {
-  readonly place: Place
+  readonly place: MailboxRef
   /** Undefined when its reader has no right to it. */
   readonly view: MailboxView | undefined
   /** Up to here all has been looked at. */
@@ -36,14 +36,14 @@ class Source {
   /** When the item at the position was received; 0 while that is not known. */
   atMs = 0
   /** What was shown of it. */
-  readonly runs: Array<Array<Entry>> = []
-  private entries: ReadonlyArray<Entry> = []
+  readonly runs: Array<Array<MailboxEntry>> = []
+  private entries: ReadonlyArray<MailboxEntry> = []
   private taken = 0
   private after: number
   private more: boolean
   private passed = true
 
-  constructor(place: Place, view: MailboxView | undefined, position: number) {
+  constructor(place: MailboxRef, view: MailboxView | undefined, position: number) {
     this.place = place
     this.view = view
     this.position = position
@@ -51,7 +51,7 @@ class Source {
     this.more = view !== undefined
   }
 
-  get next(): Entry | undefined {
+  get next(): MailboxEntry | undefined {
     return this.entries[this.taken]
   }
 
@@ -61,7 +61,7 @@ class Source {
   }
 
   /** Goes on to the entry after `entry`, which is shown or passed over. */
-  take(entry: Entry, isShown: boolean): void {
+  take(entry: MailboxEntry, isShown: boolean): void {
     this.taken++
     this.position = entry.n
     this.atMs = entry.atMs
@@ -74,7 +74,7 @@ class Source {
   }
 
   /** Takes the next part of the log; `upTo` is the last number that it covers. */
-  fill(entries: ReadonlyArray<Entry>, more: boolean, upTo: number): void {
+  fill(entries: ReadonlyArray<MailboxEntry>, more: boolean, upTo: number): void {
     this.entries = entries
     this.taken = 0
     this.more = more
@@ -95,30 +95,32 @@ class Source {
 }
 
 /** One notification of a page, and the mailbox that holds it. */
-export interface Merged {
-  readonly place: Place
-  readonly entry: Entry
+export interface MergedEntry {
+  readonly place: MailboxRef
+  readonly entry: MailboxEntry
 }
 
 /** One page of a cabinet, oldest first. */
-export interface CabinetPage {
-  readonly mailboxes: ReadonlyArray<{ readonly place: Place; readonly isReadable: boolean }>
-  readonly entries: ReadonlyArray<Merged>
+export interface MergedPage {
+  readonly mailboxes: ReadonlyArray<{ readonly place: MailboxRef; readonly isReadable: boolean }>
+  readonly entries: ReadonlyArray<MergedEntry>
   /** The cursor behind all that the page covers. */
   readonly time: string
   readonly atMs: number
   readonly more: boolean
   /** What was shown of each mailbox. */
-  readonly shown: ReadonlyArray<{ readonly place: Place; readonly runs: ReadonlyArray<Run> }>
+  readonly shown: ReadonlyArray<
+    { readonly place: MailboxRef; readonly runs: ReadonlyArray<EntryRun> }
+  >
 }
 
 /** The mailbox as the cabinet's owner may read it: by the account, or by the secret's hash. */
 const viewOf = Effect.fnUntraced(function*(
   service: Service,
-  place: Place,
+  place: MailboxRef,
   owner: string,
   { secretHash }: KeptMailbox
-): Effect.fn.Return<MailboxView | undefined, Failure> {
+): Effect.fn.Return<MailboxView | undefined, HandlerFailure> {
   const reader = { account: owner, ...secretHash === undefined ? {} : { secretHash } }
   const reply = yield* listAs(service, place, reader).pipe(
     // One mailbox in trouble is not the others' trouble: what it holds comes when it is back.
@@ -133,8 +135,8 @@ const open = Effect.fnUntraced(function*(
   cabinet: Cabinet,
   mailbox: KeptMailbox,
   since: CabinetSince | undefined
-): Effect.fn.Return<Source, Failure> {
-  const place = placeNamed(service, mailbox.name)
+): Effect.fn.Return<Source, HandlerFailure> {
+  const place = mailboxRefNamed(service, mailbox.name)
   const view = yield* viewOf(service, place, cabinet.owner, mailbox)
   const known = since?._tag === "Behind" ? since.positions.get(positionKey(mailbox.name)) ?? 0 : 0
   // What was not read keeps its position, for when it may be read again.
@@ -148,15 +150,15 @@ const open = Effect.fnUntraced(function*(
 
 /** A page under way. */
 class Merge {
-  readonly entries: Array<Merged> = []
+  readonly entries: Array<MergedEntry> = []
   /** In the order that decides between notifications of the same time. */
   private readonly sources: ReadonlyArray<Source>
   private readonly limit: number
-  private readonly isWanted: Filter
+  private readonly isWanted: EntryFilter
   private looked = 0
   private lookedChars = 0
 
-  constructor(sources: ReadonlyArray<Source>, limit: number, isWanted: Filter) {
+  constructor(sources: ReadonlyArray<Source>, limit: number, isWanted: EntryFilter) {
     this.sources = sources
     this.limit = limit
     this.isWanted = isWanted
@@ -185,7 +187,7 @@ class Merge {
   advance(): void {
     while (!this.isFull) {
       let source: Source | undefined
-      let entry: Entry | undefined
+      let entry: MailboxEntry | undefined
       for (const other of this.sources) {
         if (other.isDry) return
         const { next } = other
@@ -228,8 +230,8 @@ const fill = (service: Service, merge: Merge, chunk: number) =>
 export const readCabinet = Effect.fnUntraced(function*(
   service: Service,
   cabinet: Cabinet,
-  { limit, since }: CabinetAsked
-): Effect.fn.Return<CabinetPage, Failure> {
+  { limit, since }: CabinetRequest
+): Effect.fn.Return<MergedPage, HandlerFailure> {
   const sources = yield* Effect.forEach(
     cabinet.mailboxes,
     (mailbox) => open(service, cabinet, mailbox, since),

@@ -1,16 +1,16 @@
 /** The pages of cabinets: to read one, to change it, to make one; they work without a script. */
-import type { View as Cabinet } from "../../actors/cabinet/protocol.ts"
-import { type Control, type Form, form } from "../html/forms.ts"
+import type { CabinetView as Cabinet } from "../../actors/cabinet/protocol.ts"
+import { type Control, form, type HtmlForm } from "../html/forms.ts"
 import { badge, emptyState, livePart, liveState, table } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { containsCharsMax, titleCharsMax } from "../limits.ts"
 import { entryItem } from "../mailboxes/pages.ts"
 import { summaryOf } from "../mailboxes/summary.ts"
-import { placeNamed } from "../mailboxes/reader.ts"
+import { mailboxRefNamed } from "../mailboxes/reader.ts"
 import type { Service } from "../service.ts"
-import type { CabinetPage, Merged } from "./merge.ts"
+import type { MergedEntry, MergedPage } from "./merge.ts"
 
-const mergedItem = ({ entry, place }: Merged): Html =>
+const mergedItem = ({ entry, place }: MergedEntry): Html =>
   entryItem(summaryOf(place, entry), html` · in ${link(place.href, place.name)}`)
 
 const controls = (
@@ -24,7 +24,7 @@ const controls = (
     type: "textarea",
     required: true,
     value: (cabinet?.mailboxes ?? [])
-      .map(({ name }) => placeNamed(service, name).href)
+      .map(({ name }) => mailboxRefNamed(service, name).href)
       .join("\n"),
     hint: "An address a line: your own mailboxes, or shared addresses that you were given. "
       + "A shared address is not shown again; it stays good as long as its mailbox is listed."
@@ -45,7 +45,7 @@ const controls = (
 ]
 
 /** The form that makes a cabinet; `mailboxes` is what it begins with. */
-export const makeForm = (service: Service, mailboxes = ""): Form => ({
+export const makeForm = (service: Service, mailboxes = ""): HtmlForm => ({
   id: "make",
   action: "/cabinets",
   legend: "Make a cabinet",
@@ -56,7 +56,7 @@ export const makeForm = (service: Service, mailboxes = ""): Form => ({
 })
 
 /** The form that changes one. */
-export const changeForm = (service: Service, path: string, cabinet?: Cabinet): Form => ({
+export const changeForm = (service: Service, path: string, cabinet?: Cabinet): HtmlForm => ({
   id: "change",
   action: path,
   legend: "Change this cabinet",
@@ -65,10 +65,10 @@ export const changeForm = (service: Service, path: string, cabinet?: Cabinet): F
 })
 
 /** What its owner sees: the notifications of all mailboxes, oldest first. */
-export const cabinetPage = (page: CabinetPage): Html =>
+export const cabinetPage = (page: MergedPage): Html =>
   html`${livePart("entries", cabinetParts(page))}${liveState}`
 
-const cabinetParts = (page: CabinetPage): Html =>
+const cabinetParts = (page: MergedPage): Html =>
   html`<h2>Mailboxes</h2>
 <ul>${
     page.mailboxes.map(({ isReadable, place }) =>
@@ -101,17 +101,17 @@ export const cabinetForms = (service: Service, path: string, cabinet: Cabinet): 
   }`
 
 /** One of the caller's own cabinets. */
-export interface Own {
+export interface OwnCabinet {
   readonly path: string
   readonly title: string
   readonly mailboxes: number
 }
 
 /** The caller's own cabinets. */
-export const ownPage = (own: ReadonlyArray<Own>): Html =>
+export const ownPage = (own: ReadonlyArray<OwnCabinet>): Html =>
   html`${livePart("own", ownTable(own))}${liveState}`
 
-const ownTable = (own: ReadonlyArray<Own>): Html =>
+const ownTable = (own: ReadonlyArray<OwnCabinet>): Html =>
   own.length === 0
     ? emptyState("You have none yet.", "A cabinet shows several mailboxes as one: make it below.")
     : table(

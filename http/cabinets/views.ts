@@ -1,16 +1,16 @@
 /** What cabinets show: the document, the merged listing, and the list of one's own. */
-import type { View as Cabinet } from "../../actors/cabinet/protocol.ts"
+import type { CabinetView as Cabinet } from "../../actors/cabinet/protocol.ts"
 import type { Feed } from "../feeds.ts"
 import { form } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
 import { liveScriptPath } from "../html/live-script.ts"
 import { entryElement } from "../mailboxes/listing.ts"
-import { placeNamed } from "../mailboxes/reader.ts"
+import { mailboxRefNamed } from "../mailboxes/reader.ts"
 import { summaryOf } from "../mailboxes/summary.ts"
-import type { View } from "../representations.ts"
+import type { ResourceView } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element, escapeAttribute, writeElement, xmlDeclaration } from "../xml.ts"
-import type { CabinetPage, Merged } from "./merge.ts"
+import type { MergedEntry, MergedPage } from "./merge.ts"
 import { cabinetForms, cabinetPage, makeForm, ownPage } from "./pages.ts"
 
 export const collectionPath = "/cabinets"
@@ -26,14 +26,14 @@ const queryElements = ({ query }: Cabinet): ReadonlyArray<Element> =>
     : [element("query", { contains: query.contains, since: query.since })]
 
 /** The cabinet's document: what its owner says of it, secrets aside. */
-export const cabinetDocument = (service: Service, id: string, cabinet: Cabinet): View => ({
+export const cabinetDocument = (service: Service, id: string, cabinet: Cabinet): ResourceView => ({
   title: titleOf(cabinet),
   tree: element(
     "cabinet",
     { href: uri(service, cabinetPath(id)) },
     element("title", {}, cabinet.title),
     ...cabinet.mailboxes.map(({ name }) =>
-      element("mailbox", { href: placeNamed(service, name).href })
+      element("mailbox", { href: mailboxRefNamed(service, name).href })
     ),
     ...queryElements(cabinet)
   ),
@@ -44,12 +44,12 @@ export const cabinetDocument = (service: Service, id: string, cabinet: Cabinet):
 })
 
 /** A notification as its mailbox shows it, and which one that is. */
-const mergedElement = ({ entry, place }: Merged): Element => {
+const mergedElement = ({ entry, place }: MergedEntry): Element => {
   const notification = entryElement(place, entry)
   return { ...notification, attributes: { ...notification.attributes, mailbox: place.href } }
 }
 
-const mergedXml = ({ entry, place }: Merged): string => {
+const mergedXml = ({ entry, place }: MergedEntry): string => {
   const href = escapeAttribute(place.href)
   return `<notification href="${href}/notifications/${entry.id}" received="${entry.received}" ` +
     `mailbox="${href}">${entry.fragment}</notification>`
@@ -58,7 +58,7 @@ const mergedXml = ({ entry, place }: Merged): string => {
 const feedOf = (
   href: string,
   title: string,
-  page: CabinetPage,
+  page: MergedPage,
   next: string | undefined
 ): Feed => ({
   href,
@@ -76,9 +76,9 @@ export const pageView = (
   service: Service,
   id: string,
   cabinet: Cabinet,
-  page: CabinetPage,
+  page: MergedPage,
   limit: number
-): View => {
+): ResourceView => {
   const path = cabinetPath(id)
   const href = uri(service, path)
   const title = titleOf(cabinet)
@@ -112,7 +112,7 @@ export const pageView = (
 }
 
 /** One line of the list. */
-export interface Listed {
+export interface ListedCabinetRow {
   readonly id: string
   readonly cabinet: Cabinet
 }
@@ -122,9 +122,9 @@ const createdOf = ({ createdAtMs }: Cabinet): string => new Date(createdAtMs).to
 /** The list of one's own. */
 export const listingView = (
   service: Service,
-  listed: ReadonlyArray<Listed>,
+  listed: ReadonlyArray<ListedCabinetRow>,
   next: ReadonlyArray<Link>
-): View => ({
+): ResourceView => ({
   title: "Your cabinets",
   tree: element(
     "cabinets",

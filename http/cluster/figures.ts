@@ -6,7 +6,7 @@ import { Effect, Option, Schema } from "effect"
 import type { Service } from "../service.ts"
 import { originsMax, quarantinesMax } from "./limits.ts"
 
-const Kind = Schema.Struct({
+const KindFigures = Schema.Struct({
   kind: Schema.String,
   active: Schema.Number,
   queued: Schema.Number,
@@ -16,7 +16,7 @@ const Kind = Schema.Struct({
   quarantined: Schema.Number
 })
 
-const Quarantine = Schema.Struct({
+const QuarantineFigures = Schema.Struct({
   kind: Schema.String,
   id: Schema.String,
   sinceMs: Schema.Number,
@@ -40,9 +40,9 @@ export const Figures = Schema.Struct({
   startedMs: Schema.Number,
   uptimeSeconds: Schema.Number,
   memoryBytes: Schema.Number,
-  kinds: Schema.Array(Kind),
+  kinds: Schema.Array(KindFigures),
   /** Those that have rested for longest, at most {@link quarantinesMax}. */
-  quarantines: Schema.Array(Quarantine),
+  quarantines: Schema.Array(QuarantineFigures),
   wakeUps: Schema.Struct({
     /** In memory: of each shard those that come first. */
     known: Schema.Number,
@@ -71,13 +71,13 @@ export const Figures = Schema.Struct({
 })
 
 export type Figures = typeof Figures.Type
-export type Kind = typeof Kind.Type
-export type Quarantine = typeof Quarantine.Type
+export type KindFigures = typeof KindFigures.Type
+export type QuarantineFigures = typeof QuarantineFigures.Type
 export type Origin = typeof Origin.Type
 
 type Snapshot = ReturnType<Service["system"]["snapshot"]>
 
-const kindsOf = ({ measures, quarantined, resident }: Snapshot): ReadonlyArray<Kind> =>
+const kindsOf = ({ measures, quarantined, resident }: Snapshot): ReadonlyArray<KindFigures> =>
   [...resident].map(([kind, { active, queued }]) => {
     const { decisions, refusals, restarts } = measures.of(kind)
     const resting = quarantined.filter(({ address }) => address.kind === kind).length

@@ -1,28 +1,31 @@
 /** `/cluster`, for admins (protocol §6). */
 import { Effect } from "effect"
 import { type Address, address, isActorId } from "../../runtime/index.ts"
-import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
-import { fail, type Failure, type HeaderFields } from "../failures.ts"
+import { type Call, empty, type HandlerAnswer, type ResourceHandler, shown } from "../call.ts"
+import { fail, type HandlerFailure, type HeaderList } from "../failures.ts"
 import { requireAdmin } from "../identity.ts"
 import { choose } from "../negotiate.ts"
 import { standardTypes } from "../representations.ts"
 import type { Route } from "../routing.ts"
 import { type Service, uri } from "../service.ts"
-import { quarantinesOf, standingOf } from "./standing.ts"
+import { clusterStatus, quarantinesOf } from "./standing.ts"
 import { clusterPath, clusterView, quarantineView } from "./views.ts"
 
 export { postFigures, postingFigures } from "./figures.ts"
 
-const noStore: HeaderFields = [["Cache-Control", "no-store"]]
+const noStore: HeaderList = [["Cache-Control", "no-store"]]
 
-const showCluster = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const showCluster = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireAdmin(service, call)
-    return shown(clusterView(service, yield* standingOf(service)), { headers: noStore })
+    return shown(clusterView(service, yield* clusterStatus(service)), { headers: noStore })
   })
 
 /** The actor in the path, or 404. */
-const actorOf = (service: Service, { parameters }: Call): Effect.Effect<Address, Failure> => {
+const actorOf = (
+  service: Service,
+  { parameters }: Call
+): Effect.Effect<Address, HandlerFailure> => {
   const kind = parameters.get("kind")
   const id = parameters.get("id")
   const isNamed = service.system.snapshot().resident.has(kind) && isActorId(id) &&
@@ -32,18 +35,18 @@ const actorOf = (service: Service, { parameters }: Call): Effect.Effect<Address,
 
 const notResting = fail("not-found", "no such actor is quarantined")
 
-const showQuarantine = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const showQuarantine = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireAdmin(service, call)
     const { id, kind } = yield* actorOf(service, call)
-    const all = quarantinesOf(yield* standingOf(service))
+    const all = quarantinesOf(yield* clusterStatus(service))
     const found = all.find((one) => one.id === id && one.kind === kind)
     if (found === undefined) return yield* notResting
     return shown(quarantineView(service, found.node, found), { headers: noStore })
   })
 
-const lift = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const lift = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireAdmin(service, call)
     const lifted = yield* service.system.lift(yield* actorOf(service, call))
     if (!lifted) return yield* notResting
@@ -54,7 +57,7 @@ const lift = (service: Service): Handler["handle"] =>
       : empty(204)
   })
 
-export const clusterRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const clusterRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   { pattern: clusterPath, methods: { GET: { handle: showCluster(service) } } },
   {
     pattern: `${clusterPath}/quarantine/{kind}/{id}`,

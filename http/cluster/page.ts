@@ -1,14 +1,14 @@
 /** The page of the cluster; it is whole without a script, and with one it changes by itself. */
 import { badge, livePart, liveState, table as scrolling, timeAt } from "../html/parts.ts"
 import { type Html, html, nothing } from "../html/template.ts"
-import type { Figures, Quarantine } from "./figures.ts"
+import type { Figures, QuarantineFigures } from "./figures.ts"
 import { markOf, picture, swatch } from "./picture.ts"
 import {
-  type Holding,
-  type NodeStanding,
+  type ClusterNode,
+  type ClusterStatus,
   quarantinesOf,
   ranges,
-  type Standing
+  type ShardHolding
 } from "./standing.ts"
 
 const plural = (count: number, one: string, more = `${one}s`): string =>
@@ -71,7 +71,7 @@ const row = (head: Html | string, ...cells: ReadonlyArray<Html | string | number
   }</tr>
 `
 
-const holdingRow = ({ node, shards }: Holding, place: number): Html =>
+const holdingRow = ({ node, shards }: ShardHolding, place: number): Html =>
   html`<tr><th scope="row">${
     node === undefined ? "nobody" : html`${swatch(markOf(place))} ${node}`
   }</th><td class="num">${shards.length}</td><td class="wide"><span class="quiet">${
@@ -80,15 +80,15 @@ const holdingRow = ({ node, shards }: Holding, place: number): Html =>
 `
 
 const sum = (
-  nodes: ReadonlyArray<NodeStanding>,
+  nodes: ReadonlyArray<ClusterNode>,
   of: (figures: Figures) => number
 ): number => nodes.reduce((total, { figures }) => figures ? total + of(figures) : total, 0)
 
 /** How many actors rest. */
-const resting = (nodes: ReadonlyArray<NodeStanding>): number =>
+const resting = (nodes: ReadonlyArray<ClusterNode>): number =>
   sum(nodes, ({ kinds }) => kinds.reduce((all, { quarantined }) => all + quarantined, 0))
 
-const summary = ({ nodes, owners, self }: Standing): Html => {
+const summary = ({ nodes, owners, self }: ClusterStatus): Html => {
   const silent = nodes.filter(({ figures }) => figures === undefined).length
   const owned = owners.filter((owner) => owner !== undefined).length
   const waits = sum(nodes, ({ deliveries }) => deliveries.waiting)
@@ -110,12 +110,12 @@ const summary = ({ nodes, owners, self }: Standing): Html => {
 `
 }
 
-const nameOf = ({ figures, isSelf, leaving, node }: NodeStanding): Html =>
+const nameOf = ({ figures, isSelf, leaving, node }: ClusterNode): Html =>
   html`${node}${isSelf ? html` <b>(this node)</b>` : nothing}${
     leaving ? html` <b>leaving</b>` : nothing
   }${figures === undefined ? html` <b>not answering</b>` : nothing}`
 
-const aboutOf = ({ figures, incarnation }: NodeStanding): Html =>
+const aboutOf = ({ figures, incarnation }: ClusterNode): Html =>
   html`${figures?.version ?? "–"} ${
     figures === undefined ?
       nothing :
@@ -124,7 +124,7 @@ const aboutOf = ({ figures, incarnation }: NodeStanding): Html =>
       }</span> `
   }<span class="quiet">incarnation ${incarnation}</span>`
 
-const nodeRow = (one: NodeStanding): Html => {
+const nodeRow = (one: ClusterNode): Html => {
   const { figures } = one
   const counts = figures === undefined
     ? ["–", "–", "–"]
@@ -137,7 +137,7 @@ const sumOf = ({ kinds }: Figures, field: "active" | "queued"): number =>
 
 /** Nodes that answer, with what they tell. */
 const answering = (
-  nodes: ReadonlyArray<NodeStanding>
+  nodes: ReadonlyArray<ClusterNode>
 ): ReadonlyArray<{ readonly node: string; readonly figures: Figures }> =>
   nodes.flatMap(({ figures, node }) => figures === undefined ? [] : [{ node, figures }])
 
@@ -172,7 +172,7 @@ const deliveryRow = (node: string, { deliveries }: Figures): Html =>
     deliveries.circuitsOpen
   )
 
-const originRows = (nodes: ReadonlyArray<NodeStanding>): ReadonlyArray<Html> =>
+const originRows = (nodes: ReadonlyArray<ClusterNode>): ReadonlyArray<Html> =>
   answering(nodes).flatMap(({ figures, node }) =>
     figures.deliveries.origins.map((one) =>
       row(
@@ -187,7 +187,7 @@ const originRows = (nodes: ReadonlyArray<NodeStanding>): ReadonlyArray<Html> =>
   )
 
 /** The actors of all nodes that answer, by kind. */
-const kindRows = (nodes: ReadonlyArray<NodeStanding>): ReadonlyArray<Html> => {
+const kindRows = (nodes: ReadonlyArray<ClusterNode>): ReadonlyArray<Html> => {
   const totals = new Map<string, Array<number>>()
   for (const { figures } of answering(nodes)) {
     for (const kind of figures.kinds) {
@@ -201,7 +201,7 @@ const kindRows = (nodes: ReadonlyArray<NodeStanding>): ReadonlyArray<Html> => {
 }
 
 /** An actor that rests, and the form that lifts it. */
-const entry = (path: string, one: Quarantine & { readonly node: string }): Html => {
+const entry = (path: string, one: QuarantineFigures & { readonly node: string }): Html => {
   const { id, kind, node, reason, sinceMs, untilMs } = one
   return html`<li><p><b>${kind}/${id}</b> · ${reason}</p>
 <p class="quiet">at node ${node}, since ${timeAt(sinceMs)}, until ${timeAt(untilMs)}</p>
@@ -211,8 +211,8 @@ aria-label="Lift the quarantine of ${kind}/${id}">Lift</button></form></li>
 }
 
 const quarantines = (
-  standing: Standing,
-  pathOf: (one: Quarantine) => string
+  standing: ClusterStatus,
+  pathOf: (one: QuarantineFigures) => string
 ): Html => {
   const told = quarantinesOf(standing)
   const others = resting(standing.nodes) - told.length
@@ -225,7 +225,7 @@ ${
 `
 }
 
-const deliveries = (nodes: ReadonlyArray<NodeStanding>): Html => {
+const deliveries = (nodes: ReadonlyArray<ClusterNode>): Html => {
   const origins = originRows(nodes)
   return html`<h2>Deliveries to other services</h2>
 ${
@@ -250,8 +250,8 @@ ${
 
 /** Everything that is known of the cluster; `pathOf` a quarantine is where it is lifted. */
 export const clusterPage = (
-  standing: Standing,
-  pathOf: (one: Quarantine) => string
+  standing: ClusterStatus,
+  pathOf: (one: QuarantineFigures) => string
 ): Html => {
   const { holdings, nodes } = standing
   const told = answering(nodes)

@@ -4,7 +4,7 @@
  * stylesheet; the table beside it says the same in words.
  */
 import { type Html, html, nothing } from "../html/template.ts"
-import type { Holding, Standing } from "./standing.ts"
+import type { ClusterStatus, ShardHolding } from "./standing.ts"
 
 /**
  * White letters stand out from each (WCAG 1.4.3), and each from light and dark paper (1.4.11).
@@ -22,12 +22,12 @@ const colours = [
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 /** How a node is shown: no two of the first 52 have the same letter. */
-export interface Mark {
+export interface NodeMark {
   readonly letter: string
   readonly colour: string
 }
 
-export const markOf = (place: number): Mark => ({
+export const markOf = (place: number): NodeMark => ({
   letter: letters[place] ?? "+",
   colour: colours[place % colours.length] ?? "#0072b2"
 })
@@ -45,16 +45,16 @@ const square = (shard: number): string =>
   `M${xOf(shard)} ${yOf(shard)}h${cell - gap}v${cell - gap}h-${cell - gap}z`
 
 /** The same letter in the middle of each cell. */
-const written = (letter: string, shards: ReadonlyArray<number>): Html => {
+const cellText = (letter: string, shards: ReadonlyArray<number>): Html => {
   const middle = (cell - gap) / 2
   const xs = shards.map((shard) => xOf(shard) + middle).join(" ")
   const ys = shards.map((shard) => yOf(shard) + middle + 4).join(" ")
   return html`<text x="${xs}" y="${ys}">${letter.repeat(shards.length)}</text>`
 }
 
-const cells = (mark: Mark, shards: ReadonlyArray<number>): Html =>
+const cells = (mark: NodeMark, shards: ReadonlyArray<number>): Html =>
   html`<g fill="${mark.colour}"><path d="${shards.map(square).join("")}"/><g fill="#fff">${
-    written(mark.letter, shards)
+    cellText(mark.letter, shards)
   }</g></g>
 `
 
@@ -72,19 +72,19 @@ const rowNumbers = (count: number): ReadonlyArray<Html> =>
   )
 
 /** A swatch with a node's letter, for beside its name. */
-export const swatch = ({ colour, letter }: Mark): Html =>
+export const swatch = ({ colour, letter }: NodeMark): Html =>
   html`<svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
 <path fill="${colour}" d="M0 0h18v18H0z"/>
 <text x="9" y="13" fill="#fff" font-family="system-ui,sans-serif" font-size="11"
 text-anchor="middle">${letter}</text></svg>`
 
-const area = ({ node, shards }: Holding, place: number): Html => {
+const area = ({ node, shards }: ShardHolding, place: number): Html => {
   if (shards.length === 0) return nothing
   return node === undefined ? frames(shards) : cells(markOf(place), shards)
 }
 
 /** The picture; marks go by the order of the holdings. */
-export const picture = ({ holdings, owners }: Standing): Html => {
+export const picture = ({ holdings, owners }: ClusterStatus): Html => {
   const counts = holdings.map(({ node, shards }) => `${node ?? "nobody"} ${shards.length}`)
   const height = Math.ceil(owners.length / columns) * cell
   const box = `0 0 ${margin + columns * cell} ${height}`

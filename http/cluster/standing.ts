@@ -2,10 +2,10 @@
 import { Effect } from "effect"
 import type { NodeView } from "../../runtime/index.ts"
 import type { Service } from "../service.ts"
-import { type Figures, ownFigures, type Quarantine, readFigures } from "./figures.ts"
+import { type Figures, ownFigures, type QuarantineFigures, readFigures } from "./figures.ts"
 import { nodesReadMax } from "./limits.ts"
 
-export interface NodeStanding extends NodeView {
+export interface ClusterNode extends NodeView {
   /** It is the node that answers. */
   readonly isSelf: boolean
   /** undefined: it does not answer. */
@@ -13,19 +13,19 @@ export interface NodeStanding extends NodeView {
 }
 
 /** The shards of one holder, ascending; those that nobody holds have none. */
-export interface Holding {
+export interface ShardHolding {
   readonly node: string | undefined
   readonly shards: ReadonlyArray<number>
 }
 
-export interface Standing {
+export interface ClusterStatus {
   readonly self: string
   /** By name. */
-  readonly nodes: ReadonlyArray<NodeStanding>
+  readonly nodes: ReadonlyArray<ClusterNode>
   /** The holder of each shard. */
   readonly owners: ReadonlyArray<string | undefined>
   /** By name; a node that holds nothing too; last what nobody holds, if there is any. */
-  readonly holdings: ReadonlyArray<Holding>
+  readonly holdings: ReadonlyArray<ShardHolding>
 }
 
 const byName = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
@@ -33,7 +33,7 @@ const byName = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
 const holdingsOf = (
   names: ReadonlyArray<string>,
   owners: ReadonlyArray<string | undefined>
-): ReadonlyArray<Holding> => {
+): ReadonlyArray<ShardHolding> => {
   const held = new Map<string | undefined, Array<number>>()
   const holders = owners.filter((owner) => owner !== undefined)
   for (const name of [...new Set([...names, ...holders])].sort(byName)) held.set(name, [])
@@ -52,9 +52,9 @@ const figuresOf = (service: Service, node: string): Effect.Effect<Figures | unde
   )
 
 /** How the cluster stands; it waits for what other nodes tell, for a second at most. */
-export const standingOf = Effect.fnUntraced(function*(
+export const clusterStatus = Effect.fnUntraced(function*(
   service: Service
-): Effect.fn.Return<Standing> {
+): Effect.fn.Return<ClusterStatus> {
   const { nodes: known, owners, self } = service.system.cluster()
   const named = [...known].sort((a, b) => byName(a.node, b.node))
   const nodes = yield* Effect.forEach(
@@ -64,7 +64,7 @@ export const standingOf = Effect.fnUntraced(function*(
       const figures = isSelf
         ? Effect.sync(() => ownFigures(service))
         : figuresOf(service, one.node)
-      return Effect.map(figures, (told): NodeStanding => ({ ...one, isSelf, figures: told }))
+      return Effect.map(figures, (told): ClusterNode => ({ ...one, isSelf, figures: told }))
     },
     { concurrency: nodesReadMax }
   )
@@ -86,8 +86,8 @@ export const ranges = (shards: ReadonlyArray<number>): string => {
 
 /** Every actor that is told to rest, with its node. */
 export const quarantinesOf = (
-  { nodes }: Standing
-): ReadonlyArray<Quarantine & { readonly node: string }> =>
+  { nodes }: ClusterStatus
+): ReadonlyArray<QuarantineFigures & { readonly node: string }> =>
   nodes.flatMap(({ figures, node }) =>
     (figures?.quarantines ?? []).map((one) => ({ ...one, node }))
   )

@@ -1,16 +1,16 @@
 /** The documents of `/cluster`. */
 import { liveScriptPath } from "../html/live-script.ts"
-import type { View } from "../representations.ts"
+import type { ResourceView } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element } from "../xml.ts"
-import type { Figures, Origin, Quarantine } from "./figures.ts"
+import type { Figures, Origin, QuarantineFigures } from "./figures.ts"
 import { clusterPage } from "./page.ts"
-import { type Holding, type NodeStanding, ranges, type Standing } from "./standing.ts"
+import { type ClusterNode, type ClusterStatus, ranges, type ShardHolding } from "./standing.ts"
 
 export const clusterPath = "/cluster"
 
 /** Where a quarantine is shown, and lifted. */
-export const quarantinePath = ({ id, kind }: Pick<Quarantine, "id" | "kind">): string =>
+export const quarantinePath = ({ id, kind }: Pick<QuarantineFigures, "id" | "kind">): string =>
   `${clusterPath}/quarantine/${kind}/${id}`
 
 const timeOf = (atMs: number): string => new Date(atMs).toISOString()
@@ -19,7 +19,7 @@ const timeOf = (atMs: number): string => new Date(atMs).toISOString()
 const msOf = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : String(Math.round(ms * 100) / 100)
 
-const quarantineElement = (service: Service, node: string, one: Quarantine): Element =>
+const quarantineElement = (service: Service, node: string, one: QuarantineFigures): Element =>
   element("quarantine", {
     href: uri(service, quarantinePath(one)),
     node,
@@ -82,7 +82,7 @@ const figureElements = (
   ...listed("quarantines", quarantines.map((one) => quarantineElement(service, node, one)))
 ]
 
-const nodeElement = (service: Service, one: NodeStanding): Element => {
+const nodeElement = (service: Service, one: ClusterNode): Element => {
   const { figures, incarnation, isSelf, leaving, node } = one
   return element(
     "node",
@@ -102,10 +102,10 @@ const nodeElement = (service: Service, one: NodeStanding): Element => {
   )
 }
 
-const ownerElement = ({ node, shards }: Holding): Element =>
+const ownerElement = ({ node, shards }: ShardHolding): Element =>
   element("owner", { node, count: shards.length }, ...shards.length === 0 ? [] : [ranges(shards)])
 
-const clusterElement = (service: Service, standing: Standing): Element => {
+const clusterElement = (service: Service, standing: ClusterStatus): Element => {
   const { holdings, nodes, owners, self } = standing
   return element(
     "cluster",
@@ -120,7 +120,7 @@ const clusterElement = (service: Service, standing: Standing): Element => {
 }
 
 /** Nodes, shards and their owners, and how each node stands. */
-export const clusterView = (service: Service, standing: Standing): View => ({
+export const clusterView = (service: Service, standing: ClusterStatus): ResourceView => ({
   title: "Cluster",
   tree: () => clusterElement(service, standing),
   body: () => clusterPage(standing, quarantinePath),
@@ -128,7 +128,11 @@ export const clusterView = (service: Service, standing: Standing): View => ({
 })
 
 /** One actor that rests. */
-export const quarantineView = (service: Service, node: string, one: Quarantine): View => ({
+export const quarantineView = (
+  service: Service,
+  node: string,
+  one: QuarantineFigures
+): ResourceView => ({
   title: "A quarantined actor",
   tree: quarantineElement(service, node, one),
   links: [{ rel: "up", href: clusterPath, title: "The cluster" }]

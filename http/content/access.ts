@@ -1,10 +1,15 @@
 /** Who may read and edit a content resource, and the throttle on wrong message passwords. */
 import { Effect } from "effect"
-import type { Access, Message, Reply, View } from "../../actors/content/protocol.ts"
+import type {
+  ContentAccess,
+  ContentMessage,
+  ContentReply,
+  ContentView
+} from "../../actors/content/protocol.ts"
 import { contentKind } from "../../actors/index.ts"
 import { type Address, address, isActorId, isRefusal } from "../../runtime/index.ts"
 import type { Call } from "../call.ts"
-import { fail, type Failure, refused } from "../failures.ts"
+import { fail, type HandlerFailure, refused } from "../failures.ts"
 import { accountOf, offeredAccount } from "../identity.ts"
 import { passwordCharsMax, passwordCharsMin } from "../limits.ts"
 import { secretHash } from "../secrets.ts"
@@ -12,7 +17,7 @@ import { ask, askFor, type Service } from "../service.ts"
 import { mayTry, triedWrong } from "../throttle.ts"
 
 /** The actor of the path's content; 404 for what can be no id. */
-export const contentAt = (call: Call): Effect.Effect<Address, Failure> => {
+export const contentAt = (call: Call): Effect.Effect<Address, HandlerFailure> => {
   const id = call.parameters.get("content")
   return isActorId(id)
     ? Effect.succeed(address(contentKind, id))
@@ -34,7 +39,7 @@ export const accessOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   whose: typeof accountOf = accountOf
-): Effect.fn.Return<Access, Failure> {
+): Effect.fn.Return<ContentAccess, HandlerFailure> {
   const secret = call.parameters.secret("content")
   const password = givenPassword(call)
   const account = yield* whose(service, call)
@@ -53,8 +58,8 @@ export const askAsReader = Effect.fnUntraced(function*<R>(
   service: Service,
   call: Call,
   to: Address,
-  message: (access: Access) => Message
-): Effect.fn.Return<R, Failure> {
+  message: (access: ContentAccess) => ContentMessage
+): Effect.fn.Return<R, HandlerFailure> {
   const triesPassword = givenPassword(call) !== undefined
   if (triesPassword) yield* mayTry(service, call)
   const access = yield* accessOf(service, call)
@@ -70,9 +75,9 @@ export const describe = (
   service: Service,
   call: Call,
   to: Address
-): Effect.Effect<View, Failure> =>
+): Effect.Effect<ContentView, HandlerFailure> =>
   Effect.map(
-    askAsReader<Extract<Reply, { _tag: "Described" }>>(
+    askAsReader<Extract<ContentReply, { _tag: "Described" }>>(
       service,
       call,
       to,
@@ -86,14 +91,18 @@ export const requireEditor = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   to: Address
-): Effect.fn.Return<Access, Failure> {
+): Effect.fn.Return<ContentAccess, HandlerFailure> {
   const access = yield* accessOf(service, call, offeredAccount)
-  yield* ask<Reply>(service, to, { _tag: "Authorize", access } satisfies Message as Message)
+  yield* ask<ContentReply>(
+    service,
+    to,
+    { _tag: "Authorize", access } satisfies ContentMessage as ContentMessage
+  )
   return access
 })
 
 /** What the publisher asks for: no password, one of its own, or one that the service makes. */
-export const chosenPassword = (call: Call): Effect.Effect<string | undefined, Failure> => {
+export const chosenPassword = (call: Call): Effect.Effect<string | undefined, HandlerFailure> => {
   const field = call.request.headers.get("message-password")
   if (field === undefined) return Effect.succeed(undefined)
   if (field === "generate") return Effect.succeed(call.ids.secret("message-password"))

@@ -1,5 +1,5 @@
 /** The rows of content (protocol §1.1). */
-import type { Handler } from "../call.ts"
+import type { ResourceHandler } from "../call.ts"
 import type { Route } from "../routing.ts"
 import type { Service } from "../service.ts"
 import { deleteContent, postContent, putContent } from "./publish.ts"
@@ -9,7 +9,7 @@ import { getContent } from "./serve.ts"
 export { publishInline } from "./publish.ts"
 export { sweepOrphans } from "./sweep.ts"
 
-export const contentRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const contentRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   { pattern: "/content", methods: { POST: { handle: postContent(service), body: "stream" } } },
   {
     pattern: "/content/{content}",

@@ -1,13 +1,13 @@
 /** What content and its receipts take and answer (A1, A3, A4). */
 import type { HeaderName } from "../openapi/fields.ts"
-import { type Area, type Body, document, nothing, view } from "../openapi/operation.ts"
+import { type Area, type BodyDescription, document, nothing, view } from "../openapi/operation.ts"
 import { attributes, digits, list, oneOf, ref, root } from "../openapi/schema.ts"
 import { text, time, uri } from "../openapi/schema.ts"
 
 const status = oneOf("received", "retrieved", "problem")
 
 /** Any bytes of any type; a schema has nothing to say of them. */
-const bytes: Body = { content: { "*/*": {} }, required: false, kind: "stream" }
+const bytes: BodyDescription = { content: { "*/*": {} }, required: false, kind: "stream" }
 
 const validators: ReadonlyArray<HeaderName> = ["ETag", "Last-Modified", "Cache-Control"]
 

@@ -1,14 +1,14 @@
 /** Publishing and overwriting content: A1, PUT and DELETE on the edit URI (protocol §1.1). */
 import { Effect } from "effect"
-import type { Body, Message, Reply } from "../../actors/content/protocol.ts"
+import type { ContentBody, ContentMessage, ContentReply } from "../../actors/content/protocol.ts"
 import { contentKind } from "../../actors/index.ts"
 import { address, BlobTooLarge } from "../../runtime/index.ts"
-import { type Answer, type Call, empty, shown } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
+import { type Call, empty, type HandlerAnswer, shown } from "../call.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { accountIfNamed, requireAccount } from "../identity.ts"
 import { headerValueCharsMax } from "../limits.ts"
 import { conditionsHold, isConditional } from "../respond.ts"
-import { type Ids, randomId, secretHash } from "../secrets.ts"
+import { type IdSource, randomId, secretHash } from "../secrets.ts"
 import { ask, type Service, uri } from "../service.ts"
 import { element } from "../xml.ts"
 import { chosenPassword, contentAt, describe, requireEditor } from "./access.ts"
@@ -23,7 +23,7 @@ const mediaType =
   /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;[\x20-\x7e\t]*)?$/
 
 /** The Content-Type and Content-Disposition that are kept and served again. */
-const kindOf = (call: Call): Effect.Effect<Kind, Failure> => {
+const kindOf = (call: Call): Effect.Effect<Kind, HandlerFailure> => {
   const { headers } = call.request
   const type = headers.get("content-type")?.trim() ?? "application/octet-stream"
   const disposition = headers.get("content-disposition")?.trim()
@@ -51,14 +51,14 @@ const stored = <A>(
   contentId: string,
   source: Source,
   kind: Kind,
-  use: (body: Body) => Effect.Effect<A, Failure>
-): Effect.Effect<A, Failure> => {
+  use: (body: ContentBody) => Effect.Effect<A, HandlerFailure>
+): Effect.Effect<A, HandlerFailure> => {
   const blobId = `${contentId}=${randomId()}`
   const { arriving, settings: { contentBytesMax: bytesMax } } = service
   arriving.add(blobId)
   return Effect.flatMap(
     service.blobs.put(blobId, source.stream, bytesMax).pipe(
-      Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, Failure> => {
+      Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
         const fault = source.fault()
         if (fault === "TooLarge") return Effect.fail(new BlobTooLarge({ bytesMax }))
         return Effect.fail(fault === "Timeout" ? fail("request-timeout") : aborted)
@@ -72,7 +72,7 @@ const stored = <A>(
 }
 
 interface Publication {
-  readonly ids: Ids
+  readonly ids: IdSource
   readonly kind: Kind
   readonly source: Source
   readonly password: string | undefined
@@ -82,17 +82,17 @@ interface Publication {
 interface Published {
   readonly id: string
   readonly editSecret: string
-  readonly body: Body
+  readonly body: ContentBody
 }
 
 const publish = (
   service: Service,
   { ids, kind, owner, password, source }: Publication
-): Effect.Effect<Published, Failure> => {
+): Effect.Effect<Published, HandlerFailure> => {
   const id = ids.id("content")
   const editSecret = ids.secret("edit")
   return stored(service, id, source, kind, (body) => {
-    const message: Message = {
+    const message: ContentMessage = {
       _tag: "Publish",
       requestId: id,
       body,
@@ -101,7 +101,7 @@ const publish = (
       ...owner === undefined ? {} : { owner }
     }
     const to = address(contentKind, id)
-    return ask<Extract<Reply, { _tag: "Published" }>>(service, to, message, ids.drawn).pipe(
+    return ask<Extract<ContentReply, { _tag: "Published" }>>(service, to, message, ids.drawn).pipe(
       // A repetition finds the first copy; this one is not needed.
       Effect.tap(({ repeated }) =>
         repeated ? Effect.ignore(service.blobs.remove(body.blobId)) : Effect.void
@@ -113,7 +113,7 @@ const publish = (
 
 /** A1: any body, any type, streamed to the store. */
 export const postContent = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = service.settings.publish === "accounts"
       ? yield* requireAccount(service, call)
       : yield* accountIfNamed(service, call)
@@ -151,7 +151,7 @@ async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 /** Content that came inlined in a notification is published by the service itself. */
 export const publishInline = (
   service: Service,
-  ids: Ids,
+  ids: IdSource,
   content: {
     readonly type: string
     readonly bytes: Uint8Array
@@ -159,7 +159,7 @@ export const publishInline = (
     /** The account that may edit it; nobody when it came without one. */
     readonly owner?: string
   }
-): Effect.Effect<{ readonly href: string }, Failure> =>
+): Effect.Effect<{ readonly href: string }, HandlerFailure> =>
   Effect.map(
     publish(service, {
       ids,
@@ -175,7 +175,7 @@ export const publishInline = (
 const expectedDigest = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<{ readonly ifDigest?: string }, Failure> {
+): Effect.fn.Return<{ readonly ifDigest?: string }, HandlerFailure> {
   if (!isConditional(call)) return {}
   const { body, lastModifiedMs } = yield* describe(service, call, yield* contentAt(call))
   if (!conditionsHold(call, [etagOf(body)], lastModifiedMs)) {
@@ -186,24 +186,28 @@ const expectedDigest = Effect.fnUntraced(function*(
 
 /** PUT: another body in place of the old one, whole or not at all. */
 export const putContent = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const to = yield* contentAt(call)
     const access = yield* requireEditor(service, call, to)
     const expected = yield* expectedDigest(service, call)
     const kind = yield* kindOf(call)
     const etag = yield* stored(service, to.id, call.body, kind, (body) => {
-      const message: Message = { _tag: "Overwrite", access, body, ...expected }
-      return Effect.as(ask<Reply>(service, to, message), etagOf(body))
+      const message: ContentMessage = { _tag: "Overwrite", access, body, ...expected }
+      return Effect.as(ask<ContentReply>(service, to, message), etagOf(body))
     })
     return empty(204, [["ETag", etag]])
   })
 
 /** DELETE: 204, then 410. */
 export const deleteContent = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const to = yield* contentAt(call)
     const access = yield* requireEditor(service, call, to)
-    const message: Message = { _tag: "Remove", access, ...yield* expectedDigest(service, call) }
-    yield* ask<Reply>(service, to, message)
+    const message: ContentMessage = {
+      _tag: "Remove",
+      access,
+      ...yield* expectedDigest(service, call)
+    }
+    yield* ask<ContentReply>(service, to, message)
     return empty(204)
   })

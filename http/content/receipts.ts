@@ -1,11 +1,11 @@
 /** Receipts (A4): what recipients report of a message, and their listing for the publisher. */
 import { Effect } from "effect"
 import { decodeReceipt } from "../../actors/content/receipt.ts"
-import type { Reply } from "../../actors/content/protocol.ts"
+import type { ContentReply } from "../../actors/content/protocol.ts"
 import { receiptsMax } from "../../actors/limits.ts"
 import type { LogItem } from "../../runtime/index.ts"
-import { type Answer, type Call, documentOf, shown } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
+import { type Call, documentOf, type HandlerAnswer, shown } from "../call.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { uriCharsMax } from "../limits.ts"
 import { type Service, uri } from "../service.ts"
 import { childOf, childrenOf, type Element, element, textOf } from "../xml.ts"
@@ -41,11 +41,11 @@ const receiptOf = (root: Element): Receipt | string => {
 
 /** A4: 202, and where the publisher finds it. */
 export const postReceipt = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const to = yield* contentAt(call)
     const receipt = receiptOf(yield* documentOf(call, "receipt"))
     if (typeof receipt === "string") return yield* fail("unprocessable", receipt)
-    const { n } = yield* askAsReader<Extract<Reply, { _tag: "Received" }>>(
+    const { n } = yield* askAsReader<Extract<ContentReply, { _tag: "Received" }>>(
       service,
       call,
       to,
@@ -82,7 +82,7 @@ const receiptElement = (service: Service, call: Call, { n, value }: LogItem): El
 
 /** All receipts of a message, oldest first: there are at most 1,000. */
 export const getReceipts = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const to = yield* contentAt(call)
     yield* requireEditor(service, call, to)
     const items = yield* service.system.read(to, 1, receiptsMax)
@@ -96,7 +96,7 @@ export const getReceipts = (service: Service) =>
 
 /** One receipt. */
 export const getReceipt = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const to = yield* contentAt(call)
     yield* requireEditor(service, call, to)
     const number = call.parameters.get("receipt")

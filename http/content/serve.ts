@@ -1,27 +1,27 @@
 /** Serving content (A3): the bytes as they came, whole or in part, never able to act here. */
 import { Effect } from "effect"
-import type { Body, View } from "../../actors/content/protocol.ts"
-import { type Answer, type Call, empty } from "../call.ts"
-import { fail, type Failure, type HeaderFields } from "../failures.ts"
+import type { ContentBody, ContentView } from "../../actors/content/protocol.ts"
+import { type Call, empty, type HandlerAnswer } from "../call.ts"
+import { fail, type HandlerFailure, type HeaderList } from "../failures.ts"
 import { chooseRange, contentRange, evaluate, httpDate, ifRangeHolds } from "../preconditions.ts"
 import type { Service } from "../service.ts"
 import { contentAt, describe } from "./access.ts"
 
 /** The strong entity tag of a body: 128 bits of its SHA-256. */
-export const etagOf = (body: Body): string => `"${body.digest.slice(0, 22)}"`
+export const etagOf = (body: ContentBody): string => `"${body.digest.slice(0, 22)}"`
 
 /** Types that a browser may show by itself; all others are for saving. */
 const inlineTypes =
   /^(?:text\/plain|image\/(?:png|jpeg|gif|webp|avif)|audio\/[\w.+-]+|video\/[\w.+-]+)\s*(?:;|$)/i
 
-const headersOf = ({ body, hasPassword, lastModifiedMs }: View): HeaderFields => [
+const headersOf = ({ body, hasPassword, lastModifiedMs }: ContentView): HeaderList => [
   ["ETag", etagOf(body)],
   ["Last-Modified", httpDate(lastModifiedMs)],
   ["Cache-Control", hasPassword ? "private, no-cache" : "no-cache"],
   ["Accept-Ranges", "bytes"]
 ]
 
-const representationHeaders = ({ disposition, type }: Body): HeaderFields => [
+const representationHeaders = ({ disposition, type }: ContentBody): HeaderList => [
   ["Content-Type", type],
   ["Content-Disposition", disposition ?? (inlineTypes.test(type) ? "inline" : "attachment")],
   ["Content-Security-Policy", "sandbox; default-src 'none'"]
@@ -34,7 +34,7 @@ const nothing: AsyncIterable<Uint8Array> = {
 const open = (
   service: Service,
   call: Call,
-  body: Body,
+  body: ContentBody,
   range?: { readonly start: number; readonly end: number }
 ) =>
   call.request.method === "HEAD" || body.lengthBytes === 0
@@ -44,8 +44,8 @@ const open = (
 const answerOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  view: View
-): Effect.fn.Return<Answer, Failure> {
+  view: ContentView
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const { body, lastModifiedMs } = view
   const { headers, method } = call.request
   const state = { exists: true, etag: etagOf(body), modifiedMs: lastModifiedMs }
@@ -83,10 +83,11 @@ const answerOf = Effect.fnUntraced(function*(
 })
 
 /** A3. A body that is replaced between the look and the opening is looked for once more. */
-export const getContent = (service: Service) => (call: Call): Effect.Effect<Answer, Failure> => {
-  const attempt = Effect.flatMap(
-    contentAt(call),
-    (to) => Effect.flatMap(describe(service, call, to), (view) => answerOf(service, call, view))
-  )
-  return Effect.catchTag(attempt, "BlobMissing", () => attempt)
-}
+export const getContent =
+  (service: Service) => (call: Call): Effect.Effect<HandlerAnswer, HandlerFailure> => {
+    const attempt = Effect.flatMap(
+      contentAt(call),
+      (to) => Effect.flatMap(describe(service, call, to), (view) => answerOf(service, call, view))
+    )
+    return Effect.catchTag(attempt, "BlobMissing", () => attempt)
+  }

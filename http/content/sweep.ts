@@ -5,15 +5,15 @@
  * was begun so long ago that it can be arriving nowhere. Running it twice does no harm.
  */
 import { Effect } from "effect"
-import type { Message, Reply } from "../../actors/content/protocol.ts"
+import type { ContentMessage, ContentReply } from "../../actors/content/protocol.ts"
 import { contentKind } from "../../actors/index.ts"
 import { address, placingPart } from "../../runtime/index.ts"
-import type { Failure } from "../failures.ts"
+import type { HandlerFailure } from "../failures.ts"
 import { orphanAgeMs, sweepPageBlobs } from "../limits.ts"
 import { ask, type Service } from "../service.ts"
 
 /** Whether it cannot be arriving at any node. */
-const isOld = ({ blobs, nowMs }: Service, blobId: string): Effect.Effect<boolean, Failure> =>
+const isOld = ({ blobs, nowMs }: Service, blobId: string): Effect.Effect<boolean, HandlerFailure> =>
   blobs.begunAtMs === undefined
     ? Effect.succeed(true)
     : Effect.map(
@@ -21,12 +21,12 @@ const isOld = ({ blobs, nowMs }: Service, blobId: string): Effect.Effect<boolean
       (begunMs) => begunMs !== undefined && begunMs < nowMs() - orphanAgeMs
     )
 
-const isOrphan = (service: Service, blobId: string): Effect.Effect<boolean, Failure> => {
+const isOrphan = (service: Service, blobId: string): Effect.Effect<boolean, HandlerFailure> => {
   if (service.arriving.has(blobId)) return Effect.succeed(false)
-  const message: Message = { _tag: "Holds", blobId }
+  const message: ContentMessage = { _tag: "Holds", blobId }
   const content = address(contentKind, placingPart(blobId))
   return Effect.flatMap(
-    ask<Extract<Reply, { _tag: "Holds" }>>(service, content, message),
+    ask<Extract<ContentReply, { _tag: "Holds" }>>(service, content, message),
     ({ held }) => held ? Effect.succeed(false) : isOld(service, blobId)
   )
 }
@@ -34,7 +34,7 @@ const isOrphan = (service: Service, blobId: string): Effect.Effect<boolean, Fail
 /** Removes every orphaned blob; answers how many there were. */
 export const sweepOrphans = Effect.fnUntraced(function*(
   service: Service
-): Effect.fn.Return<number, Failure> {
+): Effect.fn.Return<number, HandlerFailure> {
   let removed = 0
   let after: string | undefined
   for (;;) {

@@ -5,9 +5,9 @@
  */
 import { Effect } from "effect"
 import type { RecordChange } from "../../runtime/index.ts"
-import type { Failure } from "../failures.ts"
+import type { HandlerFailure } from "../failures.ts"
 import type { Service } from "../service.ts"
-import { type Customer, customerOf } from "./given.ts"
+import { customerOf, type CustomerRow } from "./given.ts"
 import { FileReader } from "./formats.ts"
 import {
   changesPerRow,
@@ -17,11 +17,11 @@ import {
   loadsPage,
   loadWatchMs
 } from "./limits.ts"
-import { type Load, loadChanges, loadsTable, parseLoad, pendingLoads } from "./load.ts"
+import { type CustomerLoad, loadChanges, loadsTable, parseLoad, pendingLoads } from "./load.ts"
 import { customerChanges, customers } from "./table.ts"
 
 /** A row, and how many rows of the file there are up to it. */
-interface Numbered extends Customer {
+interface Numbered extends CustomerRow {
   readonly at: number
 }
 
@@ -33,7 +33,7 @@ interface Batch {
 
 /** The rows of a file after the first `from`, in batches. */
 async function* batchesOf(
-  { format }: Load,
+  { format }: CustomerLoad,
   source: AsyncIterable<Uint8Array>,
   from: number,
   size: number
@@ -69,7 +69,7 @@ interface Read extends Batch {
 const nextOf = (
   { records }: Service,
   batches: AsyncGenerator<Batch>
-): Effect.Effect<Read | undefined, Failure> =>
+): Effect.Effect<Read | undefined, HandlerFailure> =>
   Effect.flatMap(
     Effect.promise(() => batches.next()),
     ({ done, value }) =>
@@ -80,7 +80,7 @@ const nextOf = (
   )
 
 interface Step {
-  readonly load: Load
+  readonly load: CustomerLoad
   readonly changes: ReadonlyArray<RecordChange>
 }
 
@@ -91,9 +91,9 @@ class Steps {
   /** Rows of the batch before, which may not have been read again. */
   private written = new Map<string, string>()
   /** As it will be when all steps so far are written. */
-  load: Load
+  load: CustomerLoad
 
-  constructor({ nowMs, records }: Service, load: Load) {
+  constructor({ nowMs, records }: Service, load: CustomerLoad) {
     this.changesMax = records.changesMax - loadChanges("", load).length
     this.nowMs = nowMs
     this.load = load
@@ -130,9 +130,9 @@ class Steps {
 const written = (
   { records }: Service,
   id: string,
-  before: Load,
+  before: CustomerLoad,
   { changes, load }: Step
-): Effect.Effect<boolean, Failure> =>
+): Effect.Effect<boolean, HandlerFailure> =>
   records.writeIf(
     [{ table: loadsTable, key: id, value: JSON.stringify(before) }],
     [...changes, ...loadChanges(id, load)]
@@ -142,9 +142,9 @@ const written = (
 const writtenAll = Effect.fnUntraced(function*(
   service: Service,
   id: string,
-  from: Load,
+  from: CustomerLoad,
   steps: ReadonlyArray<Step>
-): Effect.fn.Return<boolean, Failure> {
+): Effect.fn.Return<boolean, HandlerFailure> {
   let load = from
   for (const step of steps) {
     if (!(yield* written(service, id, load, step))) return false
@@ -160,8 +160,8 @@ const writtenAll = Effect.fnUntraced(function*(
 export const applyLoad = Effect.fnUntraced(function*(
   service: Service,
   id: string,
-  begun: Load
-): Effect.fn.Return<Load | undefined, Failure> {
+  begun: CustomerLoad
+): Effect.fn.Return<CustomerLoad | undefined, HandlerFailure> {
   const { arriving, blobs, records } = service
   const size = Math.min(loadBatchRows, Math.floor((records.changesMax - 2) / changesPerRow))
   const batches = batchesOf(begun, yield* blobs.open(begun.blob), begun.at, size)
@@ -178,7 +178,7 @@ export const applyLoad = Effect.fnUntraced(function*(
     if (!isKept) return
     next = after
   }
-  const done: Load = { ...steps.load, state: "done" }
+  const done: CustomerLoad = { ...steps.load, state: "done" }
   if (!(yield* written(service, id, steps.load, { load: done, changes: [] }))) return
   yield* Effect.ignore(blobs.remove(begun.blob))
   arriving.delete(begun.blob)
@@ -190,7 +190,7 @@ const resume = Effect.fnUntraced(function*(
   service: Service,
   id: string,
   idleMs: number
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const { nowMs, records } = service
   const value = yield* records.get(loadsTable, id)
   if (value === undefined) return
@@ -207,7 +207,7 @@ const resume = Effect.fnUntraced(function*(
 })
 
 /** The file is gone, by no fault of this service's own: the load ends where it is, and says so. */
-const lost = (load: Load): Load => ({
+const lost = (load: CustomerLoad): CustomerLoad => ({
   ...load,
   state: "done",
   problems: [
@@ -220,13 +220,13 @@ const lost = (load: Load): Load => ({
 export const resumeLoads = Effect.fnUntraced(function*(
   service: Service,
   idleMs = 0
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const [pending = []] = yield* service.records.keys(pendingLoads, [{ limit: loadsPage }])
-  let failed: Failure | undefined
+  let failed: HandlerFailure | undefined
   for (const id of pending) {
     failed = yield* resume(service, id, idleMs).pipe(
       Effect.as(failed),
-      Effect.catch((failure: Failure) => Effect.succeed(failure))
+      Effect.catch((failure: HandlerFailure) => Effect.succeed(failure))
     )
   }
   if (failed !== undefined) return yield* Effect.fail(failed)
@@ -235,7 +235,7 @@ export const resumeLoads = Effect.fnUntraced(function*(
 /** Forgets loads that ended long ago. */
 const forgetLoads = Effect.fnUntraced(function*(
   { nowMs, records }: Service
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   let after: string | undefined
   for (;;) {
     const range = { limit: loadsPage, ...after === undefined ? {} : { after } }

@@ -2,7 +2,7 @@
 import { documentBytesMax } from "../limits.ts"
 import { childrenOf, failure, fromJson, type Result, rowParser, success } from "../xml.ts"
 import { XmlRefusal } from "../xml.ts"
-import { type Given, givenIn } from "./given.ts"
+import { type CustomerInput, givenIn } from "./given.ts"
 import { columnsMax, rowCharsMax } from "./limits.ts"
 
 export const formats = ["csv", "jsonl", "xml", "json"] as const
@@ -10,7 +10,7 @@ export const formats = ["csv", "jsonl", "xml", "json"] as const
 export type Format = typeof formats[number]
 
 /** Takes each row, or what is wrong with it, in order. */
-export type OnRow = (row: Result<Given, string>) => void
+export type OnRow = (row: Result<CustomerInput, string>) => void
 
 /** The file cannot be read on from here. */
 export class FileBroken extends Error {}
@@ -137,7 +137,7 @@ const csvReader = (onRow: OnRow): Reader => {
   }
 }
 
-const fromValue = (value: unknown): Result<Given, string> => {
+const fromValue = (value: unknown): Result<CustomerInput, string> => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return failure("a customer must be an object")
   }

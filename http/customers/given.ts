@@ -11,9 +11,9 @@ export const isCustomerId = (text: string): boolean =>
   /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)
 
 /** The texts of a customer by their fields, `id` and `href` among them. */
-export type Given = Readonly<Record<string, string | undefined>>
+export type CustomerInput = Readonly<Record<string, string | undefined>>
 
-export interface Customer {
+export interface CustomerRow {
   readonly id: string
   readonly row: Row
 }
@@ -24,7 +24,7 @@ const known = new Set(["id", "href", ...customers.fields.map(({ name }) => name)
 const whole = /^\d{1,3}(?:\.0{1,9})?$/
 
 /** The fields of a customer, or the rule that they break. */
-export const rowOf = (given: Given): Result<Row, string> => {
+export const rowOf = (given: CustomerInput): Result<Row, string> => {
   for (const name in given) {
     if (!known.has(name)) {
       const names = customers.fields.map((field) => field.name).join(", ")
@@ -47,14 +47,14 @@ export const rowOf = (given: Given): Result<Row, string> => {
 }
 
 /** The id that a row names itself, or by its href. */
-export const idGiven = ({ href, id }: Given): string | undefined => {
+export const idGiven = ({ href, id }: CustomerInput): string | undefined => {
   const text = id?.trim()
   if (text !== undefined && text !== "") return text
   return /\/customers\/([^/?#]+)$/.exec(href?.trim() ?? "")?.[1]
 }
 
 /** A row of a file or collection, which must name its id; or the rule that it breaks. */
-export const customerOf = (given: Given): Result<Customer, string> => {
+export const customerOf = (given: CustomerInput): Result<CustomerRow, string> => {
   const id = idGiven(given)
   if (id === undefined) return failure("id is missing")
   if (!isCustomerId(id)) {
@@ -65,7 +65,7 @@ export const customerOf = (given: Given): Result<Customer, string> => {
 }
 
 /** What an element says: its attributes, and the texts of its children. */
-export const givenIn = (node: Element): Result<Given, string> => {
+export const givenIn = (node: Element): Result<CustomerInput, string> => {
   const given: Record<string, string> = { ...node.attributes }
   for (const child of childrenOf(node)) {
     if (Object.hasOwn(given, child.name)) return failure(`${child.name} is given twice`)

@@ -1,20 +1,20 @@
 /** Customers: C2, single customers, and whole files of them (protocol §3). */
 import { Effect } from "effect"
 import { keepingTyped } from "../again.ts"
-import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
+import { type Call, empty, type HandlerAnswer, type Input, type ResourceHandler } from "../call.ts"
 import { inputOf, queryOf, shown } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import type { FormFields } from "../forms.ts"
-import type { Form } from "../html/forms.ts"
-import { type Kept, readKept, removeKept, type Replaced } from "../queries/kept.ts"
+import type { HtmlForm } from "../html/forms.ts"
+import { readKept, type RecordResource, removeKept, type Replaced } from "../queries/kept.ts"
 import { replaceKept, requireRole } from "../queries/kept.ts"
 import { listRows } from "../queries/listing.ts"
 import type { Route } from "../routing.ts"
 import { type Service, uri } from "../service.ts"
 import { applyLoad } from "./apply.ts"
 import { acceptedFiles, formatOf } from "./formats.ts"
-import { type Given, givenIn, idGiven, isCustomerId, rowOf } from "./given.ts"
-import { isLoadId, type Load, loadPath, loadsTable, parseLoad } from "./load.ts"
+import { type CustomerInput, givenIn, idGiven, isCustomerId, rowOf } from "./given.ts"
+import { type CustomerLoad, isLoadId, loadPath, loadsTable, parseLoad } from "./load.ts"
 import { receive } from "./receive.ts"
 import { customerChanges, customerRemoval, customers, goneCustomers } from "./table.ts"
 import { fieldsForm, findForm } from "./views.ts"
@@ -22,7 +22,7 @@ import { collectionPath, customerPath, customersView, customerView, loadView } f
 
 export { resumeLoads, watchLoads } from "./apply.ts"
 
-const kept: Kept = {
+const kept: RecordResource = {
   table: customers.name,
   goneTable: goneCustomers,
   view: customerView,
@@ -31,8 +31,8 @@ const kept: Kept = {
 }
 
 /** C2. */
-const list = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const list = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     // A form that is sent empty says nothing.
     const text = (yield* queryOf(call)).get("agemin")?.trim() ?? ""
     if (text !== "" && !/^[+-]?\d{1,9}$/.test(text)) {
@@ -44,14 +44,14 @@ const list = (service: Service): Handler["handle"] =>
   })
 
 /** The id in the path; 404 for what can be none. */
-const idOf = ({ parameters }: Call): Effect.Effect<string, Failure> => {
+const idOf = ({ parameters }: Call): Effect.Effect<string, HandlerFailure> => {
   const id = parameters.get("customer")
   return parameters.secret("customer") === undefined && isCustomerId(id)
     ? Effect.succeed(id)
     : Effect.fail(fail("not-found"))
 }
 
-const givenOf = (input: Input): Effect.Effect<Given, Failure> => {
+const givenOf = (input: Input): Effect.Effect<CustomerInput, HandlerFailure> => {
   if (input._tag === "Form") {
     const entries = input.fields.entries().filter(([name]) => name !== "method")
     return Effect.succeed(Object.fromEntries(entries))
@@ -66,8 +66,8 @@ const set = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   id: string,
-  given: Given
-): Effect.fn.Return<Replaced, Failure> {
+  given: CustomerInput
+): Effect.fn.Return<Replaced, HandlerFailure> {
   const named = idGiven(given)
   if (named !== undefined && named !== id) {
     return yield* fail("unprocessable", "the document names another customer than its URI")
@@ -78,33 +78,33 @@ const set = Effect.fnUntraced(function*(
   return yield* replaceKept(service, call, kept, id, () => Effect.succeed(value))
 })
 
-const made = (service: Service, id: string, { isNew, value }: Replaced): Answer => {
+const made = (service: Service, id: string, { isNew, value }: Replaced): HandlerAnswer => {
   const view = customerView(service, id, value)
   if (!isNew) return shown(view)
   return shown(view, { status: 201, headers: [["Location", uri(service, customerPath(id))]] })
 }
 
-const put = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const put = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "customers")
     const id = yield* idOf(call)
     const given = yield* givenOf(yield* inputOf(call, "customer"))
     return made(service, id, yield* set(service, call, id, given))
   })
 
-const remove = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const remove = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "customers")
     yield* removeKept(service, call, kept, yield* idOf(call))
     return empty(204)
   })
 
-const seeOther = (service: Service, path: string): Answer =>
+const seeOther = (service: Service, path: string): HandlerAnswer =>
   empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
 
 /** A new customer under an id that the service chooses. */
-const create = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const create = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "customers")
     const input = yield* inputOf(call, "customer", { form: true })
     // An id begins with a letter, which random ones may not.
@@ -115,8 +115,8 @@ const create = (service: Service): Handler["handle"] =>
   })
 
 /** PUT and DELETE from the forms of the customer's page. */
-const post = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const post = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "customers")
     const id = yield* idOf(call)
     const input = yield* inputOf(call, "customer", { form: true })
@@ -139,8 +139,8 @@ const prefers = ({ request }: Call, preference: string): boolean =>
  * are. With `Prefer: handling=lenient` rows with a fault are passed over; with `respond-async` the
  * answer does not wait until the rows are in the table, which they will be.
  */
-const load = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const load = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "customers")
     const { headers } = call.request
     if (headers.has("if-match") || headers.has("if-none-match")) {
@@ -159,7 +159,7 @@ const load = (service: Service): Handler["handle"] =>
       ...isLenient ? ["handling=lenient"] : [],
       ...isAsync ? ["respond-async"] : []
     ]
-    const answer = (status: number, now: Load): Answer =>
+    const answer = (status: number, now: CustomerLoad): HandlerAnswer =>
       shown(loadView(service, id, now), {
         status,
         headers: [
@@ -179,8 +179,8 @@ const load = (service: Service): Handler["handle"] =>
     return done === undefined ? answer(202, begun) : answer(200, done)
   })
 
-const readLoad = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const readLoad = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const id = call.parameters.get("load")
     if (!isLoadId(id) || call.parameters.secret("load") !== undefined) {
       return yield* fail("not-found")
@@ -190,20 +190,20 @@ const readLoad = (service: Service): Handler["handle"] =>
     return shown(loadView(service, id, parseLoad(value)))
   })
 
-const readOne = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const readOne = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const id = yield* idOf(call)
     return shown(customerView(service, id, yield* readKept(service, kept, id)))
   })
 
 /** The form that asked; of a query that went wrong it is kept. */
-const askedForm = (_: Call, fields: FormFields): Form => {
+const askedForm = (_: Call, fields: FormFields): HtmlForm => {
   const query = fields.get("query")
   return findForm(query === undefined ? {} : { query })
 }
 
 /** The rows of customers. */
-export const customerRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const customerRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   {
     pattern: collectionPath,
     methods: {

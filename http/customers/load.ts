@@ -10,13 +10,13 @@ export const loadPath = (id: string): string => `/loads/${id}`
 
 export const isLoadId = (text: string): boolean => /^[A-Za-z0-9_-]{16,64}$/.test(text)
 
-export interface Problem {
+export interface RowProblem {
   /** Counts from 1; the first line of a CSV file is not a row. */
   readonly row: number
   readonly detail: string
 }
 
-export interface Load {
+export interface CustomerLoad {
   readonly state: "pending" | "done"
   readonly format: Format
   /** The file, for as long as it is needed. */
@@ -24,7 +24,7 @@ export interface Load {
   /** Rows of the file; those that were passed over are among them. */
   readonly rows: number
   readonly skipped: number
-  readonly problems: ReadonlyArray<Problem>
+  readonly problems: ReadonlyArray<RowProblem>
   /** Rows of the file that have been dealt with. */
   readonly at: number
   readonly created: number
@@ -35,10 +35,10 @@ export interface Load {
 }
 
 // This service's own text.
-export const parseLoad = (value: string): Load => JSON.parse(value) as Load
+export const parseLoad = (value: string): CustomerLoad => JSON.parse(value) as CustomerLoad
 
 /** What writes a load as it stands. */
-export const loadChanges = (id: string, load: Load): ReadonlyArray<RecordChange> => [
+export const loadChanges = (id: string, load: CustomerLoad): ReadonlyArray<RecordChange> => [
   { table: loadsTable, key: id, value: JSON.stringify(load) },
   { table: pendingLoads, key: id, value: load.state === "pending" ? "" : null }
 ]

@@ -1,5 +1,12 @@
 /** What customers and whole files of them take and answer (C2). */
-import { type Area, type Body, document, nothing, seeOther, view } from "../openapi/operation.ts"
+import {
+  type Area,
+  type BodyDescription,
+  document,
+  nothing,
+  seeOther,
+  view
+} from "../openapi/operation.ts"
 import { attributes, digits, elementText, formOf, list, object } from "../openapi/schema.ts"
 import { oneOf, ref, root, text, time, uri } from "../openapi/schema.ts"
 import { rowQuery } from "../queries/openapi.ts"
@@ -23,7 +30,7 @@ const shown = Object.fromEntries(
 
 const fields = Object.keys(given)
 
-const file: Body = {
+const file: BodyDescription = {
   kind: "stream",
   required: true,
   description: "Read as it arrives. Every row names its id; all are kept, or none.",

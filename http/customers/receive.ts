@@ -5,17 +5,17 @@
  */
 import { Effect } from "effect"
 import type { Call } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import type { Service } from "../service.ts"
 import { customerOf } from "./given.ts"
 import { FileBroken, FileReader, type Format } from "./formats.ts"
 import { problemsMax } from "./limits.ts"
-import { type Load, loadChanges, type Problem } from "./load.ts"
+import { type CustomerLoad, loadChanges, type RowProblem } from "./load.ts"
 
 /** A fault of the file, which refuses all of it. */
 class Refused extends Error {
-  readonly problem: Problem | undefined
-  constructor(detail: string, problem?: Problem) {
+  readonly problem: RowProblem | undefined
+  constructor(detail: string, problem?: RowProblem) {
     super(detail)
     this.problem = problem
   }
@@ -25,7 +25,7 @@ class Refused extends Error {
 class Checker {
   rows = 0
   skipped = 0
-  readonly problems: Array<Problem> = []
+  readonly problems: Array<RowProblem> = []
   private readonly reader: FileReader
 
   constructor(format: Format, isLenient: boolean) {
@@ -58,7 +58,7 @@ class Checker {
   }
 }
 
-const refusal = (refused: Refused): Failure => {
+const refusal = (refused: Refused): HandlerFailure => {
   const { message, problem } = refused
   return problem === undefined
     ? fail("malformed", message)
@@ -71,7 +71,7 @@ export const receive = Effect.fnUntraced(function*(
   call: Call,
   format: Format,
   isLenient: boolean
-): Effect.fn.Return<{ readonly id: string; readonly load: Load }, Failure> {
+): Effect.fn.Return<{ readonly id: string; readonly load: CustomerLoad }, HandlerFailure> {
   const { arriving, blobs, nowMs, records, settings: { contentBytesMax } } = service
   const id = call.ids.id("load")
   const blob = `load=${id}`
@@ -90,7 +90,7 @@ export const receive = Effect.fnUntraced(function*(
     }
   }
   const put = blobs.put(blob, checked(), contentBytesMax).pipe(
-    Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, Failure> => {
+    Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
       if (refused !== undefined) return Effect.fail(refusal(refused))
       const fault = call.body.fault()
       if (fault === "TooLarge") return Effect.fail(fail("payload-too-large"))
@@ -101,7 +101,7 @@ export const receive = Effect.fnUntraced(function*(
     yield* put
     const { problems, rows, skipped } = checker
     const startedMs = nowMs()
-    const load: Load = {
+    const load: CustomerLoad = {
       state: "pending",
       format,
       blob,

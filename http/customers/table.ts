@@ -1,11 +1,11 @@
 /** The table of customers: `customers` by id, and the index of their ages beside it. */
 import type { RecordChange } from "../../runtime/index.ts"
-import { indexKey, type Row, type Table } from "../queries/fields.ts"
+import { indexKey, type Row, type TableSchema } from "../queries/fields.ts"
 
 /** The greatest age that is taken. */
 export const ageMax = 150
 
-export const customers: Table = {
+export const customers: TableSchema = {
   name: "customers",
   key: "id",
   fields: [

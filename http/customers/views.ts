@@ -1,15 +1,15 @@
 /** What customers and loads of them show. */
-import { type Form, form } from "../html/forms.ts"
+import { form, type HtmlForm } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
 import { html, link } from "../html/template.ts"
 import { pageEntriesDefault, pageEntriesMax } from "../limits.ts"
 import type { Row } from "../queries/fields.ts"
-import type { Listing } from "../queries/listing.ts"
+import type { RowListing } from "../queries/listing.ts"
 import { rowTable } from "../queries/shown.ts"
-import type { View } from "../representations.ts"
+import type { ResourceView } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element } from "../xml.ts"
-import { type Load, loadPath } from "./load.ts"
+import { type CustomerLoad, loadPath } from "./load.ts"
 import { ageMax, customers } from "./table.ts"
 
 export const collectionPath = "/customers"
@@ -36,7 +36,7 @@ const customerElement = (
   )
 
 /** The form of a customer's fields: a new one's, or that of the row that is there. */
-export const fieldsForm = (action: string, row?: Row): Form => ({
+export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
   id: "put",
   action,
   legend: row === undefined ? "Add a customer (needs the role customers)" : "Change this customer",
@@ -54,7 +54,7 @@ export const fieldsForm = (action: string, row?: Row): Form => ({
 })
 
 /** One customer. */
-export const customerView = (service: Service, id: string, value: string): View => {
+export const customerView = (service: Service, id: string, value: string): ResourceView => {
   const row = customers.parse(value)
   const path = customerPath(id)
   return {
@@ -77,7 +77,7 @@ export const customerView = (service: Service, id: string, value: string): View 
 /** C2 as a form; what is asked already stands in it. */
 export const findForm = (
   asked: { readonly least?: string; readonly fields?: string; readonly query?: string } = {}
-): Form => ({
+): HtmlForm => ({
   id: "find",
   action: collectionPath,
   method: "get",
@@ -112,7 +112,11 @@ export const findForm = (
 })
 
 /** A page of customers; `least` is the age that was asked for, as it was given. */
-export const customersView = (service: Service, listing: Listing, least: string): View => ({
+export const customersView = (
+  service: Service,
+  listing: RowListing,
+  least: string
+): ResourceView => ({
   title: "Customers",
   tree: element(
     "customers",
@@ -136,7 +140,7 @@ export const customersView = (service: Service, listing: Listing, least: string)
 const time = (ms: number): string => new Date(ms).toISOString()
 
 /** How a load stands. */
-export const loadView = (service: Service, id: string, load: Load): View => {
+export const loadView = (service: Service, id: string, load: CustomerLoad): ResourceView => {
   const { at, created, problems, replaced, rows, skipped, startedMs, state, touchedMs } = load
   return {
     title: state === "done" ? "Loaded" : "Loading",

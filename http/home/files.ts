@@ -1,7 +1,7 @@
 /** The files that never change while the service runs. */
 import { Effect } from "effect"
-import type { Answer, Call, Handler } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
+import type { Call, HandlerAnswer, ResourceHandler } from "../call.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { liveScript, liveScriptPath } from "../html/live-script.ts"
 import { pageScript } from "../html/page-script.ts"
 import { scriptHandler } from "../html/script.ts"
@@ -30,14 +30,14 @@ const icon = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\">" 
   "<rect x=\"1\" y=\"3\" width=\"14\" height=\"10\" rx=\"1\" fill=\"#8a2b1a\"/>" +
   "<path d=\"M1.5 4 8 9l6.5-5\" fill=\"none\" stroke=\"#fbf9f4\" stroke-width=\"1.4\"/></svg>\n"
 
-const file = (pattern: string, contentType: string, text: string): Route<Handler> => {
+const file = (pattern: string, contentType: string, text: string): Route<ResourceHandler> => {
   const bytes = Buffer.from(text)
   const etag = entityTag(bytes)
   const validators: Array<[string, string]> = [
     ["ETag", etag],
     ["Cache-Control", `public, max-age=${fixedMaxAgeSeconds}`]
   ]
-  const handle = ({ request }: Call): Effect.Effect<Answer, Failure> => {
+  const handle = ({ request }: Call): Effect.Effect<HandlerAnswer, HandlerFailure> => {
     switch (evaluate(request.method, request.headers, { exists: true, etag })) {
       case "failed":
         return Effect.fail(fail("precondition-failed"))
@@ -56,7 +56,7 @@ const file = (pattern: string, contentType: string, text: string): Route<Handler
 }
 
 /** The stylesheet and the scripts of all pages and of live ones, the robots' file, and the icon. */
-export const fileRoutes: ReadonlyArray<Route<Handler>> = [
+export const fileRoutes: ReadonlyArray<Route<ResourceHandler>> = [
   file("/style.css", contentTypeOf("text/css"), stylesheet),
   { pattern: "/page.js", methods: { GET: scriptHandler(pageScript) } },
   { pattern: liveScriptPath, methods: { GET: scriptHandler(liveScript) } },

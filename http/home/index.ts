@@ -1,14 +1,20 @@
 /** The service itself: its home page and service document, problems, fixed files (PROTOCOL §6). */
 import { Effect } from "effect"
-import { type Answer, type Call, type Handled, type Handler, shown } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
+import {
+  type Call,
+  type Handled,
+  type HandlerAnswer,
+  type ResourceHandler,
+  shown
+} from "../call.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { parseForm } from "../forms.ts"
 import type { Link } from "../html/layout.ts"
 import { table } from "../html/parts.ts"
 import { html, link } from "../html/template.ts"
 import { isSlug } from "../identity.ts"
 import { isProblemSlug, problemTypes, problemTypeView } from "../problem.ts"
-import type { View } from "../representations.ts"
+import type { ResourceView } from "../representations.ts"
 import type { Route } from "../routing.ts"
 import { type Service, uri } from "../service.ts"
 import { element } from "../xml.ts"
@@ -64,7 +70,7 @@ mailbox is an inbox of Linked Data Notifications, too</li>
 <p class="quiet">restante ${service.settings.version}</p>
 `
 
-const home = (service: Service, mailbox: string | undefined): View => ({
+const home = (service: Service, mailbox: string | undefined): ResourceView => ({
   title: "Poste restante",
   tree: element(
     "service",
@@ -79,7 +85,7 @@ const home = (service: Service, mailbox: string | undefined): View => ({
 
 /** The mailbox of the tour; what can be none is passed over, as every unknown parameter is. */
 const getHome = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const query = parseForm(call.request.query)
     const mailbox = query.ok ? query.value.get("mailbox")?.trim() : undefined
     return shown(home(service, mailbox !== undefined && isSlug(mailbox) ? mailbox : undefined))
@@ -89,7 +95,7 @@ const problemsLink: Link = { rel: "collection", href: "/problems", title: "All p
 
 const slugs = Object.keys(problemTypes).filter(isProblemSlug)
 
-const problemList = (service: Service): View => ({
+const problemList = (service: Service): ResourceView => ({
   title: "Problems",
   tree: element(
     "problem-types",
@@ -123,7 +129,7 @@ const problem = ({ parameters }: Call): Handled => {
 }
 
 /** The home page and service document, the problems, and the fixed files. */
-export const homeRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const homeRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   { pattern: "/", methods: { GET: { handle: getHome(service) } } },
   {
     pattern: "/problems",

@@ -1,6 +1,6 @@
 /** Everything tried in a minute: steps with forms, those of a mailbox once it is named. */
 import { findForm as findCustomers } from "../customers/views.ts"
-import { type Form, form } from "../html/forms.ts"
+import { form, type HtmlForm } from "../html/forms.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { slugCharsMax } from "../limits.ts"
 import { depositForm } from "../mailboxes/pages.ts"
@@ -11,7 +11,7 @@ import { type Service, uri } from "../service.ts"
 
 const slugPattern = "[a-z0-9][a-z0-9\\-]*"
 
-const openForm: Form = {
+const openForm: HtmlForm = {
   id: "open",
   action: "/mailboxes",
   controls: [{
@@ -24,7 +24,7 @@ const openForm: Form = {
   submit: "Open a mailbox"
 }
 
-const useForm = (mailbox: string | undefined): Form => ({
+const useForm = (mailbox: string | undefined): HtmlForm => ({
   id: "use",
   action: "/",
   method: "get",
@@ -39,14 +39,14 @@ const useForm = (mailbox: string | undefined): Form => ({
   submit: mailbox === undefined ? "Go on with it" : "Take this one"
 })
 
-const bridgeForm: Form = {
+const bridgeForm: HtmlForm = {
   id: "bridge",
   action: "/sessions",
   controls: [{ name: "continue", label: "", type: "hidden", value: "true" }],
   submit: "Step onto the bridge"
 }
 
-const cabinetForm = (mailboxHref: string): Form => ({
+const cabinetForm = (mailboxHref: string): HtmlForm => ({
   id: "cabinet",
   action: "/cabinets",
   controls: [
@@ -81,7 +81,7 @@ ${doing ?? nothing}</li>
 const isNeeded = ({ name }: { readonly name: string }): boolean => name !== "url" && name !== "from"
 
 /** A form as a step shows it, whose title says already what it is for. */
-const tried = ({ action, controls, id = "step", submit }: Form): Html =>
+const tried = ({ action, controls, id = "step", submit }: HtmlForm): Html =>
   form({ action, id, submit, controls: controls.filter(isNeeded) })
 
 const beginning = (mailbox: string | undefined): ReadonlyArray<Step> => [

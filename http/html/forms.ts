@@ -35,7 +35,7 @@ export interface Control {
 }
 
 /** A form; HTML knows GET and POST only. */
-export interface Form {
+export interface HtmlForm {
   readonly action: string
   readonly method?: "get" | "post"
   readonly legend?: string
@@ -84,9 +84,9 @@ ${value}</textarea>`
 }
 
 /** The id of a control's element. */
-export const controlId = (form: Form, { name }: Control): string => `${form.id ?? "f"}-${name}`
+export const controlId = (form: HtmlForm, { name }: Control): string => `${form.id ?? "f"}-${name}`
 
-const row = (form: Form, control: Control): Html => {
+const row = (form: HtmlForm, control: Control): Html => {
   if (control.type === "hidden") {
     return html`<input type="hidden" name="${control.name}" value="${control.value ?? ""}">`
   }
@@ -111,7 +111,7 @@ const row = (form: Form, control: Control): Html => {
 }
 
 /** The markup of a form. */
-export const form = (definition: Form): Html => {
+export const form = (definition: HtmlForm): Html => {
   const { action, controls, legend, method = "post", submit, tone } = definition
   const danger = tone === undefined ? nothing : html` class="${tone}"`
   return html`<form action="${action}" method="${method}">
@@ -156,10 +156,10 @@ const faulty = (
 
 /** The form as it was sent, with the fault that it was refused for beside its field. */
 export const refilled = (
-  definition: Form,
+  definition: HtmlForm,
   valueOf: (name: string) => string | undefined,
   fault: string
-): Form => {
+): HtmlForm => {
   const wrong = faulty(definition.controls, fault)
   return {
     ...definition,

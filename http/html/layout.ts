@@ -12,7 +12,7 @@ export interface Link {
 }
 
 /** What a page is made of. `script` is the path of a script of this origin. */
-export interface Page {
+export interface HtmlPage {
   readonly title: string
   readonly body: Html
   /** Follows the links of the page, so that those to its next part are not below its forms. */
@@ -77,7 +77,7 @@ const entries = (all: ReadonlyArray<Entry>, at: string | undefined): Html =>
   }</ul>`
 
 /** A whole page as text. */
-export const page = (content: Page): string => {
+export const page = (content: HtmlPage): string => {
   const links = content.links ?? []
   return html`<!DOCTYPE html>
 <html lang="en">

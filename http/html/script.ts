@@ -1,6 +1,6 @@
 /** Scripts of pages: what they begin with, and how they are served. */
 import { Effect } from "effect"
-import type { Handler } from "../call.ts"
+import type { ResourceHandler } from "../call.ts"
 import { evaluate } from "../preconditions.ts"
 import { entityTag } from "../representations.ts"
 import { fixed } from "../respond.ts"
@@ -26,7 +26,7 @@ export const pageTools = `  const say = (text) => {
   }`
 
 /** Serves a script, which changes with the version of the service only. */
-export const scriptHandler = (text: string): Handler => {
+export const scriptHandler = (text: string): ResourceHandler => {
   const etag = entityTag(Buffer.from(text))
   return {
     handle: ({ request }) =>

@@ -1,14 +1,14 @@
 /** Seeing inside: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
 import { Effect } from "effect"
-import type { Answer, Call, Handler } from "../call.ts"
-import { fail, type Failure, type HeaderFields } from "../failures.ts"
+import type { Call, HandlerAnswer, ResourceHandler } from "../call.ts"
+import { fail, type HandlerFailure, type HeaderList } from "../failures.ts"
 import { requireAdmin } from "../identity.ts"
 import type { Route } from "../routing.ts"
 import type { Service } from "../service.ts"
 
-const noStore: HeaderFields = [["Cache-Control", "no-store"]]
+const noStore: HeaderList = [["Cache-Control", "no-store"]]
 
-const text = (body: string, type = "text/plain; charset=utf-8"): Answer => ({
+const text = (body: string, type = "text/plain; charset=utf-8"): HandlerAnswer => ({
   _tag: "Plain",
   status: 200,
   headers: [["Content-Type", type], ...noStore],
@@ -37,7 +37,7 @@ class Archives {
 
   readonly get = Effect.fnUntraced({ self: this }, function*(
     call: Call
-  ): Effect.fn.Return<Answer, Failure> {
+  ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireAdmin(this.service, call)
     if (this.underWay) return yield* fail("conflict", "an archive is being made at this node")
     return {
@@ -54,7 +54,7 @@ class Archives {
   })
 }
 
-export const insideRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const insideRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   { pattern: "/archive", methods: { GET: { handle: new Archives(service).get } } },
   { pattern: "/livez", methods: { GET: { handle: () => Effect.succeed(text("live\n")) } } },
   {

@@ -18,7 +18,7 @@ export const durationBoundsMs: ReadonlyArray<number> = [
   5_000
 ]
 
-export interface RouteMeasures {
+export interface RouteMetrics {
   readonly method: string
   readonly route: string
   /** Requests by status class: 2 for 2xx. */
@@ -28,13 +28,13 @@ export interface RouteMeasures {
   sumMs: number
 }
 
-export class HttpMeasures {
-  readonly routes = new Map<string, RouteMeasures>()
+export class HttpMetrics {
+  readonly routes = new Map<string, RouteMetrics>()
   /** Requests refused by the limits on rates, by policy. */
   readonly rateLimited = { address: 0, account: 0 }
 
   /** The measures of one route and method, to be kept by whoever counts often. */
-  of(method: string, route: string): RouteMeasures {
+  of(method: string, route: string): RouteMetrics {
     const key = `${method} ${route}`
     let found = this.routes.get(key)
     if (found === undefined) {
@@ -47,7 +47,7 @@ export class HttpMeasures {
 }
 
 /** Adds one answered request. */
-export const count = (measures: RouteMeasures, status: number, durationMs: number): void => {
+export const count = (measures: RouteMetrics, status: number, durationMs: number): void => {
   const statusClass = Math.floor(status / 100)
   measures.classes.set(statusClass, (measures.classes.get(statusClass) ?? 0) + 1)
   let at = 0
@@ -58,7 +58,7 @@ export const count = (measures: RouteMeasures, status: number, durationMs: numbe
 }
 
 /** How outbound requests to one origin stand. */
-export interface OriginMeasures {
+export interface OriginDeliveryMetrics {
   readonly origin: string
   readonly inFlight: number
   readonly waiting: number
@@ -69,13 +69,13 @@ export interface OriginMeasures {
 
 /** What is known of outbound requests. */
 export interface Deliveries {
-  readonly measures: () => DeliveryMeasures
+  readonly measures: () => DeliveryMetrics
   /** The origins that are in trouble or have most to do, those first. */
-  readonly worst: (max: number) => ReadonlyArray<OriginMeasures>
+  readonly worst: (max: number) => ReadonlyArray<OriginDeliveryMetrics>
 }
 
 /** How outbound requests stand. Outcomes are totals, by name; the others are as of now. */
-export interface DeliveryMeasures {
+export interface DeliveryMetrics {
   readonly outcomes: Readonly<Record<string, number>>
   /** Requests under way. */
   readonly inFlight: number

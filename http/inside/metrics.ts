@@ -5,7 +5,7 @@
 import { Context, Metric } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import type { SystemApi } from "../../runtime/index.ts"
-import { type DeliveryMeasures, durationBoundsMs, type HttpMeasures } from "./measures.ts"
+import { type DeliveryMetrics, durationBoundsMs, type HttpMetrics } from "./measures.ts"
 
 type Attributes = Readonly<Record<string, string>>
 
@@ -157,7 +157,7 @@ const nodeSeries = (exporter: Exporter, system: SystemApi, nowMs: () => number):
   gauge("process_uptime_seconds", "Since the process started", () => process.uptime())
 }
 
-const rateSeries = (exporter: Exporter, { rateLimited }: HttpMeasures): void => {
+const rateSeries = (exporter: Exporter, { rateLimited }: HttpMetrics): void => {
   for (const policy of ["address", "account"] as const) {
     exporter.counter(
       "restante_http_rate_limited_total",
@@ -168,7 +168,7 @@ const rateSeries = (exporter: Exporter, { rateLimited }: HttpMeasures): void => 
   }
 }
 
-const httpSeries = (exporter: Exporter, measures: HttpMeasures): void => {
+const httpSeries = (exporter: Exporter, measures: HttpMetrics): void => {
   for (const one of measures.routes.values()) {
     const { method, route } = one
     for (const statusClass of one.classes.keys()) {
@@ -192,7 +192,7 @@ const httpSeries = (exporter: Exporter, measures: HttpMeasures): void => {
 /** The outcome that is no attempt: none was made, since the origin's turn or circuit forbade it. */
 const deferred = "Deferred"
 
-const deliverySeries = (exporter: Exporter, measures: () => DeliveryMeasures): void => {
+const deliverySeries = (exporter: Exporter, measures: () => DeliveryMetrics): void => {
   const none = {}
   const gauge = (name: string, description: string, read: () => number) =>
     exporter.gauge(`restante_delivery_${name}`, description, none, read)
@@ -221,9 +221,9 @@ const deliverySeries = (exporter: Exporter, measures: () => DeliveryMeasures): v
 /** Answers the text of `/metrics`, as of the time of the call; `delivery` where it is measured. */
 export const metricsText = (
   system: SystemApi,
-  measures: HttpMeasures,
+  measures: HttpMetrics,
   nowMs: () => number,
-  delivery?: () => DeliveryMeasures
+  delivery?: () => DeliveryMetrics
 ): () => string => {
   const exporter = new Exporter()
   commitSeries(exporter, system)

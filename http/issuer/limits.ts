@@ -21,8 +21,11 @@ export const claimedRolesMax = 1_000
 /** How far the issuer's clock may be off, at the most. */
 export const clockToleranceMaxMs = 5 * 60_000
 
-const holds = (relation: boolean, name: string): void => {
+const issuerRelationsHold = (relation: boolean, name: string): void => {
   if (!relation) throw new Error(`http/issuer/limits.ts: ${name} does not hold`)
 }
-holds(keysPauseMs < keysFreshMs, "keys are looked for more than once while they are fresh")
-holds(keysFreshMs < keysStaleMs, "keys are looked for again before they are given up")
+issuerRelationsHold(
+  keysPauseMs < keysFreshMs,
+  "keys are looked for more than once while they are fresh"
+)
+issuerRelationsHold(keysFreshMs < keysStaleMs, "keys are looked for again before they are given up")

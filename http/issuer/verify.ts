@@ -19,7 +19,7 @@ export interface IssuerSettings {
 }
 
 /** Whom the issuer vouches for. */
-export interface Vouched {
+export interface IssuedIdentity {
   readonly name: string
   readonly roles: ReadonlyArray<Role>
 }
@@ -57,7 +57,7 @@ const wrongIn = (error: unknown): string => {
 }
 
 interface Verified {
-  readonly vouched: Vouched
+  readonly vouched: IssuedIdentity
   readonly expiresAtMs: number
 }
 
@@ -105,19 +105,19 @@ export class Issuer {
    * Whom the token is of. A token that was checked before costs no second check until it expires or
    * the issuer's keys change.
    */
-  verify(token: string): Effect.Effect<Vouched, TokenRefused | KeysAway> {
+  verify(token: string): Effect.Effect<IssuedIdentity, TokenRefused | KeysAway> {
     const hash = secretHash(token)
     const remembered = this.#remembered(hash)
     return remembered === undefined ? this.#check(token, hash) : Effect.succeed(remembered)
   }
 
-  #remembered(hash: string): Vouched | undefined {
+  #remembered(hash: string): IssuedIdentity | undefined {
     const verified = this.#known.get(hash) ?? this.#before.get(hash)
     if (verified === undefined || this.#nowMs() >= verified.expiresAtMs) return undefined
     return this.#keys.now() === this.#knownBy ? verified.vouched : undefined
   }
 
-  #check(token: string, hash: string): Effect.Effect<Vouched, TokenRefused | KeysAway> {
+  #check(token: string, hash: string): Effect.Effect<IssuedIdentity, TokenRefused | KeysAway> {
     const checkWith = (keys: Keys) =>
       Effect.tryPromise({
         try: () => this.#verified(token, keys),
@@ -134,7 +134,7 @@ export class Issuer {
         const judged = judge(claims, this.#settings.claims)
         if (judged._tag === "Refused") return Effect.fail(refusal(judged.why))
         const { name, roles } = judged
-        const vouched: Vouched = { name, roles }
+        const vouched: IssuedIdentity = { name, roles }
         this.#remember(hash, { vouched, expiresAtMs }, by)
         return Effect.succeed(vouched)
       }))

@@ -4,15 +4,16 @@
  */
 import { childOf, childrenOf, type Element, parseFragment, textOf } from "../xml.ts"
 import { linkedDataOf } from "./linked-data.ts"
-import type { Entry, Page } from "./listing.ts"
-import type { Place } from "./reader.ts"
+import type { ListingPage, MailboxEntry } from "./listing.ts"
+import type { MailboxRef } from "./reader.ts"
 
-const uriOf = (place: Place, entry: Entry): string => `${place.here}/notifications/${entry.id}`
+const uriOf = (place: MailboxRef, entry: MailboxEntry): string =>
+  `${place.here}/notifications/${entry.id}`
 
 const written = (document: unknown): string => `${JSON.stringify(document)}\n`
 
 /** A page of the mailbox, newest first; what more there is has a Link with rel=next. */
-export const inboxDocument = (place: Place, { entries }: Page): string =>
+export const inboxDocument = (place: MailboxRef, { entries }: ListingPage): string =>
   written({
     "@context": "http://www.w3.org/ns/ldp",
     "@id": place.here,
@@ -69,7 +70,7 @@ const escaped = (text: string): string =>
   text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
 
 /** One notification as JSON-LD. */
-export const activityDocument = (place: Place, entry: Entry): string =>
+export const activityDocument = (place: MailboxRef, entry: MailboxEntry): string =>
   activityOf(entry.fragment, {
     id: uriOf(place, entry),
     target: place.href,

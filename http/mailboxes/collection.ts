@@ -1,9 +1,9 @@
 /** `/mailboxes`: opening one (A9), and the list of one's own (protocol §1.2). */
 import { Effect } from "effect"
-import type { Message, Reply, View as MailboxView } from "../../actors/mailbox/protocol.ts"
+import type { MailboxMessage, MailboxReply, MailboxView } from "../../actors/mailbox/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
-import { type Answer, type Call, inputOf, queryOf, shown } from "../call.ts"
-import { fail, type Failure, refused } from "../failures.ts"
+import { type Call, type HandlerAnswer, inputOf, queryOf, shown } from "../call.ts"
+import { fail, type HandlerFailure, refused } from "../failures.ts"
 import { isSlug, requireAccount } from "../identity.ts"
 import { askedAtOnceMax, pageEntriesDefault, pageEntriesMax, slugCharsMax } from "../limits.ts"
 import { askFor, type Service, uri } from "../service.ts"
@@ -11,8 +11,8 @@ import { element } from "../xml.ts"
 import { forgetTaken, newSecrets, ownersTable } from "./owner.ts"
 import { form } from "../html/forms.ts"
 import { openForm, ownPage, secretsPage } from "./pages.ts"
-import { linked, placeNamed } from "./reader.ts"
-import { defaultRetention, type Field, fieldsOf } from "./settings.ts"
+import { linked, mailboxRefNamed } from "./reader.ts"
+import { defaultRetention, type FieldReader, fieldsOf } from "./settings.ts"
 import { mailboxDocument, parseSettings } from "./settings.ts"
 
 /** The Slug field, which is percent-encoded (RFC 5023 §9.7). */
@@ -27,7 +27,7 @@ const slugOf = (call: Call): string | undefined => {
 }
 
 /** The wished-for name, or one that the service picks: 32 hexadecimal digits, at random. */
-const nameOf = (call: Call, field: Field): Effect.Effect<string, Failure> => {
+const nameOf = (call: Call, field: FieldReader): Effect.Effect<string, HandlerFailure> => {
   const name = field("name") ?? slugOf(call) ??
     Buffer.from(call.ids.id("mailbox"), "base64url").toString("hex")
   return isSlug(name)
@@ -40,23 +40,23 @@ const nameOf = (call: Call, field: Field): Effect.Effect<string, Failure> => {
 
 /** A9: the name goes onto the account's list first, so that no mailbox is ever missing there. */
 export const postMailboxes = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
     const field = fieldsOf(yield* inputOf(call, "mailbox", { form: true, mayBeEmpty: true }))
-    const place = placeNamed(service, yield* nameOf(call, field))
+    const place = mailboxRefNamed(service, yield* nameOf(call, field))
     const settings = parseSettings(field, service.settings)
     if (!settings.ok) return yield* fail("unprocessable", settings.fault)
     const { hashes, secrets } = newSecrets(place, call.ids)
     const key = `${account.name}/${place.name}`
     yield* service.records.write([{ table: ownersTable, key, value: "" }])
-    const message: Message = {
+    const message: MailboxMessage = {
       _tag: "Create",
       requestId: call.ids.id("request"),
       owner: account.name,
       settings: settings.value,
       ...hashes
     }
-    const reply = yield* askFor<Reply>(service, place.to, message)
+    const reply = yield* askFor<MailboxReply>(service, place.to, message)
     if (isRefusal(reply)) {
       yield* Effect.ignore(forgetTaken(service, account.name, place))
       return yield* reply.reason === "Taken"
@@ -78,7 +78,7 @@ interface Paging {
 
 const pagingOf = Effect.fnUntraced(function*(
   call: Call
-): Effect.fn.Return<Paging, Failure> {
+): Effect.fn.Return<Paging, HandlerFailure> {
   const fields = yield* queryOf(call)
   const text = fields.get("limit") ?? String(pageEntriesDefault)
   const limit = Number(text)
@@ -98,10 +98,10 @@ interface Owned {
 /** Of these names those that are open mailboxes of the account. */
 const ownedOf = (service: Service, account: string, names: ReadonlyArray<string>) =>
   Effect.forEach(names, (name) => {
-    const message: Message = { _tag: "Describe", reader: { account } }
-    const { to } = placeNamed(service, name)
+    const message: MailboxMessage = { _tag: "Describe", reader: { account } }
+    const { to } = mailboxRefNamed(service, name)
     return Effect.map(
-      askFor<Extract<Reply, { readonly _tag: "Described" }>>(service, to, message),
+      askFor<Extract<MailboxReply, { readonly _tag: "Described" }>>(service, to, message),
       (reply): ReadonlyArray<Owned> =>
         isRefusal(reply) || !reply.view.isOwner ? [] : [{ name, view: reply.view }]
     )
@@ -109,7 +109,7 @@ const ownedOf = (service: Service, account: string, names: ReadonlyArray<string>
 
 /** The caller's own mailboxes, by name. */
 export const getMailboxes = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
     const { after, limit } = yield* pagingOf(call)
     const prefix = `${account.name}/`
@@ -140,7 +140,7 @@ export const getMailboxes = (service: Service) =>
         {},
         ...listed.map(({ name, view }) =>
           element("mailbox", {
-            href: placeNamed(service, name).href,
+            href: mailboxRefNamed(service, name).href,
             title: view.settings.title ?? "",
             notifications: view.notifications
           })
@@ -149,7 +149,7 @@ export const getMailboxes = (service: Service) =>
       links: next,
       body: () =>
         ownPage(listed.map(({ name, view: { notifications, settings } }) => ({
-          href: placeNamed(service, name).href,
+          href: mailboxRefNamed(service, name).href,
           title: settings.title ?? "",
           notifications
         }))),

@@ -3,18 +3,18 @@
  * `<cached href type length/>`.
  */
 import { Effect } from "effect"
-import { type Cached, cachedKey, cachedTable } from "../../actors/errand/protocol.ts"
-import type { View as MailboxView } from "../../actors/mailbox/protocol.ts"
-import type { Failure } from "../failures.ts"
+import { type CachedContent, cachedKey, cachedTable } from "../../actors/errand/protocol.ts"
+import type { MailboxView } from "../../actors/mailbox/protocol.ts"
+import type { HandlerFailure } from "../failures.ts"
 import { type Service, uri } from "../service.ts"
 import { element, writeElement } from "../xml.ts"
-import type { Entry } from "./listing.ts"
+import type { MailboxEntry } from "./listing.ts"
 
 const numberOf = (key: string): number => Number(key.slice(key.lastIndexOf("/") + 1))
 
 const copyOf = (service: Service, value: string): string => {
   // Written by the errand that keeps the copy, and by nobody else.
-  const { contentId, lengthBytes, type } = JSON.parse(value) as Cached
+  const { contentId, lengthBytes, type } = JSON.parse(value) as CachedContent
   const href = uri(service, `/content/${contentId}`)
   return writeElement(element("cached", { href, type, length: lengthBytes }))
 }
@@ -24,8 +24,8 @@ export const withCopies = (
   service: Service,
   name: string,
   { fetched }: MailboxView,
-  entries: ReadonlyArray<Entry>
-): Effect.Effect<ReadonlyArray<Entry>, Failure> => {
+  entries: ReadonlyArray<MailboxEntry>
+): Effect.Effect<ReadonlyArray<MailboxEntry>, HandlerFailure> => {
   const first = entries[0]
   // Nothing is looked for in a mailbox that has never fetched.
   if (fetched === 0 || first === undefined) return Effect.succeed(entries)

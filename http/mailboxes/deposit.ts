@@ -4,37 +4,37 @@
  */
 import { Effect } from "effect"
 import { decodeItem, notificationId } from "../../actors/mailbox/item.ts"
-import type { Message, Reply } from "../../actors/mailbox/protocol.ts"
+import type { MailboxMessage, MailboxReply } from "../../actors/mailbox/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
 import { typedFields, withForm } from "../again.ts"
-import { type Answer, bodyFailure, bodyOf, type Call, unsupported } from "../call.ts"
+import { bodyFailure, bodyOf, type Call, type HandlerAnswer, unsupported } from "../call.ts"
 import { publishInline } from "../content/index.ts"
-import { fail, type Failed, type Failure, refused } from "../failures.ts"
+import { fail, type Failed, type HandlerFailure, refused } from "../failures.ts"
 import { accountOf, countingRefused } from "../identity.ts"
-import { count, type RouteMeasures } from "../inside/measures.ts"
+import { count, type RouteMetrics } from "../inside/measures.ts"
 import { documentBytesMax } from "../limits.ts"
 import { acceptedBodies, bodyKind, choose } from "../negotiate.ts"
 import { inlinedOf, isPublished, readNotification } from "../notification.ts"
 import { linkedDataType, standardTypes } from "../representations.ts"
 import { plain, type Rendered, renderFailure, renderView } from "../respond.ts"
 import type { Parameters } from "../routing.ts"
-import { derivedIds, documentDigest, type Ids, randomIds } from "../secrets.ts"
-import type { Exchange, Request } from "../server.ts"
+import { derivedIds, documentDigest, type IdSource, randomIds } from "../secrets.ts"
+import type { Exchange, HttpRequest } from "../server.ts"
 import { ask, type Service } from "../service.ts"
 import { traceparentOf } from "../trace.ts"
 import { failure, type NotificationDocument, type Result, storedFragment } from "../xml.ts"
 import { isLinkedData, readLinkedData } from "./linked-data.ts"
 import { depositedPage, depositForm } from "./pages.ts"
-import { checkSecret, linked, type Place, rememberedPlaces } from "./reader.ts"
+import { checkSecret, linked, type MailboxRef, mailboxRefCache } from "./reader.ts"
 
-type Deposited = Extract<Reply, { readonly _tag: "Deposited" }>
+type Deposited = Extract<MailboxReply, { readonly _tag: "Deposited" }>
 
 const depositOf = (
   fragment: string,
   digest: string,
-  ids: Ids,
+  ids: IdSource,
   account: string | undefined
-): Message => ({
+): MailboxMessage => ({
   _tag: "Deposit",
   fragment,
   digest,
@@ -42,7 +42,7 @@ const depositOf = (
   ...account === undefined ? {} : { account }
 })
 
-const locationOf = (place: Place, n: number, idRandom: string): string =>
+const locationOf = (place: MailboxRef, n: number, idRandom: string): string =>
   `${place.href}/notifications/${notificationId(n, idRandom)}`
 
 /** What a mailbox takes. */
@@ -60,11 +60,16 @@ const readDeposit = (
 }
 
 /** 202 (A2), or 201 of Linked Data Notifications (§3.3): it is stored when it is answered. */
-const statusOf = ({ headers }: Request): number =>
+const statusOf = ({ headers }: HttpRequest): number =>
   isLinkedData(headers.get("content-type") ?? "") ? 201 : 202
 
 /** The answer of a deposit: a page for a browser, else what the header says. */
-const accepted = (service: Service, place: Place, request: Request, href: string): Rendered => {
+const accepted = (
+  service: Service,
+  place: MailboxRef,
+  request: HttpRequest,
+  href: string
+): Rendered => {
   const accept = request.headers.get("accept")
   const isPage = accept !== undefined && accept.includes("text/html") &&
     choose(accept, standardTypes) === "text/html"
@@ -94,16 +99,16 @@ const accepted = (service: Service, place: Place, request: Request, href: string
  */
 const publish = Effect.fnUntraced(function*(
   service: Service,
-  place: Place,
-  ids: Ids,
+  place: MailboxRef,
+  ids: IdSource,
   deposit: { readonly document: NotificationDocument; readonly digest: string },
   account: string | undefined
-): Effect.fn.Return<string, Failure> {
+): Effect.fn.Return<string, HandlerFailure> {
   const { digest, document } = deposit
   const body = yield* inlinedOf(document)
   // Nothing is published for a mailbox that will not take the notification.
-  const message: Message = { _tag: "Describe", reader: {} }
-  const { view } = yield* ask<Extract<Reply, { readonly _tag: "Described" }>>(
+  const message: MailboxMessage = { _tag: "Describe", reader: {} }
+  const { view } = yield* ask<Extract<MailboxReply, { readonly _tag: "Described" }>>(
     service,
     place.to,
     message
@@ -121,10 +126,10 @@ const publish = Effect.fnUntraced(function*(
 /** The URI of a stored notification; a repeated one's is in the log. */
 const located = Effect.fnUntraced(function*(
   service: Service,
-  place: Place,
-  message: Message,
+  place: MailboxRef,
+  message: MailboxMessage,
   reply: Deposited
-): Effect.fn.Return<string, Failure> {
+): Effect.fn.Return<string, HandlerFailure> {
   let deposited = reply
   // The first copy may be removed between the two looks; then the next deposit is a new one.
   for (let attempt = 0; attempt < 3; attempt++) {
@@ -140,11 +145,11 @@ const located = Effect.fnUntraced(function*(
 /** A deposit with all that it may need: a secret URI checked, content published. */
 const deposit = Effect.fnUntraced(function*(
   service: Service,
-  place: Place,
-  ids: Ids,
+  place: MailboxRef,
+  ids: IdSource,
   given: { readonly document: NotificationDocument; readonly digest: string },
   account: string | undefined
-): Effect.fn.Return<string, Failure> {
+): Effect.fn.Return<string, HandlerFailure> {
   yield* checkSecret(service, place)
   const fragment = isPublished(given.document)
     ? yield* publish(service, place, ids, given, account)
@@ -156,33 +161,35 @@ const deposit = Effect.fnUntraced(function*(
 
 /** A2 through the whole machinery: with credentials, or with an Idempotency-Key. */
 export const postMailbox = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
-    const bytes = yield* bodyOf(call)
-    const document = readDeposit(bytes, call.request.headers.get("content-type") ?? "")
-    if (!document.ok) return yield* document.fault
-    const account = yield* accountOf(service, call)
-    const given = { document: document.value, digest: documentDigest(bytes) }
-    const deposited = deposit(service, place, call.ids, given, account?.name)
-    const href = yield* countingRefused(service, call, deposited)
-    return plain(accepted(service, place, call.request, href))
-  })
+  Effect.fnUntraced(
+    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+      const bytes = yield* bodyOf(call)
+      const document = readDeposit(bytes, call.request.headers.get("content-type") ?? "")
+      if (!document.ok) return yield* document.fault
+      const account = yield* accountOf(service, call)
+      const given = { document: document.value, digest: documentDigest(bytes) }
+      const deposited = deposit(service, place, call.ids, given, account?.name)
+      const href = yield* countingRefused(service, call, deposited)
+      return plain(accepted(service, place, call.request, href))
+    }
+  )
 
 /** One deposit on the hot path. */
 class Direct {
   private readonly service: Service
-  private readonly place: Place
-  private readonly request: Request
+  private readonly place: MailboxRef
+  private readonly request: HttpRequest
   private readonly exchange: Exchange
-  private readonly measures: RouteMeasures
+  private readonly measures: RouteMetrics
   private readonly startedMs = performance.now()
   private bytes: Uint8Array | undefined
 
   constructor(
     service: Service,
-    place: Place,
-    request: Request,
+    place: MailboxRef,
+    request: HttpRequest,
     exchange: Exchange,
-    measures: RouteMeasures
+    measures: RouteMetrics
   ) {
     this.service = service
     this.place = place
@@ -213,7 +220,7 @@ class Direct {
     }, traceparentOf(this.request))
   }
 
-  private run(effect: Effect.Effect<string, Failure>): void {
+  private run(effect: Effect.Effect<string, HandlerFailure>): void {
     Effect.runFork(effect).addObserver((exit) => {
       if (exit._tag === "Success") return this.accept(exit.value)
       const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
@@ -225,7 +232,7 @@ class Direct {
     this.reply(accepted(this.service, this.place, this.request, href))
   }
 
-  refuse(failure: Failure): void {
+  refuse(failure: HandlerFailure): void {
     const { bytes, place, request, service } = this
     const fields = bytes === undefined ? undefined : typedFields(request, bytes)
     const shown = fields === undefined
@@ -243,8 +250,8 @@ class Direct {
 /** The hot path of A2; see `Handler.direct`. */
 export const directDeposit = (service: Service, route: string) => {
   const measures = service.measures.of("POST", route)
-  const placeOf = rememberedPlaces(service)
-  return (request: Request, exchange: Exchange, parameters: Parameters): void => {
+  const placeOf = mailboxRefCache(service)
+  return (request: HttpRequest, exchange: Exchange, parameters: Parameters): void => {
     const place = placeOf(parameters)
     if (place === undefined) {
       return exchange.reply(renderFailure(fail("not-found"), request, service.settings.baseUrl))

@@ -1,13 +1,13 @@
 /** A page of a mailbox as a feed: the newest notification first. */
 import type { Feed } from "../feeds.ts"
-import type { Page } from "./listing.ts"
-import type { Place } from "./reader.ts"
+import type { ListingPage } from "./listing.ts"
+import type { MailboxRef } from "./reader.ts"
 import { summaryOf } from "./summary.ts"
 
 /** The feed of a page. Its entries are named by their public URIs, which never change. */
 export const feedOf = (
-  place: Place,
-  page: Page,
+  place: MailboxRef,
+  page: ListingPage,
   title: string,
   links: { readonly self: string; readonly next: string | undefined }
 ): Feed => ({

@@ -1,5 +1,5 @@
 /** The rows of mailboxes (protocol §1.2). */
-import type { Handler } from "../call.ts"
+import type { ResourceHandler } from "../call.ts"
 import { keepingTyped } from "../again.ts"
 import { scriptHandler } from "../html/script.ts"
 import type { Route } from "../routing.ts"
@@ -13,7 +13,7 @@ import { below } from "./reader.ts"
 import { mailboxScript } from "./script.ts"
 import { defaultRetention } from "./settings.ts"
 
-export const mailboxRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const mailboxRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   { pattern: "/mailbox.js", methods: { GET: scriptHandler(mailboxScript) } },
   {
     pattern: "/mailboxes",

@@ -5,15 +5,15 @@
 import { Effect } from "effect"
 import { formatCursor } from "../../actors/mailbox/cursor.ts"
 import { isRemoval } from "../../actors/mailbox/item.ts"
-import type { View as MailboxView } from "../../actors/mailbox/protocol.ts"
-import type { Failure } from "../failures.ts"
+import type { MailboxView } from "../../actors/mailbox/protocol.ts"
+import type { HandlerFailure } from "../failures.ts"
 import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax } from "../limits.ts"
 import type { MediaType } from "../negotiate.ts"
 import { linkedDataType } from "../representations.ts"
 import type { Service } from "../service.ts"
 import { withCopies } from "./copies.ts"
-import { entryOf, type Page, type Query } from "./listing.ts"
-import type { Place } from "./reader.ts"
+import { entryOf, type ListingPage, type ListingQuery } from "./listing.ts"
+import type { MailboxRef } from "./reader.ts"
 
 const feeds: ReadonlyArray<MediaType> = ["application/atom+xml", "application/rss+xml"]
 
@@ -40,10 +40,10 @@ export const datedFeed = (
  */
 export const readLatest = Effect.fnUntraced(function*(
   service: Service,
-  place: Place,
+  place: MailboxRef,
   mailbox: MailboxView,
-  query: Query
-): Effect.fn.Return<Page, Failure> {
+  query: ListingQuery
+): Effect.fn.Return<ListingPage, HandlerFailure> {
   const limit = query.limit ?? pageEntriesDefault
   const end = Math.min(query.before ?? mailbox.head + 1, mailbox.head + 1)
   // Of the newest page it is known how many there can be.

@@ -3,12 +3,12 @@ import { Effect } from "effect"
 import { retrievedAtOnceMax } from "../../actors/limits.ts"
 import { formatCursor, parseSince, type Since, startAfter } from "../../actors/mailbox/cursor.ts"
 import { decodeItem, isRemoval, itemAtMs, notificationId } from "../../actors/mailbox/item.ts"
-import type { Message, View as MailboxView } from "../../actors/mailbox/protocol.ts"
+import type { MailboxMessage, MailboxView } from "../../actors/mailbox/protocol.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { type Call, queryOf } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { pageEntriesDefault, pageEntriesMax } from "../limits.ts"
-import type { View } from "../representations.ts"
+import type { ResourceView } from "../representations.ts"
 import type { Service } from "../service.ts"
 import { type Element, element, escapeAttribute, parseFragment } from "../xml.ts"
 import { writeElement, xmlDeclaration } from "../xml.ts"
@@ -17,12 +17,12 @@ import { withCopies } from "./copies.ts"
 import { feedOf } from "./feed.ts"
 import { linksOf, nextOf, selfOf } from "./links.ts"
 import { readerForms, readerPage } from "./pages.ts"
-import type { Place } from "./reader.ts"
+import type { MailboxRef } from "./reader.ts"
 import { settingsElements } from "./settings.ts"
 import { summaryOf } from "./summary.ts"
 
 /** What a request for a listing asks for. */
-export interface Query {
+export interface ListingQuery {
   readonly since: Since | undefined
   /** Of pages of the newest: those with lower numbers. */
   readonly before?: number | undefined
@@ -32,7 +32,7 @@ export interface Query {
   readonly read: boolean
 }
 
-export const wholeQuery: Query = { since: undefined, limit: undefined, read: true }
+export const wholeQuery: ListingQuery = { since: undefined, limit: undefined, read: true }
 
 /** A cursor or time; a `+` that a form's decoding made a space is one again. */
 export const sinceOf = (text: string): Since | undefined =>
@@ -41,7 +41,7 @@ export const sinceOf = (text: string): Since | undefined =>
 /** The query of a listing; fails with 400. */
 export const listingQuery = Effect.fnUntraced(function*(
   call: Call
-): Effect.fn.Return<Query, Failure> {
+): Effect.fn.Return<ListingQuery, HandlerFailure> {
   const fields = yield* queryOf(call)
   const sinceText = fields.get("since")
   const since = sinceText === undefined ? undefined : sinceOf(sinceText)
@@ -65,7 +65,7 @@ export const listingQuery = Effect.fnUntraced(function*(
 })
 
 /** One notification of a listing. */
-export interface Entry {
+export interface MailboxEntry {
   readonly n: number
   readonly atMs: number
   readonly id: string
@@ -78,9 +78,9 @@ export interface Entry {
 }
 
 /** One page of a listing, oldest first. */
-export interface Page {
+export interface ListingPage {
   readonly mailbox: MailboxView
-  readonly entries: ReadonlyArray<Entry>
+  readonly entries: ReadonlyArray<MailboxEntry>
   /** The cursor after all that the page covers. */
   readonly time: string
   readonly more: boolean
@@ -102,7 +102,9 @@ const receivedOf = (atMs: number): string => {
 }
 
 /** The entry of a log item. */
-export const entryOf = ({ n, value }: { readonly n: number; readonly value: string }): Entry => {
+export const entryOf = (
+  { n, value }: { readonly n: number; readonly value: string }
+): MailboxEntry => {
   const { atMs, fragment, idRandom } = decodeItem(value)
   return {
     n,
@@ -117,10 +119,10 @@ export const entryOf = ({ n, value }: { readonly n: number; readonly value: stri
 /** The number after which a listing begins. */
 export const startOf = (
   service: Service,
-  place: Place,
+  place: MailboxRef,
   since: Since | undefined,
   head: number
-): Effect.Effect<number, Failure> => {
+): Effect.Effect<number, HandlerFailure> => {
   if (since === undefined) return Effect.succeed(0)
   if (since._tag === "After") return Effect.succeed(Math.min(since.n, head))
   const readFrom = async (n: number) => {
@@ -139,10 +141,10 @@ export const startOf = (
  */
 export const readPage = Effect.fnUntraced(function*(
   service: Service,
-  place: Place,
+  place: MailboxRef,
   mailbox: MailboxView,
-  query: Query
-): Effect.fn.Return<Page, Failure> {
+  query: ListingQuery
+): Effect.fn.Return<ListingPage, HandlerFailure> {
   const limit = query.limit ?? pageEntriesDefault
   // Of what was removed there may be marks, which are not read again and again.
   const from = yield* startOf(service, place, query.since, mailbox.head)
@@ -167,18 +169,21 @@ export const readPage = Effect.fnUntraced(function*(
 })
 
 /** The start tag of a notification up to its id, in which nothing is to be escaped. */
-const openingOf = (place: Place): string =>
+const openingOf = (place: MailboxRef): string =>
   `<notification href="${escapeAttribute(place.here)}/notifications/`
 
-const afterOpening = ({ fragment, id, received }: Entry): string =>
+const afterOpening = ({ fragment, id, received }: MailboxEntry): string =>
   `${id}" received="${received}">${fragment}</notification>`
 
 /** One notification as XML, on its own. */
-export const entryXml = (place: Place, entry: Entry): string =>
+export const entryXml = (place: MailboxRef, entry: MailboxEntry): string =>
   openingOf(place) + afterOpening(entry)
 
 /** One notification as an element. */
-export const entryElement = (place: Place, { fragment, id, received }: Entry): Element =>
+export const entryElement = (
+  place: MailboxRef,
+  { fragment, id, received }: MailboxEntry
+): Element =>
   element(
     "notification",
     { href: `${place.here}/notifications/${id}`, received },
@@ -186,7 +191,11 @@ export const entryElement = (place: Place, { fragment, id, received }: Entry): E
   )
 
 /** The view of a page: its XML is a join of stored fragments, all else is built when wanted. */
-export const listingView = (place: Place, page: Page, query: Query): View => {
+export const listingView = (
+  place: MailboxRef,
+  page: ListingPage,
+  query: ListingQuery
+): ResourceView => {
   const { entries, mailbox, time } = page
   const { isOwner, settings } = mailbox
   const title = settings.title ?? place.name
@@ -217,14 +226,16 @@ export const listingView = (place: Place, page: Page, query: Query): View => {
 }
 
 /** Numbers of notifications, both ends inclusive. */
-export interface Span {
+export interface NumberSpan {
   readonly from: number
   readonly to: number
 }
 
 /** The spans of entries, each of no more than a mailbox takes at once. */
-export const spansOf = (entries: ReadonlyArray<{ readonly n: number }>): ReadonlyArray<Span> => {
-  const spans: Array<Span> = []
+export const spansOf = (
+  entries: ReadonlyArray<{ readonly n: number }>
+): ReadonlyArray<NumberSpan> => {
+  const spans: Array<NumberSpan> = []
   for (let at = 0; at < entries.length; at += retrievedAtOnceMax) {
     const from = entries[at]?.n
     const to = entries[Math.min(at + retrievedAtOnceMax, entries.length) - 1]?.n
@@ -236,11 +247,11 @@ export const spansOf = (entries: ReadonlyArray<{ readonly n: number }>): Readonl
 /** Tells the mailbox which notifications a reader was shown; nobody waits for it. */
 export const tellRetrieved = (
   service: Service,
-  place: Place,
-  spans: ReadonlyArray<Span>
+  place: MailboxRef,
+  spans: ReadonlyArray<NumberSpan>
 ): void => {
   for (const { from, to } of spans) {
-    const message: Message = { _tag: "Retrieved", from, to }
+    const message: MailboxMessage = { _tag: "Retrieved", from, to }
     service.system.askWith(place.to, message, () => {})
   }
 }

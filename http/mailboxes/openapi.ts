@@ -3,9 +3,9 @@ import { file } from "../home/openapi.ts"
 import { paging } from "../openapi/fields.ts"
 import { linkedDataType } from "../representations.ts"
 import {
-  type Answer,
+  type AnswerDescription,
   type Area,
-  type Body,
+  type BodyDescription,
   button,
   document,
   events
@@ -48,12 +48,12 @@ const asDocument = document("NewNotification", {
   form: formOf(notificationForm, ["description"])
 })
 
-const deposited: Body = {
+const deposited: BodyDescription = {
   ...asDocument,
   content: { ...asDocument.content, ...linkedData("A notification in JSON-LD.") }
 }
 
-const kept = (description: string): Answer => ({
+const kept = (description: string): AnswerDescription => ({
   description,
   content: { "text/html": text },
   headers: ["Location", "Link"]

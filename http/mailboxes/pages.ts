@@ -1,12 +1,12 @@
 /** The pages of mailboxes: to read, to deposit, to open one; they work without a script. */
-import type { View as MailboxView } from "../../actors/mailbox/protocol.ts"
-import { button, type Form, form } from "../html/forms.ts"
+import type { MailboxView } from "../../actors/mailbox/protocol.ts"
+import { button, form, type HtmlForm } from "../html/forms.ts"
 import { copied, emptyState, table, time } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { slugCharsMax, titleCharsMax, uriCharsMax } from "../limits.ts"
-import type { Page } from "./listing.ts"
-import type { Place } from "./reader.ts"
-import type { Secrets } from "./settings.ts"
+import type { ListingPage } from "./listing.ts"
+import type { MailboxRef } from "./reader.ts"
+import type { MailboxSecretUris } from "./settings.ts"
 import type { Summary } from "./summary.ts"
 
 /** One notification of a list; `more` follows what is known of it, `after` stands below. */
@@ -32,7 +32,7 @@ const entry = (summary: Summary): Html => {
 }
 
 /** The form that deposits (A2); what is written under text is published with it. */
-export const depositForm = (name: string): Form => ({
+export const depositForm = (name: string): HtmlForm => ({
   id: "deposit",
   action: `/mailboxes/${name}`,
   legend: "Leave a notification here",
@@ -55,7 +55,7 @@ export const depositForm = (name: string): Form => ({
   submit: "Deposit"
 })
 
-const settingsOf = (place: Place, { settings }: MailboxView): Html =>
+const settingsOf = (place: MailboxRef, { settings }: MailboxView): Html =>
   html`<h2>Settings</h2>
 <dl class="facts"><dt>Address</dt><dd>${link(place.href)}</dd>
 <dt>Who may deposit</dt><dd>${settings.deposit}</dd>
@@ -75,8 +75,8 @@ ${
 
 /** What a reader sees: the notifications, oldest first; with a script it fills by itself. */
 export const readerPage = (
-  place: Place,
-  page: Page,
+  place: MailboxRef,
+  page: ListingPage,
   summaries: ReadonlyArray<Summary>
 ): Html => {
   const stream = `${place.here}?since=${encodeURIComponent(page.time)}`
@@ -99,7 +99,7 @@ ${
 }
 
 /** What follows the notifications: the form, and for the owner the settings. */
-export const readerForms = (place: Place, mailbox: MailboxView): Html =>
+export const readerForms = (place: MailboxRef, mailbox: MailboxView): Html =>
   html`${form(depositForm(place.name))}${mailbox.isOwner ? settingsOf(place, mailbox) : nothing}`
 
 /** Below a notification on a page of its own. */
@@ -125,7 +125,7 @@ export const notificationForms = ({ href, password, url }: Summary): Html =>
   }`
 
 /** What everybody else sees. */
-export const publicPage = (place: Place, { settings }: MailboxView): Html =>
+export const publicPage = (place: MailboxRef, { settings }: MailboxView): Html =>
   html`<p>This is a mailbox. ${
     settings.deposit === "anyone"
       ? "Anybody may leave a notification in it."
@@ -136,7 +136,7 @@ ${
   }<p><a href="?read=" rel="nofollow">Read this mailbox</a> (asks for its password)</p>`
 
 /** After a deposit. */
-export const depositedPage = (place: Place, href: string): Html =>
+export const depositedPage = (place: MailboxRef, href: string): Html =>
   html`<p>The notification is deposited, and kept until it is retrieved.</p>
 <p class="quiet">${link(href)}</p>
 <p>${link(`/mailboxes/${place.name}`, "Back to the mailbox")}, or ${
@@ -144,7 +144,7 @@ export const depositedPage = (place: Place, href: string): Html =>
   }</p>`
 
 /** The form that opens a mailbox (A9). */
-export const openForm = (retention: string): Form => ({
+export const openForm = (retention: string): HtmlForm => ({
   id: "open",
   action: "/mailboxes",
   legend: "Open a mailbox",
@@ -177,14 +177,14 @@ export const openForm = (retention: string): Form => ({
 })
 
 /** One of the caller's own mailboxes. */
-export interface Own {
+export interface OwnMailbox {
   readonly href: string
   readonly title: string
   readonly notifications: number
 }
 
 /** The caller's own mailboxes. */
-export const ownPage = (own: ReadonlyArray<Own>): Html =>
+export const ownPage = (own: ReadonlyArray<OwnMailbox>): Html =>
   own.length === 0
     ? emptyState("You have no mailbox yet.", "Open one below: a name is all that it needs.")
     : table(
@@ -197,7 +197,11 @@ export const ownPage = (own: ReadonlyArray<Own>): Html =>
     )
 
 /** The one page that shows the secrets. */
-export const secretsPage = (name: string, href: string, { password, sharedHref }: Secrets): Html =>
+export const secretsPage = (
+  name: string,
+  href: string,
+  { password, sharedHref }: MailboxSecretUris
+): Html =>
   html`<p>Keep these: they are not shown again.</p>
 <dl><dt>The mailbox, where others deposit</dt><dd>${link(href)}</dd>
 <dt>Password, to read it with any user name</dt><dd>${copied("password", password)}</dd>

@@ -1,11 +1,16 @@
 /** GET of a mailbox (A11) and of one notification, and its DELETE (protocol §1.2). */
 import { Effect } from "effect"
 import { isRemoval, notificationId, parseNotificationId } from "../../actors/mailbox/item.ts"
-import type { Message, Reply } from "../../actors/mailbox/protocol.ts"
-import { type Answer, type Call, empty, inputOf, type ViewAnswer } from "../call.ts"
-import { fail, type Failure, type HeaderFields } from "../failures.ts"
+import type { MailboxMessage, MailboxReply } from "../../actors/mailbox/protocol.ts"
+import { type Call, empty, type HandlerAnswer, inputOf, type ViewAnswer } from "../call.ts"
+import { fail, type HandlerFailure, type HeaderList } from "../failures.ts"
 import { choose, type MediaType } from "../negotiate.ts"
-import { feedTypes, linkedDataType, notificationTypes, type View } from "../representations.ts"
+import {
+  feedTypes,
+  linkedDataType,
+  notificationTypes,
+  type ResourceView
+} from "../representations.ts"
 import { conditionsHold, entityTags, isConditional, plain, renderView } from "../respond.ts"
 import { ask, type Service } from "../service.ts"
 import { xmlDeclaration } from "../xml.ts"
@@ -14,12 +19,12 @@ import { withCopies } from "./copies.ts"
 import { acceptPost } from "./deposit.ts"
 import { datedFeed, isFeed, latestTypes, readLatest } from "./latest.ts"
 import { feedLinks, placeLinks } from "./links.ts"
-import { type Entry, entryElement, entryOf, entryXml, listingQuery } from "./listing.ts"
-import { type Query, type Span } from "./listing.ts"
+import { entryElement, entryOf, entryXml, listingQuery, type MailboxEntry } from "./listing.ts"
+import { type ListingQuery, type NumberSpan } from "./listing.ts"
 import { listingView, readPage, sinceOf, spansOf, startOf, tellRetrieved } from "./listing.ts"
 import { notificationForms, publicPage } from "./pages.ts"
-import { type Place, type Reading, requireReader } from "./reader.ts"
-import { listingKey, ShownListings } from "./shown.ts"
+import { type MailboxRef, type ProvenReader, requireReader } from "./reader.ts"
+import { ListingCache, listingKey } from "./shown.ts"
 import { summaryOf } from "./summary.ts"
 import { liveAnswer, longPoll, waitOf } from "./watching.ts"
 
@@ -30,7 +35,7 @@ const listingTypes = [...feedTypes, linkedDataType, eventStream]
 const entryTypes = [...notificationTypes, linkedDataType]
 
 /** What a reader sees is for that reader; a secret URI is for no search engine. */
-export const readerHeaders = (place: Place): Array<[string, string]> => [
+export const readerHeaders = (place: MailboxRef): Array<[string, string]> => [
   ["Vary", "Authorization"],
   ["Cache-Control", "private, no-cache"],
   ...place.secret === undefined ? [] : [["X-Robots-Tag", "noindex"] as [string, string]]
@@ -40,10 +45,10 @@ export const readerHeaders = (place: Place): Array<[string, string]> => [
 const showEntries = (
   service: Service,
   call: Call,
-  place: Place,
+  place: MailboxRef,
   answer: ViewAnswer,
-  spans: ReadonlyArray<Span>
-): Answer => {
+  spans: ReadonlyArray<NumberSpan>
+): HandlerAnswer => {
   const rendered = renderView(answer, call, service.settings.baseUrl)
   if (call.request.method === "GET" && rendered.status === 200) {
     tellRetrieved(service, place, spans)
@@ -55,10 +60,13 @@ const showEntries = (
 }
 
 /** What anybody sees of a mailbox: where to deposit. */
-const showPublic = (service: Service, place: Place): Effect.Effect<Answer, Failure> => {
-  const message: Message = { _tag: "Describe", reader: {} }
+const showPublic = (
+  service: Service,
+  place: MailboxRef
+): Effect.Effect<HandlerAnswer, HandlerFailure> => {
+  const message: MailboxMessage = { _tag: "Describe", reader: {} }
   return Effect.map(
-    ask<Extract<Reply, { readonly _tag: "Described" }>>(service, place.to, message),
+    ask<Extract<MailboxReply, { readonly _tag: "Described" }>>(service, place.to, message),
     ({ view }) => ({
       _tag: "View",
       status: 200,
@@ -80,9 +88,9 @@ const showPublic = (service: Service, place: Place): Effect.Effect<Answer, Failu
 const stream = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: Place,
-  { reader, view }: Reading
-): Effect.fn.Return<Answer, Failure> {
+  place: MailboxRef,
+  { reader, view }: ProvenReader
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const query = yield* listingQuery(call)
   const lastId = call.request.headers.get("last-event-id") || undefined
   const since = lastId === undefined ? query.since : sinceOf(lastId)
@@ -95,7 +103,7 @@ const stream = Effect.fnUntraced(function*(
 })
 
 /** Without a cursor some types begin with the newest, all else with the oldest. */
-const pageFor = (type: MediaType | undefined, { before, since }: Query) => {
+const pageFor = (type: MediaType | undefined, { before, since }: ListingQuery) => {
   if (since !== undefined) return readPage
   const isLatest = before !== undefined || (type !== undefined && latestTypes.includes(type))
   return isLatest ? readLatest : readPage
@@ -103,49 +111,51 @@ const pageFor = (type: MediaType | undefined, { before, since }: Query) => {
 
 /** GET of a mailbox: the listing for its readers, the page with the form for everybody else. */
 export const getMailbox = (service: Service) => {
-  const listings = new ShownListings()
-  return Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
-    const query = yield* listingQuery(call)
-    const type = choose(call.request.headers.get("accept"), listingTypes)
-    const isStranger = call.identity._tag === "Nobody" && place.secret === undefined
-    if (isStranger && type === "text/html" && !query.read) {
-      return yield* showPublic(service, place)
+  const listings = new ListingCache()
+  return Effect.fnUntraced(
+    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+      const query = yield* listingQuery(call)
+      const type = choose(call.request.headers.get("accept"), listingTypes)
+      const isStranger = call.identity._tag === "Nobody" && place.secret === undefined
+      if (isStranger && type === "text/html" && !query.read) {
+        return yield* showPublic(service, place)
+      }
+      const reading = yield* requireReader(service, call, place)
+      if (type === eventStream) return yield* stream(service, call, place, reading)
+      const key = listingKey(call, place, reading, query, type)
+      const shown = key === undefined ? undefined : listings.get(key)
+      if (shown !== undefined) {
+        tellRetrieved(service, place, shown.spans)
+        return shown.answer
+      }
+      const waitSeconds = waitOf(call)
+      const page = waitSeconds === undefined
+        ? yield* pageFor(type, query)(service, place, reading.view, query)
+        : yield* longPoll(service, call, place, reading.reader, query, waitSeconds)
+      const applied: HeaderList = waitSeconds === undefined
+        ? []
+        : [["Preference-Applied", `wait=${waitSeconds}`], ["Vary", "Prefer"]]
+      const dated: { readonly lastModifiedMs?: number } = isFeed(type)
+        ? datedFeed(service, page.mailbox)
+        : {}
+      // A list of URIs shows no notification.
+      const spans = type === linkedDataType ? [] : spansOf(page.entries)
+      const answer = showEntries(service, call, place, {
+        _tag: "View",
+        status: 200,
+        view: listingView(place, page, query),
+        offered: listingTypes,
+        headers: [...readerHeaders(place), ["Accept-Post", acceptPost], ...applied],
+        ...dated
+      }, spans)
+      const isSettled = !isFeed(type) || dated.lastModifiedMs !== undefined
+      if (key !== undefined && isSettled) listings.add(key, answer, spans)
+      return answer
     }
-    const reading = yield* requireReader(service, call, place)
-    if (type === eventStream) return yield* stream(service, call, place, reading)
-    const key = listingKey(call, place, reading, query, type)
-    const shown = key === undefined ? undefined : listings.get(key)
-    if (shown !== undefined) {
-      tellRetrieved(service, place, shown.spans)
-      return shown.answer
-    }
-    const waitSeconds = waitOf(call)
-    const page = waitSeconds === undefined
-      ? yield* pageFor(type, query)(service, place, reading.view, query)
-      : yield* longPoll(service, call, place, reading.reader, query, waitSeconds)
-    const applied: HeaderFields = waitSeconds === undefined
-      ? []
-      : [["Preference-Applied", `wait=${waitSeconds}`], ["Vary", "Prefer"]]
-    const dated: { readonly lastModifiedMs?: number } = isFeed(type)
-      ? datedFeed(service, page.mailbox)
-      : {}
-    // A list of URIs shows no notification.
-    const spans = type === linkedDataType ? [] : spansOf(page.entries)
-    const answer = showEntries(service, call, place, {
-      _tag: "View",
-      status: 200,
-      view: listingView(place, page, query),
-      offered: listingTypes,
-      headers: [...readerHeaders(place), ["Accept-Post", acceptPost], ...applied],
-      ...dated
-    }, spans)
-    const isSettled = !isFeed(type) || dated.lastModifiedMs !== undefined
-    if (key !== undefined && isSettled) listings.add(key, answer, spans)
-    return answer
-  })
+  )
 }
 
-const notificationView = (place: Place, entry: Entry): View => {
+const notificationView = (place: MailboxRef, entry: MailboxEntry): ResourceView => {
   const summary = summaryOf(place, entry)
   return {
     title: summary.description === "" ? "A notification" : summary.description,
@@ -164,9 +174,9 @@ const notificationView = (place: Place, entry: Entry): View => {
 const entryAt = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: Place,
-  { view }: Reading
-): Effect.fn.Return<Entry, Failure> {
+  place: MailboxRef,
+  { view }: ProvenReader
+): Effect.fn.Return<MailboxEntry, HandlerFailure> {
   const id = parseNotificationId(call.parameters.get("notification"))
   if (id === undefined || id.n > view.head) return yield* fail("not-found")
   const [item] = yield* service.system.read(place.to, id.n, 1)
@@ -179,23 +189,25 @@ const entryAt = Effect.fnUntraced(function*(
 })
 
 export const getNotification = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
-    const reading = yield* requireReader(service, call, place)
-    const entry = yield* entryAt(service, call, place, reading)
-    return showEntries(service, call, place, {
-      _tag: "View",
-      status: 200,
-      view: notificationView(place, entry),
-      offered: entryTypes,
-      headers: readerHeaders(place)
-    }, spansOf([entry]))
-  })
+  Effect.fnUntraced(
+    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+      const reading = yield* requireReader(service, call, place)
+      const entry = yield* entryAt(service, call, place, reading)
+      return showEntries(service, call, place, {
+        _tag: "View",
+        status: 200,
+        view: notificationView(place, entry),
+        offered: entryTypes,
+        headers: readerHeaders(place)
+      }, spansOf([entry]))
+    }
+  )
 
 const remove = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: Place
-): Effect.fn.Return<void, Failure> {
+  place: MailboxRef
+): Effect.fn.Return<void, HandlerFailure> {
   const reading = yield* requireReader(service, call, place)
   const entry = yield* entryAt(service, call, place, reading)
   if (isConditional(call)) {
@@ -204,27 +216,31 @@ const remove = Effect.fnUntraced(function*(
     if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
   }
   const { idRandom, n } = entry
-  const message: Message = { _tag: "Remove", n, idRandom, reader: reading.reader }
-  yield* ask<Reply>(service, place.to, message)
+  const message: MailboxMessage = { _tag: "Remove", n, idRandom, reader: reading.reader }
+  yield* ask<MailboxReply>(service, place.to, message)
 })
 
 export const deleteNotification = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
-    yield* remove(service, call, place)
-    return empty(204, [[...place.link]])
-  })
+  Effect.fnUntraced(
+    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+      yield* remove(service, call, place)
+      return empty(204, [[...place.link]])
+    }
+  )
 
 /** DELETE from the form of a page: HTML has none. A browser is led back to the mailbox. */
 export const formOfNotification = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
-    const input = yield* inputOf(call, "notification", { form: true })
-    if (input._tag !== "Form" || input.fields.get("method") !== "delete") {
-      return yield* fail("unprocessable", "a form with method=delete removes it; nothing else is")
+  Effect.fnUntraced(
+    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+      const input = yield* inputOf(call, "notification", { form: true })
+      if (input._tag !== "Form" || input.fields.get("method") !== "delete") {
+        return yield* fail("unprocessable", "a form with method=delete removes it; nothing else is")
+      }
+      yield* remove(service, call, place)
+      return empty(303, [
+        ["Location", `${place.here}${place.secret === undefined ? "?read=" : ""}`],
+        ["Cache-Control", "no-store"],
+        [...place.link]
+      ])
     }
-    yield* remove(service, call, place)
-    return empty(303, [
-      ["Location", `${place.here}${place.secret === undefined ? "?read=" : ""}`],
-      ["Cache-Control", "no-store"],
-      [...place.link]
-    ])
-  })
+  )

@@ -1,10 +1,15 @@
 /** Which mailbox a path names, and who may read it (protocol §1.2). */
 import { Effect } from "effect"
 import { mailboxKind } from "../../actors/index.ts"
-import type { Message, Reader, Reply, View } from "../../actors/mailbox/protocol.ts"
+import type {
+  MailboxMessage,
+  MailboxReader,
+  MailboxReply,
+  MailboxView
+} from "../../actors/mailbox/protocol.ts"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
 import type { Call, Handled } from "../call.ts"
-import { challenge, fail, Failed, type Failure, refused, toProblem } from "../failures.ts"
+import { challenge, fail, Failed, type HandlerFailure, refused, toProblem } from "../failures.ts"
 import { accountOf, isSlug } from "../identity.ts"
 import { linkHeader } from "../representations.ts"
 import type { Parameters } from "../routing.ts"
@@ -13,7 +18,7 @@ import { askFor, type Service, uri } from "../service.ts"
 import { mayTry, triedWrong } from "../throttle.ts"
 
 /** A mailbox as a request's path names it. */
-export interface Place {
+export interface MailboxRef {
   readonly name: string
   readonly to: Address
   /** Its URI: whoever has it may deposit. */
@@ -30,7 +35,7 @@ export interface Place {
 export const inboxRel = "http://www.w3.org/ns/ldp#inbox"
 
 /** The mailbox of this name. */
-export const placeNamed = (service: Service, name: string, secret?: string): Place => {
+export const mailboxRefNamed = (service: Service, name: string, secret?: string): MailboxRef => {
   const href = uri(service, `/mailboxes/${name}`)
   const value = linkHeader([{ rel: "mailbox", href }, { rel: inboxRel, href }]) ?? ""
   return {
@@ -44,13 +49,13 @@ export const placeNamed = (service: Service, name: string, secret?: string): Pla
 }
 
 /** The mailbox that the path names; undefined for what can be no name. */
-export const placeOf = (service: Service, parameters: Parameters): Place | undefined => {
+export const mailboxRefOf = (service: Service, parameters: Parameters): MailboxRef | undefined => {
   const name = parameters.get("mailbox")
-  return isSlug(name) ? placeNamed(service, name, parameters.secret("mailbox")) : undefined
+  return isSlug(name) ? mailboxRefNamed(service, name, parameters.secret("mailbox")) : undefined
 }
 
 /** The failure with the mailbox's Link, unless there is no mailbox. */
-export const linked = (failure: Failure, place: Place): Failure => {
+export const linked = (failure: HandlerFailure, place: MailboxRef): HandlerFailure => {
   const { headers, problem } = toProblem(failure)
   if (problem.status === 404 || problem.status === 410) return failure
   return new Failed({ problem, headers: [...headers, place.link] })
@@ -59,16 +64,16 @@ export const linked = (failure: Failure, place: Place): Failure => {
 /** So many places are remembered; then all are forgotten. */
 const placesMax = 1_000
 
-/** {@link placeOf} for the hot path: remembers the mailboxes that were named lately. */
-export const rememberedPlaces = (
+/** {@link mailboxRefOf} for the hot path: remembers the mailboxes that were named lately. */
+export const mailboxRefCache = (
   service: Service
-): (parameters: Parameters) => Place | undefined => {
-  const places = new Map<string, Place>()
+): (parameters: Parameters) => MailboxRef | undefined => {
+  const places = new Map<string, MailboxRef>()
   return (parameters) => {
-    if (parameters.secret("mailbox") !== undefined) return placeOf(service, parameters)
+    if (parameters.secret("mailbox") !== undefined) return mailboxRefOf(service, parameters)
     const known = places.get(parameters.get("mailbox"))
     if (known !== undefined) return known
-    const place = placeOf(service, parameters)
+    const place = mailboxRefOf(service, parameters)
     if (place === undefined) return
     if (places.size >= placesMax) places.clear()
     places.set(place.name, place)
@@ -77,35 +82,37 @@ export const rememberedPlaces = (
 }
 
 /** A handler of a path below a mailbox. */
-export const below =
-  (service: Service, handle: (call: Call, place: Place) => Handled) => (call: Call): Handled => {
-    const place = placeOf(service, call.parameters)
-    return place === undefined
-      ? Effect.fail(fail("not-found"))
-      : Effect.mapError(handle(call, place), (failure) => linked(failure, place))
-  }
-
-/** A reader with its rights proven, and the mailbox as it was then. */
-export interface Reading {
-  readonly reader: Reader
-  readonly view: View
+export const below = (service: Service, handle: (call: Call, place: MailboxRef) => Handled) =>
+(
+  call: Call
+): Handled => {
+  const place = mailboxRefOf(service, call.parameters)
+  return place === undefined
+    ? Effect.fail(fail("not-found"))
+    : Effect.mapError(handle(call, place), (failure) => linked(failure, place))
 }
 
-type Listed = Extract<Reply, { readonly _tag: "Listed" }>
+/** A reader with its rights proven, and the mailbox as it was then. */
+export interface ProvenReader {
+  readonly reader: MailboxReader
+  readonly view: MailboxView
+}
+
+type Listed = Extract<MailboxReply, { readonly _tag: "Listed" }>
 
 /** Asks for the right to read, and the mailbox's head; a refusal stays a reply. */
-export const listAs = (service: Service, place: Place, reader: Reader) => {
-  const message: Message = { _tag: "List", reader }
+export const listAs = (service: Service, place: MailboxRef, reader: MailboxReader) => {
+  const message: MailboxMessage = { _tag: "List", reader }
   return askFor<Listed>(service, place.to, message)
 }
 
 /** Reading by the secret part of the URI: a wrong one is told from no mailbox by nothing. */
 const readBySecret = Effect.fnUntraced(function*(
   service: Service,
-  place: Place,
+  place: MailboxRef,
   secret: string
-): Effect.fn.Return<Reading, Failure> {
-  const reader: Reader = { secretHash: secretHash(secret) }
+): Effect.fn.Return<ProvenReader, HandlerFailure> {
+  const reader: MailboxReader = { secretHash: secretHash(secret) }
   const reply = yield* listAs(service, place, reader)
   if (!isRefusal(reply)) return { reader, view: reply.view }
   return yield* reply.reason === "Unauthenticated" ? fail("not-found") : refused(reply)
@@ -119,8 +126,8 @@ const readBySecret = Effect.fnUntraced(function*(
 export const requireReader = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: Place
-): Effect.fn.Return<Reading, Failure> {
+  place: MailboxRef
+): Effect.fn.Return<ProvenReader, HandlerFailure> {
   if (place.secret !== undefined) return yield* readBySecret(service, place, place.secret)
   const { identity } = call
   const account = yield* accountOf(service, call)
@@ -128,7 +135,7 @@ export const requireReader = Effect.fnUntraced(function*(
     ? identity.password
     : undefined
   if (password !== undefined) yield* mayTry(service, call)
-  const reader: Reader = {
+  const reader: MailboxReader = {
     ...account === undefined ? {} : { account: account.name },
     ...password === undefined ? {} : { secretHash: secretHash(password) }
   }
@@ -144,7 +151,10 @@ export const requireReader = Effect.fnUntraced(function*(
 })
 
 /** Where a path has a secret part, it must be right, whatever else the request shows. */
-export const checkSecret = (service: Service, place: Place): Effect.Effect<void, Failure> =>
+export const checkSecret = (
+  service: Service,
+  place: MailboxRef
+): Effect.Effect<void, HandlerFailure> =>
   place.secret === undefined
     ? Effect.void
     : Effect.asVoid(readBySecret(service, place, place.secret))

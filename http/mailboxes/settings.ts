@@ -1,6 +1,6 @@
 /** The mailbox document: what an owner may set, and how it is shown (protocol §1.2). */
 import { parseDuration } from "../../actors/mailbox/duration.ts"
-import type { Settings } from "../../actors/mailbox/protocol.ts"
+import type { OwnerSettings } from "../../actors/mailbox/protocol.ts"
 import type { Input } from "../call.ts"
 import { titleCharsMax } from "../limits.ts"
 import type { HttpSettings } from "../service.ts"
@@ -8,10 +8,10 @@ import { childOf, type Element, element, failure, isText } from "../xml.ts"
 import { type Result, success, textOf } from "../xml.ts"
 
 /** A field of a document or form by its name; undefined when it is absent or empty. */
-export type Field = (name: string) => string | undefined
+export type FieldReader = (name: string) => string | undefined
 
 /** The fields of a mailbox document; its title may also be the attribute of a listing. */
-export const fieldsOf = (input: Input): Field => (name) => {
+export const fieldsOf = (input: Input): FieldReader => (name) => {
   if (input._tag === "Form") return input.fields.get(name)?.trim() || undefined
   const child = childOf(input.root, name)
   const attribute = name === "title" ? input.root.attributes[name] : undefined
@@ -19,7 +19,7 @@ export const fieldsOf = (input: Input): Field => (name) => {
 }
 
 const among = <Value extends string>(
-  field: Field,
+  field: FieldReader,
   name: string,
   values: readonly [Value, ...ReadonlyArray<Value>]
 ): Result<Value, string> => {
@@ -30,7 +30,7 @@ const among = <Value extends string>(
     : success(found)
 }
 
-const titleOf = (field: Field): Result<{ readonly title?: string }, string> => {
+const titleOf = (field: FieldReader): Result<{ readonly title?: string }, string> => {
   const title = field("title")
   if (title === undefined) return success({})
   return title.length > titleCharsMax || !isText(title)
@@ -39,7 +39,7 @@ const titleOf = (field: Field): Result<{ readonly title?: string }, string> => {
 }
 
 const fetchLimitOf = (
-  field: Field,
+  field: FieldReader,
   bytesMax: number
 ): Result<{ readonly fetchLimitBytes?: number }, string> => {
   const text = field("fetch-limit")
@@ -56,7 +56,10 @@ export const defaultRetention = ({ retentionMs }: HttpSettings): string =>
   retentionMs % dayMs === 0 ? `P${retentionMs / dayMs}D` : `PT${Math.ceil(retentionMs / 1000)}S`
 
 /** The settings of a document or form; what is left out has its default. Fails naming the field. */
-export const parseSettings = (field: Field, defaults: HttpSettings): Result<Settings, string> => {
+export const parseSettings = (
+  field: FieldReader,
+  defaults: HttpSettings
+): Result<OwnerSettings, string> => {
   const title = titleOf(field)
   if (!title.ok) return title
   const deposit = among(field, "deposit", ["anyone", "accounts"])
@@ -84,7 +87,7 @@ export const parseSettings = (field: Field, defaults: HttpSettings): Result<Sett
 }
 
 /** The settings as elements, the title aside. */
-export const settingsElements = (settings: Settings): ReadonlyArray<Element> => [
+export const settingsElements = (settings: OwnerSettings): ReadonlyArray<Element> => [
   element("deposit", {}, settings.deposit),
   element("retention", {}, settings.retention),
   element("fetch", {}, settings.fetch),
@@ -95,7 +98,7 @@ export const settingsElements = (settings: Settings): ReadonlyArray<Element> => 
 ]
 
 /** The secrets of a mailbox, which only one answer shows. */
-export interface Secrets {
+export interface MailboxSecretUris {
   readonly password: string
   readonly sharedHref: string
 }
@@ -103,8 +106,8 @@ export interface Secrets {
 /** The mailbox document. */
 export const mailboxDocument = (
   href: string,
-  settings: Settings | undefined,
-  secrets?: Secrets
+  settings: OwnerSettings | undefined,
+  secrets?: MailboxSecretUris
 ): Element =>
   element(
     "mailbox",

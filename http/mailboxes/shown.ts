@@ -3,18 +3,18 @@
  * how many were removed, its cached copies and its settings, so that these name its bytes: where
  * none has changed, the next reader gets the same without the log being read and joined again.
  */
-import type { Answer, Call } from "../call.ts"
+import type { Call, HandlerAnswer } from "../call.ts"
 import { shownListingsBytesMax } from "../limits.ts"
 import type { MediaType } from "../negotiate.ts"
 import { isConditional } from "../respond.ts"
-import type { Query, Span } from "./listing.ts"
-import type { Place, Reading } from "./reader.ts"
+import type { ListingQuery, NumberSpan } from "./listing.ts"
+import type { MailboxRef, ProvenReader } from "./reader.ts"
 import { waitOf } from "./watching.ts"
 
 interface Shown {
-  readonly answer: Answer
+  readonly answer: HandlerAnswer
   /** The notifications in it, whose retention begins. */
-  readonly spans: ReadonlyArray<Span>
+  readonly spans: ReadonlyArray<NumberSpan>
   readonly bytes: number
 }
 
@@ -24,9 +24,9 @@ interface Shown {
  */
 export const listingKey = (
   call: Call,
-  place: Place,
-  { view }: Reading,
-  query: Query,
+  place: MailboxRef,
+  { view }: ProvenReader,
+  query: ListingQuery,
   type: MediaType | undefined
 ): string | undefined => {
   const { before, limit, since } = query
@@ -39,7 +39,7 @@ export const listingKey = (
 }
 
 /** The last few listings, those least recently shown forgotten first. */
-export class ShownListings {
+export class ListingCache {
   private readonly kept = new Map<string, Shown>()
   private bytes = 0
 
@@ -51,7 +51,7 @@ export class ShownListings {
     return shown
   }
 
-  add(key: string, answer: Answer, spans: ReadonlyArray<Span>): void {
+  add(key: string, answer: HandlerAnswer, spans: ReadonlyArray<NumberSpan>): void {
     if (answer._tag !== "Plain" || answer.status !== 200 || answer.body === undefined) return
     const bytes = answer.body.length + key.length
     // Whoever reads a long log page by page shall not drive out what many read.

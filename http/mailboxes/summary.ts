@@ -1,7 +1,7 @@
 /** A notification in a few words, for people and for feeds. */
 import { childOf, parseFragment, textOf } from "../xml.ts"
-import type { Entry } from "./listing.ts"
-import type { Place } from "./reader.ts"
+import type { MailboxEntry } from "./listing.ts"
+import type { MailboxRef } from "./reader.ts"
 
 /** What a person wants to know of a notification. */
 export interface Summary {
@@ -13,7 +13,7 @@ export interface Summary {
   readonly from: string | undefined
 }
 
-export const summaryOf = (place: Place, entry: Entry): Summary => {
+export const summaryOf = (place: MailboxRef, entry: MailboxEntry): Summary => {
   const item = parseFragment(entry.fragment).find((child) =>
     typeof child !== "string" && child.name === "item"
   )

@@ -2,17 +2,17 @@
 import { Effect } from "effect"
 import { formatCursor } from "../../actors/mailbox/cursor.ts"
 import { isRemoval } from "../../actors/mailbox/item.ts"
-import type { Reader } from "../../actors/mailbox/protocol.ts"
+import type { MailboxReader } from "../../actors/mailbox/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
-import type { Answer, Call } from "../call.ts"
-import { type Failure, refused } from "../failures.ts"
+import type { Call, HandlerAnswer } from "../call.ts"
+import { type HandlerFailure, refused } from "../failures.ts"
 import { eventItemsMax, longPollSecondsMax, watchRecheckMs } from "../limits.ts"
 import { type EventStream, eventText } from "../server.ts"
 import type { Service } from "../service.ts"
 import { taken, withWaiter } from "../waiting.ts"
-import { entryOf, entryXml, type Page, type Query, readPage } from "./listing.ts"
+import { entryOf, entryXml, type ListingPage, type ListingQuery, readPage } from "./listing.ts"
 import { sinceOf, spansOf, tellRetrieved } from "./listing.ts"
-import { listAs, type Place } from "./reader.ts"
+import { listAs, type MailboxRef } from "./reader.ts"
 
 /** The seconds of `Prefer: wait=…`, bounded; undefined without one. */
 export const waitOf = (call: Call): number | undefined => {
@@ -30,16 +30,16 @@ export const waitOf = (call: Call): number | undefined => {
 export const longPoll = (
   service: Service,
   call: Call,
-  place: Place,
-  reader: Reader,
-  query: Query,
+  place: MailboxRef,
+  reader: MailboxReader,
+  query: ListingQuery,
   waitSeconds: number
-): Effect.Effect<Page, Failure> =>
+): Effect.Effect<ListingPage, HandlerFailure> =>
   withWaiter(
     service,
     place.to,
     call.exchange,
-    Effect.fnUntraced(function*(waiter): Effect.fn.Return<Page, Failure> {
+    Effect.fnUntraced(function*(waiter): Effect.fn.Return<ListingPage, HandlerFailure> {
       const endMs = performance.now() + waitSeconds * 1000
       let from = query
       for (;;) {
@@ -62,14 +62,20 @@ export const longPoll = (
  */
 class Live {
   private readonly service: Service
-  private readonly place: Place
-  private readonly reader: Reader
+  private readonly place: MailboxRef
+  private readonly reader: MailboxReader
   private readonly events: EventStream
   private after: number
   private busy = false
   private again = false
 
-  constructor(service: Service, place: Place, reader: Reader, after: number, events: EventStream) {
+  constructor(
+    service: Service,
+    place: MailboxRef,
+    reader: MailboxReader,
+    after: number,
+    events: EventStream
+  ) {
     this.service = service
     this.place = place
     this.reader = reader
@@ -102,7 +108,7 @@ class Live {
     })
   }
 
-  private round(): Effect.Effect<void, Failure> {
+  private round(): Effect.Effect<void, HandlerFailure> {
     const { events, place, service } = this
     return Effect.gen({ self: this }, function*() {
       while (events.open) {
@@ -136,10 +142,10 @@ class Live {
 /** The answer that is a live stream of what came after item number `after`. */
 export const liveAnswer = (
   service: Service,
-  place: Place,
-  reader: Reader,
+  place: MailboxRef,
+  reader: MailboxReader,
   after: number
-): Answer => ({
+): HandlerAnswer => ({
   _tag: "Events",
   headers: [["Vary", "Accept"], [...place.link]],
   start: (events) => new Live(service, place, reader, after, events).start()

@@ -1,7 +1,7 @@
 /** What follows for an operation from its method, its path, its body and what it needs. */
 import type { ProblemSlug } from "../problems.ts"
 import type { RequestHeader } from "./fields.ts"
-import type { Body, Method, Needs, Operation } from "./operation.ts"
+import type { BodyDescription, Method, Needs, Operation } from "./operation.ts"
 
 /** An operation at its place in the routing table. */
 export interface Placed {
@@ -45,7 +45,7 @@ const needed: Readonly<Record<Needs, ReadonlyArray<ProblemSlug>>> = {
   message: [...credentials, "gone", "not-found"]
 }
 
-const ofBody: Readonly<Record<Body["kind"], ReadonlyArray<ProblemSlug>>> = {
+const ofBody: Readonly<Record<BodyDescription["kind"], ReadonlyArray<ProblemSlug>>> = {
   document: [
     "malformed",
     "document-too-large",

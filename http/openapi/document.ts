@@ -2,11 +2,11 @@
 import { type ProblemSlug, problemTypes } from "../problems.ts"
 import { answerHeaders, pathParameters, requestHeaders } from "./fields.ts"
 import { headersOf, isView, parametersOf, type Placed, problemsOf, securityOf } from "./derive.ts"
-import type { Answer, Area } from "./operation.ts"
+import type { AnswerDescription, Area } from "./operation.ts"
 import { object, oneOf, open, root, type Schema, text, uri } from "./schema.ts"
 
 /** A part of the document. */
-export type Part = Readonly<Record<string, unknown>>
+export type DocumentPart = Readonly<Record<string, unknown>>
 
 /** What the document says of the service itself. */
 export interface Described {
@@ -15,12 +15,14 @@ export interface Described {
 }
 
 /** A row of the routing table, for each of its methods. */
-export interface Row {
+export interface DescribedRow {
   readonly placed: Placed
   readonly area: Area
 }
 
-const partRef = (kind: string, name: string): Part => ({ $ref: `#/components/${kind}/${name}` })
+const partRef = (kind: string, name: string): DocumentPart => ({
+  $ref: `#/components/${kind}/${name}`
+})
 
 const problemSchema: Schema = {
   ...open(root("problem", {
@@ -48,16 +50,16 @@ const problemHeaders: Readonly<Partial<Record<ProblemSlug, ReadonlyArray<string>
   "unsupported-media-type": ["Accept?", "Accept-Post?", "Accept-Encoding?"]
 }
 
-const headerRefs = (names: ReadonlyArray<string>): Part =>
+const headerRefs = (names: ReadonlyArray<string>): DocumentPart =>
   Object.fromEntries([...new Set(names)].map((name) => {
     const bare = name.replace("?", "")
     return [bare, partRef("headers", name === bare ? bare : `${bare}.optional`)]
   }))
 
-const contentOf = (content: Readonly<Record<string, Schema>>): Part =>
+const contentOf = (content: Readonly<Record<string, Schema>>): DocumentPart =>
   Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }]))
 
-const withHeaders = (names: ReadonlyArray<string>): Part =>
+const withHeaders = (names: ReadonlyArray<string>): DocumentPart =>
   names.length === 0 ? {} : { headers: headerRefs(names) }
 
 const problemContent = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>) => {
@@ -73,7 +75,7 @@ const problemContent = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>) => {
   }
 }
 
-const problemPart = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>): Part => {
+const problemPart = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>): DocumentPart => {
   const names = slugs.flatMap((slug) => problemHeaders[slug] ?? [])
   return {
     description: slugs.map((slug) => problemTypes[slug].title).join("; or "),
@@ -82,7 +84,7 @@ const problemPart = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>): Part =
   }
 }
 
-const answerPart = (placed: Placed, status: string, answer: Answer): Part => {
+const answerPart = (placed: Placed, status: string, answer: AnswerDescription): DocumentPart => {
   const { content, description, headers = [] } = answer
   // A stream of events is no representation: it has neither a tag nor an age.
   const may = content !== undefined && "text/event-stream" in content ? "?" : ""
@@ -108,7 +110,7 @@ const byStatus = (slugs: ReadonlySet<ProblemSlug>): Map<string, Array<ProblemSlu
 
 class Building {
   readonly described: Described
-  readonly responses: Record<string, Part> = {
+  readonly responses: Record<string, DocumentPart> = {
     NotModified: {
       description: "It is as the client has it",
       headers: headerRefs(["ETag", "Vary?", "Cache-Control?", "Link?"])
@@ -122,9 +124,9 @@ class Building {
   }
 
   /** All answers by their status. */
-  responsesOf(placed: Placed): Record<string, Part> {
+  responsesOf(placed: Placed): Record<string, DocumentPart> {
     const { baseUrl } = this.described
-    const all: Record<string, Part> = {}
+    const all: Record<string, DocumentPart> = {}
     for (const [status, answer] of Object.entries(placed.operation.answers)) {
       all[status] = answerPart(placed, status, answer)
     }
@@ -144,7 +146,7 @@ class Building {
     return all
   }
 
-  operationOf({ area, placed }: Row): Part {
+  operationOf({ area, placed }: DescribedRow): DocumentPart {
     const { body, description, id, needs, query = {}, summary } = placed.operation
     const parameters = [
       ...Object.entries(query).map(([name, one]) => ({ name, in: "query", ...one })),
@@ -163,7 +165,7 @@ class Building {
   }
 }
 
-const bodyPart = (body: NonNullable<Placed["operation"]["body"]>): Part => ({
+const bodyPart = (body: NonNullable<Placed["operation"]["body"]>): DocumentPart => ({
   ...body.description === undefined ? {} : { description: body.description },
   content: contentOf(body.content),
   required: body.required
@@ -172,7 +174,11 @@ const bodyPart = (body: NonNullable<Placed["operation"]["body"]>): Part => ({
 const capital = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
 
 /** HEAD is GET without the body. */
-const headOf = (get: Part, answers: Readonly<Record<string, Part>>, placed: Placed): Part => ({
+const headOf = (
+  get: DocumentPart,
+  answers: Readonly<Record<string, DocumentPart>>,
+  placed: Placed
+): DocumentPart => ({
   ...get,
   operationId: `head${capital(placed.operation.id)}`,
   summary: `${placed.operation.summary}, without the body`,
@@ -184,7 +190,7 @@ const headOf = (get: Part, answers: Readonly<Record<string, Part>>, placed: Plac
   )
 })
 
-const pathPart = (building: Building, rows: ReadonlyArray<Row>): Part => {
+const pathPart = (building: Building, rows: ReadonlyArray<DescribedRow>): DocumentPart => {
   const [first] = rows
   if (first === undefined) throw new Error("a path has no method")
   const { pattern } = first.placed
@@ -213,13 +219,13 @@ const pathPart = (building: Building, rows: ReadonlyArray<Row>): Part => {
   return part
 }
 
-const pathParameter = (name: string): Part => {
+const pathParameter = (name: string): DocumentPart => {
   const parameter = pathParameters[name]
   if (parameter === undefined) throw new Error(`the path parameter ${name} is not described`)
   return { name, in: "path", required: true, ...parameter }
 }
 
-const parameterParts = (rows: ReadonlyArray<Row>): Part => {
+const parameterParts = (rows: ReadonlyArray<DescribedRow>): DocumentPart => {
   const names = new Set(rows.flatMap(({ placed }) => parametersOf(placed.pattern)))
   return {
     ...Object.fromEntries([...names].map((name) => [`path.${name}`, pathParameter(name)])),
@@ -229,14 +235,14 @@ const parameterParts = (rows: ReadonlyArray<Row>): Part => {
   }
 }
 
-const headerParts: Part = Object.fromEntries(
+const headerParts: DocumentPart = Object.fromEntries(
   Object.entries(answerHeaders).flatMap(([name, description]) => [
     [name, { description, required: true, schema: text }],
     [`${name}.optional`, { description, schema: text }]
   ])
 )
 
-const securitySchemes: Part = {
+const securitySchemes: DocumentPart = {
   basic: {
     type: "http",
     scheme: "basic",
@@ -263,9 +269,12 @@ const about = "Every document is served as XML, HTML, JSON and plain text, as Ac
   + "and RateLimit-Policy."
 
 /** The whole document. */
-export const documentOf = (described: Described, rows: ReadonlyArray<Row>): Part => {
+export const documentOf = (
+  described: Described,
+  rows: ReadonlyArray<DescribedRow>
+): DocumentPart => {
   const building = new Building(described)
-  const paths = new Map<string, Array<Row>>()
+  const paths = new Map<string, Array<DescribedRow>>()
   for (const row of rows) {
     const { pattern } = row.placed
     paths.set(pattern, [...paths.get(pattern) ?? [], row])

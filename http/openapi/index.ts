@@ -2,11 +2,11 @@
 import { Effect } from "effect"
 import { accounts } from "../accounts/openapi.ts"
 import { cabinets } from "../cabinets/openapi.ts"
-import type { Answer, Call, Handler } from "../call.ts"
+import type { Call, HandlerAnswer, ResourceHandler } from "../call.ts"
 import { cluster } from "../cluster/openapi.ts"
 import { content } from "../content/openapi.ts"
 import { customers } from "../customers/openapi.ts"
-import { fail, type Failure } from "../failures.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { home } from "../home/openapi.ts"
 import { inside } from "../inside/openapi.ts"
 import { fixedMaxAgeSeconds } from "../limits.ts"
@@ -21,10 +21,10 @@ import { entityTag } from "../representations.ts"
 import type { Route } from "../routing.ts"
 import type { Service } from "../service.ts"
 import { sessions } from "../sessions/openapi.ts"
-import { documentOf, type Part, type Row } from "./document.ts"
+import { type DescribedRow, documentOf, type DocumentPart } from "./document.ts"
 import type { Area, Method } from "./operation.ts"
 
-export type { Part } from "./document.ts"
+export type { DocumentPart } from "./document.ts"
 
 /** Where the document is. */
 export const openapiPath = "/openapi.json"
@@ -52,14 +52,14 @@ const isMethod = (method: string): method is Method =>
  * Every row of the routing table with its description. Throws (a defect, at start) for a row that
  * has none, and for a description that has no row.
  */
-const rowsOf = (routes: ReadonlyArray<Route<unknown>>): ReadonlyArray<Row> => {
+const rowsOf = (routes: ReadonlyArray<Route<unknown>>): ReadonlyArray<DescribedRow> => {
   const described = new Map(
     areas.flatMap((area) =>
       Object.entries(area.operations).map(([key, operation]) => [key, { area, operation }] as const)
     )
   )
   const rows = routes.flatMap(({ methods, pattern }) =>
-    Object.keys(methods).map((method): Row => {
+    Object.keys(methods).map((method): DescribedRow => {
       const key = `${method} ${pattern}`
       const found = described.get(key)
       if (found === undefined || !isMethod(method)) {
@@ -83,7 +83,10 @@ interface Served {
   readonly etags: ReadonlyMap<string, string>
 }
 
-const answerOf = ({ bytes, etags }: Served, { request }: Call): Effect.Effect<Answer, Failure> => {
+const answerOf = (
+  { bytes, etags }: Served,
+  { request }: Call
+): Effect.Effect<HandlerAnswer, HandlerFailure> => {
   const { headers, method } = request
   const type = choose(headers.get("accept"), types)
   if (type === undefined) {
@@ -115,8 +118,8 @@ const answerOf = ({ bytes, etags }: Served, { request }: Call): Effect.Effect<An
 /** The routing table with the document of all of it, which is made when it is first asked for. */
 export const described = (
   { settings }: Service,
-  routes: ReadonlyArray<Route<Handler>>
-): ReadonlyArray<Route<Handler>> => {
+  routes: ReadonlyArray<Route<ResourceHandler>>
+): ReadonlyArray<Route<ResourceHandler>> => {
   let served: Served | undefined
   const serve = (): Served => {
     const bytes = Buffer.from(`${JSON.stringify(documentOf(settings, rows))}\n`)
@@ -125,7 +128,7 @@ export const described = (
     )
     return { bytes, etags: new Map(etags) }
   }
-  const own: Route<Handler> = {
+  const own: Route<ResourceHandler> = {
     pattern: openapiPath,
     methods: { GET: { handle: (call) => answerOf(served ??= serve(), call) } }
   }
@@ -138,4 +141,4 @@ export const described = (
 export const openapiOf = (
   settings: Service["settings"],
   routes: ReadonlyArray<Route<unknown>>
-): Part => documentOf(settings, rowsOf(routes))
+): DocumentPart => documentOf(settings, rowsOf(routes))

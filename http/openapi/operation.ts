@@ -21,7 +21,7 @@ export interface Parameter {
  */
 export type Needs = "account" | "role" | "reader" | "message" | "anyone"
 
-export interface Body {
+export interface BodyDescription {
   readonly description?: string
   readonly content: Readonly<Record<string, Schema>>
   readonly required: boolean
@@ -29,7 +29,7 @@ export interface Body {
   readonly kind: "document" | "stream" | "empty"
 }
 
-export interface Answer {
+export interface AnswerDescription {
   readonly description: string
   readonly content?: Readonly<Record<string, Schema>>
   /** Fields that it has; those with `?` it may have. */
@@ -46,8 +46,8 @@ export interface Operation {
   readonly needs?: Needs
   readonly query?: Readonly<Record<string, Parameter>>
   readonly headers?: ReadonlyArray<RequestHeader>
-  readonly body?: Body
-  readonly answers: Readonly<Record<number, Answer>>
+  readonly body?: BodyDescription
+  readonly answers: Readonly<Record<number, AnswerDescription>>
   /** Kinds of problems beside those that follow from all else. */
   readonly problems?: ReadonlyArray<ProblemSlug>
   /** PUT or DELETE without conditions. */
@@ -87,7 +87,7 @@ export const view = (
   description: string,
   headers: ReadonlyArray<HeaderName> = [],
   also: Readonly<Record<string, Schema>> = {}
-): Answer => ({
+): AnswerDescription => ({
   description,
   content: { ...negotiated(ref(schema)), ...also },
   headers,
@@ -98,10 +98,10 @@ export const view = (
 export const nothing = (
   description: string,
   headers: ReadonlyArray<HeaderName> = []
-): Answer => ({ description, headers })
+): AnswerDescription => ({ description, headers })
 
 /** Where a browser goes after a form. */
-export const seeOther: Answer = nothing("For a page's form: where to go on", [
+export const seeOther: AnswerDescription = nothing("For a page's form: where to go on", [
   "Location",
   "Cache-Control"
 ])
@@ -118,7 +118,7 @@ const documentTypes = [
 export const document = (
   schema: string,
   options: { readonly form?: Schema; readonly isOptional?: boolean } = {}
-): Body => ({
+): BodyDescription => ({
   content: {
     ...Object.fromEntries(documentTypes.map((type) => [type, ref(schema)])),
     ...options.form === undefined
@@ -130,14 +130,14 @@ export const document = (
 })
 
 /** The form of a page that has a button only. */
-export const button: Body = {
+export const button: BodyDescription = {
   content: { "application/x-www-form-urlencoded": formOf([]) },
   required: false,
   kind: "empty"
 }
 
 /** The same document without a page: a browser goes on to another. */
-export const withoutPage = (answer: Answer): Answer => ({
+export const withoutPage = (answer: AnswerDescription): AnswerDescription => ({
   ...answer,
   content: Object.fromEntries(
     Object.entries(answer.content ?? {}).filter(([type]) => type !== "text/html")
@@ -145,7 +145,7 @@ export const withoutPage = (answer: Answer): Answer => ({
 })
 
 /** The form of a page, where a document has no meaning. */
-export const formBody = (form: Schema): Body => ({
+export const formBody = (form: Schema): BodyDescription => ({
   content: { "application/x-www-form-urlencoded": form },
   required: true,
   kind: "document"

@@ -3,7 +3,7 @@
  * queued, so that none is ever missing. Its value is a hint of how the notification stands.
  */
 import { Effect } from "effect"
-import type { Failure } from "../failures.ts"
+import type { HandlerFailure } from "../failures.ts"
 import type { Service } from "../service.ts"
 
 /** `<account>/<inverted ms, 13 digits>.<id>`: ascending keys are newest first. */
@@ -16,7 +16,7 @@ const keyDigits = 13
 const cursorPattern = /^\d{13}\.[A-Za-z0-9_=-]{1,200}$/
 
 /** One entry; `cursor` is its key without the account. */
-export interface Entry {
+export interface OutgoingEntry {
   readonly cursor: string
   readonly id: string
   /** When the sender's request came, ms since the epoch. */
@@ -42,7 +42,7 @@ export const enter = Effect.fnUntraced(function*(
   account: string,
   id: string,
   repeatable: boolean
-): Effect.fn.Return<string, Failure> {
+): Effect.fn.Return<string, HandlerFailure> {
   const noted = `${account}/${id}`
   const known = repeatable ? yield* records.get(keysTable, noted) : undefined
   const key = known ?? `${account}/${cursorOf(nowMs(), id)}`
@@ -65,7 +65,7 @@ export const mark = (
   account: string,
   cursors: ReadonlyArray<string>,
   value: "waiting" | null
-): Effect.Effect<void, Failure> =>
+): Effect.Effect<void, HandlerFailure> =>
   cursors.length === 0 ? Effect.void : records.write(
     cursors.map((cursor) => ({
       table: outgoingTable,
@@ -81,7 +81,7 @@ export const entriesAfter = (
   account: string,
   after: string | undefined,
   limit: number
-): Effect.Effect<ReadonlyArray<Entry>, Failure> => {
+): Effect.Effect<ReadonlyArray<OutgoingEntry>, HandlerFailure> => {
   const prefix = `${account}/`
   const range = { prefix, limit, ...after === undefined ? {} : { after: prefix + after } }
   return Effect.map(records.range(outgoingTable, range), (rows) =>

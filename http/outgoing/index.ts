@@ -1,5 +1,5 @@
 /** The rows of outgoing mailboxes (protocol §1.3). */
-import type { Handler } from "../call.ts"
+import type { ResourceHandler } from "../call.ts"
 import { keepingTyped } from "../again.ts"
 import { scriptHandler } from "../html/script.ts"
 import type { Route } from "../routing.ts"
@@ -12,7 +12,7 @@ import { postReplay } from "./replay.ts"
 import { outgoingScript } from "./script.ts"
 import { postOutgoing } from "./send.ts"
 
-export const outgoingRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const outgoingRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   { pattern: "/outgoing.js", methods: { GET: scriptHandler(outgoingScript) } },
   {
     pattern: collectionPath,

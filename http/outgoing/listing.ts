@@ -1,25 +1,25 @@
 /** A7: the listing of an outgoing mailbox, newest first; each entry is asked how it stands. */
 import { Effect } from "effect"
 import { isRefusal } from "../../runtime/index.ts"
-import type { Status } from "../../actors/notification/protocol.ts"
-import { type Answer, type Call, empty, queryOf, shown } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
+import type { NotificationStatus } from "../../actors/notification/protocol.ts"
+import { type Call, empty, type HandlerAnswer, queryOf, shown } from "../call.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { requireAccount } from "../identity.ts"
 import { abandonedEntryMs, askedAtOnceMax, outgoingAskedMax } from "../limits.ts"
 import { outgoingEntriesMin, outgoingScannedMax } from "../limits.ts"
-import { type Page, pageOf } from "../paging.ts"
+import { pageOf, type PageRequest } from "../paging.ts"
 import { type Service, uri } from "../service.ts"
-import { entriesAfter, type Entry, isCursor, mark } from "./entries.ts"
-import { describeAs, mailboxOf, mailboxPath, notificationAt, type Place } from "./place.ts"
+import { entriesAfter, isCursor, mark, type OutgoingEntry } from "./entries.ts"
+import { describeAs, mailboxOf, mailboxPath, notificationAt, type OutgoingRef } from "./place.ts"
 import { readerHeaders } from "./place.ts"
-import { type Listed, statuses } from "./standing.ts"
+import { type ListedOutgoing, statuses } from "./standing.ts"
 import { listingView } from "./views.ts"
 
 const toOwn = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   status: 303 | 307
-): Effect.fn.Return<Answer, Failure> {
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const { name } = yield* requireAccount(service, call)
   return empty(status, [
     ["Location", uri(service, mailboxPath(name))],
@@ -36,7 +36,7 @@ export const postOwn = (service: Service) => (call: Call) => toOwn(service, call
 
 const filterOf = Effect.fnUntraced(function*(
   call: Call
-): Effect.fn.Return<Status | undefined, Failure> {
+): Effect.fn.Return<NotificationStatus | undefined, HandlerFailure> {
   const text = (yield* queryOf(call)).get("status")
   const found = statuses.find((status) => status === text)
   if (text !== undefined && found === undefined) {
@@ -48,8 +48,8 @@ const filterOf = Effect.fnUntraced(function*(
 /** Removes an entry whose notification is gone, or was never queued: a crash left it. */
 export const removeStale = (
   service: Service,
-  place: Place,
-  entry: Entry,
+  place: OutgoingRef,
+  entry: OutgoingEntry,
   reason: string
 ): Effect.Effect<void> => {
   const isStale = reason === "Gone" ||
@@ -62,11 +62,11 @@ export const removeStale = (
 /** How one stands, by its actor; one that is out of service stands as the index says. */
 const look = (
   service: Service,
-  place: Place,
-  entry: Entry
-): Effect.Effect<Listed | undefined, Failure> =>
+  place: OutgoingRef,
+  entry: OutgoingEntry
+): Effect.Effect<ListedOutgoing | undefined, HandlerFailure> =>
   describeAs(service, notificationAt(entry.id), place.caller).pipe(
-    Effect.flatMap((view): Effect.Effect<Listed | undefined, Failure> => {
+    Effect.flatMap((view): Effect.Effect<ListedOutgoing | undefined, HandlerFailure> => {
       if (isRefusal(view)) {
         return Effect.as(removeStale(service, place, entry, view.reason), undefined)
       }
@@ -76,7 +76,7 @@ const look = (
     Effect.catchTags({ Quarantined: () => hinted(entry), ActorDefect: () => hinted(entry) })
   )
 
-const hinted = ({ atMs, hint, id }: Entry): Effect.Effect<Listed> =>
+const hinted = ({ atMs, hint, id }: OutgoingEntry): Effect.Effect<ListedOutgoing> =>
   Effect.succeed({
     id,
     status: statuses.find((status) => status === hint) ?? "waiting",
@@ -85,7 +85,7 @@ const hinted = ({ atMs, hint, id }: Entry): Effect.Effect<Listed> =>
   })
 
 interface Found {
-  readonly listed: ReadonlyArray<Listed>
+  readonly listed: ReadonlyArray<ListedOutgoing>
   /** The cursor after which more may be found. */
   readonly next: string | undefined
 }
@@ -93,11 +93,11 @@ interface Found {
 /** A page of those that stand so; it is short when many had to be asked for it. */
 const find = Effect.fnUntraced(function*(
   service: Service,
-  place: Place,
-  { after, limit }: Page,
-  wanted: Status | undefined
-): Effect.fn.Return<Found, Failure> {
-  const listed: Array<Listed> = []
+  place: OutgoingRef,
+  { after, limit }: PageRequest,
+  wanted: NotificationStatus | undefined
+): Effect.fn.Return<Found, HandlerFailure> {
+  const listed: Array<ListedOutgoing> = []
   let cursor = after
   let asked = 0
   let scanned = 0
@@ -106,7 +106,7 @@ const find = Effect.fnUntraced(function*(
     const size = wanted === undefined ? left : Math.max(left, outgoingEntriesMin)
     const entries = yield* entriesAfter(service, place.account, cursor, size)
     // Only `sent` is a final hint.
-    const passed = (entry: Entry): boolean =>
+    const passed = (entry: OutgoingEntry): boolean =>
       entry.hint === "sent" && wanted !== undefined && wanted !== "sent"
     const looked = yield* Effect.forEach(
       entries,
@@ -129,7 +129,7 @@ const find = Effect.fnUntraced(function*(
 
 /** A7. */
 export const getListing = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const place = yield* mailboxOf(service, call)
     const page = yield* pageOf(call, isCursor)
     const wanted = yield* filterOf(call)

@@ -1,14 +1,24 @@
 /** One outgoing notification: how it stands (A6), trying again, its removal (A8). */
 import { Effect } from "effect"
-import type { Message, Reply, View } from "../../actors/notification/protocol.ts"
-import { type Answer, type Call, empty, inputOf, shown, type ViewAnswer } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
+import type {
+  NotificationMessage,
+  NotificationReply,
+  NotificationView
+} from "../../actors/notification/protocol.ts"
+import { type Call, empty, type HandlerAnswer, inputOf, shown, type ViewAnswer } from "../call.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { callerOf } from "../identity.ts"
 import { choose } from "../negotiate.ts"
 import { standardTypes } from "../representations.ts"
 import { conditionsHold, entityTags, isConditional } from "../respond.ts"
 import { ask, type Service, uri } from "../service.ts"
-import { describe, isPageWanted, mailboxPath, type Outgoing, outgoingOf } from "./place.ts"
+import {
+  describe,
+  isPageWanted,
+  mailboxPath,
+  type OutgoingNotificationRef,
+  outgoingOf
+} from "./place.ts"
 import { readerHeaders } from "./place.ts"
 import { statusField, statusView } from "./views.ts"
 import { liveAnswer, whenChanged } from "./watching.ts"
@@ -17,7 +27,7 @@ const eventStream = "text/event-stream"
 
 const offered = [...standardTypes, eventStream]
 
-const statusAnswer = (outgoing: Outgoing, view: View): ViewAnswer => ({
+const statusAnswer = (outgoing: OutgoingNotificationRef, view: NotificationView): ViewAnswer => ({
   _tag: "View",
   status: 200,
   view: statusView(outgoing, view),
@@ -28,8 +38,8 @@ const statusAnswer = (outgoing: Outgoing, view: View): ViewAnswer => ({
 const stream = (
   service: Service,
   call: Call,
-  outgoing: Outgoing
-): Effect.Effect<Answer, Failure> => {
+  outgoing: OutgoingNotificationRef
+): Effect.Effect<HandlerAnswer, HandlerFailure> => {
   const { headers, method } = call.request
   const lastId = headers.get("last-event-id") || "0"
   if (!/^\d{1,15}$/.test(lastId)) {
@@ -44,7 +54,7 @@ const stream = (
 
 /** A6, as a document or as a live stream. */
 export const getOutgoing = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { outgoing } = yield* outgoingOf(service, call)
     if (choose(call.request.headers.get("accept"), offered) === eventStream) {
       return yield* stream(service, call, outgoing)
@@ -53,15 +63,15 @@ export const getOutgoing = (service: Service) =>
     return yield* whenChanged(service, call, outgoing, answer)
   })
 
-const seeOther = (service: Service, path: string): Answer =>
+const seeOther = (service: Service, path: string): HandlerAnswer =>
   empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
 
 /** POST to …/retry: its failed recipients are tried again, from the schedule's start. */
 export const retryOutgoing = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { outgoing } = yield* outgoingOf(service, call)
-    const message: Message = { _tag: "Retry", caller: callerOf(outgoing.caller) }
-    const reply = yield* ask<Reply>(service, outgoing.to, message)
+    const message: NotificationMessage = { _tag: "Retry", caller: callerOf(outgoing.caller) }
+    const reply = yield* ask<NotificationReply>(service, outgoing.to, message)
     if (reply._tag !== "Retried") throw new Error(`a notification answered ${reply._tag}`)
     if (reply.recipients === 0) return yield* fail("conflict", "no recipient has failed")
     if (isPageWanted(call)) return seeOther(service, outgoing.path)
@@ -75,9 +85,9 @@ export const retryOutgoing = (service: Service) =>
 /** The version that the request's conditions hold for, which the actor compares again; or 412. */
 const unchanged = (
   call: Call,
-  outgoing: Outgoing,
-  view: View
-): Effect.Effect<{ readonly ifVersion?: number }, Failure> => {
+  outgoing: OutgoingNotificationRef,
+  view: NotificationView
+): Effect.Effect<{ readonly ifVersion?: number }, HandlerFailure> => {
   if (!isConditional(call)) return Effect.succeed({})
   return conditionsHold(call, entityTags(call, statusView(outgoing, view)))
     ? Effect.succeed({ ifVersion: view.version })
@@ -87,24 +97,25 @@ const unchanged = (
 const remove = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<View, Failure> {
+): Effect.fn.Return<NotificationView, HandlerFailure> {
   const { outgoing, view } = yield* outgoingOf(service, call)
-  const message: Message = {
+  const message: NotificationMessage = {
     _tag: "Delete",
     caller: callerOf(outgoing.caller),
     ...yield* unchanged(call, outgoing, view)
   }
-  yield* ask<Reply>(service, outgoing.to, message)
+  yield* ask<NotificationReply>(service, outgoing.to, message)
   return view
 })
 
 /** A8: its actor also takes it out of the listing. */
-export const deleteOutgoing = (service: Service) => (call: Call): Effect.Effect<Answer, Failure> =>
-  Effect.as(remove(service, call), empty(204))
+export const deleteOutgoing =
+  (service: Service) => (call: Call): Effect.Effect<HandlerAnswer, HandlerFailure> =>
+    Effect.as(remove(service, call), empty(204))
 
 /** The same from the form of its page: HTML has no DELETE. */
 export const formOfOutgoing = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const input = yield* inputOf(call, "notification", { form: true })
     if (input._tag !== "Form" || input.fields.get("method") !== "delete") {
       return yield* fail("unprocessable", "a form with method=delete removes it; nothing else is")

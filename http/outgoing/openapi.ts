@@ -1,7 +1,14 @@
 /** What outgoing mailboxes take and answer (A5 to A8). */
 import { file } from "../home/openapi.ts"
 import { paging } from "../openapi/fields.ts"
-import { type Area, type Body, button, document, events, formBody } from "../openapi/operation.ts"
+import {
+  type Area,
+  type BodyDescription,
+  button,
+  document,
+  events,
+  formBody
+} from "../openapi/operation.ts"
 import { nothing, seeOther, view } from "../openapi/operation.ts"
 import { attribute, attributes, digits, formOf, list, object } from "../openapi/schema.ts"
 import { oneOf, open, root, text, time, uri } from "../openapi/schema.ts"
@@ -23,7 +30,7 @@ const sentForm = formOf({
   content: text
 }, ["to", "description"])
 
-const replayForm: Body = { ...formBody(formOf(["since"])), required: false }
+const replayForm: BodyDescription = { ...formBody(formOf(["since"])), required: false }
 
 export const outgoing: Area = {
   tag: "outgoing",

@@ -1,14 +1,18 @@
 /** The pages of outgoing mailboxes; they work without a script. */
-import type { Recipient, Status, View as Notification } from "../../actors/notification/protocol.ts"
-import { type Form, form } from "../html/forms.ts"
+import type {
+  NotificationStatus,
+  NotificationView as Notification,
+  RecipientState
+} from "../../actors/notification/protocol.ts"
+import { form, type HtmlForm } from "../html/forms.ts"
 import { badge, emptyState, livePart, liveState, timeAt } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { uriCharsMax } from "../limits.ts"
-import { notificationPath, type Outgoing, type Place } from "./place.ts"
-import { type Listed, statuses, timeOf } from "./standing.ts"
+import { notificationPath, type OutgoingNotificationRef, type OutgoingRef } from "./place.ts"
+import { type ListedOutgoing, statuses, timeOf } from "./standing.ts"
 
 /** A sign and the word: no status is told by its sign alone. */
-const marks: { readonly [S in Status | Recipient["status"]]: string } = {
+const marks: { readonly [S in NotificationStatus | RecipientState["status"]]: string } = {
   sent: "✓ sent",
   success: "✓ success",
   waiting: "○ waiting",
@@ -16,7 +20,9 @@ const marks: { readonly [S in Status | Recipient["status"]]: string } = {
   failed: "✗ failed"
 }
 
-const kinds: { readonly [S in Status | Recipient["status"]]: "good" | "wait" | "bad" } = {
+const kinds: {
+  readonly [S in NotificationStatus | RecipientState["status"]]: "good" | "wait" | "bad"
+} = {
   sent: "good",
   success: "good",
   waiting: "wait",
@@ -24,15 +30,15 @@ const kinds: { readonly [S in Status | Recipient["status"]]: "good" | "wait" | "
   failed: "bad"
 }
 
-const standing = (status: Status | Recipient["status"], id?: string): Html =>
+const standing = (status: NotificationStatus | RecipientState["status"], id?: string): Html =>
   badge(kinds[status], marks[status], id)
 
 /** The code of the answer, unless the problem says it. */
-const answered = ({ code, problem }: Recipient): string | undefined =>
+const answered = ({ code, problem }: RecipientState): string | undefined =>
   code === undefined || problem?.includes(String(code)) === true ? undefined : `answered ${code}`
 
 /** What is known of a recipient beside its status, in the order of a person's questions. */
-const details = (recipient: Recipient): Html => {
+const details = (recipient: RecipientState): Html => {
   const { attempts, lastAtMs, location, nextAtMs, problem } = recipient
   const code = answered(recipient)
   return html`${attempts === 1 ? "1 attempt" : `${attempts} attempts`}${
@@ -44,14 +50,14 @@ const details = (recipient: Recipient): Html => {
   }`
 }
 
-const row = (recipient: Recipient): Html =>
+const row = (recipient: RecipientState): Html =>
   html`<tr><td>${link(recipient.to)}</td><td>${standing(recipient.status)}
 <span class="quiet">${details(recipient)}</span></td></tr>
 `
 
 /** How a notification stands, with every recipient; with a script it changes by itself. */
 export const notificationPage = (
-  { path }: Outgoing,
+  { path }: OutgoingNotificationRef,
   { createdAtMs, recipients, status }: Notification
 ): Html =>
   html`<p>${standing(status, "status")} <span class="quiet">sent off ${
@@ -85,7 +91,7 @@ ${
 const others = (count: number): string =>
   count === 0 ? "" : count === 1 ? " and one other" : ` and ${count} others`
 
-const entry = (place: Place, { atMs, id, recipients, status }: Listed): Html =>
+const entry = (place: OutgoingRef, { atMs, id, recipients, status }: ListedOutgoing): Html =>
   html`<li><p>${standing(status)} <a href="${notificationPath(place.account, id)}">${
     timeAt(atMs)
   }</a></p>
@@ -96,7 +102,7 @@ ${
   }</li>
 `
 
-const filters = (place: Place, chosen: Status | undefined): Html =>
+const filters = (place: OutgoingRef, chosen: NotificationStatus | undefined): Html =>
   html`<p class="choices">${
     [undefined, ...statuses].map((status) => {
       const name = status === undefined ? "all" : marks[status]
@@ -108,7 +114,7 @@ const filters = (place: Place, chosen: Status | undefined): Html =>
   }</p>`
 
 /** The form that sends (A5); what is written under text is published with it. */
-export const composeForm = (action: string, to = ""): Form => ({
+export const composeForm = (action: string, to = ""): HtmlForm => ({
   id: "send",
   action,
   legend: "Send a notification",
@@ -146,7 +152,7 @@ export const composeForm = (action: string, to = ""): Form => ({
 })
 
 /** The form that tries a span again. */
-export const replayForm = (path: string): Form => ({
+export const replayForm = (path: string): HtmlForm => ({
   id: "retry",
   action: `${path}/retry`,
   legend: "Try again all that have failed",
@@ -162,9 +168,9 @@ export const replayForm = (path: string): Form => ({
 
 /** The notifications, newest first, and all that can be done. */
 export const listingPage = (
-  place: Place,
-  listed: ReadonlyArray<Listed>,
-  filter: Status | undefined
+  place: OutgoingRef,
+  listed: ReadonlyArray<ListedOutgoing>,
+  filter: NotificationStatus | undefined
 ): Html =>
   html`${filters(place, filter)}
 ${
@@ -182,7 +188,7 @@ ${
   }${liveState}`
 
 /** What follows the notifications: sending another, trying failed ones again. */
-export const listingForms = (place: Place): Html =>
+export const listingForms = (place: OutgoingRef): Html =>
   html`${place.caller.name === place.account ? form(composeForm(place.path)) : nothing}${
     form(replayForm(place.path))
   }`

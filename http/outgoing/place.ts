@@ -1,12 +1,16 @@
 /** Which outgoing mailbox or notification a path names, and who may have it (protocol §1.3). */
 import { Effect } from "effect"
-import type { Message as AccountMessage } from "../../actors/account/protocol.ts"
+import type { AccountMessage } from "../../actors/account/protocol.ts"
 import { accountKind, notificationKind } from "../../actors/index.ts"
-import type { Message, Reply, View } from "../../actors/notification/protocol.ts"
+import type {
+  NotificationMessage,
+  NotificationReply,
+  NotificationView
+} from "../../actors/notification/protocol.ts"
 import { type Address, address, isActorId, isRefusal, type Refusal } from "../../runtime/index.ts"
 import type { Call } from "../call.ts"
-import { fail, type Failure, type HeaderFields, refused } from "../failures.ts"
-import { type Account, callerOf, isSlug, requireAccount } from "../identity.ts"
+import { fail, type HandlerFailure, type HeaderList, refused } from "../failures.ts"
+import { type AuthenticatedAccount, callerOf, isSlug, requireAccount } from "../identity.ts"
 import { choose } from "../negotiate.ts"
 import { standardTypes } from "../representations.ts"
 import { ask, askFor, type Service, uri } from "../service.ts"
@@ -20,21 +24,25 @@ export const notificationPath = (account: string, id: string): string =>
   `${mailboxPath(account)}/${id}`
 
 /** An outgoing mailbox as a request's path names it, and the caller who may read it. */
-export interface Place {
+export interface OutgoingRef {
   readonly account: string
-  readonly caller: Account
+  readonly caller: AuthenticatedAccount
   /** Its path and its URI. */
   readonly path: string
   readonly href: string
 }
 
 /** What is read here is for its reader alone. */
-export const readerHeaders: HeaderFields = [
+export const readerHeaders: HeaderList = [
   ["Vary", "Authorization"],
   ["Cache-Control", "private, no-cache"]
 ]
 
-const placeNamed = (service: Service, account: string, caller: Account): Place => ({
+const placeNamed = (
+  service: Service,
+  account: string,
+  caller: AuthenticatedAccount
+): OutgoingRef => ({
   account,
   caller,
   path: mailboxPath(account),
@@ -45,10 +53,10 @@ const placeNamed = (service: Service, account: string, caller: Account): Place =
  * The outgoing mailbox of the path: 401 without an account, 403 for another account's, 404 for
  * what can be no account's. Whether there is such an account is told to admins only.
  */
-export const placeOf = Effect.fnUntraced(function*(
+export const outgoingRefOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<Place, Failure> {
+): Effect.fn.Return<OutgoingRef, HandlerFailure> {
   const caller = yield* requireAccount(service, call)
   const account = call.parameters.get("account")
   if (call.parameters.secret("account") !== undefined) return yield* fail("not-found")
@@ -63,8 +71,8 @@ export const placeOf = Effect.fnUntraced(function*(
 export const mailboxOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<Place, Failure> {
-  const place = yield* placeOf(service, call)
+): Effect.fn.Return<OutgoingRef, HandlerFailure> {
+  const place = yield* outgoingRefOf(service, call)
   if (place.caller.name === place.account) return place
   const message: AccountMessage = { _tag: "Describe", caller: callerOf(place.caller) }
   yield* ask(service, address(accountKind, place.account), message)
@@ -75,7 +83,7 @@ export const mailboxOf = Effect.fnUntraced(function*(
 export const senderOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<Place, Failure> {
+): Effect.fn.Return<OutgoingRef, HandlerFailure> {
   const caller = yield* requireAccount(service, call)
   if (call.parameters.secret("account") !== undefined) return yield* fail("not-found")
   return caller.name === call.parameters.get("account")
@@ -84,15 +92,19 @@ export const senderOf = Effect.fnUntraced(function*(
 })
 
 /** An outgoing notification as a request's path names it. */
-export interface Outgoing {
+export interface OutgoingNotificationRef {
   readonly id: string
   readonly to: Address
-  readonly caller: Account
+  readonly caller: AuthenticatedAccount
   readonly path: string
   readonly href: string
 }
 
-export const outgoingNamed = (service: Service, place: Place, id: string): Outgoing => ({
+export const outgoingNamed = (
+  service: Service,
+  place: OutgoingRef,
+  id: string
+): OutgoingNotificationRef => ({
   id,
   to: notificationAt(id),
   caller: place.caller,
@@ -104,10 +116,10 @@ export const outgoingNamed = (service: Service, place: Place, id: string): Outgo
 export const describeAs = Effect.fnUntraced(function*(
   service: Service,
   to: Address,
-  caller: Account
-): Effect.fn.Return<View | Refusal, Failure> {
-  const message: Message = { _tag: "Describe", caller: callerOf(caller) }
-  const reply = yield* askFor<Reply>(service, to, message)
+  caller: AuthenticatedAccount
+): Effect.fn.Return<NotificationView | Refusal, HandlerFailure> {
+  const message: NotificationMessage = { _tag: "Describe", caller: callerOf(caller) }
+  const reply = yield* askFor<NotificationReply>(service, to, message)
   if (isRefusal(reply)) return reply
   if (reply._tag !== "Described") throw new Error(`a notification answered ${reply._tag}`)
   return reply.view
@@ -116,8 +128,8 @@ export const describeAs = Effect.fnUntraced(function*(
 /** The same; what is another account's is not here (404). */
 export const describe = Effect.fnUntraced(function*(
   service: Service,
-  { caller, to }: Outgoing
-): Effect.fn.Return<View, Failure> {
+  { caller, to }: OutgoingNotificationRef
+): Effect.fn.Return<NotificationView, HandlerFailure> {
   const view = yield* describeAs(service, to, caller)
   if (!isRefusal(view)) return view
   return yield* view.reason === "Forbidden" ? fail("not-found") : refused(view)
@@ -127,8 +139,11 @@ export const describe = Effect.fnUntraced(function*(
 export const outgoingOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<{ readonly outgoing: Outgoing; readonly view: View }, Failure> {
-  const place = yield* placeOf(service, call)
+): Effect.fn.Return<
+  { readonly outgoing: OutgoingNotificationRef; readonly view: NotificationView },
+  HandlerFailure
+> {
+  const place = yield* outgoingRefOf(service, call)
   const id = call.parameters.get("notification")
   if (!isActorId(id) || call.parameters.secret("notification") !== undefined) {
     return yield* fail("not-found")

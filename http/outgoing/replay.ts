@@ -1,19 +1,19 @@
 /** POST to the outgoing mailbox's …/retry: tries the failed recipients of a span again. */
 import { Effect } from "effect"
 import { parseSince } from "../../actors/mailbox/cursor.ts"
-import type { Message, Reply } from "../../actors/notification/protocol.ts"
+import type { NotificationMessage, NotificationReply } from "../../actors/notification/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
-import { type Answer, bodyOf, type Call, queryOf, shown } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
+import { bodyOf, type Call, type HandlerAnswer, queryOf, shown } from "../call.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { parseFormBody } from "../forms.ts"
 import { callerOf } from "../identity.ts"
 import { askedAtOnceMax, outgoingAskedMax, outgoingScannedMax } from "../limits.ts"
 import { outgoingEntriesMin, queueDelayMaxMs } from "../limits.ts"
 import { bodyKind } from "../negotiate.ts"
 import { askFor, type Service } from "../service.ts"
-import { entriesAfter, type Entry, isCursor, mark } from "./entries.ts"
+import { entriesAfter, isCursor, mark, type OutgoingEntry } from "./entries.ts"
 import { removeStale } from "./listing.ts"
-import { describeAs, mailboxOf, notificationAt, type Place, readerHeaders } from "./place.ts"
+import { describeAs, mailboxOf, notificationAt, type OutgoingRef, readerHeaders } from "./place.ts"
 import { timeOf } from "./standing.ts"
 import { retriedView } from "./views.ts"
 
@@ -23,7 +23,7 @@ interface Span {
 }
 
 /** The span of the query, or of the page's form. */
-const spanOf = Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Span, Failure> {
+const spanOf = Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Span, HandlerFailure> {
   const query = yield* queryOf(call)
   const bytes = yield* bodyOf(call)
   let text = query.get("since")
@@ -47,17 +47,17 @@ const spanOf = Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Span, F
 /** Tries one again, and tells how many of its recipients. */
 const retry = Effect.fnUntraced(function*(
   service: Service,
-  place: Place,
-  entry: Entry,
+  place: OutgoingRef,
+  entry: OutgoingEntry,
   sinceMs: number
-): Effect.fn.Return<number, Failure> {
+): Effect.fn.Return<number, HandlerFailure> {
   const to = notificationAt(entry.id)
   if (entry.atMs < sinceMs) {
     const view = yield* describeAs(service, to, place.caller)
     if (isRefusal(view) || view.createdAtMs < sinceMs) return 0
   }
-  const message: Message = { _tag: "Retry", caller: callerOf(place.caller) }
-  const reply = yield* askFor<Reply>(service, to, message)
+  const message: NotificationMessage = { _tag: "Retry", caller: callerOf(place.caller) }
+  const reply = yield* askFor<NotificationReply>(service, to, message)
   if (isRefusal(reply)) {
     yield* removeStale(service, place, entry, reply.reason)
     return 0
@@ -74,9 +74,9 @@ interface Retried {
 /** Newest first, so many of the span as one request may ask. */
 const replay = Effect.fnUntraced(function*(
   service: Service,
-  place: Place,
+  place: OutgoingRef,
   { after, sinceMs }: Span
-): Effect.fn.Return<Retried, Failure> {
+): Effect.fn.Return<Retried, HandlerFailure> {
   let cursor = after
   let notifications = 0
   let recipients = 0
@@ -110,7 +110,7 @@ const replay = Effect.fnUntraced(function*(
 
 /** 202 with how many are tried again; where to go on when there may be more. */
 export const postReplay = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const place = yield* mailboxOf(service, call)
     const span = yield* spanOf(call)
     const { next, ...counts } = yield* replay(service, place, span)

@@ -1,18 +1,28 @@
 /** A5: a notification is queued for its recipients. */
 import { Effect } from "effect"
-import type { Message, Reply, View } from "../../actors/notification/protocol.ts"
+import type {
+  NotificationMessage,
+  NotificationReply,
+  NotificationView
+} from "../../actors/notification/protocol.ts"
 import { isRefusal } from "../../runtime/index.ts"
-import { type Answer, bodyOf, type Call, empty, shown } from "../call.ts"
+import { bodyOf, type Call, empty, type HandlerAnswer, shown } from "../call.ts"
 import { publishInline } from "../content/index.ts"
-import { fail, type Failure, refused } from "../failures.ts"
+import { fail, type HandlerFailure, refused } from "../failures.ts"
 import { uriCharsMax } from "../limits.ts"
 import { inlinedOf, isPublished, readNotification } from "../notification.ts"
 import { askFor, type Service } from "../service.ts"
 import { failure, type NotificationDocument, type Result, storedFragment } from "../xml.ts"
 import { success } from "../xml.ts"
 import { enter, entered, mark } from "./entries.ts"
-import { describe, describeAs, isPageWanted, type Outgoing, outgoingNamed } from "./place.ts"
-import { type Place, readerHeaders, senderOf } from "./place.ts"
+import {
+  describe,
+  describeAs,
+  isPageWanted,
+  outgoingNamed,
+  type OutgoingNotificationRef
+} from "./place.ts"
+import { type OutgoingRef, readerHeaders, senderOf } from "./place.ts"
 import { statusField, statusView } from "./views.ts"
 
 /**
@@ -48,9 +58,9 @@ const traceIdOf = ({ ids, request }: Call): string =>
 const relayed = Effect.fnUntraced(function*(
   service: Service,
   { ids }: Call,
-  { account, href }: Place,
+  { account, href }: OutgoingRef,
   document: NotificationDocument
-): Effect.fn.Return<string, Failure> {
+): Effect.fn.Return<string, HandlerFailure> {
   const sender = document.from ? { sender: href } : {}
   const wrapped = (fragment: string): string => `<notification>${fragment}</notification>`
   if (!isPublished(document)) return wrapped(storedFragment(document, sender))
@@ -62,8 +72,8 @@ const relayed = Effect.fnUntraced(function*(
 /** Of a repeated request: what its first attempt has queued, if it went so far. */
 const queuedBefore = Effect.fnUntraced(function*(
   service: Service,
-  { caller, to }: Outgoing
-): Effect.fn.Return<View | undefined, Failure> {
+  { caller, to }: OutgoingNotificationRef
+): Effect.fn.Return<NotificationView | undefined, HandlerFailure> {
   const view = yield* describeAs(service, to, caller)
   if (!isRefusal(view)) return view
   return view.reason === "NotFound" ? undefined : yield* refused(view)
@@ -74,14 +84,14 @@ const isRepeatable = ({ request }: Call): boolean => request.headers.has("idempo
 const queue = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: Place,
-  outgoing: Outgoing,
+  place: OutgoingRef,
+  outgoing: OutgoingNotificationRef,
   given: { readonly document: string; readonly to: ReadonlyArray<string> }
-): Effect.fn.Return<View, Failure> {
+): Effect.fn.Return<NotificationView, HandlerFailure> {
   const { account } = place
   const isKeyed = isRepeatable(call)
   const listedAs = yield* enter(service, account, outgoing.id, isKeyed)
-  const message: Message = {
+  const message: NotificationMessage = {
     _tag: "Create",
     requestId: call.ids.id("request"),
     account,
@@ -89,7 +99,7 @@ const queue = Effect.fnUntraced(function*(
     traceId: traceIdOf(call),
     ...given
   }
-  const reply = yield* askFor<Reply>(service, outgoing.to, message, call.ids.drawn)
+  const reply = yield* askFor<NotificationReply>(service, outgoing.to, message, call.ids.drawn)
   if (isRefusal(reply)) {
     yield* Effect.ignore(mark(service, account, [listedAs.slice(account.length + 1)], null))
     return yield* refused(reply)
@@ -108,7 +118,7 @@ const queue = Effect.fnUntraced(function*(
 
 /** A5: 202 when it is durably queued, with how it stands; a browser is led to its page. */
 export const postOutgoing = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const place = yield* senderOf(service, call)
     const bytes = yield* bodyOf(call)
     const read = readNotification(bytes, call.request.headers.get("content-type") ?? "")

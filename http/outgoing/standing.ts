@@ -1,16 +1,16 @@
 /** How notifications stand, as the listing and the pages tell it. */
-import type { Recipient, Status } from "../../actors/notification/protocol.ts"
+import type { NotificationStatus, RecipientState } from "../../actors/notification/protocol.ts"
 
 /** RFC 3339 of a time in ms since the epoch. */
 export const timeOf = (atMs: number): string => new Date(atMs).toISOString()
 
 /** One notification of a listing. */
-export interface Listed {
+export interface ListedOutgoing {
   readonly id: string
-  readonly status: Status
+  readonly status: NotificationStatus
   readonly atMs: number
-  readonly recipients: ReadonlyArray<Recipient>
+  readonly recipients: ReadonlyArray<RecipientState>
 }
 
 /** The statuses that a listing can be filtered by. */
-export const statuses: ReadonlyArray<Status> = ["waiting", "sent", "failed"]
+export const statuses: ReadonlyArray<NotificationStatus> = ["waiting", "sent", "failed"]

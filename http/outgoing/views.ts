@@ -1,13 +1,22 @@
 /** The documents of outgoing mailboxes: how a notification stands, and the listing. */
-import type { Recipient, Status, View as Notification } from "../../actors/notification/protocol.ts"
+import type {
+  NotificationStatus,
+  NotificationView as Notification,
+  RecipientState
+} from "../../actors/notification/protocol.ts"
 import type { Link } from "../html/layout.ts"
 import { liveScriptPath } from "../html/live-script.ts"
-import type { View } from "../representations.ts"
+import type { ResourceView } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element, isText } from "../xml.ts"
 import { goOnForm, listingForms, listingPage, notificationPage } from "./pages.ts"
-import { mailboxPath, notificationPath, type Outgoing, type Place } from "./place.ts"
-import { type Listed, timeOf } from "./standing.ts"
+import {
+  mailboxPath,
+  notificationPath,
+  type OutgoingNotificationRef,
+  type OutgoingRef
+} from "./place.ts"
+import { type ListedOutgoing, timeOf } from "./standing.ts"
 
 const optionalTime = (atMs: number | undefined): string | undefined =>
   atMs === undefined ? undefined : timeOf(atMs)
@@ -16,7 +25,7 @@ const optionalTime = (atMs: number | undefined): string | undefined =>
 const printable = (text: string | undefined): string | undefined =>
   text === undefined || isText(text) ? text : JSON.stringify(text)
 
-const recipientElement = (recipient: Recipient): Element =>
+const recipientElement = (recipient: RecipientState): Element =>
   element("recipient", {
     status: recipient.status,
     href: recipient.to,
@@ -30,7 +39,7 @@ const recipientElement = (recipient: Recipient): Element =>
 
 /** How a notification stands (A6). */
 export const statusElement = (
-  { href }: Outgoing,
+  { href }: OutgoingNotificationRef,
   { createdAtMs, recipients, status }: Notification
 ): Element =>
   element(
@@ -39,7 +48,7 @@ export const statusElement = (
     ...recipients.map(recipientElement)
   )
 
-const recipientStatuses: ReadonlyArray<Recipient["status"]> = [
+const recipientStatuses: ReadonlyArray<RecipientState["status"]> = [
   "success",
   "retry",
   "waiting",
@@ -59,7 +68,10 @@ export const statusField = (
 }
 
 /** A6. */
-export const statusView = (outgoing: Outgoing, view: Notification): View => ({
+export const statusView = (
+  outgoing: OutgoingNotificationRef,
+  view: Notification
+): ResourceView => ({
   title: "An outgoing notification",
   tree: () => statusElement(outgoing, view),
   body: () => notificationPage(outgoing, view),
@@ -70,11 +82,11 @@ export const statusView = (outgoing: Outgoing, view: Notification): View => ({
 /** A7. */
 export const listingView = (
   service: Service,
-  place: Place,
-  listed: ReadonlyArray<Listed>,
-  filter: Status | undefined,
+  place: OutgoingRef,
+  listed: ReadonlyArray<ListedOutgoing>,
+  filter: NotificationStatus | undefined,
   next: string | undefined
-): View => {
+): ResourceView => {
   const links: ReadonlyArray<Link> = next === undefined
     ? []
     : [{ rel: "next", href: next, title: "Earlier notifications" }]
@@ -102,10 +114,10 @@ export const listingView = (
 /** What trying a span of notifications again came to; `next` is a path to POST to. */
 export const retriedView = (
   service: Service,
-  place: Place,
+  place: OutgoingRef,
   counts: { readonly notifications: number; readonly recipients: number },
   next: string | undefined
-): View => ({
+): ResourceView => ({
   title: "Tried again",
   tree: element("retried", {
     ...counts,

@@ -1,8 +1,8 @@
 /** Waiting for an outgoing notification: long polls (RFC 7240 `wait`) and live streams. */
 import { Effect } from "effect"
 import { isRefusal } from "../../runtime/index.ts"
-import type { Answer, Call, ViewAnswer } from "../call.ts"
-import type { Failure } from "../failures.ts"
+import type { Call, HandlerAnswer, ViewAnswer } from "../call.ts"
+import type { HandlerFailure } from "../failures.ts"
 import { statusEventPauseMs, watchRecheckMs } from "../limits.ts"
 import { waitOf } from "../mailboxes/watching.ts"
 import { plain, type Rendered, renderView } from "../respond.ts"
@@ -10,7 +10,7 @@ import { type EventStream, eventText } from "../server.ts"
 import type { Service } from "../service.ts"
 import { taken, Waiter, withWaiter } from "../waiting.ts"
 import { writeElement } from "../xml.ts"
-import { describeAs, type Outgoing } from "./place.ts"
+import { describeAs, type OutgoingNotificationRef } from "./place.ts"
 import { statusElement } from "./views.ts"
 
 /**
@@ -20,9 +20,9 @@ import { statusElement } from "./views.ts"
 export const whenChanged = (
   service: Service,
   call: Call,
-  { to }: Outgoing,
-  answer: Effect.Effect<ViewAnswer, Failure>
-): Effect.Effect<Answer, Failure> => {
+  { to }: OutgoingNotificationRef,
+  answer: Effect.Effect<ViewAnswer, HandlerFailure>
+): Effect.Effect<HandlerAnswer, HandlerFailure> => {
   const waitSeconds = waitOf(call)
   const { headers, method } = call.request
   if (waitSeconds === undefined || method !== "GET" || !headers.has("if-none-match")) return answer
@@ -39,7 +39,7 @@ export const whenChanged = (
     service,
     to,
     call.exchange,
-    Effect.fnUntraced(function*(waiter): Effect.fn.Return<Answer, Failure> {
+    Effect.fnUntraced(function*(waiter): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
       const endMs = performance.now() + waitSeconds * 1000
       for (;;) {
         const one = yield* rendered
@@ -54,11 +54,11 @@ export const whenChanged = (
 /** One event for each version that is seen; what changes quickly is told together. */
 const follow = Effect.fnUntraced(function*(
   service: Service,
-  outgoing: Outgoing,
+  outgoing: OutgoingNotificationRef,
   seen: number,
   events: EventStream,
   waiter: Waiter
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   let version = seen
   while (events.open) {
     const view = yield* describeAs(service, outgoing.to, outgoing.caller)
@@ -78,7 +78,11 @@ const follow = Effect.fnUntraced(function*(
 })
 
 /** The live stream of how it stands: at once, unless the client has seen that version. */
-export const liveAnswer = (service: Service, outgoing: Outgoing, seen: number): Answer => ({
+export const liveAnswer = (
+  service: Service,
+  outgoing: OutgoingNotificationRef,
+  seen: number
+): HandlerAnswer => ({
   _tag: "Events",
   headers: [["Vary", "Accept"], ["Vary", "Authorization"]],
   start: (events) => {

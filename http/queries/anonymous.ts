@@ -5,11 +5,11 @@
  */
 import { Effect } from "effect"
 import type { RecordChange } from "../../runtime/index.ts"
-import { fail, type Failure } from "../failures.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { secretHash } from "../secrets.ts"
 import type { Service } from "../service.ts"
 import { anonymousQueriesMax, endedQueriesPage, endedQueriesSweepMs } from "./limits.ts"
-import { endOf, goneQueries, queriesTable, type Stored } from "./store.ts"
+import { endOf, goneQueries, queriesTable, type StoredQuery } from "./store.ts"
 
 export const endingTable = "queries-ending"
 export const addressesTable = "queries-by-address"
@@ -25,7 +25,7 @@ export const addressOf = (client: string): string => secretHash(client)
 type Kept = Pick<Service, "nowMs" | "records">
 
 /** What is written along with a query that ends, and what of that goes when it is removed. */
-export const endingChanges = (id: string, stored: Stored): ReadonlyArray<RecordChange> => {
+export const endingChanges = (id: string, stored: StoredQuery): ReadonlyArray<RecordChange> => {
   const endMs = endOf(stored)
   if (endMs === undefined) return []
   const { address = "" } = stored
@@ -37,7 +37,7 @@ export const endingChanges = (id: string, stored: Stored): ReadonlyArray<RecordC
 }
 
 /** That it was removed is known until it would have ended. */
-export const removalChanges = (id: string, stored: Stored): ReadonlyArray<RecordChange> =>
+export const removalChanges = (id: string, stored: StoredQuery): ReadonlyArray<RecordChange> =>
   endingChanges(id, stored).filter(({ table }) => table === addressesTable).map((change) => ({
     ...change,
     value: null,
@@ -48,7 +48,7 @@ export const removalChanges = (id: string, stored: Stored): ReadonlyArray<Record
 export const mayMake = Effect.fnUntraced(function*(
   { nowMs, records }: Kept,
   client: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const prefix = `${addressOf(client)}/`
   const after = `${prefix}${timeText(nowMs() + 1)}`
   const range = { prefix, after, limit: anonymousQueriesMax }
@@ -65,7 +65,7 @@ export const mayMake = Effect.fnUntraced(function*(
 /** Removes queries that are over, and what is known of those that were removed before. */
 export const removeEnded = Effect.fnUntraced(function*(
   { nowMs, records }: Kept
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   for (;;) {
     const entries = yield* records.range(endingTable, { limit: endedQueriesPage })
     const ended = entries.filter(({ key }) => Number(key.slice(0, timeDigits)) <= nowMs())

@@ -1,9 +1,9 @@
 /** The forms that make and change queries: one of fields, one for the document itself. */
 import type { FormFields } from "../forms.ts"
-import type { Control, Form } from "../html/forms.ts"
+import type { Control, HtmlForm } from "../html/forms.ts"
 import { titleCharsMax } from "../limits.ts"
 import { childrenOf, type Element, element, writeElement } from "../xml.ts"
-import { type Condition, type Operator, operators, type Query } from "./condition.ts"
+import { type Operator, operators, type RowCondition, type RowQuery } from "./condition.ts"
 import { fieldNames } from "./document.ts"
 import { valueCharsMax } from "./limits.ts"
 import { collectionPath } from "./store.ts"
@@ -13,7 +13,7 @@ import { tableOf, tables } from "./tables.ts"
 const formConditions = [1, 2, 3]
 
 /** The conditions of a query as a form shows them; undefined where it cannot. */
-const simple = (condition: Condition | undefined) => {
+const simple = (condition: RowCondition | undefined) => {
   if (condition === undefined) return { match: "all", wheres: [] }
   if (condition._tag === "where") return { match: "all", wheres: [condition] }
   if (condition._tag === "not") return undefined
@@ -70,7 +70,7 @@ const conditionControls = (
 ]
 
 /** The controls of a query's form; undefined for one that it has no room for. */
-export const controls = (query?: Query): ReadonlyArray<Control> | undefined => {
+export const controls = (query?: RowQuery): ReadonlyArray<Control> | undefined => {
   const given = simple(query?.condition)
   if (given === undefined) return undefined
   const fields = query === undefined
@@ -152,7 +152,7 @@ export const fromForm = (fields: FormFields): Element => {
 }
 
 /** The form that makes a query. */
-export const makeForm = (): Form => ({
+export const makeForm = (): HtmlForm => ({
   id: "make",
   action: collectionPath,
   legend: "Make a query",
@@ -182,7 +182,7 @@ export const writeIndented = (node: Element, indent = ""): string => {
 }
 
 /** The form for what the other has no room for: the document itself. */
-export const documentForm = (action: string, document = example): Form => ({
+export const documentForm = (action: string, document = example): HtmlForm => ({
   id: "write",
   action,
   legend: action === collectionPath ? "Or write the document" : "Change the document",
@@ -200,7 +200,7 @@ export const documentForm = (action: string, document = example): Form => ({
 })
 
 /** The form that was sent, so that it can be shown again. */
-export const sentForm = (action: string, fields: FormFields): Form => {
+export const sentForm = (action: string, fields: FormFields): HtmlForm => {
   if (fields.has("document")) return documentForm(action)
   const made = makeForm()
   return action === collectionPath

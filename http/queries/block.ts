@@ -3,9 +3,9 @@
  * text and three small arrays for a hundred rows, where as many objects would take thrice the room
  * and be looked at by each garbage collection.
  */
-import type { Row, Table } from "./fields.ts"
+import type { Row, TableSchema } from "./fields.ts"
 import { blockCharsMax, blockOverheadBytes } from "./limits.ts"
-import type { Entry } from "./sources.ts"
+import type { RowEntry } from "./sources.ts"
 
 /** What the rows of a table have beside the number that is indexed, all of them texts. */
 export interface Columns {
@@ -20,7 +20,7 @@ const columnsMax = 8
 const numberMax = 0xffff
 
 /** undefined: rows of this table are not packed. */
-export const columnsOf = ({ fields, index }: Table): Columns | undefined => {
+export const columnsOf = ({ fields, index }: TableSchema): Columns | undefined => {
   if (index === undefined || fields.length > columnsMax) return undefined
   const names = fields.map(({ name }) => name === index.field ? undefined : name)
   return { index: index.field, names, texts: names.filter((name) => name !== undefined).length }
@@ -62,7 +62,7 @@ export class Block {
   private readonly missing: Uint8Array
 
   /** Throws {@link NotPacked}. */
-  constructor(columns: Columns, entries: ReadonlyArray<Entry>) {
+  constructor(columns: Columns, entries: ReadonlyArray<RowEntry>) {
     const texts: Array<string> = []
     this.columns = columns
     this.size = entries.length
@@ -120,7 +120,7 @@ export class Block {
     return this.text.slice(first === 0 ? 0 : this.ends[first - 1], this.ends[first])
   }
 
-  entry(at: number): Entry {
+  entry(at: number): RowEntry {
     const { columns: { index, names, texts }, ends, text } = this
     let end = at * (texts + 1)
     let from = ends[end] ?? 0
@@ -156,7 +156,7 @@ export class Block {
 /** Rows as blocks of so many at the most. Throws {@link NotPacked}. */
 export const blocksOf = (
   columns: Columns,
-  entries: ReadonlyArray<Entry>,
+  entries: ReadonlyArray<RowEntry>,
   rowsMax: number
 ): ReadonlyArray<Block> => {
   const blocks: Array<Block> = []

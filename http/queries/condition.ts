@@ -1,5 +1,5 @@
 /** The conditions of a query: what they are, and whether a row fulfils them. Pure. */
-import { compareValues, type Field, fieldOf, type Row, type Table } from "./fields.ts"
+import { compareValues, fieldOf, type Row, type TableField, type TableSchema } from "./fields.ts"
 
 export const operators = [
   "eq",
@@ -21,9 +21,9 @@ export const isOperator = (text: string): text is Operator =>
 /** Of texts only; letter case does not count. */
 export const textOperators: ReadonlySet<Operator> = new Set(["contains", "starts", "ends"])
 
-export type Condition =
-  | { readonly _tag: "all" | "any"; readonly of: ReadonlyArray<Condition> }
-  | { readonly _tag: "not"; readonly of: Condition }
+export type RowCondition =
+  | { readonly _tag: "all" | "any"; readonly of: ReadonlyArray<RowCondition> }
+  | { readonly _tag: "not"; readonly of: RowCondition }
   | {
     readonly _tag: "where"
     readonly field: string
@@ -37,10 +37,10 @@ export interface Order {
 }
 
 /** A whole query. */
-export interface Query {
-  readonly on: Table["name"]
+export interface RowQuery {
+  readonly on: TableSchema["name"]
   readonly title?: string
-  readonly condition?: Condition
+  readonly condition?: RowCondition
   /** Fields to show; all when there are none. */
   readonly fields?: ReadonlyArray<string>
   readonly order?: Order
@@ -48,7 +48,7 @@ export interface Query {
   readonly limit?: number
 }
 
-export type Filter = (row: Row, key: string) => boolean
+export type RowFilter = (row: Row, key: string) => boolean
 
 /** Texts are compared without regard to case by this form of them. */
 export const fold = (text: string): string => text.normalize("NFC").toLowerCase()
@@ -63,7 +63,7 @@ const textTest = (op: Operator, wanted: string): (text: string) => boolean => {
     : (text) => fold(text).endsWith(value)
 }
 
-const orderTest = (field: Field, op: Operator, wanted: string): (value: Value) => boolean => {
+const orderTest = (field: TableField, op: Operator, wanted: string): (value: Value) => boolean => {
   const value = field.kind === "number" ? Number(wanted) : wanted
   const order = (given: Value) => compareValues(field, given, value)
   switch (op) {
@@ -83,7 +83,7 @@ const orderTest = (field: Field, op: Operator, wanted: string): (value: Value) =
 }
 
 /** A condition as a function. A text that is missing is the empty one. */
-export const filterOf = (table: Table, condition: Condition): Filter => {
+export const filterOf = (table: TableSchema, condition: RowCondition): RowFilter => {
   switch (condition._tag) {
     case "all": {
       const filters = condition.of.map((one) => filterOf(table, one))
@@ -113,12 +113,12 @@ export const filterOf = (table: Table, condition: Condition): Filter => {
 }
 
 /** Whole numbers from `low` to `high`; none where `low` is greater. */
-export interface Span {
+export interface NumberRange {
   readonly low: number
   readonly high: number
 }
 
-const within = (op: Operator, value: number, all: Span): Span => {
+const within = (op: Operator, value: number, all: NumberRange): NumberRange => {
   switch (op) {
     case "eq":
       return { low: value, high: value }
@@ -135,19 +135,23 @@ const within = (op: Operator, value: number, all: Span): Span => {
   }
 }
 
-const both = (one: Span, other: Span): Span => ({
+const both = (one: NumberRange, other: NumberRange): NumberRange => ({
   low: Math.max(one.low, other.low),
   high: Math.min(one.high, other.high)
 })
 
-const either = (one: Span, other: Span): Span => {
+const either = (one: NumberRange, other: NumberRange): NumberRange => {
   if (one.low > one.high) return other
   if (other.low > other.high) return one
   return { low: Math.min(one.low, other.low), high: Math.max(one.high, other.high) }
 }
 
 /** A span of an indexed field that holds every row which fulfils the condition. */
-export const spanOf = (condition: Condition | undefined, field: string, all: Span): Span => {
+export const spanOf = (
+  condition: RowCondition | undefined,
+  field: string,
+  all: NumberRange
+): NumberRange => {
   if (condition === undefined) return all
   const spans = () =>
     condition._tag === "all" || condition._tag === "any"

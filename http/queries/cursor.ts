@@ -1,16 +1,16 @@
 /** The cursors of listings that are queries: opaque to clients, checked when they come back. */
 import type { Order } from "./condition.ts"
-import type { Table } from "./fields.ts"
+import type { TableSchema } from "./fields.ts"
 import { cursorCharsMax, queryLimitMax } from "./limits.ts"
 import type { Cursor } from "./run.ts"
 
 /** Where a page ended, and how many rows were given by then. */
-export interface Place {
+export interface CursorPosition {
   readonly given: number
   readonly cursor: Cursor
 }
 
-export const writePlace = ({ cursor, given }: Place): string =>
+export const writePlace = ({ cursor, given }: CursorPosition): string =>
   Buffer.from(JSON.stringify([given, cursor.key, cursor.value])).toString("base64url")
 
 const isKey = (value: unknown): value is string =>
@@ -30,7 +30,11 @@ const parse = (text: string): unknown => {
 }
 
 /** The place that a cursor tells, undefined where it is none for this order. */
-export const readPlace = (table: Table, order: Order, text: string): Place | undefined => {
+export const readPlace = (
+  table: TableSchema,
+  order: Order,
+  text: string
+): CursorPosition | undefined => {
   if (text.length > cursorCharsMax) return undefined
   const parts: unknown = parse(text)
   if (!Array.isArray(parts) || parts.length < 2 || parts.length > 3) return undefined

@@ -9,8 +9,14 @@ import {
   success,
   textOf
 } from "../xml.ts"
-import { type Condition, isOperator, operators, type Query, textOperators } from "./condition.ts"
-import { fieldOf, isDecimal, type Table } from "./fields.ts"
+import {
+  isOperator,
+  operators,
+  type RowCondition,
+  type RowQuery,
+  textOperators
+} from "./condition.ts"
+import { fieldOf, isDecimal, type TableSchema } from "./fields.ts"
 import {
   conditionDepthMax,
   conditionNodesMax,
@@ -27,12 +33,12 @@ const refuse = (rule: string): never => {
 }
 
 /** The names of the fields of a table, its key among them. */
-export const fieldNames = (table: Table): ReadonlyArray<string> => [
+export const fieldNames = (table: TableSchema): ReadonlyArray<string> => [
   table.key,
   ...table.fields.map(({ name }) => name)
 ]
 
-const knownField = (table: Table, name: string | undefined, where: string) => {
+const knownField = (table: TableSchema, name: string | undefined, where: string) => {
   const field = name === undefined ? undefined : fieldOf(table, name)
   return field ??
     refuse(`${where}: the fields of ${table.name} are ${fieldNames(table).join(", ")}`)
@@ -40,7 +46,7 @@ const knownField = (table: Table, name: string | undefined, where: string) => {
 
 const conditionNames = new Set(["all", "any", "not", "where"])
 
-const whereOf = (table: Table, node: Element): Condition => {
+const whereOf = (table: TableSchema, node: Element): RowCondition => {
   const { field: name, op = "eq", value = textOf(node) } = node.attributes
   const field = knownField(table, name?.trim(), "where")
   const operator = op.trim()
@@ -74,7 +80,12 @@ interface Counting {
   nodes: number
 }
 
-const conditionOf = (table: Table, node: Element, depth: number, counting: Counting): Condition => {
+const conditionOf = (
+  table: TableSchema,
+  node: Element,
+  depth: number,
+  counting: Counting
+): RowCondition => {
   if (++counting.nodes > conditionNodesMax) {
     return refuse(`a query has ${conditionNodesMax} conditions at the most`)
   }
@@ -99,7 +110,10 @@ export const namesIn = (text: string): ReadonlyArray<string> => [
 ]
 
 /** The fields that a list names, or the rule that it breaks. */
-export const fieldsIn = (table: Table, text: string): Result<ReadonlyArray<string>, string> => {
+export const fieldsIn = (
+  table: TableSchema,
+  text: string
+): Result<ReadonlyArray<string>, string> => {
   const names = namesIn(text)
   const unknown = names.find((name) => fieldOf(table, name) === undefined)
   if (unknown !== undefined || names.length > returnFieldsMax) {
@@ -108,7 +122,7 @@ export const fieldsIn = (table: Table, text: string): Result<ReadonlyArray<strin
   return success(names)
 }
 
-const orderOf = (table: Table, node: Element): Query["order"] => {
+const orderOf = (table: TableSchema, node: Element): RowQuery["order"] => {
   const { by, direction = "asc" } = node.attributes
   const field = knownField(table, by?.trim(), "order")
   if (direction !== "asc" && direction !== "desc") return refuse("order: direction is asc or desc")
@@ -136,14 +150,14 @@ const titleOf = (root: Element): string | undefined => {
   return title === "" ? undefined : title
 }
 
-const returnOf = (table: Table, root: Element): ReadonlyArray<string> | undefined => {
+const returnOf = (table: TableSchema, root: Element): ReadonlyArray<string> | undefined => {
   const node = single(root, "return")
   const fields = fieldsIn(table, node === undefined ? "" : textOf(node))
   if (!fields.ok) return refuse(fields.fault)
   return fields.value.length === 0 ? undefined : fields.value
 }
 
-const readQuery = (tables: ReadonlyArray<Table>, root: Element): Query => {
+const readQuery = (tables: ReadonlyArray<TableSchema>, root: Element): RowQuery => {
   const on = root.attributes["on"]?.trim()
   const table = tables.find(({ name }) => name === on) ??
     refuse(`on is one of ${tables.map(({ name }) => name).join(", ")}`)
@@ -172,7 +186,10 @@ const readQuery = (tables: ReadonlyArray<Table>, root: Element): Query => {
 }
 
 /** The query that a document says, or the rule that it breaks. */
-export const queryIn = (tables: ReadonlyArray<Table>, root: Element): Result<Query, string> => {
+export const queryIn = (
+  tables: ReadonlyArray<TableSchema>,
+  root: Element
+): Result<RowQuery, string> => {
   try {
     return success(readQuery(tables, root))
   } catch (error) {
@@ -182,7 +199,7 @@ export const queryIn = (tables: ReadonlyArray<Table>, root: Element): Result<Que
 }
 
 /** A condition as an element. */
-export const conditionElement = (condition: Condition): Element => {
+export const conditionElement = (condition: RowCondition): Element => {
   switch (condition._tag) {
     case "where": {
       const { field, op, value } = condition
@@ -196,7 +213,7 @@ export const conditionElement = (condition: Condition): Element => {
 }
 
 /** A query as its document. */
-export const queryElement = (query: Query, href?: string, expires?: string): Element => {
+export const queryElement = (query: RowQuery, href?: string, expires?: string): Element => {
   const { condition, fields, limit, on, order, title } = query
   return element(
     "query",

@@ -4,19 +4,19 @@ import { byBytes } from "../../runtime/index.ts"
 /** A row's fields as they were sent, but for `number`, which is whole and between 0 and 999. */
 export type Row = Readonly<Record<string, string | number>>
 
-export interface Field {
+export interface TableField {
   readonly name: string
   /** `decimal`: digits as they were sent, compared as numbers, exactly. */
   readonly kind: "text" | "number" | "decimal"
 }
 
 /** A table of records, each row under its key. */
-export interface Table {
+export interface TableSchema {
   readonly name: "customers" | "quotes"
   /** What stands for the key among the fields. */
   readonly key: string
   /** In the order in which they are shown; the key is not among them. */
-  readonly fields: ReadonlyArray<Field>
+  readonly fields: ReadonlyArray<TableField>
   /** The field by which rows are found without looking at all of them, and its bounds. */
   readonly index?: {
     readonly field: string
@@ -26,7 +26,7 @@ export interface Table {
   readonly parse: (value: string) => Row
 }
 
-export const fieldOf = (table: Table, name: string): Field | undefined =>
+export const fieldOf = (table: TableSchema, name: string): TableField | undefined =>
   name === table.key
     ? { name, kind: "text" }
     : table.fields.find((field) => field.name === name)
@@ -79,7 +79,7 @@ export const compareDecimals = (one: string, other: string): number => {
 
 /** Orders two values of a field; a value that is missing comes first. */
 export const compareValues = (
-  { kind }: Field,
+  { kind }: TableField,
   one: string | number | undefined,
   other: string | number | undefined
 ): number => {

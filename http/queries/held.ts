@@ -6,8 +6,8 @@
 import { Effect } from "effect"
 import type { RecordsApi, StorageFailure } from "../../runtime/index.ts"
 import { type Columns, columnsOf } from "./block.ts"
-import type { Span } from "./condition.ts"
-import type { Table } from "./fields.ts"
+import type { NumberRange } from "./condition.ts"
+import type { TableSchema } from "./fields.ts"
 import {
   blockRows,
   fillPauseMs,
@@ -18,7 +18,7 @@ import {
   spareRows
 } from "./limits.ts"
 import { isWithin, Parts } from "./parts.ts"
-import type { Chunk, Entry, Source } from "./sources.ts"
+import type { Chunk, RowEntry, RowSource } from "./sources.ts"
 
 export interface HeldBounds {
   readonly blockRows: number
@@ -38,14 +38,14 @@ const usual: HeldBounds = {
 
 /** Rows as they are held, until a part is reached that is not. */
 export interface HeldSource {
-  readonly next: Source
+  readonly next: RowSource
   /** After (before, in reverse) which key the store must be read; undefined: not at all so far. */
   readonly stopped: () => { readonly after: string | undefined } | undefined
 }
 
-export class HeldRows {
+export class RowCache {
   private readonly records: RecordsApi
-  private readonly table: Table
+  private readonly table: TableSchema
   private readonly bounds: HeldBounds
   private readonly parts: Parts
   /** Keys that not everybody sees alike yet, and how many changes of each are under way. */
@@ -53,7 +53,7 @@ export class HeldRows {
   private changes = 0
   private isFilling = false
 
-  constructor(records: RecordsApi, table: Table, columns: Columns, bounds = usual) {
+  constructor(records: RecordsApi, table: TableSchema, columns: Columns, bounds = usual) {
     this.records = records
     this.table = table
     this.bounds = bounds
@@ -85,15 +85,15 @@ export class HeldRows {
   }
 
   /** Rows within the span in the order of their keys, or in its reverse, after a key. */
-  read(after: string | undefined, reverse: boolean, span: Span): HeldSource {
+  read(after: string | undefined, reverse: boolean, span: NumberRange): HeldSource {
     let bound = after
     let stopped: ReturnType<HeldSource["stopped"]>
     let loads: number | undefined
     const next = Effect.fnUntraced({ self: this }, function*(
-      this: HeldRows,
+      this: RowCache,
       wanted: number
     ): Effect.fn.Return<Chunk, StorageFailure> {
-      const entries: Array<Entry> = []
+      const entries: Array<RowEntry> = []
       const chunk = (isLast: boolean): Chunk => ({
         entries,
         scanned: entries.length,
@@ -162,7 +162,7 @@ export class HeldRows {
   }
 
   private filling = Effect.fnUntraced({ self: this }, function*(
-    this: HeldRows
+    this: RowCache
   ): Effect.fn.Return<void, StorageFailure> {
     const { fillPauseMs: pauseMs, fillRows: rows } = this.bounds
     while (!this.isFull) {
@@ -181,19 +181,19 @@ export class HeldRows {
 }
 
 /** The rows that a node holds of its tables. */
-export class HeldTables {
+export class RowCaches {
   private readonly records: RecordsApi
-  private readonly tables = new Map<string, HeldRows | undefined>()
+  private readonly tables = new Map<string, RowCache | undefined>()
 
   constructor(records: RecordsApi) {
     this.records = records
   }
 
   /** undefined: of this table none are held. */
-  of(table: Table): HeldRows | undefined {
+  of(table: TableSchema): RowCache | undefined {
     if (!this.tables.has(table.name)) {
       const columns = columnsOf(table)
-      const held = columns === undefined ? undefined : new HeldRows(this.records, table, columns)
+      const held = columns === undefined ? undefined : new RowCache(this.records, table, columns)
       this.tables.set(table.name, held)
     }
     return this.tables.get(table.name)

@@ -2,10 +2,10 @@
 import { Effect } from "effect"
 import { sameHash } from "../../actors/same-hash.ts"
 import { keepingTyped } from "../again.ts"
-import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
+import { type Call, empty, type HandlerAnswer, type Input, type ResourceHandler } from "../call.ts"
 import { inputOf, shown } from "../call.ts"
 import { clientOf } from "../client-address.ts"
-import { fail, type Failure } from "../failures.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { accountIfNamed, requireAccount } from "../identity.ts"
 import { nextLink, pageOf } from "../paging.ts"
 import type { Route } from "../routing.ts"
@@ -13,12 +13,12 @@ import { secretHash } from "../secrets.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, parseDocument } from "../xml.ts"
 import type { FormFields } from "../forms.ts"
-import type { Form } from "../html/forms.ts"
+import type { HtmlForm } from "../html/forms.ts"
 import { addressOf, endingChanges, mayMake, removalChanges } from "./anonymous.ts"
 import { fromForm, sentForm } from "./asking.ts"
-import type { Query } from "./condition.ts"
+import type { RowQuery } from "./condition.ts"
 import { queryIn } from "./document.ts"
-import { type Kept, readKept, removeKept, replaceKept } from "./kept.ts"
+import { readKept, type RecordResource, removeKept, replaceKept } from "./kept.ts"
 import {
   collectionPath,
   goneQueries,
@@ -28,14 +28,14 @@ import {
   parseStored,
   queriesTable,
   queryPath,
-  type Stored,
   storedChanges,
+  type StoredQuery,
   storedRemoval
 } from "./store.ts"
 import { tables } from "./tables.ts"
 import { queriesView, queryView } from "./views.ts"
 
-const keptWith = (secret?: string): Kept => ({
+const keptWith = (secret?: string): RecordResource => ({
   table: queriesTable,
   goneTable: goneQueries,
   view: (service, id, value) => queryView(service, id, value, secret),
@@ -51,10 +51,10 @@ const keptWith = (secret?: string): Kept => ({
 interface Named {
   readonly id: string
   readonly secret: string | undefined
-  readonly kept: Kept
+  readonly kept: RecordResource
 }
 
-const named = ({ parameters }: Call): Effect.Effect<Named, Failure> => {
+const named = ({ parameters }: Call): Effect.Effect<Named, HandlerFailure> => {
   const id = parameters.get("query")
   const secret = parameters.secret("query")
   return isQueryId(id)
@@ -63,7 +63,7 @@ const named = ({ parameters }: Call): Effect.Effect<Named, Failure> => {
 }
 
 /** A wrong secret is told no more than an unknown query (protocol §0). */
-const proven = ({ editHash }: Stored, secret: string): Effect.Effect<void, Failure> =>
+const proven = ({ editHash }: StoredQuery, secret: string): Effect.Effect<void, HandlerFailure> =>
   sameHash(secretHash(secret), editHash) ? Effect.void : Effect.fail(fail("not-found"))
 
 /** Whoever has the edit URI may change a query, and its owner, and an admin. */
@@ -72,7 +72,7 @@ const mayChange = (
   call: Call,
   { secret }: Named
 ) =>
-  Effect.fnUntraced(function*(value: string): Effect.fn.Return<void, Failure> {
+  Effect.fnUntraced(function*(value: string): Effect.fn.Return<void, HandlerFailure> {
     const stored = parseStored(value)
     if (secret !== undefined) return yield* proven(stored, secret)
     const { name, roles } = yield* requireAccount(service, call)
@@ -81,7 +81,7 @@ const mayChange = (
   })
 
 /** What a form's text holds, as if it had been sent by itself. */
-const writtenIn = (document: string): Effect.Effect<Element, Failure> => {
+const writtenIn = (document: string): Effect.Effect<Element, HandlerFailure> => {
   const parsed = parseDocument(Buffer.from(document.trim()), "application/xml")
   if (!parsed.ok) return Effect.fail(fail("malformed", `document: ${parsed.fault.detail}`))
   return parsed.value.name === "query"
@@ -89,26 +89,28 @@ const writtenIn = (document: string): Effect.Effect<Element, Failure> => {
     : Effect.fail(fail("unprocessable", "the root element of the document must be query"))
 }
 
-const elementOf = (input: Input): Effect.Effect<Element, Failure> => {
+const elementOf = (input: Input): Effect.Effect<Element, HandlerFailure> => {
   if (input._tag === "Document") return Effect.succeed(input.root)
   const document = input.fields.get("document")
   return document === undefined ? Effect.succeed(fromForm(input.fields)) : writtenIn(document)
 }
 
-const queryOfInput = Effect.fnUntraced(function*(input: Input): Effect.fn.Return<Query, Failure> {
-  const query = queryIn(tables, yield* elementOf(input))
-  return query.ok ? query.value : yield* fail("unprocessable", query.fault)
-})
+const queryOfInput = Effect.fnUntraced(
+  function*(input: Input): Effect.fn.Return<RowQuery, HandlerFailure> {
+    const query = queryIn(tables, yield* elementOf(input))
+    return query.ok ? query.value : yield* fail("unprocessable", query.fault)
+  }
+)
 
-const create = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const create = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* accountIfNamed(service, call)
     const query = yield* queryOfInput(yield* inputOf(call, "query", { form: true }))
     const { ids, request } = call
     const client = clientOf(request, service.settings.trustedProxies)
     if (account === undefined) yield* mayMake(service, client)
     const [id, secret] = [ids.id("query"), ids.secret("edit")]
-    const stored: Stored = {
+    const stored: StoredQuery = {
       query,
       ...account === undefined ? { address: addressOf(client) } : { owner: account.name },
       editHash: secretHash(secret),
@@ -126,8 +128,8 @@ const create = (service: Service): Handler["handle"] =>
     })
   })
 
-const read = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const read = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { id, kept, secret } = yield* named(call)
     const value = yield* readKept(service, kept, id)
     if (secret === undefined) return shown(queryView(service, id, value))
@@ -142,7 +144,7 @@ const replaced = Effect.fnUntraced(function*(
   call: Call,
   place: Named,
   input: Input
-): Effect.fn.Return<string, Failure> {
+): Effect.fn.Return<string, HandlerFailure> {
   const { id, kept } = place
   yield* mayChange(service, call, place)(yield* readKept(service, kept, id))
   const query = yield* queryOfInput(input)
@@ -154,8 +156,8 @@ const replaced = Effect.fnUntraced(function*(
   return value
 })
 
-const put = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const put = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const place = yield* named(call)
     const value = yield* replaced(service, call, place, yield* inputOf(call, "query"))
     return shown(queryView(service, place.id, value, place.secret), {
@@ -167,19 +169,19 @@ const removed = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   place: Named
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   yield* removeKept(service, call, place.kept, place.id, mayChange(service, call, place))
 })
 
-const remove = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const remove = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* removed(service, call, yield* named(call))
     return empty(204)
   })
 
 /** PUT and DELETE from the forms of the query's page: HTML has neither. */
-const post = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const post = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const place = yield* named(call)
     const input = yield* inputOf(call, "query", { form: true })
     const isRemoval = input._tag === "Form" && input.fields.get("method") === "delete"
@@ -190,8 +192,8 @@ const post = (service: Service): Handler["handle"] =>
   })
 
 /** The caller's own queries. */
-const list = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const list = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* accountIfNamed(service, call)
     const page = yield* pageOf(call, isQueryId)
     const prefix = `${account?.name ?? ""}/`
@@ -211,10 +213,10 @@ const list = (service: Service): Handler["handle"] =>
     })
   })
 
-const sent = ({ request }: Call, fields: FormFields): Form => sentForm(request.path, fields)
+const sent = ({ request }: Call, fields: FormFields): HtmlForm => sentForm(request.path, fields)
 
 /** The rows of queries. */
-export const queryRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const queryRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   {
     pattern: collectionPath,
     methods: {

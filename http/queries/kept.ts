@@ -6,19 +6,19 @@ import { Effect } from "effect"
 import type { Role } from "../../actors/account/protocol.ts"
 import type { RecordChange } from "../../runtime/index.ts"
 import type { Call } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
-import { type Account, requireAccount } from "../identity.ts"
-import type { View } from "../representations.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
+import { type AuthenticatedAccount, requireAccount } from "../identity.ts"
+import type { ResourceView } from "../representations.ts"
 import { conditionsHold, entityTags, isConditional } from "../respond.ts"
 import type { Service } from "../service.ts"
 import { attemptsMax } from "./limits.ts"
 
 /** A kind of such resources. */
-export interface Kept {
+export interface RecordResource {
   readonly table: string
   /** Keys of those that were removed. */
   readonly goneTable: string
-  readonly view: (service: Service, key: string, value: string) => View
+  readonly view: (service: Service, key: string, value: string) => ResourceView
   readonly changes: (
     key: string,
     value: string,
@@ -34,7 +34,7 @@ export const requireRole = (
   service: Service,
   call: Call,
   role: Role
-): Effect.Effect<Account, Failure> =>
+): Effect.Effect<AuthenticatedAccount, HandlerFailure> =>
   Effect.flatMap(
     requireAccount(service, call),
     (account) =>
@@ -46,9 +46,9 @@ export const requireRole = (
 /** 404, or 410 where it is known that it was removed. */
 const missing = Effect.fnUntraced(function*(
   { records }: Service,
-  { goneTable }: Kept,
+  { goneTable }: RecordResource,
   key: string
-): Effect.fn.Return<never, Failure> {
+): Effect.fn.Return<never, HandlerFailure> {
   const gone = yield* records.get(goneTable, key)
   return yield* fail(gone === undefined ? "not-found" : "gone")
 })
@@ -56,9 +56,9 @@ const missing = Effect.fnUntraced(function*(
 /** The record; fails with 404 or 410. */
 export const readKept = Effect.fnUntraced(function*(
   service: Service,
-  kept: Kept,
+  kept: RecordResource,
   key: string
-): Effect.fn.Return<string, Failure> {
+): Effect.fn.Return<string, HandlerFailure> {
   const value = yield* service.records.get(kept.table, key)
   if (value === undefined) return yield* missing(service, kept, key)
   return kept.isOver?.(service, value) === true ? yield* fail("gone") : value
@@ -67,7 +67,7 @@ export const readKept = Effect.fnUntraced(function*(
 const tagsOf = (
   service: Service,
   call: Call,
-  kept: Kept,
+  kept: RecordResource,
   key: string,
   value: string | undefined
 ) => value === undefined ? undefined : entityTags(call, kept.view(service, key, value))
@@ -75,10 +75,10 @@ const tagsOf = (
 const holds = (
   service: Service,
   call: Call,
-  kept: Kept,
+  kept: RecordResource,
   key: string,
   value: string | undefined
-): Effect.Effect<void, Failure> =>
+): Effect.Effect<void, HandlerFailure> =>
   !isConditional(call) || conditionsHold(call, tagsOf(service, call, kept, key, value))
     ? Effect.void
     : Effect.fail(fail("precondition-failed", "it is not as the condition says"))
@@ -96,10 +96,10 @@ export interface Replaced {
 export const replaceKept = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  kept: Kept,
+  kept: RecordResource,
   key: string,
-  make: (before: string | undefined) => Effect.Effect<string, Failure>
-): Effect.fn.Return<Replaced, Failure> {
+  make: (before: string | undefined) => Effect.Effect<string, HandlerFailure>
+): Effect.fn.Return<Replaced, HandlerFailure> {
   const { records } = service
   const { table } = kept
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -118,10 +118,10 @@ export const replaceKept = Effect.fnUntraced(function*(
 export const removeKept = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  kept: Kept,
+  kept: RecordResource,
   key: string,
-  allow: (value: string) => Effect.Effect<void, Failure> = () => Effect.void
-): Effect.fn.Return<void, Failure> {
+  allow: (value: string) => Effect.Effect<void, HandlerFailure> = () => Effect.void
+): Effect.fn.Return<void, HandlerFailure> {
   const { table } = kept
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const before = yield* readKept(service, kept, key)

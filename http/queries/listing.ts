@@ -1,26 +1,33 @@
 /** Rows as the address asks for them: C1 without a symbol, and C2 (protocol §3). */
 import { Effect } from "effect"
 import { type Call, queryOf } from "../call.ts"
-import { fail, type Failed, type Failure } from "../failures.ts"
+import { fail, type Failed, type HandlerFailure } from "../failures.ts"
 import type { Link } from "../html/layout.ts"
 import { pageEntriesDefault, pageEntriesMax } from "../limits.ts"
 import { type Service, uri } from "../service.ts"
-import { type Filter, filterOf, type Order, type Query, type Span, spanOf } from "./condition.ts"
+import {
+  filterOf,
+  type NumberRange,
+  type Order,
+  type RowFilter,
+  type RowQuery,
+  spanOf
+} from "./condition.ts"
 import { readPlace, writePlace } from "./cursor.ts"
 import { fieldsIn } from "./document.ts"
-import type { Table } from "./fields.ts"
+import type { TableSchema } from "./fields.ts"
 import { sortedRowsMax } from "./limits.ts"
 import { runQuery } from "./run.ts"
-import type { Entry } from "./sources.ts"
+import type { RowEntry } from "./sources.ts"
 import { queryAt } from "./store.ts"
 
 /** A page of rows. */
-export interface Listing {
-  readonly entries: ReadonlyArray<Entry>
+export interface RowListing {
+  readonly entries: ReadonlyArray<RowEntry>
   /** The fields to show; undefined for all. */
   readonly fields: ReadonlyArray<string> | undefined
   /** The query that was named, and its URI as it was given. */
-  readonly query: { readonly href: string; readonly query: Query } | undefined
+  readonly query: { readonly href: string; readonly query: RowQuery } | undefined
   readonly links: ReadonlyArray<Link>
 }
 
@@ -54,13 +61,13 @@ const nextAddress = (
 }
 
 interface Wanted {
-  readonly filter: Filter
-  readonly span: Span
+  readonly filter: RowFilter
+  readonly span: NumberRange
 }
 
-const everything: Filter = () => true
+const everything: RowFilter = () => true
 
-const wantedOf = (table: Table, query: Query | undefined, { least }: Narrowed): Wanted => {
+const wantedOf = (table: TableSchema, query: RowQuery | undefined, { least }: Narrowed): Wanted => {
   const { index } = table
   const condition = query?.condition
   const byQuery = condition === undefined ? everything : filterOf(table, condition)
@@ -77,10 +84,10 @@ const wantedOf = (table: Table, query: Query | undefined, { least }: Narrowed): 
 /** Whether the one row that is wanted is there and fits. */
 const oneRow = (
   service: Service,
-  table: Table,
-  filter: Filter,
+  table: TableSchema,
+  filter: RowFilter,
   key: string
-): Effect.Effect<{ readonly entries: ReadonlyArray<Entry> }, Failure> =>
+): Effect.Effect<{ readonly entries: ReadonlyArray<RowEntry> }, HandlerFailure> =>
   Effect.map(service.records.get(table.name, key), (value) => {
     const row = value === undefined ? undefined : table.parse(value)
     return { entries: row !== undefined && filter(row, key) ? [{ key, row }] : [] }
@@ -92,10 +99,10 @@ const badFields = (detail: string): Failed => fail("malformed", detail)
 export const listRows = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  table: Table,
+  table: TableSchema,
   path: string,
   narrowed: Narrowed = {}
-): Effect.fn.Return<Listing, Failure> {
+): Effect.fn.Return<RowListing, HandlerFailure> {
   const given = yield* queryOf(call)
   // A form that is sent empty says nothing.
   const limit = limitOf(given.get("limit") || undefined)

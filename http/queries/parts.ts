@@ -4,8 +4,8 @@
  */
 import { byBytes } from "../../runtime/index.ts"
 import { Block, blocksOf, type Columns, NotPacked } from "./block.ts"
-import type { Span } from "./condition.ts"
-import type { Entry } from "./sources.ts"
+import type { NumberRange } from "./condition.ts"
+import type { RowEntry } from "./sources.ts"
 
 /** The keys after `after`, to that of the next part. A change puts another in its place. */
 interface Part {
@@ -18,7 +18,7 @@ interface Part {
 }
 
 /** Unknown parts, one after the other, that are being read. */
-export interface Run {
+export interface UnknownRun {
   readonly after: string | undefined
   /** The last key of them; undefined: to the end. */
   readonly end: string | undefined
@@ -26,7 +26,7 @@ export interface Run {
 }
 
 /** Where reading is: after (before, in reverse) `bound` nothing has been looked at. */
-export interface Place {
+export interface PartPosition {
   readonly bound: string | undefined
   /** undefined where the next part is unknown. */
   readonly ended: "Full" | "AtEnd" | undefined
@@ -36,13 +36,13 @@ export interface Place {
 export interface Looking {
   readonly bound: string | undefined
   readonly reverse: boolean
-  readonly span: Span
+  readonly span: NumberRange
   readonly wanted: number
 }
 
 const nothingKnown: Part = { after: undefined, block: undefined, rows: Infinity }
 
-export const isWithin = (key: string, { after, end }: Run): boolean =>
+export const isWithin = (key: string, { after, end }: UnknownRun): boolean =>
   (after === undefined || byBytes(key, after) > 0) &&
   (end === undefined || byBytes(key, end) <= 0)
 
@@ -73,7 +73,7 @@ export class Parts {
   }
 
   /** Adds rows within the span, in order, until there are so many or a part is unknown. */
-  collect(entries: Array<Entry>, looking: Looking): Place {
+  collect(entries: Array<RowEntry>, looking: Looking): PartPosition {
     const { bound: from, reverse, span: { high, low }, wanted } = looking
     const { parts } = this
     const step = reverse ? -1 : 1
@@ -119,7 +119,7 @@ export class Parts {
   }
 
   /** The next unknown part and those that follow it, for about so many rows; undefined: none. */
-  run(bound: string | undefined, reverse: boolean, limit: number): Run | undefined {
+  run(bound: string | undefined, reverse: boolean, limit: number): UnknownRun | undefined {
     const parts: Array<Part> = []
     let at = this.unknownFrom(bound, reverse)
     for (let rows = 0; rows < limit; at++) {
@@ -137,7 +137,11 @@ export class Parts {
    * Puts rows in the place of parts that were unknown, unless something has changed there
    * meanwhile. `isEnd`: there are no more rows in the table.
    */
-  take({ after: from, end, parts }: Run, found: ReadonlyArray<Entry>, isEnd: boolean): void {
+  take(
+    { after: from, end, parts }: UnknownRun,
+    found: ReadonlyArray<RowEntry>,
+    isEnd: boolean
+  ): void {
     const at = this.parts.findIndex((part) => part === parts[0])
     if (at < 0 || parts.some((part, index) => this.parts[at + index] !== part)) return
     const within = end === undefined ? found : found.filter(({ key }) => byBytes(key, end) <= 0)

@@ -1,8 +1,8 @@
 /** Answers a query: chooses where its rows come from, filters, orders, and stops at a page. */
 import { Effect } from "effect"
 import { byBytes, type RecordsApi, type StorageFailure } from "../../runtime/index.ts"
-import type { Filter, Order, Span } from "./condition.ts"
-import { compareValues, fieldOf, indexKey, type Table } from "./fields.ts"
+import type { NumberRange, Order, RowFilter } from "./condition.ts"
+import { compareValues, fieldOf, indexKey, type TableSchema } from "./fields.ts"
 import {
   chunkRows,
   probeFactorMax,
@@ -12,8 +12,8 @@ import {
   spareRows,
   turnRows
 } from "./limits.ts"
-import type { HeldRows, HeldSource } from "./held.ts"
-import { type Entry, inOrder, merge, type Reading, scan, type Source } from "./sources.ts"
+import type { HeldSource, RowCache } from "./held.ts"
+import { inOrder, merge, type RowEntry, type RowScan, type RowSource, scan } from "./sources.ts"
 
 /** Where a page ended: the row after which the next one goes on. */
 export interface Cursor {
@@ -23,21 +23,21 @@ export interface Cursor {
 }
 
 /** One page of what is asked. */
-export interface Asked {
-  readonly table: Table
-  readonly filter: Filter
+export interface RowRequest {
+  readonly table: TableSchema
+  readonly filter: RowFilter
   /** Of the indexed field; every row that the filter lets through is within. */
-  readonly span: Span
+  readonly span: NumberRange
   readonly order: Order
   readonly limit: number
   readonly after: Cursor | undefined
 }
 
 /** A page; or, where rows must be sorted first, that there are too many. */
-export type Found =
+export type RowPage =
   | {
     readonly _tag: "Page"
-    readonly entries: ReadonlyArray<Entry>
+    readonly entries: ReadonlyArray<RowEntry>
     /** Where the next page begins; undefined where there is none. */
     readonly next: Cursor | undefined
   }
@@ -56,17 +56,17 @@ export const usualBounds: Bounds = { scannedRowsMax, sortedRowsMax, chunkRows, p
 /** Lets others have their turn. */
 const pause = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-type IndexedTable = Table & { readonly index: NonNullable<Table["index"]> }
+type IndexedTable = TableSchema & { readonly index: NonNullable<TableSchema["index"]> }
 
-const isIndexed = <A extends { readonly table: Table }>(
+const isIndexed = <A extends { readonly table: TableSchema }>(
   asked: A
 ): asked is A & { readonly table: IndexedTable } => asked.table.index !== undefined
 
-const isRestricted = ({ span, table }: Asked & { readonly table: IndexedTable }): boolean =>
+const isRestricted = ({ span, table }: RowRequest & { readonly table: IndexedTable }): boolean =>
   span.low > 0 || span.high < table.index.max
 
 interface Gathered {
-  readonly entries: ReadonlyArray<Entry>
+  readonly entries: ReadonlyArray<RowEntry>
   /** Key (of the source) of the last that was looked at, when the source is not at its end. */
   readonly last: string | undefined
 }
@@ -80,14 +80,14 @@ const nextRows = (needed: number, found: number, scanned: number): number =>
 
 /** Reads a source until there are enough rows, or enough was looked at. */
 const gather = Effect.fnUntraced(function*(
-  source: Source,
-  filter: Filter,
+  source: RowSource,
+  filter: RowFilter,
   limit: number,
   scannedMax: number,
   chunk: number,
   firstRows = limit
 ): Effect.fn.Return<Gathered, StorageFailure> {
-  const entries: Array<Entry> = []
+  const entries: Array<RowEntry> = []
   let paused = 0
   for (let scanned = 0;;) {
     const next = scanned === 0
@@ -110,19 +110,19 @@ const gather = Effect.fnUntraced(function*(
 })
 
 const page = (
-  entries: ReadonlyArray<Entry>,
+  entries: ReadonlyArray<RowEntry>,
   limit: number,
-  cursorOf: (entry: Entry) => Cursor,
+  cursorOf: (entry: RowEntry) => Cursor,
   onwards?: Cursor
-): Found => {
+): RowPage => {
   const last = entries.at(-1)
   const isFull = entries.length === limit && last !== undefined
   return { _tag: "Page", entries, next: isFull ? cursorOf(last) : onwards }
 }
 
 /** Rows that are held, and then those of the store. */
-const joined = (held: HeldSource, rest: (after: string | undefined) => Source): Source => {
-  let later: Source | undefined
+const joined = (held: HeldSource, rest: (after: string | undefined) => RowSource): RowSource => {
+  let later: RowSource | undefined
   return (wanted) => {
     if (later !== undefined) return later(wanted)
     return Effect.map(held.next(wanted), (found) => {
@@ -139,8 +139,8 @@ const joined = (held: HeldSource, rest: (after: string | undefined) => Source): 
  * soon be full.
  */
 const probed = Effect.fnUntraced(function*(
-  source: Source,
-  filter: Filter,
+  source: RowSource,
+  filter: RowFilter,
   limit: number,
   rows: number
 ): Effect.fn.Return<Gathered, StorageFailure> {
@@ -156,8 +156,8 @@ const probed = Effect.fnUntraced(function*(
 
 /** The rows of a restricted span as the store has them, in the order of their keys. */
 const ofSpan = Effect.fnUntraced(function*(
-  reading: Reading,
-  { filter, limit, span, table: { index } }: Asked & { readonly table: IndexedTable },
+  reading: RowScan,
+  { filter, limit, span, table: { index } }: RowRequest & { readonly table: IndexedTable },
   { chunkRows: chunk, probeRows: probes, scannedRowsMax: most }: Bounds
 ): Effect.fn.Return<Gathered, StorageFailure> {
   const probe = probes === 0
@@ -173,12 +173,12 @@ const ofSpan = Effect.fnUntraced(function*(
 
 const byKey = Effect.fnUntraced(function*(
   records: RecordsApi,
-  asked: Asked,
+  asked: RowRequest,
   bounds: Bounds,
-  held: HeldRows | undefined
-): Effect.fn.Return<Found, StorageFailure> {
+  held: RowCache | undefined
+): Effect.fn.Return<RowPage, StorageFailure> {
   const { after, filter, limit, order: { descending: reverse }, span, table } = asked
-  const reading: Reading = { records, table, reverse, after: after?.key }
+  const reading: RowScan = { records, table, reverse, after: after?.key }
   const { chunkRows: chunk, scannedRowsMax: most } = bounds
   const answer = ({ entries, last }: Gathered) =>
     page(entries, limit, ({ key }) => ({ key }), last === undefined ? undefined : { key: last })
@@ -200,14 +200,14 @@ const byKey = Effect.fnUntraced(function*(
 /** In the order of the index. */
 const byIndex = Effect.fnUntraced(function*(
   records: RecordsApi,
-  { after, filter, limit, order, span, table }: Asked,
+  { after, filter, limit, order, span, table }: RowRequest,
   { chunkRows: chunk, scannedRowsMax: most }: Bounds
-): Effect.fn.Return<Found, StorageFailure> {
+): Effect.fn.Return<RowPage, StorageFailure> {
   const { index } = table
   if (index === undefined) throw new Error(`${table.name} have no index`)
-  const cursorOf = ({ key, row }: Entry): Cursor => ({ key, value: row[index.field] ?? 0 })
+  const cursorOf = ({ key, row }: RowEntry): Cursor => ({ key, value: row[index.field] ?? 0 })
   const start = after === undefined ? undefined : indexKey(Number(after.value), after.key)
-  const reading: Reading = { records, table, reverse: order.descending, after: start }
+  const reading: RowScan = { records, table, reverse: order.descending, after: start }
   const { entries, last } = yield* gather(inOrder(reading, index, span), filter, limit, most, chunk)
   if (last === undefined) return page(entries, limit, cursorOf)
   const slash = last.indexOf("/")
@@ -218,14 +218,14 @@ const byIndex = Effect.fnUntraced(function*(
 /** In the order of any other field: all that fit are looked at, and the first ones kept. */
 const sorted = Effect.fnUntraced(function*(
   records: RecordsApi,
-  asked: Asked,
+  asked: RowRequest,
   bounds: Bounds,
-  held: HeldRows | undefined
-): Effect.fn.Return<Found, StorageFailure> {
+  held: RowCache | undefined
+): Effect.fn.Return<RowPage, StorageFailure> {
   const { after, filter, limit, order, span, table } = asked
   const field = fieldOf(table, order.by)
   if (field === undefined) throw new Error(`${table.name} have no field ${order.by}`)
-  const reading: Reading = { records, table, reverse: false, after: undefined }
+  const reading: RowScan = { records, table, reverse: false, after: undefined }
   const stored = (from: string | undefined) => {
     const going = { ...reading, after: from }
     return isIndexed(asked) && isRestricted(asked)
@@ -239,12 +239,12 @@ const sorted = Effect.fnUntraced(function*(
   const compare = (one: Cursor, other: Cursor) =>
     direction *
     (compareValues(field, one.value, other.value) || byBytes(one.key, other.key))
-  const cursorOf = ({ key, row }: Entry): Cursor => {
+  const cursorOf = ({ key, row }: RowEntry): Cursor => {
     const value = row[order.by]
     return value === undefined ? { key } : { key, value }
   }
-  const compareEntries = (one: Entry, other: Entry) => compare(cursorOf(one), cursorOf(other))
-  let kept: Array<Entry> = []
+  const compareEntries = (one: RowEntry, other: RowEntry) => compare(cursorOf(one), cursorOf(other))
+  let kept: Array<RowEntry> = []
   for (let scanned = 0;;) {
     const found = yield* source(bounds.chunkRows)
     scanned += found.scanned
@@ -263,10 +263,10 @@ const sorted = Effect.fnUntraced(function*(
 /** One page of the rows that are asked for, in their order; of those in memory where they are. */
 export const runQuery = (
   records: RecordsApi,
-  asked: Asked,
-  held: HeldRows | undefined,
+  asked: RowRequest,
+  held: RowCache | undefined,
   bounds: Bounds = usualBounds
-): Effect.Effect<Found, StorageFailure> => {
+): Effect.Effect<RowPage, StorageFailure> => {
   const { order, span, table } = asked
   if (span.low > span.high) return Effect.succeed({ _tag: "Page", entries: [], next: undefined })
   if (order.by === table.key) return byKey(records, asked, bounds, held)

@@ -1,8 +1,8 @@
 /** Rows as a table of a page. */
 import { emptyState, table as scrolling, time } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
-import type { Row, Table } from "./fields.ts"
-import type { Listing } from "./listing.ts"
+import type { Row, TableSchema } from "./fields.ts"
+import type { RowListing } from "./listing.ts"
 
 const heading = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1)
 
@@ -15,8 +15,8 @@ const cell = (name: string, row: Row, numbers: ReadonlySet<string>): Html => {
 
 /** The rows of a page as a table; the first column leads to each row's own page. */
 export const rowTable = (
-  table: Table,
-  { entries, fields, links, query }: Listing,
+  table: TableSchema,
+  { entries, fields, links, query }: RowListing,
   linkTo: (key: string) => Html
 ): Html => {
   const shown = (fields ?? table.fields.map(({ name }) => name))

@@ -4,17 +4,17 @@
  */
 import { Effect } from "effect"
 import { byBytes, type RecordsApi, type StorageFailure } from "../../runtime/index.ts"
-import type { Span } from "./condition.ts"
-import { indexed, indexKey, indexPrefix, type Row, type Table } from "./fields.ts"
+import type { NumberRange } from "./condition.ts"
+import { indexed, indexKey, indexPrefix, type Row, type TableSchema } from "./fields.ts"
 import { mergeKeysFactor, mergeKeysMin } from "./limits.ts"
 
-export interface Entry {
+export interface RowEntry {
   readonly key: string
   readonly row: Row
 }
 
 export interface Chunk {
-  readonly entries: ReadonlyArray<Entry>
+  readonly entries: ReadonlyArray<RowEntry>
   /** What was looked at for them, stale keys among it. */
   readonly scanned: number
   /** Key of the last of those. */
@@ -23,12 +23,12 @@ export interface Chunk {
 }
 
 /** The next candidates: about as many as are wanted. */
-export type Source = (wanted: number) => Effect.Effect<Chunk, StorageFailure>
+export type RowSource = (wanted: number) => Effect.Effect<Chunk, StorageFailure>
 
 /** Which records, in which direction, after which. */
-export interface Reading {
+export interface RowScan {
   readonly records: RecordsApi
-  readonly table: Table
+  readonly table: TableSchema
   readonly reverse: boolean
   readonly after: string | undefined
 }
@@ -50,7 +50,7 @@ const once = <A, B>(answer: ReadonlyArray<A>, make: (part: A) => B): ReadonlyArr
 }
 
 /** All rows in the order of their keys. */
-export const scan = ({ after, records, reverse, table }: Reading): Source => {
+export const scan = ({ after, records, reverse, table }: RowScan): RowSource => {
   let last = after
   return (limit) =>
     Effect.map(
@@ -74,10 +74,10 @@ interface Index {
 
 /** The rows that keys of an index lead to, and that still are as the index says. */
 const rowsOf = (
-  { records, table }: Reading,
+  { records, table }: RowScan,
   { field }: Index,
   found: ReadonlyArray<{ readonly number: number; readonly key: string }>
-): Effect.Effect<ReadonlyArray<Entry>, StorageFailure> =>
+): Effect.Effect<ReadonlyArray<RowEntry>, StorageFailure> =>
   Effect.map(
     records.getMany(table.name, found.map(({ key }) => key)),
     (values) => {
@@ -90,7 +90,7 @@ const rowsOf = (
   )
 
 /** Rows of a span in the order of the index, then of their keys; `after` is a key of the index. */
-export const inOrder = (reading: Reading, index: Index, span: Span): Source => {
+export const inOrder = (reading: RowScan, index: Index, span: NumberRange): RowSource => {
   const { records, reverse } = reading
   let last = reading.after ?? indexPrefix(reverse ? span.high + 1 : span.low)
   return Effect.fnUntraced(function*(limit: number) {
@@ -117,7 +117,7 @@ interface List {
   isWhole: boolean
 }
 
-const listsOf = ({ high, low }: Span): Array<List> =>
+const listsOf = ({ high, low }: NumberRange): Array<List> =>
   Array.from({ length: Math.max(0, high - low + 1) }, (_, at) => ({
     number: low + at,
     keys: [],
@@ -145,7 +145,12 @@ const foremost = (lists: ReadonlyArray<List>, reverse: boolean): List | undefine
  * order already, are merged. So a page costs one look into each list and its rows, whether one row
  * in two fits or one in a million, and wherever those are.
  */
-export const merge = (reading: Reading, index: Index, span: Span, page: number): Source => {
+export const merge = (
+  reading: RowScan,
+  index: Index,
+  span: NumberRange,
+  page: number
+): RowSource => {
   const { records, reverse } = reading
   const start = reading.after
   let lists = listsOf(span)

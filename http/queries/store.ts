@@ -1,10 +1,10 @@
 /** Queries as they are stored: the table `queries` by id, and those of each account. */
 import { Effect } from "effect"
 import type { RecordChange } from "../../runtime/index.ts"
-import { fail, type Failure } from "../failures.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
 import { ownPath, type Service } from "../service.ts"
-import type { Query } from "./condition.ts"
-import type { Table } from "./fields.ts"
+import type { RowQuery } from "./condition.ts"
+import type { TableSchema } from "./fields.ts"
 import { anonymousQueryKeptMs } from "./limits.ts"
 
 export const queriesTable = "queries"
@@ -16,8 +16,8 @@ export const collectionPath = "/queries"
 export const queryPath = (id: string): string => `${collectionPath}/${id}`
 
 /** A query, who made it, and what its edit URI proves. */
-export interface Stored {
-  readonly query: Query
+export interface StoredQuery {
+  readonly query: RowQuery
   readonly owner?: string
   /** Of who made it without an account: a hash of the client's address. */
   readonly address?: string
@@ -30,14 +30,14 @@ export interface Stored {
 export const isQueryId = (text: string): boolean => /^[A-Za-z0-9_-]{16,64}$/.test(text)
 
 // This service's own text.
-export const parseStored = (value: string): Stored => JSON.parse(value) as Stored
+export const parseStored = (value: string): StoredQuery => JSON.parse(value) as StoredQuery
 
 /** When a query ends, ms since the epoch; undefined for one that has an owner. */
-export const endOf = ({ createdMs, owner }: Stored): number | undefined =>
+export const endOf = ({ createdMs, owner }: StoredQuery): number | undefined =>
   owner === undefined ? createdMs + anonymousQueryKeptMs : undefined
 
 /** Whether it has ended, though it may still be there. */
-export const isOver = (stored: Stored, nowMs: number): boolean =>
+export const isOver = (stored: StoredQuery, nowMs: number): boolean =>
   (endOf(stored) ?? Infinity) <= nowMs
 
 export const storedChanges = (id: string, value: string): ReadonlyArray<RecordChange> => {
@@ -68,8 +68,8 @@ const idIn = (service: Service, href: string): string | undefined => {
 export const queryAt = Effect.fnUntraced(function*(
   service: Service,
   href: string,
-  table: Table
-): Effect.fn.Return<Query, Failure> {
+  table: TableSchema
+): Effect.fn.Return<RowQuery, HandlerFailure> {
   const id = idIn(service, href)
   if (id === undefined) {
     return yield* fail("malformed", "query must be the URI of a query of this service")

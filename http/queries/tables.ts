@@ -1,9 +1,9 @@
 /** The tables that queries are about. */
 import { customers } from "../customers/table.ts"
 import { quotes } from "../quotes/table.ts"
-import type { Query } from "./condition.ts"
-import type { Table } from "./fields.ts"
+import type { RowQuery } from "./condition.ts"
+import type { TableSchema } from "./fields.ts"
 
-export const tables: ReadonlyArray<Table> = [customers, quotes]
+export const tables: ReadonlyArray<TableSchema> = [customers, quotes]
 
-export const tableOf = ({ on }: Query): Table => on === "customers" ? customers : quotes
+export const tableOf = ({ on }: RowQuery): TableSchema => on === "customers" ? customers : quotes

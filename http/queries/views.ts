@@ -3,22 +3,22 @@ import { form } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
 import { emptyState, table } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
-import type { View } from "../representations.ts"
+import type { ResourceView } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element } from "../xml.ts"
 import { controls, documentForm, makeForm, writeIndented } from "./asking.ts"
-import type { Query } from "./condition.ts"
+import type { RowQuery } from "./condition.ts"
 import { queryElement } from "./document.ts"
 import { collectionPath, endOf, parseStored, queryPath } from "./store.ts"
 
 const collectionLink: Link = { rel: "collection", href: collectionPath, title: "Your queries" }
 
-const titleOf = ({ on, title }: Query): string => title ?? `A query on ${on}`
+const titleOf = ({ on, title }: RowQuery): string => title ?? `A query on ${on}`
 
-const resultPath = (id: string, { on }: Query): string =>
+const resultPath = (id: string, { on }: RowQuery): string =>
   `/${on}?query=${encodeURIComponent(queryPath(id))}`
 
-const changeForms = (action: string, query: Query, tree: Element): Html => {
+const changeForms = (action: string, query: RowQuery, tree: Element): Html => {
   const given = controls(query)
   return html`${
     given === undefined
@@ -48,7 +48,7 @@ export const queryView = (
   id: string,
   value: string,
   secret?: string
-): View => {
+): ResourceView => {
   const stored = parseStored(value)
   const { query } = stored
   const endMs = endOf(stored)
@@ -71,9 +71,9 @@ export const queryView = (
 /** The caller's own queries, and the form that makes one. */
 export const queriesView = (
   service: Service,
-  stored: ReadonlyArray<{ readonly id: string; readonly query: Query }>,
+  stored: ReadonlyArray<{ readonly id: string; readonly query: RowQuery }>,
   links: ReadonlyArray<Link>
-): View => ({
+): ResourceView => ({
   title: "Queries",
   tree: element(
     "queries",

@@ -1,10 +1,10 @@
 /** Quotes: C1, C3 and C4 (protocol §3). */
 import { Effect } from "effect"
 import { keepingTyped } from "../again.ts"
-import { type Answer, type Call, empty, type Handler, type Input } from "../call.ts"
+import { type Call, empty, type HandlerAnswer, type Input, type ResourceHandler } from "../call.ts"
 import { inputOf, queryOf, shown } from "../call.ts"
-import { fail, type Failure } from "../failures.ts"
-import { type Kept, readKept, removeKept, type Replaced } from "../queries/kept.ts"
+import { fail, type HandlerFailure } from "../failures.ts"
+import { readKept, type RecordResource, removeKept, type Replaced } from "../queries/kept.ts"
 import { replaceKept, requireRole } from "../queries/kept.ts"
 import { listRows } from "../queries/listing.ts"
 import type { Route } from "../routing.ts"
@@ -13,7 +13,7 @@ import { isSymbol, quoteOf, symbolGiven } from "./given.ts"
 import { goneQuotes, quotes } from "./table.ts"
 import { collectionPath, fieldsForm, quotePath, quotesView, quoteView } from "./views.ts"
 
-const kept: Kept = {
+const kept: RecordResource = {
   table: quotes.name,
   goneTable: goneQuotes,
   view: quoteView,
@@ -27,14 +27,14 @@ const kept: Kept = {
 const readQuote = Effect.fnUntraced(function*(
   service: Service,
   symbol: string
-): Effect.fn.Return<Answer, Failure> {
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   if (!isSymbol(symbol)) return yield* fail("not-found")
   return shown(quoteView(service, symbol, yield* readKept(service, kept, symbol)))
 })
 
 /** C1: one quote by its symbol, or by pages all of them, or those of a query. */
-const list = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const list = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const asked = yield* queryOf(call)
     const symbol = asked.get("quotename")
     if (symbol !== undefined && asked.get("query") === undefined) {
@@ -46,7 +46,7 @@ const list = (service: Service): Handler["handle"] =>
   })
 
 /** The symbol in the path; 404 for what can be none. */
-const symbolOf = ({ parameters }: Call): Effect.Effect<string, Failure> => {
+const symbolOf = ({ parameters }: Call): Effect.Effect<string, HandlerFailure> => {
   const symbol = parameters.get("symbol")
   return parameters.secret("symbol") === undefined && isSymbol(symbol)
     ? Effect.succeed(symbol)
@@ -58,7 +58,7 @@ const set = Effect.fnUntraced(function*(
   call: Call,
   symbol: string,
   input: Input
-): Effect.fn.Return<Replaced, Failure> {
+): Effect.fn.Return<Replaced, HandlerFailure> {
   const row = yield* quoteOf(input, symbol)
   const updated = new Date(service.nowMs()).toISOString()
   const value = JSON.stringify({ ...row, updated })
@@ -66,8 +66,8 @@ const set = Effect.fnUntraced(function*(
 })
 
 /** C3. */
-const put = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const put = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "quotes")
     const symbol = yield* symbolOf(call)
     const { isNew, value } = yield* set(service, call, symbol, yield* inputOf(call, "quote"))
@@ -80,19 +80,19 @@ const put = (service: Service): Handler["handle"] =>
   })
 
 /** C4. */
-const remove = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const remove = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "quotes")
     yield* removeKept(service, call, kept, yield* symbolOf(call))
     return empty(204)
   })
 
-const seeOther = (service: Service, path: string): Answer =>
+const seeOther = (service: Service, path: string): HandlerAnswer =>
   empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
 
 /** The form of the list: HTML has no PUT. Any other document than a form is refused. */
-const postAll = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const postAll = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "quotes")
     const input = yield* inputOf(call, "quote", { form: true })
     const symbol = symbolGiven(input)
@@ -109,8 +109,8 @@ const postAll = (service: Service): Handler["handle"] =>
   })
 
 /** PUT and DELETE from the forms of the quote's page. */
-const post = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const post = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "quotes")
     const symbol = yield* symbolOf(call)
     const input = yield* inputOf(call, "quote", { form: true })
@@ -124,7 +124,7 @@ const post = (service: Service): Handler["handle"] =>
   })
 
 /** The rows of quotes. */
-export const quoteRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const quoteRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   {
     pattern: collectionPath,
     methods: {

@@ -1,7 +1,7 @@
 /** The table of quotes: `quotes` by symbol. */
-import type { Row, Table } from "../queries/fields.ts"
+import type { Row, TableSchema } from "../queries/fields.ts"
 
-export const quotes: Table = {
+export const quotes: TableSchema = {
   name: "quotes",
   key: "symbol",
   fields: [

@@ -1,12 +1,12 @@
 /** What quotes show. */
-import { type Form, form } from "../html/forms.ts"
+import { form, type HtmlForm } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
 import { time } from "../html/parts.ts"
 import { html, link, nothing } from "../html/template.ts"
 import type { Row } from "../queries/fields.ts"
-import type { Listing } from "../queries/listing.ts"
+import type { RowListing } from "../queries/listing.ts"
 import { rowTable } from "../queries/shown.ts"
-import type { View } from "../representations.ts"
+import type { ResourceView } from "../representations.ts"
 import { type Service, uri } from "../service.ts"
 import { type Element, element } from "../xml.ts"
 import { quotes } from "./table.ts"
@@ -44,7 +44,7 @@ const quoteElement = (
 }
 
 /** The form of a quote's fields: a new one's, or that of the row that is there. */
-export const fieldsForm = (action: string, row?: Row): Form => ({
+export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
   id: "put",
   action,
   legend: row === undefined ? "Set a quote (needs the role quotes)" : "Set this quote",
@@ -74,7 +74,7 @@ export const fieldsForm = (action: string, row?: Row): Form => ({
 })
 
 /** The form that finds one (C1). */
-export const findForm = (): Form => ({
+export const findForm = (): HtmlForm => ({
   id: "find",
   action: collectionPath,
   method: "get",
@@ -84,7 +84,7 @@ export const findForm = (): Form => ({
 })
 
 /** One quote. */
-export const quoteView = (service: Service, symbol: string, value: string): View => {
+export const quoteView = (service: Service, symbol: string, value: string): ResourceView => {
   const row = quotes.parse(value)
   const path = quotePath(symbol)
   return {
@@ -109,7 +109,7 @@ export const quoteView = (service: Service, symbol: string, value: string): View
 }
 
 /** A page of quotes. */
-export const quotesView = (service: Service, listing: Listing): View => ({
+export const quotesView = (service: Service, listing: RowListing): ResourceView => ({
   title: "Quotes",
   tree: element(
     "quotes",

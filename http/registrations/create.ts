@@ -1,27 +1,27 @@
 /** POST of a registration: a callback (native form), or a WebSub request (protocol §1.4). */
 import { Effect } from "effect"
+import type { MailboxMessage, MailboxReader, MailboxReply } from "../../actors/mailbox/protocol.ts"
 import type {
-  Message as MailboxMessage,
-  Reader,
-  Reply as MailboxReply
-} from "../../actors/mailbox/protocol.ts"
-import type { Message, Reply, View } from "../../actors/registration/protocol.ts"
+  RegistrationMessage,
+  RegistrationReply,
+  RegistrationView
+} from "../../actors/registration/protocol.ts"
 import { isRefusal, type Refusal } from "../../runtime/index.ts"
-import { type Answer, type Call, empty, inputOf, shown } from "../call.ts"
-import { fail, type Failure, refused } from "../failures.ts"
-import type { Place, Reading } from "../mailboxes/reader.ts"
+import { type Call, empty, type HandlerAnswer, inputOf, shown } from "../call.ts"
+import { fail, type HandlerFailure, refused } from "../failures.ts"
+import type { MailboxRef, ProvenReader } from "../mailboxes/reader.ts"
 import { readerHeaders } from "../mailboxes/read.ts"
-import type { Ids } from "../secrets.ts"
+import type { IdSource } from "../secrets.ts"
 import { ask, askFor, type Service } from "../service.ts"
 import { callbackIn, checkCallback, type HubRequest, hubRequestOf, isHubRequest } from "./given.ts"
-import { type Registration, registrationNamed, requireSubscriber } from "./place.ts"
+import { registrationNamed, type RegistrationRef, requireSubscriber } from "./place.ts"
 import { subscriptionOf } from "./place.ts"
 import { registrationView, secretView } from "./views.ts"
 
-type Create = Extract<Message, { readonly _tag: "Create" }>
+type Create = Extract<RegistrationMessage, { readonly _tag: "Create" }>
 
 /** A secret of Standard Webhooks: 256 random bits. */
-export const newSecret = (ids: Ids): string =>
+export const newSecret = (ids: IdSource): string =>
   `whsec_${Buffer.from(ids.secret("webhook"), "base64url").toString("base64")}`
 
 /** Whether a subscription that holds already goes on, though its renewal was refused. */
@@ -34,23 +34,25 @@ const goesOn = (form: Create["form"], { reason }: Refusal): boolean =>
  */
 const register = Effect.fnUntraced(function*(
   service: Service,
-  { id, to }: Registration,
-  mailbox: Place,
-  reader: Reader,
+  { id, to }: RegistrationRef,
+  mailbox: MailboxRef,
+  reader: MailboxReader,
   create: Create
-): Effect.fn.Return<View, Failure> {
-  const reply = yield* ask<Reply>(service, to, create)
+): Effect.fn.Return<RegistrationView, HandlerFailure> {
+  const reply = yield* ask<RegistrationReply>(service, to, create)
   if (reply._tag !== "Created") throw new Error(`a registration answered ${reply._tag}`)
   const listing: MailboxMessage = { _tag: "Register", id, reader }
   const listed = yield* askFor<MailboxReply>(service, mailbox.to, listing)
   if (!isRefusal(listed)) return reply.view
-  const undo: Message = { _tag: "Delete" }
-  if (!goesOn(create.form, listed)) yield* Effect.ignore(askFor<Reply>(service, to, undo))
+  const undo: RegistrationMessage = { _tag: "Delete" }
+  if (!goesOn(create.form, listed)) {
+    yield* Effect.ignore(askFor<RegistrationReply>(service, to, undo))
+  }
   return yield* refused(listed)
 })
 
 /** What every new registration begins with; pushes begin after what the reader could list. */
-const begin = ({ ids }: Call, { reader, view }: Reading) => ({
+const begin = ({ ids }: Call, { reader, view }: ProvenReader) => ({
   _tag: "Create" as const,
   requestId: ids.id("request"),
   challenge: ids.id("challenge"),
@@ -61,10 +63,10 @@ const begin = ({ ids }: Call, { reader, view }: Reading) => ({
 const postNative = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: Place,
-  reading: Reading,
+  place: MailboxRef,
+  reading: ProvenReader,
   callback: string
-): Effect.fn.Return<Answer, Failure> {
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const registration = registrationNamed(place, call.ids.id("registration"))
   const secret = newSecret(call.ids)
   const view = yield* register(service, registration, place, reading.reader, {
@@ -84,11 +86,15 @@ const postNative = Effect.fnUntraced(function*(
 const unsubscribe = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: Place,
+  place: MailboxRef,
   callback: string
-): Effect.fn.Return<Answer, Failure> {
-  const message: Message = { _tag: "Unsubscribe", challenge: call.ids.id("challenge") }
-  const reply = yield* askFor<Reply>(service, subscriptionOf(place, callback).to, message)
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const message: RegistrationMessage = { _tag: "Unsubscribe", challenge: call.ids.id("challenge") }
+  const reply = yield* askFor<RegistrationReply>(
+    service,
+    subscriptionOf(place, callback).to,
+    message
+  )
   if (!isRefusal(reply)) return empty(202, [[...place.link]])
   return yield* reply.reason === "NotFound" || reply.reason === "Gone"
     ? fail("not-found", "there is no subscription of this hub.callback")
@@ -98,10 +104,10 @@ const unsubscribe = Effect.fnUntraced(function*(
 const subscribe = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: Place,
-  reading: Reading,
+  place: MailboxRef,
+  reading: ProvenReader,
   { callback, leaseSeconds, secret }: Extract<HubRequest, { readonly mode: "subscribe" }>
-): Effect.fn.Return<Answer, Failure> {
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const registration = subscriptionOf(place, callback)
   const view = yield* register(service, registration, place, reading.reader, {
     ...begin(call, reading),
@@ -118,17 +124,19 @@ const subscribe = Effect.fnUntraced(function*(
 
 /** A12: 201 and the secret, shown once; or 202 to a WebSub request, which is verified then. */
 export const postRegistration = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call, place: Place): Effect.fn.Return<Answer, Failure> {
-    const reading = yield* requireSubscriber(service, call, place)
-    const input = yield* inputOf(call, "registration", { form: true })
-    if (input._tag === "Form" && isHubRequest(input.fields)) {
-      const asked = hubRequestOf(input.fields, place)
-      if (!asked.ok) return yield* fail("unprocessable", asked.fault)
-      return asked.value.mode === "subscribe"
-        ? yield* subscribe(service, call, place, reading, asked.value)
-        : yield* unsubscribe(service, call, place, asked.value.callback)
+  Effect.fnUntraced(
+    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+      const reading = yield* requireSubscriber(service, call, place)
+      const input = yield* inputOf(call, "registration", { form: true })
+      if (input._tag === "Form" && isHubRequest(input.fields)) {
+        const asked = hubRequestOf(input.fields, place)
+        if (!asked.ok) return yield* fail("unprocessable", asked.fault)
+        return asked.value.mode === "subscribe"
+          ? yield* subscribe(service, call, place, reading, asked.value)
+          : yield* unsubscribe(service, call, place, asked.value.callback)
+      }
+      const callback = checkCallback("callback", callbackIn(input))
+      if (!callback.ok) return yield* fail("unprocessable", callback.fault)
+      return yield* postNative(service, call, place, reading, callback.value)
     }
-    const callback = checkCallback("callback", callbackIn(input))
-    if (!callback.ok) return yield* fail("unprocessable", callback.fault)
-    return yield* postNative(service, call, place, reading, callback.value)
-  })
+  )

@@ -3,7 +3,7 @@ import type { Input } from "../call.ts"
 import type { FormFields } from "../forms.ts"
 import { leaseSecondsDefault, leaseSecondsMax, subscriberSecretBytesMax } from "../limits.ts"
 import { uriCharsMax } from "../limits.ts"
-import type { Place } from "../mailboxes/reader.ts"
+import type { MailboxRef } from "../mailboxes/reader.ts"
 import { childOf, failure, type Result, success, textOf } from "../xml.ts"
 
 /** What the document or form of a page names as the callback, unchecked. */
@@ -55,7 +55,7 @@ const leaseOf = (text: string | undefined): Result<number, string> => {
 }
 
 /** The request that the fields make, of this mailbox; or which of them breaks a rule. */
-export const hubRequestOf = (fields: FormFields, place: Place): Result<HubRequest, string> => {
+export const hubRequestOf = (fields: FormFields, place: MailboxRef): Result<HubRequest, string> => {
   const mode = fields.get("hub.mode")
   if (mode !== "subscribe" && mode !== "unsubscribe") {
     return failure("hub.mode must be subscribe or unsubscribe")

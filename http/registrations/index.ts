@@ -1,5 +1,5 @@
 /** The rows of push registrations (protocol §1.4). */
-import type { Handler } from "../call.ts"
+import type { ResourceHandler } from "../call.ts"
 import { keepingTyped } from "../again.ts"
 import { below } from "../mailboxes/reader.ts"
 import type { Route } from "../routing.ts"
@@ -11,7 +11,7 @@ import { getRegistrations, postSecret, putRegistration } from "./registration.ts
 
 const pattern = "/mailboxes/{mailbox}/registrations"
 
-export const registrationRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const registrationRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   {
     pattern,
     methods: {

@@ -1,33 +1,36 @@
 /** The pages of push registrations; they work without a script. */
-import type { Status, View as Registered } from "../../actors/registration/protocol.ts"
-import { type Control, type Form, form } from "../html/forms.ts"
+import type {
+  RegistrationStatus,
+  RegistrationView as Registered
+} from "../../actors/registration/protocol.ts"
+import { type Control, form, type HtmlForm } from "../html/forms.ts"
 import { badge, copied, emptyState, livePart, liveState, timeAt } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
 import { uriCharsMax } from "../limits.ts"
-import type { Place } from "../mailboxes/reader.ts"
-import { collectionPath, type Found, type Registration } from "./place.ts"
+import type { MailboxRef } from "../mailboxes/reader.ts"
+import { collectionPath, type DescribedRegistration, type RegistrationRef } from "./place.ts"
 
 /** A sign and the word: no status is told by its sign alone. */
-const marks: { readonly [S in Status]: string } = {
+const marks: { readonly [S in RegistrationStatus]: string } = {
   active: "✓ active",
   unverified: "○ unverified",
   suspended: "✗ suspended"
 }
 
 /** What each status means to who sees it. */
-const meanings: { readonly [S in Status]: string } = {
+const meanings: { readonly [S in RegistrationStatus]: string } = {
   active: "Changes are pushed to the callback.",
   unverified: "The callback has not answered the challenge yet; nothing is pushed to it.",
   suspended: "The callback has failed for too long; nothing is pushed until this is lifted."
 }
 
-const kinds: { readonly [S in Status]: "good" | "wait" | "bad" } = {
+const kinds: { readonly [S in RegistrationStatus]: "good" | "wait" | "bad" } = {
   active: "good",
   unverified: "wait",
   suspended: "bad"
 }
 
-const standing = (status: Status): Html => badge(kinds[status], marks[status])
+const standing = (status: RegistrationStatus): Html => badge(kinds[status], marks[status])
 
 const callbackControl = (value: string | undefined): Control => ({
   name: "callback",
@@ -39,7 +42,7 @@ const callbackControl = (value: string | undefined): Control => ({
   hint: "The URI that changes are pushed to. It must answer a challenge first."
 })
 
-const entry = ({ registration, view }: Found): Html =>
+const entry = ({ registration, view }: DescribedRegistration): Html =>
   html`<li><p>${standing(view.status)} <a href="${registration.path}">${view.callback}</a></p>
 <p class="quiet">${view.form}${view.attempts === 0 ? nothing : html` · attempts ${view.attempts}`}${
     view.problem === undefined ? nothing : html` · ${view.problem}`
@@ -47,7 +50,7 @@ const entry = ({ registration, view }: Found): Html =>
 `
 
 /** The form that registers (A12). */
-export const registerForm = (action: string, callback?: string): Form => ({
+export const registerForm = (action: string, callback?: string): HtmlForm => ({
   id: "register",
   action,
   legend: "Register a callback",
@@ -56,7 +59,10 @@ export const registerForm = (action: string, callback?: string): Form => ({
 })
 
 /** Every registration with its status, and the form that adds one. */
-export const collectionPage = (place: Place, all: ReadonlyArray<Found>): Html =>
+export const collectionPage = (
+  place: MailboxRef,
+  all: ReadonlyArray<DescribedRegistration>
+): Html =>
   html`<p>Whatever changes in the mailbox is pushed to each of these.</p>
 ${
     livePart(
@@ -87,7 +93,7 @@ const facts = (view: Registered): Html =>
   }${timeRow("The older secret signs too until", view.rotatedUntilMs)}</dl>
 `
 
-const nativeForms = ({ path }: Registration, { callback }: Registered): Html =>
+const nativeForms = ({ path }: RegistrationRef, { callback }: Registered): Html =>
   html`${
     form({
       id: "lift",
@@ -109,7 +115,7 @@ const nativeForms = ({ path }: Registration, { callback }: Registered): Html =>
     })
   }`
 
-const websubForms = ({ path }: Registration): Html =>
+const websubForms = ({ path }: RegistrationRef): Html =>
   form({
     id: "lift",
     action: path,
@@ -119,7 +125,7 @@ const websubForms = ({ path }: Registration): Html =>
   })
 
 /** How one registration stands, and all that can be done with it. */
-export const registrationPage = (registration: Registration, view: Registered): Html =>
+export const registrationPage = (registration: RegistrationRef, view: Registered): Html =>
   html`${livePart("facts", facts(view))}${liveState}${
     view.form === "native" ? nativeForms(registration, view) : websubForms(registration)
   }${
@@ -135,7 +141,7 @@ export const registrationPage = (registration: Registration, view: Registered): 
 
 /** The one page that shows a secret. */
 export const secretPage = (
-  { path }: Registration,
+  { path }: RegistrationRef,
   { callback, rotatedUntilMs }: Registered,
   secret: string
 ): Html =>

@@ -1,17 +1,26 @@
 /** Which registration a path names, and who may have to do with it (protocol §1.4). */
 import { Effect } from "effect"
 import { registrationKind } from "../../actors/index.ts"
-import type { Message, Reply, View } from "../../actors/registration/protocol.ts"
+import type {
+  RegistrationMessage,
+  RegistrationReply,
+  RegistrationView
+} from "../../actors/registration/protocol.ts"
 import { type Address, address, isRefusal, type Refusal } from "../../runtime/index.ts"
 import type { Call } from "../call.ts"
-import { fail, type Failure, refused } from "../failures.ts"
+import { fail, type HandlerFailure, refused } from "../failures.ts"
 import { accountOf } from "../identity.ts"
-import { type Place, placeNamed, type Reading, requireReader } from "../mailboxes/reader.ts"
+import {
+  type MailboxRef,
+  mailboxRefNamed,
+  type ProvenReader,
+  requireReader
+} from "../mailboxes/reader.ts"
 import { documentDigest } from "../secrets.ts"
 import { askFor, type Service } from "../service.ts"
 
 /** A registration as a request's path names it. */
-export interface Registration {
+export interface RegistrationRef {
   /** What stands after the `=` of its actor's id. */
   readonly id: string
   readonly to: Address
@@ -21,12 +30,12 @@ export interface Registration {
 }
 
 /** The path of a mailbox's registrations, with the secret part of the request's path. */
-export const collectionPath = ({ name, secret }: Place): string =>
+export const collectionPath = ({ name, secret }: MailboxRef): string =>
   `/mailboxes/${name}${secret === undefined ? "" : `~${secret}`}/registrations`
 
-export const collectionHref = ({ here }: Place): string => `${here}/registrations`
+export const collectionHref = ({ here }: MailboxRef): string => `${here}/registrations`
 
-export const registrationNamed = (place: Place, id: string): Registration => ({
+export const registrationNamed = (place: MailboxRef, id: string): RegistrationRef => ({
   id,
   to: address(registrationKind, `${place.name}=${id}`),
   path: `${collectionPath(place)}/${id}`,
@@ -34,7 +43,7 @@ export const registrationNamed = (place: Place, id: string): Registration => ({
 })
 
 /** The subscription of a callback: there is one of each topic and callback (WebSub §5.1). */
-export const subscriptionOf = (place: Place, callback: string): Registration =>
+export const subscriptionOf = (place: MailboxRef, callback: string): RegistrationRef =>
   registrationNamed(place, documentDigest(Buffer.from(callback)))
 
 /**
@@ -45,24 +54,24 @@ export const subscriptionOf = (place: Place, callback: string): Registration =>
 export const requireSubscriber = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: Place
-): Effect.fn.Return<Reading, Failure> {
+  place: MailboxRef
+): Effect.fn.Return<ProvenReader, HandlerFailure> {
   const reading = yield* requireReader(service, call, place)
   if (place.secret === undefined) return reading
   const account = yield* accountOf(service, call)
   if (account !== undefined) {
     return { ...reading, reader: { ...reading.reader, account: account.name } }
   }
-  return yield* requireReader(service, call, placeNamed(service, place.name))
+  return yield* requireReader(service, call, mailboxRefNamed(service, place.name))
 })
 
 /** How it stands, or why that is not told. */
 export const describeAt = Effect.fnUntraced(function*(
   service: Service,
   to: Address
-): Effect.fn.Return<View | Refusal, Failure> {
-  const message: Message = { _tag: "Describe" }
-  const reply = yield* askFor<Reply>(service, to, message)
+): Effect.fn.Return<RegistrationView | Refusal, HandlerFailure> {
+  const message: RegistrationMessage = { _tag: "Describe" }
+  const reply = yield* askFor<RegistrationReply>(service, to, message)
   if (isRefusal(reply)) return reply
   if (reply._tag !== "Described") throw new Error(`a registration answered ${reply._tag}`)
   return reply.view
@@ -71,16 +80,16 @@ export const describeAt = Effect.fnUntraced(function*(
 /** The same; 404 for what never was, 410 for what has ended. */
 const describe = Effect.fnUntraced(function*(
   service: Service,
-  { to }: Registration
-): Effect.fn.Return<View, Failure> {
+  { to }: RegistrationRef
+): Effect.fn.Return<RegistrationView, HandlerFailure> {
   const view = yield* describeAt(service, to)
   return isRefusal(view) ? yield* refused(view) : view
 })
 
 /** A registration for a reader with its rights proven, and how it stands. */
-export interface Found {
-  readonly registration: Registration
-  readonly view: View
+export interface DescribedRegistration {
+  readonly registration: RegistrationRef
+  readonly view: RegistrationView
 }
 
 const idPattern = /^[A-Za-z0-9_-]{8,64}$/
@@ -89,8 +98,8 @@ const idPattern = /^[A-Za-z0-9_-]{8,64}$/
 export const registrationOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: Place
-): Effect.fn.Return<Found, Failure> {
+  place: MailboxRef
+): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
   yield* requireSubscriber(service, call, place)
   const id = call.parameters.get("registration")
   if (!idPattern.test(id) || call.parameters.secret("registration") !== undefined) {

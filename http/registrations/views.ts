@@ -1,12 +1,12 @@
 /** The documents of push registrations (protocol §1.4). */
-import type { View as Registered } from "../../actors/registration/protocol.ts"
+import type { RegistrationView as Registered } from "../../actors/registration/protocol.ts"
 import type { Link } from "../html/layout.ts"
 import { liveScriptPath } from "../html/live-script.ts"
-import type { Place } from "../mailboxes/reader.ts"
-import type { View } from "../representations.ts"
+import type { MailboxRef } from "../mailboxes/reader.ts"
+import type { ResourceView } from "../representations.ts"
 import { type Element, element, isText } from "../xml.ts"
 import { collectionPage, registrationPage, secretPage } from "./pages.ts"
-import { collectionHref, type Found, type Registration } from "./place.ts"
+import { collectionHref, type DescribedRegistration, type RegistrationRef } from "./place.ts"
 
 const timeOf = (atMs: number): string => new Date(atMs).toISOString()
 
@@ -21,7 +21,7 @@ const optionalTime = (name: string, atMs: number | undefined): Element | undefin
 
 /** The registration document; `secret` only where it is shown for the one time. */
 const registrationElement = (
-  { href }: Registration,
+  { href }: RegistrationRef,
   view: Registered,
   secret?: string
 ): Element =>
@@ -41,7 +41,7 @@ const registrationElement = (
     optionalTime("rotated-until", view.rotatedUntilMs)
   )
 
-const linksOf = (place: Place): ReadonlyArray<Link> => [
+const linksOf = (place: MailboxRef): ReadonlyArray<Link> => [
   { rel: "mailbox", href: place.href },
   { rel: "collection", href: collectionHref(place), title: "All registrations" },
   { rel: "up", href: place.here, title: "The mailbox" }
@@ -49,10 +49,10 @@ const linksOf = (place: Place): ReadonlyArray<Link> => [
 
 /** One registration as its readers see it. */
 export const registrationView = (
-  place: Place,
-  registration: Registration,
+  place: MailboxRef,
+  registration: RegistrationRef,
   view: Registered
-): View => ({
+): ResourceView => ({
   title: "A push registration",
   tree: () => registrationElement(registration, view),
   body: () => registrationPage(registration, view),
@@ -62,11 +62,11 @@ export const registrationView = (
 
 /** The same with its new secret: the only answer that shows it. */
 export const secretView = (
-  place: Place,
-  registration: Registration,
+  place: MailboxRef,
+  registration: RegistrationRef,
   view: Registered,
   secret: string
-): View => ({
+): ResourceView => ({
   title: "The secret of the registration",
   tree: () => registrationElement(registration, view, secret),
   body: () => secretPage(registration, view, secret),
@@ -74,7 +74,10 @@ export const secretView = (
 })
 
 /** The registrations of a mailbox, in the order they came. */
-export const collectionView = (place: Place, all: ReadonlyArray<Found>): View => ({
+export const collectionView = (
+  place: MailboxRef,
+  all: ReadonlyArray<DescribedRegistration>
+): ResourceView => ({
   title: "Push registrations",
   tree: () =>
     element(

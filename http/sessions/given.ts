@@ -6,7 +6,7 @@ import type { FormFields } from "../forms.ts"
 import { childrenOf, type Element, isText, textOf } from "../xml.ts"
 
 /** An answer as it came: text or a reference, and the `continue` attribute where there was one. */
-export interface Given {
+export interface SessionInput {
   readonly text: string
   readonly href?: string
   readonly continue?: string
@@ -21,12 +21,12 @@ const parts = (href: string | undefined, goesOn: string | undefined) => ({
   ...goesOn === undefined ? {} : { continue: goesOn }
 })
 
-const checked = (given: Given): Effect.Effect<Given, Failed> =>
+const checked = (given: SessionInput): Effect.Effect<SessionInput, Failed> =>
   given.href !== undefined && given.text.trim() !== ""
     ? Effect.fail(fail("unprocessable", "an answer is either text or an href, not both"))
     : Effect.succeed(given)
 
-const ofDocument = (root: Element): Effect.Effect<Given, Failed> => {
+const ofDocument = (root: Element): Effect.Effect<SessionInput, Failed> => {
   const unknown = childrenOf(root).find(({ name }) => !textNames.has(name))
   if (unknown !== undefined) {
     return Effect.fail(fail("unprocessable", `an answer has no element ${unknown.name}`))
@@ -35,7 +35,7 @@ const ofDocument = (root: Element): Effect.Effect<Given, Failed> => {
   return checked({ text: textOf(root), ...parts(href, goesOn), isForm: false })
 }
 
-const ofForm = (fields: FormFields): Effect.Effect<Given, Failed> => {
+const ofForm = (fields: FormFields): Effect.Effect<SessionInput, Failed> => {
   const text = fields.get("answer") ?? ""
   const href = fields.get("href")
   if (!isText(text)) {
@@ -46,10 +46,10 @@ const ofForm = (fields: FormFields): Effect.Effect<Given, Failed> => {
 }
 
 /** What the body answers. `from`: which kinds of body are read here; another is 415. */
-export const givenOf = Effect.fnUntraced(function*(
+export const readAnswerInput = Effect.fnUntraced(function*(
   call: Call,
   from: "documents" | "forms" | "both"
-): Effect.fn.Return<Given, Failed> {
+): Effect.fn.Return<SessionInput, Failed> {
   if (from === "forms") {
     const type = call.request.headers.get("content-type") ?? ""
     const formType = "application/x-www-form-urlencoded"

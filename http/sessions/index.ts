@@ -1,23 +1,28 @@
 /** Area B: the bridge's entry, sessions, their answers, the stateless questions (PROTOCOL §2). */
 import { Effect } from "effect"
 import { sessionKind } from "../../actors/index.ts"
-import type { Message, Reply, View as Session } from "../../actors/session/protocol.ts"
+import type {
+  SessionMessage,
+  SessionReply,
+  SessionView as Session
+} from "../../actors/session/protocol.ts"
 import { type Address, address, isActorId, isRefusal } from "../../runtime/index.ts"
 import { keepingTyped } from "../again.ts"
-import { type Answer, type Call, empty, type Handler, shown } from "../call.ts"
-import { fail, type Failure, refused } from "../failures.ts"
+import { type Call, empty, type HandlerAnswer, type ResourceHandler, shown } from "../call.ts"
+import { fail, type HandlerFailure, refused } from "../failures.ts"
 import { choose } from "../negotiate.ts"
 import { standardTypes } from "../representations.ts"
 import { conditionsHold, entityTags, isConditional } from "../respond.ts"
 import type { Route } from "../routing.ts"
 import { ask, askFor, type Service, uri } from "../service.ts"
-import { type Given, givenOf } from "./given.ts"
+import { readAnswerInput, type SessionInput } from "./given.ts"
 import { enter, leave, listSessions } from "./listing.ts"
 import { questionRoutes } from "./questions.ts"
 import { readReference } from "./reading.ts"
 import { rejection } from "./rejection.ts"
 import {
   answerPath,
+  type AnswerStep,
   answerView,
   entryLink,
   entryPath,
@@ -26,30 +31,29 @@ import {
   questionForm,
   sessionPath,
   sessionView,
-  type Step,
   stepTitles
 } from "./views.ts"
 
-const steps: ReadonlyArray<Step> = ["name", "quest", "hard_question"]
+const steps: ReadonlyArray<AnswerStep> = ["name", "quest", "hard_question"]
 
 const at = (id: string): Address => address(sessionKind, id)
 
 /** The id in the path; 404 for what can be none. */
-const idOf = ({ parameters }: Call): Effect.Effect<string, Failure> => {
+const idOf = ({ parameters }: Call): Effect.Effect<string, HandlerFailure> => {
   const id = parameters.get("session")
   return parameters.secret("session") === undefined && isActorId(id)
     ? Effect.succeed(id)
     : Effect.fail(fail("not-found"))
 }
 
-const unexpected = (reply: Reply): Error => new Error(`a session answered ${reply._tag}`)
+const unexpected = (reply: SessionReply): Error => new Error(`a session answered ${reply._tag}`)
 
 const describe = Effect.fnUntraced(function*(
   service: Service,
   id: string
-): Effect.fn.Return<Session, Failure> {
-  const message: Message = { _tag: "Describe" }
-  const reply = yield* ask<Reply>(service, at(id), message)
+): Effect.fn.Return<Session, HandlerFailure> {
+  const message: SessionMessage = { _tag: "Describe" }
+  const reply = yield* ask<SessionReply>(service, at(id), message)
   if (reply._tag !== "Described") throw unexpected(reply)
   return reply.view
 })
@@ -57,18 +61,18 @@ const describe = Effect.fnUntraced(function*(
 const isPageWanted = (call: Call): boolean =>
   choose(call.request.headers.get("accept"), standardTypes) === "text/html"
 
-const seeOther = (service: Service, path: string): Answer =>
+const seeOther = (service: Service, path: string): HandlerAnswer =>
   empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
 
 /** B2. Nothing is created, not even an entry of the listing, unless `continue` is `true`. */
-const start = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
-    const given = yield* givenOf(call, "both")
+const start = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const given = yield* readAnswerInput(call, "both")
     const id = call.ids.id("session")
     const goesOn = given.continue === undefined ? {} : { continue: given.continue }
     if (given.continue === "true") yield* enter(service, id)
-    const message: Message = { _tag: "Start", requestId: call.ids.id("request"), ...goesOn }
-    const reply = yield* ask<Reply>(service, at(id), message, call.ids.drawn)
+    const message: SessionMessage = { _tag: "Start", requestId: call.ids.id("request"), ...goesOn }
+    const reply = yield* ask<SessionReply>(service, at(id), message, call.ids.drawn)
     if (reply._tag === "Rejected") return rejection(call, reply.p, entryLink)
     if (reply._tag !== "Started") throw unexpected(reply)
     if (given.isForm && isPageWanted(call)) return seeOther(service, sessionPath(id))
@@ -78,8 +82,8 @@ const start = (service: Service): Handler["handle"] =>
     })
   })
 
-const readSession = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const readSession = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const id = yield* idOf(call)
     return shown(sessionView(id, yield* describe(service, id)))
   })
@@ -89,8 +93,8 @@ const unchanged = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   id: string,
-  step?: Step
-): Effect.fn.Return<{ readonly ifVersion?: number }, Failure> {
+  step?: AnswerStep
+): Effect.fn.Return<{ readonly ifVersion?: number }, HandlerFailure> {
   if (!isConditional(call)) return {}
   const session = yield* describe(service, id)
   const view = step === undefined
@@ -101,11 +105,11 @@ const unchanged = Effect.fnUntraced(function*(
   return { ifVersion: session.version }
 })
 
-const deleteSession = (service: Service): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const deleteSession = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const id = yield* idOf(call)
-    const message: Message = { _tag: "Delete", ...yield* unchanged(service, call, id) }
-    yield* ask<Reply>(service, at(id), message)
+    const message: SessionMessage = { _tag: "Delete", ...yield* unchanged(service, call, id) }
+    yield* ask<SessionReply>(service, at(id), message)
     yield* leave(service, id)
     return empty(204)
   })
@@ -114,18 +118,18 @@ const deleteSession = (service: Service): Handler["handle"] =>
 const recorded = Effect.fnUntraced(function*(
   service: Service,
   id: string,
-  step: Step,
+  step: AnswerStep,
   session: Session
 ) {
   if (!session.recorded.includes(step)) return
-  const message: Message = { _tag: "ReadAnswer", step }
-  const reply = yield* ask<Reply>(service, at(id), message)
+  const message: SessionMessage = { _tag: "ReadAnswer", step }
+  const reply = yield* ask<SessionReply>(service, at(id), message)
   if (reply._tag !== "Recorded") throw unexpected(reply)
   return answerView(id, step, reply.answer, isOver(session))
 })
 
-const readAnswer = (service: Service, step: Step): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const readAnswer = (service: Service, step: AnswerStep): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const id = yield* idOf(call)
     const view = yield* recorded(service, id, step, yield* describe(service, id))
     return view === undefined
@@ -142,8 +146,8 @@ const ended = fail("method-not-allowed", "the conversation is over, its answers 
 const unlessOver = <A>(
   service: Service,
   call: Call,
-  recording: Effect.Effect<A, Failure>
-): Effect.Effect<A, Failure> =>
+  recording: Effect.Effect<A, HandlerFailure>
+): Effect.Effect<A, HandlerFailure> =>
   Effect.catch(recording, (failure) =>
     Effect.flatMap(
       Effect.flatMap(idOf(call), (id) => describe(service, id)),
@@ -154,8 +158,8 @@ const unlessOver = <A>(
 const textOf = Effect.fnUntraced(function*(
   service: Service,
   id: string,
-  { continue: goesOn, href, text }: Given
-): Effect.fn.Return<string, Failure> {
+  { continue: goesOn, href, text }: SessionInput
+): Effect.fn.Return<string, HandlerFailure> {
   if (href === undefined || (goesOn !== undefined && goesOn !== "true")) return text
   // A session that takes no answer says so before anything is read for it.
   if (isOver(yield* describe(service, id))) return yield* ended
@@ -166,14 +170,14 @@ const textOf = Effect.fnUntraced(function*(
 const record = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  step: Step,
+  step: AnswerStep,
   from: "documents" | "forms"
-): Effect.fn.Return<Reply, Failure> {
+): Effect.fn.Return<SessionReply, HandlerFailure> {
   const id = yield* idOf(call)
-  const given = yield* givenOf(call, from)
+  const given = yield* readAnswerInput(call, from)
   const expected = yield* unchanged(service, call, id, step)
   const { continue: goesOn, href } = given
-  const message: Message = {
+  const message: SessionMessage = {
     _tag: "Answer",
     step,
     text: yield* textOf(service, id, given),
@@ -181,13 +185,13 @@ const record = Effect.fnUntraced(function*(
     ...goesOn === undefined ? {} : { continue: goesOn },
     ...expected
   }
-  const reply = yield* askFor<Reply>(service, at(id), message)
+  const reply = yield* askFor<SessionReply>(service, at(id), message)
   if (!isRefusal(reply)) return reply
   return yield* reply.reason === "Ended" ? ended : refused(reply)
 })
 
-const putAnswer = (service: Service, step: Step): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const putAnswer = (service: Service, step: AnswerStep): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const id = yield* idOf(call)
     const reply = yield* unlessOver(service, call, record(service, call, step, "documents"))
     if (reply._tag === "Rejected") {
@@ -204,8 +208,8 @@ const putAnswer = (service: Service, step: Step): Handler["handle"] =>
   })
 
 /** The same from the form of a page: HTML has no PUT. */
-const postAnswer = (service: Service, step: Step): Handler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failure> {
+const postAnswer = (service: Service, step: AnswerStep): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const id = yield* idOf(call)
     const reply = yield* unlessOver(service, call, record(service, call, step, "forms"))
     return reply._tag === "Rejected"
@@ -214,7 +218,7 @@ const postAnswer = (service: Service, step: Step): Handler["handle"] =>
   })
 
 /** Every resource of Area B. */
-export const sessionRoutes = (service: Service): ReadonlyArray<Route<Handler>> => [
+export const sessionRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   { pattern: entryPath, methods: { GET: { handle: () => Effect.succeed(shown(entryView)) } } },
   {
     pattern: "/sessions",
@@ -230,7 +234,7 @@ export const sessionRoutes = (service: Service): ReadonlyArray<Route<Handler>> =
       DELETE: { handle: deleteSession(service) }
     }
   },
-  ...steps.map((step): Route<Handler> => ({
+  ...steps.map((step): Route<ResourceHandler> => ({
     pattern: `/sessions/{session}/${step}`,
     methods: {
       GET: { handle: readAnswer(service, step) },

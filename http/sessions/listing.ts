@@ -4,14 +4,14 @@
  */
 import { Effect } from "effect"
 import { sessionKind } from "../../actors/index.ts"
-import type { Message, Reply } from "../../actors/session/protocol.ts"
+import type { SessionMessage, SessionReply } from "../../actors/session/protocol.ts"
 import { address, isRefusal, type RecordChange } from "../../runtime/index.ts"
-import { type Answer, type Call, shown } from "../call.ts"
-import type { Failure } from "../failures.ts"
+import { type Call, type HandlerAnswer, shown } from "../call.ts"
+import type { HandlerFailure } from "../failures.ts"
 import { askedAtOnceMax } from "../limits.ts"
 import { nextLink, pageOf } from "../paging.ts"
 import { askFor, type Service, uri } from "../service.ts"
-import { collectionPath, type Listed, listingView } from "./views.ts"
+import { collectionPath, type ListedSessionRow, listingView } from "./views.ts"
 
 /** `<inverted ms, 13 digits>.<id>` of each session: ascending keys are newest first. */
 const sessionsTable = "sessions"
@@ -26,7 +26,7 @@ const cursorPattern = /^\d{13}\.[A-Za-z0-9_-]{1,200}$/
 export const enter = Effect.fnUntraced(function*(
   service: Service,
   id: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const { nowMs, records } = service
   if ((yield* records.get(keysTable, id)) !== undefined) return
   const key = `${String(newestMs - nowMs()).padStart(keyDigits, "0")}.${id}`
@@ -40,7 +40,7 @@ export const enter = Effect.fnUntraced(function*(
 export const leave = Effect.fnUntraced(function*(
   { records }: Service,
   id: string
-): Effect.fn.Return<void, Failure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const key = yield* records.get(keysTable, id)
   if (key === undefined) return
   const changes: ReadonlyArray<RecordChange> = [
@@ -54,9 +54,9 @@ export const leave = Effect.fnUntraced(function*(
 const look = Effect.fnUntraced(function*(
   service: Service,
   id: string
-): Effect.fn.Return<Listed | undefined, Failure> {
-  const message: Message = { _tag: "Describe" }
-  const reply = yield* askFor<Reply>(service, address(sessionKind, id), message)
+): Effect.fn.Return<ListedSessionRow | undefined, HandlerFailure> {
+  const message: SessionMessage = { _tag: "Describe" }
+  const reply = yield* askFor<SessionReply>(service, address(sessionKind, id), message)
   if (isRefusal(reply)) {
     // A crash between the deletion and this may have left the entry.
     if (reply.reason === "Gone") yield* leave(service, id)
@@ -70,7 +70,7 @@ const look = Effect.fnUntraced(function*(
 export const listSessions = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<Answer, Failure> {
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const page = yield* pageOf(call, (text) => cursorPattern.test(text))
   const { after, limit } = page
   const range = after === undefined ? { limit } : { after, limit }

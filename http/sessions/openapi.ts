@@ -1,6 +1,12 @@
 /** What the bridge, its sessions and the questions without a session take and answer (Area B). */
 import { paging } from "../openapi/fields.ts"
-import { type Answer, type Area, document, formBody, nothing } from "../openapi/operation.ts"
+import {
+  type AnswerDescription,
+  type Area,
+  document,
+  formBody,
+  nothing
+} from "../openapi/operation.ts"
 import { type Operation, type OperationKey, type Parameter } from "../openapi/operation.ts"
 import { seeOther, view } from "../openapi/operation.ts"
 import { attribute, attributes, elementText, formOf, list, object } from "../openapi/schema.ts"
@@ -11,7 +17,7 @@ type Step = "name" | "quest" | "hard_question"
 const answered = object(attributes({ href: uri }), ["href"])
 
 /** What the bridge-keeper says to an answer that is none, or wrong. */
-const rejected: Answer = {
+const rejected: AnswerDescription = {
   ...view("Rejection", "What the bridge-keeper says instead; or nothing acceptable", [
     "Vary",
     "Cache-Control"

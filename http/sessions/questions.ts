@@ -2,24 +2,31 @@
  * The stateless variant (B8–B11): the answers so far are parameters of the URI, nothing is stored.
  */
 import { Effect } from "effect"
-import { bridge, courseOf } from "../../actors/index.ts"
+import { bridge, scriptProgress } from "../../actors/index.ts"
 import { answerCharsMax } from "../../actors/limits.ts"
-import { type Answer, type Call, type Handled, type Handler, queryOf, shown } from "../call.ts"
+import {
+  type Call,
+  type Handled,
+  type HandlerAnswer,
+  queryOf,
+  type ResourceHandler,
+  shown
+} from "../call.ts"
 import { fail, type Failed } from "../failures.ts"
 import type { FormFields } from "../forms.ts"
 import { keepingTyped } from "../again.ts"
-import { type Control, type Form, form } from "../html/forms.ts"
+import { type Control, form, type HtmlForm } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
 import { html, link } from "../html/template.ts"
 import type { Route } from "../routing.ts"
 import { element, isText } from "../xml.ts"
 import { rejection } from "./rejection.ts"
-import { answerControl, entryPath, spoken, type Step } from "./views.ts"
+import { answerControl, type AnswerStep, entryPath, spoken } from "./views.ts"
 
 /** One question's resource: the parameter of its answer, and where that is sent. */
 interface Question {
   readonly path: string
-  readonly step: Step
+  readonly step: AnswerStep
   readonly parameter: string
   readonly next: string
 }
@@ -56,7 +63,7 @@ const uriOf = (path: string, given: Given): string => {
   return query === "" ? path : `${path}?${query}`
 }
 
-const questionForm = ({ next, parameter }: Question, p: string, given: Given): Form => ({
+const questionForm = ({ next, parameter }: Question, p: string, given: Given): HtmlForm => ({
   action: next,
   method: "get",
   controls: [
@@ -67,14 +74,14 @@ const questionForm = ({ next, parameter }: Question, p: string, given: Given): F
 })
 
 /** The form that asks for the first answer which is refused, with those before it. */
-const refusedForm = (fields: FormFields): Form | undefined => {
+const refusedForm = (fields: FormFields): HtmlForm | undefined => {
   const given: Array<readonly [string, string]> = []
-  const answers: { [S in Step]?: string } = {}
+  const answers: { [S in AnswerStep]?: string } = {}
   for (const question of questions) {
     const { parameter, step } = question
     const text = fields.get(parameter) ?? ""
     if (faultOf(parameter, text) !== undefined) {
-      const course = courseOf(bridge, answers)
+      const course = scriptProgress(bridge, answers)
       return course._tag === "Asks" ? questionForm(question, course.p, given) : undefined
     }
     answers[step] = text
@@ -83,7 +90,7 @@ const refusedForm = (fields: FormFields): Form | undefined => {
   return undefined
 }
 
-const challenge = (question: Question, p: string, given: Given): Answer => {
+const challenge = (question: Question, p: string, given: Given): HandlerAnswer => {
   const { next, parameter } = question
   const begun = uriOf(next, given)
   return shown({
@@ -100,7 +107,7 @@ const challenge = (question: Question, p: string, given: Given): Answer => {
   })
 }
 
-const crossed = (p: string, given: Given): Answer =>
+const crossed = (p: string, given: Given): HandlerAnswer =>
   shown({
     title: "The other side",
     tree: element(
@@ -117,9 +124,9 @@ const crossed = (p: string, given: Given): Answer =>
   })
 
 const ask = (at: number) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Failed> {
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, Failed> {
     const query = yield* queryOf(call)
-    const answers: { [S in Step]?: string } = {}
+    const answers: { [S in AnswerStep]?: string } = {}
     const given: Array<readonly [string, string]> = []
     for (const [index, { parameter, step }] of questions.entries()) {
       // Its own answer only comes to the last question: that of any other goes on to the next.
@@ -131,7 +138,7 @@ const ask = (at: number) =>
       answers[step] = text
       given.push([parameter, text])
     }
-    const course = courseOf(bridge, answers)
+    const course = scriptProgress(bridge, answers)
     if (course._tag === "Cast") return rejection(call, course.p, start)
     if (course._tag === "Crossed") return crossed(course.p, given)
     const question = questions.find(({ step }) => step === course.step)
@@ -140,7 +147,10 @@ const ask = (at: number) =>
   })
 
 /** The three questions' resources. */
-export const questionRoutes: ReadonlyArray<Route<Handler>> = questions.map(({ path }, at) => ({
+export const questionRoutes: ReadonlyArray<Route<ResourceHandler>> = questions.map((
+  { path },
+  at
+) => ({
   pattern: path,
   methods: {
     GET: {

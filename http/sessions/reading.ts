@@ -5,13 +5,10 @@
  */
 import { Effect } from "effect"
 import { sessionKind } from "../../actors/index.ts"
-import type {
-  Message as ContentMessage,
-  Reply as ContentReply
-} from "../../actors/content/protocol.ts"
-import type { Message, Reply } from "../../actors/session/protocol.ts"
+import type { ContentMessage, ContentReply } from "../../actors/content/protocol.ts"
+import type { SessionMessage, SessionReply } from "../../actors/session/protocol.ts"
 import { address, isRefusal, type Refusal } from "../../runtime/index.ts"
-import { fail, type Failed, type Failure } from "../failures.ts"
+import { fail, type Failed, type HandlerFailure } from "../failures.ts"
 import { referenceHopsMax, referredBytesMax, uriCharsMax } from "../limits.ts"
 import { bodyKind } from "../negotiate.ts"
 import { askFor, ownPath, type Service } from "../service.ts"
@@ -31,7 +28,7 @@ const refusedWhy = ({ reason }: Refusal): Failed => {
   }
 }
 
-const collect = (source: AsyncIterable<Uint8Array>): Effect.Effect<Uint8Array, Failure> =>
+const collect = (source: AsyncIterable<Uint8Array>): Effect.Effect<Uint8Array, HandlerFailure> =>
   Effect.tryPromise({
     try: async () => {
       const chunks: Array<Uint8Array> = []
@@ -47,7 +44,7 @@ const textIn = (
   bytes: Uint8Array,
   type: string,
   hops: number
-): Effect.Effect<string, Failure> => {
+): Effect.Effect<string, HandlerFailure> => {
   if (bodyKind(type) !== "xml") {
     const text = decodeDocument(bytes, type)
     return text.ok && isText(text.value)
@@ -74,7 +71,7 @@ const readOutside = Effect.fnUntraced(function*(
   service: Service,
   href: string,
   hops: number
-): Effect.fn.Return<string, Failure> {
+): Effect.fn.Return<string, HandlerFailure> {
   const { bytes, type } = yield* service.readOutside(href, outsideAccept, referredBytesMax).pipe(
     Effect.mapError(unreadable)
   )
@@ -86,7 +83,7 @@ const readContent = Effect.fnUntraced(function*(
   service: Service,
   id: string,
   hops: number
-): Effect.fn.Return<string, Failure> {
+): Effect.fn.Return<string, HandlerFailure> {
   const message: ContentMessage = { _tag: "Describe", access: {} }
   const reply = yield* askFor<ContentReply>(service, address("content", id), message)
   if (isRefusal(reply)) return yield* refusedWhy(reply)
@@ -103,9 +100,9 @@ const readContent = Effect.fnUntraced(function*(
 const askSession = Effect.fnUntraced(function*(
   service: Service,
   id: string,
-  message: Message
-): Effect.fn.Return<string, Failure> {
-  const reply = yield* askFor<Reply>(service, address(sessionKind, id), message)
+  message: SessionMessage
+): Effect.fn.Return<string, HandlerFailure> {
+  const reply = yield* askFor<SessionReply>(service, address(sessionKind, id), message)
   if (isRefusal(reply)) return yield* refusedWhy(reply)
   if (reply._tag === "Recorded") return reply.answer.text
   if (reply._tag === "Described") return reply.view.p
@@ -122,13 +119,13 @@ export const readOwn = (
   service: Service,
   path: string,
   hops = 0
-): Effect.Effect<string, Failure> => {
+): Effect.Effect<string, HandlerFailure> => {
   const bare = path.replace(/#.*$/s, "")
   const content = contentPattern.exec(bare)?.[1]
   if (content !== undefined) return readContent(service, content, hops)
   const [, session, step] = sessionPattern.exec(bare) ?? []
   if (session !== undefined) {
-    const message: Message = step !== undefined && isStep(step)
+    const message: SessionMessage = step !== undefined && isStep(step)
       ? { _tag: "ReadAnswer", step: stepOf[step] }
       : { _tag: "Describe" }
     return askSession(service, session, message)
@@ -145,7 +142,7 @@ export const readReference = (
   service: Service,
   href: string,
   hops = 0
-): Effect.Effect<string, Failure> => {
+): Effect.Effect<string, HandlerFailure> => {
   if (hops > referenceHopsMax) {
     return Effect.fail(unreadable(`it leads on more than ${referenceHopsMax} times`))
   }

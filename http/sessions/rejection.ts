@@ -1,5 +1,5 @@
 /** The answers that the protocol gives as 406 with the element `p` instead of a problem. */
-import { type Answer, type Call } from "../call.ts"
+import { type Call, type HandlerAnswer } from "../call.ts"
 import { type Link, page } from "../html/layout.ts"
 import { html } from "../html/template.ts"
 import { choose, type MediaType } from "../negotiate.ts"
@@ -25,7 +25,7 @@ const bodyIn = (type: MediaType, p: string, back: Link, path: string): string =>
 }
 
 /** 406 with what the bridge-keeper says; `back` is where its page leads (PROTOCOL §2, seed §7). */
-export const rejection = (call: Call, p: string, back: Link): Answer => {
+export const rejection = (call: Call, p: string, back: Link): HandlerAnswer => {
   const type = choose(call.request.headers.get("accept"), standardTypes) ?? "application/xml"
   return {
     _tag: "Plain",

@@ -1,26 +1,26 @@
 /** What the resources of Area B show: challenges, recorded answers, the listing, their pages. */
-import type { Answer, View as Session } from "../../actors/session/protocol.ts"
+import type { RecordedAnswer, SessionView as Session } from "../../actors/session/protocol.ts"
 import { answerCharsMax } from "../../actors/limits.ts"
 import { bridge } from "../../actors/index.ts"
-import { type Control, type Form, form } from "../html/forms.ts"
+import { type Control, form, type HtmlForm } from "../html/forms.ts"
 import type { Link } from "../html/layout.ts"
 import { badge, emptyState, table, time } from "../html/parts.ts"
 import { type Html, html, link, nothing } from "../html/template.ts"
-import type { View } from "../representations.ts"
+import type { ResourceView } from "../representations.ts"
 import { type Element, element } from "../xml.ts"
 
 /** A step of the script is the name of its answer's resource, too. */
-export type Step = Session["recorded"][number]
+export type AnswerStep = Session["recorded"][number]
 
 export const entryPath = "/cross_bridge"
 export const collectionPath = "/sessions"
 export const sessionPath = (id: string): string => `${collectionPath}/${id}`
-export const answerPath = (id: string, step: Step): string => `${sessionPath(id)}/${step}`
+export const answerPath = (id: string, step: AnswerStep): string => `${sessionPath(id)}/${step}`
 
 export const entryLink: Link = { rel: "start", href: entryPath, title: "The bridge" }
 const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All sessions" }
 
-export const stepTitles: { readonly [S in Step]: string } = {
+export const stepTitles: { readonly [S in AnswerStep]: string } = {
   name: "The first answer",
   quest: "The second answer",
   hard_question: "The last answer"
@@ -43,7 +43,7 @@ export const spoken = (p: string): Html =>
 `
 
 /** The entry page's challenge (B1). */
-export const entryView: View = {
+export const entryView: ResourceView = {
   title: "The Bridge of Death",
   tree: element(
     "challenge",
@@ -99,7 +99,7 @@ const recordedList = (id: string, { recorded }: Session): Html =>
 `
 
 /** The form of a session's question at its path; `asked` is the question's own words. */
-export const questionForm = (action: string, asked: string): Form => ({
+export const questionForm = (action: string, asked: string): HtmlForm => ({
   action,
   controls: [answerControl("answer", asked), proceeding],
   submit: "Answer"
@@ -122,7 +122,7 @@ const sessionTitle = ({ status }: Session): string => {
 }
 
 /** The current challenge of a session (B4). */
-export const sessionView = (id: string, session: Session): View => ({
+export const sessionView = (id: string, session: Session): ResourceView => ({
   title: sessionTitle(session),
   tree: challenge(id, session),
   body: () => sessionBody(id, session),
@@ -130,7 +130,12 @@ export const sessionView = (id: string, session: Session): View => ({
 })
 
 /** A recorded answer: what was PUT, an href kept as it came. */
-export const answerView = (id: string, step: Step, answer: Answer, readOnly: boolean): View => {
+export const answerView = (
+  id: string,
+  step: AnswerStep,
+  answer: RecordedAnswer,
+  readOnly: boolean
+): ResourceView => {
   const { href, text } = answer
   return {
     title: stepTitles[step],
@@ -164,7 +169,7 @@ const standings: { readonly [status: string]: Html } = {
 const standing = ({ status }: Session): Html => standings[status] ?? html`${status}`
 
 /** One line of the listing. */
-export interface Listed {
+export interface ListedSessionRow {
   readonly id: string
   readonly session: Session
 }
@@ -173,9 +178,9 @@ const startedOf = (session: Session): string => new Date(session.startedAtMs).to
 
 /** The listing (B3). */
 export const listingView = (
-  listed: ReadonlyArray<Listed>,
+  listed: ReadonlyArray<ListedSessionRow>,
   next: ReadonlyArray<Link>
-): View => ({
+): ResourceView => ({
   title: "Sessions",
   tree: element(
     "sessions",

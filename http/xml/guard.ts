@@ -11,7 +11,7 @@ import { refuseEncoding } from "./decode.ts"
 import { isReservedName } from "./element.ts"
 
 /** Thrown inside a parser's callbacks, caught by the function that drives the parser. */
-export class Refusal extends Error {
+export class XmlRefusal extends Error {
   readonly malformed: boolean
   constructor(detail: string, malformed = true) {
     super(detail)
@@ -23,11 +23,11 @@ const astral = /[\uD800-\uDFFF]/
 
 const checkName = (name: string): void => {
   if (name.length > xmlNameCharsMax) {
-    throw new Refusal(`a name is longer than ${xmlNameCharsMax} characters`)
+    throw new XmlRefusal(`a name is longer than ${xmlNameCharsMax} characters`)
   }
   // Names beyond the basic plane are XML that not every reader takes: stored, they spoil listings.
-  if (astral.test(name)) throw new Refusal("a name holds a character that is not accepted")
-  if (isReservedName(name)) throw new Refusal(`the name ${name} is not accepted`)
+  if (astral.test(name)) throw new XmlRefusal("a name holds a character that is not accepted")
+  if (isReservedName(name)) throw new XmlRefusal(`the name ${name} is not accepted`)
 }
 
 /** Checks an opened element's name, attributes and place; `depth` counts the root as 1. */
@@ -44,10 +44,10 @@ export const checkOpened = (
     count += 1
   }
   if (count > xmlAttributesMax) {
-    throw new Refusal(`an element has more than ${xmlAttributesMax} attributes`)
+    throw new XmlRefusal(`an element has more than ${xmlAttributesMax} attributes`)
   }
-  if (depth > xmlDepthMax) throw new Refusal(`elements are nested deeper than ${xmlDepthMax}`)
-  if (nodes > xmlNodesMax) throw new Refusal(`the document has more than ${xmlNodesMax} nodes`)
+  if (depth > xmlDepthMax) throw new XmlRefusal(`elements are nested deeper than ${xmlDepthMax}`)
+  if (nodes > xmlNodesMax) throw new XmlRefusal(`the document has more than ${xmlNodesMax} nodes`)
 }
 
 /** What a parser reports; positions are UTF-16 indexes into the text it was given. */
@@ -65,7 +65,7 @@ type PlainOptions = {
 }
 
 const refuseDoctype = (): never => {
-  throw new Refusal("a document type declaration is not accepted")
+  throw new XmlRefusal("a document type declaration is not accepted")
 }
 
 /**
@@ -81,11 +81,11 @@ export const guardedParser = (handlers: Handlers): SaxesParser<PlainOptions> => 
     defaultXMLVersion: "1.0"
   })
   parser.on("error", (error) => {
-    throw new Refusal(error.message)
+    throw new XmlRefusal(error.message)
   })
   parser.on("doctype", refuseDoctype)
   parser.on("processinginstruction", () => {
-    throw new Refusal("a processing instruction is not accepted")
+    throw new XmlRefusal("a processing instruction is not accepted")
   })
   parser.on("opentag", handlers.open)
   parser.on("closetag", handlers.close)
@@ -97,10 +97,10 @@ export const guardedParser = (handlers: Handlers): SaxesParser<PlainOptions> => 
 /** To be called for the root element, since the declaration has no handler of its own. */
 export const checkDeclaration = (declaration: XMLDecl): void => {
   if (declaration.version !== undefined && declaration.version !== "1.0") {
-    throw new Refusal("only XML 1.0 is accepted")
+    throw new XmlRefusal("only XML 1.0 is accepted")
   }
   const detail = refuseEncoding(declaration.encoding)
-  if (detail !== undefined) throw new Refusal(detail)
+  if (detail !== undefined) throw new XmlRefusal(detail)
 }
 
 /** Throws a `Refusal` unless every prefix of the document is declared (Namespaces in XML 1.0). */
@@ -112,7 +112,7 @@ export const checkNamespaces = (source: string): void => {
     defaultXMLVersion: "1.0"
   })
   parser.on("error", (error) => {
-    throw new Refusal(error.message)
+    throw new XmlRefusal(error.message)
   })
   parser.write(source).close()
 }

@@ -47,13 +47,15 @@ const isRepeatable = (parent: string, child: string): boolean =>
   Boolean(repeatables[parent]?.includes(child))
 
 /** A JSON value as `toJson` makes it. */
-export type Json = string | ReadonlyArray<Json> | { readonly [key: string]: Json }
+export type JsonDocument = string | ReadonlyArray<JsonDocument> | {
+  readonly [key: string]: JsonDocument
+}
 
-const own = (): Record<string, Json> => Object.create(null)
+const own = (): Record<string, JsonDocument> => Object.create(null)
 
 const hasInk = /\S/
 
-const valueOf = (node: Element): Json => {
+const valueOf = (node: Element): JsonDocument => {
   let hasAttributes = false
   for (const _ in node.attributes) hasAttributes = true
   const parts = node.children.filter((child) => typeof child !== "string")
@@ -61,10 +63,10 @@ const valueOf = (node: Element): Json => {
   return objectOf(node)
 }
 
-const objectOf = (node: Element): Record<string, Json> => {
+const objectOf = (node: Element): Record<string, JsonDocument> => {
   const object = own()
   let text = ""
-  const lists = new Map<string, Array<Json>>()
+  const lists = new Map<string, Array<JsonDocument>>()
   for (const child of node.children) {
     if (typeof child === "string") text += child
     else {
@@ -86,7 +88,7 @@ const objectOf = (node: Element): Record<string, Json> => {
 }
 
 /** Lists that an answer's root shows as an empty array rather than not at all. */
-const emptyLists = (root: Element, object: Record<string, Json>): void => {
+const emptyLists = (root: Element, object: Record<string, JsonDocument>): void => {
   if (root.name === "mailboxes") {
     object["mailbox"] ??= []
     return
@@ -103,7 +105,7 @@ const emptyLists = (root: Element, object: Record<string, Json>): void => {
 }
 
 /** The JSON form of a document: always an object. */
-export const toJson = (root: Element): { readonly [key: string]: Json } => {
+export const toJson = (root: Element): { readonly [key: string]: JsonDocument } => {
   const object = objectOf(root)
   emptyLists(root, object)
   return object

@@ -9,11 +9,22 @@ import { recipientsMax } from "../limits.ts"
 import { decodeDocument } from "./decode.ts"
 import { usesNamespaces } from "./document.ts"
 import { failure, type Result, success, type XmlFault } from "./element.ts"
-import { checkDeclaration, checkNamespaces, checkOpened, guardedParser, Refusal } from "./guard.ts"
+import {
+  checkDeclaration,
+  checkNamespaces,
+  checkOpened,
+  guardedParser,
+  XmlRefusal
+} from "./guard.ts"
 import { plainNotification } from "./plain.ts"
 import { bare } from "./prologue.ts"
-import { attributesText, Broken, checkedUri, fieldOf, inlineContent } from "./rules.ts"
-import type { Field, InlineContent, NotificationDocument, RuleBroken } from "./rules.ts"
+import { attributesText, checkedUri, fieldOf, inlineContent, RuleViolation } from "./rules.ts"
+import type {
+  NotificationDocument,
+  NotificationField,
+  ParsedInlineContent,
+  RuleBroken
+} from "./rules.ts"
 
 let source = ""
 let depth = 0
@@ -23,7 +34,7 @@ let extraStart = 0
 let prefixed = false
 let itemSeen = false
 let inItem = false
-let field: Field | undefined
+let field: NotificationField | undefined
 let fieldText = ""
 let to: Array<string> = []
 let fromAsked = false
@@ -31,7 +42,7 @@ let sender: string | undefined
 let description: string | undefined
 let url: string | undefined
 let password: string | undefined
-let content: InlineContent | undefined
+let content: ParsedInlineContent | undefined
 let contentType = ""
 let contentEncoding: "base64" | undefined
 let rootNamespaces: Record<string, string> | undefined
@@ -75,7 +86,7 @@ const bareRecord = (): Record<string, string> => Object.create(null)
 
 const openRoot = (tag: SaxesTagPlain): void => {
   if (tag.name !== "notification") {
-    throw new Broken("root", `the root element is ${tag.name}, not notification`)
+    throw new RuleViolation("root", `the root element is ${tag.name}, not notification`)
   }
   for (const key in tag.attributes) {
     const value = tag.attributes[key] ?? ""
@@ -88,7 +99,7 @@ const openRoot = (tag: SaxesTagPlain): void => {
 }
 
 const openItem = (tag: SaxesTagPlain): void => {
-  if (itemSeen) throw new Broken("one-item", "there is more than one item")
+  if (itemSeen) throw new RuleViolation("one-item", "there is more than one item")
   itemSeen = inItem = true
   itemAttributes = attributesText(tag.attributes)
   if (rootNamespaces !== undefined) {
@@ -99,17 +110,20 @@ const openItem = (tag: SaxesTagPlain): void => {
 const openContent = (tag: SaxesTagPlain): void => {
   const type = tag.attributes["type"]?.trim()
   if (type === undefined || !/^[^\s/]+\/[^\s/]+/.test(type)) {
-    throw new Broken("content-type", "item/content needs a type attribute holding a media type")
+    throw new RuleViolation(
+      "content-type",
+      "item/content needs a type attribute holding a media type"
+    )
   }
   const encoding: string | undefined = tag.attributes["encoding"]
   if (encoding !== undefined && encoding !== "base64") {
-    throw new Broken("content-encoding", "the encoding of item/content can only be base64")
+    throw new RuleViolation("content-encoding", "the encoding of item/content can only be base64")
   }
   contentType = type
   contentEncoding = encoding
 }
 
-const taken = (name: Field): boolean => {
+const taken = (name: NotificationField): boolean => {
   switch (name) {
     case "to":
       return false
@@ -126,8 +140,8 @@ const taken = (name: Field): boolean => {
   }
 }
 
-const openField = (name: Field, tag: SaxesTagPlain): void => {
-  if (taken(name)) throw new Broken("duplicate", `item/${name} is given twice`)
+const openField = (name: NotificationField, tag: SaxesTagPlain): void => {
+  if (taken(name)) throw new RuleViolation("duplicate", `item/${name} is given twice`)
   field = name
   fieldText = ""
   if (name === "content") openContent(tag)
@@ -157,7 +171,7 @@ const opened = (tag: SaxesTagPlain): void => {
     if (!prefixed) prefixed = usesNamespaces(tag.name, tag.attributes)
   }
   if (extraDepth !== 0) return
-  if (field !== undefined) throw new Broken("text-only", `${field} can only hold text`)
+  if (field !== undefined) throw new RuleViolation("text-only", `${field} can only hold text`)
   if (depth === 1) {
     checkDeclaration(parser.xmlDecl)
     return openRoot(tag)
@@ -178,12 +192,12 @@ const openRootExtra = (tag: SaxesTagPlain): void => {
   extraStart = nameEnd
 }
 
-const closeField = (name: Field): void => {
+const closeField = (name: NotificationField): void => {
   const trimmed = fieldText.trim()
   switch (name) {
     case "to":
       if (to.length === recipientsMax) {
-        throw new Broken("recipients", `there are more than ${recipientsMax} to elements`)
+        throw new RuleViolation("recipients", `there are more than ${recipientsMax} to elements`)
       }
       to.push(checkedUri(`to number ${to.length + 1}`, trimmed))
       break
@@ -224,7 +238,7 @@ const textual = (text: string): void => {
   if (field !== undefined) fieldText += text
   else if (extraDepth === 0 && depth !== 0 && hasInk.test(text)) {
     const where = inItem ? "item" : "notification"
-    throw new Broken("stray-text", `${where} holds text between its elements`)
+    throw new RuleViolation("stray-text", `${where} holds text between its elements`)
   }
 }
 
@@ -233,10 +247,16 @@ const newParser = () => guardedParser({ open: opened, close: closed, text: textu
 let parser = newParser()
 
 const finish = (): NotificationDocument => {
-  if (!itemSeen) throw new Broken("item", "item is required")
-  if (description === undefined) throw new Broken("description", "item/description is required")
-  if (url === undefined && content === undefined) throw new Broken("url", "item/url is required")
-  if (!url && content === undefined) throw new Broken("url", "item/url is empty, without content")
+  if (!itemSeen) throw new RuleViolation("item", "item is required")
+  if (description === undefined) {
+    throw new RuleViolation("description", "item/description is required")
+  }
+  if (url === undefined && content === undefined) {
+    throw new RuleViolation("url", "item/url is required")
+  }
+  if (!url && content === undefined) {
+    throw new RuleViolation("url", "item/url is empty, without content")
+  }
   if (prefixed) checkNamespaces(source)
   return {
     to,
@@ -266,10 +286,10 @@ export const parseNotificationText = (
     return success(finish())
   } catch (error) {
     parser = newParser()
-    if (error instanceof Broken) {
+    if (error instanceof RuleViolation) {
       return failure({ _tag: "RuleBroken", rule: error.rule, detail: error.message })
     }
-    if (error instanceof Refusal) return failure({ _tag: "Malformed", detail: error.message })
+    if (error instanceof XmlRefusal) return failure({ _tag: "Malformed", detail: error.message })
     throw error
   } finally {
     source = ""

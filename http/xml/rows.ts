@@ -1,6 +1,6 @@
 /** A long document of many like elements, read as it arrives: each is told when it is whole. */
 import type { Element } from "./element.ts"
-import { checkDeclaration, checkOpened, guardedParser, Refusal } from "./guard.ts"
+import { checkDeclaration, checkOpened, guardedParser, XmlRefusal } from "./guard.ts"
 
 /** Takes text as it arrives; throws a `Refusal` when it is not such a document. */
 export interface RowParser {
@@ -39,12 +39,14 @@ export const rowParser = (
       if (depth === 1) {
         checkDeclaration(parser.xmlDecl)
         if (name !== rootName) {
-          throw new Refusal(`the root element must be ${rootName}, not ${name}`)
+          throw new XmlRefusal(`the root element must be ${rootName}, not ${name}`)
         }
         return
       }
-      if (depth === 2 && name !== rowName) throw new Refusal(`${rootName} has ${rowName} only`)
-      if (nodes > rowNodesMax) throw new Refusal(`a ${rowName} has more than ${rowNodesMax} parts`)
+      if (depth === 2 && name !== rowName) throw new XmlRefusal(`${rootName} has ${rowName} only`)
+      if (nodes > rowNodesMax) {
+        throw new XmlRefusal(`a ${rowName} has more than ${rowNodesMax} parts`)
+      }
       const own: Record<string, string> = Object.create(null)
       for (const key in attributes) own[key] = attributes[key] ?? ""
       stack.push({ name, attributes: own, children: [] })
@@ -65,7 +67,7 @@ export const rowParser = (
       nodes++
       if (depth >= 2) stack.at(-1)?.children.push(text)
       else if (depth === 1 && text.trim() !== "") {
-        throw new Refusal(`${rootName} has no text of its own`)
+        throw new XmlRefusal(`${rootName} has no text of its own`)
       } else nodes = 0
     }
   })
@@ -74,7 +76,7 @@ export const rowParser = (
       chars += text.length
       parser.write(text)
       if (chars > charsMax + text.length) {
-        throw new Refusal(`a ${rowName} has more than ${charsMax} characters`)
+        throw new XmlRefusal(`a ${rowName} has more than ${charsMax} characters`)
       }
     },
     end: () => void parser.close()

@@ -4,10 +4,10 @@ import { uriCharsMax } from "../limits.ts"
 import { escapeAttribute } from "./element.ts"
 
 /** The elements that mean something in a notification; `to` stands beside the item. */
-export type Field = "to" | "from" | "description" | "url" | "password" | "content"
+export type NotificationField = "to" | "from" | "description" | "url" | "password" | "content"
 
 /** The field of an item that an element is. */
-export const fieldOf = (name: string): Field | undefined => {
+export const fieldOf = (name: string): NotificationField | undefined => {
   switch (name) {
     case "description":
     case "url":
@@ -21,7 +21,7 @@ export const fieldOf = (name: string): Field | undefined => {
 }
 
 /** Content inside the notification itself: `text` is base64 when `encoding` says so. */
-export interface InlineContent {
+export interface ParsedInlineContent {
   readonly type: string
   readonly encoding: "base64" | undefined
   readonly text: string
@@ -41,7 +41,7 @@ export interface NotificationDocument {
   readonly description: string
   readonly url: string
   readonly password: string | undefined
-  readonly content: InlineContent | undefined
+  readonly content: ParsedInlineContent | undefined
   readonly itemAttributes: string
   readonly fieldAttributes: Readonly<Record<string, string>> | undefined
   readonly extra: string
@@ -56,7 +56,7 @@ export interface RuleBroken {
 }
 
 /** Thrown inside the parser's callbacks; becomes a `RuleBroken`. */
-export class Broken extends Error {
+export class RuleViolation extends Error {
   readonly rule: string
   constructor(rule: string, detail: string) {
     super(detail)
@@ -84,11 +84,11 @@ export const inlineContent = (
   type: string,
   encoding: "base64" | undefined,
   text: string
-): InlineContent => {
+): ParsedInlineContent => {
   if (encoding === undefined) return { type, encoding, text }
   const packed = text.replace(/\s+/g, "")
   if (packed.length % 4 !== 0 || !base64Pattern.test(packed)) {
-    throw new Broken("content-encoding", "item/content is not valid base64")
+    throw new RuleViolation("content-encoding", "item/content is not valid base64")
   }
   return { type, encoding, text: packed }
 }
@@ -101,8 +101,10 @@ export const isUri = (text: string): boolean => !notInUri.test(text)
 
 /** A URI reference by its characters; relative ones are for the reader to judge. */
 export const checkedUri = (what: string, text: string): string => {
-  if (text === "") throw new Broken("uri", `${what} is empty`)
-  if (text.length > uriCharsMax) throw new Broken("uri", `${what} is longer than ${uriCharsMax}`)
-  if (!isUri(text)) throw new Broken("uri", `${what} is not a URI`)
+  if (text === "") throw new RuleViolation("uri", `${what} is empty`)
+  if (text.length > uriCharsMax) {
+    throw new RuleViolation("uri", `${what} is longer than ${uriCharsMax}`)
+  }
+  if (!isUri(text)) throw new RuleViolation("uri", `${what} is not a URI`)
   return text
 }

@@ -5,19 +5,19 @@
  */
 import { ACKNOWLEDGEMENT_BYTES, writeAcknowledgement } from "./acknowledged.ts"
 import { COMMITS_KEY } from "./keys.ts"
-import { SHARED_BYTES } from "./limits.ts"
+import { sharedBytes } from "./limits.ts"
 
 const REMOVED = 0xffffffff
 const HEADER_BYTES = 8
 
 /** One change of an encoded batch. */
-export type Change =
+export type BatchChange =
   | { readonly type: "put"; readonly key: Buffer; readonly value: Buffer }
   | { readonly type: "del"; readonly key: Buffer }
 
 /** The changes between two places of an encoded batch, upon its own memory. */
-export const changesOf = (bytes: Buffer, from: number, to: number): Array<Change> => {
-  const changes: Array<Change> = []
+export const changesOf = (bytes: Buffer, from: number, to: number): Array<BatchChange> => {
+  const changes: Array<BatchChange> = []
   for (let at = from; at < to;) {
     const keyAt = at + HEADER_BYTES
     const valueAt = keyAt + bytes.readUInt32LE(at)
@@ -31,17 +31,17 @@ export const changesOf = (bytes: Buffer, from: number, to: number): Array<Change
 }
 
 /** A place in a batch to go back to. */
-export interface Mark {
+export interface BatchMark {
   readonly length: number
   readonly commits: number
 }
 
-export class Batch {
+export class WriteBatch {
   /** The running count of commits in the store, with those of this batch. */
   commits = 0
   /** Bytes used. */
   length = ACKNOWLEDGEMENT_BYTES
-  private bytes: Buffer = Buffer.from(new SharedArrayBuffer(SHARED_BYTES))
+  private bytes: Buffer = Buffer.from(new SharedArrayBuffer(sharedBytes))
   private view: DataView = new DataView(this.bytes.buffer)
 
   get shared(): SharedArrayBuffer {
@@ -57,14 +57,14 @@ export class Batch {
   begin(commits: number): void {
     this.commits = commits
     this.length = ACKNOWLEDGEMENT_BYTES
-    if (this.bytes.length > SHARED_BYTES) this.allocate(SHARED_BYTES)
+    if (this.bytes.length > sharedBytes) this.allocate(sharedBytes)
   }
 
-  mark(): Mark {
+  mark(): BatchMark {
     return { length: this.length, commits: this.commits }
   }
 
-  back({ commits, length }: Mark): void {
+  back({ commits, length }: BatchMark): void {
     this.commits = commits
     this.length = length
   }

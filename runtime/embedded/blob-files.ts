@@ -5,7 +5,7 @@ import { dirname, join } from "node:path"
 import type { BlobInfo, ByteRange } from "../ports/blobs.ts"
 import { BlobAborted, BlobTooLarge } from "../errors.ts"
 import { syncFolder } from "./folders.ts"
-import { BLOB_CHUNK_BYTES, BLOB_UNREAD_MS, INLINE_BLOB_BYTES_MAX } from "./limits.ts"
+import { blobUnreadMs, embeddedBlobChunkBytes, inlineBlobBytesMax } from "./limits.ts"
 
 export const blobsPath = (dataDir: string): string => join(dataDir, "blobs")
 export const arrivingPath = (dataDir: string): string => join(blobsPath(dataDir), "tmp")
@@ -28,7 +28,7 @@ export const abortOf = (signal: AbortSignal): Abort => {
 }
 
 /** What came in: in memory when it is small, else as a file at its place, flushed. */
-export interface Received {
+export interface ReceivedBlob {
   readonly info: BlobInfo
   readonly content: Buffer | { readonly file: string }
 }
@@ -78,7 +78,7 @@ export const receive = async (
   source: AsyncIterable<Uint8Array>,
   bytesMax: number,
   abort: Abort
-): Promise<Received> => {
+): Promise<ReceivedBlob> => {
   const chunks: Array<Buffer> = []
   const hash = createHash("sha256")
   const iterator = source[Symbol.asyncIterator]()
@@ -93,7 +93,7 @@ export const receive = async (
       if (lengthBytes > bytesMax) throw new BlobTooLarge({ bytesMax })
       hash.update(chunk)
       chunks.push(Buffer.from(chunk))
-      if (lengthBytes > INLINE_BLOB_BYTES_MAX) {
+      if (lengthBytes > inlineBlobBytesMax) {
         return await receiveFile(dataDir, id, chunks, iterator, hash, lengthBytes, bytesMax, abort)
       }
     }
@@ -114,7 +114,7 @@ const receiveFile = async (
   begunBytes: number,
   bytesMax: number,
   abort: Abort
-): Promise<Received> => {
+): Promise<ReceivedBlob> => {
   const name = newName(id)
   const arriving = join(arrivingPath(dataDir), randomBytes(12).toString("hex"))
   const place = join(blobsPath(dataDir), name)
@@ -164,7 +164,7 @@ export const openFile = async (
   const unread = setTimeout(() => {
     if (!begun) void file.close()
     begun = true
-  }, BLOB_UNREAD_MS)
+  }, blobUnreadMs)
   unread.unref()
   return {
     async *[Symbol.asyncIterator]() {
@@ -173,7 +173,7 @@ export const openFile = async (
       clearTimeout(unread)
       try {
         for (let at = range?.start ?? 0; at <= end;) {
-          const chunk = Buffer.allocUnsafe(Math.min(BLOB_CHUNK_BYTES, end - at + 1))
+          const chunk = Buffer.allocUnsafe(Math.min(embeddedBlobChunkBytes, end - at + 1))
           const { bytesRead } = await file.read(chunk, 0, chunk.length, at)
           if (bytesRead === 0) throw new BlobAborted({ detail: `${path} ends too early` })
           at += bytesRead

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import type { BlobInfo, BlobsApi, ByteRange } from "../ports/blobs.ts"
 import { BlobAborted, BlobMissing, BlobTooLarge, StorageDamaged } from "../errors.ts"
-import type { Batch } from "./batch.ts"
+import type { WriteBatch } from "./batch.ts"
 import {
   abortOf,
   arrivingPath,
@@ -15,7 +15,7 @@ import {
   makeFolder,
   openFile,
   receive,
-  type Received,
+  type ReceivedBlob,
   removeLeftOvers
 } from "./blob-files.ts"
 import { isGone } from "./folders.ts"
@@ -52,10 +52,10 @@ class EmbeddedBlobs {
     return text === undefined ? undefined : parseBlob(text)
   }
 
-  keep(id: string, { content, info }: Received): ReturnType<BlobsApi["put"]> {
+  keep(id: string, { content, info }: ReceivedBlob): ReturnType<BlobsApi["put"]> {
     const bytes = Buffer.isBuffer(content) ? content : undefined
     const record: BlobRecord = Buffer.isBuffer(content) ? info : { ...info, file: content.file }
-    const write = (batch: Batch): void => {
+    const write = (batch: WriteBatch): void => {
       batch.put(blobKey(id), JSON.stringify(record))
       if (bytes !== undefined) batch.putBytes(bytesKey(id), bytes)
     }
@@ -68,12 +68,12 @@ class EmbeddedBlobs {
   }
 
   /** Writes what `id` shall be, and deletes the file that it was. */
-  replace(id: string, record: BlobRecord | undefined, write: (batch: Batch) => void) {
+  replace(id: string, record: BlobRecord | undefined, write: (batch: WriteBatch) => void) {
     let before: BlobRecord | undefined
     const unstage = (): void => {
       if (this.staged.get(id) === record) this.staged.delete(id)
     }
-    const prepare = (batch: Batch): void => {
+    const prepare = (batch: WriteBatch): void => {
       before = this.staged.has(id) ? this.staged.get(id) : this.find(id)
       if (before === undefined && record === undefined) return
       batch.commits++

@@ -1,12 +1,12 @@
 /** The contents port on the embedded store. */
 import { type Address, fromKey, keyOf } from "../address.ts"
-import type { ActorPart, ContentsApi, ItemsPart, RecordPart } from "../ports/contents.ts"
-import { type ActorSource, type Look, readActor } from "../ports/read-actor.ts"
+import type { ActorPart, ItemsPart, RecordPart, StoreContentsApi } from "../ports/contents.ts"
+import { type ActorRead, type ActorSource, readActor } from "../ports/read-actor.ts"
 import type { LogItem } from "../ports/storage.ts"
 import * as keys from "./keys.ts"
 import { parseRecord } from "./known.ts"
-import { CONTENTS_ITEMS, CONTENTS_PAGE } from "./limits.ts"
-import { asFailure, readSpan, type View } from "./engine.ts"
+import { contentsItems, contentsPage } from "./limits.ts"
+import { asFailure, type EngineSnapshot, readSpan } from "./engine.ts"
 import { asItems } from "./storage.ts"
 import type { EmbeddedStore } from "./store.ts"
 
@@ -22,14 +22,14 @@ class EmbeddedContents implements ActorSource {
     const lt = keys.endOf(prefix)
     let from: { gte: string } | { gt: string } = { gte: prefix }
     for (;;) {
-      const span = { ...from, lt, limit: CONTENTS_PAGE }
+      const span = { ...from, lt, limit: contentsPage }
       const rows = await readSpan(this.store.database, span, false, values)
       const page: Array<[string, string]> = []
       for (let at = 0; at < rows.length; at += 2) {
         page.push([(rows[at] ?? "").slice(prefix.length), rows[at + 1] ?? ""])
       }
       yield page
-      if (page.length < CONTENTS_PAGE) return
+      if (page.length < contentsPage) return
       from = { gt: rows.at(-2) ?? "" }
       // Others have their turn, where the service runs.
       await new Promise((resolve) => setImmediate(resolve))
@@ -37,16 +37,16 @@ class EmbeddedContents implements ActorSource {
   }
 
   /** Record, epoch of a log without one, and wake-up. */
-  private texts(of: Address, view: View = this.store.database()) {
+  private texts(of: Address, view: EngineSnapshot = this.store.database()) {
     const key = keyOf(of)
     return view.getTexts([keys.actorKey(key), keys.bareKey(key), keys.wakeKey(of)])
   }
 
-  async look(of: Address): Promise<Look> {
+  async look(of: Address): Promise<ActorRead> {
     return this.store.database().atOnce((view) => this.lookIn(view, of))
   }
 
-  private async lookIn(view: View, of: Address): Promise<Look> {
+  private async lookIn(view: EngineSnapshot, of: Address): Promise<ActorRead> {
     const [record, bare, wake] = this.texts(of, view)
     const parsed = record === undefined ? undefined : parseRecord(record)
     const life = parsed?.epoch ?? Number(bare ?? 0)
@@ -101,12 +101,12 @@ class EmbeddedContents implements ActorSource {
     const logs: Array<ReadonlyArray<LogItem>> = []
     for (const [at, { epoch, head }] of found.entries()) {
       const isEmpty = head === 0 && firsts[at] === undefined
-      logs.push(isEmpty ? [] : await this.items(epoch, 1, CONTENTS_ITEMS))
+      logs.push(isEmpty ? [] : await this.items(epoch, 1, contentsItems))
     }
     const records = this.store.database().getTexts(page.map(([key]) => keys.actorKey(key)))
     for (const [at, { address, head, state }] of found.entries()) {
       const items = logs[at] ?? []
-      if (records[at] !== page[at]?.[1] || items.length >= CONTENTS_ITEMS) {
+      if (records[at] !== page[at]?.[1] || items.length >= contentsItems) {
         yield* readActor(this, address)
         continue
       }
@@ -158,7 +158,7 @@ async function* failing<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
 }
 
 /** The contents port upon an open store. */
-export const makeContents = (store: EmbeddedStore): ContentsApi => {
+export const makeContents = (store: EmbeddedStore): StoreContentsApi => {
   const contents = new EmbeddedContents(store)
   return {
     actors: (first) => failing(contents.actors(first)),

@@ -10,8 +10,8 @@ import {
   StorageLocked,
   StorageUnavailable
 } from "../errors.ts"
-import type { Change } from "./batch.ts"
-import { READ_SLICE_MS } from "./limits.ts"
+import type { BatchChange } from "./batch.ts"
+import { readSliceMs } from "./limits.ts"
 
 export const engineNames = ["rocksdb", "leveldb"] as const
 /** Which database. */
@@ -24,7 +24,7 @@ export const engineTitles: Readonly<Record<EngineName, string>> = {
 }
 
 /** A span of keys: `gte` or `gt` up to `lt`. */
-export interface Span {
+export interface KeyRange {
   readonly gte?: string
   readonly gt?: string
   readonly lt: string | Buffer
@@ -38,7 +38,7 @@ export interface Slice {
 }
 
 /** Reads of one moment. */
-export interface View {
+export interface EngineSnapshot {
   readonly getTexts: (keys: ReadonlyArray<string>) => ReadonlyArray<string | undefined>
   /** The greatest key of a span, or undefined. */
   readonly lastKey: (gte: string, lt: string) => string | undefined | Promise<string | undefined>
@@ -48,7 +48,7 @@ export interface View {
  * An open database. What is read at once blocks for a few block reads at most; what it throws or
  * rejects with, see {@link asFailure}.
  */
-export interface Database extends View {
+export interface Database extends EngineSnapshot {
   readonly engine: EngineName
   /** Whether all that `atOnce` is given can be read without waiting. */
   readonly isImmediate: boolean
@@ -59,7 +59,7 @@ export interface Database extends View {
    * at most, or all of it in due course.
    */
   readonly query: (
-    span: Span,
+    span: KeyRange,
     reverse: boolean,
     values: boolean,
     sliceMs: number
@@ -68,12 +68,12 @@ export interface Database extends View {
    * Reads what belongs together. Where a batch may become visible between two reads of `read`, all
    * the same, `isImmediate` is true and the reader has to look again.
    */
-  readonly atOnce: <A>(read: (view: View) => A) => A
+  readonly atOnce: <A>(read: (view: EngineSnapshot) => A) => A
   /**
    * All of the changes or none, without a flush: of several writes a crash leaves the first ones.
    * One is under way at a time, and none beside a writer.
    */
-  readonly write: (changes: ReadonlyArray<Change>) => Promise<void>
+  readonly write: (changes: ReadonlyArray<BatchChange>) => Promise<void>
   /** Starts what writes; `acknowledged` is the file of that name. */
   readonly startWriter: (acknowledged: string, events: WriterEvents) => EngineWriter
   readonly close: () => Promise<void>
@@ -145,7 +145,7 @@ export const isLocked = (error: unknown): boolean =>
 /** The least key of a span, or undefined. */
 export const firstKey = async (
   opened: () => Database,
-  span: Omit<Span, "limit">
+  span: Omit<KeyRange, "limit">
 ): Promise<string | undefined> => (await readSpan(opened, { ...span, limit: 1 }, false, false))[0]
 
 /**
@@ -154,11 +154,11 @@ export const firstKey = async (
  */
 export const readSpan = (
   opened: () => Database,
-  span: Span,
+  span: KeyRange,
   reverse: boolean,
   values = true
 ): ReadonlyArray<string> | Promise<ReadonlyArray<string>> => {
-  const first = opened().query(span, reverse, values, READ_SLICE_MS)
+  const first = opened().query(span, reverse, values, readSliceMs)
   if (first instanceof Promise) return first
   if (first.finished || first.rows.length >= 2 * span.limit) return first.rows
   return readOn(opened, span, reverse, values, [...first.rows])
@@ -166,12 +166,12 @@ export const readSpan = (
 
 const readOn = async (
   opened: () => Database,
-  span: Span,
+  span: KeyRange,
   reverse: boolean,
   values: boolean,
   rows: Array<string>
 ): Promise<ReadonlyArray<string>> => {
-  let sliceMs = READ_SLICE_MS
+  let sliceMs = readSliceMs
   for (;;) {
     await new Promise((resolve) => setImmediate(resolve))
     const from = rows.at(-2)
@@ -187,7 +187,7 @@ const readOn = async (
   }
 }
 
-const lowerOf = ({ gt, gte }: Span): Pick<Span, "gt" | "gte"> => ({
+const lowerOf = ({ gt, gte }: KeyRange): Pick<KeyRange, "gt" | "gte"> => ({
   ...(gt === undefined ? {} : { gt }),
   ...(gte === undefined ? {} : { gte })
 })

@@ -10,7 +10,7 @@ import { acknowledgedPath } from "./acknowledged.ts"
 import { type Database, type EngineName, engineNames, rootOf } from "./engine.ts"
 import { flushFolder } from "./folders.ts"
 import { openLeveldb } from "./leveldb.ts"
-import { VIEW_MEMTABLE_BYTES } from "./limits.ts"
+import { viewMemtableBytes } from "./limits.ts"
 import { loadRocksdb, openRocksdb } from "./rocksdb.ts"
 
 export const databasePath = (dataDir: string): string => join(dataDir, "store")
@@ -43,7 +43,7 @@ const openers: Readonly<
 
 /** With less memory, where it has much by itself. */
 const viewOpeners: Readonly<Record<EngineName, (path: string) => Promise<Database>>> = {
-  rocksdb: (path) => openRocksdb(path, true, VIEW_MEMTABLE_BYTES),
+  rocksdb: (path) => openRocksdb(path, true, viewMemtableBytes),
   leveldb: (path) => openLeveldb(path, true)
 }
 

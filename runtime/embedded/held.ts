@@ -1,5 +1,10 @@
 /** Records as they are read from an open database. */
-import { byBytes, type RecordEntry, type RecordRange, type RecordsHeld } from "../ports/records.ts"
+import {
+  byBytes,
+  type RecordEntry,
+  type RecordRange,
+  type RecordsInMemory
+} from "../ports/records.ts"
 import { type Database, readSpan } from "./engine.ts"
 import { endOf, recordKey } from "./keys.ts"
 
@@ -92,7 +97,7 @@ class KeyLooks {
 }
 
 /** The records of a database, which is asked for anew at each step of a read. */
-export const heldIn = (database: () => Database): RecordsHeld => ({
+export const heldIn = (database: () => Database): RecordsInMemory => ({
   get: (table, key) => database().getText(recordKey(table, key)),
   getMany: (table, keys) => database().getTexts(keys.map((key) => recordKey(table, key))),
   range: (table, range) => {

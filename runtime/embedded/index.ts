@@ -1,7 +1,7 @@
 /** The embedded backend: every port upon one database in one folder, for a node that is alone. */
 import { Context, Effect, Layer } from "effect"
 import { Blobs } from "../ports/blobs.ts"
-import { Contents } from "../ports/contents.ts"
+import { StoreContents } from "../ports/contents.ts"
 import { Records } from "../ports/records.ts"
 import { Storage } from "../ports/storage.ts"
 import { Transport } from "../ports/transport.ts"
@@ -17,7 +17,7 @@ import { makeTransport } from "./transport.ts"
 
 export { type EngineName, engineNames } from "./engine.ts"
 export { EngineDiffers, EngineMissing } from "./engines.ts"
-export { inspect, type Inspection } from "./inspect.ts"
+export { type EmbeddedInspection, inspect } from "./inspect.ts"
 export { beginRestoring, endRestoring } from "./restoring.ts"
 export { embeddedView } from "./view.ts"
 
@@ -37,7 +37,7 @@ export interface EmbeddedOptions {
 export const embedded = (
   dataDir: string,
   { engine, restoring = false }: EmbeddedOptions = {}
-): Layer.Layer<Storage | Records | Blobs | Contents | Transport, OpenFailure> =>
+): Layer.Layer<Storage | Records | Blobs | StoreContents | Transport, OpenFailure> =>
   Layer.effectContext(Effect.gen(function*() {
     const store = yield* openStore(dataDir, { restoring, wanted: engine })
     const sweeper = new Sweeper(store)
@@ -46,7 +46,7 @@ export const embedded = (
     return Context.make(Storage, makeStorage(store, sweeper)).pipe(
       Context.add(Records, makeRecords(store)),
       Context.add(Blobs, blobs),
-      Context.add(Contents, makeContents(store)),
+      Context.add(StoreContents, makeContents(store)),
       Context.add(Transport, makeTransport())
     )
   }))

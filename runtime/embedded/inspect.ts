@@ -13,7 +13,7 @@ import { asFailure, type Database, type EngineName, readSpan } from "./engine.ts
 import { databasePath } from "./engines.ts"
 import { type OpenFailure, openFailure, openVerified } from "./opening.ts"
 
-export interface Inspection {
+export interface EmbeddedInspection {
   /** The database that it stands on; undefined when it could not be opened. */
   readonly engine: EngineName | undefined
   readonly counts: {
@@ -184,7 +184,7 @@ class Inspector {
   }
 }
 
-const none: Inspection["counts"] = {
+const none: EmbeddedInspection["counts"] = {
   commits: 0,
   actors: {},
   logItems: 0,
@@ -199,7 +199,7 @@ const none: Inspection["counts"] = {
 const inspectFolder = async (
   dataDir: string,
   wanted: EngineName | undefined
-): Promise<Inspection> => {
+): Promise<EmbeddedInspection> => {
   await access(databasePath(dataDir)).catch(() => {
     throw new StorageUnavailable({ detail: `there is no store in ${dataDir}` })
   })
@@ -234,7 +234,7 @@ const inspectFolder = async (
 export const inspect = (
   dataDir: string,
   engine?: EngineName
-): Effect.Effect<Inspection, OpenFailure> =>
+): Effect.Effect<EmbeddedInspection, OpenFailure> =>
   Effect.tryPromise({
     try: () => inspectFolder(dataDir, engine),
     catch: (error) => openFailure(dataDir, error)

@@ -1,16 +1,16 @@
 /** What the database tells of an actor: its record, and the log that belongs to it. */
 import { StorageDamaged } from "../errors.ts"
-import type { View } from "./engine.ts"
+import type { EngineSnapshot } from "./engine.ts"
 import * as keys from "./keys.ts"
 
 /** An actor as it is in the database. */
-export interface Found {
-  readonly known: Known
+export interface FoundActor {
+  readonly known: ActorFence
   readonly state: string | undefined
 }
 
 /** What the fences need to know of an actor. */
-export interface Known {
+export interface ActorFence {
   readonly revision: number
   readonly head: number
   /** Names the actor's log, see {@link keys.logPrefix}; 0 when it has neither log nor record. */
@@ -18,7 +18,7 @@ export interface Known {
   readonly prefix: string
 }
 
-export const unknown: Known = { revision: 0, head: 0, epoch: 0, prefix: "" }
+export const unknown: ActorFence = { revision: 0, head: 0, epoch: 0, prefix: "" }
 
 /** `<revision> <head> <epoch>` and the text, on the lines of a state record. */
 export const parseRecord = (
@@ -34,7 +34,7 @@ export const parseRecord = (
 }
 
 /** The record of an actor, and the epoch of a log without one. */
-export const recordsOf = (view: View, key: string) => {
+export const recordsOf = (view: EngineSnapshot, key: string) => {
   const [record, bare] = view.getTexts([keys.actorKey(key), keys.bareKey(key)])
   return { parsed: record === undefined ? undefined : parseRecord(record), bare }
 }
@@ -49,17 +49,17 @@ export const epochOf = (
 
 /** An actor as a view shows it; `head` where it is known already. */
 export const lookUpIn = (
-  view: View,
+  view: EngineSnapshot,
   key: string,
   head: number | undefined
-): Found | Promise<Found> => {
+): FoundActor | Promise<FoundActor> => {
   const records = recordsOf(view, key)
   const { parsed } = records
   const epoch = epochOf(records)
   if (epoch === 0) return { known: unknown, state: undefined }
   const prefix = keys.logPrefix(epoch)
   const revision = parsed?.revision ?? 0
-  const foundOf = (last: number): Found => ({
+  const foundOf = (last: number): FoundActor => ({
     known: { revision, head: Math.max(parsed?.head ?? 0, last), epoch, prefix },
     state: parsed?.state
   })

@@ -11,7 +11,7 @@ import {
   type WriteRequest,
   type WriterEvents
 } from "./engine.ts"
-import { ACKNOWLEDGED_SYNC_MS } from "./limits.ts"
+import { acknowledgedSyncMs } from "./limits.ts"
 
 const writeAt = promisify(write)
 
@@ -63,7 +63,7 @@ class LeveldbWriter implements EngineWriter {
     this.syncTimer ??= setTimeout(() => {
       this.syncTimer = undefined
       this.syncing = new Promise((resolve) => fdatasync(this.file, () => resolve()))
-    }, ACKNOWLEDGED_SYNC_MS)
+    }, acknowledgedSyncMs)
   }
 
   private clear({ gte, limit, lt }: ClearRequest): Promise<void> {

@@ -6,18 +6,18 @@
 import { existsSync } from "node:fs"
 import type { ClassicLevel, Snapshot } from "classic-level"
 import { StorageDamaged } from "../errors.ts"
-import type { Change } from "./batch.ts"
-import type { Database, Span, View } from "./engine.ts"
+import type { BatchChange } from "./batch.ts"
+import type { Database, EngineSnapshot, KeyRange } from "./engine.ts"
 import { syncFolder } from "./folders.ts"
 import { logGap } from "./leveldb-log.ts"
 import { cutTables, stampOf, tableFault } from "./leveldb-tables.ts"
 import { startWriting } from "./leveldb-writer.ts"
 import {
-  BLOCK_CACHE_BYTES,
-  LEVELDB_BUFFER_BYTES,
-  LEVELDB_CHUNK_BYTES,
-  LEVELDB_CHUNK_ROWS,
-  LEVELDB_TABLE_BYTES
+  blockCacheBytes,
+  leveldbBufferBytes,
+  leveldbChunkBytes,
+  leveldbChunkRows,
+  leveldbTableBytes
 } from "./limits.ts"
 
 type Native = ClassicLevel<string, string>
@@ -31,9 +31,9 @@ const textOrBytes = {
 } as const
 
 const openOptions = {
-  cacheSize: BLOCK_CACHE_BYTES,
-  writeBufferSize: LEVELDB_BUFFER_BYTES,
-  maxFileSize: LEVELDB_TABLE_BYTES
+  cacheSize: blockCacheBytes,
+  writeBufferSize: leveldbBufferBytes,
+  maxFileSize: leveldbTableBytes
 }
 
 /** Before every key; after each there is `lt`. */
@@ -69,11 +69,11 @@ class LevelDatabase implements Database {
     return this.lastOf(gte, lt, undefined)
   }
 
-  query(span: Span, reverse: boolean, values: boolean): Promise<ReadonlyArray<string>> {
+  query(span: KeyRange, reverse: boolean, values: boolean): Promise<ReadonlyArray<string>> {
     return this.rows(span, reverse, values, undefined)
   }
 
-  atOnce<A>(read: (view: View) => A): A {
+  atOnce<A>(read: (view: EngineSnapshot) => A): A {
     const { native } = this
     const snapshot = native.snapshot()
     const close = () => snapshot.close()
@@ -97,7 +97,7 @@ class LevelDatabase implements Database {
     }
   }
 
-  write(changes: ReadonlyArray<Change>): Promise<void> {
+  write(changes: ReadonlyArray<BatchChange>): Promise<void> {
     return this.native.batch<Buffer, Buffer>([...changes], {
       sync: false,
       keyEncoding: "buffer",
@@ -119,7 +119,7 @@ class LevelDatabase implements Database {
   }
 
   private async rows(
-    { limit, ...bounds }: Span,
+    { limit, ...bounds }: KeyRange,
     reverse: boolean,
     values: boolean,
     snapshot: Snapshot | undefined
@@ -130,13 +130,13 @@ class LevelDatabase implements Database {
       values,
       keyEncoding: textOrBytes,
       valueEncoding: "utf8",
-      highWaterMarkBytes: LEVELDB_CHUNK_BYTES,
+      highWaterMarkBytes: leveldbChunkBytes,
       snapshot
     })
     const rows: Array<string> = []
     try {
       while (rows.length < 2 * limit) {
-        const size = Math.min(limit - rows.length / 2, LEVELDB_CHUNK_ROWS)
+        const size = Math.min(limit - rows.length / 2, leveldbChunkRows)
         const entries = await iterator.nextv(size)
         if (entries.length === 0) break
         for (const [key, value] of entries) rows.push(String(key), value ?? "")

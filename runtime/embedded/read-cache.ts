@@ -3,8 +3,8 @@
  * that who decodes them can keep that too. A read through the database and its binding costs half
  * a microsecond for each row, however warm the database is.
  */
-import type { RecordEntry, RecordRange, RecordsHeld } from "../ports/records.ts"
-import { CACHED_ANSWER_CHARS_MAX, CACHED_CHARS_MAX } from "./limits.ts"
+import type { RecordEntry, RecordRange, RecordsInMemory } from "../ports/records.ts"
+import { cachedAnswerCharsMax, cachedCharsMax } from "./limits.ts"
 
 interface Answer {
   readonly value: object
@@ -23,8 +23,8 @@ const nameOf = ({ after, limit, prefix, reverse }: RecordRange): string =>
     after === undefined ? 0 : `1${after}`
   }`
 
-export class ReadCache implements RecordsHeld {
-  private readonly held: RecordsHeld
+export class ReadCache implements RecordsInMemory {
+  private readonly held: RecordsInMemory
   private answers = new Map<string, Answer>()
   /** The names of the answers from each table. */
   private tables = new Map<string, Set<string>>()
@@ -32,13 +32,13 @@ export class ReadCache implements RecordsHeld {
   private readonly unsure = new Map<string, number>()
   private chars = 0
 
-  constructor(held: RecordsHeld) {
+  constructor(held: RecordsInMemory) {
     this.held = held
   }
 
-  readonly get: RecordsHeld["get"] = (table, key) => this.held.get(table, key)
+  readonly get: RecordsInMemory["get"] = (table, key) => this.held.get(table, key)
 
-  readonly getMany: RecordsHeld["getMany"] = (table, keys) =>
+  readonly getMany: RecordsInMemory["getMany"] = (table, keys) =>
     this.answer(
       table,
       `${table}\u0000${keys.length}\u0000${keys.join("\u0000")}`,
@@ -46,7 +46,7 @@ export class ReadCache implements RecordsHeld {
       charsOf
     )
 
-  readonly range: RecordsHeld["range"] = (table, range) =>
+  readonly range: RecordsInMemory["range"] = (table, range) =>
     this.answer(
       table,
       `${table}\u0000range\u0000${nameOf(range)}`,
@@ -54,7 +54,7 @@ export class ReadCache implements RecordsHeld {
       charsOfEntries
     )
 
-  readonly keys: RecordsHeld["keys"] = (table, ranges) =>
+  readonly keys: RecordsInMemory["keys"] = (table, ranges) =>
     this.answer(
       table,
       `${table}\u0000keys\u0000${ranges.map(nameOf).join("\u0001")}`,
@@ -113,13 +113,13 @@ export class ReadCache implements RecordsHeld {
   }
 
   private keep(table: string, name: string, value: object, chars: number): void {
-    if (chars > CACHED_ANSWER_CHARS_MAX) return
+    if (chars > cachedAnswerCharsMax) return
     this.answers.set(name, { value, chars, table })
     this.chars += chars
     const names = this.tables.get(table) ?? new Set<string>()
     this.tables.set(table, names.add(name))
     for (const [oldest, answer] of this.answers) {
-      if (this.chars <= CACHED_CHARS_MAX) return
+      if (this.chars <= cachedCharsMax) return
       this.answers.delete(oldest)
       this.tables.get(answer.table)?.delete(oldest)
       this.chars -= answer.chars

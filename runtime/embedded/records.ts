@@ -2,14 +2,14 @@
 import { Effect } from "effect"
 import { assertExpected, type RecordChange, type RecordsApi } from "../ports/records.ts"
 import { Watchers } from "../ports/watchers.ts"
-import type { Batch } from "./batch.ts"
+import type { WriteBatch } from "./batch.ts"
 import { recordKey } from "./keys.ts"
-import { RECORD_CHANGES_MAX } from "./limits.ts"
+import { recordChangesMax } from "./limits.ts"
 import { heldIn } from "./held.ts"
 import { ReadCache } from "./read-cache.ts"
 import type { EmbeddedStore } from "./store.ts"
 
-const apply = (batch: Batch, changes: ReadonlyArray<RecordChange>): void => {
+const apply = (batch: WriteBatch, changes: ReadonlyArray<RecordChange>): void => {
   if (changes.length === 0) return
   batch.commits++
   for (const { key, table, value } of changes) {
@@ -107,7 +107,7 @@ export const makeRecords = (store: EmbeddedStore): RecordsApi => {
     }
   }
   return {
-    changesMax: RECORD_CHANGES_MAX,
+    changesMax: recordChangesMax,
     ...writing(store, telling),
     get: (table, key) => store.reading(() => held.get(table, key)),
     getMany: (table, keys) => store.reading(() => held.getMany(table, keys)),

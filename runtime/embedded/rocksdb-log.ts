@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { StorageDamaged } from "../errors.ts"
 import { crc32c, masked } from "./crc32c.ts"
 import { unlessGone } from "./folders.ts"
-import { ROCKSDB_LOG_READ_BYTES } from "./limits.ts"
+import { rocksdbLogReadBytes } from "./limits.ts"
 
 const BLOCK_BYTES = 32 * 1024
 /** Checksum (u32), length (u16) and type (u8), before each record, which is within its block. */
@@ -48,7 +48,7 @@ const stuckIn = (block: Buffer, progress: Progress, exactly: boolean): number | 
 
 /** The blocks of a file in one buffer that is used again, some at a time. */
 function* piecesOf(path: string): Generator<readonly [at: number, bytes: Buffer]> {
-  const buffer = Buffer.allocUnsafe(ROCKSDB_LOG_READ_BYTES)
+  const buffer = Buffer.allocUnsafe(rocksdbLogReadBytes)
   const file = openSync(path, "r")
   try {
     for (let at = 0, length = Infinity; length > 0; at += length) {

@@ -3,9 +3,9 @@
  * of its own, and what is synchronous in it blocks the calling thread.
  */
 import { createRequire } from "node:module"
-import type { Change } from "./batch.ts"
-import type { Database, Slice, Span, View } from "./engine.ts"
-import { BLOCK_CACHE_BYTES, MEMTABLE_BYTES } from "./limits.ts"
+import type { BatchChange } from "./batch.ts"
+import type { Database, EngineSnapshot, KeyRange, Slice } from "./engine.ts"
+import { blockCacheBytes, memtableBytes } from "./limits.ts"
 import { assertReadable } from "./rocksdb-log.ts"
 import { type RocksBatch, startThread } from "./worker.ts"
 
@@ -58,7 +58,7 @@ const openOptions = {
   // that took half of the time of compaction.
   compression: false,
   compaction: "level",
-  cacheSize: BLOCK_CACHE_BYTES,
+  cacheSize: blockCacheBytes,
   parallelism: 2
 }
 
@@ -105,17 +105,17 @@ class RocksDatabase implements Database {
     return rows[0]
   }
 
-  query(span: Span, reverse: boolean, values: boolean, timeout: number): Slice {
+  query(span: KeyRange, reverse: boolean, values: boolean, timeout: number): Slice {
     const limit = Math.min(span.limit, LIMIT_MAX)
     return this.native.querySync({ ...UTF8, ...span, limit, reverse, values, timeout })
   }
 
-  atOnce<A>(read: (view: View) => A): A {
+  atOnce<A>(read: (view: EngineSnapshot) => A): A {
     return read(this)
   }
 
   /** In the calling thread: it takes no longer than copying what is written. */
-  async write(changes: ReadonlyArray<Change>): Promise<void> {
+  async write(changes: ReadonlyArray<BatchChange>): Promise<void> {
     const batch = this.batch ??= this.native.batch()
     const options = {}
     batch._clear()
@@ -144,7 +144,7 @@ class RocksDatabase implements Database {
 export const openRocksdb = async (
   path: string,
   createIfMissing: boolean,
-  memtableMemoryBudget = MEMTABLE_BYTES
+  memtableMemoryBudget = memtableBytes
 ): Promise<Database> => {
   const { RocksLevel } = loadRocksdb()
   assertReadable(path)

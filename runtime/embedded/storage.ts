@@ -4,16 +4,16 @@ import { type Address, keyOf } from "../address.ts"
 import { assertCommit, conflictOf } from "../ports/fence.ts"
 import type {
   Commit,
-  Loaded,
   LogItem,
   Outcome,
-  SoonestWakes,
-  StorageApi
+  StorageApi,
+  StoredActor,
+  TimerPage
 } from "../ports/storage.ts"
-import type { Batch } from "./batch.ts"
+import type { WriteBatch } from "./batch.ts"
 import * as keys from "./keys.ts"
-import { epochOf, type Found, type Known, lookUpIn, recordsOf, unknown } from "./known.ts"
-import { KNOWN_ACTORS_MAX } from "./limits.ts"
+import { type ActorFence, epochOf, type FoundActor, lookUpIn, recordsOf, unknown } from "./known.ts"
+import { knownActorsMax } from "./limits.ts"
 import { engineTitles, readSpan } from "./engine.ts"
 import type { EmbeddedStore } from "./store.ts"
 import type { Sweeper } from "./sweep.ts"
@@ -23,12 +23,12 @@ import { soonestWakes } from "./wakes.ts"
 interface Entry {
   readonly key: string
   /** What is durable, when that is remembered. */
-  known: Known | undefined
+  known: ActorFence | undefined
   /** What the group that is being written will make known. */
-  staged: Known | undefined
+  staged: ActorFence | undefined
 }
 
-const loadedOf = ({ known: { head, revision }, state }: Found): Loaded => ({
+const loadedOf = ({ known: { head, revision }, state }: FoundActor): StoredActor => ({
   state,
   revision,
   head
@@ -51,7 +51,7 @@ class EmbeddedStorage {
     const outcomes: Array<Outcome> = []
     const touched: Array<Entry> = []
     const garbage: Array<number> = []
-    const fetched = this.store.isImmediate ? undefined : new Map<string, Known>()
+    const fetched = this.store.isImmediate ? undefined : new Map<string, ActorFence>()
     let unfetched: unknown
     const fetch = fetched === undefined ? undefined : () => {
       unfetched = undefined
@@ -59,7 +59,7 @@ class EmbeddedStorage {
         unfetched = error
       })
     }
-    const prepare = (batch: Batch): void => {
+    const prepare = (batch: WriteBatch): void => {
       if (unfetched !== undefined) throw unfetched
       for (const commit of group) {
         outcomes.push(this.apply(batch, commit, touched, garbage, fetched))
@@ -84,7 +84,7 @@ class EmbeddedStorage {
     }, fetch)
   }
 
-  load(address: Address): Loaded | Promise<Loaded> {
+  load(address: Address): StoredActor | Promise<StoredActor> {
     const key = keyOf(address)
     const { commits } = this.store.writer
     const found = this.lookUp(key)
@@ -119,7 +119,7 @@ class EmbeddedStorage {
     return rows instanceof Promise ? rows.then(asItems) : asItems(rows)
   }
 
-  wakes(shard: number, limit: number): Promise<SoonestWakes> {
+  wakes(shard: number, limit: number): Promise<TimerPage> {
     return soonestWakes(this.store.database, shard, limit)
   }
 
@@ -140,7 +140,7 @@ class EmbeddedStorage {
     return rows instanceof Promise ? rows.then(asIds) : asIds(rows)
   }
 
-  private remember(key: string, entry: Entry | undefined, known: Known): void {
+  private remember(key: string, entry: Entry | undefined, known: ActorFence): void {
     if (known === unknown) {
       if (entry !== undefined) this.forget(entry)
     } else if (entry !== undefined) entry.known = known
@@ -151,7 +151,7 @@ class EmbeddedStorage {
   private enter(entry: Entry): void {
     const { entries } = this
     entries.set(entry.key, entry)
-    if (entries.size <= KNOWN_ACTORS_MAX) return
+    if (entries.size <= knownActorsMax) return
     for (const oldest of entries.values()) {
       entries.delete(oldest.key)
       if (oldest.staged === undefined) return
@@ -164,7 +164,7 @@ class EmbeddedStorage {
     if (this.entries.get(entry.key) === entry) this.entries.delete(entry.key)
   }
 
-  private lookUp(key: string): Found | Promise<Found> {
+  private lookUp(key: string): FoundActor | Promise<FoundActor> {
     const cached = this.entries.get(key)
     const head = cached?.staged === undefined ? cached?.known?.head : undefined
     return this.store.database().atOnce((view) => lookUpIn(view, key, head))
@@ -174,7 +174,7 @@ class EmbeddedStorage {
    * Where `atOnce` does not keep to one moment: the group under way may be written between the
    * reads of the record and of its log.
    */
-  private lookAgain(key: string, first: Found): Found {
+  private lookAgain(key: string, first: FoundActor): FoundActor {
     for (let found = first;;) {
       const again = this.lookUpNow(key)
       const isSame = again.known.head === found.known.head &&
@@ -184,7 +184,7 @@ class EmbeddedStorage {
     }
   }
 
-  private lookUpNow(key: string): Found {
+  private lookUpNow(key: string): FoundActor {
     const found = this.lookUp(key)
     // Whoever cannot look at once has fetched before.
     if (found instanceof Promise) throw new TypeError(`${key} was not fetched`)
@@ -192,7 +192,10 @@ class EmbeddedStorage {
   }
 
   /** What a group has to know of its actors; of the moment before it is prepared. */
-  private async fetch(group: ReadonlyArray<Commit>, fetched: Map<string, Known>): Promise<void> {
+  private async fetch(
+    group: ReadonlyArray<Commit>,
+    fetched: Map<string, ActorFence>
+  ): Promise<void> {
     for (const { address } of group) {
       const key = keyOf(address)
       const known = this.entries.get(key)?.known ?? (await this.lookUp(key)).known
@@ -201,11 +204,11 @@ class EmbeddedStorage {
   }
 
   private apply(
-    batch: Batch,
+    batch: WriteBatch,
     commit: Commit,
     touched: Array<Entry>,
     garbage: Array<number>,
-    fetched: ReadonlyMap<string, Known> | undefined
+    fetched: ReadonlyMap<string, ActorFence> | undefined
   ): Outcome {
     const { state } = commit
     const key = keyOf(commit.address)
@@ -249,13 +252,13 @@ class EmbeddedStorage {
   }
 
   /** Removes the record; the log is out of sight with it, and swept afterwards. */
-  private erase(batch: Batch, key: string, known: Known): void {
+  private erase(batch: WriteBatch, key: string, known: ActorFence): void {
     batch.remove(keys.actorKey(key))
     batch.remove(keys.bareKey(key))
     if (known.head > 0) batch.put(keys.garbageKey(known.epoch), key)
   }
 
-  private stage(entry: Entry, staged: Known, touched: Array<Entry>): void {
+  private stage(entry: Entry, staged: ActorFence, touched: Array<Entry>): void {
     touched.push(entry)
     entry.staged = staged
     if (entry.known === undefined) this.enter(entry)

@@ -11,9 +11,9 @@ import { acknowledgedPath } from "./acknowledged.ts"
 import { asFailure, type Database, type EngineName } from "./engine.ts"
 import { databasePath } from "./engines.ts"
 import { FORMAT_KEY } from "./keys.ts"
-import { PROBE_BYTES, RECOVER_FIRST_MS, RECOVER_FREE_BYTES_MIN, RECOVER_LAST_MS } from "./limits.ts"
+import { probeBytes, recoverFirstMs, recoverFreeBytesMin, recoverLastMs } from "./limits.ts"
 import { FORMAT, type OpenFailure, openFailure, openVerified } from "./opening.ts"
-import { type Job, Writer } from "./writer.ts"
+import { GroupWriter, type WriteJob } from "./writer.ts"
 
 /** Bytes of the write-ahead logs: what opening anew may have to write into tables. */
 const logBytes = (dataDir: string): number => {
@@ -33,7 +33,7 @@ const freeBytes = (dataDir: string): number => {
 const probe = async (dataDir: string): Promise<void> => {
   const path = join(dataDir, "probe")
   try {
-    await writeFile(path, Buffer.alloc(PROBE_BYTES), { flush: true })
+    await writeFile(path, Buffer.alloc(probeBytes), { flush: true })
   } finally {
     await rm(path, { force: true })
   }
@@ -48,7 +48,7 @@ export interface StoreOptions {
 
 export class EmbeddedStore {
   readonly dataDir: string
-  readonly writer: Writer
+  readonly writer: GroupWriter
   private open: Database | undefined = undefined
   private closed = false
   private engineReadsAtOnce = true
@@ -60,8 +60,8 @@ export class EmbeddedStore {
   constructor(dataDir: string, options: StoreOptions) {
     this.dataDir = dataDir
     this.options = options
-    this.writer = new Writer({
-      onFailure: (failure) => this.recoverLater(failure, RECOVER_FIRST_MS)
+    this.writer = new GroupWriter({
+      onFailure: (failure) => this.recoverLater(failure, recoverFirstMs)
     })
   }
 
@@ -104,16 +104,16 @@ export class EmbeddedStore {
   health(): StorageFailure | undefined {
     if (this.writer.failing !== undefined) return this.writer.failing
     const free = freeBytes(this.dataDir)
-    if (free >= RECOVER_FREE_BYTES_MIN) return undefined
+    if (free >= recoverFreeBytesMin) return undefined
     return new StorageFull({ detail: `${free} bytes are left on the disk` })
   }
 
-  /** Submits a change; see {@link Job}. */
+  /** Submits a change; see {@link WriteJob}. */
   submit<A>(
-    prepare: Job["prepare"],
+    prepare: WriteJob["prepare"],
     result: () => A,
     undo?: () => void,
-    fetch?: Job["fetch"]
+    fetch?: WriteJob["fetch"]
   ): Effect.Effect<A, StorageFailure> {
     return Effect.callback<A, StorageFailure>((resume) => {
       this.writer.submit({
@@ -188,7 +188,7 @@ export class EmbeddedStore {
     this.recoverTimer = setTimeout(() => {
       this.recovering = this.recover(failure).catch((error: unknown) => {
         const again = error instanceof StorageLocked ? failure : asFailure(error)
-        this.recoverLater(again, Math.min(2 * pauseMs, RECOVER_LAST_MS))
+        this.recoverLater(again, Math.min(2 * pauseMs, recoverLastMs))
       })
     }, pauseMs)
     this.recoverTimer.unref()
@@ -197,7 +197,7 @@ export class EmbeddedStore {
   private async recover(failure: StorageFailure): Promise<void> {
     if (this.closed) return
     const free = freeBytes(this.dataDir)
-    if (free < RECOVER_FREE_BYTES_MIN + (this.open === undefined ? 0 : logBytes(this.dataDir))) {
+    if (free < recoverFreeBytesMin + (this.open === undefined ? 0 : logBytes(this.dataDir))) {
       throw failure
     }
     // A disk that takes nothing yet must not cost the readers their database.

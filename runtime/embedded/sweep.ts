@@ -4,7 +4,7 @@
  * after a restart.
  */
 import { digits, endOf, garbageKey, lastNumber, logPrefix } from "./keys.ts"
-import { SWEEP_ITEMS } from "./limits.ts"
+import { sweepItems } from "./limits.ts"
 import { firstKey, readSpan } from "./engine.ts"
 import type { EmbeddedStore } from "./store.ts"
 
@@ -55,8 +55,8 @@ export class Sweeper {
         this.finish(epoch)
         return
       }
-      const next = lastNumber(first) + SWEEP_ITEMS
-      const span = { gte: first, lt: prefix + digits(next), limit: SWEEP_ITEMS }
+      const next = lastNumber(first) + sweepItems
+      const span = { gte: first, lt: prefix + digits(next), limit: sweepItems }
       this.store.writer.clear({ _tag: "Clear", ...span }, (failed) => {
         if (failed) this.giveUp()
         else setImmediate(() => void this.step(epoch, next))

@@ -4,14 +4,14 @@ import { Effect } from "effect"
 import { StorageLocked, StorageUnavailable } from "../errors.ts"
 import type { RecordChange } from "../ports/records.ts"
 import type { OpenView, ViewApi } from "../ports/view.ts"
-import type { Change } from "./batch.ts"
+import type { BatchChange } from "./batch.ts"
 import { type Database, type EngineName, isLocked, rootOf } from "./engine.ts"
 import { EngineMissing, openViewDatabase, viewEngine } from "./engines.ts"
 import { heldIn } from "./held.ts"
 import { recordKey, VIEW_KEY } from "./keys.ts"
 import { ReadCache } from "./read-cache.ts"
 
-const changeOf = ({ key, table, value }: RecordChange): Change => {
+const changeOf = ({ key, table, value }: RecordChange): BatchChange => {
   const name = Buffer.from(recordKey(table, key))
   return value === null
     ? { type: "del", key: name }

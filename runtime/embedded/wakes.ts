@@ -1,8 +1,8 @@
 /** The soonest wake-ups of a shard, out of any number: their keys are in order of address. */
 import { fromKey } from "../address.ts"
-import type { SoonestWakes } from "../ports/storage.ts"
+import type { TimerPage } from "../ports/storage.ts"
 import * as keys from "./keys.ts"
-import { WAKES_CHUNK } from "./limits.ts"
+import { wakesChunk } from "./limits.ts"
 import { type Database, readSpan } from "./engine.ts"
 
 interface Found {
@@ -40,7 +40,7 @@ export const soonestWakes = async (
   opened: () => Database,
   shard: number,
   limit: number
-): Promise<SoonestWakes> => {
+): Promise<TimerPage> => {
   const prefix = keys.wakePrefix(shard)
   const lt = keys.endOf(prefix)
   const soonest = new Soonest(limit)
@@ -49,14 +49,14 @@ export const soonestWakes = async (
     const from: { gt: string } | { gte: string } = last === undefined
       ? { gte: prefix }
       : { gt: last }
-    const span = { ...from, lt, limit: WAKES_CHUNK }
+    const span = { ...from, lt, limit: wakesChunk }
     const rows: ReadonlyArray<string> = await readSpan(opened, span, false)
     for (let at = 0; at < rows.length; at += 2) {
       soonest.add(rows[at] ?? "", Number(rows[at + 1]))
     }
     // Shards are read one after another too: each gives way, however few it has.
     if (rows.length > 0) await new Promise((resolve) => setImmediate(resolve))
-    if (rows.length < 2 * WAKES_CHUNK) break
+    if (rows.length < 2 * wakesChunk) break
     last = rows.at(-2)
   }
   const wakes = soonest.inOrder().map(({ atMs, key }) => ({

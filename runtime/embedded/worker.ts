@@ -10,7 +10,7 @@
 import type * as Fs from "node:fs"
 import { Worker } from "node:worker_threads"
 import type * as Threads from "node:worker_threads"
-import { ACKNOWLEDGED_SYNC_MS } from "./limits.ts"
+import { acknowledgedSyncMs } from "./limits.ts"
 import { ACKNOWLEDGEMENT_BYTES, SLOTS } from "./acknowledged.ts"
 import type {
   ClearRequest,
@@ -141,7 +141,7 @@ export const startThread = (
     acknowledged,
     acknowledgementBytes: ACKNOWLEDGEMENT_BYTES,
     slots: SLOTS,
-    syncMs: ACKNOWLEDGED_SYNC_MS
+    syncMs: acknowledgedSyncMs
   }
   const failing = "(error) => { setImmediate(() => { throw error }) }"
   const text = `(${run.toString()})(require, ${fill.toString()}).catch(${failing})`

@@ -5,7 +5,7 @@
  */
 import type { StorageFailure } from "../errors.ts"
 import { StorageUnavailable } from "../errors.ts"
-import { Batch } from "./batch.ts"
+import { WriteBatch } from "./batch.ts"
 import {
   asFailure,
   type ClearRequest,
@@ -14,10 +14,10 @@ import {
   type WriterEvents,
   type WriterReply
 } from "./engine.ts"
-import { GROUP_BYTES_MAX } from "./limits.ts"
+import { groupBytesMax } from "./limits.ts"
 
 /** A change that joins a group. Exactly one of the last three is called, once. */
-export interface Job {
+export interface WriteJob {
   /**
    * Reads what `prepare` will need and cannot read at once; called when all groups before are
    * durable, and again when the job was not taken into the group then. Never rejects.
@@ -27,7 +27,7 @@ export interface Job {
    * Checks fences and adds its changes. Called when all groups before are durable; the jobs
    * before it in this group have been prepared.
    */
-  readonly prepare: (batch: Batch) => void
+  readonly prepare: (batch: WriteBatch) => void
   readonly durable: () => void
   readonly failed: (failure: StorageFailure) => void
   /** `prepare` threw a defect. */
@@ -39,16 +39,16 @@ export interface Trouble {
   readonly onFailure: (failure: StorageFailure) => void
 }
 
-export class Writer {
+export class GroupWriter {
   /** Count of the commits that are durable. */
   commits = 0
   private readonly trouble: Trouble
-  private readonly batch = new Batch()
+  private readonly batch = new WriteBatch()
   private engine: EngineWriter | undefined = undefined
   /** The memory that the engine knows. */
   private shared: SharedArrayBuffer | undefined = undefined
   private failure: StorageFailure | undefined = undefined
-  private jobs: Array<Job> = []
+  private jobs: Array<WriteJob> = []
   private clears: Array<{ request: ClearRequest; done: (failed: boolean) => void }> = []
   private clearNext = false
   private answered: ((failure: StorageFailure | undefined) => void) | undefined = undefined
@@ -101,7 +101,7 @@ export class Writer {
     }
   }
 
-  submit(job: Job): void {
+  submit(job: WriteJob): void {
     if (this.failure !== undefined) {
       job.failed(this.failure)
       return
@@ -151,11 +151,11 @@ export class Writer {
 
   private writeGroup(jobsMax: number): void {
     const { batch } = this
-    const group: Array<Job> = []
+    const group: Array<WriteJob> = []
     batch.begin(this.commits)
     let taken = 0
     for (const job of this.jobs) {
-      if (taken === jobsMax || batch.length >= GROUP_BYTES_MAX) break
+      if (taken === jobsMax || batch.length >= groupBytesMax) break
       taken++
       if (this.prepare(job)) group.push(job)
     }
@@ -175,7 +175,7 @@ export class Writer {
     })
   }
 
-  private prepare(job: Job): boolean {
+  private prepare(job: WriteJob): boolean {
     const mark = this.batch.mark()
     try {
       job.prepare(this.batch)

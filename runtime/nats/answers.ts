@@ -1,12 +1,12 @@
 /** Answers of several messages to one question, and whether all of them have come. */
 import type { Msg } from "@nats-io/transport-node"
-import type { Stored } from "./wire.ts"
+import type { StoredMessage } from "./wire.ts"
 
 /** What one question brought. */
-export interface Answers {
+export interface StreamReplies {
   /** Status of the last message: 204 ends a list, 404 says that there is nothing. */
   readonly code: number
-  readonly stored: ReadonlyArray<Stored>
+  readonly stored: ReadonlyArray<StoredMessage>
   /** Messages that match and were left out: servers end an answer of too many bytes. */
   readonly left: number
   /** The copy that answered holds everything up to this sequence. */
@@ -16,7 +16,7 @@ export interface Answers {
 const numberIn = (message: Msg, name: string): number => Number(message.headers?.get(name) || 0)
 
 /** A message that was read directly. */
-const storedOf = (message: Msg): Stored => ({
+const storedOf = (message: Msg): StoredMessage => ({
   subject: message.headers?.get("Nats-Subject") ?? "",
   seq: numberIn(message, "Nats-Sequence"),
   header: (name) => message.headers?.has(name) === true ? message.headers.get(name) : undefined,
@@ -28,7 +28,7 @@ const storedOf = (message: Msg): Stored => ({
  * Throws when one has been lost on its way, as where a connection or a route broke meanwhile: each
  * names the sequence of the one before it (ADR-31 of NATS, batched requests).
  */
-export const answersOf = (replies: ReadonlyArray<Msg>): Answers => {
+export const answersOf = (replies: ReadonlyArray<Msg>): StreamReplies => {
   const end = replies.at(-1)
   const code = end?.headers?.code ?? 0
   if (end === undefined || code !== 204) return { code, stored: [], left: 0, upTo: 0 }
@@ -53,9 +53,9 @@ export const answersOf = (replies: ReadonlyArray<Msg>): Answers => {
  */
 export const gather = async (
   subjects: ReadonlyArray<string>,
-  ask: (subjects: ReadonlyArray<string>) => Promise<Pick<Answers, "stored" | "left">>
-): Promise<ReadonlyArray<Stored>> => {
-  const found = new Map<string, Stored>()
+  ask: (subjects: ReadonlyArray<string>) => Promise<Pick<StreamReplies, "stored" | "left">>
+): Promise<ReadonlyArray<StoredMessage>> => {
+  const found = new Map<string, StoredMessage>()
   for (let rest = subjects;;) {
     const known = found.size
     const { left, stored } = await ask(rest)

@@ -6,16 +6,16 @@ import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-
 import { Effect } from "effect"
 import { type Address, keyOf, subjectOf } from "../address.ts"
 import { AskTimeout, NoOwner } from "../errors.ts"
-import { type Holding, holdingOf } from "./holdings.ts"
+import { holdingOf, type TenureReport } from "./holdings.ts"
 import { inboxes, isNoResponders } from "./inboxes.ts"
 import {
-  AGAIN_MAX_MS,
-  AGAIN_MS,
-  ANSWERED_MS,
-  NO_OWNER_RETRY_MS,
-  OVERTAKEN_MS,
-  PROBE_MS,
-  UNHEARD_MS
+  againMaxMs,
+  againMs,
+  answeredMs,
+  noOwnerRetryMs,
+  overtakenMs,
+  probeMs,
+  resendAfterMs
 } from "./limits.ts"
 import { headersText, inquiries, isSaid, nodeHeader, saidBy, say } from "./moving.ts"
 import { rawHeaders } from "./requests.ts"
@@ -42,12 +42,12 @@ interface Ask {
   told: Map<number, Told> | undefined
 }
 
-interface Told extends Holding {
+interface Told extends TenureReport {
   /** It began before the message was sent: no earlier one matters. */
   readonly isFirst: boolean
 }
 
-const toldOf = ({ sentMs }: Ask, holding: Holding): Told => ({
+const toldOf = ({ sentMs }: Ask, holding: TenureReport): Told => ({
   ...holding,
   isFirst: holding.forMs >= performance.now() - sentMs
 })
@@ -80,7 +80,7 @@ export class Asks {
   ): Effect.Effect<string, AskFailed> {
     return Effect.callback((resume) => {
       const token = (this.count++).toString(36)
-      const look = setTimeout(() => this.look(token), Math.min(PROBE_MS, deadlineMs))
+      const look = setTimeout(() => this.look(token), Math.min(probeMs, deadlineMs))
       this.pending.set(token, {
         to,
         data,
@@ -115,7 +115,7 @@ export class Asks {
       return this.nobody(token, ask)
     }
     // A copy may be lost where servers still think that its last owner is there.
-    if (ask.moves) this.sendIn(token, ask, UNHEARD_MS)
+    if (ask.moves) this.sendIn(token, ask, resendAfterMs)
   }
 
   private take(token: string, reply: Msg): void {
@@ -153,9 +153,9 @@ export class Asks {
    * Whether nobody else can have decided on it than who holds the shard so. When that is not known
    * all nodes are asked who held it before.
    */
-  private isSole(token: string, ask: Ask, holding: Holding | undefined): boolean {
+  private isSole(token: string, ask: Ask, holding: TenureReport | undefined): boolean {
     // Who had answered it may have forgotten that after so long.
-    if (holding === undefined || performance.now() - ask.sentMs > ANSWERED_MS) return false
+    if (holding === undefined || performance.now() - ask.sentMs > answeredMs) return false
     for (let held = toldOf(ask, holding); !held.isFirst;) {
       const { after, orphaned } = held
       if (after === undefined) return true
@@ -180,19 +180,19 @@ export class Asks {
   }
 
   /** Who held the shard so has not decided on it, and will not. */
-  private gone(token: string, ask: Ask, holding: Holding | undefined): void {
+  private gone(token: string, ask: Ask, holding: TenureReport | undefined): void {
     if (holding === undefined || ask.holder !== undefined) return
     if (ask.told?.has(holding.claim) === true) return
     ask.told ??= new Map()
     ask.told.set(holding.claim, toldOf(ask, holding))
-    if (this.isSole(token, ask, holding)) this.sendIn(token, ask, AGAIN_MS)
+    if (this.isSole(token, ask, holding)) this.sendIn(token, ask, againMs)
   }
 
   /** Unless its answer is on its way yet, it is lost. */
   private answered(token: string, ask: Ask, node: string | undefined): void {
     this.hold(ask, ask.holder ?? node)
     clearTimeout(ask.look)
-    ask.look = setTimeout(() => this.end(token, Effect.fail(this.timeout(ask))), OVERTAKEN_MS)
+    ask.look = setTimeout(() => this.end(token, Effect.fail(this.timeout(ask))), overtakenMs)
   }
 
   private hold(ask: Ask, node: string | undefined): void {
@@ -212,7 +212,7 @@ export class Asks {
   private sendAgain(token: string, ask: Ask): void {
     ask.holder = undefined
     ask.moves = true
-    this.sendIn(token, ask, Math.min(AGAIN_MS * 2 ** (ask.copies - 1), AGAIN_MAX_MS))
+    this.sendIn(token, ask, Math.min(againMs * 2 ** (ask.copies - 1), againMaxMs))
   }
 
   private sendIn(token: string, ask: Ask, delayMs: number): void {
@@ -227,7 +227,7 @@ export class Asks {
     const leftMs = ask.sentMs + ask.deadlineMs - performance.now()
     // A timer may come a little early.
     if (leftMs < 1) return this.late(token, ask)
-    ask.look = setTimeout(() => this.look(token), Math.min(PROBE_MS, leftMs))
+    ask.look = setTimeout(() => this.look(token), Math.min(probeMs, leftMs))
     if (ask.holder === undefined && ask.again === undefined) this.send(token)
   }
 
@@ -254,6 +254,6 @@ export class Asks {
   }
 
   private noOwner({ to }: Ask): NoOwner {
-    return new NoOwner({ key: keyOf(to), retryAfterMs: NO_OWNER_RETRY_MS })
+    return new NoOwner({ key: keyOf(to), retryAfterMs: noOwnerRetryMs })
   }
 }

@@ -6,9 +6,9 @@ import { randomBytes } from "node:crypto"
 import { StorageDamaged } from "../errors.ts"
 import type { BlobInfo } from "../ports/blobs.ts"
 import { placeOf } from "./keys.ts"
-import { BLOBS_BUCKET } from "./limits.ts"
+import { blobsBucket } from "./limits.ts"
 
-export const blobsPlace = placeOf(BLOBS_BUCKET)
+export const blobsPlace = placeOf(blobsBucket)
 
 const heads = `${blobsPlace.prefix}head.`
 const chunks = `${blobsPlace.prefix}chunk.`

@@ -17,17 +17,17 @@ import {
 import { findHead } from "./blob-reader.ts"
 import type { NatsApi } from "./connection.ts"
 import {
-  BLOB_CLOCKS_MS,
-  BLOB_LEAVING_MAX,
-  BLOB_LINGER_MAX_MS,
-  BLOB_LINGER_MS,
-  BLOB_ORPHANS_MAX,
-  BLOB_PURGE_MS,
-  BLOB_PURGES_IN_FLIGHT,
-  BLOB_SLOWEST_BYTES_PER_MS,
-  BLOB_SWEEP_MS,
-  BLOB_WRITE_MS,
-  WRITE_MS
+  blobClocksMs,
+  blobLeavingMax,
+  blobLingerMaxMs,
+  blobLingerMs,
+  blobOrphansMax,
+  blobPurgeMs,
+  blobPurgesInFlight,
+  blobSlowestBytesPerMs,
+  blobSweepMs,
+  blobWriteMs,
+  writeMs
 } from "./limits.ts"
 import { pieces, subjectsOf } from "./listing.ts"
 import { api, lastOfMany, persist } from "./reader.ts"
@@ -42,9 +42,9 @@ export interface BlobTimes {
 }
 
 export const blobTimes: BlobTimes = {
-  lingerMs: BLOB_LINGER_MS,
-  sweepMs: BLOB_SWEEP_MS,
-  orphanMs: BLOB_WRITE_MS + BLOB_CLOCKS_MS
+  lingerMs: blobLingerMs,
+  sweepMs: blobSweepMs,
+  orphanMs: blobWriteMs + blobClocksMs
 }
 
 const keyOf = ({ id, set }: ChunkSet): string => `${id}.${set}`
@@ -70,7 +70,7 @@ export class BlobLeavings {
     this.timers = [
       first,
       setInterval(sweep, times.sweepMs),
-      setInterval(() => void this.purgeDue(), BLOB_PURGE_MS)
+      setInterval(() => void this.purgeDue(), blobPurgeMs)
     ]
     for (const timer of this.timers) timer.unref()
   }
@@ -82,17 +82,17 @@ export class BlobLeavings {
 
   /** Chunks of a blob that was removed or replaced. */
   linger(chunks: ChunkSet, lengthBytes: number): void {
-    const slowestMs = lengthBytes / BLOB_SLOWEST_BYTES_PER_MS
-    this.leaveIn(chunks, Math.min(this.times.lingerMs + slowestMs, BLOB_LINGER_MAX_MS))
+    const slowestMs = lengthBytes / blobSlowestBytesPerMs
+    this.leaveIn(chunks, Math.min(this.times.lingerMs + slowestMs, blobLingerMaxMs))
   }
 
   /** Chunks that nobody has seen; some may be on their way still. */
   discard(chunks: ChunkSet): void {
-    this.leaveIn(chunks, WRITE_MS)
+    this.leaveIn(chunks, writeMs)
   }
 
   private leaveIn(chunks: ChunkSet, ms: number): void {
-    if (this.leaving.size < BLOB_LEAVING_MAX) this.leaving.set(chunks, performance.now() + ms)
+    if (this.leaving.size < blobLeavingMax) this.leaving.set(chunks, performance.now() + ms)
   }
 
   private async purgeDue(): Promise<void> {
@@ -107,7 +107,7 @@ export class BlobLeavings {
         this.leaving.delete(one)
       }
     }
-    await Promise.all(Array.from({ length: BLOB_PURGES_IN_FLIGHT }, purgeSome))
+    await Promise.all(Array.from({ length: blobPurgesInFlight }, purgeSome))
     this.isPurging = false
   }
 
@@ -148,7 +148,7 @@ export class BlobLeavings {
           if (before.has(key)) {
             await this.purge(chunks)
             purged++
-          } else if (orphans.size < BLOB_ORPHANS_MAX) orphans.add(key)
+          } else if (orphans.size < blobOrphansMax) orphans.add(key)
         }
       }
     }

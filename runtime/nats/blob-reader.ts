@@ -10,16 +10,16 @@ import {
   parseHead
 } from "./blob-keys.ts"
 import type { NatsApi } from "./connection.ts"
-import { BLOB_GIVE_UP_MS, BLOB_READS_AHEAD, READ_MS } from "./limits.ts"
+import { blobGiveUpMs, blobReadsAhead, readMs } from "./limits.ts"
 import { last, persist } from "./reader.ts"
 
-export interface Found {
+export interface FoundBlob {
   readonly head: Head
   readonly seq: number
 }
 
 /** The head of a blob, from the leader. */
-export const findHead = async (nats: NatsApi, id: string): Promise<Found | undefined> => {
+export const findHead = async (nats: NatsApi, id: string): Promise<FoundBlob | undefined> => {
   const stored = await last(nats, blobsPlace.stream, headSubject(id))
   return stored && { head: parseHead(stored.text()), seq: stored.seq }
 }
@@ -33,8 +33,8 @@ const missing = async (nats: NatsApi, { id, set }: ChunkSet, n: number): Promise
 const readChunk = async (nats: NatsApi, chunks: ChunkSet, n: number): Promise<Uint8Array> => {
   const subject = chunkSubject(chunks, n)
   const question = `$JS.API.DIRECT.GET.${blobsPlace.stream}.${subject}`
-  const ask = () => nats.request(question, "", undefined, READ_MS)
-  const reply = await persist(ask, BLOB_GIVE_UP_MS)
+  const ask = () => nats.request(question, "", undefined, readMs)
+  const reply = await persist(ask, blobGiveUpMs)
   if ((reply.headers?.code ?? 0) === 0) return reply.data
   const stored = await last(nats, blobsPlace.stream, subject)
   if (stored === undefined) throw await missing(nats, chunks, n)
@@ -56,7 +56,7 @@ export async function* bytesOf(
   const ahead: Array<Promise<Uint8Array>> = []
   let asked = Math.floor(start / chunkBytes)
   for (let n = asked; n <= lastN; n++) {
-    for (; asked <= lastN && asked < n + BLOB_READS_AHEAD; asked++) {
+    for (; asked <= lastN && asked < n + blobReadsAhead; asked++) {
       const reading = readChunk(nats, { id, set }, asked)
       // Told when it is its turn, if ever.
       reading.catch(() => undefined)

@@ -4,13 +4,7 @@ import { BlobAborted, BlobTooLarge, StorageFull, StorageUnavailable } from "../e
 import type { BlobInfo } from "../ports/blobs.ts"
 import { type ChunkSet, chunkSubject } from "./blob-keys.ts"
 import type { NatsApi } from "./connection.ts"
-import {
-  BLOB_GIVE_UP_MS,
-  BLOB_WRITE_MS,
-  BLOB_WRITES_IN_FLIGHT,
-  GIVE_UP_MS,
-  RETRY_MS
-} from "./limits.ts"
+import { blobGiveUpMs, blobWriteMs, blobWritesInFlight, giveUpMs, retryMs } from "./limits.ts"
 import { wait } from "./reader.ts"
 import { isFull, write } from "./wire.ts"
 
@@ -77,7 +71,7 @@ class ChunkWriter {
   }
 
   private async flush(): Promise<void> {
-    while (this.sending.size >= BLOB_WRITES_IN_FLIGHT) await Promise.race(this.sending)
+    while (this.sending.size >= blobWritesInFlight) await Promise.race(this.sending)
     if (this.failure !== undefined) throw this.failure
     const sending = this.send(this.count++, Buffer.concat(this.pieces)).then((failure) => {
       this.failure ??= failure
@@ -101,11 +95,11 @@ class ChunkWriter {
       if (written._tag === "Kept" || this.abandoned) return undefined
       const { detail } = written
       if (written._tag === "Refused" && isFull(written.code)) return new StorageFull({ detail })
-      const patienceMs = this.hasStored ? BLOB_GIVE_UP_MS : GIVE_UP_MS
+      const patienceMs = this.hasStored ? blobGiveUpMs : giveUpMs
       if (performance.now() - sinceMs > patienceMs || this.nats.nc.isClosed()) {
         return new StorageUnavailable({ detail })
       }
-      await wait(RETRY_MS)
+      await wait(retryMs)
     }
   }
 }
@@ -122,7 +116,7 @@ export const receive = async (
   bytesMax: number,
   signal: AbortSignal
 ): Promise<BlobInfo> => {
-  const untilMs = performance.now() + BLOB_WRITE_MS
+  const untilMs = performance.now() + blobWriteMs
   const hash = createHash("sha256")
   const writer = new ChunkWriter(nats, chunks, chunkBytes)
   const iterator = source[Symbol.asyncIterator]()

@@ -23,17 +23,17 @@ import {
   newSet
 } from "./blob-keys.ts"
 import { BlobLeavings, type BlobTimes, blobTimes } from "./blob-leavings.ts"
-import { bytesOf, findHead, type Found } from "./blob-reader.ts"
+import { bytesOf, findHead, type FoundBlob } from "./blob-reader.ts"
 import { receive } from "./blob-writer.ts"
 import { makeBucket } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
 import {
-  BLOB_CHUNK_BYTES,
-  BLOB_GIVE_UP_MS,
-  BLOBS_BUCKET,
-  HEADER_BYTES,
-  LISTING_KEEP_MS,
-  RETRY_MS
+  blobGiveUpMs,
+  blobsBucket,
+  headerBytes,
+  listingKeepMs,
+  natsBlobChunkBytes,
+  retryMs
 } from "./limits.ts"
 import { subjectsOf } from "./listing.ts"
 import { api, persist, unavailable, wait } from "./reader.ts"
@@ -65,7 +65,7 @@ class NatsBlobs {
 
   private chunkBytes(): number {
     const payloadMax = this.nats.nc.info?.max_payload ?? Infinity
-    return Math.max(1, Math.min(BLOB_CHUNK_BYTES, payloadMax - HEADER_BYTES))
+    return Math.max(1, Math.min(natsBlobChunkBytes, payloadMax - headerBytes))
   }
 
   async receive(
@@ -90,12 +90,12 @@ class NatsBlobs {
    * and tell when an earlier one, whose answer was lost, was kept.
    */
   async keep(id: string, head: Head): Promise<BlobInfo> {
-    const untilMs = performance.now() + BLOB_GIVE_UP_MS
+    const untilMs = performance.now() + blobGiveUpMs
     const isOver = () => performance.now() > untilMs || this.nats.nc.isClosed()
     const data = JSON.stringify(head)
-    let before: Found | undefined
+    let before: FoundBlob | undefined
     let isDoubtful = false
-    for (;; await wait(RETRY_MS)) {
+    for (;; await wait(retryMs)) {
       const found = await this.headBy(id, isOver)
       if (found?.head.set === head.set) break
       before = found
@@ -114,8 +114,8 @@ class NatsBlobs {
     return { lengthBytes: head.lengthBytes, digest: head.digest }
   }
 
-  private async headBy(id: string, isOver: () => boolean): Promise<Found | undefined> {
-    for (;; await wait(RETRY_MS)) {
+  private async headBy(id: string, isOver: () => boolean): Promise<FoundBlob | undefined> {
+    for (;; await wait(retryMs)) {
       try {
         return await findHead(this.nats, id)
       } catch (error) {
@@ -124,7 +124,7 @@ class NatsBlobs {
     }
   }
 
-  private leave(id: string, found: Found | undefined): void {
+  private leave(id: string, found: FoundBlob | undefined): void {
     if (found !== undefined) {
       this.leavings.linger({ id, set: found.head.set }, found.head.lengthBytes)
     }
@@ -166,7 +166,7 @@ class NatsBlobs {
     const end = page.at(-1)
     this.continued = end === undefined || at + limit >= ids.length
       ? undefined
-      : { ids, at: at + limit, after: end, untilMs: performance.now() + LISTING_KEEP_MS }
+      : { ids, at: at + limit, after: end, untilMs: performance.now() + listingKeepMs }
     return page
   }
 
@@ -210,7 +210,7 @@ export const natsBlobs = (
     Blobs,
     Effect.gen(function*() {
       const nats = yield* Nats
-      yield* Effect.tryPromise({ try: () => makeBucket(nats, BLOBS_BUCKET), catch: unavailable })
+      yield* Effect.tryPromise({ try: () => makeBucket(nats, blobsBucket), catch: unavailable })
       const blobs = yield* Effect.acquireRelease(
         Effect.sync(() => new NatsBlobs(nats, times)),
         ({ leavings }) => Effect.sync(() => leavings.end())

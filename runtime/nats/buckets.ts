@@ -3,8 +3,8 @@ import { Effect, Schema } from "effect"
 import { SHARDS } from "../address.ts"
 import type { StorageUnavailable } from "../errors.ts"
 import type { NatsApi } from "./connection.ts"
-import { bucketName, type Place, placeOf } from "./keys.ts"
-import { BUCKETS, BUCKETS_MAX, MAKE_STREAM_AGAIN_MS, MAKE_STREAM_MS, RETRY_MS } from "./limits.ts"
+import { bucketName, type BucketPlace, placeOf } from "./keys.ts"
+import { bucketsDefault, bucketsMax, makeStreamAgainMs, makeStreamMs, retryMs } from "./limits.ts"
 import { api, unavailable, wait } from "./reader.ts"
 
 /** The cluster was made with another number of buckets, or another number of shards. */
@@ -76,7 +76,7 @@ const codeOf = (error: unknown): number | undefined =>
 
 /** Asks until the servers answer; a cluster that has just begun elects its leaders first. */
 const patiently = async <A>(attempt: () => Promise<A>): Promise<A> => {
-  const untilMs = performance.now() + MAKE_STREAM_MS
+  const untilMs = performance.now() + makeStreamMs
   for (;;) {
     try {
       return await attempt()
@@ -84,7 +84,7 @@ const patiently = async <A>(attempt: () => Promise<A>): Promise<A> => {
       const code = codeOf(error)
       if (code === NO_STREAM || code === IN_USE) throw error
       if (performance.now() > untilMs) throw unavailable(error)
-      await wait(RETRY_MS)
+      await wait(retryMs)
     }
   }
 }
@@ -92,7 +92,7 @@ const patiently = async <A>(attempt: () => Promise<A>): Promise<A> => {
 const describe = async (nats: NatsApi, stream: string): Promise<Described | undefined> => {
   try {
     return await patiently(() =>
-      api<Described>(nats, `STREAM.INFO.${stream}`, {}, MAKE_STREAM_AGAIN_MS)
+      api<Described>(nats, `STREAM.INFO.${stream}`, {}, makeStreamAgainMs)
     )
   } catch (error) {
     if (codeOf(error) === NO_STREAM) return undefined
@@ -105,7 +105,7 @@ export const makeBucket = async (
   nats: NatsApi,
   bucket: string,
   metadata: Record<string, string> = {}
-): Promise<Place> => {
+): Promise<BucketPlace> => {
   const place = placeOf(bucket)
   const found = await describe(nats, place.stream)
   if (found !== undefined) {
@@ -115,7 +115,7 @@ export const makeBucket = async (
   const config = streamConfig(bucket, nats.replicas, metadata)
   try {
     const question = `STREAM.CREATE.${place.stream}`
-    await patiently(() => api(nats, question, config, MAKE_STREAM_AGAIN_MS))
+    await patiently(() => api(nats, question, config, makeStreamAgainMs))
   } catch (error) {
     if (codeOf(error) !== IN_USE) throw error
   }
@@ -126,14 +126,14 @@ export const makeBucket = async (
 export const makeBuckets = async (
   nats: NatsApi,
   wanted: number | undefined
-): Promise<ReadonlyArray<Place> | BucketsDiffer> => {
+): Promise<ReadonlyArray<BucketPlace> | BucketsDiffer> => {
   const found = await describe(nats, placeOf(bucketName(0, 1)).stream) ??
     await describe(nats, placeOf(bucketName(0, 2)).stream)
   const noted = found?.config.metadata?.[BUCKETS_NOTE]
   const shards = found?.config.metadata?.[SHARDS_NOTE]
-  const buckets = wanted ?? Number(noted ?? BUCKETS)
-  if (!Number.isInteger(buckets) || buckets < 1 || buckets > BUCKETS_MAX) {
-    throw new RangeError(`${buckets} buckets: 1 to ${BUCKETS_MAX} are possible`)
+  const buckets = wanted ?? Number(noted ?? bucketsDefault)
+  if (!Number.isInteger(buckets) || buckets < 1 || buckets > bucketsMax) {
+    throw new RangeError(`${buckets} buckets: 1 to ${bucketsMax} are possible`)
   }
   if (found !== undefined && (noted !== String(buckets) || shards !== String(SHARDS))) {
     return new BucketsDiffer({
@@ -150,9 +150,9 @@ export const makeBuckets = async (
 export const bucketsOf = (
   nats: NatsApi,
   wanted: number | undefined
-): Effect.Effect<ReadonlyArray<Place>, StorageUnavailable | BucketsDiffer> =>
+): Effect.Effect<ReadonlyArray<BucketPlace>, StorageUnavailable | BucketsDiffer> =>
   Effect.flatMap(
     Effect.tryPromise({ try: () => makeBuckets(nats, wanted), catch: unavailable }),
-    (places): Effect.Effect<ReadonlyArray<Place>, BucketsDiffer> =>
+    (places): Effect.Effect<ReadonlyArray<BucketPlace>, BucketsDiffer> =>
       "_tag" in places ? Effect.fail(places) : Effect.succeed(places)
   )

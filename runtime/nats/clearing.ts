@@ -7,13 +7,13 @@
  */
 import type { Commit } from "../ports/storage.ts"
 import type { NatsApi } from "./connection.ts"
-import { actorKeys, type Place } from "./keys.ts"
-import { CLEARED_MAX, PACK_ITEMS_MAX } from "./limits.ts"
+import { actorKeys, type BucketPlace } from "./keys.ts"
+import { clearedMax, packItemsMax } from "./limits.ts"
 import { pieces } from "./listing.ts"
 import { numbersFor, type Pack, packOf } from "./packs.ts"
 import { lastOfMany } from "./reader.ts"
-import { type Entry, isItem, isMarker } from "./record.ts"
-import type { Stored } from "./wire.ts"
+import { type ActorEntry, isItem, isMarker } from "./record.ts"
+import type { StoredMessage } from "./wire.ts"
 
 /** A message that loses items. */
 export interface Torn {
@@ -26,7 +26,7 @@ export interface Torn {
 
 export interface Clearing {
   readonly torn: ReadonlyArray<Torn>
-  /** As of {@link Entry}, once the items are removed. */
+  /** As of {@link ActorEntry}, once the items are removed. */
   readonly cleared: number
   readonly isFurther: boolean
   /** Numbers at whose keys marks are that may fade. */
@@ -34,7 +34,7 @@ export interface Clearing {
 }
 
 /** Of a commit that removes nothing. */
-export const nothingCleared = ({ cleared, isFurther }: Entry): Clearing => ({
+export const nothingCleared = ({ cleared, isFurther }: ActorEntry): Clearing => ({
   torn: [],
   cleared,
   isFurther,
@@ -43,26 +43,26 @@ export const nothingCleared = ({ cleared, isFurther }: Entry): Clearing => ({
 
 interface Found {
   readonly n: number
-  readonly stored: Stored
+  readonly stored: StoredMessage
 }
 
 const range = (from: number, to: number): ReadonlyArray<number> =>
   Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => from + at)
 
-const isLasting = (stored: Stored): boolean =>
+const isLasting = (stored: StoredMessage): boolean =>
   isMarker(stored) && stored.header("Nats-TTL") === undefined
 
 class Clearance {
   private readonly nats: NatsApi
-  private readonly place: Place
-  private readonly entry: Entry
+  private readonly place: BucketPlace
+  private readonly entry: ActorEntry
   private readonly log: string
   private readonly removed: ReadonlySet<number>
 
   constructor(
     nats: NatsApi,
-    place: Place,
-    entry: Entry,
+    place: BucketPlace,
+    entry: ActorEntry,
     { address, remove }: Pick<Commit, "address" | "remove">
   ) {
     this.nats = nats
@@ -89,13 +89,13 @@ class Clearance {
   get until(): number {
     const { cleared, head, isFurther } = this.entry
     return isFurther || this.removed.has(cleared + 1)
-      ? Math.min(head, cleared + CLEARED_MAX)
+      ? Math.min(head, cleared + clearedMax)
       : cleared
   }
 
   async clearing(until: number): Promise<Clearing> {
     const { cleared, head, isFurther } = this.entry
-    let window = range(cleared + 1, Math.min(until, cleared + PACK_ITEMS_MAX))
+    let window = range(cleared + 1, Math.min(until, cleared + packItemsMax))
     let found = await this.messages([...this.removed, ...window])
     const torn = this.torn(found)
     if (until === cleared) return { torn, cleared, isFurther, faded: [] }
@@ -141,8 +141,8 @@ class Clearance {
 /** What the commit's removals come to; `isLarge`: how far it is cleared is left as it is. */
 export const clearingOf = async (
   nats: NatsApi,
-  place: Place,
-  entry: Entry,
+  place: BucketPlace,
+  entry: ActorEntry,
   commit: Pick<Commit, "address" | "remove" | "state">,
   isLarge = false
 ): Promise<Clearing> => {

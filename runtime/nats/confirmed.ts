@@ -6,11 +6,11 @@
  * of copies that have got as far. All reads that begin while one is under way share the next.
  */
 import type { NatsApi } from "./connection.ts"
-import { READ_MS } from "./limits.ts"
-import { insisting, persist } from "./reader.ts"
+import { readMs } from "./limits.ts"
+import { persist, resendUntilAnswered } from "./reader.ts"
 
 /** A message of this node that a majority has stored. */
-export interface Confirmed {
+export interface ReadBarrier {
   readonly subject: string
   readonly seq: number
 }
@@ -25,8 +25,8 @@ interface Acknowledgement {
 class Marks {
   private readonly sending: Sending
   private readonly subject: string
-  private flying: Promise<Confirmed> | undefined
-  private next: Promise<Confirmed> | undefined
+  private flying: Promise<ReadBarrier> | undefined
+  private next: Promise<ReadBarrier> | undefined
 
   constructor(sending: Sending, subject: string) {
     this.sending = sending
@@ -34,7 +34,7 @@ class Marks {
   }
 
   /** One that is sent from now on. */
-  make(): Promise<Confirmed> {
+  make(): Promise<ReadBarrier> {
     if (this.flying === undefined) return this.fly()
     this.next ??= this.flying.then(() => undefined, () => undefined).then(() => {
       this.next = undefined
@@ -43,7 +43,7 @@ class Marks {
     return this.next
   }
 
-  private fly(): Promise<Confirmed> {
+  private fly(): Promise<ReadBarrier> {
     const flying = this.send().finally(() => {
       if (this.flying === flying) this.flying = undefined
     })
@@ -52,11 +52,11 @@ class Marks {
   }
 
   /** Any of several marks will do: one is sent again and again while nobody leads. */
-  private send(): Promise<Confirmed> {
+  private send(): Promise<ReadBarrier> {
     const { subject } = this
     return persist(() =>
-      insisting(async () => {
-        const reply = await this.sending.request(subject, "", undefined, READ_MS)
+      resendUntilAnswered(async () => {
+        const reply = await this.sending.request(subject, "", undefined, readMs)
         // The servers' own answer to a publish.
         const { error, seq } = JSON.parse(reply.string()) as Acknowledgement
         if (seq === undefined) throw new Error(`${subject}: ${error?.description}`)
@@ -67,7 +67,7 @@ class Marks {
 }
 
 /** The marks of one node, of which each stream has one. */
-export class Confirmations {
+export class ReadBarriers {
   private readonly sending: Sending
   private readonly node: string
   private readonly marks = new Map<string, Marks>()
@@ -78,7 +78,7 @@ export class Confirmations {
     this.node = node.replace(/[^A-Za-z0-9_-]/g, "_")
   }
 
-  of(stream: string): Promise<Confirmed> {
+  of(stream: string): Promise<ReadBarrier> {
     const known = this.marks.get(stream)
     const subject = `$${stream.replace("_", ".")}._seen.${this.node}`
     const marks = known ?? new Marks(this.sending, subject)

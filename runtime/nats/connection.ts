@@ -22,11 +22,11 @@ import {
 } from "@nats-io/transport-node"
 import { Context, Effect, Layer, Schema } from "effect"
 import { StorageUnavailable } from "../errors.ts"
-import { Confirmations, type Confirmed } from "./confirmed.ts"
+import { type ReadBarrier, ReadBarriers } from "./confirmed.ts"
 import { dialling } from "./dialling.ts"
-import { CONNECT_MS, PING_INTERVAL_MS, PINGS_OUT_MAX, REPLICAS_CLUSTER } from "./limits.ts"
+import { connectMs, pingIntervalMs, pingsOutMax, replicasCluster } from "./limits.ts"
 import { rawHeaders, Requests } from "./requests.ts"
-import { logTidings } from "./tidings.ts"
+import { logConnectionEvents } from "./tidings.ts"
 
 export interface NatsOptions {
   /** `nats://host:port` or `tls://host:port`, any server of the cluster. */
@@ -72,7 +72,7 @@ export interface NatsApi {
    * A message in the stream that a majority has stored since the call; undefined where the server
    * is alone, and its word is the last one.
    */
-  readonly confirmed: (stream: string) => Promise<Confirmed | undefined>
+  readonly confirmed: (stream: string) => Promise<ReadBarrier | undefined>
   /** Publishes without a reply. */
   readonly send: (subject: string, data: Uint8Array | string, headersText?: string) => void
 }
@@ -110,11 +110,11 @@ const connectionOptions = (options: NatsOptions): ConnectionOptions => {
   return {
     servers: [...options.servers],
     name: options.name,
-    timeout: CONNECT_MS,
+    timeout: connectMs,
     maxReconnectAttempts: -1,
     ...dialling(),
-    pingInterval: PING_INTERVAL_MS,
-    maxPingOut: PINGS_OUT_MAX,
+    pingInterval: pingIntervalMs,
+    maxPingOut: pingsOutMax,
     ignoreAuthErrorAbort: true,
     noAsyncTraces: true,
     ...(options.user === undefined ? {} : { user: options.user }),
@@ -134,7 +134,7 @@ const unavailable = (error: unknown): StorageUnavailable =>
  * Copies of a stream by default. A cluster is taken to be one of three servers or more, however
  * many of them are there just now: a stream made too early would keep one copy for ever.
  */
-const replicasFor = (nc: NatsConnection): number => isAlone(nc) ? 1 : REPLICAS_CLUSTER
+const replicasFor = (nc: NatsConnection): number => isAlone(nc) ? 1 : replicasCluster
 
 const isAlone = (nc: NatsConnection): boolean => (nc.info?.cluster ?? "") === ""
 
@@ -167,7 +167,7 @@ const open = async (options: NatsOptions): Promise<NatsApi | NatsTooOld> => {
         headersText === undefined ? undefined : { headers: rawHeaders(headersText) }
       )
   }
-  const confirmations = new Confirmations(asking, options.name)
+  const confirmations = new ReadBarriers(asking, options.name)
   return {
     ...asking,
     nc,
@@ -190,7 +190,7 @@ export const connection = (
         (opened): Effect.Effect<NatsApi, NatsTooOld> =>
           opened instanceof NatsTooOld
             ? Effect.fail(opened)
-            : Effect.as(logTidings(opened.nc), opened)
+            : Effect.as(logConnectionEvents(opened.nc), opened)
       ),
       ({ nc }) => Effect.promise(() => nc.close().catch(() => undefined))
     )

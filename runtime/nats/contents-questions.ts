@@ -1,6 +1,6 @@
 /** How actors are put together in questions when all of the store is read. */
 import type { Address } from "../address.ts"
-import { CONTENTS_KEYS } from "./limits.ts"
+import { contentsKeys } from "./limits.ts"
 
 /** An actor to be read, with what its record told. */
 export interface Wanted {
@@ -15,7 +15,7 @@ export const questions = (wanted: ReadonlyArray<Wanted>, beyond: number) => {
   for (const one of wanted) {
     const more = 2 + one.head + beyond
     keys += more
-    if (keys > CONTENTS_KEYS) {
+    if (keys > contentsKeys) {
       groups.push([])
       keys = more
     }

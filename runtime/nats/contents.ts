@@ -8,58 +8,58 @@ import { type Address, keyOf, shardOf, SHARDS } from "../address.ts"
 import type { StorageUnavailable } from "../errors.ts"
 import {
   type ActorPart,
-  Contents,
-  type ContentsApi,
   type ItemsPart,
-  type RecordPart
+  type RecordPart,
+  StoreContents,
+  type StoreContentsApi
 } from "../ports/contents.ts"
-import { type ActorSource, type Look, readActor } from "../ports/read-actor.ts"
+import { type ActorRead, type ActorSource, readActor } from "../ports/read-actor.ts"
 import type { LogItem } from "../ports/storage.ts"
 import { type BucketsDiffer, bucketsOf } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
-import { actorKeys, addressOfState, addressOfWake, type Place } from "./keys.ts"
+import { actorKeys, addressOfState, addressOfWake, type BucketPlace } from "./keys.ts"
 import { statesOf, statesOfShard, wakesOf } from "./keys.ts"
-import { CONTENTS_AT_ONCE, CONTENTS_BEYOND, CONTENTS_KEYS } from "./limits.ts"
+import { contentsAtOnce, contentsBeyond, contentsKeys } from "./limits.ts"
 import { questions, type Wanted } from "./contents-questions.ts"
 import { loadEntry } from "./loading.ts"
 import { readLog } from "./log.ts"
 import { itemsOf } from "./packs.ts"
 import { subjectsOf } from "./listing.ts"
 import { coveredBy, last, lastOfMany, unavailable } from "./reader.ts"
-import { countOf, type Entry, entryOf, isItem, isMarker } from "./record.ts"
+import { type ActorEntry, countOf, entryOf, isItem, isMarker } from "./record.ts"
 import { recordOf, recordsPlace } from "./record-keys.ts"
 import { walk } from "./walk.ts"
-import type { Stored } from "./wire.ts"
+import type { StoredMessage } from "./wire.ts"
 
 type Part = ItemsPart | ActorPart
 
 interface Snapshot {
-  readonly entry: Entry
+  readonly entry: ActorEntry
   readonly part: ActorPart
 }
 
-const wakeAtMs = (stored: Stored | undefined): number | undefined =>
+const wakeAtMs = (stored: StoredMessage | undefined): number | undefined =>
   stored === undefined || isMarker(stored) ? undefined : Number(stored.text())
 
-const bySubject = (stored: ReadonlyArray<Stored>): ReadonlyMap<string, Stored> =>
+const bySubject = (stored: ReadonlyArray<StoredMessage>): ReadonlyMap<string, StoredMessage> =>
   new Map(stored.map((message) => [message.subject, message]))
 
 class NatsContents implements ActorSource {
   private readonly nats: NatsApi
-  private readonly places: ReadonlyArray<Place>
+  private readonly places: ReadonlyArray<BucketPlace>
 
-  constructor(nats: NatsApi, places: ReadonlyArray<Place>) {
+  constructor(nats: NatsApi, places: ReadonlyArray<BucketPlace>) {
     this.nats = nats
     this.places = places
   }
 
-  private placeOf(of: Address): Place {
+  private placeOf(of: Address): BucketPlace {
     const place = this.places[shardOf(of) % this.places.length]
     if (place === undefined) throw new RangeError(`no bucket for ${keyOf(of)}`)
     return place
   }
 
-  async look(of: Address): Promise<Look> {
+  async look(of: Address): Promise<ActorRead> {
     const place = this.placeOf(of)
     const { floor, head, seq, text } = await loadEntry(this.nats, place, of)
     const wake = wakeAtMs(await last(this.nats, place.stream, actorKeys(place, of).wake))
@@ -74,7 +74,7 @@ class NatsContents implements ActorSource {
   async numbers(of: Address): Promise<ReadonlyArray<number>> {
     const numbers: Array<number> = []
     for (;;) {
-      const items = await this.read(of, (numbers.at(-1) ?? 0) + 1, CONTENTS_KEYS)
+      const items = await this.read(of, (numbers.at(-1) ?? 0) + 1, contentsKeys)
       if (items.length === 0) return numbers
       for (const { n } of items) numbers.push(n)
     }
@@ -92,18 +92,18 @@ class NatsContents implements ActorSource {
   }
 
   /** The actors of these records that are wanted. */
-  private async *states(place: Place, filter: string, isWanted?: (of: Address) => boolean) {
+  private async *states(place: BucketPlace, filter: string, isWanted?: (of: Address) => boolean) {
     for await (const page of subjectsOf(this.nats, place.stream, filter)) {
       const all = page.subjects.map((subject) => addressOfState(place, subject))
         .filter((of) => isWanted?.(of) ?? true)
-      for (let at = 0; at < all.length; at += CONTENTS_KEYS) {
-        yield* this.page(place, all.slice(at, at + CONTENTS_KEYS), page.lastSeq)
+      for (let at = 0; at < all.length; at += contentsKeys) {
+        yield* this.page(place, all.slice(at, at + contentsKeys), page.lastSeq)
       }
     }
   }
 
   /** But for kinds that are told already. */
-  private async *shard(place: Place, shard: number, told: ReadonlySet<string>) {
+  private async *shard(place: BucketPlace, shard: number, told: ReadonlySet<string>) {
     const { nats } = this
     const known = new Set<string>()
     yield* this.states(place, statesOfShard(place, shard), (of) => {
@@ -122,7 +122,7 @@ class NatsContents implements ActorSource {
 
   /** The actors of a page: the small ones many at once, the others by themselves. */
   private async *page(
-    place: Place,
+    place: BucketPlace,
     addresses: ReadonlyArray<Address>,
     lastSeq: number
   ): AsyncGenerator<Part> {
@@ -131,8 +131,8 @@ class NatsContents implements ActorSource {
       address,
       head: records.get(keyOf(address))?.head ?? 0
     }))
-    for (const beyond of CONTENTS_BEYOND) {
-      const small = wanted.filter(({ head }) => 2 + head + beyond <= CONTENTS_KEYS)
+    for (const beyond of contentsBeyond) {
+      const small = wanted.filter(({ head }) => 2 + head + beyond <= contentsKeys)
       const left = wanted.filter((one) => !small.includes(one))
       for (const group of questions(small, beyond)) {
         const snapshots = await this.snapshots(place, group, beyond, lastSeq)
@@ -152,10 +152,10 @@ class NatsContents implements ActorSource {
   }
 
   private async recordsOf(
-    place: Place,
+    place: BucketPlace,
     addresses: ReadonlyArray<Address>,
     lastSeq: number
-  ): Promise<ReadonlyMap<string, Entry>> {
+  ): Promise<ReadonlyMap<string, ActorEntry>> {
     const subjects = addresses.map((of) => actorKeys(place, of).state)
     const found = bySubject(await lastOfMany(this.nats, place.stream, subjects, lastSeq))
     return new Map(addresses.map((of) => [
@@ -166,7 +166,7 @@ class NatsContents implements ActorSource {
 
   /** Actors whose whole logs came with their records, by key. */
   private async snapshots(
-    place: Place,
+    place: BucketPlace,
     wanted: ReadonlyArray<Wanted>,
     beyond: number,
     lastSeq: number
@@ -186,8 +186,8 @@ class NatsContents implements ActorSource {
 
   /** Each by itself, the next ones begun before they are asked for. */
   private async *each(addresses: ReadonlyArray<Address>): AsyncGenerator<Part> {
-    for (let at = 0; at < addresses.length; at += CONTENTS_AT_ONCE) {
-      const some = addresses.slice(at, at + CONTENTS_AT_ONCE).map((of) => readActor(this, of))
+    for (let at = 0; at < addresses.length; at += contentsAtOnce) {
+      const some = addresses.slice(at, at + contentsAtOnce).map((of) => readActor(this, of))
       const begun = await Promise.all(
         some.map(async (parts) => [parts, await parts.next()] as const)
       )
@@ -226,10 +226,10 @@ const isNothing = ({ head, state, wake }: ActorPart): boolean =>
 
 /** The actor as one question found it; undefined when there may be more of its log. */
 const snapshotOf = (
-  place: Place,
+  place: BucketPlace,
   { address, head }: Wanted,
   beyond: number,
-  found: ReadonlyMap<string, Stored>
+  found: ReadonlyMap<string, StoredMessage>
 ): Snapshot | undefined => {
   const keys = actorKeys(place, address)
   const entry = entryOf(found.get(keys.state))
@@ -263,14 +263,14 @@ async function* failing<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
 /** The contents port. The streams of the actors are made when they are not there. */
 export const natsContents = (
   options: { readonly buckets?: number } = {}
-): Layer.Layer<Contents, StorageUnavailable | BucketsDiffer, Nats> =>
+): Layer.Layer<StoreContents, StorageUnavailable | BucketsDiffer, Nats> =>
   Layer.effect(
-    Contents,
+    StoreContents,
     Effect.gen(function*() {
       const nats = yield* Nats
       const places = yield* bucketsOf(nats, options.buckets)
       const contents = new NatsContents(nats, places)
-      const api: ContentsApi = {
+      const api: StoreContentsApi = {
         actors: (first) => failing(contents.actors(first)),
         actor: (of) => failing(readActor(contents, of)),
         records: () => failing(contents.records())

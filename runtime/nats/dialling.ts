@@ -3,7 +3,7 @@
  * was set back by an hour it would dial no server for an hour.
  */
 import type { ConnectionOptions } from "@nats-io/transport-node"
-import { RECONNECT_WAIT_MS } from "./limits.ts"
+import { reconnectWaitMs } from "./limits.ts"
 
 type Dialling = Required<
   Pick<ConnectionOptions, "reconnectDelayHandler" | "reconnectToServer">
@@ -27,7 +27,7 @@ export const dialling = (nowMs = () => performance.now()): Dialling => {
         return before === after ? 0 : before - after
       })
       if (server === undefined) return null
-      const delay = Math.max(0, lastOf(server) + RECONNECT_WAIT_MS - nowMs())
+      const delay = Math.max(0, lastOf(server) + reconnectWaitMs - nowMs())
       dialledMs.set(`${server.hostname}:${server.port}`, nowMs() + delay)
       return { server, delay }
     }

@@ -1,15 +1,15 @@
 /** Messages that this node may decide only when the one that asks grants them (`moving.ts`). */
 import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node"
 import { inboxes, isNoResponders } from "./inboxes.ts"
-import { GRANT_MS } from "./limits.ts"
+import { grantMs } from "./limits.ts"
 import { isSaid, saidBy } from "./moving.ts"
 
 /** `late`: nothing was heard, so it may have been granted, and is to be given back. */
-export type Verdict = "granted" | "refused" | "late"
+export type GrantResult = "granted" | "refused" | "late"
 
 interface Wanted {
   readonly reply: string
-  readonly settle: (verdict: Verdict) => void
+  readonly settle: (verdict: GrantResult) => void
   readonly deadline: NodeJS.Timeout
 }
 
@@ -43,7 +43,7 @@ export class Grants {
    */
   ask(reply: string, lines: string, settle: Wanted["settle"]): void {
     const token = (this.count++).toString(36)
-    const deadline = setTimeout(() => this.settle(token, "late"), GRANT_MS)
+    const deadline = setTimeout(() => this.settle(token, "late"), grantMs)
     this.wanted.set(token, { reply, settle, deadline })
     this.replies.add(reply)
     try {
@@ -60,7 +60,7 @@ export class Grants {
     this.settle(token, granted ? "granted" : "refused")
   }
 
-  private settle(token: string, verdict: Verdict): void {
+  private settle(token: string, verdict: GrantResult): void {
     const wanted = this.wanted.get(token)
     if (wanted === undefined) return
     this.wanted.delete(token)

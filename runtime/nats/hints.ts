@@ -5,12 +5,12 @@
  */
 import type { MsgHdrs, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { type Address, keyOf } from "../address.ts"
-import type { Listener, TransportApi } from "../ports/transport.ts"
+import type { HintListener, TransportApi } from "../ports/transport.ts"
 import { headersText, nodeHeader } from "./moving.ts"
 import { rawHeaders } from "./requests.ts"
 
 interface Watched {
-  readonly listeners: Set<Listener>
+  readonly listeners: Set<HintListener>
   readonly subscription: Subscription
 }
 
@@ -35,7 +35,7 @@ export class Hints {
   readonly watch: TransportApi["watch"] = (about, listener) => {
     const key = keyOf(about)
     // The same function may watch twice: each watch is one of its own.
-    const own: Listener = (hint) => listener(hint)
+    const own: HintListener = (hint) => listener(hint)
     const watched = this.watched.get(key) ?? this.begin(about, key)
     watched.listeners.add(own)
     return () => {
@@ -54,7 +54,7 @@ export class Hints {
         }
       }
     })
-    const watched = { listeners: new Set<Listener>(), subscription }
+    const watched = { listeners: new Set<HintListener>(), subscription }
     this.watched.set(key, watched)
     return watched
   }

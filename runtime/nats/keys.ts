@@ -6,7 +6,7 @@
 import { type Address, shardOf } from "../address.ts"
 
 /** One bucket: its stream, and how the subjects of its keys begin. */
-export interface Place {
+export interface BucketPlace {
   readonly stream: string
   readonly prefix: string
 }
@@ -15,7 +15,7 @@ export interface Place {
 export const bucketName = (at: number, buckets: number): string =>
   buckets === 1 ? "actors" : `actors-${at}`
 
-export const placeOf = (bucket: string): Place => ({
+export const placeOf = (bucket: string): BucketPlace => ({
   stream: `KV_${bucket}`,
   prefix: `$KV.${bucket}.`
 })
@@ -30,7 +30,7 @@ export interface ActorKeys {
   readonly wake: string
 }
 
-export const actorKeys = ({ prefix }: Place, of: Address): ActorKeys => {
+export const actorKeys = ({ prefix }: BucketPlace, of: Address): ActorKeys => {
   const actor = `${shardOf(of)}.${of.kind}.${of.id}`
   return {
     state: `${prefix}${actor}.state`,
@@ -41,25 +41,27 @@ export const actorKeys = ({ prefix }: Place, of: Address): ActorKeys => {
 }
 
 /** The wake-ups of a shard. */
-export const wakesOf = ({ prefix }: Place, shard: number): string => `${prefix}wake.${shard}.>`
+export const wakesOf = ({ prefix }: BucketPlace, shard: number): string =>
+  `${prefix}wake.${shard}.>`
 
 /** The actor of a wake-up's subject. */
-export const addressOfWake = ({ prefix }: Place, subject: string): Address => {
+export const addressOfWake = ({ prefix }: BucketPlace, subject: string): Address => {
   const [, , kind = "", id = ""] = subject.slice(prefix.length).split(".")
   return { kind, id }
 }
 
 /** The state records of a shard. */
-export const statesOfShard = ({ prefix }: Place, shard: number): string =>
+export const statesOfShard = ({ prefix }: BucketPlace, shard: number): string =>
   `${prefix}${shard}.*.*.state`
 
 /** The state records of a kind, and the id in such a record's subject. */
-export const statesOf = ({ prefix }: Place, kind: string): string => `${prefix}*.${kind}.*.state`
+export const statesOf = ({ prefix }: BucketPlace, kind: string): string =>
+  `${prefix}*.${kind}.*.state`
 
-export const addressOfState = ({ prefix }: Place, subject: string): Address => {
+export const addressOfState = ({ prefix }: BucketPlace, subject: string): Address => {
   const [, kind = "", id = ""] = subject.slice(prefix.length).split(".")
   return { kind, id }
 }
 
-export const idOfState = ({ prefix }: Place, subject: string): string =>
+export const idOfState = ({ prefix }: BucketPlace, subject: string): string =>
   subject.slice(prefix.length).split(".")[2] ?? ""

@@ -2,12 +2,12 @@
 import { type Address, keyOf } from "../address.ts"
 import type { StorageFailure } from "../errors.ts"
 import type { Commit, Outcome } from "../ports/storage.ts"
-import { LANES_MAX } from "./limits.ts"
+import { lanesMax } from "./limits.ts"
 import type { Pack } from "./packs.ts"
-import type { Entry } from "./record.ts"
+import type { ActorEntry } from "./record.ts"
 
 /** One commit on its way. */
-export interface Job {
+export interface CommitJob {
   readonly commit: Commit
   readonly id: string
   readonly sinceMs: number
@@ -30,14 +30,14 @@ export interface Job {
 
 export interface Lane {
   readonly address: Address
-  entry: Entry | undefined
-  readonly waiting: Array<Job>
+  entry: ActorEntry | undefined
+  readonly waiting: Array<CommitJob>
   busy: boolean
   /** Called when the lane is not busy any more. */
   readonly idle: Array<() => void>
 }
 
-export class Lanes {
+export class ActorLanes {
   private readonly lanes = new Map<string, Lane>()
 
   /** The lane of an actor, now the one used last. */
@@ -47,7 +47,7 @@ export class Lanes {
     const lane = known ?? { address, entry: undefined, waiting: [], busy: false, idle: [] }
     if (known !== undefined) this.lanes.delete(key)
     this.lanes.set(key, lane)
-    if (known === undefined && this.lanes.size > LANES_MAX) this.evict(lane)
+    if (known === undefined && this.lanes.size > lanesMax) this.evict(lane)
     return lane
   }
 
@@ -60,7 +60,7 @@ export class Lanes {
     for (const [key, lane] of this.lanes) {
       if (lane.busy || lane === kept) continue
       this.lanes.delete(key)
-      if (this.lanes.size <= LANES_MAX) return
+      if (this.lanes.size <= lanesMax) return
     }
   }
 }

@@ -6,15 +6,15 @@
 import { StorageFull, StorageUnavailable } from "../errors.ts"
 import { clearingOf } from "./clearing.ts"
 import type { NatsApi } from "./connection.ts"
-import type { Place } from "./keys.ts"
-import type { Job } from "./lanes.ts"
-import { BATCH_MESSAGES_MAX, GIVE_UP_MS, GROUP_MESSAGES, RETRY_MS } from "./limits.ts"
+import type { BucketPlace } from "./keys.ts"
+import type { CommitJob } from "./lanes.ts"
+import { batchMessagesMax, giveUpMs, groupMessages, retryMs } from "./limits.ts"
 import { loadEntry } from "./loading.ts"
 import { capPlan, itemPlans, type Plan, uncapPlan, type Work } from "./plan.ts"
 import { unavailable, wait } from "./reader.ts"
-import { type Entry, isCapped } from "./record.ts"
+import { type ActorEntry, isCapped } from "./record.ts"
 import { committed, conflict, conflictOf } from "./verdict.ts"
-import { isFull, isMoved, type Message, write, type Written } from "./wire.ts"
+import { isFull, isMoved, type StreamMessage, write, type Written } from "./wire.ts"
 
 interface NotKept {
   readonly written: Exclude<Written, { readonly _tag: "Kept" }>
@@ -23,20 +23,20 @@ interface NotKept {
 }
 
 /** The actor after a step, or why it was not kept. */
-const step = async (nats: NatsApi, plan: Plan, wasLast: boolean): Promise<Entry | NotKept> => {
+const step = async (nats: NatsApi, plan: Plan, wasLast: boolean): Promise<ActorEntry | NotKept> => {
   const written = await write(nats, plan.messages)
   return written._tag === "Kept" ? plan.after(written.first) : { written, wasLast }
 }
 
 const attempt = async (
   nats: NatsApi,
-  place: Place,
-  entry: Entry,
+  place: BucketPlace,
+  entry: ActorEntry,
   work: Work
-): Promise<Entry | NotKept> => {
+): Promise<ActorEntry | NotKept> => {
   const capped = await step(nats, capPlan(place, entry, work), false)
   if ("written" in capped) return capped
-  for (const messages of itemPlans(place, capped, work, GROUP_MESSAGES)) {
+  for (const messages of itemPlans(place, capped, work, groupMessages)) {
     const written = await write(nats, messages)
     if (written._tag !== "Kept") return { written, wasLast: false }
   }
@@ -47,16 +47,20 @@ const attempt = async (
 const mayBeKept = ({ wasLast, written }: NotKept): boolean =>
   wasLast && (written._tag === "Unknown" || isMoved(written.code))
 
-const tooLarge = (messages: ReadonlyArray<Message>): StorageFull | undefined =>
-  messages.length <= BATCH_MESSAGES_MAX
+const tooLarge = (messages: ReadonlyArray<StreamMessage>): StorageFull | undefined =>
+  messages.length <= batchMessagesMax
     ? undefined
     : new StorageFull({
       detail: `a commit changes ${messages.length} keys beside the items that it appends; ` +
-        `the servers take ${BATCH_MESSAGES_MAX} at once`
+        `the servers take ${batchMessagesMax} at once`
     })
 
 /** Writes and tells the job what has become of it; never rejects. */
-export const writeLarge = async (nats: NatsApi, place: Place, job: Job): Promise<void> => {
+export const writeLarge = async (
+  nats: NatsApi,
+  place: BucketPlace,
+  job: CommitJob
+): Promise<void> => {
   const { commit, id } = job
   let isUnsure = false
   while (!job.abandoned) {
@@ -76,7 +80,7 @@ export const writeLarge = async (nats: NatsApi, place: Place, job: Job): Promise
       isUnsure ||= mayBeKept(outcome)
       job.doubtful ||= written._tag === "Unknown"
       const full = written._tag === "Refused" && isFull(written.code)
-      const isOver = full || performance.now() - job.sinceMs > GIVE_UP_MS
+      const isOver = full || performance.now() - job.sinceMs > giveUpMs
       if (isOver && !job.doubtful) {
         return job.failed(full ? new StorageFull({ detail }) : new StorageUnavailable({ detail }))
       }
@@ -84,6 +88,6 @@ export const writeLarge = async (nats: NatsApi, place: Place, job: Job): Promise
       if (nats.nc.isClosed()) return job.broken(error)
       if (!job.doubtful) return job.failed(unavailable(error))
     }
-    await wait(RETRY_MS)
+    await wait(retryMs)
   }
 }

@@ -3,7 +3,7 @@
  * mark that a majority has stored, or the last one by the word of a server that is alone.
  */
 import type { NatsApi } from "./connection.ts"
-import { info, insisting, persist } from "./reader.ts"
+import { info, persist, resendUntilAnswered } from "./reader.ts"
 
 export interface Last {
   readonly seq: number
@@ -45,7 +45,7 @@ export class LastSequence {
     const { nats, stream } = this
     const [mark, { created, state }] = await Promise.all([
       nats.confirmed(stream),
-      persist(() => insisting(() => info(nats, stream)))
+      persist(() => resendUntilAnswered(() => info(nats, stream)))
     ])
     return { created, seq: mark?.seq ?? state.last_seq }
   }

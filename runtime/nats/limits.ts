@@ -1,187 +1,187 @@
 /** Every bound of the NATS backend. Units stand last in the names. */
 
 /** How long one attempt to connect may take. */
-export const CONNECT_MS = 5_000
+export const connectMs = 5_000
 /** Wait between two attempts to connect to the same server. */
-export const RECONNECT_WAIT_MS = 250
+export const reconnectWaitMs = 250
 /** How long a node's first message to itself may take; another one is sent every `RIGHT_MS`. */
-export const RIGHTS_MS = 20_000
-export const RIGHT_MS = 2_000
+export const rightsMs = 20_000
+export const rightMs = 2_000
 /** A fault of one kind that the servers tell of again within this time is not logged again. */
-export const SAME_FAULT_MS = 10_000
+export const sameFaultMs = 10_000
 /** A connection that answers no ping for about three of these is given up. */
-export const PING_INTERVAL_MS = 5_000
-export const PINGS_OUT_MAX = 2
+export const pingIntervalMs = 5_000
+export const pingsOutMax = 2
 /** How often requests are looked over whose time is up: how late a time limit may be. */
-export const REQUEST_SWEEP_MS = 50
+export const requestSweepMs = 50
 /** Copies of a stream where the servers are a cluster. */
-export const REPLICAS_CLUSTER = 3
+export const replicasCluster = 3
 
 /** Buckets that a new cluster gets unless it is told otherwise; fixed from then on. */
-export const BUCKETS = 4
-export const BUCKETS_MAX = 64
+export const bucketsDefault = 4
+export const bucketsMax = 64
 /** Messages of one atomic batch: what a group aims at, and what the servers take. */
-export const GROUP_MESSAGES = 500
-export const BATCH_MESSAGES_MAX = 1_000
+export const groupMessages = 500
+export const batchMessagesMax = 1_000
 /** Log items of one message, and bytes of one that holds several. */
-export const PACK_ITEMS_MAX = 16
-export const PACK_BYTES = 64 * 1024
+export const packItemsMax = 16
+export const packBytes = 64 * 1024
 /** Bytes of one group: it is closed when it has so many. */
-export const GROUP_BYTES = 4 * 1024 * 1024
+export const groupBytes = 4 * 1024 * 1024
 /** Atomic batches under way at once in one bucket. */
-export const BATCHES_IN_FLIGHT = 2
+export const batchesInFlight = 2
 /** How long the acknowledgement of a write may take before the servers are asked about it. */
-export const WRITE_MS = 3_000
+export const writeMs = 3_000
 /** How long one read may take before it is given up. */
-export const READ_MS = 2_000
+export const readMs = 2_000
 /**
  * A key is asked for again after so long, beside the questions that are not answered yet: a stream
  * without a leader answers nobody, and its next leader nothing that was asked before.
  */
-export const READ_AGAIN_MS = 250
+export const readAgainMs = 250
 /** A call that came to nothing for so long fails, when it is certain that nothing was kept. */
-export const GIVE_UP_MS = 8_000
+export const giveUpMs = 8_000
 /** Wait before a write or read is tried again. */
-export const RETRY_MS = 50
+export const retryMs = 50
 /** A batch that fails so often without a member at fault is sent member by member. */
-export const TOGETHER_MAX = 3
+export const questionsPerRequestMax = 3
 /** Actors whose last sequences are remembered. */
-export const LANES_MAX = 50_000
+export const lanesMax = 50_000
 /** A longer text of a state is not kept for the first commit after a load. */
-export const TEXT_KEPT_MAX = 1_024
+export const textKeptMax = 1_024
 /** Keys in one read of many (the servers take 1,024), and reads of one key at once. */
-export const KEYS_MAX = 1_000
+export const keysMax = 1_000
 /** How often a read from a copy that is behind is tried again. */
-export const STALE_RETRIES_MAX = 200
-export const STALE_RETRY_MS = 5
+export const staleRetriesMax = 200
+export const staleRetryMs = 5
 /** When all of the store is read: keys of one question, and actors that are read at once. */
-export const CONTENTS_KEYS = 300
-export const CONTENTS_AT_ONCE = 16
+export const contentsKeys = 300
+export const contentsAtOnce = 16
 /** Items above the recorded head that are asked for with an actor, first and then. */
-export const CONTENTS_BEYOND: ReadonlyArray<number> = [1, 48]
+export const contentsBeyond: ReadonlyArray<number> = [1, 48]
 /** Messages of one step of reading a stream in its order. */
-export const WALK_BATCH = 250
+export const walkBatch = 250
 /** Room left for headers in a message, bytes. */
-export const HEADER_BYTES = 1_024
+export const headerBytes = 1_024
 /** One removal looks so many numbers further for how far a log is cleared. */
-export const CLEARED_MAX = 256
+export const clearedMax = 256
 /** How long marks stay of cleared items, of ended wake-ups and of actors without a log. */
-export const MARKER_TTL = "10s"
+export const markerTtl = "10s"
 /** How long making a stream may take, while a cluster finds itself. */
-export const MAKE_STREAM_MS = 20_000
+export const makeStreamMs = 20_000
 /**
  * After so long it is asked for again: a stream without a leader yet answers nobody, and of those
  * who make it at once not everyone is answered.
  */
-export const MAKE_STREAM_AGAIN_MS = 750
+export const makeStreamAgainMs = 750
 /** A listing of ids is kept so long for the next page. */
-export const LISTING_KEEP_MS = 30_000
+export const listingKeepMs = 30_000
 
 /** How long the last owner of a shard still tells whoever asks that the shard has moved. */
-export const MOVED_MS = 1_000
+export const movedMs = 1_000
 /** It tells nodes nothing of a first copy that it reads later: the next owner may have decided. */
-export const MOVED_SAID_MS = MOVED_MS + 500
+export const movedSaidMs = movedMs + 500
 /** For so long after a node took a shard it must be granted each message (`moving.ts`). */
-export const SETTLED_MS = 2 * MOVED_MS
+export const settledMs = 2 * movedMs
 /** How long it waits for that. */
-export const GRANT_MS = 2_000
+export const grantMs = 2_000
 /** A client that is no node is told so only after a while, since the next owner may answer it. */
-export const OTHERS_MS = 250
+export const otherNodesReplyMs = 250
 /** How soon a message whose shard moves is sent again, the first time and at the longest. */
-export const AGAIN_MS = 15
-export const AGAIN_MAX_MS = 240
+export const againMs = 15
+export const againMaxMs = 240
 /** It is sent again too when nobody has said anything of it for so long. */
-export const UNHEARD_MS = 500
+export const resendAfterMs = 500
 /** A message of which nothing was heard for so long may be lost: it is sent again. */
-export const PROBE_MS = 1_000
+export const probeMs = 1_000
 /** For so long at least a message that was answered is known, should it come again. */
-export const ANSWERED_MS = 10_000
+export const answeredMs = 10_000
 /** How long the answer to a message may come after the word that it was answered. */
-export const OVERTAKEN_MS = 500
+export const overtakenMs = 500
 /** For so long a node tells of shards that it held what it has not decided. */
-export const HOLDINGS_MS = 2 * ANSWERED_MS
+export const holdingsMs = 2 * answeredMs
 /** How long a caller should wait for a shard to be served. */
-export const NO_OWNER_RETRY_MS = 1_000
+export const noOwnerRetryMs = 1_000
 /** The bucket that the nodes of a cluster share, and how long an expired key is told of. */
-export const CLUSTER_BUCKET = "cluster"
-export const CLUSTER_MARKER_MS = 3_600_000
+export const clusterBucket = "cluster"
+export const clusterMarkerMs = 3_600_000
 /** How long the lease of who fills a cluster lasts, and how often it is renewed. */
-export const RESTORER_TTL_MS = 10_000
-export const RESTORER_RENEW_MS = 2_000
+export const restorerTtlMs = 10_000
+export const restorerRenewMs = 2_000
 /** How long one call of the registry may take. */
-export const REGISTRY_CALL_MS = 5_000
+export const registryCallMs = 5_000
 /**
  * A registry that does not answer for so long is asked by way of another server: this one may be
  * cut off from the others. Answers under way are lost with the connection, so it is longer than
  * nearly all elections take (4 to 9 s), and shorter than a membership lasts.
  */
-export const TURN_AWAY_MS = 8_000
+export const turnAwayMs = 8_000
 /** Wait before a watch that broke off is begun anew. */
-export const WATCH_RETRY_MS = 500
+export const watchRetryMs = 500
 /** A watch that told nothing for so long is begun anew: nodes refresh more often than that. */
-export const WATCH_SILENT_MS = 6_000
+export const watchSilentMs = 6_000
 
 /** The bucket of the record port. */
-export const RECORDS_BUCKET = "records"
+export const recordsBucket = "records"
 /** How long the mark of a deleted record stays; a view that was fed too long ago begins anew. */
-export const RECORD_MARKER_TTL = "3600s"
-export const RECORD_SILENCE_MS = 1_800_000
+export const recordMarkerTtl = "3600s"
+export const recordSilenceMs = 1_800_000
 /** Bytes of an encoded key; a NATS subject and what is around it have 4,096. */
-export const RECORD_KEY_BYTES_MAX = 3_500
+export const recordKeyBytesMax = 3_500
 /** How long a read waits for the view before it asks the leader. */
-export const WATCH_LAG_MS = 1_000
+export const watchLagMs = 1_000
 /** Wait before a view that broke off is fed anew, and at most while it cannot be filled. */
-export const RECORD_WATCH_RETRY_MS = 250
-export const VIEW_RETRY_MAX_MS = 30_000
+export const recordWatchRetryMs = 250
+export const viewRetryMaxMs = 30_000
 /** Messages that the view asks for ahead, that it writes together, and that may wait for that. */
-export const VIEW_FETCH_MESSAGES = 2_000
-export const VIEW_WRITE_MESSAGES = 1_000
-export const VIEW_WAITING_MAX = 64_000
+export const viewFetchMessages = 2_000
+export const viewWriteMessages = 1_000
+export const viewWaitingMax = 64_000
 /** Writes in one turn of the event loop: as many as one turn may bring messages for. */
-export const VIEW_WRITES_AT_ONCE = 8
+export const viewWritesAtOnce = 8
 /** How often it is looked whether the view is where the stream is, and how often it notes that. */
-export const VIEW_CHECK_MS = 20_000
-export const VIEW_NOTE_MS = 300_000
+export const viewCheckMs = 20_000
+export const viewNoteMs = 300_000
 /** For so long after its start a node says that it is not ready while its view is being filled. */
-export const VIEW_UNREADY_MS = 60_000
+export const viewUnreadyMs = 60_000
 /** Names of a listing's next page that stood at the end of the last one. */
-export const LISTING_OVERLAP = 100
+export const listingOverlap = 100
 /** Keys that are listed while the view is behind; of a larger part the view is waited for. */
-export const LISTED_KEYS_MAX = 100_000
+export const listedKeysMax = 100_000
 /** Plain publishes under way at once in one bucket. */
-export const PLAIN_IN_FLIGHT = 256
+export const plainInFlight = 256
 /** Commits that make a window, by which plain and grouped writing are compared. */
-export const PACE_SAMPLES = 64
+export const paceSamples = 64
 /** Windows until the slower manner is tried again: at first, and at most. */
-export const PACE_WINDOWS = 2
-export const PACE_WINDOWS_MAX = 1_024
+export const paceWindows = 2
+export const paceWindowsMax = 1_024
 
 /** The bucket of the blob port. */
-export const BLOBS_BUCKET = "blobs"
+export const blobsBucket = "blobs"
 /** Bytes of one message of a blob, unless the servers take less. */
-export const BLOB_CHUNK_BYTES = 128 * 1024
+export const natsBlobChunkBytes = 128 * 1024
 /** Chunks of one blob that are written at once, and that are read before they are asked for. */
-export const BLOB_WRITES_IN_FLIGHT = 4
-export const BLOB_READS_AHEAD = 2
+export const blobWritesInFlight = 4
+export const blobReadsAhead = 2
 /**
  * How long an upload or download waits that has begun: longer than the longest election of a leader
  * that was seen (12 s), since all of it would be lost.
  */
-export const BLOB_GIVE_UP_MS = 30_000
+export const blobGiveUpMs = 30_000
 /** How long the writing of a blob may take; chunks much older that no head names are left over. */
-export const BLOB_WRITE_MS = 6 * 3_600_000
+export const blobWriteMs = 6 * 3_600_000
 /** How far the clocks of nodes may be apart, for what is left over. */
-export const BLOB_CLOCKS_MS = 3_600_000
+export const blobClocksMs = 3_600_000
 /** How long a blob that is removed can still be read: this, and its time at the slowest rate. */
-export const BLOB_LINGER_MS = 60_000
-export const BLOB_LINGER_MAX_MS = 3_600_000
-export const BLOB_SLOWEST_BYTES_PER_MS = 32
+export const blobLingerMs = 60_000
+export const blobLingerMaxMs = 3_600_000
+export const blobSlowestBytesPerMs = 32
 /** Removed blobs whose chunks this node will delete; beyond that the sweep does. */
-export const BLOB_LEAVING_MAX = 100_000
+export const blobLeavingMax = 100_000
 /** How often it is looked whose time is over, and how many are deleted at once. */
-export const BLOB_PURGE_MS = 1_000
-export const BLOB_PURGES_IN_FLIGHT = 4
+export const blobPurgeMs = 1_000
+export const blobPurgesInFlight = 4
 /** How often each node looks for left-over chunks; they must be found twice. */
-export const BLOB_SWEEP_MS = 6 * 3_600_000
+export const blobSweepMs = 6 * 3_600_000
 /** Left-overs that are remembered until the next sweep. */
-export const BLOB_ORPHANS_MAX = 10_000
+export const blobOrphansMax = 10_000

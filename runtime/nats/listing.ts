@@ -1,5 +1,5 @@
 /** The names of a stream's subjects, by the word of who leads it. */
-import { KEYS_MAX, LISTING_OVERLAP, READ_MS } from "./limits.ts"
+import { keysMax, listingOverlap, readMs } from "./limits.ts"
 import { api, type Asking, type InfoAnswer, persist } from "./reader.ts"
 
 /** Names in the order of the servers, which sort them as bytes; subjects are ASCII. */
@@ -21,7 +21,7 @@ export async function* subjectsOf(
   const atLeast = (await asking.confirmed(stream))?.seq ?? 0
   const page = async (offset: number) => {
     const question = { subjects_filter: filter, offset }
-    let withinMs = READ_MS
+    let withinMs = readMs
     const { state, total = 0 } = await persist(async () => {
       // Among millions of names the leader needs longer than for anything else.
       withinMs *= 2
@@ -37,7 +37,7 @@ export async function* subjectsOf(
     return { names: inOrder(state.subjects), lastSeq: state.last_seq, total }
   }
   let last: string | undefined
-  for (let [offset, back] = [0, LISTING_OVERLAP];;) {
+  for (let [offset, back] = [0, listingOverlap];;) {
     const { lastSeq, names, total } = await page(offset)
     const [first] = names
     // Names may stand between the last one that was told and this page.
@@ -46,19 +46,19 @@ export async function* subjectsOf(
       back *= 2
       continue
     }
-    back = LISTING_OVERLAP
+    back = listingOverlap
     const told = last
     const subjects = told === undefined ? names : names.filter((name) => name > told)
     if (subjects.length > 0) yield { subjects, lastSeq }
     last = subjects.at(-1) ?? last
     if (names.length === 0 || offset + names.length >= total) return
-    offset = Math.max(offset + 1, offset + names.length - LISTING_OVERLAP)
+    offset = Math.max(offset + 1, offset + names.length - listingOverlap)
   }
 }
 
 /** Pieces of at most KEYS_MAX. */
 export const pieces = (subjects: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
   Array.from(
-    { length: Math.ceil(subjects.length / KEYS_MAX) },
-    (_, at) => subjects.slice(at * KEYS_MAX, (at + 1) * KEYS_MAX)
+    { length: Math.ceil(subjects.length / keysMax) },
+    (_, at) => subjects.slice(at * keysMax, (at + 1) * keysMax)
   )

@@ -1,10 +1,10 @@
 /** Reading one actor from the leader of its stream. */
 import type { Address } from "../address.ts"
 import type { NatsApi } from "./connection.ts"
-import { actorKeys, type Place } from "./keys.ts"
+import { actorKeys, type BucketPlace } from "./keys.ts"
 import { numbersFor } from "./packs.ts"
 import { last, lastOfMany, momentOf } from "./reader.ts"
-import { countOf, type Entry, entryOf, isItem } from "./record.ts"
+import { type ActorEntry, countOf, entryOf, isItem } from "./record.ts"
 
 /** The end of a stored pack of items, as far as one copy shows. */
 interface End {
@@ -19,9 +19,9 @@ interface End {
  */
 const findEnd = async (
   nats: NatsApi,
-  place: Place,
+  place: BucketPlace,
   log: string,
-  entry: Entry,
+  entry: ActorEntry,
   first: End
 ): Promise<End> => {
   const endAt = async (at: number): Promise<End | undefined> => {
@@ -50,7 +50,11 @@ const findEnd = async (
 }
 
 /** The state record, then the end of the log, as they are at the call or later. */
-export const loadEntry = async (nats: NatsApi, place: Place, of: Address): Promise<Entry> => {
+export const loadEntry = async (
+  nats: NatsApi,
+  place: BucketPlace,
+  of: Address
+): Promise<ActorEntry> => {
   const { log, state } = actorKeys(place, of)
   const moment = await momentOf(nats, place.stream)
   const entry = entryOf(await moment.last(state))
@@ -73,7 +77,7 @@ export const loadEntry = async (nats: NatsApi, place: Place, of: Address): Promi
 /** Id of the commit that wrote a key last. */
 export const commitOfKey = async (
   nats: NatsApi,
-  place: Place,
+  place: BucketPlace,
   subject: string
 ): Promise<string | undefined> =>
   (await last(nats, place.stream, subject))?.header("Restante-Commit")

@@ -2,16 +2,16 @@
 import type { Address } from "../address.ts"
 import type { LogItem } from "../ports/storage.ts"
 import type { NatsApi } from "./connection.ts"
-import { actorKeys, type Place } from "./keys.ts"
-import { KEYS_MAX, PACK_ITEMS_MAX } from "./limits.ts"
+import { actorKeys, type BucketPlace } from "./keys.ts"
+import { keysMax, packItemsMax } from "./limits.ts"
 import { itemsOf, numbersFor } from "./packs.ts"
 import { subjectsOf } from "./listing.ts"
 import { coveredBy, last, lastOfMany } from "./reader.ts"
-import { countOf, type Entry, entryOf, isItem } from "./record.ts"
-import type { Stored } from "./wire.ts"
+import { type ActorEntry, countOf, entryOf, isItem } from "./record.ts"
+import type { StoredMessage } from "./wire.ts"
 
 /** Numbers of one read: their keys, those before them that may hold the first, and the state's. */
-const WAVE = KEYS_MAX - PACK_ITEMS_MAX
+const WAVE = keysMax - packItemsMax
 
 /** A wave that finds fewer than one in so many is in a part that was mostly removed. */
 const SPARSE = 8
@@ -27,12 +27,12 @@ const range = (from: number, count: number): ReadonlyArray<number> =>
 
 class LogReader {
   private readonly nats: NatsApi
-  private readonly place: Place
+  private readonly place: BucketPlace
   private readonly state: string
   private readonly log: string
   private readonly lastSeq: number
 
-  constructor(nats: NatsApi, place: Place, of: Address, lastSeq: number) {
+  constructor(nats: NatsApi, place: BucketPlace, of: Address, lastSeq: number) {
     this.nats = nats
     this.place = place
     const keys = actorKeys(place, of)
@@ -45,7 +45,9 @@ class LogReader {
   async at(numbers: ReadonlyArray<number>): Promise<Found> {
     const subjects = [this.state, ...numbers.map((n) => this.log + n)]
     const stored = await lastOfMany(this.nats, this.place.stream, subjects, this.lastSeq)
-    const found = new Map<string, Stored>(stored.map((message) => [message.subject, message]))
+    const found = new Map<string, StoredMessage>(
+      stored.map((message) => [message.subject, message])
+    )
     const entry = entryOf(found.get(this.state))
     const items: Array<LogItem> = []
     let { head } = entry
@@ -73,7 +75,7 @@ class LogReader {
     for await (const { subjects } of subjectsOf(this.nats, this.place.stream, `${this.log}*`)) {
       for (const subject of subjects) {
         const n = Number(subject.slice(this.log.length))
-        if (n > from - PACK_ITEMS_MAX) numbers.push(n)
+        if (n > from - packItemsMax) numbers.push(n)
       }
     }
     return numbers.sort((a, b) => a - b)
@@ -83,9 +85,9 @@ class LogReader {
 /** `known`: what the owner of the actor knows of it; anyone else asks the leader. */
 export const readLog = async (
   nats: NatsApi,
-  place: Place,
+  place: BucketPlace,
   of: Address,
-  known: Entry | undefined,
+  known: ActorEntry | undefined,
   first: number,
   limit: number
 ): Promise<ReadonlyArray<LogItem>> => {

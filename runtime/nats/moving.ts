@@ -45,7 +45,7 @@
  */
 import type { MsgHdrs } from "@nats-io/transport-node"
 import { isOwnInbox } from "./inboxes.ts"
-import { ANSWERED_MS } from "./limits.ts"
+import { answeredMs } from "./limits.ts"
 import { rawHeaders } from "./requests.ts"
 
 const name = "Restante"
@@ -118,7 +118,7 @@ export class Taken {
     this.underWay.delete(reply)
     if (!answered || !isOwnInbox(reply)) return
     const nowMs = performance.now()
-    if (nowMs - this.turnedMs > ANSWERED_MS) {
+    if (nowMs - this.turnedMs > answeredMs) {
       this.answeredBefore = this.answered
       this.answered = new Replies()
       this.turnedMs = nowMs

@@ -3,51 +3,51 @@
  * a commit is one message and that is quicker, by itself.
  */
 import type { NatsApi } from "./connection.ts"
-import type { Job, Lane } from "./lanes.ts"
+import type { CommitJob, Lane } from "./lanes.ts"
 import {
-  BATCH_MESSAGES_MAX,
-  BATCHES_IN_FLIGHT,
-  GROUP_BYTES,
-  GROUP_MESSAGES,
-  PLAIN_IN_FLIGHT,
-  TOGETHER_MAX
+  batchesInFlight,
+  batchMessagesMax,
+  groupBytes,
+  groupMessages,
+  plainInFlight,
+  questionsPerRequestMax
 } from "./limits.ts"
-import { type Manner, Pace } from "./pace.ts"
+import { BatchingChoice, type Manner } from "./pace.ts"
 import type { Plan } from "./plan.ts"
-import type { Entry } from "./record.ts"
+import type { ActorEntry } from "./record.ts"
 import { write, type Written } from "./wire.ts"
 
 /** One commit, ready to be written. */
-export interface Member {
+export interface BatchMember {
   readonly lane: Lane
-  readonly job: Job
+  readonly job: CommitJob
   /** What the plan was made upon. */
-  readonly entry: Entry
+  readonly entry: ActorEntry
   readonly plan: Plan
   readonly readyMs: number
 }
 
-export interface OutboxEvents {
-  readonly written: (members: ReadonlyArray<Member>, written: Written) => void
+export interface CommitBatcherEvents {
+  readonly written: (members: ReadonlyArray<BatchMember>, written: Written) => void
   /** Nobody waits for it any more, and it was not sent. */
-  readonly dropped: (member: Member) => void
+  readonly dropped: (member: BatchMember) => void
 }
 
-export class Outbox {
+export class CommitBatcher {
   private readonly nats: NatsApi
-  private readonly events: OutboxEvents
-  private readonly pace = new Pace()
-  private ready: Array<Member> = []
+  private readonly events: CommitBatcherEvents
+  private readonly pace = new BatchingChoice()
+  private ready: Array<BatchMember> = []
   private batches = 0
   private plain = 0
   private scheduled = false
 
-  constructor(nats: NatsApi, events: OutboxEvents) {
+  constructor(nats: NatsApi, events: CommitBatcherEvents) {
     this.nats = nats
     this.events = events
   }
 
-  add(member: Member): void {
+  add(member: BatchMember): void {
     this.ready.push(member)
     this.schedule()
   }
@@ -59,7 +59,7 @@ export class Outbox {
     queueMicrotask(() => {
       this.scheduled = false
       if (this.pace.manner === "plain") this.sendPlain()
-      while (this.batches < BATCHES_IN_FLIGHT && this.ready.length > 0) {
+      while (this.batches < batchesInFlight && this.ready.length > 0) {
         const members = this.take()
         if (members.length > 0) void this.sendBatch(members)
       }
@@ -70,27 +70,27 @@ export class Outbox {
     const { ready } = this
     this.ready = []
     for (const member of ready) {
-      if (member.plan.messages.length > 1 || this.plain >= PLAIN_IN_FLIGHT) this.ready.push(member)
+      if (member.plan.messages.length > 1 || this.plain >= plainInFlight) this.ready.push(member)
       else if (member.job.abandoned) this.events.dropped(member)
       else void this.sendOne(member)
     }
   }
 
-  private async sendOne(member: Member): Promise<void> {
+  private async sendOne(member: BatchMember): Promise<void> {
     this.plain++
     const written = await write(this.nats, member.plan.messages)
     this.plain--
     this.answer([member], written, "plain")
   }
 
-  private async sendBatch(members: ReadonlyArray<Member>): Promise<void> {
+  private async sendBatch(members: ReadonlyArray<BatchMember>): Promise<void> {
     this.batches++
     const written = await write(this.nats, members.flatMap(({ plan }) => plan.messages))
     this.batches--
     this.answer(members, written, "grouped")
   }
 
-  private answer(members: ReadonlyArray<Member>, written: Written, manner: Manner): void {
+  private answer(members: ReadonlyArray<BatchMember>, written: Written, manner: Manner): void {
     if (written._tag === "Kept") {
       const nowMs = performance.now()
       for (const { plan, readyMs } of members) {
@@ -101,16 +101,16 @@ export class Outbox {
     this.schedule()
   }
 
-  private take(): ReadonlyArray<Member> {
-    const members: Array<Member> = []
+  private take(): ReadonlyArray<BatchMember> {
+    const members: Array<BatchMember> = []
     let messages = 0
     let bytes = 0
     let taken = 0
     for (const member of this.ready) {
       const { job, plan } = member
       const more = messages + plan.messages.length
-      const isAlone = job.tries >= TOGETHER_MAX
-      if (members.length > 0 && (isAlone || more > BATCH_MESSAGES_MAX)) break
+      const isAlone = job.tries >= questionsPerRequestMax
+      if (members.length > 0 && (isAlone || more > batchMessagesMax)) break
       taken++
       if (job.abandoned) {
         this.events.dropped(member)
@@ -119,7 +119,7 @@ export class Outbox {
       members.push(member)
       messages = more
       bytes += job.bytes
-      if (isAlone || messages >= GROUP_MESSAGES || bytes >= GROUP_BYTES) break
+      if (isAlone || messages >= groupMessages || bytes >= groupBytes) break
     }
     this.ready = this.ready.slice(taken)
     return members

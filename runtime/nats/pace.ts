@@ -4,7 +4,7 @@
  * without it plain publishes are, on one server several times. So both are measured, by the
  * time that a commit takes: the slower one is tried again now and then, ever less often.
  */
-import { PACE_SAMPLES, PACE_WINDOWS, PACE_WINDOWS_MAX } from "./limits.ts"
+import { paceSamples, paceWindows, paceWindowsMax } from "./limits.ts"
 
 export type Manner = "plain" | "grouped"
 
@@ -13,7 +13,7 @@ const CLEARLY = 0.9
 
 const other = (manner: Manner): Manner => manner === "plain" ? "grouped" : "plain"
 
-export class Pace {
+export class BatchingChoice {
   manner: Manner = "plain"
   /** Mean time of a commit in each manner, when last measured. */
   private readonly meansMs: Record<Manner, number | undefined> = {
@@ -23,14 +23,14 @@ export class Pace {
   private samples = 0
   private sumMs = 0
   private windows = 0
-  private windowsToTrial = PACE_WINDOWS
+  private windowsToTrial = paceWindows
   private onTrial = false
 
   /** A commit was written in this manner, and took so long. */
   took(manner: Manner, ms: number): void {
     if (manner !== this.manner) return
     this.sumMs += ms
-    if (++this.samples < PACE_SAMPLES) return
+    if (++this.samples < paceSamples) return
     this.meansMs[manner] = this.sumMs / this.samples
     this.samples = 0
     this.sumMs = 0
@@ -43,10 +43,10 @@ export class Pace {
     if (this.onTrial) {
       this.onTrial = false
       if (theirs !== undefined && mine < CLEARLY * theirs) {
-        this.windowsToTrial = PACE_WINDOWS
+        this.windowsToTrial = paceWindows
       } else {
         this.manner = other(this.manner)
-        this.windowsToTrial = Math.min(2 * this.windowsToTrial, PACE_WINDOWS_MAX)
+        this.windowsToTrial = Math.min(2 * this.windowsToTrial, paceWindowsMax)
       }
       this.windows = 0
     } else if (++this.windows >= this.windowsToTrial) {

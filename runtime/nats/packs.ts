@@ -5,9 +5,9 @@
  * header a message is one item.
  */
 import type { LogItem } from "../ports/storage.ts"
-import { PACK_BYTES, PACK_ITEMS_MAX } from "./limits.ts"
+import { packBytes, packItemsMax } from "./limits.ts"
 import { ITEMS } from "./record.ts"
-import type { Stored } from "./wire.ts"
+import type { StoredMessage } from "./wire.ts"
 
 const GONE = "-"
 
@@ -38,20 +38,20 @@ export const packsOf = (
     const bytes = 3 * value.length + 1
     const last = packs.at(-1)
     const fits = last !== undefined && n === last.n + last.values.length &&
-      last.values.length < PACK_ITEMS_MAX && bytes <= bytesLeft
+      last.values.length < packItemsMax && bytes <= bytesLeft
     if (fits) {
       last.values.push(value)
       bytesLeft -= bytes
     } else {
       packs.push({ n, values: [value] })
-      bytesLeft = Math.min(PACK_BYTES, bytesMax) - bytes
+      bytesLeft = Math.min(packBytes, bytesMax) - bytes
     }
   }
   return packs
 }
 
 /** The pack of a stored message at the key of item `n`. */
-export const packOf = (n: number, stored: Stored): Pack => {
+export const packOf = (n: number, stored: StoredMessage): Pack => {
   const lengths = stored.header(ITEMS)?.split(",")
   if (lengths === undefined) return { n, values: [stored.text()] }
   const bytes = Buffer.from(stored.bytes())
@@ -66,12 +66,12 @@ export const packOf = (n: number, stored: Stored): Pack => {
 }
 
 /** The items of a stored message at the key of item `n`, without those that were removed. */
-export const itemsOf = (n: number, stored: Stored): ReadonlyArray<LogItem> =>
+export const itemsOf = (n: number, stored: StoredMessage): ReadonlyArray<LogItem> =>
   packOf(n, stored).values.flatMap((value, at) => value === undefined ? [] : [{ n: n + at, value }])
 
 /** The numbers at whose keys item `n` may be. */
 export const numbersFor = (n: number): ReadonlyArray<number> =>
   Array.from(
-    { length: Math.min(n, PACK_ITEMS_MAX) },
-    (_, at) => n - Math.min(n, PACK_ITEMS_MAX) + 1 + at
+    { length: Math.min(n, packItemsMax) },
+    (_, at) => n - Math.min(n, packItemsMax) + 1 + at
   )

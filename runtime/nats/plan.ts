@@ -1,12 +1,12 @@
 /** What one commit writes, and what its actor is like when that is kept. */
 import type { Commit } from "../ports/storage.ts"
-import type { ActorKeys, Place } from "./keys.ts"
+import type { ActorKeys, BucketPlace } from "./keys.ts"
 import { actorKeys } from "./keys.ts"
-import { MARKER_TTL } from "./limits.ts"
+import { markerTtl } from "./limits.ts"
 import { type Clearing, nothingCleared, type Torn } from "./clearing.ts"
 import { type Pack, written } from "./packs.ts"
-import { CAP, CLEARED, COMMIT, type Entry, FLOOR, HEAD, REVISION, VOID } from "./record.ts"
-import { expecting, type Message } from "./wire.ts"
+import { type ActorEntry, CAP, CLEARED, COMMIT, FLOOR, HEAD, REVISION, VOID } from "./record.ts"
+import { expecting, type StreamMessage } from "./wire.ts"
 
 /** A commit with all that its messages are made of. */
 export interface Work {
@@ -19,16 +19,20 @@ export interface Work {
 }
 
 export interface Plan {
-  readonly messages: ReadonlyArray<Message>
+  readonly messages: ReadonlyArray<StreamMessage>
   /** The actor once they are kept, the first of them with this sequence. */
-  readonly after: (first: number) => Entry
+  readonly after: (first: number) => ActorEntry
 }
 
 const MARKER = "KV-Operation: DEL\r\n"
-const FADING = `${MARKER}Nats-TTL: ${MARKER_TTL}\r\n`
+const FADING = `${MARKER}Nats-TTL: ${markerTtl}\r\n`
 
 /** What becomes of wake-ups, at most one message for each. */
-const wakeMessages = (place: Place, keys: ActorKeys, commit: Commit): ReadonlyArray<Message> => {
+const wakeMessages = (
+  place: BucketPlace,
+  keys: ActorKeys,
+  commit: Commit
+): ReadonlyArray<StreamMessage> => {
   const { state, wake, wakeOthers } = commit
   if (state !== null && wake === undefined && wakeOthers.length === 0) return []
   const times = new Map<string, number | null>()
@@ -42,7 +46,7 @@ const wakeMessages = (place: Place, keys: ActorKeys, commit: Commit): ReadonlyAr
 }
 
 /** The number that the log ends with after the commit. */
-export const headAfter = (entry: Entry, commit: Commit): number =>
+export const headAfter = (entry: ActorEntry, commit: Commit): number =>
   Math.max(
     entry.head,
     commit.append.at(-1)?.n ?? 0,
@@ -50,7 +54,7 @@ export const headAfter = (entry: Entry, commit: Commit): number =>
   )
 
 /** Headers of a state record. */
-const recordHeaders = (entry: Entry, id: string, head: number, revision: number): string => {
+const recordHeaders = (entry: ActorEntry, id: string, head: number, revision: number): string => {
   const { cleared, floor, gone } = entry
   let headers = `${expecting(entry.seq)}${COMMIT}: ${id}\r\n${HEAD}: ${head}\r\n`
   if (revision > 0) headers += `${REVISION}: ${revision}\r\n`
@@ -65,11 +69,11 @@ const recordHeaders = (entry: Entry, id: string, head: number, revision: number)
 /** The state's record with the commit's text, or as it was. */
 const recordMessage = (
   keys: ActorKeys,
-  entry: Entry,
+  entry: ActorEntry,
   { state }: Commit,
   id: string,
   head: number
-): Message => {
+): StreamMessage => {
   const text = state ?? entry.text
   const headers = recordHeaders(entry, id, head, typeof state === "string" ? 0 : entry.revision)
   return {
@@ -79,7 +83,7 @@ const recordMessage = (
   }
 }
 
-const withHeaders = (message: Message, headers: string): Message => ({
+const withHeaders = (message: StreamMessage, headers: string): StreamMessage => ({
   ...message,
   headers: headers + message.headers
 })
@@ -90,9 +94,9 @@ const withHeaders = (message: Message, headers: string): Message => ({
  */
 const checked = (
   keys: ActorKeys,
-  entry: Entry,
-  messages: ReadonlyArray<Message>
-): ReadonlyArray<Message> => {
+  entry: ActorEntry,
+  messages: ReadonlyArray<StreamMessage>
+): ReadonlyArray<StreamMessage> => {
   // Whoever appends has written the state's key first.
   if (entry.seq === 0 && entry.nextSeq === 0) return messages
   const next = `${keys.log}${entry.head + 1}`
@@ -105,10 +109,16 @@ const checked = (
 }
 
 /** The removal of an actor: a mark, which all older items of its log are below. */
-const removal = (place: Place, keys: ActorKeys, entry: Entry, commit: Commit, id: string): Plan => {
+const removal = (
+  place: BucketPlace,
+  keys: ActorKeys,
+  entry: ActorEntry,
+  commit: Commit,
+  id: string
+): Plan => {
   const others = wakeMessages(place, keys, commit)
   const fades = entry.head === 0 && entry.floor === 0 && entry.gone === undefined
-  const mark: Message = {
+  const mark: StreamMessage = {
     subject: keys.state,
     data: "",
     headers: `${expecting(entry.seq)}${COMMIT}: ${id}\r\n${fades ? FADING : MARKER}`
@@ -133,10 +143,10 @@ const removal = (place: Place, keys: ActorKeys, entry: Entry, commit: Commit, id
 }
 
 /** Whether the removed actor may have left something that a purge must take. */
-export const leavesLog = (entry: Entry): boolean => entry.floor > 0
+export const leavesLog = (entry: ActorEntry): boolean => entry.floor > 0
 
 /** Numbers left out that a commit which was broken off may have used. */
-const leftOut = (entry: Entry, { append }: Commit, head: number): ReadonlyArray<Torn> => {
+const leftOut = (entry: ActorEntry, { append }: Commit, head: number): ReadonlyArray<Torn> => {
   if (entry.gone === undefined) return []
   const used = new Set(append.map(({ n }) => n))
   return Array.from({ length: head - entry.head }, (_, at) => entry.head + 1 + at)
@@ -152,7 +162,7 @@ const leftOut = (entry: Entry, { append }: Commit, head: number): ReadonlyArray<
 const clearingMessages = (
   { log }: ActorKeys,
   { cleared, faded, torn }: Clearing
-): ReadonlyArray<Message> => [
+): ReadonlyArray<StreamMessage> => [
   ...torn.map(({ last, n, rest }) => ({
     subject: log + n,
     ...rest === undefined
@@ -166,7 +176,7 @@ const itemMessages = (
   { log }: ActorKeys,
   packs: ReadonlyArray<Pack>,
   firstHeaders: string
-): ReadonlyArray<Message> =>
+): ReadonlyArray<StreamMessage> =>
   packs.map((pack, at) => {
     const { data, headers } = written(pack)
     return { subject: log + pack.n, data, headers: at === 0 ? firstHeaders + headers : headers }
@@ -174,18 +184,18 @@ const itemMessages = (
 
 /** `rewrite`: the state's record is written though the commit brings none. */
 export const planOf = (
-  place: Place,
-  before: Entry,
+  place: BucketPlace,
+  before: ActorEntry,
   { clearing, commit, id, packs }: Work,
   rewrite = !before.claimed
 ): Plan => {
   const { cleared, isFurther } = clearing
-  const entry: Entry = { ...before, cleared, isFurther }
+  const entry: ActorEntry = { ...before, cleared, isFurther }
   const keys = actorKeys(place, commit.address)
   const { state } = commit
   if (state === null) return removal(place, keys, entry, commit, id)
   const head = headAfter(entry, commit)
-  const others: ReadonlyArray<Message> = [
+  const others: ReadonlyArray<StreamMessage> = [
     ...itemMessages(keys, packs, `${COMMIT}: ${id}\r\n`),
     ...clearingMessages(keys, {
       ...clearing,
@@ -224,7 +234,7 @@ export const planOf = (
  * The first step of a commit that is too large for one batch: items above the head do not count
  * from now on. The entry must not be claimed, so that it has its text.
  */
-export const capPlan = (place: Place, entry: Entry, { commit, id }: Work): Plan => {
+export const capPlan = (place: BucketPlace, entry: ActorEntry, { commit, id }: Work): Plan => {
   const nothing: Commit = {
     ...commit,
     state: undefined,
@@ -242,13 +252,13 @@ export const capPlan = (place: Place, entry: Entry, { commit, id }: Work): Plan 
 
 /** The second step: the items, in batches of so many messages. */
 export const itemPlans = (
-  place: Place,
-  capped: Entry,
+  place: BucketPlace,
+  capped: ActorEntry,
   { commit, packs }: Work,
   messagesMax: number
-): ReadonlyArray<ReadonlyArray<Message>> => {
+): ReadonlyArray<ReadonlyArray<StreamMessage>> => {
   const keys = actorKeys(place, commit.address)
-  const plans: Array<ReadonlyArray<Message>> = []
+  const plans: Array<ReadonlyArray<StreamMessage>> = []
   for (let from = 0; from < packs.length; from += messagesMax) {
     const some = packs.slice(from, from + messagesMax)
     plans.push(itemMessages(keys, some, expecting(capped.seq, keys.state)))
@@ -258,9 +268,9 @@ export const itemPlans = (
 
 /** The last step: everything else, and the items count. */
 export const uncapPlan = (
-  place: Place,
-  entry: Entry,
-  capped: Entry,
+  place: BucketPlace,
+  entry: ActorEntry,
+  capped: ActorEntry,
   work: Work
 ): Plan => {
   const head = headAfter(entry, work.commit)

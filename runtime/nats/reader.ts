@@ -4,18 +4,11 @@
  * node's own commit got. A server that is alone is asked without more ado.
  */
 import { StorageUnavailable } from "../errors.ts"
-import { type Answers, answersOf, gather } from "./answers.ts"
+import { answersOf, gather, type StreamReplies } from "./answers.ts"
 import type { NatsApi } from "./connection.ts"
-import {
-  GIVE_UP_MS,
-  READ_AGAIN_MS,
-  READ_MS,
-  RETRY_MS,
-  STALE_RETRIES_MAX,
-  STALE_RETRY_MS
-} from "./limits.ts"
+import { giveUpMs, readAgainMs, readMs, retryMs, staleRetriesMax, staleRetryMs } from "./limits.ts"
 import { NoReply } from "./requests.ts"
-import { headerIn, type Stored } from "./wire.ts"
+import { headerIn, type StoredMessage } from "./wire.ts"
 
 export type Asking = Pick<NatsApi, "request" | "replies" | "confirmed">
 
@@ -49,7 +42,7 @@ interface Answer {
 /** Asks until there is an answer, for GIVE_UP_MS unless told otherwise. */
 export const persist = async <A>(
   attempt: () => Promise<A>,
-  patienceMs: number = GIVE_UP_MS
+  patienceMs: number = giveUpMs
 ): Promise<A> => {
   const untilMs = performance.now() + patienceMs
   for (;;) {
@@ -59,17 +52,17 @@ export const persist = async <A>(
       if (error instanceof ApiError && error.code === NO_MESSAGE) throw error
       const isClosed = error instanceof NoReply && error.reason === "closed"
       if (isClosed || performance.now() > untilMs) throw unavailable(error)
-      await wait(RETRY_MS)
+      await wait(retryMs)
     }
   }
 }
 
 /** The first answer to a question that is asked again and again, for READ_MS. */
-export const insisting = <A>(attempt: () => Promise<A>): Promise<A> =>
+export const resendUntilAnswered = <A>(attempt: () => Promise<A>): Promise<A> =>
   new Promise((resolve, reject) => {
-    let left = READ_MS / READ_AGAIN_MS
+    let left = readMs / readAgainMs
     let open = 0
-    const again = setInterval(() => ask(), READ_AGAIN_MS)
+    const again = setInterval(() => ask(), readAgainMs)
     const settle = (tell: () => void) => {
       clearInterval(again)
       tell()
@@ -91,7 +84,7 @@ export const api = async <A>(
   { request }: Asking,
   question: string,
   data: object,
-  timeoutMs: number = READ_MS
+  timeoutMs: number = readMs
 ): Promise<A> => {
   const reply = await request(`$JS.API.${question}`, JSON.stringify(data), undefined, timeoutMs)
   // The servers' own answers, as the API describes them.
@@ -119,10 +112,10 @@ export const lastOfLeader = async (
   asking: Asking,
   stream: string,
   subject: string
-): Promise<Stored | undefined> => {
+): Promise<StoredMessage | undefined> => {
   try {
     const { message } = await persist(() =>
-      insisting(() =>
+      resendUntilAnswered(() =>
         api<MessageAnswer>(asking, `STREAM.MSG.GET.${stream}`, { last_by_subj: subject })
       )
     )
@@ -143,7 +136,7 @@ export const lastOfLeader = async (
 /** One moment of a stream; what is read from it is as it was then, or later. */
 export interface Moment {
   /** The last message of a subject; undefined when there is none. */
-  readonly last: (subject: string) => Promise<Stored | undefined>
+  readonly last: (subject: string) => Promise<StoredMessage | undefined>
 }
 
 /** The moment of the call. */
@@ -166,12 +159,12 @@ export const last = async (
   asking: Asking,
   stream: string,
   subject: string
-): Promise<Stored | undefined> => (await momentOf(asking, stream)).last(subject)
+): Promise<StoredMessage | undefined> => (await momentOf(asking, stream)).last(subject)
 
 /** What any copy answers. */
 const answer = async (asking: Asking, stream: string, subjects: ReadonlyArray<string>) => {
   const question = JSON.stringify({ multi_last: subjects })
-  return answersOf(await asking.replies(`$JS.API.DIRECT.GET.${stream}`, question, READ_MS))
+  return answersOf(await asking.replies(`$JS.API.DIRECT.GET.${stream}`, question, readMs))
 }
 
 /** From a copy that holds everything up to `lastSeq`; one of the subjects there is at least. */
@@ -180,13 +173,13 @@ const copied = (
   stream: string,
   subjects: ReadonlyArray<string>,
   lastSeq: number
-): Promise<Answers> =>
+): Promise<StreamReplies> =>
   persist(async () => {
-    for (let tries = 0; tries < STALE_RETRIES_MAX; tries++) {
+    for (let tries = 0; tries < staleRetriesMax; tries++) {
       const answers = await answer(asking, stream, subjects)
       if (answers.code === 413) throw new RangeError("more keys than can be read at once")
       if (answers.code === 204 && answers.upTo >= lastSeq) return answers
-      await wait(STALE_RETRY_MS)
+      await wait(staleRetryMs)
     }
     throw new Error(`no copy of ${stream} has got to ${lastSeq}`)
   })
@@ -201,7 +194,7 @@ export const lastOfMany = (
   stream: string,
   subjects: ReadonlyArray<string>,
   lastSeq: number
-): Promise<ReadonlyArray<Stored>> =>
+): Promise<ReadonlyArray<StoredMessage>> =>
   gather(subjects, (rest) => lastOfSome(asking, stream, rest, lastSeq))
 
 const lastOfSome = async (
@@ -209,7 +202,7 @@ const lastOfSome = async (
   stream: string,
   subjects: ReadonlyArray<string>,
   lastSeq: number
-): Promise<Pick<Answers, "stored" | "left">> => {
+): Promise<Pick<StreamReplies, "stored" | "left">> => {
   const answers = await persist(() => answer(asking, stream, subjects))
   const { code, upTo } = answers
   if (code === 413) throw new RangeError("more keys than can be read at once")

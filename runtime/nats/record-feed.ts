@@ -1,7 +1,7 @@
 /** Messages of the stream of records on their way into the view, in whole batches. */
 import type { JsMsg } from "@nats-io/jetstream"
 import type { RecordChange } from "../ports/records.ts"
-import { VIEW_WRITE_MESSAGES } from "./limits.ts"
+import { viewWriteMessages } from "./limits.ts"
 import { recordOf } from "./record-keys.ts"
 
 interface Fed {
@@ -63,7 +63,7 @@ export class RecordFeed {
     const { waiting } = this
     let whole = 0
     for (const [at, { batch, isEnd }] of waiting.entries()) {
-      if (at >= VIEW_WRITE_MESSAGES && whole > 0) break
+      if (at >= viewWriteMessages && whole > 0) break
       const after = waiting[at + 1]
       if (isEnd || (after !== undefined && after.batch !== batch)) whole = at + 1
     }

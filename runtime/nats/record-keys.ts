@@ -4,9 +4,9 @@
  * empty is `=`. So the keys of one owner, `<owner>/…`, are found by one filter.
  */
 import { placeOf } from "./keys.ts"
-import { RECORDS_BUCKET } from "./limits.ts"
+import { recordsBucket } from "./limits.ts"
 
-export const recordsPlace = placeOf(RECORDS_BUCKET)
+export const recordsPlace = placeOf(recordsBucket)
 
 const isPlain = (byte: number): boolean =>
   (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x5a) ||

@@ -2,7 +2,7 @@
 import { StorageUnavailable } from "../errors.ts"
 import { byBytes, type RecordEntry, type RecordRange } from "../ports/records.ts"
 import type { NatsApi } from "./connection.ts"
-import { KEYS_MAX, LISTED_KEYS_MAX } from "./limits.ts"
+import { keysMax, listedKeysMax } from "./limits.ts"
 import { recordOf, recordsFilter, recordsPlace, recordSubject } from "./record-keys.ts"
 import { isMarker } from "./record.ts"
 import { pieces, subjectsOf } from "./listing.ts"
@@ -58,8 +58,8 @@ export class RemoteRecords {
     const keys = await this.keysIn(table, range)
     const entries: Array<RecordEntry> = []
     // A key may be that of a mark, which is no record.
-    for (let at = 0; at < keys.length && entries.length < range.limit; at += KEYS_MAX) {
-      const some = keys.slice(at, at + KEYS_MAX)
+    for (let at = 0; at < keys.length && entries.length < range.limit; at += keysMax) {
+      const some = keys.slice(at, at + keysMax)
       for (const [index, value] of (await this.getMany(table, some)).entries()) {
         const key = some[index]
         if (key !== undefined && value !== undefined) entries.push({ key, value })
@@ -86,7 +86,7 @@ export class RemoteRecords {
     let listed = 0
     for await (const { subjects } of subjectsOf(this.nats, recordsPlace.stream, filter)) {
       listed += subjects.length
-      if (listed > LISTED_KEYS_MAX) {
+      if (listed > listedKeysMax) {
         const detail = `this node's view of ${table} is behind, and there are too many to list`
         throw new TooManyKeys({ detail })
       }

@@ -6,18 +6,18 @@ import { type ConsumerMessages, DeliverPolicy } from "@nats-io/jetstream"
 import type { ViewApi } from "../ports/view.ts"
 import type { NatsApi } from "./connection.ts"
 import {
-  RECORD_SILENCE_MS,
-  RECORD_WATCH_RETRY_MS,
-  VIEW_CHECK_MS,
-  VIEW_FETCH_MESSAGES,
-  VIEW_NOTE_MS,
-  VIEW_RETRY_MAX_MS,
-  VIEW_WAITING_MAX,
-  VIEW_WRITES_AT_ONCE
+  recordSilenceMs,
+  recordWatchRetryMs,
+  viewCheckMs,
+  viewFetchMessages,
+  viewNoteMs,
+  viewRetryMaxMs,
+  viewWaitingMax,
+  viewWritesAtOnce
 } from "./limits.ts"
 import { type Piece, RecordFeed } from "./record-feed.ts"
 import { recordsPlace } from "./record-keys.ts"
-import { goesOn, type Note, readNote, writeNote } from "./record-note.ts"
+import { goesOn, readNote, type ViewProgress, writeNote } from "./record-note.ts"
 import { nextSeqOf, writtenMsOf } from "./messages.ts"
 import { info } from "./reader.ts"
 
@@ -41,7 +41,7 @@ export class RecordView {
   /** What is in the view is not to be trusted. */
   private broken = false
   /** How far the view is; undefined until that is known. */
-  private note: Note | undefined
+  private note: ViewProgress | undefined
   private notedMs = 0
   private checkedSeq = -1
   /** What the stream held when it was begun to be followed, and the servers' clock to this one. */
@@ -49,7 +49,7 @@ export class RecordView {
   private clockMs = 0
   private isBehind = true
   private wake: (() => void) | undefined
-  private retryMs = RECORD_WATCH_RETRY_MS
+  private retryMs = recordWatchRetryMs
   /** Everything up to this sequence is in the view. */
   private reached = -1
   /** How often it was given up: what was read over that may be of two views. */
@@ -71,7 +71,7 @@ export class RecordView {
   begin(): void {
     if (this.running !== undefined || this.ended) return
     this.running = this.run()
-    this.timer = setInterval(() => void this.check().catch(() => undefined), VIEW_CHECK_MS)
+    this.timer = setInterval(() => void this.check().catch(() => undefined), viewCheckMs)
     this.timer.unref()
   }
 
@@ -124,8 +124,8 @@ export class RecordView {
       this.feed.clear()
       // What cannot be kept, on a disk that is full, is not fetched all the while.
       this.retryMs = this.broken && this.isFilling
-        ? Math.min(2 * this.retryMs, VIEW_RETRY_MAX_MS)
-        : RECORD_WATCH_RETRY_MS
+        ? Math.min(2 * this.retryMs, viewRetryMaxMs)
+        : recordWatchRetryMs
       if (!this.ended) await this.pause(this.retryMs)
     }
     await this.keepNote().catch(() => undefined)
@@ -177,10 +177,10 @@ export class RecordView {
     if (this.ended) return
     if (pending === 0) void this.caughtUp().catch(() => undefined)
     this.messages = await consumer.consume({
-      max_messages: VIEW_FETCH_MESSAGES,
+      max_messages: viewFetchMessages,
       callback: (message) => {
         this.feed.take(message)
-        if (this.feed.size > VIEW_WAITING_MAX) this.messages?.stop()
+        if (this.feed.size > viewWaitingMax) this.messages?.stop()
         this.writing ??= this.drain()
       }
     })
@@ -188,7 +188,7 @@ export class RecordView {
   }
 
   /** What is noted of the view, if it may be trusted. */
-  private async held(): Promise<Note | undefined> {
+  private async held(): Promise<ViewProgress | undefined> {
     if (this.broken) return undefined
     if (this.note !== undefined) return this.note
     try {
@@ -202,7 +202,7 @@ export class RecordView {
     try {
       for (let pieces = 0;; pieces++) {
         // What arrives in the same turn of the event loop goes together, and others have theirs.
-        if (pieces % VIEW_WRITES_AT_ONCE === 0) await new Promise((end) => setImmediate(end))
+        if (pieces % viewWritesAtOnce === 0) await new Promise((end) => setImmediate(end))
         const piece = this.broken ? undefined : this.feed.next()
         if (piece === undefined) return
         await this.takeIn(piece)
@@ -218,14 +218,14 @@ export class RecordView {
     const { note } = this
     const nowMs = Date.now() + this.clockMs
     // Marks of what was deleted meanwhile may be gone.
-    if (note === undefined || nowMs - note.knownMs > RECORD_SILENCE_MS) {
+    if (note === undefined || nowMs - note.knownMs > recordSilenceMs) {
       this.rebuild()
       return
     }
     const knownMs = Math.max(note.knownMs, writtenMs)
     this.note = { ...note, seq, writtenMs, knownMs }
     // Marks of readers come all the while, and alone are no reason to write.
-    if (changes.length > 0 || knownMs - this.notedMs > VIEW_NOTE_MS) {
+    if (changes.length > 0 || knownMs - this.notedMs > viewNoteMs) {
       await this.store.write(changes, writeNote(this.note))
       this.notedMs = knownMs
     }
@@ -278,7 +278,7 @@ export class RecordView {
     if (isOther || isStuck) this.messages?.stop()
     else if (isIdle && state.last_seq <= reached) {
       this.note = { ...note, knownMs: Math.max(note.knownMs, Date.parse(ts)) }
-      if (this.note.knownMs - this.notedMs > VIEW_NOTE_MS) await this.keepNote()
+      if (this.note.knownMs - this.notedMs > viewNoteMs) await this.keepNote()
     }
   }
 

@@ -7,18 +7,18 @@ import { type StorageFailure, StorageFull, StorageUnavailable } from "../errors.
 import type { RecordChange } from "../ports/records.ts"
 import type { NatsApi } from "./connection.ts"
 import {
-  BATCH_MESSAGES_MAX,
-  GIVE_UP_MS,
-  GROUP_MESSAGES,
-  HEADER_BYTES,
-  RECORD_KEY_BYTES_MAX,
-  RECORD_MARKER_TTL,
-  RETRY_MS
+  batchMessagesMax,
+  giveUpMs,
+  groupMessages,
+  headerBytes,
+  recordKeyBytesMax,
+  recordMarkerTtl,
+  retryMs
 } from "./limits.ts"
 import { COMMIT, isMarker } from "./record.ts"
 import { recordsPlace, recordSubject } from "./record-keys.ts"
 import { last, unavailable, wait } from "./reader.ts"
-import { expecting, isFull, isMoved, type Message, write, type Written } from "./wire.ts"
+import { expecting, isFull, isMoved, type StreamMessage, write, type Written } from "./wire.ts"
 
 interface Job {
   readonly changes: ReadonlyArray<RecordChange>
@@ -38,9 +38,9 @@ interface Seen {
 }
 
 /** Lasting long enough that nothing can arrive so late. */
-const FADING = `Nats-TTL: ${RECORD_MARKER_TTL}\r\n`
+const FADING = `Nats-TTL: ${recordMarkerTtl}\r\n`
 
-const messageOf = ({ fades, key, table, value }: RecordChange): Message => ({
+const messageOf = ({ fades, key, table, value }: RecordChange): StreamMessage => ({
   subject: recordSubject(table, key),
   data: value ?? "",
   headers: value === null ? `KV-Operation: DEL\r\n${fades === true ? FADING : ""}` : ""
@@ -49,7 +49,7 @@ const messageOf = ({ fades, key, table, value }: RecordChange): Message => ({
 /** What was expected, as a batch has written it whose messages begin at a sequence. */
 const seenOf = (
   expected: ReadonlyArray<RecordChange>,
-  messages: ReadonlyMap<string, Message>,
+  messages: ReadonlyMap<string, StreamMessage>,
   first: number
 ): Map<string, Seen> => {
   const seen = new Map<string, Seen>()
@@ -68,12 +68,12 @@ const seenOf = (
 interface Going {
   readonly id: string
   readonly expected: ReadonlyArray<RecordChange>
-  readonly messages: Map<string, Message>
+  readonly messages: Map<string, StreamMessage>
   /** It may have been kept. */
   isDoubtful: boolean
 }
 
-const messagesOf = (group: ReadonlyArray<Job>): Map<string, Message> =>
+const messagesOf = (group: ReadonlyArray<Job>): Map<string, StreamMessage> =>
   new Map(
     group.flatMap(({ changes }) => changes.map(messageOf)).map((one) => [one.subject, one])
   )
@@ -94,13 +94,13 @@ export class RecordWriter {
 
   /** Why these changes cannot be written, ever. */
   refusal(changes: ReadonlyArray<RecordChange>): StorageFailure | undefined {
-    if (changes.length >= BATCH_MESSAGES_MAX) {
-      const detail = `${changes.length} records at once; the servers take ${BATCH_MESSAGES_MAX - 1}`
+    if (changes.length >= batchMessagesMax) {
+      const detail = `${changes.length} records at once; the servers take ${batchMessagesMax - 1}`
       return new StorageFull({ detail })
     }
-    const bytesMax = (this.nats.nc.info?.max_payload ?? Infinity) - HEADER_BYTES
+    const bytesMax = (this.nats.nc.info?.max_payload ?? Infinity) - headerBytes
     for (const { key, table, value } of changes) {
-      if (recordSubject(table, key).length > RECORD_KEY_BYTES_MAX) {
+      if (recordSubject(table, key).length > recordKeyBytesMax) {
         return new StorageFull({ detail: `a key of ${key.length} characters in ${table}` })
       }
       if (Buffer.byteLength(value ?? "") > bytesMax) {
@@ -129,7 +129,7 @@ export class RecordWriter {
     for (const job of this.waiting) {
       messages += job.changes.length
       const isApart = job.expected.length > 0 || group.some(({ expected }) => expected.length > 0)
-      if (group.length > 0 && (isApart || messages > GROUP_MESSAGES)) break
+      if (group.length > 0 && (isApart || messages > groupMessages)) break
       taken++
       if (!job.abandoned) group.push(job)
     }
@@ -155,7 +155,7 @@ export class RecordWriter {
         const { detail } = outcome
         const isFullNow = outcome._tag === "Refused" && isFull(outcome.code)
         if (isFullNow && !going.isDoubtful) return fail(new StorageFull({ detail }))
-        const isOver = group.every(({ sinceMs }) => performance.now() - sinceMs > GIVE_UP_MS)
+        const isOver = group.every(({ sinceMs }) => performance.now() - sinceMs > giveUpMs)
         if ((isOver && !going.isDoubtful) || this.nats.nc.isClosed()) {
           return fail(new StorageUnavailable({ detail }))
         }
@@ -163,7 +163,7 @@ export class RecordWriter {
         // Nobody could be asked, for long: that is no answer.
         if (!going.isDoubtful || this.nats.nc.isClosed()) return fail(unavailable(error))
       }
-      await wait(RETRY_MS)
+      await wait(retryMs)
     }
   }
 
@@ -174,7 +174,7 @@ export class RecordWriter {
       return going.isDoubtful && await this.isKept(id)
     }
     const headers = `${expecting(this.fenceSeq)}${COMMIT}: ${id}\r\n${FADING}`
-    const fence: Message = { subject: this.fence, data: "", headers }
+    const fence: StreamMessage = { subject: this.fence, data: "", headers }
     const written = await write(this.nats, [fence, ...messages.values()])
     if (written._tag === "Kept") {
       this.fenceSeq = written.first
@@ -192,7 +192,7 @@ export class RecordWriter {
    */
   private async expect(
     expected: ReadonlyArray<RecordChange>,
-    messages: Map<string, Message>
+    messages: Map<string, StreamMessage>
   ): Promise<boolean> {
     const { latest } = this
     // Where it is not so any more the servers refuse the batch, and then it is read.

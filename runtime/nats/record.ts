@@ -6,7 +6,7 @@
  * sequence. The port's revision is the sequence of the message that brought the text, which a
  * mere rewriting carries on in `Restante-Revision`.
  */
-import type { Stored } from "./wire.ts"
+import type { StoredMessage } from "./wire.ts"
 
 export const HEAD = "Restante-Head"
 export const REVISION = "Restante-Revision"
@@ -22,14 +22,14 @@ export const CLEARED = "Restante-Cleared"
 /** `<n>:<sequence>`: items above n with a lower sequence were never committed. */
 export const VOID = "Restante-Void"
 
-export interface Void {
+export interface ClearedRange {
   readonly after: number
   /** undefined: the sequence of the record that says so. */
   readonly before: number | undefined
 }
 
 /** One actor, as its writer must know it. */
-export interface Entry {
+export interface ActorEntry {
   /** Last sequence of the state's key; 0 when there is none. */
   readonly seq: number
   /** The port's revision; 0 when there is no state. */
@@ -44,7 +44,7 @@ export interface Entry {
   readonly cleared: number
   /** Whether more of them may be: always, when the next one is removed. */
   readonly isFurther: boolean
-  readonly gone: Void | undefined
+  readonly gone: ClearedRange | undefined
   /** Whether this activation has written the state's key since it was loaded. */
   readonly claimed: boolean
   /** Id of the commit that wrote the state's key. */
@@ -53,11 +53,12 @@ export interface Entry {
   readonly lastSeq: number
 }
 
-const numberOf = (stored: Stored, name: string): number => Number(stored.header(name) ?? 0)
+const numberOf = (stored: StoredMessage, name: string): number => Number(stored.header(name) ?? 0)
 
-export const isMarker = (stored: Stored): boolean => stored.header("KV-Operation") !== undefined
+export const isMarker = (stored: StoredMessage): boolean =>
+  stored.header("KV-Operation") !== undefined
 
-const voidOf = (stored: Stored): Void | undefined => {
+const voidOf = (stored: StoredMessage): ClearedRange | undefined => {
   const cap = stored.header(CAP)
   if (cap !== undefined) return { after: Number(cap), before: undefined }
   const [after, before] = stored.header(VOID)?.split(":") ?? []
@@ -66,8 +67,8 @@ const voidOf = (stored: Stored): Void | undefined => {
 }
 
 /** What the state record alone tells; its log may be longer. */
-export const entryOf = (stored: Stored | undefined): Entry => {
-  const nothing: Entry = {
+export const entryOf = (stored: StoredMessage | undefined): ActorEntry => {
+  const nothing: ActorEntry = {
     seq: 0,
     revision: 0,
     text: undefined,
@@ -100,14 +101,15 @@ export const entryOf = (stored: Stored | undefined): Entry => {
 }
 
 /** Whether a commit too large for one batch is under way, or was broken off. */
-export const isCapped = ({ gone }: Entry): boolean =>
+export const isCapped = ({ gone }: ActorEntry): boolean =>
   gone !== undefined && gone.before === undefined
 
 /** How many numbers a stored message stands for. */
-export const countOf = (stored: Stored): number => stored.header(ITEMS)?.split(",").length ?? 1
+export const countOf = (stored: StoredMessage): number =>
+  stored.header(ITEMS)?.split(",").length ?? 1
 
 /** Whether a stored message, at the key of item `n`, is of the actor's log. */
-export const isItem = (entry: Entry, n: number, stored: Stored): boolean => {
+export const isItem = (entry: ActorEntry, n: number, stored: StoredMessage): boolean => {
   if (stored.seq <= entry.floor || isMarker(stored)) return false
   if (n + countOf(stored) - 1 <= entry.cleared) return false
   const { gone } = entry

@@ -6,19 +6,13 @@ import {
   type RecordChange,
   Records,
   type RecordsApi,
-  type RecordsHeld
+  type RecordsInMemory
 } from "../ports/records.ts"
 import { makeMemoryView, type OpenView, type ViewApi } from "../ports/view.ts"
 import { Watchers } from "../ports/watchers.ts"
 import { makeBucket } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
-import {
-  BATCH_MESSAGES_MAX,
-  GIVE_UP_MS,
-  RECORDS_BUCKET,
-  VIEW_UNREADY_MS,
-  WATCH_LAG_MS
-} from "./limits.ts"
+import { batchMessagesMax, giveUpMs, recordsBucket, viewUnreadyMs, watchLagMs } from "./limits.ts"
 import { LastSequence } from "./last-sequence.ts"
 import { recordsPlace } from "./record-keys.ts"
 import { RemoteRecords, TooManyKeys } from "./record-remote.ts"
@@ -57,7 +51,7 @@ class NatsRecords implements RecordsApi {
     return this.view.end()
   }
 
-  readonly changesMax: RecordsApi["changesMax"] = BATCH_MESSAGES_MAX - 1
+  readonly changesMax: RecordsApi["changesMax"] = batchMessagesMax - 1
 
   readonly write: RecordsApi["write"] = (changes) => Effect.asVoid(this.submit([], changes))
 
@@ -119,7 +113,7 @@ class NatsRecords implements RecordsApi {
   })
 
   readonly health: RecordsApi["health"] = Effect.suspend(() => {
-    const isYoung = performance.now() - (this.begunMs ?? -Infinity) < VIEW_UNREADY_MS
+    const isYoung = performance.now() - (this.begunMs ?? -Infinity) < viewUnreadyMs
     return this.view.isFilled || !isYoung
       ? Effect.void
       : Effect.fail(new StorageUnavailable({ detail: "the view of the records is being filled" }))
@@ -131,7 +125,7 @@ class NatsRecords implements RecordsApi {
 
   /** How long to wait for the view; one that is being filled will be behind for longer. */
   private get lagMs(): number {
-    return this.view.isFilling ? 0 : WATCH_LAG_MS
+    return this.view.isFilling ? 0 : watchLagMs
   }
 
   /** The sequence of what was acknowledged last, at whichever node. */
@@ -147,7 +141,7 @@ class NatsRecords implements RecordsApi {
    * Reads of the view when everything that was acknowledged before now is in it, at whichever
    * node: the leader knows up to which sequence. Of the servers while the view is behind.
    */
-  private async read<A>(ask: (records: RecordsHeld) => A | Promise<A>): Promise<A> {
+  private async read<A>(ask: (records: RecordsInMemory) => A | Promise<A>): Promise<A> {
     const seq = await this.known()
     const local = await this.readView(ask, seq, this.lagMs)
     if (local !== undefined) return local.value
@@ -155,14 +149,14 @@ class NatsRecords implements RecordsApi {
       return await ask(this.remote(seq))
     } catch (error) {
       if (!(error instanceof TooManyKeys)) throw error
-      const late = await this.readView(ask, seq, GIVE_UP_MS)
+      const late = await this.readView(ask, seq, giveUpMs)
       if (late !== undefined) return late.value
       throw error
     }
   }
 
   private async readView<A>(
-    ask: (records: RecordsHeld) => A | Promise<A>,
+    ask: (records: RecordsInMemory) => A | Promise<A>,
     seq: number,
     timeoutMs: number
   ): Promise<{ readonly value: A } | undefined> {
@@ -190,7 +184,7 @@ export const natsRecordsWith = (
     Records,
     Effect.gen(function*() {
       const nats = yield* Nats
-      yield* Effect.tryPromise({ try: () => makeBucket(nats, RECORDS_BUCKET), catch: unavailable })
+      yield* Effect.tryPromise({ try: () => makeBucket(nats, recordsBucket), catch: unavailable })
       const view = yield* open
       return yield* Effect.acquireRelease(
         Effect.sync(() => new NatsRecords(nats, view)),

@@ -13,21 +13,21 @@ import { assertFit } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
 import { placeOf } from "./keys.ts"
 import {
-  CLUSTER_BUCKET,
-  CLUSTER_MARKER_MS,
-  MAKE_STREAM_AGAIN_MS,
-  MAKE_STREAM_MS,
-  REGISTRY_CALL_MS,
-  RETRY_MS,
-  TURN_AWAY_MS,
-  WATCH_RETRY_MS,
-  WATCH_SILENT_MS
+  clusterBucket,
+  clusterMarkerMs,
+  makeStreamAgainMs,
+  makeStreamMs,
+  registryCallMs,
+  retryMs,
+  turnAwayMs,
+  watchRetryMs,
+  watchSilentMs
 } from "./limits.ts"
 import { lastOfLeader } from "./reader.ts"
 import { isMarker } from "./record.ts"
 import { expecting, isFull, write, type Written } from "./wire.ts"
 
-const { stream } = placeOf(CLUSTER_BUCKET)
+const { stream } = placeOf(clusterBucket)
 
 /** The server's code of a write that met another sequence than it expected. */
 const WRONG_LAST_SEQUENCE = 10_071
@@ -67,9 +67,9 @@ class Watch {
   constructor(kv: KV, onChange: (entry: RegistryEntry) => void) {
     this.kv = kv
     this.onChange = onChange
-    this.look = setInterval(() => this.hearken(), WATCH_SILENT_MS / 4)
+    this.look = setInterval(() => this.hearken(), watchSilentMs / 4)
     this.told = new Promise((resolve, reject) => {
-      setTimeout(() => reject(new Error("the watch tells nothing")), REGISTRY_CALL_MS).unref()
+      setTimeout(() => reject(new Error("the watch tells nothing")), registryCallMs).unref()
       void this.run(resolve)
     })
   }
@@ -82,14 +82,14 @@ class Watch {
 
   /** A watch may go silent with the connection or its server, and not notice. */
   private hearken(): void {
-    if (performance.now() - this.heardMs > WATCH_SILENT_MS) this.iterator?.stop()
+    if (performance.now() - this.heardMs > watchSilentMs) this.iterator?.stop()
   }
 
   private async run(told: () => void): Promise<void> {
     while (!this.stopped) {
       // It breaks off with the connection: what was missed is told by the next.
       await this.once(told).catch(() => undefined)
-      if (!this.stopped) await new Promise((resolve) => setTimeout(resolve, WATCH_RETRY_MS))
+      if (!this.stopped) await new Promise((resolve) => setTimeout(resolve, watchRetryMs))
     }
   }
 
@@ -123,7 +123,7 @@ class NatsRegistry implements RegistryApi {
   readonly get: RegistryApi["get"] = (key) =>
     Effect.map(
       attempt(async () => {
-        const found = await lastOfLeader(this.nats, stream, `$KV.${CLUSTER_BUCKET}.${key}`).catch(
+        const found = await lastOfLeader(this.nats, stream, `$KV.${clusterBucket}.${key}`).catch(
           (error: unknown) => {
             this.unanswered()
             throw error
@@ -153,7 +153,7 @@ class NatsRegistry implements RegistryApi {
 
   readonly remove: RegistryApi["remove"] = (key, expected) => {
     // The mark ends too: names that were made up leave nothing.
-    const lines = `KV-Operation: DEL\r\nNats-TTL: ${seconds(CLUSTER_MARKER_MS)}\r\n`
+    const lines = `KV-Operation: DEL\r\nNats-TTL: ${seconds(clusterMarkerMs)}\r\n`
     return Effect.asVoid(this.write(key, "", expected, lines))
   }
 
@@ -173,7 +173,7 @@ class NatsRegistry implements RegistryApi {
     lines: string
   ): Effect.Effect<number, RegistryMoved | StorageUnavailable> {
     const message = {
-      subject: `$KV.${CLUSTER_BUCKET}.${key}`,
+      subject: `$KV.${clusterBucket}.${key}`,
       data,
       headers: expecting(last) + lines
     }
@@ -200,21 +200,21 @@ class NatsRegistry implements RegistryApi {
   private unanswered(): void {
     const nowMs = performance.now()
     const sinceMs = Math.max(this.answeredMs, this.turnedMs)
-    if (nowMs - sinceMs < TURN_AWAY_MS || this.nats.nc.isClosed()) return
+    if (nowMs - sinceMs < turnAwayMs || this.nats.nc.isClosed()) return
     this.turnedMs = nowMs
     void this.nats.nc.reconnect().catch(() => undefined)
   }
 }
 
 const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
-  const kvm = new Kvm(jetstream(nats.nc, { timeout: MAKE_STREAM_AGAIN_MS }))
+  const kvm = new Kvm(jetstream(nats.nc, { timeout: makeStreamAgainMs }))
   const { replicas } = nats
   const make = async (): Promise<KV> => {
-    const options = { replicas, history: 1, markerTTL: CLUSTER_MARKER_MS, allow_direct: false }
-    const opened = () => kvm.open(CLUSTER_BUCKET, { allow_direct: false })
+    const options = { replicas, history: 1, markerTTL: clusterMarkerMs, allow_direct: false }
+    const opened = () => kvm.open(clusterBucket, { allow_direct: false })
     const bucket = await opened()
     const { streamInfo } = await bucket.status().catch(() => ({ streamInfo: undefined }))
-    if (streamInfo === undefined) return kvm.create(CLUSTER_BUCKET, options)
+    if (streamInfo === undefined) return kvm.create(clusterBucket, options)
     assertFit(stream, { ...streamInfo.config }, {
       allow_msg_ttl: true,
       storage: "file",
@@ -223,8 +223,8 @@ const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
     return bucket
   }
   // A cluster that has just begun elects its leaders first.
-  const tries = Math.ceil(MAKE_STREAM_MS / MAKE_STREAM_AGAIN_MS)
-  return Effect.retry(attempt(make), { times: tries, schedule: Schedule.spaced(RETRY_MS) })
+  const tries = Math.ceil(makeStreamMs / makeStreamAgainMs)
+  return Effect.retry(attempt(make), { times: tries, schedule: Schedule.spaced(retryMs) })
 }
 
 /** The registry of the cluster; makes its bucket when it is not there. */

@@ -1,7 +1,7 @@
 /** Requests over one inbox of the connection's own, and headers that are sent as they are. */
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
 import { isNoResponders } from "./inboxes.ts"
-import { REQUEST_SWEEP_MS } from "./limits.ts"
+import { requestSweepMs } from "./limits.ts"
 
 /** No reply: whether the message arrived is unknown, unless nobody was there to take it. */
 export class NoReply extends Error {
@@ -54,7 +54,7 @@ export class Requests {
         if (error === null) this.take(reply.subject.slice(tokenAt), reply)
       }
     })
-    this.sweep = setInterval(() => this.expire(), REQUEST_SWEEP_MS)
+    this.sweep = setInterval(() => this.expire(), requestSweepMs)
     this.sweep.unref()
     void nc.closed().then(() => {
       clearInterval(this.sweep)

@@ -8,7 +8,7 @@ import { StorageDamaged, StorageUnavailable } from "../errors.ts"
 import { Registry } from "../ports/registry.ts"
 import { makeBucket, makeBuckets } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
-import { BLOBS_BUCKET, RECORDS_BUCKET, RESTORER_RENEW_MS, RESTORER_TTL_MS } from "./limits.ts"
+import { blobsBucket, recordsBucket, restorerRenewMs, restorerTtlMs } from "./limits.ts"
 import { api, info, persist, unavailable } from "./reader.ts"
 
 const MARK = "restoring"
@@ -42,7 +42,7 @@ const streamsOf = async (nats: NatsApi, buckets: number | undefined) => {
   const actors = await makeBuckets(nats, buckets)
   if ("_tag" in actors) throw refusal(`it has ${actors.found}, and not ${actors.wanted}`)
   const others = await Promise.all(
-    [RECORDS_BUCKET, BLOBS_BUCKET].map((bucket) => makeBucket(nats, bucket))
+    [recordsBucket, blobsBucket].map((bucket) => makeBucket(nats, bucket))
   )
   return [...actors, ...others].map(({ stream }) => stream)
 }
@@ -56,7 +56,7 @@ const messagesIn = async (nats: NatsApi, stream: string): Promise<number> => {
 export const hasContents = (nats: NatsApi): Effect.Effect<boolean, StorageUnavailable> =>
   Effect.tryPromise({
     try: async () => {
-      const names = ["KV_actors", "KV_actors-0", `KV_${RECORDS_BUCKET}`]
+      const names = ["KV_actors", "KV_actors-0", `KV_${recordsBucket}`]
       for (const name of names) {
         const there = await nats.jsm.streams.info(name).then(
           ({ state }) => state.messages > 0,
@@ -83,7 +83,7 @@ const takeMark = Effect.fnUntraced(function*(isEmpty: boolean) {
   }
   const taken = new Date().toISOString()
   const revision = yield* registry.put(MARK, taken, mark.revision)
-  const leased = yield* registry.put(LEASE, taken, lease.revision, RESTORER_TTL_MS)
+  const leased = yield* registry.put(LEASE, taken, lease.revision, restorerTtlMs)
   return { revision, leased, isAgain: mark.value !== undefined }
 })
 
@@ -91,12 +91,12 @@ const takeMark = Effect.fnUntraced(function*(isEmpty: boolean) {
 const keepLease = Effect.fnUntraced(function*(first: number) {
   const registry = yield* Registry
   let revision = first
-  yield* Effect.suspend(() => registry.put(LEASE, "held", revision, RESTORER_TTL_MS)).pipe(
+  yield* Effect.suspend(() => registry.put(LEASE, "held", revision, restorerTtlMs)).pipe(
     Effect.map((next) => {
       revision = next
     }),
     Effect.ignore,
-    Effect.repeat(Schedule.spaced(RESTORER_RENEW_MS)),
+    Effect.repeat(Schedule.spaced(restorerRenewMs)),
     Effect.forkScoped
   )
   yield* Effect.addFinalizer(() =>

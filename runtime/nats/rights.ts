@@ -3,7 +3,7 @@ import { type NatsConnection, TimeoutError } from "@nats-io/transport-node"
 import { Effect } from "effect"
 import { StorageUnavailable } from "../errors.ts"
 import { Nats } from "./connection.ts"
-import { RIGHT_MS, RIGHTS_MS } from "./limits.ts"
+import { rightMs, rightsMs } from "./limits.ts"
 
 /** Below the actors' subjects, and none of them. */
 const subject = () => `restante.rights.${crypto.randomUUID()}`
@@ -11,10 +11,10 @@ const subject = () => `restante.rights.${crypto.randomUUID()}`
 /** Answers itself once; a message that is lost with a connection, or late, is no refusal. */
 const hear = async (nc: NatsConnection): Promise<void> => {
   const own = subject()
-  const untilMs = performance.now() + RIGHTS_MS
+  const untilMs = performance.now() + rightsMs
   const answered = async (): Promise<unknown> => {
     try {
-      return await nc.request(own, "", { timeout: RIGHT_MS })
+      return await nc.request(own, "", { timeout: rightMs })
     } catch (error) {
       if (!(error instanceof TimeoutError) || performance.now() > untilMs) throw error
       return answered()
@@ -37,16 +37,17 @@ const hear = async (nc: NatsConnection): Promise<void> => {
  * Fails with StorageUnavailable unless what is sent below `restante.` is taken there and answered:
  * a node that nobody can ask would own shards all the same.
  */
-export const assertHeard: Effect.Effect<void, StorageUnavailable, Nats> = Effect.flatMap(
-  Nats,
-  ({ nc }) =>
-    Effect.tryPromise({
-      try: () => hear(nc),
-      catch: (error) =>
-        new StorageUnavailable({
-          detail: `nodes cannot ask each other: ${
-            error instanceof Error ? error.message : String(error)
-          }`
-        })
-    })
-)
+export const assertSubjectPermission: Effect.Effect<void, StorageUnavailable, Nats> = Effect
+  .flatMap(
+    Nats,
+    ({ nc }) =>
+      Effect.tryPromise({
+        try: () => hear(nc),
+        catch: (error) =>
+          new StorageUnavailable({
+            detail: `nodes cannot ask each other: ${
+              error instanceof Error ? error.message : String(error)
+            }`
+          })
+      })
+  )

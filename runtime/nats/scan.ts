@@ -1,21 +1,21 @@
 /** The ids of the actors of a kind, in order, over all buckets. */
 import type { NatsApi } from "./connection.ts"
-import { idOfState, type Place, statesOf } from "./keys.ts"
-import { KEYS_MAX, LISTING_KEEP_MS } from "./limits.ts"
+import { type BucketPlace, idOfState, statesOf } from "./keys.ts"
+import { keysMax, listingKeepMs } from "./limits.ts"
 import { subjectsOf } from "./listing.ts"
 import { lastOfMany } from "./reader.ts"
 import { isMarker } from "./record.ts"
 
 interface Candidate {
   readonly id: string
-  readonly place: Place
+  readonly place: BucketPlace
   readonly subject: string
 }
 
 interface Listing {
   readonly candidates: ReadonlyArray<Candidate>
   /** For each place a sequence that covers what was listed. */
-  readonly lastSeqs: ReadonlyMap<Place, number>
+  readonly lastSeqs: ReadonlyMap<BucketPlace, number>
 }
 
 /** A listing that the next page of whoever reads on goes on with. */
@@ -28,10 +28,10 @@ interface Continued extends Listing {
 
 export class Scanner {
   private readonly nats: NatsApi
-  private readonly places: ReadonlyArray<Place>
+  private readonly places: ReadonlyArray<BucketPlace>
   private continued: Continued | undefined
 
-  constructor(nats: NatsApi, places: ReadonlyArray<Place>) {
+  constructor(nats: NatsApi, places: ReadonlyArray<BucketPlace>) {
     this.nats = nats
     this.places = places
   }
@@ -44,20 +44,20 @@ export class Scanner {
     const ids: Array<string> = []
     let at = goesOn ? continued.at : 0
     while (ids.length < limit && at < listing.candidates.length) {
-      const page = listing.candidates.slice(at, at + Math.min(limit - ids.length, KEYS_MAX))
+      const page = listing.candidates.slice(at, at + Math.min(limit - ids.length, keysMax))
       ids.push(...await this.living(listing, page))
       at += page.length
     }
     const last = ids.at(-1)
     this.continued = last === undefined || at >= listing.candidates.length
       ? undefined
-      : { ...listing, kind, after: last, at, untilMs: performance.now() + LISTING_KEEP_MS }
+      : { ...listing, kind, after: last, at, untilMs: performance.now() + listingKeepMs }
     return ids
   }
 
   private async list(kind: string, after: string | undefined): Promise<Listing> {
     const candidates: Array<Candidate> = []
-    const lastSeqs = new Map<Place, number>()
+    const lastSeqs = new Map<BucketPlace, number>()
     for (const place of this.places) {
       const listing = subjectsOf(this.nats, place.stream, statesOf(place, kind))
       for await (const { lastSeq, subjects } of listing) {

@@ -1,22 +1,22 @@
 /** The wake-ups of a shard that come first, however many there are. */
-import type { SoonestWakes, Wake } from "../ports/storage.ts"
+import type { Timer, TimerPage } from "../ports/storage.ts"
 import type { NatsApi } from "./connection.ts"
-import { addressOfWake, type Place, wakesOf } from "./keys.ts"
+import { addressOfWake, type BucketPlace, wakesOf } from "./keys.ts"
 import { pieces, subjectsOf } from "./listing.ts"
 import { lastOfMany } from "./reader.ts"
 import { isMarker } from "./record.ts"
 
 /** Keeps the soonest of many. */
-export class Soonest {
+export class SoonestTimers {
   private readonly limit: number
-  private kept: Array<Wake> = []
+  private kept: Array<Timer> = []
   private count = 0
 
   constructor(limit: number) {
     this.limit = limit
   }
 
-  add(wake: Wake): void {
+  add(wake: Timer): void {
     this.count++
     this.kept.push(wake)
     if (this.kept.length > 2 * this.limit + 1_000) this.shrink()
@@ -27,7 +27,7 @@ export class Soonest {
     this.kept = this.kept.slice(0, this.limit)
   }
 
-  result(): SoonestWakes {
+  result(): TimerPage {
     this.shrink()
     return { wakes: this.kept, complete: this.count <= this.limit }
   }
@@ -35,11 +35,11 @@ export class Soonest {
 
 export const soonestWakes = async (
   nats: NatsApi,
-  place: Place,
+  place: BucketPlace,
   shard: number,
   limit: number
-): Promise<SoonestWakes> => {
-  const soonest = new Soonest(limit)
+): Promise<TimerPage> => {
+  const soonest = new SoonestTimers(limit)
   const listing = subjectsOf(nats, place.stream, wakesOf(place, shard))
   for await (const { lastSeq, subjects } of listing) {
     for (const piece of pieces(subjects)) {

@@ -5,15 +5,15 @@ import { RevisionConflict, type StorageFailure, StorageUnavailable } from "../er
 import { type Commit, type Outcome, Storage, type StorageApi } from "../ports/storage.ts"
 import { type BucketsDiffer, bucketsOf } from "./buckets.ts"
 import { Nats, type NatsApi } from "./connection.ts"
-import type { Place } from "./keys.ts"
-import { type Job, Lanes } from "./lanes.ts"
-import { HEADER_BYTES } from "./limits.ts"
+import type { BucketPlace } from "./keys.ts"
+import { ActorLanes, type CommitJob } from "./lanes.ts"
+import { headerBytes } from "./limits.ts"
 import { readLog } from "./log.ts"
 import { packsOf } from "./packs.ts"
 import { info, unavailable } from "./reader.ts"
 import { Scanner } from "./scan.ts"
 import { soonestWakes } from "./soonest.ts"
-import { Writer } from "./writer.ts"
+import { BucketWriter } from "./writer.ts"
 
 export interface NatsStorageOptions {
   /** Buckets of a cluster that is made now; one that is there must have as many. */
@@ -52,17 +52,17 @@ const commitPrefix = Math.random().toString(36).slice(2, 10)
 
 class NatsStorage {
   private readonly nats: NatsApi
-  private readonly writers: ReadonlyArray<Writer>
-  private readonly lanes = new Lanes()
+  private readonly writers: ReadonlyArray<BucketWriter>
+  private readonly lanes = new ActorLanes()
   private readonly scanner: Scanner
 
-  constructor(nats: NatsApi, places: ReadonlyArray<Place>) {
+  constructor(nats: NatsApi, places: ReadonlyArray<BucketPlace>) {
     this.nats = nats
-    this.writers = places.map((place) => new Writer(nats, place))
+    this.writers = places.map((place) => new BucketWriter(nats, place))
     this.scanner = new Scanner(nats, places)
   }
 
-  private writerOf(shard: number): Writer {
+  private writerOf(shard: number): BucketWriter {
     const writer = this.writers[shard % this.writers.length]
     if (writer === undefined) throw new RangeError(`no bucket for shard ${shard}`)
     return writer
@@ -86,7 +86,7 @@ class NatsStorage {
     Effect.flatMap(
       Effect.callback<ReadonlyArray<Settled>>((resume) => {
         const settled: Array<Settled> = []
-        const jobs: Array<Job> = []
+        const jobs: Array<CommitJob> = []
         let left = group.length
         if (left === 0) resume(Effect.succeed([]))
         group.forEach((commit, at) => {
@@ -108,20 +108,20 @@ class NatsStorage {
     commit: Commit,
     settle: (settled: Settled) => void,
     broken: (defect: unknown) => void
-  ): Job | undefined {
+  ): CommitJob | undefined {
     const { address, remove, state } = commit
     if (remove.length > 0 && state === undefined) {
       broken(new TypeError(`${keyOf(address)}: removing items demands the state`))
       return undefined
     }
-    const max = (this.nats.nc.info?.max_payload ?? Infinity) - HEADER_BYTES
+    const max = (this.nats.nc.info?.max_payload ?? Infinity) - headerBytes
     const bytes = this.bytesOf(commit, max)
     if (bytes === undefined) {
       const detail = `${keyOf(address)}: a text is larger than the servers' max_payload`
       settle(new StorageUnavailable({ detail }))
       return undefined
     }
-    const job: Job = {
+    const job: CommitJob = {
       commit,
       id: `${commitPrefix}${(commits++).toString(36)}`,
       sinceMs: performance.now(),

@@ -1,7 +1,7 @@
 /** What becomes of a connection, for the log of who runs the node. */
 import type { NatsConnection, Status } from "@nats-io/transport-node"
 import { Effect } from "effect"
-import { SAME_FAULT_MS } from "./limits.ts"
+import { sameFaultMs } from "./limits.ts"
 
 class Tidings {
   private isLost = false
@@ -29,14 +29,14 @@ class Tidings {
   /** A user without rights is told so upon every message. */
   private isNews(name: string): boolean {
     const nowMs = performance.now()
-    const isOld = nowMs - (this.toldMs.get(name) ?? -Infinity) < SAME_FAULT_MS
+    const isOld = nowMs - (this.toldMs.get(name) ?? -Infinity) < sameFaultMs
     if (!isOld) this.toldMs.set(name, nowMs)
     return !isOld
   }
 }
 
 /** Logs what becomes of the connection, until it is closed. */
-export const logTidings = (nc: NatsConnection): Effect.Effect<void> =>
+export const logConnectionEvents = (nc: NatsConnection): Effect.Effect<void> =>
   Effect.map(Effect.context<never>(), (context) => {
     const run = Effect.runForkWith(context)
     const tidings = new Tidings()

@@ -6,7 +6,7 @@ import type { Msg, MsgHdrs, NatsConnection, Subscription } from "@nats-io/transp
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { type Address, fromSubject, keyOf } from "../address.ts"
 import { type AskTimeout, MessageTooLarge, NoOwner, UnknownMessage } from "../errors.ts"
-import { type Serve, type Serving, Transport, type TransportApi } from "../ports/transport.ts"
+import { type Serve, type ServedShard, Transport, type TransportApi } from "../ports/transport.ts"
 import { Asks } from "./asks.ts"
 import { Nats } from "./connection.ts"
 import { Grants } from "./grants.ts"
@@ -14,12 +14,12 @@ import { Hints } from "./hints.ts"
 import { holdingLine, PastHoldings } from "./holdings.ts"
 import { isOwnInbox } from "./inboxes.ts"
 import {
-  HEADER_BYTES,
-  MOVED_MS,
-  MOVED_SAID_MS,
-  NO_OWNER_RETRY_MS,
-  OTHERS_MS,
-  SETTLED_MS
+  headerBytes,
+  movedMs,
+  movedSaidMs,
+  noOwnerRetryMs,
+  otherNodesReplyMs,
+  settledMs
 } from "./limits.ts"
 import { inquiries, isSaid, saidBy, Taken } from "./moving.ts"
 
@@ -35,7 +35,7 @@ const failureText = (failure: typeof Unable.Type): string =>
 interface Served {
   readonly subscription: Subscription
   serve: Serve | undefined
-  held: Serving | undefined
+  held: ServedShard | undefined
   sinceMs: number
   /** From when on a first copy of a message can have reached no other node that served it. */
   settledAtMs: number
@@ -84,11 +84,11 @@ class NatsTransport {
       : this.asks.ask(to, data, lines, deadlineMs)
   }
 
-  begin(shard: number, serve: Serve, held: Serving | undefined): void {
+  begin(shard: number, serve: Serve, held: ServedShard | undefined): void {
     const known = this.shards.get(shard)
     if (known?.serve !== undefined) throw new Error(`shard ${shard} is served already`)
     const sinceMs = performance.now()
-    const now = { serve, held, sinceMs, settledAtMs: sinceMs + SETTLED_MS }
+    const now = { serve, held, sinceMs, settledAtMs: sinceMs + settledMs }
     if (known !== undefined) {
       clearTimeout(known.farewell)
       Object.assign(known, now)
@@ -108,10 +108,10 @@ class NatsTransport {
   end(shard: number): void {
     const served = this.shards.get(shard)
     if (served === undefined) return
-    served.saysUntilMs = isInOrder(served) ? performance.now() + MOVED_SAID_MS : 0
+    served.saysUntilMs = isInOrder(served) ? performance.now() + movedSaidMs : 0
     served.serve = undefined
     this.past.ended(served.held, served.sinceMs)
-    served.farewell = setTimeout(() => void this.leave(shard, served.subscription), MOVED_MS)
+    served.farewell = setTimeout(() => void this.leave(shard, served.subscription), movedMs)
   }
 
   /** What is on its way is answered yet. */
@@ -124,16 +124,16 @@ class NatsTransport {
 
   /** Waits until nobody is sent here any more. */
   async close(): Promise<void> {
-    const endMs = performance.now() + 2 * MOVED_MS
+    const endMs = performance.now() + 2 * movedMs
     while (
       this.shards.size + this.leaving > 0 && performance.now() < endMs && !this.nc.isClosed()
     ) {
-      await new Promise((resolve) => setTimeout(resolve, MOVED_MS / 20))
+      await new Promise((resolve) => setTimeout(resolve, movedMs / 20))
     }
   }
 
   private get bytesMax(): number {
-    return (this.nc.info?.max_payload ?? Number.POSITIVE_INFINITY) - HEADER_BYTES
+    return (this.nc.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerBytes
   }
 
   private take(served: Served, message: Msg): void {
@@ -189,8 +189,8 @@ class NatsTransport {
       const lines = holdingLine(held, sinceMs)
       return this.answer(message, "", saidBy(this.node, moves ? "moved" : "gone", lines))
     }
-    const failure = new NoOwner({ key: message.subject, retryAfterMs: NO_OWNER_RETRY_MS })
-    setTimeout(() => this.answer(message, failureText(failure)), OTHERS_MS)
+    const failure = new NoOwner({ key: message.subject, retryAfterMs: noOwnerRetryMs })
+    setTimeout(() => this.answer(message, failureText(failure)), otherNodesReplyMs)
   }
 
   /** Somebody asks what became of a message while this node held its shard by a claim. */

@@ -2,11 +2,11 @@
 import { keyOf } from "../address.ts"
 import { LogConflict, RevisionConflict } from "../errors.ts"
 import type { Commit, Outcome } from "../ports/storage.ts"
-import type { Entry } from "./record.ts"
+import type { ActorEntry } from "./record.ts"
 
 type Conflict = RevisionConflict | LogConflict
 
-export const conflictOf = (entry: Entry, commit: Commit): Conflict | undefined => {
+export const conflictOf = (entry: ActorEntry, commit: Commit): Conflict | undefined => {
   const { address, append, expected, head, state } = commit
   const key = keyOf(address)
   if (expected !== entry.revision) {
@@ -24,7 +24,11 @@ export const conflictOf = (entry: Entry, commit: Commit): Conflict | undefined =
 }
 
 /** Another activation has written the state's key, if only to say that it is there. */
-export const overtaken = (known: Entry, fresh: Entry, commit: Commit): Conflict | undefined =>
+export const overtaken = (
+  known: ActorEntry,
+  fresh: ActorEntry,
+  commit: Commit
+): Conflict | undefined =>
   conflictOf(fresh, commit) ??
     // The key's mark may have faded, or been purged, after a removal.
     (fresh.seq === known.seq || fresh.seq === 0 ? undefined : new RevisionConflict({
@@ -40,8 +44,11 @@ export const conflict = (conflict: Conflict): Outcome => ({ _tag: "Conflict", co
  * actor now. Items stay where they are, and a claim of the state's record keeps its revision: so
  * where the revision is what it was, nothing was kept.
  */
-export const mayBeUnder = (known: Entry, fresh: Entry, { append, state }: Commit): boolean =>
-  typeof state === "string" && append.length === 0 && fresh.revision !== known.revision
+export const mayBeUnder = (
+  known: ActorEntry,
+  fresh: ActorEntry,
+  { append, state }: Commit
+): boolean => typeof state === "string" && append.length === 0 && fresh.revision !== known.revision
 
 /** `revision`: of the actor once the commit was kept. */
 export const committed = ({ expected, state }: Commit, revision: number): Outcome => ({

@@ -4,28 +4,32 @@
  */
 import { answersOf } from "./answers.ts"
 import type { NatsApi } from "./connection.ts"
-import { READ_MS, WALK_BATCH } from "./limits.ts"
+import { readMs, walkBatch } from "./limits.ts"
 import { nextSeqOf } from "./messages.ts"
 import { info, persist } from "./reader.ts"
-import type { Stored } from "./wire.ts"
+import type { StoredMessage } from "./wire.ts"
 
 const batchFrom = async (nats: NatsApi, stream: string, filter: string, seq: number) => {
-  const question = JSON.stringify({ seq, next_by_subj: filter, batch: WALK_BATCH })
+  const question = JSON.stringify({ seq, next_by_subj: filter, batch: walkBatch })
   const { stored } = await persist(async () =>
-    answersOf(await nats.replies(`$JS.API.DIRECT.GET.${stream}`, question, READ_MS))
+    answersOf(await nats.replies(`$JS.API.DIRECT.GET.${stream}`, question, readMs))
   )
   return stored
 }
 
 /** What was read in one step. */
-export interface Step {
-  readonly messages: ReadonlyArray<Stored>
+export interface WalkStep {
+  readonly messages: ReadonlyArray<StoredMessage>
   /** Whether all of these were written after the walk was begun. */
   readonly isLate: boolean
 }
 
 /** All messages that match and that there were when it began, or as they were written since. */
-export async function* walk(nats: NatsApi, stream: string, filter: string): AsyncGenerator<Step> {
+export async function* walk(
+  nats: NatsApi,
+  stream: string,
+  filter: string
+): AsyncGenerator<WalkStep> {
   const { state } = await persist(() => info(nats, stream))
   for (let seq = 1;;) {
     const batch = await batchFrom(nats, stream, filter, seq)

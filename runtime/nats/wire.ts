@@ -1,17 +1,17 @@
 /** Messages as the store writes them, and answers of the servers as it reads them. */
 import type { NatsApi } from "./connection.ts"
 import { NoReply } from "./requests.ts"
-import { WRITE_MS } from "./limits.ts"
+import { writeMs } from "./limits.ts"
 
 /** A message to write: `headers` are whole lines, each ended by CR LF. */
-export interface Message {
+export interface StreamMessage {
   readonly subject: string
   readonly data: string | Uint8Array
   readonly headers: string
 }
 
 /** A message as it is stored. */
-export interface Stored {
+export interface StoredMessage {
   readonly subject: string
   readonly seq: number
   readonly header: (name: string) => string | undefined
@@ -68,7 +68,7 @@ const batchPrefix = Math.random().toString(36).slice(2, 10)
 /** Writes all of the messages or none: one by itself, more as an atomic batch. */
 export const write = async (
   { request, send }: Pick<NatsApi, "request" | "send">,
-  messages: ReadonlyArray<Message>
+  messages: ReadonlyArray<StreamMessage>
 ): Promise<Written> => {
   try {
     const id = `${batchPrefix}${(batches++).toString(36)}`
@@ -78,14 +78,14 @@ export const write = async (
       if (message === undefined) break
       const { data, headers, subject } = message
       if (messages.length === 1) {
-        reply = request(subject, data, `NATS/1.0\r\n${headers}\r\n`, WRITE_MS)
+        reply = request(subject, data, `NATS/1.0\r\n${headers}\r\n`, writeMs)
         break
       }
       const block = `NATS/1.0\r\nNats-Batch-Id: ${id}\r\nNats-Batch-Sequence: ${
         at + 1
       }\r\n${headers}`
       if (at < messages.length - 1) send(subject, data, `${block}\r\n`)
-      else reply = request(subject, data, `${block}Nats-Batch-Commit: 1\r\n\r\n`, WRITE_MS)
+      else reply = request(subject, data, `${block}Nats-Batch-Commit: 1\r\n\r\n`, writeMs)
     }
     return judge((await reply)?.string() ?? "{}", messages.length)
   } catch (error) {

@@ -6,27 +6,27 @@
 import { StorageFull, StorageUnavailable } from "../errors.ts"
 import { type Clearing, clearingOf, nothingCleared } from "./clearing.ts"
 import type { NatsApi } from "./connection.ts"
-import { actorKeys, type Place } from "./keys.ts"
-import type { Job, Lane } from "./lanes.ts"
+import { actorKeys, type BucketPlace } from "./keys.ts"
+import type { CommitJob, Lane } from "./lanes.ts"
 import { writeLarge } from "./large.ts"
-import { BATCH_MESSAGES_MAX, GIVE_UP_MS, RETRY_MS, TEXT_KEPT_MAX } from "./limits.ts"
+import { batchMessagesMax, giveUpMs, retryMs, textKeptMax } from "./limits.ts"
 import { commitOfKey, loadEntry } from "./loading.ts"
-import { type Member, Outbox } from "./outbox.ts"
+import { type BatchMember, CommitBatcher } from "./outbox.ts"
 import { leavesLog, planOf } from "./plan.ts"
 import { api, unavailable, wait } from "./reader.ts"
-import { type Entry, isCapped } from "./record.ts"
+import { type ActorEntry, isCapped } from "./record.ts"
 import { committed, conflict, conflictOf, mayBeUnder, overtaken } from "./verdict.ts"
 import { isFull, isMoved, type Written } from "./wire.ts"
 
-export class Writer {
-  readonly place: Place
+export class BucketWriter {
+  readonly place: BucketPlace
   private readonly nats: NatsApi
-  private readonly outbox: Outbox
+  private readonly outbox: CommitBatcher
 
-  constructor(nats: NatsApi, place: Place) {
+  constructor(nats: NatsApi, place: BucketPlace) {
     this.nats = nats
     this.place = place
-    this.outbox = new Outbox(nats, {
+    this.outbox = new CommitBatcher(nats, {
       written: (members, written) => {
         if (written._tag === "Kept") this.kept(members, written.first)
         else void this.settle(members, written)
@@ -35,26 +35,26 @@ export class Writer {
     })
   }
 
-  submit(lane: Lane, job: Job): void {
+  submit(lane: Lane, job: CommitJob): void {
     lane.waiting.push(job)
     if (!lane.busy) this.next(lane)
   }
 
   /** Reads the actor anew once its commits under way are done with. */
-  async load(lane: Lane): Promise<Entry> {
+  async load(lane: Lane): Promise<ActorEntry> {
     while (lane.busy) await new Promise<void>((resolve) => lane.idle.push(resolve))
     lane.busy = true
     try {
       const entry = await this.reload(lane)
       // It is read again for the commit that needs it.
-      if ((entry.text?.length ?? 0) > TEXT_KEPT_MAX) lane.entry = undefined
+      if ((entry.text?.length ?? 0) > textKeptMax) lane.entry = undefined
       return entry
     } finally {
       this.next(lane)
     }
   }
 
-  private async reload(lane: Lane): Promise<Entry> {
+  private async reload(lane: Lane): Promise<ActorEntry> {
     const { address } = lane
     const known = lane.entry
     lane.entry = undefined
@@ -76,12 +76,12 @@ export class Writer {
     for (const resolve of lane.idle.splice(0)) resolve()
   }
 
-  private start(lane: Lane, job: Job): void {
+  private start(lane: Lane, job: CommitJob): void {
     if (lane.entry === undefined) void this.restart(lane, job)
     else this.prepare(lane, job, lane.entry)
   }
 
-  private async restart(lane: Lane, job: Job): Promise<void> {
+  private async restart(lane: Lane, job: CommitJob): Promise<void> {
     job.fresh = true
     try {
       await this.reload(lane)
@@ -91,7 +91,7 @@ export class Writer {
     this.start(lane, job)
   }
 
-  private prepare(lane: Lane, job: Job, entry: Entry): void {
+  private prepare(lane: Lane, job: CommitJob, entry: ActorEntry): void {
     const { commit } = job
     const found = conflictOf(entry, commit)
     if (found !== undefined) {
@@ -103,7 +103,7 @@ export class Writer {
   }
 
   /** Looks at the messages that hold the items which the commit removes. */
-  private async clear(lane: Lane, job: Job, entry: Entry): Promise<void> {
+  private async clear(lane: Lane, job: CommitJob, entry: ActorEntry): Promise<void> {
     try {
       this.add(lane, job, entry, await clearingOf(this.nats, this.place, entry, job.commit))
     } catch (error) {
@@ -111,22 +111,22 @@ export class Writer {
     }
   }
 
-  private add(lane: Lane, job: Job, entry: Entry, clearing: Clearing): void {
+  private add(lane: Lane, job: CommitJob, entry: ActorEntry, clearing: Clearing): void {
     const plan = planOf(this.place, entry, { ...job, clearing })
     if (plan.messages.length === 0) {
       return this.finish(lane, job, () => job.done(committed(job.commit, entry.revision)))
     }
-    if (plan.messages.length > BATCH_MESSAGES_MAX) return void this.large(lane, job)
+    if (plan.messages.length > batchMessagesMax) return void this.large(lane, job)
     this.outbox.add({ lane, job, entry, plan, readyMs: performance.now() })
   }
 
-  private async large(lane: Lane, job: Job): Promise<void> {
+  private async large(lane: Lane, job: CommitJob): Promise<void> {
     lane.entry = undefined
     await writeLarge(this.nats, this.place, job)
     this.next(lane)
   }
 
-  private finish(lane: Lane, job: Job, tell: () => void): void {
+  private finish(lane: Lane, job: CommitJob, tell: () => void): void {
     try {
       tell()
     } catch (defect) {
@@ -135,7 +135,7 @@ export class Writer {
     this.next(lane)
   }
 
-  private kept(members: ReadonlyArray<Member>, from: number): void {
+  private kept(members: ReadonlyArray<BatchMember>, from: number): void {
     let first = from
     for (const { job, lane, plan } of members) {
       const entry = plan.after(first)
@@ -145,7 +145,12 @@ export class Writer {
   }
 
   /** The commit was kept, and left the actor like this, at this revision. */
-  private concluded(lane: Lane, job: Job, entry: Entry, revision = entry.revision): void {
+  private concluded(
+    lane: Lane,
+    job: CommitJob,
+    entry: ActorEntry,
+    revision = entry.revision
+  ): void {
     const { commit } = job
     // Whoever is told of it may read at once. The mark of a removal fades or is purged, so that its
     // sequence will not stay.
@@ -157,14 +162,14 @@ export class Writer {
   }
 
   /** Takes what a removed actor left. Until then its items are known by their sequence. */
-  private async purge(address: Job["commit"]["address"], upTo: number): Promise<void> {
+  private async purge(address: CommitJob["commit"]["address"], upTo: number): Promise<void> {
     const { all } = actorKeys(this.place, address)
     await api(this.nats, `STREAM.PURGE.${this.place.stream}`, { filter: all, seq: upTo + 1 })
       .catch(() => undefined)
   }
 
   private async settle(
-    members: ReadonlyArray<Member>,
+    members: ReadonlyArray<BatchMember>,
     written: Exclude<Written, { readonly _tag: "Kept" }>
   ): Promise<void> {
     const { _tag, detail } = written
@@ -174,7 +179,7 @@ export class Writer {
       if (_tag === "Unknown") job.doubtful = true
     }
     // Another sequence than expected is certain; all else may pass.
-    if (code !== 10_071) await wait(RETRY_MS)
+    if (code !== 10_071) await wait(retryMs)
     const asks = code === undefined || isMoved(code)
     const failure = code !== undefined && isFull(code)
       ? new StorageFull({ detail })
@@ -186,7 +191,7 @@ export class Writer {
         return this.next(lane)
       }
       const isOver = failure._tag === "StorageFull" ||
-        performance.now() - job.sinceMs > GIVE_UP_MS
+        performance.now() - job.sinceMs > giveUpMs
       if (isOver && !job.doubtful) return this.finish(lane, job, () => job.failed(failure))
       if (asks || job.doubtful) return this.examine(member)
       this.outbox.add(member)
@@ -195,10 +200,10 @@ export class Writer {
 
   /** Asks the leader what has become of a commit, and of its actor. */
   private async examine(
-    { entry, job, lane }: Pick<Member, "entry" | "job" | "lane">
+    { entry, job, lane }: Pick<BatchMember, "entry" | "job" | "lane">
   ): Promise<void> {
     const { commit } = job
-    let fresh: Entry
+    let fresh: ActorEntry
     let clearing: Clearing
     let wasKept: boolean
     try {
@@ -225,7 +230,7 @@ export class Writer {
     this.outbox.add({ lane, job, entry: fresh, plan, readyMs: performance.now() })
   }
 
-  private async wasKept({ commit, id }: Job, fresh: Entry): Promise<boolean> {
+  private async wasKept({ commit, id }: CommitJob, fresh: ActorEntry): Promise<boolean> {
     if (fresh.commit === id && !isCapped(fresh)) return true
     const { address, append, state } = commit
     if (state === null) return fresh.revision === 0 && fresh.head === 0
@@ -235,12 +240,12 @@ export class Writer {
     return await commitOfKey(this.nats, this.place, log + first.n) === id
   }
 
-  private async unanswered(member: Pick<Member, "entry" | "job" | "lane">, error: unknown) {
+  private async unanswered(member: Pick<BatchMember, "entry" | "job" | "lane">, error: unknown) {
     const { job, lane } = member
     if (job.abandoned) return this.next(lane)
     if (this.nats.nc.isClosed()) return this.finish(lane, job, () => job.broken(error))
     if (!job.doubtful) return this.finish(lane, job, () => job.failed(unavailable(error)))
-    await wait(RETRY_MS)
+    await wait(retryMs)
     return this.examine(member)
   }
 }

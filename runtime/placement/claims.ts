@@ -6,7 +6,7 @@ import { Exit } from "effect"
 import { SHARDS } from "../address.ts"
 import { runWithin, type Timekeeping } from "../deadline.ts"
 import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/registry.ts"
-import type { Held } from "../ports/transport.ts"
+import type { ShardTenure } from "../ports/transport.ts"
 import { failureOf } from "./failure.ts"
 import type { PlacementLimits } from "./limits.ts"
 
@@ -15,7 +15,7 @@ export interface Holder {
   readonly incarnation: string
 }
 
-export interface Claim extends Held {
+export interface Claim extends ShardTenure {
   /** undefined: released, or never taken. */
   readonly holder: Holder | undefined
   /** Of the last holder's claim: the key's own, unless it was released. */

@@ -5,12 +5,12 @@ import { type Fork, laterWith } from "../deadline.ts"
 import type { StorageUnavailable } from "../errors.ts"
 import { Registry, type RegistryApi } from "../ports/registry.ts"
 import { Claims } from "./claims.ts"
-import { enter, type NodeNameTaken } from "./entering.ts"
+import { joinCluster, type NodeNameTaken } from "./entering.ts"
 import { Handoff } from "./handoff.ts"
 import { makePlacementLimits, type PlacementLimits } from "./limits.ts"
 import { Members } from "./members.ts"
-import { memberOf, Membership, type Passing } from "./membership.ts"
-import { makeNotices } from "./notices.ts"
+import { type ClusterClock, memberOf, Membership } from "./membership.ts"
+import { makeNodeStatus } from "./notices.ts"
 import { type ClusterView, Placement, type PlacementApi } from "./placement.ts"
 import { isProcessGone, type ProcessName, thisProcess } from "./process.ts"
 
@@ -46,7 +46,7 @@ class ClusteredPlacement implements Clustered {
   private readonly limits: PlacementLimits
   private readonly options: ClusteredOptions
   private readonly registry: RegistryApi
-  private readonly time: Passing
+  private readonly time: ClusterClock
   private readonly claims: Claims
   private readonly members: Members
   private readonly membership: Membership
@@ -54,7 +54,7 @@ class ClusteredPlacement implements Clustered {
   private closing: Promise<void> | undefined = undefined
   private cancelTick: () => void = () => {}
 
-  constructor(registry: RegistryApi, time: Passing, options: ClusteredOptions) {
+  constructor(registry: RegistryApi, time: ClusterClock, options: ClusteredOptions) {
     const { newIncarnation = () => crypto.randomUUID(), node } = options
     if (!nodePattern.test(node)) throw new TypeError(`not a node's name: ${JSON.stringify(node)}`)
     const limits = makePlacementLimits(options.limits)
@@ -82,7 +82,7 @@ class ClusteredPlacement implements Clustered {
       follow: (taken, lost) => this.follow(taken, lost),
       leave: () => this.leave(),
       view: () => this.view(),
-      notices: makeNotices(registry, time.fork, node)
+      notices: makeNodeStatus(registry, time.fork, node)
     }
   }
 
@@ -95,7 +95,7 @@ class ClusteredPlacement implements Clustered {
 
   readonly enter: Clustered["enter"] = async () => {
     const { limits, membership, node, options, time } = this
-    const outcome = await enter(this.registry, time, {
+    const outcome = await joinCluster(this.registry, time, {
       node,
       limits,
       incarnation: membership.incarnation,
@@ -168,7 +168,7 @@ class ClusteredPlacement implements Clustered {
 /** The placement of one node; it joins when it is followed. A wrong name is a defect. */
 export const makeClustered = (
   registry: RegistryApi,
-  time: Passing,
+  time: ClusterClock,
   options: ClusteredOptions
 ): Clustered => new ClusteredPlacement(registry, time, options)
 

@@ -8,7 +8,7 @@ import { runWithin } from "../deadline.ts"
 import { StorageUnavailable } from "../errors.ts"
 import type { RegistryApi } from "../ports/registry.ts"
 import type { PlacementLimits } from "./limits.ts"
-import { memberKey, memberText, type Passing, readMember } from "./membership.ts"
+import { type ClusterClock, memberKey, memberText, readMember } from "./membership.ts"
 import type { ProcessName } from "./process.ts"
 
 /** Another process is the node of this name, and lives. */
@@ -16,7 +16,7 @@ export class NodeNameTaken extends Schema.TaggedError<NodeNameTaken>()("NodeName
   node: Schema.String
 }) {}
 
-export interface Entering {
+export interface JoinOptions {
   readonly node: string
   readonly incarnation: string
   readonly process: ProcessName | undefined
@@ -36,10 +36,10 @@ interface Found {
 }
 
 /** The revision of the key, which is this node's now; or why it is not. */
-export const enter = async (
+export const joinCluster = async (
   registry: RegistryApi,
-  time: Passing,
-  { incarnation, isGone, limits, node, onWait, process, stopped }: Entering
+  time: ClusterClock,
+  { incarnation, isGone, limits, node, onWait, process, stopped }: JoinOptions
 ): Promise<number | NodeNameTaken | StorageUnavailable> => {
   const key = memberKey(node)
   const { callDeadlineMs, enteringFailuresMax, retryMs, ttlMs } = limits

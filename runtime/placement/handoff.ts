@@ -4,7 +4,7 @@
  * drained first, then its claim is released.
  */
 import { SHARDS } from "../address.ts"
-import type { Held } from "../ports/transport.ts"
+import type { ShardTenure } from "../ports/transport.ts"
 import type { Claims, Holder } from "./claims.ts"
 import type { PlacementLimits } from "./limits.ts"
 import type { Members } from "./members.ts"
@@ -26,7 +26,7 @@ export interface HandoffOptions {
 }
 
 export interface Followers {
-  readonly taken: (shard: number, held: Held) => void
+  readonly taken: (shard: number, held: ShardTenure) => void
   readonly lost: (shard: number) => Promise<void>
 }
 

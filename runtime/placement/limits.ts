@@ -42,7 +42,7 @@ export const defaultPlacementLimits: PlacementLimits = {
   takenMs: 5_000
 }
 
-const relations: ReadonlyArray<readonly [string, (limits: PlacementLimits) => boolean]> = [
+const placementRelations: ReadonlyArray<readonly [string, (limits: PlacementLimits) => boolean]> = [
   ["every limit is at least 1", (l) => Object.values(l).every((value) => value >= 1)],
   // Two refreshes may fail before the node stops serving. A registry without a leader, as NATS has
   // it for 4 to 9 s, stops nobody: `ttlMs - marginMs - refreshMs` are left at the least.
@@ -56,7 +56,7 @@ const relations: ReadonlyArray<readonly [string, (limits: PlacementLimits) => bo
 /** The defaults with these changes; a relation that does not hold is a defect at start. */
 export const makePlacementLimits = (changes: Partial<PlacementLimits> = {}): PlacementLimits => {
   const limits = { ...defaultPlacementLimits, ...changes }
-  for (const [relation, holds] of relations) {
+  for (const [relation, holds] of placementRelations) {
     if (!holds(limits)) throw new RangeError(`placement limits: ${relation} does not hold`)
   }
   return limits

@@ -4,7 +4,7 @@ import { runWithin } from "../deadline.ts"
 import type { RegistryApi, RegistryEntry } from "../ports/registry.ts"
 import type { Claim } from "./claims.ts"
 import type { PlacementLimits } from "./limits.ts"
-import { memberKey, memberOf, type Passing, readMember } from "./membership.ts"
+import { type ClusterClock, memberKey, memberOf, readMember } from "./membership.ts"
 import type { NodeView } from "./placement.ts"
 
 /** Incarnations known to be gone, at most; they are asked about again beyond it. */
@@ -20,10 +20,10 @@ export class Members {
   private readonly goneForEver = new Set<string>()
   private readonly asking = new Set<string>()
   private readonly registry: RegistryApi
-  private readonly time: Passing
+  private readonly time: ClusterClock
   private readonly limits: PlacementLimits
 
-  constructor(registry: RegistryApi, time: Passing, limits: PlacementLimits) {
+  constructor(registry: RegistryApi, time: ClusterClock, limits: PlacementLimits) {
     this.registry = registry
     this.time = time
     this.limits = limits

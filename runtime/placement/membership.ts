@@ -16,7 +16,7 @@ import type { ProcessName } from "./process.ts"
 const prefix = "node."
 
 /** Time as placement takes it. */
-export interface Passing extends Timekeeping {
+export interface ClusterClock extends Timekeeping {
   /** Of a clock that never jumps, from any beginning. */
   readonly nowMs: () => number
 }
@@ -40,13 +40,14 @@ export const memberOf = (key: string): string | undefined =>
   key.startsWith(prefix) ? key.slice(prefix.length) : undefined
 
 /** What a membership says of its node. */
-export interface Member extends NodeView {
+export interface ClusterMember extends NodeView {
   readonly process?: ProcessName | undefined
 }
 
 /** The membership as it is written. */
-export const memberText = ({ incarnation, leaving, process }: Omit<Member, "node">): string =>
-  JSON.stringify({ incarnation, leaving, process })
+export const memberText = (
+  { incarnation, leaving, process }: Omit<ClusterMember, "node">
+): string => JSON.stringify({ incarnation, leaving, process })
 
 const readProcess = (value: Partial<ProcessName> | undefined): ProcessName | undefined => {
   const { host, pid } = value ?? {}
@@ -54,7 +55,7 @@ const readProcess = (value: Partial<ProcessName> | undefined): ProcessName | und
 }
 
 /** What a membership says; undefined when it is not there, or cannot be read. */
-export const readMember = (node: string, { value }: RegistryEntry): Member | undefined => {
+export const readMember = (node: string, { value }: RegistryEntry): ClusterMember | undefined => {
   if (value === undefined) return
   try {
     const { incarnation, leaving, process } = JSON.parse(value)
@@ -73,7 +74,7 @@ export class Membership {
   /** It may own something: who follows is there. */
   private followed = false
   private readonly registry: RegistryApi
-  private readonly time: Passing
+  private readonly time: ClusterClock
   private readonly options: MembershipOptions
   private phase: "out" | "joining" | "in" | "ended" = "out"
   private readonly own = new Set<string>()
@@ -85,7 +86,7 @@ export class Membership {
   private cancelNext: (() => void) | undefined = undefined
   private cancelEnd: (() => void) | undefined = undefined
 
-  constructor(registry: RegistryApi, time: Passing, options: MembershipOptions) {
+  constructor(registry: RegistryApi, time: ClusterClock, options: MembershipOptions) {
     this.registry = registry
     this.time = time
     this.options = options

@@ -15,7 +15,7 @@ const NOTICE_DEADLINE_MS = 2_000
 /** Reading one may take so long. */
 const NOTICE_READ_MS = 1_000
 
-export interface NoticesApi {
+export interface NodeStatusApi {
   /** Tells what `text` gives, now and every {@link NOTICE_EVERY_MS}; the result ends it. */
   readonly post: (text: () => string) => () => void
   /** What a node told last; undefined when it has told nothing of late, or nobody answers. */
@@ -23,12 +23,15 @@ export interface NoticesApi {
 }
 
 /** Of a node that is alone: there is nobody to tell. */
-export const noNotices: NoticesApi = { post: () => () => {}, of: () => Effect.succeed(undefined) }
+export const noNodeStatus: NodeStatusApi = {
+  post: () => () => {},
+  of: () => Effect.succeed(undefined)
+}
 
 const noticeKey = (node: string): string => `notice.${node}`
 
 /** The notices of a node among others. */
-export const makeNotices = (registry: RegistryApi, fork: Fork, node: string): NoticesApi => {
+export const makeNodeStatus = (registry: RegistryApi, fork: Fork, node: string): NodeStatusApi => {
   const key = noticeKey(node)
   let revision = 0
   const write = Effect.fnUntraced(function*(text: string) {

@@ -4,8 +4,8 @@
  */
 import { Context, Layer } from "effect"
 import { SHARDS } from "../address.ts"
-import type { Held } from "../ports/transport.ts"
-import { noNotices, type NoticesApi } from "./notices.ts"
+import type { ShardTenure } from "../ports/transport.ts"
+import { type NodeStatusApi, noNodeStatus } from "./notices.ts"
 
 /** One node, as its cluster sees it. */
 export interface NodeView {
@@ -43,7 +43,7 @@ export interface PlacementApi {
    * owner comes once the promise, which never rejects, is resolved. The result stops it.
    */
   readonly follow: (
-    taken: (shard: number, held?: Held) => void,
+    taken: (shard: number, held?: ShardTenure) => void,
     lost: (shard: number) => Promise<void>
   ) => () => void
   /**
@@ -53,7 +53,7 @@ export interface PlacementApi {
   readonly leave: () => Promise<void> | undefined
   readonly view: () => ClusterView
   /** What the nodes tell of themselves, for people. */
-  readonly notices: NoticesApi
+  readonly notices: NodeStatusApi
 }
 
 export class Placement extends Context.Service<Placement, PlacementApi>()(
@@ -79,7 +79,7 @@ export const ownsAll: PlacementApi = {
   },
   leave: () => undefined,
   view: () => soleView,
-  notices: noNotices
+  notices: noNodeStatus
 }
 
 /** One node that owns every shard for as long as it runs. */

@@ -46,7 +46,7 @@ export interface RecordPart {
  * The iterables throw StorageFailure. Memory is bounded, but for one item or state. Nodes may run
  * meanwhile: each actor is told as it was at one moment since the iterable was begun.
  */
-export interface ContentsApi {
+export interface StoreContentsApi {
   /**
    * Every actor once; the parts of one actor follow upon each other. All of the kinds `first` are
    * read before any of another kind is; of those, what begins meanwhile is left out.
@@ -57,6 +57,6 @@ export interface ContentsApi {
   readonly records: () => AsyncIterable<RecordPart>
 }
 
-export class Contents extends Context.Service<Contents, ContentsApi>()(
+export class StoreContents extends Context.Service<StoreContents, StoreContentsApi>()(
   "restante/runtime/Contents"
 ) {}

@@ -2,7 +2,7 @@
 import { Effect, Layer } from "effect"
 import type { RecordChange, RecordsApi } from "./records.ts"
 import { assertExpected, Records } from "./records.ts"
-import { Tables } from "./tables.ts"
+import { RecordTables } from "./tables.ts"
 import { Watchers } from "./watchers.ts"
 
 /** As a real store has a bound, so that tests meet it. */
@@ -10,7 +10,7 @@ const CHANGES_MAX = 20_000
 
 /** Tables of their own, empty. What they hold survives the systems that run upon them. */
 export const makeMemoryRecords = (): RecordsApi => {
-  const tables = new Tables()
+  const tables = new RecordTables()
   const watchers = new Watchers()
   const apply = (changes: ReadonlyArray<RecordChange>) => {
     watchers.begin(changes)

@@ -5,7 +5,7 @@
 import { Effect, Layer } from "effect"
 import { fromKey, keyOf, shardOf } from "../address.ts"
 import { assertCommit, conflictOf } from "./fence.ts"
-import type { Commit, LogItem, Outcome, SoonestWakes, StorageApi } from "./storage.ts"
+import type { Commit, LogItem, Outcome, StorageApi, TimerPage } from "./storage.ts"
 import { Storage } from "./storage.ts"
 
 interface Actor {
@@ -71,7 +71,7 @@ const soonestOf = (
   wakeUps: ReadonlyMap<string, number>,
   shard: number,
   limit: number
-): SoonestWakes => {
+): TimerPage => {
   const wakes = [...wakeUps].map(([key, atMs]) => ({ address: fromKey(key), atMs }))
     .filter(({ address }) => shardOf(address) === shard)
     .sort((one, other) => one.atMs - other.atMs)

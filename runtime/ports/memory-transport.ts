@@ -5,7 +5,7 @@
 import { Effect, Layer } from "effect"
 import { type Address, keyOf, shardOf } from "../address.ts"
 import { AskTimeout, NoOwner } from "../errors.ts"
-import type { Listener, Serve, TransportApi } from "./transport.ts"
+import type { HintListener, Serve, TransportApi } from "./transport.ts"
 import { Transport } from "./transport.ts"
 
 /** How long a caller should wait for a shard to be served, ms. */
@@ -42,7 +42,7 @@ const within = (
 /** A transport of its own. */
 export const makeMemoryTransport = (): TransportApi => {
   const servers = new Map<number, Serve>()
-  const watchers = new Map<string, Set<Listener>>()
+  const watchers = new Map<string, Set<HintListener>>()
 
   const announce = (about: Address, hint: string): void => {
     if (watchers.size === 0) return
@@ -53,11 +53,11 @@ export const makeMemoryTransport = (): TransportApi => {
     })
   }
 
-  const watch = (about: Address, listener: Listener): () => void => {
+  const watch = (about: Address, listener: HintListener): () => void => {
     const key = keyOf(about)
     // The same function may watch twice: each watch is one of its own.
-    const own: Listener = (hint) => listener(hint)
-    const listeners = watchers.get(key) ?? new Set<Listener>()
+    const own: HintListener = (hint) => listener(hint)
+    const listeners = watchers.get(key) ?? new Set<HintListener>()
     watchers.set(key, listeners.add(own))
     return () => {
       listeners.delete(own)

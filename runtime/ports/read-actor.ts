@@ -12,7 +12,7 @@ const PAGE_BYTES = 2 * 1024 * 1024
 const TRIES_MAX = 20
 
 /** An actor without its items. */
-export interface Look {
+export interface ActorRead {
   /** Changes with every write of the record, and so with every removal of items. */
   readonly fence: number
   /** Names the log: another one is of an actor that was removed and made anew. */
@@ -24,7 +24,7 @@ export interface Look {
 
 /** What reading needs of a store. */
 export interface ActorSource {
-  readonly look: (address: Address) => Promise<Look>
+  readonly look: (address: Address) => Promise<ActorRead>
   readonly read: (address: Address, from: number, limit: number) => Promise<ReadonlyArray<LogItem>>
   /** Numbers of all items. */
   readonly numbers: (address: Address) => Promise<ReadonlyArray<number>>
@@ -41,7 +41,7 @@ const earlier = (one: number | undefined, other: number | undefined): number | u
   one === undefined || other === undefined ? one ?? other : Math.min(one, other)
 
 /** Items may have been appended between the two, but none was removed. */
-const isSame = (one: Look, other: Look): boolean =>
+const isSame = (one: ActorRead, other: ActorRead): boolean =>
   one.fence === other.fence && one.life === other.life
 
 /** Items from a number on that are there now; of items without gaps none is missed. */
@@ -57,7 +57,7 @@ const rest = async (source: ActorSource, address: Address, from: number) => {
 }
 
 /** Items may have been appended since the actor was looked at, but none is missing before. */
-const headOf = ({ head }: Look, items: ReadonlyArray<LogItem>): number =>
+const headOf = ({ head }: ActorRead, items: ReadonlyArray<LogItem>): number =>
   Math.max(head, items.at(-1)?.n ?? 0)
 
 class LongActor {
@@ -80,7 +80,7 @@ class LongActor {
   }
 
   /** What is to be said after all items that there were; `first` is how the actor began. */
-  async end(first: Look): Promise<ActorPart> {
+  async end(first: ActorRead): Promise<ActorPart> {
     const { address, source } = this
     for (let tries = 1;; tries++) {
       const before = await source.look(address)

@@ -96,7 +96,7 @@ export interface RecordsApi {
 type Eventually<A> = A | Promise<A>
 
 /** The reading part of the port where the records are at hand; it throws what the store throws. */
-export interface RecordsHeld {
+export interface RecordsInMemory {
   readonly get: (table: string, key: string) => Eventually<string | undefined>
   readonly getMany: (
     table: string,

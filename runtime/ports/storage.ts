@@ -39,18 +39,18 @@ export interface Commit {
   /** The actor's wake-up, ms since the epoch; null clears it; undefined leaves it. */
   readonly wake: number | null | undefined
   /** Wake-ups of other actors of the same shard: each is set to `atMs`. */
-  readonly wakeOthers: ReadonlyArray<Wake>
+  readonly wakeOthers: ReadonlyArray<Timer>
 }
 
-export interface Wake {
+export interface Timer {
   readonly address: Address
   readonly atMs: number
 }
 
 /** The wake-ups of one shard that come first. */
-export interface SoonestWakes {
+export interface TimerPage {
   /** In order of time; those of one time in any order. */
-  readonly wakes: ReadonlyArray<Wake>
+  readonly wakes: ReadonlyArray<Timer>
   /** Whether these are all that the shard has. */
   readonly complete: boolean
 }
@@ -75,7 +75,7 @@ export type Outcome =
   | { readonly _tag: "Unsure" }
 
 /** An actor as the store knows it. */
-export interface Loaded {
+export interface StoredActor {
   readonly state: string | undefined
   /** 0 when there is no state record. Revisions of one key only grow, over removals too. */
   readonly revision: number
@@ -96,7 +96,7 @@ export interface StorageApi {
   readonly commit: (
     group: ReadonlyArray<Commit>
   ) => Effect.Effect<ReadonlyArray<Outcome>, StorageFailure>
-  readonly load: (address: Address) => Effect.Effect<Loaded, StorageFailure>
+  readonly load: (address: Address) => Effect.Effect<StoredActor, StorageFailure>
   /**
    * Log items with `n >= from`, ascending, at most `limit`; numbers may be missing where items
    * were removed. `isOwn`: the actor is awake here and nobody else's, so that the store may go by
@@ -116,7 +116,7 @@ export interface StorageApi {
   readonly wakes: (
     shard: number,
     limit: number
-  ) => Effect.Effect<SoonestWakes, StorageFailure>
+  ) => Effect.Effect<TimerPage, StorageFailure>
   /** Ids of the actors of a kind that have a state record, ascending, after `after`. */
   readonly scan: (
     kind: string,

@@ -4,7 +4,7 @@ import {
   type RecordChange,
   type RecordEntry,
   type RecordRange,
-  type RecordsHeld
+  type RecordsInMemory
 } from "./records.ts"
 import { SortedKeys } from "./sorted-keys.ts"
 
@@ -32,7 +32,7 @@ const page = (keys: SortedKeys, { after, limit, prefix = "", reverse }: RecordRa
   return found
 }
 
-export class Tables implements RecordsHeld {
+export class RecordTables implements RecordsInMemory {
   private readonly tables = new Map<string, Table>()
 
   apply(changes: ReadonlyArray<RecordChange>): void {

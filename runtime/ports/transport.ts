@@ -19,7 +19,7 @@ export type Serve = (
 ) => Promise<string | undefined>
 
 /** As what a node serves a shard: one of all the times that the shard was anybody's. */
-export interface Held {
+export interface ShardTenure {
   /** Of this time alone, and later than any before it. */
   readonly claim: number
   /** The claim before it; undefined when there was none. */
@@ -29,7 +29,7 @@ export interface Held {
 }
 
 /** The same for the one that serves it. */
-export interface Serving extends Held {
+export interface ServedShard extends ShardTenure {
   /**
    * Whether no other node can have taken the shard: it is served, or is being given up. A node that
    * was out of touch may have lost it without knowing.
@@ -38,7 +38,7 @@ export interface Serving extends Held {
 }
 
 /** Called with the hint that was announced; it must neither throw nor wait. */
-export type Listener = (hint: string) => void
+export type HintListener = (hint: string) => void
 
 export interface TransportApi {
   /**
@@ -59,12 +59,12 @@ export interface TransportApi {
   readonly serve: (
     shard: number,
     serve: Serve,
-    held?: Serving
+    held?: ServedShard
   ) => Effect.Effect<void, never, Scope.Scope>
   /** Tells every watcher of the address, on every node, at most once; never waits. */
   readonly announce: (about: Address, hint: string) => void
   /** Listens to announcements about one address; the result ends it. */
-  readonly watch: (about: Address, listener: Listener) => () => void
+  readonly watch: (about: Address, listener: HintListener) => () => void
 }
 
 export class Transport extends Context.Service<Transport, TransportApi>()(

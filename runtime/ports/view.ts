@@ -4,11 +4,11 @@
  * is flushed. The contract is the suite `test/suites/view.ts`.
  */
 import type { Effect, Scope } from "effect"
-import type { RecordChange, RecordsHeld } from "./records.ts"
-import { Tables } from "./tables.ts"
+import type { RecordChange, RecordsInMemory } from "./records.ts"
+import { RecordTables } from "./tables.ts"
 
 /** Whatever is read throws or rejects where the copy is damaged, or is being cleared. */
-export interface ViewApi extends RecordsHeld {
+export interface ViewApi extends RecordsInMemory {
   /** What was noted with the last write that is still there; undefined after `clear`. */
   readonly note: () => string | undefined
   /**
@@ -25,7 +25,7 @@ export type OpenView<E = never> = Effect.Effect<ViewApi, E, Scope.Scope>
 
 /** A view in memory: gone with its node. */
 export const makeMemoryView = (): ViewApi => {
-  const tables = new Tables()
+  const tables = new RecordTables()
   let noted: string | undefined
   return {
     note: () => noted,

@@ -3,13 +3,13 @@ import { Effect } from "effect"
 import { array, assert, constantFrom, nat, property, record } from "fast-check"
 import { describe, expect, it } from "vitest"
 import { account } from "../../actors/account/actor.ts"
-import type { Message } from "../../actors/account/protocol.ts"
+import type { AccountMessage } from "../../actors/account/protocol.ts"
 import { accountTokensMax, tokenRemovalRetryMs } from "../../actors/limits.ts"
 import { hash, nowMs } from "./cells.ts"
 import { Model } from "./model.ts"
 
 const caller = { account: "alice", admin: true }
-const create: Message = {
+const create: AccountMessage = {
   _tag: "Create",
   caller,
   requestId: "r1",
@@ -18,7 +18,7 @@ const create: Message = {
   tokenId: "t0",
   tokenHash: hash("t0")
 }
-const authenticate = (id: string): Message => ({ _tag: "Authenticate", tokenHash: hash(id) })
+const authenticate = (id: string): AccountMessage => ({ _tag: "Authenticate", tokenHash: hash(id) })
 
 describe("an account", () => {
   it("knows exactly its valid tokens in any interleaving of changes, time and restarts", () => {

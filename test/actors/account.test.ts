@@ -1,8 +1,13 @@
 import { describe, expect } from "vitest"
 import { accountTable as table } from "../../actors/account/decide.ts"
-import type { Action, Message, Reply, State } from "../../actors/account/protocol.ts"
+import type {
+  AccountAction,
+  AccountMessage,
+  AccountReply,
+  AccountState
+} from "../../actors/account/protocol.ts"
 import { accountTokensMax, tokenRemovalRetryMs } from "../../actors/limits.ts"
-import type { Member } from "../../runtime/index.ts"
+import type { Variant } from "../../runtime/index.ts"
 import {
   decider,
   effectsOf,
@@ -13,12 +18,12 @@ import {
   testCells
 } from "./cells.ts"
 
-const decide = decider<State, Message, Reply, Action>(table)
+const decide = decider<AccountState, AccountMessage, AccountReply, AccountAction>(table)
 
 const tokenOf = (id: string) => ({ id, hash: hash(id), createdAtMs: nowMs })
-const absent: State = { _tag: "Absent" }
-const removed: State = { _tag: "Removed" }
-const alice: Member<State, "Active"> = {
+const absent: AccountState = { _tag: "Absent" }
+const removed: AccountState = { _tag: "Removed" }
+const alice: Variant<AccountState, "Active"> = {
   _tag: "Active",
   name: "alice",
   requestId: "r1",
@@ -30,12 +35,12 @@ const alice: Member<State, "Active"> = {
 }
 const about = { label: "ci", expiresAtMs: nowMs + 60_000 }
 const expiring = { ...tokenOf("t3"), ...about }
-const brief: Member<State, "Active"> = {
+const brief: Variant<AccountState, "Active"> = {
   ...alice,
   version: 2,
   tokens: [...alice.tokens, expiring]
 }
-const founder: Member<State, "Active"> = {
+const founder: Variant<AccountState, "Active"> = {
   ...alice,
   name: "admin",
   requestId: "",
@@ -49,14 +54,14 @@ const self = { account: "alice", admin: false }
 const bob = { account: "bob", admin: false }
 const nobody = { admin: false }
 
-const bootstrap = (id: string, enforced: boolean): Message => ({
+const bootstrap = (id: string, enforced: boolean): AccountMessage => ({
   _tag: "Bootstrap",
   name: "admin",
   tokenId: id,
   tokenHash: hash(id),
   enforced
 })
-const create: Member<Message, "Create"> = {
+const create: Variant<AccountMessage, "Create"> = {
   _tag: "Create",
   caller: admin,
   requestId: "r1",
@@ -65,30 +70,33 @@ const create: Member<Message, "Create"> = {
   tokenId: "t1",
   tokenHash: hash("t1")
 }
-const describeIt: Member<Message, "Describe"> = { _tag: "Describe", caller: self }
-const authenticate = (id: string): Message => ({ _tag: "Authenticate", tokenHash: hash(id) })
-const addToken: Member<Message, "AddToken"> = {
+const describeIt: Variant<AccountMessage, "Describe"> = { _tag: "Describe", caller: self }
+const authenticate = (id: string): AccountMessage => ({ _tag: "Authenticate", tokenHash: hash(id) })
+const addToken: Variant<AccountMessage, "AddToken"> = {
   _tag: "AddToken",
   caller: self,
   tokenId: "t2",
   tokenHash: hash("t2"),
   replacesAll: false
 }
-const removeToken: Member<Message, "RemoveToken"> = {
+const removeToken: Variant<AccountMessage, "RemoveToken"> = {
   _tag: "RemoveToken",
   caller: self,
   tokenId: "t1"
 }
-const setRoles: Member<Message, "SetRoles"> = {
+const setRoles: Variant<AccountMessage, "SetRoles"> = {
   _tag: "SetRoles",
   caller: admin,
   roles: ["customers"]
 }
-const remove: Member<Message, "Remove"> = { _tag: "Remove", caller: admin }
-const removeTokens: Member<Message, "RemoveTokens"> = { _tag: "RemoveTokens", caller: self }
-const admit: Message = { _tag: "Admit", name: "alice" }
-const forgotten = (...tokenIds: ReadonlyArray<string>): Message => ({ _tag: "Forgotten", tokenIds })
-const wakeUp: Message = { _tag: "WakeUp" }
+const remove: Variant<AccountMessage, "Remove"> = { _tag: "Remove", caller: admin }
+const removeTokens: Variant<AccountMessage, "RemoveTokens"> = { _tag: "RemoveTokens", caller: self }
+const admit: AccountMessage = { _tag: "Admit", name: "alice" }
+const forgotten = (...tokenIds: ReadonlyArray<string>): AccountMessage => ({
+  _tag: "Forgotten",
+  tokenIds
+})
+const wakeUp: AccountMessage = { _tag: "WakeUp" }
 const done = { _tag: "Done" }
 const view = {
   name: "alice",
@@ -99,7 +107,7 @@ const view = {
   version: 1
 }
 
-const refusesAll = (state: State, reason: string) => ({
+const refusesAll = (state: AccountState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),
   Authenticate: () => expectRefused(decide(state, authenticate("t1")), "Unauthenticated"),
   AddToken: () => expectRefused(decide(state, addToken), reason),
@@ -113,7 +121,10 @@ const refusesAll = (state: State, reason: string) => ({
 const whenAbsent = refusesAll(absent, "NotFound")
 const whenRemoved = refusesAll(removed, "Gone")
 
-const adminOnly = (message: Extract<Message, { readonly caller: unknown }>, state: State) => {
+const adminOnly = (
+  message: Extract<AccountMessage, { readonly caller: unknown }>,
+  state: AccountState
+) => {
   expectRefused(decide(state, { ...message, caller: nobody }), "Unauthenticated")
   expectRefused(decide(state, { ...message, caller: bob }), "Forbidden")
 }

@@ -2,20 +2,25 @@ import { array, assert, constantFrom, oneof, property, record } from "fast-check
 import { describe, expect, it } from "vitest"
 import { cabinet } from "../../actors/cabinet/actor.ts"
 import { cabinetTable as table } from "../../actors/cabinet/decide.ts"
-import type { Contents, Message, Reply, State } from "../../actors/cabinet/protocol.ts"
+import type {
+  CabinetContent,
+  CabinetMessage,
+  CabinetReply,
+  CabinetState
+} from "../../actors/cabinet/protocol.ts"
 import { cabinetMailboxesMax } from "../../actors/limits.ts"
-import type { Member } from "../../runtime/index.ts"
+import type { Variant } from "../../runtime/index.ts"
 import { decider, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 import { Model } from "./model.ts"
 
-const decide = decider<State, Message, Reply>(table)
+const decide = decider<CabinetState, CabinetMessage, CabinetReply>(table)
 
 const mailboxes = [{ name: "news", secretHash: hash("s") }, { name: "mail" }]
 const query = { contains: "Grail" }
-const contents: Contents = { title: "All", mailboxes, query }
-const absent: State = { _tag: "Absent" }
-const removed: State = { _tag: "Removed" }
-const kept: Member<State, "Kept"> = {
+const contents: CabinetContent = { title: "All", mailboxes, query }
+const absent: CabinetState = { _tag: "Absent" }
+const removed: CabinetState = { _tag: "Removed" }
+const kept: Variant<CabinetState, "Kept"> = {
   _tag: "Kept",
   owner: "alice",
   requestId: "r1",
@@ -29,20 +34,20 @@ const owner = { account: "alice", admin: false }
 const stranger = { account: "bob", admin: false }
 const admin = { account: "root", admin: true }
 const nobody = { admin: false }
-const create: Message = { _tag: "Create", requestId: "r1", owner: "alice", contents }
-const describeIt: Message = { _tag: "Describe", caller: owner }
-const replace: Message = { _tag: "Replace", caller: owner, contents }
-const remove: Message = { _tag: "Remove", caller: owner }
-const wakeUp: Message = { _tag: "WakeUp" }
+const create: CabinetMessage = { _tag: "Create", requestId: "r1", owner: "alice", contents }
+const describeIt: CabinetMessage = { _tag: "Describe", caller: owner }
+const replace: CabinetMessage = { _tag: "Replace", caller: owner, contents }
+const remove: CabinetMessage = { _tag: "Remove", caller: owner }
+const wakeUp: CabinetMessage = { _tag: "WakeUp" }
 
 const many = Array.from({ length: cabinetMailboxesMax + 1 }, (_, at) => ({ name: `m${at}` }))
-const unfit: ReadonlyArray<Contents> = [
+const unfit: ReadonlyArray<CabinetContent> = [
   { mailboxes: [] },
   { mailboxes: many },
   { mailboxes: [{ name: "a" }, { name: "a" }] }
 ]
 
-const refusesAll = (state: State, reason: string) => ({
+const refusesAll = (state: CabinetState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),
   Replace: () => expectRefused(decide(state, replace), reason),
   Remove: () => expectRefused(decide(state, remove), reason),
@@ -57,7 +62,7 @@ describe("the cabinet's table", () => {
       expect(decision.nextState).toEqual(kept)
       expect(decision.durable).toBe(true)
       expect(decision.answer).toEqual({ _tag: "Created", view })
-      const bare: Contents = { mailboxes: [{ name: "mail" }] }
+      const bare: CabinetContent = { mailboxes: [{ name: "mail" }] }
       expect(decide(absent, { ...create, contents: bare }).answer).toEqual({
         _tag: "Created",
         view: { owner: "alice", createdAtMs: nowMs, version: 1, mailboxes: [{ name: "mail" }] }
@@ -86,7 +91,7 @@ describe("the cabinet's table", () => {
       expectRefused(decide(kept, { _tag: "Describe", caller: nobody }), "Unauthenticated")
     },
     "Kept.Replace": () => {
-      const next: Contents = {
+      const next: CabinetContent = {
         mailboxes: [{ name: "news" }, { name: "mail", secretHash: hash("m") }, { name: "more" }]
       }
       const decision = decide(kept, {
@@ -145,7 +150,7 @@ describe("a cabinet", () => {
     assert(
       property(commands, (sequence) => {
         const actor = new Model(cabinet)
-        const first: Contents = { mailboxes: [{ name: "a" }] }
+        const first: CabinetContent = { mailboxes: [{ name: "a" }] }
         actor.send({ _tag: "Create", requestId: "r1", owner: "alice", contents: first }, nowMs)
         let rights = new Map<string, string | undefined>([["a", undefined]])
         for (const command of sequence) {

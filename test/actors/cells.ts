@@ -1,6 +1,6 @@
 /** Testing a behaviour's table: one test for each of its cells, and decisions made by hand. */
 import { expect, it } from "vitest"
-import type { Context, Decision, Table, Tagged } from "../../runtime/index.ts"
+import type { BehaviorTable, Decision, DecisionContext, Tagged } from "../../runtime/index.ts"
 import { address, isRefusal } from "../../runtime/index.ts"
 
 /** `<State>.<Message>` for each cell of a table. */
@@ -29,12 +29,12 @@ const self = address("tested", "one")
 
 /** Makes decisions by a table, without a runtime. */
 export const decider =
-  <S extends Tagged, M extends Tagged, R, A = never>(table: Table<S, M, R, A>) =>
-  (state: S, message: M, context: Partial<Context> = {}): Decision<S, R, A> => {
+  <S extends Tagged, M extends Tagged, R, A = never>(table: BehaviorTable<S, M, R, A>) =>
+  (state: S, message: M, context: Partial<DecisionContext> = {}): Decision<S, R, A> => {
     // A tag of a union is a key of its table; TypeScript does not follow the pair to its cell.
     const rows = table as unknown as Record<
       string,
-      Record<string, (state: S, message: M, context: Context) => Decision<S, R, A>>
+      Record<string, (state: S, message: M, context: DecisionContext) => Decision<S, R, A>>
     >
     const cell = rows[state._tag]?.[message._tag]
     if (cell === undefined) throw new Error(`no cell ${state._tag}.${message._tag}`)

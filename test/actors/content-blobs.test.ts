@@ -3,8 +3,8 @@ import { array, assert, constantFrom, property } from "fast-check"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { content } from "../../actors/content/actor.ts"
-import type { Member } from "../../runtime/index.ts"
-import type { Message } from "../../actors/content/protocol.ts"
+import type { Variant } from "../../runtime/index.ts"
+import type { ContentMessage } from "../../actors/content/protocol.ts"
 import { blobRemovalRetryMs } from "../../actors/limits.ts"
 import { address, StorageUnavailable } from "../../runtime/index.ts"
 import { hash, nowMs } from "./cells.ts"
@@ -19,22 +19,29 @@ const bodyOf = (blobId: string) => ({
 })
 const edit = { editHash: hash("edit") }
 const password = { passwordHash: hash("password") }
-const publish: Member<Message, "Publish"> = {
+const publish: Variant<ContentMessage, "Publish"> = {
   _tag: "Publish",
   requestId: "r1",
   body: bodyOf("b0"),
   ...edit,
   ...password
 }
-const overwrite: Member<Message, "Overwrite"> = {
+const overwrite: Variant<ContentMessage, "Overwrite"> = {
   _tag: "Overwrite",
   access: edit,
   body: bodyOf("b2")
 }
-const remove: Message = { _tag: "Remove", access: edit }
-const describeBy = (access: object): Message => ({ _tag: "Describe", access })
-const receipt = (access: object): Message => ({ _tag: "Receipt", access, value: "<receipt/>" })
-const blobsRemoved = (...blobIds: Array<string>): Message => ({ _tag: "BlobsRemoved", blobIds })
+const remove: ContentMessage = { _tag: "Remove", access: edit }
+const describeBy = (access: object): ContentMessage => ({ _tag: "Describe", access })
+const receipt = (access: object): ContentMessage => ({
+  _tag: "Receipt",
+  access,
+  value: "<receipt/>"
+})
+const blobsRemoved = (...blobIds: Array<string>): ContentMessage => ({
+  _tag: "BlobsRemoved",
+  blobIds
+})
 
 describe("content", () => {
   const self = address("content", "c1")

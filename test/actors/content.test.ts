@@ -1,12 +1,17 @@
 import { describe, expect } from "vitest"
 import { contentTable as table } from "../../actors/content/decide.ts"
-import type { Action, Message, Reply, State } from "../../actors/content/protocol.ts"
+import type {
+  ContentAction,
+  ContentMessage,
+  ContentReply,
+  ContentState
+} from "../../actors/content/protocol.ts"
 import { decodeReceipt } from "../../actors/content/receipt.ts"
 import { blobRemovalRetryMs, receiptsMax, staleBlobsMax } from "../../actors/limits.ts"
-import type { Member } from "../../runtime/index.ts"
+import type { Variant } from "../../runtime/index.ts"
 import { decider, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 
-const decide = decider<State, Message, Reply, Action>(table)
+const decide = decider<ContentState, ContentMessage, ContentReply, ContentAction>(table)
 
 const bodyOf = (blobId: string) => ({
   blobId,
@@ -14,8 +19,8 @@ const bodyOf = (blobId: string) => ({
   lengthBytes: 5,
   digest: `sha-${blobId}`
 })
-const absent: State = { _tag: "Absent" }
-const kept: Member<State, "Kept"> = {
+const absent: ContentState = { _tag: "Absent" }
+const kept: Variant<ContentState, "Kept"> = {
   _tag: "Kept",
   requestId: "r1",
   body: bodyOf("b1"),
@@ -26,7 +31,7 @@ const kept: Member<State, "Kept"> = {
   owner: "alice",
   stale: []
 }
-const open: State = {
+const open: ContentState = {
   _tag: "Kept",
   requestId: "r1",
   body: bodyOf("b1"),
@@ -35,9 +40,9 @@ const open: State = {
   editHash: hash("edit"),
   stale: []
 }
-const removed: Member<State, "Removed"> = { _tag: "Removed", stale: [], receiptsLeft: 0 }
+const removed: Variant<ContentState, "Removed"> = { _tag: "Removed", stale: [], receiptsLeft: 0 }
 
-const publish: Member<Message, "Publish"> = {
+const publish: Variant<ContentMessage, "Publish"> = {
   _tag: "Publish",
   requestId: "r1",
   body: bodyOf("b1"),
@@ -48,21 +53,28 @@ const publish: Member<Message, "Publish"> = {
 const edit = { editHash: hash("edit") }
 const wrongEdit = { editHash: hash("wrong") }
 const password = { passwordHash: hash("password") }
-const describeBy = (access: object): Message => ({ _tag: "Describe", access })
-const authorize = (access: object): Message => ({ _tag: "Authorize", access })
-const overwrite: Member<Message, "Overwrite"> = {
+const describeBy = (access: object): ContentMessage => ({ _tag: "Describe", access })
+const authorize = (access: object): ContentMessage => ({ _tag: "Authorize", access })
+const overwrite: Variant<ContentMessage, "Overwrite"> = {
   _tag: "Overwrite",
   access: edit,
   body: bodyOf("b2")
 }
-const remove: Member<Message, "Remove"> = { _tag: "Remove", access: edit }
-const receipt = (access: object): Message => ({ _tag: "Receipt", access, value: "<receipt/>" })
-const blobsRemoved = (...blobIds: Array<string>): Message => ({ _tag: "BlobsRemoved", blobIds })
-const holds = (blobId: string): Message => ({ _tag: "Holds", blobId })
-const wakeUp: Message = { _tag: "WakeUp" }
+const remove: Variant<ContentMessage, "Remove"> = { _tag: "Remove", access: edit }
+const receipt = (access: object): ContentMessage => ({
+  _tag: "Receipt",
+  access,
+  value: "<receipt/>"
+})
+const blobsRemoved = (...blobIds: Array<string>): ContentMessage => ({
+  _tag: "BlobsRemoved",
+  blobIds
+})
+const holds = (blobId: string): ContentMessage => ({ _tag: "Holds", blobId })
+const wakeUp: ContentMessage = { _tag: "WakeUp" }
 const retryAtMs = nowMs + blobRemovalRetryMs
 
-const refusesAll = (state: State, reason: string) => ({
+const refusesAll = (state: ContentState, reason: string) => ({
   Publish: () => expectRefused(decide(state, publish), reason),
   Describe: () => expectRefused(decide(state, describeBy(edit)), reason),
   Authorize: () => expectRefused(decide(state, authorize(edit)), reason),
@@ -74,7 +86,7 @@ const whenAbsent = refusesAll(absent, "NotFound")
 const whenRemoved = refusesAll(removed, "Gone")
 
 /** Who may not edit, and why. */
-const editRights = (by: (access: object) => Message) => {
+const editRights = (by: (access: object) => ContentMessage) => {
   expectRefused(decide(kept, by({})), "Unauthenticated")
   expectRefused(decide(kept, by(password)), "Unauthenticated")
   expectRefused(decide(kept, by(wrongEdit)), "NotFound")
@@ -187,7 +199,7 @@ describe("the content's table", () => {
       expect(decide(open, receipt({})).answer).toMatchObject({ n: 1 })
     },
     "Kept.BlobsRemoved": () => {
-      const state: State = { ...kept, stale: ["b0", "b3"] }
+      const state: ContentState = { ...kept, stale: ["b0", "b3"] }
       const part = decide(state, blobsRemoved("b0"))
       expect(part).toMatchObject({ nextState: { ...kept, stale: ["b3"] }, wakeAtMs: retryAtMs })
       const all = decide(state, blobsRemoved("b0", "b3"))
@@ -195,7 +207,7 @@ describe("the content's table", () => {
       expectOnlyReply(decide(state, blobsRemoved("b9")), undefined)
     },
     "Kept.Holds": () => {
-      const state: State = { ...kept, stale: ["b0"] }
+      const state: ContentState = { ...kept, stale: ["b0"] }
       for (const id of [kept.body.blobId, "b0"]) {
         expectOnlyReply(decide(state, holds(id)), { _tag: "Holds", held: true })
       }
@@ -215,7 +227,7 @@ describe("the content's table", () => {
     "Removed.Remove": whenRemoved.Remove,
     "Removed.Receipt": whenRemoved.Receipt,
     "Removed.BlobsRemoved": () => {
-      const state: State = { ...removed, stale: ["b1", "b2"] }
+      const state: ContentState = { ...removed, stale: ["b1", "b2"] }
       expect(decide(state, blobsRemoved("b1", "b2")))
         .toMatchObject({ nextState: removed, wakeAtMs: null })
       expect(decide(state, blobsRemoved("b1"))).toMatchObject({ wakeAtMs: retryAtMs })
@@ -224,7 +236,7 @@ describe("the content's table", () => {
       expectOnlyReply(decide(removed, blobsRemoved("b1")), undefined)
     },
     "Removed.Holds": () => {
-      const state: State = { ...removed, stale: ["b1"] }
+      const state: ContentState = { ...removed, stale: ["b1"] }
       expectOnlyReply(decide(state, holds("b1")), { _tag: "Holds", held: true })
       expectOnlyReply(decide(state, holds("b2")), { _tag: "Holds", held: false })
     },

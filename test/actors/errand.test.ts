@@ -1,29 +1,41 @@
 import { describe, expect, it } from "vitest"
-import { errandTable } from "../../actors/errand/decide.ts"
-import { type Action, cachedKey, type Message, type State } from "../../actors/errand/protocol.ts"
+import { backgroundTaskTable } from "../../actors/errand/decide.ts"
+import {
+  type BackgroundTaskAction,
+  type BackgroundTaskMessage,
+  type BackgroundTaskState,
+  cachedKey
+} from "../../actors/errand/protocol.ts"
 import { errandLeaseMs } from "../../actors/limits.ts"
-import { address, type Context } from "../../runtime/index.ts"
+import { address, type DecisionContext } from "../../runtime/index.ts"
 import { decider, effectsOf, nowMs, testCells } from "./cells.ts"
 
 const schedule = [0, 1_000, 60_000]
-const table = errandTable(schedule, (id) => id.endsWith("-fetch"))
-const decide = decider<State, Message, never, Action>(table)
+const table = backgroundTaskTable(schedule, (id) => id.endsWith("-fetch"))
+const decide = decider<BackgroundTaskState, BackgroundTaskMessage, never, BackgroundTaskAction>(
+  table
+)
 
-const fetching: Partial<Context> = { self: address("errand", "alice=1-fetch") }
-const receipting: Partial<Context> = { self: address("errand", "alice=1-received") }
+const fetching: Partial<DecisionContext> = { self: address("errand", "alice=1-fetch") }
+const receipting: Partial<DecisionContext> = { self: address("errand", "alice=1-received") }
 const copy = { contentId: "c1", owner: "alice" }
-const absent: State = { _tag: "Absent" }
-const retrying: State = { _tag: "Retrying", tries: 1, nextAtMs: nowMs }
-const reporting: State = { _tag: "Reporting", problem: "gone", tries: 0, nextAtMs: nowMs }
-const kept: State = { _tag: "Kept", copy, shown: false }
-const shown: State = { _tag: "Kept", copy, shown: true }
+const absent: BackgroundTaskState = { _tag: "Absent" }
+const retrying: BackgroundTaskState = { _tag: "Retrying", tries: 1, nextAtMs: nowMs }
+const reporting: BackgroundTaskState = {
+  _tag: "Reporting",
+  problem: "gone",
+  tries: 0,
+  nextAtMs: nowMs
+}
+const kept: BackgroundTaskState = { _tag: "Kept", copy, shown: false }
+const shown: BackgroundTaskState = { _tag: "Kept", copy, shown: true }
 
-const wakeUp: Message = { _tag: "WakeUp" }
-const moot: Message = { _tag: "Moot" }
-const isShown: Message = { _tag: "Shown" }
-const looked = (there: boolean): Message => ({ _tag: "Looked", there })
-type Attempted = Extract<Message, { readonly _tag: "Attempted" }>
-const attempted = (outcome: Attempted["outcome"], kept?: typeof copy): Message => ({
+const wakeUp: BackgroundTaskMessage = { _tag: "WakeUp" }
+const moot: BackgroundTaskMessage = { _tag: "Moot" }
+const isShown: BackgroundTaskMessage = { _tag: "Shown" }
+const looked = (there: boolean): BackgroundTaskMessage => ({ _tag: "Looked", there })
+type Attempted = Extract<BackgroundTaskMessage, { readonly _tag: "Attempted" }>
+const attempted = (outcome: Attempted["outcome"], kept?: typeof copy): BackgroundTaskMessage => ({
   _tag: "Attempted",
   outcome,
   random: 0.5,
@@ -48,7 +60,7 @@ const expectOver = (decision: ReturnType<typeof decide>): void => {
 const expectNothing = (decision: ReturnType<typeof decide>): void =>
   expect(effectsOf(decision)).toBeUndefined()
 
-const ignores = (state: State) => ({
+const ignores = (state: BackgroundTaskState) => ({
   Shown: () => expectNothing(decide(state, isShown, fetching)),
   Looked: () => expectNothing(decide(state, looked(false), fetching))
 })
@@ -81,13 +93,13 @@ describe("the errand's table", () => {
     "Absent.Looked": ignores(absent).Looked,
     "Retrying.WakeUp": () => {
       expectAttempt(decide(retrying, wakeUp, fetching), undefined)
-      const early: State = { _tag: "Retrying", tries: 1, nextAtMs: nowMs + 9 }
+      const early: BackgroundTaskState = { _tag: "Retrying", tries: 1, nextAtMs: nowMs + 9 }
       expect(effectsOf(decide(early, wakeUp, fetching))).toEqual({ wakeAtMs: nowMs + 9 })
     },
     "Retrying.Attempted": () => {
       const next = decide(retrying, attempted(faulted), fetching)
       expect(next.nextState).toEqual({ _tag: "Retrying", tries: 2, nextAtMs: nowMs + 60_000 })
-      const last: State = { _tag: "Retrying", tries: 2, nextAtMs: nowMs }
+      const last: BackgroundTaskState = { _tag: "Retrying", tries: 2, nextAtMs: nowMs }
       expectReport(decide(last, attempted(faulted), fetching), "no answer in time")
       expectOver(decide(last, attempted(faulted), receipting))
     },
@@ -96,7 +108,7 @@ describe("the errand's table", () => {
     "Retrying.Looked": ignores(retrying).Looked,
     "Reporting.WakeUp": () => {
       expectAttempt(decide(reporting, wakeUp, fetching), "gone")
-      const early: State = { ...reporting, nextAtMs: nowMs + 9 }
+      const early: BackgroundTaskState = { ...reporting, nextAtMs: nowMs + 9 }
       expect(effectsOf(decide(early, wakeUp, fetching))).toEqual({ wakeAtMs: nowMs + 9 })
     },
     "Reporting.Attempted": () => {

@@ -2,27 +2,36 @@ import { array, assert, constantFrom, nat, property, record } from "fast-check"
 import { describe, expect, it } from "vitest"
 import { idempotency } from "../../actors/idempotency/actor.ts"
 import { idempotencyTable as table } from "../../actors/idempotency/decide.ts"
-import type { Message, Reply, State } from "../../actors/idempotency/protocol.ts"
+import type {
+  IdempotencyMessage,
+  IdempotencyReply,
+  IdempotencyState
+} from "../../actors/idempotency/protocol.ts"
 import { idempotencyAttemptMs, idempotencyKeepMs } from "../../actors/limits.ts"
 import { decider, effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { Model } from "./model.ts"
 
-const decide = decider<State, Message, Reply>(table)
+const decide = decider<IdempotencyState, IdempotencyMessage, IdempotencyReply>(table)
 
-const absent: State = { _tag: "Absent" }
-const begun: State = { _tag: "Begun", attempt: "a1", firstAtMs: nowMs, attemptAtMs: nowMs }
+const absent: IdempotencyState = { _tag: "Absent" }
+const begun: IdempotencyState = {
+  _tag: "Begun",
+  attempt: "a1",
+  firstAtMs: nowMs,
+  attemptAtMs: nowMs
+}
 const answer = { bodyDigest: "d1", sealed: "s1" }
-const finished: State = { _tag: "Done", attempt: "a1", firstAtMs: nowMs, ...answer }
+const finished: IdempotencyState = { _tag: "Done", attempt: "a1", firstAtMs: nowMs, ...answer }
 
-const begin = (attempt: string): Message => ({ _tag: "Begin", attempt })
-const complete = (attempt: string): Message => ({ _tag: "Complete", attempt, ...answer })
-const abandon = (attempt: string): Message => ({ _tag: "Abandon", attempt })
-const wakeUp: Message = { _tag: "WakeUp" }
+const begin = (attempt: string): IdempotencyMessage => ({ _tag: "Begin", attempt })
+const complete = (attempt: string): IdempotencyMessage => ({ _tag: "Complete", attempt, ...answer })
+const abandon = (attempt: string): IdempotencyMessage => ({ _tag: "Abandon", attempt })
+const wakeUp: IdempotencyMessage = { _tag: "WakeUp" }
 const fresh = { _tag: "Fresh" }
 const noted = { _tag: "Noted" }
 const inProgress = { _tag: "InProgress" }
 
-const expires = (state: State) => () => {
+const expires = (state: IdempotencyState) => () => {
   const endsAtMs = nowMs + idempotencyKeepMs
   const late = decide(state, wakeUp, { nowMs: endsAtMs })
   expect(late.vanishes).toBe(true)
@@ -52,7 +61,7 @@ describe("the idempotency key's table", () => {
       expect(late.nextState).toEqual({ ...begun, attempt: "a2", attemptAtMs: lateMs })
       expect(late.answer).toEqual(fresh)
       expect(decide(begun, begin("a2"), { nowMs: nowMs - 1 }).answer).toEqual(fresh)
-      const started: State = { ...begun, attempt: "n1.s1.r1" }
+      const started: IdempotencyState = { ...begun, attempt: "n1.s1.r1" }
       expect(decide(started, begin("n1.s2.r2")).answer).toEqual(fresh)
       expectOnlyReply(decide(started, begin("n1.s1.r2")), inProgress)
       expectOnlyReply(decide(started, begin("n2.s2.r2")), inProgress)

@@ -1,17 +1,22 @@
 /** A mailbox and messages to it, for the tests of its table. */
 import { mailboxTable } from "../../actors/mailbox/decide.ts"
 import { defaultSettings } from "../../actors/mailbox/protocol.ts"
-import type { Action, Message, Reply, State } from "../../actors/mailbox/protocol.ts"
+import type {
+  MailboxAction,
+  MailboxMessage,
+  MailboxReply,
+  MailboxState
+} from "../../actors/mailbox/protocol.ts"
 import { address } from "../../runtime/index.ts"
-import type { Member } from "../../runtime/index.ts"
+import type { Variant } from "../../runtime/index.ts"
 import { decider, hash, nowMs } from "./cells.ts"
 
 export const table = mailboxTable({ notificationsMax: 3 })
-export const decide = decider<State, Message, Reply, Action>(table)
+export const decide = decider<MailboxState, MailboxMessage, MailboxReply, MailboxAction>(table)
 export const ms30Days = defaultSettings.retentionMs
 
-export const absent: State = { _tag: "Absent" }
-export const open: Member<State, "Open"> = {
+export const absent: MailboxState = { _tag: "Absent" }
+export const open: Variant<MailboxState, "Open"> = {
   _tag: "Open",
   owner: "alice",
   requestId: "r1",
@@ -28,14 +33,14 @@ export const open: Member<State, "Open"> = {
   events: 0,
   fetched: 0
 }
-export const destroyed: Member<State, "Destroyed"> = {
+export const destroyed: Variant<MailboxState, "Destroyed"> = {
   _tag: "Destroyed",
   destroyedAtMs: nowMs,
   left: [],
   fetched: 0
 }
 
-export const create: Member<Message, "Create"> = {
+export const create: Variant<MailboxMessage, "Create"> = {
   _tag: "Create",
   requestId: "r1",
   owner: "alice",
@@ -53,31 +58,37 @@ export const deposit = {
 export const alice = { account: "alice", admin: false }
 export const bob = { account: "bob", admin: false }
 export const nobody = { admin: false }
-export const list = (reader: Member<Message, "List">["reader"]): Message => ({
+export const list = (reader: Variant<MailboxMessage, "List">["reader"]): MailboxMessage => ({
   _tag: "List",
   reader
 })
-export const describeIt: Message = { _tag: "Describe", reader: {} }
-export const retrieved = (from: number, to: number): Message => ({ _tag: "Retrieved", from, to })
-export const remove = (n: number): Message => ({
+export const describeIt: MailboxMessage = { _tag: "Describe", reader: {} }
+export const retrieved = (from: number, to: number): MailboxMessage => ({
+  _tag: "Retrieved",
+  from,
+  to
+})
+export const remove = (n: number): MailboxMessage => ({
   _tag: "Remove",
   n,
   idRandom: part(`random${n}`),
   reader: { account: "alice" }
 })
-export const register: Member<Message, "Register"> = {
+export const register: Variant<MailboxMessage, "Register"> = {
   _tag: "Register",
   id: "alice=registration-1",
   reader: { account: "alice" }
 }
-export const unregister: Message = { _tag: "Unregister", id: "alice=registration-1" }
-export const look: Message = { _tag: "Look", id: "alice=registration-1" }
-export const registrations = (reader: Member<Message, "List">["reader"]): Message => ({
+export const unregister: MailboxMessage = { _tag: "Unregister", id: "alice=registration-1" }
+export const look: MailboxMessage = { _tag: "Look", id: "alice=registration-1" }
+export const registrations = (
+  reader: Variant<MailboxMessage, "List">["reader"]
+): MailboxMessage => ({
   _tag: "Registrations",
   reader
 })
-export const fetched: Message = { _tag: "Fetched" }
-export const expire = (found: Partial<Member<Message, "Expire">>): Message => ({
+export const fetched: MailboxMessage = { _tag: "Fetched" }
+export const expire = (found: Partial<Variant<MailboxMessage, "Expire">>): MailboxMessage => ({
   _tag: "Expire",
   removed: [],
   events: [],
@@ -86,7 +97,7 @@ export const expire = (found: Partial<Member<Message, "Expire">>): Message => ({
 })
 export const self = address("mailbox", "alice")
 /** One that somebody is registered with, and whose notifications have copies. */
-export const watched: Member<State, "Open"> = {
+export const watched: Variant<MailboxState, "Open"> = {
   ...open,
   registrations: ["registration-1"],
   fetched: 1
@@ -100,17 +111,17 @@ export const errandWake = (id: string) => ({
   address: address("errand", `alice=${id}`),
   atMs: nowMs
 })
-export const configure: Member<Message, "Configure"> = {
+export const configure: Variant<MailboxMessage, "Configure"> = {
   _tag: "Configure",
   caller: alice,
   settings: { ...defaultSettings, title: "Post" }
 }
-export const changeSecrets: Member<Message, "ChangeSecrets"> = {
+export const changeSecrets: Variant<MailboxMessage, "ChangeSecrets"> = {
   _tag: "ChangeSecrets",
   caller: alice,
   passwordHash: hash("p2"),
   sharedHash: hash("s2")
 }
-export const destroy: Member<Message, "Destroy"> = { _tag: "Destroy", caller: alice }
-export const wakeUp: Message = { _tag: "WakeUp" }
+export const destroy: Variant<MailboxMessage, "Destroy"> = { _tag: "Destroy", caller: alice }
+export const wakeUp: MailboxMessage = { _tag: "WakeUp" }
 export const done = { _tag: "Done" }

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest"
 import { expiryReadMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval } from "../../actors/mailbox/item.ts"
 import { defaultSettings } from "../../actors/mailbox/protocol.ts"
-import type { Message, State } from "../../actors/mailbox/protocol.ts"
+import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 import { absent, create, decide, destroyed, ms30Days, open, table } from "./mailbox-cells.ts"
 import { bob, deposit, describeIt, list, nobody, part } from "./mailbox-cells.ts"
@@ -70,14 +70,17 @@ describe("an open mailbox", () => {
       expect(decide(first, deposit, { head: 3, recent }).answer)
         .toMatchObject({ n: 4, repeated: false })
       expectRefused(decide(open, deposit, { head: 3 }), "Full")
-      const closed: State = { ...open, settings: { ...defaultSettings, deposit: "accounts" } }
+      const closed: MailboxState = {
+        ...open,
+        settings: { ...defaultSettings, deposit: "accounts" }
+      }
       expectRefused(decide(closed, deposit), "Unauthenticated")
       expect(decide(closed, { ...deposit, account: "bob" }).answer).toMatchObject({ n: 1 })
       expect(decision.othersWake).toBeUndefined()
       const eager = { ...defaultSettings, fetch: "eager", receipts: "received" } as const
       const wakes = decide({ ...watched, settings: eager }, deposit, { head: 35, self, nowMs })
       expectRefused(wakes, "Full")
-      const after: State = { ...watched, settings: eager, removed: 33, events: 2 }
+      const after: MailboxState = { ...watched, settings: eager, removed: 33, events: 2 }
       expect(decide(after, deposit, { head: 35, self }).othersWake)
         .toEqual([registrationWake(36), errandWake("10-fetch"), errandWake("10-received")])
     },
@@ -103,7 +106,7 @@ describe("an open mailbox", () => {
       const gone = { ...open, gone: [{ from: 1, to: 2 }], removed: 2 }
       expect(decide(gone, retrieved(1, 3), { head: 3 }).nextState)
         .toMatchObject({ retrieved: [{ from: 3, to: 3 }] })
-      const telling: State = {
+      const telling: MailboxState = {
         ...gone,
         settings: { ...defaultSettings, receipts: "retrieved" },
         retrieved: [{ from: 3, to: 3, atMs: nowMs }]
@@ -121,7 +124,7 @@ describe("an open mailbox", () => {
       expect(decision.answer).toEqual(done)
       expectRefused(decide(open, remove(4), { head: 3 }), "NotFound")
       expectRefused(decide(open, remove(0), { head: 3 }), "NotFound")
-      const stranger: Message = { _tag: "Remove", n: 1, idRandom: part("r"), reader: {} }
+      const stranger: MailboxMessage = { _tag: "Remove", n: 1, idRandom: part("r"), reader: {} }
       expectRefused(decide(open, stranger), "Unauthenticated")
       const gone = { ...open, gone: [{ from: 2, to: 2 }], removed: 1 }
       expectRefused(decide(gone, remove(2), { head: 3 }), "Gone")
@@ -208,7 +211,7 @@ describe("an open mailbox", () => {
     },
     "Open.Expire": () => {
       const old = { from: 1, to: 5, atMs: nowMs - ms30Days }
-      const state: State = { ...watched, events: 1, retrieved: [old] }
+      const state: MailboxState = { ...watched, events: 1, retrieved: [old] }
       const found = expire({
         removed: [1, 2].map((n) => ({ n, idRandom: part(`random${n}`) })),
         events: [3],

@@ -21,7 +21,7 @@ import {
   notificationId
 } from "../../actors/mailbox/item.ts"
 import { defaultSettings } from "../../actors/mailbox/protocol.ts"
-import type { Message } from "../../actors/mailbox/protocol.ts"
+import type { MailboxMessage } from "../../actors/mailbox/protocol.ts"
 import { hash, nowMs as startMs } from "./cells.ts"
 import { Model } from "./model.ts"
 
@@ -124,7 +124,7 @@ class World {
     const actions = this.actor.actions.splice(0)
     for (const { numbers } of actions) {
       const items = numbers.map((n) => ({ n, value: this.actor.log.get(n) }))
-      const found: Message = {
+      const found: MailboxMessage = {
         _tag: "Expire",
         removed: items.flatMap(({ n, value }) =>
           value === undefined || isRemoval(value)

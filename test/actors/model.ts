@@ -4,7 +4,7 @@
  */
 import { expect } from "vitest"
 import { keyOf } from "../../runtime/index.ts"
-import type { Behaviour, LogItem, Tagged } from "../../runtime/index.ts"
+import type { Behavior, LogItem, Tagged } from "../../runtime/index.ts"
 import { decider } from "./cells.ts"
 
 export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
@@ -22,9 +22,9 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   private hint: number | undefined = undefined
   private head = 0
   private record: string | undefined = undefined
-  private readonly behaviour: Behaviour<S, M, R, A>
+  private readonly behaviour: Behavior<S, M, R, A>
 
-  constructor(behaviour: Behaviour<S, M, R, A>) {
+  constructor(behaviour: Behavior<S, M, R, A>) {
     this.behaviour = behaviour
     this.state = behaviour.initial
   }

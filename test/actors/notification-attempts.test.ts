@@ -12,7 +12,7 @@ import {
 } from "../../actors/limits.ts"
 import { encodeResult, withResults } from "../../actors/notification/attempts.ts"
 import type { Queued } from "../../actors/notification/attempts.ts"
-import type { Recipient } from "../../actors/notification/protocol.ts"
+import type { RecipientState } from "../../actors/notification/protocol.ts"
 import { nowMs } from "./cells.ts"
 import {
   absent,
@@ -41,7 +41,7 @@ import {
 } from "./notification-cells.ts"
 
 describe("what an attempt comes to", () => {
-  const after = (outcome: Attempted["outcome"]): Recipient | undefined =>
+  const after = (outcome: Attempted["outcome"]): RecipientState | undefined =>
     stateOf(decide(two, attempted(outcome))).recipients[0]
 
   const faultedFor = (retryAfterMs: number): Attempted["outcome"] => ({

@@ -2,24 +2,32 @@
 import type { Queued } from "../../actors/notification/attempts.ts"
 import { notificationTable } from "../../actors/notification/decide.ts"
 import type {
-  Action,
-  Message,
-  Recipient,
-  Reply,
-  State
+  NotificationAction,
+  NotificationMessage,
+  NotificationReply,
+  NotificationState,
+  RecipientState
 } from "../../actors/notification/protocol.ts"
-import type { Context } from "../../runtime/index.ts"
+import type { DecisionContext } from "../../runtime/index.ts"
 import { decider, nowMs } from "./cells.ts"
 
 export const keepMs = 1_000_000
 export const schedule = [0, 5_000, 60_000]
 export const table = notificationTable(schedule, keepMs)
-export const decideBy = decider<State, Message, Reply, Action>(table)
+export const decideBy = decider<
+  NotificationState,
+  NotificationMessage,
+  NotificationReply,
+  NotificationAction
+>(table)
 export type Decided = ReturnType<typeof decideBy>
 
 /** Decides; unless it is said otherwise, all that is logged is the document. */
-export const decide = (state: State, message: Message, context: Partial<Context> = {}): Decided =>
-  decideBy(state, message, { head: state._tag === "Queued" ? 1 : 0, ...context })
+export const decide = (
+  state: NotificationState,
+  message: NotificationMessage,
+  context: Partial<DecisionContext> = {}
+): Decided => decideBy(state, message, { head: state._tag === "Queued" ? 1 : 0, ...context })
 
 export const document = "<notification><item/></notification>"
 export const owner = { account: "alice", admin: false }
@@ -30,7 +38,7 @@ export const uri = (n: number): string => `https://example.org/${n}`
 
 export const create = (
   to: ReadonlyArray<string>
-): Extract<Message, { readonly _tag: "Create" }> => ({
+): Extract<NotificationMessage, { readonly _tag: "Create" }> => ({
   _tag: "Create",
   requestId: "r1",
   account: "alice",
@@ -39,10 +47,10 @@ export const create = (
   document,
   to
 })
-export const absent: State = { _tag: "Absent" }
-export const removed: State = { _tag: "Removed", account: "alice", removedAtMs: nowMs }
+export const absent: NotificationState = { _tag: "Absent" }
+export const removed: NotificationState = { _tag: "Removed", account: "alice", removedAtMs: nowMs }
 
-export const isQueued = (state: State | undefined): Queued => {
+export const isQueued = (state: NotificationState | undefined): Queued => {
   if (state?._tag !== "Queued") throw new Error("it is not queued")
   return state
 }
@@ -51,7 +59,7 @@ export const created = (count: number): Queued =>
   stateOf(decide(absent, create(Array.from({ length: count }, (_, n) => uri(n)))))
 
 /** All of a state's recipients with these properties too. */
-export const where = (state: Queued, some: Partial<Recipient>): Queued => ({
+export const where = (state: Queued, some: Partial<RecipientState>): Queued => ({
   ...state,
   recipients: state.recipients.map((one) => ({ ...one, ...some }))
 })
@@ -60,7 +68,7 @@ export const reloaded = (state: Queued): Queued => {
   return stored
 }
 
-export type Attempted = Extract<Message, { readonly _tag: "Attempted" }>
+export type Attempted = Extract<NotificationMessage, { readonly _tag: "Attempted" }>
 export const attempted = (
   outcome: Attempted["outcome"],
   recipient = 0,
@@ -71,16 +79,16 @@ export const refused: Attempted["outcome"] = { _tag: "Refused", code: 410, probl
 export const faulted: Attempted["outcome"] = { _tag: "Faulted", code: 503, problem: "answered 503" }
 export const deferred: Attempted["outcome"] = { _tag: "Deferred", untilMs: nowMs + 190_000 }
 
-export const wakeUp: Message = { _tag: "WakeUp" }
-export const describing = (caller: typeof owner | typeof nobody): Message => ({
+export const wakeUp: NotificationMessage = { _tag: "WakeUp" }
+export const describing = (caller: typeof owner | typeof nobody): NotificationMessage => ({
   _tag: "Describe",
   caller
 })
-export const retrying = (caller: typeof owner | typeof nobody): Message => ({
+export const retrying = (caller: typeof owner | typeof nobody): NotificationMessage => ({
   _tag: "Retry",
   caller
 })
-export const deleting = (caller: typeof owner | typeof nobody): Message => ({
+export const deleting = (caller: typeof owner | typeof nobody): NotificationMessage => ({
   _tag: "Delete",
   caller
 })

@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest"
 import type { Outbound } from "../../actors/delivery/protocol.ts"
 import { documentCharsInFlightMax, notesAtOnceMax, notesWaitingMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
-import { Notes } from "../../actors/notification/notes.ts"
-import { Office, Room } from "../../actors/notification/office.ts"
-import type { Message } from "../../actors/notification/protocol.ts"
+import { StatusHints } from "../../actors/notification/notes.ts"
+import { MemoryBudget, RelayResources } from "../../actors/notification/office.ts"
+import type { NotificationMessage } from "../../actors/notification/protocol.ts"
 import { type Attempt, makeAttempt } from "../../actors/notification/relay.ts"
 import { noDependencies } from "./dependencies.ts"
 import { letterOf } from "./letters.ts"
@@ -43,13 +43,20 @@ const outbound: Outbound = {
 
 const deps = { documents: noDependencies.documents }
 
-const runAt = (office: Office, action: Attempt, peers: Peers): Promise<Message | void> =>
+const runAt = (
+  office: RelayResources,
+  action: Attempt,
+  peers: Peers
+): Promise<NotificationMessage | void> =>
   Effect.runPromise(
     makeAttempt({ ...deps, outbound, links, random: () => 0.5 }, office, self, peers, action)
   )
 
-const run = (action: Attempt, peers: Peers, room = new Room()): Promise<Message | void> =>
-  runAt(new Office(room), action, peers)
+const run = (
+  action: Attempt,
+  peers: Peers,
+  room = new MemoryBudget()
+): Promise<NotificationMessage | void> => runAt(new RelayResources(room), action, peers)
 
 /** The trace that each ask of a peer belongs to. */
 const traced = (seen: Array<string>): Peers => ({
@@ -83,7 +90,7 @@ describe("an attempt", () => {
   it.each([elsewhere, links.mailbox("bob")])("at %s is put off", async (to) => {
     const unread: Peers = { ask: () => away, read: () => away }
     expect(await run(attempt(to, false), unread)).toMatchObject(told("Deferred"))
-    const full = new Room()
+    const full = new MemoryBudget()
     expect(full.take(documentCharsInFlightMax)).toBe(true)
     const peers: Peers = { ask: () => away, read: stored }
     expect(await run(attempt(to, false), peers, full)).toMatchObject(told("Deferred"))
@@ -93,7 +100,7 @@ describe("an attempt", () => {
     const gone: Peers = { ask: () => away, read: () => Effect.succeed([]) }
     expect(await run(attempt(to, false), gone)).toBeUndefined()
     for (const atHand of [true, false]) {
-      const office = new Office()
+      const office = new RelayResources()
       const removed: Peers = {
         ask: () => away,
         read: () => {
@@ -116,7 +123,7 @@ describe("an attempt", () => {
   })
 
   it("gives back the room that it took", async () => {
-    const room = new Room()
+    const room = new MemoryBudget()
     const peers: Peers = { ask: () => away, read: stored }
     for (let count = 0; count < 3; count++) {
       expect(await run(attempt(elsewhere, false), peers, room)).toMatchObject(told("Delivered"))
@@ -129,7 +136,7 @@ describe("an attempt", () => {
 describe("hints of the listing", () => {
   const writer = (fails: (count: number) => boolean) => {
     const writes: Array<ReadonlyArray<RecordChange>> = []
-    const notes = new Notes({
+    const notes = new StatusHints({
       write: (changes) =>
         Effect.suspend(() => {
           writes.push(changes)
@@ -138,7 +145,7 @@ describe("hints of the listing", () => {
     })
     return { notes, writes }
   }
-  const all = (notes: Notes, keys: ReadonlyArray<string>): Promise<unknown> =>
+  const all = (notes: StatusHints, keys: ReadonlyArray<string>): Promise<unknown> =>
     Effect.runPromise(Effect.all(
       keys.map((key) => notes.note(key, "sent")),
       { concurrency: "unbounded" }

@@ -2,15 +2,19 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import type { Letter, Outcome } from "../../actors/delivery/protocol.ts"
+import type { DeliveryOutcome, OutboundContent } from "../../actors/delivery/protocol.ts"
 import { documentAtHandCharsMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { mailbox, mailboxKind } from "../../actors/mailbox/actor.ts"
 import { decodeItem, notificationId } from "../../actors/mailbox/item.ts"
 import { defaultSettings } from "../../actors/mailbox/protocol.ts"
-import type { Settings } from "../../actors/mailbox/protocol.ts"
+import type { OwnerSettings } from "../../actors/mailbox/protocol.ts"
 import { notification, notificationKind } from "../../actors/notification/actor.ts"
-import type { Message, Reply, View } from "../../actors/notification/protocol.ts"
+import type {
+  NotificationMessage,
+  NotificationReply,
+  NotificationView
+} from "../../actors/notification/protocol.ts"
 import { type Address, address, type RecordChange, type Tagged } from "../../runtime/index.ts"
 import { hash as hashMark } from "./cells.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
@@ -27,7 +31,7 @@ const here = address(notificationKind, "n1")
 const elsewhere = "https://example.org/inbox"
 const traceId = "ab".repeat(16)
 
-type Post = Letter & { readonly uri: string; readonly discovers: boolean }
+type Post = OutboundContent & { readonly uri: string; readonly discovers: boolean }
 
 /** A mailbox that a target led to. */
 interface Found {
@@ -37,7 +41,7 @@ interface Found {
 
 /** A system whose outbound posts are answered by the test. */
 const startRelays = async (
-  answer: (post: Post, count: number) => Outcome | Found,
+  answer: (post: Post, count: number) => DeliveryOutcome | Found,
   schedule: ReadonlyArray<number> = [0, 1, 1]
 ) => {
   const posts: Array<Post> = []
@@ -46,7 +50,7 @@ const startRelays = async (
     Effect.sync(() => {
       for (const { key, table, value } of changes) written.set(`${table}:${key}`, value)
     })
-  const refused: Outcome = { _tag: "Refused", problem: "no longer wanted" }
+  const refused: DeliveryOutcome = { _tag: "Refused", problem: "no longer wanted" }
   const relays = notification({
     documents: noDependencies.documents,
     outbound: {
@@ -73,9 +77,9 @@ const startRelays = async (
   const { system } = await start({ behaviours })
   const ask = <Sent extends Tagged>(to: Address, message: Sent): Promise<unknown> =>
     Effect.runPromise(system.ask(to, message))
-  const describe = async (id = "n1"): Promise<View> => {
-    const message: Message = { _tag: "Describe", caller }
-    const reply = await ask(address(notificationKind, id), message) as Reply // it is there
+  const describe = async (id = "n1"): Promise<NotificationView> => {
+    const message: NotificationMessage = { _tag: "Describe", caller }
+    const reply = await ask(address(notificationKind, id), message) as NotificationReply // it is there
     if (reply._tag !== "Described") throw new Error(reply._tag)
     return reply.view
   }
@@ -94,11 +98,11 @@ const startRelays = async (
         document: given,
         to
       }),
-    ended: async (id = "n1"): Promise<View> => {
+    ended: async (id = "n1"): Promise<NotificationView> => {
       await until(async () => (await describe(id)).status !== "waiting")
       return describe(id)
     },
-    open: (name: string, settings: Partial<Settings> = {}) =>
+    open: (name: string, settings: Partial<OwnerSettings> = {}) =>
       ask(address(mailboxKind, name), {
         _tag: "Create",
         requestId: "r",
@@ -114,11 +118,15 @@ const startRelays = async (
   }
 }
 
-const delivered = (): Outcome => ({ _tag: "Delivered", code: 202, location: `${elsewhere}/1` })
+const delivered = (): DeliveryOutcome => ({
+  _tag: "Delivered",
+  code: 202,
+  location: `${elsewhere}/1`
+})
 
 describe("an attempt over HTTP", () => {
   it("posts the document, with a key that stays and a trace", async () => {
-    const faulted: Outcome = { _tag: "Faulted", code: 503, problem: "answered 503" }
+    const faulted: DeliveryOutcome = { _tag: "Faulted", code: 503, problem: "answered 503" }
     const relays = await startRelays((_, count) => count < 3 ? faulted : delivered())
     await relays.create([elsewhere])
     const view = await relays.ended()
@@ -174,12 +182,12 @@ describe("an attempt over HTTP", () => {
   })
 
   it("gives up at a refusal, and is tried again by hand with the same key", async () => {
-    const refused: Outcome = { _tag: "Refused", code: 410, problem: "answered 410" }
+    const refused: DeliveryOutcome = { _tag: "Refused", code: 410, problem: "answered 410" }
     const relays = await startRelays((_, count) => count === 1 ? refused : delivered())
     await relays.create([elsewhere])
     expect((await relays.ended()).status).toBe("failed")
     await until(() => relays.written.get("outgoing:alice/n1") === "failed")
-    const retry: Message = { _tag: "Retry", caller }
+    const retry: NotificationMessage = { _tag: "Retry", caller }
     expect(await relays.ask(here, retry)).toEqual({ _tag: "Retried", recipients: 1 })
     expect((await relays.ended()).recipients).toMatchObject([{ status: "success", attempts: 2 }])
     const [first, second] = relays.posts.map(({ headers }) => headers["Idempotency-Key"])
@@ -190,7 +198,7 @@ describe("an attempt over HTTP", () => {
   it("starts none once it is removed", async () => {
     const relays = await startRelays(delivered, [3_600_000])
     await relays.create([elsewhere])
-    const remove: Message = { _tag: "Delete", caller }
+    const remove: NotificationMessage = { _tag: "Delete", caller }
     expect(await relays.ask(here, remove)).toEqual({ _tag: "Done" })
     await until(() => relays.written.get("outgoing:alice/n1") === null)
     expect(relays.posts).toEqual([])

@@ -1,19 +1,22 @@
 /** What the schedule promises, through answers that come late, twice or never, and restarts. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { Outcome } from "../../actors/delivery/protocol.ts"
+import type { DeliveryOutcome } from "../../actors/delivery/protocol.ts"
 import { retryAfterMaxMs } from "../../actors/delivery/schedule.ts"
 import { attemptLeaseMs } from "../../actors/limits.ts"
 import { nowMs as beganAtMs } from "./cells.ts"
 import { World } from "./notification-world.ts"
 
-const outcomes: fc.Arbitrary<Outcome> = fc.oneof(
-  { weight: 2, arbitrary: fc.constant<Outcome>({ _tag: "Delivered", code: 202 }) },
-  { weight: 1, arbitrary: fc.constant<Outcome>({ _tag: "Refused", code: 410, problem: "gone" }) },
+const outcomes: fc.Arbitrary<DeliveryOutcome> = fc.oneof(
+  { weight: 2, arbitrary: fc.constant<DeliveryOutcome>({ _tag: "Delivered", code: 202 }) },
+  {
+    weight: 1,
+    arbitrary: fc.constant<DeliveryOutcome>({ _tag: "Refused", code: 410, problem: "gone" })
+  },
   {
     weight: 6,
     arbitrary: fc.option(fc.integer({ min: 0, max: 2 * retryAfterMaxMs }), { nil: undefined }).map(
-      (retryAfterMs): Outcome => ({
+      (retryAfterMs): DeliveryOutcome => ({
         _tag: "Faulted",
         problem: "answered 503",
         ...retryAfterMs === undefined ? {} : { retryAfterMs }
@@ -22,7 +25,7 @@ const outcomes: fc.Arbitrary<Outcome> = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.integer({ min: -10, max: 120_000 }).map((afterMs): Outcome => ({
+    arbitrary: fc.integer({ min: -10, max: 120_000 }).map((afterMs): DeliveryOutcome => ({
       _tag: "Deferred",
       untilMs: beganAtMs + afterMs
     }))
@@ -30,7 +33,7 @@ const outcomes: fc.Arbitrary<Outcome> = fc.oneof(
 )
 
 type Step =
-  | { readonly do: "tell"; at: number; outcome: Outcome; random: number; twice: boolean }
+  | { readonly do: "tell"; at: number; outcome: DeliveryOutcome; random: number; twice: boolean }
   | { readonly do: "pass" | "again" | "reload" | "crash" | "lose" | "retry" | "delete" }
 
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })

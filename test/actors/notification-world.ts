@@ -3,13 +3,18 @@
  * are due, each recipient ended once, nothing after its removal.
  */
 import { expect } from "vitest"
-import type { Outcome } from "../../actors/delivery/protocol.ts"
+import type { DeliveryOutcome } from "../../actors/delivery/protocol.ts"
 import { jitterPart, retryAfterMaxMs } from "../../actors/delivery/schedule.ts"
 import { attemptsAtOnceMax, deferredHeldMs, deferredMinMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { notification } from "../../actors/notification/actor.ts"
 import { hasEnded } from "../../actors/notification/attempts.ts"
-import type { Action, Message, Reply, State } from "../../actors/notification/protocol.ts"
+import type {
+  NotificationAction,
+  NotificationMessage,
+  NotificationReply,
+  NotificationState
+} from "../../actors/notification/protocol.ts"
 import { nowMs as beganAtMs } from "./cells.ts"
 import { noDependencies, noOutbound } from "./dependencies.ts"
 import { Model } from "./model.ts"
@@ -17,8 +22,8 @@ import { Model } from "./model.ts"
 const schedule = [0, 5_000, 60_000, 300_000]
 const keepMs = 7 * 86_400_000
 const caller = { account: "alice", admin: false }
-type Queued = Extract<State, { readonly _tag: "Queued" }>
-type Attempt = Extract<Action, { readonly _tag: "Attempt" }>
+type Queued = Extract<NotificationState, { readonly _tag: "Queued" }>
+type Attempt = Extract<NotificationAction, { readonly _tag: "Attempt" }>
 
 const behaviour = notification({
   documents: noDependencies.documents,
@@ -40,11 +45,16 @@ interface Expected {
 
 /** The notification, and what the schedule promises of it, worked out apart. */
 export class World {
-  readonly model = new Model<State, Message, Reply, Action>(behaviour)
+  readonly model = new Model<
+    NotificationState,
+    NotificationMessage,
+    NotificationReply,
+    NotificationAction
+  >(behaviour)
   nowMs = beganAtMs
   /** Attempts at other services, that may be told late, twice or never. */
   underWay: Array<Attempt> = []
-  told: Array<Message> = []
+  told: Array<NotificationMessage> = []
   /** What each recipient waits for; undefined once it has ended. */
   readonly expected: Array<Expected | undefined>
   /** How each run of the schedule ended. */
@@ -76,7 +86,7 @@ export class World {
     return this.model.state._tag === "Queued" ? this.model.state : undefined
   }
 
-  send(message: Message): unknown {
+  send(message: NotificationMessage): unknown {
     const answer = this.model.send(message, this.nowMs)
     for (const action of this.model.actions.splice(0)) {
       if (action._tag === "Note") this.note = action.status
@@ -133,11 +143,17 @@ export class World {
   }
 
   /** An attempt has turned out so; what it means for the recipient is worked out apart. */
-  tell(at: number, outcome: Outcome, random: number, twice: boolean): void {
+  tell(at: number, outcome: DeliveryOutcome, random: number, twice: boolean): void {
     const attempt = this.underWay.splice(at % this.underWay.length, 1)[0]
     if (attempt === undefined) return
     const { attempt: number, recipient } = attempt
-    const message: Message = { _tag: "Attempted", recipient, attempt: number, outcome, random }
+    const message: NotificationMessage = {
+      _tag: "Attempted",
+      recipient,
+      attempt: number,
+      outcome,
+      random
+    }
     const expected = this.expected[recipient]
     if (expected?.attempt === number && !this.isRemoved) {
       this.expected[recipient] = this.after(expected, outcome)
@@ -151,7 +167,7 @@ export class World {
     this.ends[at] = (this.ends[at] ?? 0) + ends
   }
 
-  private after(expected: Expected, outcome: Outcome): Expected | undefined {
+  private after(expected: Expected, outcome: DeliveryOutcome): Expected | undefined {
     const { nowMs } = this
     if (outcome._tag === "Deferred") {
       const dueMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest"
 import { attemptLeaseMs } from "../../actors/limits.ts"
-import type { Message, State } from "../../actors/notification/protocol.ts"
+import type { NotificationMessage, NotificationState } from "../../actors/notification/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import {
   absent,
@@ -35,8 +35,8 @@ import {
 
 /** For messages that only the account itself and admins may send. */
 const expectGuarded = (
-  state: State,
-  message: (caller: typeof owner | typeof nobody) => Message
+  state: NotificationState,
+  message: (caller: typeof owner | typeof nobody) => NotificationMessage
 ): void => {
   expectRefused(decide(state, message(other)), "Forbidden")
   expectRefused(decide(state, message(nobody)), "Unauthenticated")
@@ -130,7 +130,9 @@ describe("the notification's table", () => {
         wakeAtMs: null,
         actions: [note(null)]
       })
-      const version = (ifVersion: number): Message => ({ ...deleting(owner), ifVersion } as Message)
+      const version = (
+        ifVersion: number
+      ): NotificationMessage => ({ ...deleting(owner), ifVersion } as NotificationMessage)
       expectRefused(decide(one, version(7)), "PreconditionFailed")
       expect(decide(one, version(1), { head: 1 }).nextState).toEqual(removed)
       expectGuarded(one, deleting)

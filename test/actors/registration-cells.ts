@@ -1,22 +1,32 @@
 /** A registration and messages to it, for the tests of its table. */
 import { expect } from "vitest"
-import type { Outcome } from "../../actors/delivery/protocol.ts"
+import type { DeliveryOutcome } from "../../actors/delivery/protocol.ts"
 import { registrationLeaseMs } from "../../actors/limits.ts"
 import { registrationTable } from "../../actors/registration/decide.ts"
-import type { Action, Message, Reply, State } from "../../actors/registration/protocol.ts"
-import type { Member } from "../../runtime/index.ts"
+import type {
+  RegistrationAction,
+  RegistrationMessage,
+  RegistrationReply,
+  RegistrationState
+} from "../../actors/registration/protocol.ts"
+import type { Variant } from "../../runtime/index.ts"
 import { decider, effectsOf, nowMs } from "./cells.ts"
 
-export type Registered = Member<State, "Registered">
+export type Registered = Variant<RegistrationState, "Registered">
 
 export const schedule = [0, 5_000, 60_000]
 export const table = registrationTable(schedule)
-export const decide = decider<State, Message, Reply, Action>(table)
+export const decide = decider<
+  RegistrationState,
+  RegistrationMessage,
+  RegistrationReply,
+  RegistrationAction
+>(table)
 
 export const callback = "http://example.org/hook"
 export const leaseEndMs = nowMs + registrationLeaseMs
-export const absent: State = { _tag: "Absent" }
-export const removed: State = { _tag: "Removed", removedAtMs: nowMs }
+export const absent: RegistrationState = { _tag: "Absent" }
+export const removed: RegistrationState = { _tag: "Removed", removedAtMs: nowMs }
 export const asked = { mode: "subscribe", challenge: "c1", leaseSeconds: 0, tries: 0 } as const
 export const unverified: Registered = {
   _tag: "Registered",
@@ -47,7 +57,7 @@ export const suspended: Registered = {
 }
 export const subscribed: Registered = { ...active, form: "websub", secrets: [{ value: "hub" }] }
 
-export const create: Member<Message, "Create"> = {
+export const create: Variant<RegistrationMessage, "Create"> = {
   _tag: "Create",
   requestId: "r1",
   form: "native",
@@ -58,7 +68,7 @@ export const create: Member<Message, "Create"> = {
   challenge: "c1",
   cursor: 3
 }
-export const hubCreate: Member<Message, "Create"> = {
+export const hubCreate: Variant<RegistrationMessage, "Create"> = {
   ...create,
   requestId: "r2",
   form: "websub",
@@ -67,22 +77,22 @@ export const hubCreate: Member<Message, "Create"> = {
   challenge: "c2",
   cursor: 9
 }
-export const unsubscribe: Message = { _tag: "Unsubscribe", challenge: "c3" }
-export const describeIt: Message = { _tag: "Describe" }
-export const lift: Member<Message, "Lift"> = { _tag: "Lift", challenge: "c4" }
-export const rotate: Message = { _tag: "Rotate", secret: "whsec_2" }
-export const remove: Member<Message, "Delete"> = { _tag: "Delete" }
-export const delivered: Outcome = { _tag: "Delivered", code: 200 }
-export const refused: Outcome = { _tag: "Refused", code: 404, problem: "not found" }
-export const faulted: Outcome = { _tag: "Faulted", problem: "no answer in time" }
-export const deferred: Outcome = { _tag: "Deferred", untilMs: nowMs + 700 }
-export const verified = (outcome: Outcome, challenge = "c1"): Message => ({
+export const unsubscribe: RegistrationMessage = { _tag: "Unsubscribe", challenge: "c3" }
+export const describeIt: RegistrationMessage = { _tag: "Describe" }
+export const lift: Variant<RegistrationMessage, "Lift"> = { _tag: "Lift", challenge: "c4" }
+export const rotate: RegistrationMessage = { _tag: "Rotate", secret: "whsec_2" }
+export const remove: Variant<RegistrationMessage, "Delete"> = { _tag: "Delete" }
+export const delivered: DeliveryOutcome = { _tag: "Delivered", code: 200 }
+export const refused: DeliveryOutcome = { _tag: "Refused", code: 404, problem: "not found" }
+export const faulted: DeliveryOutcome = { _tag: "Faulted", problem: "no answer in time" }
+export const deferred: DeliveryOutcome = { _tag: "Deferred", untilMs: nowMs + 700 }
+export const verified = (outcome: DeliveryOutcome, challenge = "c1"): RegistrationMessage => ({
   _tag: "Verified",
   challenge,
   outcome,
   random: 0.5
 })
-export const found = (upTo: number, more = false, mailboxGone = false): Message => ({
+export const found = (upTo: number, more = false, mailboxGone = false): RegistrationMessage => ({
   _tag: "Found",
   untilMs: leaseEndMs,
   from: 3,
@@ -90,16 +100,16 @@ export const found = (upTo: number, more = false, mailboxGone = false): Message 
   more,
   mailboxGone
 })
-export const pushed = (outcome: Outcome, upTo = 8): Message => ({
+export const pushed = (outcome: DeliveryOutcome, upTo = 8): RegistrationMessage => ({
   _tag: "Pushed",
   callback,
   upTo,
   outcome,
   random: 0.5
 })
-export const detached: Message = { _tag: "Detached", untilMs: leaseEndMs }
-export const away: Message = { _tag: "Away", untilMs: leaseEndMs }
-export const wakeUp: Message = { _tag: "WakeUp" }
+export const detached: RegistrationMessage = { _tag: "Detached", untilMs: leaseEndMs }
+export const away: RegistrationMessage = { _tag: "Away", untilMs: leaseEndMs }
+export const wakeUp: RegistrationMessage = { _tag: "WakeUp" }
 
 export const verify = {
   _tag: "Verify",
@@ -108,8 +118,8 @@ export const verify = {
   challenge: "c1",
   leaseSeconds: 0
 }
-export const look: Action = { _tag: "Look", from: 3, reads: true, untilMs: leaseEndMs }
-export const push: Action = {
+export const look: RegistrationAction = { _tag: "Look", from: 3, reads: true, untilMs: leaseEndMs }
+export const push: RegistrationAction = {
   _tag: "Push",
   form: "native",
   callback,
@@ -119,12 +129,12 @@ export const push: Action = {
   mailboxGone: false,
   untilMs: leaseEndMs
 }
-export const detach: Action = { _tag: "Detach" }
+export const detach: RegistrationAction = { _tag: "Detach" }
 
 export type Decided = ReturnType<typeof decide>
 
 /** It ends, and is taken off the mailbox's list however often that takes. */
-export const expectEnd = (decision: Decided, ...more: ReadonlyArray<Action>): void => {
+export const expectEnd = (decision: Decided, ...more: ReadonlyArray<RegistrationAction>): void => {
   expect(decision.nextState).toEqual({ _tag: "Removed", removedAtMs: nowMs })
   expect(decision.actions).toEqual([detach, ...more])
   expect(decision.wakeAtMs).toBe(nowMs)

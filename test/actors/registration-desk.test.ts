@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest"
 import type { Posting } from "../../actors/delivery/protocol.ts"
 import { batchesCharsMax, batchFreshMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
-import { Desk } from "../../actors/registration/desk.ts"
+import { MailboxReadCache } from "../../actors/registration/desk.ts"
 import { push } from "../../actors/registration/push.ts"
 import { address, type Peers } from "../../runtime/index.ts"
 import { letterOf } from "./letters.ts"
@@ -14,7 +14,7 @@ const batch = (chars = 1) => ({ items: [{ n: 1, value: "x".repeat(chars) }], mor
 
 describe("batches", () => {
   it("are known for a short time, and not to a clock that was set back", () => {
-    const { batches } = new Desk()
+    const { batches } = new MailboxReadCache()
     const one = batch()
     batches.keep("a 0 1", one, 1_000)
     expect(batches.get("a 0 1", 1_000 + batchFreshMs - 1)).toBe(one)
@@ -24,7 +24,7 @@ describe("batches", () => {
   })
 
   it("give way to later ones when there are too many characters", () => {
-    const { batches } = new Desk()
+    const { batches } = new MailboxReadCache()
     batches.keep("first", batch(batchesCharsMax / 2), 0)
     batches.keep("second", batch(batchesCharsMax / 2 + 1), 0)
     expect(batches.get("first", 0)).toBeUndefined()
@@ -47,8 +47,8 @@ describe("a push that waits for its turn", () => {
   } as const
 
   /** Whether it is sent after this was done. */
-  const sentAfter = async (meanwhile: (desk: Desk) => void): Promise<boolean> => {
-    const desk = new Desk()
+  const sentAfter = async (meanwhile: (desk: MailboxReadCache) => void): Promise<boolean> => {
+    const desk = new MailboxReadCache()
     const sent: Array<unknown> = []
     const post = (posting: Posting) =>
       Effect.suspend(() => {

@@ -3,16 +3,25 @@ import { createHmac } from "node:crypto"
 import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 import { afterEach, describe, expect, it } from "vitest"
-import type { FetchOutcome, Letter, Outbound, Outcome } from "../../actors/delivery/protocol.ts"
+import type {
+  DeliveryOutcome,
+  FetchOutcome,
+  Outbound,
+  OutboundContent
+} from "../../actors/delivery/protocol.ts"
 import { newSecret } from "../../actors/delivery/signatures.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import { parseSince } from "../../actors/mailbox/cursor.ts"
 import { notificationId } from "../../actors/mailbox/item.ts"
 import { defaultSettings } from "../../actors/mailbox/protocol.ts"
-import type { Message as MailboxMessage } from "../../actors/mailbox/protocol.ts"
+import type { MailboxMessage } from "../../actors/mailbox/protocol.ts"
 import { registration } from "../../actors/registration/actor.ts"
-import type { Message, Reply, View } from "../../actors/registration/protocol.ts"
+import type {
+  RegistrationMessage,
+  RegistrationReply,
+  RegistrationView
+} from "../../actors/registration/protocol.ts"
 import { address, type SystemApi } from "../../runtime/index.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash } from "./cells.ts"
@@ -30,10 +39,10 @@ const secret = newSecret()
 /** Who is called back. */
 class Receiver implements Outbound {
   readonly gets: Array<URL> = []
-  readonly posts: Array<Letter & { readonly uri: string }> = []
+  readonly posts: Array<OutboundContent & { readonly uri: string }> = []
   echoes = true
   /** What comes of the next pushes; Delivered when empty. */
-  readonly outcomes: Array<Outcome> = []
+  readonly outcomes: Array<DeliveryOutcome> = []
   /** Pushes are answered when it is resolved. */
   answering: Promise<void> = Promise.resolve()
 
@@ -90,9 +99,9 @@ class World {
     return Effect.runPromise(this.system.ask(alice, message))
   }
 
-  ask(message: Message): Promise<Reply> {
+  ask(message: RegistrationMessage): Promise<RegistrationReply> {
     // A registration answers in its own protocol.
-    return Effect.runPromise(this.system.ask(self, message)) as Promise<Reply>
+    return Effect.runPromise(this.system.ask(self, message)) as Promise<RegistrationReply>
   }
 
   async deposit(): Promise<string> {
@@ -117,7 +126,7 @@ class World {
     await this.tell({ _tag: "Register", id: self.id, reader })
   }
 
-  async view(): Promise<View> {
+  async view(): Promise<RegistrationView> {
     const reply = await this.ask({ _tag: "Describe" })
     if (reply._tag !== "Described") throw new Error(`it answers ${JSON.stringify(reply)}`)
     return reply.view

@@ -11,11 +11,11 @@ import {
 } from "fast-check"
 import type { Arbitrary } from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { Outbound, Outcome } from "../../actors/delivery/protocol.ts"
+import type { DeliveryOutcome, Outbound } from "../../actors/delivery/protocol.ts"
 import { failingMaxMs, registrationLeaseMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { registration } from "../../actors/registration/actor.ts"
-import type { Action, Message } from "../../actors/registration/protocol.ts"
+import type { RegistrationAction, RegistrationMessage } from "../../actors/registration/protocol.ts"
 import { nowMs as startMs } from "./cells.ts"
 import { Model } from "./model.ts"
 
@@ -28,7 +28,7 @@ type Command =
   /** One of the effects under way ends so. `lost`: it was made, and its answer never came. */
   | { readonly _tag: "End"; readonly which: number; readonly as: End }
 
-type Look = Extract<Action, { readonly _tag: "Look" }>
+type Look = Extract<RegistrationAction, { readonly _tag: "Look" }>
 type End = "delivered" | "faulted" | "refused" | "deferred" | "lost" | "away"
 
 const commands: Arbitrary<ReadonlyArray<Command>> = array(
@@ -61,7 +61,10 @@ const commands: Arbitrary<ReadonlyArray<Command>> = array(
   { maxLength: 100, size: "max" }
 )
 
-const away = ({ untilMs }: { readonly untilMs: number }): Message => ({ _tag: "Away", untilMs })
+const away = ({ untilMs }: { readonly untilMs: number }): RegistrationMessage => ({
+  _tag: "Away",
+  untilMs
+})
 
 const callback = "http://example.org/hook"
 const batchItems = 3
@@ -83,7 +86,7 @@ class World {
   readonly removed = new Set<number>()
   readonly pushed = new Set<number>()
   private head = 3
-  private underWay: Array<Action> = []
+  private underWay: Array<RegistrationAction> = []
   /** What was pushed after each cursor: the same each time. */
   private readonly batches = new Map<number, number>()
   private readonly actor = new Model(
@@ -108,12 +111,12 @@ class World {
     })
   }
 
-  private send(message: Message): void {
+  private send(message: RegistrationMessage): void {
     this.actor.send(message, this.nowMs)
     this.underWay.push(...this.actor.actions.splice(0))
   }
 
-  private outcomeOf(as: End): Outcome {
+  private outcomeOf(as: End): DeliveryOutcome {
     switch (as) {
       case "delivered":
         return { _tag: "Delivered", code: 200 }
@@ -126,7 +129,7 @@ class World {
     }
   }
 
-  private find({ from, reads, untilMs }: Look): Message {
+  private find({ from, reads, untilMs }: Look): RegistrationMessage {
     const numbers = [...this.log].filter((n) => n > from)
     const batch = numbers.slice(0, reads ? batchItems : 0)
     const more = reads && numbers.length > batch.length
@@ -143,7 +146,7 @@ class World {
     for (const n of this.log) if (arrives && n > from && n <= upTo) this.pushed.add(n)
   }
 
-  private end(action: Action, as: End): void {
+  private end(action: RegistrationAction, as: End): void {
     const outcome = this.outcomeOf(as)
     switch (action._tag) {
       case "Verify": {

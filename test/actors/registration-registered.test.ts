@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest"
 import { awayRetryMs, failingMaxMs, registeringMs, rotationMs } from "../../actors/limits.ts"
-import type { State } from "../../actors/registration/protocol.ts"
+import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { callback, decide, leaseEndMs, type Registered, table } from "./registration-cells.ts"
 import { absent, active, asked, looking, unverified, verifying } from "./registration-cells.ts"
@@ -123,7 +123,10 @@ describe("a registration", () => {
         .toMatchObject({ secrets: [{ value: "hub2" }], leaseUntilMs: nowMs + 60_000 })
       const goesOn = decide({ ...subscribed, intent }, verified(refused))
       expect(goesOn.nextState).toMatchObject({ status: "active", secrets: [{ value: "hub" }] })
-      const leaving: State = { ...subscribed, intent: { ...intent, mode: "unsubscribe" } }
+      const leaving: RegistrationState = {
+        ...subscribed,
+        intent: { ...intent, mode: "unsubscribe" }
+      }
       expectEnd(decide(leaving, verified(delivered)))
       expect(decide(leaving, verified(refused)).nextState).not.toHaveProperty("intent")
     },
@@ -199,7 +202,7 @@ describe("a registration", () => {
         .toEqual({ nextState: { ...pushing, again: true }, holdUntilMs: leaseEndMs })
       const lost = { ...looking, underWay: { what: "look", untilMs: nowMs } } as const
       expectBegun(decide(lost, wakeUp), look)
-      const early: State = { ...toPush, nextAtMs: nowMs + 9 }
+      const early: RegistrationState = { ...toPush, nextAtMs: nowMs + 9 }
       expect(decide(early, wakeUp)).toMatchObject({ wakeAtMs: nowMs + 9, actions: undefined })
       expectBegun(decide(suspended, wakeUp), { ...look, reads: false })
       expectBegun(decide(unverified, wakeUp), verify, { ...look, reads: false })

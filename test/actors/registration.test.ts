@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest"
-import type { State } from "../../actors/registration/protocol.ts"
+import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectRefused, testCells } from "./cells.ts"
 import { absent, callback, decide, removed, table, verifying } from "./registration-cells.ts"
 import { create, describeIt, hubCreate, lift, rotate, unsubscribe } from "./registration-cells.ts"
@@ -7,7 +7,7 @@ import { delivered, detached, found, pushed, remove, verified } from "./registra
 import { away, detach, expectBegun, expectNothing, verify, wakeUp } from "./registration-cells.ts"
 
 /** What a registration that is not there makes of each message. */
-const none = (state: State, reason: string) => ({
+const none = (state: RegistrationState, reason: string) => ({
   Create: () => {
     const decision = decide(state, create)
     expect(decision.nextState).toEqual(verifying)

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest"
 import { bridge } from "../../actors/session/bridge.ts"
-import { courseOf, nextQuestion } from "../../actors/session/script.ts"
+import { nextQuestion, scriptProgress } from "../../actors/session/script.ts"
 
 const end = (name: string, text: string): string =>
-  courseOf(bridge, { name, quest: "the Grail", hard_question: text })._tag
+  scriptProgress(bridge, { name, quest: "the Grail", hard_question: text })._tag
 
 const accepted = {
   "Sir Robin": ["Assur", "ashur!", "It is Nineveh.", "Kalhu", "dur-sharrukin", "Dur Šarrukin"],
@@ -56,10 +56,14 @@ describe("the bridge", () => {
     }
   }
   it("asks in order, the third question by the name", () => {
-    expect(courseOf(bridge, {})).toEqual({ _tag: "Asks", step: "name", p: "What is your name?" })
-    expect(courseOf(bridge, { name: "Arthur" }))
+    expect(scriptProgress(bridge, {})).toEqual({
+      _tag: "Asks",
+      step: "name",
+      p: "What is your name?"
+    })
+    expect(scriptProgress(bridge, { name: "Arthur" }))
       .toEqual({ _tag: "Asks", step: "quest", p: "What is your quest?" })
-    const third = (name: string): string => courseOf(bridge, { name, quest: "x" }).p
+    const third = (name: string): string => scriptProgress(bridge, { name, quest: "x" }).p
     expect(third("Arthur")).toMatch(/swallow/)
     expect(third("Robin")).toMatch(/Assyria/)
     expect(third("lancelot")).toMatch(/colour/)
@@ -68,6 +72,6 @@ describe("the bridge", () => {
     expect(nextQuestion(bridge, { name: "a", quest: "b", hard_question: "c" })).toBeUndefined()
   })
   it("takes no blank answer", () => {
-    expect(courseOf(bridge, { name: " " })).toMatchObject({ _tag: "Cast", step: "name" })
+    expect(scriptProgress(bridge, { name: " " })).toMatchObject({ _tag: "Cast", step: "name" })
   })
 })

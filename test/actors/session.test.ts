@@ -3,43 +3,43 @@ import { describe, expect, it } from "vitest"
 import { answerCharsMax } from "../../actors/limits.ts"
 import { session } from "../../actors/session/actor.ts"
 import { bridge } from "../../actors/session/bridge.ts"
-import type { Step } from "../../actors/session/bridge.ts"
+import type { BridgeStep } from "../../actors/session/bridge.ts"
 import { sessionTable as table } from "../../actors/session/decide.ts"
-import type { Message, Reply, State } from "../../actors/session/protocol.ts"
-import type { Member } from "../../runtime/index.ts"
+import type { SessionMessage, SessionReply, SessionState } from "../../actors/session/protocol.ts"
+import type { Variant } from "../../runtime/index.ts"
 import { decider, effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { Model } from "./model.ts"
 
-const decide = decider<State, Message, Reply>(table)
+const decide = decider<SessionState, SessionMessage, SessionReply>(table)
 
-const absent: State = { _tag: "Absent" }
-const deleted: State = { _tag: "Deleted" }
+const absent: SessionState = { _tag: "Absent" }
+const deleted: SessionState = { _tag: "Deleted" }
 const known = { requestId: "r1", startedAtMs: nowMs, version: 1 }
 const name = { text: "Arthur" }
 const quest = { text: "To seek the Grail", href: "/content/1" }
 const right = { text: "An African or a European one?" }
-const awaitingName: State = { _tag: "AwaitingName", ...known }
-const awaitingQuest: State = { _tag: "AwaitingQuest", ...known, name }
-const awaitingHard: State = { _tag: "AwaitingHardQuestion", ...known, name, quest }
-const crossed: State = { _tag: "Crossed", ...known, name, quest, hard_question: right }
-const cast: State = { _tag: "Cast", ...known, name, quest, hard_question: { text: "11" } }
+const awaitingName: SessionState = { _tag: "AwaitingName", ...known }
+const awaitingQuest: SessionState = { _tag: "AwaitingQuest", ...known, name }
+const awaitingHard: SessionState = { _tag: "AwaitingHardQuestion", ...known, name, quest }
+const crossed: SessionState = { _tag: "Crossed", ...known, name, quest, hard_question: right }
+const cast: SessionState = { _tag: "Cast", ...known, name, quest, hard_question: { text: "11" } }
 
-const start: Member<Message, "Start"> = { _tag: "Start", requestId: "r1", continue: "true" }
-const answer = (step: Step, text: string): Member<Message, "Answer"> => ({
+const start: Variant<SessionMessage, "Start"> = { _tag: "Start", requestId: "r1", continue: "true" }
+const answer = (step: BridgeStep, text: string): Variant<SessionMessage, "Answer"> => ({
   _tag: "Answer",
   step,
   text
 })
-const read = (step: Step): Message => ({ _tag: "ReadAnswer", step })
-const describeIt: Message = { _tag: "Describe" }
-const remove: Message = { _tag: "Delete" }
-const wakeUp: Message = { _tag: "WakeUp" }
+const read = (step: BridgeStep): SessionMessage => ({ _tag: "ReadAnswer", step })
+const describeIt: SessionMessage = { _tag: "Describe" }
+const remove: SessionMessage = { _tag: "Delete" }
+const wakeUp: SessionMessage = { _tag: "WakeUp" }
 const confused = { _tag: "Rejected", p: bridge.confused, cast: false }
 
 const askedName = "What is your name?"
 const askedQuest = "What is your quest?"
 const askedSwallow = "What is the air-speed velocity of an unladen swallow?"
-const viewOf = (status: string, p: string, recorded: ReadonlyArray<Step>) => ({
+const viewOf = (status: string, p: string, recorded: ReadonlyArray<BridgeStep>) => ({
   status,
   p,
   recorded,
@@ -54,7 +54,7 @@ const views = {
   Cast: viewOf("cast", bridge.cast, ["name", "quest", "hard_question"])
 }
 
-const refusesAll = (state: State, reason: string) => ({
+const refusesAll = (state: SessionState, reason: string) => ({
   Answer: () => expectRefused(decide(state, answer("name", "Arthur")), reason),
   Describe: () => expectRefused(decide(state, describeIt), reason),
   ReadAnswer: () => expectRefused(decide(state, read("name")), reason),
@@ -63,7 +63,7 @@ const refusesAll = (state: State, reason: string) => ({
 })
 
 /** What is the same in every session that is there, but for what it shows. */
-const present = (state: State & { readonly _tag: keyof typeof views }) => ({
+const present = (state: SessionState & { readonly _tag: keyof typeof views }) => ({
   Start: () => {
     expectOnlyReply(decide(state, start), { _tag: "Started", view: views[state._tag] })
     expectRefused(decide(state, { ...start, requestId: "r2" }), "Taken")
@@ -89,13 +89,13 @@ const present = (state: State & { readonly _tag: keyof typeof views }) => ({
   },
   WakeUp: () => expectOnlyReply(decide(state, wakeUp), undefined)
 })
-const ended = (state: State) => () => {
+const ended = (state: SessionState) => () => {
   for (const step of ["name", "quest", "hard_question"] as const) {
     expectRefused(decide(state, answer(step, "Robin")), "Ended")
   }
 }
-const unfit = (state: State, step: Step) => {
-  const outdated: Message = { _tag: "Answer", step, text: "x", ifVersion: 9 }
+const unfit = (state: SessionState, step: BridgeStep) => {
+  const outdated: SessionMessage = { _tag: "Answer", step, text: "x", ifVersion: 9 }
   expectRefused(decide(state, outdated), "PreconditionFailed")
   expectOnlyReply(decide(state, { ...answer(step, "x"), continue: "confused" }), confused)
   expectRefused(decide(state, answer(step, " \n")), "Invalid")
@@ -210,7 +210,7 @@ describe("the session's table", () => {
 })
 
 describe("a session", () => {
-  const steps = constantFrom<Step>("name", "quest", "hard_question")
+  const steps = constantFrom<BridgeStep>("name", "quest", "hard_question")
   const texts = constantFrom("Arthur", "Robin", "Galahad", "Nineveh", "blue", "24 mph")
   const commands = array(
     oneof(
@@ -227,7 +227,7 @@ describe("a session", () => {
       property(commands, (sequence) => {
         const actor = new Model(session)
         actor.send(start, nowMs)
-        const given: Partial<Record<Step, string>> = {}
+        const given: Partial<Record<BridgeStep, string>> = {}
         let end: "crossed" | "cast" | undefined
         for (const command of sequence) {
           if (command === "restart") actor.restart()

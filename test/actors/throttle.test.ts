@@ -8,19 +8,28 @@ import {
 } from "../../actors/limits.ts"
 import { throttle } from "../../actors/throttle/actor.ts"
 import { throttleTable as table } from "../../actors/throttle/decide.ts"
-import type { Counted, Message, Reply, State } from "../../actors/throttle/protocol.ts"
+import type {
+  Counted,
+  ThrottleMessage,
+  ThrottleReply,
+  ThrottleState
+} from "../../actors/throttle/protocol.ts"
 import { decider, effectsOf, expectOnlyReply, nowMs, testCells } from "./cells.ts"
 
-const decide = decider<State, Message, Reply>(table)
-const tried = (count: number, fromMs = nowMs, tried: ReadonlyArray<string> = []): State => ({
+const decide = decider<ThrottleState, ThrottleMessage, ThrottleReply>(table)
+const tried = (
+  count: number,
+  fromMs = nowMs,
+  tried: ReadonlyArray<string> = []
+): ThrottleState => ({
   _tag: "Counting",
   count,
   fromMs,
   tried
 })
 const wait = (waitMs: number) => ({ _tag: "Wait", waitMs })
-const wrong: Message = { _tag: "Wrong", of: "passwords" }
-const wrongToken = (one: string): Message => ({ _tag: "Wrong", of: "tokens", try: one })
+const wrong: ThrottleMessage = { _tag: "Wrong", of: "passwords" }
+const wrongToken = (one: string): ThrottleMessage => ({ _tag: "Wrong", of: "tokens", try: one })
 const { initial } = throttle
 const last = { nowMs: nowMs + wrongTriesWindowMs - 1 }
 const over = { nowMs: nowMs + wrongTriesWindowMs }
@@ -34,7 +43,7 @@ describe("the throttle's table", () => {
   testCells(table, {
     "Counting.Look": () => {
       for (const [of, max] of most) {
-        const look: Message = { _tag: "Look", of }
+        const look: ThrottleMessage = { _tag: "Look", of }
         expectOnlyReply(decide(initial, look), wait(0))
         expectOnlyReply(decide(tried(max - 1), look), wait(0))
         expectOnlyReply(decide(tried(max), look), wait(wrongTriesWindowMs))
@@ -80,7 +89,9 @@ describe("the throttle's table", () => {
         const decision = decide(state, wrongToken(`${token}`), { nowMs: atMs })
         state = decision.nextState ?? state
         const { answer } = decide(state, { _tag: "Look", of: "tokens" }, { nowMs: atMs })
-        expect(answer).toSatisfy(({ waitMs }: Reply) => waitMs >= 0 && waitMs <= wrongTriesWindowMs)
+        expect(answer).toSatisfy(({ waitMs }: ThrottleReply) =>
+          waitMs >= 0 && waitMs <= wrongTriesWindowMs
+        )
         expect(state._tag === "Counting" && state.tried.length).toBeLessThanOrEqual(wrongTokensMax)
       }
     }))

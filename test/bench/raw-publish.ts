@@ -7,7 +7,7 @@
 import { Effect } from "effect"
 import { makeBucket } from "../../runtime/nats/buckets.ts"
 import { connection, Nats, type NatsApi } from "../../runtime/nats/connection.ts"
-import { expecting, type Message, write } from "../../runtime/nats/wire.ts"
+import { expecting, type StreamMessage, write } from "../../runtime/nats/wire.ts"
 
 const [servers = "", mode = "single", seconds = "4"] = process.argv.slice(2)
 
@@ -22,7 +22,7 @@ const actor = (at: number): string => `$KV.${bucket}.146.mailbox.m${at}`
 let written = 0
 let acknowledged = 0
 /** `records`: the sequences of the mailboxes' records. */
-const message = (records: ReadonlyArray<number>): Message => {
+const message = (records: ReadonlyArray<number>): StreamMessage => {
   const at = written++ % mailboxes
   // In a batch, and beside another batch, a record may be compared once only.
   const fence = messages > 1

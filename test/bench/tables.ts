@@ -8,7 +8,7 @@
 import { Effect } from "effect"
 import { customers } from "../../http/customers/table.ts"
 import { filterOf, spanOf } from "../../http/queries/condition.ts"
-import { type HeldRows, HeldTables } from "../../http/queries/held.ts"
+import { type RowCache, RowCaches } from "../../http/queries/held.ts"
 import { runQuery } from "../../http/queries/run.ts"
 import { embedded } from "../../runtime/embedded/index.ts"
 import { Records, type RecordsApi } from "../../runtime/index.ts"
@@ -96,7 +96,7 @@ const timing = async (once: Once): Promise<Timing> => {
   return only
 }
 
-const pageOf = (records: RecordsApi, held: HeldRows | undefined, age: number) => {
+const pageOf = (records: RecordsApi, held: RowCache | undefined, age: number) => {
   const least = { _tag: "where", field: "age", op: "ge", value: String(age) } as const
   const asked = {
     table: customers,
@@ -145,7 +145,7 @@ const sqliteOf = async (records: RecordsApi) => {
 
 /** The rows as a node holds them once it was asked for some. */
 const heldOf = async (records: RecordsApi) => {
-  const held = new HeldTables(records).of(customers)
+  const held = new RowCaches(records).of(customers)
   if (held === undefined) throw new Error("no customers are held")
   const startedMs = performance.now()
   await pageOf(records, held, 0)("")

@@ -1,7 +1,12 @@
 /** Watching a mailbox: over cut connections and with slow readers. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import { type Client, type Connection, ConnectionError, Gone } from "../../client/index.ts"
-import { type Mailbox, NotFound, type Received, UnexpectedAnswer } from "../../client/index.ts"
+import {
+  type Mailbox,
+  NotFound,
+  type ReceivedNotification,
+  UnexpectedAnswer
+} from "../../client/index.ts"
 import { type Cutting, startCutting } from "./cutting.ts"
 import { all, type Here, rejection, startHere, take } from "./services.ts"
 
@@ -29,7 +34,7 @@ const letter = (n: number) => ({
 })
 const numbers = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => `number ${n + from}`)
-const descriptions = (received: ReadonlyArray<Received>) =>
+const descriptions = (received: ReadonlyArray<ReceivedNotification>) =>
   received.map(({ description }) => description)
 const fill = async (mailbox: Mailbox, count: number, from = 0): Promise<void> => {
   for (let n = from; n < from + count; n++) await mailbox.deposit(letter(n))

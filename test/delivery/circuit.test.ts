@@ -1,12 +1,12 @@
 /** The circuit of one origin by itself, and the pace of returns. */
 import { describe, expect, it } from "vitest"
-import { Circuit } from "../../actors/delivery/circuit.ts"
-import { noReturns, Pace } from "../../actors/delivery/pace.ts"
+import { CircuitBreaker } from "../../actors/delivery/circuit.ts"
+import { noReturns, RetryPacing } from "../../actors/delivery/pace.ts"
 
 describe("a circuit by itself", () => {
   it("stays open twice as long with each probe that fails, up to a minute", () => {
     const limits = { faultsMax: 2, openMs: 1_000, openMaxMs: 60_000 }
-    const circuit = new Circuit(limits)
+    const circuit = new CircuitBreaker(limits)
     let nowMs = 0
     circuit.end("faults", circuit.begin(), nowMs)
     const waits: Array<number> = []
@@ -23,7 +23,7 @@ describe("a circuit by itself", () => {
   })
 
   it("learns nothing from faults of attempts that began before it opened", () => {
-    const circuit = new Circuit({ faultsMax: 1, openMs: 1_000, openMaxMs: 60_000 })
+    const circuit = new CircuitBreaker({ faultsMax: 1, openMs: 1_000, openMaxMs: 60_000 })
     const [one, two] = [circuit.begin(), circuit.begin()]
     expect(circuit.end("faults", one, 0)).toBe(true)
     expect(circuit.end("faults", two, 500)).toBe(false)
@@ -34,7 +34,7 @@ describe("a circuit by itself", () => {
 
 describe("the pace of returns", () => {
   it("spreads a line over time, whatever comes back meanwhile", () => {
-    const pace = new Pace(1_000, () => 0)
+    const pace = new RetryPacing(1_000, () => 0)
     const line = noReturns()
     const times = Array.from({ length: 100_000 }, () => pace.next(line, 1_000, 0))
     expect(times[0]).toBe(1_000)
@@ -43,7 +43,7 @@ describe("the pace of returns", () => {
   })
 
   it("shares the rate between lines, and puts none behind another", () => {
-    const pace = new Pace(1_000, () => 0)
+    const pace = new RetryPacing(1_000, () => 0)
     const long = noReturns()
     for (let n = 0; n < 50_000; n++) pace.next(long, 60_000, 0)
     const short = noReturns()
@@ -56,7 +56,7 @@ describe("the pace of returns", () => {
   })
 
   it("is a little uneven", () => {
-    const pace = new Pace(1_000, () => 0.5)
+    const pace = new RetryPacing(1_000, () => 0.5)
     expect(pace.next(noReturns(), 1_000, 0)).toBe(1_050)
   })
 })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { mailboxIn } from "../../actors/delivery/discovery.ts"
-import type { Letter, Outcome } from "../../actors/delivery/protocol.ts"
+import type { DeliveryOutcome, OutboundContent } from "../../actors/delivery/protocol.ts"
 import { answering, client, guarded, receiver } from "./rig.ts"
 
 const uri = new URL("https://example.com/people/alice")
@@ -140,12 +140,12 @@ describe("a post", () => {
       const taken: Array<string> = []
       const handsOver = (uri: string) => {
         if (!uri.startsWith(home.uri)) return
-        return Effect.sync((): Outcome => {
+        return Effect.sync((): DeliveryOutcome => {
           taken.push(uri)
           return { _tag: "Delivered", code: 202, location: "http://home/stored" }
         })
       }
-      const linkedData = (letter: Letter) => letter
+      const linkedData = (letter: OutboundContent) => letter
       const { post } = await client()
       expect(await post(at.uri, { discovers, linkedData, handsOver }))
         .toEqual({ _tag: "Delivered", code: 202, location: "http://home/stored" })

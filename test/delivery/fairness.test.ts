@@ -1,6 +1,6 @@
 /** A bad origin delays no other: the client with receivers that hang, are gone or are slow. */
 import { expect, it } from "vitest"
-import type { Outcome } from "../../actors/delivery/protocol.ts"
+import type { DeliveryOutcome } from "../../actors/delivery/protocol.ts"
 import { answering, client, closedPort, receiver, speaking } from "./rig.ts"
 
 it("a hanging origin with a thousand posts holds up no healthy one", async () => {
@@ -28,7 +28,7 @@ it("an origin that is gone opens its circuit, and closes it when it is back", as
   const clock = { nowMs: Date.now() }
   const { outbound, post } = await client({ nowMs: () => clock.nowMs, limits: { faultsMax: 3 } })
   const gone = `http://127.0.0.1:${port}`
-  const outcomes: Array<Outcome["_tag"]> = []
+  const outcomes: Array<DeliveryOutcome["_tag"]> = []
   for (let n = 0; n < 6; n++) outcomes.push((await post(gone))._tag)
   expect(outcomes).toEqual(["Faulted", "Faulted", "Faulted", "Deferred", "Deferred", "Deferred"])
   expect(outbound.measures()).toMatchObject({ circuitsOpen: 1, origins: 1 })

@@ -1,7 +1,7 @@
 /** A sender of W3C Linked Data Notifications, against receivers that take nothing else. */
 import { describe, expect, it } from "vitest"
 import { inboxIn } from "../../actors/delivery/discovery.ts"
-import type { Letter } from "../../actors/delivery/protocol.ts"
+import type { OutboundContent } from "../../actors/delivery/protocol.ts"
 import { answering, client, guarded, type Receiver, receiver } from "./rig.ts"
 
 const uri = new URL("https://example.com/people/alice")
@@ -44,7 +44,7 @@ describe("discovery (LDN §3.1)", () => {
   ])("finds none in %s", (body, type) => expect(within(body, type)).toBeUndefined())
 })
 
-const written = ({ body, headers }: Letter): Letter => ({
+const written = ({ body, headers }: OutboundContent): OutboundContent => ({
   headers: { ...headers, "content-type": ld },
   body: JSON.stringify({ from: body })
 })

@@ -2,7 +2,7 @@
 import { Deferred as Latch, Effect, Exit, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Health } from "../../actors/delivery/circuit.ts"
-import { type Deferred, Lanes, type Turn } from "../../actors/delivery/lanes.ts"
+import { type Deferred, type LimiterPermit, OriginLimiter } from "../../actors/delivery/lanes.ts"
 import { type DeliveryLimits, makeDeliveryLimits } from "../../actors/delivery/limits.ts"
 
 const small = { perOriginMax: 2, inFlightMax: 4, waitingPerOriginMax: 3, waitingMax: 5 }
@@ -10,14 +10,14 @@ const startMs = 1_000_000
 
 /** Does `use` when its turn has come, as a passenger would. */
 const run = <A>(
-  lanes: Lanes,
+  lanes: OriginLimiter,
   origin: string,
   waitMs: number,
   use: Effect.Effect<A>,
   healthOf: (result: A) => Health
 ): Effect.Effect<A | Deferred> =>
   Effect.callback((resume) => {
-    let turn: Turn | undefined
+    let turn: LimiterPermit | undefined
     const leave = (health: Health) => turn !== undefined && lanes.leave(turn, health)
     let fiber: Fiber.Fiber<A> | undefined
     lanes.enter(origin, waitMs, {
@@ -42,7 +42,7 @@ const run = <A>(
 /** Lanes with a clock that stands, and attempts that end when they are told. */
 const lanesOf = (limits: Partial<DeliveryLimits> = {}) => {
   const clock = { nowMs: startMs }
-  const lanes = new Lanes({
+  const lanes = new OriginLimiter({
     limits: makeDeliveryLimits({ ...small, ...limits }),
     nowMs: () => clock.nowMs,
     random: () => 0

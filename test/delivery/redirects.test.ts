@@ -1,6 +1,6 @@
 /** Redirects: which are followed, how far, and with what (protocol §1.3). */
 import { describe, expect, it } from "vitest"
-import type { Outcome } from "../../actors/delivery/protocol.ts"
+import type { DeliveryOutcome } from "../../actors/delivery/protocol.ts"
 import { answering, client, receiver } from "./rig.ts"
 
 /** Redirects n times with this code, counting down in the path, and takes the last request. */
@@ -33,7 +33,7 @@ describe("a post", () => {
   it("ends after three of them", async () => {
     const at = await chain(308)
     const { post } = await client()
-    const refused: Outcome = { _tag: "Refused", code: 308, problem: "too many redirects" }
+    const refused: DeliveryOutcome = { _tag: "Refused", code: 308, problem: "too many redirects" }
     expect(await post(`${at.uri}/4`)).toEqual(refused)
     expect(at.came).toHaveLength(4)
   })

@@ -10,10 +10,10 @@ import {
   type OutboundService
 } from "../../actors/delivery/client.ts"
 import type {
+  DeferredContent,
+  DeliveryOutcome,
   FetchOutcome,
-  Letter,
-  LetterToCome,
-  Outcome,
+  OutboundContent,
   Posting
 } from "../../actors/delivery/protocol.ts"
 
@@ -33,7 +33,10 @@ type Options = Pick<Posting, "discovers" | "linkedData" | "handsOver">
 
 export interface Client {
   readonly outbound: OutboundService
-  readonly post: (uri: string, more?: Partial<Letter & LetterToCome> & Options) => Promise<Outcome>
+  readonly post: (
+    uri: string,
+    more?: Partial<OutboundContent & DeferredContent> & Options
+  ) => Promise<DeliveryOutcome>
   readonly get: (uri: string, bytesMax?: number) => Promise<FetchOutcome>
 }
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
 import { clusterConfig } from "../../cluster.config.ts"
-import { FILES_WANTED } from "../../deploy/doctor/limits.ts"
+import { filesWanted } from "../../deploy/doctor/limits.ts"
 import { allSettings } from "../../deploy/settings.ts"
 import { eventHeartbeatMs, longPollSecondsMax } from "../../http/limits.ts"
 import { blocksOf, pages, root, textOf } from "./pages.ts"
@@ -73,7 +73,7 @@ it("runs under systemd what there is, for as long as it needs", () => {
   const number = (name: string) => Number(new RegExp(`^${name}=(\\d+)$`, "m").exec(unit)?.[1])
   const drainSeconds = Number.parseInt(clusterConfig.limits.drainTimeout)
   expect(number("TimeoutStopSec")).toBeGreaterThan(3 * drainSeconds)
-  expect(number("LimitNOFILE")).toBeGreaterThanOrEqual(FILES_WANTED)
+  expect(number("LimitNOFILE")).toBeGreaterThanOrEqual(filesWanted)
   const [, codes = ""] = /^RestartPreventExitStatus=(.*)$/m.exec(unit) ?? []
   for (const code of codes.split(" ")) {
     expect(textOf("docs/command-line.md")).toMatch(new RegExp(`^\\| ${code} +\\|`, "m"))

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { Effect, Result } from "effect"
 import { expect, it } from "vitest"
 import { backUp, restore } from "../../deploy/archive/index.ts"
-import { loadSettings, type Settings } from "../../deploy/settings.ts"
+import { loadSettings, type NodeSettings } from "../../deploy/settings.ts"
 import { address } from "../../runtime/address.ts"
 import { type EngineName, inspect } from "../../runtime/embedded/index.ts"
 import { Blobs } from "../../runtime/ports/blobs.ts"
@@ -13,7 +13,7 @@ import { commitOf, itemsOf } from "../suites/storage-probe.ts"
 import { newFolder, upon } from "./folders.ts"
 
 const ACTORS = 300
-const settingsOf = (dataDir: string, store: EngineName): Settings =>
+const settingsOf = (dataDir: string, store: EngineName): NodeSettings =>
   Result.getOrThrow(loadSettings({ DATA_DIR: dataDir, STORE: store })).settings
 
 async function* bytes(length: number) {

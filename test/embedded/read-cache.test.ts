@@ -1,10 +1,10 @@
 /** Answers that are kept, against reading anew, through changes of any kind. */
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { CACHED_CHARS_MAX } from "../../runtime/embedded/limits.ts"
+import { cachedCharsMax } from "../../runtime/embedded/limits.ts"
 import { ReadCache } from "../../runtime/embedded/read-cache.ts"
 import type { RecordRange } from "../../runtime/ports/records.ts"
-import { Tables } from "../../runtime/ports/tables.ts"
+import { RecordTables } from "../../runtime/ports/tables.ts"
 
 const table = fc.constantFrom("t", "u")
 const key = fc.constantFrom("a", "a\u0001", "a\u00015", "b", "5", "")
@@ -25,7 +25,7 @@ it("gives what is there, and the same answer while nothing changes", () => {
   })
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.array(change), fc.array(asked))), (rounds) => {
-      const tables = new Tables()
+      const tables = new RecordTables()
       const cache = new ReadCache(tables)
       for (const [changes, questions] of rounds) {
         for (const one of changes) cache.changing(one.table)
@@ -61,12 +61,12 @@ it("gives what is there, and the same answer while nothing changes", () => {
 })
 
 it("forgets what was asked for least lately when it holds much", () => {
-  const tables = new Tables()
+  const tables = new RecordTables()
   const value = "x".repeat(100_000)
   tables.apply([{ table: "t", key: "k", value }])
   const cache = new ReadCache(tables)
   const first = cache.range("t", { limit: 1 })
-  const many = Math.ceil(CACHED_CHARS_MAX / value.length) - 2
+  const many = Math.ceil(cachedCharsMax / value.length) - 2
   for (let limit = 2; limit <= many; limit++) void cache.range("t", { limit })
   expect(cache.range("t", { limit: 1 })).toBe(first)
   const second = cache.range("t", { limit: 2 })

@@ -1,6 +1,6 @@
 /** Reads that take longer than a slice of the event loop: what is there is found all the same. */
 import { expect, it } from "vitest"
-import type { Change } from "../../runtime/embedded/batch.ts"
+import type { BatchChange } from "../../runtime/embedded/batch.ts"
 import { firstKey } from "../../runtime/embedded/engine.ts"
 import { openRocksdb } from "../../runtime/embedded/rocksdb.ts"
 import { newFolder } from "./folders.ts"
@@ -10,7 +10,11 @@ const REMOVED = 1_500_000
 const STEP = 10_000
 const MEMTABLE_BYTES = 1024 * 1024
 const keyOf = (n: number) => Buffer.from(`log ${String(n).padStart(12, "0")}`)
-const putOf = (n: number): Change => ({ type: "put", key: keyOf(n), value: Buffer.from("item") })
+const putOf = (n: number): BatchChange => ({
+  type: "put",
+  key: keyOf(n),
+  value: Buffer.from("item")
+})
 
 it("finds what lies behind many that were removed", { timeout: 60_000 }, async () => {
   const folder = await newFolder()

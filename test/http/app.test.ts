@@ -2,10 +2,10 @@
 import { request } from "node:http"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Handler } from "../../http/call.ts"
+import type { ResourceHandler } from "../../http/call.ts"
 import { shown } from "../../http/call.ts"
 import { insideRoutes } from "../../http/inside/index.ts"
-import { count, HttpMeasures } from "../../http/inside/measures.ts"
+import { count, HttpMetrics } from "../../http/inside/measures.ts"
 import { metricsText } from "../../http/inside/metrics.ts"
 import { resources } from "../../http/resources.ts"
 import type { Route } from "../../http/routing.ts"
@@ -40,9 +40,9 @@ const failures = {
 }
 
 /** Beside the real resources, one that fails as it is told and one that waits to be released. */
-const routes = (shared: Service): ReadonlyArray<Route<Handler>> => [
+const routes = (shared: Service): ReadonlyArray<Route<ResourceHandler>> => [
   ...resources(shared),
-  ...Object.entries(failures).map(([name, failure]): Route<Handler> => ({
+  ...Object.entries(failures).map(([name, failure]): Route<ResourceHandler> => ({
     pattern: `/test/${name}`,
     methods: { GET: { handle: () => Effect.fail(failure) } }
   })),
@@ -232,7 +232,7 @@ describe("seeing inside", () => {
   })
 
   it("/metrics has every measure, with routes as patterns", () => {
-    const measures = new HttpMeasures()
+    const measures = new HttpMetrics()
     count(measures.of("POST", "/mailboxes/{mailbox}"), 202, 3)
     count(measures.of("POST", "/mailboxes/{mailbox}"), 503, 700)
     const text = metricsText(service.service.system, measures, Date.now)()

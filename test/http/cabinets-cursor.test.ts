@@ -5,11 +5,11 @@
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { CabinetQuery, View } from "../../actors/cabinet/protocol.ts"
+import type { CabinetQuery, CabinetView } from "../../actors/cabinet/protocol.ts"
 import { encodeItem, encodeRemoval, notificationId, partChars } from "../../actors/mailbox/item.ts"
-import { defaultSettings, type View as MailboxView } from "../../actors/mailbox/protocol.ts"
+import { defaultSettings, type MailboxView } from "../../actors/mailbox/protocol.ts"
 import { formatCabinetCursor, parseCabinetSince, positionKey } from "../../http/cabinets/cursor.ts"
-import { type CabinetPage, readCabinet } from "../../http/cabinets/merge.ts"
+import { type MergedPage, readCabinet } from "../../http/cabinets/merge.ts"
 import { cabinetScanCharsMax, cabinetScanItemsMax } from "../../http/limits.ts"
 import type { Service } from "../../http/service.ts"
 import type { Address, LogItem } from "../../runtime/index.ts"
@@ -91,7 +91,7 @@ class World {
     limit: number,
     query?: CabinetQuery
   ) {
-    const cabinet: View = {
+    const cabinet: CabinetView = {
       owner: "o",
       createdAtMs: startMs,
       version: 1,
@@ -104,7 +104,7 @@ class World {
   }
 }
 
-const shownOn = ({ entries }: CabinetPage): ReadonlyArray<string> =>
+const shownOn = ({ entries }: MergedPage): ReadonlyArray<string> =>
   entries.map(({ entry, place }) => `${place.name}/${entry.n}`)
 
 const name = fc.constantFrom("a", "b", "c", "d")

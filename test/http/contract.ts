@@ -5,7 +5,7 @@
  */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
-import type { Part } from "../../http/openapi/index.ts"
+import type { DocumentPart } from "../../http/openapi/index.ts"
 import { compileRoutes, type Route } from "../../http/routing.ts"
 import { parseText, toJson } from "../../http/xml.ts"
 
@@ -69,7 +69,7 @@ export class Contract {
   private readonly compiled = new Map<string, ValidateFunction>()
 
   /** `routes` are those that are served: other paths of the document are nothing here. */
-  constructor(document: Part, routes: ReadonlyArray<Route<unknown>>) {
+  constructor(document: DocumentPart, routes: ReadonlyArray<Route<unknown>>) {
     // JSON of the shape that the meta schema gives it, which openapi.test.ts checks.
     this.document = JSON.parse(JSON.stringify(document)) as unknown as Node
     const served = new Map(routes.map(({ methods, pattern }) => [pattern, Object.keys(methods)]))

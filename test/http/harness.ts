@@ -7,8 +7,8 @@ import { randomInt } from "node:crypto"
 import { createServer } from "node:net"
 import type { Effect } from "effect"
 import { bootstrap, type Bootstrapped } from "../../http/accounts/index.ts"
-import type { Access } from "../../http/app.ts"
-import type { Handler } from "../../http/call.ts"
+import type { AccessRecord } from "../../http/app.ts"
+import type { ResourceHandler } from "../../http/call.ts"
 import { openapiOf } from "../../http/openapi/index.ts"
 import { resources } from "../../http/resources.ts"
 import type { Route } from "../../http/routing.ts"
@@ -33,7 +33,7 @@ export interface Harness {
   readonly services: ReadonlyArray<Service>
   readonly bootstrapped: Bootstrapped
   /** What was answered so far. */
-  readonly accesses: ReadonlyArray<Access>
+  readonly accesses: ReadonlyArray<AccessRecord>
   /** What the service says of itself: `send` fails when an answer differs. */
   readonly contract: Contract
   /** A request to a path or an absolute URI; redirects are not followed. */
@@ -146,7 +146,7 @@ async (method, path, options = {}) => {
 
 /** Starts a service with these resources. */
 export const startService = async (
-  routes: (service: Service) => ReadonlyArray<Route<Handler>>,
+  routes: (service: Service) => ReadonlyArray<Route<ResourceHandler>>,
   settings: Partial<HttpSettings> = {},
   operator: { readonly adminToken: string | undefined } = { adminToken },
   issuer: () => Promise<Service["issuer"]> = async () => undefined
@@ -172,7 +172,7 @@ export const startService = async (
   if (first === undefined) throw new Error("the backend has no node")
   await settled(nodes.map(({ placement }) => placement))
   const bootstrapped = await first.run(bootstrap(first.service, operator.adminToken))
-  const accesses: Array<Access> = []
+  const accesses: Array<AccessRecord> = []
   const ports: Array<number> = []
   for (const { serve } of nodes) {
     const port = nodes.length === 1 ? front : await freePort()

@@ -1,6 +1,6 @@
 /** A service with mailboxes, and what its clients do with them. */
 import { accountRoutes } from "../../http/accounts/index.ts"
-import type { Handler } from "../../http/call.ts"
+import type { ResourceHandler } from "../../http/call.ts"
 import { contentRoutes } from "../../http/content/index.ts"
 import { mailboxRoutes } from "../../http/mailboxes/index.ts"
 import type { Route } from "../../http/routing.ts"
@@ -39,7 +39,7 @@ const opened = (answer: Answered): Opened => {
 
 /** The service, with more routes where they are wanted. */
 export const startMailboxes = async (
-  more: (service: Service) => ReadonlyArray<Route<Handler>> = () => []
+  more: (service: Service) => ReadonlyArray<Route<ResourceHandler>> = () => []
 ): Promise<Mailboxes> => {
   const service = await startService((one) => [
     ...mailboxRoutes(one),

@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { encodeItem, encodeRemoval } from "../../actors/mailbox/item.ts"
-import { defaultSettings, type View } from "../../actors/mailbox/protocol.ts"
+import { defaultSettings, type MailboxView } from "../../actors/mailbox/protocol.ts"
 import { latestScannedMax } from "../../http/limits.ts"
 import { readLatest } from "../../http/mailboxes/latest.ts"
-import { placeNamed } from "../../http/mailboxes/reader.ts"
+import { mailboxRefNamed } from "../../http/mailboxes/reader.ts"
 import type { Service } from "../../http/service.ts"
 
 interface Item {
@@ -29,7 +29,7 @@ const serviceOf = (log: ReadonlyArray<Item>): Service =>
     // Nothing else of a service is asked by what is tested.
   }) as unknown as Service
 
-const viewOf = (head: number, log: ReadonlyArray<Item>, notifications: number): View => ({
+const viewOf = (head: number, log: ReadonlyArray<Item>, notifications: number): MailboxView => ({
   owner: "admin",
   isOwner: true,
   settings: defaultSettings,
@@ -45,7 +45,7 @@ const viewOf = (head: number, log: ReadonlyArray<Item>, notifications: number): 
 /** The numbers on each page, from the newest back. */
 const pagesOf = (head: number, log: ReadonlyArray<Item>, notifications: number, limit: number) => {
   const service = serviceOf(log)
-  const place = placeNamed(service, "log")
+  const place = mailboxRefNamed(service, "log")
   const pages: Array<ReadonlyArray<number>> = []
   for (let before: number | undefined; pages.length < 2000;) {
     const query = { since: undefined, before, limit, read: true }

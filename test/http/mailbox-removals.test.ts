@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { encodeRemoval } from "../../actors/mailbox/item.ts"
 import { newSecret } from "../../actors/delivery/signatures.ts"
-import type { Message } from "../../actors/mailbox/protocol.ts"
-import type { Message as Registration } from "../../actors/registration/protocol.ts"
+import type { MailboxMessage } from "../../actors/mailbox/protocol.ts"
+import type { RegistrationMessage as Registration } from "../../actors/registration/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import { childrenOf } from "../../http/xml.ts"
 import { descriptions, type Mailboxes, owner, startMailboxes, timeOf } from "./mailbox-harness.ts"
@@ -33,7 +33,7 @@ const prepare = async (name: string) => {
     challenge: "challenge",
     cursor: 0
   }
-  const register: Message = { _tag: "Register", id, reader: { account: "admin" } }
+  const register: MailboxMessage = { _tag: "Register", id, reader: { account: "admin" } }
   await Effect.runPromise(system.ask(address("registration", id), create))
   await Effect.runPromise(system.ask(address("mailbox", name), register))
   const hrefs: Array<string> = []
@@ -72,7 +72,7 @@ test("what was removed from the beginning on is not read again", async () => {
     hrefs.push((await service.deposit(href, text)).header("location"))
   }
   for (const gone of hrefs.slice(0, 2)) await service.send("DELETE", gone, { basic: owner })
-  const describe: Message = { _tag: "List", reader: { account: "admin" } }
+  const describe: MailboxMessage = { _tag: "List", reader: { account: "admin" } }
   const { system } = service.service
   expect(await Effect.runPromise(system.ask(address("mailbox", "beginning"), describe)))
     .toMatchObject({ view: { removedUpTo: 2, removed: 2, head: 3 } })

@@ -3,17 +3,17 @@ import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope } from "effect"
 import { makeOutbound } from "../../actors/delivery/client.ts"
 import { readerOf } from "../../actors/delivery/reader.ts"
 import { behaviours, linksUnder } from "../../actors/index.ts"
-import { type Access, application } from "../../http/app.ts"
-import type { Handler } from "../../http/call.ts"
+import { type AccessRecord, application } from "../../http/app.ts"
+import type { ResourceHandler } from "../../http/call.ts"
 import { postFigures } from "../../http/cluster/index.ts"
 import { documents } from "../../http/documents.ts"
-import { HttpMeasures } from "../../http/inside/measures.ts"
-import { HeldTables } from "../../http/queries/held.ts"
+import { HttpMetrics } from "../../http/inside/measures.ts"
+import { RowCaches } from "../../http/queries/held.ts"
 import type { Route } from "../../http/routing.ts"
 import { listen } from "../../http/server.ts"
 import type { HttpSettings, Service } from "../../http/service.ts"
 import { ratesOf } from "../../http/rates.ts"
-import { Tries } from "../../http/tries.ts"
+import { CredentialCache } from "../../http/tries.ts"
 import { Blobs, type Limits, Placement, Records, Storage, System } from "../../runtime/index.ts"
 import type { Backend } from "./backends.ts"
 
@@ -28,8 +28,8 @@ export interface Node {
   /** Answers at this port from here on, until the node is closed. */
   readonly serve: (
     port: number,
-    routes: (service: Service) => ReadonlyArray<Route<Handler>>,
-    onAccess: (access: Access) => void
+    routes: (service: Service) => ReadonlyArray<Route<ResourceHandler>>,
+    onAccess: (access: AccessRecord) => void
   ) => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -83,8 +83,8 @@ export const startNode = async (options: Options): Promise<Node> => {
   ))
   const arriving = new Set<string>()
   const { rateLimits = {}, trustedProxies = [] } = settings
-  const measures = new HttpMeasures()
-  const tries = new Tries(nowMs)
+  const measures = new HttpMetrics()
+  const tries = new CredentialCache(nowMs)
   const runtime = ManagedRuntime.make(layerOf(options, outbound, arriving))
   const records = await runtime.runPromise(Effect.service(Records))
   const service: Service = {
@@ -106,7 +106,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     system: await runtime.runPromise(Effect.service(System)),
     blobs: await runtime.runPromise(Effect.service(Blobs)),
     records,
-    held: new HeldTables(records),
+    held: new RowCaches(records),
     readOutside: readerOf(outbound),
     arriving,
     start: `${name}.test`,

@@ -1,7 +1,7 @@
 /** What becomes of a registration (PROTOCOL §1.4): shown, listed, lifted, rotated, ended. */
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { Reply } from "../../actors/registration/protocol.ts"
+import type { RegistrationReply } from "../../actors/registration/protocol.ts"
 import { Effect } from "effect"
 import { childrenOf } from "../../http/xml.ts"
 import type { Service } from "../../http/service.ts"
@@ -22,7 +22,7 @@ const suspending = (service: Service): Service => ({
     ask: (to, message) =>
       Effect.map(service.system.ask(to, message), (value) => {
         // What this kind replies to this message is of its protocol.
-        const reply = value as Reply
+        const reply = value as RegistrationReply
         return to.kind === "registration" && reply._tag === "Described" &&
             suspended.has(reply.view.callback)
           ? {

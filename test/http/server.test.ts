@@ -1,7 +1,7 @@
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { BodyError, eventText, listen, ServerUnavailable } from "../../http/server.ts"
-import type { Exchange, Request, Server } from "../../http/server.ts"
+import type { Exchange, HttpRequest, Server } from "../../http/server.ts"
 
 const errors: Array<unknown> = []
 const uploads: Array<string> = []
@@ -24,7 +24,7 @@ const receive = async (exchange: Exchange, limit: number): Promise<void> => {
   }
 }
 
-const handler = (request: Request, exchange: Exchange): void => {
+const handler = (request: HttpRequest, exchange: Exchange): void => {
   switch (request.path) {
     case "/throw":
       throw new Error("on purpose")

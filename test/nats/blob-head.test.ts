@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { Layer } from "effect"
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from "vitest"
 import { natsBlobs } from "../../runtime/nats/blobs.ts"
-import { GIVE_UP_MS } from "../../runtime/nats/limits.ts"
+import { giveUpMs } from "../../runtime/nats/limits.ts"
 import { NoReply } from "../../runtime/nats/requests.ts"
 import { Blobs } from "../../runtime/ports/blobs.ts"
 import { run } from "../suites/storage-probe.ts"
@@ -28,7 +28,7 @@ it("is written when a leader is found late", async () => {
   const late = meddled("$KV.blobs.head.", (ask, subject) => {
     if (isLed) return ask()
     isLed = true
-    vi.advanceTimersByTime(2 * GIVE_UP_MS)
+    vi.advanceTimersByTime(2 * giveUpMs)
     return Promise.reject(new NoReply(subject, "no responders"))
   })
   const { api, close } = await onNats(

@@ -6,7 +6,7 @@ import { StorageUnavailable } from "../../runtime/errors.ts"
 import { bytesOf } from "../../runtime/nats/blob-reader.ts"
 import { receive } from "../../runtime/nats/blob-writer.ts"
 import type { NatsApi } from "../../runtime/nats/connection.ts"
-import { BLOB_GIVE_UP_MS, GIVE_UP_MS } from "../../runtime/nats/limits.ts"
+import { blobGiveUpMs, giveUpMs } from "../../runtime/nats/limits.ts"
 import { NoReply } from "../../runtime/nats/requests.ts"
 
 beforeEach(() => void vi.useFakeTimers())
@@ -44,7 +44,7 @@ const upload = (api: NatsApi) => {
 it("goes on when a leader is found late", async () => {
   const { api, state } = servers(3)
   const told = upload(api)
-  await vi.advanceTimersByTimeAsync(BLOB_GIVE_UP_MS - 1_000)
+  await vi.advanceTimersByTimeAsync(blobGiveUpMs - 1_000)
   expect(told).toEqual([])
   state.isLed = true
   await vi.advanceTimersByTimeAsync(1_000)
@@ -55,13 +55,13 @@ it("goes on when a leader is found late", async () => {
 it("ends when none is found", async () => {
   const { api } = servers(3)
   const told = upload(api)
-  await vi.advanceTimersByTimeAsync(BLOB_GIVE_UP_MS + 1_000)
+  await vi.advanceTimersByTimeAsync(blobGiveUpMs + 1_000)
   expect(told).toEqual([expect.any(StorageUnavailable)])
 })
 
 it("ends sooner when nothing of it was stored, or the connection was closed", async () => {
   const fresh = upload(servers(0).api)
-  await vi.advanceTimersByTimeAsync(GIVE_UP_MS + 1_000)
+  await vi.advanceTimersByTimeAsync(giveUpMs + 1_000)
   expect(fresh).toEqual([expect.any(StorageUnavailable)])
   const { api, state } = servers(3)
   const begun = upload(api)
@@ -82,7 +82,7 @@ it("goes on with a download, too, when a leader is found late", async () => {
   const pieces = bytesOf({ ...api, request: chunked }, "one", head, undefined)
   const told: Array<Uint8Array | undefined> = []
   void pieces[Symbol.asyncIterator]().next().then(({ value }) => told.push(value))
-  await vi.advanceTimersByTimeAsync(BLOB_GIVE_UP_MS - 1_000)
+  await vi.advanceTimersByTimeAsync(blobGiveUpMs - 1_000)
   expect(told).toEqual([])
   state.isLed = true
   await vi.advanceTimersByTimeAsync(1_000)

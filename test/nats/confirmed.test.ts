@@ -1,7 +1,7 @@
 /** No read is older than its beginning, whichever copy answers it and whoever says it leads. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { Confirmations } from "../../runtime/nats/confirmed.ts"
+import { ReadBarriers } from "../../runtime/nats/confirmed.ts"
 import type { NatsApi } from "../../runtime/nats/connection.ts"
 import { coveredBy, last, lastOfMany } from "../../runtime/nats/reader.ts"
 
@@ -69,7 +69,7 @@ class Stale {
       }
       return [...messages, this.message("", 204, end)]
     }
-    const confirmations = new Confirmations({ request }, "a node")
+    const confirmations = new ReadBarriers({ request }, "a node")
     return { request, replies, confirmed: (of) => confirmations.of(of) }
   })()
 }

@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:net"
 import { Effect, Logger } from "effect"
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { dialling } from "../../runtime/nats/dialling.ts"
-import { RECONNECT_WAIT_MS } from "../../runtime/nats/limits.ts"
+import { reconnectWaitMs } from "../../runtime/nats/limits.ts"
 import { connection, isTooOld, Nats, type NatsOptions } from "../../runtime/nats/connection.ts"
 import {
   freePorts,
@@ -149,10 +149,10 @@ describe("dialling", () => {
     expect([dial(), dial(), dial(), dial()]).toEqual([
       ["a", 0],
       ["b", 0],
-      ["a", RECONNECT_WAIT_MS],
-      ["b", RECONNECT_WAIT_MS]
+      ["a", reconnectWaitMs],
+      ["b", reconnectWaitMs]
     ])
-    nowMs = 10 * RECONNECT_WAIT_MS
+    nowMs = 10 * reconnectWaitMs
     expect([dial(), dial()]).toEqual([["a", 0], ["b", 0]])
   })
 

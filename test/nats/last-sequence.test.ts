@@ -1,13 +1,13 @@
 /** Up to where a read must see the records, and that those who ask at once share the question. */
 import { expect, it } from "vitest"
-import type { Confirmed } from "../../runtime/nats/confirmed.ts"
+import type { ReadBarrier } from "../../runtime/nats/confirmed.ts"
 import type { NatsApi } from "../../runtime/nats/connection.ts"
 import { LastSequence } from "../../runtime/nats/last-sequence.ts"
 
 const created = "2026-11-21T00:00:00Z"
 
 /** The one who says that it leads has got to 5. */
-const start = (mark: () => Confirmed | undefined) => {
+const start = (mark: () => ReadBarrier | undefined) => {
   let asked = 0
   const state = { messages: 1, first_seq: 1, last_seq: 5 }
   const nats = {

@@ -8,7 +8,7 @@ import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { address, shardOf } from "../../runtime/address.ts"
 import { Nats, type NatsApi } from "../../runtime/nats/connection.ts"
-import { MOVED_SAID_MS, PROBE_MS, SETTLED_MS } from "../../runtime/nats/limits.ts"
+import { movedSaidMs, probeMs, settledMs } from "../../runtime/nats/limits.ts"
 import { natsTransport } from "../../runtime/nats/transport.ts"
 import { Transport, type TransportApi } from "../../runtime/ports/transport.ts"
 import { randomOf } from "../runtime/placement-world.ts"
@@ -18,7 +18,7 @@ const NODES = 4
 const ASKS = 40
 const DEADLINE_MS = 10_000
 /** The longest way: one message does not reach two nodes further apart than the proof allows. */
-const WAY_MS = SETTLED_MS - MOVED_SAID_MS - 50
+const WAY_MS = settledMs - movedSaidMs - 50
 const KNOWN_MS = 100
 const alice = address("mailbox", "alice")
 
@@ -233,13 +233,13 @@ describe("asks while their shard moves", () => {
     const [asker, first, second] = world.nodes
     if (asker === undefined || first === undefined || second === undefined) throw new Error("none")
     world.take(first)
-    await vi.advanceTimersByTimeAsync(SETTLED_MS)
+    await vi.advanceTimersByTimeAsync(settledMs)
     world.standStill()
     const asked = world.ask(asker, "x")
     await vi.advanceTimersByTimeAsync(DEADLINE_MS / 2)
     expect([...world.ends]).toEqual([])
     world.take(second)
-    await vi.advanceTimersByTimeAsync(PROBE_MS + 2 * KNOWN_MS + 2 * WAY_MS)
+    await vi.advanceTimersByTimeAsync(probeMs + 2 * KNOWN_MS + 2 * WAY_MS)
     expect([...world.ends]).toEqual([["x", "AskTimeout"]])
     await vi.advanceTimersByTimeAsync(2 * DEADLINE_MS)
     await asked
@@ -248,7 +248,7 @@ describe("asks while their shard moves", () => {
 
   it("are decided once though one that stood still says that it has not decided", () => {
     const history = { seed, beforeMs: fc.nat(WAY_MS), stayMs: fc.nat(1_000), notices: fc.boolean() }
-    const stoodMs = 2 * SETTLED_MS
+    const stoodMs = 2 * settledMs
     return fc.assert(
       fc.asyncProperty(fc.record(history), async ({ beforeMs, notices, seed, stayMs }) => {
         const world = new World(randomOf(seed))
@@ -257,7 +257,7 @@ describe("asks while their shard moves", () => {
         if (asker === undefined || first === undefined) throw new Error("none")
         if (second === undefined || third === undefined) throw new Error("none")
         world.take(first)
-        await vi.advanceTimersByTimeAsync(SETTLED_MS)
+        await vi.advanceTimersByTimeAsync(settledMs)
         const noticed = world.standStill(stoodMs)
         world.take(second)
         await vi.advanceTimersByTimeAsync(stoodMs - beforeMs)

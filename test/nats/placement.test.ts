@@ -2,7 +2,7 @@
 import { connect } from "@nats-io/transport-node"
 import { Layer } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { HeaderFields } from "../../http/request.ts"
+import { RequestHeaders } from "../../http/request.ts"
 import { traced } from "../../http/trace.ts"
 import { shardOf, Storage } from "../../runtime/index.ts"
 import type { ProcessName } from "../../runtime/placement/process.ts"
@@ -113,7 +113,7 @@ it("tells the owner of an actor, and who listens, the trace of a request", async
   await nc.flush()
   const id = ids.find((one) => a.placement.owns(shardOf(at(one)))) ?? ""
   const traceparent = `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01`
-  const headers = new HeaderFields(["traceparent", traceparent])
+  const headers = new RequestHeaders(["traceparent", traceparent])
   const request = { method: "GET", path: "/", query: "", headers, remoteAddress: "127.0.0.1" }
   expect(await run(traced(request, b.system.ask(at(id), add)))).toEqual({ count: 1, head: 0 })
   await expect.poll(() => traces).toEqual([traceparent])

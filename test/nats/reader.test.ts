@@ -1,7 +1,7 @@
 /** Reading a key while its stream has no leader, over servers that are made up. */
 import type { Msg } from "@nats-io/transport-node"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
-import { READ_AGAIN_MS, READ_MS } from "../../runtime/nats/limits.ts"
+import { readAgainMs, readMs } from "../../runtime/nats/limits.ts"
 import { last } from "../../runtime/nats/reader.ts"
 import { NoReply } from "../../runtime/nats/requests.ts"
 
@@ -29,14 +29,14 @@ const asked = (heard: number) => {
 
 it("asks once where the leader answers", async () => {
   const questions = asked(1)
-  await vi.advanceTimersByTimeAsync(READ_MS)
+  await vi.advanceTimersByTimeAsync(readMs)
   expect(questions).toEqual({ count: 1, answered: true })
 })
 
 it("asks again while a question is not answered, and takes the first answer", async () => {
   const questions = asked(3)
-  await vi.advanceTimersByTimeAsync(2 * READ_AGAIN_MS)
+  await vi.advanceTimersByTimeAsync(2 * readAgainMs)
   expect(questions).toEqual({ count: 3, answered: true })
-  await vi.advanceTimersByTimeAsync(READ_MS)
+  await vi.advanceTimersByTimeAsync(readMs)
   expect(questions.count).toBe(3)
 })

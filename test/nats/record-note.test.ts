@@ -1,12 +1,12 @@
 /** When a view goes on from where it was, and how messages become pieces of it. */
 import type { JsMsg } from "@nats-io/jetstream"
 import { describe, expect, it } from "vitest"
-import { RECORD_SILENCE_MS, VIEW_WRITE_MESSAGES } from "../../runtime/nats/limits.ts"
+import { recordSilenceMs, viewWriteMessages } from "../../runtime/nats/limits.ts"
 import { RecordFeed } from "../../runtime/nats/record-feed.ts"
 import { recordSubject } from "../../runtime/nats/record-keys.ts"
-import { goesOn, type Note, readNote, writeNote } from "../../runtime/nats/record-note.ts"
+import { goesOn, readNote, type ViewProgress, writeNote } from "../../runtime/nats/record-note.ts"
 
-const note: Note = { created: "then", seq: 10, writtenMs: 1_000, knownMs: 2_000 }
+const note: ViewProgress = { created: "then", seq: 10, writtenMs: 1_000, knownMs: 2_000 }
 const standing = { created: "then", firstSeq: 3, lastSeq: 12, nowMs: 3_000, writtenMs: 1_000 }
 
 describe("a view", () => {
@@ -19,8 +19,8 @@ describe("a view", () => {
     ["of a stream that has lost its end", {}, { lastSeq: 9 }, false],
     ["of a stream that lost its end and goes on otherwise", {}, { writtenMs: 1_001 }, false],
     ["of which the stream has nothing any more", {}, { firstSeq: 11 }, false],
-    ["that was fed just in time", {}, { nowMs: 2_000 + RECORD_SILENCE_MS }, true],
-    ["that was fed too long ago", {}, { nowMs: 2_001 + RECORD_SILENCE_MS }, false]
+    ["that was fed just in time", {}, { nowMs: 2_000 + recordSilenceMs }, true],
+    ["that was fed too long ago", {}, { nowMs: 2_001 + recordSilenceMs }, false]
   ])("%s", (_, noted, stands, expected) => {
     const { writtenMs, ...others } = standing
     expect(goesOn({ ...note, ...noted }, { writtenMs, ...others, ...stands })).toBe(expected)
@@ -84,7 +84,7 @@ describe("messages", () => {
   })
   it("are divided between batches where there are many", () => {
     const feed = new RecordFeed()
-    const size = VIEW_WRITE_MESSAGES - 1
+    const size = viewWriteMessages - 1
     for (let seq = 1; seq <= 3 * size; seq++) {
       const isCommit = seq % size === 0
       feed.take(message({ seq, key: String(seq), batch: `b${Math.ceil(seq / size)}`, isCommit }))

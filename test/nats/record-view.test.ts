@@ -1,6 +1,6 @@
 /** What a view takes for granted of a consumer at a server that is behind: nothing. */
 import { afterEach, expect, it } from "vitest"
-import type { Confirmed } from "../../runtime/nats/confirmed.ts"
+import type { ReadBarrier } from "../../runtime/nats/confirmed.ts"
 import type { NatsApi } from "../../runtime/nats/connection.ts"
 import { RecordView } from "../../runtime/nats/record-view.ts"
 import { makeMemoryView } from "../../runtime/ports/view.ts"
@@ -9,7 +9,7 @@ const now = "2026-11-21T00:00:00Z"
 const NO_MESSAGE = { err_code: 10_037, code: 404, description: "no message found" }
 
 /** A leader that has got to 5, `next` being what is left to come; a consumer that has nothing. */
-const stub = (next: () => number | undefined, mark?: Confirmed): NatsApi => {
+const stub = (next: () => number | undefined, mark?: ReadBarrier): NatsApi => {
   let stop = () => {}
   const closed = new Promise<void>((resolve) => stop = () => resolve())
   const answer = (subject: string): object => {
@@ -34,7 +34,7 @@ const stub = (next: () => number | undefined, mark?: Confirmed): NatsApi => {
 }
 
 const views: Array<RecordView> = []
-const begin = (next: () => number | undefined, mark?: Confirmed): RecordView => {
+const begin = (next: () => number | undefined, mark?: ReadBarrier): RecordView => {
   const view = new RecordView(stub(next, mark), makeMemoryView())
   views.push(view)
   view.begin()

@@ -2,7 +2,7 @@
 import type { Msg } from "@nats-io/transport-node"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import type { NatsApi } from "../../runtime/nats/connection.ts"
-import { GIVE_UP_MS } from "../../runtime/nats/limits.ts"
+import { giveUpMs } from "../../runtime/nats/limits.ts"
 import { recordSubject } from "../../runtime/nats/record-keys.ts"
 import { RecordWriter } from "../../runtime/nats/record-writer.ts"
 import { NoReply } from "../../runtime/nats/requests.ts"
@@ -56,7 +56,7 @@ const submitted = (
 }
 
 const missing = JSON.stringify({ error: { code: 404, err_code: 10_037, description: "none" } })
-const longMs = 3 * GIVE_UP_MS
+const longMs = 3 * giveUpMs
 
 it("fails when what is expected cannot be read, and writes what comes later", async () => {
   const { says, writer } = servers()

@@ -2,7 +2,7 @@
 import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest"
 import { connection, Nats } from "../../runtime/nats/connection.ts"
-import { TURN_AWAY_MS } from "../../runtime/nats/limits.ts"
+import { turnAwayMs } from "../../runtime/nats/limits.ts"
 import { natsRegistry } from "../../runtime/nats/registry.ts"
 import { Registry, type RegistryEntry } from "../../runtime/ports/registry.ts"
 import { fromLayer } from "../suites/harness.ts"
@@ -57,7 +57,7 @@ const writtenLate = async (
     yield* registry.put("node.a", "1", 0)
     yield* Effect.promise(() => before(nats))
     const late = performance.now.bind(performance)
-    vi.spyOn(performance, "now").mockImplementation(() => late() + 2 * TURN_AWAY_MS)
+    vi.spyOn(performance, "now").mockImplementation(() => late() + 2 * turnAwayMs)
     const refused = yield* Effect.result(registry.put("node.b", "1", 0))
     // It breaks off where the connection turns to another server.
     yield* Effect.promise(() => nats.nc.flush().catch(() => undefined))

@@ -6,7 +6,7 @@ import fc from "fast-check"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { embeddedView, engineNames } from "../../runtime/embedded/index.ts"
 import { connection } from "../../runtime/nats/connection.ts"
-import { RECORD_SILENCE_MS } from "../../runtime/nats/limits.ts"
+import { recordSilenceMs } from "../../runtime/nats/limits.ts"
 import { readNote, writeNote } from "../../runtime/nats/record-note.ts"
 import { natsRecordsWith } from "../../runtime/nats/records.ts"
 import { Records, type RecordsApi } from "../../runtime/ports/records.ts"
@@ -131,7 +131,7 @@ describe("a view that was closed", () => {
   })
 
   it.each([
-    ["it was fed too long ago", changed({ knownMs: Date.now() - RECORD_SILENCE_MS - 60_000 })],
+    ["it was fed too long ago", changed({ knownMs: Date.now() - recordSilenceMs - 60_000 })],
     ["it is of another stream", changed({ created: "2020-01-01T00:00:00Z" })],
     ["it is ahead of the stream", changed({ seq: 1_000 })],
     ["the stream has another message there", changed({ writtenMs: 1 })],

@@ -2,7 +2,7 @@
 import { type Msg, type MsgHdrs } from "@nats-io/transport-node"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { answersOf } from "../../runtime/nats/answers.ts"
-import { LISTING_OVERLAP } from "../../runtime/nats/limits.ts"
+import { listingOverlap } from "../../runtime/nats/limits.ts"
 import { subjectsOf } from "../../runtime/nats/listing.ts"
 import { natsStorage } from "../../runtime/nats/storage.ts"
 import { Storage } from "../../runtime/ports/storage.ts"
@@ -69,7 +69,7 @@ it("notices any message of an answer that was lost on its way", () => {
 })
 
 /** A leader that lists so many names at once, of which some go between two pages. */
-const PAGE = 3 * LISTING_OVERLAP
+const PAGE = 3 * listingOverlap
 
 const leader = (names: Set<string>, between: (page: number) => void) => {
   let pages = 0
@@ -87,7 +87,7 @@ const leader = (names: Set<string>, between: (page: number) => void) => {
   return { request, replies, confirmed: async () => undefined }
 }
 
-it.each([0, 1, LISTING_OVERLAP, 2 * LISTING_OVERLAP + 5])(
+it.each([0, 1, listingOverlap, 2 * listingOverlap + 5])(
   "lists every name that stays, where %i are removed between two pages",
   async (gone) => {
     const names = Array.from({ length: 4 * PAGE }, (_, at) => `s.${String(at).padStart(6, "0")}`)

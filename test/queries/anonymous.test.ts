@@ -15,8 +15,8 @@ import {
   goneQueries,
   isOver,
   queriesTable,
-  type Stored,
   storedChanges,
+  type StoredQuery,
   storedRemoval
 } from "../../http/queries/store.ts"
 import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
@@ -27,8 +27,8 @@ const start = () => {
   const records = makeMemoryRecords()
   let now = 1_000_000
   const service = { records, nowMs: () => now }
-  const make = async (id: string, client?: string): Promise<Stored> => {
-    const stored: Stored = {
+  const make = async (id: string, client?: string): Promise<StoredQuery> => {
+    const stored: StoredQuery = {
       query: { on: "customers" },
       ...client === undefined ? { owner: "alice" } : { address: addressOf(client) },
       editHash: "",

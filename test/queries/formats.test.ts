@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { FileBroken, FileReader, type Format } from "../../http/customers/formats.ts"
-import type { Given } from "../../http/customers/given.ts"
+import type { CustomerInput } from "../../http/customers/given.ts"
 import { rowCharsMax } from "../../http/customers/limits.ts"
 import { element, writeDocument } from "../../http/xml.ts"
 
@@ -16,7 +16,7 @@ const rows = fc.array(fc.record({ id: text, name: text, age: text }), { maxLengt
 
 const cell = (value: string) => `"${value.replaceAll("\"", "\"\"")}"`
 
-const written: Readonly<Record<Format, (all: ReadonlyArray<Given>) => string>> = {
+const written: Readonly<Record<Format, (all: ReadonlyArray<CustomerInput>) => string>> = {
   csv: (all) =>
     `id,name,age\r\n${
       all.map(({ age, id, name }) => [id, name, age].map((one) => cell(one ?? "")).join(",")).join(
@@ -37,8 +37,8 @@ const written: Readonly<Record<Format, (all: ReadonlyArray<Given>) => string>> =
   json: (all) => JSON.stringify(all)
 }
 
-const read = (format: Format, pieces: ReadonlyArray<Uint8Array>): Array<Given | string> => {
-  const found: Array<Given | string> = []
+const read = (format: Format, pieces: ReadonlyArray<Uint8Array>): Array<CustomerInput | string> => {
+  const found: Array<CustomerInput | string> = []
   const reader = new FileReader(format, (row) => {
     found.push(row.ok ? { ...row.value } : row.fault)
   })

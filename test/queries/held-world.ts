@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { expect } from "vitest"
 import { customerChanges, customerRemoval, customers } from "../../http/customers/table.ts"
 import { columnsOf } from "../../http/queries/block.ts"
-import { type HeldBounds, HeldRows } from "../../http/queries/held.ts"
-import { type Asked, type Bounds, type Cursor, runQuery } from "../../http/queries/run.ts"
+import { type HeldBounds, RowCache } from "../../http/queries/held.ts"
+import { type Bounds, type Cursor, type RowRequest, runQuery } from "../../http/queries/run.ts"
 import type { RecordsApi } from "../../runtime/index.ts"
 import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
 import type { Person } from "./naive.ts"
@@ -38,7 +38,7 @@ export const remove = (records: RecordsApi, id: string) =>
     (before) => before === undefined ? Effect.void : records.write(customerRemoval(id, before))
   )
 
-export type Query = Omit<Asked, "after">
+export type Query = Omit<RowRequest, "after">
 
 export const everything: Query = {
   table: customers,
@@ -58,7 +58,7 @@ export const agedFrom = (low: number): Query => ({
 export const walk = async (
   records: RecordsApi,
   asked: Query,
-  held: HeldRows,
+  held: RowCache,
   by = bounds,
   start?: Cursor
 ) => {
@@ -75,7 +75,7 @@ export const walk = async (
   throw new Error("it has no end")
 }
 
-export const filled = async (records: RecordsApi, held: HeldRows): Promise<void> => {
+export const filled = async (records: RecordsApi, held: RowCache): Promise<void> => {
   while (!held.isFull) {
     await walk(records, everything, held)
     await new Promise((resolve) => setTimeout(resolve, 1))
@@ -109,7 +109,7 @@ export const world = async (count: number, by: HeldBounds = generous) => {
   const records = makeMemoryRecords()
   for (let n = 0; n < count; n++) await run(put(records, person(n)))
   const { api, reads } = counted(records)
-  const held = new HeldRows(api, customers, columns, by)
+  const held = new RowCache(api, customers, columns, by)
   await filled(api, held)
   reads.count = 0
   return { records, api, reads, held }

@@ -4,7 +4,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { customers } from "../../http/customers/table.ts"
 import { filterOf, spanOf } from "../../http/queries/condition.ts"
-import { type HeldBounds, HeldRows } from "../../http/queries/held.ts"
+import { type HeldBounds, RowCache } from "../../http/queries/held.ts"
 import { Parts } from "../../http/queries/parts.ts"
 import type { RecordsApi } from "../../runtime/index.ts"
 import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
@@ -59,7 +59,7 @@ describe("pages of rows that are held", () => {
         fc.array(change, { maxLength: 4 }),
         async (rows, wanted, by, room, { isFilledFirst, limit, start, ...looks }, changes) => {
           const records = makeMemoryRecords()
-          const held = new HeldRows(records, customers, columns, room)
+          const held = new RowCache(records, customers, columns, room)
           const known = new Map<string, Person>()
           const set = async (one: Person) => {
             await run(put(records, one))
@@ -162,7 +162,7 @@ describe("pages of rows that are held", () => {
           return now === undefined ? Effect.void : put(records, now)
         })
     }
-    const held = new HeldRows(racing, customers, columns, generous)
+    const held = new RowCache(racing, customers, columns, generous)
     await filled(racing, held)
     expect(await walk(racing, agedFrom(140), held)).toEqual([person(12, 149)])
     // In two parts that are read together.
@@ -184,7 +184,7 @@ describe("pages of rows that are held", () => {
     }
     for (let n = 0; n < 30; n++) await run(put(records, person(n)))
     const { api, reads } = counted(watched)
-    const held = new HeldRows(api, customers, columns, generous)
+    const held = new RowCache(api, customers, columns, generous)
     await filled(api, held)
     const asked = agedFrom(140)
     const { id } = person(12)
@@ -210,12 +210,12 @@ describe("pages of rows that are held", () => {
       isCurrent: Effect.sync(() => isCurrent)
     }
     for (let n = 0; n < 20; n++) await run(put(records, person(n)))
-    const held = new HeldRows(behind, customers, columns, generous)
+    const held = new RowCache(behind, customers, columns, generous)
     await filled(behind, held)
     await run(put(records, person(7, 149)))
     isCurrent = false
     expect(await walk(behind, agedFrom(140), held)).toEqual([person(7, 149)])
-    const other = new HeldRows(behind, customers, columns, generous)
+    const other = new RowCache(behind, customers, columns, generous)
     expect(await walk(behind, everything, other)).toHaveLength(20)
     expect(other.isFull).toBe(false)
   })
@@ -230,7 +230,7 @@ describe("pages of rows that are held", () => {
         records.watch(table, watcher)
       }
     }
-    const held = new HeldRows(watched, customers, columns, generous)
+    const held = new RowCache(watched, customers, columns, generous)
     for (let n = 0; n < 20; n++) await run(put(records, person(n)))
     await filled(watched, held)
     watching?.changed(undefined)
@@ -251,7 +251,7 @@ describe("pages of rows that are held", () => {
     await run(put(records, person(1)))
     const odd = { id: "c0002", row: { name: "a", age: 3, shoe: "44" } }
     await run(put(records, odd))
-    const held = new HeldRows(records, customers, columns, generous)
+    const held = new RowCache(records, customers, columns, generous)
     await filled(records, held)
     expect(await walk(records, everything, held)).toEqual([person(1), odd])
   })

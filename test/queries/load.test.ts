@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { applyLoad, resumeLoads } from "../../http/customers/apply.ts"
-import { type Load, loadChanges, loadsTable, parseLoad } from "../../http/customers/load.ts"
+import { type CustomerLoad, loadChanges, loadsTable, parseLoad } from "../../http/customers/load.ts"
 import { customers } from "../../http/customers/table.ts"
 import type { Service } from "../../http/service.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
@@ -23,7 +23,7 @@ const world = async () => {
   const records = { ...makeMemoryRecords(), changesMax: 20 }
   const blobs = makeMemoryBlobs()
   await run(blobs.put("load=x", bytes(), 1_000_000))
-  const load: Load = {
+  const load: CustomerLoad = {
     state: "pending",
     format: "csv",
     blob: "load=x",

@@ -1,6 +1,6 @@
 /** Rows, conditions and orders at random, and the answer by looking at every row. */
 import fc from "fast-check"
-import type { Condition, Operator, Order } from "../../http/queries/condition.ts"
+import type { Operator, Order, RowCondition } from "../../http/queries/condition.ts"
 import { customers } from "../../http/customers/table.ts"
 import type { Row } from "../../http/queries/fields.ts"
 
@@ -37,7 +37,7 @@ export const people: fc.Arbitrary<ReadonlyArray<Person>> = fc.uniqueArray(
 const orderings: ReadonlyArray<Operator> = ["eq", "ne", "lt", "le", "gt", "ge"]
 const lookings: ReadonlyArray<Operator> = ["contains", "starts", "ends"]
 
-const where: fc.Arbitrary<Condition> = fc.oneof(
+const where: fc.Arbitrary<RowCondition> = fc.oneof(
   fc.record({
     _tag: fc.constant("where" as const),
     field: fc.constant("age"),
@@ -52,7 +52,7 @@ const where: fc.Arbitrary<Condition> = fc.oneof(
   })
 )
 
-export const condition: fc.Arbitrary<Condition> = fc.letrec<{ node: Condition }>((tie) => ({
+export const condition: fc.Arbitrary<RowCondition> = fc.letrec<{ node: RowCondition }>((tie) => ({
   node: fc.oneof(
     { maxDepth: 4, withCrossShrink: true },
     where,
@@ -92,7 +92,7 @@ const holds = (given: string | number, op: Operator, value: string): boolean => 
 const valueOf = ({ id, row }: Person, field: string): string | number =>
   field === customers.key ? id : row[field] ?? ""
 
-export const fits = (person: Person, wanted: Condition): boolean => {
+export const fits = (person: Person, wanted: RowCondition): boolean => {
   switch (wanted._tag) {
     case "all":
       return wanted.of.every((one) => fits(person, one))
@@ -114,7 +114,7 @@ const compare = (by: string) => (one: Person, other: Person): number => {
 /** The ids of all that fit, in order. */
 export const naive = (
   all: ReadonlyArray<Person>,
-  wanted: Condition,
+  wanted: RowCondition,
   { by, descending }: Order
 ): ReadonlyArray<string> => {
   const found = all.filter((person) => fits(person, wanted)).sort(compare(by))

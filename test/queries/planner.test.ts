@@ -7,7 +7,7 @@ import { filterOf, type Order, spanOf } from "../../http/queries/condition.ts"
 import { readPlace, writePlace } from "../../http/queries/cursor.ts"
 import { conditionElement, queryElement, queryIn } from "../../http/queries/document.ts"
 import { compareDecimals, indexKey, isDecimal } from "../../http/queries/fields.ts"
-import { type Asked, type Bounds, type Cursor, runQuery } from "../../http/queries/run.ts"
+import { type Bounds, type Cursor, type RowRequest, runQuery } from "../../http/queries/run.ts"
 import { tables } from "../../http/queries/tables.ts"
 import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
 import type { RecordsApi } from "../../runtime/index.ts"
@@ -31,7 +31,7 @@ const fill = async (records: RecordsApi, all: ReadonlyArray<Person>): Promise<vo
 /** Pages to the end; also that no page is larger than asked for. */
 const walk = async (
   records: RecordsApi,
-  asked: Omit<Asked, "after">,
+  asked: Omit<RowRequest, "after">,
   by: Bounds
 ): Promise<ReadonlyArray<string>> => {
   const ids: Array<string> = []

@@ -1,7 +1,7 @@
 /** What an actor says to another with the wake-up that it sets for it. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { ForeignWakes } from "../../runtime/foreign.ts"
+import { CrossActorTimers } from "../../runtime/foreign.ts"
 import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at, type State } from "./probe.ts"
@@ -58,7 +58,7 @@ describe("a hint", () => {
   })
 
   it("of a commit in doubt is dropped, and with it what is merged later", () => {
-    const foreign = new ForeignWakes()
+    const foreign = new CrossActorTimers()
     const first = foreign.note({ address: at(other), atMs: 10, hint: 4 })
     foreign.doubt(first)
     expect(foreign.answeredBy("probe.a=b", 10)).toBeUndefined()

@@ -1,7 +1,7 @@
 /** Wake-ups of commits that are kept, or answered, later than others. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { address, become, type Behaviour, refuse, shardOf, stay } from "../../runtime/index.ts"
+import { address, become, type Behavior, refuse, shardOf, stay } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at } from "./probe.ts"
@@ -22,7 +22,7 @@ type SleeperMessage = { readonly _tag: "Sleep"; readonly untilMs: number } | {
 }
 
 /** Its wake-up changes nothing while it is awake. */
-const sleeper: Behaviour<Sleeper, SleeperMessage, null, never> = {
+const sleeper: Behavior<Sleeper, SleeperMessage, null, never> = {
   kind: "sleeper",
   initial: { _tag: "Awake" },
   table: {

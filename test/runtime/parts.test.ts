@@ -11,11 +11,11 @@ import {
   shardOf,
   subjectOf
 } from "../../runtime/address.ts"
-import { DueHeap } from "../../runtime/heap.ts"
+import { TimerHeap } from "../../runtime/heap.ts"
 import { makeLimits } from "../../runtime/limits.ts"
-import { Measures, observe } from "../../runtime/measures.ts"
+import { observe, RuntimeMetrics } from "../../runtime/measures.ts"
 import { Queue } from "../../runtime/queue.ts"
-import { Recent, recentMax } from "../../runtime/recent.ts"
+import { DeduplicationWindow, recentMax } from "../../runtime/recent.ts"
 import { Supervisor } from "../../runtime/supervisor.ts"
 
 describe("an address", () => {
@@ -109,7 +109,7 @@ describe("the queue", () => {
 describe("the heap of due times", () => {
   it("gives the earliest first", () => {
     fc.assert(fc.property(fc.array(fc.integer()), (times) => {
-      const heap = new DueHeap()
+      const heap = new TimerHeap()
       times.forEach((atMs, n) => heap.push(atMs, `k${n}`))
       const popped = times.map(() => heap.pop()?.atMs)
       expect(popped).toEqual([...times].sort((one, other) => one - other))
@@ -123,7 +123,7 @@ describe("the heap of due times", () => {
 
 describe("the window of keys", () => {
   it("forgets the oldest, and what has been cleared", () => {
-    const recent = new Recent(2)
+    const recent = new DeduplicationWindow(2)
     recent.add("a", 1)
     recent.add("b", 2)
     recent.add("c", 3)
@@ -135,7 +135,7 @@ describe("the window of keys", () => {
   it("finds what a plain list of the last items finds", () => {
     const key = fc.oneof(fc.nat(12).map((n) => `key-${n}`), fc.string())
     fc.assert(fc.property(fc.integer({ min: 1, max: 40 }), fc.array(key), (max, added) => {
-      const recent = new Recent(max)
+      const recent = new DeduplicationWindow(max)
       added.forEach((one, at) => {
         recent.add(one, at + 1)
         const among = added.slice(Math.max(0, at + 1 - max), at + 1)
@@ -149,11 +149,11 @@ describe("the window of keys", () => {
   })
 
   it("holds many keys, and no more than it can", () => {
-    const recent = new Recent(1_000)
+    const recent = new DeduplicationWindow(1_000)
     for (let n = 1; n <= 10_000; n++) recent.add(`key ${n}`, n)
     expect(recent.find("key 9000")).toBeUndefined()
     for (let n = 9_001; n <= 10_000; n++) expect(recent.find(`key ${n}`)).toBe(n)
-    expect(() => new Recent(recentMax + 1)).toThrow(RangeError)
+    expect(() => new DeduplicationWindow(recentMax + 1)).toThrow(RangeError)
   })
 })
 
@@ -186,7 +186,7 @@ describe("the supervisor", () => {
 
 describe("latency", () => {
   it("is counted under its bound", () => {
-    const { commits } = new Measures()
+    const { commits } = new RuntimeMetrics()
     const { latency } = commits
     for (const ms of [0.1, 0.25, 3, 9_000]) observe(commits, 2, ms)
     expect(latency.counts[0]).toBe(2)
@@ -197,7 +197,7 @@ describe("latency", () => {
   })
 
   it("is known of the last groups, whatever was before", () => {
-    const { commits } = new Measures()
+    const { commits } = new RuntimeMetrics()
     expect(commits.recentMs.quantile(0.5)).toBeUndefined()
     for (let n = 0; n < 1_000; n++) observe(commits, 1, 5_000)
     for (let n = 1; n <= 512; n++) observe(commits, n, n / 10)

@@ -5,10 +5,10 @@ import {
   address,
   append,
   become,
-  type Behaviour,
+  type Behavior,
+  type BehaviorTable,
   refuse,
-  stay,
-  type Table
+  stay
 } from "../../runtime/index.ts"
 
 interface Idle {
@@ -61,7 +61,7 @@ export interface Reply {
 
 const initial: State = { _tag: "Idle", count: 0, todo: null, wokenMs: [] }
 
-const table: Table<State, Message, Reply, Action> = {
+const table: BehaviorTable<State, Message, Reply, Action> = {
   Idle: {
     Add: (state, { by }, { head }) => {
       const count = state.count + by
@@ -136,7 +136,7 @@ const messageTags = new Set<string>(Object.keys(table.Idle))
 
 export const probe = (
   work: Work = () => Effect.succeed({ _tag: "Worked" })
-): Behaviour<State, Message, Reply, Action> => ({
+): Behavior<State, Message, Reply, Action> => ({
   kind: "probe",
   initial,
   table,

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { afterEach, describe, expect, it } from "vitest"
 import { shardOf } from "../../runtime/index.ts"
 import { laterWith } from "../../runtime/deadline.ts"
-import { makeNotices } from "../../runtime/placement/notices.ts"
+import { makeNodeStatus } from "../../runtime/placement/notices.ts"
 import { ownsAll } from "../../runtime/placement/placement.ts"
 import { makeMemoryRegistry } from "../../runtime/ports/memory-registry.ts"
 import { makeMemoryTransport } from "../../runtime/ports/memory-transport.ts"
@@ -31,7 +31,7 @@ const world = () => {
 describe("a node's notice", () => {
   it("is told to others at once and every 3 s, and ends 10 s after the last", async () => {
     const { fork, pass, registry, run } = world()
-    const [a, b] = [makeNotices(registry, fork, "a"), makeNotices(registry, fork, "b")]
+    const [a, b] = [makeNodeStatus(registry, fork, "a"), makeNodeStatus(registry, fork, "b")]
     expect(await run(b.of("a"))).toBeUndefined()
     let told = "first"
     const stop = a.post(() => told)
@@ -51,12 +51,12 @@ describe("a node's notice", () => {
 
   it("goes upon what an earlier start of the node left", async () => {
     const { fork, pass, registry, run } = world()
-    const b = makeNotices(registry, fork, "b")
-    const end = makeNotices(registry, fork, "a").post(() => "before")
+    const b = makeNodeStatus(registry, fork, "b")
+    const end = makeNodeStatus(registry, fork, "a").post(() => "before")
     await pass(0)
     expect(await run(b.of("a"))).toBe("before")
     end()
-    makeNotices(registry, fork, "a").post(() => "after")
+    makeNodeStatus(registry, fork, "a").post(() => "after")
     await pass(0)
     expect(await run(b.of("a"))).toBe("after")
   })
@@ -69,7 +69,7 @@ describe("a node's notice", () => {
       put: (...put) => puts++ === 0 ? Effect.never : registry.put(...put)
     }
     let texts = 0
-    const a = makeNotices(flaky, fork, "a")
+    const a = makeNodeStatus(flaky, fork, "a")
     a.post(() => {
       if (texts++ === 1) throw new Error("as scripted")
       return `text ${texts}`
@@ -85,7 +85,7 @@ describe("a node's notice", () => {
   it("is waited for a second at most", async () => {
     const { fork, pass, registry } = world()
     const silent: RegistryApi = { ...registry, get: () => Effect.never }
-    const read = fork(makeNotices(silent, fork, "b").of("a"))
+    const read = fork(makeNodeStatus(silent, fork, "b").of("a"))
     await pass(999)
     expect(read.pollUnsafe()).toBeUndefined()
     await pass(1)

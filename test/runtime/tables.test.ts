@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { expect, it } from "vitest"
 import type { RecordChange, RecordRange } from "../../runtime/ports/records.ts"
 import { KEYS_CHUNK } from "../../runtime/ports/sorted-keys.ts"
-import { Tables } from "../../runtime/ports/tables.ts"
+import { RecordTables } from "../../runtime/ports/tables.ts"
 
 const key = fc.string({
   unit: fc.constantFrom("a", "b", "/", "\uffee", "\u{1F40E}", "\u{10FFFF}"),
@@ -38,7 +38,7 @@ it("gives what a sorted array gives, through changes", () => {
   const changes = fc.array(fc.record({ key, isGone: fc.boolean() }))
   fc.assert(
     fc.property(changes, fc.array(range), (made, ranges) => {
-      const tables = new Tables()
+      const tables = new RecordTables()
       const keys = new Set<string>()
       for (const { isGone, key: one } of made) {
         if (isGone) keys.delete(one)
@@ -63,7 +63,7 @@ it("keeps many, in and out of order, until none is left", () => {
   const count = 5 * KEYS_CHUNK
   const names = Array.from({ length: count }, (_, at) => String(at).padStart(6, "0"))
   for (const step of [1, 7, count - 1]) {
-    const tables = new Tables()
+    const tables = new RecordTables()
     const all = names.map((_, at) => names[at * step % count] ?? "")
     for (const one of all) tables.apply([put(one)])
     expect(tables.keys("t", [{ limit: count }])[0]).toEqual([...new Set(all)].sort())

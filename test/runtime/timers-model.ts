@@ -4,8 +4,8 @@ import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import { expect } from "vitest"
 import { type Address, fromKey, keyOf, makeLimits, shardOf } from "../../runtime/index.ts"
-import type { SoonestWakes } from "../../runtime/ports/storage.ts"
-import { type Landing, Timers } from "../../runtime/timers.ts"
+import type { TimerPage } from "../../runtime/ports/storage.ts"
+import { type Landing, TimerService } from "../../runtime/timers.ts"
 import { at } from "./probe.ts"
 
 const shard = shardOf(at("a"))
@@ -15,7 +15,7 @@ const soonestOf = (
   stored: Iterable<readonly [string, number]>,
   of: number,
   limit: number
-): SoonestWakes => {
+): TimerPage => {
   const wakes = [...stored].map(([key, atMs]) => ({ address: fromKey(key), atMs }))
     .filter(({ address }) => shardOf(address) === of)
     .sort((one, other) => one.atMs - other.atMs)
@@ -56,7 +56,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
 
 export class TimersModel {
   readonly stored = new Map<string, number>()
-  readonly timers: Timers
+  readonly timers: TimerService
   readonly flying: Array<{ readonly address: Address; readonly landed: (as: Landing) => void }> = []
   readonly limits = makeLimits({
     shardWakesMax: 4,
@@ -73,7 +73,7 @@ export class TimersModel {
 
   constructor() {
     const nowMs = () => this.nowMs
-    this.timers = new Timers(this.runtime.runFork, nowMs, this.limits, (address, landed) => {
+    this.timers = new TimerService(this.runtime.runFork, nowMs, this.limits, (address, landed) => {
       this.flying.push({ address, landed })
       expect(this.flying.length).toBeLessThanOrEqual(this.limits.wakesInFlightMax)
     }, (of) => this.loads.push({ shard: of, seen: new Map() }))

@@ -1,7 +1,7 @@
 /** The trace of a request goes with what it asks of other nodes. */
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
-import { HeaderFields, type Request } from "../../http/request.ts"
+import { type HttpRequest, RequestHeaders } from "../../http/request.ts"
 import { traced, traceparentOf } from "../../http/trace.ts"
 import { ownsAll } from "../../runtime/placement/placement.ts"
 import { makeMemoryTransport } from "../../runtime/ports/memory-transport.ts"
@@ -13,11 +13,11 @@ afterEach(dropAll)
 const add = { _tag: "Add", by: 1 } as const
 const traceparent = `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01`
 
-const requestWith = (value: string | undefined): Request => ({
+const requestWith = (value: string | undefined): HttpRequest => ({
   method: "GET",
   path: "/",
   query: "",
-  headers: new HeaderFields(value === undefined ? [] : ["traceparent", value]),
+  headers: new RequestHeaders(value === undefined ? [] : ["traceparent", value]),
   remoteAddress: "127.0.0.1"
 })
 

@@ -3,12 +3,12 @@ import { Effect, Result } from "effect"
 import {
   type Address,
   address,
-  type Behaviour,
-  type Context,
+  type Behavior,
+  type BehaviorTable,
   type Decision,
+  type DecisionContext,
   type Peers,
-  stay,
-  type Table
+  stay
 } from "../../runtime/index.ts"
 import type { Rig } from "./rig.ts"
 
@@ -23,7 +23,7 @@ type Message =
   | { readonly _tag: "Do"; readonly how: string }
   | { readonly _tag: "WakeUp" }
 
-export type Cell = (state: State, context: Context) => Decision<State, unknown, Work>
+export type Cell = (state: State, context: DecisionContext) => Decision<State, unknown, Work>
 
 interface Work {
   readonly _tag: "Work"
@@ -37,7 +37,7 @@ export const trier = (
   work: (self: Address, peers: Peers) => Effect.Effect<void> = () => Effect.void
 ) => {
   const woken: Array<number> = []
-  const table: Table<State, Message, unknown, Work> = {
+  const table: BehaviorTable<State, Message, unknown, Work> = {
     Trying: {
       Do: (state, { how }, context) => cells[how]?.(state, context) ?? stay<State>(),
       WakeUp: (state, _, context) => {
@@ -46,7 +46,7 @@ export const trier = (
       }
     }
   }
-  const behaviour: Behaviour<State, Message, unknown, Work> = {
+  const behaviour: Behavior<State, Message, unknown, Work> = {
     kind: "trier",
     initial: { _tag: "Trying", tries: 0 },
     table,

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest"
 import { keyOf, shardOf } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
-import { WakeWindow } from "../../runtime/window.ts"
+import { TimerWindow } from "../../runtime/window.ts"
 import { commitOf } from "../suites/storage-probe.ts"
 import { at, probe } from "./probe.ts"
 import { dropAll, type Rig, start, turns } from "./rig.ts"
@@ -18,8 +18,8 @@ const wakeOf = (n: number, atMs: number) => ({ address: at(`a=${n}`), atMs })
 const keyOfNumber = (n: number) => keyOf(at(`a=${n}`))
 
 describe("a window", () => {
-  const window = (...times: ReadonlyArray<number>): WakeWindow => {
-    const made = new WakeWindow(4)
+  const window = (...times: ReadonlyArray<number>): TimerWindow => {
+    const made = new TimerWindow(4)
     made.begin()
     made.loaded({ wakes: times.map((atMs, n) => wakeOf(n, atMs)), complete: false })
     return made
@@ -34,7 +34,7 @@ describe("a window", () => {
   })
 
   it("knows all when there is no more, until that is too much", () => {
-    const made = new WakeWindow(4)
+    const made = new TimerWindow(4)
     made.begin()
     made.loaded({ wakes: [], complete: true })
     for (let n = 0; n < 8; n++) made.set(keyOfNumber(n), 100 - n)

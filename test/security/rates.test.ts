@@ -3,12 +3,12 @@ import { array, assert, integer, property } from "fast-check"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { loadSettings } from "../../deploy/settings.ts"
-import { Generations } from "../../http/generations.ts"
+import { BoundedMap } from "../../http/generations.ts"
 import { countedTokenMs } from "../../http/limits.ts"
-import { Buckets, type PolicyName, Rates } from "../../http/rates.ts"
-import { HeaderFields } from "../../http/request.ts"
+import { Buckets, type PolicyName, RateLimiter } from "../../http/rates.ts"
+import { RequestHeaders } from "../../http/request.ts"
 import { secretHash } from "../../http/secrets.ts"
-import { Tries } from "../../http/tries.ts"
+import { CredentialCache } from "../../http/tries.ts"
 
 describe("a bucket", () => {
   it("lets its quota through at once, then as many as time brings back", () => {
@@ -72,7 +72,7 @@ describe("a bucket", () => {
 it("what forgets keeps the newest half for certain, and never more than its bound", () => {
   const keys = array(integer({ min: 0, max: 30 }).map(String), { maxLength: 300 })
   assert(property(integer({ min: 2, max: 20 }), keys, (max, set) => {
-    const map = new Generations<number>(max)
+    const map = new BoundedMap<number>(max)
     const order: Array<string> = []
     set.forEach((key, at) => {
       map.set(key, at)
@@ -98,14 +98,14 @@ describe("who a request counts for", () => {
   const world = (trustedProxies: ReadonlyArray<string> = []) => {
     const refused: Record<PolicyName, number> = { address: 0, account: 0 }
     const clock = { nowMs: 1_000_000 }
-    const tries = new Tries(() => clock.nowMs)
-    const rates = new Rates(limits, { tries, trustedProxies, refused, nowMs: () => 0 })
+    const tries = new CredentialCache(() => clock.nowMs)
+    const rates = new RateLimiter(limits, { tries, trustedProxies, refused, nowMs: () => 0 })
     const ask = (remoteAddress: string, fields: Readonly<Record<string, string>> = {}) =>
       rates.admit({
         method: "GET",
         path: fields["path"] ?? "/",
         query: "",
-        headers: new HeaderFields(Object.entries(fields).flat()),
+        headers: new RequestHeaders(Object.entries(fields).flat()),
         remoteAddress
       }).refusal === undefined
     return { ask, clock, refused, tries }

@@ -1,25 +1,25 @@
 /** What clients do with cabinets. */
 import { cabinetKind } from "../../actors/index.ts"
-import type { Contents, Reply } from "../../actors/cabinet/protocol.ts"
+import type { CabinetContent, CabinetReply } from "../../actors/cabinet/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import type { VersionedOutput } from "./versioned.ts"
 import { askAgain, askToMake, caller, owner, reasonOf, type Turn, type Verbs } from "./verbs.ts"
 
 const addressOf = (resource: string) => address(cabinetKind, resource.replace("/", "-"))
 
-const contentsOf = (mark: number): Contents => ({
+const contentsOf = (mark: number): CabinetContent => ({
   title: `title ${mark}`,
   mailboxes: [{ name: `mailbox-${mark % 2}` }]
 })
 
-const textOf = ({ title }: Contents): string => title ?? ""
+const textOf = ({ title }: CabinetContent): string => title ?? ""
 
 const outputOf = (told: unknown): VersionedOutput => {
   const reason = reasonOf(told)
   if (reason === "PreconditionFailed") return { _tag: "Outdated" }
   if (reason !== undefined) return { _tag: "Gone" }
   // A cabinet answers in its own protocol.
-  const reply = told as Reply
+  const reply = told as CabinetReply
   switch (reply._tag) {
     case "Created":
     case "Replaced":

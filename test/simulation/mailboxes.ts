@@ -1,7 +1,7 @@
 /** What clients do with mailboxes. */
 import { mailboxKind } from "../../actors/index.ts"
 import { decodeItem, isRemoval } from "../../actors/mailbox/item.ts"
-import { defaultSettings, type Reply } from "../../actors/mailbox/protocol.ts"
+import { defaultSettings, type MailboxReply } from "../../actors/mailbox/protocol.ts"
 import { address, type LogItem } from "../../runtime/index.ts"
 import type { Entry, MailboxOutput } from "../histories/models/mailbox.ts"
 import type { Answer } from "./asking.ts"
@@ -29,7 +29,7 @@ export const mailboxAt = (resource: string) => address(mailboxKind, nameOf(resou
 const settingsOf = (mark: number) => ({ ...defaultSettings, title: `title ${mark}` })
 
 /** A mailbox answers in its own protocol. */
-const asReply = (told: unknown): Reply => told as Reply
+const asReply = (told: unknown): MailboxReply => told as MailboxReply
 
 const settled = (told: unknown): VersionedOutput => {
   if (reasonOf(told) === "PreconditionFailed") return { _tag: "Outdated" }

@@ -10,13 +10,13 @@ import { Nats } from "../../runtime/nats/connection.ts"
 import { natsTransport } from "../../runtime/nats/transport.ts"
 import {
   type Address,
-  type AnyBehaviour,
+  type AnyBehavior,
   type AskFailure,
   clustered,
   type LogItem,
+  type MessageStep,
   Placement,
   Registry,
-  type Step,
   Storage,
   type StorageFailure,
   System,
@@ -48,7 +48,7 @@ type PlacementApi = Placement["Service"]
 
 /** What tests may put in place of the real parts, to see that it is noticed. */
 export interface Seams {
-  readonly behaviours?: (all: ReadonlyArray<AnyBehaviour>) => ReadonlyArray<AnyBehaviour>
+  readonly behaviours?: (all: ReadonlyArray<AnyBehavior>) => ReadonlyArray<AnyBehavior>
   readonly placement?: (placement: PlacementApi) => PlacementApi
   readonly storage?: (storage: StorageApi, later: Later) => StorageApi
 }
@@ -196,7 +196,7 @@ export class SimulatedNode {
     return seams.storage?.(storage, (ms, run) => time.on(computer, ms, run)) ?? storage
   }
 
-  private behaviours(): ReadonlyArray<AnyBehaviour> {
+  private behaviours(): ReadonlyArray<AnyBehavior> {
     const { computer, shared: { outbound, seams, time } } = this
     const dependencies: Dependencies = {
       ...noDependencies,
@@ -240,7 +240,7 @@ export class SimulatedNode {
       Layer.provide(seen, Layer.succeed(Registry, this.registryLine.registry))
     )
     const limits = { groupCommitsMax: 500, groupsInFlightMax: 16, wakesLookMs: WAKES_LOOK_MS }
-    const step = (step: Step, address: Address): void => {
+    const step = (step: MessageStep, address: Address): void => {
       if (step === "committed") onCommitted(computer, address)
     }
     return System.layer({ behaviours: this.behaviours(), limits, step }).pipe(

@@ -1,6 +1,6 @@
 /** What clients do with outgoing notifications. */
 import { notificationKind } from "../../actors/index.ts"
-import type { Reply } from "../../actors/notification/protocol.ts"
+import type { NotificationReply } from "../../actors/notification/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import type { NotificationOutput } from "../histories/models/notification.ts"
 import type { AnyMessage } from "./asking.ts"
@@ -33,7 +33,7 @@ export const recipientsOf = (mark: number): ReadonlyArray<string> => {
 const outputOf = (told: unknown): NotificationOutput => {
   if (reasonOf(told) !== undefined) return { _tag: "Gone" }
   // A notification answers in its own protocol.
-  const reply = told as Reply
+  const reply = told as NotificationReply
   return reply._tag === "Described"
     ? {
       _tag: "Shown",

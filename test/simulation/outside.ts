@@ -5,11 +5,11 @@
 import { Effect } from "effect"
 import { outcomeOf } from "../../actors/delivery/answers.ts"
 import type {
+  DeliveryOutcome,
   Fetching,
   FetchOutcome,
-  Letter,
   Outbound,
-  Outcome,
+  OutboundContent,
   Posting
 } from "../../actors/delivery/protocol.ts"
 import { letterOf } from "../actors/letters.ts"
@@ -54,7 +54,7 @@ export class Outside {
   /** When callbacks have echoed a challenge for the first time. */
   readonly echoes = new Map<string, number>()
   /** An attempt begins on a node. */
-  onAttempt: (uri: string, letter: Letter, computer: Computer) => void = () => {}
+  onAttempt: (uri: string, letter: OutboundContent, computer: Computer) => void = () => {}
   private readonly time: VirtualTime
   private readonly trace: Trace
 
@@ -72,16 +72,16 @@ export class Outside {
     }
   }
 
-  private post(computer: Computer, posting: Posting): Effect.Effect<Outcome> {
+  private post(computer: Computer, posting: Posting): Effect.Effect<DeliveryOutcome> {
     const { time } = this
-    return Effect.suspend((): Effect.Effect<Outcome> => {
+    return Effect.suspend((): Effect.Effect<DeliveryOutcome> => {
       if (time.random() < this.noise.deferrals) {
         this.count("deferred")
         const untilMs = time.wallMs(computer) + Math.round(time.random() * 3_000)
         return Effect.succeed({ _tag: "Deferred", untilMs })
       }
       const letterInTurn = Effect.andThen(this.turn(computer), letterOf(posting))
-      return Effect.flatMap(letterInTurn, (letter): Effect.Effect<Outcome> => {
+      return Effect.flatMap(letterInTurn, (letter): Effect.Effect<DeliveryOutcome> => {
         if (letter === undefined) {
           return Effect.succeed({ _tag: "Refused", problem: "no longer wanted" })
         }
@@ -100,13 +100,17 @@ export class Outside {
     })
   }
 
-  private send(computer: Computer, uri: string, { body, headers }: Letter): Effect.Effect<Outcome> {
+  private send(
+    computer: Computer,
+    uri: string,
+    { body, headers }: OutboundContent
+  ): Effect.Effect<DeliveryOutcome> {
     const { time } = this
     return Effect.callback((resume) => {
       const answer = this.answerOf(uri)
-      const settle = (outcome: Outcome, afterMs: number): void =>
+      const settle = (outcome: DeliveryOutcome, afterMs: number): void =>
         void time.on(computer, afterMs, () => resume(Effect.succeed(outcome)))
-      const silent: Outcome = { _tag: "Faulted", problem: "no answer in time" }
+      const silent: DeliveryOutcome = { _tag: "Faulted", problem: "no answer in time" }
       if (!answer.received) {
         return settle({ _tag: "Faulted", problem: "the connection was reset" }, WAY_MS)
       }

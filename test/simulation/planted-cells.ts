@@ -1,6 +1,6 @@
 /** Bugs to be found that are planted in the tables of behaviours, one cell or action each. */
 import { mailboxKind, notificationKind, sessionKind } from "../../actors/index.ts"
-import type { AnyBehaviour, Decision } from "../../runtime/index.ts"
+import type { AnyBehavior, Decision } from "../../runtime/index.ts"
 import { Effect } from "effect"
 import type { WorldSeams } from "./world.ts"
 
@@ -12,7 +12,7 @@ type Cell = (state: Fields, message: Fields, context: unknown) => Decision<Field
 type Cells = Readonly<Record<string, Readonly<Record<string, Cell>>>>
 
 /** The behaviours, that of this kind as `change` makes it. */
-const changing = (kind: string, change: (one: AnyBehaviour) => AnyBehaviour): WorldSeams => ({
+const changing = (kind: string, change: (one: AnyBehavior) => AnyBehavior): WorldSeams => ({
   behaviours: (all) => all.map((one) => one.kind === kind ? change(one) : one)
 })
 

@@ -2,9 +2,14 @@
  * Bugs to be found, as a test of the tests: each is put in place of a part of the real thing, by
  * the ports and tables that it has anyway.
  */
-import type { Action, Message, Reply, State } from "../../actors/registration/protocol.ts"
+import type {
+  RegistrationAction,
+  RegistrationMessage,
+  RegistrationReply,
+  RegistrationState
+} from "../../actors/registration/protocol.ts"
 import { registrationKind } from "../../actors/index.ts"
-import type { AnyBehaviour, Behaviour } from "../../runtime/index.ts"
+import type { AnyBehavior, Behavior } from "../../runtime/index.ts"
 import { Effect } from "effect"
 import type { Commit, StorageApi } from "../../runtime/ports/storage.ts"
 import { plantedCells } from "./planted-cells.ts"
@@ -13,7 +18,7 @@ import type { WorldSeams } from "./world.ts"
 
 export type Planted = WorldSeams
 
-type Registered = Extract<State, { readonly _tag: "Registered" }>
+type Registered = Extract<RegistrationState, { readonly _tag: "Registered" }>
 
 /** How long after its commit a wake-up is written that is not part of it, ms. */
 const APART_MS = 5_000
@@ -82,10 +87,15 @@ const repliesFirst = (real: StorageApi, later: Later): StorageApi => {
 }
 
 /** A push that begins counts as acknowledged. */
-const cursorFirst = (behaviour: AnyBehaviour): AnyBehaviour => {
+const cursorFirst = (behaviour: AnyBehavior): AnyBehavior => {
   if (behaviour.kind !== registrationKind) return behaviour
   // The registry has lost the types of the registration.
-  const { table, ...rest } = behaviour as unknown as Behaviour<State, Message, Reply, Action>
+  const { table, ...rest } = behaviour as unknown as Behavior<
+    RegistrationState,
+    RegistrationMessage,
+    RegistrationReply,
+    RegistrationAction
+  >
   const { Registered } = table
   type Cell<Tag extends "Found" | "WakeUp"> = typeof Registered[Tag]
   const advanced = <Tag extends "Found" | "WakeUp">(cell: Cell<Tag>): Cell<Tag> =>
@@ -112,7 +122,7 @@ const cursorFirst = (behaviour: AnyBehaviour): AnyBehaviour => {
         WakeUp: advanced<"WakeUp">(Registered.WakeUp)
       }
     }
-  } as unknown as AnyBehaviour
+  } as unknown as AnyBehavior
 }
 
 /** Each bug by its name. */

@@ -1,7 +1,7 @@
 /** What clients do with push registrations. */
 import { registrationKind } from "../../actors/index.ts"
-import type { Reply as MailboxReply } from "../../actors/mailbox/protocol.ts"
-import type { Reply } from "../../actors/registration/protocol.ts"
+import type { MailboxReply } from "../../actors/mailbox/protocol.ts"
+import type { RegistrationReply } from "../../actors/registration/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import type { RegistrationInput, RegistrationOutput } from "../histories/models/registration.ts"
 import type { AnyMessage } from "./asking.ts"
@@ -17,7 +17,7 @@ const registrationsMax = 4
 const outputOf = (told: unknown): RegistrationOutput => {
   if (reasonOf(told) !== undefined) return { _tag: "Gone" }
   // A registration answers in its own protocol.
-  const reply = told as Reply
+  const reply = told as RegistrationReply
   if (reply._tag !== "Described") return { _tag: "Done" }
   const { cursor, status } = reply.view
   return { _tag: "Shown", cursor, status }

@@ -1,6 +1,6 @@
 /** What clients do with sessions. */
 import { sessionKind } from "../../actors/index.ts"
-import type { Reply } from "../../actors/session/protocol.ts"
+import type { SessionReply } from "../../actors/session/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import { type SessionOutput, type SessionStep, sessionSteps } from "../histories/models/session.ts"
 import type { Operation } from "./plan.ts"
@@ -19,7 +19,7 @@ const outputOf = (told: unknown): SessionOutput => {
   const reason = reasonOf(told)
   if (reason !== undefined) return refusals[reason] ?? { _tag: "Gone" }
   // A session answers in its own protocol.
-  const reply = told as Reply
+  const reply = told as SessionReply
   switch (reply._tag) {
     case "Started":
       return { _tag: "Begun" }
@@ -54,7 +54,7 @@ const answeredStep = ({ known }: Turn, { choice, resource, ...rest }: Operation)
 const waiting = ({ known }: Turn, resource: string) => (told: unknown): SessionOutput => {
   if (reasonOf(told) === undefined) {
     // A session answers in its own protocol.
-    const reply = told as Reply
+    const reply = told as SessionReply
     const status = "view" in reply ? reply.view.status : undefined
     if (status !== undefined && status !== "crossed" && status !== "cast") {
       known.steps.set(resource, status)

@@ -1,6 +1,6 @@
 /** Looks on while a run goes: what must never be is a violation as soon as it is seen. */
 import { hasEnded } from "../../actors/notification/attempts.ts"
-import { State as NotificationState } from "../../actors/notification/protocol.ts"
+import { NotificationState } from "../../actors/notification/protocol.ts"
 import { jitterPart } from "../../actors/delivery/schedule.ts"
 import { type Address, keyOf, shardOf } from "../../runtime/address.ts"
 import { claimKey } from "../../runtime/placement/claims.ts"

@@ -3,7 +3,11 @@ import { type Context, Effect, ManagedRuntime } from "effect"
 import type { Layer } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Address, address, keyOf } from "../../runtime/address.ts"
-import { type ActorPart, Contents, type ContentsApi } from "../../runtime/ports/contents.ts"
+import {
+  type ActorPart,
+  StoreContents,
+  type StoreContentsApi
+} from "../../runtime/ports/contents.ts"
 import { Records } from "../../runtime/ports/records.ts"
 import { type Commit, Storage, type StorageApi } from "../../runtime/ports/storage.ts"
 
@@ -29,7 +33,7 @@ const shown = (from: number, to: number) =>
 
 /** Puts the parts together, and fails when an actor's do not follow upon each other. */
 const together = async (
-  parts: ReturnType<ContentsApi["actors"]>,
+  parts: ReturnType<StoreContentsApi["actors"]>,
   between?: (of: Address) => Promise<void>
 ) => {
   const found = new Map<string, Whole>()
@@ -61,19 +65,19 @@ const together = async (
 /** Runs against one store, which is empty at first; `discard` removes it. */
 export const contentsSuite = <E>(
   name: string,
-  make: () => Layer.Layer<Contents | Storage | Records, E>,
+  make: () => Layer.Layer<StoreContents | Storage | Records, E>,
   discard: () => Promise<void>
 ): void => {
   describe(`contents: ${name}`, () => {
-    let runtime: ManagedRuntime.ManagedRuntime<Contents | Storage | Records, E>
+    let runtime: ManagedRuntime.ManagedRuntime<StoreContents | Storage | Records, E>
     let storage: StorageApi
-    let contents: ContentsApi
+    let contents: StoreContentsApi
     beforeAll(async () => {
       runtime = ManagedRuntime.make(make())
-      const get = <Id extends Contents | Storage | Records, Api>(key: Context.Key<Id, Api>) =>
+      const get = <Id extends StoreContents | Storage | Records, Api>(key: Context.Key<Id, Api>) =>
         runtime.runPromise(key)
       storage = await get(Storage)
-      contents = await get(Contents)
+      contents = await get(StoreContents)
     })
     afterAll(async () => {
       await runtime.dispose()

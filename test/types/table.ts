@@ -1,11 +1,11 @@
 /** What must not compile. `table.test.ts` compiles this file, with its expectations and without. */
-import { append, become, refuse, stay, type Table } from "../../runtime/index.ts"
+import { append, become, type BehaviorTable, refuse, stay } from "../../runtime/index.ts"
 
 type State = { readonly _tag: "Open"; readonly count: number } | { readonly _tag: "Closed" }
 
 type Message = { readonly _tag: "Add"; readonly by: number } | { readonly _tag: "Close" }
 
-type TheTable = Table<State, Message, number, { readonly _tag: "Do" }>
+type TheTable = BehaviorTable<State, Message, number, { readonly _tag: "Do" }>
 
 export const whole: TheTable = {
   Open: {

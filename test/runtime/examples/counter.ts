@@ -1,4 +1,4 @@
-import { become, type Behaviour, stay, type Table } from "../../../runtime/index.ts"
+import { become, type Behavior, type BehaviorTable, stay } from "../../../runtime/index.ts"
 import { Effect } from "effect"
 
 interface State {
@@ -8,7 +8,7 @@ interface State {
 
 type Message = { readonly _tag: "Add"; readonly by: number } | { readonly _tag: "Read" }
 
-const table: Table<State, Message, number> = {
+const table: BehaviorTable<State, Message, number> = {
   Counting: {
     Add: ({ count }, { by }) =>
       become<State>({ _tag: "Counting", count: count + by }).reply(count + by),
@@ -16,7 +16,7 @@ const table: Table<State, Message, number> = {
   }
 }
 
-export const counter: Behaviour<State, Message, number, never> = {
+export const counter: Behavior<State, Message, number, never> = {
   kind: "counter",
   initial: { _tag: "Counting", count: 0 },
   table,

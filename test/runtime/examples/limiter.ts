@@ -1,4 +1,4 @@
-import { become, type Behaviour, refuse, stay, type Table } from "../../../runtime/index.ts"
+import { become, type Behavior, type BehaviorTable, refuse, stay } from "../../../runtime/index.ts"
 import { Effect } from "effect"
 
 const tokensMax = 3
@@ -14,7 +14,7 @@ interface State {
 type Message = { readonly _tag: "Take" } | { readonly _tag: "Refill" }
 
 /** A token each `refillMs`, `tokensMax` at most. A full bucket need not be kept: it vanishes. */
-const table: Table<State, Message, number> = {
+const table: BehaviorTable<State, Message, number> = {
   Bucket: {
     Take: ({ refillAtMs, tokens }, _, { nowMs }) => {
       if (tokens === 0) return refuse("TooMany", `a token comes in ${refillAtMs - nowMs} ms`)
@@ -34,7 +34,7 @@ const table: Table<State, Message, number> = {
   }
 }
 
-export const limiter: Behaviour<State, Message, number, never> = {
+export const limiter: Behavior<State, Message, number, never> = {
   kind: "limiter",
   initial: { _tag: "Bucket", tokens: tokensMax, refillAtMs: 0 },
   table,

@@ -21,7 +21,7 @@ import {
 import { readPlace, writePlace } from "../../../http/queries/cursor.ts"
 import { tables } from "../../../http/queries/tables.ts"
 import { standardTypes } from "../../../http/representations.ts"
-import { HeaderFields, type Request } from "../../../http/request.ts"
+import { type HttpRequest, RequestHeaders } from "../../../http/request.ts"
 import { compileRoutes } from "../../../http/routing.ts"
 import { traceparentOf } from "../../../http/trace.ts"
 import { bytesOf, must, mustEqual } from "./expecting.ts"
@@ -29,11 +29,14 @@ import type { Target } from "./fuzzer.ts"
 
 const bytesMax = headerBlockBytesMax
 
-const requestWith = (fields: Readonly<Record<string, string>>, remoteAddress = ""): Request => ({
+const requestWith = (
+  fields: Readonly<Record<string, string>>,
+  remoteAddress = ""
+): HttpRequest => ({
   method: "GET",
   path: "/",
   query: "",
-  headers: new HeaderFields(Object.entries(fields).flat()),
+  headers: new RequestHeaders(Object.entries(fields).flat()),
   remoteAddress
 })
 
