@@ -29,7 +29,7 @@ const onBackend = (name: string, include: string, globalSetup?: string) => ({
 const httpOnLevelDb = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
 
 /** Suites without processes or clocks of their own: they share their modules, as those of HTTP do. */
-const units = "test/{actors,delivery,histories,queries,runtime,suites}/**/*.test.ts"
+const units = "test/{actors,histories,queries,suites}/**/*.test.ts"
 
 /** They take longest: what begins last must not be waited for alone. */
 const longest = /test\/(faults\/|simulation\/seeds|deploy\/image|e2e\/(delivery-)?failpoints)/

@@ -1,21 +1,18 @@
 /** The registry of kinds: every behaviour of the service, given what their effects need. */
 import type { AnyBehavior, BlobsApi, RecordsApi } from "../runtime/index.ts"
-import { account } from "./account/actor.ts"
-import { cabinet } from "./cabinet/actor.ts"
-import { content } from "./content/actor.ts"
-import type { Outbound } from "./delivery/protocol.ts"
-import type { Schedule } from "./delivery/schedule.ts"
-import { backgroundTask } from "./errand/actor.ts"
-import type { Documents } from "./errand/protocol.ts"
-import { idempotency } from "./idempotency/actor.ts"
+import { account } from "./account/index.ts"
+import { backgroundTask, type Documents } from "./background-task/index.ts"
+import { cabinet } from "./cabinet/index.ts"
+import { content } from "./content/index.ts"
+import { idempotency } from "./idempotency/index.ts"
 import { notificationsMaxDefault } from "./limits.ts"
 import type { Links } from "./links.ts"
-import { mailbox } from "./mailbox/actor.ts"
-import type { MailboxLimits } from "./mailbox/decide.ts"
-import { notification, type NotificationDependencies } from "./notification/actor.ts"
-import { registration } from "./registration/actor.ts"
-import { session } from "./session/actor.ts"
-import { throttle } from "./throttle/actor.ts"
+import { mailbox, type MailboxLimits } from "./mailbox/index.ts"
+import { notification, type NotificationDependencies } from "./notification/index.ts"
+import type { Outbound, Schedule } from "./outbound/index.ts"
+import { registration } from "./registration/index.ts"
+import { session } from "./session/index.ts"
+import { throttle } from "./throttle/index.ts"
 
 /** What the behaviours need from outside. */
 export interface Dependencies {
@@ -51,17 +48,21 @@ export const behaviours = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
   session,
   throttle
 ]
-
-export { accountKind } from "./account/actor.ts"
-export { cabinetKind } from "./cabinet/actor.ts"
-export { contentKind } from "./content/actor.ts"
-export { idempotencyKind } from "./idempotency/actor.ts"
+export { accountKind } from "./account/index.ts"
+export { cabinetKind } from "./cabinet/index.ts"
+export { contentKind } from "./content/index.ts"
+export { idempotencyKind } from "./idempotency/index.ts"
+export {
+  answerCharsMax,
+  cabinetMailboxesMax,
+  receiptsMax,
+  retrievedAtOnceMax,
+  wrongTriesWindowMs
+} from "./limits.ts"
 export { linksUnder } from "./links.ts"
-export { mailboxKind } from "./mailbox/actor.ts"
-export { notificationKind } from "./notification/actor.ts"
-export type { Reason } from "./reasons.ts"
-export { registrationKind } from "./registration/actor.ts"
-export { sessionKind } from "./session/actor.ts"
-export { bridge } from "./session/bridge.ts"
-export { scriptProgress } from "./session/script.ts"
-export { throttleKind } from "./throttle/actor.ts"
+export { mailboxKind, registrationKind } from "./mailbox/index.ts"
+export { notificationKind } from "./notification/index.ts"
+export type { Reason } from "./refusals.ts"
+export { sameHash } from "./secret-hash.ts"
+export { bridge, scriptProgress, sessionKind } from "./session/index.ts"
+export { throttleKind } from "./throttle/index.ts"

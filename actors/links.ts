@@ -25,6 +25,7 @@ export interface Links {
 }
 
 const mailboxPattern = /^\/mailboxes\/([a-z0-9][a-z0-9-]{0,63})(?:~([A-Za-z0-9_-]{1,200}))?$/
+
 const contentPattern = /^\/content\/([A-Za-z0-9_-]{1,200})$/
 
 /** A path whose unreserved characters are written as such (RFC 3986 §6.2.2.2). */

@@ -1,10 +1,19 @@
 /** Cabinets (PROTOCOL §1.5): several mailboxes read as one. */
 import { removeResource } from "./content.ts"
-import { defined, type JsonObject, listOf, optionalText, textOf } from "./json.ts"
-import { linkOf } from "./links.ts"
-import { type Notification, notificationOf } from "./notification.ts"
-import { type ListingOptions, pagesOf, withQuery } from "./pages.ts"
-import { type HttpTransport, newKey } from "./transport.ts"
+import { type Notification, notificationOf } from "./notifications.ts"
+import {
+  defined,
+  type HttpTransport,
+  type JsonObject,
+  linkOf,
+  type ListingOptions,
+  listOf,
+  newKey,
+  optionalText,
+  pagesOf,
+  textOf,
+  withQuery
+} from "./transport/index.ts"
 
 /** What a cabinet holds. */
 export interface CabinetContents {

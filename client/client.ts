@@ -5,14 +5,24 @@ import {
   getContent,
   publish,
   type Published,
+  type Publishing,
+  type ReadContentOptions,
+  type Receipt,
+  receiptsOf,
+  removeResource,
+  replaceContent,
+  reportReceipt,
   type WriteCondition
 } from "./content.ts"
-import { type Publishing, type ReadContentOptions, type Receipt, receiptsOf } from "./content.ts"
-import { removeResource, replaceContent, reportReceipt } from "./content.ts"
-import { type ListedMailbox, listMailboxes, Mailbox, type MailboxSettings } from "./mailbox.ts"
-import { type OpenedMailbox, openMailbox } from "./mailbox.ts"
+import {
+  type ListedMailbox,
+  listMailboxes,
+  Mailbox,
+  type MailboxSettings,
+  type OpenedMailbox,
+  openMailbox
+} from "./mailbox.ts"
 import { Outgoing, type Sending, type SendOptions, type SentNotification } from "./outgoing.ts"
-import type { ListingOptions } from "./pages.ts"
 import { Queries } from "./queries.ts"
 import { beginSession, type ListedSession, listSessions, Session } from "./session.ts"
 import {
@@ -20,8 +30,9 @@ import {
   defaultAttempts,
   type Fetch,
   HttpTransport,
+  type ListingOptions,
   type RequestContentBody
-} from "./transport.ts"
+} from "./transport/index.ts"
 
 /** Where the service is, and whom to be there. */
 export interface ConnectOptions {

@@ -1,7 +1,16 @@
 /** Content resources (PROTOCOL §1.1): publishing, reading, overwriting, removing, receipts. */
-import { type JsonObject, listOf, optionalText, textOf, unexpected } from "./json.ts"
-import { linkOf } from "./links.ts"
-import { type HttpTransport, newKey, problemOf, type RequestContentBody } from "./transport.ts"
+import {
+  type HttpTransport,
+  type JsonObject,
+  linkOf,
+  listOf,
+  newKey,
+  optionalText,
+  problemOf,
+  type RequestContentBody,
+  textOf,
+  unexpected
+} from "./transport/index.ts"
 
 /** How content is published. */
 export interface Publishing {

@@ -12,16 +12,63 @@ export type {
   Receipt,
   WriteCondition
 } from "./content.ts"
+export type {
+  ListedMailbox,
+  Mailbox,
+  MailboxPage,
+  MailboxSecrets,
+  MailboxSettings,
+  OpenedMailbox,
+  ReadOptions
+} from "./mailbox.ts"
+export type {
+  CachedCopy,
+  Connection,
+  InlineContent,
+  Notification,
+  NotificationInput,
+  ReceivedNotification,
+  Watch,
+  Watching
+} from "./notifications.ts"
+export type {
+  NotificationProgress,
+  Outgoing,
+  Recipient,
+  RecipientStatus,
+  Sending,
+  SendOptions,
+  Sent,
+  SentNotification,
+  SentStatus,
+  Waiting
+} from "./outgoing.ts"
+export type {
+  Customer,
+  CustomerField,
+  CustomerQuery,
+  Queries,
+  Query,
+  QueryCondition,
+  Quote
+} from "./queries.ts"
+export type { NewRegistration, Registration, RegistrationInfo } from "./registration.ts"
+export type { ListedSession, Session, SessionAnswer, SessionProgress } from "./session.ts"
 export {
   Conflict,
   ConnectionError,
+  type Fetch,
   Forbidden,
   Gone,
   InvalidSignature,
+  type Json,
+  type JsonObject,
+  type ListingOptions,
   NotFound,
   PreconditionFailed,
   type Problem,
   ProblemError,
+  type RequestContentBody,
   RestanteError,
   type SignatureFault,
   TooLarge,
@@ -30,26 +77,7 @@ export {
   Unavailable,
   UnexpectedAnswer,
   Unprocessable
-} from "./errors.ts"
-export type { Json, JsonObject } from "./json.ts"
-export type { ListedMailbox, Mailbox, MailboxPage, MailboxSecrets } from "./mailbox.ts"
-export type { MailboxSettings, OpenedMailbox, ReadOptions } from "./mailbox.ts"
-export type { CachedCopy, InlineContent, Notification, NotificationInput } from "./notification.ts"
-export type { Outgoing, Recipient, RecipientStatus, Sending, SendOptions } from "./outgoing.ts"
-export type {
-  NotificationProgress,
-  Sent,
-  SentNotification,
-  SentStatus,
-  Waiting
-} from "./outgoing.ts"
-export type { ListingOptions } from "./pages.ts"
-export type { Customer, CustomerField, CustomerQuery, Queries } from "./queries.ts"
-export type { Query, QueryCondition, Quote } from "./queries.ts"
-export type { NewRegistration, Registration, RegistrationInfo } from "./registration.ts"
-export type { ListedSession, Session, SessionAnswer, SessionProgress } from "./session.ts"
-export type { Fetch, RequestContentBody } from "./transport.ts"
-export type { Connection, ReceivedNotification, Watch, Watching } from "./watch.ts"
+} from "./transport/index.ts"
 export {
   type Incoming,
   type IncomingHeaders,

@@ -1,20 +1,37 @@
 /** Mailboxes (PROTOCOL §1.2): opening, depositing, reading, watching, settings, the end. */
 import { removeResource } from "./content.ts"
-import { defined, type JsonObject, listOf, objectOf, optionalNumber, optionalText } from "./json.ts"
-import { textOf, unexpected } from "./json.ts"
 import { answerMs, longPollSeconds, pageEntries } from "./limits.ts"
-import { linkOf } from "./links.ts"
 import {
   itemOf,
   type Notification,
   type NotificationInput,
-  notificationOf
-} from "./notification.ts"
-import { type ListingOptions, pagesOf, withQuery } from "./pages.ts"
-import { makeRegistration, type NewRegistration, Registration } from "./registration.ts"
-import { registrationsOf } from "./registration.ts"
-import { basic, type HttpTransport, newKey } from "./transport.ts"
-import { Watch, type Watching } from "./watch.ts"
+  notificationOf,
+  Watch,
+  type Watching
+} from "./notifications.ts"
+import {
+  makeRegistration,
+  type NewRegistration,
+  Registration,
+  registrationsOf
+} from "./registration.ts"
+import {
+  basic,
+  defined,
+  type HttpTransport,
+  type JsonObject,
+  linkOf,
+  type ListingOptions,
+  listOf,
+  newKey,
+  objectOf,
+  optionalNumber,
+  optionalText,
+  pagesOf,
+  textOf,
+  unexpected,
+  withQuery
+} from "./transport/index.ts"
 
 /** What an owner may set. */
 export interface MailboxSettings {

@@ -1,19 +1,36 @@
 /** The outgoing mailbox (PROTOCOL §1.3): sending, and how each recipient stands. */
-import { backoffMs, either, pause } from "./backoff.ts"
 import { removeResource } from "./content.ts"
-import { ConnectionError, Unavailable } from "./errors.ts"
-import { type JsonObject, listOf, numberOf, optionalNumber, optionalText } from "./json.ts"
-import { parseObject, textOf, unexpected, wordOf } from "./json.ts"
 import { answerMs, longPollSeconds, lookMs, settleMs } from "./limits.ts"
-import { itemOf, type NotificationInput } from "./notification.ts"
-import { type ListingOptions, pagesOf, withQuery } from "./pages.ts"
-import { type HttpTransport, newKey } from "./transport.ts"
+import { itemOf, type NotificationInput } from "./notifications.ts"
+import {
+  backoffMs,
+  ConnectionError,
+  either,
+  type HttpTransport,
+  type JsonObject,
+  type ListingOptions,
+  listOf,
+  newKey,
+  numberOf,
+  optionalNumber,
+  optionalText,
+  pagesOf,
+  parseObject,
+  pause,
+  textOf,
+  Unavailable,
+  unexpected,
+  withQuery,
+  wordOf
+} from "./transport/index.ts"
 
 const recipientStatuses = ["waiting", "retry", "success", "failed"] as const
+
 const statuses = ["sent", "waiting", "failed"] as const
 
 /** `waiting`: not tried yet. `retry`: tried, and will be again. `failed`: given up. */
 export type RecipientStatus = typeof recipientStatuses[number]
+
 /** `sent`: all recipients have it. `failed`: all have ended, and not all of them have it. */
 export type SentStatus = typeof statuses[number]
 

@@ -1,11 +1,24 @@
 /** Area C (PROTOCOL §3): quotes, customers, and queries as resources. */
 import { removeResource } from "./content.ts"
-import { Gone, NotFound } from "./errors.ts"
-import { defined, type Json, type JsonObject, listOf, objectOf } from "./json.ts"
-import { optionalNumber, optionalText, textOf, unexpected } from "./json.ts"
-import { linkOf } from "./links.ts"
-import { type ListingOptions, pagesOf, withQuery } from "./pages.ts"
-import { type HttpTransport, newKey } from "./transport.ts"
+import {
+  defined,
+  Gone,
+  type HttpTransport,
+  type Json,
+  type JsonObject,
+  linkOf,
+  type ListingOptions,
+  listOf,
+  newKey,
+  NotFound,
+  objectOf,
+  optionalNumber,
+  optionalText,
+  pagesOf,
+  textOf,
+  unexpected,
+  withQuery
+} from "./transport/index.ts"
 
 /** A quote. The amount is a text: it is kept as it was sent, digit by digit. */
 export interface Quote {
@@ -124,10 +137,12 @@ const documentOf = (
 })
 
 const asJson = { "content-type": "application/json" }
+
 const put = (transport: HttpTransport, uri: string, document: JsonObject) =>
   transport.json({ method: "PUT", uri, headers: asJson, body: JSON.stringify(document) })
 
 const quotePath = (symbol: string): string => `/quotes/${encodeURIComponent(symbol)}`
+
 const customerPath = (id: string): string => `/customers/${encodeURIComponent(id)}`
 
 /** Quotes, customers and queries of a service. */

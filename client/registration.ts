@@ -1,10 +1,18 @@
 /** Push registrations (PROTOCOL §1.4), as their clients see them. */
-import { either, pause } from "./backoff.ts"
 import { removeResource } from "./content.ts"
-import { type JsonObject, listOf, numberOf, optionalNumber, optionalText } from "./json.ts"
-import { textOf } from "./json.ts"
 import { lookMs } from "./limits.ts"
-import { type HttpTransport, newKey } from "./transport.ts"
+import {
+  either,
+  type HttpTransport,
+  type JsonObject,
+  listOf,
+  newKey,
+  numberOf,
+  optionalNumber,
+  optionalText,
+  pause,
+  textOf
+} from "./transport/index.ts"
 
 /** How a registration stands: `unverified` until its callback has echoed the challenge. */
 export interface RegistrationInfo {

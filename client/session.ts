@@ -1,11 +1,21 @@
 /** Sessions (PROTOCOL §2): a question is read, answered, and the next one read, to the end. */
 import { removeResource } from "./content.ts"
-import { NotFound, ProblemError } from "./errors.ts"
-import { type JsonObject, listOf, optionalText, parseObject, textOf } from "./json.ts"
-import { unexpected } from "./json.ts"
 import { sessionPagesMax } from "./limits.ts"
-import { type ListingOptions, pagesOf, withQuery } from "./pages.ts"
-import { type HttpTransport, newKey } from "./transport.ts"
+import {
+  type HttpTransport,
+  type JsonObject,
+  type ListingOptions,
+  listOf,
+  newKey,
+  NotFound,
+  optionalText,
+  pagesOf,
+  parseObject,
+  ProblemError,
+  textOf,
+  unexpected,
+  withQuery
+} from "./transport/index.ts"
 
 /** What is answered: words, or the URI of words that the service reads. */
 export type SessionAnswer = string | { readonly href: string }

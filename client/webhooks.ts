@@ -3,12 +3,17 @@
  * that verifies a callback, and the document of a push. Signatures are compared by Web Crypto, in
  * constant time.
  */
-import { readBytes } from "./bytes.ts"
-import { InvalidSignature, RestanteError, type SignatureFault } from "./errors.ts"
-import { listOf, textOf } from "./json.ts"
 import { pushBytesMax, signaturesMax, toleranceMs as toleranceMsDefault } from "./limits.ts"
-import { type Notification, notificationOf } from "./notification.ts"
-import { xmlToJson } from "./xml.ts"
+import { type Notification, notificationOf } from "./notifications.ts"
+import {
+  InvalidSignature,
+  listOf,
+  readBytes,
+  RestanteError,
+  type SignatureFault,
+  textOf,
+  xmlToJson
+} from "./transport/index.ts"
 
 /** What a push says: what has changed in a mailbox since the last one that was acknowledged. */
 export interface Push {
@@ -48,6 +53,7 @@ const invalid = (fault: SignatureFault, message: string): never => {
 }
 
 const encoder = new TextEncoder()
+
 const strictDecoder = (): TextDecoder => new TextDecoder("utf-8", { fatal: true })
 
 const field = (headers: IncomingHeaders, name: string): string | undefined => {

@@ -1,28 +1,31 @@
 #!/usr/bin/env node
 /** The command line: the only composition root, imported by nobody. */
-import { Cause, Effect, Exit, Layer, type Runtime } from "effect"
-import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { accountCommand } from "./cli/account.ts"
-import { backupCommand } from "./cli/backup.ts"
-import { bridgeCommand } from "./cli/bridge.ts"
-import { checkCommand } from "./cli/check.ts"
-import { configCommand } from "./cli/config.ts"
-import { doctorCommand } from "./cli/doctor.ts"
-import { loadCommand } from "./cli/load.ts"
-import { migrateCommand } from "./cli/migrate.ts"
-import { outboxCommand } from "./cli/outbox.ts"
-import { presenter } from "./cli/presenter.ts"
-import { queryCommand } from "./cli/query.ts"
-import { readCommand } from "./cli/read.ts"
-import { registerCommand, registrationsCommand } from "./cli/register.ts"
-import { restoreCommand } from "./cli/restore.ts"
-import { sendCommand } from "./cli/send.ts"
-import { serveCommand } from "./cli/serve.ts"
-import { topCommand } from "./cli/top.ts"
-import { watchCommand } from "./cli/watch.ts"
-import { CommandFailed, exitCodes } from "./failure.ts"
+import { Cause, Effect, Exit, Layer, type Runtime } from "effect"
+import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
+import {
+  accountCommand,
+  backupCommand,
+  bridgeCommand,
+  checkCommand,
+  configCommand,
+  doctorCommand,
+  loadCommand,
+  migrateCommand,
+  outboxCommand,
+  presenter,
+  queryCommand,
+  readCommand,
+  registerCommand,
+  registrationsCommand,
+  restoreCommand,
+  sendCommand,
+  serveCommand,
+  topCommand,
+  watchCommand
+} from "./cli/index.ts"
+import { CommandFailed, exitCodes } from "./command-failure.ts"
 import { version } from "./version.ts"
 
 const restante = Command.make("restante").pipe(

@@ -1,8 +1,8 @@
 /** The version of this program. */
+import { Schema } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Schema } from "effect"
 
 const Manifest = Schema.fromJsonString(Schema.Struct({ version: Schema.String }))
 

@@ -2,20 +2,57 @@
  * The application: every request goes through here. Routing, credentials, repeated requests, the
  * handler, and the one place where an answer or a failure goes out.
  */
-import { Cause, Effect, type Exit } from "effect"
-import { documentBody, noBody, type RequestBody, streamBody } from "./body.ts"
-import type { Call, HandlerAnswer, ResourceHandler } from "./call.ts"
-import { isForged } from "./crosssite.ts"
-import { fail, type HandlerFailure } from "./failures.ts"
-import { preflightHeaders } from "./fields.ts"
-import { identityOf } from "./credentials.ts"
+import { Cause, Effect, type Exit, Tracer } from "effect"
+import { identityOf, randomIds } from "./auth/credentials/index.ts"
+import { isForged } from "./auth/index.ts"
 import { type Keyed, keyedRequest, once } from "./idempotency.ts"
-import { renderAnswer, type Rendered, renderFailure } from "./respond.ts"
-import { compileRoutes, type Parameters, type Route } from "./routing.ts"
-import { randomIds } from "./secrets.ts"
-import type { Exchange, HttpRequest } from "./server.ts"
-import type { Service } from "./service.ts"
-import { traced } from "./trace.ts"
+import {
+  type Call,
+  compileRoutes,
+  fail,
+  type HandlerAnswer,
+  type HandlerFailure,
+  type Parameters,
+  renderAnswer,
+  type Rendered,
+  renderFailure,
+  type ResourceHandler,
+  type Route,
+  type Service
+} from "./pipeline/index.ts"
+import {
+  documentBody,
+  type Exchange,
+  type HttpRequest,
+  noBody,
+  preflightHeaders,
+  type RequestBody,
+  streamBody
+} from "./wire/index.ts"
+
+const pattern =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
+
+/** Runs a request's effect within its trace: what it asks of other nodes is told of it. */
+export const traced = <A, E>(
+  { headers }: HttpRequest,
+  effect: Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  const given = headers.get("traceparent")
+  if (given === undefined) return effect
+  const [, traceId, spanId, flags] = pattern.exec(given) ?? []
+  if (traceId === undefined || spanId === undefined) return effect
+  const sampled = (Number.parseInt(flags ?? "", 16) & 1) === 1
+  return Effect.withParentSpan(effect, Tracer.externalSpan({ traceId, spanId, sampled }))
+}
+
+/** The header, as it may be passed on. */
+export const traceparentOf = ({ headers }: HttpRequest): string | undefined => {
+  const given = headers.get("traceparent")
+  return given === undefined ? undefined : pattern.exec(given)?.[0].slice(0, 55)
+}
+
+/* The trace that a request belongs to (W3C Trace Context §3.2); another header is as none. */
 
 /** Runs a request's effect in the service's context: its logger and clock. */
 export type RunEffect = <A, E>(

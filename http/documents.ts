@@ -1,7 +1,14 @@
 /** The documents that actors read and write, made where XML is known. */
-import type { Documents } from "../actors/errand/protocol.ts"
-import { activityOf } from "./mailboxes/activity.ts"
-import { childOf, element, parseFragment, textOf, writeElement, xmlDeclaration } from "./xml.ts"
+import type { Documents } from "../actors/background-task/index.ts"
+import {
+  childOf,
+  element,
+  parseFragment,
+  textOf,
+  writeElement,
+  xmlDeclaration
+} from "./formats/xml/index.ts"
+import { activityOf } from "./resources/mailboxes/index.ts"
 
 /** A notification as an inbox elsewhere takes it (Linked Data Notifications §3.2). */
 interface Activities {

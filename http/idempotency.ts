@@ -4,18 +4,23 @@
  * own, so that the secrets in it are not readable from the store; ids and secrets of the request
  * are derived likewise, so that a repetition after a crash finds what the first attempt left.
  */
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
 import { Effect } from "effect"
-import type { IdempotencyMessage, IdempotencyReply } from "../actors/idempotency/protocol.ts"
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
+import type { IdempotencyMessage, IdempotencyReply } from "../actors/idempotency/index.ts"
 import { idempotencyKind } from "../actors/index.ts"
 import { type Address, address } from "../runtime/index.ts"
-import type { Call } from "./call.ts"
-import { fail, type HandlerFailure } from "./failures.ts"
-import { accountOf, isIssued } from "./identity.ts"
+import { derivedIds, type IdSource, randomId } from "./auth/credentials/index.ts"
+import { accountOf, isIssued } from "./auth/index.ts"
 import { idempotencyKeyCharsMax } from "./limits.ts"
-import type { Rendered } from "./respond.ts"
-import { derivedIds, type IdSource, randomId } from "./secrets.ts"
-import { ask, askFor, type Service } from "./service.ts"
+import {
+  ask,
+  askFor,
+  type Call,
+  fail,
+  type HandlerFailure,
+  type Rendered,
+  type Service
+} from "./pipeline/index.ts"
 
 /** One keyed request: what it is known by, and where its ids come from. */
 export interface Keyed {
@@ -27,6 +32,7 @@ export interface Keyed {
 }
 
 const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
+
 const bare = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /** The key of the field: a structured-field string, or bare; fails with 400. */
@@ -80,6 +86,7 @@ const keyedBy = (service: Service, text: string): Keyed => {
 }
 
 const nonceBytes = 12
+
 const tagBytes = 16
 
 const seal = (key: Buffer, answer: Rendered): string => {

@@ -1,29 +1,88 @@
 /** The runtime's only public surface. */
-export * from "./actor.ts"
-export * from "./address.ts"
-export * from "./errors.ts"
-export { type Limits, makeLimits } from "./limits.ts"
-export type { KindMetrics, LatencyMetric, RuntimeMetrics } from "./measures.ts"
-export type { SystemOptions } from "./node.ts"
-export type { ReplyCallback } from "./pending.ts"
-export { clustered, type ClusteredOptions } from "./placement/clustered.ts"
-export { NodeNameTaken } from "./placement/entering.ts"
-export type { NodeStatusApi } from "./placement/notices.ts"
-export { alone, type ClusterView, type NodeView, Placement } from "./placement/placement.ts"
-export { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "./ports/blobs.ts"
+export type { MessageStep, Quarantine, ReplyCallback } from "./activation/index.ts"
 export {
+  ActorDefect,
+  type Address,
+  address,
+  type AnyBehavior,
+  append,
+  type AskFailure,
+  AskTimeout,
+  become,
+  type Behavior,
+  type BehaviorTable,
+  BlobAborted,
+  BlobMissing,
+  BlobTooLarge,
+  Decision,
+  type DecisionContext,
+  fromKey,
+  fromSubject,
+  isActorId,
+  isRefusal,
+  keyOf,
+  LogConflict,
+  type LogItem,
+  MessageTooLarge,
+  NoOwner,
+  Overloaded,
+  type Peers,
+  placingPart,
+  Quarantined,
+  type Recall,
+  type Refusal,
+  refuse,
+  RevisionConflict,
+  shardOf,
+  SHARDS,
+  stay,
+  StorageDamaged,
+  type StorageFailure,
+  StorageFull,
+  StorageLocked,
+  StorageUnavailable,
+  subjectOf,
+  type Tagged,
+  UnknownMessage,
+  type Variant
+} from "./actor/index.ts"
+export {
+  alone,
+  clustered,
+  type ClusteredOptions,
+  type ClusterView,
+  NodeNameTaken,
+  type NodeStatusApi,
+  type NodeView,
+  Placement
+} from "./cluster/index.ts"
+export { type Limits, makeLimits } from "./limits.ts"
+export type { KindMetrics, LatencyMetric, RuntimeMetrics } from "./metrics.ts"
+export type { SystemOptions } from "./node.ts"
+export {
+  type ActorPart,
+  type BlobInfo,
+  Blobs,
+  type BlobsApi,
   byBytes,
+  type ByteRange,
+  type Commit,
+  type ItemsPart,
+  makeMemoryView,
+  type OpenView,
   type RecordChange,
   type RecordEntry,
+  type RecordPart,
   type RecordRange,
   Records,
-  type RecordsApi
-} from "./ports/records.ts"
-export { Registry } from "./ports/registry.ts"
-export { type LogItem, Storage, type Timer } from "./ports/storage.ts"
-export { Transport } from "./ports/transport.ts"
-export { makeMemoryView, type OpenView } from "./ports/view.ts"
-export type { Snapshot } from "./standing.ts"
-export type { Quarantine } from "./supervisor.ts"
-export type { MessageStep } from "./surroundings.ts"
+  type RecordsApi,
+  Registry,
+  Storage,
+  type StorageApi,
+  StoreContents,
+  type StoreContentsApi,
+  type Timer,
+  Transport
+} from "./ports/index.ts"
+export type { Snapshot } from "./snapshot.ts"
 export { System, type SystemApi } from "./system.ts"

@@ -1,3 +1,4 @@
+/** Every bound of the NATS backend. Units stand last in the names. */
 /**
  * Every bound of the runtime, with the relations between them asserted at start. Units stand
  * last in the names.
@@ -141,3 +142,426 @@ export const makeLimits = (changes: Partial<Limits> = {}): Limits => {
   }
   return limits
 }
+
+/** Every bound of placement, with the relations between them. Units stand last in the names. */
+
+export interface PlacementLimits {
+  /** A node's membership ends so long after it was last refreshed. */
+  readonly ttlMs: number
+  /** How often it is refreshed. */
+  readonly refreshMs: number
+  /**
+   * A node that could not refresh stops serving so long before its membership can end; that is
+   * how long a commit that it sent before may be under way.
+   */
+  readonly marginMs: number
+  /** A refresh that was not answered for so long is tried again. */
+  readonly refreshDeadlineMs: number
+  /** Any other call of the registry that was not answered for so long is given up. */
+  readonly callDeadlineMs: number
+  /** Wait after a call that failed. */
+  readonly retryMs: number
+  /** A node that enters gives up after so many calls that failed. */
+  readonly enteringFailuresMax: number
+  /** Claims that are taken or released at the same time. */
+  readonly callsMax: number
+  /** Shards that are drained at the same time, so that the others are served meanwhile. */
+  readonly drainsMax: number
+  /** A member that was not seen to refresh for so long does not count, whatever was told. */
+  readonly silentMs: number
+  /** How long a node that leaves waits for others to have taken its shards. */
+  readonly takenMs: number
+}
+
+export const defaultPlacementLimits: PlacementLimits = {
+  ttlMs: 13_000,
+  refreshMs: 1_000,
+  marginMs: 3_000,
+  refreshDeadlineMs: 2_000,
+  callDeadlineMs: 5_000,
+  retryMs: 500,
+  enteringFailuresMax: 5,
+  callsMax: 64,
+  drainsMax: 64,
+  silentMs: 30_000,
+  takenMs: 5_000
+}
+
+const placementRelations: ReadonlyArray<readonly [string, (limits: PlacementLimits) => boolean]> = [
+  ["every limit is at least 1", (l) => Object.values(l).every((value) => value >= 1)],
+  // Two refreshes may fail before the node stops serving. A registry without a leader, as NATS has
+  // it for 4 to 9 s, stops nobody: `ttlMs - marginMs - refreshMs` are left at the least.
+  [
+    "refreshMs + 2 (refreshDeadlineMs + retryMs) <= ttlMs - marginMs",
+    (l) => l.refreshMs + 2 * (l.refreshDeadlineMs + l.retryMs) <= l.ttlMs - l.marginMs
+  ],
+  ["ttlMs <= silentMs", (l) => l.ttlMs <= l.silentMs]
+]
+
+/** The defaults with these changes; a relation that does not hold is a defect at start. */
+export const makePlacementLimits = (changes: Partial<PlacementLimits> = {}): PlacementLimits => {
+  const limits = { ...defaultPlacementLimits, ...changes }
+  for (const [relation, holds] of placementRelations) {
+    if (!holds(limits)) throw new RangeError(`placement limits: ${relation} does not hold`)
+  }
+  return limits
+}
+
+/** Content up to this many bytes is kept inside the database, larger content in a file. */
+export const inlineBlobBytesMax = 64 * 1024
+
+/** Bytes read from a blob's file at once. */
+export const embeddedBlobChunkBytes = 128 * 1024
+
+/** A blob that was opened and not begun to be read is closed after this long, ms. */
+export const blobUnreadMs = 30_000
+
+/** No further work joins a group that has reached this many bytes. */
+export const groupBytesMax = 4 * 1024 * 1024
+
+/** Bytes of the buffer that is shared with the writing thread; it grows when it must. */
+export const sharedBytes = 2 * groupBytesMax
+
+/** Changes of one write of records. */
+export const recordChangesMax = 20_000
+
+/** Actors whose revision and head are remembered, so that their next commit need not read. */
+export const knownActorsMax = 20_000
+
+/** Blocks of tables that are kept in memory, bytes. */
+export const blockCacheBytes = 16 * 1024 * 1024
+
+/** RocksDB keeps up to 1.5 times this many bytes of what was written and is not in a table. */
+export const memtableBytes = 64 * 1024 * 1024
+
+/** The same of a view of a cluster's records, which is written without being flushed. */
+export const viewMemtableBytes = 16 * 1024 * 1024
+
+/** Characters of the answers to reads of records that are kept, and of one such answer. */
+export const cachedCharsMax = 2 * 1024 * 1024
+
+export const cachedAnswerCharsMax = 128 * 1024
+
+/** Bytes of RocksDB's logs that are read at once before it reads them; whole blocks of 32 KiB. */
+export const rocksdbLogReadBytes = 1024 * 1024
+
+/** LevelDB writes what was written into a table when its log has this many bytes; it keeps two. */
+export const leveldbBufferBytes = 16 * 1024 * 1024
+
+/** LevelDB begins another table after this many bytes. */
+export const leveldbTableBytes = 8 * 1024 * 1024
+
+/** Rows, and about the bytes, that LevelDB's iterator brings at once. */
+export const leveldbChunkRows = 1_000
+
+export const leveldbChunkBytes = 256 * 1024
+
+/** A read that takes longer goes on in the next turn of the event loop, ms. */
+export const readSliceMs = 5
+
+/** Wake-ups that are read in one step. */
+export const wakesChunk = 500
+
+/** Rows that are read at once when all of the store is read. */
+export const contentsPage = 200
+
+/** A log that may have as many items is read by itself. */
+export const contentsItems = 32
+
+/** Items of a removed actor's log that are deleted in one step. */
+export const sweepItems = 500
+
+/** The count of acknowledged commits is flushed to disk this often, ms. */
+export const acknowledgedSyncMs = 1_000
+
+/** First and longest pause between attempts to go on after a failed write, ms. */
+export const recoverFirstMs = 100
+
+export const recoverLastMs = 5_000
+
+/** Room that must be there, beside that of the write-ahead logs, to go on after a full disk. */
+export const recoverFreeBytesMin = 4 * 1024 * 1024
+
+/** Written and flushed to see whether a disk takes anything. */
+export const probeBytes = 4 * 1024
+
+if (inlineBlobBytesMax >= groupBytesMax || groupBytesMax > sharedBytes) {
+  throw new Error("runtime/limits.ts: the limits contradict each other")
+}
+
+/* Every bound of the embedded store. */
+
+/** How long one attempt to connect may take. */
+export const connectMs = 5_000
+
+/** Wait between two attempts to connect to the same server. */
+export const reconnectWaitMs = 250
+
+/** How long a node's first message to itself may take; another one is sent every `RIGHT_MS`. */
+export const rightsMs = 20_000
+
+export const rightMs = 2_000
+
+/** A fault of one kind that the servers tell of again within this time is not logged again. */
+export const sameFaultMs = 10_000
+
+/** A connection that answers no ping for about three of these is given up. */
+export const pingIntervalMs = 5_000
+
+export const pingsOutMax = 2
+
+/** How often requests are looked over whose time is up: how late a time limit may be. */
+export const requestSweepMs = 50
+
+/** Copies of a stream where the servers are a cluster. */
+export const replicasCluster = 3
+
+/** Buckets that a new cluster gets unless it is told otherwise; fixed from then on. */
+export const bucketsDefault = 4
+
+export const bucketsMax = 64
+
+/** Messages of one atomic batch: what a group aims at, and what the servers take. */
+export const groupMessages = 500
+
+export const batchMessagesMax = 1_000
+
+/** Log items of one message, and bytes of one that holds several. */
+export const packItemsMax = 16
+
+export const packBytes = 64 * 1024
+
+/** Bytes of one group: it is closed when it has so many. */
+export const groupBytes = 4 * 1024 * 1024
+
+/** Atomic batches under way at once in one bucket. */
+export const batchesInFlight = 2
+
+/** How long the acknowledgement of a write may take before the servers are asked about it. */
+export const writeMs = 3_000
+
+/** How long one read may take before it is given up. */
+export const readMs = 2_000
+
+/**
+ * A key is asked for again after so long, beside the questions that are not answered yet: a stream
+ * without a leader answers nobody, and its next leader nothing that was asked before.
+ */
+export const readAgainMs = 250
+
+/** A call that came to nothing for so long fails, when it is certain that nothing was kept. */
+export const giveUpMs = 8_000
+
+/** Wait before a write or read is tried again. */
+export const retryMs = 50
+
+/** A batch that fails so often without a member at fault is sent member by member. */
+export const questionsPerRequestMax = 3
+
+/** Actors whose last sequences are remembered. */
+export const lanesMax = 50_000
+
+/** A longer text of a state is not kept for the first commit after a load. */
+export const textKeptMax = 1_024
+
+/** Keys in one read of many (the servers take 1,024), and reads of one key at once. */
+export const keysMax = 1_000
+
+/** How often a read from a copy that is behind is tried again. */
+export const staleRetriesMax = 200
+
+export const staleRetryMs = 5
+
+/** When all of the store is read: keys of one question, and actors that are read at once. */
+export const contentsKeys = 300
+
+export const contentsAtOnce = 16
+
+/** Items above the recorded head that are asked for with an actor, first and then. */
+export const contentsBeyond: ReadonlyArray<number> = [1, 48]
+
+/** Messages of one step of reading a stream in its order. */
+export const walkBatch = 250
+
+/** Room left for headers in a message, bytes. */
+export const headerBytes = 1_024
+
+/** One removal looks so many numbers further for how far a log is cleared. */
+export const clearedMax = 256
+
+/** How long marks stay of cleared items, of ended wake-ups and of actors without a log. */
+export const markerTtl = "10s"
+
+/** How long making a stream may take, while a cluster finds itself. */
+export const makeStreamMs = 20_000
+
+/**
+ * After so long it is asked for again: a stream without a leader yet answers nobody, and of those
+ * who make it at once not everyone is answered.
+ */
+export const makeStreamAgainMs = 750
+
+/** A listing of ids is kept so long for the next page. */
+export const listingKeepMs = 30_000
+
+/** How long the last owner of a shard still tells whoever asks that the shard has moved. */
+export const movedMs = 1_000
+
+/** It tells nodes nothing of a first copy that it reads later: the next owner may have decided. */
+export const movedSaidMs = movedMs + 500
+
+/** For so long after a node took a shard it must be granted each message (`moving.ts`). */
+export const settledMs = 2 * movedMs
+
+/** How long it waits for that. */
+export const grantMs = 2_000
+
+/** A client that is no node is told so only after a while, since the next owner may answer it. */
+export const otherNodesReplyMs = 250
+
+/** How soon a message whose shard moves is sent again, the first time and at the longest. */
+export const againMs = 15
+
+export const againMaxMs = 240
+
+/** It is sent again too when nobody has said anything of it for so long. */
+export const resendAfterMs = 500
+
+/** A message of which nothing was heard for so long may be lost: it is sent again. */
+export const probeMs = 1_000
+
+/** For so long at least a message that was answered is known, should it come again. */
+export const answeredMs = 10_000
+
+/** How long the answer to a message may come after the word that it was answered. */
+export const overtakenMs = 500
+
+/** For so long a node tells of shards that it held what it has not decided. */
+export const holdingsMs = 2 * answeredMs
+
+/** How long a caller should wait for a shard to be served. */
+export const noOwnerRetryMs = 1_000
+
+/** The bucket that the nodes of a cluster share, and how long an expired key is told of. */
+export const clusterBucket = "cluster"
+
+export const clusterMarkerMs = 3_600_000
+
+/** How long the lease of who fills a cluster lasts, and how often it is renewed. */
+export const restorerTtlMs = 10_000
+
+export const restorerRenewMs = 2_000
+
+/** How long one call of the registry may take. */
+export const registryCallMs = 5_000
+
+/**
+ * A registry that does not answer for so long is asked by way of another server: this one may be
+ * cut off from the others. Answers under way are lost with the connection, so it is longer than
+ * nearly all elections take (4 to 9 s), and shorter than a membership lasts.
+ */
+export const turnAwayMs = 8_000
+
+/** Wait before a watch that broke off is begun anew. */
+export const watchRetryMs = 500
+
+/** A watch that told nothing for so long is begun anew: nodes refresh more often than that. */
+export const watchSilentMs = 6_000
+
+/** The bucket of the record port. */
+export const recordsBucket = "records"
+
+/** How long the mark of a deleted record stays; a view that was fed too long ago begins anew. */
+export const recordMarkerTtl = "3600s"
+
+export const recordSilenceMs = 1_800_000
+
+/** Bytes of an encoded key; a NATS subject and what is around it have 4,096. */
+export const recordKeyBytesMax = 3_500
+
+/** How long a read waits for the view before it asks the leader. */
+export const watchLagMs = 1_000
+
+/** Wait before a view that broke off is fed anew, and at most while it cannot be filled. */
+export const recordWatchRetryMs = 250
+
+export const viewRetryMaxMs = 30_000
+
+/** Messages that the view asks for ahead, that it writes together, and that may wait for that. */
+export const viewFetchMessages = 2_000
+
+export const viewWriteMessages = 1_000
+
+export const viewWaitingMax = 64_000
+
+/** Writes in one turn of the event loop: as many as one turn may bring messages for. */
+export const viewWritesAtOnce = 8
+
+/** How often it is looked whether the view is where the stream is, and how often it notes that. */
+export const viewCheckMs = 20_000
+
+export const viewNoteMs = 300_000
+
+/** For so long after its start a node says that it is not ready while its view is being filled. */
+export const viewUnreadyMs = 60_000
+
+/** Names of a listing's next page that stood at the end of the last one. */
+export const listingOverlap = 100
+
+/** Keys that are listed while the view is behind; of a larger part the view is waited for. */
+export const listedKeysMax = 100_000
+
+/** Plain publishes under way at once in one bucket. */
+export const plainInFlight = 256
+
+/** Commits that make a window, by which plain and grouped writing are compared. */
+export const paceSamples = 64
+
+/** Windows until the slower manner is tried again: at first, and at most. */
+export const paceWindows = 2
+
+export const paceWindowsMax = 1_024
+
+/** The bucket of the blob port. */
+export const blobsBucket = "blobs"
+
+/** Bytes of one message of a blob, unless the servers take less. */
+export const natsBlobChunkBytes = 128 * 1024
+
+/** Chunks of one blob that are written at once, and that are read before they are asked for. */
+export const blobWritesInFlight = 4
+
+export const blobReadsAhead = 2
+
+/**
+ * How long an upload or download waits that has begun: longer than the longest election of a leader
+ * that was seen (12 s), since all of it would be lost.
+ */
+export const blobGiveUpMs = 30_000
+
+/** How long the writing of a blob may take; chunks much older that no head names are left over. */
+export const blobWriteMs = 6 * 3_600_000
+
+/** How far the clocks of nodes may be apart, for what is left over. */
+export const blobClocksMs = 3_600_000
+
+/** How long a blob that is removed can still be read: this, and its time at the slowest rate. */
+export const blobLingerMs = 60_000
+
+export const blobLingerMaxMs = 3_600_000
+
+export const blobSlowestBytesPerMs = 32
+
+/** Removed blobs whose chunks this node will delete; beyond that the sweep does. */
+export const blobLeavingMax = 100_000
+
+/** How often it is looked whose time is over, and how many are deleted at once. */
+export const blobPurgeMs = 1_000
+
+export const blobPurgesInFlight = 4
+
+/** How often each node looks for left-over chunks; they must be found twice. */
+export const blobSweepMs = 6 * 3_600_000
+
+/** Left-overs that are remembered until the next sweep. */
+export const blobOrphansMax = 10_000

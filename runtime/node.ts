@@ -1,30 +1,44 @@
-/** One node: its actors in memory, their supervisor, timers and committer; the way to others. */
-import { Effect } from "effect"
-import { Activation } from "./activation.ts"
-import type { AnyBehavior, Peers, Tagged } from "./actor.ts"
-import { type Address, keyOf, shardOf } from "./address.ts"
-import { Committer } from "./committer.ts"
-import { type Fork, laterWith } from "./deadline.ts"
-import { Effects } from "./effects.ts"
-import { decodeMessage, encodeAskFailure, encodeMessage, encodeReply } from "./envelope.ts"
-import { ActorDefect, NoOwner, Overloaded, Quarantined, UnknownMessage } from "./errors.ts"
-import { CrossActorTimers } from "./foreign.ts"
-import { withLeaseGuard } from "./guarded.ts"
+/** The shards that this node holds: their messages are served, their wake-ups known. */
+import { Effect, Exit, Scope } from "effect"
+import {
+  Activation,
+  type ActivationContext,
+  ActivationDirectory,
+  asked,
+  CrossActorTimers,
+  Effects,
+  type FiredTimer,
+  type MessageStep,
+  type ReplyCallback,
+  Supervisor
+} from "./activation/index.ts"
+import {
+  ActorDefect,
+  type Address,
+  type AnyBehavior,
+  decodeMessage,
+  encodeAskFailure,
+  encodeMessage,
+  encodeReply,
+  keyOf,
+  NoOwner,
+  Overloaded,
+  type Peers,
+  Quarantined,
+  shardOf,
+  type Tagged,
+  UnknownMessage
+} from "./actor/index.ts"
+import { type Fork, laterWith, runWithin, settling, type Timekeeping } from "./clock.ts"
+import type { PlacementApi } from "./cluster/index.ts"
+import { Committer, withLeaseGuard } from "./commit/index.ts"
 import { type Limits, makeLimits } from "./limits.ts"
-import { RuntimeMetrics } from "./measures.ts"
-import { asked, type FiredTimer, type ReplyCallback } from "./pending.ts"
-import type { PlacementApi } from "./placement/placement.ts"
-import type { StorageApi } from "./ports/storage.ts"
-import type { TransportApi } from "./ports/transport.ts"
-import { RemoteAsks } from "./remote.ts"
-import { ActivationDirectory } from "./residents.ts"
-import { settling } from "./settling.ts"
-import { Shards } from "./shards.ts"
-import { reasonOf, type Snapshot, snapshotOf } from "./standing.ts"
-import { Supervisor } from "./supervisor.ts"
-import type { ActivationContext, MessageStep } from "./surroundings.ts"
-import { type Deliver, TimerService } from "./timers.ts"
-import { withTrace } from "./trace.ts"
+import { RuntimeMetrics } from "./metrics.ts"
+import type { Serve, ServedShard, StorageApi, TransportApi } from "./ports/index.ts"
+import { RemoteAsks } from "./remote-ask.ts"
+import { reasonOf, type Snapshot, snapshotOf } from "./snapshot.ts"
+import { type Deliver, TimerService } from "./timers/index.ts"
+import { withTrace } from "./tracing.ts"
 
 export interface SystemOptions {
   readonly behaviours: ReadonlyArray<AnyBehavior>
@@ -43,6 +57,7 @@ const ignore: ReplyCallback = () => {}
 
 /** Ends the quarantine of its actor; every node takes it, from any client of the transport too. */
 export const liftMessage: Tagged = { _tag: "LiftQuarantine" }
+
 const liftEnvelope = encodeMessage(liftMessage)
 
 export class Node {
@@ -302,5 +317,102 @@ export class Node {
 
   private unknown(to: Address, detail: string): UnknownMessage {
     return new UnknownMessage({ key: keyOf(to), detail })
+  }
+}
+
+/* One node: its actors in memory, their supervisor, timers and committer; the way to others. */
+
+interface Holding {
+  readonly storage: StorageApi
+  readonly transport: TransportApi
+  readonly limits: Limits
+  readonly serve: Serve
+  readonly timers: TimerService
+  readonly onTaken: (shard: number) => void
+  /** Resolves when nothing of the shard is under way any more. */
+  readonly onLost: (shard: number) => Promise<void>
+  readonly onFault: (cause: unknown) => void
+}
+
+export class Shards {
+  private readonly scopes = new Map<number, Scope.Closeable>()
+  /** Shards whose wake-ups are to be read, in order. */
+  private readonly toLoad = new Set<number>()
+  private loading = 0
+  private readonly time: Timekeeping
+  private readonly holding: Holding
+
+  constructor(time: Timekeeping, holding: Holding) {
+    this.time = time
+    this.holding = holding
+  }
+
+  /** Takes and gives up shards as the placement says; the result gives up all. */
+  follow(placement: PlacementApi): () => void {
+    const unfollow = placement.follow(
+      (shard, held) => {
+        const isHeld = () => placement.holds(shard)
+        this.take(shard, held === undefined ? held : { ...held, isHeld })
+      },
+      (shard) => this.lose(shard)
+    )
+    return () => {
+      unfollow()
+      for (const shard of [...this.scopes.keys()]) void this.close(shard)
+    }
+  }
+
+  /** Reads the wake-ups of a shard, a few shards at a time. */
+  load(shard: number): void {
+    this.toLoad.add(shard)
+    this.loadNext()
+  }
+
+  private take(shard: number, held: ServedShard | undefined): void {
+    if (this.scopes.has(shard)) return
+    const scope = Scope.makeUnsafe()
+    const { onFault, onTaken, serve, timers, transport } = this.holding
+    this.scopes.set(shard, scope)
+    onTaken(shard)
+    this.time.fork(Scope.provide(transport.serve(shard, serve, held), scope)).addObserver(
+      (exit) => {
+        if (Exit.isFailure(exit)) onFault(exit.cause)
+      }
+    )
+    timers.take(shard, held?.orphaned === true)
+  }
+
+  private loadNext(): void {
+    const { limits, storage, timers } = this.holding
+    for (const shard of this.toLoad) {
+      if (this.loading >= limits.shardLoadsMax) return
+      this.toLoad.delete(shard)
+      const scope = this.scopes.get(shard)
+      if (scope === undefined) continue
+      this.loading++
+      const call = () => storage.wakes(shard, timers.loadLimit(shard))
+      runWithin(this.time, call, limits.storageDeadlineMs, (exit) => {
+        this.loading--
+        // A shard that was lost and taken again has a load of its own: this one is too old.
+        const current = () => this.scopes.get(shard) === scope
+        if (current() && !(Exit.isSuccess(exit) && timers.loaded(shard, exit.value))) {
+          this.time.later(limits.wakeRetryMs, () => current() && this.load(shard))
+        }
+        this.loadNext()
+      })
+    }
+  }
+
+  private async lose(shard: number): Promise<void> {
+    await Promise.all([this.close(shard), this.holding.onLost(shard)])
+  }
+
+  private close(shard: number): Promise<void> {
+    const scope = this.scopes.get(shard)
+    this.scopes.delete(shard)
+    if (scope === undefined) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.time.fork(Scope.close(scope, Exit.void)).addObserver(() => resolve())
+    })
   }
 }

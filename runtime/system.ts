@@ -4,18 +4,14 @@
  * any other goes by the transport to the shard's owner.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import type { Peers, Tagged } from "./actor.ts"
-import type { Address } from "./address.ts"
-import type { Fork } from "./deadline.ts"
-import type { AskFailure } from "./errors.ts"
+import { asked, type ReplyCallback } from "./activation/index.ts"
+import type { Address, AskFailure, Peers, Tagged } from "./actor/index.ts"
+import type { Fork } from "./clock.ts"
+import { type ClusterView, type NodeStatusApi, Placement } from "./cluster/index.ts"
 import { liftMessage, Node, type SystemOptions } from "./node.ts"
-import { asked, type ReplyCallback } from "./pending.ts"
-import type { NodeStatusApi } from "./placement/notices.ts"
-import { type ClusterView, Placement } from "./placement/placement.ts"
-import { Storage, type StorageApi } from "./ports/storage.ts"
-import { type HintListener, Transport } from "./ports/transport.ts"
-import type { Snapshot } from "./standing.ts"
-import { withTrace } from "./trace.ts"
+import { type HintListener, Storage, type StorageApi, Transport } from "./ports/index.ts"
+import type { Snapshot } from "./snapshot.ts"
+import { withTrace } from "./tracing.ts"
 
 export interface SystemApi extends Peers {
   /**

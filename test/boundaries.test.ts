@@ -39,9 +39,9 @@ const sources: Readonly<Record<string, string>> = {
   "cluster.config.ts": "export const clusterConfig = 1\n",
   "runtime/index.ts": "export const system = 1\nexport interface Decision {}\n",
   "runtime/system.ts": "export const system = 1\n",
-  "runtime/errors.ts": "export const failure = 1\n",
+  "runtime/actor/errors.ts": "export const failure = 1\n",
   "runtime/ports/storage.ts": "export const storage = 1\n",
-  "runtime/embedded/storage.ts": "export const storage = 1\n",
+  "runtime/embedded/storage/storage.ts": "export const storage = 1\n",
   "actors/index.ts": "export const actors = 1\n",
   "actors/mailbox/protocol.ts": "export const protocol = 1\n",
   "actors/mailbox/decide.ts": "export const decide = 1\n",
@@ -49,7 +49,7 @@ const sources: Readonly<Record<string, string>> = {
   "http/app.ts": "export const app = 1\n",
   "client/index.ts": "export const connect = 1\n",
   "deploy/main.ts": "export const main = 1\n",
-  "deploy/serve.ts": "export const serve = 1\n",
+  "deploy/node/serve.ts": "export const serve = 1\n",
   "test/one.test.ts": "export const one = 1\n"
 }
 
@@ -79,7 +79,7 @@ const allowed: ReadonlyArray<readonly [string, string]> = [
   ["http/planted.ts", "../runtime/index.ts"],
   ["http/planted.ts", "../actors/index.ts"],
   ["http/mailboxes/planted.ts", "../../actors/mailbox/protocol.ts"],
-  ["http/server.ts", "uWebSockets.js"],
+  ["http/wire/server.ts", "uWebSockets.js"],
   ["client/planted.ts", "./index.ts"],
   ["deploy/planted.ts", "../runtime/embedded/storage.ts"],
   ["deploy/planted.ts", "../cluster.config.ts"],

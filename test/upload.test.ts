@@ -1,7 +1,7 @@
 /** A body that is read more slowly than it comes. */
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { Upload } from "../http/upload.ts"
+import { Upload } from "../http/wire/upload.ts"
 
 const highWaterBytes = 10
 

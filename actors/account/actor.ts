@@ -1,11 +1,15 @@
 /** The account bound to the runtime, and to the records that lead to tokens. */
 import { Effect } from "effect"
 import type { Behavior, RecordsApi } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../binding.ts"
+import { jsonRecord, strictMessage } from "../schemas.ts"
 import { accountTable } from "./decide.ts"
-import { AccountMessage, AccountState } from "./protocol.ts"
-import type { AccountAction, AccountReply } from "./protocol.ts"
-import { tokenRemoval } from "./tokens.ts"
+import {
+  type AccountAction,
+  AccountMessage,
+  type AccountReply,
+  AccountState,
+  tokenRemoval
+} from "./protocol.ts"
 
 export const accountKind = "account"
 

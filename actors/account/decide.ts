@@ -3,13 +3,17 @@
  * be the next one's; and the founder stays an admin, so that there always is one. Expired tokens
  * are worth nothing at once; a wake-up removes their records, and then they are forgotten.
  */
-import { become, stay } from "../../runtime/index.ts"
-import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
-import type { Caller } from "../binding.ts"
+import {
+  become,
+  type BehaviorTable,
+  type Decision,
+  stay,
+  type Variant
+} from "../../runtime/index.ts"
 import { accountTokensMax, tokenRemovalRetryMs } from "../limits.ts"
-import { deny, isOutdated } from "../reasons.ts"
-import type { Reason } from "../reasons.ts"
-import { sameHash } from "../same-hash.ts"
+import { deny, isOutdated, type Reason } from "../refusals.ts"
+import type { Caller } from "../schemas.ts"
+import { sameHash } from "../secret-hash.ts"
 import type {
   AccountAction,
   AccountMessage,
@@ -20,6 +24,7 @@ import type {
 } from "./protocol.ts"
 
 type Active = Variant<AccountState, "Active">
+
 type Accounts = BehaviorTable<AccountState, AccountMessage, AccountReply, AccountAction>
 
 const done: AccountReply = { _tag: "Done" }

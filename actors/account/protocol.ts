@@ -1,9 +1,12 @@
-/** The account: its state record, its messages and its replies (protocol §4). */
+/** The records of tokens: from a token's hash to its account, and from its id to its hash. */
 import { Schema } from "effect"
-import { Caller, Count, ifVersion, SecretHash } from "../binding.ts"
+import type { RecordChange } from "../../runtime/index.ts"
+import { Caller, Count, ifVersion, SecretHash } from "../schemas.ts"
 
 export const Role = Schema.Literals(["admin", "quotes", "customers"])
+
 export type Role = typeof Role.Type
+
 const roles = Schema.Array(Role)
 
 const about = {
@@ -15,6 +18,7 @@ const about = {
 
 /** A token as it is kept: the SHA-256 of it, under an id that may be shown. */
 const Token = Schema.Struct({ id: Schema.String, hash: SecretHash, createdAtMs: Count, ...about })
+
 export type Token = typeof Token.Type
 
 export const AccountState = Schema.Union([
@@ -33,6 +37,7 @@ export const AccountState = Schema.Union([
   }),
   Schema.TaggedStruct("Removed", {})
 ])
+
 export type AccountState = typeof AccountState.Type
 
 const token = { tokenId: Schema.String, tokenHash: SecretHash }
@@ -78,6 +83,7 @@ export const AccountMessage = Schema.Union([
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("WakeUp", {})
 ])
+
 export type AccountMessage = typeof AccountMessage.Type
 
 /** Removes the records that lead to expired tokens. */
@@ -111,3 +117,24 @@ export type AccountReply =
   /** Their ids, so that the records that lead to them can be removed. */
   | { readonly _tag: "Revoked"; readonly tokenIds: ReadonlyArray<string> }
   | { readonly _tag: "Done" }
+
+/* The account: its state record, its messages and its replies (protocol §4). */
+
+/** Hash of each token: the account that may know it. */
+export const tokensTable = "tokens"
+
+/** `<account>.<token id>` of each token: its hash. */
+export const tokenIdsTable = "token-ids"
+
+/** Key of a token in {@link tokenIdsTable}. */
+export const tokenKey = (account: string, tokenId: string): string => `${account}.${tokenId}`
+
+/** Takes out both records of a token. */
+export const tokenRemoval = (
+  account: string,
+  tokenId: string,
+  hash: string
+): ReadonlyArray<RecordChange> => [
+  { table: tokensTable, key: hash, value: null, fades: true },
+  { table: tokenIdsTable, key: tokenKey(account, tokenId), value: null, fades: true }
+]

@@ -1,10 +1,9 @@
 /** The cabinet bound to the runtime. */
 import { Effect } from "effect"
 import type { Behavior, Tagged } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../binding.ts"
+import { jsonRecord, strictMessage } from "../schemas.ts"
 import { cabinetTable } from "./decide.ts"
-import { CabinetMessage, CabinetState } from "./protocol.ts"
-import type { CabinetReply } from "./protocol.ts"
+import { CabinetMessage, type CabinetReply, CabinetState } from "./protocol.ts"
 
 export const cabinetKind = "cabinet"
 

@@ -1,10 +1,14 @@
 /** What a cabinet decides: whose it is, and which list and query it holds (protocol §1.5). */
-import { become, stay } from "../../runtime/index.ts"
-import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
-import type { Caller } from "../binding.ts"
+import {
+  become,
+  type BehaviorTable,
+  type Decision,
+  stay,
+  type Variant
+} from "../../runtime/index.ts"
 import { cabinetMailboxesMax } from "../limits.ts"
-import { deny, isOutdated } from "../reasons.ts"
-import type { Reason } from "../reasons.ts"
+import { deny, isOutdated, type Reason } from "../refusals.ts"
+import type { Caller } from "../schemas.ts"
 import type {
   CabinetContent,
   CabinetMessage,
@@ -14,6 +18,7 @@ import type {
 } from "./protocol.ts"
 
 type Kept = Variant<CabinetState, "Kept">
+
 type Cabinets = BehaviorTable<CabinetState, CabinetMessage, CabinetReply>
 
 const view = (state: Kept): CabinetView => {

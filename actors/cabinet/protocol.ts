@@ -1,12 +1,13 @@
 /** The cabinet: its state record, its messages and its replies (protocol §1.5). */
 import { Schema } from "effect"
-import { Caller, Count, ifVersion, SecretHash } from "../binding.ts"
+import { Caller, Count, ifVersion, SecretHash } from "../schemas.ts"
 
 /** A mailbox on the list; the hash of the secret that its URI was given with grants its right. */
 const Kept = Schema.Struct({
   name: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/)),
   secretHash: Schema.optionalKey(SecretHash)
 })
+
 export type KeptMailbox = typeof Kept.Type
 
 const Query = Schema.Struct({
@@ -15,6 +16,7 @@ const Query = Schema.Struct({
   /** Only notifications received then or later, RFC 3339 as its owner wrote it. */
   since: Schema.optionalKey(Schema.String)
 })
+
 export type CabinetQuery = typeof Query.Type
 
 /** What an owner says of a cabinet. */
@@ -23,6 +25,7 @@ export const CabinetContent = Schema.Struct({
   mailboxes: Schema.Array(Kept),
   query: Schema.optionalKey(Query)
 })
+
 export type CabinetContent = typeof CabinetContent.Type
 
 export const CabinetState = Schema.Union([
@@ -39,6 +42,7 @@ export const CabinetState = Schema.Union([
   }),
   Schema.TaggedStruct("Removed", {})
 ])
+
 export type CabinetState = typeof CabinetState.Type
 
 export const CabinetMessage = Schema.Union([
@@ -59,6 +63,7 @@ export const CabinetMessage = Schema.Union([
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("WakeUp", {})
 ])
+
 export type CabinetMessage = typeof CabinetMessage.Type
 
 /** A cabinet as its owner sees it. */

@@ -1,10 +1,9 @@
 /** Content bound to the runtime and to the store of blobs. */
 import { Effect } from "effect"
 import type { Behavior, BlobsApi } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../binding.ts"
+import { jsonRecord, strictMessage } from "../schemas.ts"
 import { contentTable } from "./decide.ts"
-import { ContentMessage, ContentState } from "./protocol.ts"
-import type { ContentAction, ContentReply } from "./protocol.ts"
+import { type ContentAction, ContentMessage, type ContentReply, ContentState } from "./protocol.ts"
 
 export const contentKind = "content"
 

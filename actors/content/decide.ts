@@ -2,23 +2,30 @@
  * What a content resource decides. A body that was replaced or removed is first noted as stale,
  * with a wake-up in the same commit, and then removed, so that no crash leaves it behind.
  */
-import { append, become, stay } from "../../runtime/index.ts"
-import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
+import {
+  append,
+  become,
+  type BehaviorTable,
+  type Decision,
+  stay,
+  type Variant
+} from "../../runtime/index.ts"
 import { blobRemovalRetryMs, receiptsMax, removalsMax, staleBlobsMax } from "../limits.ts"
-import { deny } from "../reasons.ts"
-import type { Reason } from "../reasons.ts"
-import type {
-  ContentAccess,
-  ContentAction,
-  ContentMessage,
-  ContentReply,
-  ContentState
+import { deny, type Reason } from "../refusals.ts"
+import { sameHash } from "../secret-hash.ts"
+import {
+  type ContentAccess,
+  type ContentAction,
+  type ContentMessage,
+  type ContentReply,
+  type ContentState,
+  encodeReceipt
 } from "./protocol.ts"
-import { sameHash } from "../same-hash.ts"
-import { encodeReceipt } from "./receipt.ts"
 
 type Kept = Variant<ContentState, "Kept">
+
 type Removed = Variant<ContentState, "Removed">
+
 type Contents = BehaviorTable<ContentState, ContentMessage, ContentReply, ContentAction>
 
 const done: ContentReply = { _tag: "Done" }

@@ -1,6 +1,6 @@
 /** Content: its state record, its messages and its replies (protocol §1.1). */
 import { Schema } from "effect"
-import { Count, SecretHash } from "../binding.ts"
+import { Count, SecretHash } from "../schemas.ts"
 
 /** The bytes of a content resource, and what is served with them. */
 export const ContentBody = Schema.Struct({
@@ -13,6 +13,7 @@ export const ContentBody = Schema.Struct({
   /** SHA-256 of the bytes, base64url. */
   digest: Schema.String
 })
+
 export type ContentBody = typeof ContentBody.Type
 
 /** Blobs that are no longer shown and not yet known to be removed. */
@@ -38,6 +39,7 @@ export const ContentState = Schema.Union([
     receiptsLeft: Count
   })
 ])
+
 export type ContentState = typeof ContentState.Type
 
 /** What whoever comes shows: the secret of the edit URI, the message password, an account. */
@@ -46,6 +48,7 @@ export const ContentAccess = Schema.Struct({
   passwordHash: Schema.optionalKey(SecretHash),
   account: Schema.optionalKey(Schema.String)
 })
+
 export type ContentAccess = typeof ContentAccess.Type
 
 export const ContentMessage = Schema.Union([
@@ -79,6 +82,7 @@ export const ContentMessage = Schema.Union([
   Schema.TaggedStruct("BlobsRemoved", { blobIds: Schema.Array(Schema.String) }),
   Schema.TaggedStruct("WakeUp", {})
 ])
+
 export type ContentMessage = typeof ContentMessage.Type
 
 /** A content resource as it is shown to who may read it. */
@@ -104,4 +108,24 @@ export type ContentReply =
 export type ContentAction = {
   readonly _tag: "RemoveBlobs"
   readonly blobIds: ReadonlyArray<string>
+}
+
+/** A receipt as a log item: when it was received, then what was sent. */
+
+export interface StoredReceipt {
+  /** ms since the epoch. */
+  readonly atMs: number
+  /** As it was given to the content, opaque to it. */
+  readonly value: string
+}
+
+/** The log item of a receipt. */
+export const encodeReceipt = (atMs: number, value: string): string =>
+  `${atMs.toString(36)}\n${value}`
+
+/** The receipt of a log item. */
+export const decodeReceipt = (item: string): StoredReceipt => {
+  const end = item.indexOf("\n")
+  if (end < 1) throw new Error("a receipt's log item has no header line")
+  return { atMs: Number.parseInt(item.slice(0, end), 36), value: item.slice(end + 1) }
 }

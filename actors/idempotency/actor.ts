@@ -1,10 +1,9 @@
 /** The memory of an idempotency key bound to the runtime. */
 import { Effect } from "effect"
 import type { Behavior, Tagged } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../binding.ts"
+import { jsonRecord, strictMessage } from "../schemas.ts"
 import { idempotencyTable } from "./decide.ts"
-import { IdempotencyMessage, IdempotencyState } from "./protocol.ts"
-import type { IdempotencyReply } from "./protocol.ts"
+import { IdempotencyMessage, type IdempotencyReply, IdempotencyState } from "./protocol.ts"
 
 export const idempotencyKind = "idempotency"
 

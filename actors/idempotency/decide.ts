@@ -1,14 +1,21 @@
 /** What the memory of an idempotency key decides. */
-import { become, stay } from "../../runtime/index.ts"
-import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
+import {
+  become,
+  type BehaviorTable,
+  type Decision,
+  stay,
+  type Variant
+} from "../../runtime/index.ts"
 import { idempotencyAttemptMs, idempotencyKeepMs } from "../limits.ts"
-import { deny } from "../reasons.ts"
+import { deny } from "../refusals.ts"
 import type { IdempotencyMessage, IdempotencyReply, IdempotencyState } from "./protocol.ts"
 
 type Keys = BehaviorTable<IdempotencyState, IdempotencyMessage, IdempotencyReply>
+
 type Known = Variant<IdempotencyState, "Begun" | "Done">
 
 const fresh: IdempotencyReply = { _tag: "Fresh" }
+
 const noted: IdempotencyReply = { _tag: "Noted" }
 
 /** The key's life is counted from its first use, whatever became of that. */

@@ -3,7 +3,7 @@
  * and its replies. An address's id is a hash of whose key it is and of the key.
  */
 import { Schema } from "effect"
-import { Count } from "../binding.ts"
+import { Count } from "../schemas.ts"
 
 /**
  * One for each time that the request is carried out: `<node>.<start of the node>.<random>`. An
@@ -23,6 +23,7 @@ export const IdempotencyState = Schema.Union([
     sealed: Schema.String
   })
 ])
+
 export type IdempotencyState = typeof IdempotencyState.Type
 
 export const IdempotencyMessage = Schema.Union([
@@ -36,6 +37,7 @@ export const IdempotencyMessage = Schema.Union([
   Schema.TaggedStruct("Abandon", { attempt }),
   Schema.TaggedStruct("WakeUp", {})
 ])
+
 export type IdempotencyMessage = typeof IdempotencyMessage.Type
 
 export type IdempotencyReply =

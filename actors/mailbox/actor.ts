@@ -1,13 +1,17 @@
 /** The mailbox bound to the runtime. */
 import { Effect } from "effect"
 import type { Address, Behavior, Peers } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../binding.ts"
 import { expiryReadItems, repeatedAmongItems } from "../limits.ts"
-import { mailboxTable } from "./decide.ts"
-import type { MailboxLimits } from "./decide.ts"
-import { decodeItem, isRemoval, itemAtMs, itemRepeatKey } from "./item.ts"
-import { MailboxMessage, MailboxState } from "./protocol.ts"
-import type { MailboxAction, MailboxReply, Removal } from "./protocol.ts"
+import { jsonRecord, strictMessage } from "../schemas.ts"
+import { type MailboxLimits, mailboxTable } from "./decide.ts"
+import { decodeItem, isRemoval, itemAtMs, itemRepeatKey } from "./log-item.ts"
+import {
+  type MailboxAction,
+  MailboxMessage,
+  type MailboxReply,
+  MailboxState,
+  type Removal
+} from "./protocol.ts"
 
 export const mailboxKind = "mailbox"
 

@@ -4,7 +4,6 @@
  * item. So it is a time for whoever reads it, and an exact place in the log for the mailbox.
  * Cursors of one mailbox are ordered as texts as they are in time.
  */
-
 /** The largest number that the twelve digits hold. */
 export const numberMax = 999_999_999_999
 

@@ -3,14 +3,12 @@
  * notification is removed by its reader, or when its retention after retrieval has passed, and
  * by nothing else.
  */
-import { append, become, stay } from "../../runtime/index.ts"
-import type { BehaviorTable, Variant } from "../../runtime/index.ts"
-import type { Caller } from "../binding.ts"
+import { append, become, type BehaviorTable, stay, type Variant } from "../../runtime/index.ts"
 import { registrationsMax } from "../limits.ts"
-import { deny, isOutdated } from "../reasons.ts"
-import type { Reason } from "../reasons.ts"
-import { sameHash } from "../same-hash.ts"
-import { encodeItem, repeatKey } from "./item.ts"
+import { deny, isOutdated, type Reason } from "../refusals.ts"
+import type { Caller } from "../schemas.ts"
+import { sameHash } from "../secret-hash.ts"
+import { encodeItem, repeatKey } from "./log-item.ts"
 import type {
   MailboxAction,
   MailboxMessage,
@@ -20,11 +18,13 @@ import type {
   MailboxView
 } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
-import { clear, expire, expired, nextWakeMs, removing, retrieved } from "./removing.ts"
-import { isWatched, partOf, signalRegistrations, signalsForDeposit } from "./waking.ts"
+import { clear, expire, expired, nextWakeMs, removing, retrieved } from "./removal.ts"
+import { isWatched, partOf, signalRegistrations, signalsForDeposit } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
+
 type Destroyed = Variant<MailboxState, "Destroyed">
+
 type Mailboxes = BehaviorTable<MailboxState, MailboxMessage, MailboxReply, MailboxAction>
 
 /** What an operator may set for all mailboxes. */

@@ -1,6 +1,6 @@
 /** The mailbox: its state record, its messages and its replies (protocol §1.2). */
 import { Effect, Schema } from "effect"
-import { Caller, Count, SecretHash } from "../binding.ts"
+import { Caller, Count, SecretHash } from "../schemas.ts"
 
 /** What an owner may set; times in ms, sizes in bytes. */
 export const OwnerSettings = Schema.Struct({
@@ -16,6 +16,7 @@ export const OwnerSettings = Schema.Struct({
   /** When the mailbox reports to the message's URI. */
   receipts: Schema.Literals(["none", "received", "retrieved"])
 })
+
 export type OwnerSettings = typeof OwnerSettings.Type
 
 /** The settings of a mailbox whose owner named none. */
@@ -70,6 +71,7 @@ export const MailboxState = Schema.Union([
     fetched: LaterCount
   })
 ])
+
 export type MailboxState = typeof MailboxState.Type
 
 /** What a reader shows: an account, the hash of a password or of a shared URI's secret. */
@@ -77,6 +79,7 @@ export const MailboxReader = Schema.Struct({
   account: Schema.optionalKey(Schema.String),
   secretHash: Schema.optionalKey(SecretHash)
 })
+
 export type MailboxReader = typeof MailboxReader.Type
 
 const Part = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))
@@ -88,6 +91,7 @@ const RegistrationId = Schema.String.check(
 
 /** A notification that was removed. */
 const Removal = Schema.Struct({ n: Count, idRandom: Part })
+
 export type Removal = typeof Removal.Type
 
 export const MailboxMessage = Schema.Union([
@@ -152,6 +156,7 @@ export const MailboxMessage = Schema.Union([
   Schema.TaggedStruct("Destroy", { caller: Caller, ifVersion: Schema.optionalKey(Count) }),
   Schema.TaggedStruct("WakeUp", {})
 ])
+
 export type MailboxMessage = typeof MailboxMessage.Type
 
 export type MailboxReply =

@@ -1,12 +1,11 @@
 /** The outgoing notification bound to the runtime. */
 import type { Behavior, RecordsApi } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../binding.ts"
-import type { Schedule } from "../delivery/schedule.ts"
 import { resultsFoldedAt } from "../limits.ts"
+import type { Schedule } from "../outbound/index.ts"
+import { jsonRecord, strictMessage } from "../schemas.ts"
 import { withResults } from "./attempts.ts"
 import { notificationTable } from "./decide.ts"
-import { StatusHints } from "./notes.ts"
-import { RelayResources } from "./office.ts"
+import { RelayResources } from "./memory-budget.ts"
 import {
   type NotificationAction,
   NotificationMessage,
@@ -14,6 +13,7 @@ import {
   NotificationState
 } from "./protocol.ts"
 import { makeAttempt, type RelayDependencies } from "./relay.ts"
+import { StatusHints } from "./status-hints.ts"
 
 export const notificationKind = "notification"
 

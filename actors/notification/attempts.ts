@@ -1,14 +1,17 @@
 /** What an attempt makes of its recipient, and how the log tells it. Pure. */
-import type { LogItem, Variant } from "../../runtime/index.ts"
-import type { DeliveryOutcome } from "../delivery/protocol.ts"
-import { dueAtMs } from "../delivery/schedule.ts"
-import type { Schedule } from "../delivery/schedule.ts"
-import { deferredMinMs, locationCharsMax, problemCharsMax } from "../limits.ts"
-import { RecipientState } from "./protocol.ts"
-import type { NotificationMessage, NotificationState, NotificationStatus } from "./protocol.ts"
 import { Schema } from "effect"
+import type { LogItem, Variant } from "../../runtime/index.ts"
+import { deferredMinMs, locationCharsMax, problemCharsMax } from "../limits.ts"
+import { type DeliveryOutcome, dueAtMs, type Schedule } from "../outbound/index.ts"
+import {
+  type NotificationMessage,
+  type NotificationState,
+  type NotificationStatus,
+  RecipientState
+} from "./protocol.ts"
 
 export type Queued = Variant<NotificationState, "Queued">
+
 type Attempted = Variant<NotificationMessage, "Attempted">
 
 /** Whether nothing more is tried. */
@@ -82,6 +85,7 @@ export const againFrom = (recipient: RecipientState, nowMs: number): RecipientSt
 const Result = Schema.fromJsonString(
   Schema.Struct({ recipient: Schema.Number, version: Schema.Number, now: RecipientState })
 )
+
 const decoded = Schema.decodeUnknownSync(Result)
 
 export const encodeResult = (at: number, { recipients, version }: Queued): string =>

@@ -4,8 +4,8 @@
  * that the state record does not yet tell.
  */
 import { Schema } from "effect"
-import { Caller, Count, ifVersion } from "../binding.ts"
-import { DeliveryOutcome } from "../delivery/protocol.ts"
+import { DeliveryOutcome } from "../outbound/index.ts"
+import { Caller, Count, ifVersion } from "../schemas.ts"
 
 /** One addressed recipient, and how it stands. Times in ms since the epoch. */
 export const RecipientState = Schema.Struct({
@@ -26,6 +26,7 @@ export const RecipientState = Schema.Struct({
   /** Where the recipient stored it. */
   location: Schema.optionalKey(Schema.String)
 })
+
 export type RecipientState = typeof RecipientState.Type
 
 const UnderWay = Schema.Struct({
@@ -34,6 +35,7 @@ const UnderWay = Schema.Struct({
   /** No attempt is under way: it was put off for a short time. */
   deferred: Schema.optionalKey(Schema.Literal(true))
 })
+
 export type UnderWay = typeof UnderWay.Type
 
 export const NotificationState = Schema.Union([
@@ -62,6 +64,7 @@ export const NotificationState = Schema.Union([
   }),
   Schema.TaggedStruct("Removed", { account: Schema.String, removedAtMs: Count })
 ])
+
 export type NotificationState = typeof NotificationState.Type
 
 export const NotificationMessage = Schema.Union([
@@ -94,6 +97,7 @@ export const NotificationMessage = Schema.Union([
   Schema.TaggedStruct("Delete", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("WakeUp", {})
 ])
+
 export type NotificationMessage = typeof NotificationMessage.Type
 
 /** How a notification stands as a whole: `waiting` while a recipient is waiting or retried. */

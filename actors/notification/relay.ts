@@ -1,12 +1,12 @@
 /** One attempt at a recipient: inside, or over HTTP by the rules of outbound requests. */
 import { Clock, Effect, Tracer } from "effect"
 import type { Address, AskFailure, Peers, StorageFailure } from "../../runtime/index.ts"
-import type { DeliveryOutcome, Outbound, OutboundContent } from "../delivery/protocol.ts"
-import type { Links } from "../links.ts"
 import { awayRetryMs } from "../limits.ts"
+import type { Links } from "../links.ts"
+import type { DeliveryOutcome, Outbound, OutboundContent } from "../outbound/index.ts"
 import { fragmentOf } from "./decide.ts"
-import { deliverLocally, nameOf } from "./handover.ts"
-import type { RelayResources } from "./office.ts"
+import { deliverLocally, nameOf } from "./local-delivery.ts"
+import type { RelayResources } from "./memory-budget.ts"
 import type { NotificationAction, NotificationMessage } from "./protocol.ts"
 
 /** What attempts need. */
@@ -22,6 +22,7 @@ export interface RelayDependencies {
 }
 
 export type Attempt = Extract<NotificationAction, { readonly _tag: "Attempt" }>
+
 type Failure = AskFailure | StorageFailure
 
 const documentOf = (

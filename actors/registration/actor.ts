@@ -1,13 +1,12 @@
 /** The registration bound to the runtime: how it verifies, looks and pushes. */
 import { Effect } from "effect"
 import type { Address, Behavior, Peers } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../binding.ts"
-import type { DeliveryOutcome, FetchOutcome } from "../delivery/protocol.ts"
-import type { Schedule } from "../delivery/schedule.ts"
 import { challengeBytesMax } from "../limits.ts"
-import { askMailbox, away, look, mailboxOf } from "./asking.ts"
+import { registrationKind } from "../mailbox/index.ts"
+import type { DeliveryOutcome, FetchOutcome, Schedule } from "../outbound/index.ts"
+import { jsonRecord, strictMessage } from "../schemas.ts"
 import { registrationTable } from "./decide.ts"
-import { MailboxReadCache } from "./desk.ts"
+import { askMailbox, away, look, mailboxOf, MailboxReadCache } from "./mailbox-reader.ts"
 import {
   type RegistrationAction,
   RegistrationMessage,
@@ -15,9 +14,6 @@ import {
   RegistrationState
 } from "./protocol.ts"
 import { push, type PushDependencies } from "./push.ts"
-
-export { registrationKind } from "../mailbox/waking.ts"
-import { registrationKind } from "../mailbox/waking.ts"
 
 /** What registrations need. */
 export interface RegistrationDependencies extends PushDependencies {

@@ -4,14 +4,16 @@
  * is placed with its mailbox, whose commits wake it.
  */
 import { Schema } from "effect"
-import { Count } from "../binding.ts"
-import { DeliveryOutcome } from "../delivery/protocol.ts"
+import { DeliveryOutcome } from "../outbound/index.ts"
+import { Count } from "../schemas.ts"
 
 /** `native`: Standard Webhooks signatures; `websub`: the W3C form with its lease. */
 export const RegistrationForm = Schema.Literals(["native", "websub"])
+
 export type RegistrationForm = typeof RegistrationForm.Type
 
 export const RegistrationStatus = Schema.Literals(["unverified", "active", "suspended"])
+
 export type RegistrationStatus = typeof RegistrationStatus.Type
 
 /**
@@ -78,6 +80,7 @@ export const RegistrationState = Schema.Union([
   }),
   Schema.TaggedStruct("Removed", { removedAtMs: Count })
 ])
+
 export type RegistrationState = typeof RegistrationState.Type
 
 export const RegistrationMessage = Schema.Union([
@@ -143,6 +146,7 @@ export const RegistrationMessage = Schema.Union([
   Schema.TaggedStruct("Away", { untilMs: Count }),
   Schema.TaggedStruct("WakeUp", {})
 ])
+
 export type RegistrationMessage = typeof RegistrationMessage.Type
 
 /** A registration as its owner sees it: everything but the secrets. */

@@ -1,23 +1,27 @@
 /** One push: the changes that it carries, signed, in the lane of its callback's origin. */
-import { hash } from "node:crypto"
 import { type Clock, Effect } from "effect"
+import { hash } from "node:crypto"
 import type { Address, Peers } from "../../runtime/index.ts"
-import type { Outbound, OutboundContent } from "../delivery/protocol.ts"
-import { hubSignature, webhookHeaders } from "../delivery/signatures.ts"
 import type { Links } from "../links.ts"
-import { itemAtMs } from "../mailbox/item.ts"
+import { itemAtMs } from "../mailbox/index.ts"
+import {
+  hubSignature,
+  type Outbound,
+  type OutboundContent,
+  webhookHeaders
+} from "../outbound/index.ts"
 import {
   away,
   batchKey,
   lookAt,
   mailboxOf,
+  type MailboxReadCache,
   type MailboxReadFailure,
   type PushAction,
   readBatch
-} from "./asking.ts"
-import { changesDocument, deletedDocument } from "./changes.ts"
-import type { MailboxReadCache } from "./desk.ts"
+} from "./mailbox-reader.ts"
 import type { RegistrationMessage } from "./protocol.ts"
+import { changesDocument, deletedDocument } from "./push-document.ts"
 
 /** What pushes need. */
 export interface PushDependencies {

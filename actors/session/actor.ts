@@ -1,10 +1,9 @@
 /** The session bound to the runtime. */
 import { Effect } from "effect"
 import type { Behavior, Tagged } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../binding.ts"
+import { jsonRecord, strictMessage } from "../schemas.ts"
 import { sessionTable } from "./decide.ts"
-import { SessionMessage, SessionState } from "./protocol.ts"
-import type { SessionReply } from "./protocol.ts"
+import { SessionMessage, type SessionReply, SessionState } from "./protocol.ts"
 
 export const sessionKind = "session"
 

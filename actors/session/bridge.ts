@@ -3,6 +3,7 @@ import type { Script } from "./script.ts"
 
 /** The answers of the bridge, in order; the states of a session are named after them. */
 export const steps = ["name", "quest", "hard_question"] as const
+
 export type BridgeStep = (typeof steps)[number]
 
 const anything = [{ _tag: "Anything" }] as const

@@ -2,12 +2,16 @@
  * What a session decides: the bridge's script bound to states. Earlier answers may be
  * overwritten until the last one is given; then all are read-only.
  */
-import { become, stay } from "../../runtime/index.ts"
-import type { BehaviorTable, Decision, Variant } from "../../runtime/index.ts"
+import {
+  become,
+  type BehaviorTable,
+  type Decision,
+  stay,
+  type Variant
+} from "../../runtime/index.ts"
 import { answerCharsMax } from "../limits.ts"
-import { deny, isOutdated } from "../reasons.ts"
-import { bridge } from "./bridge.ts"
-import type { BridgeStep } from "./bridge.ts"
+import { deny, isOutdated } from "../refusals.ts"
+import { bridge, type BridgeStep } from "./bridge.ts"
 import type {
   RecordedAnswer,
   SessionMessage,
@@ -16,12 +20,14 @@ import type {
   SessionStatus,
   SessionView
 } from "./protocol.ts"
-import { scriptProgress } from "./script.ts"
-import type { AnswerTexts } from "./script.ts"
+import { type AnswerTexts, scriptProgress } from "./script.ts"
 
 type Sessions = BehaviorTable<SessionState, SessionMessage, SessionReply>
+
 type Awaiting = Variant<SessionState, "AwaitingName" | "AwaitingQuest" | "AwaitingHardQuestion">
+
 type Ended = Variant<SessionState, "Crossed" | "Cast">
+
 type AnswerMessage = Variant<SessionMessage, "Answer">
 
 const statusOf: { readonly [S in (Awaiting | Ended)["_tag"]]: SessionStatus } = {

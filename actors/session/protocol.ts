@@ -1,14 +1,14 @@
 /** The session: its state record, its messages and its replies (protocol §2, B2–B7). */
 import { Schema } from "effect"
-import { Count, ifVersion } from "../binding.ts"
-import { steps } from "./bridge.ts"
-import type { BridgeStep } from "./bridge.ts"
+import { Count, ifVersion } from "../schemas.ts"
+import { type BridgeStep, steps } from "./bridge.ts"
 
 const RecordedAnswer = Schema.Struct({
   text: Schema.String,
   /** The resource that holds the answer, where it was given by reference. */
   href: Schema.optionalKey(Schema.String)
 })
+
 export type RecordedAnswer = typeof RecordedAnswer.Type
 
 const known = {
@@ -18,6 +18,7 @@ const known = {
   /** Counts the answers given, from 1 at the start. */
   version: Count
 }
+
 const answered = {
   ...known,
   name: RecordedAnswer,
@@ -38,9 +39,11 @@ export const SessionState = Schema.Union([
   Schema.TaggedStruct("Cast", answered),
   Schema.TaggedStruct("Deleted", {})
 ])
+
 export type SessionState = typeof SessionState.Type
 
 const StepSchema = Schema.Literals(steps)
+
 /** The `continue` attribute as it came; left out when there was none. */
 const goesOn = { continue: Schema.optionalKey(Schema.String) }
 
@@ -60,6 +63,7 @@ export const SessionMessage = Schema.Union([
   Schema.TaggedStruct("Delete", ifVersion),
   Schema.TaggedStruct("WakeUp", {})
 ])
+
 export type SessionMessage = typeof SessionMessage.Type
 
 export type SessionStatus = BridgeStep | "crossed" | "cast"

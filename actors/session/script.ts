@@ -2,7 +2,6 @@
  * Question scripts: what is asked, what follows from earlier answers, and which answers are
  * accepted, all as data. The functions read a script; they know no question of their own.
  */
-
 /** What an answer must be to be accepted; texts are compared without case and accents. */
 export type Accepted =
   /** Anything that is not blank. */

@@ -1,10 +1,9 @@
 /** The count of wrong passwords bound to the runtime. */
 import { Effect } from "effect"
 import type { Behavior, Tagged } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../binding.ts"
+import { jsonRecord, strictMessage } from "../schemas.ts"
 import { throttleTable } from "./decide.ts"
-import { ThrottleMessage, ThrottleState } from "./protocol.ts"
-import type { ThrottleReply } from "./protocol.ts"
+import { ThrottleMessage, type ThrottleReply, ThrottleState } from "./protocol.ts"
 
 export const throttleKind = "throttle"
 

@@ -1,6 +1,5 @@
 /** What the count of wrong tries decides. It is in memory only: nothing is written for it. */
-import { stay } from "../../runtime/index.ts"
-import type { BehaviorTable, Decision } from "../../runtime/index.ts"
+import { type BehaviorTable, type Decision, stay } from "../../runtime/index.ts"
 import {
   wrongAccountTriesMax,
   wrongTokensMax,

@@ -4,7 +4,7 @@
  * whichever node a client asks, its tries count together.
  */
 import { Schema } from "effect"
-import { Count } from "../binding.ts"
+import { Count } from "../schemas.ts"
 
 export const ThrottleState = Schema.Union([
   Schema.TaggedStruct("Counting", {
@@ -15,10 +15,12 @@ export const ThrottleState = Schema.Union([
     tried: Schema.Array(Schema.String)
   })
 ])
+
 export type ThrottleState = typeof ThrottleState.Type
 
 /** What is counted: passwords of one address, tokens of one address, tokens for one account. */
 const Counted = Schema.Literals(["passwords", "tokens", "account"])
+
 export type Counted = typeof Counted.Type
 
 export const ThrottleMessage = Schema.Union([
@@ -34,6 +36,7 @@ export const ThrottleMessage = Schema.Union([
   }),
   Schema.TaggedStruct("WakeUp", {})
 ])
+
 export type ThrottleMessage = typeof ThrottleMessage.Type
 
 /** How long one has to wait before one may try, ms; 0 when one may. */

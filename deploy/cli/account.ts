@@ -1,17 +1,17 @@
 /** `restante account …`: the accounts of a running service. */
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import * as accounts from "../accounts.ts"
-import { exitCodes } from "../failure.ts"
-import { failed } from "../remote.ts"
-import { jsonFlag, plain, printJson, table } from "./output.ts"
-import { adminFlags, asAdmin } from "./remote.ts"
+import { exitCodes } from "../command-failure.ts"
+import * as accounts from "./service/accounts.ts"
+import { failed } from "./service/index.ts"
+import { adminFlags, asAdmin, jsonFlag, plain, printJson, table } from "./terminal.ts"
 
 const Slug = Schema.String.pipe(Schema.check(
   Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/, {
     message: "Expected 1 to 64 of a-z, 0-9 and -, not beginning with -"
   })
 ))
+
 const name = Argument.String("name").pipe(
   Argument.withDescription("Name of the account"),
   Argument.withSchema(Slug)

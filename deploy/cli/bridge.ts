@@ -1,19 +1,19 @@
 /** `restante bridge`: a session of the service (PROTOCOL §2), played in the terminal. */
-import { createInterface } from "node:readline"
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
-import { type CommandFailed, exitCodes } from "../failure.ts"
+import { createInterface } from "node:readline"
+import { type CommandFailed, exitCodes } from "../command-failure.ts"
 import {
   decodeAs,
   failed,
   notUnderstood,
   pathOf,
+  refusedBy,
   type RemoteAnswer,
-  type RemoteService
-} from "../remote.ts"
-import { refusedBy, request } from "../remote.ts"
-import { endWithReader, jsonFlag, plain } from "./output.ts"
-import { accountFlags, serviceLocation } from "./remote.ts"
+  type RemoteService,
+  request
+} from "./service/index.ts"
+import { accountFlags, endWithReader, jsonFlag, plain, serviceLocation } from "./terminal.ts"
 
 const Challenge = Schema.Struct({
   p: Schema.String,
@@ -21,6 +21,7 @@ const Challenge = Schema.Struct({
   uri: Schema.optionalKey(Schema.String),
   session: Schema.optionalKey(Schema.String)
 })
+
 type Challenge = typeof Challenge.Type
 
 const toChallenge = decodeAs(Challenge)
@@ -51,6 +52,7 @@ const openLines = (): Lines => {
 }
 
 const isRefusal = (text: string): boolean => /^(?:n|no|q|quit)$/i.test(text)
+
 const isConfused = (text: string): boolean => /^(?:\?|what\??|huh\??)$/i.test(text)
 
 /** An answer as the service takes it; `?` says that one is confused. */

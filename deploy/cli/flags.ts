@@ -1,8 +1,8 @@
 /** Flags of the command line: one for each setting that may be given there. */
 import { Effect, Option, Result } from "effect"
 import { Flag } from "effect/cli"
-import { CommandFailed, exitCodes } from "../failure.ts"
-import { allSettings, type LoadedSettings, loadSettings } from "../settings.ts"
+import { CommandFailed, exitCodes } from "../command-failure.ts"
+import { allSettings, type LoadedSettings, loadSettings } from "../settings/index.ts"
 
 type SettingFlags = Record<string, Flag.Flag<Option.Option<string>>>
 

@@ -1,9 +1,7 @@
 /** `restante register` and `restante registrations …`: callbacks that a mailbox pushes to. */
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type CommandFailed, exitCodes } from "../failure.ts"
-import * as mailboxes from "../mailboxes.ts"
-import { failed, notUnderstood, pathOf } from "../remote.ts"
+import { type CommandFailed, exitCodes } from "../command-failure.ts"
 import {
   mailboxArgument,
   type MailboxFlags,
@@ -12,9 +10,12 @@ import {
   mailboxOf,
   type Named
 } from "./mailbox.ts"
-import { jsonFlag, plain, printJson, table } from "./output.ts"
+import { failed, notUnderstood, pathOf } from "./service/index.ts"
+import * as mailboxes from "./service/mailboxes.ts"
+import { jsonFlag, plain, printJson, table } from "./terminal.ts"
 
 const verifyMs = 15_000
+
 const pollMs = 250
 
 const registrations: Named = {
@@ -23,6 +24,7 @@ const registrations: Named = {
 }
 
 const heading = ["STATUS", "FORM", "ATTEMPTS", "NEXT", "CALLBACK", "REGISTRATION", "PROBLEM"]
+
 const cells = (one: mailboxes.MailboxRegistration): ReadonlyArray<string> => {
   const { attempts, callback, form, href, next, problem, status } = one
   return [status, form, attempts ?? "-", next ?? "-", callback, href, problem ?? ""].map(plain)

@@ -1,16 +1,20 @@
 /** `restante top`: a live view of a node or a whole cluster. */
 import { Console, Effect, Option, Result, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import { type Cluster, linesOf, lookAt, type NodeLine, noticesOf } from "../cluster-view.ts"
-import { exitCodes } from "../failure.ts"
-import { endWithReader, jsonFlag, table } from "./output.ts"
-import { adminFlags, asAdmin } from "./remote.ts"
+import { exitCodes } from "../command-failure.ts"
+import { type Cluster, linesOf, lookAt, type NodeLine, noticesOf } from "./service/index.ts"
+import { adminFlags, asAdmin, endWithReader, jsonFlag, table } from "./terminal.ts"
 
 const intervalMin = 1
+
 const intervalMax = 3_600
+
 const intervalDefault = 2
+
 const clear = "\x1b[H\x1b[2J"
+
 const alternateOn = "\x1b[?1049h\x1b[?25l"
+
 const alternateOff = "\x1b[?25h\x1b[?1049l"
 
 const spanOf = (seconds: number | undefined): string => {

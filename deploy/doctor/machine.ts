@@ -3,10 +3,8 @@ import { constants } from "node:fs"
 import { access, readFile, stat, statfs } from "node:fs/promises"
 import { totalmem } from "node:os"
 import { dirname, resolve } from "node:path"
-import { assertNative, ServerUnavailable } from "../../http/server.ts"
-import { addressRules } from "../../actors/delivery/addresses.ts"
-import { adminTokenOf, type NodeSettings } from "../settings.ts"
-import { fail, type Finding, ok, warn } from "./finding.ts"
+import { addressRules } from "../../actors/outbound/index.ts"
+import { assertNative, ServerUnavailable } from "../../http/index.ts"
 import {
   clockEarliestMs,
   filesMin,
@@ -15,7 +13,9 @@ import {
   roomMinBytes,
   roomWantedBytes,
   tokenCharactersMin
-} from "./limits.ts"
+} from "../limits.ts"
+import { adminTokenOf, type NodeSettings } from "../settings/index.ts"
+import { fail, type Finding, ok, warn } from "./finding.ts"
 
 const gigabytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`
 

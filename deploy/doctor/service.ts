@@ -1,18 +1,18 @@
 /** What a store, the servers of NATS and the running service answer. */
 import { Context, Effect, Layer } from "effect"
-import { backend, natsOptions, placeOf } from "../backend.ts"
-import { connection, Nats, type NatsApi } from "../../runtime/nats/connection.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
-import { stopped } from "../serve.ts"
-import { baseUrlOf, type NodeSettings } from "../settings.ts"
-import { fail, type Finding, ok, warn } from "./finding.ts"
+import { connection, Nats, type NatsApi } from "../../runtime/nats/index.ts"
+import { backend, natsOptions, placeOf } from "../backend/index.ts"
 import {
   askMs,
   clockFailMs,
   clockWarnMs,
   natsPayloadWantedBytes,
   natsRoundTripWarnMs
-} from "./limits.ts"
+} from "../limits.ts"
+import { stopped } from "../node/index.ts"
+import { baseUrlOf, type NodeSettings } from "../settings/index.ts"
+import { fail, type Finding, ok, warn } from "./finding.ts"
 
 /** Opens the embedded store as a node would; one that is in use is well. */
 export const store = (settings: NodeSettings): Effect.Effect<Finding> =>

@@ -1,14 +1,18 @@
 /** The contents port on the embedded store. */
-import { type Address, fromKey, keyOf } from "../address.ts"
-import type { ActorPart, ItemsPart, RecordPart, StoreContentsApi } from "../ports/contents.ts"
-import { type ActorRead, type ActorSource, readActor } from "../ports/read-actor.ts"
-import type { LogItem } from "../ports/storage.ts"
+import { type Address, fromKey, keyOf, type LogItem } from "../actor/index.ts"
+import { contentsItems, contentsPage } from "../limits.ts"
+import {
+  type ActorPart,
+  type ActorRead,
+  type ActorSource,
+  type ItemsPart,
+  readActor,
+  type RecordPart,
+  type StoreContentsApi
+} from "../ports/index.ts"
+import { asFailure, type EngineSnapshot, readSpan } from "./engine/index.ts"
 import * as keys from "./keys.ts"
-import { parseRecord } from "./known.ts"
-import { contentsItems, contentsPage } from "./limits.ts"
-import { asFailure, type EngineSnapshot, readSpan } from "./engine.ts"
-import { asItems } from "./storage.ts"
-import type { EmbeddedStore } from "./store.ts"
+import { asItems, type EmbeddedStore, parseRecord } from "./storage/index.ts"
 
 class EmbeddedContents implements ActorSource {
   private readonly store: EmbeddedStore

@@ -1,25 +1,12 @@
 /** The embedded backend: every port upon one database in one folder, for a node that is alone. */
 import { Context, Effect, Layer } from "effect"
-import { Blobs } from "../ports/blobs.ts"
-import { StoreContents } from "../ports/contents.ts"
-import { Records } from "../ports/records.ts"
-import { Storage } from "../ports/storage.ts"
-import { Transport } from "../ports/transport.ts"
-import { makeBlobs } from "./blobs.ts"
+import { makeMemoryTransport as makeTransport } from "../memory/index.ts"
+import { Blobs, Records, Storage, StoreContents, Transport } from "../ports/index.ts"
+import { makeBlobs } from "./blobs/index.ts"
 import { makeContents } from "./contents.ts"
-import { makeRecords } from "./records.ts"
-import { makeStorage } from "./storage.ts"
-import type { EngineName } from "./engine.ts"
-import type { OpenFailure } from "./opening.ts"
-import { openStore } from "./store.ts"
-import { Sweeper } from "./sweep.ts"
-import { makeTransport } from "./transport.ts"
-
-export { type EngineName, engineNames } from "./engine.ts"
-export { EngineDiffers, EngineMissing } from "./engines.ts"
-export { type EmbeddedInspection, inspect } from "./inspect.ts"
-export { beginRestoring, endRestoring } from "./restoring.ts"
-export { embeddedView } from "./view.ts"
+import type { EngineName } from "./engine/index.ts"
+import { makeRecords } from "./records/index.ts"
+import { makeStorage, type OpenFailure, openStore, Sweeper } from "./storage/index.ts"
 
 export interface EmbeddedOptions {
   /** Insists on a database; without it, it is the one the folder has, else what can be loaded. */
@@ -50,3 +37,7 @@ export const embedded = (
       Context.add(Transport, makeTransport())
     )
   }))
+export { EngineDiffers, EngineMissing, type EngineName, engineNames } from "./engine/index.ts"
+export { type EmbeddedInspection, inspect } from "./inspection.ts"
+export { embeddedView } from "./records/index.ts"
+export { beginRestoring, endRestoring } from "./restore.ts"

@@ -1,5 +1,5 @@
 /** How the embedded store spells its keys: see this folder's README. All of them are text. */
-import { type Address, keyOf, shardOf } from "../address.ts"
+import { type Address, keyOf, shardOf } from "../actor/index.ts"
 
 /** Digits of a number in a key, so that keys sort as their numbers do. */
 const DIGITS = 16
@@ -10,6 +10,7 @@ export const digits = (n: number): string => String(n).padStart(DIGITS, "0")
 export const lastNumber = (key: string): number => Number(key.slice(-DIGITS))
 
 export const FORMAT_KEY = "meta/format"
+
 export const COMMITS_KEY = "meta/commits"
 
 /** Of what a view of a cluster's records notes of itself. */
@@ -17,19 +18,28 @@ export const VIEW_KEY = "meta/view"
 
 /** Of the state record. */
 export const actorKey = (key: string): string => `actor/${key}`
+
 /** Of the epoch of a log whose actor has no state record. */
 export const bareKey = (key: string): string => `bare/${key}`
+
 /** What the keys of one log begin with; an epoch belongs to one life of one actor. */
 export const logPrefix = (epoch: number): string => `log/${digits(epoch)}/`
+
 /** After all keys of the log with this prefix: they go on in digits alone. */
 export const logEnd = (prefix: string): string => `${prefix}:`
+
 export const garbageKey = (epoch: number): string => `garbage/${digits(epoch)}`
+
 export const wakePrefix = (shard: number): string => `wake/${String(shard).padStart(3, "0")}/`
+
 export const wakeKey = (address: Address): string =>
   `${wakePrefix(shardOf(address))}${keyOf(address)}`
+
 export const recordKey = (table: string, key: string): string => `record/${table}/${key}`
+
 /** Of what is known of a blob. */
 export const blobKey = (id: string): string => `blob/${id}`
+
 /** Of the bytes of a small blob. */
 export const bytesKey = (id: string): string => `bytes/${id}`
 

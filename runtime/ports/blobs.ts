@@ -2,9 +2,8 @@
  * The blob port: byte sequences too large for a record, written once, read whole or by range.
  * The contract is the suite `test/suites/blobs.ts`.
  */
-import { Context } from "effect"
-import type { Effect } from "effect"
-import type { BlobAborted, BlobMissing, BlobTooLarge, StorageFailure } from "../errors.ts"
+import { Context, type Effect } from "effect"
+import type { BlobAborted, BlobMissing, BlobTooLarge, StorageFailure } from "../actor/index.ts"
 
 export interface BlobInfo {
   readonly lengthBytes: number

@@ -2,9 +2,8 @@
  * The registry port: the few small facts that the nodes of a cluster share. Each key is changed
  * by compare-and-set only, may expire by itself, and is watched by every node.
  */
-import { Context, Schema } from "effect"
-import type { Effect, Scope } from "effect"
-import type { StorageUnavailable } from "../errors.ts"
+import { Context, type Effect, Schema, type Scope } from "effect"
+import type { StorageUnavailable } from "../actor/index.ts"
 
 /** The key was changed since the revision that was expected; nothing was written. */
 export class RegistryMoved extends Schema.TaggedError<RegistryMoved>()("RegistryMoved", {

@@ -1,22 +1,16 @@
 /**
- * The storage port: what the runtime asks of a store of actors. The contract is the suite
- * `test/suites/storage.ts`; a backend passes it in one line.
- *
- * For each actor there is a state record with a revision, a log of numbered items, and at most
- * one wake-up time. One {@link Commit} is kept whole or not at all; the commits of a group stand
- * or fail each for itself, and what `commit` reports as committed is durable.
+ * The fences of the storage port as a function: what makes a commit conflict with what a store
+ * knows of its actor. For backends that check on their own side; it is the contract's reading.
  */
-import { Context } from "effect"
-import type { Effect } from "effect"
-import type { Address } from "../address.ts"
-import type { LogConflict, RevisionConflict, StorageFailure } from "../errors.ts"
-
-export interface LogItem {
-  /** Counts from 1 in each actor's log; never used twice. */
-  readonly n: number
-  /** Opaque to the store. Any text; a lone surrogate may come back as U+FFFD. */
-  readonly value: string
-}
+import { Context, type Effect } from "effect"
+import {
+  type Address,
+  keyOf,
+  LogConflict,
+  type LogItem,
+  RevisionConflict,
+  type StorageFailure
+} from "../actor/index.ts"
 
 export interface Commit {
   readonly address: Address
@@ -128,3 +122,39 @@ export interface StorageApi {
 }
 
 export class Storage extends Context.Service<Storage, StorageApi>()("restante/runtime/Storage") {}
+
+/*
+ * The storage port: what the runtime asks of a store of actors. The contract is the suite
+ * `test/suites/storage.ts`; a backend passes it in one line.
+ *
+ * For each actor there is a state record with a revision, a log of numbered items, and at most
+ * one wake-up time. One {@link Commit} is kept whole or not at all; the commits of a group stand
+ * or fail each for itself, and what `commit` reports as committed is durable.
+ */
+
+/** The conflict of a commit with what is known of its actor; undefined when there is none. */
+export const conflictOf = (
+  commit: Commit,
+  known: { readonly revision: number; readonly head: number }
+): RevisionConflict | LogConflict | undefined => {
+  const { append, expected, state } = commit
+  if (expected !== known.revision) {
+    return new RevisionConflict({ key: keyOf(commit.address), expected, actual: known.revision })
+  }
+  let last = known.head
+  for (const { n } of append) {
+    // A gap is left only by items that were removed in the commit that would have made them.
+    if (n <= last || (state === undefined && n !== last + 1)) {
+      return new LogConflict({ key: keyOf(commit.address), item: n })
+    }
+    last = n
+  }
+  return undefined
+}
+
+/** Throws when a commit asks for what the contract forbids. */
+export const assertCommit = (commit: Commit): void => {
+  if (commit.remove.length > 0 && commit.state === undefined) {
+    throw new TypeError(`${keyOf(commit.address)}: items are removed only with the state`)
+  }
+}

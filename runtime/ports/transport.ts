@@ -2,10 +2,8 @@
  * The transport port: how a message reaches the node that owns an actor's shard, and how a hint
  * of a change reaches whoever watches. The contract is the suite `test/suites/transport.ts`.
  */
-import { Context } from "effect"
-import type { Effect, Scope } from "effect"
-import type { Address } from "../address.ts"
-import type { AskTimeout, MessageTooLarge, NoOwner } from "../errors.ts"
+import { Context, type Effect, type Scope } from "effect"
+import type { Address, AskTimeout, MessageTooLarge, NoOwner } from "../actor/index.ts"
 
 /**
  * Answers one enveloped message (see `envelope.ts`) with an enveloped reply; never rejects.

@@ -4,8 +4,8 @@
  * is flushed. The contract is the suite `test/suites/view.ts`.
  */
 import type { Effect, Scope } from "effect"
+import { RecordTables } from "./record-table.ts"
 import type { RecordChange, RecordsInMemory } from "./records.ts"
-import { RecordTables } from "./tables.ts"
 
 /** Whatever is read throws or rejects where the copy is damaged, or is being cleared. */
 export interface ViewApi extends RecordsInMemory {

@@ -1,7 +1,13 @@
 /** Testing a behaviour's table: one test for each of its cells, and decisions made by hand. */
 import { expect, it } from "vitest"
-import type { BehaviorTable, Decision, DecisionContext, Tagged } from "../../runtime/index.ts"
-import { address, isRefusal } from "../../runtime/index.ts"
+import {
+  address,
+  type BehaviorTable,
+  type Decision,
+  type DecisionContext,
+  isRefusal,
+  type Tagged
+} from "../../runtime/index.ts"
 
 /** `<State>.<Message>` for each cell of a table. */
 type CellName<T> = {

@@ -1,12 +1,12 @@
 import { describe, expect } from "vitest"
 import { contentTable as table } from "../../actors/content/decide.ts"
-import type {
-  ContentAction,
-  ContentMessage,
-  ContentReply,
-  ContentState
+import {
+  type ContentAction,
+  type ContentMessage,
+  type ContentReply,
+  type ContentState,
+  decodeReceipt
 } from "../../actors/content/protocol.ts"
-import { decodeReceipt } from "../../actors/content/receipt.ts"
 import { blobRemovalRetryMs, receiptsMax, staleBlobsMax } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"

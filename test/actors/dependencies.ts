@@ -1,7 +1,7 @@
 /** What behaviours need, where a test performs nothing or says itself what is done. */
 import { Effect } from "effect"
-import type { Outbound } from "../../actors/delivery/protocol.ts"
 import { type Dependencies, linksUnder } from "../../actors/index.ts"
+import type { Outbound } from "../../actors/outbound/protocol.ts"
 import { documents } from "../../http/documents.ts"
 import { BlobMissing, type Peers, StorageUnavailable } from "../../runtime/index.ts"
 

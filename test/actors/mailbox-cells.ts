@@ -1,14 +1,13 @@
 /** A mailbox and messages to it, for the tests of its table. */
 import { mailboxTable } from "../../actors/mailbox/decide.ts"
-import { defaultSettings } from "../../actors/mailbox/protocol.ts"
-import type {
-  MailboxAction,
-  MailboxMessage,
-  MailboxReply,
-  MailboxState
+import {
+  defaultSettings,
+  type MailboxAction,
+  type MailboxMessage,
+  type MailboxReply,
+  type MailboxState
 } from "../../actors/mailbox/protocol.ts"
-import { address } from "../../runtime/index.ts"
-import type { Variant } from "../../runtime/index.ts"
+import { address, type Variant } from "../../runtime/index.ts"
 import { decider, hash, nowMs } from "./cells.ts"
 
 export const table = mailboxTable({ notificationsMax: 3 })

@@ -22,9 +22,17 @@ import {
   notificationId,
   parseNotificationId,
   repeatKey
-} from "../../actors/mailbox/item.ts"
-import { covers, first, include, retrieve, subtract, total } from "../../actors/mailbox/ranges.ts"
-import type { Range, Retrieval } from "../../actors/mailbox/ranges.ts"
+} from "../../actors/mailbox/log-item.ts"
+import {
+  covers,
+  first,
+  include,
+  type Range,
+  type Retrieval,
+  retrieve,
+  subtract,
+  total
+} from "../../actors/mailbox/ranges.ts"
 import { nowMs } from "./cells.ts"
 
 const times = integer({ min: 0, max: 4_102_444_800_000 })

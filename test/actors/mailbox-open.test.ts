@@ -1,14 +1,44 @@
 import { describe, expect } from "vitest"
 import { expiryReadMs } from "../../actors/limits.ts"
-import { decodeItem, encodeRemoval } from "../../actors/mailbox/item.ts"
-import { defaultSettings } from "../../actors/mailbox/protocol.ts"
-import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
+import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
+import {
+  defaultSettings,
+  type MailboxMessage,
+  type MailboxState
+} from "../../actors/mailbox/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
-import { absent, create, decide, destroyed, ms30Days, open, table } from "./mailbox-cells.ts"
-import { bob, deposit, describeIt, list, nobody, part } from "./mailbox-cells.ts"
-import { look, register, registrations, remove, retrieved, unregister } from "./mailbox-cells.ts"
-import { errandWake, expire, fetched, registrationWake, self, watched } from "./mailbox-cells.ts"
-import { changeSecrets, configure, destroy, done, wakeUp } from "./mailbox-cells.ts"
+import {
+  absent,
+  bob,
+  changeSecrets,
+  configure,
+  create,
+  decide,
+  deposit,
+  describeIt,
+  destroy,
+  destroyed,
+  done,
+  errandWake,
+  expire,
+  fetched,
+  list,
+  look,
+  ms30Days,
+  nobody,
+  open,
+  part,
+  register,
+  registrations,
+  registrationWake,
+  remove,
+  retrieved,
+  self,
+  table,
+  unregister,
+  wakeUp,
+  watched
+} from "./mailbox-cells.ts"
 
 const view = {
   owner: "alice",

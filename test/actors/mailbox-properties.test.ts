@@ -1,4 +1,5 @@
 import {
+  type Arbitrary,
   array,
   assert,
   constant,
@@ -9,7 +10,6 @@ import {
   property,
   record
 } from "fast-check"
-import type { Arbitrary } from "fast-check"
 import { describe, expect, it } from "vitest"
 import { eventKeepMs, retentionSteps } from "../../actors/limits.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
@@ -19,9 +19,8 @@ import {
   isRemoval,
   itemAtMs,
   notificationId
-} from "../../actors/mailbox/item.ts"
-import { defaultSettings } from "../../actors/mailbox/protocol.ts"
-import type { MailboxMessage } from "../../actors/mailbox/protocol.ts"
+} from "../../actors/mailbox/log-item.ts"
+import { defaultSettings, type MailboxMessage } from "../../actors/mailbox/protocol.ts"
 import { hash, nowMs as startMs } from "./cells.ts"
 import { Model } from "./model.ts"
 

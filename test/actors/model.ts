@@ -3,8 +3,7 @@
  * wake-ups, in a few lines and without time or threads.
  */
 import { expect } from "vitest"
-import { keyOf } from "../../runtime/index.ts"
-import type { Behavior, LogItem, Tagged } from "../../runtime/index.ts"
+import { type Behavior, keyOf, type LogItem, type Tagged } from "../../runtime/index.ts"
 import { decider } from "./cells.ts"
 
 export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {

@@ -10,8 +10,7 @@ import {
   recipientsInlineMax,
   resultsFoldedAt
 } from "../../actors/limits.ts"
-import { encodeResult, withResults } from "../../actors/notification/attempts.ts"
-import type { Queued } from "../../actors/notification/attempts.ts"
+import { encodeResult, type Queued, withResults } from "../../actors/notification/attempts.ts"
 import type { RecipientState } from "../../actors/notification/protocol.ts"
 import { nowMs } from "./cells.ts"
 import {

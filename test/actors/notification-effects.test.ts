@@ -1,16 +1,16 @@
 /** Effects of an outgoing notification, where peers and stores are away. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import type { Outbound } from "../../actors/delivery/protocol.ts"
 import { documentCharsInFlightMax, notesAtOnceMax, notesWaitingMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
-import { StatusHints } from "../../actors/notification/notes.ts"
-import { MemoryBudget, RelayResources } from "../../actors/notification/office.ts"
+import { MemoryBudget, RelayResources } from "../../actors/notification/memory-budget.ts"
 import type { NotificationMessage } from "../../actors/notification/protocol.ts"
 import { type Attempt, makeAttempt } from "../../actors/notification/relay.ts"
+import { StatusHints } from "../../actors/notification/status-hints.ts"
+import type { Outbound } from "../../actors/outbound/protocol.ts"
+import { address, type Peers, type RecordChange, StorageUnavailable } from "../../runtime/index.ts"
 import { noDependencies } from "./dependencies.ts"
 import { letterOf } from "./letters.ts"
-import { address, type Peers, type RecordChange, StorageUnavailable } from "../../runtime/index.ts"
 
 const links = linksUnder("https://post.test")
 const self = address("notification", "n1")

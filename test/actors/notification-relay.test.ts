@@ -1,23 +1,22 @@
 /** What an outgoing notification does outside and to its peers, on the runtime in memory. */
-import { createHash } from "node:crypto"
 import { Effect } from "effect"
+import { createHash } from "node:crypto"
 import { afterEach, describe, expect, it } from "vitest"
-import type { DeliveryOutcome, OutboundContent } from "../../actors/delivery/protocol.ts"
 import { documentAtHandCharsMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { mailbox, mailboxKind } from "../../actors/mailbox/actor.ts"
-import { decodeItem, notificationId } from "../../actors/mailbox/item.ts"
-import { defaultSettings } from "../../actors/mailbox/protocol.ts"
-import type { OwnerSettings } from "../../actors/mailbox/protocol.ts"
+import { decodeItem, notificationId } from "../../actors/mailbox/log-item.ts"
+import { defaultSettings, type OwnerSettings } from "../../actors/mailbox/protocol.ts"
 import { notification, notificationKind } from "../../actors/notification/actor.ts"
 import type {
   NotificationMessage,
   NotificationReply,
   NotificationView
 } from "../../actors/notification/protocol.ts"
+import type { DeliveryOutcome, OutboundContent } from "../../actors/outbound/protocol.ts"
 import { type Address, address, type RecordChange, type Tagged } from "../../runtime/index.ts"
-import { hash as hashMark } from "./cells.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
+import { hash as hashMark } from "./cells.ts"
 import { noDependencies } from "./dependencies.ts"
 import { letterOf } from "./letters.ts"
 

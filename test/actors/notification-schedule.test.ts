@@ -1,9 +1,9 @@
 /** What the schedule promises, through answers that come late, twice or never, and restarts. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { DeliveryOutcome } from "../../actors/delivery/protocol.ts"
-import { retryAfterMaxMs } from "../../actors/delivery/schedule.ts"
 import { attemptLeaseMs } from "../../actors/limits.ts"
+import type { DeliveryOutcome } from "../../actors/outbound/protocol.ts"
+import { retryAfterMaxMs } from "../../actors/outbound/schedule.ts"
 import { nowMs as beganAtMs } from "./cells.ts"
 import { World } from "./notification-world.ts"
 

@@ -3,8 +3,6 @@
  * are due, each recipient ended once, nothing after its removal.
  */
 import { expect } from "vitest"
-import type { DeliveryOutcome } from "../../actors/delivery/protocol.ts"
-import { jitterPart, retryAfterMaxMs } from "../../actors/delivery/schedule.ts"
 import { attemptsAtOnceMax, deferredHeldMs, deferredMinMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { notification } from "../../actors/notification/actor.ts"
@@ -15,6 +13,8 @@ import type {
   NotificationReply,
   NotificationState
 } from "../../actors/notification/protocol.ts"
+import type { DeliveryOutcome } from "../../actors/outbound/protocol.ts"
+import { jitterPart, retryAfterMaxMs } from "../../actors/outbound/schedule.ts"
 import { nowMs as beganAtMs } from "./cells.ts"
 import { noDependencies, noOutbound } from "./dependencies.ts"
 import { Model } from "./model.ts"

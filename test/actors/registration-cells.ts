@@ -1,7 +1,7 @@
 /** A registration and messages to it, for the tests of its table. */
 import { expect } from "vitest"
-import type { DeliveryOutcome } from "../../actors/delivery/protocol.ts"
 import { registrationLeaseMs } from "../../actors/limits.ts"
+import type { DeliveryOutcome } from "../../actors/outbound/protocol.ts"
 import { registrationTable } from "../../actors/registration/decide.ts"
 import type {
   RegistrationAction,

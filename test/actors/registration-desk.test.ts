@@ -1,10 +1,10 @@
 /** What the pushes of one node share: nothing old is pushed, nothing withdrawn is sent. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import type { Posting } from "../../actors/delivery/protocol.ts"
 import { batchesCharsMax, batchFreshMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
-import { MailboxReadCache } from "../../actors/registration/desk.ts"
+import type { Posting } from "../../actors/outbound/protocol.ts"
+import { MailboxReadCache } from "../../actors/registration/mailbox-reader.ts"
 import { push } from "../../actors/registration/push.ts"
 import { address, type Peers } from "../../runtime/index.ts"
 import { letterOf } from "./letters.ts"

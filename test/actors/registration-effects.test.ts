@@ -1,21 +1,20 @@
 /** Registrations in a running system with their mailbox, and a callback that does as it is told. */
-import { createHmac } from "node:crypto"
 import { Effect } from "effect"
+import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { afterEach, describe, expect, it } from "vitest"
+import { linksUnder } from "../../actors/links.ts"
+import { mailbox } from "../../actors/mailbox/actor.ts"
+import { parseSince } from "../../actors/mailbox/cursor.ts"
+import { notificationId } from "../../actors/mailbox/log-item.ts"
+import { defaultSettings, type MailboxMessage } from "../../actors/mailbox/protocol.ts"
 import type {
   DeliveryOutcome,
   FetchOutcome,
   Outbound,
   OutboundContent
-} from "../../actors/delivery/protocol.ts"
-import { newSecret } from "../../actors/delivery/signatures.ts"
-import { linksUnder } from "../../actors/links.ts"
-import { mailbox } from "../../actors/mailbox/actor.ts"
-import { parseSince } from "../../actors/mailbox/cursor.ts"
-import { notificationId } from "../../actors/mailbox/item.ts"
-import { defaultSettings } from "../../actors/mailbox/protocol.ts"
-import type { MailboxMessage } from "../../actors/mailbox/protocol.ts"
+} from "../../actors/outbound/protocol.ts"
+import { newSecret } from "../../actors/outbound/signatures.ts"
 import { registration } from "../../actors/registration/actor.ts"
 import type {
   RegistrationMessage,

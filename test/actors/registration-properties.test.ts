@@ -1,4 +1,5 @@
 import {
+  type Arbitrary,
   array,
   assert,
   boolean,
@@ -9,11 +10,10 @@ import {
   property,
   record
 } from "fast-check"
-import type { Arbitrary } from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { DeliveryOutcome, Outbound } from "../../actors/delivery/protocol.ts"
 import { failingMaxMs, registrationLeaseMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
+import type { DeliveryOutcome, Outbound } from "../../actors/outbound/protocol.ts"
 import { registration } from "../../actors/registration/actor.ts"
 import type { RegistrationAction, RegistrationMessage } from "../../actors/registration/protocol.ts"
 import { nowMs as startMs } from "./cells.ts"

@@ -2,13 +2,46 @@ import { describe, expect } from "vitest"
 import { awayRetryMs, failingMaxMs, registeringMs, rotationMs } from "../../actors/limits.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
-import { callback, decide, leaseEndMs, type Registered, table } from "./registration-cells.ts"
-import { absent, active, asked, looking, unverified, verifying } from "./registration-cells.ts"
-import { create, pushing, subscribed, suspended, toPush } from "./registration-cells.ts"
-import { describeIt, hubCreate, lift, remove, rotate, unsubscribe } from "./registration-cells.ts"
-import { deferred, delivered, faulted, found, refused, verified } from "./registration-cells.ts"
-import { away, detached, look, push, pushed, verify, wakeUp } from "./registration-cells.ts"
-import { expectBegun, expectEnd, expectNothing } from "./registration-cells.ts"
+import {
+  absent,
+  active,
+  asked,
+  away,
+  callback,
+  create,
+  decide,
+  deferred,
+  delivered,
+  describeIt,
+  detached,
+  expectBegun,
+  expectEnd,
+  expectNothing,
+  faulted,
+  found,
+  hubCreate,
+  leaseEndMs,
+  lift,
+  look,
+  looking,
+  push,
+  pushed,
+  pushing,
+  refused,
+  type Registered,
+  remove,
+  rotate,
+  subscribed,
+  suspended,
+  table,
+  toPush,
+  unsubscribe,
+  unverified,
+  verified,
+  verify,
+  verifying,
+  wakeUp
+} from "./registration-cells.ts"
 
 /** Suspended, and looking whether its mailbox is still there. */
 const looksOn: Registered = {

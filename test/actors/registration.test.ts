@@ -1,10 +1,32 @@
 import { describe, expect } from "vitest"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectRefused, testCells } from "./cells.ts"
-import { absent, callback, decide, removed, table, verifying } from "./registration-cells.ts"
-import { create, describeIt, hubCreate, lift, rotate, unsubscribe } from "./registration-cells.ts"
-import { delivered, detached, found, pushed, remove, verified } from "./registration-cells.ts"
-import { away, detach, expectBegun, expectNothing, verify, wakeUp } from "./registration-cells.ts"
+import {
+  absent,
+  away,
+  callback,
+  create,
+  decide,
+  delivered,
+  describeIt,
+  detach,
+  detached,
+  expectBegun,
+  expectNothing,
+  found,
+  hubCreate,
+  lift,
+  pushed,
+  remove,
+  removed,
+  rotate,
+  table,
+  unsubscribe,
+  verified,
+  verify,
+  verifying,
+  wakeUp
+} from "./registration-cells.ts"
 
 /** What a registration that is not there makes of each message. */
 const none = (state: RegistrationState, reason: string) => ({

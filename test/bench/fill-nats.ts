@@ -1,8 +1,8 @@
 /** Actors in a cluster's store, written as a node would have stored them, without a node. */
 import { Effect, Layer } from "effect"
-import { address } from "../../runtime/address.ts"
-import { connection } from "../../runtime/nats/connection.ts"
-import { natsStorage } from "../../runtime/nats/storage.ts"
+import { address } from "../../runtime/actor/address.ts"
+import { connection } from "../../runtime/nats/connection/connection.ts"
+import { natsStorage } from "../../runtime/nats/storage/storage.ts"
 import { type Commit, Storage } from "../../runtime/ports/storage.ts"
 
 const [servers = "", what = "mailboxes", count = "0"] = process.argv.slice(2)

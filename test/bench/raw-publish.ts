@@ -5,9 +5,14 @@
  * flight. Writes how many a second were acknowledged.
  */
 import { Effect } from "effect"
-import { makeBucket } from "../../runtime/nats/buckets.ts"
-import { connection, Nats, type NatsApi } from "../../runtime/nats/connection.ts"
-import { expecting, type StreamMessage, write } from "../../runtime/nats/wire.ts"
+import { connection, Nats } from "../../runtime/nats/connection/connection.ts"
+import {
+  expecting,
+  type NatsApi,
+  type StreamMessage,
+  write
+} from "../../runtime/nats/connection/requests.ts"
+import { makeBucket } from "../../runtime/nats/stream/buckets.ts"
 
 const [servers = "", mode = "single", seconds = "4"] = process.argv.slice(2)
 

@@ -2,13 +2,13 @@
  * An ask of an actor of another node, against a request that a third process answers at once over
  * the same server. In turns, so that both meet the same machine. Writes the medians in ms.
  */
-import { spawn } from "node:child_process"
-import { fileURLToPath } from "node:url"
 import type { NatsConnection } from "@nats-io/transport-node"
 import { Effect, type Scope } from "effect"
-import { address } from "../../runtime/address.ts"
-import { connection, Nats } from "../../runtime/nats/connection.ts"
-import { makeTransport } from "../../runtime/nats/transport.ts"
+import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { address } from "../../runtime/actor/address.ts"
+import { connection, Nats } from "../../runtime/nats/connection/connection.ts"
+import { makeTransport } from "../../runtime/nats/transport/transport.ts"
 import { median } from "./line.ts"
 
 const [servers = "", role = "ask"] = process.argv.slice(2)

@@ -6,10 +6,10 @@
  * `node tables.js <folder of a loaded store>`
  */
 import { Effect } from "effect"
-import { customers } from "../../http/customers/table.ts"
-import { filterOf, spanOf } from "../../http/queries/condition.ts"
-import { type RowCache, RowCaches } from "../../http/queries/held.ts"
-import { runQuery } from "../../http/queries/run.ts"
+import { filterOf, spanOf } from "../../http/query-engine/condition.ts"
+import { runQuery } from "../../http/query-engine/query-run.ts"
+import { type RowCache, RowCaches } from "../../http/query-engine/row-cache.ts"
+import { customersTable } from "../../http/resources/customers/customer-table.ts"
 import { embedded } from "../../runtime/embedded/index.ts"
 import { Records, type RecordsApi } from "../../runtime/index.ts"
 import { median } from "./line.ts"
@@ -99,10 +99,10 @@ const timing = async (once: Once): Promise<Timing> => {
 const pageOf = (records: RecordsApi, held: RowCache | undefined, age: number) => {
   const least = { _tag: "where", field: "age", op: "ge", value: String(age) } as const
   const asked = {
-    table: customers,
-    filter: filterOf(customers, least),
-    span: spanOf(least, "age", { low: 0, high: customers.index?.max ?? 0 }),
-    order: { by: customers.key, descending: false },
+    table: customersTable,
+    filter: filterOf(customersTable, least),
+    span: spanOf(least, "age", { low: 0, high: customersTable.index?.max ?? 0 }),
+    order: { by: customersTable.key, descending: false },
     limit
   }
   return (after: string) => {
@@ -124,10 +124,12 @@ const sqliteOf = async (records: RecordsApi) => {
   const insert = database?.prepare("insert into customers values (?, ?, ?, ?, ?, ?)")
   let after = ""
   for (;;) {
-    const some = await Effect.runPromise(records.range(customers.name, { after, limit: 10_000 }))
+    const some = await Effect.runPromise(
+      records.range(customersTable.name, { after, limit: 10_000 })
+    )
     for (const { key, value } of some) {
-      const row = customers.parse(value)
-      insert?.run(key, ...customers.fields.map(({ name }) => row[name] ?? null))
+      const row = customersTable.parse(value)
+      insert?.run(key, ...customersTable.fields.map(({ name }) => row[name] ?? null))
     }
     rows += some.length
     const last = some.at(-1)
@@ -145,7 +147,7 @@ const sqliteOf = async (records: RecordsApi) => {
 
 /** The rows as a node holds them once it was asked for some. */
 const heldOf = async (records: RecordsApi) => {
-  const held = new RowCaches(records).of(customers)
+  const held = new RowCaches(records).of(customersTable)
   if (held === undefined) throw new Error("no customers are held")
   const startedMs = performance.now()
   await pageOf(records, held, 0)("")
@@ -158,7 +160,7 @@ const measure = async (records: RecordsApi): Promise<Tables> => {
   const { held, mb, seconds } = await heldOf(records)
   const { page, rows } = await sqliteOf(records)
   const iterator = await timing((round) =>
-    Effect.runPromise(records.range(customers.name, { limit, after: placeOf(round, rows) }))
+    Effect.runPromise(records.range(customersTable.name, { limit, after: placeOf(round, rows) }))
   )
   const pages: Array<Tables["pages"][number]> = []
   for (const age of ages) {

@@ -1,7 +1,7 @@
 /** A store with notifications that wait, written as the actor and A5 would have stored them. */
-import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
-import { address } from "../../runtime/address.ts"
+import { randomUUID } from "node:crypto"
+import { address } from "../../runtime/actor/address.ts"
 import { embedded } from "../../runtime/embedded/index.ts"
 import { Records } from "../../runtime/ports/records.ts"
 import { type Commit, Storage } from "../../runtime/ports/storage.ts"

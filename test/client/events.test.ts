@@ -1,9 +1,9 @@
 /** The parser of event streams, by the rules of WHATWG HTML and however its input is cut. */
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { EventParser, eventsOf, type StreamEvent } from "../../client/events.ts"
 import { UnexpectedAnswer } from "../../client/index.ts"
 import { eventCharsMax } from "../../client/limits.ts"
+import { EventParser, eventsOf, type StreamEvent } from "../../client/notifications.ts"
 
 const parse = (...pieces: ReadonlyArray<string>): ReadonlyArray<StreamEvent> => {
   const parser = new EventParser()

@@ -2,11 +2,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type Client, connect, ConnectionError, NotFound } from "../../client/index.ts"
-import { TooManyRequests, Unavailable, UnexpectedAnswer } from "../../client/index.ts"
-import { backoffMs, retryAfterMs } from "../../client/backoff.ts"
+import {
+  type Client,
+  connect,
+  ConnectionError,
+  NotFound,
+  TooManyRequests,
+  Unavailable,
+  UnexpectedAnswer
+} from "../../client/index.ts"
 import { backoffMsFirst, backoffMsMax } from "../../client/limits.ts"
-import { linkOf } from "../../client/links.ts"
+import { linkOf } from "../../client/transport/pages.ts"
+import { backoffMs, retryAfterMs } from "../../client/transport/transport.ts"
 import { startCutting } from "./cutting.ts"
 import { all, type Here, rejection, startHere } from "./services.ts"
 

@@ -1,8 +1,8 @@
 /** Services for tests of the client, and clients of them. */
 import { type Client, connect, type ConnectOptions } from "../../client/index.ts"
-import { resources } from "../../http/resources.ts"
-import { type Service, start } from "../e2e/process.ts"
+import { resources } from "../../http/resource-table.ts"
 import * as process from "../e2e/process.ts"
+import { type Service, start } from "../e2e/process.ts"
 import * as harness from "../http/harness.ts"
 
 /** The account `admin` of a service, wherever it is reached. */

@@ -1,7 +1,10 @@
 /** Watching a mailbox: over cut connections and with slow readers. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
-import { type Client, type Connection, ConnectionError, Gone } from "../../client/index.ts"
 import {
+  type Client,
+  type Connection,
+  ConnectionError,
+  Gone,
   type Mailbox,
   NotFound,
   type ReceivedNotification,

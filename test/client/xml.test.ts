@@ -2,8 +2,8 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { UnexpectedAnswer } from "../../client/index.ts"
-import { xmlToJson } from "../../client/xml.ts"
-import { type Element, element, toJson, writeDocument } from "../../http/xml.ts"
+import { xmlToJson } from "../../client/transport/xml.ts"
+import { type Element, element, toJson, writeDocument } from "../../http/formats/xml/index.ts"
 
 const name = fc.constantFrom("item", "notification", "to", "changed", "a", "b", "as", "x-1", "ü")
 const text = fc.string({

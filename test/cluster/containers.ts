@@ -14,7 +14,7 @@ import {
   freePorts,
   type NatsServer,
   takesClients
-} from "../nats/servers.ts"
+} from "../runtime/nats/servers.ts"
 import { serverCount, type Site } from "./site.ts"
 
 const doneWithinMs = 30_000

@@ -4,9 +4,10 @@
  */
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
+import type { LogItem } from "../../runtime/actor/behavior.ts"
 import { type Address, keyOf } from "../../runtime/index.ts"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
-import type { LogItem, StorageApi } from "../../runtime/ports/storage.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
+import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at, type Reply } from "../runtime/probe.ts"
 import { dropAll, type Rig, scripted, start } from "../runtime/rig.ts"
 

@@ -1,7 +1,7 @@
 /** Whether servers are one cluster or apart, as their clients find it. */
-import { expect } from "vitest"
 import { connect } from "@nats-io/transport-node"
-import { type NatsServer, takesClients } from "../nats/servers.ts"
+import { expect } from "vitest"
+import { type NatsServer, takesClients } from "../runtime/nats/servers.ts"
 import type { Site } from "./site.ts"
 import type { World } from "./world.ts"
 

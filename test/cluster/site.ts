@@ -1,7 +1,7 @@
 /** Where the servers of a cluster run, so that each can be cut off: here, as processes. */
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
-import { type NatsCluster, type NatsServer, startCluster } from "../nats/servers.ts"
+import { type NatsCluster, type NatsServer, startCluster } from "../runtime/nats/servers.ts"
 import { type Proxy, startProxy } from "./proxy.ts"
 
 export const serverCount = 3

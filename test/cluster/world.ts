@@ -3,10 +3,10 @@
  * proxies of its own, and the servers where they can be cut off from each other, so that anything
  * can be cut off.
  */
-import { type NatsCluster, type NatsServer, takesClients } from "../nats/servers.ts"
 import { eventually, launch, type Service, temporaryFolder } from "../e2e/process.ts"
-import { type Proxy, startProxy } from "./proxy.ts"
 import type { Ground } from "../faults/fault.ts"
+import { type NatsCluster, type NatsServer, takesClients } from "../runtime/nats/servers.ts"
+import { type Proxy, startProxy } from "./proxy.ts"
 import { asProcesses, type ProcessSite, type Site } from "./site.ts"
 
 /** One node, over all its starts. */

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { type Docker, runningDocker, startDocker, useDocker } from "../docker/daemon.ts"
 import { expectStatus, listMailbox, notification, openMailbox, postXml } from "../e2e/client.ts"
 import { adminToken, eventually, publicUrl, temporaryFolder } from "../e2e/process.ts"
-import { freePorts } from "../nats/servers.ts"
+import { freePorts } from "../runtime/nats/servers.ts"
 import { baseEnvironment, baseFolder, npmRegistry } from "./base.ts"
 import { at, lastOf, root } from "./sources.ts"
 import { must, run, toolOf } from "./tools.ts"
@@ -53,7 +53,15 @@ beforeAll(async () => {
   await haveDocker()
   await importBase()
   const args = [
-    ...["build", "--network", "host", "-f", join(root, "deploy/Dockerfile"), "-t", unique],
+    ...[
+      "build",
+      "--network",
+      "host",
+      "-f",
+      join(root, "deploy/manifests/Dockerfile"),
+      "-t",
+      unique
+    ],
     ...["--build-arg", `BASE_IMAGE=${baseTag}`],
     ...["--build-arg", `NPM_CONFIG_REGISTRY=${npmRegistry()}`, root]
   ]

@@ -1,18 +1,18 @@
 /** The Kubernetes manifests: each name leads somewhere, and what runs is allowed little. */
+import { Result } from "effect"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { allSettings, loadSettings } from "../../deploy/settings.ts"
-import { serverBinary } from "../nats/servers.ts"
+import { allSettings, loadSettings } from "../../deploy/settings/settings.ts"
+import { temporaryFolder } from "../e2e/process.ts"
+import { serverBinary } from "../runtime/nats/servers.ts"
 import { natsConfiguration } from "./servers.ts"
 import { at, lastOf, listAt, root, treeAt, wordAt, yamlOf } from "./sources.ts"
 import { run } from "./tools.ts"
-import { temporaryFolder } from "../e2e/process.ts"
 
-const [kustomization] = yamlOf("deploy/k8s/kustomization.yaml")
+const [kustomization] = yamlOf("deploy/manifests/k8s/kustomization.yaml")
 const resources = listAt(kustomization, "resources").map(String)
-const manifests = resources.flatMap((name) => yamlOf(`deploy/k8s/${name}`))
+const manifests = resources.flatMap((name) => yamlOf(`deploy/manifests/k8s/${name}`))
 const named = (kind: string, name: string): unknown => {
   const found = manifests.find((one) =>
     at(one, "kind") === kind && at(one, "metadata", "name") === name
@@ -33,7 +33,7 @@ const literals = Object.fromEntries(
     return [name, rest.join("=")]
   })
 )
-const secret = treeAt(yamlOf("deploy/k8s/secret.example.yaml")[0], "stringData")
+const secret = treeAt(yamlOf("deploy/manifests/k8s/secret.example.yaml")[0], "stringData")
 const secrets = { ADMIN_TOKEN: "a-token", NATS_PASSWORD: "12e4", ROUTE_PASSWORD: "34routes" }
 
 /** A container's environment in the first pod, as Kubernetes makes it up. */
@@ -54,9 +54,11 @@ const environmentOf = (set: unknown): Record<string, string> => {
 }
 
 it("names files and objects that are there", () => {
-  for (const name of resources) expect(existsSync(join(root, "deploy/k8s", name))).toBe(true)
+  for (const name of resources) {
+    expect(existsSync(join(root, "deploy/manifests/k8s", name))).toBe(true)
+  }
   for (const name of listAt(kustomization, "configMapGenerator", 1, "files")) {
-    expect(existsSync(join(root, "deploy/k8s", String(name)))).toBe(true)
+    expect(existsSync(join(root, "deploy/manifests/k8s", String(name)))).toBe(true)
   }
   expect(nameOf(named("Namespace", wordAt(kustomization, "namespace")))).toBe("restante")
   expect(Object.keys(secret)).toEqual(Object.keys(secrets))

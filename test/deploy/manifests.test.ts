@@ -1,14 +1,14 @@
 /** The files of deploy/ agree with the program and with each other, and their readers take them. */
+import { Result } from "effect"
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Result } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
-import { allSettings, loadSettings } from "../../deploy/settings.ts"
-import { insideRoutes } from "../../http/inside/index.ts"
-import type { Service } from "../../http/service.ts"
-import { authority, good, key } from "../delivery/certificates.ts"
-import { serverBinary } from "../nats/servers.ts"
+import { allSettings, loadSettings } from "../../deploy/settings/settings.ts"
+import type { Service } from "../../http/pipeline/service.ts"
+import { insideRoutes } from "../../http/resources/observability/observability-routes.ts"
+import { authority, good, key } from "../actors/outbound/certificates.ts"
+import { serverBinary } from "../runtime/nats/servers.ts"
 import { balancerConfiguration, natsConfiguration, replaced } from "./servers.ts"
 import { at, compose, dockerfile, lastOf, root, textOf, wordAt, yamlOf } from "./sources.ts"
 import { run, toolOf } from "./tools.ts"
@@ -106,7 +106,7 @@ describe("the compose file", () => {
   })
 
   it("has a load balancer that knows every node", () => {
-    const lines = textOf("deploy/haproxy.cfg").split("\n").map((line) => line.trim())
+    const lines = textOf("deploy/manifests/haproxy.cfg").split("\n").map((line) => line.trim())
     expect(lines.filter((line) => line.startsWith("server ")))
       .toEqual(nodes.map((name) => `server ${name} ${name}:${lastOf("EXPOSE")}`))
     const probes = lines.flatMap((line) => /http-check send .*uri (\S+)/.exec(line)?.[1] ?? [])
@@ -118,7 +118,7 @@ describe("probes", () => {
   it("ask at what a node answers", () => {
     // Only the patterns are looked at; no handler is called.
     const patterns = insideRoutes({} as Service).map(({ pattern }) => pattern)
-    const pods = yamlOf("deploy/k8s/restante.yaml")[0]
+    const pods = yamlOf("deploy/manifests/k8s/restante.yaml")[0]
     const container = at(pods, "spec", "template", "spec", "containers", 0)
     const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map((name) =>
       wordAt(container, name, "httpGet", "path")
@@ -152,7 +152,7 @@ describe("the servers' configuration", () => {
       return nkeys.replaceAll("# include \"nats/tls.conf\"", "include \"nats/tls.conf\"")
     })
     const tls = join(own, "nats/tls.conf")
-    writeFileSync(tls, textOf("deploy/nats/tls.conf").replaceAll("/etc/nats/tls", own))
+    writeFileSync(tls, textOf("deploy/manifests/nats/tls.conf").replaceAll("/etc/nats/tls", own))
     for (const [name, text] of Object.entries(certificates)) writeFileSync(join(own, name), text)
     const environment = {
       ...cluster.environmentOf("nats-1"),
@@ -164,12 +164,14 @@ describe("the servers' configuration", () => {
   })
 
   it("flushes each write, as is promised", () => {
-    expect(textOf("deploy/nats.conf")).toMatch(/^ {2}sync_interval: always$/m)
+    expect(textOf("deploy/manifests/nats.conf")).toMatch(/^ {2}sync_interval: always$/m)
   })
 
   it("is the same in Kubernetes", () => {
-    expect(textOf("deploy/k8s/nats.conf")).toBe(textOf("deploy/nats.conf"))
-    expect(textOf("deploy/k8s/accounts.conf")).toBe(textOf("deploy/nats/accounts.conf"))
+    expect(textOf("deploy/manifests/k8s/nats.conf")).toBe(textOf("deploy/manifests/nats.conf"))
+    expect(textOf("deploy/manifests/k8s/accounts.conf")).toBe(
+      textOf("deploy/manifests/nats/accounts.conf")
+    )
   })
 })
 

@@ -1,4 +1,4 @@
-/** deploy/nats.conf and deploy/haproxy.cfg with the places of one machine in them. */
+/** deploy/manifests/nats.conf and deploy/manifests/haproxy.cfg with the places of one machine in them. */
 import { cpSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { root, textOf } from "./sources.ts"
@@ -24,7 +24,11 @@ export const natsConfiguration = (
 ): string => {
   mkdirSync(folder, { recursive: true })
   cpSync(join(root, "deploy/nats"), join(folder, "nats"), { recursive: true })
-  let text = replaced(textOf("deploy/nats.conf"), "store_dir: \"/data\"", `store_dir: "${folder}"`)
+  let text = replaced(
+    textOf("deploy/manifests/nats.conf"),
+    "store_dir: \"/data\"",
+    `store_dir: "${folder}"`
+  )
   const ports = [["0.0.0.0:4222", client], ["0.0.0.0:6222", routes], ["0.0.0.0:8222", monitor]]
   for (const [listens = "", port] of ports) {
     if (port !== undefined) text = replaced(text, String(listens), `127.0.0.1:${port}`)
@@ -40,7 +44,11 @@ export const balancerConfiguration = (
   port: number,
   nodes: Readonly<Record<string, number>>
 ): string => {
-  let text = replaced(textOf("deploy/haproxy.cfg"), "bind :8080", `bind 127.0.0.1:${port}`)
+  let text = replaced(
+    textOf("deploy/manifests/haproxy.cfg"),
+    "bind :8080",
+    `bind 127.0.0.1:${port}`
+  )
   // There is no name server of Docker's: the addresses are given.
   text = replaced(text, " resolvers docker init-addr last,libc,none", "")
   for (const [name, at] of Object.entries(nodes)) {

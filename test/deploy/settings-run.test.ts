@@ -23,7 +23,7 @@ import {
   temporaryFolder
 } from "../e2e/process.ts"
 import { stream } from "../http/streams.ts"
-import { freePorts, serverBinary } from "../nats/servers.ts"
+import { freePorts, serverBinary } from "../runtime/nats/servers.ts"
 import { balancerConfiguration, natsConfiguration } from "./servers.ts"
 import { compose, listAt, wordAt } from "./sources.ts"
 import { toolOf } from "./tools.ts"

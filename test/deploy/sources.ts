@@ -58,7 +58,7 @@ const filled = (text: string, environment: Environment): string =>
 
 /** The compose file, with these variables. */
 export const compose = (environment: Environment) => {
-  const services = treeAt(yamlOf("deploy/compose.yaml")[0], "services")
+  const services = treeAt(yamlOf("deploy/manifests/compose.yaml")[0], "services")
   return {
     services,
     names: (prefix: string) => Object.keys(services).filter((name) => name.startsWith(prefix)),
@@ -77,7 +77,7 @@ export interface Instruction {
 }
 
 export const dockerfile = (): ReadonlyArray<Instruction> =>
-  textOf("deploy/Dockerfile").split("\n")
+  textOf("deploy/manifests/Dockerfile").split("\n")
     .filter((line) => line !== "" && !line.startsWith("#"))
     .map((line) => {
       const [name = ""] = line.split(" ", 1)

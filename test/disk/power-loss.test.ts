@@ -2,18 +2,18 @@
  * Loss of power at any moment of a busy store: whatever was told to be kept is there, from what had
  * been flushed alone, and from that with any part of the rest.
  */
+import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { Effect } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
 import { engineNames, inspect } from "../../runtime/embedded/index.ts"
-import { newFolder, upon } from "../embedded/folders.ts"
-import { compileChild, startChild } from "../embedded/processes.ts"
-import { toldIn, verify } from "../embedded/told.ts"
+import { note } from "../results.ts"
+import { newFolder, upon } from "../runtime/embedded/folders.ts"
+import { compileChild, startChild } from "../runtime/embedded/processes.ts"
+import { toldIn, verify } from "../runtime/embedded/told.ts"
 import { Faults } from "./faults.ts"
 import { type Loss, Power } from "./power.ts"
-import { note } from "../results.ts"
 import { randomOf } from "./seeds.ts"
 
 const long = process.env["TEST_LONG"] === "1"

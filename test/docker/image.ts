@@ -5,7 +5,7 @@ import { dirname, join } from "node:path"
 import { GenericContainer } from "testcontainers"
 import { run } from "../deploy/tools.ts"
 import { within } from "../e2e/process.ts"
-import { serverBinary } from "../nats/servers.ts"
+import { serverBinary } from "../runtime/nats/servers.ts"
 import type { Docker } from "./daemon.ts"
 
 const builtWithinMs = 60_000

@@ -41,7 +41,7 @@ beforeAll(() => {
     mkdirSync(dirname(join(folder, name)), { recursive: true })
     writeFileSync(join(folder, name), text)
   }
-  for (const name of ["runtime", "node_modules", "actors/binding.ts"]) {
+  for (const name of ["runtime", "node_modules", "actors/schemas.ts"]) {
     symlinkSync(join(root, name), join(folder, name))
   }
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))

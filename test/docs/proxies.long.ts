@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { asAdmin, basic, notification } from "../e2e/client.ts"
 import { cleanUp, eventually, pause, type Service, start } from "../e2e/process.ts"
-import { freePorts } from "../nats/servers.ts"
+import { freePorts } from "../runtime/nats/servers.ts"
 import { fileOf, type Proxy, startProxy } from "./proxies.ts"
 
 const base = "https://post.example.org"

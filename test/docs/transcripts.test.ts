@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, expect, it } from "vitest"
 import { adminToken, cleanUp, type Service, start, temporaryFolder } from "../e2e/process.ts"
-import { freePorts } from "../nats/servers.ts"
+import { freePorts } from "../runtime/nats/servers.ts"
 import { type Block, blocksOf, pages, root } from "./pages.ts"
 
 afterAll(cleanUp)

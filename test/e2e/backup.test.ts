@@ -5,11 +5,19 @@
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { closedPort } from "../actors/outbound/rig.ts"
 import { asAdmin, expectStatus, listMailbox, openMailbox, postXml, send } from "./client.ts"
 import { History } from "./history.ts"
-import { adminToken, cleanUp, command, eventually, type Service, start } from "./process.ts"
-import { publicUrl, temporaryFolder } from "./process.ts"
-import { closedPort } from "../delivery/rig.ts"
+import {
+  adminToken,
+  cleanUp,
+  command,
+  eventually,
+  publicUrl,
+  type Service,
+  start,
+  temporaryFolder
+} from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"
 
 const testMs = 60_000

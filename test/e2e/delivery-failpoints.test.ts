@@ -9,6 +9,7 @@ import {
   expectStatus,
   listMailbox,
   type Mailbox,
+  mailboxOf,
   notification,
   openMailbox,
   parseXml,
@@ -16,7 +17,6 @@ import {
   postXml,
   send
 } from "./client.ts"
-import { mailboxOf } from "./client.ts"
 import { cleanUp, command, eventually, launch, start, temporaryFolder } from "./process.ts"
 import { closeReceivers, descriptionOf, echoes, pushed, receiver } from "./receivers.ts"
 

@@ -3,8 +3,7 @@
  * 1 to 4), and what whoever asked is told: the same whether or not something listens there.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { spellings } from "../delivery/spellings.ts"
-import { closedPort, type Guarded, guarded } from "./faults.ts"
+import { spellings } from "../actors/outbound/spellings.ts"
 import {
   type Answer,
   asAdmin,
@@ -18,6 +17,7 @@ import {
   putXml,
   send
 } from "./client.ts"
+import { closedPort, type Guarded, guarded } from "./faults.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"
 

@@ -15,8 +15,16 @@ import {
   postXml,
   send
 } from "./client.ts"
-import { adminToken, cleanUp, command, eventually, publicUrl } from "./process.ts"
-import { type Service, start, temporaryFolder } from "./process.ts"
+import {
+  adminToken,
+  cleanUp,
+  command,
+  eventually,
+  publicUrl,
+  type Service,
+  start,
+  temporaryFolder
+} from "./process.ts"
 import { head, speak } from "./raw.ts"
 import { closeReceivers, echoes, type Received, receiver } from "./receivers.ts"
 

@@ -1,6 +1,6 @@
 /** Clients of mailboxes: they deposit, read and remove, each in several mailboxes at a time. */
-import { parseNotificationId } from "../../actors/mailbox/item.ts"
 import { parseSince } from "../../actors/mailbox/cursor.ts"
+import { parseNotificationId } from "../../actors/mailbox/log-item.ts"
 import {
   type Answer,
   asAdmin,
@@ -11,8 +11,8 @@ import {
   pathOf
 } from "../e2e/client.ts"
 import type { Entry, MailboxInput, MailboxOutput } from "../histories/models/mailbox.ts"
-import { byStatus, type Recorder } from "./recorder.ts"
 import type { Random } from "./random.ts"
+import { byStatus, type Recorder } from "./recorder.ts"
 
 /** After so many deposits another mailbox takes its place: one page still shows it all. */
 const depositsMax = 200

@@ -2,7 +2,7 @@
  * Readers of cabinets. What they read is looked at mailbox by mailbox, since a merged reading is no
  * snapshot of several: of each mailbox it is what stands after the place that was reached before.
  */
-import { parseCabinetSince, positionKey } from "../../http/cabinets/cursor.ts"
+import { parseCabinetSince, positionKey } from "../../http/resources/cabinets/cabinet-cursor.ts"
 import { type Answer, asAdmin, parseXml, pathOf } from "../e2e/client.ts"
 import { publicUrl } from "../e2e/process.ts"
 import { type Box, type Boxes, entriesOf } from "./boxes.ts"

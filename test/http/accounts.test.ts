@@ -1,7 +1,8 @@
 /** Accounts by their protocol (PROTOCOL §4): status, header and parsed body of each row. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { accountRoutes, bootstrap } from "../../http/accounts/index.ts"
-import { childOf, childrenOf, textOf } from "../../http/xml.ts"
+import { childOf, childrenOf, textOf } from "../../http/formats/xml/index.ts"
+import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"
+import { bootstrap } from "../../http/resources/accounts/bootstrap.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
 const admin = `admin:${adminToken}`

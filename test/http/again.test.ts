@@ -1,6 +1,6 @@
 /** Forms that are refused: their page has what was typed, and programs get what they always got. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { resources } from "../../http/resources.ts"
+import { resources } from "../../http/resource-table.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
 
 const basic = `admin:${adminToken}`

@@ -1,16 +1,15 @@
 /** What holds for every resource (PROTOCOL §0): keyed requests, other sites, failures. */
-import { request } from "node:http"
 import { Effect } from "effect"
+import { request } from "node:http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { ResourceHandler } from "../../http/call.ts"
-import { shown } from "../../http/call.ts"
-import { insideRoutes } from "../../http/inside/index.ts"
-import { count, HttpMetrics } from "../../http/inside/measures.ts"
-import { metricsText } from "../../http/inside/metrics.ts"
-import { resources } from "../../http/resources.ts"
-import type { Route } from "../../http/routing.ts"
-import type { Service } from "../../http/service.ts"
-import { element } from "../../http/xml.ts"
+import { element } from "../../http/formats/xml/index.ts"
+import { type ResourceHandler, shown } from "../../http/pipeline/call.ts"
+import { count, HttpMetrics } from "../../http/pipeline/http-metrics.ts"
+import type { Route } from "../../http/pipeline/routing.ts"
+import type { Service } from "../../http/pipeline/service.ts"
+import { resources } from "../../http/resource-table.ts"
+import { insideRoutes } from "../../http/resources/observability/observability-routes.ts"
+import { metricsText } from "../../http/resources/observability/prometheus-text.ts"
 import {
   ActorDefect,
   AskTimeout,

@@ -3,7 +3,7 @@
  * every type that it answers, and wrongly in every way that the document itself gives away.
  */
 import { expect } from "vitest"
-import { fromJson, writeDocument } from "../../http/xml.ts"
+import { fromJson, writeDocument } from "../../http/formats/xml/index.ts"
 import type { Operation } from "./contract.ts"
 import { adminToken, type Answered, type Harness } from "./harness.ts"
 import { parametersOf, requestFaults } from "./requests.ts"

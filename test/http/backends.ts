@@ -2,13 +2,13 @@
  * What the services of the suites stand upon, by the project's TEST_BACKEND: everything in memory,
  * RocksDB or LevelDB in a folder of its own, one node on a NATS server, or three on three servers.
  */
+import { jetstreamManager } from "@nats-io/jetstream"
+import { connect } from "@nats-io/transport-node"
+import { Layer } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Layer } from "effect"
 import { inject } from "vitest"
-import { connect } from "@nats-io/transport-node"
-import { jetstreamManager } from "@nats-io/jetstream"
 import { embedded, type EngineName } from "../../runtime/embedded/index.ts"
 import {
   alone,
@@ -20,16 +20,16 @@ import {
   type Storage,
   type Transport
 } from "../../runtime/index.ts"
-import { natsBlobs } from "../../runtime/nats/blobs.ts"
-import { connection } from "../../runtime/nats/connection.ts"
-import { natsRecords } from "../../runtime/nats/records.ts"
-import { natsRegistry } from "../../runtime/nats/registry.ts"
-import { natsStorage } from "../../runtime/nats/storage.ts"
-import { natsTransport } from "../../runtime/nats/transport.ts"
-import { memoryBlobs } from "../../runtime/ports/memory-blobs.ts"
-import { memoryRecords } from "../../runtime/ports/memory-records.ts"
-import { memoryStorage } from "../../runtime/ports/memory-storage.ts"
-import { memoryTransport } from "../../runtime/ports/memory-transport.ts"
+import { memoryBlobs } from "../../runtime/memory/blobs.ts"
+import { memoryRecords } from "../../runtime/memory/records.ts"
+import { memoryStorage } from "../../runtime/memory/storage.ts"
+import { memoryTransport } from "../../runtime/memory/transport.ts"
+import { natsBlobs } from "../../runtime/nats/blobs/blobs.ts"
+import { connection } from "../../runtime/nats/connection/connection.ts"
+import { natsRecords } from "../../runtime/nats/records/records.ts"
+import { natsRegistry } from "../../runtime/nats/registry/registry.ts"
+import { natsStorage } from "../../runtime/nats/storage/storage.ts"
+import { natsTransport } from "../../runtime/nats/transport/transport.ts"
 import { takeAccount } from "./nats-setup.ts"
 
 type Ports = Storage | Transport | Records | Blobs | Placement

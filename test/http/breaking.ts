@@ -1,6 +1,6 @@
 /** Actors that are broken on purpose, until they rest. */
 import { Effect } from "effect"
-import type { Service } from "../../http/service.ts"
+import type { Service } from "../../http/pipeline/service.ts"
 import { type Address, address, shardOf } from "../../runtime/index.ts"
 import type { Harness } from "./harness.ts"
 

@@ -1,8 +1,8 @@
 /** A client of the bridge, for the tests of Area B. */
 import { expect } from "vitest"
-import { contentRoutes } from "../../http/content/index.ts"
-import { sessionRoutes } from "../../http/sessions/index.ts"
-import { childrenOf } from "../../http/xml.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import { contentRoutes } from "../../http/resources/content/content-routes.ts"
+import { sessionRoutes } from "../../http/resources/sessions/session-routes.ts"
 import { type Answered, startService } from "./harness.ts"
 
 export const formType = "application/x-www-form-urlencoded"

@@ -1,6 +1,6 @@
 /** One cabinet (PROTOCOL §1.5): whose it is, changed, removed. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { childOf } from "../../http/xml.ts"
+import { childOf } from "../../http/formats/xml/index.ts"
 import {
   cabinetOf,
   type Cabinets,

@@ -6,12 +6,21 @@ import { Effect } from "effect"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { CabinetQuery, CabinetView } from "../../actors/cabinet/protocol.ts"
-import { encodeItem, encodeRemoval, notificationId, partChars } from "../../actors/mailbox/item.ts"
+import {
+  encodeItem,
+  encodeRemoval,
+  notificationId,
+  partChars
+} from "../../actors/mailbox/log-item.ts"
 import { defaultSettings, type MailboxView } from "../../actors/mailbox/protocol.ts"
-import { formatCabinetCursor, parseCabinetSince, positionKey } from "../../http/cabinets/cursor.ts"
-import { type MergedPage, readCabinet } from "../../http/cabinets/merge.ts"
 import { cabinetScanCharsMax, cabinetScanItemsMax } from "../../http/limits.ts"
-import type { Service } from "../../http/service.ts"
+import type { Service } from "../../http/pipeline/service.ts"
+import {
+  formatCabinetCursor,
+  parseCabinetSince,
+  positionKey
+} from "../../http/resources/cabinets/cabinet-cursor.ts"
+import { type MergedPage, readCabinet } from "../../http/resources/cabinets/cabinet-merge.ts"
 import type { Address, LogItem } from "../../runtime/index.ts"
 
 const startMs = 1_800_000_000_000

@@ -1,9 +1,9 @@
 /** A service with mailboxes and cabinets, and what their owner does with them. */
-import { accountRoutes } from "../../http/accounts/index.ts"
-import { cabinetRoutes } from "../../http/cabinets/index.ts"
-import { contentRoutes } from "../../http/content/index.ts"
-import { mailboxRoutes } from "../../http/mailboxes/index.ts"
-import { childOf, childrenOf, escapeAttribute } from "../../http/xml.ts"
+import { childOf, childrenOf, escapeAttribute } from "../../http/formats/xml/index.ts"
+import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"
+import { cabinetRoutes } from "../../http/resources/cabinets/cabinet-routes.ts"
+import { contentRoutes } from "../../http/resources/content/content-routes.ts"
+import { mailboxRoutes } from "../../http/resources/mailboxes/mailbox-routes.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 import { childText, itemOf, notification } from "./mailbox-harness.ts"
 

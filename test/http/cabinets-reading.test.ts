@@ -1,6 +1,6 @@
 /** Reading a cabinet (PROTOCOL §1.5): rights, order, pages, query, representations. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { childrenOf } from "../../http/xml.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
 import {
   cabinetOf,
   type Cabinets,

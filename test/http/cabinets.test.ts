@@ -1,8 +1,8 @@
 /** The collection of cabinets (PROTOCOL §1.5): made, and listed. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { cabinetMailboxesMax } from "../../actors/limits.ts"
+import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
 import { containsCharsMax, titleCharsMax } from "../../http/limits.ts"
-import { childOf, childrenOf } from "../../http/xml.ts"
 import { cabinetOf, type Cabinets, owner, rightsIn, startCabinets } from "./cabinets-harness.ts"
 
 let service: Cabinets

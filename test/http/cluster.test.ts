@@ -1,9 +1,9 @@
 /** `/cluster`: nodes, shards, actors, and what rests and is lifted (PROTOCOL §6). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { metricsText } from "../../http/inside/metrics.ts"
-import { resources } from "../../http/resources.ts"
-import type { Service } from "../../http/service.ts"
-import { childOf, childrenOf, type Element } from "../../http/xml.ts"
+import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
+import type { Service } from "../../http/pipeline/service.ts"
+import { resources } from "../../http/resource-table.ts"
+import { metricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { type Address, address, SHARDS } from "../../runtime/index.ts"
 import { breakMailbox, nodeOf } from "./breaking.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"

@@ -1,5 +1,5 @@
 /** A service with content alone, and what a publisher does with it. */
-import { contentRoutes } from "../../http/content/index.ts"
+import { contentRoutes } from "../../http/resources/content/content-routes.ts"
 import { type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 /** Largest content of this service. */

@@ -1,9 +1,9 @@
 /** Receipts (A4), orphans, and repeated uploads (PROTOCOL §0, §1.1). */
-import { createHash } from "node:crypto"
 import { Effect } from "effect"
+import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { sweepOrphans } from "../../http/content/index.ts"
-import { childrenOf } from "../../http/xml.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import { sweepOrphans } from "../../http/resources/content/blob-sweep.ts"
 import { type Contents, editOf, locationOf, startContents } from "./content-harness.ts"
 import type { Sending } from "./harness.ts"
 

@@ -3,11 +3,11 @@
  * header fields, and every JSON and XML body against its schema. Schemas are closed here: an
  * answer has no property that the document does not name.
  */
-import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
-import type { DocumentPart } from "../../http/openapi/index.ts"
-import { compileRoutes, type Route } from "../../http/routing.ts"
-import { parseText, toJson } from "../../http/xml.ts"
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
+import type { DocumentPart } from "../../http/formats/openapi/document.ts"
+import { parseText, toJson } from "../../http/formats/xml/index.ts"
+import { compileRoutes, type Route } from "../../http/pipeline/routing.ts"
 
 /** A part of the document, of which the meta schema says what may be in it. */
 interface Node {

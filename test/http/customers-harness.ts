@@ -1,7 +1,7 @@
 /** A service with accounts that may change customers, and readers of listings. */
 import { expect } from "vitest"
-import { resources } from "../../http/resources.ts"
-import { childrenOf } from "../../http/xml.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import { resources } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 export const admin = `admin:${adminToken}`

@@ -1,6 +1,6 @@
 /** Whole files of customers by PUT (protocol §3). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { childrenOf } from "../../http/xml.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
 import { type Area, customer, startArea } from "./customers-harness.ts"
 import { eventually } from "./receiver.ts"
 

@@ -1,6 +1,6 @@
 /** Customers: C2 and single customers (protocol §3). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { childrenOf } from "../../http/xml.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
 import { type Area, customer, idsIn, nextOf, startArea } from "./customers-harness.ts"
 
 let area: Area

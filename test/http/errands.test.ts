@@ -1,8 +1,7 @@
 /** Eager fetches and receipts: the mailbox as the recipient's side of A3 and A4. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { childOf, childrenOf, type Element } from "../../http/xml.ts"
-import { parseText } from "../../http/xml.ts"
-import { type Answered } from "./harness.ts"
+import { childOf, childrenOf, type Element, parseText } from "../../http/formats/xml/index.ts"
+import type { Answered } from "./harness.ts"
 import { type Mailboxes, notification, owner, startMailboxes } from "./mailbox-harness.ts"
 import { eventually, type Receiver, startReceiver } from "./receiver.ts"
 

@@ -3,8 +3,8 @@
  * at all of them before the next. (Where there is one node it is asked for all.)
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { resources } from "../../http/resources.ts"
-import { childrenOf } from "../../http/xml.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import { resources } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 let service: Harness

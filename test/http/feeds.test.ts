@@ -1,9 +1,9 @@
 /** Mailboxes and cabinets as a feed reader of others sees them: the package feedparser. */
+import FeedParser from "feedparser"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
-import FeedParser from "feedparser"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { cabinetRoutes } from "../../http/cabinets/index.ts"
+import { cabinetRoutes } from "../../http/resources/cabinets/cabinet-routes.ts"
 import type { Answered, Sending } from "./harness.ts"
 import { linked } from "./ldn-harness.ts"
 import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"

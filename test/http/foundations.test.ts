@@ -1,12 +1,23 @@
 import { describe, expect, it } from "vitest"
-import { parseForm } from "../../http/forms.ts"
-import { form } from "../../http/html/forms.ts"
-import { html, isLinkable, link } from "../../http/html/template.ts"
-import { chooseRange, contentRange, evaluate, ifRangeHolds } from "../../http/preconditions.ts"
-import { problem, problemReply, problemTypeView } from "../../http/problem.ts"
-import { entityTag, feedTypes, linkHeader, render, represent } from "../../http/representations.ts"
-import { compileRoutes } from "../../http/routing.ts"
-import { element, parseText } from "../../http/xml.ts"
+import { parseForm } from "../../http/formats/form-fields.ts"
+import { form } from "../../http/formats/html/forms.ts"
+import { html, isLinkable, link } from "../../http/formats/html/template.ts"
+import { problem, problemReply, problemTypeView } from "../../http/formats/problem.ts"
+import {
+  entityTag,
+  feedTypes,
+  linkHeader,
+  render,
+  represent
+} from "../../http/formats/representations.ts"
+import { element, parseText } from "../../http/formats/xml/index.ts"
+import {
+  chooseRange,
+  contentRange,
+  evaluate,
+  ifRangeHolds
+} from "../../http/pipeline/preconditions.ts"
+import { compileRoutes } from "../../http/pipeline/routing.ts"
 
 const fields = (values: Record<string, string>) => new Map(Object.entries(values))
 const state = { exists: true, etag: "\"a\"", modifiedMs: Date.UTC(2024, 0, 1, 0, 0, 0, 500) }

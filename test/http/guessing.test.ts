@@ -1,7 +1,7 @@
 /** Brute force on accounts' tokens, by address and by account, at whichever node it comes. */
 import { afterEach, describe, expect, it } from "vitest"
 import { wrongAccountTriesMax, wrongTokensMax } from "../../actors/limits.ts"
-import { resources } from "../../http/resources.ts"
+import { resources } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
 let service: Harness

@@ -1,8 +1,8 @@
 /** The service's own resources (PROTOCOL §6): home, problems and fixed files. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { homeRoutes } from "../../http/home/index.ts"
-import { problemTypes } from "../../http/problems.ts"
-import { childrenOf } from "../../http/xml.ts"
+import { problemTypes } from "../../http/formats/problem-types.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import { homeRoutes } from "../../http/resources/home/home-routes.ts"
 import { type Harness, startService } from "./harness.ts"
 
 let service: Harness

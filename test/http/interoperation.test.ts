@@ -10,8 +10,13 @@ import { Webhook, WebhookVerificationError } from "standardwebhooks"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { linked } from "./ldn-harness.ts"
 import { owner } from "./mailbox-harness.ts"
-import { eventually, isActive, type Registrations } from "./registrations-harness.ts"
-import { startRegistrations, startSubscriber } from "./registrations-harness.ts"
+import {
+  eventually,
+  isActive,
+  type Registrations,
+  startRegistrations,
+  startSubscriber
+} from "./registrations-harness.ts"
 
 let service: Registrations
 

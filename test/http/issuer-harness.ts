@@ -1,11 +1,11 @@
 /** An issuer of tokens: its keys made here, served on loopback, and withheld when asked. */
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { Effect, Exit, Result, Scope } from "effect"
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose"
-import { issuerOf } from "../../deploy/issuer.ts"
-import { loadSettings } from "../../deploy/settings.ts"
-import type { Service } from "../../http/service.ts"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { issuerOf } from "../../deploy/node/issuer.ts"
+import { loadSettings } from "../../deploy/settings/settings.ts"
+import type { Service } from "../../http/pipeline/service.ts"
 
 export const issuerName = "https://issuer.example/realms/post"
 export const audience = "https://post.example"

@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { SignJWT } from "jose"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { keysFreshMs, keysPauseMs, keysStaleMs } from "../../http/issuer/limits.ts"
-import { resources } from "../../http/resources.ts"
+import { keysFreshMs, keysPauseMs, keysStaleMs } from "../../http/limits.ts"
+import { resources } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 import {
   audience,

@@ -3,7 +3,7 @@
  * for each SHOULD.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { childrenOf } from "../../http/xml.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
 import type { Answered } from "./harness.ts"
 import { announce, consumer, contains, ld, linked, sender } from "./ldn-harness.ts"
 import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"

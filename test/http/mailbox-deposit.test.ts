@@ -1,6 +1,6 @@
 /** Depositing in mailboxes (A2), and one notification. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { childOf, childrenOf } from "../../http/xml.ts"
+import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
 import {
   childText,
   descriptions,

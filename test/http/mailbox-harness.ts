@@ -1,11 +1,11 @@
 /** A service with mailboxes, and what its clients do with them. */
-import { accountRoutes } from "../../http/accounts/index.ts"
-import type { ResourceHandler } from "../../http/call.ts"
-import { contentRoutes } from "../../http/content/index.ts"
-import { mailboxRoutes } from "../../http/mailboxes/index.ts"
-import type { Route } from "../../http/routing.ts"
-import type { Service } from "../../http/service.ts"
-import { childOf, childrenOf, type Element, textOf } from "../../http/xml.ts"
+import { childOf, childrenOf, type Element, textOf } from "../../http/formats/xml/index.ts"
+import type { ResourceHandler } from "../../http/pipeline/call.ts"
+import type { Route } from "../../http/pipeline/routing.ts"
+import type { Service } from "../../http/pipeline/service.ts"
+import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"
+import { contentRoutes } from "../../http/resources/content/content-routes.ts"
+import { mailboxRoutes } from "../../http/resources/mailboxes/mailbox-routes.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
 /** Credentials of the owner of every mailbox here. */

@@ -1,6 +1,6 @@
 /** Reading mailboxes (A11): rights, pages, representations. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { childrenOf } from "../../http/xml.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
 import { adminToken } from "./harness.ts"
 import { descriptions, type Mailboxes, owner, startMailboxes, timeOf } from "./mailbox-harness.ts"
 

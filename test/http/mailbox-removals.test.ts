@@ -1,12 +1,12 @@
 /** What a mailbox's log tells of removals, for its registrations, is for nobody else to see. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { encodeRemoval } from "../../actors/mailbox/item.ts"
-import { newSecret } from "../../actors/delivery/signatures.ts"
+import { encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import type { MailboxMessage } from "../../actors/mailbox/protocol.ts"
+import { newSecret } from "../../actors/outbound/signatures.ts"
 import type { RegistrationMessage as Registration } from "../../actors/registration/protocol.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
 import { address } from "../../runtime/index.ts"
-import { childrenOf } from "../../http/xml.ts"
 import { descriptions, type Mailboxes, owner, startMailboxes, timeOf } from "./mailbox-harness.ts"
 
 let service: Mailboxes

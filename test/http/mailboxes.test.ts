@@ -1,6 +1,6 @@
 /** Mailboxes as their owners see them (protocol §1.2). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { childOf, childrenOf } from "../../http/xml.ts"
+import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
 import type { Answered } from "./harness.ts"
 import { type Mailboxes, notification, owner, startMailboxes } from "./mailbox-harness.ts"
 

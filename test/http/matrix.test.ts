@@ -1,7 +1,7 @@
 /** Every GET resource in every representation, and what holds for all of them (PROTOCOL §0). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { resources } from "../../http/resources.ts"
-import { childOf, parseText } from "../../http/xml.ts"
+import { childOf, parseText } from "../../http/formats/xml/index.ts"
+import { resources } from "../../http/resource-table.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
 import { eventually } from "./receiver.ts"
 

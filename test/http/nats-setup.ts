@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject } from "vitest/node"
-import { startCluster, startServer } from "../nats/servers.ts"
+import { startCluster, startServer } from "../runtime/nats/servers.ts"
 
 /** More than the services that all suites start together. */
 const accountsMax = 200

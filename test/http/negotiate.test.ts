@@ -1,12 +1,12 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { bodyKind, choose, parseAccept } from "../../http/negotiate.ts"
+import { bodyKind, choose, parseAccept } from "../../http/formats/negotiation.ts"
 import {
   feedTypes,
   linkedDataType,
   notificationTypes,
   standardTypes
-} from "../../http/representations.ts"
+} from "../../http/formats/representations.ts"
 
 const firefox =
   "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"

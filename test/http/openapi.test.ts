@@ -2,12 +2,12 @@
  * `/openapi.json` (PROTOCOL §6): it is OpenAPI 3.1, it says all that the table routes, and every
  * operation in it answers as it says, asked rightly and wrongly.
  */
-import { readFileSync } from "node:fs"
 import addFormats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
+import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { described, openapiOf } from "../../http/openapi/index.ts"
-import { resources } from "../../http/resources.ts"
+import { described, openapiOf } from "../../http/openapi-document.ts"
+import { resources } from "../../http/resource-table.ts"
 import { askBridge } from "./asked/bridge.ts"
 import { askContent, askMailboxes } from "./asked/mail.ts"
 import { askCabinets, askOutgoing } from "./asked/posting.ts"

@@ -1,11 +1,11 @@
 /** A service with outgoing mailboxes, and receivers of other services on loopback. */
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
-import { accountRoutes } from "../../http/accounts/index.ts"
-import { contentRoutes } from "../../http/content/index.ts"
-import { mailboxRoutes } from "../../http/mailboxes/index.ts"
-import { outgoingRoutes } from "../../http/outgoing/index.ts"
-import { childrenOf, type Element } from "../../http/xml.ts"
+import { childrenOf, type Element } from "../../http/formats/xml/index.ts"
+import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"
+import { contentRoutes } from "../../http/resources/content/content-routes.ts"
+import { mailboxRoutes } from "../../http/resources/mailboxes/mailbox-routes.ts"
+import { outgoingRoutes } from "../../http/resources/outgoing/outgoing-routes.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 export const admin = `admin:${adminToken}`

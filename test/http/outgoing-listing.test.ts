@@ -1,10 +1,16 @@
 /** The listing of an outgoing mailbox (A7), and trying a span of it again. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { enter, entered } from "../../http/outgoing/entries.ts"
-import { childrenOf } from "../../http/xml.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import { enter, entered } from "../../http/resources/outgoing/outgoing-entries.ts"
 import type { Answered } from "./harness.ts"
-import { admin, type OutgoingHarness, pathOf, type Receiver } from "./outgoing-harness.ts"
-import { startOutgoing, startReceiver } from "./outgoing-harness.ts"
+import {
+  admin,
+  type OutgoingHarness,
+  pathOf,
+  type Receiver,
+  startOutgoing,
+  startReceiver
+} from "./outgoing-harness.ts"
 
 let service: OutgoingHarness
 let receiver: Receiver

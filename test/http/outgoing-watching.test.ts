@@ -1,8 +1,12 @@
 /** Live streams and long polls of an outgoing notification. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { parseText } from "../../http/xml.ts"
-import { type OutgoingHarness, type Receiver, startOutgoing } from "./outgoing-harness.ts"
-import { startReceiver } from "./outgoing-harness.ts"
+import { parseText } from "../../http/formats/xml/index.ts"
+import {
+  type OutgoingHarness,
+  type Receiver,
+  startOutgoing,
+  startReceiver
+} from "./outgoing-harness.ts"
 import { stream as open } from "./streams.ts"
 
 let service: OutgoingHarness

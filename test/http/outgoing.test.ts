@@ -1,8 +1,16 @@
 /** One outgoing notification by its protocol (PROTOCOL §1.3): A6, A8, trying again. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { textOf } from "../../http/xml.ts"
-import { admin, each, type OutgoingHarness, type Receiver } from "./outgoing-harness.ts"
-import { pathOf, recipients, startOutgoing, startReceiver } from "./outgoing-harness.ts"
+import { textOf } from "../../http/formats/xml/index.ts"
+import {
+  admin,
+  each,
+  type OutgoingHarness,
+  pathOf,
+  type Receiver,
+  recipients,
+  startOutgoing,
+  startReceiver
+} from "./outgoing-harness.ts"
 
 const formType = "application/x-www-form-urlencoded"
 

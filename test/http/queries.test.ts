@@ -1,7 +1,7 @@
 /** Queries as resources, and reading customers and quotes by them (protocol §3). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { childOf, childrenOf } from "../../http/xml.ts"
-import { anonymousQueryKeptMs } from "../../http/queries/limits.ts"
+import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
+import { anonymousQueryKeptMs } from "../../http/limits.ts"
 import { admin, type Area, customer, startArea } from "./customers-harness.ts"
 
 let area: Area

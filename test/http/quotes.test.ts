@@ -1,7 +1,7 @@
 /** Quotes: C1, C3 and C4 (protocol §3). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { resources } from "../../http/resources.ts"
-import { childOf, childrenOf } from "../../http/xml.ts"
+import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
+import { resources } from "../../http/resource-table.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
 
 const admin = `admin:${adminToken}`

@@ -1,15 +1,23 @@
 /** What becomes of a registration (PROTOCOL §1.4): shown, listed, lifted, rotated, ended. */
+import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { RegistrationReply } from "../../actors/registration/protocol.ts"
-import { Effect } from "effect"
-import { childrenOf } from "../../http/xml.ts"
-import type { Service } from "../../http/service.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import type { Service } from "../../http/pipeline/service.ts"
 import type { Sending } from "./harness.ts"
 import { owner } from "./mailbox-harness.ts"
-import { eventually, formType, isActive, registration } from "./registrations-harness.ts"
-import { type Registrations, startRegistrations } from "./registrations-harness.ts"
-import { startSubscriber, statusOf, type Subscriber } from "./registrations-harness.ts"
+import {
+  eventually,
+  formType,
+  isActive,
+  registration,
+  type Registrations,
+  startRegistrations,
+  startSubscriber,
+  statusOf,
+  type Subscriber
+} from "./registrations-harness.ts"
 
 /** Callbacks whose registrations are shown as if they had failed for a week. */
 const suspended = new Set<string>()

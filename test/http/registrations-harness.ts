@@ -1,9 +1,9 @@
 /** A service with mailboxes and registrations, and a subscriber of another service on loopback. */
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
-import { registrationRoutes } from "../../http/registrations/index.ts"
-import type { Service } from "../../http/service.ts"
-import { childOf, childrenOf, type Element, parseText } from "../../http/xml.ts"
+import { childOf, childrenOf, type Element, parseText } from "../../http/formats/xml/index.ts"
+import type { Service } from "../../http/pipeline/service.ts"
+import { registrationRoutes } from "../../http/resources/registrations/registration-routes.ts"
 import type { Answered, Sending } from "./harness.ts"
 import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
 

@@ -1,7 +1,7 @@
 /** The WebSub form of registrations (PROTOCOL §1.4; W3C WebSub §4, §5, §7). */
 import { createHmac } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { childrenOf, type Element } from "../../http/xml.ts"
+import { childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import type { Sending } from "./harness.ts"
 import { owner } from "./mailbox-harness.ts"
 import {
@@ -9,10 +9,13 @@ import {
   changedOf,
   eventually,
   isActive,
-  registration
+  registration,
+  type Registrations,
+  startRegistrations,
+  startSubscriber,
+  statusOf,
+  type Subscriber
 } from "./registrations-harness.ts"
-import { type Registrations, startRegistrations } from "./registrations-harness.ts"
-import { startSubscriber, statusOf, type Subscriber } from "./registrations-harness.ts"
 
 let service: Registrations
 let subscriber: Subscriber

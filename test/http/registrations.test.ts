@@ -1,12 +1,22 @@
 /** Push registrations by their protocol (PROTOCOL §1.4, A12): the native form, and its rights. */
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { childrenOf } from "../../http/xml.ts"
+import { childrenOf } from "../../http/formats/xml/index.ts"
 import type { Answered, Sending } from "./harness.ts"
 import { owner } from "./mailbox-harness.ts"
-import { broughtBy, changedOf, eventually, formType, isActive } from "./registrations-harness.ts"
-import { registration, type Registrations, startRegistrations } from "./registrations-harness.ts"
-import { startSubscriber, statusOf, type Subscriber } from "./registrations-harness.ts"
+import {
+  broughtBy,
+  changedOf,
+  eventually,
+  formType,
+  isActive,
+  registration,
+  type Registrations,
+  startRegistrations,
+  startSubscriber,
+  statusOf,
+  type Subscriber
+} from "./registrations-harness.ts"
 
 let service: Registrations
 let subscriber: Subscriber

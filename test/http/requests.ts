@@ -1,5 +1,5 @@
 /** Requests held against the OpenAPI document: path, query, header fields and body. */
-import { parseForm } from "../../http/forms.ts"
+import { parseForm } from "../../http/formats/form-fields.ts"
 import type { Contract, Operation } from "./contract.ts"
 
 /** A request as it will be sent. */

@@ -1,7 +1,9 @@
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { BodyError, eventText, listen, ServerUnavailable } from "../../http/server.ts"
-import type { Exchange, HttpRequest, Server } from "../../http/server.ts"
+import { eventText } from "../../http/wire/event-stream.ts"
+import type { Exchange } from "../../http/wire/exchange.ts"
+import { BodyError, type HttpRequest } from "../../http/wire/request.ts"
+import { listen, type Server, ServerUnavailable } from "../../http/wire/server.ts"
 
 const errors: Array<unknown> = []
 const uploads: Array<string> = []

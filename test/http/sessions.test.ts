@@ -1,6 +1,6 @@
 /** Sessions by their protocol (PROTOCOL §2, seed B1–B6): status, header and parsed body. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { childOf, childrenOf, type Element } from "../../http/xml.ts"
+import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import { type Bridge, challengeOf, formType, startBridge, yes } from "./bridge.ts"
 
 const problemXml = "application/problem+xml; charset=utf-8"

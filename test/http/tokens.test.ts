@@ -1,8 +1,8 @@
 /** Several tokens of one account (PROTOCOL §4): named, expiring, listed, revoked. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { accountTokensMax } from "../../actors/limits.ts"
-import { accountRoutes } from "../../http/accounts/index.ts"
-import { childrenOf, textOf } from "../../http/xml.ts"
+import { childrenOf, textOf } from "../../http/formats/xml/index.ts"
+import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 const admin = `admin:${adminToken}`

@@ -1,6 +1,6 @@
 /** What may stand around a notification's root, and what may not. */
 import { describe, expect, it } from "vitest"
-import { parseNotificationText } from "../../http/xml.ts"
+import { parseNotificationText } from "../../http/formats/xml/index.ts"
 
 const root = "<notification><item><description>d</description><url>http://a/</url></item>" +
   "</notification>"

@@ -1,6 +1,6 @@
 /** Documents as JSON. */
 import { describe, expect, it } from "vitest"
-import { element, fromJson, parseJsonDocument, toJson } from "../../http/xml.ts"
+import { element, fromJson, parseJsonDocument, toJson } from "../../http/formats/xml/index.ts"
 
 describe("JSON", () => {
   it("maps elements, attributes and repeated elements both ways", () => {

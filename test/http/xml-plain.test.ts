@@ -1,8 +1,8 @@
 /** Plain notifications are read without the parser, and as the parser would have read them. */
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { parseNotificationText } from "../../http/xml.ts"
-import { plainNotification } from "../../http/xml/plain.ts"
+import { parseNotificationText } from "../../http/formats/xml/index.ts"
+import { plainNotification } from "../../http/formats/xml/plain-notification.ts"
 
 const blank = fc.constantFrom("", "", "\n", "  ", "\t\n ")
 const text = fc.oneof(

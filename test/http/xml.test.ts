@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import {
+  type Element,
   element,
   fromJson,
   parseDocument,
@@ -10,8 +11,7 @@ import {
   storedFragment,
   writeDocument,
   writeElement
-} from "../../http/xml.ts"
-import type { Element } from "../../http/xml.ts"
+} from "../../http/formats/xml/index.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const doc = (text: string) => parseDocument(bytes(text))

@@ -1,25 +1,23 @@
 /** Queries without an account: how many one address may have, and that they end. */
 import { Effect, Exit } from "effect"
 import { expect, it } from "vitest"
+import { anonymousQueriesMax, anonymousQueryKeptMs } from "../../http/limits.ts"
 import {
   addressesTable,
   addressOf,
   endingChanges,
   endingTable,
-  mayMake,
-  removalChanges,
-  removeEnded
-} from "../../http/queries/anonymous.ts"
-import { anonymousQueriesMax, anonymousQueryKeptMs } from "../../http/queries/limits.ts"
-import {
   goneQueries,
   isOver,
+  mayMake,
   queriesTable,
+  removalChanges,
+  removeEnded,
   storedChanges,
   type StoredQuery,
   storedRemoval
-} from "../../http/queries/store.ts"
-import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
+} from "../../http/resources/rows/query-store.ts"
+import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 
 const run = Effect.runPromise
 

@@ -1,12 +1,12 @@
 /** Rows that are packed, against the rows. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { Block, blocksOf, columnsOf, NotPacked } from "../../http/queries/block.ts"
-import { customers } from "../../http/customers/table.ts"
-import { quotes } from "../../http/quotes/table.ts"
+import { Block, blocksOf, columnsOf, NotPacked } from "../../http/query-engine/row-cache.ts"
+import { customersTable } from "../../http/resources/customers/customer-table.ts"
+import { quotesTable } from "../../http/resources/quotes/quote-table.ts"
 import { people, type Person } from "./naive.ts"
 
-const columns = columnsOf(customers) ?? { index: "", names: [], texts: 0 }
+const columns = columnsOf(customersTable) ?? { index: "", names: [], texts: 0 }
 
 describe("a block", () => {
   it("has the rows that were packed", () => {
@@ -46,6 +46,6 @@ describe("a block", () => {
     expect(packed({ name: "n" })).toThrow(NotPacked)
     expect(packed({ name: 7, age: 7 })).toThrow(NotPacked)
     expect(packed({ name: "n", age: 7, other: "x" })).toThrow(NotPacked)
-    expect(columnsOf(quotes)).toBeUndefined()
+    expect(columnsOf(quotesTable)).toBeUndefined()
   })
 })

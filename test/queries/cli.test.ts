@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { endCommands, type Environment, type Ran, run } from "../cli-harness.ts"
+import { endCommands, type Environment, type Ran, run } from "../deploy/cli-harness.ts"
 import { type Service, start, temporaryFolder } from "../e2e/process.ts"
 
 let service: Service

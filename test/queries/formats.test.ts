@@ -1,10 +1,14 @@
 /** Files of customers in any piecing, cut between the bytes of one character too. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { FileBroken, FileReader, type Format } from "../../http/customers/formats.ts"
-import type { CustomerInput } from "../../http/customers/given.ts"
-import { rowCharsMax } from "../../http/customers/limits.ts"
-import { element, writeDocument } from "../../http/xml.ts"
+import { element, writeDocument } from "../../http/formats/xml/index.ts"
+import { rowCharsMax } from "../../http/limits.ts"
+import {
+  FileBroken,
+  FileReader,
+  type Format
+} from "../../http/resources/customers/customer-files.ts"
+import type { CustomerInput } from "../../http/resources/customers/customer-input.ts"
 
 const text = fc.string({
   unit: fc.constantFrom("a", "B", " ", ",", "\"", "\n", "\r\n", "é", "\u{1F40E}", "<", "&", "'"),

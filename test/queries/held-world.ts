@@ -1,17 +1,25 @@
 /** Customers in memory, and rows of them that are held: what the tests of those have in common. */
 import { Effect } from "effect"
 import { expect } from "vitest"
-import { customerChanges, customerRemoval, customers } from "../../http/customers/table.ts"
-import { columnsOf } from "../../http/queries/block.ts"
-import { type HeldBounds, RowCache } from "../../http/queries/held.ts"
-import { type Bounds, type Cursor, type RowRequest, runQuery } from "../../http/queries/run.ts"
+import {
+  type Bounds,
+  type Cursor,
+  type RowRequest,
+  runQuery
+} from "../../http/query-engine/query-run.ts"
+import { columnsOf, type HeldBounds, RowCache } from "../../http/query-engine/row-cache.ts"
+import {
+  customerChanges,
+  customerRemoval,
+  customersTable
+} from "../../http/resources/customers/customer-table.ts"
 import type { RecordsApi } from "../../runtime/index.ts"
-import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
+import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 import type { Person } from "./naive.ts"
 
 export const run = Effect.runPromise
-export const all = { low: 0, high: customers.index?.max ?? 0 }
-export const columns = columnsOf(customers) ?? { index: "", names: [], texts: 0 }
+export const all = { low: 0, high: customersTable.index?.max ?? 0 }
+export const columns = columnsOf(customersTable) ?? { index: "", names: [], texts: 0 }
 export const generous: HeldBounds = {
   blockRows: 4,
   fillPauseMs: 1,
@@ -28,20 +36,20 @@ export const bounds: Bounds = {
 
 export const put = (records: RecordsApi, { id, row }: Person) =>
   Effect.flatMap(
-    records.get(customers.name, id),
+    records.get(customersTable.name, id),
     (before) => records.write(customerChanges(id, JSON.stringify(row), before))
   )
 
 export const remove = (records: RecordsApi, id: string) =>
   Effect.flatMap(
-    records.get(customers.name, id),
+    records.get(customersTable.name, id),
     (before) => before === undefined ? Effect.void : records.write(customerRemoval(id, before))
   )
 
 export type Query = Omit<RowRequest, "after">
 
 export const everything: Query = {
-  table: customers,
+  table: customersTable,
   filter: () => true,
   span: all,
   order: { by: "id", descending: false },
@@ -109,7 +117,7 @@ export const world = async (count: number, by: HeldBounds = generous) => {
   const records = makeMemoryRecords()
   for (let n = 0; n < count; n++) await run(put(records, person(n)))
   const { api, reads } = counted(records)
-  const held = new RowCache(api, customers, columns, by)
+  const held = new RowCache(api, customersTable, columns, by)
   await filled(api, held)
   reads.count = 0
   return { records, api, reads, held }

@@ -2,13 +2,12 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { customers } from "../../http/customers/table.ts"
-import { filterOf, spanOf } from "../../http/queries/condition.ts"
-import { type HeldBounds, RowCache } from "../../http/queries/held.ts"
-import { Parts } from "../../http/queries/parts.ts"
+import { filterOf, spanOf } from "../../http/query-engine/condition.ts"
+import { type HeldBounds, Parts, RowCache } from "../../http/query-engine/row-cache.ts"
+import { customersTable } from "../../http/resources/customers/customer-table.ts"
 import type { RecordsApi } from "../../runtime/index.ts"
-import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
-import type { Watcher } from "../../runtime/ports/watchers.ts"
+import { makeMemoryRecords } from "../../runtime/memory/records.ts"
+import type { Watcher } from "../../runtime/ports/records.ts"
 import {
   agedFrom,
   all,
@@ -59,7 +58,7 @@ describe("pages of rows that are held", () => {
         fc.array(change, { maxLength: 4 }),
         async (rows, wanted, by, room, { isFilledFirst, limit, start, ...looks }, changes) => {
           const records = makeMemoryRecords()
-          const held = new RowCache(records, customers, columns, room)
+          const held = new RowCache(records, customersTable, columns, room)
           const known = new Map<string, Person>()
           const set = async (one: Person) => {
             await run(put(records, one))
@@ -69,7 +68,7 @@ describe("pages of rows that are held", () => {
             await run(remove(records, id))
             known.delete(id)
           }
-          const filter = filterOf(customers, wanted)
+          const filter = filterOf(customersTable, wanted)
           const asked = {
             ...everything,
             filter,
@@ -162,7 +161,7 @@ describe("pages of rows that are held", () => {
           return now === undefined ? Effect.void : put(records, now)
         })
     }
-    const held = new RowCache(racing, customers, columns, generous)
+    const held = new RowCache(racing, customersTable, columns, generous)
     await filled(racing, held)
     expect(await walk(racing, agedFrom(140), held)).toEqual([person(12, 149)])
     // In two parts that are read together.
@@ -184,7 +183,7 @@ describe("pages of rows that are held", () => {
     }
     for (let n = 0; n < 30; n++) await run(put(records, person(n)))
     const { api, reads } = counted(watched)
-    const held = new RowCache(api, customers, columns, generous)
+    const held = new RowCache(api, customersTable, columns, generous)
     await filled(api, held)
     const asked = agedFrom(140)
     const { id } = person(12)
@@ -210,12 +209,12 @@ describe("pages of rows that are held", () => {
       isCurrent: Effect.sync(() => isCurrent)
     }
     for (let n = 0; n < 20; n++) await run(put(records, person(n)))
-    const held = new RowCache(behind, customers, columns, generous)
+    const held = new RowCache(behind, customersTable, columns, generous)
     await filled(behind, held)
     await run(put(records, person(7, 149)))
     isCurrent = false
     expect(await walk(behind, agedFrom(140), held)).toEqual([person(7, 149)])
-    const other = new RowCache(behind, customers, columns, generous)
+    const other = new RowCache(behind, customersTable, columns, generous)
     expect(await walk(behind, everything, other)).toHaveLength(20)
     expect(other.isFull).toBe(false)
   })
@@ -230,7 +229,7 @@ describe("pages of rows that are held", () => {
         records.watch(table, watcher)
       }
     }
-    const held = new RowCache(watched, customers, columns, generous)
+    const held = new RowCache(watched, customersTable, columns, generous)
     for (let n = 0; n < 20; n++) await run(put(records, person(n)))
     await filled(watched, held)
     watching?.changed(undefined)
@@ -251,7 +250,7 @@ describe("pages of rows that are held", () => {
     await run(put(records, person(1)))
     const odd = { id: "c0002", row: { name: "a", age: 3, shoe: "44" } }
     await run(put(records, odd))
-    const held = new RowCache(records, customers, columns, generous)
+    const held = new RowCache(records, customersTable, columns, generous)
     await filled(records, held)
     expect(await walk(records, everything, held)).toEqual([person(1), odd])
   })

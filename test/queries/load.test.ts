@@ -2,13 +2,18 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { applyLoad, resumeLoads } from "../../http/customers/apply.ts"
-import { type CustomerLoad, loadChanges, loadsTable, parseLoad } from "../../http/customers/load.ts"
-import { customers } from "../../http/customers/table.ts"
-import type { Service } from "../../http/service.ts"
+import type { Service } from "../../http/pipeline/service.ts"
+import { customersTable } from "../../http/resources/customers/customer-table.ts"
+import { applyLoad, resumeLoads } from "../../http/resources/customers/load-application.ts"
+import {
+  type CustomerLoad,
+  loadChanges,
+  loadsTable,
+  parseLoad
+} from "../../http/resources/customers/load.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
-import { makeMemoryBlobs } from "../../runtime/ports/memory-blobs.ts"
-import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
+import { makeMemoryBlobs } from "../../runtime/memory/blobs.ts"
+import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 
 const run = Effect.runPromise
 const rows = 50
@@ -54,7 +59,7 @@ const world = async () => {
 }
 
 const expectWhole = async ({ blobs, records }: Awaited<ReturnType<typeof world>>) => {
-  const stored = await run(records.range(customers.name, { limit: 1_000 }))
+  const stored = await run(records.range(customersTable.name, { limit: 1_000 }))
   const expected = Array.from({ length: 40 }, (_, at) => {
     const last = at + 40 < rows ? at + 40 : at
     return [`r${at}`, { name: `Name ${last}`, age: last }]

@@ -1,8 +1,8 @@
 /** Rows, conditions and orders at random, and the answer by looking at every row. */
 import fc from "fast-check"
-import type { Operator, Order, RowCondition } from "../../http/queries/condition.ts"
-import { customers } from "../../http/customers/table.ts"
-import type { Row } from "../../http/queries/fields.ts"
+import type { Operator, Order, RowCondition } from "../../http/query-engine/condition.ts"
+import type { Row } from "../../http/query-engine/table-fields.ts"
+import { customersTable } from "../../http/resources/customers/customer-table.ts"
 
 export interface Person {
   readonly id: string
@@ -90,7 +90,7 @@ const holds = (given: string | number, op: Operator, value: string): boolean => 
 }
 
 const valueOf = ({ id, row }: Person, field: string): string | number =>
-  field === customers.key ? id : row[field] ?? ""
+  field === customersTable.key ? id : row[field] ?? ""
 
 export const fits = (person: Person, wanted: RowCondition): boolean => {
   switch (wanted._tag) {

@@ -2,15 +2,24 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { customerChanges, customerRemoval, customers } from "../../http/customers/table.ts"
-import { filterOf, type Order, spanOf } from "../../http/queries/condition.ts"
-import { readPlace, writePlace } from "../../http/queries/cursor.ts"
-import { conditionElement, queryElement, queryIn } from "../../http/queries/document.ts"
-import { compareDecimals, indexKey, isDecimal } from "../../http/queries/fields.ts"
-import { type Bounds, type Cursor, type RowRequest, runQuery } from "../../http/queries/run.ts"
-import { tables } from "../../http/queries/tables.ts"
-import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
+import { filterOf, type Order, spanOf } from "../../http/query-engine/condition.ts"
+import { readPlace, writePlace } from "../../http/query-engine/cursor.ts"
+import { conditionElement, queryElement, queryIn } from "../../http/query-engine/query-document.ts"
+import {
+  type Bounds,
+  type Cursor,
+  type RowRequest,
+  runQuery
+} from "../../http/query-engine/query-run.ts"
+import { compareDecimals, indexKey, isDecimal } from "../../http/query-engine/table-fields.ts"
+import {
+  customerChanges,
+  customerRemoval,
+  customersTable
+} from "../../http/resources/customers/customer-table.ts"
+import { tables } from "../../http/resources/queries/query-forms.ts"
 import type { RecordsApi } from "../../runtime/index.ts"
+import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 import { condition, naive, order, people, type Person } from "./naive.ts"
 
 const run = Effect.runPromise
@@ -43,14 +52,18 @@ const walk = async (
     ids.push(...page.entries.map(({ key }) => key))
     if (page.next === undefined) return ids
     // As it comes back from a client.
-    const place = readPlace(customers, asked.order, writePlace({ given: 0, cursor: page.next }))
+    const place = readPlace(
+      customersTable,
+      asked.order,
+      writePlace({ given: 0, cursor: page.next })
+    )
     expect(place?.cursor).toEqual(page.next)
     after = place?.cursor
   }
   throw new Error("it has no end")
 }
 
-const all = { low: 0, high: customers.index?.max ?? 0 }
+const all = { low: 0, high: customersTable.index?.max ?? 0 }
 
 /** A page that ends between a stale key and the right one of the same row. */
 const betweenTwoKeys: [ReadonlyArray<Person>, Array<number>, Order, number, Bounds] = [
@@ -74,8 +87,8 @@ describe("the planner", () => {
           const records = makeMemoryRecords()
           await fill(records, rows)
           const span = spanOf(wanted, "age", all)
-          const filter = filterOf(customers, wanted)
-          const asked = { table: customers, filter, span, order: by, limit }
+          const filter = filterOf(customersTable, wanted)
+          const asked = { table: customersTable, filter, span, order: by, limit }
           expect(await walk(records, asked, bound)).toEqual(naive(rows, wanted, by))
         }
       ),
@@ -103,8 +116,8 @@ describe("the planner", () => {
           await run(records.write(planted))
           const wanted = { _tag: "where", field: "age", op: "ge", value: String(least) } as const
           const asked = {
-            table: customers,
-            filter: filterOf(customers, wanted),
+            table: customersTable,
+            filter: filterOf(customersTable, wanted),
             span: { low: least, high: 150 },
             order: by,
             limit: 7
@@ -150,7 +163,7 @@ describe("the planner", () => {
     }))
     await fill(records, rows)
     const asked = {
-      table: customers,
+      table: customersTable,
       filter: () => true,
       span: all,
       order: { by: "name", descending: false },

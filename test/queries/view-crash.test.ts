@@ -6,7 +6,7 @@ import { existsSync, readdirSync, rmSync, truncateSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { adminToken, cleanUp, pause, type Service, start, temporaryFolder } from "../e2e/process.ts"
-import { type NatsServer, startServer } from "../nats/servers.ts"
+import { type NatsServer, startServer } from "../runtime/nats/servers.ts"
 
 const rows = 1_200
 const pageRows = 1_000

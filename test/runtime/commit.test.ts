@@ -1,7 +1,7 @@
 /** The life of one message: decided at once, committed in groups, replied to when durable. */
-import { afterEach, describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { afterEach, describe, expect, it } from "vitest"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { at, type Reply } from "./probe.ts"
 import { dies, dropAll, fails, hangs, isFull, keptAndHangs, scripted, start, turns } from "./rig.ts"
 

@@ -1,9 +1,9 @@
 /** The README's examples are these files, word for word, and they do what it says. */
-import { readdirSync, readFileSync } from "node:fs"
 import { Effect } from "effect"
+import { readdirSync, readFileSync } from "node:fs"
 import { afterEach, describe, expect, it } from "vitest"
 import { address, isRefusal } from "../../runtime/index.ts"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { limiter } from "./examples/limiter.ts"
 import { program } from "./examples/run.ts"
 import { dropAll, type Rig, start, turns } from "./rig.ts"

@@ -1,7 +1,7 @@
 /** Fences: two systems that both believe to own every shard, over one storage. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { Commit, StorageApi } from "../../runtime/ports/storage.ts"
 import { at, type Reply } from "./probe.ts"
 import { dropAll, start } from "./rig.ts"

@@ -1,8 +1,8 @@
 /** What an actor says to another with the wake-up that it sets for it. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { CrossActorTimers } from "../../runtime/foreign.ts"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { CrossActorTimers } from "../../runtime/activation/cross-actor-timers.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at, type State } from "./probe.ts"
 import { dropAll, type Rig, start, turns } from "./rig.ts"

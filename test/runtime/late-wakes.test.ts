@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { address, become, type Behavior, refuse, shardOf, stay } from "../../runtime/index.ts"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at } from "./probe.ts"
 import { dropAll, type Rig, scripted, start, turns } from "./rig.ts"

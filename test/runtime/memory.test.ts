@@ -1,8 +1,8 @@
 /** The contracts of the ports against their in-memory layers. */
-import { makeMemoryBlobs } from "../../runtime/ports/memory-blobs.ts"
-import { makeMemoryRecords } from "../../runtime/ports/memory-records.ts"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
-import { makeMemoryTransport } from "../../runtime/ports/memory-transport.ts"
+import { makeMemoryBlobs } from "../../runtime/memory/blobs.ts"
+import { makeMemoryRecords } from "../../runtime/memory/records.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
+import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
 import { blobsSuite } from "../suites/blobs.ts"
 import { inMemory } from "../suites/harness.ts"
 import { recordsSuite } from "../suites/records.ts"

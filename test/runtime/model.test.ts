@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterEach, expect, it } from "vitest"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { at, type Reply } from "./probe.ts"
 import {
   type Act,

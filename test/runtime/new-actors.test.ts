@@ -1,7 +1,7 @@
 /** An actor whose id was drawn just now is not looked up; should there be one, it is found. */
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { at } from "./probe.ts"
 import { dropAll, fails, scripted, start } from "./rig.ts"
 

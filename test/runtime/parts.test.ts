@@ -1,6 +1,9 @@
 /** The parts that stand alone: addresses, limits, queue, heap, window, supervisor. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
+import { DeduplicationWindow, recentMax } from "../../runtime/activation/deduplication.ts"
+import { Queue } from "../../runtime/activation/queue.ts"
+import { Supervisor } from "../../runtime/activation/supervisor.ts"
 import {
   address,
   fromKey,
@@ -10,13 +13,10 @@ import {
   placingPart,
   shardOf,
   subjectOf
-} from "../../runtime/address.ts"
-import { TimerHeap } from "../../runtime/heap.ts"
+} from "../../runtime/actor/address.ts"
 import { makeLimits } from "../../runtime/limits.ts"
-import { observe, RuntimeMetrics } from "../../runtime/measures.ts"
-import { Queue } from "../../runtime/queue.ts"
-import { DeduplicationWindow, recentMax } from "../../runtime/recent.ts"
-import { Supervisor } from "../../runtime/supervisor.ts"
+import { observe, RuntimeMetrics } from "../../runtime/metrics.ts"
+import { TimerHeap } from "../../runtime/timers/timer-service.ts"
 
 describe("an address", () => {
   const id = fc.stringMatching(/^[A-Za-z0-9_=-]{1,200}$/)

@@ -1,10 +1,10 @@
 /** What a node does when its shards move: asks wait, what it has ends first, effects are left. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
+import { ownsAll, type PlacementApi } from "../../runtime/cluster/placement.ts"
 import { type Address, shardOf } from "../../runtime/index.ts"
-import { ownsAll, type PlacementApi } from "../../runtime/placement/placement.ts"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
-import { makeMemoryTransport } from "../../runtime/ports/memory-transport.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
+import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
 import { at, probe } from "./probe.ts"
 import { dropAll, scripted, start, turns, until } from "./rig.ts"
 

@@ -3,13 +3,12 @@
  * answered late or never, watches that lag, clocks that differ, nodes that crash or pause.
  */
 import { Effect, Logger } from "effect"
-import { SHARDS } from "../../runtime/address.ts"
-import type { StorageUnavailable } from "../../runtime/errors.ts"
-import type { Fork } from "../../runtime/deadline.ts"
-import { type Clustered, makeClustered } from "../../runtime/placement/clustered.ts"
-import { memberKey, memberText } from "../../runtime/placement/membership.ts"
-import type { ProcessName } from "../../runtime/placement/process.ts"
-import { makeMemoryRegistry } from "../../runtime/ports/memory-registry.ts"
+import { SHARDS } from "../../runtime/actor/address.ts"
+import type { StorageUnavailable } from "../../runtime/actor/errors.ts"
+import type { Fork } from "../../runtime/clock.ts"
+import { type Clustered, makeClustered } from "../../runtime/cluster/clustered-placement.ts"
+import { memberKey, memberText, type ProcessName } from "../../runtime/cluster/membership.ts"
+import { makeMemoryRegistry } from "../../runtime/memory/registry.ts"
 import type { RegistryApi, RegistryEntry } from "../../runtime/ports/registry.ts"
 
 interface Event {

@@ -1,7 +1,7 @@
 /** What an actor starts from is of one moment, whatever is kept meanwhile. */
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at, probe } from "./probe.ts"
 import { dropAll, start } from "./rig.ts"

@@ -1,7 +1,7 @@
 /** The registry in memory. */
 import { Effect } from "effect"
-import { laterWith } from "../../runtime/deadline.ts"
-import { makeMemoryRegistry } from "../../runtime/ports/memory-registry.ts"
+import { laterWith } from "../../runtime/clock.ts"
+import { makeMemoryRegistry } from "../../runtime/memory/registry.ts"
 import { inMemory } from "../suites/harness.ts"
 import { registrySuite } from "../suites/registry.ts"
 

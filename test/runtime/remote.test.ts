@@ -1,11 +1,11 @@
 /** Asks across nodes: two systems share one transport and own half of the shards each. */
 import { Effect, Fiber } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
+import { decodeReply, encodeAskFailure, encodeReply } from "../../runtime/actor/envelope.ts"
+import { ownsAll, type PlacementApi } from "../../runtime/cluster/placement.ts"
 import { type Address, shardOf } from "../../runtime/index.ts"
-import { ownsAll, type PlacementApi } from "../../runtime/placement/placement.ts"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
-import { makeMemoryTransport } from "../../runtime/ports/memory-transport.ts"
-import { decodeReply, encodeAskFailure, encodeReply } from "../../runtime/envelope.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
+import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
 import { at, probe } from "./probe.ts"
 import { dropAll, type Rig, scripted, start, turns, until } from "./rig.ts"
 
@@ -157,7 +157,7 @@ describe("the answer's envelope", () => {
   })
 
   it("holds every failure", async () => {
-    const errors = await import("../../runtime/errors.ts")
+    const errors = await import("../../runtime/actor/errors.ts")
     const key = "probe/a"
     const failures = [
       new errors.ActorDefect({ key }),

@@ -1,6 +1,7 @@
 /** Systems to test: over storage that does what a script says, dropped and started anew. */
 import { Cause, Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
+import type { PlacementApi } from "../../runtime/cluster/placement.ts"
 import {
   type Address,
   alone,
@@ -16,9 +17,8 @@ import {
   type SystemOptions,
   Transport
 } from "../../runtime/index.ts"
-import type { PlacementApi } from "../../runtime/placement/placement.ts"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
-import { makeMemoryTransport } from "../../runtime/ports/memory-transport.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
+import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
 import type { Commit, Outcome, StorageApi } from "../../runtime/ports/storage.ts"
 import type { TransportApi } from "../../runtime/ports/transport.ts"
 import { type Message, probe, type Reply } from "./probe.ts"

@@ -1,8 +1,8 @@
 /** Supervision and passivation: an actor's trouble is its own, and idle actors cost nothing. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
 import { at, type Message, type Reply } from "./probe.ts"
 import { dropAll, type Rig, scripted, start, turns, until } from "./rig.ts"
 

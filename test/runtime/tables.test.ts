@@ -1,9 +1,8 @@
 /** Tables in memory against a plain sorted array. */
 import fc from "fast-check"
 import { expect, it } from "vitest"
+import { KEYS_CHUNK, RecordTables } from "../../runtime/ports/record-table.ts"
 import type { RecordChange, RecordRange } from "../../runtime/ports/records.ts"
-import { KEYS_CHUNK } from "../../runtime/ports/sorted-keys.ts"
-import { RecordTables } from "../../runtime/ports/tables.ts"
 
 const key = fc.string({
   unit: fc.constantFrom("a", "b", "/", "\uffee", "\u{1F40E}", "\u{10FFFF}"),

@@ -5,7 +5,7 @@ import fc from "fast-check"
 import { expect } from "vitest"
 import { type Address, fromKey, keyOf, makeLimits, shardOf } from "../../runtime/index.ts"
 import type { TimerPage } from "../../runtime/ports/storage.ts"
-import { type Landing, TimerService } from "../../runtime/timers.ts"
+import { type Landing, TimerService } from "../../runtime/timers/timer-service.ts"
 import { at } from "./probe.ts"
 
 const shard = shardOf(at("a"))

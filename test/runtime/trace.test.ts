@@ -1,10 +1,10 @@
 /** The trace of a request goes with what it asks of other nodes. */
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
-import { type HttpRequest, RequestHeaders } from "../../http/request.ts"
-import { traced, traceparentOf } from "../../http/trace.ts"
-import { ownsAll } from "../../runtime/placement/placement.ts"
-import { makeMemoryTransport } from "../../runtime/ports/memory-transport.ts"
+import { traced, traceparentOf } from "../../http/app.ts"
+import { type HttpRequest, RequestHeaders } from "../../http/wire/request.ts"
+import { ownsAll } from "../../runtime/cluster/placement.ts"
+import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
 import { at } from "./probe.ts"
 import { dropAll, scripted, start } from "./rig.ts"
 

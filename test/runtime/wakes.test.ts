@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { shardOf } from "../../runtime/index.ts"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at, probe, type State, type Work } from "./probe.ts"
 import { dropAll, fails, keptAndHangs, type Rig, scripted, start, turns, until } from "./rig.ts"

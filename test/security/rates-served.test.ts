@@ -1,7 +1,7 @@
 /** Limits on rates, as their clients meet them: 429, its fields, and whom they do not concern. */
 import { afterEach, expect, it } from "vitest"
-import { resources } from "../../http/resources.ts"
-import type { HttpSettings } from "../../http/service.ts"
+import type { HttpSettings } from "../../http/pipeline/service.ts"
+import { resources } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "../http/harness.ts"
 
 let service: Harness

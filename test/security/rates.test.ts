@@ -1,14 +1,14 @@
 /** The buckets of the limits on rates under a clock of the test's, and what they remember. */
-import { array, assert, integer, property } from "fast-check"
 import { Result } from "effect"
+import { array, assert, integer, property } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { loadSettings } from "../../deploy/settings.ts"
-import { BoundedMap } from "../../http/generations.ts"
+import { loadSettings } from "../../deploy/settings/settings.ts"
+import { BoundedMap } from "../../http/auth/credentials/bounded-map.ts"
+import { CredentialCache } from "../../http/auth/credentials/credential-cache.ts"
+import { secretHash } from "../../http/auth/credentials/secrets.ts"
 import { countedTokenMs } from "../../http/limits.ts"
-import { Buckets, type PolicyName, RateLimiter } from "../../http/rates.ts"
-import { RequestHeaders } from "../../http/request.ts"
-import { secretHash } from "../../http/secrets.ts"
-import { CredentialCache } from "../../http/tries.ts"
+import { Buckets, type PolicyName, RateLimiter } from "../../http/pipeline/rate-limits.ts"
+import { RequestHeaders } from "../../http/wire/request.ts"
 
 describe("a bucket", () => {
   it("lets its quota through at once, then as many as time brings back", () => {

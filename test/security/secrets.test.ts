@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { sameHash } from "../../actors/same-hash.ts"
-import { resources } from "../../http/resources.ts"
-import { derivedIds, randomId, randomIds } from "../../http/secrets.ts"
+import { sameHash } from "../../actors/secret-hash.ts"
+import { derivedIds, randomId, randomIds } from "../../http/auth/credentials/secrets.ts"
+import { resources } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "../http/harness.ts"
 
 const basic = `admin:${adminToken}`
@@ -137,15 +137,15 @@ describe("16: secrets", () => {
       "actors/account/decide.ts: if (state.tokens.some(({ hash }) => hash === tokenHash)) {",
       "actors/account/decide.ts: if (state.tokens.some(({ id, hash }) => id === tokenId && hash"
       + " === tokenHash)) {",
-      "deploy/settings.ts: const shown = one.kind === secret ? \"<set>\" : JSON.stringify(value)",
-      "deploy/settings.ts: found.push({ setting: one, source, text: one.kind === secret ?"
+      "deploy/settings/settings.ts: const shown = one.kind === secret ? \"<set>\" : JSON.stringify(value)",
+      "deploy/settings/settings.ts: found.push({ setting: one, source, text: one.kind === secret ?"
       + " \"<set>\" : value })",
-      "http/accounts/bootstrap.ts: if (before !== tokenHash) yield* enterToken(service, admin,"
+      "http/resources/accounts/bootstrap.ts: if (before !== tokenHash) yield* enterToken(service, admin,"
       + " operatorTokenId, tokenHash)",
-      "http/accounts/bootstrap.ts: if (before !== undefined && before !== tokenHash) yield*"
+      "http/resources/accounts/bootstrap.ts: if (before !== undefined && before !== tokenHash) yield*"
       + " leaveHash(service, before)"
     ])
-    const text = readFileSync(join(root, "actors/same-hash.ts"), "utf8")
+    const text = readFileSync(join(root, "actors/secret-hash.ts"), "utf8")
     expect(text).toContain("return timingSafeEqual(")
     const users = ["account/decide.ts", "content/decide.ts", "mailbox/decide.ts"]
     for (const user of users) {

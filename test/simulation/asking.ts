@@ -1,6 +1,5 @@
 /** How clients reach nodes: over a network that is slow, to nodes that may be down or die. */
-import type { AskFailure, LogItem, Tagged } from "../../runtime/index.ts"
-import type { Address } from "../../runtime/index.ts"
+import type { Address, AskFailure, LogItem, Tagged } from "../../runtime/index.ts"
 import type { SimulatedNode } from "./nodes.ts"
 import type { Computer } from "./time.ts"
 import type { World } from "./world.ts"

@@ -17,7 +17,7 @@ interface Subscription {
   readonly knownAtMs: number
 }
 
-/** The longest way of a message, and of one that is slow, ms: see `runtime/nats/moving.ts`. */
+/** The longest way of a message, and of one that is slow, ms: see `runtime/nats/transport/message-grants.ts`. */
 const WAY_MS = 15
 const SLOW_MS = 400
 const KNOWN_MS = 30

@@ -7,8 +7,7 @@ import type { Operation, Plan } from "./plan.ts"
 import type { Records } from "./records.ts"
 import { registrationVerbs } from "./registrations.ts"
 import { sessionVerbs } from "./sessions.ts"
-import type { Verbs } from "./verbs.ts"
-import type { Known, Turn } from "./verbs.ts"
+import type { Known, Turn, Verbs } from "./verbs.ts"
 import type { World } from "./world.ts"
 
 const verbsOf: Readonly<Record<string, Verbs>> = {

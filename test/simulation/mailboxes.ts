@@ -1,6 +1,6 @@
 /** What clients do with mailboxes. */
 import { mailboxKind } from "../../actors/index.ts"
-import { decodeItem, isRemoval } from "../../actors/mailbox/item.ts"
+import { decodeItem, isRemoval } from "../../actors/mailbox/log-item.ts"
 import { defaultSettings, type MailboxReply } from "../../actors/mailbox/protocol.ts"
 import { address, type LogItem } from "../../runtime/index.ts"
 import type { Entry, MailboxOutput } from "../histories/models/mailbox.ts"

@@ -3,18 +3,15 @@
  * computer of its own, over the shared store and registry.
  */
 import { Effect, Layer, Logger, ManagedRuntime } from "effect"
-import type { Outbound } from "../../actors/delivery/protocol.ts"
 import { behaviours, type Dependencies, linksUnder } from "../../actors/index.ts"
-import type { NatsApi } from "../../runtime/nats/connection.ts"
-import { Nats } from "../../runtime/nats/connection.ts"
-import { natsTransport } from "../../runtime/nats/transport.ts"
+import type { Outbound } from "../../actors/outbound/protocol.ts"
+import type { MessageStep } from "../../runtime/activation/effects.ts"
 import {
   type Address,
   type AnyBehavior,
   type AskFailure,
   clustered,
   type LogItem,
-  type MessageStep,
   Placement,
   Registry,
   Storage,
@@ -23,6 +20,9 @@ import {
   type SystemApi,
   type Tagged
 } from "../../runtime/index.ts"
+import { Nats } from "../../runtime/nats/connection/connection.ts"
+import type { NatsApi } from "../../runtime/nats/connection/requests.ts"
+import { natsTransport } from "../../runtime/nats/transport/transport.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { noDependencies } from "../actors/dependencies.ts"
 import type { Bus, Wire } from "./bus.ts"

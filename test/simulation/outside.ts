@@ -3,7 +3,6 @@
  * answer, or nothing; what they were sent, and what they said, is kept.
  */
 import { Effect } from "effect"
-import { outcomeOf } from "../../actors/delivery/answers.ts"
 import type {
   DeliveryOutcome,
   Fetching,
@@ -11,7 +10,8 @@ import type {
   Outbound,
   OutboundContent,
   Posting
-} from "../../actors/delivery/protocol.ts"
+} from "../../actors/outbound/protocol.ts"
+import { outcomeOf } from "../../actors/outbound/schedule.ts"
 import { letterOf } from "../actors/letters.ts"
 import type { Noise } from "./plan.ts"
 import { type Computer, EPOCH_MS, type VirtualTime } from "./time.ts"

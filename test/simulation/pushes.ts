@@ -1,6 +1,5 @@
 /** What the callbacks of registrations have received, held against the logs of their mailboxes. */
-import { parseNotificationId } from "../../actors/mailbox/item.ts"
-import { isRemoval } from "../../actors/mailbox/item.ts"
+import { isRemoval, parseNotificationId } from "../../actors/mailbox/log-item.ts"
 import type { Delivery } from "./outside.ts"
 import type { Appended } from "./witness.ts"
 

@@ -1,12 +1,12 @@
 /** One run of the simulation: a plan is played, then judged. */
 import { cabinetKind, mailboxKind, sessionKind } from "../../actors/index.ts"
-import { address, shardOf } from "../../runtime/address.ts"
+import { address, shardOf } from "../../runtime/actor/address.ts"
 import { runClients } from "./clients.ts"
 import { notificationAt, notificationIdOf, notificationParts } from "./notifications.ts"
 import type { Operation, Plan } from "./plan.ts"
 import { Records } from "./records.ts"
-import { judge, type Run, unsettled } from "./verdict.ts"
 import { nothingKnown } from "./verbs.ts"
+import { judge, type Run, unsettled } from "./verdict.ts"
 import { Witness } from "./witness.ts"
 import { World, type WorldSeams } from "./world.ts"
 

@@ -3,9 +3,9 @@
  * at all, in the order they were handed in. What nodes are told of them may be late, or never come.
  */
 import { Effect } from "effect"
-import { keyOf } from "../../runtime/address.ts"
-import { StorageUnavailable } from "../../runtime/errors.ts"
-import { makeMemoryStorage } from "../../runtime/ports/memory-storage.ts"
+import { keyOf } from "../../runtime/actor/address.ts"
+import { StorageUnavailable } from "../../runtime/actor/errors.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { Commit, Outcome, StorageApi } from "../../runtime/ports/storage.ts"
 import type { Noise } from "./plan.ts"
 import type { Computer, VirtualTime } from "./time.ts"

@@ -1,8 +1,7 @@
 /** The contract of the contents port: everything that was written, once, as it was written. */
-import { type Context, Effect, ManagedRuntime } from "effect"
-import type { Layer } from "effect"
+import { type Context, Effect, type Layer, ManagedRuntime } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Address, address, keyOf } from "../../runtime/address.ts"
+import { type Address, address, keyOf } from "../../runtime/actor/address.ts"
 import {
   type ActorPart,
   StoreContents,

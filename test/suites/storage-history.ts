@@ -1,8 +1,8 @@
 /** The storage contract by random histories of one actor's log, against a plain list. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { address } from "../../runtime/address.ts"
-import type { LogItem } from "../../runtime/ports/storage.ts"
+import { address } from "../../runtime/actor/address.ts"
+import type { LogItem } from "../../runtime/actor/behavior.ts"
 import { type Probe, revisionOf } from "./storage-probe.ts"
 
 const NUMBERS_MAX = 1_300

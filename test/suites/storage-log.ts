@@ -1,6 +1,6 @@
 /** The part of the storage contract that is about logs and their removal. */
 import { describe, expect, it } from "vitest"
-import { shardOf } from "../../runtime/address.ts"
+import { shardOf } from "../../runtime/actor/address.ts"
 import { alice, bob, conflictOf, itemsOf, type Probe, revisionOf } from "./storage-probe.ts"
 
 export const logCases = (

@@ -1,8 +1,9 @@
 /** What the storage contract's cases share. */
 import { Effect } from "effect"
 import { afterEach, beforeEach } from "vitest"
-import { address } from "../../runtime/address.ts"
-import type { Commit, LogItem, Outcome, StorageApi } from "../../runtime/ports/storage.ts"
+import { address } from "../../runtime/actor/address.ts"
+import type { LogItem } from "../../runtime/actor/behavior.ts"
+import type { Commit, Outcome, StorageApi } from "../../runtime/ports/storage.ts"
 import type { Fresh, Harness } from "./harness.ts"
 
 export const alice = address("mailbox", "alice")

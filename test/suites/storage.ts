@@ -1,6 +1,6 @@
 /** The contract of the storage port (`runtime/ports/storage.ts`), run against each backend. */
 import { describe, expect, it } from "vitest"
-import { address, shardOf } from "../../runtime/address.ts"
+import { address, shardOf } from "../../runtime/actor/address.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import type { Fresh } from "./harness.ts"
 import { historyCases } from "./storage-history.ts"

@@ -1,7 +1,7 @@
 /** The contract of the transport port (`runtime/ports/transport.ts`), run against each backend. */
 import { Cause, Effect, Exit, Scope } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { address, shardOf } from "../../runtime/address.ts"
+import { address, shardOf } from "../../runtime/actor/address.ts"
 import type { TransportApi } from "../../runtime/ports/transport.ts"
 import type { Fresh, Harness } from "./harness.ts"
 import { run } from "./storage-probe.ts"

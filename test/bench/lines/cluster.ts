@@ -1,6 +1,6 @@
 /** Nodes on NATS JetStream, against JetStream alone in the same run. */
 import { readFileSync } from "node:fs"
-import { startCluster, startServer } from "../../nats/servers.ts"
+import { startCluster, startServer } from "../../runtime/nats/servers.ts"
 import {
   atLeast,
   atMost,

@@ -1,5 +1,5 @@
 /** A million customers (Area C): loading them, and first pages by agemin. */
-import { startServer } from "../../nats/servers.ts"
+import { startServer } from "../../runtime/nats/servers.ts"
 import { atLeast, atMost, type Bench, type Line, type Row, untold } from "../line.ts"
 import { authorization } from "../mailboxes.ts"
 import { requireNats, type Running, runScript } from "../process.ts"

@@ -1,7 +1,7 @@
-import { address, alone, isRefusal, System } from "../../../runtime/index.ts"
-import { memoryStorage } from "../../../runtime/ports/memory-storage.ts"
-import { memoryTransport } from "../../../runtime/ports/memory-transport.ts"
 import { Effect, Layer } from "effect"
+import { address, alone, isRefusal, System } from "../../../runtime/index.ts"
+import { memoryStorage } from "../../../runtime/memory/storage.ts"
+import { memoryTransport } from "../../../runtime/memory/transport.ts"
 import { counter } from "./counter.ts"
 import { limiter } from "./limiter.ts"
 

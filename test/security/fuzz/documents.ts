@@ -1,19 +1,25 @@
 /** The parsers of bodies: XML, notifications, JSON, JSON-LD, forms, queries, files of customers. */
-import { FileBroken, FileReader, formats } from "../../../http/customers/formats.ts"
-import { parseForm } from "../../../http/forms.ts"
-import { documentBytesMax, formBytesMax } from "../../../http/limits.ts"
-import { linkedDataOf, readLinkedData } from "../../../http/mailboxes/linked-data.ts"
-import { readNotification } from "../../../http/notification.ts"
-import { filterOf } from "../../../http/queries/condition.ts"
-import { queryElement, queryIn } from "../../../http/queries/document.ts"
-import { tableOf, tables } from "../../../http/queries/tables.ts"
+import { parseForm } from "../../../http/formats/form-fields.ts"
 import {
   parseDocument,
   parseFragment,
   parseJsonDocument,
-  parseNotificationText
-} from "../../../http/xml.ts"
-import { storedFragment, toJson, writeDocument } from "../../../http/xml.ts"
+  parseNotificationText,
+  storedFragment,
+  toJson,
+  writeDocument
+} from "../../../http/formats/xml/index.ts"
+import { documentBytesMax, formBytesMax } from "../../../http/limits.ts"
+import { filterOf } from "../../../http/query-engine/condition.ts"
+import { queryElement, queryIn } from "../../../http/query-engine/query-document.ts"
+import {
+  FileBroken,
+  FileReader,
+  formats
+} from "../../../http/resources/customers/customer-files.ts"
+import { linkedDataOf, readLinkedData } from "../../../http/resources/interop/linked-data.ts"
+import { readNotification } from "../../../http/resources/notification-body.ts"
+import { tableOf, tables } from "../../../http/resources/queries/query-forms.ts"
 import { bytesOf, must, mustEqual } from "./expecting.ts"
 import type { Target } from "./fuzzer.ts"
 

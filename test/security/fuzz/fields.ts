@@ -1,29 +1,28 @@
 /** The parsers of header fields, paths, queries and cursors, and of what other services answer. */
 import { isIP } from "node:net"
-import { retryAfterMs } from "../../../actors/delivery/answers.ts"
-import { mailboxIn } from "../../../actors/delivery/discovery.ts"
-import { retryAfterMaxMs } from "../../../actors/delivery/schedule.ts"
-import { parseCabinetSince } from "../../../http/cabinets/cursor.ts"
-import { clientOf } from "../../../http/client-address.ts"
-import { identityOf } from "../../../http/credentials.ts"
-import { framingOf } from "../../../http/framing.ts"
-import { isJwt } from "../../../http/issuer/verify.ts"
+import { mailboxIn } from "../../../actors/outbound/discovery.ts"
+import { retryAfterMaxMs, retryAfterMs } from "../../../actors/outbound/schedule.ts"
+import { traceparentOf } from "../../../http/app.ts"
+import { identityOf } from "../../../http/auth/credentials/credentials.ts"
+import { isJwt } from "../../../http/auth/issuer/issuer.ts"
+import { bodyKind, choose, mediaTypeOf, parseAccept } from "../../../http/formats/negotiation.ts"
+import { standardTypes } from "../../../http/formats/representations.ts"
 import { headerBlockBytesMax } from "../../../http/limits.ts"
-import { sinceOf } from "../../../http/mailboxes/listing.ts"
-import { bodyKind, choose, mediaTypeOf, parseAccept } from "../../../http/negotiate.ts"
 import {
   chooseRange,
   evaluate,
   httpDate,
   ifRangeHolds,
   parseHttpDate
-} from "../../../http/preconditions.ts"
-import { readPlace, writePlace } from "../../../http/queries/cursor.ts"
-import { tables } from "../../../http/queries/tables.ts"
-import { standardTypes } from "../../../http/representations.ts"
-import { type HttpRequest, RequestHeaders } from "../../../http/request.ts"
-import { compileRoutes } from "../../../http/routing.ts"
-import { traceparentOf } from "../../../http/trace.ts"
+} from "../../../http/pipeline/preconditions.ts"
+import { clientOf } from "../../../http/pipeline/rate-limits.ts"
+import { compileRoutes } from "../../../http/pipeline/routing.ts"
+import { readPlace, writePlace } from "../../../http/query-engine/cursor.ts"
+import { parseCabinetSince } from "../../../http/resources/cabinets/cabinet-cursor.ts"
+import { sinceOf } from "../../../http/resources/mailboxes/mailbox-listing.ts"
+import { tables } from "../../../http/resources/queries/query-forms.ts"
+import { framingOf } from "../../../http/wire/framing.ts"
+import { type HttpRequest, RequestHeaders } from "../../../http/wire/request.ts"
 import { bytesOf, must, mustEqual } from "./expecting.ts"
 import type { Target } from "./fuzzer.ts"
 

@@ -1,0 +1,142 @@
+/** The two duties: to fetch what a notification points to (A3), and to send a receipt (A4). */
+import { Effect, type Semaphore } from "effect"
+import { hash } from "node:crypto"
+import {
+  type Address,
+  address,
+  type AskFailure,
+  isRefusal,
+  type Peers,
+  type Refusal,
+  type StorageFailure
+} from "../../runtime/index.ts"
+import { contentKind, type ContentMessage, type ContentReply } from "../content/index.ts"
+import { cachedBytesDefault, cachedBytesMax, fetchPermitBytes } from "../limits.ts"
+import type { OwnerSettings } from "../mailbox/index.ts"
+import type { DeliveryOutcome, Fetched, FetchOutcome } from "../outbound/index.ts"
+import type { BackgroundTaskDependencies, OutgoingReceipt, Pointer } from "./protocol.ts"
+
+/** A duty, looked up. */
+export interface TaskInput {
+  readonly pointer: Pointer
+  /** URI of the mailbox. */
+  readonly mailbox: string
+  readonly settings: OwnerSettings
+  /** Random part of the notification's id: what is derived from it cannot be guessed. */
+  readonly key: string
+}
+
+const hashOf = (text: string): string => hash("sha256", text, "base64url")
+
+const accessOf = ({ password }: Pointer) =>
+  password === undefined ? {} : { passwordHash: hashOf(password) }
+
+/** How a refusal of this service's own content ends an attempt: as its status code would. */
+const refusedOutcome = (
+  { reason }: Refusal
+): Extract<DeliveryOutcome, { _tag: "Refused" | "Faulted" }> => {
+  switch (reason) {
+    case "Gone":
+      return { _tag: "Refused", code: 410, problem: "the content was deleted" }
+    case "Unauthenticated":
+    case "Forbidden":
+      return { _tag: "Refused", code: 401, problem: "the message password is wrong" }
+    case "Full":
+    case "Busy":
+      return { _tag: "Faulted", code: 503, problem: "the content takes no more just now" }
+    default:
+      return { _tag: "Refused", code: 404, problem: "there is no such content" }
+  }
+}
+
+const askContent = (
+  peers: Peers,
+  id: string,
+  message: ContentMessage
+): Effect.Effect<ContentReply | Refusal, AskFailure> => {
+  const to: Address = address(contentKind, id)
+  // Content answers in its own protocol, and in no other.
+  return peers.ask(to, message) as Effect.Effect<ContentReply | Refusal, AskFailure>
+}
+
+const tooLarge = (bytesMax: number): DeliveryOutcome => ({
+  _tag: "Refused",
+  problem: `the content is larger than ${bytesMax} bytes`
+})
+
+const gather = async (source: AsyncIterable<Uint8Array>): Promise<Uint8Array> => {
+  const chunks: Array<Uint8Array> = []
+  for await (const chunk of source) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+const fetchOwn = Effect.fnUntraced(function*(
+  { blobs }: BackgroundTaskDependencies,
+  peers: Peers,
+  { pointer }: TaskInput,
+  id: string,
+  bytesMax: number
+): Effect.fn.Return<FetchOutcome, AskFailure | StorageFailure> {
+  const message: ContentMessage = { _tag: "Describe", access: accessOf(pointer) }
+  const reply = yield* askContent(peers, id, message)
+  if (isRefusal(reply)) return refusedOutcome(reply)
+  if (reply._tag !== "Described") throw new Error(`content answered ${reply._tag}`)
+  const { blobId, lengthBytes, type } = reply.view.body
+  if (lengthBytes > bytesMax) return tooLarge(bytesMax) as FetchOutcome // never Delivered
+  const source = yield* blobs.open(blobId).pipe(
+    Effect.catchTag("BlobMissing", () => Effect.succeed(undefined))
+  )
+  if (source === undefined) return { _tag: "Faulted", problem: "the content is being replaced" }
+  const bytes = yield* Effect.promise(() => gather(source))
+  const fetched: Fetched = { uri: pointer.url, code: 200, type, bytes }
+  return { _tag: "Fetched", fetched }
+})
+
+/** Fetches the content, up to the mailbox's limit; `room` bounds the bytes of all fetches. */
+export const fetchContent = (
+  deps: BackgroundTaskDependencies,
+  peers: Peers,
+  room: Semaphore.Semaphore,
+  found: TaskInput
+): Effect.Effect<FetchOutcome, AskFailure | StorageFailure> => {
+  const { pointer, settings } = found
+  const bytesMax = Math.min(settings.fetchLimitBytes ?? cachedBytesDefault, cachedBytesMax)
+  const id = deps.links.contentOf(pointer.url)
+  const headers = pointer.password === undefined ? {} : { "Message-Password": pointer.password }
+  const fetching = id === undefined
+    ? deps.outbound.get({ uri: pointer.url, headers: { Accept: "*/*", ...headers }, bytesMax })
+    : fetchOwn(deps, peers, found, id, bytesMax)
+  return room.withPermits(Math.max(1, Math.ceil(bytesMax / fetchPermitBytes)))(fetching)
+}
+
+/** Sends a receipt to the message's URI. */
+export const sendReceipt = (
+  { documents, links, outbound }: BackgroundTaskDependencies,
+  peers: Peers,
+  { key, mailbox, pointer }: TaskInput,
+  status: OutgoingReceipt["status"],
+  problem: string | undefined
+): Effect.Effect<DeliveryOutcome, AskFailure> => {
+  const receipt: OutgoingReceipt = {
+    status,
+    mailbox,
+    ...problem === undefined ? {} : { description: problem }
+  }
+  const id = links.contentOf(pointer.url)
+  if (id === undefined) {
+    return outbound.post({
+      uri: pointer.url,
+      headers: {
+        "Content-Type": "application/xml; charset=utf-8",
+        "Idempotency-Key": `"${hashOf(`${key} ${status}`)}"`,
+        ...pointer.password === undefined ? {} : { "Message-Password": pointer.password }
+      },
+      body: documents.receiptDocument(receipt)
+    })
+  }
+  const value = JSON.stringify(receipt)
+  return Effect.map(
+    askContent(peers, id, { _tag: "Receipt", access: accessOf(pointer), value }),
+    (reply) => isRefusal(reply) ? refusedOutcome(reply) : { _tag: "Delivered", code: 202 }
+  )
+}

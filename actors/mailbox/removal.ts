@@ -1,0 +1,230 @@
+/**
+ * How notifications leave a mailbox: by a reader, when their retention after retrieval has
+ * passed, or with the mailbox. While there are registrations, an event in the log tells them. Pure.
+ */
+import {
+  become,
+  type Decision,
+  type DecisionContext,
+  stay,
+  type Variant
+} from "../../runtime/index.ts"
+import {
+  eventKeepMs,
+  expiryReadMs,
+  goneRangesMax,
+  removalsMax,
+  removalsPerEvent,
+  retentionSteps,
+  retrievedAtOnceMax,
+  retrievedRangesMax
+} from "../limits.ts"
+import { encodeRemoval, notificationId } from "./log-item.ts"
+import type {
+  MailboxAction,
+  MailboxMessage,
+  MailboxReply,
+  MailboxState,
+  Removal
+} from "./protocol.ts"
+import {
+  covers,
+  first,
+  include,
+  type Range,
+  type Retrieval,
+  retrieve,
+  subtract,
+  total
+} from "./ranges.ts"
+import { signalBackgroundTasks, signalRegistrations } from "./signals.ts"
+
+type Open = Variant<MailboxState, "Open">
+
+type Destroyed = Variant<MailboxState, "Destroyed">
+
+const done: MailboxReply = { _tag: "Done" }
+
+/** When the first retention of the state passes; null when nothing was retrieved. */
+export const nextWakeMs = (state: Open): number | null => {
+  const firstAtMs = state.retrieved.reduce(
+    (least, { atMs }) => Math.min(least, atMs),
+    Number.POSITIVE_INFINITY
+  )
+  return firstAtMs === Number.POSITIVE_INFINITY ? null : firstAtMs + state.settings.retentionMs
+}
+
+const points = (numbers: ReadonlyArray<number>): ReadonlyArray<Range> =>
+  numbers.map((n) => ({ from: n, to: n }))
+
+/** The retrievals with another one, which is noted now or later. */
+const withRetrieval = (state: Open, whole: Retrieval): ReadonlyArray<Retrieval> => {
+  const stepMs = Math.max(1, Math.ceil(state.settings.retentionMs / retentionSteps))
+  return retrieve(state.retrieved, whole, stepMs, retrievedRangesMax)
+}
+
+/** The state without these items, which are in it; so many of them are events. */
+const without = (state: Open, numbers: ReadonlyArray<number>, events: number): Open => ({
+  ...state,
+  removed: state.removed + numbers.length,
+  events: state.events - events,
+  gone: include(state.gone, points(numbers), goneRangesMax)
+})
+
+/** A commit has room for so many removals beside the wake-ups that may go with them. */
+const atOnce = (state: { readonly fetched: number; registrations?: Open["registrations"] }) =>
+  state.fetched > 0 || (state.registrations?.length ?? 0) > 0 ? removalsMax / 2 : removalsMax
+
+/** The events that tell of removals; none when nobody is registered. */
+const eventsOf = (
+  state: Open,
+  removed: ReadonlyArray<Removal>,
+  atMs: number
+): ReadonlyArray<string> => {
+  if (state.registrations.length === 0) return []
+  const ids = removed.map(({ idRandom, n }) => notificationId(n, idRandom))
+  const events: Array<string> = []
+  for (let from = 0; from < ids.length; from += removalsPerEvent) {
+    events.push(encodeRemoval(atMs, ids.slice(from, from + removalsPerEvent)))
+  }
+  return events
+}
+
+/** The state with `count` events appended, retrieved as they are made so that they expire too. */
+const withEvents = (state: Open, count: number, atMs: number, context: DecisionContext): Open => {
+  const { head, nowMs } = context
+  const keptAtMs = nowMs + Math.max(0, eventKeepMs - state.settings.retentionMs)
+  return count === 0 ? state : {
+    ...state,
+    lastAtMs: atMs,
+    events: state.events + count,
+    retrieved: withRetrieval(state, { from: head + 1, to: head + count, atMs: keptAtMs })
+  }
+}
+
+/** Items that go: notifications, and events that have been kept long enough. */
+interface Going {
+  readonly removed: ReadonlyArray<Removal>
+  readonly events: ReadonlyArray<number>
+}
+
+/** Removes them, and tells who is to be told. */
+export const removing = (
+  state: Open,
+  { events, removed }: Going,
+  context: DecisionContext
+): Decision<MailboxState> => {
+  const { head, nowMs, self } = context
+  const atMs = Math.max(nowMs, state.lastAtMs)
+  const notifications = removed.map(({ n }) => n)
+  const numbers = [...notifications, ...events]
+  const told = eventsOf(state, removed, atMs)
+  const left = without(state, numbers, events.length)
+  const next = withEvents(left, told.length, atMs, context)
+  const decision = become<MailboxState>(next).remove(...numbers).wake(nextWakeMs(next))
+  for (const event of told) decision.append(event)
+  if (told.length > 0) {
+    signalRegistrations(decision, self, state.registrations, nowMs, head + told.length)
+  }
+  if (state.fetched > 0) signalBackgroundTasks(decision, self, notifications, "fetch", nowMs)
+  return decision
+}
+
+/** Notes a retrieval, and wakes the receipts of what was not retrieved before. */
+export const retrieved = (
+  state: Open,
+  { from, to }: Variant<MailboxMessage, "Retrieved">,
+  { head, nowMs, self }: DecisionContext
+): Decision<MailboxState, MailboxReply> => {
+  // The ends are trimmed by what is gone; a gap within costs nothing and keeps the range whole.
+  const there = subtract({ from: Math.max(from, 1), to: Math.min(to, head) }, state.gone)
+  const low = there[0]
+  const high = there.at(-1)
+  if (low === undefined || high === undefined) return stay<MailboxState>().reply(done)
+  const tells = state.settings.receipts === "retrieved"
+  const unseen = tells ? there.flatMap((part) => subtract(part, state.retrieved)) : []
+  // What is more than one decision may tell of is not yet retrieved.
+  const newly = first(unseen, retrievedAtOnceMax)
+  const last = total(unseen) > newly.length ? newly.at(-1) ?? high.to : high.to
+  const ranges = withRetrieval(state, { from: low.from, to: last, atMs: nowMs })
+  if (ranges === state.retrieved) return stay<MailboxState>().reply(done)
+  const next: Open = { ...state, retrieved: ranges }
+  const decision = become<MailboxState>(next).wake(nextWakeMs(next))
+  signalBackgroundTasks(decision, self, newly, "retrieved", nowMs)
+  return decision.reply(done)
+}
+
+/** Removes what was retrieved longer ago than the retention: a bounded part, then the rest. */
+export const expire = (
+  state: Open,
+  _message: MailboxMessage,
+  { nowMs, self }: DecisionContext
+): Decision<MailboxState, never, MailboxAction> => {
+  const passedMs = nowMs - state.settings.retentionMs
+  const numbers: Array<number> = []
+  const kept = state.retrieved.flatMap((range) => {
+    if (range.atMs > passedMs) return [range]
+    const there = subtract(range, state.gone)
+    const expired = first(there, atOnce(state) - numbers.length)
+    numbers.push(...expired)
+    if (total(there) === expired.length) return []
+    return [{ ...range, from: (expired.at(-1) ?? range.from - 1) + 1 }]
+  })
+  if (kept.length === state.retrieved.length && numbers.length === 0) {
+    return stay<MailboxState>().wake(nextWakeMs(state))
+  }
+  if (numbers.length > 0 && (state.registrations.length > 0 || state.events > 0)) {
+    return stay<MailboxState>()
+      .perform<MailboxAction>({ _tag: "ReadExpired", numbers })
+      .hold(nowMs + expiryReadMs)
+  }
+  const next = { ...without(state, numbers, 0), retrieved: kept }
+  const decision = become<MailboxState>(next).remove(...numbers).wake(nextWakeMs(next))
+  if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch", nowMs)
+  return decision
+}
+
+/** The same with what was read; told twice, the second time there is nothing left of it. */
+export const expired = (
+  state: Open,
+  { events, missing, removed }: Variant<MailboxMessage, "Expire">,
+  context: DecisionContext
+): Decision<MailboxState> => {
+  const passedMs = context.nowMs - state.settings.retentionMs
+  const passed = state.retrieved.filter(({ atMs }) => atMs <= passedMs)
+  const isDue = (n: number): boolean => covers(passed, n) && !covers(state.gone, n)
+  const seen = [...removed.map(({ n }) => n), ...events, ...missing]
+  const ended = include(state.gone, points(seen), Number.POSITIVE_INFINITY)
+  const kept = state.retrieved.flatMap((range) => {
+    if (range.atMs > passedMs) return [range]
+    const there = subtract(range, ended)
+    const low = there[0]
+    const high = there.at(-1)
+    return low === undefined || high === undefined
+      ? []
+      : [{ from: low.from, to: high.to, atMs: range.atMs }]
+  })
+  const going: Going = {
+    removed: removed.filter(({ n }) => isDue(n)),
+    events: events.filter(isDue)
+  }
+  return removing({ ...state, retrieved: kept }, going, context)
+}
+
+/** Goes on removing what a destroyed mailbox held. */
+export const clear = (
+  state: Destroyed,
+  { nowMs, self }: DecisionContext
+): Decision<MailboxState> => {
+  const numbers = first(state.left, atOnce(state))
+  const last = numbers.at(-1)
+  if (last === undefined) return stay<MailboxState>().wake(null)
+  const left = state.left.flatMap((range): Array<Range> =>
+    range.to <= last ? [] : [{ from: Math.max(range.from, last + 1), to: range.to }]
+  )
+  const decision = become<MailboxState>({ ...state, left })
+    .remove(...numbers)
+    .wake(left.length === 0 ? null : state.destroyedAtMs)
+  if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch", nowMs)
+  return decision
+}

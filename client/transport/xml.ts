@@ -1,0 +1,132 @@
+/**
+ * The XML of events and pushes, read into the JSON form that the service gives of the same
+ * documents. There is no parser that browsers, Node and Deno all have. What the service writes is
+ * a small part of XML: elements, attributes, text, the five entities and character references.
+ */
+import { xmlDepthMax } from "../limits.ts"
+import { type Json, type JsonObject, unexpected } from "./json.ts"
+
+/** An element; what is in it in order, text as it is. */
+interface Node {
+  readonly name: string
+  readonly attributes: ReadonlyArray<readonly [string, string]>
+  readonly children: Array<Node | string>
+}
+
+const entities: Readonly<Record<string, string>> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: "\"",
+  apos: "'"
+}
+
+const malformed = (what: string): never => unexpected(`${what} in XML`)
+
+const character = (code: number): string =>
+  code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff)
+    ? String.fromCodePoint(code)
+    : malformed("an impossible character")
+
+/** Text with its references replaced; line ends are line feeds (XML 1.0 §2.11). */
+const unescaped = (text: string): string =>
+  text.replace(/\r\n?/g, "\n").replace(/&([^;]*);|&/g, (_, name?: string) => {
+    if (name === undefined) return malformed("a lone &")
+    if (/^#x[0-9a-f]{1,6}$/i.test(name)) return character(Number.parseInt(name.slice(2), 16))
+    if (/^#\d{1,7}$/.test(name)) return character(Number(name.slice(1)))
+    return (Object.hasOwn(entities, name) ? entities[name] : undefined) ??
+      malformed("an unknown entity")
+  })
+
+const nameSource = "[^\\s<>/=\"'!?&]+"
+
+const attributeSource = `\\s+(${nameSource})\\s*=\\s*("[^"<]*"|'[^'<]*')`
+
+const token = new RegExp(
+  `<!\\[CDATA\\[([\\s\\S]*?)\\]\\]>|(<!--[\\s\\S]*?-->|<\\?[\\s\\S]*?\\?>)|` +
+    `</(${nameSource})\\s*>|<(${nameSource})((?:${attributeSource})*)\\s*(/?)>|([^<]+)`,
+  "y"
+)
+
+const attributePattern = new RegExp(attributeSource, "g")
+
+const attributesOf = (text: string): Node["attributes"] =>
+  Array.from(text.matchAll(attributePattern), ([, name = "", quoted = ""]) => {
+    // A line end or tab in an attribute is a space unless it is written as a reference (§3.3.3).
+    return [name, unescaped(quoted.slice(1, -1).replace(/\r\n|[\t\n\r]/g, " "))] as const
+  })
+
+/** The root element of a document or of an element on its own. */
+const parse = (xml: string): Node => {
+  const top: Node = { name: "", attributes: [], children: [] }
+  const open: Array<Node> = [top]
+  token.lastIndex = xml.startsWith("\ufeff") ? 1 : 0
+  while (token.lastIndex < xml.length) {
+    const match = token.exec(xml) ?? malformed("something that is no markup")
+    const [, cdata, ignored, closed, name, attributes = "", , , empty, text] = match
+    const parent = open.at(-1) ?? top
+    if (ignored !== undefined) continue
+    if (cdata !== undefined) parent.children.push(cdata.replace(/\r\n?/g, "\n"))
+    else if (text !== undefined) parent.children.push(unescaped(text))
+    else if (closed !== undefined) {
+      if (open.length < 2 || parent.name !== closed) malformed(`a stray </${closed}>`)
+      open.pop()
+    } else if (name !== undefined) {
+      const node: Node = { name, attributes: attributesOf(attributes), children: [] }
+      parent.children.push(node)
+      if (empty !== "/") open.push(node)
+      if (open.length > xmlDepthMax) malformed("too deep a nesting")
+    }
+  }
+  const roots = top.children.filter((child) => typeof child !== "string")
+  const [root] = roots
+  if (open.length !== 1 || root === undefined || roots.length !== 1) malformed("no whole element")
+  return root ?? top
+}
+
+/** Which children are lists even when there is only one of them. */
+const lists: Readonly<Record<string, ReadonlyArray<string>>> = {
+  mailbox: ["notification"],
+  cabinet: ["mailbox", "notification"],
+  notification: ["to", "recipient"],
+  account: ["role", "token"],
+  changed: ["notification", "removed"],
+  query: ["where", "all", "any", "not"],
+  all: ["where", "all", "any", "not"],
+  any: ["where", "all", "any", "not"],
+  not: ["where", "all", "any", "not"]
+}
+
+const isList = (parent: string, child: string): boolean =>
+  parent === `${child}s` || (child.endsWith("y") && parent === `${child.slice(0, -1)}ies`) ||
+  (Object.hasOwn(lists, parent) && lists[parent]?.includes(child) === true)
+
+const jsonOf = (node: Node): Json => {
+  const isText = node.attributes.length === 0 &&
+    node.children.every((child) => typeof child === "string")
+  return isText ? node.children.join("") : objectOf(node)
+}
+
+const objectOf = ({ attributes, children, name }: Node): JsonObject => {
+  const groups = new Map<string, Array<Json>>()
+  let text = ""
+  for (const child of children) {
+    if (typeof child === "string") text += child
+    else groups.set(child.name, [...groups.get(child.name) ?? [], jsonOf(child)])
+  }
+  const entries: Array<[string, Json]> = attributes.map((
+    [key, value]
+  ) => [groups.has(key) ? `@${key}` : key, value])
+  for (const [key, group] of groups) {
+    const [only] = group
+    entries.push([
+      key,
+      group.length === 1 && only !== undefined && !isList(name, key) ? only : group
+    ])
+  }
+  if (/\S/.test(text)) entries.push(["#text", text])
+  return Object.fromEntries(entries)
+}
+
+/** A document as the JSON that the service gives of it; throws UnexpectedAnswer. */
+export const xmlToJson = (xml: string): JsonObject => objectOf(parse(xml))

@@ -1,0 +1,123 @@
+/** The files of archives: written beside their place and renamed, and verified before use. */
+import { createReadStream, existsSync } from "node:fs"
+import { open, rename, rm } from "node:fs/promises"
+import { dirname } from "node:path"
+import { Readable } from "node:stream"
+import { constants, createGunzip, createGzip } from "node:zlib"
+import { StorageDamaged } from "../../runtime/index.ts"
+import { gzipLevel, writeBytes } from "../limits.ts"
+import type { ArchivePart } from "./archive-parts.ts"
+import { ArchiveDamaged, Decoder } from "./archive-reader.ts"
+import { drain } from "./store-reader.ts"
+
+/** A file that is there already. */
+export class FileThere extends Error {}
+
+/** Only the owner may read it: it holds what proves the service to others. */
+const MODE = 0o600
+
+const compressed = (source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> => {
+  const gzip = createGzip({ level: gzipLevel, chunkSize: writeBytes })
+  const readable = Readable.from(source, { objectMode: false, highWaterMark: writeBytes })
+  readable.once("error", (error) => gzip.destroy(error))
+  // It may come before anybody reads; whoever reads then is told all the same.
+  gzip.once("error", () => {})
+  return readable.pipe(gzip)
+}
+
+const flushFolder = async (file: string): Promise<void> => {
+  const folder = await open(dirname(file) || ".", "r")
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/** Writes to standard output as fast as it is read. */
+const toOutput = async (source: AsyncIterable<Uint8Array>): Promise<number> => {
+  let written = 0
+  for await (const bytes of source) {
+    written += bytes.length
+    if (!process.stdout.write(bytes)) {
+      await new Promise((resolve) => process.stdout.once("drain", resolve))
+    }
+  }
+  return written
+}
+
+const toFile = async (path: string, source: AsyncIterable<Uint8Array>): Promise<number> => {
+  if (existsSync(path)) throw new FileThere(path)
+  const partial = `${path}.partial`
+  await rm(partial, { force: true })
+  const file = await open(partial, "wx", MODE)
+  let written = 0
+  try {
+    for await (const bytes of source) {
+      await file.writeFile(bytes)
+      written += bytes.length
+    }
+    await file.sync()
+  } catch (error) {
+    await file.close()
+    await rm(partial, { force: true })
+    throw error
+  }
+  await file.close()
+  if (existsSync(path)) throw new FileThere(path)
+  await rename(partial, path)
+  await flushFolder(path)
+  return written
+}
+
+/** Writes an archive to a path, or to standard output by `-`; answers its bytes. */
+export const save = (
+  path: string,
+  pieces: AsyncIterable<Uint8Array>,
+  plain: boolean
+): Promise<number> => {
+  const source = plain ? pieces : compressed(pieces)
+  return path === "-" ? toOutput(source) : toFile(path, source)
+}
+
+const isGzip = async (path: string): Promise<boolean> => {
+  const file = await open(path, "r")
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(2), 0, 2, 0)
+    return bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b
+  } finally {
+    await file.close()
+  }
+}
+
+async function* bytesOf(path: string): AsyncGenerator<Uint8Array> {
+  const file = createReadStream(path, { highWaterMark: 1024 * 1024 })
+  if (!await isGzip(path)) return yield* file
+  const gunzip = createGunzip({ chunkSize: 512 * 1024, finishFlush: constants.Z_FINISH })
+  file.once("error", (error) => gunzip.destroy(error))
+  try {
+    yield* file.pipe(gunzip)
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : ""
+    if (!code.startsWith("Z_") && code !== "ERR_ZLIB") throw error
+    throw new ArchiveDamaged({ detail: `it is truncated or damaged: ${String(error)}` })
+  } finally {
+    file.destroy()
+    gunzip.destroy()
+  }
+}
+
+/** Reads an archive; its header and counts are in the decoder. */
+export const decoderOf = (path: string): Decoder => new Decoder(bytesOf(path))
+
+/** Reads all of an archive and keeps nothing. Throws {@link ArchiveDamaged}. */
+export const verify = async (path: string, seen: (part: ArchivePart) => void): Promise<Decoder> => {
+  const decoder = decoderOf(path)
+  try {
+    await drain(decoder.parts(), seen)
+  } catch (error) {
+    if (error instanceof StorageDamaged) throw new ArchiveDamaged({ detail: error.detail })
+    throw error
+  }
+  return decoder
+}

@@ -1,0 +1,233 @@
+/** Reads an archive back, and refuses one that is truncated, damaged or of another format. */
+import { Schema } from "effect"
+import { createHash } from "node:crypto"
+import { address, fromKey, SHARDS } from "../../runtime/index.ts"
+import { archiveFormatVersion, lineBytesMax } from "../limits.ts"
+import { Header, isCounted, Line, Trailer } from "./archive-format.ts"
+import { type ArchivePart, Counter } from "./archive-parts.ts"
+
+/** The archive cannot be relied upon. */
+export class ArchiveDamaged extends Schema.TaggedError<ArchiveDamaged>()("ArchiveDamaged", {
+  detail: Schema.String
+}) {}
+
+const damaged = (detail: string): never => {
+  throw new ArchiveDamaged({ detail })
+}
+
+/** A blob that its source lost while it was read; what came of it counts for nothing. */
+export class BlobLost extends Error {}
+
+const decodeLine = Schema.decodeUnknownSync(Line)
+
+const decodeHeader = Schema.decodeUnknownSync(Header)
+
+const decodeTrailer = Schema.decodeUnknownSync(Trailer)
+
+const LINE_FEED = 0x0a
+
+/** Lines and counted bytes out of a stream. */
+class Lines {
+  private readonly source: AsyncIterator<Uint8Array>
+  private readonly hash = createHash("sha256")
+  private buffer: Buffer = Buffer.alloc(0)
+  private at = 0
+
+  constructor(source: AsyncIterable<Uint8Array>) {
+    this.source = source[Symbol.asyncIterator]()
+  }
+
+  private async more(): Promise<boolean> {
+    const next = await this.source.next()
+    if (next.done === true) return false
+    const rest = this.buffer.subarray(this.at)
+    this.buffer = rest.length === 0 ? Buffer.from(next.value) : Buffer.concat([rest, next.value])
+    this.at = 0
+    return true
+  }
+
+  /** The next line, which does not count yet for the checksum; undefined at the end. */
+  async line(): Promise<Buffer | undefined> {
+    let from = this.at
+    for (;;) {
+      const end = this.buffer.indexOf(LINE_FEED, from)
+      if (end >= 0) {
+        const line = this.buffer.subarray(this.at, end + 1)
+        this.at = end + 1
+        return line
+      }
+      const there = this.buffer.length - this.at
+      if (there > lineBytesMax) damaged("a line is too long")
+      if (!(await this.more())) return there === 0 ? undefined : damaged("it ends within a line")
+      from = this.at + there
+    }
+  }
+
+  /** Counts for the checksum. */
+  count(bytes: Uint8Array): void {
+    this.hash.update(bytes)
+  }
+
+  async bytes(count: number): Promise<Buffer> {
+    if (count > lineBytesMax) damaged("a piece of a blob is too long")
+    while (this.buffer.length - this.at < count + 1) {
+      if (!(await this.more())) damaged("it ends within a blob")
+    }
+    const bytes = this.buffer.subarray(this.at, this.at + count)
+    if (this.buffer[this.at + count] !== LINE_FEED) damaged("a piece of a blob does not end")
+    this.count(this.buffer.subarray(this.at, this.at + count + 1))
+    this.at += count + 1
+    return bytes
+  }
+
+  get sha256(): string {
+    return this.hash.copy().digest("hex")
+  }
+}
+
+const parsed = (line: Uint8Array): unknown => {
+  try {
+    // Whatever it is, a schema looks at it.
+    return JSON.parse(Buffer.from(line).toString("utf8")) as unknown
+  } catch {
+    return damaged("a line is no JSON")
+  }
+}
+
+const shaped = <A>(decode: (input: unknown) => A, input: unknown): A => {
+  try {
+    return decode(input)
+  } catch (error) {
+    return damaged(`a line is none of an archive: ${String(error).slice(0, 200)}`)
+  }
+}
+
+/** The last line; throws {@link ArchiveDamaged} for another one, or none. */
+export const trailerOf = (line: Uint8Array): Trailer => {
+  const value = line.length === 0 ? undefined : parsed(line)
+  const isEnd = typeof value === "object" && value !== null && "end" in value
+  return isEnd ? shaped(decodeTrailer, value) : damaged("it is truncated")
+}
+
+const addressOf = (key: string) => {
+  try {
+    return fromKey(key)
+  } catch {
+    return damaged(`${key.slice(0, 100)} names no actor`)
+  }
+}
+
+const itemsOf = (pairs: ReadonlyArray<readonly [number, string]> = []) =>
+  pairs.map(([n, value]) => ({ n, value }))
+
+export class Decoder {
+  readonly counter = new Counter()
+  private readonly lines: Lines
+  /** Whether the last blob was lost while it was read. */
+  private lost = false
+  /** Once it is read. */
+  header: Header | undefined
+  trailer: Trailer | undefined
+
+  constructor(source: AsyncIterable<Uint8Array>) {
+    this.lines = new Lines(source)
+  }
+
+  private async next(): Promise<unknown> {
+    const line = await this.lines.line()
+    if (line === undefined) return damaged("it is truncated")
+    const value = parsed(line)
+    const isEnd = typeof value === "object" && value !== null && "end" in value
+    if (!isEnd) this.lines.count(line)
+    return value
+  }
+
+  private async begin(): Promise<void> {
+    const first = await this.next()
+    if (typeof first !== "object" || first === null || !("restante" in first)) {
+      damaged("it is no archive of restante")
+    }
+    const header = shaped(decodeHeader, first)
+    if (header.format > archiveFormatVersion) {
+      damaged(`it is of format ${header.format}, from version ${header.version}; this is older`)
+    }
+    if (header.shards !== SHARDS) damaged(`it has ${header.shards} shards instead of ${SHARDS}`)
+    this.header = header
+  }
+
+  /** All parts, to the verified end. Throws {@link ArchiveDamaged}. */
+  async *parts(): AsyncGenerator<ArchivePart> {
+    await this.begin()
+    for (;;) {
+      const value = await this.next()
+      if (typeof value === "object" && value !== null && "end" in value) return this.end(value)
+      const line = shaped(decodeLine, value)
+      if ("blob" in line) {
+        yield* this.blob(line)
+        continue
+      }
+      const part = this.partOf(line)
+      this.counter.take(part)
+      yield part
+    }
+  }
+
+  private partOf(line: Exclude<Line, { blob: string }>): Exclude<ArchivePart, { _tag: "Blob" }> {
+    if ("of" in line) {
+      return { _tag: "Items", address: addressOf(line.of), items: itemsOf(line.items) }
+    }
+    if ("actor" in line) {
+      const { actor, head, items, removed = [], state, steady = true, wake } = line
+      const common = { head, state, wake, items: itemsOf(items), removed, steady }
+      return { _tag: "Actor", address: addressOf(actor), ...common }
+    }
+    if ("record" in line) {
+      return { _tag: "Record", table: line.table, key: line.record, value: line.value }
+    }
+    return damaged("a piece of a blob without its blob")
+  }
+
+  private async *blob(line: Extract<Line, { blob: string }>): AsyncGenerator<ArchivePart> {
+    const { blob: id, digest, lengthBytes } = line
+    try {
+      address("content", id)
+    } catch {
+      damaged(`${id.slice(0, 100)} names no blob`)
+    }
+    const pieces = this.pieces(id, lengthBytes)
+    const part: ArchivePart = { _tag: "Blob", id, lengthBytes, digest, bytes: pieces }
+    this.lost = false
+    yield part
+    // Nothing is left, unless nobody wanted the bytes.
+    try {
+      while ((await pieces.next()).done !== true);
+    } catch (error) {
+      if (!(error instanceof BlobLost)) throw error
+    }
+    if (!this.lost) this.counter.take(part)
+  }
+
+  private async *pieces(id: string, lengthBytes: number): AsyncGenerator<Uint8Array> {
+    let found = 0
+    for (;;) {
+      const line = shaped(decodeLine, await this.next())
+      if ("bytes" in line) {
+        found += line.bytes
+        yield await this.lines.bytes(line.bytes)
+      } else if ("blobEnd" in line) {
+        this.lost = line.blobEnd === "lost"
+        if (this.lost) throw new BlobLost(`blob ${id} was lost while it was read`)
+        if (found !== lengthBytes) damaged(`blob ${id} has ${found} bytes of ${lengthBytes}`)
+        return
+      } else damaged(`blob ${id} does not end`)
+    }
+  }
+
+  private async end(value: unknown): Promise<void> {
+    const trailer = shaped(decodeTrailer, value)
+    if (trailer.sha256 !== this.lines.sha256) damaged("its checksum differs")
+    if (await this.lines.line() !== undefined) damaged("there is something after its end")
+    if (!isCounted(this.counter, trailer)) damaged("its counts differ")
+    this.trailer = trailer
+  }
+}

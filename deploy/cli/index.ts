@@ -1,0 +1,11 @@
+/** The commands of `restante`. */
+export { accountCommand } from "./account.ts"
+export { backupCommand, checkCommand, migrateCommand, restoreCommand } from "./archive-commands.ts"
+export { bridgeCommand } from "./bridge.ts"
+export { readCommand, watchCommand } from "./mailbox.ts"
+export { configCommand, doctorCommand, serveCommand } from "./node-commands.ts"
+export { outboxCommand, sendCommand } from "./outgoing.ts"
+export { registerCommand, registrationsCommand } from "./register.ts"
+export { loadCommand, queryCommand } from "./tables.ts"
+export { presenter } from "./terminal.ts"
+export { topCommand } from "./top.ts"

@@ -1,0 +1,97 @@
+/** `restante serve`. */
+import { Console, Effect } from "effect"
+import { Command } from "effect/cli"
+import { CommandFailed, exitCodes } from "../command-failure.ts"
+import { loggingLayer } from "../node/index.ts"
+import { baseUrlOf, type FoundSetting, type NodeSettings } from "../settings/index.ts"
+import { version } from "../version.ts"
+import { load, settingFlags } from "./flags.ts"
+import { jsonFlag, plain, printJson, some, table } from "./terminal.ts"
+
+interface Row {
+  readonly name: string
+  readonly value: string | null
+  readonly source: string
+  readonly env: string
+  readonly flag: string | null
+  readonly about: string
+}
+
+const row = (settings: NodeSettings) => ({ setting, source, text }: FoundSetting): Row => {
+  const derived = setting.name === "baseUrl" && text === undefined && settings.port !== 0
+  return {
+    name: setting.name,
+    value: derived ? baseUrlOf(settings, settings.port) : text ?? null,
+    source: derived ? "port" : source,
+    env: setting.env,
+    flag: setting.flag === undefined ? null : `--${setting.flag}`,
+    about: setting.about
+  }
+}
+
+const lines = (rows: ReadonlyArray<Row>): string => {
+  const cells = rows.map((one) => [one.name, one.value || "-", one.source, one.env])
+  return table([["SETTING", "VALUE", "FROM", "VARIABLE"], ...cells])
+}
+
+export const configCommand = Command.make(
+  "config",
+  {
+    ...settingFlags,
+    json: jsonFlag()
+  },
+  Effect.fnUntraced(function*({ json, ...flags }) {
+    const { found, settings } = yield* load(flags)
+    const rows = found.map(row(settings))
+    yield* json ? printJson(rows) : Console.log(lines(rows))
+  })
+).pipe(
+  Command.withDescription("Show every setting, its value and where the value comes from")
+)
+
+/* `restante doctor`. */
+
+const signs = { ok: "ok  ", warn: "warn", fail: "FAIL" } as const
+
+export const doctorCommand = Command.make(
+  "doctor",
+  { ...settingFlags, json: jsonFlag() },
+  Effect.fnUntraced(function*({ json, ...flags }) {
+    const { settings } = yield* load(flags)
+    // Only the commands on stores need the native modules.
+    const { examine } = yield* Effect.promise(() => import("../doctor/doctor.ts"))
+    const findings = yield* examine(settings)
+    if (json) yield* printJson(findings)
+    else {
+      for (const { advice, found, name, state } of findings) {
+        yield* Console.log(`${signs[state]}  ${name}: ${plain(found)}`)
+        if (advice !== undefined) yield* Console.log(`      -> ${plain(advice)}`)
+      }
+    }
+    const failing = findings.filter(({ state }) => state === "fail").length
+    if (failing === 0) return
+    const message = `${some(failing, "thing")} must be put right before a node can run`
+    return yield* new CommandFailed({ message, exitCode: exitCodes.failed })
+  })
+).pipe(
+  Command.withDescription("Look at settings, store, NATS, clock and limits, and say what to do")
+)
+
+/* `restante config`. */
+
+export const serveCommand = Command.make(
+  "serve",
+  settingFlags,
+  Effect.fnUntraced(function*(flags) {
+    const loaded = yield* load(flags)
+    // Only this command needs the native modules.
+    const { serve } = yield* Effect.promise(() => import("../node/serve.ts"))
+    yield* serve(loaded, version).pipe(Effect.provide(loggingLayer(loaded.settings)))
+  })
+).pipe(
+  Command.withDescription("Run the service until SIGTERM or SIGINT, then drain and stop"),
+  Command.withExamples([
+    { command: "restante serve", description: "Serve on port 8080, with the store in ./data" },
+    { command: "restante serve --port 9000 --data-dir /var/lib/restante", description: "Elsewhere" }
+  ])
+)

@@ -1,0 +1,92 @@
+/** Verifies a stopped store, or a cluster with its nodes running. */
+import { Effect, type Scope } from "effect"
+import { behaviours, linksUnder } from "../../actors/index.ts"
+import { makeOutbound } from "../../actors/outbound/index.ts"
+import { documents } from "../../http/index.ts"
+import { inspect } from "../../runtime/embedded/index.ts"
+import { isClustered, placeOf } from "../backend/index.ts"
+import type { CommandFailed } from "../command-failure.ts"
+import { stopped } from "../node/index.ts"
+import { baseUrlOf, type NodeSettings } from "../settings/index.ts"
+import { explained } from "./failure-messages.ts"
+import { inspect as inspectAll } from "./store-inspection.ts"
+import { type ArchiveFailure, openSource } from "./stores.ts"
+
+export { placeOf } from "../backend/index.ts"
+
+/** What was found: counts by what is counted, and one line for each problem. */
+export interface CheckReport {
+  /** The database of an embedded store; undefined in a cluster, or when it could not be opened. */
+  readonly store?: string | undefined
+  readonly counts: Readonly<Record<string, number>>
+  readonly problems: ReadonlyArray<string>
+}
+
+const checkStopped = (
+  { dataDir, store }: NodeSettings
+): Effect.Effect<CheckReport, CommandFailed> =>
+  inspect(dataDir, store).pipe(
+    Effect.map(({ counts: { actors, ...counts }, engine, faults }) => ({
+      store: engine,
+      counts: {
+        ...Object.fromEntries(
+          Object.entries(actors).map(([kind, number]) => [`actors ${kind}`, number])
+        ),
+        ...counts
+      },
+      problems: faults
+    })),
+    // What keeps a node from starting is what this command was called to find.
+    Effect.catchTag(
+      "StorageDamaged",
+      ({ detail }) => Effect.succeed<CheckReport>({ counts: {}, problems: [detail] })
+    ),
+    Effect.mapError((failure) => stopped(dataDir, failure))
+  )
+
+/** Reads all of the cluster, as its behaviours do. */
+const checkCluster = Effect.fnUntraced(function*(
+  settings: NodeSettings
+): Effect.fn.Return<CheckReport, ArchiveFailure, Scope.Scope> {
+  const { blobs, contents, records } = yield* openSource(settings)
+  // They decode, and perform nothing.
+  const all = behaviours({
+    blobs,
+    records,
+    outbound: yield* makeOutbound({
+      allow: settings.outboundAllow,
+      userAgent: "restante",
+      nowMs: () => Date.now(),
+      random: Math.random
+    }),
+    links: linksUnder(baseUrlOf(settings, settings.port)),
+    documents,
+    schedule: settings.retrySchedule,
+    keepMs: settings.outgoingKeep,
+    arriving: new Set(),
+    random: Math.random
+  })
+  const { counts, faults } = yield* Effect.tryPromise({
+    try: () => inspectAll({ blobs, contents }, all),
+    catch: (error) => error instanceof Error ? error : new Error(String(error))
+  })
+  const { actors, contents: _, ...rest } = counts
+  const kinds = Object.entries(actors).map(([kind, number]) => [`actors ${kind}`, number])
+  return { counts: { ...Object.fromEntries(kinds), ...rest }, problems: faults }
+})
+
+/**
+ * Reads everything that is kept where the settings say; fails when the embedded store is in use, or
+ * it cannot be read.
+ */
+export const check = (settings: NodeSettings): Effect.Effect<CheckReport, CommandFailed> =>
+  isClustered(settings)
+    ? Effect.scoped(checkCluster(settings)).pipe(
+      Effect.catch((failure) => {
+        const damage = "_tag" in failure && failure._tag === "StorageDamaged"
+        return damage
+          ? Effect.succeed<CheckReport>({ counts: {}, problems: [failure.detail] })
+          : Effect.fail(explained(placeOf(settings), undefined, failure))
+      })
+    )
+    : checkStopped(settings)

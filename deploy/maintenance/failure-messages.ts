@@ -1,0 +1,37 @@
+/** What the operator is told when a command on archives comes to nothing. */
+import { isTagged } from "effect/Predicate"
+import { ArchiveDamaged, FileThere } from "../archive/index.ts"
+import { CommandFailed, exitCodes } from "../command-failure.ts"
+import { stopped } from "../node/index.ts"
+import type { ArchiveFailure, OpeningFailure } from "./stores.ts"
+
+const tags: ReadonlyArray<OpeningFailure["_tag"]> = [
+  "StorageLocked",
+  "StorageDamaged",
+  "StorageFull",
+  "StorageUnavailable",
+  "EngineDiffers",
+  "EngineMissing",
+  "NatsTooOld",
+  "BucketsDiffer"
+]
+
+const isOpening = (failure: ArchiveFailure): failure is OpeningFailure =>
+  tags.some((tag) => isTagged(failure, tag))
+
+/** `place` is the store, `file` the archive; `untouched`: nothing was changed. */
+export const explained = (
+  place: string,
+  file: string | undefined,
+  failure: ArchiveFailure
+): CommandFailed => {
+  const ends = (message: string): CommandFailed =>
+    new CommandFailed({ message, exitCode: exitCodes.failed })
+  if (failure instanceof CommandFailed) return failure
+  if (isOpening(failure)) return stopped(place, failure)
+  if (failure instanceof ArchiveDamaged) {
+    return ends(`${file ?? place} cannot be used: ${failure.detail}`)
+  }
+  if (failure instanceof FileThere) return ends(`${file ?? place} is there already`)
+  return ends(failure.message)
+}

@@ -1,0 +1,354 @@
+/**
+ * One node, put together: its store, the actor system upon it, HTTP in front. It runs until it is
+ * interrupted, then stops in good order: other nodes, if there are any, take its actors over; no
+ * new connection, requests under way are answered, commits and effects end, the store is closed.
+ */
+import { Effect, Layer } from "effect"
+import { createServer } from "node:net"
+import { behaviours, linksUnder } from "../../actors/index.ts"
+import { makeOutbound, type OutboundService, readerOf } from "../../actors/outbound/index.ts"
+import {
+  application,
+  assertNative,
+  bootstrap,
+  count,
+  CredentialCache,
+  documents,
+  HttpMetrics,
+  listen,
+  metricsText,
+  postingFigures,
+  randomId,
+  ratesOf,
+  resources,
+  resumeLoads,
+  RowCaches,
+  ServerUnavailable,
+  type Service,
+  setDocumentLimits,
+  sweepOrphans,
+  watchLoads,
+  watchQueries
+} from "../../http/index.ts"
+import {
+  Blobs,
+  Placement,
+  Records,
+  Storage,
+  type StorageFailure,
+  StorageUnavailable,
+  StoreContents,
+  System,
+  type Transport
+} from "../../runtime/index.ts"
+import { archiveOf } from "../archive/index.ts"
+import {
+  backend,
+  failpoint,
+  groupLimits,
+  isClustered,
+  nodeNameOf,
+  placeOf,
+  type Ports
+} from "../backend/index.ts"
+import { adminTokenOf, baseUrlOf, type NodeSettings } from "../settings/index.ts"
+import { version } from "../version.ts"
+import { issuerOf } from "./issuer.ts"
+import { serviceKeyOf } from "./service-key.ts"
+
+/** The port to listen on: a free one when none is set, since the base URL has to name it. */
+export const portOf = (settings: NodeSettings): Effect.Effect<number, ServerUnavailable> =>
+  settings.port !== 0
+    ? Effect.succeed(settings.port)
+    : Effect.callback((resume) => {
+      const probe = createServer()
+      probe.once(
+        "error",
+        (cause) => resume(Effect.fail(new ServerUnavailable("Address", cause.message, cause)))
+      )
+      probe.listen(0, settings.host, () => {
+        const found = probe.address()
+        probe.close(() =>
+          resume(Effect.succeed(typeof found === "object" && found !== null ? found.port : 0))
+        )
+      })
+    })
+
+/* Looks for blobs that a crash left without content. */
+
+/** How often a cluster looks for them. */
+const orphansEveryMs = 6 * 3_600_000
+
+/** Removes what a crash left of arriving content. */
+export const sweep = (service: Service): Effect.Effect<void> =>
+  sweepOrphans(service).pipe(
+    Effect.flatMap((orphans) =>
+      orphans === 0 ? Effect.void : Effect.logInfo("orphaned blobs removed", { orphans })
+    ),
+    Effect.catch((failure) => Effect.logWarning("the sweep for orphans broke off", failure))
+  )
+
+/** The same in a cluster, every so often, at the node that has the first shard. */
+export const sweepAmong = (
+  service: Service,
+  placement: Placement["Service"]
+): Effect.Effect<void> =>
+  Effect.suspend(() => placement.owns(0) ? sweep(service) : Effect.void).pipe(
+    Effect.delay(orphansEveryMs),
+    Effect.forever
+  )
+
+/* Which port a node listens on. */
+
+/** How often idle actors are looked for, unless they are to sleep sooner. */
+const sweepMsMax = 5_000
+
+const corsOriginOf = (settings: NodeSettings): string | undefined =>
+  settings.corsOrigin === "none" ? undefined : settings.corsOrigin
+
+type PlacementApi = Placement["Service"]
+
+/** What the actors and the HTTP side have in common beside the stores. */
+interface Shared {
+  readonly baseUrl: string
+  /** The node's name, the same at each start. */
+  readonly node: string
+  readonly outbound: OutboundService
+  readonly issuer: Service["issuer"]
+  /** Blobs that are stored and not yet shown by their content. */
+  readonly arriving: Set<string>
+}
+
+const systemLayer = (settings: NodeSettings, { arriving, baseUrl, outbound }: Shared) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const step = failpoint(process.env["RESTANTE_FAILPOINT"])
+    return System.layer({
+      behaviours: behaviours({
+        blobs: yield* Blobs,
+        records: yield* Records,
+        outbound,
+        links: linksUnder(baseUrl),
+        documents,
+        schedule: settings.retrySchedule,
+        keepMs: settings.outgoingKeep,
+        arriving,
+        random: Math.random
+      }),
+      limits: {
+        ...groupLimits(settings),
+        residentActorsMax: settings.residentActors,
+        actorQueueMax: settings.actorQueueMax,
+        idleMs: settings.idleTimeout,
+        sweepMs: Math.min(settings.idleTimeout, sweepMsMax),
+        drainMs: settings.drainTimeout
+      },
+      ...step === undefined ? {} : { step }
+    })
+  }))
+
+/** Everything below HTTP, as the settings say. */
+const nodeLayer = (settings: NodeSettings, shared: Shared) =>
+  systemLayer(settings, shared).pipe(Layer.provideMerge(backend(settings, shared.node)))
+
+/** What the operator is told when the node serves. */
+export interface ServingNode {
+  readonly baseUrl: string
+  readonly host: string
+  readonly port: number
+  /** Where everything is kept, for people. */
+  readonly place: string
+  /** The database of an embedded store, for people; undefined in a cluster. */
+  readonly engine: string | undefined
+  /** Its name in its cluster; undefined when it is alone. */
+  readonly node: string | undefined
+  /** The admin's token, when this start chose it. */
+  readonly adminToken: string | undefined
+}
+
+/** Fails while the node has no part in its cluster; with what is wrong, for people. */
+const standing = (placement: PlacementApi): Effect.Effect<void, string> =>
+  Effect.suspend(() => {
+    if (!placement.inTime()) return Effect.fail("this node is not in its cluster just now")
+    const { nodes, self } = placement.view()
+    const leaves = nodes.some(({ leaving, node }) => node === self && leaving)
+    return leaves ? Effect.fail("this node is stopping") : Effect.void
+  })
+
+/**
+ * Lets other nodes take the actors over, for `withinMs` at most. HTTP answers meanwhile and
+ * afterwards as ever, as it asks the actors wherever they are.
+ */
+const handOver = (placement: PlacementApi, withinMs: number): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    const leaving = placement.leave()
+    if (leaving === undefined) return
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, withinMs)
+    })
+    await Promise.race([leaving, late])
+    clearTimeout(timer)
+  })
+
+const makeService = Effect.fnUntraced(function*(
+  settings: NodeSettings,
+  { arriving, baseUrl, issuer, node, outbound }: Shared,
+  measures: HttpMetrics
+): Effect.fn.Return<Service, StorageFailure, System | Exclude<Ports, Transport>> {
+  const system = yield* System
+  const storage = yield* Storage
+  const records = yield* Records
+  const placement = yield* Placement
+  const blobs = yield* Blobs
+  const contents = yield* StoreContents
+  const kind = isClustered(settings) ? "nats" : "embedded"
+  const nowMs = () => Date.now()
+  const tries = new CredentialCache(nowMs)
+  const { trustedProxies } = settings
+  const rateLimits = { address: settings.rateLimitAddress, account: settings.rateLimitAccount }
+  return {
+    settings: {
+      baseUrl,
+      version,
+      publish: settings.contentPublish,
+      contentBytesMax: settings.contentBytesMax,
+      retentionMs: settings.retention,
+      corsOrigin: corsOriginOf(settings),
+      trustedProxies,
+      rateLimits
+    },
+    engine: storage.engine,
+    issuer,
+    tries,
+    rates: ratesOf(rateLimits, { tries, trustedProxies, refused: measures.rateLimited }),
+    system,
+    blobs,
+    records,
+    held: new RowCaches(records),
+    readOutside: readerOf(outbound),
+    arriving,
+    start: `${node}.${randomId()}`,
+    serviceKey: yield* serviceKeyOf(records),
+    metrics: metricsText(system, measures, nowMs, outbound.measures),
+    measures,
+    deliveries: outbound,
+    archive: () => archiveOf({ kind, contents, blobs }),
+    ready: Effect.andThen(
+      standing(placement),
+      Effect.mapError(Effect.andThen(storage.health, records.health), ({ detail }) => detail)
+    ),
+    nowMs
+  }
+})
+
+const asUnavailable = (cause: unknown): ServerUnavailable =>
+  cause instanceof ServerUnavailable
+    ? cause
+    : new ServerUnavailable("Address", String(cause), cause)
+
+const listening = (
+  settings: NodeSettings,
+  port: number,
+  baseUrl: string,
+  handler: ReturnType<typeof application>,
+  onError: (error: unknown) => void
+) =>
+  Effect.tryPromise({
+    try: () =>
+      listen({
+        host: settings.host,
+        port,
+        baseUrl,
+        handler,
+        cors: { origin: corsOriginOf(settings) },
+        onError
+      }),
+    catch: asUnavailable
+  })
+
+/** Serves over what is provided, until interrupted. */
+const serveOver = Effect.fnUntraced(function*(
+  settings: NodeSettings,
+  port: number,
+  shared: Shared,
+  onServing: (serving: ServingNode) => void
+) {
+  const { baseUrl } = shared
+  const placement = yield* Placement
+  const measures = new HttpMetrics()
+  const service = yield* makeService(settings, shared, measures)
+  const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
+    Effect.mapError((failure) => new StorageUnavailable({ detail: `no admin: ${failure._tag}` }))
+  )
+  // A file that was taken is in the table whole before anybody asks.
+  if (!isClustered(settings)) {
+    yield* Effect.catch(
+      resumeLoads(service),
+      (failure) =>
+        Effect.logWarning("a load of customers was not finished; it is tried again", failure)
+    )
+  }
+  yield* Effect.forkScoped(watchLoads(service))
+  yield* Effect.forkScoped(watchQueries(service))
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const handler = application(
+    service,
+    resources(service),
+    (effect, observer) => run(effect).addObserver(observer),
+    (access) => {
+      count(measures.of(access.method, access.route), access.status, access.durationMs)
+      run(Effect.logDebug("request", access))
+    }
+  )
+  yield* Effect.acquireRelease(
+    listening(settings, port, baseUrl, handler, (error) => {
+      run(Effect.logError("a request broke", error))
+    }),
+    (server) =>
+      handOver(placement, settings.drainTimeout).pipe(
+        Effect.andThen(Effect.promise(() => server.drain(settings.drainTimeout))),
+        Effect.andThen(service.system.drain)
+      )
+  )
+  yield* postingFigures(service)
+  yield* Effect.forkScoped(isClustered(settings) ? sweepAmong(service, placement) : sweep(service))
+  onServing({
+    baseUrl,
+    host: settings.host,
+    port,
+    place: placeOf(settings),
+    engine: isClustered(settings) ? undefined : service.engine,
+    node: isClustered(settings) ? shared.node : undefined,
+    adminToken: token
+  })
+  return yield* Effect.never
+})
+
+/**
+ * Serves until interrupted. `onServing` is called once, when requests are answered. Fails with
+ * a
+ * BackendFailure, NodeUnnamed, IssuerUnusable or ServerUnavailable.
+ */
+export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode) => void) =>
+  Effect.scoped(Effect.gen(function*() {
+    // A first start that cannot serve must not choose a token that nobody is told.
+    yield* Effect.try({ try: assertNative, catch: asUnavailable })
+    setDocumentLimits(settings)
+    const port = yield* portOf(settings)
+    const outbound = yield* makeOutbound({
+      allow: settings.outboundAllow,
+      userAgent: `restante/${version}`,
+      nowMs: () => Date.now(),
+      random: Math.random
+    })
+    const shared = {
+      baseUrl: baseUrlOf(settings, port),
+      node: yield* nodeNameOf(settings),
+      outbound,
+      issuer: yield* issuerOf(settings),
+      arriving: new Set<string>()
+    }
+    return yield* Effect.scoped(serveOver(settings, port, shared, onServing)).pipe(
+      Effect.provide(nodeLayer(settings, shared))
+    )
+  }))

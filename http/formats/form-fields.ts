@@ -1,0 +1,75 @@
+/** Bodies and queries of `application/x-www-form-urlencoded` (WHATWG URL §5), bounded. */
+import { formBytesMax, formFieldsMax } from "../limits.ts"
+import { failure, type Result, success } from "./xml/index.ts"
+
+/** The fields of a form in their order; names may repeat. */
+export class FormFields {
+  readonly #entries: ReadonlyArray<readonly [name: string, value: string]>
+
+  constructor(entries: ReadonlyArray<readonly [name: string, value: string]>) {
+    this.#entries = entries
+  }
+
+  /** The first value of a name. */
+  get(name: string): string | undefined {
+    return this.#entries.find(([key]) => key === name)?.[1]
+  }
+
+  /** All values of a name. */
+  all(name: string): ReadonlyArray<string> {
+    return this.#entries.filter(([key]) => key === name).map(([, value]) => value)
+  }
+
+  has(name: string): boolean {
+    return this.#entries.some(([key]) => key === name)
+  }
+
+  entries(): ReadonlyArray<readonly [name: string, value: string]> {
+    return this.#entries
+  }
+}
+
+/** Why a form was not taken: bad encoding (400) or too large (413). */
+export interface FormFault {
+  readonly _tag: "Malformed" | "TooLarge"
+  readonly detail: string
+}
+
+const decode = (text: string): string => decodeURIComponent(text.replace(/\+/g, " "))
+
+/**
+ * Parses a query string (without `?`) or a form. Unlike the WHATWG parser, escapes that are not
+ * valid UTF-8 are refused instead of replaced. Fails with `Malformed` or `TooLarge`.
+ */
+export const parseForm = (text: string): Result<FormFields, FormFault> => {
+  if (text.length > formBytesMax) {
+    return failure({ _tag: "TooLarge", detail: `the form exceeds ${formBytesMax} bytes` })
+  }
+  const entries: Array<readonly [string, string]> = []
+  for (const pair of text.split("&", formFieldsMax + 1)) {
+    if (pair === "") continue
+    if (entries.length === formFieldsMax) {
+      return failure({ _tag: "TooLarge", detail: `there are more than ${formFieldsMax} fields` })
+    }
+    const equals = pair.indexOf("=")
+    const name = equals === -1 ? pair : pair.slice(0, equals)
+    const value = equals === -1 ? "" : pair.slice(equals + 1)
+    try {
+      entries.push([decode(name), decode(value)])
+    } catch {
+      return failure({ _tag: "Malformed", detail: "a field is not valid percent-encoded UTF-8" })
+    }
+  }
+  return success(new FormFields(entries))
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true })
+
+/** Parses a form of a request body. */
+export const parseFormBody = (bytes: Uint8Array): Result<FormFields, FormFault> => {
+  try {
+    return parseForm(decoder.decode(bytes))
+  } catch {
+    return failure({ _tag: "Malformed", detail: "the form is not valid UTF-8" })
+  }
+}

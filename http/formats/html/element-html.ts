@@ -1,0 +1,119 @@
+/** Any document as readable HTML: like elements become tables or entries, `href` a link. */
+import { childrenOf, type Element } from "../xml/index.ts"
+import { time } from "./parts.ts"
+import { type Html, html, type Interpolation, isLinkable, link, nothing } from "./template.ts"
+
+const words = (name: string): string => {
+  const text = name.replace(/^.*:/, "").replace(/[-_]/g, " ")
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+const ownText = (node: Element): string =>
+  node.children.filter((child) => typeof child === "string").join("").trim()
+
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/
+
+const value = (text: string): Html => {
+  if (timePattern.test(text)) {
+    return text.endsWith("Z") ? time(text) : html`<time datetime="${text}">${text}</time>`
+  }
+  return /^https?:/i.test(text) && isLinkable(text) ? link(text) : html`${text}`
+}
+
+const isLeaf = (node: Element): boolean => childrenOf(node).length === 0
+
+const labelOf = (node: Element): string => {
+  const text = isLeaf(node) ? ownText(node) : ""
+  return text === "" ? node.attributes["href"] ?? "" : text
+}
+
+/** The text and attributes of an element without child elements, on one line. */
+const leaf = (node: Element): Html => {
+  const href = node.attributes["href"]
+  const parts: Array<Interpolation> = []
+  if (href !== undefined) parts.push(link(href, labelOf(node)))
+  else parts.push(value(ownText(node)))
+  for (const key in node.attributes) {
+    if (key === "href" || key.startsWith("xmlns")) continue
+    parts.push(
+      html` <span class="quiet">${words(key)}: ${value(node.attributes[key] ?? "")}</span>`
+    )
+  }
+  return html`${parts}`
+}
+
+const attributeRows = (node: Element): ReadonlyArray<Html> =>
+  Object.entries(node.attributes)
+    .filter(([key]) => key !== "href" && !key.startsWith("xmlns"))
+    .map(([key, text]) => html`<dt>${words(key)}</dt><dd>${value(text)}</dd>`)
+
+/** Groups children by name, in the order in which each name first occurs. */
+const grouped = (node: Element): ReadonlyMap<string, ReadonlyArray<Element>> => {
+  const groups = new Map<string, Array<Element>>()
+  for (const child of childrenOf(node)) {
+    const group = groups.get(child.name)
+    if (group === undefined) groups.set(child.name, [child])
+    else group.push(child)
+  }
+  return groups
+}
+
+const columnsOf = (rows: ReadonlyArray<Element>): ReadonlyArray<string> => {
+  const columns = new Set<string>()
+  for (const row of rows) {
+    for (const key in row.attributes) if (!key.startsWith("xmlns")) columns.add(key)
+  }
+  return [...columns]
+}
+
+const cell = (column: string, text: string | undefined): Html =>
+  text === undefined
+    ? html`<td></td>`
+    : html`<td>${column === "href" ? link(text) : value(text)}</td>`
+
+/** Like elements that consist of attributes only. */
+const table = (rows: ReadonlyArray<Element>): Html => {
+  const columns = columnsOf(rows)
+  return html`<div class="scroll"><table><thead><tr>${
+    columns.map((column) =>
+      html`<th scope="col">${column === "href" ? "Address" : words(column)}</th>`
+    )
+  }</tr></thead><tbody>${
+    rows.map((row) =>
+      html`<tr>${columns.map((column) => cell(column, row.attributes[column]))}</tr>`
+    )
+  }</tbody></table></div>
+`
+}
+
+const isRow = (node: Element): boolean => node.children.length === 0
+
+const group = (name: string, members: ReadonlyArray<Element>): Html => {
+  const first = members[0]
+  if (first === undefined) return nothing
+  if (members.length > 1 && members.every(isRow)) {
+    return html`<dt>${words(name)}</dt><dd>${table(members)}</dd>`
+  }
+  if (members.length === 1) {
+    return html`<dt>${words(name)}</dt><dd>${
+      isLeaf(first) ? leaf(first) : renderElement(first)
+    }</dd>`
+  }
+  return html`<dt>${words(name)}</dt><dd><ol class="entries">${
+    members.map((member) => html`<li>${isLeaf(member) ? leaf(member) : renderElement(member)}</li>`)
+  }</ol></dd>`
+}
+
+/** The inside of any element as HTML. Depth is bounded by what the parser accepts. */
+export const renderElement = (node: Element): Html => {
+  const href = node.attributes["href"]
+  const text = ownText(node)
+  const rows = [...attributeRows(node)]
+  for (const [name, members] of grouped(node)) rows.push(group(name, members))
+  return html`${href === undefined ? nothing : html`<p>${link(href)}</p>`}${
+    text === "" ? nothing : html`<p>${text}</p>`
+  }${
+    rows.length === 0 ? nothing : html`<dl>${rows}</dl>
+`
+  }`
+}

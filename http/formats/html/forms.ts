@@ -1,0 +1,169 @@
+/** Building forms that work without a script: every control has its label. */
+import { type Html, html, nothing } from "./template.ts"
+
+/** One control of a form. `type` is an input type, `textarea` or `select`. */
+export interface Control {
+  readonly name: string
+  readonly label: string
+  readonly type?:
+    | "text"
+    | "url"
+    | "password"
+    | "number"
+    | "search"
+    | "textarea"
+    | "select"
+    | "checkbox"
+    | "hidden"
+  readonly value?: string
+  readonly hint?: string
+  readonly required?: boolean
+  readonly maxlength?: number
+  readonly pattern?: string
+  readonly autocomplete?: string
+  readonly options?: ReadonlyArray<readonly [value: string, label: string]>
+  /** How much of a line it takes where the page is wide enough; the whole unless said. */
+  readonly width?: "third" | "half"
+  /** Lines of a `textarea`: 4 unless said. With `code` its letters are of one width. */
+  readonly rows?: number
+  readonly code?: boolean
+  readonly inputmode?: "numeric"
+  /** What is wrong with the value: it is told beside the field, which gets the focus. */
+  readonly fault?: string
+}
+
+/** A form; HTML knows GET and POST only. */
+export interface HtmlForm {
+  readonly action: string
+  readonly method?: "get" | "post"
+  readonly legend?: string
+  readonly controls: ReadonlyArray<Control>
+  readonly submit: string
+  readonly id?: string
+  /** A form that takes something away is less loud than one that adds. */
+  readonly tone?: "danger"
+}
+
+const input = (control: Control, id: string, described: Html): Html => {
+  const required = control.required === true ? html` required` : nothing
+  const length = control.maxlength === undefined
+    ? nothing
+    : html` maxlength="${control.maxlength}"`
+  const pattern = control.pattern === undefined ? nothing : html` pattern="${control.pattern}"`
+  const complete = html` autocomplete="${control.autocomplete ?? "off"}"`
+  const value = control.value ?? ""
+  const invalid = control.fault === undefined ? nothing : html` aria-invalid="true" autofocus`
+  const shared = html`id="${id}" name="${control.name}"${required}${described}${invalid}`
+  switch (control.type) {
+    case "textarea":
+      return html`<textarea ${shared}${length} rows="${control.rows ?? 4}"${
+        control.code === true ? html` class="code" spellcheck="false"` : nothing
+      }>
+${value}</textarea>`
+    case "select":
+      return html`<select ${shared}>${
+        (control.options ?? []).map(([option, label]) =>
+          option === value
+            ? html`<option value="${option}" selected>${label}</option>`
+            : html`<option value="${option}">${label}</option>`
+        )
+      }</select>`
+    case "checkbox":
+      return value === "true"
+        ? html`<input type="checkbox" value="true" checked ${shared}>`
+        : html`<input type="checkbox" value="true" ${shared}>`
+    default:
+      return html`<input type="${
+        control.type ?? "text"
+      }" value="${value}" ${shared}${length}${pattern}${complete}${
+        control.inputmode === undefined ? nothing : html` inputmode="${control.inputmode}"`
+      }>`
+  }
+}
+
+/** The id of a control's element. */
+export const controlId = (form: HtmlForm, { name }: Control): string => `${form.id ?? "f"}-${name}`
+
+const row = (form: HtmlForm, control: Control): Html => {
+  if (control.type === "hidden") {
+    return html`<input type="hidden" name="${control.name}" value="${control.value ?? ""}">`
+  }
+  const { fault, hint, label, width } = control
+  const id = controlId(form, control)
+  const about = [
+    ...fault === undefined ? [] : [`${id}-fault`],
+    ...hint === undefined ? [] : [`${id}-hint`]
+  ]
+  const described = about.length === 0 ? nothing : html` aria-describedby="${about.join(" ")}"`
+  const notes = html`${
+    fault === undefined
+      ? nothing
+      : html`<small id="${id}-fault" class="fault">✗ ${fault}</small>`
+  }${hint === undefined ? nothing : html`<small id="${id}-hint">${hint}</small>`}`
+  const field = input(control, id, described)
+  if (control.type === "checkbox") {
+    return html`<p class="check">${field} <label for="${id}">${label}</label>${notes}</p>`
+  }
+  const part = width === undefined ? nothing : html` class="${width}"`
+  return html`<p${part}><label for="${id}">${label}</label>${field}${notes}</p>`
+}
+
+/** The markup of a form. */
+export const form = (definition: HtmlForm): Html => {
+  const { action, controls, legend, method = "post", submit, tone } = definition
+  const danger = tone === undefined ? nothing : html` class="${tone}"`
+  return html`<form action="${action}" method="${method}">
+<fieldset${danger}>${legend === undefined ? nothing : html`<legend>${legend}</legend>`}
+${controls.map((control) => row(definition, control))}
+<p><button type="submit"${danger}>${submit}</button></p>
+</fieldset></form>
+`
+}
+
+/** A button by itself that POSTs, with what it is about for those who do not see where it is. */
+export const button = (
+  action: string,
+  text: string,
+  about: string,
+  fields: Readonly<Record<string, string>> = {}
+): Html =>
+  html`<form action="${action}" method="post">${
+    Object.entries(fields).map(([name, value]) =>
+      html`<input type="hidden" name="${name}" value="${value}">`
+    )
+  }<button type="submit" class="small" aria-label="${text} ${about}">${text}</button></form>`
+
+const typed = (control: Control, value: string | undefined): Control => {
+  if (control.type === "hidden") return control
+  return { ...control, value: value ?? "" }
+}
+
+/** The control that a fault is about: the one whose name the fault says first. */
+const faulty = (
+  controls: ReadonlyArray<Control>,
+  fault: string
+): Control | undefined => {
+  const words = fault.split(/[^A-Za-z0-9_-]+/)
+  const places = controls
+    .filter(({ type }) => type !== "hidden")
+    .map((control) => ({ control, at: words.indexOf(control.name) }))
+    .filter(({ at }) => at >= 0)
+    .toSorted((one, other) => one.at - other.at)
+  return places[0]?.control
+}
+
+/** The form as it was sent, with the fault that it was refused for beside its field. */
+export const refilled = (
+  definition: HtmlForm,
+  valueOf: (name: string) => string | undefined,
+  fault: string
+): HtmlForm => {
+  const wrong = faulty(definition.controls, fault)
+  return {
+    ...definition,
+    controls: definition.controls.map((control) => ({
+      ...typed(control, valueOf(control.name)),
+      ...control === wrong ? { fault } : {}
+    }))
+  }
+}

@@ -1,0 +1,109 @@
+/** The frame of every page: readable on a phone and without a script. */
+import { type Html, html, isLinkable, nothing } from "./template.ts"
+
+/** A link of a resource (RFC 8288). With a title it also shows in the page's navigation. */
+export interface Link {
+  readonly rel: string
+  readonly href: string
+  readonly type?: string | undefined
+  readonly title?: string | undefined
+}
+
+/** What a page is made of. `script` is the path of a script of this origin. */
+export interface HtmlPage {
+  readonly title: string
+  readonly body: Html
+  /** Follows the links of the page, so that those to its next part are not below its forms. */
+  readonly forms?: Html | undefined
+  readonly links?: ReadonlyArray<Link>
+  readonly script?: string | undefined
+  /** The path that was asked for: the navigation says where that is. */
+  readonly path?: string | undefined
+}
+
+const headLink = (item: Link): Html => {
+  if (!isLinkable(item.href)) return nothing
+  const type = item.type === undefined ? nothing : html` type="${item.type}"`
+  const title = item.title === undefined ? nothing : html` title="${item.title}"`
+  return html`<link rel="${item.rel}" href="${item.href}"${type}${title}>
+`
+}
+
+/** It stands in a part that a live page puts in anew: a list that grows gets another page. */
+const navigation = (links: ReadonlyArray<Link>): Html => {
+  const shown = links.filter((item) => item.title !== undefined && isLinkable(item.href))
+  const list = html`<nav aria-label="Related"><ul>${
+    shown.map((item) => html`<li><a href="${item.href}" rel="${item.rel}">${item.title}</a></li>`)
+  }</ul></nav>
+`
+  return html`<div id="related" data-live>${shown.length === 0 ? nothing : list}</div>
+`
+}
+
+/** A place in the navigation; what is below any of `others` belongs to it, too. */
+type Entry = readonly [path: string, name: string, ...others: ReadonlyArray<string>]
+
+const sections: ReadonlyArray<Entry> = [
+  ["/mailboxes", "Mailboxes"],
+  ["/outgoing", "Outgoing"],
+  ["/cabinets", "Cabinets"],
+  ["/cross_bridge", "Bridge", "/sessions", "/questions"],
+  ["/customers", "Customers"],
+  ["/quotes", "Quotes"],
+  ["/queries", "Queries"]
+]
+
+const service: ReadonlyArray<Entry> = [
+  ["/accounts", "Accounts"],
+  ["/cluster", "Cluster"],
+  ["/problems", "Problems"],
+  ["/openapi.json", "OpenAPI"]
+]
+
+/** `aria-current` of a link to `place` on the page of `path` (WAI-ARIA 1.2 §6.6). */
+const current = (path: string | undefined, place: string, below: ReadonlyArray<string>): Html => {
+  if (path === place) return html` aria-current="page"`
+  const isBelow = below.some((one) => path === one || path?.startsWith(`${one}/`) === true)
+  return isBelow ? html` aria-current="true"` : nothing
+}
+
+const entries = (all: ReadonlyArray<Entry>, at: string | undefined): Html =>
+  html`<ul>${
+    all.map(([path, name, ...others]) =>
+      html`<li><a href="${path}"${current(at, path, [path, ...others])}>${name}</a></li>`
+    )
+  }</ul>`
+
+/** A whole page as text. */
+export const page = (content: HtmlPage): string => {
+  const links = content.links ?? []
+  return html`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>${content.title} · restante</title>
+<link rel="stylesheet" href="/style.css">
+${links.map(headLink)}<script src="/page.js" defer></script>
+${
+    content.script === undefined
+      ? nothing
+      : html`<script src="${content.script}" defer></script>
+`
+  }</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header><a class="brand" href="/"${
+    current(content.path, "/", [])
+  }>restante</a><nav aria-label="Sections">${entries(sections, content.path)}</nav></header>
+<main id="main" tabindex="-1">
+<h1>${content.title}</h1>
+${content.body}
+${navigation(links)}${content.forms ?? nothing}</main>
+<footer><nav aria-label="Service">${entries(service, content.path)}</nav>
+<p>Every page is also XML, JSON and plain text, by <code>Accept</code>.</p></footer>
+</body>
+</html>
+`.text
+}

@@ -1,0 +1,183 @@
+/**
+ * Choosing a representation by the Accept field (RFC 9110 §12.4, §12.5.1).
+ * A field without one well-formed media range says nothing and is read as if it were absent; single
+ * malformed members are passed over (RFC 9110 §2.4 leaves recovery to the recipient).
+ */
+import { acceptCacheMax, acceptCharsMax, acceptRangesMax } from "../limits.ts"
+
+/** A media type without parameters, lower case, such as `text/html`. */
+export type MediaType = string
+
+/** One member of an Accept field: `*` stands for any; `q` is 0 to 1000 thousandths. */
+export interface MediaRange {
+  readonly type: string
+  readonly subtype: string
+  readonly parameters: ReadonlyArray<readonly [name: string, value: string]>
+  readonly q: number
+}
+
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+
+const rangePattern = new RegExp(`^(${token})/(${token})$`)
+
+const parameterPattern = new RegExp(`^(${token})\\s*=\\s*(?:(${token})|"((?:[^"\\\\]|\\\\.)*)")$`)
+
+const qPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
+
+/** Splits at a separator that is not inside a quoted string. */
+export const splitQuoted = (text: string, separator: string): ReadonlyArray<string> => {
+  if (!text.includes("\"")) return text.split(separator)
+  const parts: Array<string> = []
+  let quoted = false
+  let start = 0
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index]
+    if (quoted && character === "\\") index += 1
+    else if (character === "\"") quoted = !quoted
+    else if (!quoted && character === separator) {
+      parts.push(text.slice(start, index))
+      start = index + 1
+    }
+  }
+  parts.push(text.slice(start))
+  return parts
+}
+
+const parseRange = (member: string): MediaRange | undefined => {
+  const [first = "", ...rest] = splitQuoted(member, ";")
+  const range = rangePattern.exec(first.trim().toLowerCase())
+  const type = range?.[1]
+  const subtype = range?.[2]
+  if (type === undefined || subtype === undefined) return undefined
+  if (type === "*" && subtype !== "*") return undefined
+  const parameters: Array<readonly [string, string]> = []
+  let q = 1000
+  for (const piece of rest) {
+    if (piece.trim() === "") continue
+    const parameter = parameterPattern.exec(piece.trim())
+    if (parameter === null) return undefined
+    const name = (parameter[1] ?? "").toLowerCase()
+    const value = parameter[2] ?? (parameter[3] ?? "").replace(/\\(.)/g, "$1")
+    if (name !== "q") parameters.push([name, value])
+    else if (qPattern.test(value)) {
+      q = Math.round(Number(value) * 1000)
+      break
+    } else return undefined
+  }
+  return { type, subtype, parameters, q }
+}
+
+/** The well-formed media ranges of an Accept field, in its order. */
+export const parseAccept = (accept: string): ReadonlyArray<MediaRange> => {
+  const ranges: Array<MediaRange> = []
+  for (const member of splitQuoted(accept.slice(0, acceptCharsMax), ",")) {
+    if (ranges.length === acceptRangesMax) break
+    const range = member.trim() === "" ? undefined : parseRange(member)
+    if (range !== undefined) ranges.push(range)
+  }
+  return ranges
+}
+
+/**
+ * Parameters that restrict nothing here: every text is UTF-8, and a profile of JSON-LD is a wish
+ * that its server may pass over (RFC 6906 §3.1).
+ */
+const fitsFor = (subtype: string) => ([name, value]: readonly [string, string]): boolean =>
+  (name === "charset" && /^utf-?8$/i.test(value)) || (name === "profile" && subtype === "ld+json")
+
+/** How exactly a range names a type: 0 not, 1 any, 2 any subtype, 3 itself, 4+ with parameters. */
+const precedence = (range: MediaRange, type: string, subtype: string): number => {
+  const parameterFits = fitsFor(subtype)
+  if (range.type === "*") return range.parameters.every(parameterFits) ? 1 : 0
+  if (range.type !== type) return 0
+  if (range.subtype !== "*" && range.subtype !== subtype) return 0
+  if (!range.parameters.every(parameterFits)) return 0
+  return range.subtype === "*" ? 2 : 3 + range.parameters.length
+}
+
+/**
+ * The most wanted type; of equals the one that is named most exactly (a client that lists JSON
+ * before any type means JSON), then the one offered first.
+ */
+const decide = (
+  ranges: ReadonlyArray<MediaRange>,
+  offered: ReadonlyArray<MediaType>
+): MediaType | undefined => {
+  let chosen: MediaType | undefined
+  let chosenQ = 0
+  let chosenBest = 0
+  for (const media of offered) {
+    const [type = "", subtype = ""] = media.split("/")
+    let best = 0
+    let q = 0
+    for (const range of ranges) {
+      const level = precedence(range, type, subtype)
+      if (level > best) {
+        best = level
+        q = range.q
+      }
+    }
+    if (q > chosenQ || (q === chosenQ && q > 0 && best > chosenBest)) {
+      chosen = media
+      chosenQ = q
+      chosenBest = best
+    }
+  }
+  return chosen
+}
+
+const caches = new WeakMap<ReadonlyArray<MediaType>, Map<string, MediaType | undefined>>()
+
+/**
+ * The offered type that the field wants most; of equals the one named most exactly, then the one
+ * offered first: the default stands at the head of `offered`. Without a field, the first.
+ * `undefined`: nothing acceptable (406).
+ * Answers are remembered for each `offered` array: pass constants.
+ */
+export const choose = (
+  accept: string | undefined,
+  offered: ReadonlyArray<MediaType>
+): MediaType | undefined => {
+  if (accept === undefined || accept === "" || accept === "*/*") return offered[0]
+  let cache = caches.get(offered)
+  if (cache === undefined) {
+    cache = new Map()
+    caches.set(offered, cache)
+  }
+  if (cache.has(accept)) return cache.get(accept)
+  const ranges = parseAccept(accept)
+  const chosen = ranges.length === 0 ? offered[0] : decide(ranges, offered)
+  if (cache.size >= acceptCacheMax) cache.clear()
+  cache.set(accept, chosen)
+  return chosen
+}
+
+/** What kind of body a Content-Type announces, or `undefined` for one that is not read (415). */
+export type BodyKind = "xml" | "json" | "form"
+
+/** The media type of a Content-Type, lower case, without its parameters. */
+export const mediaTypeOf = (contentType: string): MediaType => {
+  const end = contentType.indexOf(";")
+  return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase()
+}
+
+/** The kind of a document body by its Content-Type (PROTOCOL §0, accepted bodies). */
+export const bodyKind = (contentType: string | undefined): BodyKind | undefined => {
+  if (contentType === undefined) return undefined
+  const media = mediaTypeOf(contentType)
+  if (media === "text/xml+rss" || media === "text/xml" || media === "application/xml") return "xml"
+  if (media === "application/json") return "json"
+  if (media === "application/x-www-form-urlencoded") return "form"
+  const slash = media.indexOf("/")
+  if (slash < 1) return undefined
+  if (media.endsWith("+xml")) return "xml"
+  return media.endsWith("+json") ? "json" : undefined
+}
+
+/** The `Accept-Post` or `Accept` field of a 415 answer, with what this resource takes besides. */
+export const acceptedBodies = (form: boolean, ...besides: ReadonlyArray<MediaType>): string =>
+  [
+    "application/xml, text/xml, text/xml+rss, application/rss+xml, application/json",
+    ...form ? ["application/x-www-form-urlencoded"] : [],
+    ...besides
+  ].join(", ")

@@ -1,0 +1,316 @@
+/** The OpenAPI document (3.1), from the routing table and what each area says of its rows. */
+import { type ProblemSlug, problemTypes } from "../problem-types.ts"
+import {
+  headersOf,
+  isView,
+  parametersOf,
+  type Placed,
+  problemsOf,
+  securityOf
+} from "./derivation.ts"
+import {
+  type AnswerDescription,
+  answerHeaders,
+  type Area,
+  pathParameters,
+  requestHeaders
+} from "./operation.ts"
+import { object, oneOf, open, root, type Schema, text, uri } from "./schema.ts"
+
+/** A part of the document. */
+export type DocumentPart = Readonly<Record<string, unknown>>
+
+/** What the document says of the service itself. */
+export interface Described {
+  readonly baseUrl: string
+  readonly version: string
+}
+
+/** A row of the routing table, for each of its methods. */
+export interface DescribedRow {
+  readonly placed: Placed
+  readonly area: Area
+}
+
+const partRef = (kind: string, name: string): DocumentPart => ({
+  $ref: `#/components/${kind}/${name}`
+})
+
+const problemSchema: Schema = {
+  ...open(root("problem", {
+    type: { ...uri, description: "What kind it is; the URI answers with an explanation." },
+    title: text,
+    status: { type: ["integer", "string"], description: "A number in JSON." },
+    detail: text,
+    instance: uri
+  }, ["type", "title", "status", "instance"])),
+  description: "RFC 9457."
+}
+
+/** Names in their order; a component's name is made of them. */
+const named = (slugs: ReadonlyArray<ProblemSlug>): string => [...slugs].sort().join(".")
+
+const problemHeaders: Readonly<Partial<Record<ProblemSlug, ReadonlyArray<string>>>> = {
+  unauthenticated: ["WWW-Authenticate"],
+  "method-not-allowed": ["Allow"],
+  "range-not-satisfiable": ["Content-Range"],
+  "too-many-requests": ["Retry-After", "RateLimit?", "RateLimit-Policy?"],
+  overloaded: ["Retry-After"],
+  quarantined: ["Retry-After"],
+  "storage-unavailable": ["Retry-After"],
+  conflict: ["Retry-After?", "Link?"],
+  "unsupported-media-type": ["Accept?", "Accept-Post?", "Accept-Encoding?"]
+}
+
+const headerRefs = (names: ReadonlyArray<string>): DocumentPart =>
+  Object.fromEntries([...new Set(names)].map((name) => {
+    const bare = name.replace("?", "")
+    return [bare, partRef("headers", name === bare ? bare : `${bare}.optional`)]
+  }))
+
+const contentOf = (content: Readonly<Record<string, Schema>>): DocumentPart =>
+  Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }]))
+
+const withHeaders = (names: ReadonlyArray<string>): DocumentPart =>
+  names.length === 0 ? {} : { headers: headerRefs(names) }
+
+const problemContent = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>) => {
+  const kinds = open(
+    object({ type: oneOf(...slugs.map((slug) => `${baseUrl}/problems/${slug}`)) })
+  )
+  const schema: Schema = { allOf: [{ $ref: "#/components/schemas/Problem" }, kinds] }
+  return {
+    "application/problem+xml": schema,
+    "application/problem+json": schema,
+    "text/html": text,
+    "text/plain": text
+  }
+}
+
+const problemPart = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>): DocumentPart => {
+  const names = slugs.flatMap((slug) => problemHeaders[slug] ?? [])
+  return {
+    description: slugs.map((slug) => problemTypes[slug].title).join("; or "),
+    headers: headerRefs(["Vary", "Cache-Control", ...names]),
+    content: contentOf(problemContent(baseUrl, slugs))
+  }
+}
+
+const answerPart = (placed: Placed, status: string, answer: AnswerDescription): DocumentPart => {
+  const { content, description, headers = [] } = answer
+  // A stream of events is no representation: it has neither a tag nor an age.
+  const may = content !== undefined && "text/event-stream" in content ? "?" : ""
+  const shown = answer.isView === true ? ["Vary", `Cache-Control${may}`, "Link?"] : []
+  const isTagged = isView(placed) && answer.isView === true && status === "200"
+  const tag = isTagged ? [`ETag${may}`] : []
+  return {
+    description,
+    ...withHeaders([...shown, ...tag, ...headers]),
+    ...content === undefined ? {} : { content: contentOf(content) }
+  }
+}
+
+/** Kinds of problems by their status. */
+const byStatus = (slugs: ReadonlySet<ProblemSlug>): Map<string, Array<ProblemSlug>> => {
+  const all = new Map<string, Array<ProblemSlug>>()
+  for (const slug of slugs) {
+    const status = String(problemTypes[slug].status)
+    all.set(status, [...all.get(status) ?? [], slug])
+  }
+  return all
+}
+
+class Building {
+  readonly described: Described
+  readonly responses: Record<string, DocumentPart> = {
+    NotModified: {
+      description: "It is as the client has it",
+      headers: headerRefs(["ETag", "Vary?", "Cache-Control?", "Link?"])
+    },
+    Options: { description: "The methods of the resource", headers: headerRefs(["Allow"]) }
+  }
+
+  constructor(described: Described) {
+    this.described = described
+    this.responses["too-many-requests"] = problemPart(described.baseUrl, ["too-many-requests"])
+  }
+
+  /** All answers by their status. */
+  responsesOf(placed: Placed): Record<string, DocumentPart> {
+    const { baseUrl } = this.described
+    const all: Record<string, DocumentPart> = {}
+    for (const [status, answer] of Object.entries(placed.operation.answers)) {
+      all[status] = answerPart(placed, status, answer)
+    }
+    if (isView(placed)) all["304"] ??= partRef("responses", "NotModified")
+    for (const [status, slugs] of byStatus(problemsOf(placed))) {
+      const own = placed.operation.answers[Number(status)]
+      if (own === undefined) {
+        const name = named(slugs)
+        this.responses[name] ??= problemPart(baseUrl, slugs)
+        all[status] = partRef("responses", name)
+      } else {
+        const content = { ...own.content, ...problemContent(baseUrl, slugs) }
+        // The answer's own and the problem share pages and plain text.
+        all[status] = answerPart(placed, status, { ...own, content })
+      }
+    }
+    return all
+  }
+
+  operationOf({ area, placed }: DescribedRow): DocumentPart {
+    const { body, description, id, needs, query = {}, summary } = placed.operation
+    const parameters = [
+      ...Object.entries(query).map(([name, one]) => ({ name, in: "query", ...one })),
+      ...[...headersOf(placed)].map((name) => partRef("parameters", name))
+    ]
+    return {
+      operationId: id,
+      summary,
+      ...description === undefined ? {} : { description },
+      tags: [area.tag],
+      ...parameters.length === 0 ? {} : { parameters },
+      ...body === undefined ? {} : { requestBody: bodyPart(body) },
+      responses: this.responsesOf(placed),
+      security: needs === undefined ? [] : securityOf[needs]
+    }
+  }
+}
+
+const bodyPart = (body: NonNullable<Placed["operation"]["body"]>): DocumentPart => ({
+  ...body.description === undefined ? {} : { description: body.description },
+  content: contentOf(body.content),
+  required: body.required
+})
+
+const capital = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
+
+/** HEAD is GET without the body. */
+const headOf = (
+  get: DocumentPart,
+  answers: Readonly<Record<string, DocumentPart>>,
+  placed: Placed
+): DocumentPart => ({
+  ...get,
+  operationId: `head${capital(placed.operation.id)}`,
+  summary: `${placed.operation.summary}, without the body`,
+  responses: Object.fromEntries(
+    Object.entries(answers).map(([status, answer]) => [
+      status,
+      Object.fromEntries(Object.entries(answer).filter(([name]) => name !== "content"))
+    ])
+  )
+})
+
+const pathPart = (building: Building, rows: ReadonlyArray<DescribedRow>): DocumentPart => {
+  const [first] = rows
+  if (first === undefined) throw new Error("a path has no method")
+  const { pattern } = first.placed
+  const names = parametersOf(pattern)
+  const part: Record<string, unknown> = names.length === 0
+    ? {}
+    : { parameters: names.map((name) => partRef("parameters", `path.${name}`)) }
+  for (const row of rows) {
+    const { method } = row.placed
+    const operation = building.operationOf(row)
+    part[method.toLowerCase()] = operation
+    if (method === "GET") {
+      part["head"] = headOf(operation, building.responsesOf(row.placed), row.placed)
+    }
+  }
+  part["options"] = {
+    operationId: `options${capital(first.placed.operation.id)}`,
+    summary: "Its methods, also for a preflight (Fetch §4.8)",
+    tags: [first.area.tag],
+    responses: {
+      "204": partRef("responses", "Options"),
+      "429": partRef("responses", "too-many-requests")
+    },
+    security: []
+  }
+  return part
+}
+
+const pathParameter = (name: string): DocumentPart => {
+  const parameter = pathParameters[name]
+  if (parameter === undefined) throw new Error(`the path parameter ${name} is not described`)
+  return { name, in: "path", required: true, ...parameter }
+}
+
+const parameterParts = (rows: ReadonlyArray<DescribedRow>): DocumentPart => {
+  const names = new Set(rows.flatMap(({ placed }) => parametersOf(placed.pattern)))
+  return {
+    ...Object.fromEntries([...names].map((name) => [`path.${name}`, pathParameter(name)])),
+    ...Object.fromEntries(
+      Object.entries(requestHeaders).map(([name, one]) => [name, { name, in: "header", ...one }])
+    )
+  }
+}
+
+const headerParts: DocumentPart = Object.fromEntries(
+  Object.entries(answerHeaders).flatMap(([name, description]) => [
+    [name, { description, required: true, schema: text }],
+    [`${name}.optional`, { description, schema: text }]
+  ])
+)
+
+const securitySchemes: DocumentPart = {
+  basic: {
+    type: "http",
+    scheme: "basic",
+    description: "An account's name and token; for a mailbox also any name and its password; for "
+      + "a message likewise."
+  },
+  bearer: {
+    type: "http",
+    scheme: "bearer",
+    description: "An account's token, or a JWT of the issuer that the operator trusts."
+  },
+  messagePassword: {
+    type: "apiKey",
+    in: "header",
+    name: "Message-Password",
+    description: "The password of one message."
+  }
+}
+
+const about = "Every document is served as XML, HTML, JSON and plain text, as Accept asks; one "
+  + "schema is of its XML and its JSON. URIs are opaque: follow links. Before any resource is "
+  + "reached a request may be refused with 400, 408, 413, 429, 431 or 501, and a method that a "
+  + "resource does not have with 405. Where the operator limits rates, every answer has RateLimit "
+  + "and RateLimit-Policy."
+
+/** The whole document. */
+export const documentOf = (
+  described: Described,
+  rows: ReadonlyArray<DescribedRow>
+): DocumentPart => {
+  const building = new Building(described)
+  const paths = new Map<string, Array<DescribedRow>>()
+  for (const row of rows) {
+    const { pattern } = row.placed
+    paths.set(pattern, [...paths.get(pattern) ?? [], row])
+  }
+  const areas = [...new Set(rows.map(({ area }) => area))]
+  const pathParts = [...paths].map(([pattern, of]) => [pattern, pathPart(building, of)] as const)
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "restante",
+      summary: "Poste restante over HTTP",
+      description: about,
+      version: described.version,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" }
+    },
+    servers: [{ url: described.baseUrl }],
+    tags: areas.map(({ about: description, tag }) => ({ name: tag, description })),
+    paths: Object.fromEntries(pathParts),
+    components: {
+      schemas: Object.assign({ Problem: problemSchema }, ...areas.map(({ schemas }) => schemas)),
+      parameters: parameterParts(rows),
+      headers: headerParts,
+      responses: building.responses,
+      securitySchemes
+    }
+  }
+}

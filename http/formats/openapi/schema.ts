@@ -1,0 +1,77 @@
+/**
+ * JSON Schemas (2020-12, as OpenAPI 3.1 takes them) of the service's documents. One schema is of
+ * both forms of a document: `xml` says how its JSON is written as XML (`../xml/json.ts`).
+ */
+/** A schema, or a part of one. */
+export interface Schema {
+  readonly [keyword: string]: unknown
+}
+
+/** The properties of a document, by the names that they have in JSON. */
+export interface Properties {
+  readonly [name: string]: Schema
+}
+
+export const text: Schema = { type: "string" }
+
+export const uri: Schema = { type: "string", format: "uri-reference" }
+
+/** RFC 3339. */
+export const time: Schema = { type: "string", format: "date-time" }
+
+/** A number as the documents hold it: its digits. */
+export const digits: Schema = { type: "string", pattern: "^[0-9]+(\\.[0-9]+)?$" }
+
+export const flag: Schema = { type: "string", enum: ["true", "false"] }
+
+export const oneOf = (...values: ReadonlyArray<string>): Schema => ({
+  type: "string",
+  enum: values
+})
+
+/** The same as an attribute in XML. */
+export const attribute = (schema: Schema): Schema => ({ ...schema, xml: { attribute: true } })
+
+export const attributes = (properties: Properties): Properties =>
+  Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, attribute(one)]))
+
+/** A repeated element: one after the other in XML, an array in JSON. */
+export const list = (items: Schema): Schema => ({ type: "array", items })
+
+/** A schema of the document's components by its name. */
+export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
+
+/** The text of an element that is an object in JSON for its attributes, or as the root. */
+export const elementText = (about: string): Properties => ({
+  "#text": { type: "string", description: `${about} In XML the text of the element itself.` }
+})
+
+/** An element with something in it; `required` are the names of what is always there. */
+export const object = (properties: Properties, required: ReadonlyArray<string> = []): Schema => ({
+  type: "object",
+  properties,
+  ...required.length === 0 ? {} : { required }
+})
+
+/** A document, and the name of its root element. */
+export const root = (
+  name: string,
+  properties: Properties,
+  required: ReadonlyArray<string> = []
+): Schema => ({ ...object(properties, required), xml: { name } })
+
+/** The same, where unknown elements are kept and served back as they came. */
+export const open = (schema: Schema): Schema => ({ ...schema, additionalProperties: true })
+
+/** A form of a page (`application/x-www-form-urlencoded`). */
+export const formOf = (
+  fields: ReadonlyArray<string> | Properties,
+  required: ReadonlyArray<string> = []
+): Schema => {
+  const isNames = (given: ReadonlyArray<string> | Properties): given is ReadonlyArray<string> =>
+    Array.isArray(given)
+  return object(
+    isNames(fields) ? Object.fromEntries(fields.map((name) => [name, text])) : fields,
+    required
+  )
+}

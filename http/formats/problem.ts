@@ -1,0 +1,166 @@
+/** Problem documents (RFC 9457): XML by default, JSON when preferred, a page for browsers. */
+import { overloadedRetrySeconds, quarantinedRetrySeconds } from "../limits.ts"
+import { type Html, html, link, nothing, page } from "./html/index.ts"
+import { choose, type MediaType } from "./negotiation.ts"
+import { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
+import type { ResourceView } from "./representations.ts"
+import { type Element, element, isName, isText, writeDocument } from "./xml/index.ts"
+
+export type { ProblemSlug, ProblemType } from "./problem-types.ts"
+
+/** Members of a problem beyond the standard ones; their names must be XML names. */
+export type Extensions = Readonly<Record<string, string | number | ReadonlyArray<string>>>
+
+/** One occurrence of a problem. */
+export interface ProblemDocument {
+  readonly slug: ProblemSlug
+  readonly status: number
+  readonly title: string
+  readonly detail: string | undefined
+  readonly extensions: Extensions
+  /** For people: the form that was refused, as it was sent. */
+  readonly form?: {
+    readonly markup: Html
+    /** Whether the detail stands beside a field of it. */
+    readonly tells: boolean
+  }
+}
+
+const noExtensions: Extensions = {}
+
+/** A problem of a kind, with what is particular to this occurrence. No secret may be in it. */
+export const problem = (
+  slug: ProblemSlug,
+  detail?: string,
+  extensions: Extensions = noExtensions
+): ProblemDocument => {
+  const { status, title } = problemTypes[slug]
+  return { slug, status, title, detail, extensions }
+}
+
+/** `Retry-After` in seconds of those kinds that always have one. */
+export const retryAfterSeconds = (slug: ProblemSlug): number | undefined => {
+  if (slug === "overloaded" || slug === "storage-unavailable") return overloadedRetrySeconds
+  return slug === "quarantined" ? quarantinedRetrySeconds : undefined
+}
+
+const offered: ReadonlyArray<MediaType> = [
+  "application/problem+xml",
+  "application/problem+json",
+  "text/html",
+  "application/json",
+  "application/xml",
+  "text/xml",
+  "text/plain"
+]
+
+/** What an Accept field gets as a problem; with nothing acceptable still XML (RFC 9110 §15.5.7). */
+const typeFor = (accept: string | undefined): MediaType => {
+  const chosen = choose(accept, offered)
+  if (chosen === "application/json") return "application/problem+json"
+  return chosen === undefined || chosen.endsWith("xml") ? "application/problem+xml" : chosen
+}
+
+/** A printable form of text that may come from a request. */
+const printable = (text: string): string => isText(text) ? text : JSON.stringify(text)
+
+const extensionElements = (extensions: Extensions): ReadonlyArray<Element> =>
+  Object.entries(extensions).filter(([name]) => isName(name)).map(([name, value]) =>
+    typeof value === "object"
+      ? element(name, {}, ...value.map((item) => element("i", {}, printable(item))))
+      : element(name, {}, printable(String(value)))
+  )
+
+const toElement = (problem: ProblemDocument, type: string, instance: string): Element =>
+  element(
+    "problem",
+    { xmlns: "urn:ietf:rfc:7807" },
+    element("type", {}, type),
+    element("title", {}, problem.title),
+    element("status", {}, problem.status),
+    problem.detail === undefined ? undefined : element("detail", {}, printable(problem.detail)),
+    element("instance", {}, printable(instance)),
+    ...extensionElements(problem.extensions)
+  )
+
+const toPage = (problem: ProblemDocument, path: string): string => {
+  const { detail, extensions, form, slug, status, title } = problem
+  const { explanation } = problemTypes[slug]
+  return page({
+    title,
+    path,
+    body: html`<p class="alarm">${
+      form?.tells === true
+        ? "Nothing was done: the form says what is wrong."
+        : detail ?? explanation
+    }</p>
+${
+      detail === undefined || form?.tells === true ? nothing : html`<p>${explanation}</p>
+`
+    }<p class="quiet">${status} · ${link(`/problems/${slug}`, slug)}</p>
+${
+      Object.entries(extensions).map(([name, value]) =>
+        html`<p><b>${name}</b> ${typeof value === "object" ? value.join(", ") : value}</p>`
+      )
+    }`,
+    forms: form?.markup ?? html`<p>${link("/", "To the start of everything")}</p>`
+  })
+}
+
+/** The path of a request without secrets: what follows `~` in a segment is left out. */
+export const withoutSecrets = (path: string): string => path.replace(/(?:~|%7e)[^/]*/gi, "~")
+
+/** A problem as the body of an answer. */
+export interface ProblemReply {
+  readonly status: number
+  readonly headers: ReadonlyArray<[string, string]>
+  readonly body: string
+}
+
+/**
+ * The answer for a problem. `baseUrl` begins the type's URI and has no slash at its end; `path` is
+ * the request's, from which secrets are removed before it becomes `instance`.
+ */
+export const problemReply = (
+  problem: ProblemDocument,
+  request: { readonly accept: string | undefined; readonly path: string },
+  baseUrl: string
+): ProblemReply => {
+  const media = typeFor(request.accept)
+  const type = `${baseUrl}/problems/${problem.slug}`
+  const instance = withoutSecrets(request.path)
+  const headers: Array<[string, string]> = [["Vary", "Accept"], ["Cache-Control", "no-store"]]
+  const retry = retryAfterSeconds(problem.slug)
+  if (retry !== undefined) headers.push(["Retry-After", String(retry)])
+  if (media === "application/problem+json") {
+    const { status, title, detail, extensions } = problem
+    headers.push(["Content-Type", media])
+    const body = `${JSON.stringify({ ...extensions, type, title, status, detail, instance })}\n`
+    return { status, headers, body }
+  }
+  headers.push(["Content-Type", `${media}; charset=utf-8`])
+  if (media === "text/html") {
+    return { status: problem.status, headers, body: toPage(problem, request.path) }
+  }
+  const body = media === "text/plain"
+    ? `${problem.status} ${problem.title}\n${problem.detail ?? ""}\n${type}\n`
+    : writeDocument(toElement(problem, type, instance))
+  return { status: problem.status, headers, body }
+}
+
+/** The page of `/problems/<slug>`, or `undefined` when there is no such kind. */
+export const problemTypeView = (slug: string): ResourceView | undefined => {
+  if (!isProblemSlug(slug)) return undefined
+  const { status, title, explanation } = problemTypes[slug]
+  return {
+    title,
+    tree: element(
+      "problem-type",
+      {},
+      element("status", {}, status),
+      element("title", {}, title),
+      element("explanation", {}, explanation)
+    ),
+    body: html`<p>${explanation}</p><p class="quiet">Status ${status}</p>`
+  }
+}

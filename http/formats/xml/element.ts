@@ -1,0 +1,139 @@
+/**
+ * The document model: an element with attributes and children, its writer, and the escaping rules.
+ * It holds the boundary that nothing which is not well-formed XML 1.0 is ever written.
+ */
+/** One element. `attributes` has no prototype; children are elements and text, in order. */
+export interface Element {
+  readonly name: string
+  readonly attributes: Readonly<Record<string, string>>
+  readonly children: ReadonlyArray<Element | string>
+}
+
+/** A value, or the fault that stands in its way. */
+export type Result<A, E> =
+  | { readonly ok: true; readonly value: A }
+  | { readonly ok: false; readonly fault: E }
+
+export const success = <A>(value: A): Result<A, never> => ({ ok: true, value })
+
+export const failure = <E>(fault: E): Result<never, E> => ({ ok: false, fault })
+
+/** Why a document was not taken: bad syntax (400) or a size beyond `http/limits.ts` (413). */
+export interface XmlFault {
+  readonly _tag: "Malformed" | "TooLarge"
+  readonly detail: string
+}
+
+/** Names that could reach an object's prototype in some reader; never accepted, never written. */
+const reservedNames: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
+
+export const isReservedName = (name: string): boolean => reservedNames.has(name)
+
+const nameStart =
+  ":A-Z_a-z\\u00C0-\\u00D6\\u00D8-\\u00F6\\u00F8-\\u02FF\\u0370-\\u037D\\u037F-\\u1FFF"
+  + "\\u200C\\u200D\\u2070-\\u218F\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD"
+
+const nameRest = "\\-.0-9\\u00B7\\u0300-\\u036F\\u203F\\u2040"
+
+const namePattern = new RegExp(`^[${nameStart}][${nameStart}${nameRest}]*$`)
+
+/** Whether a string is an XML 1.0 name (of the basic plane) that this service accepts. */
+export const isName = (name: string): boolean => namePattern.test(name) && !reservedNames.has(name)
+
+/** What XML 1.0 cannot carry even as a character reference, lone surrogates among it. */
+// eslint-disable-next-line no-control-regex
+const forbidden = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]|\p{Surrogate}/u
+
+/** Whether a string can be written as XML text: no control characters, no lone surrogates. */
+export const isText = (text: string): boolean => !forbidden.test(text)
+
+const needsText = /[&<>\r\u0000-\u0008\u000B\u000C\u000E-\u001F\uD800-\uDFFF\uFFFE\uFFFF]/
+
+const needsAttribute = /[&<>"\t\n\r\u0000-\u0008\u000B\u000C\u000E-\u001F\uD800-\uDFFF\uFFFE\uFFFF]/
+
+const refuseForbidden = (text: string): void => {
+  if (forbidden.test(text)) throw new Error("a control character cannot be written as XML")
+}
+
+/**
+ * Text as XML character data. A carriage return becomes a reference, or a reader would lose it.
+ * Throws (a defect) on characters that XML cannot carry: check input with `isText`.
+ */
+export const escapeText = (text: string): string => {
+  if (!needsText.test(text)) return text
+  refuseForbidden(text)
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
+    .replace(/\r/g, "&#13;")
+}
+
+/** Text as the value of a double-quoted attribute; throws as `escapeText` does. */
+export const escapeAttribute = (text: string): string => {
+  if (!needsAttribute.test(text)) return text
+  return escapeText(text).replace(/"/g, "&quot;").replace(/\t/g, "&#9;").replace(/\n/g, "&#10;")
+}
+
+/** What `element` takes as attributes: absent values are left out. */
+export type AttributesInput = Readonly<Record<string, string | number | undefined>>
+
+/** Builds an element; `undefined` children are left out and numbers become text. */
+export const element = (
+  name: string,
+  attributes: AttributesInput = {},
+  ...children: ReadonlyArray<Element | string | number | undefined>
+): Element => {
+  const own: Record<string, string> = Object.create(null)
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== undefined) own[key] = String(value)
+  }
+  const kept: Array<Element | string> = []
+  for (const child of children) {
+    if (child !== undefined) kept.push(typeof child === "number" ? String(child) : child)
+  }
+  return { name, attributes: own, children: kept }
+}
+
+/** All text below an element, in order. */
+export const textOf = (node: Element): string => {
+  let text = ""
+  for (const child of node.children) text += typeof child === "string" ? child : textOf(child)
+  return text
+}
+
+/** The element children, in order, of one name when given. */
+export const childrenOf = (node: Element, name?: string): ReadonlyArray<Element> =>
+  node.children.filter((child): child is Element =>
+    typeof child !== "string" && (name === undefined || child.name === name)
+  )
+
+/** The first child element of that name. */
+export const childOf = (node: Element, name: string): Element | undefined => {
+  for (const child of node.children) {
+    if (typeof child !== "string" && child.name === name) return child
+  }
+  return undefined
+}
+
+const openTag = (node: Element): string => {
+  if (!isName(node.name)) throw new Error(`${JSON.stringify(node.name)} is no element name`)
+  let tag = `<${node.name}`
+  for (const key in node.attributes) {
+    if (!isName(key)) throw new Error(`${JSON.stringify(key)} is no attribute name`)
+    tag += ` ${key}="${escapeAttribute(node.attributes[key] ?? "")}"`
+  }
+  return tag
+}
+
+/** An element as XML text, undeclared. Throws (a defect) on names or text it cannot write. */
+export const writeElement = (node: Element): string => {
+  if (node.children.length === 0) return `${openTag(node)}/>`
+  let text = `${openTag(node)}>`
+  for (const child of node.children) {
+    text += typeof child === "string" ? escapeText(child) : writeElement(child)
+  }
+  return `${text}</${node.name}>`
+}
+
+export const xmlDeclaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+
+/** An element as a whole document. */
+export const writeDocument = (root: Element): string => xmlDeclaration + writeElement(root)

@@ -1,0 +1,111 @@
+/**
+ * Reading the plainest notifications, which are nearly all: elements without attributes that hold
+ * text without references. A parser takes five times as long for them. Whatever is not as plain
+ * as that, or breaks a rule, is left to the parser, so that one place alone says what is wrong.
+ */
+import { uriCharsMax } from "../../limits.ts"
+import { isReservedName } from "./element.ts"
+import { fieldOf, isUri, type NotificationDocument } from "./notification-rules.ts"
+
+/** A reference, the end of a marked section, or what a parser changes or refuses. */
+// eslint-disable-next-line no-control-regex
+const unplain = /[^\t\n\x20-%'-\\^-\x7e\u00a0-\ud7ff\ue000-\ufffd]/
+
+const opening = "<notification>"
+
+const itemOpening = "<item>"
+
+const itemClosing = "</item>"
+
+const closing = "</notification>"
+
+const lessThan = 60
+
+const greaterThan = 62
+
+const slash = 47
+
+/** Elements of an item and characters of a name that are still plain. */
+const childrenMax = 32
+
+const nameCharsMax = 32
+
+const noRecipients: ReadonlyArray<string> = []
+
+const afterBlanks = (text: string, from: number): number => {
+  let at = from
+  for (;;) {
+    const code = text.charCodeAt(at)
+    if (code !== 32 && code !== 10 && code !== 9) return at
+    at++
+  }
+}
+
+/** Whether it is a name of letters alone; their case does not matter here. */
+const isPlainName = (name: string): boolean => {
+  if (name.length === 0 || name.length > nameCharsMax) return false
+  for (let at = 0; at < name.length; at++) {
+    const code = name.charCodeAt(at) | 32
+    if (code < 97 || code > 122) return false
+  }
+  return !isReservedName(name)
+}
+
+const isWhole = (text: string, from: number): boolean => {
+  if (!text.startsWith(itemClosing, from)) return false
+  const at = afterBlanks(text, from + itemClosing.length)
+  return text.startsWith(closing, at) && at + closing.length === text.length
+}
+
+const isPlainUri = (text: string): boolean =>
+  text !== "" && text.length <= uriCharsMax && isUri(text)
+
+/** The notification of a text, or undefined when it is for the parser to read. */
+export const plainNotification = (text: string): NotificationDocument | undefined => {
+  if (!text.startsWith(opening) || unplain.test(text)) return
+  let at = afterBlanks(text, opening.length)
+  if (!text.startsWith(itemOpening, at)) return
+  at = afterBlanks(text, at + itemOpening.length)
+  let description: string | undefined
+  let url: string | undefined
+  let password: string | undefined
+  let extra = ""
+  for (let child = 0; child < childrenMax; child++) {
+    if (text.charCodeAt(at) !== lessThan) return
+    if (text.charCodeAt(at + 1) === slash) break
+    const start = at
+    const valueAt = text.indexOf(">", start) + 1
+    const name = text.slice(start + 1, valueAt - 1)
+    const end = text.indexOf("<", valueAt)
+    const nameAt = end + 2
+    at = nameAt + name.length
+    if (
+      end < 0 || text.charCodeAt(end + 1) !== slash || text.charCodeAt(at) !== greaterThan ||
+      !text.startsWith(name, nameAt) || !isPlainName(name)
+    ) return
+    at++
+    if (name === "description" && description === undefined) description = text.slice(valueAt, end)
+    else if (name === "url" && url === undefined) url = text.slice(valueAt, end).trim()
+    else if (name === "password" && password === undefined) {
+      password = text.slice(valueAt, end).trim()
+    } // One that is given twice, or that is rare.
+    else if (fieldOf(name) !== undefined) return
+    else extra += text.slice(start, at)
+    at = afterBlanks(text, at)
+  }
+  if (description === undefined || url === undefined) return
+  if (!isPlainUri(url) || !isWhole(text, at)) return
+  return {
+    to: noRecipients,
+    from: false,
+    sender: undefined,
+    description,
+    url,
+    password,
+    content: undefined,
+    itemAttributes: "",
+    fieldAttributes: undefined,
+    extra,
+    rootExtra: ""
+  }
+}

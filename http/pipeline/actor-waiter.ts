@@ -1,0 +1,95 @@
+/** Waiting for an actor to change: what long polls and live streams have in common. */
+import { Effect } from "effect"
+import type { Address } from "../../runtime/index.ts"
+import { longPollSecondsMax, readerStallMs } from "../limits.ts"
+import type { EventStream, Exchange } from "../wire/index.ts"
+import type { Call } from "./call.ts"
+import type { Service } from "./service.ts"
+
+/** The seconds of `Prefer: wait=…`, bounded; undefined without one. */
+export const waitOf = (call: Call): number | undefined => {
+  const field = call.request.headers.get("prefer")
+  const seconds = field === undefined
+    ? undefined
+    : /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[;,]|$)/i.exec(field)?.[1]
+  return seconds === undefined ? undefined : Math.min(Number(seconds), longPollSecondsMax)
+}
+
+/** Wakes one waiter when the actor changes, or when there is nobody left to wait for. */
+export class Waiter {
+  private readonly unwatch: () => void
+  private ended = false
+  private changed = false
+  private wake: (() => void) | undefined
+
+  constructor({ system }: Service, about: Address) {
+    this.unwatch = system.watch(about, () => {
+      this.changed = true
+      this.wake?.()
+    })
+  }
+
+  /** Whether the wait is over for good. */
+  get over(): boolean {
+    return this.ended
+  }
+
+  /** The client left, or the server drains. */
+  readonly end = (): void => {
+    this.ended = true
+    this.wake?.()
+  }
+
+  /** Until the next change since the last wait, at most so long; at once when it is over. */
+  next(atMostMs: number): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.wake = undefined
+        this.changed = false
+        resume(Effect.void)
+      }
+      const timer = setTimeout(done, atMostMs)
+      if (this.changed || this.ended) done()
+      else this.wake = done
+    })
+  }
+
+  close(): void {
+    this.unwatch()
+  }
+}
+
+/** Uses a waiter that ends when the request's client leaves or the server drains. */
+export const withWaiter = <A, E>(
+  service: Service,
+  about: Address,
+  exchange: Exchange,
+  use: (waiter: Waiter) => Effect.Effect<A, E>
+): Effect.Effect<A, E> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const waiter = new Waiter(service, about)
+      exchange.onAbort(waiter.end)
+      return { waiter, undrain: exchange.onDrain(waiter.end) }
+    }),
+    ({ waiter }) => use(waiter),
+    ({ undrain, waiter }) =>
+      Effect.sync(() => {
+        undrain()
+        waiter.close()
+      })
+  )
+
+/** Until a stream's reader has taken what was sent; one that takes nothing is cut. */
+export const taken = (events: EventStream): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      resume(Effect.void)
+    }
+    const timer = setTimeout(() => events.cut(), readerStallMs)
+    if (events.flowing || !events.open) return done()
+    events.onClose(done)
+    events.onFlowing(done)
+  })

@@ -1,0 +1,188 @@
+/** One request as a handler sees it, and what a handler answers. */
+import { Effect } from "effect"
+import type { Identity, IdSource } from "../auth/credentials/index.ts"
+import {
+  acceptedBodies,
+  bodyKind,
+  choose,
+  type FormFields,
+  type MediaType,
+  parseForm,
+  parseFormBody,
+  type ResourceView,
+  standardTypes
+} from "../formats/index.ts"
+import { type Element, element, parseDocument, parseJsonDocument } from "../formats/xml/index.ts"
+import { documentBytesMax } from "../limits.ts"
+import type { BodyFault, EventStream, Exchange, HttpRequest, RequestBody } from "../wire/index.ts"
+import { fail, type Failed, type HandlerFailure, type HeaderList } from "./failures.ts"
+import type { Parameters } from "./routing.ts"
+
+/** Whether a browser sent a form, and is to be led to another page. */
+export const isPageWanted = ({ request: { headers } }: Call): boolean =>
+  headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") === true &&
+  choose(headers.get("accept"), standardTypes) === "text/html"
+
+export interface Call {
+  readonly request: HttpRequest
+  readonly exchange: Exchange
+  /** What was sent; reading began when the request came. */
+  readonly body: RequestBody
+  readonly parameters: Parameters
+  /** `Allow` of this path. */
+  readonly allow: string
+  readonly identity: Identity
+  /** Where new ids and secrets come from; the same again for a repeated request. */
+  readonly ids: IdSource
+}
+
+/** A negotiated answer, from one view. GET answers of it carry an ETag and honour conditions. */
+export interface ViewAnswer {
+  readonly _tag: "View"
+  readonly status: number
+  readonly view: ResourceView
+  readonly offered?: ReadonlyArray<MediaType>
+  readonly headers?: HeaderList
+  /** Validators other than the representation's own bytes. */
+  readonly lastModifiedMs?: number
+}
+
+export type HandlerAnswer =
+  | ViewAnswer
+  /** Without a body, or with one that is not negotiated. */
+  | {
+    readonly _tag: "Plain"
+    readonly status: number
+    readonly headers: HeaderList
+    readonly body?: string | Uint8Array
+  }
+  | {
+    readonly _tag: "Stream"
+    readonly status: number
+    readonly headers: HeaderList
+    /** Undefined: it is not known, and the body comes in chunks. */
+    readonly lengthBytes: number | undefined
+    readonly source: AsyncIterable<Uint8Array>
+  }
+  /** A stream of server-sent events; `start` gets it when the headers are out. */
+  | {
+    readonly _tag: "Events"
+    readonly headers: HeaderList
+    readonly start: (events: EventStream) => void
+  }
+
+export type Handled = Effect.Effect<HandlerAnswer, HandlerFailure>
+
+/** What answers one method of one resource. */
+export interface ResourceHandler {
+  /** Through the whole machinery: a fiber, negotiation, conditions. */
+  readonly handle: (call: Call) => Handled
+  /** What of the body is wanted: a document in memory (POST and PUT unless said), or a stream. */
+  readonly body?: "document" | "stream" | "none"
+  /**
+   * The hot path: answers through the exchange by itself, without a fiber. Taken when the request
+   * has neither credentials nor an Idempotency-Key.
+   */
+  readonly direct?: (request: HttpRequest, exchange: Exchange, parameters: Parameters) => void
+}
+
+export const empty = (status: number, headers: HeaderList = []): HandlerAnswer => ({
+  _tag: "Plain",
+  status,
+  headers
+})
+
+export const shown = (
+  view: ResourceView,
+  options: Omit<ViewAnswer, "_tag" | "view" | "status"> & { readonly status?: number } = {}
+): HandlerAnswer => ({ _tag: "View", status: 200, ...options, view })
+
+/** The query's fields; malformed ones are a problem. */
+export const queryOf = (call: Call): Effect.Effect<FormFields, Failed> => {
+  const parsed = parseForm(call.request.query)
+  return parsed.ok
+    ? Effect.succeed(parsed.value)
+    : Effect.fail(fail("malformed", `query: ${parsed.fault.detail}`))
+}
+
+/** The failure of a document body that did not arrive whole. */
+export const bodyFailure = (fault: BodyFault): Failed => {
+  switch (fault._tag) {
+    case "TooLarge":
+      return fail(
+        "document-too-large",
+        `a document may have ${documentBytesMax} bytes at the most`
+      )
+    case "Timeout":
+      return fail("request-timeout", "the body did not arrive in time")
+    case "Aborted":
+      return fail("malformed", "the body ended before its announced length")
+  }
+}
+
+/** The whole body. */
+export const bodyOf = (call: Call): Effect.Effect<Uint8Array, Failed> =>
+  Effect.flatMap(call.body.bytes, (outcome) =>
+    outcome instanceof Uint8Array
+      ? Effect.succeed(outcome)
+      : Effect.fail(bodyFailure(outcome)))
+
+/** A document or a form, as it came in the body. */
+export type Input =
+  | { readonly _tag: "Document"; readonly root: Element; readonly bytes: Uint8Array }
+  | { readonly _tag: "Form"; readonly fields: FormFields; readonly bytes: Uint8Array }
+
+/** 415, with what is accepted. */
+export const unsupported = (form: boolean, accepted = acceptedBodies(form)): Failed =>
+  fail("unsupported-media-type", `send one of ${accepted}`, [
+    ["Accept-Post", accepted],
+    ["Accept", accepted]
+  ])
+
+/**
+ * Reads the body as the document `rootName`, in XML or JSON, or as a form where there is one.
+ * An empty body is an empty document when `mayBeEmpty`.
+ */
+export const inputOf = Effect.fnUntraced(function*(
+  call: Call,
+  rootName: string,
+  options: { readonly form?: boolean; readonly mayBeEmpty?: boolean } = {}
+): Effect.fn.Return<Input, Failed> {
+  const contentType = call.request.headers.get("content-type")
+  const kind = bodyKind(contentType)
+  const form = options.form === true
+  const bytes = yield* bodyOf(call)
+  if (bytes.length === 0 && options.mayBeEmpty === true) {
+    return { _tag: "Document", root: element(rootName), bytes }
+  }
+  if (kind === undefined || contentType === undefined || (kind === "form" && !form)) {
+    return yield* unsupported(form)
+  }
+  if (kind === "form") {
+    const fields = parseFormBody(bytes)
+    if (!fields.ok) return yield* fail("malformed", fields.fault.detail)
+    return { _tag: "Form", fields: fields.value, bytes }
+  }
+  const parsed = kind === "json"
+    ? parseJsonDocument(rootName, bytes, contentType)
+    : parseDocument(bytes, contentType)
+  if (!parsed.ok) {
+    const slug = parsed.fault._tag === "TooLarge" ? "document-too-large" : "malformed"
+    return yield* fail(slug, parsed.fault.detail)
+  }
+  if (parsed.value.name !== rootName) {
+    const detail = `the root element must be ${rootName}, not ${parsed.value.name}`
+    return yield* fail("unprocessable", detail)
+  }
+  return { _tag: "Document", root: parsed.value, bytes }
+})
+
+/** Like {@link inputOf}, where there is no form. */
+export const documentOf = (
+  call: Call,
+  rootName: string
+): Effect.Effect<Element, Failed> =>
+  Effect.map(inputOf(call, rootName), (input) => {
+    if (input._tag === "Form") throw new Error("a form was read where none is taken")
+    return input.root
+  })

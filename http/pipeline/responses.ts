@@ -1,0 +1,164 @@
+/** From a handler's answer to what goes over the wire: negotiation, validators, conditions. */
+import { Effect } from "effect"
+import {
+  choose,
+  contentTypeOf,
+  entityTag,
+  linkHeader,
+  type MediaType,
+  problemReply,
+  render,
+  represent,
+  type ResourceView,
+  standardTypes
+} from "../formats/index.ts"
+import type { HttpRequest } from "../wire/index.ts"
+import type { Call, HandlerAnswer, ResourceHandler, ViewAnswer } from "./call.ts"
+import { fail, type HandlerFailure, type HeaderList, toProblem } from "./failures.ts"
+import { evaluate, httpDate } from "./preconditions.ts"
+
+/** Serves a script, which changes with the version of the service only. */
+export const scriptHandler = (text: string): ResourceHandler => {
+  const etag = entityTag(Buffer.from(text))
+  return {
+    handle: ({ request }) =>
+      Effect.succeed(
+        evaluate(request.method, request.headers, { exists: true, etag }) === "not-modified"
+          ? { _tag: "Plain", status: 304, headers: [["ETag", etag]] }
+          : fixed("text/javascript", text, [["ETag", etag], ["Cache-Control", "no-cache"]])
+      )
+  }
+}
+
+/** A whole answer in memory. */
+export interface Rendered {
+  readonly status: number
+  readonly headers: HeaderList
+  readonly body?: string | Uint8Array | undefined
+}
+
+const reading = (method: string): boolean => method === "GET" || method === "HEAD"
+
+/** Answers that shows what a shared cache must not keep are told apart by their own field. */
+const cacheField = (headers: HeaderList): HeaderList =>
+  headers.some(([name]) => name === "Cache-Control") ? [] : [["Cache-Control", "no-cache"]]
+
+const notAcceptable = (request: HttpRequest, offered: ReadonlyArray<MediaType>, baseUrl: string) =>
+  renderFailure(
+    fail("not-acceptable", `there is ${offered.join(", ")}`, [], { available: offered }),
+    request,
+    baseUrl
+  )
+
+/** A view as an answer; a GET of it carries its ETag and may become 304 or 412. */
+export const renderView = (
+  answer: ViewAnswer,
+  call: Pick<Call, "request">,
+  baseUrl: string
+): Rendered => {
+  const { request } = call
+  const offered = answer.offered ?? standardTypes
+  const type = choose(request.headers.get("accept"), offered)
+  // What has been changed is answered all the same: a 406 would tell that nothing was done.
+  if (type === undefined && reading(request.method)) {
+    return notAcceptable(request, offered, baseUrl)
+  }
+  const { bytes, contentType, etag } = represent(
+    answer.view,
+    type ?? "application/xml",
+    request.path
+  )
+  const link = linkHeader(answer.view.links ?? [])
+  const headers: Array<readonly [string, string]> = [
+    ["Vary", "Accept"],
+    ...cacheField(answer.headers ?? []),
+    ...answer.headers ?? []
+  ]
+  if (link !== undefined) headers.push(["Link", link])
+  if (reading(request.method) && answer.status === 200) {
+    headers.push(["ETag", etag])
+    if (answer.lastModifiedMs !== undefined) {
+      headers.push(["Last-Modified", httpDate(answer.lastModifiedMs)])
+    }
+    const state = { exists: true, etag, modifiedMs: answer.lastModifiedMs }
+    const verdict = evaluate(request.method, request.headers, state)
+    if (verdict === "not-modified") return { status: 304, headers }
+    if (verdict === "failed") return renderFailure(fail("precondition-failed"), request, baseUrl)
+  }
+  headers.push(["Content-Type", contentType])
+  return { status: answer.status, headers, body: bytes }
+}
+
+/** The strong entity tags that a view has in any of its representations at the call's path. */
+export const entityTags = (
+  { request: { path } }: Pick<Call, "request">,
+  view: ResourceView,
+  offered: ReadonlyArray<MediaType> = standardTypes
+): ReadonlyArray<string> => offered.map((type) => entityTag(Buffer.from(render(view, type, path))))
+
+/**
+ * Whether the conditions of a PUT or DELETE hold, where `tags` are those of every representation
+ * of the resource as it is, or undefined where there is none (RFC 9110 §13.1).
+ */
+export const conditionsHold = (
+  call: Call,
+  tags: ReadonlyArray<string> | undefined,
+  modifiedMs?: number
+): boolean => {
+  const { headers, method } = call.request
+  if (tags === undefined) return evaluate(method, headers, { exists: false }) === "proceed"
+  const [first] = tags
+  const verdictOf = (etag: string | undefined) =>
+    evaluate(method, headers, { exists: true, etag, modifiedMs })
+  // If-Match holds when any representation's tag is named, If-None-Match when none of them is.
+  return headers.has("if-match")
+    ? tags.some((etag) => verdictOf(etag) === "proceed")
+    : first === undefined || tags.every((etag) => verdictOf(etag) === "proceed")
+}
+
+/** Whether a request carries any condition, so that the state must be looked at first. */
+export const isConditional = (call: Call): boolean => {
+  const { headers } = call.request
+  return headers.has("if-match") || headers.has("if-none-match") ||
+    headers.has("if-unmodified-since")
+}
+
+/** A failure as its problem document. */
+export const renderFailure = (
+  failure: HandlerFailure,
+  request: HttpRequest,
+  baseUrl: string
+): Rendered => {
+  const { headers, problem } = toProblem(failure)
+  const accept = request.headers.get("accept")
+  const reply = problemReply(problem, { accept, path: request.path }, baseUrl)
+  const own = headers.some(([name]) => name === "Retry-After")
+  const kept = own ? reply.headers.filter(([name]) => name !== "Retry-After") : reply.headers
+  return { status: reply.status, headers: [...kept, ...headers], body: reply.body }
+}
+
+/** A handler's answer in memory; undefined for one that is a stream. */
+export const renderAnswer = (
+  answer: HandlerAnswer,
+  call: Call,
+  baseUrl: string
+): Rendered | undefined => {
+  if (answer._tag === "View") return renderView(answer, call, baseUrl)
+  return answer._tag === "Plain" ? answer : undefined
+}
+
+/** An answer that is rendered already. */
+export const plain = ({ body, headers, status }: Rendered): HandlerAnswer => ({
+  _tag: "Plain",
+  status,
+  headers,
+  ...body === undefined ? {} : { body }
+})
+
+/** A text of one fixed type, such as a stylesheet. */
+export const fixed = (type: MediaType, body: string, headers: HeaderList = []): HandlerAnswer => ({
+  _tag: "Plain",
+  status: 200,
+  headers: [["Content-Type", contentTypeOf(type)], ...headers],
+  body
+})

@@ -1,0 +1,199 @@
+/**
+ * A table of path patterns x methods, compiled to a trie. Patterns are `/mailboxes/{mailbox}`: a
+ * segment is literal or one parameter, and a literal wins over a parameter.
+ */
+import { pathCharsMax, pathSegmentsMax } from "../limits.ts"
+
+/** One row: a pattern and its handlers by upper-case method. */
+export interface Route<H> {
+  readonly pattern: string
+  readonly methods: Readonly<Record<string, H>>
+  /** `Accept-Post` of its answers to OPTIONS, where clients look for it. */
+  readonly acceptPost?: string
+}
+
+/** The parameters of a matched path, decoded. `secret` is what followed `~` in that segment. */
+export interface Parameters {
+  get(name: string): string
+  /** The secret part of a segment `name~secret`, or `undefined` where there was no `~`. */
+  secret(name: string): string | undefined
+}
+
+/** What a method and path lead to; HEAD to the handler of GET where it has none of its own. */
+export type Match<H> =
+  | {
+    readonly _tag: "Found"
+    readonly handler: H
+    readonly parameters: Parameters
+    readonly pattern: string
+    readonly allow: string
+  }
+  | {
+    readonly _tag: "Options"
+    readonly allow: string
+    readonly pattern: string
+    readonly acceptPost: string | undefined
+  }
+  | { readonly _tag: "MethodNotAllowed"; readonly allow: string; readonly pattern: string }
+  | { readonly _tag: "NotFound" }
+  | { readonly _tag: "Malformed"; readonly detail: string }
+
+interface Leaf<H> {
+  readonly pattern: string
+  readonly handlers: ReadonlyMap<string, H>
+  readonly allow: string
+  readonly acceptPost: string | undefined
+  readonly names: ReadonlyArray<string>
+}
+
+interface Node<H> {
+  readonly literals: Map<string, Node<H>>
+  parameter: Node<H> | undefined
+  leaf: Leaf<H> | undefined
+}
+
+const node = <H>(): Node<H> => ({ literals: new Map(), parameter: undefined, leaf: undefined })
+
+const parameterPattern = /^\{([a-z][A-Za-z0-9]*)\}$/
+
+const methodOrder = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+const allowOf = (methods: ReadonlyArray<string>): string => {
+  const all = new Set([...methods, "OPTIONS"])
+  if (all.has("GET")) all.add("HEAD")
+  return methodOrder.filter((method) => all.has(method)).join(", ")
+}
+
+const insert = <H>(root: Node<H>, route: Route<H>): void => {
+  const names: Array<string> = []
+  let current = root
+  for (const segment of route.pattern.slice(1).split("/")) {
+    const name = parameterPattern.exec(segment)?.[1]
+    if (name !== undefined) {
+      names.push(name)
+      current.parameter ??= node()
+      current = current.parameter
+      continue
+    }
+    if (!/^[A-Za-z0-9._-]*$/.test(segment)) throw new Error(`bad pattern ${route.pattern}`)
+    const next = current.literals.get(segment) ?? node<H>()
+    current.literals.set(segment, next)
+    current = next
+  }
+  if (current.leaf !== undefined) throw new Error(`pattern ${route.pattern} is given twice`)
+  current.leaf = {
+    pattern: route.pattern,
+    handlers: new Map(Object.entries(route.methods)),
+    allow: allowOf(Object.keys(route.methods)),
+    acceptPost: route.acceptPost,
+    names
+  }
+}
+
+class PathParameters implements Parameters {
+  readonly #names: ReadonlyArray<string>
+  readonly #values: ReadonlyArray<string>
+
+  constructor(names: ReadonlyArray<string>, values: ReadonlyArray<string>) {
+    this.#names = names
+    this.#values = values
+  }
+
+  #segment(name: string): string {
+    const value = this.#values[this.#names.indexOf(name)]
+    if (value === undefined) throw new Error(`the pattern has no parameter ${name}`)
+    return value
+  }
+
+  get(name: string): string {
+    const segment = this.#segment(name)
+    const tilde = segment.indexOf("~")
+    return tilde === -1 ? segment : segment.slice(0, tilde)
+  }
+
+  secret(name: string): string | undefined {
+    const segment = this.#segment(name)
+    const tilde = segment.indexOf("~")
+    return tilde === -1 ? undefined : segment.slice(tilde + 1)
+  }
+}
+
+/** `.` and `..`, with a secret behind it, too. */
+const isDots = (segment: string): boolean => /^\.\.?(~|$)/.test(segment)
+
+const acceptedPath = /^\/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*$/
+
+/**
+ * A segment percent-decoded once; `undefined` when it is not valid, decodes to a slash, a backslash
+ * or a control character, or is a dot segment: one resource has one spelling of its path.
+ */
+const decodeSegment = (segment: string): string | undefined => {
+  if (isDots(segment)) return undefined
+  if (!segment.includes("%")) return segment
+  try {
+    const decoded = decodeURIComponent(segment)
+    // eslint-disable-next-line no-control-regex
+    return /[\u0000-\u001f\u007f/\\]/.test(decoded) || isDots(decoded)
+      ? undefined
+      : decoded
+  } catch {
+    return undefined
+  }
+}
+
+const badPath: Match<never> = { _tag: "Malformed", detail: "the path is malformed" }
+
+const notFound: Match<never> = { _tag: "NotFound" }
+
+const walk = <H>(
+  current: Node<H>,
+  segments: ReadonlyArray<string>,
+  index: number,
+  values: Array<string>
+): Leaf<H> | undefined => {
+  const segment = segments[index]
+  if (segment === undefined) return current.leaf
+  const literal = current.literals.get(segment)
+  const found = literal === undefined ? undefined : walk(literal, segments, index + 1, values)
+  if (found !== undefined || current.parameter === undefined || segment === "") return found
+  values.push(segment)
+  const below = walk(current.parameter, segments, index + 1, values)
+  if (below === undefined) values.pop()
+  return below
+}
+
+/** A compiled table: give it an upper-case method and the raw path of a request. */
+export type Matcher<H> = (method: string, path: string) => Match<H>
+
+const answer = <H>(leaf: Leaf<H>, method: string, values: ReadonlyArray<string>): Match<H> => {
+  const { acceptPost, allow, pattern } = leaf
+  const handler = leaf.handlers.get(method) ??
+    (method === "HEAD" ? leaf.handlers.get("GET") : undefined)
+  if (handler !== undefined) {
+    const parameters = new PathParameters(leaf.names, values)
+    return { _tag: "Found", handler, parameters, pattern, allow }
+  }
+  if (method === "OPTIONS") return { _tag: "Options", allow, pattern, acceptPost }
+  return { _tag: "MethodNotAllowed", allow, pattern }
+}
+
+/** Compiles the table; throws (a defect) on a bad or repeated pattern. */
+export const compileRoutes = <H>(routes: ReadonlyArray<Route<H>>): Matcher<H> => {
+  const root = node<H>()
+  for (const route of routes) insert(root, route)
+  return (method, path) => {
+    if (path.length > pathCharsMax || !acceptedPath.test(path)) return badPath
+    const segments = path.slice(1).split("/")
+    if (segments.length > pathSegmentsMax) return notFound
+    if (path.includes("%") || path.includes("/.")) {
+      for (let index = 0; index < segments.length; index += 1) {
+        const decoded = decodeSegment(segments[index] ?? "")
+        if (decoded === undefined) return badPath
+        segments[index] = decoded
+      }
+    }
+    const values: Array<string> = []
+    const leaf = walk(root, segments, 0, values)
+    return leaf === undefined ? notFound : answer(leaf, method, values)
+  }
+}

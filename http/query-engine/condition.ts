@@ -1,0 +1,178 @@
+/** The conditions of a query: what they are, and whether a row fulfils them. Pure. */
+import {
+  compareValues,
+  fieldOf,
+  type Row,
+  type TableField,
+  type TableSchema
+} from "./table-fields.ts"
+
+export const operators = [
+  "eq",
+  "ne",
+  "lt",
+  "le",
+  "gt",
+  "ge",
+  "contains",
+  "starts",
+  "ends"
+] as const
+
+export type Operator = typeof operators[number]
+
+export const isOperator = (text: string): text is Operator =>
+  operators.some((operator) => operator === text)
+
+/** Of texts only; letter case does not count. */
+export const textOperators: ReadonlySet<Operator> = new Set(["contains", "starts", "ends"])
+
+export type RowCondition =
+  | { readonly _tag: "all" | "any"; readonly of: ReadonlyArray<RowCondition> }
+  | { readonly _tag: "not"; readonly of: RowCondition }
+  | {
+    readonly _tag: "where"
+    readonly field: string
+    readonly op: Operator
+    readonly value: string
+  }
+
+export interface Order {
+  readonly by: string
+  readonly descending: boolean
+}
+
+/** A whole query. */
+export interface RowQuery {
+  readonly on: TableSchema["name"]
+  readonly title?: string
+  readonly condition?: RowCondition
+  /** Fields to show; all when there are none. */
+  readonly fields?: ReadonlyArray<string>
+  readonly order?: Order
+  /** Rows at the most, over all pages. */
+  readonly limit?: number
+}
+
+export type RowFilter = (row: Row, key: string) => boolean
+
+/** Texts are compared without regard to case by this form of them. */
+export const fold = (text: string): string => text.normalize("NFC").toLowerCase()
+
+type Value = string | number | undefined
+
+const textTest = (op: Operator, wanted: string): (text: string) => boolean => {
+  const value = fold(wanted)
+  if (op === "contains") return (text) => fold(text).includes(value)
+  return op === "starts"
+    ? (text) => fold(text).startsWith(value)
+    : (text) => fold(text).endsWith(value)
+}
+
+const orderTest = (field: TableField, op: Operator, wanted: string): (value: Value) => boolean => {
+  const value = field.kind === "number" ? Number(wanted) : wanted
+  const order = (given: Value) => compareValues(field, given, value)
+  switch (op) {
+    case "eq":
+      return (given) => order(given) === 0
+    case "ne":
+      return (given) => order(given) !== 0
+    case "lt":
+      return (given) => order(given) < 0
+    case "le":
+      return (given) => order(given) <= 0
+    case "gt":
+      return (given) => order(given) > 0
+    default:
+      return (given) => order(given) >= 0
+  }
+}
+
+/** A condition as a function. A text that is missing is the empty one. */
+export const filterOf = (table: TableSchema, condition: RowCondition): RowFilter => {
+  switch (condition._tag) {
+    case "all": {
+      const filters = condition.of.map((one) => filterOf(table, one))
+      return (row, key) => filters.every((filter) => filter(row, key))
+    }
+    case "any": {
+      const filters = condition.of.map((one) => filterOf(table, one))
+      return (row, key) => filters.some((filter) => filter(row, key))
+    }
+    case "not": {
+      const filter = filterOf(table, condition.of)
+      return (row, key) => !filter(row, key)
+    }
+    case "where": {
+      const { field: name, op, value } = condition
+      const field = fieldOf(table, name)
+      if (field === undefined) throw new Error(`${table.name} have no field ${name}`)
+      const given = (row: Row, key: string) => name === table.key ? key : row[name]
+      if (textOperators.has(op)) {
+        const test = textTest(op, value)
+        return (row, key) => test(String(given(row, key) ?? ""))
+      }
+      const test = orderTest(field, op, value)
+      return (row, key) => test(given(row, key))
+    }
+  }
+}
+
+/** Whole numbers from `low` to `high`; none where `low` is greater. */
+export interface NumberRange {
+  readonly low: number
+  readonly high: number
+}
+
+const within = (op: Operator, value: number, all: NumberRange): NumberRange => {
+  switch (op) {
+    case "eq":
+      return { low: value, high: value }
+    case "lt":
+      return { low: all.low, high: value - 1 }
+    case "le":
+      return { low: all.low, high: value }
+    case "gt":
+      return { low: value + 1, high: all.high }
+    case "ge":
+      return { low: value, high: all.high }
+    default:
+      return all
+  }
+}
+
+const both = (one: NumberRange, other: NumberRange): NumberRange => ({
+  low: Math.max(one.low, other.low),
+  high: Math.min(one.high, other.high)
+})
+
+const either = (one: NumberRange, other: NumberRange): NumberRange => {
+  if (one.low > one.high) return other
+  if (other.low > other.high) return one
+  return { low: Math.min(one.low, other.low), high: Math.max(one.high, other.high) }
+}
+
+/** A span of an indexed field that holds every row which fulfils the condition. */
+export const spanOf = (
+  condition: RowCondition | undefined,
+  field: string,
+  all: NumberRange
+): NumberRange => {
+  if (condition === undefined) return all
+  const spans = () =>
+    condition._tag === "all" || condition._tag === "any"
+      ? condition.of.map((one) => spanOf(one, field, all))
+      : []
+  switch (condition._tag) {
+    case "all":
+      return spans().reduce(both, all)
+    case "any":
+      return spans().reduce(either, { low: 1, high: 0 })
+    case "not":
+      return all
+    case "where":
+      return condition.field === field
+        ? both(within(condition.op, Number(condition.value), all), all)
+        : all
+  }
+}

@@ -1,0 +1,236 @@
+/** What accounts show. A token itself is in one answer only: that of the request that made it. */
+import { type AccountView as Account, Role } from "../../../actors/account/index.ts"
+import {
+  form,
+  type Html,
+  html,
+  type HtmlForm,
+  type Link,
+  link,
+  table,
+  time as timeShown
+} from "../../formats/html/index.ts"
+import type { ResourceView } from "../../formats/index.ts"
+import { type Element, element } from "../../formats/xml/index.ts"
+import { slugCharsMax, tokenLabelCharsMax } from "../../limits.ts"
+import { type Service, uri } from "../../pipeline/index.ts"
+
+export const collectionPath = "/accounts"
+
+export const accountPath = (name: string): string => `${collectionPath}/${name}`
+
+const tokensPath = (name: string): string => `${accountPath(name)}/tokens`
+
+export const tokenPath = (name: string, id: string): string => `${tokensPath(name)}/${id}`
+
+/** The roles that there are. */
+export const roles: ReadonlyArray<Role> = Role.literals
+
+type Token = Account["tokens"][number]
+
+const time = (ms: number): string => new Date(ms).toISOString()
+
+const tokenElement = (service: Service, name: string, token: Token, secret?: string): Element =>
+  element(
+    "token",
+    {
+      href: uri(service, tokenPath(name, token.id)),
+      id: token.id,
+      name: token.label,
+      created: time(token.createdAtMs),
+      expires: token.expiresAtMs === undefined ? undefined : time(token.expiresAtMs)
+    },
+    secret
+  )
+
+const accountElement = (
+  service: Service,
+  account: Account,
+  shown?: { readonly tokenId: string; readonly token: string }
+): Element =>
+  element(
+    "account",
+    { href: uri(service, accountPath(account.name)), created: time(account.createdAtMs) },
+    element("name", {}, account.name),
+    ...account.roles.map((role) => element("role", {}, role)),
+    ...account.tokens.map((token) =>
+      tokenElement(
+        service,
+        account.name,
+        token,
+        shown?.tokenId === token.id ? shown.token : undefined
+      )
+    )
+  )
+
+const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All accounts" }
+
+const shownOnce = (token: string): Html =>
+  html`<p>The token, shown this once and never again:</p>
+<div data-copy="token"><pre>${token}</pre></div>
+`
+
+/** The form that makes another token. */
+export const tokenForm = (name: string): HtmlForm => ({
+  action: `${accountPath(name)}/token`,
+  legend: "Another token",
+  controls: [
+    {
+      name: "name",
+      label: "Name",
+      maxlength: tokenLabelCharsMax,
+      hint: "What it is for; may be left out."
+    },
+    {
+      name: "expires",
+      label: "Expires",
+      type: "select",
+      value: "P90D",
+      options: [
+        ["P1D", "in a day"],
+        ["P7D", "in 7 days"],
+        ["P30D", "in 30 days"],
+        ["P90D", "in 90 days"],
+        ["P365D", "in a year"],
+        ["", "never"]
+      ]
+    }
+  ],
+  submit: "Make a token"
+})
+
+const tokenTable = (name: string, tokens: ReadonlyArray<Token>): Html =>
+  table(
+    "Tokens",
+    ["Token", "Made", "Expires"],
+    tokens.map(({ createdAtMs, expiresAtMs, id, label }) =>
+      html`<tr><td>${link(tokenPath(name, id), label ?? id)}</td><td>${
+        timeShown(time(createdAtMs))
+      }</td><td>${expiresAtMs === undefined ? "never" : timeShown(time(expiresAtMs))}</td></tr>
+`
+    )
+  )
+
+const rolesOf = ({ roles: given }: Account): string =>
+  given.length === 0 ? "none" : given.join(", ")
+
+const accountPage = (account: Account): Html =>
+  html`<dl class="facts"><dt>Roles</dt><dd>${rolesOf(account)}</dd>
+<dt>Made</dt><dd>${timeShown(time(account.createdAtMs))}</dd></dl>
+<h2>Tokens</h2>
+${tokenTable(account.name, account.tokens)}`
+
+const listingPage = (accounts: ReadonlyArray<Account>): Html =>
+  table(
+    "Accounts",
+    ["Account", "Roles", "Made"],
+    accounts.map((account) =>
+      html`<tr><th scope="row">${link(accountPath(account.name), account.name)}</th><td>${
+        rolesOf(account)
+      }</td><td>${timeShown(time(account.createdAtMs))}</td></tr>
+`
+    )
+  )
+
+/** An account. */
+export const accountView = (service: Service, account: Account): ResourceView => ({
+  title: `Account ${account.name}`,
+  tree: accountElement(service, account),
+  body: () => accountPage(account),
+  forms: form(tokenForm(account.name)),
+  links: [
+    collectionLink,
+    { rel: "related", href: tokensPath(account.name), title: "Its tokens" }
+  ]
+})
+
+/** The tokens of an account, without themselves. */
+export const tokensView = (
+  service: Service,
+  name: string,
+  tokens: ReadonlyArray<Token>
+): ResourceView => ({
+  title: `Tokens of ${name}`,
+  tree: element(
+    "tokens",
+    { href: uri(service, tokensPath(name)) },
+    ...tokens.map((token) => tokenElement(service, name, token))
+  ),
+  body: () => tokenTable(name, tokens),
+  forms: form(tokenForm(name)),
+  links: [{ rel: "up", href: accountPath(name), title: "The account" }]
+})
+
+/** A new account together with its token. */
+export const createdView = (
+  service: Service,
+  account: Account,
+  tokenId: string,
+  token: string
+): ResourceView => ({
+  title: `Account ${account.name}`,
+  tree: accountElement(service, account, { tokenId, token }),
+  body: shownOnce(token),
+  links: [collectionLink, { rel: "self", href: accountPath(account.name), title: "The account" }]
+})
+
+/** One token of an account, with itself where it is new. */
+export const tokenView = (
+  service: Service,
+  name: string,
+  token: Token,
+  secret?: string
+): ResourceView => ({
+  title: `Token of ${name}`,
+  tree: tokenElement(service, name, token, secret),
+  body: secret === undefined ? undefined : shownOnce(secret),
+  links: [{ rel: "up", href: accountPath(name), title: "The account" }]
+})
+
+/** The form that makes an account. */
+export const accountForm: HtmlForm = {
+  action: collectionPath,
+  legend: "A new account",
+  controls: [
+    {
+      name: "name",
+      label: "Name",
+      required: true,
+      maxlength: slugCharsMax,
+      pattern: "[a-z0-9][a-z0-9\\-]*",
+      hint: "Small letters, digits and hyphens; the first is no hyphen."
+    },
+    {
+      name: "role",
+      label: "Role",
+      type: "select",
+      value: "",
+      options: [["", "none"], ...roles.map((role): [string, string] => [role, role])]
+    }
+  ],
+  submit: "Create"
+}
+
+/** A page of the accounts. */
+export const listingView = (
+  service: Service,
+  accounts: ReadonlyArray<Account>,
+  next: ReadonlyArray<Link>
+): ResourceView => ({
+  title: "Accounts",
+  tree: element(
+    "accounts",
+    {},
+    ...accounts.map(({ createdAtMs, name, roles: given }) =>
+      element(
+        "account",
+        { href: uri(service, accountPath(name)), created: time(createdAtMs) },
+        element("name", {}, name),
+        ...given.map((role) => element("role", {}, role))
+      )
+    )
+  ),
+  body: () => listingPage(accounts),
+  forms: form(accountForm),
+  links: next
+})

@@ -1,0 +1,89 @@
+/**
+ * The time that a cabinet gives its readers, and takes back as `since`: an RFC 3339 timestamp,
+ * `~`, and how far each mailbox has been read, in base64url. The log numbers are exact whatever
+ * any clock says; the timestamp is for people. Each position names its mailbox, so that a cursor
+ * stays good when others come onto the list or leave it; a mailbox that has none was not read.
+ */
+import { createHash } from "node:crypto"
+import { numberMax, type Since } from "../../../actors/mailbox/index.ts"
+import { uriCharsMax } from "../../limits.ts"
+import { sinceOf } from "../mailboxes/index.ts"
+
+/** Log number up to which a mailbox has been read, by {@link positionKey}. */
+export type Positions = ReadonlyMap<number, number>
+
+/** Where a reading of a cabinet begins: behind a cursor's positions, or at a time. */
+export type CabinetSince =
+  | { readonly _tag: "Behind"; readonly positions: Positions }
+  | Extract<Since, { readonly _tag: "At" }>
+
+const keyBytes = 4
+
+/** 32 bits that stand for a mailbox in cursors. */
+export const positionKey = (mailbox: string): number =>
+  createHash("sha256").update(mailbox).digest().readUInt32BE(0)
+
+/** The cursor at `atMs` (ms since the epoch). A position of 0 need not be told. */
+export const formatCabinetCursor = (
+  atMs: number,
+  positions: Iterable<readonly [mailbox: string, n: number]>
+): string => {
+  const bytes: Array<number> = []
+  for (const [mailbox, n] of positions) {
+    if (n === 0) continue
+    const key = positionKey(mailbox)
+    bytes.push(key >>> 24, (key >>> 16) & 255, (key >>> 8) & 255, key & 255)
+    let rest = n
+    for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push(rest % 128 + 128)
+    bytes.push(rest)
+  }
+  return `${new Date(atMs).toISOString()}~${Buffer.from(bytes).toString("base64url")}`
+}
+
+/** One number of seven bits a byte, least first, and where the next begins; undefined for none. */
+const numberAt = (
+  bytes: Uint8Array,
+  from: number
+): { readonly n: number; readonly next: number } | undefined => {
+  let n = 0
+  let weight = 1
+  for (let at = from; at < bytes.length && n <= numberMax; at++) {
+    const byte = bytes[at] ?? 0
+    n += byte % 128 * weight
+    weight *= 128
+    if (byte < 128) return n > numberMax ? undefined : { n, next: at + 1 }
+  }
+  return undefined
+}
+
+const positionsOf = (text: string): Positions | undefined => {
+  const bytes = Buffer.from(text, "base64url")
+  if (bytes.toString("base64url") !== text) return undefined
+  const positions = new Map<number, number>()
+  for (let at = 0; at < bytes.length;) {
+    const read = at + keyBytes < bytes.length ? numberAt(bytes, at + keyBytes) : undefined
+    if (read === undefined) return undefined
+    const key = bytes.readUInt32BE(at)
+    // Should two mailboxes have one key, the lesser position misses nothing of either.
+    positions.set(key, Math.min(read.n, positions.get(key) ?? read.n))
+    at = read.next
+  }
+  return positions
+}
+
+/** A time: RFC 3339, or the time part of a mailbox's own cursor. */
+export const timeOf = (text: string): Extract<Since, { readonly _tag: "At" }> | undefined => {
+  // A number of one mailbox's log means nothing to the others.
+  const since = sinceOf(text.replace(/(\.\d{3})\d{12}(?=[Zz]$)/, "$1"))
+  return since?._tag === "At" ? since : undefined
+}
+
+/** A cursor of a cabinet, or any RFC 3339 timestamp; undefined when it is neither. */
+export const parseCabinetSince = (text: string): CabinetSince | undefined => {
+  if (text.length > uriCharsMax) return undefined
+  const tilde = text.indexOf("~")
+  const at = timeOf(tilde === -1 ? text : text.slice(0, tilde))
+  if (at === undefined || tilde === -1) return at
+  const positions = positionsOf(text.slice(tilde + 1))
+  return positions === undefined ? undefined : { _tag: "Behind", positions }
+}

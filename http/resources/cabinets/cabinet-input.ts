@@ -1,0 +1,122 @@
+/** Reading a cabinet document, or the form of a page: what it says, or which rule it breaks. */
+import { Effect } from "effect"
+import type { CabinetContent, CabinetQuery, KeptMailbox } from "../../../actors/cabinet/index.ts"
+import { cabinetMailboxesMax, linksUnder } from "../../../actors/index.ts"
+import { secretHash } from "../../auth/credentials/index.ts"
+import {
+  childOf,
+  childrenOf,
+  failure,
+  isText,
+  type Result,
+  success
+} from "../../formats/xml/index.ts"
+import { containsCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
+import { fail, type Failed, type Input, type Service } from "../../pipeline/index.ts"
+import { fieldsOf } from "../mailboxes/index.ts"
+import { timeOf } from "./cabinet-cursor.ts"
+
+/** What a cabinet's document or form holds, unchecked; empty texts are none. */
+interface Given {
+  readonly title: string | undefined
+  readonly hrefs: ReadonlyArray<string>
+  readonly contains: string | undefined
+  readonly since: string | undefined
+}
+
+const givenIn = (input: Input): Given => {
+  const title = fieldsOf(input)("title")
+  if (input._tag === "Form") {
+    const { fields } = input
+    return {
+      title,
+      // The page's form has one field for all of them, a line each.
+      hrefs: fields.all("mailbox").flatMap((text) => text.split(/\s+/)).filter((one) => one !== ""),
+      contains: fields.get("contains")?.trim() || undefined,
+      since: fields.get("since")?.trim() || undefined
+    }
+  }
+  const { contains, since } = childOf(input.root, "query")?.attributes ?? {}
+  return {
+    title,
+    hrefs: childrenOf(input.root, "mailbox").map((one) => one.attributes["href"]?.trim() ?? ""),
+    contains: contains?.trim() || undefined,
+    since: since?.trim() || undefined
+  }
+}
+
+/** A bad href as it may be shown: without what could be a secret. */
+const shownHref = (href: string): string => {
+  const [start = ""] = href.split("~")
+  if (href === "" || !isText(start)) return "it has no href"
+  return start.length > uriCharsMax ? "its href is too long" : `not ${start}`
+}
+
+/** The mailboxes of these URIs, each once; one that comes with a secret goes before one without. */
+const mailboxesOf = (
+  service: Service,
+  hrefs: ReadonlyArray<string>
+): Result<ReadonlyArray<KeptMailbox>, string> => {
+  if (hrefs.length === 0) return failure("a cabinet has one mailbox or more")
+  if (hrefs.length > cabinetMailboxesMax) {
+    return failure(`a cabinet has ${cabinetMailboxesMax} mailboxes at the most`)
+  }
+  const { baseUrl } = service.settings
+  const { mailboxOf } = linksUnder(baseUrl)
+  const mailboxes = new Map<string, KeptMailbox>()
+  for (const [at, href] of hrefs.entries()) {
+    const isPath = href.startsWith("/") && !href.startsWith("//")
+    const own = href.length > uriCharsMax ? undefined : mailboxOf(isPath ? baseUrl + href : href)
+    if (own === undefined) {
+      const why = `mailbox ${at + 1} must be the URI of a mailbox of this service`
+      return failure(`${why}: ${shownHref(href)}`)
+    }
+    const { name, secret } = own
+    if (secret !== undefined) mailboxes.set(name, { name, secretHash: secretHash(secret) })
+    else if (!mailboxes.has(name)) mailboxes.set(name, { name })
+  }
+  return success([...mailboxes.values()])
+}
+
+const queryIn = ({ contains, since }: Given): Result<CabinetQuery | undefined, string> => {
+  if (contains !== undefined && (contains.length > containsCharsMax || !isText(contains))) {
+    return failure(
+      `query contains may have ${containsCharsMax} characters at the most, none of them control`
+    )
+  }
+  if (since !== undefined && timeOf(since) === undefined) {
+    return failure("query since must be a time of RFC 3339, or one that a mailbox gave")
+  }
+  if (contains === undefined && since === undefined) return success(undefined)
+  return success({
+    ...contains === undefined ? {} : { contains },
+    ...since === undefined ? {} : { since }
+  })
+}
+
+const contentsIn = (service: Service, given: Given): Result<CabinetContent, string> => {
+  const { hrefs, title } = given
+  if (title !== undefined && (title.length > titleCharsMax || !isText(title))) {
+    return failure(`title may have ${titleCharsMax} characters at the most, none of them control`)
+  }
+  const mailboxes = mailboxesOf(service, hrefs)
+  if (!mailboxes.ok) return mailboxes
+  const query = queryIn(given)
+  if (!query.ok) return query
+  return success({
+    ...title === undefined ? {} : { title },
+    mailboxes: mailboxes.value,
+    ...query.value === undefined ? {} : { query: query.value }
+  })
+}
+
+/** The contents that a document or form names; 422 saying which rule it breaks. */
+export const contentsOf = (
+  service: Service,
+  input: Input
+): Effect.Effect<CabinetContent, Failed> => {
+  const contents = contentsIn(service, givenIn(input))
+  return contents.ok
+    ? Effect.succeed(contents.value)
+    : Effect.fail(fail("unprocessable", contents.fault))
+}

@@ -1,0 +1,404 @@
+/** The page of the cluster; it is whole without a script, and with one it changes by itself. */
+import {
+  badge,
+  type Html,
+  html,
+  livePart,
+  liveState,
+  nothing,
+  table as scrolling,
+  timeAt
+} from "../../formats/html/index.ts"
+import {
+  type ClusterNode,
+  type ClusterStatus,
+  quarantinesOf,
+  ranges,
+  type ShardHolding
+} from "./cluster-status.ts"
+import type { Figures, QuarantineFigures } from "./node-figures.ts"
+
+/**
+ * White letters stand out from each (WCAG 1.4.3), and each from light and dark paper (1.4.11).
+ */
+const colours = [
+  "#0072b2",
+  "#c2410c",
+  "#00795a",
+  "#8e5bb5",
+  "#8a6d00",
+  "#c0397f",
+  "#4d7c0f",
+  "#0e7490"
+]
+
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+/** How a node is shown: no two of the first 52 have the same letter. */
+export interface NodeMark {
+  readonly letter: string
+  readonly colour: string
+}
+
+export const markOf = (place: number): NodeMark => ({
+  letter: letters[place] ?? "+",
+  colour: colours[place % colours.length] ?? "#0072b2"
+})
+
+const columns = 16
+
+const cell = 20
+
+const gap = 2
+
+/** Room for the number of the first shard of each row. */
+const margin = 32
+
+const xOf = (shard: number): number => margin + shard % columns * cell
+
+const yOf = (shard: number): number => Math.floor(shard / columns) * cell
+
+const square = (shard: number): string =>
+  `M${xOf(shard)} ${yOf(shard)}h${cell - gap}v${cell - gap}h-${cell - gap}z`
+
+/** The same letter in the middle of each cell. */
+const cellText = (letter: string, shards: ReadonlyArray<number>): Html => {
+  const middle = (cell - gap) / 2
+  const xs = shards.map((shard) => xOf(shard) + middle).join(" ")
+  const ys = shards.map((shard) => yOf(shard) + middle + 4).join(" ")
+  return html`<text x="${xs}" y="${ys}">${letter.repeat(shards.length)}</text>`
+}
+
+const cells = (mark: NodeMark, shards: ReadonlyArray<number>): Html =>
+  html`<g fill="${mark.colour}"><path d="${shards.map(square).join("")}"/><g fill="#fff">${
+    cellText(mark.letter, shards)
+  }</g></g>
+`
+
+/** What nobody holds: an empty frame. */
+const frames = (shards: ReadonlyArray<number>): Html =>
+  html`<g fill="none" stroke="currentColor" stroke-dasharray="2 2"><path d="${
+    shards.map(square).join("")
+  }"/></g>
+`
+
+const rowNumbers = (count: number): ReadonlyArray<Html> =>
+  Array.from(
+    { length: Math.ceil(count / columns) },
+    (_, row) => html`<text x="${margin - 6}" y="${row * cell + 13}">${row * columns}</text>`
+  )
+
+/** A swatch with a node's letter, for beside its name. */
+export const swatch = ({ colour, letter }: NodeMark): Html =>
+  html`<svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
+<path fill="${colour}" d="M0 0h18v18H0z"/>
+<text x="9" y="13" fill="#fff" font-family="system-ui,sans-serif" font-size="11"
+text-anchor="middle">${letter}</text></svg>`
+
+const area = ({ node, shards }: ShardHolding, place: number): Html => {
+  if (shards.length === 0) return nothing
+  return node === undefined ? frames(shards) : cells(markOf(place), shards)
+}
+
+/** The picture; marks go by the order of the holdings. */
+export const picture = ({ holdings, owners }: ClusterStatus): Html => {
+  const counts = holdings.map(({ node, shards }) => `${node ?? "nobody"} ${shards.length}`)
+  const height = Math.ceil(owners.length / columns) * cell
+  const box = `0 0 ${margin + columns * cell} ${height}`
+  return html`<svg role="img" aria-labelledby="shards-title shards-about" width="100%"
+height="${height}" viewBox="${box}" preserveAspectRatio="xMinYMin meet"
+font-family="system-ui,sans-serif" font-size="11" text-anchor="middle">
+<title id="shards-title">Shards by node</title>
+<desc id="shards-about">${counts.join(", ")}. The table that follows says which.</desc>
+<g fill="currentColor" opacity="0.75" font-size="10" text-anchor="end">${
+    rowNumbers(owners.length)
+  }</g>
+${holdings.map(area)}</svg>
+`
+}
+
+/*
+ * The shards over the nodes as a picture: a cell for each shard, coloured by its node and marked
+ * with the node's letter, so that it can be read without colours. It needs neither a script nor a
+ * stylesheet; the table beside it says the same in words.
+ */
+
+const plural = (count: number, one: string, more = `${one}s`): string =>
+  `${count} ${count === 1 ? one : more}`
+
+const units = [[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]] as const
+
+/** The two largest units of a duration. */
+const lasting = (seconds: number): string => {
+  const parts: Array<string> = []
+  let left = Math.max(0, Math.round(seconds))
+  for (const [each, unit] of units) {
+    const count = Math.floor(left / each)
+    left -= count * each
+    if (count > 0 || parts.length > 0) parts.push(`${count} ${unit}`)
+  }
+  return parts.slice(0, 2).join(" ") || "0 s"
+}
+
+const ms = (value: number | undefined): string =>
+  value === undefined
+    ? "–"
+    : value >= 1_000
+    ? `${(value / 1_000).toFixed(1)} s`
+    : `${value.toFixed(value < 10 ? 1 : 0)} ms`
+
+const mebibytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`
+
+/** Columns that are text; all others are figures. */
+const texts = new Set([
+  "Node",
+  "Which",
+  "Version",
+  "Stands on",
+  "Kind",
+  "Next",
+  "Origin",
+  "Circuit"
+])
+
+const table = (about: string, heads: ReadonlyArray<string>, rows: ReadonlyArray<Html>): Html =>
+  scrolling(
+    about,
+    heads.map((head) => texts.has(head) ? head : { number: head }),
+    rows,
+    "figures"
+  )
+
+const written = (cell: string | number): string =>
+  typeof cell === "number" ? cell.toLocaleString("en") : cell
+
+/** Markup is text; what is not is a figure, or a dash for one. */
+const row = (head: Html | string, ...cells: ReadonlyArray<Html | string | number>): Html =>
+  html`<tr><th scope="row">${head}</th>${
+    cells.map((cell) =>
+      typeof cell === "object"
+        ? html`<td>${cell}</td>`
+        : html`<td class="num">${written(cell)}</td>`
+    )
+  }</tr>
+`
+
+const holdingRow = ({ node, shards }: ShardHolding, place: number): Html =>
+  html`<tr><th scope="row">${
+    node === undefined ? "nobody" : html`${swatch(markOf(place))} ${node}`
+  }</th><td class="num">${shards.length}</td><td class="wide"><span class="quiet">${
+    shards.length === 0 ? "–" : ranges(shards)
+  }</span></td></tr>
+`
+
+const sum = (
+  nodes: ReadonlyArray<ClusterNode>,
+  of: (figures: Figures) => number
+): number => nodes.reduce((total, { figures }) => figures ? total + of(figures) : total, 0)
+
+/** How many actors rest. */
+const resting = (nodes: ReadonlyArray<ClusterNode>): number =>
+  sum(nodes, ({ kinds }) => kinds.reduce((all, { quarantined }) => all + quarantined, 0))
+
+const summary = ({ nodes, owners, self }: ClusterStatus): Html => {
+  const silent = nodes.filter(({ figures }) => figures === undefined).length
+  const owned = owners.filter((owner) => owner !== undefined).length
+  const waits = sum(nodes, ({ deliveries }) => deliveries.waiting)
+  const rests = resting(nodes)
+  return html`<p><b>${plural(nodes.length, "node")}</b>${
+    silent === 0 ? nothing : html`, <b>${silent} not answering</b>`
+  } · ${
+    owned === owners.length
+      ? `all ${owned} shards held`
+      : html`<b>${owned} of ${owners.length} shards held</b>`
+  } · ${plural(waits, "delivery", "deliveries")} waiting · ${
+    rests === 0
+      ? "nothing quarantined"
+      : html`<a href="#quarantines"><b>${rests} quarantined</b></a>`
+  }</p>
+<p class="quiet">As node ${self} sees it.${
+    nodes.length === 1 ? nothing : " What other nodes tell of themselves is up to 3 s old."
+  }</p>
+`
+}
+
+const nameOf = ({ figures, isSelf, leaving, node }: ClusterNode): Html =>
+  html`${node}${isSelf ? html` <b>(this node)</b>` : nothing}${
+    leaving ? html` <b>leaving</b>` : nothing
+  }${figures === undefined ? html` <b>not answering</b>` : nothing}`
+
+const aboutOf = ({ figures, incarnation }: ClusterNode): Html =>
+  html`${figures?.version ?? "–"} ${
+    figures === undefined ?
+      nothing :
+      html`<span class="quiet">since ${timeAt(figures.startedMs)}, ${
+        lasting(figures.uptimeSeconds)
+      }</span> `
+  }<span class="quiet">incarnation ${incarnation}</span>`
+
+const nodeRow = (one: ClusterNode): Html => {
+  const { figures } = one
+  const counts = figures === undefined
+    ? ["–", "–", "–"]
+    : [sumOf(figures, "active"), sumOf(figures, "queued"), mebibytes(figures.memoryBytes)]
+  return row(nameOf(one), ...counts, html`${figures?.engine ?? "–"}`, aboutOf(one))
+}
+
+const sumOf = ({ kinds }: Figures, field: "active" | "queued"): number =>
+  kinds.reduce((total, kind) => total + kind[field], 0)
+
+/** Nodes that answer, with what they tell. */
+const answering = (
+  nodes: ReadonlyArray<ClusterNode>
+): ReadonlyArray<{ readonly node: string; readonly figures: Figures }> =>
+  nodes.flatMap(({ figures, node }) => figures === undefined ? [] : [{ node, figures }])
+
+const commitRow = (node: string, { commits }: Figures): Html =>
+  row(
+    node,
+    ms(commits.p50Ms),
+    ms(commits.p99Ms),
+    commits.groupSizeP50 === undefined
+      ? "–"
+      : `${commits.groupSizeP50}, at most ${commits.groupSizeMax ?? "–"}`,
+    commits.commits,
+    commits.conflicts,
+    commits.failures
+  )
+
+const wakeUpRow = (node: string, { wakeUps }: Figures): Html =>
+  row(
+    node,
+    wakeUps.due,
+    wakeUps.underWay,
+    wakeUps.known,
+    wakeUps.nextMs === undefined ? html`–` : timeAt(wakeUps.nextMs)
+  )
+
+const deliveryRow = (node: string, { deliveries }: Figures): Html =>
+  row(
+    node,
+    deliveries.waiting,
+    deliveries.inFlight,
+    deliveries.waiting === 0 ? "–" : lasting(deliveries.oldestWaitingMs / 1_000),
+    deliveries.circuitsOpen
+  )
+
+const originRows = (nodes: ReadonlyArray<ClusterNode>): ReadonlyArray<Html> =>
+  answering(nodes).flatMap(({ figures, node }) =>
+    figures.deliveries.origins.map((one) =>
+      row(
+        one.origin,
+        html`${node}`,
+        one.circuitOpen ? badge("bad", "✗ open") : badge("good", "✓ closed"),
+        one.waiting,
+        one.inFlight,
+        one.waiting === 0 ? "–" : lasting(one.oldestWaitingMs / 1_000)
+      )
+    )
+  )
+
+/** The actors of all nodes that answer, by kind. */
+const kindRows = (nodes: ReadonlyArray<ClusterNode>): ReadonlyArray<Html> => {
+  const totals = new Map<string, Array<number>>()
+  for (const { figures } of answering(nodes)) {
+    for (const kind of figures.kinds) {
+      const { active, decisions, quarantined, queued, refusals, restarts } = kind
+      const before = totals.get(kind.kind) ?? []
+      const counts = [active, queued, decisions, refusals, restarts, quarantined]
+      totals.set(kind.kind, counts.map((count, at) => count + (before[at] ?? 0)))
+    }
+  }
+  return [...totals].map(([kind, counts]) => row(kind, ...counts))
+}
+
+/** An actor that rests, and the form that lifts it. */
+const entry = (path: string, one: QuarantineFigures & { readonly node: string }): Html => {
+  const { id, kind, node, reason, sinceMs, untilMs } = one
+  return html`<li><p><b>${kind}/${id}</b> · ${reason}</p>
+<p class="quiet">at node ${node}, since ${timeAt(sinceMs)}, until ${timeAt(untilMs)}</p>
+<form action="${path}" method="post"><button type="submit" id="lift-${kind}-${id}"
+aria-label="Lift the quarantine of ${kind}/${id}">Lift</button></form></li>
+`
+}
+
+const quarantines = (
+  standing: ClusterStatus,
+  pathOf: (one: QuarantineFigures) => string
+): Html => {
+  const told = quarantinesOf(standing)
+  const others = resting(standing.nodes) - told.length
+  return html`<h2 id="quarantines">Quarantined actors</h2>
+${
+    told.length === 0
+      ? html`<p>None.</p>`
+      : html`<ol class="entries">${told.map((one) => entry(pathOf(one), one))}</ol>`
+  }${others > 0 ? html`<p>And ${others} more.</p>` : nothing}
+`
+}
+
+const deliveries = (nodes: ReadonlyArray<ClusterNode>): Html => {
+  const origins = originRows(nodes)
+  return html`<h2>Deliveries to other services</h2>
+${
+    table(
+      "Deliveries",
+      ["Node", "Waiting", "In flight", "Oldest waits", "Circuits open"],
+      answering(nodes).map(({ figures, node }) => deliveryRow(node, figures))
+    )
+  }${
+    origins.length === 0
+      ? html`<p>No origin is in trouble or has anything to do.</p>`
+      : html`<p>The origins in trouble, and those with most to do:</p>
+${
+        table(
+          "Origins",
+          ["Origin", "Node", "Circuit", "Waiting", "In flight", "Oldest waits"],
+          origins
+        )
+      }`
+  }`
+}
+
+/** Everything that is known of the cluster; `pathOf` a quarantine is where it is lifted. */
+export const clusterPage = (
+  standing: ClusterStatus,
+  pathOf: (one: QuarantineFigures) => string
+): Html => {
+  const { holdings, nodes } = standing
+  const told = answering(nodes)
+  const all = html`${summary(standing)}<h2>Shards</h2>
+${picture(standing)}${table("Shards", ["Node", "Count", "Which"], holdings.map(holdingRow))}${
+    quarantines(standing, pathOf)
+  }<h2>Nodes</h2>
+${
+    table(
+      "Nodes",
+      ["Node", "Actors", "Queue", "Memory", "Stands on", "Version"],
+      nodes.map(nodeRow)
+    )
+  }<h2>Actors</h2>
+${
+    table(
+      "Actors",
+      ["Kind", "In memory", "Queue", "Decisions", "Refusals", "Restarts", "Quarantined"],
+      kindRows(nodes)
+    )
+  }<h2>Commits</h2>
+<p class="quiet">Latency and size of the last 512 groups; totals since the start.</p>
+${
+    table(
+      "Commits",
+      ["Node", "Half within", "99 % within", "In a group", "Commits", "Conflicts", "Failures"],
+      told.map(({ figures, node }) => commitRow(node, figures))
+    )
+  }<h2>Wake-ups</h2>
+${
+    table(
+      "Wake-ups",
+      ["Node", "Due", "Under way", "In memory", "Next"],
+      told.map(({ figures, node }) => wakeUpRow(node, figures))
+    )
+  }${deliveries(nodes)}`
+  return html`${livePart("cluster", all)}${liveState}`
+}

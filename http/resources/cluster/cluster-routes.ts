@@ -1,0 +1,77 @@
+/** `/cluster`, for admins (protocol §6). */
+import { Effect } from "effect"
+import { type Address, address, isActorId } from "../../../runtime/index.ts"
+import { requireAdmin } from "../../auth/index.ts"
+import { choose, standardTypes } from "../../formats/index.ts"
+import {
+  type Call,
+  empty,
+  fail,
+  type HandlerAnswer,
+  type HandlerFailure,
+  type HeaderList,
+  type ResourceHandler,
+  type Route,
+  type Service,
+  shown,
+  uri
+} from "../../pipeline/index.ts"
+import { clusterStatus, quarantinesOf } from "./cluster-status.ts"
+import { clusterPath, clusterView, quarantineView } from "./cluster-views.ts"
+
+const noStore: HeaderList = [["Cache-Control", "no-store"]]
+
+const showCluster = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    yield* requireAdmin(service, call)
+    return shown(clusterView(service, yield* clusterStatus(service)), { headers: noStore })
+  })
+
+/** The actor in the path, or 404. */
+const actorOf = (
+  service: Service,
+  { parameters }: Call
+): Effect.Effect<Address, HandlerFailure> => {
+  const kind = parameters.get("kind")
+  const id = parameters.get("id")
+  const isNamed = service.system.snapshot().resident.has(kind) && isActorId(id) &&
+    parameters.secret("id") === undefined && parameters.secret("kind") === undefined
+  return isNamed ? Effect.succeed(address(kind, id)) : Effect.fail(fail("not-found"))
+}
+
+const notResting = fail("not-found", "no such actor is quarantined")
+
+const showQuarantine = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    yield* requireAdmin(service, call)
+    const { id, kind } = yield* actorOf(service, call)
+    const all = quarantinesOf(yield* clusterStatus(service))
+    const found = all.find((one) => one.id === id && one.kind === kind)
+    if (found === undefined) return yield* notResting
+    return shown(quarantineView(service, found.node, found), { headers: noStore })
+  })
+
+const lift = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    yield* requireAdmin(service, call)
+    const lifted = yield* service.system.lift(yield* actorOf(service, call))
+    if (!lifted) return yield* notResting
+    const { headers, method } = call.request
+    const isPage = method === "POST" && choose(headers.get("accept"), standardTypes) === "text/html"
+    return isPage
+      ? empty(303, [["Location", uri(service, clusterPath)], ...noStore])
+      : empty(204)
+  })
+
+export const clusterRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
+  { pattern: clusterPath, methods: { GET: { handle: showCluster(service) } } },
+  {
+    pattern: `${clusterPath}/quarantine/{kind}/{id}`,
+    methods: {
+      GET: { handle: showQuarantine(service) },
+      // HTML forms have no DELETE.
+      POST: { handle: lift(service), body: "none" },
+      DELETE: { handle: lift(service) }
+    }
+  }
+]

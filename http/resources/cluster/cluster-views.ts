@@ -1,0 +1,144 @@
+/** The documents of `/cluster`. */
+import { liveScriptPath } from "../../formats/html/index.ts"
+import type { ResourceView } from "../../formats/index.ts"
+import { type Element, element } from "../../formats/xml/index.ts"
+import { type Service, uri } from "../../pipeline/index.ts"
+import { clusterPage } from "./cluster-page.ts"
+import {
+  type ClusterNode,
+  type ClusterStatus,
+  ranges,
+  type ShardHolding
+} from "./cluster-status.ts"
+import type { Figures, Origin, QuarantineFigures } from "./node-figures.ts"
+
+export const clusterPath = "/cluster"
+
+/** Where a quarantine is shown, and lifted. */
+export const quarantinePath = ({ id, kind }: Pick<QuarantineFigures, "id" | "kind">): string =>
+  `${clusterPath}/quarantine/${kind}/${id}`
+
+const timeOf = (atMs: number): string => new Date(atMs).toISOString()
+
+/** Milliseconds as they are read: no more than two places. */
+const msOf = (ms: number | undefined): string | undefined =>
+  ms === undefined ? undefined : String(Math.round(ms * 100) / 100)
+
+const quarantineElement = (service: Service, node: string, one: QuarantineFigures): Element =>
+  element("quarantine", {
+    href: uri(service, quarantinePath(one)),
+    node,
+    kind: one.kind,
+    id: one.id,
+    since: timeOf(one.sinceMs),
+    until: timeOf(one.untilMs),
+    reason: one.reason
+  })
+
+const originElement = (one: Origin): Element =>
+  element("origin", {
+    uri: one.origin,
+    circuit: one.circuitOpen ? "open" : "closed",
+    waiting: one.waiting,
+    "in-flight": one.inFlight,
+    "oldest-waiting-ms": one.oldestWaitingMs
+  })
+
+/** A list, unless it is empty. */
+const listed = (name: string, members: ReadonlyArray<Element>): ReadonlyArray<Element> =>
+  members.length === 0 ? [] : [element(name, {}, ...members)]
+
+const figureElements = (
+  service: Service,
+  node: string,
+  { commits, deliveries, kinds, quarantines, wakeUps }: Figures
+): ReadonlyArray<Element> => [
+  element(
+    "kinds",
+    {},
+    ...kinds.map(({ kind, ...counts }) => element("kind", { name: kind, ...counts }))
+  ),
+  element("wake-ups", {
+    known: wakeUps.known,
+    due: wakeUps.due,
+    "under-way": wakeUps.underWay,
+    next: wakeUps.nextMs === undefined ? undefined : timeOf(wakeUps.nextMs)
+  }),
+  element("commits", {
+    groups: commits.groups,
+    commits: commits.commits,
+    failures: commits.failures,
+    conflicts: commits.conflicts,
+    "p50-ms": msOf(commits.p50Ms),
+    "p99-ms": msOf(commits.p99Ms),
+    "group-size": commits.groupSizeP50,
+    "group-size-max": commits.groupSizeMax
+  }),
+  element(
+    "deliveries",
+    {
+      waiting: deliveries.waiting,
+      "in-flight": deliveries.inFlight,
+      "oldest-waiting-ms": deliveries.oldestWaitingMs,
+      "circuits-open": deliveries.circuitsOpen
+    },
+    ...listed("origins", deliveries.origins.map(originElement))
+  ),
+  ...listed("quarantines", quarantines.map((one) => quarantineElement(service, node, one)))
+]
+
+const nodeElement = (service: Service, one: ClusterNode): Element => {
+  const { figures, incarnation, isSelf, leaving, node } = one
+  return element(
+    "node",
+    {
+      name: node,
+      incarnation,
+      self: String(isSelf),
+      leaving: String(leaving),
+      answers: String(figures !== undefined),
+      version: figures?.version,
+      engine: figures?.engine,
+      since: figures === undefined ? undefined : timeOf(figures.startedMs),
+      "uptime-seconds": figures?.uptimeSeconds,
+      "memory-bytes": figures?.memoryBytes
+    },
+    ...figures === undefined ? [] : figureElements(service, node, figures)
+  )
+}
+
+const ownerElement = ({ node, shards }: ShardHolding): Element =>
+  element("owner", { node, count: shards.length }, ...shards.length === 0 ? [] : [ranges(shards)])
+
+const clusterElement = (service: Service, standing: ClusterStatus): Element => {
+  const { holdings, nodes, owners, self } = standing
+  return element(
+    "cluster",
+    {
+      node: self,
+      shards: owners.length,
+      owned: owners.filter((owner) => owner !== undefined).length
+    },
+    element("nodes", {}, ...nodes.map((one) => nodeElement(service, one))),
+    element("owners", {}, ...holdings.map(ownerElement))
+  )
+}
+
+/** Nodes, shards and their owners, and how each node stands. */
+export const clusterView = (service: Service, standing: ClusterStatus): ResourceView => ({
+  title: "Cluster",
+  tree: () => clusterElement(service, standing),
+  body: () => clusterPage(standing, quarantinePath),
+  script: liveScriptPath
+})
+
+/** One actor that rests. */
+export const quarantineView = (
+  service: Service,
+  node: string,
+  one: QuarantineFigures
+): ResourceView => ({
+  title: "A quarantined actor",
+  tree: quarantineElement(service, node, one),
+  links: [{ rel: "up", href: clusterPath, title: "The cluster" }]
+})

@@ -1,0 +1,162 @@
+/**
+ * What a node tells of itself: counts and times, and of actors that rest where they broke. Nodes
+ * of another version may tell more, which is passed over, or what cannot be read.
+ */
+import { Effect, Option, Schema } from "effect"
+import { originsMax, quarantinesMax } from "../../limits.ts"
+import type { Service } from "../../pipeline/index.ts"
+
+const KindFigures = Schema.Struct({
+  kind: Schema.String,
+  active: Schema.Number,
+  queued: Schema.Number,
+  decisions: Schema.Number,
+  refusals: Schema.Number,
+  restarts: Schema.Number,
+  quarantined: Schema.Number
+})
+
+const QuarantineFigures = Schema.Struct({
+  kind: Schema.String,
+  id: Schema.String,
+  sinceMs: Schema.Number,
+  untilMs: Schema.Number,
+  reason: Schema.String
+})
+
+const Origin = Schema.Struct({
+  origin: Schema.String,
+  inFlight: Schema.Number,
+  waiting: Schema.Number,
+  oldestWaitingMs: Schema.Number,
+  circuitOpen: Schema.Boolean
+})
+
+/** Times are ms since the epoch. */
+export const Figures = Schema.Struct({
+  version: Schema.String,
+  /** What it keeps everything in. Nodes of older versions do not tell. */
+  engine: Schema.optionalKey(Schema.String),
+  startedMs: Schema.Number,
+  uptimeSeconds: Schema.Number,
+  memoryBytes: Schema.Number,
+  kinds: Schema.Array(KindFigures),
+  /** Those that have rested for longest, at most {@link quarantinesMax}. */
+  quarantines: Schema.Array(QuarantineFigures),
+  wakeUps: Schema.Struct({
+    /** In memory: of each shard those that come first. */
+    known: Schema.Number,
+    due: Schema.Number,
+    underWay: Schema.Number,
+    nextMs: Schema.optionalKey(Schema.Number)
+  }),
+  /** Totals since the start; and of the last groups their times and sizes. */
+  commits: Schema.Struct({
+    groups: Schema.Number,
+    commits: Schema.Number,
+    failures: Schema.Number,
+    conflicts: Schema.Number,
+    p50Ms: Schema.optionalKey(Schema.Number),
+    p99Ms: Schema.optionalKey(Schema.Number),
+    groupSizeP50: Schema.optionalKey(Schema.Number),
+    groupSizeMax: Schema.optionalKey(Schema.Number)
+  }),
+  deliveries: Schema.Struct({
+    inFlight: Schema.Number,
+    waiting: Schema.Number,
+    oldestWaitingMs: Schema.Number,
+    circuitsOpen: Schema.Number,
+    origins: Schema.Array(Origin)
+  })
+})
+
+export type Figures = typeof Figures.Type
+
+export type KindFigures = typeof KindFigures.Type
+
+export type QuarantineFigures = typeof QuarantineFigures.Type
+
+export type Origin = typeof Origin.Type
+
+type Snapshot = ReturnType<Service["system"]["snapshot"]>
+
+const kindsOf = ({ measures, quarantined, resident }: Snapshot): ReadonlyArray<KindFigures> =>
+  [...resident].map(([kind, { active, queued }]) => {
+    const { decisions, refusals, restarts } = measures.of(kind)
+    const resting = quarantined.filter(({ address }) => address.kind === kind).length
+    return { kind, active, queued, decisions, refusals, restarts, quarantined: resting }
+  })
+
+const commitsOf = ({ measures }: Snapshot): Figures["commits"] => {
+  const { commits, conflicts, failures, groups, recentMs, recentSizes } = measures.commits
+  const totals = { groups, commits, failures, conflicts }
+  const p50Ms = recentMs.quantile(0.5)
+  const p99Ms = recentMs.quantile(0.99)
+  const groupSizeP50 = recentSizes.quantile(0.5)
+  const groupSizeMax = recentSizes.quantile(1)
+  return p50Ms === undefined || p99Ms === undefined || groupSizeP50 === undefined ||
+      groupSizeMax === undefined
+    ? totals
+    : { ...totals, p50Ms, p99Ms, groupSizeP50, groupSizeMax }
+}
+
+/** How the node stands that answers. */
+export const ownFigures = ({ deliveries, engine, nowMs, settings, system }: Service): Figures => {
+  const snapshot = system.snapshot()
+  const { earliestWakeUpMs, quarantined, wakeUps, wakeUpsDue, wakeUpsUnderWay } = snapshot
+  const { circuitsOpen, inFlight, oldestWaitingMs, waiting } = deliveries.measures()
+  const uptimeSeconds = Math.floor(process.uptime())
+  const quarantines = [...quarantined].sort((a, b) => a.sinceMs - b.sinceMs)
+    .slice(0, quarantinesMax)
+  return {
+    version: settings.version,
+    engine,
+    startedMs: nowMs() - Math.round(process.uptime() * 1_000),
+    uptimeSeconds,
+    memoryBytes: process.memoryUsage.rss(),
+    kinds: kindsOf(snapshot),
+    quarantines: quarantines.map(({ address, reason, sinceMs, untilMs }) => ({
+      kind: address.kind,
+      id: address.id,
+      sinceMs,
+      untilMs,
+      reason
+    })),
+    wakeUps: {
+      known: wakeUps,
+      due: wakeUpsDue,
+      underWay: wakeUpsUnderWay,
+      ...earliestWakeUpMs === undefined ? {} : { nextMs: earliestWakeUpMs }
+    },
+    commits: commitsOf(snapshot),
+    deliveries: {
+      inFlight,
+      waiting,
+      oldestWaitingMs,
+      circuitsOpen,
+      origins: deliveries.worst(originsMax)
+    }
+  }
+}
+
+const decode = Schema.decodeUnknownOption(Figures)
+
+/** The figures of a text; undefined for one that cannot be read. */
+export const readFigures = (text: string): Figures | undefined => {
+  try {
+    return Option.getOrUndefined(decode(JSON.parse(text)))
+  } catch {
+    return
+  }
+}
+
+/** Tells the other nodes how this one stands, until the result is called. */
+export const postFigures = (service: Service): () => void =>
+  service.system.notices.post(() => JSON.stringify(ownFigures(service)))
+
+/** {@link postFigures} for as long as the scope is open. */
+export const postingFigures = (service: Service) =>
+  Effect.acquireRelease(
+    Effect.sync(() => postFigures(service)),
+    (stop) => Effect.sync(stop)
+  )

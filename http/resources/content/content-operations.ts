@@ -1,0 +1,134 @@
+/** What content and its receipts take and answer (A1, A3, A4). */
+import {
+  type Area,
+  attributes,
+  type BodyDescription,
+  digits,
+  document,
+  type HeaderName,
+  list,
+  nothing,
+  oneOf,
+  ref,
+  root,
+  text,
+  time,
+  uri,
+  view
+} from "../../formats/openapi/index.ts"
+
+const status = oneOf("received", "retrieved", "problem")
+
+/** Any bytes of any type; a schema has nothing to say of them. */
+const bytes: BodyDescription = { content: { "*/*": {} }, required: false, kind: "stream" }
+
+const validators: ReadonlyArray<HeaderName> = ["ETag", "Last-Modified", "Cache-Control"]
+
+const served: ReadonlyArray<HeaderName> = [
+  ...validators,
+  "Accept-Ranges",
+  "Content-Disposition",
+  "Content-Security-Policy"
+]
+
+export const contentOperations: Area = {
+  tag: "content",
+  about: "The first part of a message: any bytes, under a URI that nobody can guess.",
+  schemas: {
+    Content: root(
+      "content",
+      attributes({ href: uri, type: text, length: digits }),
+      ["href", "type", "length"]
+    ),
+    NewReceipt: root("receipt", {
+      ...attributes({ status, mailbox: uri }),
+      description: text
+    }, ["status"]),
+    Receipt: root("receipt", {
+      ...attributes({ href: uri, received: time, status, mailbox: uri }),
+      description: text
+    }, ["href"]),
+    Receipts: root("receipts", {
+      ...attributes({ href: uri }),
+      receipt: list(ref("Receipt"))
+    }, ["href", "receipt"])
+  },
+  operations: {
+    "POST /content": {
+      id: "publishContent",
+      summary: "Publishes content (A1)",
+      description: "Anybody may, unless the operator asks for an account.",
+      needs: "anyone",
+      headers: ["Message-Password", "Content-Disposition"],
+      body: bytes,
+      problems: ["unauthenticated", "unprocessable"],
+      answers: {
+        202: view("Content", "Stored. The link `edit` is for who may change it", [
+          "Location",
+          "Link",
+          "Message-Password?"
+        ])
+      }
+    },
+    "GET /content/{content}": {
+      id: "getContent",
+      summary: "The content as it was published (A3)",
+      needs: "message",
+      headers: [
+        "If-Match",
+        "If-None-Match",
+        "If-Modified-Since",
+        "If-Unmodified-Since",
+        "If-Range",
+        "Range"
+      ],
+      problems: ["precondition-failed", "range-not-satisfiable"],
+      answers: {
+        200: { description: "All of it", content: { "*/*": {} }, headers: served },
+        206: {
+          description: "The part that was asked for",
+          content: { "*/*": {} },
+          headers: [...served, "Content-Range"]
+        },
+        304: nothing("It is as the client has it", validators)
+      }
+    },
+    "POST /content/{content}": {
+      id: "sendReceipt",
+      summary: "Says what became of the message (A4)",
+      needs: "message",
+      body: document("NewReceipt"),
+      answers: { 202: view("Receipt", "Taken", ["Location"]) }
+    },
+    "PUT /content/{content}": {
+      id: "replaceContent",
+      summary: "Other content in place of it, at the edit URI or by its owner",
+      needs: "anyone",
+      headers: ["Content-Disposition"],
+      body: bytes,
+      problems: ["unauthenticated", "gone", "too-many-requests"],
+      answers: { 204: nothing("It is replaced", ["ETag"]) }
+    },
+    "DELETE /content/{content}": {
+      id: "deleteContent",
+      summary: "Removes it, at the edit URI or by its owner",
+      needs: "anyone",
+      problems: ["unauthenticated", "gone", "too-many-requests"],
+      answers: { 204: nothing("It is removed") }
+    },
+    "GET /content/{content}/receipts": {
+      id: "listReceipts",
+      summary: "What its recipients report, below the edit URI or for its owner",
+      needs: "anyone",
+      problems: ["unauthenticated", "gone", "forbidden"],
+      answers: { 200: view("Receipts", "All of them, oldest first") }
+    },
+    "GET /content/{content}/receipts/{receipt}": {
+      id: "getReceipt",
+      summary: "One receipt",
+      needs: "anyone",
+      problems: ["unauthenticated", "gone", "forbidden"],
+      answers: { 200: view("Receipt", "The receipt") }
+    }
+  }
+}

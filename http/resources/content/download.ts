@@ -1,0 +1,103 @@
+/** Serving content (A3): the bytes as they came, whole or in part, never able to act here. */
+import { Effect } from "effect"
+import type { ContentBody, ContentView } from "../../../actors/content/index.ts"
+import {
+  type Call,
+  chooseRange,
+  contentRange,
+  empty,
+  evaluate,
+  fail,
+  type HandlerAnswer,
+  type HandlerFailure,
+  type HeaderList,
+  httpDate,
+  ifRangeHolds,
+  type Service
+} from "../../pipeline/index.ts"
+import { contentAt, describe } from "./content-access.ts"
+
+/** The strong entity tag of a body: 128 bits of its SHA-256. */
+export const etagOf = (body: ContentBody): string => `"${body.digest.slice(0, 22)}"`
+
+/** Types that a browser may show by itself; all others are for saving. */
+const inlineTypes =
+  /^(?:text\/plain|image\/(?:png|jpeg|gif|webp|avif)|audio\/[\w.+-]+|video\/[\w.+-]+)\s*(?:;|$)/i
+
+const headersOf = ({ body, hasPassword, lastModifiedMs }: ContentView): HeaderList => [
+  ["ETag", etagOf(body)],
+  ["Last-Modified", httpDate(lastModifiedMs)],
+  ["Cache-Control", hasPassword ? "private, no-cache" : "no-cache"],
+  ["Accept-Ranges", "bytes"]
+]
+
+const representationHeaders = ({ disposition, type }: ContentBody): HeaderList => [
+  ["Content-Type", type],
+  ["Content-Disposition", disposition ?? (inlineTypes.test(type) ? "inline" : "attachment")],
+  ["Content-Security-Policy", "sandbox; default-src 'none'"]
+]
+
+const nothing: AsyncIterable<Uint8Array> = {
+  [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) })
+}
+
+const open = (
+  service: Service,
+  call: Call,
+  body: ContentBody,
+  range?: { readonly start: number; readonly end: number }
+) =>
+  call.request.method === "HEAD" || body.lengthBytes === 0
+    ? Effect.succeed(nothing)
+    : service.blobs.open(body.blobId, range)
+
+const answerOf = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  view: ContentView
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const { body, lastModifiedMs } = view
+  const { headers, method } = call.request
+  const state = { exists: true, etag: etagOf(body), modifiedMs: lastModifiedMs }
+  const common = headersOf(view)
+  const verdict = evaluate(method, headers, state)
+  if (verdict === "not-modified") return empty(304, common)
+  if (verdict === "failed") return yield* fail("precondition-failed")
+  const { lengthBytes } = body
+  const range = method === "GET" && ifRangeHolds(headers.get("if-range"), state)
+    ? chooseRange(headers.get("range"), lengthBytes)
+    : { _tag: "Whole" as const }
+  const fields = [...common, ...representationHeaders(body)]
+  switch (range._tag) {
+    case "Unsatisfiable":
+      return yield* fail("range-not-satisfiable", `the content has ${lengthBytes} bytes`, [
+        ["Content-Range", contentRange(lengthBytes)]
+      ])
+    case "Part":
+      return {
+        _tag: "Stream",
+        status: 206,
+        headers: [...fields, ["Content-Range", contentRange(lengthBytes, range)]],
+        lengthBytes: range.last - range.first + 1,
+        source: yield* open(service, call, body, { start: range.first, end: range.last })
+      }
+    case "Whole":
+      return {
+        _tag: "Stream",
+        status: 200,
+        headers: fields,
+        lengthBytes,
+        source: yield* open(service, call, body)
+      }
+  }
+})
+
+/** A3. A body that is replaced between the look and the opening is looked for once more. */
+export const getContent =
+  (service: Service) => (call: Call): Effect.Effect<HandlerAnswer, HandlerFailure> => {
+    const attempt = Effect.flatMap(
+      contentAt(call),
+      (to) => Effect.flatMap(describe(service, call, to), (view) => answerOf(service, call, view))
+    )
+    return Effect.catchTag(attempt, "BlobMissing", () => attempt)
+  }

@@ -1,0 +1,222 @@
+/** Publishing and overwriting content: A1, PUT and DELETE on the edit URI (protocol §1.1). */
+import { Effect } from "effect"
+import type { ContentBody, ContentMessage, ContentReply } from "../../../actors/content/index.ts"
+import { contentKind } from "../../../actors/index.ts"
+import { address, BlobTooLarge } from "../../../runtime/index.ts"
+import { type IdSource, randomId, secretHash } from "../../auth/credentials/index.ts"
+import { accountIfNamed, requireAccount } from "../../auth/index.ts"
+import { element } from "../../formats/xml/index.ts"
+import { headerValueCharsMax } from "../../limits.ts"
+import {
+  ask,
+  type Call,
+  conditionsHold,
+  empty,
+  fail,
+  type HandlerAnswer,
+  type HandlerFailure,
+  isConditional,
+  type Service,
+  shown,
+  uri
+} from "../../pipeline/index.ts"
+import { chosenPassword, contentAt, describe, requireEditor } from "./content-access.ts"
+import { etagOf } from "./download.ts"
+
+interface Kind {
+  readonly type: string
+  readonly disposition?: string
+}
+
+const mediaType =
+  /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;[\x20-\x7e\t]*)?$/
+
+/** The Content-Type and Content-Disposition that are kept and served again. */
+const kindOf = (call: Call): Effect.Effect<Kind, HandlerFailure> => {
+  const { headers } = call.request
+  const type = headers.get("content-type")?.trim() ?? "application/octet-stream"
+  const disposition = headers.get("content-disposition")?.trim()
+  if (type.length > headerValueCharsMax || !mediaType.test(type)) {
+    return Effect.fail(fail("malformed", "Content-Type is not a media type"))
+  }
+  if (disposition === undefined) return Effect.succeed({ type })
+  if (
+    disposition.length > headerValueCharsMax || !/^[a-z]+\s*(?:;[\x20-\x7e]*)?$/i.test(disposition)
+  ) {
+    return Effect.fail(fail("malformed", "Content-Disposition is not one"))
+  }
+  return Effect.succeed({ type, disposition })
+}
+
+/** Where bytes come from, and why they broke off when they did. */
+interface Source {
+  readonly stream: AsyncIterable<Uint8Array>
+  readonly fault: () => string | undefined
+}
+
+/** Stores the bytes; when what follows fails they are removed again. */
+const stored = <A>(
+  service: Service,
+  contentId: string,
+  source: Source,
+  kind: Kind,
+  use: (body: ContentBody) => Effect.Effect<A, HandlerFailure>
+): Effect.Effect<A, HandlerFailure> => {
+  const blobId = `${contentId}=${randomId()}`
+  const { arriving, settings: { contentBytesMax: bytesMax } } = service
+  arriving.add(blobId)
+  return Effect.flatMap(
+    service.blobs.put(blobId, source.stream, bytesMax).pipe(
+      Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
+        const fault = source.fault()
+        if (fault === "TooLarge") return Effect.fail(new BlobTooLarge({ bytesMax }))
+        return Effect.fail(fault === "Timeout" ? fail("request-timeout") : aborted)
+      })
+    ),
+    ({ digest, lengthBytes }) =>
+      use({ blobId, ...kind, lengthBytes, digest }).pipe(
+        Effect.tapError(() => Effect.ignore(service.blobs.remove(blobId)))
+      )
+  ).pipe(Effect.ensuring(Effect.sync(() => arriving.delete(blobId))))
+}
+
+interface Publication {
+  readonly ids: IdSource
+  readonly kind: Kind
+  readonly source: Source
+  readonly password: string | undefined
+  readonly owner: string | undefined
+}
+
+interface Published {
+  readonly id: string
+  readonly editSecret: string
+  readonly body: ContentBody
+}
+
+const publish = (
+  service: Service,
+  { ids, kind, owner, password, source }: Publication
+): Effect.Effect<Published, HandlerFailure> => {
+  const id = ids.id("content")
+  const editSecret = ids.secret("edit")
+  return stored(service, id, source, kind, (body) => {
+    const message: ContentMessage = {
+      _tag: "Publish",
+      requestId: id,
+      body,
+      editHash: secretHash(editSecret),
+      ...password === undefined ? {} : { passwordHash: secretHash(password) },
+      ...owner === undefined ? {} : { owner }
+    }
+    const to = address(contentKind, id)
+    return ask<Extract<ContentReply, { _tag: "Published" }>>(service, to, message, ids.drawn).pipe(
+      // A repetition finds the first copy; this one is not needed.
+      Effect.tap(({ repeated }) =>
+        repeated ? Effect.ignore(service.blobs.remove(body.blobId)) : Effect.void
+      ),
+      Effect.as({ id, editSecret, body })
+    )
+  })
+}
+
+/** A1: any body, any type, streamed to the store. */
+export const postContent = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const account = service.settings.publish === "accounts"
+      ? yield* requireAccount(service, call)
+      : yield* accountIfNamed(service, call)
+    const password = yield* chosenPassword(call)
+    const kind = yield* kindOf(call)
+    const { body, editSecret, id } = yield* publish(service, {
+      ids: call.ids,
+      kind,
+      source: call.body,
+      password,
+      owner: account?.name
+    })
+    const href = uri(service, `/content/${id}`)
+    const generated = call.request.headers.get("message-password") === "generate"
+    return shown({
+      title: "Published",
+      tree: element("content", { href, type: body.type, length: body.lengthBytes }),
+      links: [{ rel: "edit", href: uri(service, `/content/${id}~${editSecret}`) }]
+    }, {
+      status: 202,
+      headers: [
+        ["Location", href],
+        ["Cache-Control", "no-store"],
+        ...generated && password !== undefined
+          ? [["Message-Password", password] as [string, string]]
+          : []
+      ]
+    })
+  })
+
+async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+/** Content that came inlined in a notification is published by the service itself. */
+export const publishInline = (
+  service: Service,
+  ids: IdSource,
+  content: {
+    readonly type: string
+    readonly bytes: Uint8Array
+    readonly password: string | undefined
+    /** The account that may edit it; nobody when it came without one. */
+    readonly owner?: string
+  }
+): Effect.Effect<{ readonly href: string }, HandlerFailure> =>
+  Effect.map(
+    publish(service, {
+      ids,
+      kind: { type: content.type },
+      source: { stream: single(content.bytes), fault: () => undefined },
+      password: content.password,
+      owner: content.owner
+    }),
+    ({ id }) => ({ href: uri(service, `/content/${id}`) })
+  )
+
+/** The digest that a conditional change replaces; 412 when the conditions do not hold. */
+const expectedDigest = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call
+): Effect.fn.Return<{ readonly ifDigest?: string }, HandlerFailure> {
+  if (!isConditional(call)) return {}
+  const { body, lastModifiedMs } = yield* describe(service, call, yield* contentAt(call))
+  if (!conditionsHold(call, [etagOf(body)], lastModifiedMs)) {
+    return yield* fail("precondition-failed", "the content is not as the condition says")
+  }
+  return { ifDigest: body.digest }
+})
+
+/** PUT: another body in place of the old one, whole or not at all. */
+export const putContent = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const to = yield* contentAt(call)
+    const access = yield* requireEditor(service, call, to)
+    const expected = yield* expectedDigest(service, call)
+    const kind = yield* kindOf(call)
+    const etag = yield* stored(service, to.id, call.body, kind, (body) => {
+      const message: ContentMessage = { _tag: "Overwrite", access, body, ...expected }
+      return Effect.as(ask<ContentReply>(service, to, message), etagOf(body))
+    })
+    return empty(204, [["ETag", etag]])
+  })
+
+/** DELETE: 204, then 410. */
+export const deleteContent = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const to = yield* contentAt(call)
+    const access = yield* requireEditor(service, call, to)
+    const message: ContentMessage = {
+      _tag: "Remove",
+      access,
+      ...yield* expectedDigest(service, call)
+    }
+    yield* ask<ContentReply>(service, to, message)
+    return empty(204)
+  })

@@ -1,0 +1,113 @@
+/** Receipts (A4): what recipients report of a message, and their listing for the publisher. */
+import { Effect } from "effect"
+import { type ContentReply, decodeReceipt } from "../../../actors/content/index.ts"
+import { receiptsMax } from "../../../actors/index.ts"
+import type { LogItem } from "../../../runtime/index.ts"
+import { childOf, childrenOf, type Element, element, textOf } from "../../formats/xml/index.ts"
+import { uriCharsMax } from "../../limits.ts"
+import {
+  type Call,
+  documentOf,
+  fail,
+  type HandlerAnswer,
+  type HandlerFailure,
+  type Service,
+  shown,
+  uri
+} from "../../pipeline/index.ts"
+import { askAsReader, contentAt, requireEditor } from "./content-access.ts"
+
+const statuses = new Set(["received", "retrieved", "problem"])
+
+interface Receipt {
+  readonly status: string
+  readonly mailbox?: string
+  readonly description?: string
+}
+
+const isHttpUri = (text: string): boolean =>
+  text.length <= uriCharsMax && /^https?:\/\//.test(text) && URL.canParse(text)
+
+/** The receipt of a document, or the rule that it breaks. */
+const receiptOf = (root: Element): Receipt | string => {
+  const { mailbox, status } = root.attributes
+  if (status === undefined || !statuses.has(status)) {
+    return "status must be received, retrieved or problem"
+  }
+  if (mailbox !== undefined && !isHttpUri(mailbox)) return "mailbox must be an http or https URI"
+  const unknown = childrenOf(root).find(({ name }) => name !== "description")
+  if (unknown !== undefined) return `a receipt has no ${unknown.name}`
+  const description = childOf(root, "description")
+  return {
+    status,
+    ...mailbox === undefined ? {} : { mailbox },
+    ...description === undefined ? {} : { description: textOf(description) }
+  }
+}
+
+/** A4: 202, and where the publisher finds it. */
+export const postReceipt = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const to = yield* contentAt(call)
+    const receipt = receiptOf(yield* documentOf(call, "receipt"))
+    if (typeof receipt === "string") return yield* fail("unprocessable", receipt)
+    const { n } = yield* askAsReader<Extract<ContentReply, { _tag: "Received" }>>(
+      service,
+      call,
+      to,
+      (access) => ({ _tag: "Receipt", access, value: JSON.stringify(receipt) })
+    )
+    const href = uri(service, `/content/${to.id}/receipts/${n}`)
+    return shown({ title: "Receipt taken", tree: element("receipt", { href }) }, {
+      status: 202,
+      headers: [["Location", href]]
+    })
+  })
+
+/** The path below which the request came: it keeps the edit URI's secret for further links. */
+const basePath = (call: Call): string => {
+  const secret = call.parameters.secret("content")
+  return `/content/${call.parameters.get("content")}${secret === undefined ? "" : `~${secret}`}`
+}
+
+const receiptElement = (service: Service, call: Call, { n, value }: LogItem): Element => {
+  const { atMs, value: text } = decodeReceipt(value)
+  // Written by `postReceipt` alone.
+  const { description, mailbox, status } = JSON.parse(text) as Receipt
+  return element(
+    "receipt",
+    {
+      href: uri(service, `${basePath(call)}/receipts/${n}`),
+      received: new Date(atMs).toISOString(),
+      status,
+      mailbox
+    },
+    description === undefined ? undefined : element("description", {}, description)
+  )
+}
+
+/** All receipts of a message, oldest first: there are at most 1,000. */
+export const getReceipts = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const to = yield* contentAt(call)
+    yield* requireEditor(service, call, to)
+    const items = yield* service.system.read(to, 1, receiptsMax)
+    const tree = element(
+      "receipts",
+      { href: uri(service, `/content/${to.id}`) },
+      ...items.map((item) => receiptElement(service, call, item))
+    )
+    return shown({ title: "Receipts", tree })
+  })
+
+/** One receipt. */
+export const getReceipt = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const to = yield* contentAt(call)
+    yield* requireEditor(service, call, to)
+    const number = call.parameters.get("receipt")
+    const n = /^[1-9]\d{0,9}$/.test(number) ? Number(number) : 0
+    const [item] = n === 0 ? [] : yield* service.system.read(to, n, 1)
+    if (item === undefined || item.n !== n) return yield* fail("not-found")
+    return shown({ title: "Receipt", tree: receiptElement(service, call, item) })
+  })

@@ -1,0 +1,164 @@
+/** What customers and whole files of them take and answer (C2). */
+import {
+  type Area,
+  attributes,
+  type BodyDescription,
+  digits,
+  document,
+  elementText,
+  formOf,
+  list,
+  nothing,
+  object,
+  oneOf,
+  ref,
+  root,
+  seeOther,
+  text,
+  time,
+  uri,
+  view
+} from "../../formats/openapi/index.ts"
+import { rowQuery } from "../rows/index.ts"
+import { ageMax, customersTable as table } from "./customer-table.ts"
+
+const age = {
+  type: ["string", "integer"],
+  minimum: 0,
+  maximum: ageMax,
+  pattern: "^ *[0-9]{1,3} *$"
+}
+
+/** As they are sent. */
+const given = Object.fromEntries(
+  table.fields.map(({ kind, name }) => [name, kind === "number" ? age : text])
+)
+
+/** As they are shown. */
+const shown = Object.fromEntries(
+  table.fields.map(({ kind, name }) => [name, kind === "number" ? digits : text])
+)
+
+const fields = Object.keys(given)
+
+const file: BodyDescription = {
+  kind: "stream",
+  required: true,
+  description: "Read as it arrives. Every row names its id; all are kept, or none.",
+  content: {
+    "application/xml": ref("NewCustomers"),
+    "text/xml": ref("NewCustomers"),
+    "application/json": { anyOf: [ref("NewCustomers"), list(ref("NewCustomer"))] },
+    "application/x-ndjson": { type: "string", description: "A customer as JSON on each line." },
+    "text/csv": {
+      type: "string",
+      description: "RFC 4180 with a first line that names the columns, `id` among them."
+    }
+  }
+}
+
+export const customerOperations: Area = {
+  tag: "customers",
+  about: "Customers by age, by query, and in files of many.",
+  schemas: {
+    NewCustomer: root("customer", { ...attributes({ id: text, href: uri }), ...given }, [
+      "name",
+      "age"
+    ]),
+    NewCustomers: root("customers", {
+      customer: { anyOf: [ref("NewCustomer"), list(ref("NewCustomer"))] }
+    }),
+    Customer: root("customer", { ...attributes({ href: uri }), id: text, ...shown }, ["href"]),
+    Customers: root("customers", { customer: list(ref("Customer")) }, ["customer"]),
+    Load: root("load", {
+      ...attributes({
+        href: uri,
+        rows: digits,
+        read: digits,
+        created: digits,
+        replaced: digits,
+        skipped: digits,
+        started: time,
+        touched: time,
+        status: oneOf("pending", "done")
+      }),
+      problem: {
+        anyOf: [ref("RowProblem"), list(ref("RowProblem"))],
+        description: "What was wrong with rows that were passed over."
+      }
+    }, ["href", "status", "rows", "created", "replaced", "skipped"]),
+    RowProblem: object({ ...attributes({ row: digits }), ...elementText("What is wrong.") })
+  },
+  operations: {
+    "GET /customers": {
+      id: "findCustomers",
+      summary: "Customers by least age and by query (C2)",
+      query: {
+        agemin: {
+          description: "Of this age or older.",
+          schema: { anyOf: [{ type: "integer" }, { const: "" }] }
+        },
+        ...rowQuery
+      },
+      problems: ["unprocessable"],
+      answers: { 200: view("Customers", "A page of them") }
+    },
+    "POST /customers": {
+      id: "createCustomer",
+      summary: "A new customer, whose id the service chooses; for the role customers",
+      needs: "role",
+      body: document("NewCustomer", { form: formOf(fields, ["name", "age"]) }),
+      answers: { 201: view("Customer", "The customer", ["Location"]), 303: seeOther }
+    },
+    "PUT /customers": {
+      id: "loadCustomers",
+      summary: "A whole file of customers; for the role customers",
+      description: "With `Prefer: handling=lenient` rows with a fault are passed over; with "
+        + "`respond-async` the answer does not wait.",
+      needs: "role",
+      headers: ["Prefer"],
+      body: file,
+      problems: ["unprocessable"],
+      answers: {
+        200: view("Load", "All rows are in the table", ["Location", "Preference-Applied?"]),
+        202: view("Load", "They will be", ["Location", "Preference-Applied?"])
+      }
+    },
+    "GET /customers/{customer}": {
+      id: "getCustomer",
+      summary: "A customer",
+      problems: ["gone"],
+      answers: { 200: view("Customer", "The customer") }
+    },
+    "PUT /customers/{customer}": {
+      id: "putCustomer",
+      summary: "Sets a customer; for the role customers",
+      needs: "role",
+      body: document("NewCustomer"),
+      answers: {
+        200: view("Customer", "Set over an earlier one"),
+        201: view("Customer", "A new customer", ["Location"])
+      }
+    },
+    "POST /customers/{customer}": {
+      id: "changeCustomerByForm",
+      summary: "PUT, or with `method=delete` DELETE, for a page's form",
+      needs: "role",
+      body: document("NewCustomer", { form: formOf(["method", ...fields]) }),
+      problems: ["gone", "precondition-failed"],
+      answers: { 303: seeOther }
+    },
+    "DELETE /customers/{customer}": {
+      id: "deleteCustomer",
+      summary: "Removes a customer; for the role customers",
+      needs: "role",
+      problems: ["gone"],
+      answers: { 204: nothing("It is removed") }
+    },
+    "GET /loads/{load}": {
+      id: "getLoad",
+      summary: "How a load of a file stands",
+      answers: { 200: view("Load", "How it stands") }
+    }
+  }
+}

@@ -1,0 +1,162 @@
+/** What customers and loads of them show. */
+import { form, html, type HtmlForm, type Link, link } from "../../formats/html/index.ts"
+import type { ResourceView } from "../../formats/index.ts"
+import { type Element, element } from "../../formats/xml/index.ts"
+import { pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
+import { type Service, uri } from "../../pipeline/index.ts"
+import type { Row } from "../../query-engine/index.ts"
+import { type RowListing, rowTable } from "../rows/index.ts"
+import { ageMax, customersTable } from "./customer-table.ts"
+import { type CustomerLoad, loadPath } from "./load.ts"
+
+export const collectionPath = "/customers"
+
+export const customerPath = (id: string): string => `${collectionPath}/${id}`
+
+const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All customers" }
+
+const allFields = customersTable.fields.map(({ name }) => name)
+
+/** A customer, with all its fields or only these. */
+const customerElement = (
+  service: Service,
+  id: string,
+  row: Row,
+  fields: ReadonlyArray<string> = allFields
+): Element =>
+  element(
+    "customer",
+    { href: uri(service, customerPath(id)) },
+    ...fields.map((name) => {
+      const value = name === customersTable.key ? id : row[name]
+      return value === undefined ? undefined : element(name, {}, value)
+    })
+  )
+
+/** The form of a customer's fields: a new one's, or that of the row that is there. */
+export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
+  id: "put",
+  action,
+  legend: row === undefined ? "Add a customer (needs the role customers)" : "Change this customer",
+  controls: customersTable.fields.map(({ kind, name }) => ({
+    name,
+    label: name.charAt(0).toUpperCase() + name.slice(1),
+    required: name === "name" || name === "age",
+    value: String(row?.[name] ?? ""),
+    width: "half",
+    ...kind === "number"
+      ? { hint: `A whole number from 0 to ${ageMax}.`, inputmode: "numeric" as const }
+      : {}
+  })),
+  submit: row === undefined ? "Add" : "Change"
+})
+
+/** One customer. */
+export const customerView = (service: Service, id: string, value: string): ResourceView => {
+  const row = customersTable.parse(value)
+  const path = customerPath(id)
+  return {
+    title: String(row["name"] ?? id),
+    tree: customerElement(service, id, row),
+    links: [collectionLink],
+    forms: html`${form(fieldsForm(path, row))}${
+      form({
+        id: "delete",
+        action: path,
+        legend: "Remove this customer",
+        controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
+        submit: "Remove",
+        tone: "danger"
+      })
+    }`
+  }
+}
+
+/** C2 as a form; what is asked already stands in it. */
+export const findForm = (
+  asked: { readonly least?: string; readonly fields?: string; readonly query?: string } = {}
+): HtmlForm => ({
+  id: "find",
+  action: collectionPath,
+  method: "get",
+  legend: "Find customers",
+  controls: [
+    {
+      name: "agemin",
+      label: "Of this age or older",
+      value: asked.least ?? "",
+      width: "third",
+      inputmode: "numeric"
+    },
+    {
+      name: "return",
+      label: "Fields to show",
+      value: asked.fields ?? "",
+      width: "third",
+      hint: `Of ${allFields.join(", ")}, separated by spaces. All when empty.`
+    },
+    {
+      name: "limit",
+      label: "Rows a page",
+      width: "third",
+      inputmode: "numeric",
+      hint: `Up to ${pageEntriesMax}; ${pageEntriesDefault} when empty.`
+    },
+    ...asked.query === undefined
+      ? []
+      : [{ name: "query", label: "", type: "hidden" as const, value: asked.query }]
+  ],
+  submit: "Find"
+})
+
+/** A page of customers; `least` is the age that was asked for, as it was given. */
+export const customersView = (
+  service: Service,
+  listing: RowListing,
+  least: string
+): ResourceView => ({
+  title: "Customers",
+  tree: element(
+    "customers",
+    {},
+    ...listing.entries.map(({ key, row }) => customerElement(service, key, row, listing.fields))
+  ),
+  links: listing.links,
+  body: () =>
+    html`${
+      form(findForm({
+        least,
+        fields: listing.fields?.join(" ") ?? "",
+        ...listing.query === undefined ? {} : { query: listing.query.href }
+      }))
+    }${rowTable(customersTable, listing, (key) => link(customerPath(key), key))}
+<p>What is more than an address can say is ${link("/queries", "a query of its own")}.</p>
+`,
+  forms: form(fieldsForm(collectionPath))
+})
+
+const time = (ms: number): string => new Date(ms).toISOString()
+
+/** How a load stands. */
+export const loadView = (service: Service, id: string, load: CustomerLoad): ResourceView => {
+  const { at, created, problems, replaced, rows, skipped, startedMs, state, touchedMs } = load
+  return {
+    title: state === "done" ? "Loaded" : "Loading",
+    tree: element(
+      "load",
+      {
+        href: uri(service, loadPath(id)),
+        status: state,
+        rows,
+        read: at,
+        created,
+        replaced,
+        skipped,
+        started: time(startedMs),
+        touched: time(touchedMs)
+      },
+      ...problems.map(({ detail, row }) => element("problem", { row }, detail))
+    ),
+    links: [collectionLink]
+  }
+}

@@ -1,0 +1,144 @@
+/** The service itself: its home page and service document, problems, fixed files (PROTOCOL §6). */
+import { Effect } from "effect"
+import { html, type Link, link, table } from "../../formats/html/index.ts"
+import {
+  isProblemSlug,
+  parseForm,
+  problemTypes,
+  problemTypeView,
+  type ResourceView
+} from "../../formats/index.ts"
+import { element } from "../../formats/xml/index.ts"
+import {
+  type Call,
+  fail,
+  type Handled,
+  type HandlerAnswer,
+  type HandlerFailure,
+  type ResourceHandler,
+  type Route,
+  type Service,
+  shown,
+  uri
+} from "../../pipeline/index.ts"
+import { isSlug } from "../../slug.ts"
+import { fileRoutes } from "./static-files.ts"
+import { tour } from "./tour.ts"
+
+/** The entry points, by what they are to the service. */
+const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: string]> = [
+  ["content", "/content", "Content: POST publishes a resource"],
+  ["mailboxes", "/mailboxes", "Mailboxes: POST opens one, GET lists your own"],
+  ["outgoing", "/outgoing", "Your outgoing mailbox: POST there sends, and is tried again"],
+  ["cabinets", "/cabinets", "Cabinets: several mailboxes read as one"],
+  ["bridge", "/cross_bridge", "The Bridge of Death: where a session begins"],
+  ["sessions", "/sessions", "Sessions: all that came to the bridge"],
+  ["questions", "/questions/name_question", "The same questions without a session"],
+  ["quotes", "/quotes", "Quotes: GET with quotename, or all of them"],
+  ["customers", "/customers", "Customers: GET with agemin and return"],
+  ["queries", "/queries", "Queries: POST makes one too long for an address"],
+  ["accounts", "/accounts", "Accounts and their tokens"],
+  ["cluster", "/cluster", "How the service stands, for the role admin"],
+  ["problems", "/problems", "The errors that this service answers"],
+  ["service-desc", "/openapi.json", "All of this for programs: OpenAPI 3.1"]
+]
+
+const homeBody = (service: Service, mailbox: string | undefined) =>
+  html`<p class="lead">Mail that the post office keeps until its recipient calls for it.
+Publish something, tell a mailbox that it is there, and whoever reads the mailbox fetches it.</p>
+<p>Every message, mailbox, delivery and conversation is a resource with an address of its own: a
+page for you, XML, JSON or plain text for a program. What this service has answered for is on disk,
+and is done, however often it is interrupted.</p>
+<h2>Try it in a minute</h2>
+${tour(service, mailbox)}
+<h2>The same by program</h2>
+<p>A message has two parts. Its content is any resource; POST the bytes to
+<code>/content</code> and you get a URI that nobody can guess:</p>
+<pre>curl -i ${uri(service, "/content")} -H 'Content-Type: text/plain' --data-binary 'Hello!'</pre>
+<p>Its notification is a small document that says where the content is. POST it to a mailbox:</p>
+<pre>curl -i ${
+    uri(service, `/mailboxes/${mailbox ?? "NAME"}`)
+  } -H 'Content-Type: application/xml' \\
+  --data '&lt;notification&gt;&lt;item&gt;
+    &lt;description&gt;Greetings&lt;/description&gt;&lt;url&gt;URI of the content&lt;/url&gt;
+  &lt;/item&gt;&lt;/notification&gt;'</pre>
+<ul>
+<li>${link("/openapi.json", "All of it for programs")}: OpenAPI 3.1, with every answer</li>
+<li>${link("/problems", "Problems")}: every error, and what to do about it</li>
+<li>Feeds: a mailbox and a cabinet are Atom and RSS at their own address, by <code>Accept</code>; a
+mailbox is an inbox of Linked Data Notifications, too</li>
+<li>${link("/cluster", "The cluster")}, how the service stands, and ${
+    link("/accounts", "all accounts")
+  }: for the role admin</li>
+</ul>
+<p class="quiet">restante ${service.settings.version}</p>
+`
+
+const home = (service: Service, mailbox: string | undefined): ResourceView => ({
+  title: "Poste restante",
+  tree: element(
+    "service",
+    { version: service.settings.version },
+    ...entryPoints.map(([rel, path, title]) =>
+      element("link", { rel, href: uri(service, path), title })
+    )
+  ),
+  links: [{ rel: "service-desc", href: uri(service, "/openapi.json"), type: "application/json" }],
+  body: () => homeBody(service, mailbox)
+})
+
+/** The mailbox of the tour; what can be none is passed over, as every unknown parameter is. */
+const getHome = (service: Service) =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const query = parseForm(call.request.query)
+    const mailbox = query.ok ? query.value.get("mailbox")?.trim() : undefined
+    return shown(home(service, mailbox !== undefined && isSlug(mailbox) ? mailbox : undefined))
+  })
+
+const problemsLink: Link = { rel: "collection", href: "/problems", title: "All problems" }
+
+const slugs = Object.keys(problemTypes).filter(isProblemSlug)
+
+const problemList = (service: Service): ResourceView => ({
+  title: "Problems",
+  tree: element(
+    "problem-types",
+    {},
+    ...slugs.map((slug) =>
+      element("problem-type", {
+        href: uri(service, `/problems/${slug}`),
+        status: problemTypes[slug].status,
+        title: problemTypes[slug].title
+      })
+    )
+  ),
+  body: () =>
+    table(
+      "Problems",
+      [{ number: "Status" }, "Problem"],
+      slugs.map((slug) =>
+        html`<tr><td class="num">${problemTypes[slug].status}</td><td>${
+          link(`/problems/${slug}`, problemTypes[slug].title)
+        }</td></tr>
+`
+      )
+    )
+})
+
+const problem = ({ parameters }: Call): Handled => {
+  const view = problemTypeView(parameters.get("slug"))
+  return view === undefined || parameters.secret("slug") !== undefined
+    ? Effect.fail(fail("not-found"))
+    : Effect.succeed(shown({ ...view, links: [problemsLink] }))
+}
+
+/** The home page and service document, the problems, and the fixed files. */
+export const homeRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
+  { pattern: "/", methods: { GET: { handle: getHome(service) } } },
+  {
+    pattern: "/problems",
+    methods: { GET: { handle: () => Effect.succeed(shown(problemList(service))) } }
+  },
+  { pattern: "/problems/{slug}", methods: { GET: { handle: problem } } },
+  ...fileRoutes
+]

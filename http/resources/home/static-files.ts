@@ -1,0 +1,70 @@
+/** The files that never change while the service runs. */
+import { Effect } from "effect"
+import { liveScript, liveScriptPath, pageScript, stylesheet } from "../../formats/html/index.ts"
+import { contentTypeOf, entityTag } from "../../formats/index.ts"
+import { fixedMaxAgeSeconds } from "../../limits.ts"
+import {
+  type Call,
+  evaluate,
+  fail,
+  type HandlerAnswer,
+  type HandlerFailure,
+  type ResourceHandler,
+  type Route,
+  scriptHandler
+} from "../../pipeline/index.ts"
+
+/* Scripts of pages: what they begin with, and how they are served. */
+
+/** Paths whose URIs can be capabilities, or name what is somebody's own: not for robots. */
+const hiddenFromRobots = [
+  "/content/",
+  "/mailboxes",
+  "/outgoing",
+  "/cabinets",
+  "/sessions",
+  "/queries",
+  "/accounts",
+  "/cluster",
+  "/archive"
+]
+
+const robots = `User-agent: *\n${hiddenFromRobots.map((path) => `Disallow: ${path}\n`).join("")}`
+
+const icon = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\">" +
+  "<rect x=\"1\" y=\"3\" width=\"14\" height=\"10\" rx=\"1\" fill=\"#8a2b1a\"/>" +
+  "<path d=\"M1.5 4 8 9l6.5-5\" fill=\"none\" stroke=\"#fbf9f4\" stroke-width=\"1.4\"/></svg>\n"
+
+const file = (pattern: string, contentType: string, text: string): Route<ResourceHandler> => {
+  const bytes = Buffer.from(text)
+  const etag = entityTag(bytes)
+  const validators: Array<[string, string]> = [
+    ["ETag", etag],
+    ["Cache-Control", `public, max-age=${fixedMaxAgeSeconds}`]
+  ]
+  const handle = ({ request }: Call): Effect.Effect<HandlerAnswer, HandlerFailure> => {
+    switch (evaluate(request.method, request.headers, { exists: true, etag })) {
+      case "failed":
+        return Effect.fail(fail("precondition-failed"))
+      case "not-modified":
+        return Effect.succeed({ _tag: "Plain", status: 304, headers: validators })
+      case "proceed":
+        return Effect.succeed({
+          _tag: "Plain",
+          status: 200,
+          headers: [["Content-Type", contentType], ...validators],
+          body: bytes
+        })
+    }
+  }
+  return { pattern, methods: { GET: { handle } } }
+}
+
+/** The stylesheet and the scripts of all pages and of live ones, the robots' file, and the icon. */
+export const fileRoutes: ReadonlyArray<Route<ResourceHandler>> = [
+  file("/style.css", contentTypeOf("text/css"), stylesheet),
+  { pattern: "/page.js", methods: { GET: scriptHandler(pageScript) } },
+  { pattern: liveScriptPath, methods: { GET: scriptHandler(liveScript) } },
+  file("/robots.txt", contentTypeOf("text/plain"), robots),
+  file("/favicon.ico", "image/svg+xml", icon)
+]

@@ -1,0 +1,180 @@
+/** Everything tried in a minute: steps with forms, those of a mailbox once it is named. */
+import { form, type Html, html, type HtmlForm, link, nothing } from "../../formats/html/index.ts"
+import { slugCharsMax } from "../../limits.ts"
+import { type Service, uri } from "../../pipeline/index.ts"
+import { findForm as findCustomers } from "../customers/index.ts"
+import { depositForm } from "../mailboxes/index.ts"
+import { composeForm } from "../outgoing/index.ts"
+import { findForm as findQuote } from "../quotes/index.ts"
+import { registerForm } from "../registrations/index.ts"
+
+const slugPattern = "[a-z0-9][a-z0-9\\-]*"
+
+const openForm: HtmlForm = {
+  id: "open",
+  action: "/mailboxes",
+  controls: [{
+    name: "name",
+    label: "Name of the new mailbox",
+    maxlength: slugCharsMax,
+    pattern: slugPattern,
+    hint: "Small letters, digits and hyphens; left empty, one is chosen."
+  }],
+  submit: "Open a mailbox"
+}
+
+const useForm = (mailbox: string | undefined): HtmlForm => ({
+  id: "use",
+  action: "/",
+  method: "get",
+  controls: [{
+    name: "mailbox",
+    label: mailbox === undefined ? "Or the name of one that there is" : "The mailbox to go on with",
+    required: true,
+    maxlength: slugCharsMax,
+    pattern: slugPattern,
+    value: mailbox ?? ""
+  }],
+  submit: mailbox === undefined ? "Go on with it" : "Take this one"
+})
+
+const bridgeForm: HtmlForm = {
+  id: "bridge",
+  action: "/sessions",
+  controls: [{ name: "continue", label: "", type: "hidden", value: "true" }],
+  submit: "Step onto the bridge"
+}
+
+const cabinetForm = (mailboxHref: string): HtmlForm => ({
+  id: "cabinet",
+  action: "/cabinets",
+  controls: [
+    { name: "title", label: "Name of the cabinet", value: "Everything for me", width: "half" },
+    {
+      name: "mailbox",
+      label: "Mailboxes in it",
+      type: "textarea",
+      rows: 2,
+      required: true,
+      value: mailboxHref,
+      hint: "An address a line."
+    }
+  ],
+  submit: "Put them into a cabinet"
+})
+
+interface Step {
+  readonly id: string
+  readonly title: string
+  readonly said: Html
+  readonly doing?: Html
+}
+
+const stepItem = ({ doing, id, said, title }: Step): Html =>
+  html`<li id="${id}"><h3>${title}</h3>
+<p>${said}</p>
+${doing ?? nothing}</li>
+`
+
+/** A tour leaves out what is only wanted now and then. */
+const isNeeded = ({ name }: { readonly name: string }): boolean => name !== "url" && name !== "from"
+
+/** A form as a step shows it, whose title says already what it is for. */
+const tried = ({ action, controls, id = "step", submit }: HtmlForm): Html =>
+  form({ action, id, submit, controls: controls.filter(isNeeded) })
+
+const beginning = (mailbox: string | undefined): ReadonlyArray<Step> => [
+  {
+    id: "sign-in",
+    title: "Sign in",
+    said: html`You need the name and a token of an account; whoever runs the service has them, and
+the first account is <code>admin</code>. The browser asks for both as soon as a step needs them: try
+${link("/mailboxes", "your mailboxes")}. Steps 3, 8 and 9 need no account.`
+  },
+  {
+    id: "open",
+    title: "Open a mailbox",
+    said: html`It gets an address, where others leave notifications, and secrets to read it with.`,
+    doing: html`${mailbox === undefined ? form(openForm) : nothing}${form(useForm(mailbox))}`
+  }
+]
+
+const needed = html`<p class="empty">This needs a mailbox: ${
+  link("#open", "open or name one in step 2")
+}.</p>
+`
+
+/** The steps that are done with a mailbox; without one they are told only. */
+const withMailbox = (service: Service, mailbox: string | undefined): ReadonlyArray<Step> => {
+  const path = `/mailboxes/${mailbox ?? ""}`
+  const href = uri(service, path)
+  const doing = (made: () => Html): Html => mailbox === undefined ? needed : made()
+  return [
+    {
+      id: "note",
+      title: "Leave a note in it",
+      said: html`Anybody may, who knows the address. A notification says what it is about, and where
+the message itself is; what you write here is published for it.`,
+      doing: doing(() => tried(depositForm(mailbox ?? "")))
+    },
+    {
+      id: "read",
+      title: "Read it",
+      said:
+        html`As a page that fills by itself, as XML or JSON, as an event stream, or with any feed
+reader: Atom and RSS are at the same address.`,
+      doing: doing(() => html`<p>${link(`${path}?read=`, `Read ${mailbox ?? ""}`)}</p>`)
+    },
+    {
+      id: "send",
+      title: "Send, and see what becomes of it",
+      said: html`What is POSTed to ${link("/outgoing", "your outgoing mailbox")} goes to all its
+recipients, here and elsewhere, and is tried again until it is there; the page shows how each one
+stands.`,
+      doing: doing(() => tried(composeForm("/outgoing", href)))
+    },
+    {
+      id: "push",
+      title: "Be told",
+      said:
+        html`Register a callback, and each change is pushed to it, signed by Standard Webhooks; or
+subscribe to the feed by WebSub.`,
+      doing: doing(() => tried(registerForm(`${path}/registrations`)))
+    },
+    {
+      id: "gather",
+      title: "Read several as one",
+      said: html`${link("/cabinets", "A cabinet")} shows many mailboxes as one, and may look for a
+text in them.`,
+      doing: doing(() => form(cabinetForm(href)))
+    }
+  ]
+}
+
+const asking: ReadonlyArray<Step> = [
+  {
+    id: "cross",
+    title: "Cross the bridge",
+    said: html`A conversation whose every state has an address:
+${link("/cross_bridge", "cross the Bridge of Death")}, look at
+${link("/sessions", "who came to it")}, or be asked
+${link("/questions/name_question", "without a session")}.`,
+    doing: form(bridgeForm)
+  },
+  {
+    id: "ask",
+    title: "Ask",
+    said: html`${link("/quotes", "Quotes")} and ${
+      link("/customers?agemin=21&return=name+age", "customers of 21 and older")
+    } are found by their address; what is more than that can say is ${
+      link("/queries", "a query with an address of its own")
+    }.`,
+    doing: html`${form(findCustomers({ least: "21", fields: "name age" }))}${form(findQuote())}`
+  }
+]
+
+/** All steps; `mailbox` is the one that they are done with. */
+export const tour = (service: Service, mailbox: string | undefined): Html =>
+  html`<ol class="steps">${
+    [...beginning(mailbox), ...withMailbox(service, mailbox), ...asking].map(stepItem)
+  }</ol>`

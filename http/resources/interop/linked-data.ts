@@ -1,0 +1,244 @@
+/**
+ * Notifications that come as JSON-LD (W3C Linked Data Notifications §3.3). The document is kept as
+ * it came, beside an item that says the same to readers of XML as far as it can be told without
+ * its contexts: no context is ever fetched, so terms are known by their usual names only.
+ */
+import { linkedDataType, mediaTypeOf } from "../../formats/index.ts"
+import {
+  childrenOf,
+  decodeDocument,
+  element,
+  failure,
+  isText,
+  isUri,
+  type NotificationDocument,
+  parseFragment,
+  type Result,
+  success,
+  textOf,
+  writeElement
+} from "../../formats/xml/index.ts"
+import {
+  headerValueCharsMax,
+  linkedDataDepthMax,
+  linkedDataTitleCharsMax,
+  linkedDataValuesMax,
+  uriCharsMax
+} from "../../limits.ts"
+import { fail, type Failed } from "../../pipeline/index.ts"
+
+/** The element beside the item in which the document is kept. */
+const kept = "linked-data"
+
+export const isLinkedData = (contentType: string): boolean =>
+  mediaTypeOf(contentType) === linkedDataType
+
+type Node = Readonly<Record<string, unknown>>
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Where a document goes beyond its bounds; undefined when it does nowhere. */
+const beyondBounds = (root: unknown): string | undefined => {
+  let values = 0
+  const look = (value: unknown, depth: number): string | undefined => {
+    values += 1
+    if (values > linkedDataValuesMax) return `there are more than ${linkedDataValuesMax} values`
+    if (typeof value !== "object" || value === null) return
+    if (depth > linkedDataDepthMax) return `values are nested deeper than ${linkedDataDepthMax}`
+    for (const inner of Object.values(value)) {
+      const broken = look(inner, depth + 1)
+      if (broken !== undefined) return broken
+    }
+    return
+  }
+  return look(root, 1)
+}
+
+/** The objects at the root: those of an array, and of a graph that stands for the whole. */
+const rootsOf = (root: unknown): ReadonlyArray<unknown> => {
+  if (Array.isArray(root)) return root.flatMap(rootsOf)
+  if (!isNode(root) || !Object.hasOwn(root, "@graph")) return [root]
+  const rest = Object.keys(root).filter((key) => key !== "@context" && key !== "@graph")
+  return rest.length === 0 ? rootsOf(root["@graph"]) : [root]
+}
+
+const isContext = (value: unknown): boolean =>
+  value === null || typeof value === "string" || typeof value === "object"
+
+const isTypes = (value: unknown): boolean => [value].flat().every((one) => typeof one === "string")
+
+/** What a node object at the root must not be (JSON-LD 1.1 §9.2); undefined when it is one. */
+const notNode = (value: unknown): string | undefined => {
+  if (!isNode(value)) return "a notification is a node object, or an array of them"
+  const has = (key: string): boolean => Object.hasOwn(value, key)
+  const other = ["@value", "@list", "@set"].find(has)
+  if (other !== undefined) return `an object with ${other} is no node object`
+  if (has("@id") && typeof value["@id"] !== "string") return "@id must be a string"
+  if (has("@type") && !isTypes(value["@type"])) return "@type must be a string, or several"
+  if (has("@context") && !isContext(value["@context"])) {
+    return "@context must be null, a string, " +
+      "an object, or an array of them"
+  }
+  return
+}
+
+const saysSomething = (node: Node): boolean =>
+  Object.keys(node).some((key) => key !== "@context" && key !== "@id")
+
+const parsed = (text: string): Result<unknown, Failed> => {
+  try {
+    return success(JSON.parse(text))
+  } catch {
+    return failure(fail("malformed", "the body is not valid JSON"))
+  }
+}
+
+const broken = (rule: string, detail: string): Result<never, Failed> =>
+  failure(fail("unprocessable", detail, [], { rule }))
+
+/** The node objects of a document; fails with 400 and 422. */
+const nodesOf = (text: string): Result<ReadonlyArray<Node>, Failed> => {
+  const root = parsed(text)
+  if (!root.ok) return root
+  const beyond = beyondBounds(root.value)
+  if (beyond !== undefined) return broken("linked-data-bounds", beyond)
+  const roots = rootsOf(root.value)
+  for (const one of roots) {
+    const fault = notNode(one)
+    if (fault !== undefined) return broken("linked-data", fault)
+  }
+  const nodes = roots.filter(isNode)
+  return nodes.some(saysSomething)
+    ? success(nodes)
+    : broken("linked-data", "the document says nothing: there is no node with a property")
+}
+
+const activityStreams = "https://www.w3.org/ns/activitystreams#"
+
+/** What a node has under one of these names, or under one of ActivityStreams' IRIs for them. */
+const valuesOf = (node: Node, ...names: ReadonlyArray<string>): ReadonlyArray<unknown> =>
+  names.flatMap((name) => [name, `as:${name}`, activityStreams + name])
+    .filter((name) => Object.hasOwn(node, name)).map((name) => node[name])
+
+const isAddress = (value: unknown): value is string =>
+  typeof value === "string" && /^https?:\/\//i.test(value) && value.length <= uriCharsMax &&
+  isUri(value) && URL.canParse(value)
+
+/** The first http(s) URI among values: itself, or what a node names itself by. */
+const uriIn = (values: ReadonlyArray<unknown>): string | undefined => {
+  for (const value of values.flat()) {
+    if (isAddress(value)) return value
+    if (!isNode(value)) continue
+    const id = ["@id", "id"].filter((key) => Object.hasOwn(value, key)).map((key) => value[key])
+      .find(isAddress)
+    if (id !== undefined) return id
+  }
+  return
+}
+
+/** The first text among values, plain: a summary of ActivityStreams is HTML. */
+const titleIn = (values: ReadonlyArray<unknown>): string | undefined => {
+  for (const value of values.flat()) {
+    const text = isNode(value) && Object.hasOwn(value, "@value") ? value["@value"] : value
+    if (typeof text !== "string") continue
+    const plain = text.replace(/<[^<>]*>/g, "").replace(/\s+/g, " ").trim()
+    if (plain !== "") return plain
+  }
+  return
+}
+
+const notText = /[^\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
+
+/** As much of a text as a description takes, without what XML cannot hold. */
+const fitting = (text: string): string =>
+  Array.from(text.replace(notText, "\ufffd").slice(0, 2 * linkedDataTitleCharsMax))
+    .slice(0, linkedDataTitleCharsMax).join("").replace(notText, "\ufffd")
+
+/** The last part of a type's name: `Announce` of an IRI or a compact one. */
+const shortName = (name: unknown): ReadonlyArray<string> => {
+  if (typeof name !== "string") return []
+  // A pattern that ends at the end would be tried from every character.
+  const before = Math.max(...["#", "/", ":"].map((mark) => name.lastIndexOf(mark)))
+  return before === name.length - 1 ? [] : [name.slice(before + 1)]
+}
+
+const describe = (nodes: ReadonlyArray<Node>, url: string | undefined): string => {
+  for (const node of nodes) {
+    const title = titleIn(valuesOf(node, "summary")) ?? titleIn(valuesOf(node, "name"))
+    if (title !== undefined) return fitting(title)
+  }
+  const types = nodes.flatMap((node) => ["@type", "type"].flatMap((key) => [node[key]].flat()))
+    .flatMap(shortName)
+  const what = types[0] ?? "Linked data"
+  return fitting(url === undefined ? what : `${what}: ${url}`)
+}
+
+const firstOf = <A>(
+  nodes: ReadonlyArray<Node>,
+  look: (node: Node) => A | undefined
+): A | undefined => nodes.map(look).find((found) => found !== undefined)
+
+/** The type as it came, profile and all. */
+const typeOf = (contentType: string): string => {
+  const type = contentType.trim()
+  return type.length <= headerValueCharsMax && /^[\x20-\x7e]+$/.test(type) ? type : linkedDataType
+}
+
+/** The document as it came: as text where XML keeps each character, else as base64. */
+const keptAs = (text: string, type: string): string => {
+  const packed = writeElement(
+    element(kept, { type, encoding: "base64" }, Buffer.from(text).toString("base64"))
+  )
+  if (!isText(text)) return packed
+  const plain = writeElement(element(kept, { type }, text))
+  return plain.length <= packed.length ? plain : packed
+}
+
+/**
+ * A notification of a JSON-LD body: its item points to what the document is about (its `object`),
+ * else to what it names itself by; without either the document is its content, to be published.
+ * Fails with 400, 413 and 422.
+ */
+export const readLinkedData = (
+  bytes: Uint8Array,
+  contentType: string
+): Result<NotificationDocument, Failed> => {
+  const decoded = decodeDocument(bytes, contentType)
+  if (!decoded.ok) {
+    const { _tag, detail } = decoded.fault
+    return failure(fail(_tag === "TooLarge" ? "document-too-large" : "malformed", detail))
+  }
+  const text = decoded.value
+  const nodes = nodesOf(text)
+  if (!nodes.ok) return nodes
+  const type = typeOf(contentType)
+  const url = firstOf(nodes.value, (node) => uriIn(valuesOf(node, "object", "source"))) ??
+    uriIn(nodes.value)
+  const content = { type, encoding: "base64", text: Buffer.from(text).toString("base64") } as const
+  return success({
+    to: [],
+    from: false,
+    sender: firstOf(nodes.value, (node) => uriIn(valuesOf(node, "actor", "attributedTo"))),
+    description: describe(nodes.value, url),
+    url: url ?? "",
+    password: undefined,
+    content: url === undefined ? content : undefined,
+    itemAttributes: "",
+    fieldAttributes: undefined,
+    extra: "",
+    rootExtra: keptAs(text, type)
+  })
+}
+
+/** The JSON-LD that a stored notification holds; undefined when it holds none, or a broken one. */
+export const linkedDataOf = (fragment: string): string | undefined => {
+  if (!fragment.includes(`<${kept}`)) return
+  const [found] = childrenOf({ name: "", attributes: {}, children: parseFragment(fragment) }, kept)
+  if (found === undefined) return
+  const text = found.attributes["encoding"] === "base64"
+    ? Buffer.from(textOf(found), "base64").toString()
+    : textOf(found)
+  // Whoever posts XML may put anything there.
+  return nodesOf(text).ok ? text : undefined
+}

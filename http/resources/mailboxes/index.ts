@@ -1,0 +1,23 @@
+/** Mailboxes as resources (protocol §1.2). */
+export {
+  below,
+  listAs,
+  type MailboxRef,
+  mailboxRefNamed,
+  type ProvenReader,
+  requireReader
+} from "./mailbox-access.ts"
+export {
+  entryElement,
+  type MailboxEntry,
+  readPage,
+  sinceOf,
+  spansOf,
+  startOf,
+  tellRetrieved
+} from "./mailbox-listing.ts"
+export { mailboxOperations } from "./mailbox-operations.ts"
+export { readerHeaders } from "./mailbox-reading.ts"
+export { mailboxRoutes } from "./mailbox-routes.ts"
+export { fieldsOf } from "./mailbox-settings.ts"
+export { activityOf, depositForm, entryItem, summaryOf } from "./mailbox-views.ts"

@@ -1,0 +1,125 @@
+/** The mailbox document: what an owner may set, and how it is shown (protocol §1.2). */
+import { type OwnerSettings, parseDuration } from "../../../actors/mailbox/index.ts"
+import {
+  childOf,
+  type Element,
+  element,
+  failure,
+  isText,
+  type Result,
+  success,
+  textOf
+} from "../../formats/xml/index.ts"
+import { titleCharsMax } from "../../limits.ts"
+import type { HttpSettings, Input } from "../../pipeline/index.ts"
+
+/** A field of a document or form by its name; undefined when it is absent or empty. */
+export type FieldReader = (name: string) => string | undefined
+
+/** The fields of a mailbox document; its title may also be the attribute of a listing. */
+export const fieldsOf = (input: Input): FieldReader => (name) => {
+  if (input._tag === "Form") return input.fields.get(name)?.trim() || undefined
+  const child = childOf(input.root, name)
+  const attribute = name === "title" ? input.root.attributes[name] : undefined
+  return (child === undefined ? attribute : textOf(child))?.trim() || undefined
+}
+
+const among = <Value extends string>(
+  field: FieldReader,
+  name: string,
+  values: readonly [Value, ...ReadonlyArray<Value>]
+): Result<Value, string> => {
+  const text = field(name)
+  const found = text === undefined ? values[0] : values.find((value) => value === text)
+  return found === undefined
+    ? failure(`${name} must be one of ${values.join(", ")}`)
+    : success(found)
+}
+
+const titleOf = (field: FieldReader): Result<{ readonly title?: string }, string> => {
+  const title = field("title")
+  if (title === undefined) return success({})
+  return title.length > titleCharsMax || !isText(title)
+    ? failure(`title may have ${titleCharsMax} characters at the most, none of them control`)
+    : success({ title })
+}
+
+const fetchLimitOf = (
+  field: FieldReader,
+  bytesMax: number
+): Result<{ readonly fetchLimitBytes?: number }, string> => {
+  const text = field("fetch-limit")
+  if (text === undefined) return success({})
+  return /^\d{1,15}$/.test(text) && Number(text) <= bytesMax
+    ? success({ fetchLimitBytes: Number(text) })
+    : failure(`fetch-limit must be a number of bytes, at most ${bytesMax}`)
+}
+
+const dayMs = 86_400_000
+
+/** The duration that a mailbox has whose owner names none, as ISO 8601. */
+export const defaultRetention = ({ retentionMs }: HttpSettings): string =>
+  retentionMs % dayMs === 0 ? `P${retentionMs / dayMs}D` : `PT${Math.ceil(retentionMs / 1000)}S`
+
+/** The settings of a document or form; what is left out has its default. Fails naming the field. */
+export const parseSettings = (
+  field: FieldReader,
+  defaults: HttpSettings
+): Result<OwnerSettings, string> => {
+  const title = titleOf(field)
+  if (!title.ok) return title
+  const deposit = among(field, "deposit", ["anyone", "accounts"])
+  if (!deposit.ok) return deposit
+  const fetch = among(field, "fetch", ["never", "eager"])
+  if (!fetch.ok) return fetch
+  const receipts = among(field, "receipts", ["none", "received", "retrieved"])
+  if (!receipts.ok) return receipts
+  const limit = fetchLimitOf(field, defaults.contentBytesMax)
+  if (!limit.ok) return limit
+  const retention = field("retention") ?? defaultRetention(defaults)
+  const retentionMs = parseDuration(retention)
+  if (retentionMs === undefined) {
+    return failure("retention must be a duration of ISO 8601 such as P30D, 100 years at the most")
+  }
+  return success({
+    ...title.value,
+    deposit: deposit.value,
+    retention,
+    retentionMs,
+    fetch: fetch.value,
+    ...limit.value,
+    receipts: receipts.value
+  })
+}
+
+/** The settings as elements, the title aside. */
+export const settingsElements = (settings: OwnerSettings): ReadonlyArray<Element> => [
+  element("deposit", {}, settings.deposit),
+  element("retention", {}, settings.retention),
+  element("fetch", {}, settings.fetch),
+  ...settings.fetchLimitBytes === undefined
+    ? []
+    : [element("fetch-limit", {}, settings.fetchLimitBytes)],
+  element("receipts", {}, settings.receipts)
+]
+
+/** The secrets of a mailbox, which only one answer shows. */
+export interface MailboxSecretUris {
+  readonly password: string
+  readonly sharedHref: string
+}
+
+/** The mailbox document. */
+export const mailboxDocument = (
+  href: string,
+  settings: OwnerSettings | undefined,
+  secrets?: MailboxSecretUris
+): Element =>
+  element(
+    "mailbox",
+    { href },
+    settings === undefined ? undefined : element("title", {}, settings.title),
+    secrets === undefined ? undefined : element("password", {}, secrets.password),
+    secrets === undefined ? undefined : element("shared", { href: secrets.sharedHref }),
+    ...settings === undefined ? [] : settingsElements(settings)
+  )

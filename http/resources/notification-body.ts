@@ -1,0 +1,95 @@
+/** A notification document as a body brings it, for deposits (A2) and for relays (A5) alike. */
+import { Effect } from "effect"
+import { bodyKind, type FormFields, parseFormBody } from "../formats/index.ts"
+import {
+  failure,
+  isText,
+  type NotificationDocument,
+  notificationElement,
+  parseJsonDocument,
+  parseNotification,
+  parseNotificationText,
+  type Result,
+  type RuleBroken,
+  writeElement,
+  type XmlFault
+} from "../formats/xml/index.ts"
+import { headerValueCharsMax } from "../limits.ts"
+import { fail, type Failed, unsupported } from "../pipeline/index.ts"
+
+const faultOf = (fault: XmlFault | RuleBroken): Failed => {
+  switch (fault._tag) {
+    case "TooLarge":
+      return fail("document-too-large", fault.detail)
+    case "Malformed":
+      return fail("malformed", fault.detail)
+    case "RuleBroken":
+      return fail("unprocessable", fault.detail, [], { rule: fault.rule })
+  }
+}
+
+const checked = (
+  result: Result<NotificationDocument, XmlFault | RuleBroken>
+): Result<NotificationDocument, Failed> => result.ok ? result : failure(faultOf(result.fault))
+
+/** The recipients of a form: several fields, or several lines of one. */
+const recipientsOf = (fields: FormFields): ReadonlyArray<string> =>
+  fields.all("to").flatMap((field) => field.split(/[\r\n]+/)).map((line) => line.trim())
+    .filter((line) => line !== "")
+
+/** The notification that a page's form stands for. */
+const readForm = (bytes: Uint8Array): Result<NotificationDocument, Failed> => {
+  const fields = parseFormBody(bytes)
+  if (!fields.ok) return failure(fail("malformed", fields.fault.detail))
+  const [description = "", url = "", text = ""] = ["description", "url", "content"].map((name) =>
+    (fields.value.get(name) ?? "").replace(/\r\n?/g, "\n")
+  )
+  const to = recipientsOf(fields.value)
+  if (description.trim() === "") return failure(fail("unprocessable", "description is required"))
+  if (![description, url, text, ...to].every(isText)) {
+    return failure(fail("unprocessable", "a field holds a control character"))
+  }
+  const content = text.trim() === "" ? undefined : { type: "text/plain; charset=utf-8", text }
+  const from = fields.value.get("from") === "true"
+  const root = notificationElement({ to, from, description, url, content })
+  return checked(parseNotificationText(writeElement(root)))
+}
+
+/** The notification of a body, in any of the types that are accepted; else 400, 413, 415, 422. */
+export const readNotification = (
+  bytes: Uint8Array,
+  contentType: string
+): Result<NotificationDocument, Failed> => {
+  switch (bodyKind(contentType)) {
+    case "xml":
+      return checked(parseNotification(bytes, contentType))
+    case "json": {
+      const root = parseJsonDocument("notification", bytes, contentType)
+      return root.ok
+        ? checked(parseNotificationText(writeElement(root.value)))
+        : failure(faultOf(root.fault))
+    }
+    case "form":
+      return readForm(bytes)
+    case undefined:
+      return failure(unsupported(true))
+  }
+}
+
+/** Whether the service itself has to publish what is in the notification (protocol §1.2). */
+export const isPublished = ({ content, url }: NotificationDocument): boolean =>
+  content !== undefined && url === ""
+
+/** Inlined content as it will be published, with the message password; 422 for a bad type. */
+export const inlinedOf = (
+  { content, password }: NotificationDocument
+): Effect.Effect<
+  { readonly type: string; readonly bytes: Uint8Array; readonly password: string | undefined },
+  Failed
+> => {
+  if (content === undefined) throw new Error("there is no content to publish")
+  const { encoding, text, type } = content
+  return type.length > headerValueCharsMax || !/^[\x20-\x7e]+$/.test(type)
+    ? Effect.fail(fail("unprocessable", "the type of item/content is not a media type"))
+    : Effect.succeed({ type, bytes: Buffer.from(text, encoding ?? "utf8"), password })
+}

@@ -1,0 +1,87 @@
+/** Seeing inside: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
+import { Effect } from "effect"
+import { requireAdmin } from "../../auth/index.ts"
+import {
+  type Call,
+  fail,
+  type HandlerAnswer,
+  type HandlerFailure,
+  type HeaderList,
+  type ResourceHandler,
+  type Route,
+  type Service
+} from "../../pipeline/index.ts"
+
+const noStore: HeaderList = [["Cache-Control", "no-store"]]
+
+const text = (body: string, type = "text/plain; charset=utf-8"): HandlerAnswer => ({
+  _tag: "Plain",
+  status: 200,
+  headers: [["Content-Type", type], ...noStore],
+  body
+})
+
+/** One after the other: each reads the whole store. */
+class Archives {
+  private readonly service: Service
+  private underWay = false
+
+  constructor(service: Service) {
+    this.service = service
+  }
+
+  private async *source(): AsyncGenerator<Uint8Array> {
+    // Both were let in at once: the later one is cut off before it has begun.
+    if (this.underWay) throw new Error("another archive is being made")
+    this.underWay = true
+    try {
+      yield* this.service.archive()
+    } finally {
+      this.underWay = false
+    }
+  }
+
+  readonly get = Effect.fnUntraced({ self: this }, function*(
+    call: Call
+  ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    yield* requireAdmin(this.service, call)
+    if (this.underWay) return yield* fail("conflict", "an archive is being made at this node")
+    return {
+      _tag: "Stream",
+      status: 200,
+      headers: [
+        ["Content-Type", "application/octet-stream"],
+        ["Content-Disposition", "attachment; filename=\"restante.archive\""],
+        ...noStore
+      ],
+      lengthBytes: undefined,
+      source: this.source()
+    }
+  })
+}
+
+export const insideRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
+  { pattern: "/archive", methods: { GET: { handle: new Archives(service).get } } },
+  { pattern: "/livez", methods: { GET: { handle: () => Effect.succeed(text("live\n")) } } },
+  {
+    pattern: "/readyz",
+    methods: {
+      GET: {
+        handle: () =>
+          service.ready.pipe(
+            Effect.as(text("ready\n")),
+            Effect.mapError((reason) => fail("storage-unavailable", `not ready: ${reason}`))
+          )
+      }
+    }
+  },
+  {
+    pattern: "/metrics",
+    methods: {
+      GET: {
+        handle: () =>
+          Effect.sync(() => text(service.metrics(), "text/plain; version=0.0.4; charset=utf-8"))
+      }
+    }
+  }
+]

@@ -1,0 +1,126 @@
+/** What queries take and answer, and what the address of a table takes. */
+import {
+  type Area,
+  attributes,
+  document,
+  formOf,
+  list,
+  nothing,
+  object,
+  oneOf,
+  paging,
+  ref,
+  root,
+  type Schema,
+  seeOther,
+  text,
+  time,
+  uri,
+  view
+} from "../../formats/openapi/index.ts"
+import { operators } from "../../query-engine/index.ts"
+
+const on = oneOf("customers", "quotes")
+
+/** One of them, or an array of several. */
+const some = (schema: Schema): Schema => ({ anyOf: [schema, list(schema)] })
+
+const conditions = {
+  where: some(ref("Where")),
+  all: some(ref("Conditions")),
+  any: some(ref("Conditions")),
+  not: some(ref("Conditions"))
+}
+
+const order = attributes({ by: text, direction: oneOf("asc", "desc") })
+
+const controls = ["1", "2", "3"].flatMap((at) => [`field${at}`, `op${at}`, `value${at}`])
+
+const form = formOf(
+  [
+    "method",
+    "title",
+    "on",
+    "match",
+    ...controls,
+    "return",
+    "order",
+    "direction",
+    "limit",
+    "document"
+  ]
+)
+
+export const queryOperations: Area = {
+  tag: "queries",
+  about: "Queries that are too much for an address, as resources of their own.",
+  schemas: {
+    Where: object({
+      ...attributes({ field: text, op: oneOf(...operators) }),
+      value: { type: ["string", "number"], xml: { attribute: true } },
+      "#text": { type: ["string", "number"] }
+    }, ["field"]),
+    Conditions: {
+      anyOf: [
+        object(conditions),
+        { const: "", description: "None: `all` holds then, and `any` does not." }
+      ]
+    },
+    Query: root("query", {
+      ...attributes({ on, href: uri, expires: time }),
+      title: text,
+      ...conditions,
+      return: text,
+      order: object(order, ["by"]),
+      limit: { type: ["string", "integer"] }
+    }, ["on"]),
+    Queries: root("queries", {
+      query: list(object(attributes({ href: uri, on, title: text }), ["href", "on"]))
+    }, ["query"])
+  },
+  operations: {
+    "GET /queries": {
+      id: "listQueries",
+      summary: "The caller's own queries; none without an account",
+      needs: "anyone",
+      query: paging,
+      answers: { 200: view("Queries", "A page of them") }
+    },
+    "POST /queries": {
+      id: "createQuery",
+      summary: "Makes a query; its link `edit` is for who may change it",
+      needs: "anyone",
+      body: document("Query", { form }),
+      answers: { 201: view("Query", "The query", ["Location", "Link"]) }
+    },
+    "GET /queries/{query}": {
+      id: "getQuery",
+      summary: "A query",
+      problems: ["gone"],
+      answers: { 200: view("Query", "The query", ["Link"]) }
+    },
+    "PUT /queries/{query}": {
+      id: "replaceQuery",
+      summary: "Another query in its place, at the edit URI or by its owner",
+      needs: "anyone",
+      body: document("Query"),
+      problems: ["unauthenticated", "gone"],
+      answers: { 200: view("Query", "The query as it is now", ["Link"]) }
+    },
+    "POST /queries/{query}": {
+      id: "changeQueryByForm",
+      summary: "PUT, or with `method=delete` DELETE, for a page's form",
+      needs: "anyone",
+      body: document("Query", { form }),
+      problems: ["unauthenticated", "gone", "precondition-failed"],
+      answers: { 303: seeOther }
+    },
+    "DELETE /queries/{query}": {
+      id: "deleteQuery",
+      summary: "Removes a query, at the edit URI or by its owner",
+      needs: "anyone",
+      problems: ["unauthenticated", "gone"],
+      answers: { 204: nothing("It is removed") }
+    }
+  }
+}

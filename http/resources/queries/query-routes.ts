@@ -1,0 +1,250 @@
+/** Queries as resources (protocol §3). */
+import { Effect } from "effect"
+import { sameHash } from "../../../actors/index.ts"
+import { secretHash } from "../../auth/credentials/index.ts"
+import { accountIfNamed, requireAccount } from "../../auth/index.ts"
+import type { HtmlForm } from "../../formats/html/index.ts"
+import type { FormFields } from "../../formats/index.ts"
+import { type Element, parseDocument } from "../../formats/xml/index.ts"
+import {
+  type Call,
+  clientOf,
+  empty,
+  fail,
+  type HandlerAnswer,
+  type HandlerFailure,
+  type Input,
+  inputOf,
+  keepingTyped,
+  nextLink,
+  pageOf,
+  type ResourceHandler,
+  type Route,
+  type Service,
+  shown,
+  uri
+} from "../../pipeline/index.ts"
+import { queryIn, type RowQuery } from "../../query-engine/index.ts"
+import {
+  addressOf,
+  collectionPath,
+  endingChanges,
+  goneQueries,
+  isOver,
+  isQueryId,
+  mayMake,
+  ownersTable,
+  parseStored,
+  queriesTable,
+  queryPath,
+  readKept,
+  type RecordResource,
+  removalChanges,
+  removeKept,
+  replaceKept,
+  storedChanges,
+  type StoredQuery,
+  storedRemoval
+} from "../rows/index.ts"
+import { fromForm, sentForm, tables } from "./query-forms.ts"
+import { queriesView, queryView } from "./query-views.ts"
+
+const keptWith = (secret?: string): RecordResource => ({
+  table: queriesTable,
+  goneTable: goneQueries,
+  view: (service, id, value) => queryView(service, id, value, secret),
+  changes: storedChanges,
+  removal: (id, before) => [
+    ...storedRemoval(id, before),
+    ...removalChanges(id, parseStored(before))
+  ],
+  isOver: ({ nowMs }, value) => isOver(parseStored(value), nowMs())
+})
+
+/** The query in the path, and the secret that came with it. */
+interface Named {
+  readonly id: string
+  readonly secret: string | undefined
+  readonly kept: RecordResource
+}
+
+const named = ({ parameters }: Call): Effect.Effect<Named, HandlerFailure> => {
+  const id = parameters.get("query")
+  const secret = parameters.secret("query")
+  return isQueryId(id)
+    ? Effect.succeed({ id, secret, kept: keptWith(secret) })
+    : Effect.fail(fail("not-found"))
+}
+
+/** A wrong secret is told no more than an unknown query (protocol §0). */
+const proven = ({ editHash }: StoredQuery, secret: string): Effect.Effect<void, HandlerFailure> =>
+  sameHash(secretHash(secret), editHash) ? Effect.void : Effect.fail(fail("not-found"))
+
+/** Whoever has the edit URI may change a query, and its owner, and an admin. */
+const mayChange = (
+  service: Service,
+  call: Call,
+  { secret }: Named
+) =>
+  Effect.fnUntraced(function*(value: string): Effect.fn.Return<void, HandlerFailure> {
+    const stored = parseStored(value)
+    if (secret !== undefined) return yield* proven(stored, secret)
+    const { name, roles } = yield* requireAccount(service, call)
+    if (stored.owner === name || roles.includes("admin")) return
+    return yield* fail("forbidden", "this is for its owner, or who has its edit URI")
+  })
+
+/** What a form's text holds, as if it had been sent by itself. */
+const writtenIn = (document: string): Effect.Effect<Element, HandlerFailure> => {
+  const parsed = parseDocument(Buffer.from(document.trim()), "application/xml")
+  if (!parsed.ok) return Effect.fail(fail("malformed", `document: ${parsed.fault.detail}`))
+  return parsed.value.name === "query"
+    ? Effect.succeed(parsed.value)
+    : Effect.fail(fail("unprocessable", "the root element of the document must be query"))
+}
+
+const elementOf = (input: Input): Effect.Effect<Element, HandlerFailure> => {
+  if (input._tag === "Document") return Effect.succeed(input.root)
+  const document = input.fields.get("document")
+  return document === undefined ? Effect.succeed(fromForm(input.fields)) : writtenIn(document)
+}
+
+const queryOfInput = Effect.fnUntraced(
+  function*(input: Input): Effect.fn.Return<RowQuery, HandlerFailure> {
+    const query = queryIn(tables, yield* elementOf(input))
+    return query.ok ? query.value : yield* fail("unprocessable", query.fault)
+  }
+)
+
+const create = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const account = yield* accountIfNamed(service, call)
+    const query = yield* queryOfInput(yield* inputOf(call, "query", { form: true }))
+    const { ids, request } = call
+    const client = clientOf(request, service.settings.trustedProxies)
+    if (account === undefined) yield* mayMake(service, client)
+    const [id, secret] = [ids.id("query"), ids.secret("edit")]
+    const stored: StoredQuery = {
+      query,
+      ...account === undefined ? { address: addressOf(client) } : { owner: account.name },
+      editHash: secretHash(secret),
+      createdMs: service.nowMs()
+    }
+    const value = JSON.stringify(stored)
+    // A repetition of a keyed request finds what the first attempt left.
+    yield* service.records.writeIf(
+      [{ table: queriesTable, key: id, value: null }],
+      [...storedChanges(id, value), ...endingChanges(id, stored)]
+    )
+    return shown(queryView(service, id, value, secret), {
+      status: 201,
+      headers: [["Location", uri(service, queryPath(id))], ["Cache-Control", "no-store"]]
+    })
+  })
+
+const read = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const { id, kept, secret } = yield* named(call)
+    const value = yield* readKept(service, kept, id)
+    if (secret === undefined) return shown(queryView(service, id, value))
+    yield* proven(parseStored(value), secret)
+    return shown(queryView(service, id, value, secret), {
+      headers: [["Cache-Control", "no-store"]]
+    })
+  })
+
+const replaced = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  place: Named,
+  input: Input
+): Effect.fn.Return<string, HandlerFailure> {
+  const { id, kept } = place
+  yield* mayChange(service, call, place)(yield* readKept(service, kept, id))
+  const query = yield* queryOfInput(input)
+  const { value } = yield* replaceKept(service, call, kept, id, (before) =>
+    // Who was allowed to change it a moment ago must not make it anew.
+    before === undefined
+      ? Effect.fail(fail("gone"))
+      : Effect.succeed(JSON.stringify({ ...parseStored(before), query })))
+  return value
+})
+
+const put = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const place = yield* named(call)
+    const value = yield* replaced(service, call, place, yield* inputOf(call, "query"))
+    return shown(queryView(service, place.id, value, place.secret), {
+      headers: [["Cache-Control", "no-store"]]
+    })
+  })
+
+const removed = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  place: Named
+): Effect.fn.Return<void, HandlerFailure> {
+  yield* removeKept(service, call, place.kept, place.id, mayChange(service, call, place))
+})
+
+const remove = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    yield* removed(service, call, yield* named(call))
+    return empty(204)
+  })
+
+/** PUT and DELETE from the forms of the query's page: HTML has neither. */
+const post = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const place = yield* named(call)
+    const input = yield* inputOf(call, "query", { form: true })
+    const isRemoval = input._tag === "Form" && input.fields.get("method") === "delete"
+    if (isRemoval) yield* removed(service, call, place)
+    else yield* replaced(service, call, place, input)
+    const path = isRemoval ? collectionPath : call.request.path
+    return empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+  })
+
+/** The caller's own queries. */
+const list = (service: Service): ResourceHandler["handle"] =>
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    const account = yield* accountIfNamed(service, call)
+    const page = yield* pageOf(call, isQueryId)
+    const prefix = `${account?.name ?? ""}/`
+    const { after, limit } = page
+    const range = { prefix, limit, ...after === undefined ? {} : { after: prefix + after } }
+    const { records } = service
+    const [keys = []] = account === undefined ? [] : yield* records.keys(ownersTable, [range])
+    const ids = keys.map((key) => key.slice(prefix.length))
+    const values = yield* records.getMany(queriesTable, ids)
+    const stored = ids.flatMap((id, at) => {
+      const value = values[at]
+      return value === undefined ? [] : [{ id, query: parseStored(value).query }]
+    })
+    const next = nextLink(uri(service, collectionPath), page, ids)
+    return shown(queriesView(service, stored, next), {
+      headers: [["Vary", "Authorization"], ["Cache-Control", "private, no-cache"]]
+    })
+  })
+
+const sent = ({ request }: Call, fields: FormFields): HtmlForm => sentForm(request.path, fields)
+
+/** The rows of queries. */
+export const queryRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
+  {
+    pattern: collectionPath,
+    methods: {
+      GET: { handle: list(service) },
+      POST: { handle: keepingTyped(sent, create(service)) }
+    }
+  },
+  {
+    pattern: `${collectionPath}/{query}`,
+    methods: {
+      GET: { handle: read(service) },
+      PUT: { handle: put(service) },
+      POST: { handle: keepingTyped(sent, post(service)) },
+      DELETE: { handle: remove(service) }
+    }
+  }
+]

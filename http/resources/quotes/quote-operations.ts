@@ -1,0 +1,111 @@
+/** What quotes take and answer (C1, C3, C4). */
+import {
+  type Area,
+  attribute,
+  attributes,
+  document,
+  elementText,
+  formOf,
+  list,
+  nothing,
+  object,
+  ref,
+  root,
+  seeOther,
+  text,
+  time,
+  uri,
+  view
+} from "../../formats/openapi/index.ts"
+import { rowQuery } from "../rows/index.ts"
+
+const price = {
+  anyOf: [
+    text,
+    object({ currency: attribute(text), ...elementText("Its digits, exactly as they were sent.") })
+  ]
+}
+
+/** What is put: digits of a price may be a number in JSON. */
+const newPrice = {
+  anyOf: [
+    { type: ["string", "number"] },
+    object({ currency: attribute(text), "#text": { type: ["string", "number"] } })
+  ]
+}
+
+const fields = ["price", "currency", "name"]
+
+export const quoteOperations: Area = {
+  tag: "quotes",
+  about: "Prices by symbol, their decimals exact.",
+  schemas: {
+    NewQuote: root("quote", {
+      ...attributes({ symbol: text, href: uri }),
+      price: newPrice,
+      name: text,
+      updated: text
+    }, ["price"]),
+    Quote: root("quote", {
+      ...attributes({ href: uri, symbol: text }),
+      price,
+      name: text,
+      updated: time
+    }, ["href", "symbol"]),
+    Quotes: {
+      ...root("quotes", { quote: list(ref("Quote")) }, ["quote"])
+    },
+    QuoteOrQuotes: { anyOf: [ref("Quotes"), ref("Quote")] }
+  },
+  operations: {
+    "GET /quotes": {
+      id: "findQuotes",
+      summary: "One quote by `quotename`, or all of them (C1)",
+      query: {
+        quotename: { description: "The symbol of the one that is wanted.", schema: text },
+        ...rowQuery
+      },
+      problems: ["not-found", "gone", "unprocessable"],
+      answers: { 200: view("QuoteOrQuotes", "The quote, or a page of quotes") }
+    },
+    "POST /quotes": {
+      id: "createQuote",
+      summary: "Sets the quote of the symbol in the document; for the role quotes",
+      needs: "role",
+      body: document("NewQuote", { form: formOf(["symbol", ...fields], ["symbol", "price"]) }),
+      problems: ["gone", "not-found"],
+      answers: { 201: view("Quote", "The quote", ["Location"]), 303: seeOther }
+    },
+    "GET /quotes/{symbol}": {
+      id: "getQuote",
+      summary: "A quote",
+      problems: ["gone"],
+      answers: { 200: view("Quote", "The quote") }
+    },
+    "PUT /quotes/{symbol}": {
+      id: "putQuote",
+      summary: "Sets a quote; for the role quotes (C3)",
+      needs: "role",
+      body: document("NewQuote"),
+      answers: {
+        200: view("Quote", "Set over an earlier one"),
+        201: view("Quote", "A new quote", ["Location"])
+      }
+    },
+    "POST /quotes/{symbol}": {
+      id: "changeQuoteByForm",
+      summary: "PUT, or with `method=delete` DELETE, for a page's form",
+      needs: "role",
+      body: document("NewQuote", { form: formOf(["method", ...fields]) }),
+      problems: ["gone", "precondition-failed"],
+      answers: { 303: seeOther }
+    },
+    "DELETE /quotes/{symbol}": {
+      id: "deleteQuote",
+      summary: "Removes a delisted symbol; for the role quotes (C4)",
+      needs: "role",
+      problems: ["gone"],
+      answers: { 204: nothing("It is removed") }
+    }
+  }
+}

@@ -1,0 +1,128 @@
+/** What quotes show. */
+import {
+  form,
+  html,
+  type HtmlForm,
+  type Link,
+  link,
+  nothing,
+  time
+} from "../../formats/html/index.ts"
+import type { ResourceView } from "../../formats/index.ts"
+import { type Element, element } from "../../formats/xml/index.ts"
+import { type Service, uri } from "../../pipeline/index.ts"
+import type { Row } from "../../query-engine/index.ts"
+import { type RowListing, rowTable } from "../rows/index.ts"
+import { quotesTable } from "./quote-table.ts"
+
+const half = "half" as const
+
+export const collectionPath = "/quotes"
+
+export const quotePath = (symbol: string): string =>
+  `${collectionPath}/${encodeURIComponent(symbol)}`
+
+const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All quotes" }
+
+/** A quote, with all its fields or only these. */
+const quoteElement = (
+  service: Service,
+  symbol: string,
+  row: Row,
+  fields: ReadonlyArray<string> = ["price", "name", "updated", "currency"]
+): Element => {
+  const currency = fields.includes("currency") ? row["currency"] : undefined
+  const price = fields.includes("price")
+    ? element("price", { currency }, row["price"])
+    : currency === undefined
+    ? undefined
+    : element("price", { currency })
+  const other = (name: string) =>
+    fields.includes(name) && row[name] !== undefined ? element(name, {}, row[name]) : undefined
+  return element(
+    "quote",
+    { href: uri(service, quotePath(symbol)), symbol },
+    price,
+    other("name"),
+    other("updated")
+  )
+}
+
+/** The form of a quote's fields: a new one's, or that of the row that is there. */
+export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
+  id: "put",
+  action,
+  legend: row === undefined ? "Set a quote (needs the role quotes)" : "Set this quote",
+  controls: [
+    ...action === collectionPath
+      ? [{ name: "symbol", label: "Symbol", required: true, maxlength: 32, width: half }]
+      : [],
+    {
+      name: "price",
+      label: "Price",
+      required: true,
+      width: half,
+      value: String(row?.["price"] ?? ""),
+      hint: "A decimal such as 12.50; it is kept exactly."
+    },
+    {
+      name: "currency",
+      label: "Currency",
+      maxlength: 3,
+      width: half,
+      value: String(row?.["currency"] ?? ""),
+      hint: "Three letters such as USD."
+    },
+    { name: "name", label: "Name", value: String(row?.["name"] ?? ""), width: half }
+  ],
+  submit: "Set"
+})
+
+/** The form that finds one (C1). */
+export const findForm = (): HtmlForm => ({
+  id: "find",
+  action: collectionPath,
+  method: "get",
+  legend: "Find a quote",
+  controls: [{ name: "quotename", label: "Symbol", type: "search", required: true }],
+  submit: "Find"
+})
+
+/** One quote. */
+export const quoteView = (service: Service, symbol: string, value: string): ResourceView => {
+  const row = quotesTable.parse(value)
+  const path = quotePath(symbol)
+  return {
+    title: row["name"] === undefined ? symbol : `${symbol}: ${row["name"]}`,
+    tree: quoteElement(service, symbol, row),
+    body: () =>
+      html`<dl class="facts"><dt>Price</dt><dd>${row["price"]} ${row["currency"] ?? nothing}</dd>
+<dt>Updated</dt><dd>${time(String(row["updated"]))}</dd></dl>
+`,
+    links: [collectionLink],
+    forms: html`${form(fieldsForm(path, row))}${
+      form({
+        id: "delete",
+        action: path,
+        legend: "Remove a delisted symbol",
+        controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
+        submit: "Remove",
+        tone: "danger"
+      })
+    }`
+  }
+}
+
+/** A page of quotes. */
+export const quotesView = (service: Service, listing: RowListing): ResourceView => ({
+  title: "Quotes",
+  tree: element(
+    "quotes",
+    {},
+    ...listing.entries.map(({ key, row }) => quoteElement(service, key, row, listing.fields))
+  ),
+  links: listing.links,
+  body: () =>
+    html`${form(findForm())}${rowTable(quotesTable, listing, (key) => link(quotePath(key), key))}`,
+  forms: form(fieldsForm(collectionPath))
+})

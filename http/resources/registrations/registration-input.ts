@@ -1,0 +1,81 @@
+/** Reading what a client registers: a callback, or the fields of a WebSub request. */
+import type { FormFields } from "../../formats/index.ts"
+import { childOf, failure, type Result, success, textOf } from "../../formats/xml/index.ts"
+import {
+  leaseSecondsDefault,
+  leaseSecondsMax,
+  subscriberSecretBytesMax,
+  uriCharsMax
+} from "../../limits.ts"
+import type { Input } from "../../pipeline/index.ts"
+import type { MailboxRef } from "../mailboxes/index.ts"
+
+/** What the document or form of a page names as the callback, unchecked. */
+export const callbackIn = (input: Input): string | undefined => {
+  if (input._tag === "Form") return input.fields.get("callback")?.trim() || undefined
+  const child = childOf(input.root, "callback")
+  return child === undefined ? undefined : textOf(child).trim() || undefined
+}
+
+/** A callback that may be tried, or what is wrong with it; `name` is the field's. */
+export const checkCallback = (
+  name: string,
+  text: string | undefined
+): Result<string, string> => {
+  if (text === undefined) return failure(`${name} is required: the URI that changes are pushed to`)
+  if (text.length > uriCharsMax) {
+    return failure(`${name} may have ${uriCharsMax} characters at the most`)
+  }
+  const isWritten = /^https?:\/\/[^/?#]/i.test(text) && /^[\x21-\x7e]+$/.test(text)
+  if (!isWritten || !URL.canParse(text)) {
+    return failure(`${name} must be an absolute http or https URI`)
+  }
+  const { password, username } = new URL(text)
+  if (username !== "" || password !== "") {
+    return failure(`${name} must hold neither a user name nor a password`)
+  }
+  return text.includes("#") ? failure(`${name} must have no fragment`) : success(text)
+}
+
+/** A WebSub request (§5.1), checked. */
+export type HubRequest =
+  | {
+    readonly mode: "subscribe"
+    readonly callback: string
+    readonly secret: string | undefined
+    readonly leaseSeconds: number
+  }
+  | { readonly mode: "unsubscribe"; readonly callback: string }
+
+/** Whether a form is a WebSub request rather than that of a page. */
+export const isHubRequest = (fields: FormFields): boolean =>
+  fields.entries().some(([name]) => name.startsWith("hub."))
+
+const leaseOf = (text: string | undefined): Result<number, string> => {
+  if (text === undefined || text === "") return success(leaseSecondsDefault)
+  return /^\d+$/.test(text) && Number(text) > 0
+    ? success(Math.min(Number(text), leaseSecondsMax))
+    : failure("hub.lease_seconds must be a positive whole number")
+}
+
+/** The request that the fields make, of this mailbox; or which of them breaks a rule. */
+export const hubRequestOf = (fields: FormFields, place: MailboxRef): Result<HubRequest, string> => {
+  const mode = fields.get("hub.mode")
+  if (mode !== "subscribe" && mode !== "unsubscribe") {
+    return failure("hub.mode must be subscribe or unsubscribe")
+  }
+  // Its verification and its pushes name the public URI: only who asked for it recognises them.
+  if (fields.get("hub.topic") !== place.href) {
+    return failure(`hub.topic must be the mailbox: ${place.href}`)
+  }
+  const callback = checkCallback("hub.callback", fields.get("hub.callback"))
+  if (!callback.ok) return callback
+  if (mode === "unsubscribe") return success({ mode, callback: callback.value })
+  const secret = fields.get("hub.secret") || undefined
+  if (secret !== undefined && Buffer.byteLength(secret) > subscriberSecretBytesMax) {
+    return failure(`hub.secret may have ${subscriberSecretBytesMax} bytes at the most`)
+  }
+  const lease = leaseOf(fields.get("hub.lease_seconds"))
+  if (!lease.ok) return lease
+  return success({ mode, callback: callback.value, secret, leaseSeconds: lease.value })
+}

@@ -1,0 +1,11 @@
+import { paging, type Parameter, text, uri } from "../../formats/openapi/index.ts"
+
+/** What the addresses of customers and quotes take alike. */
+export const rowQuery: Readonly<Record<string, Parameter>> = {
+  return: {
+    description: "Fields to show, separated by spaces, plus signs or commas; else all.",
+    schema: text
+  },
+  query: { description: "The URI of a query, which must hold too.", schema: uri },
+  ...paging
+}

@@ -1,0 +1,53 @@
+/** Rows as a table of a page. */
+import {
+  emptyState,
+  type Html,
+  html,
+  link,
+  nothing,
+  table as scrolling,
+  time
+} from "../../formats/html/index.ts"
+import type { Row, TableSchema } from "../../query-engine/index.ts"
+import type { RowListing } from "./row-listing.ts"
+
+const heading = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1)
+
+const cell = (name: string, row: Row, numbers: ReadonlySet<string>): Html => {
+  const value = row[name]
+  if (value === undefined) return html`<td></td>`
+  if (numbers.has(name)) return html`<td class="num">${value}</td>`
+  return html`<td>${/^\d{4}-\d\d-\d\dT.*Z$/.test(String(value)) ? time(String(value)) : value}</td>`
+}
+
+/** The rows of a page as a table; the first column leads to each row's own page. */
+export const rowTable = (
+  table: TableSchema,
+  { entries, fields, links, query }: RowListing,
+  linkTo: (key: string) => Html
+): Html => {
+  const shown = (fields ?? table.fields.map(({ name }) => name))
+    .filter((name) => name !== table.key)
+  const about = query === undefined
+    ? nothing
+    : html`<p>Chosen by ${link(query.href, query.query.title ?? "a query")}.</p>
+`
+  if (entries.length === 0) {
+    return html`${about}${
+      links.length === 0
+        ? emptyState("There is nothing that fits.", "Ask for less, or add a row below.")
+        : emptyState("There is nothing on this page: see the next one.")
+    }`
+  }
+  const numbers = new Set(
+    table.fields.filter(({ kind }) => kind !== "text").map(({ name }) => name)
+  )
+  const heads = shown.map((name) => numbers.has(name) ? { number: heading(name) } : heading(name))
+  const rows = entries.map(({ key, row }) =>
+    html`<tr><th scope="row">${linkTo(key)}</th>${
+      shown.map((name) => cell(name, row, numbers))
+    }</tr>
+`
+  )
+  return html`${about}${scrolling(heading(table.name), [heading(table.key), ...heads], rows)}`
+}

@@ -1,0 +1,168 @@
+/**
+ * What an href answer refers to (PROTOCOL §2): read when it is PUT, from a resource of this service
+ * that anybody may read, or of another service under the outbound rules (§5). Whatever cannot be
+ * read is 422, saying why.
+ */
+import { Effect } from "effect"
+import type { ContentMessage, ContentReply } from "../../../actors/content/index.ts"
+import { sessionKind } from "../../../actors/index.ts"
+import type { SessionMessage, SessionReply } from "../../../actors/session/index.ts"
+import { address, isRefusal, type Refusal } from "../../../runtime/index.ts"
+import { bodyKind } from "../../formats/index.ts"
+import { decodeDocument, isText, parseDocument, textOf } from "../../formats/xml/index.ts"
+import { referenceHopsMax, referredBytesMax, uriCharsMax } from "../../limits.ts"
+import {
+  askFor,
+  fail,
+  type Failed,
+  type HandlerFailure,
+  ownPath,
+  type Service
+} from "../../pipeline/index.ts"
+
+const unreadable = (why: string): Failed => fail("unprocessable", `the href answer: ${why}`)
+
+const refusedWhy = ({ reason }: Refusal): Failed => {
+  switch (reason) {
+    case "Gone":
+      return unreadable("what it refers to was deleted")
+    case "Unauthenticated":
+    case "Forbidden":
+      return unreadable("what it refers to is not for anybody to read")
+    default:
+      return unreadable("nothing is there")
+  }
+}
+
+const collect = (source: AsyncIterable<Uint8Array>): Effect.Effect<Uint8Array, HandlerFailure> =>
+  Effect.tryPromise({
+    try: async () => {
+      const chunks: Array<Uint8Array> = []
+      for await (const chunk of source) chunks.push(chunk)
+      return Buffer.concat(chunks)
+    },
+    catch: () => fail("storage-unavailable", "what the href answer refers to could not be read")
+  })
+
+/** The text of a document: an answer that is itself a reference is followed. */
+const textIn = (
+  service: Service,
+  bytes: Uint8Array,
+  type: string,
+  hops: number
+): Effect.Effect<string, HandlerFailure> => {
+  if (bodyKind(type) !== "xml") {
+    const text = decodeDocument(bytes, type)
+    return text.ok && isText(text.value)
+      ? Effect.succeed(text.value)
+      : Effect.fail(unreadable("what it refers to is not text"))
+  }
+  const parsed = parseDocument(bytes, type)
+  if (!parsed.ok) return Effect.fail(unreadable("what it refers to is not well-formed XML"))
+  const href = parsed.value.name === "answer" ? parsed.value.attributes["href"] : undefined
+  return href === undefined
+    ? Effect.succeed(textOf(parsed.value))
+    : readReference(service, href, hops + 1)
+}
+
+const isReadable = (type: string): boolean => {
+  const media = type.trim().toLowerCase()
+  return media.startsWith("text/") || bodyKind(media) === "xml"
+}
+
+const outsideAccept = "text/plain, application/xml;q=0.9, text/*;q=0.8"
+
+/** The text of another service's resource; a reference in it to yet another is followed. */
+const readOutside = Effect.fnUntraced(function*(
+  service: Service,
+  href: string,
+  hops: number
+): Effect.fn.Return<string, HandlerFailure> {
+  const { bytes, type } = yield* service.readOutside(href, outsideAccept, referredBytesMax).pipe(
+    Effect.mapError(unreadable)
+  )
+  if (!isReadable(type)) return yield* unreadable("what it refers to is neither text nor XML")
+  return yield* textIn(service, bytes, type, hops)
+})
+
+const readContent = Effect.fnUntraced(function*(
+  service: Service,
+  id: string,
+  hops: number
+): Effect.fn.Return<string, HandlerFailure> {
+  const message: ContentMessage = { _tag: "Describe", access: {} }
+  const reply = yield* askFor<ContentReply>(service, address("content", id), message)
+  if (isRefusal(reply)) return yield* refusedWhy(reply)
+  if (reply._tag !== "Described") throw new Error(`content answered ${reply._tag}`)
+  const { blobId, lengthBytes, type } = reply.view.body
+  if (lengthBytes > referredBytesMax) {
+    return yield* unreadable(`what it refers to has more than ${referredBytesMax} bytes`)
+  }
+  if (!isReadable(type)) return yield* unreadable("what it refers to is neither text nor XML")
+  const bytes = yield* Effect.flatMap(service.blobs.open(blobId), collect)
+  return yield* textIn(service, bytes, type, hops)
+})
+
+const askSession = Effect.fnUntraced(function*(
+  service: Service,
+  id: string,
+  message: SessionMessage
+): Effect.fn.Return<string, HandlerFailure> {
+  const reply = yield* askFor<SessionReply>(service, address(sessionKind, id), message)
+  if (isRefusal(reply)) return yield* refusedWhy(reply)
+  if (reply._tag === "Recorded") return reply.answer.text
+  if (reply._tag === "Described") return reply.view.p
+  throw new Error(`a session answered ${reply._tag}`)
+})
+
+const contentPattern = /^\/content\/([A-Za-z0-9_-]{1,200})$/
+
+const sessionPattern = /^\/sessions\/([A-Za-z0-9_-]{1,200})(?:\/(name|quest|hard_question))?$/
+
+const stepOf = { name: "name", quest: "quest", hard_question: "hard_question" } as const
+
+const isStep = (text: string): text is keyof typeof stepOf => Object.hasOwn(stepOf, text)
+
+/** The text of a resource of this service, by its path: content, a session, or an answer of one. */
+export const readOwn = (
+  service: Service,
+  path: string,
+  hops = 0
+): Effect.Effect<string, HandlerFailure> => {
+  const bare = path.replace(/#.*$/s, "")
+  const content = contentPattern.exec(bare)?.[1]
+  if (content !== undefined) return readContent(service, content, hops)
+  const [, session, step] = sessionPattern.exec(bare) ?? []
+  if (session !== undefined) {
+    const message: SessionMessage = step !== undefined && isStep(step)
+      ? { _tag: "ReadAnswer", step: stepOf[step] }
+      : { _tag: "Describe" }
+    return askSession(service, session, message)
+  }
+  return Effect.fail(unreadable(
+    bare.includes("~")
+      ? "a URI with a secret in it is not for others to see"
+      : "only content, sessions and their answers are read here"
+  ))
+}
+
+/** The text that a reference leads to; 422 for one that cannot be read. */
+export const readReference = (
+  service: Service,
+  href: string,
+  hops = 0
+): Effect.Effect<string, HandlerFailure> => {
+  if (hops > referenceHopsMax) {
+    return Effect.fail(unreadable(`it leads on more than ${referenceHopsMax} times`))
+  }
+  if (href.length > uriCharsMax || /[\u0000-\u0020<>"\\^`{|}\u007f-\uffff]/.test(href)) {
+    return Effect.fail(unreadable(`it is no URI of at most ${uriCharsMax} characters`))
+  }
+  const path = ownPath(service, href)
+  if (path !== undefined) return readOwn(service, path, hops)
+  return /^https?:\/\/[^/]/i.test(href)
+    ? readOutside(service, href, hops)
+    : Effect.fail(
+      unreadable("it must be an http or https URI, or an absolute path of this service")
+    )
+}

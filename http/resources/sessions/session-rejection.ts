@@ -1,0 +1,38 @@
+/** The answers that the protocol gives as 406 with the element `p` instead of a problem. */
+import { html, type Link, page } from "../../formats/html/index.ts"
+import { choose, contentTypeOf, type MediaType, standardTypes } from "../../formats/index.ts"
+import { element, writeDocument } from "../../formats/xml/index.ts"
+import type { Call, HandlerAnswer } from "../../pipeline/index.ts"
+
+const bodyIn = (type: MediaType, p: string, back: Link, path: string): string => {
+  switch (type) {
+    case "application/json":
+      return `${JSON.stringify({ p })}\n`
+    case "text/plain":
+      return `${p}\n`
+    case "text/html":
+      return page({
+        title: "Not accepted",
+        path,
+        body: html`<blockquote><p>${p}</p></blockquote>`,
+        links: [back]
+      })
+    default:
+      return writeDocument(element("p", {}, p))
+  }
+}
+
+/** 406 with what the bridge-keeper says; `back` is where its page leads (PROTOCOL §2, seed §7). */
+export const rejection = (call: Call, p: string, back: Link): HandlerAnswer => {
+  const type = choose(call.request.headers.get("accept"), standardTypes) ?? "application/xml"
+  return {
+    _tag: "Plain",
+    status: 406,
+    headers: [
+      ["Content-Type", contentTypeOf(type)],
+      ["Vary", "Accept"],
+      ["Cache-Control", "no-store"]
+    ],
+    body: bodyIn(type, p, back, call.request.path)
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * A request's body. Reading must begin before the server's callback returns, while a handler asks
+ * for it later: so it is collected (a document) or buffered with back-pressure (a stream) from the
+ * start.
+ */
+import { Effect } from "effect"
+import { createHash } from "node:crypto"
+import { documentBytesMax } from "../limits.ts"
+import type { Exchange } from "./exchange.ts"
+import { BodyError, type BodyFault } from "./request.ts"
+
+export interface RequestBody {
+  /** The whole document, or why there is none. */
+  readonly bytes: Effect.Effect<Uint8Array | BodyFault>
+  /** The body as it arrives; throws a BodyError when it breaks off. Read by one reader. */
+  readonly stream: AsyncIterable<Uint8Array>
+  /** Why the stream broke off, when it did. */
+  readonly fault: () => BodyFault["_tag"] | undefined
+  /** SHA-256 of what was read, base64url; of a stream, when it has been read to its end. */
+  readonly digest: () => string
+}
+
+const none: AsyncIterable<Uint8Array> = {
+  [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) })
+}
+
+/** No body is wanted; what is sent all the same is passed over. */
+export const noBody: RequestBody = {
+  bytes: Effect.succeed(new Uint8Array()),
+  stream: none,
+  fault: () => undefined,
+  digest: () => createHash("sha256").digest("base64url")
+}
+
+/** Collects a document. */
+export const documentBody = (exchange: Exchange): RequestBody => {
+  let outcome: Uint8Array | BodyFault | undefined
+  let wake: (() => void) | undefined
+  exchange.bytes(documentBytesMax, (body) => {
+    outcome = body
+    wake?.()
+  })
+  return {
+    bytes: Effect.callback((resume) => {
+      const arrived = (): void => {
+        if (outcome !== undefined) resume(Effect.succeed(outcome))
+      }
+      if (outcome === undefined) wake = arrived
+      else arrived()
+    }),
+    stream: none,
+    fault: () => undefined,
+    digest: () =>
+      createHash("sha256").update(outcome instanceof Uint8Array ? outcome : "").digest("base64url")
+  }
+}
+
+/** Streams a body of at most `bytesMax`; its digest is only taken when `wantsDigest`. */
+export const streamBody = (
+  exchange: Exchange,
+  bytesMax: number,
+  wantsDigest: boolean
+): RequestBody => {
+  const hash = createHash("sha256")
+  let fault: BodyFault["_tag"] | undefined
+  const noted = (error: unknown): unknown => {
+    fault = error instanceof BodyError ? error._tag : "Aborted"
+    return error
+  }
+  let source: AsyncIterable<Uint8Array> = none
+  try {
+    source = exchange.stream(bytesMax)
+  } catch (error) {
+    noted(error)
+  }
+  async function* watched(): AsyncGenerator<Uint8Array> {
+    if (fault !== undefined) throw new BodyError(fault)
+    try {
+      for await (const chunk of source) {
+        if (wantsDigest) hash.update(chunk)
+        yield chunk
+      }
+    } catch (error) {
+      throw noted(error)
+    }
+  }
+  return {
+    bytes: noBody.bytes,
+    stream: watched(),
+    fault: () => fault,
+    digest: () => hash.digest("base64url")
+  }
+}

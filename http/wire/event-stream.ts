@@ -1,0 +1,103 @@
+/** Server-sent events (WHATWG HTML §9.2) with a bound on what a slow reader leaves unsent. */
+import { eventBufferBytesMax } from "../limits.ts"
+import type { NativeResponse } from "./native-response.ts"
+
+/** The text of one event. Line feeds of `data` become lines of it; `id` must have none. */
+export const eventText = (event: {
+  readonly data: string
+  readonly id?: string
+  readonly event?: string
+  readonly retryMs?: number
+}): string => {
+  let text = ""
+  if (event.event !== undefined) text += `event: ${event.event.replace(/[\r\n]/g, " ")}\n`
+  if (event.id !== undefined) text += `id: ${event.id.replace(/[\r\n\0]/g, "")}\n`
+  if (event.retryMs !== undefined) text += `retry: ${event.retryMs}\n`
+  return `${text}data: ${event.data.replace(/\r\n?|\n/g, "\ndata: ")}\n\n`
+}
+
+/** One open event stream. */
+export class EventStream {
+  readonly #native: NativeResponse
+  readonly #ended: () => void
+  #open = true
+  #pendingBytes = 0
+  #listeners: Array<() => void> = []
+  #waiting: (() => void) | undefined
+
+  constructor(native: NativeResponse, ended: () => void) {
+    this.#native = native
+    this.#ended = ended
+    native.onWritable(() => {
+      this.#pendingBytes = 0
+      const waiting = this.#waiting
+      this.#waiting = undefined
+      waiting?.()
+      return true
+    })
+  }
+
+  get open(): boolean {
+    return this.#open
+  }
+
+  /**
+   * Sends text as made by `eventText`. `false` when the stream is closed, or is closed now because
+   * its reader left more than the bound unread; the reader comes back with Last-Event-ID.
+   */
+  send(text: string): boolean {
+    if (!this.#open) return false
+    let flowing = true
+    this.#native.cork(() => {
+      flowing = this.#native.write(text)
+    })
+    if (flowing) return true
+    const isFirst = this.#pendingBytes === 0
+    this.#pendingBytes += Buffer.byteLength(text)
+    // One event may be as large as the bound itself: it alone cuts nobody.
+    if (isFirst || this.#pendingBytes <= eventBufferBytesMax) return true
+    this.cut()
+    return false
+  }
+
+  /** Whether the reader has taken all that was sent. */
+  get flowing(): boolean {
+    return this.#pendingBytes === 0
+  }
+
+  /** Calls back once when the reader has taken what was sent; one caller waits at a time. */
+  onFlowing(callback: () => void): void {
+    this.#waiting = callback
+  }
+
+  /** Cuts the connection under a reader that does not read. */
+  cut(): void {
+    if (!this.#open) return
+    this.#native.close()
+    this.aborted()
+  }
+
+  /** Ends the stream in good order. */
+  close(): void {
+    if (!this.#open) return
+    // Not with `closeConnection`: the field would be written into the chunked body.
+    this.#native.cork(() => this.#native.end())
+    this.aborted()
+  }
+
+  /** Calls back once when the stream is over, whoever ended it. */
+  onClose(callback: () => void): void {
+    if (this.#open) this.#listeners.push(callback)
+    else callback()
+  }
+
+  /** The connection is gone; called by the exchange. */
+  aborted(): void {
+    if (!this.#open) return
+    this.#open = false
+    this.#ended()
+    const listeners = this.#listeners
+    this.#listeners = []
+    for (const listener of listeners) listener()
+  }
+}

@@ -1,0 +1,277 @@
+/** One request and its answer, without any knowledge of the server library beneath. */
+import { bodyDeadlineMs, refusedBodyBytesMax, uploadBufferBytesMax } from "../limits.ts"
+import { EventStream } from "./event-stream.ts"
+import { joinHeaders, type ReplyHeaders } from "./header-fields.ts"
+import type { NativeResponse } from "./native-response.ts"
+import { BodyError, type BodyFault } from "./request.ts"
+import { sendStream } from "./response-stream.ts"
+import { Upload } from "./upload.ts"
+
+/** An answer with its body at hand. */
+export interface HttpReply {
+  readonly status: number
+  readonly headers: ReplyHeaders
+  readonly body?: string | Uint8Array | undefined
+}
+
+/** What the exchanges of one server share. */
+export interface Shared {
+  readonly statusLine: (status: number) => string
+  readonly onError: (error: unknown) => void
+  readonly streams: Set<EventStream>
+  readonly drainers: Set<() => void>
+  inFlight: number
+  draining: boolean
+  settled: (() => void) | undefined
+}
+
+const fault = (tag: BodyFault["_tag"]): BodyFault => ({ _tag: tag })
+
+/** The answering side of one request. Every exchange is answered or aborted exactly once. */
+export class Exchange {
+  readonly #native: NativeResponse
+  readonly #shared: Shared
+  readonly #isHead: boolean
+  readonly #declaredBytes: number
+  readonly #isLast: boolean
+  #aborted = false
+  #upload: Upload | undefined
+  #answered = false
+  #bodyDone: boolean
+  #onAbort: (() => void) | undefined
+  #also = ""
+
+  /**
+   * `declaredBytes` is the Content-Length, 0 without a body, -1 when chunked. `isLast`: the
+   * connection ends with the answer, and nothing that follows is read as a request.
+   */
+  constructor(
+    native: NativeResponse,
+    shared: Shared,
+    isHead: boolean,
+    framing: { readonly declaredBytes: number; readonly isLast: boolean }
+  ) {
+    const { declaredBytes, isLast } = framing
+    this.#native = native
+    this.#shared = shared
+    this.#isHead = isHead
+    this.#declaredBytes = declaredBytes
+    this.#isLast = isLast
+    this.#bodyDone = declaredBytes === 0
+    shared.inFlight += 1
+    native.onAborted(() => this.#abort())
+  }
+
+  get aborted(): boolean {
+    return this.#aborted
+  }
+
+  get answered(): boolean {
+    return this.#answered
+  }
+
+  /** Fields that go with the answer, whatever it will be. */
+  also(headers: ReplyHeaders): void {
+    this.#also = joinHeaders(headers)
+  }
+
+  /** Calls back once when the client goes away before the answer is complete. */
+  onAbort(callback: () => void): void {
+    const before = this.#onAbort
+    this.#onAbort = before === undefined ? callback : () => {
+      before()
+      callback()
+    }
+  }
+
+  /** Calls back once when the server begins to drain: a long poll should answer now. */
+  onDrain(callback: () => void): () => void {
+    if (this.#shared.draining) queueMicrotask(callback)
+    else this.#shared.drainers.add(callback)
+    return () => this.#shared.drainers.delete(callback)
+  }
+
+  #abort(): void {
+    if (this.#aborted) return
+    this.#aborted = true
+    if (!this.#answered) this.#settle()
+    this.#onAbort?.()
+  }
+
+  #settle(): void {
+    const shared = this.#shared
+    shared.inFlight -= 1
+    if (shared.inFlight === 0 && shared.settled !== undefined) shared.settled()
+  }
+
+  /**
+   * The whole body, at most `limitBytes`, by callback: exactly once, with a copy of its own.
+   * `TooLarge` and `Timeout` want an answer, which will also close the connection.
+   */
+  bytes(limitBytes: number, done: (body: Uint8Array | BodyFault) => void): void {
+    if (this.#aborted) return done(fault("Aborted"))
+    if (this.#declaredBytes > limitBytes) return done(fault("TooLarge"))
+    let parts: Array<Uint8Array> | undefined
+    let size = 0
+    let timer: NodeJS.Timeout | undefined
+    let over = false
+    const finish = (body: Uint8Array | BodyFault): void => {
+      if (over) return
+      over = true
+      parts = undefined
+      clearTimeout(timer)
+      done(body)
+    }
+    this.#native.onData((chunk, isLast) => {
+      if (isLast) this.#bodyDone = true
+      if (over) return
+      size += chunk.byteLength
+      if (size > limitBytes) return finish(fault("TooLarge"))
+      const part = Buffer.from(new Uint8Array(chunk))
+      if (isLast) return finish(parts === undefined ? part : Buffer.concat([...parts, part], size))
+      if (parts === undefined) {
+        parts = [part]
+        timer = setTimeout(() => finish(fault("Timeout")), bodyDeadlineMs)
+        this.onAbort(() => finish(fault("Aborted")))
+      } else parts.push(part)
+    })
+    if (this.#declaredBytes !== 0) this.onAbort(() => finish(fault("Aborted")))
+  }
+
+  /**
+   * The body as it arrives, at most `limitBytes`; the sender is paused while the reader is behind.
+   * Throws a `BodyError`: what was read before must then be thrown away. Must be called before the
+   * handler returns to the event loop, and read by one reader.
+   */
+  stream(limitBytes: number): AsyncIterable<Uint8Array> {
+    if (this.#aborted) throw new BodyError("Aborted")
+    if (this.#declaredBytes > limitBytes) throw new BodyError("TooLarge")
+    const native = this.#native
+    const upload = new Upload(limitBytes, uploadBufferBytesMax, {
+      pause: () => native.pause(),
+      resume: () => {
+        if (!this.#aborted && !this.#answered) native.resume()
+      }
+    })
+    this.#upload = upload
+    native.onData((chunk, isLast) => {
+      if (isLast) this.#bodyDone = true
+      upload.push(chunk, isLast)
+    })
+    this.onAbort(() => upload.fail("Aborted"))
+    return upload
+  }
+
+  /** Takes the right to answer; `false` when the client is gone. Answering twice is a defect. */
+  #begin(): boolean {
+    if (this.#answered) throw new Error("this request was answered already")
+    if (this.#aborted) return false
+    this.#upload?.release()
+    this.#answered = true
+    return true
+  }
+
+  /** Whether the connection has to end with this answer. */
+  #closes(): boolean {
+    if (this.#shared.draining || this.#isLast) return true
+    if (this.#bodyDone) return false
+    return this.#declaredBytes < 0 || this.#declaredBytes > refusedBodyBytesMax
+  }
+
+  #writeHead(status: number, joined: string): void {
+    this.#native.writeStatus(this.#shared.statusLine(status))
+    const also = this.#also
+    const all = also === "" ? joined : joined === "" ? also : `${joined}\r\n${also}`
+    if (all === "") return
+    const colon = all.indexOf(":")
+    this.#native.writeHeader(all.slice(0, colon), all.slice(colon + 2))
+  }
+
+  /** Answers. Nothing happens when the client is gone. Throws (a defect) on bad fields. */
+  reply(reply: HttpReply): void {
+    const joined = joinHeaders(reply.headers)
+    if (!this.#begin()) return
+    // At once, what follows in the same piece would still be read as requests. While an answer is
+    // awaited it ends the connection instead.
+    if (this.#isLast) setImmediate(() => this.#send(reply, joined))
+    else this.#send(reply, joined)
+  }
+
+  #send({ body, status }: HttpReply, joined: string): void {
+    if (this.#aborted) return this.#settle()
+    const native = this.#native
+    native.cork(() => {
+      this.#writeHead(status, joined)
+      const closes = this.#closes()
+      if (status === 204 || status === 304) {
+        if (closes) native.writeHeader("Connection", "close")
+        native.endWithoutBody()
+      } else if (this.#isHead) {
+        native.endWithoutBody(body === undefined ? 0 : Buffer.byteLength(body), closes)
+      } else if (closes) native.end(body ?? "", true)
+      else native.end(body ?? "")
+    })
+    this.#settle()
+  }
+
+  /**
+   * Answers with a body that is read piece by piece as fast as the client takes it; `lengthBytes`
+   * is the Content-Length, without which it is chunked. Resolves when it is sent or given up; a
+   * body that fails or is too short cuts the connection, so that nobody takes it for whole.
+   */
+  async replyStream(
+    status: number,
+    headers: ReplyHeaders,
+    lengthBytes: number | undefined,
+    body: AsyncIterable<Uint8Array>
+  ): Promise<"sent" | "aborted"> {
+    const joined = joinHeaders(headers)
+    if (!this.#begin()) return "aborted"
+    const native = this.#native
+    if (this.#isHead || lengthBytes === 0) {
+      native.cork(() => {
+        this.#writeHead(status, joined)
+        if (lengthBytes === undefined) native.endWithoutBody()
+        else native.endWithoutBody(lengthBytes, this.#closes())
+      })
+      this.#settle()
+      return "sent"
+    }
+    native.cork(() => this.#writeHead(status, joined))
+    try {
+      await sendStream(native, body, lengthBytes, {
+        aborted: () => this.#aborted,
+        onAbort: (callback) => this.onAbort(callback)
+      })
+    } catch (error) {
+      this.#shared.onError(error)
+    }
+    const sent = !this.#aborted
+    this.#settle()
+    return sent ? "sent" : "aborted"
+  }
+
+  /** Answers with an event stream (text/event-stream), or `undefined` when the client is gone. */
+  events(headers: ReplyHeaders): EventStream | undefined {
+    const joined = joinHeaders([
+      ["Content-Type", "text/event-stream"],
+      ["Cache-Control", "no-store"],
+      ["X-Accel-Buffering", "no"],
+      ...headers
+    ])
+    if (!this.#begin()) return undefined
+    const { streams } = this.#shared
+    const stream = new EventStream(this.#native, () => {
+      streams.delete(stream)
+      this.#settle()
+    })
+    streams.add(stream)
+    this.onAbort(() => stream.aborted())
+    this.#native.cork(() => {
+      this.#writeHead(200, joined)
+      this.#native.write(":\n\n")
+    })
+    if (this.#shared.draining) stream.close()
+    return stream
+  }
+}

@@ -1,0 +1,19 @@
+/** What is used of the server library: the seam that the files around `server.ts` stand on. */
+/** The part of the server library's response that is used; a `res` of uWebSockets.js is one. */
+export interface NativeResponse {
+  pause(): void
+  resume(): void
+  writeStatus(status: string): unknown
+  writeHeader(name: string, value: string): unknown
+  write(chunk: string | Uint8Array): boolean
+  end(body?: string | Uint8Array, closeConnection?: boolean): unknown
+  endWithoutBody(lengthBytes?: number, closeConnection?: boolean): unknown
+  tryEnd(chunk: Uint8Array, totalBytes: number): [ok: boolean, done: boolean]
+  close(): unknown
+  getWriteOffset(): number
+  onWritable(handler: (offset: number) => boolean): unknown
+  onAborted(handler: () => void): unknown
+  onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): unknown
+  cork(write: () => void): unknown
+  getRemoteAddressAsText(): ArrayBuffer
+}

@@ -1,0 +1,49 @@
+/** A request as plain values, and the ways in which its body may not arrive. */
+/** A request. `path` is raw (not decoded) and without the query; `query` is without its `?`. */
+export interface HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly headers: RequestHeaders
+  /** Of the connection's other end, as text: a proxy's, if there is one. */
+  readonly remoteAddress: string
+}
+
+/** Request fields as name, value, name, value …; names in lower case. */
+export class RequestHeaders {
+  readonly #flat: ReadonlyArray<string>
+
+  constructor(flat: ReadonlyArray<string>) {
+    this.#flat = flat
+  }
+
+  /** The value of a field by its lower-case name; several lines are joined by commas. */
+  get(name: string): string | undefined {
+    const flat = this.#flat
+    let value: string | undefined
+    for (let index = 0; index < flat.length; index += 2) {
+      if (flat[index] !== name) continue
+      const line = flat[index + 1] ?? ""
+      value = value === undefined ? line : `${value}, ${line}`
+    }
+    return value
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined
+  }
+}
+
+/** Why a body did not arrive whole. After `Aborted` there is nobody left to answer. */
+export interface BodyFault {
+  readonly _tag: "TooLarge" | "Aborted" | "Timeout"
+}
+
+/** The same as an error, thrown by `stream`. */
+export class BodyError extends Error {
+  readonly _tag: BodyFault["_tag"]
+  constructor(tag: BodyFault["_tag"]) {
+    super(`the request body: ${tag}`)
+    this._tag = tag
+  }
+}

@@ -1,0 +1,116 @@
+/** Sending a body piece by piece, no faster than its reader takes it. */
+import { readerStallMs } from "../limits.ts"
+import type { NativeResponse } from "./native-response.ts"
+
+interface Connection {
+  readonly aborted: () => boolean
+  readonly onAbort: (callback: () => void) => void
+}
+
+/** A body that did not keep its promise; the connection was cut. */
+export class BrokenBody extends Error {
+  readonly _tag = "BrokenBody"
+}
+
+class Writer {
+  readonly #native: NativeResponse
+  readonly #connection: Connection
+  readonly #lengthBytes: number | undefined
+  #wake: (() => void) | undefined
+  #sentBytes = 0
+  #complete = false
+
+  constructor(native: NativeResponse, connection: Connection, lengthBytes: number | undefined) {
+    this.#native = native
+    this.#connection = connection
+    this.#lengthBytes = lengthBytes
+    native.onWritable(() => {
+      this.#notify()
+      return true
+    })
+    connection.onAbort(() => this.#notify())
+  }
+
+  #notify(): void {
+    const wake = this.#wake
+    this.#wake = undefined
+    wake?.()
+  }
+
+  /** Waits until the socket takes more, the reader is gone, or it has stalled too long. */
+  async #writable(): Promise<void> {
+    if (this.#connection.aborted()) return
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+      timer = setTimeout(() => this.#native.close(), readerStallMs)
+    })
+    clearTimeout(timer)
+  }
+
+  /** Writes a whole chunk; resolves when there is room for the next one. */
+  async write(chunk: Uint8Array): Promise<void> {
+    this.#sentBytes += chunk.length
+    if (this.#lengthBytes === undefined) return this.#writeChunked(chunk)
+    if (this.#sentBytes > this.#lengthBytes) throw new BrokenBody("the body exceeds its length")
+    const total = this.#lengthBytes
+    const start = this.#sentBytes - chunk.length
+    let rest = chunk
+    while (!this.#connection.aborted()) {
+      const piece = rest
+      let ok = false
+      this.#native.cork(() => {
+        const [taken, done] = this.#native.tryEnd(piece, total)
+        ok = taken
+        this.#complete = done
+      })
+      if (ok || this.#complete) return
+      const offset = this.#native.getWriteOffset()
+      await this.#writable()
+      rest = chunk.subarray(offset - start)
+    }
+  }
+
+  async #writeChunked(chunk: Uint8Array): Promise<void> {
+    let ok = true
+    this.#native.cork(() => {
+      ok = this.#native.write(chunk)
+    })
+    if (!ok) await this.#writable()
+  }
+
+  end(): void {
+    if (this.#complete || this.#connection.aborted()) return
+    if (this.#lengthBytes !== undefined) throw new BrokenBody("the body is shorter than its length")
+    this.#native.cork(() => this.#native.end())
+    this.#complete = true
+  }
+
+  cut(): void {
+    if (!this.#complete && !this.#connection.aborted()) this.#native.close()
+  }
+}
+
+/**
+ * Sends the pieces of a body after the head was written. Returns early when the reader goes away;
+ * fails with `BrokenBody`, or with what the body fails with, after cutting the connection.
+ */
+export const sendStream = async (
+  native: NativeResponse,
+  body: AsyncIterable<Uint8Array>,
+  lengthBytes: number | undefined,
+  connection: Connection
+): Promise<void> => {
+  const writer = new Writer(native, connection, lengthBytes)
+  try {
+    for await (const chunk of body) {
+      if (connection.aborted()) return
+      if (chunk.length > 0) await writer.write(chunk)
+      if (connection.aborted()) return
+    }
+    writer.end()
+  } catch (error) {
+    writer.cut()
+    throw error
+  }
+}

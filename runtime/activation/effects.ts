@@ -1,0 +1,78 @@
+/** The effects of decisions, under way after their commits. */
+import { Effect, Exit, type Fiber } from "effect"
+import { type Address, type AnyBehavior, type Peers, shardOf, type Tagged } from "../actor/index.ts"
+import type { Fork } from "../clock.ts"
+
+/* What an activation needs of the node around it. */
+
+/** The steps of a message's life at which a test may end the process. */
+export type MessageStep = "decided" | "committed" | "replied" | "performed"
+
+export class Effects {
+  private readonly fibers = new Map<Fiber.Fiber<unknown>, Address>()
+  /** Shards that are given up: their effects are left to their next owners. */
+  private readonly closed = new Set<number>()
+  private readonly fork: Fork
+  private readonly peers: Peers
+  private readonly tell: (address: Address, message: Tagged) => void
+  private readonly step: ((step: MessageStep, address: Address) => void) | undefined
+  private stopped = false
+
+  constructor(
+    fork: Fork,
+    peers: Peers,
+    tell: (address: Address, message: Tagged) => void,
+    step: ((step: MessageStep, address: Address) => void) | undefined
+  ) {
+    this.fork = fork
+    this.peers = peers
+    this.tell = tell
+    this.step = step
+  }
+
+  get underWay(): number {
+    return this.fibers.size
+  }
+
+  /** Starts each action; what it answers is told to the actor, a defect of it is reported. */
+  perform(
+    behaviour: AnyBehavior,
+    address: Address,
+    actions: ReadonlyArray<Tagged>,
+    onDefect: (cause: unknown) => void
+  ): void {
+    if (this.closed.size > 0 && this.closed.has(shardOf(address))) return
+    for (const action of actions) {
+      if (this.stopped) return
+      const fiber = this.fork(Effect.suspend(() => behaviour.perform(action, address, this.peers)))
+      this.fibers.set(fiber, address)
+      fiber.addObserver((exit) => {
+        if (!this.fibers.delete(fiber) || this.stopped) return
+        this.step?.("performed", address)
+        if (Exit.isFailure(exit)) return onDefect(exit.cause)
+        // A message of the behaviour's own; the registry has lost the type.
+        if (exit.value !== undefined) this.tell(address, exit.value as Tagged)
+      })
+    }
+  }
+
+  /** Breaks off what is under way in a shard, and starts no more of it until it is opened. */
+  close(shard: number): void {
+    this.closed.add(shard)
+    for (const [fiber, address] of this.fibers) {
+      if (shardOf(address) !== shard) continue
+      this.fibers.delete(fiber)
+      fiber.interruptUnsafe()
+    }
+  }
+
+  open(shard: number): void {
+    this.closed.delete(shard)
+  }
+
+  /** Breaks off what is under way: a wake-up finds it undone. */
+  stop(): void {
+    this.stopped = true
+    for (const fiber of this.fibers.keys()) fiber.interruptUnsafe()
+  }
+}

@@ -1,0 +1,213 @@
+/** The commits of one actor: at most one in flight, and the one that is decided meanwhile. */
+import { Effect } from "effect"
+import type { Address, AskFailure, Decision, LogItem, Tagged } from "../actor/index.ts"
+import type { CommitSource, Committer } from "../commit/index.ts"
+import type { Commit } from "../ports/index.ts"
+import type { CrossActorTimer } from "./cross-actor-timers.ts"
+
+/** Called once with a failure or a reply. What it throws is logged and changes nothing. */
+export type ReplyCallback = (failure: AskFailure | undefined, reply: unknown) => void
+
+/** A message that is sent by callback, as an effect. */
+export const asked = (send: (done: ReplyCallback) => void): Effect.Effect<unknown, AskFailure> =>
+  Effect.callback((resume) =>
+    send((failure, reply) =>
+      resume(failure === undefined ? Effect.succeed(reply) : Effect.fail(failure))
+    )
+  )
+
+/** A due wake-up that became a message. */
+export interface FiredTimer {
+  /** The wake-up by another actor that it answers. */
+  readonly foreign: CrossActorTimer | undefined
+}
+
+/** One message under way. */
+export interface PendingMessage {
+  readonly message: Tagged
+  readonly done: ReplyCallback
+  readonly due: FiredTimer | undefined
+  /** How often it was decided and its commit lost, or could not be decided. */
+  attempts: number
+  /** Whether its last decision asked for something to be written. */
+  writes: boolean
+  reply: unknown
+}
+
+const none: ReadonlyArray<never> = []
+
+export class PendingCommit {
+  readonly held: Array<PendingMessage> = []
+  actions: Array<Tagged> | undefined = undefined
+  /** The state goes into the commit: it was changed, or items are removed. */
+  writesState = false
+  vanishes = false
+  readonly items: Array<LogItem> = []
+  wakeAtMs: number | null | undefined = undefined
+  /** Until when the wake-up is held once this is durable. */
+  holdUntilMs: number | undefined = undefined
+  /** The log's head after this commit. */
+  head: number
+  private removals: Array<number> | undefined = undefined
+  private others: Array<CrossActorTimer> | undefined = undefined
+
+  constructor(head: number) {
+    this.head = head
+  }
+
+  /** Adds what one decision asks for; `others` are its wake-ups of other actors, noted. */
+  add(decision: Decision<unknown, unknown, unknown>): void {
+    const { holdUntilMs, items, removals, wakeAtMs } = decision
+    if (decision.durable || removals !== undefined) this.writesState = true
+    if (decision.vanishes) this.vanishes = true
+    if (items !== undefined) {
+      for (const value of items) {
+        this.items.push({ n: ++this.head, value })
+      }
+    }
+    if (removals !== undefined) {
+      this.removals ??= []
+      for (const n of removals) this.removals.push(n)
+    }
+    // A later wake-up ends the hold of a decision before it.
+    if (wakeAtMs !== undefined) {
+      this.wakeAtMs = wakeAtMs
+      this.holdUntilMs = undefined
+    }
+    if (holdUntilMs !== undefined) this.holdUntilMs = holdUntilMs
+  }
+
+  wakeOther(wake: CrossActorTimer): void {
+    this.others === undefined ? this.others = [wake] : this.others.push(wake)
+  }
+
+  /** Holds a reply, and what is performed after it, until this is durable. */
+  hold(entry: PendingMessage, actions: ReadonlyArray<Tagged> | undefined): void {
+    this.held.push(entry)
+    if (actions === undefined) return
+    this.actions ??= []
+    for (const action of actions) this.actions.push(action)
+  }
+
+  /** The commit to write; `state` is the record's text, when it is part of it. */
+  toCommit(
+    address: Address,
+    revision: number,
+    state: string | undefined,
+    wake: number | null | undefined
+  ): Commit {
+    const wakeOthers = this.otherWakes
+    if (this.vanishes) {
+      return {
+        address,
+        expected: revision,
+        state: null,
+        head: 0,
+        append: none,
+        remove: none,
+        wake: null,
+        wakeOthers
+      }
+    }
+    return {
+      address,
+      expected: revision,
+      state,
+      head: this.head,
+      append: this.kept(),
+      remove: this.removals ?? none,
+      wake,
+      wakeOthers
+    }
+  }
+
+  get otherWakes(): ReadonlyArray<CrossActorTimer> {
+    return this.others ?? none
+  }
+
+  /** The items that were not removed again before they were written. */
+  private kept(): ReadonlyArray<LogItem> {
+    if (this.removals === undefined || this.items.length === 0) return this.items
+    const removed = new Set(this.removals)
+    return this.items.filter(({ n }) => !removed.has(n))
+  }
+}
+
+/** Whether a decision changes anything that must be written. */
+export const changes = (decision: Decision<unknown, unknown, unknown>): boolean =>
+  decision.durable || decision.items !== undefined || decision.removals !== undefined ||
+  decision.wakeAtMs !== undefined || decision.othersWake !== undefined || decision.vanishes
+
+/*
+ * The pending commit of one actor: many decisions merged into one write. A later state wins,
+ * appended items add up, and whoever was told something waits for all that it has seen.
+ */
+
+export class Pipeline {
+  private pending: PendingCommit | undefined = undefined
+  private inFlight: PendingCommit | undefined = undefined
+  /** The pending commit waits in the committer. */
+  private joined = false
+  private readonly actor: CommitSource
+  private readonly committer: Committer
+
+  constructor(actor: CommitSource, committer: Committer) {
+    this.actor = actor
+    this.committer = committer
+  }
+
+  get empty(): boolean {
+    return this.pending === undefined && this.inFlight === undefined
+  }
+
+  /** The commit that a decision made now has seen; undefined when all is durable. */
+  get latest(): PendingCommit | undefined {
+    return this.pending ?? this.inFlight
+  }
+
+  /** Whether no decision can be added: the actor vanishes, or the pending commit is full. */
+  blocked(itemsMax: number): boolean {
+    const { inFlight, pending } = this
+    return inFlight?.vanishes === true ||
+      (pending !== undefined && (pending.vanishes || pending.items.length >= itemsMax))
+  }
+
+  /** The pending commit; a new one begins at this head of the log. */
+  open(head: number): PendingCommit {
+    return this.pending ??= new PendingCommit(head)
+  }
+
+  /** The pending commit, if any, goes to the committer as soon as none is in flight. */
+  join(): void {
+    if (this.joined || this.pending === undefined || this.inFlight !== undefined) return
+    this.joined = true
+    this.committer.join(this.actor)
+  }
+
+  /** The pending commit is in flight from now on. */
+  take(): PendingCommit {
+    const commit = this.pending
+    if (commit === undefined || this.inFlight !== undefined) {
+      throw new Error("a commit was asked for out of turn")
+    }
+    this.joined = false
+    this.pending = undefined
+    this.inFlight = commit
+    return commit
+  }
+
+  /** The commit in flight is over. */
+  landed(): PendingCommit {
+    const commit = this.inFlight
+    if (commit === undefined) throw new Error("a commit is over that was never in flight")
+    this.inFlight = undefined
+    return commit
+  }
+
+  /** Takes back the pending commit after the one in flight was lost. */
+  drop(): PendingCommit | undefined {
+    const commit = this.pending
+    this.pending = undefined
+    return commit
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * An address names one actor: its kind and its id. From it follow the shard that places the
+ * actor, its storage key and its subject, and each of them leads back to the address.
+ */
+/** How many shards there are; fixed for the life of a store or cluster (a power of two). */
+export const SHARDS = 256
+
+export interface Address {
+  /** Lower-case name of the behaviour, `[a-z][a-z-]*`. */
+  readonly kind: string
+  /** `[A-Za-z0-9_=-]+`; what stands before a first `=` is the placing part. */
+  readonly id: string
+}
+
+const idPattern = /^[A-Za-z0-9_=-]{1,200}$/
+
+const kindPattern = /^[a-z][a-z-]{0,31}$/
+
+/** The address of `kind` and `id`; a character that no key or subject may hold is a defect. */
+export const address = (kind: string, id: string): Address => {
+  if (!kindPattern.test(kind)) throw new TypeError(`not an actor kind: ${JSON.stringify(kind)}`)
+  if (!idPattern.test(id)) throw new TypeError(`not an actor id: ${JSON.stringify(id)}`)
+  return { kind, id }
+}
+
+/** Whether a text from outside may be used as an actor's id. */
+export const isActorId = (text: string): boolean => idPattern.test(text)
+
+/** Actors that share the text before the first `=` of their ids share a shard. */
+export const placingPart = (id: string): string => {
+  const end = id.indexOf("=")
+  return end <= 0 ? id : id.slice(0, end)
+}
+
+/** The shard of an address, 0 to 255: FNV-1a (32 bit) of the placing part, folded. */
+export const shardOf = ({ id }: Address): number => {
+  const text = placingPart(id)
+  let hash = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  }
+  return ((hash >>> 16) ^ hash) & (SHARDS - 1)
+}
+
+/** `<kind>/<id>`: how maps, logs and the embedded store spell an address. */
+export const keyOf = ({ kind, id }: Address): string => `${kind}/${id}`
+
+/** The address that {@link keyOf} spelled. */
+export const fromKey = (key: string): Address => {
+  const slash = key.indexOf("/")
+  return address(key.slice(0, slash), key.slice(slash + 1))
+}
+
+/** `restante.<kind>.<shard>.<id>`: where any NATS client reaches the actor. */
+export const subjectOf = (to: Address): string => `restante.${to.kind}.${shardOf(to)}.${to.id}`
+
+/** The address of a {@link subjectOf} subject; undefined for any other subject. */
+export const fromSubject = (subject: string): Address | undefined => {
+  const [root, kind, shard, id, ...rest] = subject.split(".")
+  if (root !== "restante" || kind === undefined || id === undefined || rest.length > 0) return
+  if (!kindPattern.test(kind) || !idPattern.test(id)) return
+  const named = { kind, id }
+  return String(shardOf(named)) === shard ? named : undefined
+}

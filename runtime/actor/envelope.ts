@@ -1,0 +1,82 @@
+/**
+ * What travels between nodes, and to any NATS client: a request is the message itself as JSON,
+ * `{"_tag": …}`; the answer is `{"_tag":"Reply","reply":…}` or
+ * `{"_tag":"Failure","failure":{"_tag":…}}`, where a refusal is a reply.
+ */
+import { Result, Schema } from "effect"
+import type { AnyBehavior, Tagged } from "./behavior.ts"
+import {
+  ActorDefect,
+  type AskFailure,
+  AskTimeout,
+  MessageTooLarge,
+  NoOwner,
+  Overloaded,
+  Quarantined,
+  StorageDamaged,
+  StorageFull,
+  StorageUnavailable,
+  UnknownMessage
+} from "./errors.ts"
+
+const Failure = Schema.Union([
+  ActorDefect,
+  AskTimeout,
+  MessageTooLarge,
+  NoOwner,
+  Overloaded,
+  Quarantined,
+  StorageDamaged,
+  StorageFull,
+  StorageUnavailable,
+  UnknownMessage
+])
+
+const Answer = Schema.Union([
+  Schema.Struct({ _tag: Schema.tag("Reply"), reply: Schema.optional(Schema.Unknown) }),
+  Schema.Struct({ _tag: Schema.tag("Failure"), failure: Failure })
+])
+
+const encodeFailure = Schema.encodeSync(Failure)
+
+const decodeAnswer = Schema.decodeUnknownResult(Answer)
+
+/** A message as it is sent. */
+export const encodeMessage = (message: unknown): string => JSON.stringify(message)
+
+/** The message of an envelope, read by the behaviour that it is for. */
+export const decodeMessage = (
+  { decodeMessage: read }: AnyBehavior,
+  key: string,
+  envelope: string
+): Tagged | UnknownMessage => {
+  try {
+    // A behaviour's own decoder says what its messages are; here they are just tagged.
+    return read(JSON.parse(envelope)) as Tagged
+  } catch (cause) {
+    const detail = cause instanceof Error ? cause.message : "not a message"
+    return new UnknownMessage({ key, detail })
+  }
+}
+
+/** The answer that carries a reply. */
+export const encodeReply = (reply: unknown): string => JSON.stringify({ _tag: "Reply", reply })
+
+/** The answer that carries a failure. */
+export const encodeAskFailure = (failure: AskFailure): string =>
+  JSON.stringify({ _tag: "Failure", failure: encodeFailure(failure) })
+
+/** What an answer says; one that cannot be read is an UnknownMessage of the asked actor. */
+export const decodeReply = (key: string, text: string): Result.Result<unknown, AskFailure> => {
+  try {
+    const answer = decodeAnswer(JSON.parse(text))
+    if (Result.isSuccess(answer)) {
+      return answer.success._tag === "Reply"
+        ? Result.succeed(answer.success.reply)
+        : Result.fail(answer.success.failure)
+    }
+  } catch {
+    // Falls through: not JSON is as unreadable as JSON of another shape.
+  }
+  return Result.fail(new UnknownMessage({ key, detail: "the answer is not an envelope" }))
+}

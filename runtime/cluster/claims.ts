@@ -1,0 +1,133 @@
+/**
+ * Who holds which shard: one key of the registry for each, changed by compare-and-set only. A
+ * claim counts for as long as the membership of its holder's incarnation is there.
+ */
+import { Exit } from "effect"
+import { SHARDS } from "../actor/index.ts"
+import { runWithin, type Timekeeping } from "../clock.ts"
+import type { PlacementLimits } from "../limits.ts"
+import {
+  type RegistryApi,
+  type RegistryEntry,
+  RegistryMoved,
+  type ShardTenure
+} from "../ports/index.ts"
+import { failureOf } from "./membership.ts"
+
+export interface Holder {
+  readonly node: string
+  readonly incarnation: string
+}
+
+export interface Claim extends ShardTenure {
+  /** undefined: released, or never taken. */
+  readonly holder: Holder | undefined
+  /** Of the last holder's claim: the key's own, unless it was released. */
+  readonly claim: number
+  readonly revision: number
+}
+
+const prefix = "claim."
+
+const unclaimed: Claim = {
+  holder: undefined,
+  revision: 0,
+  claim: 0,
+  after: undefined,
+  orphaned: false
+}
+
+/** The key of a shard's claim. */
+export const claimKey = (shard: number): string => prefix + shard
+
+/** The shard whose claim a key is. */
+export const shardOfKey = (key: string): number | undefined => {
+  if (!key.startsWith(prefix)) return
+  const shard = Number(key.slice(prefix.length))
+  return Number.isInteger(shard) && shard >= 0 && shard < SHARDS ? shard : undefined
+}
+
+const numberOf = (value: unknown): number | undefined =>
+  typeof value === "number" ? value : undefined
+
+/** What a claim says; one that cannot be read is nobody's. */
+const readClaim = (value: string | undefined, revision: number): Claim => {
+  // Whoever wrote what cannot be read will not answer for it.
+  const unreadable = { ...unclaimed, revision, claim: revision }
+  if (value === undefined) return unreadable
+  try {
+    const { after, incarnation, node, orphaned } = JSON.parse(value)
+    return typeof node === "string" && typeof incarnation === "string"
+      ? {
+        holder: { node, incarnation },
+        revision,
+        claim: revision,
+        after: numberOf(after),
+        orphaned: orphaned === true
+      }
+      : { ...unclaimed, revision, claim: numberOf(after) ?? revision }
+  } catch {
+    return unreadable
+  }
+}
+
+export class Claims {
+  private readonly claims = new Map<number, Claim>()
+  /** Shards whose last change was not answered: it may be done yet, or never. */
+  private readonly doubtful = new Set<number>()
+  private readonly registry: RegistryApi
+  private readonly time: Timekeeping
+  private readonly limits: PlacementLimits
+
+  constructor(registry: RegistryApi, time: Timekeeping, limits: PlacementLimits) {
+    this.registry = registry
+    this.time = time
+    this.limits = limits
+  }
+
+  at(shard: number): Claim {
+    return this.claims.get(shard) ?? unclaimed
+  }
+
+  /** Whether the claim may be changed yet by a call of this node that was given up. */
+  inDoubt(shard: number): boolean {
+    return this.doubtful.has(shard)
+  }
+
+  /** Takes note of a change, unless it is older than what is known. */
+  saw({ key, revision, value }: RegistryEntry): void {
+    const shard = shardOfKey(key)
+    if (shard === undefined || revision <= this.at(shard).revision) return
+    this.claims.set(shard, readClaim(value, revision))
+  }
+
+  /** Writes a claim over the one that is known, or releases it; `done` is called once. */
+  write(shard: number, holder: Holder | undefined, done: () => void): void {
+    const { claim, holder: last, revision } = this.at(shard)
+    const orphaned = last !== undefined && last.incarnation !== holder?.incarnation
+    const after = claim === 0 ? undefined : claim
+    const value = JSON.stringify(
+      holder === undefined ? { node: null, after } : { ...holder, after, orphaned }
+    )
+    const { callDeadlineMs } = this.limits
+    const put = () => this.registry.put(claimKey(shard), value, revision)
+    runWithin(this.time, put, callDeadlineMs, (exit) => {
+      if (Exit.isSuccess(exit)) {
+        this.doubtful.delete(shard)
+        this.saw({ key: claimKey(shard), value, revision: exit.value })
+        return done()
+      }
+      if (!(failureOf(exit.cause) instanceof RegistryMoved)) this.doubtful.add(shard)
+      this.look(shard, done)
+    })
+  }
+
+  private look(shard: number, done: () => void): void {
+    const { callDeadlineMs, retryMs } = this.limits
+    runWithin(this.time, () => this.registry.get(claimKey(shard)), callDeadlineMs, (exit) => {
+      if (Exit.isFailure(exit)) return void this.time.later(retryMs, done)
+      this.saw(exit.value)
+      done()
+    })
+  }
+}

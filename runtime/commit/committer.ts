@@ -1,0 +1,153 @@
+/**
+ * Group commit: the pending commits of many actors are written as one group. An actor has at
+ * most one commit in flight; what it decides meanwhile makes up its next one, so that a hot
+ * actor is not held to one message for each disk flush.
+ */
+import { Exit } from "effect"
+import { type StorageFailure, StorageUnavailable } from "../actor/index.ts"
+import { brokeOff, namedFailure, runWithin, type Timekeeping } from "../clock.ts"
+import type { Limits } from "../limits.ts"
+import { type CommitMetrics, observe } from "../metrics.ts"
+import type { Commit, Outcome, StorageApi } from "../ports/index.ts"
+
+/** What became of a commit, where that is known. */
+export type KnownOutcome = Exclude<Outcome, { readonly _tag: "Unsure" }>
+
+/** What the committer needs of an actor that has something to commit. */
+export interface CommitSource {
+  /** Hands out the pending commit, in flight from now on; undefined: it came to nothing. */
+  readonly takeCommit: () => Commit | undefined
+  readonly committed: (outcome: KnownOutcome) => void
+  /** `unsure` when the commit may have been kept all the same. */
+  readonly commitFailed: (failure: StorageFailure, unsure: boolean) => void
+}
+
+export class Committer {
+  private readonly time: Timekeeping
+  private readonly storage: StorageApi
+  private readonly limits: Limits
+  private readonly measures: CommitMetrics
+  private readonly onFault: (cause: unknown) => void
+  private waiting: Array<CommitSource> = []
+  private groupsInFlight = 0
+  private scheduled = false
+  private stopped = false
+
+  constructor(
+    time: Timekeeping,
+    storage: StorageApi,
+    limits: Limits,
+    measures: CommitMetrics,
+    onFault: (cause: unknown) => void
+  ) {
+    this.time = time
+    this.storage = storage
+    this.limits = limits
+    this.measures = measures
+    this.onFault = onFault
+  }
+
+  /** An actor joins the next group; it must not join again before it was answered. */
+  join(actor: CommitSource): void {
+    this.waiting.push(actor)
+    this.schedule()
+  }
+
+  /** Whether nothing waits and nothing is in flight. */
+  get quiet(): boolean {
+    return this.waiting.length === 0 && this.groupsInFlight === 0
+  }
+
+  /** Writes nothing more: whoever waits is told so. Groups in flight are still answered. */
+  stop(): void {
+    this.stopped = true
+    this.schedule()
+  }
+
+  private room(): boolean {
+    return this.waiting.length > 0 &&
+      (this.stopped || this.groupsInFlight < this.limits.groupsInFlightMax)
+  }
+
+  private schedule(): void {
+    if (this.scheduled || !this.room()) return
+    this.scheduled = true
+    // All that this turn of the event loop decides goes into one group.
+    setImmediate(this.flush)
+  }
+
+  private readonly flush = (): void => {
+    this.scheduled = false
+    if (!this.room()) return
+    const { groupCommitsMax, storageDeadlineMs } = this.limits
+    const joined = this.waiting.slice(0, groupCommitsMax)
+    this.waiting = this.waiting.slice(groupCommitsMax)
+    const actors: Array<CommitSource> = []
+    const group: Array<Commit> = []
+    for (const actor of joined) {
+      const commit = this.guarded(() => actor.takeCommit())
+      if (commit === undefined) continue
+      actors.push(actor)
+      group.push(commit)
+    }
+    if (this.stopped) {
+      this.fail(actors, new StorageUnavailable({ detail: "the node has stopped" }), false)
+    } else if (group.length > 0) {
+      const startedMs = performance.now()
+      this.groupsInFlight++
+      const call = () => this.storage.commit(group)
+      runWithin(this.time, call, storageDeadlineMs, (exit) => {
+        this.groupsInFlight--
+        observe(this.measures, actors.length, performance.now() - startedMs)
+        // Who waits already is written while these are answered.
+        if (Exit.isSuccess(exit)) this.flush()
+        this.answer(actors, exit)
+        this.schedule()
+      })
+      return
+    }
+    this.schedule()
+  }
+
+  private answer(
+    actors: ReadonlyArray<CommitSource>,
+    exit: Exit.Exit<ReadonlyArray<Outcome>, StorageFailure>
+  ): void {
+    if (Exit.isFailure(exit)) {
+      const named = namedFailure(exit.cause)
+      if (named === undefined) this.onFault(exit.cause)
+      return this.fail(actors, named ?? brokeOff(), named === undefined)
+    }
+    const outcomes = exit.value
+    for (let at = 0; at < actors.length; at++) {
+      const actor = actors[at]
+      const outcome = outcomes[at]
+      if (actor === undefined) continue
+      if (outcome === undefined || outcome._tag === "Unsure") {
+        this.fail([actor], brokeOff(), true)
+        continue
+      }
+      if (outcome._tag === "Conflict") this.measures.conflicts++
+      this.guarded(() => actor.committed(outcome))
+    }
+  }
+
+  private fail(
+    actors: ReadonlyArray<CommitSource>,
+    failure: StorageFailure,
+    unsure: boolean
+  ): void {
+    this.measures.failures++
+    for (const actor of actors) this.guarded(() => actor.commitFailed(failure, unsure))
+  }
+
+  /** What one actor throws must not keep the others of its group from their answers. */
+  private guarded<A>(run: () => A): A | undefined {
+    try {
+      return run()
+    } catch (cause) {
+      this.onFault(cause)
+      return
+    }
+  }
+}

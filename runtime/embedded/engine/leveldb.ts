@@ -1,0 +1,257 @@
+/** Writes groups to LevelDB: a batch with a flush each, by the threads of libuv. */
+import type { ClassicLevel, Snapshot } from "classic-level"
+import { closeSync, existsSync, fdatasync, openSync, write } from "node:fs"
+import { promisify } from "node:util"
+import { StorageDamaged } from "../../actor/index.ts"
+import {
+  acknowledgedSyncMs,
+  blockCacheBytes,
+  leveldbBufferBytes,
+  leveldbChunkBytes,
+  leveldbChunkRows,
+  leveldbTableBytes
+} from "../../limits.ts"
+import { syncFolder } from "../folders.ts"
+import { ACKNOWLEDGEMENT_BYTES, SLOTS } from "./acknowledgement.ts"
+import {
+  type ClearRequest,
+  type Database,
+  type EngineSnapshot,
+  type EngineWriter,
+  type KeyRange,
+  rootOf,
+  type WriteRequest,
+  type WriterEvents
+} from "./engine.ts"
+import { cutTables, logGap, stampOf, tableFault } from "./leveldb-files.ts"
+import { type BatchChange, changesOf } from "./write-batch.ts"
+
+type Native = ClassicLevel<string, string>
+
+/** Keys as text, while the bounds of a span may be bytes: the binding takes either. */
+const textOrBytes = {
+  name: "text-or-bytes",
+  format: "utf8",
+  encode: (key: string | Buffer): string => key as string, // is handed on as it is
+  decode: (key: string): string => key
+} as const
+
+const openOptions = {
+  cacheSize: blockCacheBytes,
+  writeBufferSize: leveldbBufferBytes,
+  maxFileSize: leveldbTableBytes
+}
+
+/** Before every key; after each there is `lt`. */
+const BEFORE_ALL = Buffer.from([0])
+
+class LevelDatabase implements Database {
+  readonly engine = "leveldb"
+  readonly isImmediate = false
+  private readonly native: Native
+
+  constructor(native: Native) {
+    this.native = native
+  }
+
+  getText(key: string): string | undefined {
+    return this.native.getSync(key)
+  }
+
+  getTexts(keys: ReadonlyArray<string>): ReadonlyArray<string | undefined> {
+    return keys.length < 2
+      ? keys.map((key) => this.native.getSync(key))
+      : this.atOnce((view) => view.getTexts(keys))
+  }
+
+  getBytes(key: string): Buffer | undefined {
+    return this.native.getSync<string, Buffer>(key, {
+      keyEncoding: "utf8",
+      valueEncoding: "buffer"
+    })
+  }
+
+  lastKey(gte: string, lt: string): Promise<string | undefined> {
+    return this.lastOf(gte, lt, undefined)
+  }
+
+  query(span: KeyRange, reverse: boolean, values: boolean): Promise<ReadonlyArray<string>> {
+    return this.rows(span, reverse, values, undefined)
+  }
+
+  atOnce<A>(read: (view: EngineSnapshot) => A): A {
+    const { native } = this
+    const snapshot = native.snapshot()
+    const close = () => snapshot.close()
+    let result: A | undefined
+    try {
+      result = read({
+        getTexts: (keys) =>
+          keys.map((key) =>
+            native.getSync<string, string>(key, {
+              keyEncoding: "utf8",
+              valueEncoding: "utf8",
+              snapshot
+            })
+          ),
+        lastKey: (gte, lt) => this.lastOf(gte, lt, snapshot)
+      })
+      return result
+    } finally {
+      if (result instanceof Promise) void result.then(close, close)
+      else void close()
+    }
+  }
+
+  write(changes: ReadonlyArray<BatchChange>): Promise<void> {
+    return this.native.batch<Buffer, Buffer>([...changes], {
+      sync: false,
+      keyEncoding: "buffer",
+      valueEncoding: "buffer"
+    })
+  }
+
+  startWriter(...[acknowledged, events]: Parameters<Database["startWriter"]>) {
+    return startWriting(this.native, acknowledged, events)
+  }
+
+  close(): Promise<void> {
+    return this.native.close()
+  }
+
+  private async lastOf(gte: string, lt: string, snapshot: Snapshot | undefined) {
+    const [key] = await this.rows({ gte, lt, limit: 1 }, true, false, snapshot)
+    return key
+  }
+
+  private async rows(
+    { limit, ...bounds }: KeyRange,
+    reverse: boolean,
+    values: boolean,
+    snapshot: Snapshot | undefined
+  ): Promise<ReadonlyArray<string>> {
+    const iterator = this.native.iterator<string | Buffer, string>({
+      ...bounds,
+      reverse,
+      values,
+      keyEncoding: textOrBytes,
+      valueEncoding: "utf8",
+      highWaterMarkBytes: leveldbChunkBytes,
+      snapshot
+    })
+    const rows: Array<string> = []
+    try {
+      while (rows.length < 2 * limit) {
+        const size = Math.min(limit - rows.length / 2, leveldbChunkRows)
+        const entries = await iterator.nextv(size)
+        if (entries.length === 0) break
+        for (const [key, value] of entries) rows.push(String(key), value ?? "")
+      }
+      if (rows.length < 2 * limit) return rows
+      // LevelDB passes over blocks that it cannot read, and says so at the end of a span alone.
+      iterator.seek(reverse ? BEFORE_ALL : bounds.lt)
+      await iterator.next()
+      return rows
+    } finally {
+      await iterator.close()
+    }
+  }
+}
+
+/**
+ * Opens the database in a folder. Rejects with the binding's own error, with StorageDamaged when
+ * its logs have a gap, a table was cut, or a checksum in one differs: LevelDB opens such a folder
+ * in silence, and may end the process later.
+ */
+export const openLeveldb = async (path: string, createIfMissing: boolean): Promise<Database> => {
+  const { ClassicLevel } = await import("classic-level")
+  const isThere = existsSync(path)
+  const gap = isThere ? logGap(path) : undefined
+  // A process that has it open may have begun another log between two reads.
+  if (gap !== undefined && logGap(path) === gap) throw new StorageDamaged({ detail: gap })
+  const fault = isThere ? await tableFault(path) : undefined
+  if (fault !== undefined) throw new StorageDamaged({ detail: fault })
+  const cut = isThere ? cutTables(path) : new Map<string, string>()
+  const native: Native = new ClassicLevel(path)
+  await native.open({ ...openOptions, createIfMissing })
+  // Opening has removed what a crash left half-written.
+  for (const [table, stamp] of cut) {
+    if (stampOf(table) !== stamp) continue
+    await native.close()
+    throw new StorageDamaged({ detail: `${table} was cut` })
+  }
+  // Opening has let CURRENT name another manifest, and the folder was flushed before that.
+  await syncFolder(path)
+  return new LevelDatabase(native)
+}
+
+/*
+ * LevelDB, by `classic-level`: where RocksDB's binding has no binary. Keys are read at once, spans
+ * and writes by the threads of libuv. What LevelDB keeps silent about is looked
+ * for by `leveldb-log.ts` and `leveldb-tables.ts`.
+ */
+
+const writeAt = promisify(write)
+
+class LeveldbWriter implements EngineWriter {
+  private readonly native: ClassicLevel<string, string>
+  private readonly file: number
+  private readonly events: WriterEvents
+  private bytes: Buffer = Buffer.alloc(0)
+  private turn = 0
+  private syncTimer: NodeJS.Timeout | undefined = undefined
+  /** A flush of the count that is under way. */
+  private syncing: Promise<void> | undefined = undefined
+
+  constructor(native: ClassicLevel<string, string>, acknowledged: string, events: WriterEvents) {
+    this.native = native
+    this.file = openSync(acknowledged, "r+")
+    this.events = events
+  }
+
+  post(request: WriteRequest | ClearRequest): void {
+    const done = request._tag === "Write" ? this.write(request) : this.clear(request)
+    done.then(
+      () => this.events.answered(undefined),
+      (error: unknown) => {
+        const { code, detail } = rootOf(error)
+        this.events.answered({ code, message: detail })
+      }
+    )
+  }
+
+  async end(): Promise<void> {
+    clearTimeout(this.syncTimer)
+    await this.syncing
+    // What is acknowledged is durable already: that this fails can only fail to warn later.
+    await new Promise<void>((resolve) => fdatasync(this.file, () => resolve()))
+    closeSync(this.file)
+  }
+
+  private async write({ length, shared }: WriteRequest): Promise<void> {
+    if (shared !== undefined) this.bytes = Buffer.from(shared)
+    const changes = changesOf(this.bytes, ACKNOWLEDGEMENT_BYTES, length)
+    await this.native.batch<Buffer, Buffer>(changes, {
+      sync: true,
+      keyEncoding: "buffer",
+      valueEncoding: "buffer"
+    })
+    const slot = SLOTS[this.turn++ % SLOTS.length] ?? 0
+    await writeAt(this.file, this.bytes, 0, ACKNOWLEDGEMENT_BYTES, slot).catch(() => undefined)
+    this.syncTimer ??= setTimeout(() => {
+      this.syncTimer = undefined
+      this.syncing = new Promise((resolve) => fdatasync(this.file, () => resolve()))
+    }, acknowledgedSyncMs)
+  }
+
+  private clear({ gte, limit, lt }: ClearRequest): Promise<void> {
+    return this.native.clear({ gte, lt, limit })
+  }
+}
+
+/** Starts to write; `acknowledged` is the file of that name. */
+export const startWriting = (
+  native: ClassicLevel<string, string>,
+  acknowledged: string,
+  events: WriterEvents
+): EngineWriter => new LeveldbWriter(native, acknowledged, events)

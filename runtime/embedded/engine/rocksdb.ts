@@ -1,0 +1,154 @@
+/**
+ * RocksDB, by the part of `@nxtedition/rocksdb` that is used here, typed. The binding has no types
+ * of its own, and what is synchronous in it blocks the calling thread.
+ */
+import { createRequire } from "node:module"
+import { blockCacheBytes, memtableBytes } from "../../limits.ts"
+import type { Database, EngineSnapshot, KeyRange, Slice } from "./engine.ts"
+import { assertReadable } from "./rocksdb-log.ts"
+import { type RocksBatch, startThread } from "./rocksdb-writer.ts"
+import type { BatchChange } from "./write-batch.ts"
+
+interface QueryOptions {
+  readonly gte?: string | Buffer
+  readonly gt?: string | Buffer
+  readonly lt?: string | Buffer
+  readonly reverse?: boolean
+  readonly limit?: number
+  readonly keys?: boolean
+  readonly values?: boolean
+  readonly fillCache?: boolean
+  readonly asyncIO?: boolean
+  readonly timeout?: number
+  readonly keyEncoding: "utf8"
+  readonly valueEncoding: "utf8"
+}
+
+interface Native {
+  readonly batch: () => RocksBatch
+  readonly open: (options: object) => Promise<void>
+  readonly close: () => Promise<void>
+  /** Shares the open database with another thread of this process. */
+  readonly handle: bigint
+  readonly querySync: (options: QueryOptions) => Slice
+  readonly _getManySync: {
+    (keys: ReadonlyArray<Buffer>, options: { readonly valueEncoding: "utf8" }): ReadonlyArray<
+      string | undefined
+    >
+    (keys: ReadonlyArray<Buffer>, options: object): ReadonlyArray<Buffer | undefined>
+  }
+}
+
+type Binding = { readonly RocksLevel: new(path: string) => Native }
+
+const require = createRequire(import.meta.url)
+
+/** The binding's name, for the thread that writes: it is there once it could be loaded here. */
+const bindingPath = (): string => require.resolve("@nxtedition/rocksdb")
+
+/** Loads the binding; throws where it has no binary that runs. */
+export const loadRocksdb = (): Binding =>
+  // The binding is CommonJS without types; this is the one place where it gets them.
+  require(bindingPath()) as Binding
+
+const openOptions = {
+  // Each group is synced; compressing it costs more than the bytes it saves.
+  walCompression: false,
+  // The deeper levels are compressed all the same, without a dictionary trained for each table:
+  // that took half of the time of compaction.
+  compression: false,
+  compaction: "level",
+  cacheSize: blockCacheBytes,
+  parallelism: 2
+}
+
+const UTF8 = {
+  keyEncoding: "utf8",
+  valueEncoding: "utf8",
+  fillCache: true,
+  asyncIO: false
+} as const
+
+/** The binding's `timeout` of a read that goes on until it is done. */
+const NO_DEADLINE = 0
+
+/** The binding counts in 32 bits. */
+const LIMIT_MAX = 2 ** 31 - 1
+
+class RocksDatabase implements Database {
+  readonly engine = "rocksdb"
+  readonly isImmediate = true
+  private readonly native: Native
+  /** It is used again and again, once it is needed. */
+  private batch: RocksBatch | undefined
+
+  constructor(native: Native) {
+    this.native = native
+  }
+
+  getText(key: string): string | undefined {
+    return this.native._getManySync([Buffer.from(key)], { valueEncoding: "utf8" })[0]
+  }
+
+  getTexts(keys: ReadonlyArray<string>): ReadonlyArray<string | undefined> {
+    return this.native._getManySync(keys.map((key) => Buffer.from(key)), { valueEncoding: "utf8" })
+  }
+
+  getBytes(key: string): Buffer | undefined {
+    return this.native._getManySync([Buffer.from(key)], {})[0]
+  }
+
+  lastKey(gte: string, lt: string): string | undefined {
+    // Without a deadline: of a slice that ran out before its first key nothing could be told from
+    // a log that is empty.
+    const { rows } = this.query({ gte, lt, limit: 1 }, true, false, NO_DEADLINE)
+    return rows[0]
+  }
+
+  query(span: KeyRange, reverse: boolean, values: boolean, timeout: number): Slice {
+    const limit = Math.min(span.limit, LIMIT_MAX)
+    return this.native.querySync({ ...UTF8, ...span, limit, reverse, values, timeout })
+  }
+
+  atOnce<A>(read: (view: EngineSnapshot) => A): A {
+    return read(this)
+  }
+
+  /** In the calling thread: it takes no longer than copying what is written. */
+  async write(changes: ReadonlyArray<BatchChange>): Promise<void> {
+    const batch = this.batch ??= this.native.batch()
+    const options = {}
+    batch._clear()
+    for (const change of changes) {
+      if (change.type === "del") batch._del(change.key, options)
+      else batch._put(change.key, change.value, options)
+    }
+    batch._writeSync({ sync: false })
+  }
+
+  startWriter(...[acknowledged, events]: Parameters<Database["startWriter"]>) {
+    return startThread(bindingPath(), this.native.handle, acknowledged, events)
+  }
+
+  close(): Promise<void> {
+    this.batch?._closeSync()
+    this.batch = undefined
+    return this.native.close()
+  }
+}
+
+/**
+ * Opens the database in a folder. Rejects with the binding's own error, and with StorageDamaged
+ * where RocksDB would never end.
+ */
+export const openRocksdb = async (
+  path: string,
+  createIfMissing: boolean,
+  memtableMemoryBudget = memtableBytes
+): Promise<Database> => {
+  const { RocksLevel } = loadRocksdb()
+  assertReadable(path)
+  const native = new RocksLevel(path)
+  await native.open({ ...openOptions, memtableMemoryBudget, createIfMissing })
+  return new RocksDatabase(native)
+}

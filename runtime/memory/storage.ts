@@ -1,0 +1,134 @@
+/**
+ * The storage port in memory: for tests and for trying things out. What one
+ * {@link makeMemoryStorage} holds survives the systems that run upon it, as a disk would.
+ */
+import { Effect, Layer } from "effect"
+import { fromKey, keyOf, type LogItem, shardOf } from "../actor/index.ts"
+import {
+  assertCommit,
+  type Commit,
+  conflictOf,
+  type Outcome,
+  Storage,
+  type StorageApi,
+  type TimerPage
+} from "../ports/index.ts"
+
+interface Actor {
+  state: string | undefined
+  revision: number
+  head: number
+  /** Ascending by number. */
+  log: Array<LogItem>
+}
+
+const empty: Readonly<Actor> = { state: undefined, revision: 0, head: 0, log: [] }
+
+/** Index of the first item with `n >= from`. */
+const firstAt = (log: ReadonlyArray<LogItem>, from: number): number => {
+  let low = 0
+  let high = log.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((log[middle]?.n ?? Infinity) < from) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** What a commit makes of an actor, its fences passed. */
+const changed = (known: Readonly<Actor>, commit: Commit, commits: number): Actor => {
+  const actor: Actor = { ...known, log: known === empty ? [] : known.log }
+  for (const { n, value } of commit.append) actor.log.push({ n, value })
+  for (const n of commit.remove) {
+    const at = firstAt(actor.log, n)
+    if (actor.log[at]?.n === n) actor.log.splice(at, 1)
+  }
+  actor.head = Math.max(actor.head, commit.append.at(-1)?.n ?? 0)
+  if (typeof commit.state === "string") {
+    actor.head = Math.max(actor.head, commit.head)
+    actor.state = commit.state
+    actor.revision = commits
+  }
+  return actor
+}
+
+const idsOf = (
+  actors: ReadonlyMap<string, Actor>,
+  kind: string,
+  after: string | undefined,
+  limit: number
+): Array<string> => {
+  const ids: Array<string> = []
+  for (const [key, { state }] of actors) {
+    if (state === undefined || !key.startsWith(`${kind}/`)) continue
+    const { id } = fromKey(key)
+    if (after === undefined || id > after) ids.push(id)
+  }
+  return ids.sort((one, other) => (one < other ? -1 : 1)).slice(0, limit)
+}
+
+const itemsOf = (log: ReadonlyArray<LogItem>, from: number, limit: number): Array<LogItem> => {
+  const start = firstAt(log, from)
+  return log.slice(start, start + limit)
+}
+
+const soonestOf = (
+  wakeUps: ReadonlyMap<string, number>,
+  shard: number,
+  limit: number
+): TimerPage => {
+  const wakes = [...wakeUps].map(([key, atMs]) => ({ address: fromKey(key), atMs }))
+    .filter(({ address }) => shardOf(address) === shard)
+    .sort((one, other) => one.atMs - other.atMs)
+  return { wakes: wakes.slice(0, limit), complete: wakes.length <= limit }
+}
+
+/** A store of its own, empty. */
+export const makeMemoryStorage = (): StorageApi => {
+  const actors = new Map<string, Actor>()
+  const wakeUps = new Map<string, number>()
+  let commits = 0
+
+  const apply = (commit: Commit): Outcome => {
+    assertCommit(commit)
+    const key = keyOf(commit.address)
+    const known = actors.get(key) ?? empty
+    const conflict = conflictOf(commit, known)
+    if (conflict !== undefined) return { _tag: "Conflict", conflict }
+    commits++
+    for (const { address, atMs } of commit.wakeOthers) wakeUps.set(keyOf(address), atMs)
+    const wake = commit.state === null ? null : commit.wake
+    if (wake === null) wakeUps.delete(key)
+    else if (wake !== undefined) wakeUps.set(key, wake)
+    if (commit.state === null) {
+      actors.delete(key)
+      return { _tag: "Committed", revision: 0 }
+    }
+    if (commit.state !== undefined || commit.append.length > 0) {
+      actors.set(key, changed(known, commit, commits))
+    }
+    return {
+      _tag: "Committed",
+      revision: commit.state === undefined ? commit.expected : commits
+    }
+  }
+
+  return {
+    engine: "memory",
+    commit: (group) => Effect.sync(() => group.map(apply)),
+    load: (address) =>
+      Effect.sync(() => {
+        const { head, revision, state } = actors.get(keyOf(address)) ?? empty
+        return { state, revision, head }
+      }),
+    read: (address, from, limit) =>
+      Effect.sync(() => itemsOf(actors.get(keyOf(address))?.log ?? [], from, limit)),
+    wakes: (shard, limit) => Effect.sync(() => soonestOf(wakeUps, shard, limit)),
+    scan: (kind, after, limit) => Effect.sync(() => idsOf(actors, kind, after, limit)),
+    health: Effect.void
+  }
+}
+
+/** A store in memory that is gone with its layer. */
+export const memoryStorage: Layer.Layer<Storage> = Layer.sync(Storage, makeMemoryStorage)

@@ -1,0 +1,225 @@
+/**
+ * The blob port on JetStream: chunks of bytes in the KV bucket `blobs`, and for each blob a head
+ * that names its chunks. A blob appears, is replaced and disappears with its head, at once.
+ */
+import { Effect, Layer } from "effect"
+import {
+  BlobAborted,
+  BlobMissing,
+  BlobTooLarge,
+  StorageDamaged,
+  type StorageFailure,
+  StorageFull,
+  StorageUnavailable
+} from "../../actor/index.ts"
+import {
+  blobGiveUpMs,
+  blobsBucket,
+  headerBytes,
+  listingKeepMs,
+  natsBlobChunkBytes,
+  retryMs
+} from "../../limits.ts"
+import { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "../../ports/index.ts"
+import {
+  expecting,
+  isFull,
+  Nats,
+  type NatsApi,
+  persist,
+  unavailable,
+  wait,
+  write
+} from "../connection/index.ts"
+import { api, makeBucket, subjectsOf } from "../stream/index.ts"
+import { BlobLeavings, type BlobTimes, blobTimes } from "./blob-garbage.ts"
+import {
+  begunAtMs,
+  blobsPlace,
+  type Head,
+  headsFilter,
+  headSubject,
+  idOfHead,
+  newSet
+} from "./blob-keys.ts"
+import { bytesOf, findHead, type FoundBlob, receive } from "./blob-transfer.ts"
+
+const asFailure = (error: unknown): StorageFailure =>
+  error instanceof StorageFull || error instanceof StorageDamaged ? error : unavailable(error)
+
+const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
+  Effect.tryPromise({ try: ask, catch: asFailure })
+
+/** A listing that the next page goes on with. */
+interface Continued {
+  readonly ids: ReadonlyArray<string>
+  readonly at: number
+  readonly after: string
+  readonly untilMs: number
+}
+
+class NatsBlobs {
+  private readonly nats: NatsApi
+  readonly leavings: BlobLeavings
+  private continued: Continued | undefined
+
+  constructor(nats: NatsApi, times: BlobTimes) {
+    this.nats = nats
+    this.leavings = new BlobLeavings(nats, times)
+  }
+
+  private chunkBytes(): number {
+    const payloadMax = this.nats.nc.info?.max_payload ?? Infinity
+    return Math.max(1, Math.min(natsBlobChunkBytes, payloadMax - headerBytes))
+  }
+
+  async receive(
+    id: string,
+    source: AsyncIterable<Uint8Array>,
+    bytesMax: number,
+    signal: AbortSignal
+  ): Promise<Head> {
+    const set = newSet(Date.now())
+    const chunkBytes = this.chunkBytes()
+    try {
+      const info = await receive(this.nats, { id, set }, chunkBytes, source, bytesMax, signal)
+      return { ...info, set, chunkBytes }
+    } catch (error) {
+      this.leavings.discard({ id, set })
+      throw error
+    }
+  }
+
+  /**
+   * Writes the head. All attempts bear the same message id, so that the servers keep one at most
+   * and tell when an earlier one, whose answer was lost, was kept.
+   */
+  async keep(id: string, head: Head): Promise<BlobInfo> {
+    const untilMs = performance.now() + blobGiveUpMs
+    const isOver = () => performance.now() > untilMs || this.nats.nc.isClosed()
+    const data = JSON.stringify(head)
+    let before: FoundBlob | undefined
+    let isDoubtful = false
+    for (;; await wait(retryMs)) {
+      const found = await this.headBy(id, isOver)
+      if (found?.head.set === head.set) break
+      before = found
+      const headers = `Nats-Msg-Id: ${head.set}\r\n${expecting(found?.seq ?? 0)}`
+      const written = await write(this.nats, [{ subject: headSubject(id), data, headers }])
+      if (written._tag === "Kept") break
+      const { detail } = written
+      isDoubtful ||= written._tag === "Unknown"
+      const full = written._tag === "Refused" && isFull(written.code)
+      if (full || isOver()) {
+        if (!isDoubtful) this.leavings.discard({ id, set: head.set })
+        throw full ? new StorageFull({ detail }) : new StorageUnavailable({ detail })
+      }
+    }
+    this.leave(id, before)
+    return { lengthBytes: head.lengthBytes, digest: head.digest }
+  }
+
+  private async headBy(id: string, isOver: () => boolean): Promise<FoundBlob | undefined> {
+    for (;; await wait(retryMs)) {
+      try {
+        return await findHead(this.nats, id)
+      } catch (error) {
+        if (error instanceof StorageDamaged || isOver()) throw error
+      }
+    }
+  }
+
+  private leave(id: string, found: FoundBlob | undefined): void {
+    if (found !== undefined) {
+      this.leavings.linger({ id, set: found.head.set }, found.head.lengthBytes)
+    }
+  }
+
+  async open(id: string, range: ByteRange | undefined): Promise<AsyncIterable<Uint8Array>> {
+    const found = await findHead(this.nats, id)
+    if (found === undefined) throw new BlobMissing({ id })
+    return bytesOf(this.nats, id, found.head, range)
+  }
+
+  async info(id: string): Promise<BlobInfo | undefined> {
+    const found = await findHead(this.nats, id)
+    return found && { lengthBytes: found.head.lengthBytes, digest: found.head.digest }
+  }
+
+  async begunAtMs(id: string): Promise<number | undefined> {
+    const found = await findHead(this.nats, id)
+    return found && begunAtMs({ id, set: found.head.set })
+  }
+
+  /** Deletes the head that there is now, and none that is written meanwhile. */
+  async remove(id: string): Promise<void> {
+    const found = await findHead(this.nats, id)
+    if (found === undefined) return
+    const upTo = { filter: headSubject(id), seq: found.seq + 1 }
+    await persist(() => api(this.nats, `STREAM.PURGE.${blobsPlace.stream}`, upTo))
+    this.leave(id, found)
+  }
+
+  async scan(after: string | undefined, limit: number): Promise<ReadonlyArray<string>> {
+    if (limit <= 0) return []
+    const { continued } = this
+    const goesOn = continued !== undefined && continued.after === after &&
+      continued.untilMs > performance.now()
+    const ids = goesOn ? continued.ids : await this.list(after)
+    const at = goesOn ? continued.at : 0
+    const page = ids.slice(at, at + limit)
+    const end = page.at(-1)
+    this.continued = end === undefined || at + limit >= ids.length
+      ? undefined
+      : { ids, at: at + limit, after: end, untilMs: performance.now() + listingKeepMs }
+    return page
+  }
+
+  private async list(after: string | undefined): Promise<ReadonlyArray<string>> {
+    const ids = new Set<string>()
+    for await (const { subjects } of subjectsOf(this.nats, blobsPlace.stream, headsFilter)) {
+      for (const subject of subjects) {
+        const id = idOfHead(subject)
+        if (after === undefined || id > after) ids.add(id)
+      }
+    }
+    return [...ids].sort()
+  }
+}
+
+const apiOf = (blobs: NatsBlobs): BlobsApi => ({
+  put: (id, source, bytesMax) =>
+    Effect.tryPromise({
+      try: (signal) => blobs.receive(id, source, bytesMax, signal),
+      catch: (error) =>
+        error instanceof BlobTooLarge || error instanceof BlobAborted ? error : asFailure(error)
+    }).pipe(
+      Effect.flatMap((head) => Effect.uninterruptible(asked(() => blobs.keep(id, head))))
+    ),
+  open: (id, range) =>
+    Effect.tryPromise({
+      try: () => blobs.open(id, range),
+      catch: (error) => error instanceof BlobMissing ? error : asFailure(error)
+    }),
+  info: (id) => asked(() => blobs.info(id)),
+  begunAtMs: (id) => asked(() => blobs.begunAtMs(id)),
+  remove: (id) => Effect.uninterruptible(asked(() => blobs.remove(id))),
+  scan: (after, limit) => asked(() => blobs.scan(after, limit))
+})
+
+/** The blob port; makes its stream when it is not there. */
+export const natsBlobs = (
+  times: BlobTimes = blobTimes
+): Layer.Layer<Blobs, StorageUnavailable, Nats> =>
+  Layer.effect(
+    Blobs,
+    Effect.gen(function*() {
+      const nats = yield* Nats
+      yield* Effect.tryPromise({ try: () => makeBucket(nats, blobsBucket), catch: unavailable })
+      const blobs = yield* Effect.acquireRelease(
+        Effect.sync(() => new NatsBlobs(nats, times)),
+        ({ leavings }) => Effect.sync(() => leavings.end())
+      )
+      return apiOf(blobs)
+    })
+  )

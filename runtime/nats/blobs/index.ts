@@ -1,0 +1,2 @@
+/** Blobs as chunks in a JetStream key-value bucket. */
+export { natsBlobs } from "./blobs.ts"

@@ -1,0 +1,145 @@
+/**
+ * Filling the streams of a cluster from elsewhere. The key `restoring` in the bucket `cluster`
+ * stands from before the first write until after the last; no node serves while it is there, and
+ * the next restoring empties the streams and begins anew. Who fills them renews `restorer`.
+ */
+import { Effect, Schedule, type Scope } from "effect"
+import { StorageDamaged, StorageUnavailable } from "../../actor/index.ts"
+import { blobsBucket, recordsBucket, restorerRenewMs, restorerTtlMs } from "../../limits.ts"
+import { Registry } from "../../ports/index.ts"
+import { Nats, type NatsApi, persist, unavailable } from "../connection/index.ts"
+import { api, info, makeBucket, makeBuckets } from "../stream/index.ts"
+
+const MARK = "restoring"
+
+const LEASE = "restorer"
+
+const NODES = "node."
+
+const refusal = (detail: string): StorageUnavailable => new StorageUnavailable({ detail })
+
+/** Fails with StorageDamaged when the cluster is being filled, or that was broken off. */
+export const assertWhole: Effect.Effect<void, StorageUnavailable | StorageDamaged, Registry> =
+  Effect.gen(function*() {
+    const { value } = yield* (yield* Registry).get(MARK)
+    if (value === undefined) return
+    return yield* new StorageDamaged({
+      detail:
+        "it was restored in part: restoring it is under way or was broken off; restore it again"
+    })
+  })
+
+/** Names of the nodes that are there now. */
+const nodesOf = Effect.fnUntraced(function*() {
+  const found = new Map<string, string | undefined>()
+  const registry = yield* Registry
+  yield* Effect.scoped(registry.watch(({ key, value }) => found.set(key, value)))
+  return [...found].flatMap(([key, value]) =>
+    key.startsWith(NODES) && value !== undefined ? [key.slice(NODES.length)] : []
+  )
+})
+
+const streamsOf = async (nats: NatsApi, buckets: number | undefined) => {
+  const actors = await makeBuckets(nats, buckets)
+  if ("_tag" in actors) throw refusal(`it has ${actors.found}, and not ${actors.wanted}`)
+  const others = await Promise.all(
+    [recordsBucket, blobsBucket].map((bucket) => makeBucket(nats, bucket))
+  )
+  return [...actors, ...others].map(({ stream }) => stream)
+}
+
+const messagesIn = async (nats: NatsApi, stream: string): Promise<number> => {
+  const { state } = await persist(() => info(nats, stream))
+  return state.messages
+}
+
+/** Whether the streams are there and anything is in them; makes none. */
+export const hasContents = (nats: NatsApi): Effect.Effect<boolean, StorageUnavailable> =>
+  Effect.tryPromise({
+    try: async () => {
+      const names = ["KV_actors", "KV_actors-0", `KV_${recordsBucket}`]
+      for (const name of names) {
+        const there = await nats.jsm.streams.info(name).then(
+          ({ state }) => state.messages > 0,
+          (error: unknown) => {
+            if (error instanceof Error && /not found/.test(error.message)) return false
+            throw error
+          }
+        )
+        if (there) return true
+      }
+      return false
+    },
+    catch: unavailable
+  })
+
+/** Takes the mark, so that of two that begin at once one goes on. */
+const takeMark = Effect.fnUntraced(function*(isEmpty: boolean) {
+  const registry = yield* Registry
+  const mark = yield* registry.get(MARK)
+  const lease = yield* registry.get(LEASE)
+  if (lease.value !== undefined) return yield* refusal("it is being restored by another process")
+  if (mark.value === undefined && !isEmpty) {
+    return yield* refusal("there is a store already: only a new one is filled")
+  }
+  const taken = new Date().toISOString()
+  const revision = yield* registry.put(MARK, taken, mark.revision)
+  const leased = yield* registry.put(LEASE, taken, lease.revision, restorerTtlMs)
+  return { revision, leased, isAgain: mark.value !== undefined }
+})
+
+/** Renews the lease until the scope closes, then gives it up. */
+const keepLease = Effect.fnUntraced(function*(first: number) {
+  const registry = yield* Registry
+  let revision = first
+  yield* Effect.suspend(() => registry.put(LEASE, "held", revision, restorerTtlMs)).pipe(
+    Effect.map((next) => {
+      revision = next
+    }),
+    Effect.ignore,
+    Effect.repeat(Schedule.spaced(restorerRenewMs)),
+    Effect.forkScoped
+  )
+  yield* Effect.addFinalizer(() =>
+    Effect.ignore(Effect.suspend(() => registry.remove(LEASE, revision)))
+  )
+})
+
+/**
+ * Makes the streams ready to be filled: empty, marked, and without nodes. What it answers ends the
+ * filling: it removes the mark, unless somebody else has taken it. Fails with StorageUnavailable
+ * when nodes run, or there is a store that was not broken off while it was filled.
+ */
+export const beginRestoring = Effect.fnUntraced(function*(
+  buckets: number | undefined
+): Effect.fn.Return<
+  Effect.Effect<void, StorageUnavailable>,
+  StorageUnavailable,
+  Nats | Registry | Scope.Scope
+> {
+  const nats = yield* Nats
+  const registry = yield* Registry
+  const attempt = <A>(call: () => Promise<A>) =>
+    Effect.tryPromise({ try: call, catch: unavailable })
+  const streams = yield* attempt(() => streamsOf(nats, buckets))
+  const counts = yield* attempt(() =>
+    Promise.all(streams.map((stream) => messagesIn(nats, stream)))
+  )
+  const moved = () => Effect.fail(refusal("it is being restored by another process"))
+  const taken = yield* takeMark(counts.every((count) => count === 0)).pipe(
+    Effect.catchTag("RegistryMoved", moved)
+  )
+  yield* keepLease(taken.leased)
+  const end = registry.remove(MARK, taken.revision).pipe(Effect.catchTag("RegistryMoved", moved))
+  const nodes = yield* nodesOf()
+  if (nodes.length > 0) {
+    if (!taken.isAgain) yield* end
+    return yield* refusal(`nodes run on it: ${nodes.join(", ")}; stop them first`)
+  }
+  if (taken.isAgain) {
+    yield* attempt(() =>
+      Promise.all(streams.map((stream) => persist(() => api(nats, `STREAM.PURGE.${stream}`, {}))))
+    )
+  }
+  return end
+})

@@ -1,0 +1,100 @@
+/** Records as the servers have them: what is read of them while the view is behind. */
+import { StorageUnavailable } from "../../actor/index.ts"
+import { keysMax, listedKeysMax } from "../../limits.ts"
+import { byBytes, type RecordEntry, type RecordRange } from "../../ports/index.ts"
+import type { NatsApi } from "../connection/index.ts"
+import { isMarker } from "../storage/index.ts"
+import { last, lastOfMany, pieces, subjectsOf } from "../stream/index.ts"
+import { recordOf, recordsFilter, recordsPlace, recordSubject } from "./record-keys.ts"
+
+/** The part has more keys than are listed. */
+export class TooManyKeys extends StorageUnavailable {}
+
+/** The part of a table that a range is within: keys that begin with `<part>/`, or all. */
+const partOf = ({ prefix = "" }: RecordRange): string | undefined => {
+  const slash = prefix.indexOf("/")
+  return slash < 0 ? undefined : prefix.slice(0, slash)
+}
+
+const isWithin = (key: string, { after, prefix = "", reverse }: RecordRange): boolean => {
+  if (!key.startsWith(prefix)) return false
+  if (after === undefined) return true
+  const order = byBytes(key, after)
+  return reverse === true ? order < 0 : order > 0
+}
+
+/** Reads show everything up to `lastSeq`, which the leader named. */
+export class RemoteRecords {
+  private readonly nats: NatsApi
+  private readonly lastSeq: number
+
+  constructor(nats: NatsApi, lastSeq: number) {
+    this.nats = nats
+    this.lastSeq = lastSeq
+  }
+
+  async get(table: string, key: string): Promise<string | undefined> {
+    const stored = await last(this.nats, recordsPlace.stream, recordSubject(table, key))
+    return stored === undefined || isMarker(stored) ? undefined : stored.text()
+  }
+
+  async getMany(
+    table: string,
+    keys: ReadonlyArray<string>
+  ): Promise<ReadonlyArray<string | undefined>> {
+    const values = new Map<string, string>()
+    const subjects = [...new Set(keys)].map((key) => recordSubject(table, key))
+    for (const some of pieces(subjects)) {
+      const stored = await lastOfMany(this.nats, recordsPlace.stream, some, this.lastSeq)
+      for (const message of stored) {
+        if (!isMarker(message)) values.set(recordOf(message.subject).key, message.text())
+      }
+    }
+    return keys.map((key) => values.get(key))
+  }
+
+  async range(table: string, range: RecordRange): Promise<ReadonlyArray<RecordEntry>> {
+    const keys = await this.keysIn(table, range)
+    const entries: Array<RecordEntry> = []
+    // A key may be that of a mark, which is no record.
+    for (let at = 0; at < keys.length && entries.length < range.limit; at += keysMax) {
+      const some = keys.slice(at, at + keysMax)
+      for (const [index, value] of (await this.getMany(table, some)).entries()) {
+        const key = some[index]
+        if (key !== undefined && value !== undefined) entries.push({ key, value })
+      }
+    }
+    return entries.slice(0, Math.max(range.limit, 0))
+  }
+
+  async keys(
+    table: string,
+    ranges: ReadonlyArray<RecordRange>
+  ): Promise<ReadonlyArray<ReadonlyArray<string>>> {
+    const found: Array<ReadonlyArray<string>> = []
+    for (const range of ranges) {
+      found.push((await this.range(table, range)).map(({ key }) => key))
+    }
+    return found
+  }
+
+  /** The keys of a range, all of them, in its direction. */
+  private async keysIn(table: string, range: RecordRange): Promise<ReadonlyArray<string>> {
+    const keys: Array<string> = []
+    const filter = recordsFilter(table, partOf(range))
+    let listed = 0
+    for await (const { subjects } of subjectsOf(this.nats, recordsPlace.stream, filter)) {
+      listed += subjects.length
+      if (listed > listedKeysMax) {
+        const detail = `this node's view of ${table} is behind, and there are too many to list`
+        throw new TooManyKeys({ detail })
+      }
+      for (const subject of subjects) {
+        const { key } = recordOf(subject)
+        if (isWithin(key, range)) keys.push(key)
+      }
+    }
+    keys.sort(byBytes)
+    return range.reverse === true ? keys.toReversed() : keys
+  }
+}

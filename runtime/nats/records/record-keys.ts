@@ -1,0 +1,46 @@
+/**
+ * How a record's key is spelled in a subject, `$KV.records.<table>.<part>.<part>…`: the key is cut
+ * at each `/`; in a part every byte but letters, digits, `_` and `-` is `=XX`, and a part that is
+ * empty is `=`. So the keys of one owner, `<owner>/…`, are found by one filter.
+ */
+import { recordsBucket } from "../../limits.ts"
+import { placeOf } from "../stream/index.ts"
+
+export const recordsPlace = placeOf(recordsBucket)
+
+const isPlain = (byte: number): boolean =>
+  (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x5a) ||
+  (byte >= 0x61 && byte <= 0x7a) || byte === 0x5f || byte === 0x2d
+
+const plain = /^[A-Za-z0-9_-]+$/
+
+const encodePart = (part: string): string => {
+  if (plain.test(part)) return part
+  if (part === "") return "="
+  let text = ""
+  for (const byte of Buffer.from(part)) {
+    text += isPlain(byte)
+      ? String.fromCharCode(byte)
+      : `=${byte.toString(16).toUpperCase().padStart(2, "0")}`
+  }
+  return text
+}
+
+const decodePart = (part: string): string => {
+  if (part === "=") return ""
+  if (plain.test(part)) return part
+  return decodeURIComponent(part.replaceAll("=", "%"))
+}
+
+export const recordSubject = (table: string, key: string): string =>
+  `${recordsPlace.prefix}${table}.${key.split("/").map(encodePart).join(".")}`
+
+/** All records of a table, or those whose key begins with `<part>/`. */
+export const recordsFilter = (table: string, part: string | undefined): string =>
+  `${recordsPlace.prefix}${table}.${part === undefined ? "" : `${encodePart(part)}.`}>`
+
+/** Table and key of a subject. */
+export const recordOf = (subject: string): { readonly table: string; readonly key: string } => {
+  const [table = "", ...parts] = subject.slice(recordsPlace.prefix.length).split(".")
+  return { table, key: parts.map(decodePart).join("/") }
+}

@@ -1,0 +1,205 @@
+/** The record port on JetStream. */
+import { Effect, Layer } from "effect"
+import { type StorageFailure, StorageUnavailable } from "../../actor/index.ts"
+import {
+  batchMessagesMax,
+  giveUpMs,
+  recordsBucket,
+  viewUnreadyMs,
+  watchLagMs
+} from "../../limits.ts"
+import {
+  assertExpected,
+  makeMemoryView,
+  type OpenView,
+  type RecordChange,
+  Records,
+  type RecordsApi,
+  type RecordsInMemory,
+  type ViewApi,
+  Watchers
+} from "../../ports/index.ts"
+import { Nats, type NatsApi, unavailable } from "../connection/index.ts"
+import { LastSequence, makeBucket } from "../stream/index.ts"
+import { RemoteRecords, TooManyKeys } from "./leader-records.ts"
+import { recordsPlace } from "./record-keys.ts"
+import { RecordView } from "./record-view.ts"
+import { RecordWriter } from "./record-writer.ts"
+
+class NatsRecords implements RecordsApi {
+  private readonly nats: NatsApi
+  private readonly held: ViewApi
+  private readonly view: RecordView
+  private readonly writer: RecordWriter
+  private readonly lastSequence: LastSequence
+  private readonly watchers = new Watchers()
+  private begunMs: number | undefined
+
+  constructor(nats: NatsApi, held: ViewApi) {
+    this.nats = nats
+    this.held = held
+    this.writer = new RecordWriter(nats)
+    this.view = new RecordView(nats, {
+      ...held,
+      write: async (changes, note) => {
+        this.watchers.begin(changes)
+        await held.write(changes, note).finally(() => this.watchers.end(changes))
+      },
+      clear: async () => {
+        await held.clear()
+        this.watchers.all()
+      }
+    })
+    this.lastSequence = new LastSequence(nats, recordsPlace.stream)
+  }
+
+  end(): Promise<void> {
+    return this.view.end()
+  }
+
+  readonly changesMax: RecordsApi["changesMax"] = batchMessagesMax - 1
+
+  readonly write: RecordsApi["write"] = (changes) => Effect.asVoid(this.submit([], changes))
+
+  readonly writeIf: RecordsApi["writeIf"] = (expected, changes) =>
+    Effect.suspend(() => {
+      assertExpected(expected, changes)
+      return this.submit(expected, changes)
+    })
+
+  private submit(
+    expected: ReadonlyArray<RecordChange>,
+    changes: ReadonlyArray<RecordChange>
+  ): Effect.Effect<boolean, StorageFailure> {
+    return Effect.callback<boolean, StorageFailure>((resume) => {
+      const refusal = this.writer.refusal(changes)
+      if (changes.length === 0 || refusal !== undefined) {
+        resume(refusal === undefined ? Effect.succeed(true) : Effect.fail(refusal))
+        return Effect.void
+      }
+      const job = {
+        changes,
+        expected,
+        sinceMs: performance.now(),
+        done: (isKept: boolean) => resume(Effect.succeed(isKept)),
+        failed: (failure: StorageFailure) => resume(Effect.fail(failure)),
+        abandoned: false
+      }
+      this.writer.submit(job)
+      return Effect.sync(() => {
+        job.abandoned = true
+      })
+    })
+  }
+
+  readonly get: RecordsApi["get"] = (table, key) =>
+    asked(() =>
+      // Who reads single keys alone, as a command does, needs no view of all.
+      this.view.isBegun
+        ? this.read((records) => records.get(table, key))
+        : this.remote(0).get(table, key)
+    )
+
+  readonly getMany: RecordsApi["getMany"] = (table, keys) =>
+    asked(async () => keys.length === 0 ? [] : this.read((records) => records.getMany(table, keys)))
+
+  readonly range: RecordsApi["range"] = (table, range) =>
+    asked(async () => range.limit <= 0 ? [] : this.read((records) => records.range(table, range)))
+
+  readonly keys: RecordsApi["keys"] = (table, ranges) =>
+    asked(async () =>
+      ranges.length === 0 ? [] : this.read((records) => records.keys(table, ranges))
+    )
+
+  readonly watch: RecordsApi["watch"] = this.watchers.watch
+
+  readonly isCurrent: RecordsApi["isCurrent"] = asked(async () => {
+    const seq = await this.known()
+    return this.view.reach(seq, this.lagMs)
+  })
+
+  readonly health: RecordsApi["health"] = Effect.suspend(() => {
+    const isYoung = performance.now() - (this.begunMs ?? -Infinity) < viewUnreadyMs
+    return this.view.isFilled || !isYoung
+      ? Effect.void
+      : Effect.fail(new StorageUnavailable({ detail: "the view of the records is being filled" }))
+  })
+
+  private remote(lastSeq: number): RemoteRecords {
+    return new RemoteRecords(this.nats, lastSeq)
+  }
+
+  /** How long to wait for the view; one that is being filled will be behind for longer. */
+  private get lagMs(): number {
+    return this.view.isFilling ? 0 : watchLagMs
+  }
+
+  /** The sequence of what was acknowledged last, at whichever node. */
+  private async known(): Promise<number> {
+    this.view.begin()
+    this.begunMs ??= performance.now()
+    const { created, seq } = await this.lastSequence.ask()
+    this.view.isOf(created)
+    return seq
+  }
+
+  /**
+   * Reads of the view when everything that was acknowledged before now is in it, at whichever
+   * node: the leader knows up to which sequence. Of the servers while the view is behind.
+   */
+  private async read<A>(ask: (records: RecordsInMemory) => A | Promise<A>): Promise<A> {
+    const seq = await this.known()
+    const local = await this.readView(ask, seq, this.lagMs)
+    if (local !== undefined) return local.value
+    try {
+      return await ask(this.remote(seq))
+    } catch (error) {
+      if (!(error instanceof TooManyKeys)) throw error
+      const late = await this.readView(ask, seq, giveUpMs)
+      if (late !== undefined) return late.value
+      throw error
+    }
+  }
+
+  private async readView<A>(
+    ask: (records: RecordsInMemory) => A | Promise<A>,
+    seq: number,
+    timeoutMs: number
+  ): Promise<{ readonly value: A } | undefined> {
+    if (!await this.view.reach(seq, timeoutMs)) return undefined
+    const { generation } = this.view
+    try {
+      const value = await ask(this.held)
+      return this.view.generation === generation ? { value } : undefined
+    } catch {
+      // It is damaged: whatever it is, it can be read again.
+      this.view.rebuild()
+      return undefined
+    }
+  }
+}
+
+const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
+  Effect.tryPromise({ try: ask, catch: unavailable })
+
+/** The record port upon a view that `open` opens; makes its stream when it is not there. */
+export const natsRecordsWith = (
+  open: OpenView
+): Layer.Layer<Records, StorageUnavailable, Nats> =>
+  Layer.effect(
+    Records,
+    Effect.gen(function*() {
+      const nats = yield* Nats
+      yield* Effect.tryPromise({ try: () => makeBucket(nats, recordsBucket), catch: unavailable })
+      const view = yield* open
+      return yield* Effect.acquireRelease(
+        Effect.sync(() => new NatsRecords(nats, view)),
+        (records) => Effect.promise(() => records.end())
+      )
+    })
+  )
+
+/** The same upon a view in memory. */
+export const natsRecords: Layer.Layer<Records, StorageUnavailable, Nats> = natsRecordsWith(
+  Effect.sync(makeMemoryView)
+)

@@ -1,0 +1,350 @@
+/**
+ * Commits into one bucket, at most one of each actor under way. A member at fault is taken out of
+ * its batch, and what the servers did not acknowledge is settled by asking the leader, before
+ * anything is said of it.
+ */
+import { StorageFull, StorageUnavailable } from "../../actor/index.ts"
+import { batchMessagesMax, giveUpMs, groupMessages, retryMs, textKeptMax } from "../../limits.ts"
+import {
+  isFull,
+  isMoved,
+  type NatsApi,
+  type StreamMessage,
+  unavailable,
+  wait,
+  write,
+  type Written
+} from "../connection/index.ts"
+import { actorKeys, api, type BucketPlace } from "../stream/index.ts"
+import { type ActorEntry, isCapped } from "./actor-entry.ts"
+import { commitOfKey, loadEntry } from "./actor-log.ts"
+import { type BatchMember, CommitBatcher, type CommitJob, type Lane } from "./commit-batcher.ts"
+import {
+  capPlan,
+  committed,
+  conflict,
+  conflictOf,
+  itemPlans,
+  leavesLog,
+  mayBeUnder,
+  overtaken,
+  type Plan,
+  planOf,
+  uncapPlan,
+  type Work
+} from "./commit-plan.ts"
+import { type Clearing, clearingOf, nothingCleared } from "./log-clearer.ts"
+
+interface NotKept {
+  readonly written: Exclude<Written, { readonly _tag: "Kept" }>
+  /** Whether it was the step by which the commit counts. */
+  readonly wasLast: boolean
+}
+
+/** The actor after a step, or why it was not kept. */
+const step = async (nats: NatsApi, plan: Plan, wasLast: boolean): Promise<ActorEntry | NotKept> => {
+  const written = await write(nats, plan.messages)
+  return written._tag === "Kept" ? plan.after(written.first) : { written, wasLast }
+}
+
+const attempt = async (
+  nats: NatsApi,
+  place: BucketPlace,
+  entry: ActorEntry,
+  work: Work
+): Promise<ActorEntry | NotKept> => {
+  const capped = await step(nats, capPlan(place, entry, work), false)
+  if ("written" in capped) return capped
+  for (const messages of itemPlans(place, capped, work, groupMessages)) {
+    const written = await write(nats, messages)
+    if (written._tag !== "Kept") return { written, wasLast: false }
+  }
+  return step(nats, uncapPlan(place, entry, capped, work), true)
+}
+
+/** While leaders change, a write may be refused as moved that was kept. */
+const mayBeKept = ({ wasLast, written }: NotKept): boolean =>
+  wasLast && (written._tag === "Unknown" || isMoved(written.code))
+
+const tooLarge = (messages: ReadonlyArray<StreamMessage>): StorageFull | undefined =>
+  messages.length <= batchMessagesMax
+    ? undefined
+    : new StorageFull({
+      detail: `a commit changes ${messages.length} keys beside the items that it appends; ` +
+        `the servers take ${batchMessagesMax} at once`
+    })
+
+/** Writes and tells the job what has become of it; never rejects. */
+export const writeLarge = async (
+  nats: NatsApi,
+  place: BucketPlace,
+  job: CommitJob
+): Promise<void> => {
+  const { commit, id } = job
+  let isUnsure = false
+  while (!job.abandoned) {
+    try {
+      const entry = await loadEntry(nats, place, commit.address)
+      if (entry.commit === id && !isCapped(entry)) {
+        return job.done(committed(commit, entry.revision))
+      }
+      const found = conflictOf(entry, commit)
+      if (found !== undefined) return job.done(isUnsure ? { _tag: "Unsure" } : conflict(found))
+      const work = { ...job, clearing: await clearingOf(nats, place, entry, commit, true) }
+      const refusal = tooLarge(uncapPlan(place, entry, entry, work).messages)
+      if (refusal !== undefined) return job.failed(refusal)
+      const outcome = await attempt(nats, place, entry, work)
+      if (!("written" in outcome)) return job.done(committed(commit, outcome.revision))
+      const { written, written: { detail } } = outcome
+      isUnsure ||= mayBeKept(outcome)
+      job.doubtful ||= written._tag === "Unknown"
+      const full = written._tag === "Refused" && isFull(written.code)
+      const isOver = full || performance.now() - job.sinceMs > giveUpMs
+      if (isOver && !job.doubtful) {
+        return job.failed(full ? new StorageFull({ detail }) : new StorageUnavailable({ detail }))
+      }
+    } catch (error) {
+      if (nats.nc.isClosed()) return job.broken(error)
+      if (!job.doubtful) return job.failed(unavailable(error))
+    }
+    await wait(retryMs)
+  }
+}
+
+/*
+ * A commit of more messages than one atomic batch takes. Its items are written first, above a
+ * cap in the state's record that keeps them from counting; the last batch writes everything else
+ * and lifts the cap. What is broken off leaves items that never count.
+ */
+
+export class BucketWriter {
+  readonly place: BucketPlace
+  private readonly nats: NatsApi
+  private readonly outbox: CommitBatcher
+
+  constructor(nats: NatsApi, place: BucketPlace) {
+    this.nats = nats
+    this.place = place
+    this.outbox = new CommitBatcher(nats, {
+      written: (members, written) => {
+        if (written._tag === "Kept") this.kept(members, written.first)
+        else void this.settle(members, written)
+      },
+      dropped: ({ lane }) => this.next(lane)
+    })
+  }
+
+  submit(lane: Lane, job: CommitJob): void {
+    lane.waiting.push(job)
+    if (!lane.busy) this.next(lane)
+  }
+
+  /** Reads the actor anew once its commits under way are done with. */
+  async load(lane: Lane): Promise<ActorEntry> {
+    while (lane.busy) await new Promise<void>((resolve) => lane.idle.push(resolve))
+    lane.busy = true
+    try {
+      const entry = await this.reload(lane)
+      // It is read again for the commit that needs it.
+      if ((entry.text?.length ?? 0) > textKeptMax) lane.entry = undefined
+      return entry
+    } finally {
+      this.next(lane)
+    }
+  }
+
+  private async reload(lane: Lane): Promise<ActorEntry> {
+    const { address } = lane
+    const known = lane.entry
+    lane.entry = undefined
+    const fresh = await loadEntry(this.nats, this.place, address)
+    if (fresh.floor > 0) void this.purge(address, fresh.floor)
+    const isSame = known?.claimed === true && known.seq === fresh.seq && known.head === fresh.head
+    lane.entry = isSame ? { ...fresh, text: undefined, claimed: true } : fresh
+    return fresh
+  }
+
+  private next(lane: Lane): void {
+    lane.busy = false
+    for (let job = lane.waiting.shift(); job !== undefined; job = lane.waiting.shift()) {
+      if (job.abandoned) continue
+      lane.busy = true
+      this.start(lane, job)
+      return
+    }
+    for (const resolve of lane.idle.splice(0)) resolve()
+  }
+
+  private start(lane: Lane, job: CommitJob): void {
+    if (lane.entry === undefined) void this.restart(lane, job)
+    else this.prepare(lane, job, lane.entry)
+  }
+
+  private async restart(lane: Lane, job: CommitJob): Promise<void> {
+    job.fresh = true
+    try {
+      await this.reload(lane)
+    } catch (error) {
+      return this.finish(lane, job, () => job.failed(unavailable(error)))
+    }
+    this.start(lane, job)
+  }
+
+  private prepare(lane: Lane, job: CommitJob, entry: ActorEntry): void {
+    const { commit } = job
+    const found = conflictOf(entry, commit)
+    if (found !== undefined) {
+      if (!job.fresh) return void this.restart(lane, job)
+      return this.finish(lane, job, () => job.done(conflict(found)))
+    }
+    if (commit.remove.length === 0) this.add(lane, job, entry, nothingCleared(entry))
+    else void this.clear(lane, job, entry)
+  }
+
+  /** Looks at the messages that hold the items which the commit removes. */
+  private async clear(lane: Lane, job: CommitJob, entry: ActorEntry): Promise<void> {
+    try {
+      this.add(lane, job, entry, await clearingOf(this.nats, this.place, entry, job.commit))
+    } catch (error) {
+      this.finish(lane, job, () => job.failed(unavailable(error)))
+    }
+  }
+
+  private add(lane: Lane, job: CommitJob, entry: ActorEntry, clearing: Clearing): void {
+    const plan = planOf(this.place, entry, { ...job, clearing })
+    if (plan.messages.length === 0) {
+      return this.finish(lane, job, () => job.done(committed(job.commit, entry.revision)))
+    }
+    if (plan.messages.length > batchMessagesMax) return void this.large(lane, job)
+    this.outbox.add({ lane, job, entry, plan, readyMs: performance.now() })
+  }
+
+  private async large(lane: Lane, job: CommitJob): Promise<void> {
+    lane.entry = undefined
+    await writeLarge(this.nats, this.place, job)
+    this.next(lane)
+  }
+
+  private finish(lane: Lane, job: CommitJob, tell: () => void): void {
+    try {
+      tell()
+    } catch (defect) {
+      job.broken(defect)
+    }
+    this.next(lane)
+  }
+
+  private kept(members: ReadonlyArray<BatchMember>, from: number): void {
+    let first = from
+    for (const { job, lane, plan } of members) {
+      const entry = plan.after(first)
+      first += plan.messages.length
+      this.concluded(lane, job, entry)
+    }
+  }
+
+  /** The commit was kept, and left the actor like this, at this revision. */
+  private concluded(
+    lane: Lane,
+    job: CommitJob,
+    entry: ActorEntry,
+    revision = entry.revision
+  ): void {
+    const { commit } = job
+    // Whoever is told of it may read at once. The mark of a removal fades or is purged, so that its
+    // sequence will not stay.
+    lane.entry = commit.state === null ? undefined : entry
+    job.done(committed(commit, revision))
+    if (commit.state !== null) return this.next(lane)
+    if (!leavesLog(entry)) return this.next(lane)
+    void this.purge(commit.address, entry.floor).then(() => this.next(lane))
+  }
+
+  /** Takes what a removed actor left. Until then its items are known by their sequence. */
+  private async purge(address: CommitJob["commit"]["address"], upTo: number): Promise<void> {
+    const { all } = actorKeys(this.place, address)
+    await api(this.nats, `STREAM.PURGE.${this.place.stream}`, { filter: all, seq: upTo + 1 })
+      .catch(() => undefined)
+  }
+
+  private async settle(
+    members: ReadonlyArray<BatchMember>,
+    written: Exclude<Written, { readonly _tag: "Kept" }>
+  ): Promise<void> {
+    const { _tag, detail } = written
+    const code = written._tag === "Refused" ? written.code : undefined
+    for (const { job } of members) {
+      job.tries++
+      if (_tag === "Unknown") job.doubtful = true
+    }
+    // Another sequence than expected is certain; all else may pass.
+    if (code !== 10_071) await wait(retryMs)
+    const asks = code === undefined || isMoved(code)
+    const failure = code !== undefined && isFull(code)
+      ? new StorageFull({ detail })
+      : new StorageUnavailable({ detail })
+    await Promise.all(members.map(async (member) => {
+      const { job, lane } = member
+      if (job.abandoned) {
+        lane.entry = undefined
+        return this.next(lane)
+      }
+      const isOver = failure._tag === "StorageFull" ||
+        performance.now() - job.sinceMs > giveUpMs
+      if (isOver && !job.doubtful) return this.finish(lane, job, () => job.failed(failure))
+      if (asks || job.doubtful) return this.examine(member)
+      this.outbox.add(member)
+    }))
+  }
+
+  /** Asks the leader what has become of a commit, and of its actor. */
+  private async examine(
+    { entry, job, lane }: Pick<BatchMember, "entry" | "job" | "lane">
+  ): Promise<void> {
+    const { commit } = job
+    let fresh: ActorEntry
+    let clearing: Clearing
+    let wasKept: boolean
+    try {
+      lane.entry = undefined
+      fresh = await loadEntry(this.nats, this.place, commit.address)
+      // Of a refusal too: while leaders change one may be told of what was kept after all.
+      wasKept = await this.wasKept(job, fresh)
+      clearing = await clearingOf(this.nats, this.place, fresh, commit)
+    } catch (error) {
+      return this.unanswered({ entry, job, lane }, error)
+    }
+    if (wasKept) {
+      // Where another wrote since, nothing that is decided upon this commit may be written.
+      const revision = fresh.commit === job.id ? fresh.revision : Number.NaN
+      return this.concluded(lane, job, { ...fresh, claimed: false }, revision)
+    }
+    const found = overtaken(entry, fresh, commit)
+    lane.entry = fresh
+    if (found !== undefined) {
+      const isUnsure = job.doubtful && mayBeUnder(entry, fresh, commit)
+      return this.finish(lane, job, () => job.done(isUnsure ? { _tag: "Unsure" } : conflict(found)))
+    }
+    const plan = planOf(this.place, fresh, { ...job, clearing })
+    this.outbox.add({ lane, job, entry: fresh, plan, readyMs: performance.now() })
+  }
+
+  private async wasKept({ commit, id }: CommitJob, fresh: ActorEntry): Promise<boolean> {
+    if (fresh.commit === id && !isCapped(fresh)) return true
+    const { address, append, state } = commit
+    if (state === null) return fresh.revision === 0 && fresh.head === 0
+    const [first] = append
+    if (first === undefined) return false
+    const { log } = actorKeys(this.place, address)
+    return await commitOfKey(this.nats, this.place, log + first.n) === id
+  }
+
+  private async unanswered(member: Pick<BatchMember, "entry" | "job" | "lane">, error: unknown) {
+    const { job, lane } = member
+    if (job.abandoned) return this.next(lane)
+    if (this.nats.nc.isClosed()) return this.finish(lane, job, () => job.broken(error))
+    if (!job.doubtful) return this.finish(lane, job, () => job.failed(unavailable(error)))
+    await wait(retryMs)
+    return this.examine(member)
+  }
+}

@@ -1,0 +1,58 @@
+/** The wake-ups of a shard that come first, however many there are. */
+import type { Timer, TimerPage } from "../../ports/index.ts"
+import type { NatsApi } from "../connection/index.ts"
+import {
+  addressOfWake,
+  type BucketPlace,
+  lastOfMany,
+  pieces,
+  subjectsOf,
+  wakesOf
+} from "../stream/index.ts"
+import { isMarker } from "./actor-entry.ts"
+
+/** Keeps the soonest of many. */
+export class SoonestTimers {
+  private readonly limit: number
+  private kept: Array<Timer> = []
+  private count = 0
+
+  constructor(limit: number) {
+    this.limit = limit
+  }
+
+  add(wake: Timer): void {
+    this.count++
+    this.kept.push(wake)
+    if (this.kept.length > 2 * this.limit + 1_000) this.shrink()
+  }
+
+  private shrink(): void {
+    this.kept.sort((a, b) => a.atMs - b.atMs)
+    this.kept = this.kept.slice(0, this.limit)
+  }
+
+  result(): TimerPage {
+    this.shrink()
+    return { wakes: this.kept, complete: this.count <= this.limit }
+  }
+}
+
+export const soonestWakes = async (
+  nats: NatsApi,
+  place: BucketPlace,
+  shard: number,
+  limit: number
+): Promise<TimerPage> => {
+  const soonest = new SoonestTimers(limit)
+  const listing = subjectsOf(nats, place.stream, wakesOf(place, shard))
+  for await (const { lastSeq, subjects } of listing) {
+    for (const piece of pieces(subjects)) {
+      for (const stored of await lastOfMany(nats, place.stream, piece, lastSeq)) {
+        if (isMarker(stored)) continue
+        soonest.add({ address: addressOfWake(place, stored.subject), atMs: Number(stored.text()) })
+      }
+    }
+  }
+  return soonest.result()
+}

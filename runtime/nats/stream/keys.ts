@@ -1,0 +1,67 @@
+/**
+ * Names of the store's streams and keys. The bucket of an actor is its shard modulo the number of
+ * buckets; within it are `<shard>.<kind>.<id>.state`, `<shard>.<kind>.<id>.log.<n>` and
+ * `wake.<shard>.<kind>.<id>`. A key's subject is `$KV.<bucket>.<key>`.
+ */
+import { type Address, shardOf } from "../../actor/index.ts"
+
+/** One bucket: its stream, and how the subjects of its keys begin. */
+export interface BucketPlace {
+  readonly stream: string
+  readonly prefix: string
+}
+
+/** `actors` when it is the only one, else `actors-0` and so on. */
+export const bucketName = (at: number, buckets: number): string =>
+  buckets === 1 ? "actors" : `actors-${at}`
+
+export const placeOf = (bucket: string): BucketPlace => ({
+  stream: `KV_${bucket}`,
+  prefix: `$KV.${bucket}.`
+})
+
+/** The subjects of one actor's keys. */
+export interface ActorKeys {
+  readonly state: string
+  /** Begins the subject of each log item. */
+  readonly log: string
+  /** Everything but the wake-up. */
+  readonly all: string
+  readonly wake: string
+}
+
+export const actorKeys = ({ prefix }: BucketPlace, of: Address): ActorKeys => {
+  const actor = `${shardOf(of)}.${of.kind}.${of.id}`
+  return {
+    state: `${prefix}${actor}.state`,
+    log: `${prefix}${actor}.log.`,
+    all: `${prefix}${actor}.>`,
+    wake: `${prefix}wake.${actor}`
+  }
+}
+
+/** The wake-ups of a shard. */
+export const wakesOf = ({ prefix }: BucketPlace, shard: number): string =>
+  `${prefix}wake.${shard}.>`
+
+/** The actor of a wake-up's subject. */
+export const addressOfWake = ({ prefix }: BucketPlace, subject: string): Address => {
+  const [, , kind = "", id = ""] = subject.slice(prefix.length).split(".")
+  return { kind, id }
+}
+
+/** The state records of a shard. */
+export const statesOfShard = ({ prefix }: BucketPlace, shard: number): string =>
+  `${prefix}${shard}.*.*.state`
+
+/** The state records of a kind, and the id in such a record's subject. */
+export const statesOf = ({ prefix }: BucketPlace, kind: string): string =>
+  `${prefix}*.${kind}.*.state`
+
+export const addressOfState = ({ prefix }: BucketPlace, subject: string): Address => {
+  const [, kind = "", id = ""] = subject.slice(prefix.length).split(".")
+  return { kind, id }
+}
+
+export const idOfState = ({ prefix }: BucketPlace, subject: string): string =>
+  subject.slice(prefix.length).split(".")[2] ?? ""

@@ -1,0 +1,275 @@
+/** Lanes: whose turn it is, what is deferred and until when, and circuits. */
+import { Deferred as Latch, Effect, Exit, Fiber } from "effect"
+import { describe, expect, it } from "vitest"
+import { type DeliveryLimits, makeDeliveryLimits } from "../../../actors/limits.ts"
+import {
+  type Deferred,
+  type Health,
+  type LimiterPermit,
+  OriginLimiter
+} from "../../../actors/outbound/origin-limiter.ts"
+
+const small = { perOriginMax: 2, inFlightMax: 4, waitingPerOriginMax: 3, waitingMax: 5 }
+
+const startMs = 1_000_000
+
+/** Does `use` when its turn has come, as a passenger would. */
+const run = <A>(
+  lanes: OriginLimiter,
+  origin: string,
+  waitMs: number,
+  use: Effect.Effect<A>,
+  healthOf: (result: A) => Health
+): Effect.Effect<A | Deferred> =>
+  Effect.callback((resume) => {
+    let turn: LimiterPermit | undefined
+    const leave = (health: Health) => turn !== undefined && lanes.leave(turn, health)
+    let fiber: Fiber.Fiber<A> | undefined
+    lanes.enter(origin, waitMs, {
+      entered: (given) => {
+        turn = given
+      },
+      begin: () => {
+        fiber = Effect.runFork(use)
+        fiber.addObserver((exit) => {
+          leave(Exit.isSuccess(exit) ? healthOf(exit.value) : "unknown")
+          resume(exit)
+        })
+      },
+      deferred: (deferred) => resume(Effect.succeed(deferred))
+    })
+    return Effect.sync(() => {
+      leave("unknown")
+      fiber?.interruptUnsafe()
+    })
+  })
+
+/** Lanes with a clock that stands, and attempts that end when they are told. */
+const lanesOf = (limits: Partial<DeliveryLimits> = {}) => {
+  const clock = { nowMs: startMs }
+  const lanes = new OriginLimiter({
+    limits: makeDeliveryLimits({ ...small, ...limits }),
+    nowMs: () => clock.nowMs,
+    random: () => 0
+  })
+  const begun: Array<string> = []
+  /** Begins an attempt; `end` lets it come out with this health. */
+  const attempt = (origin: string, name = origin, waitMs = 60_000) => {
+    const latch = Latch.makeUnsafe<Health>()
+    const use = Effect.suspend(() => {
+      begun.push(name)
+      return Latch.await(latch)
+    })
+    const fiber = Effect.runFork(run(lanes, origin, waitMs, use, (health) => health))
+    return {
+      fiber,
+      end: async (health: Health = "answers") => {
+        Effect.runSync(Latch.succeed(latch, health))
+        return await Effect.runPromise(Fiber.join(fiber))
+      },
+      result: () => Effect.runPromise(Fiber.join(fiber))
+    }
+  }
+  const fail = async (origin: string, times: number) => {
+    for (let n = 0; n < times; n++) await attempt(origin).end("faults")
+  }
+  return { attempt, begun, clock, fail, lanes }
+}
+
+const deferred = (untilMs: number) => ({ _tag: "Deferred", untilMs })
+
+describe("a lane", () => {
+  it("has so many attempts in flight, and the others wait in order", async () => {
+    const { attempt, begun, lanes } = lanesOf()
+    const [a, b, c, d] = ["a", "b", "c", "d"].map((name) => attempt("o", name))
+    expect(begun).toEqual(["a", "b"])
+    expect(lanes.measures()).toMatchObject({ inFlight: 2, waiting: 2 })
+    await b?.end()
+    expect(begun).toEqual(["a", "b", "c"])
+    await a?.end()
+    await c?.end()
+    await d?.end()
+    expect(begun).toEqual(["a", "b", "c", "d"])
+    expect(lanes.measures()).toMatchObject({ inFlight: 0, waiting: 0, origins: 0 })
+  })
+
+  it("defers what its queue does not hold, to when it will have emptied", async () => {
+    const { attempt, begun } = lanesOf({ fullReturnsPerSecond: 2_000 })
+    const first = attempt("o")
+    for (let n = 0; n < 4; n++) attempt("o")
+    await first.end()
+    attempt("o")
+    expect(await attempt("o").result()).toEqual(deferred(startMs + 1))
+    for (let n = 0; n < 20; n++) await attempt("o").result()
+    expect(await attempt("o").result()).toEqual(deferred(startMs + 11))
+    expect(begun).toHaveLength(3)
+  })
+
+  it("gives a full lane that is hardly served few returns", async () => {
+    const { attempt, clock } = lanesOf()
+    for (let n = 0; n < 5; n++) attempt("o")
+    clock.nowMs += 1_000
+    const backMs = clock.nowMs + 1_000
+    expect(await attempt("o").result()).toEqual(deferred(backMs))
+    expect(await attempt("o").result()).toEqual(deferred(backMs + 1))
+  })
+
+  it("gives a full lane more returns than it serves", async () => {
+    const { attempt, clock } = lanesOf({ fullReturnsPerSecond: 1 })
+    const going = Array.from({ length: 5 }, () => attempt("o"))
+    for (let n = 0; n < 2_000; n++) {
+      await going.shift()?.end()
+      going.push(attempt("o"))
+    }
+    clock.nowMs += 1_000
+    for (let n = 0; n < 30; n++) await attempt("o").result()
+    // It served 2,000 in the second, so that 3,000 may come back in one.
+    expect(await attempt("o").result()).toEqual(deferred(clock.nowMs + 11))
+  })
+
+  it("defers what the node's queue does not hold", async () => {
+    const { attempt, lanes } = lanesOf()
+    for (let n = 0; n < 5; n++) attempt("one")
+    for (let n = 0; n < 4; n++) attempt("two")
+    expect(lanes.measures()).toMatchObject({ inFlight: 4, waiting: 5 })
+    expect(await attempt("three").result()).toMatchObject({ _tag: "Deferred" })
+  })
+
+  it("defers what has waited too long", async () => {
+    const { attempt, begun, lanes } = lanesOf()
+    const [first] = [attempt("o"), attempt("o")]
+    expect(await attempt("o", "late", 5).result()).toEqual(deferred(startMs + 1_000))
+    expect(lanes.measures().waiting).toBe(0)
+    await first.end()
+    expect(begun).toEqual(["o", "o"])
+  })
+
+  it("forgets what is interrupted, waiting or in flight", async () => {
+    const { attempt, begun, lanes } = lanesOf()
+    const [one, two, three, four] = ["1", "2", "3", "4"].map((name) => attempt("o", name))
+    if (one === undefined || three === undefined) throw new Error("no attempt")
+    await Effect.runPromise(Fiber.interrupt(three.fiber))
+    await Effect.runPromise(Fiber.interrupt(one.fiber))
+    expect(begun).toEqual(["1", "2", "4"])
+    await two?.end()
+    await four?.end()
+    expect(lanes.measures()).toMatchObject({ inFlight: 0, waiting: 0, origins: 0 })
+  })
+
+  it("survives an attempt that dies", async () => {
+    const { lanes } = lanesOf()
+    const died = run(lanes, "o", 10, Effect.die("bug"), () => "answers")
+    expect((await Effect.runPromiseExit(died))._tag).toBe("Failure")
+    expect(lanes.measures()).toMatchObject({ inFlight: 0, origins: 0 })
+  })
+
+  it("gives ten thousand turns in a row without a deep stack", async () => {
+    const { attempt, lanes } = lanesOf({
+      perOriginMax: 1,
+      inFlightMax: 1,
+      waitingPerOriginMax: 10_000,
+      waitingMax: 10_000
+    })
+    const first = attempt("o")
+    const others = Array.from(
+      { length: 10_000 },
+      () => Effect.runPromise(run(lanes, "o", 60_000, Effect.succeed(1), () => "answers"))
+    )
+    await first.end()
+    expect(new Set(await Promise.all(others))).toEqual(new Set([1]))
+  })
+})
+
+describe("between lanes", () => {
+  it("turns go around", async () => {
+    const { attempt, begun } = lanesOf({
+      inFlightMax: 2,
+      waitingPerOriginMax: 100,
+      waitingMax: 100
+    })
+    const running = [attempt("dead"), attempt("dead")]
+    for (let n = 0; n < 20; n++) running.push(attempt("dead"))
+    for (let n = 0; n < 3; n++) running.push(attempt("two"), attempt("three"))
+    for (const { end } of running.slice(0, 2)) await end()
+    expect(begun.slice(2)).toEqual(["two", "three"])
+    await Promise.all(running.map(({ end }) => end()))
+    const first = begun.slice(2, 11)
+    for (const origin of ["dead", "two", "three"]) {
+      expect(first.filter((name) => name === origin)).toHaveLength(3)
+    }
+  })
+
+  it("a full lane holds up no other", () => {
+    const { attempt, begun } = lanesOf({ waitingPerOriginMax: 1_000, waitingMax: 1_000 })
+    for (let n = 0; n < 500; n++) attempt("dead")
+    attempt("healthy")
+    expect(begun).toEqual(["dead", "dead", "healthy"])
+  })
+
+  it("idle origins are forgotten, the longest idle first", async () => {
+    const { attempt, fail, lanes } = lanesOf({ originsMax: 10, faultsMax: 2 })
+    const busy = attempt("busy")
+    for (let n = 0; n < 50; n++) await fail(`o${n}`, 1)
+    expect(lanes.measures()).toMatchObject({ origins: 10, inFlight: 1 })
+    // o49 is remembered and opens, o0 is not.
+    await fail("o49", 1)
+    await fail("o0", 1)
+    expect(lanes.measures().circuitsOpen).toBe(1)
+    await busy.end()
+  })
+})
+
+describe("a circuit", () => {
+  it("opens after so many faults in a row, and defers what comes and what waits", async () => {
+    const { attempt, begun, fail, lanes } = lanesOf({ faultsMax: 3 })
+    await fail("o", 2)
+    await attempt("o").end("answers")
+    await fail("o", 2)
+    expect(lanes.measures().circuitsOpen).toBe(0)
+    const flying = [attempt("o"), attempt("o")]
+    const waiting = [attempt("o"), attempt("o")]
+    await flying[0]?.end("faults")
+    expect(lanes.measures()).toMatchObject({ circuitsOpen: 1, waiting: 0 })
+    expect(await waiting[0]?.result()).toEqual(deferred(startMs + 1_000))
+    expect(await waiting[1]?.result()).toEqual(deferred(startMs + 1_001))
+    expect(await attempt("o").result()).toEqual(deferred(startMs + 1_002))
+    const before = begun.length
+    attempt("other")
+    expect(begun.slice(before)).toEqual(["other"])
+  })
+
+  it("lets one probe through when its time is over, which closes it", async () => {
+    const { attempt, begun, clock, fail, lanes } = lanesOf({ faultsMax: 3 })
+    await fail("o", 3)
+    clock.nowMs += 1_000
+    const probe = attempt("o", "probe")
+    expect(await attempt("o").result()).toMatchObject({ _tag: "Deferred" })
+    await probe.end("answers")
+    expect(lanes.measures().circuitsOpen).toBe(0)
+    const [one, two] = [attempt("o", "one"), attempt("o", "two")]
+    expect(begun.slice(3)).toEqual(["probe", "one", "two"])
+    await one.end()
+    await two.end()
+  })
+
+  it("lets the next probe through when one came to nothing", async () => {
+    const { attempt, begun, clock, fail } = lanesOf({ faultsMax: 1 })
+    await fail("o", 1)
+    clock.nowMs += 1_000
+    await attempt("o", "unknown").end("unknown")
+    await attempt("o", "next").end("answers")
+    expect(begun.slice(1)).toEqual(["unknown", "next"])
+  })
+})
+
+it("limits that contradict each other are defects", () => {
+  const wrong: ReadonlyArray<Partial<DeliveryLimits>> = [
+    { connectMs: 40_000 },
+    { perOriginMax: 1_000 },
+    { waitingPerOriginMax: 100_000 },
+    { openMs: 100_000 },
+    { faultsMax: 0 },
+    { drainMs: 0.5 }
+  ]
+  for (const limits of wrong) expect(() => makeDeliveryLimits(limits)).toThrow(/does not hold/)
+})

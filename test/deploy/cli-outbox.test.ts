@@ -1,0 +1,171 @@
+/** `restante outbox` as it is built, with a service and receivers; what `/metrics` tells of it. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { send } from "../e2e/client.ts"
+import { adminToken, publicUrl, type Service, start } from "../e2e/process.ts"
+import {
+  type Answering,
+  endCommands,
+  type Environment,
+  type Ran,
+  run,
+  serviceEnv,
+  startOther,
+  uriPattern,
+  withFake
+} from "./cli-harness.ts"
+
+let service: Service
+
+let other: string
+
+const restante = (args: ReadonlyArray<string>, env: Environment = {}, input = ""): Promise<Ran> =>
+  run(args, { BASE_URL: service.url, ...env }, input).ended
+
+beforeAll(async () => {
+  other = await startOther()
+  service = await start({ env: serviceEnv })
+})
+
+afterAll(endCommands)
+
+/** Sends to these paths of the receiver, and gives the notification's URI. */
+const sent = async (...paths: ReadonlyArray<string>): Promise<string> => {
+  const to = paths.flatMap((path) => ["--to", other + path])
+  const args = ["send", ...to, "--description", "a letter", "--url", "http://a.test/letter"]
+  const { status, stderr, stdout } = await restante([...args, "--wait"])
+  expect([0, 1], stderr).toContain(status)
+  expect(stdout).toMatch(uriPattern)
+  return stdout.trim()
+}
+
+describe("restante outbox", () => {
+  let delivered: string
+  let lost: string
+  beforeAll(async () => {
+    delivered = await sent("/fine")
+    lost = await sent("/404-1/lost", "/fine")
+  })
+
+  const idOf = (uri: string): string => uri.slice(uri.lastIndexOf("/") + 1)
+
+  it("lists what was sent, newest first, with its counts", async () => {
+    const { status, stdout } = await restante(["outbox", "--limit", "2"])
+    expect(status).toBe(0)
+    const rows = stdout.trimEnd().split("\n").map((row) => row.split("\t"))
+    expect(rows.map((row) => row.slice(1))).toEqual([
+      ["failed", "success=1 failed=1", lost],
+      ["sent", "success=1", delivered]
+    ])
+    for (const [time] of rows) expect(time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+  })
+
+  it("lists those of one status", async () => {
+    const { stdout } = await restante(["outbox", "--status", "failed"])
+    expect(stdout).toContain(lost)
+    expect(stdout).not.toContain("\tsent\t")
+  })
+
+  it.each(["by its URI", "by its id"])("shows one %s", async (by) => {
+    const which = by === "by its id" ? idOf(lost) : lost
+    const { status, stdout } = await restante(["outbox", "show", which])
+    expect(status).toBe(0)
+    expect(stdout).toMatch(new RegExp(`^.*Z {2}failed {2}${lost}\\nSTATUS `))
+    expect(stdout).toMatch(/^failed +1 +\S+Z +- +404 +http:\S+\/404-1\/lost +.*404$/m)
+    expect(stdout).toMatch(/^success +1 /m)
+  })
+
+  it("tries one again, and follows it to its end", async () => {
+    expect((await restante(["outbox", "retry", lost])).status).toBe(0)
+    const shown = await restante(["outbox", "show", lost, "--watch"])
+    expect(shown.status).toBe(0)
+    expect(shown.stderr).toContain("2 of 2 delivered\n")
+    const again = await restante(["outbox", "retry", lost])
+    expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining("409") })
+  })
+
+  it("tries all since a time again", async () => {
+    const uri = await sent("/404-1/since")
+    const time = new Date(Date.now() - 3_600_000).toISOString()
+    const ran = await restante(["outbox", "retry", "--since", time])
+    expect(ran.stderr).toMatch(/^Trying again: \d+ recipients? of \d+ notifications?\.$/m)
+    expect(ran.status).toBe(0)
+    expect((await restante(["outbox", "show", uri, "--watch"])).status).toBe(0)
+  })
+
+  it("exits 1 when the one it followed has failed", async () => {
+    const ran = await restante(["outbox", "show", await sent("/404/for-good"), "--watch"])
+    expect(ran).toMatchObject({ status: 1, stdout: expect.stringMatching(/^failed /m) })
+  })
+
+  it("deletes one, which is gone then", async () => {
+    const uri = await sent("/fine")
+    expect((await restante(["outbox", "delete", idOf(uri)])).status).toBe(0)
+    const shown = await restante(["outbox", "show", uri])
+    expect(shown).toMatchObject({ status: 1, stderr: expect.stringContaining("410") })
+  })
+
+  it.each<[string, number, ReadonlyArray<string>, RegExp]>([
+    ["an unknown id", 1, ["show", "unknown"], /404/],
+    ["another resource", 2, ["show", `${publicUrl}/mailboxes/alice`], /URI or the id/],
+    ["an unknown id to delete", 1, ["delete", "unknown"], /404/],
+    ["nothing to retry", 2, ["retry"], /either/],
+    ["two things to retry", 2, ["retry", "id", "--since", "now"], /either/],
+    ["no time", 1, ["retry", "--since", "yesterday"], /RFC 3339/],
+    ["no status", 2, ["--status", "lost"], /status/],
+    ["no limit", 2, ["--limit", "0"], /limit/],
+    ["a wrong token", 1, ["--token", "wrong"], /401/],
+    ["a wrong token of a subcommand", 1, ["show", "id", "--token", "wrong"], /401/]
+  ])("says what is wrong: %s", async (_, status, args, message) => {
+    const ran = await restante(["outbox", ...args])
+    expect(ran.status).toBe(status)
+    expect(ran.stderr).toMatch(message)
+  })
+
+  it("goes on to the next page, as far as the limit", async () => {
+    const { requests, stdout } = await withFake(({ method, url }, response) => {
+      response.setHeader("link", `<${publicUrl}/outgoing/bob?limit=3&after=x>; rel="next"`)
+      response.setHeader("notification-status", "waiting; success=1; retry=2")
+      const isSecond = url?.includes("after") === true
+      const [time, status] = ["2026-01-01T00:00:00Z", "waiting"]
+      const ids = isSecond ? ["c", "d"] : ["a", "b"]
+      const listed = ids.map((id) => ({ href: `${publicUrl}/outgoing/bob/${id}`, time, status }))
+      response.end(method === "HEAD" ? undefined : JSON.stringify({ notification: listed }))
+    }, ["outbox", "--limit", "3"])
+    expect(requests.filter((one) => one.startsWith("GET /outgoing/bob"))).toHaveLength(2)
+    expect(stdout.match(/\twaiting\tsuccess=1 retry=2\t.*\/[abc]\n/g)).toHaveLength(3)
+  })
+
+  it("is told from restante", async () => {
+    const hello: Answering = (_, response) => response.end("hello")
+    for (const args of [["outbox"], ["outbox", "show", "id"], ["watch", "alice"]]) {
+      const ran = await withFake(hello, args)
+      expect(ran).toMatchObject({ status: 1, stderr: expect.stringContaining("is it restante?") })
+    }
+  })
+})
+
+describe("/metrics", () => {
+  it("counts the deliveries, with no URI and no secret in a label", async () => {
+    await sent("/fine", "/404/metrics")
+    const { text } = await send(service.url, "/metrics")
+    for (
+      const line of [
+        /^restante_delivery_attempts_total\{outcome="delivered"\} [1-9]/m,
+        /^restante_delivery_attempts_total\{outcome="refused"\} [1-9]/m,
+        /^restante_delivery_attempts_total\{outcome="faulted"\} \d/m,
+        /^restante_delivery_deferred_total \d/m,
+        /^restante_delivery_in_flight \d/m,
+        /^restante_delivery_waiting 0$/m,
+        /^restante_delivery_oldest_waiting_seconds 0$/m,
+        /^restante_delivery_circuits_open \d/m,
+        /^restante_delivery_connections \d/m
+      ]
+    ) expect(text).toMatch(line)
+    const delivery = text.split("\n").filter((line) => line.startsWith("restante_delivery"))
+    for (const line of delivery) {
+      expect(line).toMatch(/^restante_delivery_\w+(\{outcome="[a-z]+"\})? [\d.e-]+$/)
+    }
+    expect(text).not.toContain("127.0.0.1")
+    expect(text).not.toContain(adminToken)
+  })
+})

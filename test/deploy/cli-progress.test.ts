@@ -1,0 +1,103 @@
+/** The progress line of `send --wait` and `outbox show --watch`. */
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { expectDelivered, ProgressLine, progressText } from "../../deploy/cli/outgoing.ts"
+import type { OutgoingNotification, OutgoingRecipient } from "../../deploy/cli/service/outgoing.ts"
+import { plain, table } from "../../deploy/cli/terminal.ts"
+
+const nowMs = Date.parse("2026-01-01T00:00:00Z")
+
+const afterMs = (ms: number): string => new Date(nowMs + ms).toISOString()
+
+const recipient = (status: OutgoingRecipient["status"], nextMs?: number): OutgoingRecipient => ({
+  status,
+  href: "http://a.test/",
+  attempts: 1,
+  ...nextMs === undefined ? {} : { next: afterMs(nextMs) }
+})
+
+const notification = (...recipients: ReadonlyArray<OutgoingRecipient>): OutgoingNotification => ({
+  href: "http://post.test/outgoing/a/b",
+  time: afterMs(0),
+  status: "waiting",
+  recipient: recipients
+})
+
+const delivered = [recipient("success"), recipient("success"), recipient("success")]
+
+/** A screen that keeps what is written. */
+const screen = (isTerminal: boolean) => {
+  const written: Array<string> = []
+  return { written, line: new ProgressLine({ write: (text) => written.push(text), isTerminal }) }
+}
+
+describe("the progress line", () => {
+  it.each([
+    [
+      [...delivered, recipient("retry", 11_500), recipient("failed")],
+      "3 of 5 delivered, 1 retrying, 1 failed · next attempt in 12 s"
+    ],
+    [[recipient("waiting"), recipient("waiting", 0)], "0 of 2 delivered, 2 waiting"],
+    [
+      [recipient("retry", 7_200_000), recipient("retry", 300_000)],
+      "0 of 2 delivered, 2 retrying · next attempt in 5 min"
+    ],
+    [
+      [recipient("retry", 36_000_000)],
+      "0 of 1 delivered, 1 retrying · next attempt in 10 h"
+    ],
+    [delivered, "3 of 3 delivered"],
+    // Of one that has ended, no attempt is next.
+    [[recipient("failed", 60_000)], "0 of 1 delivered, 1 failed"]
+  ])("tells how many stand how, and when it goes on", (recipients, text) => {
+    expect(progressText(notification(...recipients), nowMs)).toBe(text)
+  })
+
+  it("is rewritten on a terminal while time passes", () => {
+    const { line, written } = screen(true)
+    line.show(notification(recipient("retry", 2_000)), nowMs)
+    line.tick(nowMs + 1_000)
+    line.show(notification(recipient("success")), nowMs + 2_000)
+    line.end()
+    expect(written).toEqual([
+      "\r\x1b[K0 of 1 delivered, 1 retrying · next attempt in 2 s",
+      "\r\x1b[K0 of 1 delivered, 1 retrying · next attempt in 1 s",
+      "\r\x1b[K1 of 1 delivered",
+      "\n"
+    ])
+  })
+
+  it("is written once for each change elsewhere", () => {
+    const { line, written } = screen(false)
+    const retrying = notification(recipient("retry", 2_000))
+    line.show(retrying, nowMs)
+    line.show(retrying, nowMs + 1_000)
+    line.tick(nowMs + 1_000)
+    line.show(undefined, nowMs + 1_000)
+    line.show(undefined, nowMs + 1_500)
+    line.show(notification(recipient("success")), nowMs + 2_000)
+    line.end()
+    expect(written).toEqual([
+      "0 of 1 delivered, 1 retrying · next attempt in 2 s\n",
+      "the service does not answer; trying again\n",
+      "1 of 1 delivered\n"
+    ])
+  })
+
+  it("names only some of many that failed", async () => {
+    const lost = Array.from({ length: 25 }, () => recipient("failed"))
+    const { message } = await Effect.runPromise(Effect.flip(expectDelivered(notification(...lost))))
+    expect(message.split("\n")).toHaveLength(22)
+    expect(message).toMatch(/and 5 more$/)
+  })
+})
+
+describe("what is printed", () => {
+  it("has no text that acts on a terminal", () => {
+    expect(plain("a\x1b[31m\r\n\u009b\u2028\u202eb ü 😀")).toBe("a [31m b ü 😀")
+  })
+
+  it("has columns as wide as they need to be", () => {
+    expect(table([["A", "LONG"], ["long", "a"]])).toBe("A     LONG\nlong  a")
+  })
+})

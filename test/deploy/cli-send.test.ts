@@ -1,0 +1,153 @@
+/** `restante send` as it is built, with a service and receivers. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { childOf, parseXml, pathOf, send } from "../e2e/client.ts"
+import {
+  adminToken,
+  eventually,
+  publicUrl,
+  type Service,
+  start,
+  temporaryFolder
+} from "../e2e/process.ts"
+import { receiver } from "../e2e/receivers.ts"
+import {
+  bodies,
+  bodyAt,
+  endCommands,
+  type Environment,
+  type Ran,
+  run,
+  serviceEnv,
+  startOther,
+  uriPattern,
+  withFake,
+  withinMs
+} from "./cli-harness.ts"
+
+let service: Service
+
+let other: string
+
+const restante = (args: ReadonlyArray<string>, env: Environment = {}, input = ""): Promise<Ran> =>
+  run(args, { BASE_URL: service.url, ...env }, input).ended
+
+beforeAll(async () => {
+  other = await startOther()
+  service = await start({ env: serviceEnv })
+})
+
+afterAll(endCommands)
+
+const itemOf = (body: string, name: string): string =>
+  childOf(childOf(parseXml(body), "item"), name).text
+
+describe("restante send", () => {
+  const described = ["--description", "<Über> & out"]
+
+  it("queues a notification and prints its URI alone", async () => {
+    const to = ["--to", `${other}/one`, "--to", `${other}/two`]
+    const url = ["--url", "http://a.test/message"]
+    const ran = await restante(["send", ...to, ...described, ...url, "--from"])
+    expect(ran).toMatchObject({ status: 0, stderr: "", stdout: expect.stringMatching(uriPattern) })
+    for (const path of ["/one", "/two"]) {
+      const body = await eventually(withinMs, "it is relayed", () => bodies.get(path)?.[0])
+      expect(itemOf(body, "description")).toBe("<Über> & out")
+      expect(itemOf(body, "url")).toBe("http://a.test/message")
+      expect(itemOf(body, "from")).toBe(`${publicUrl}/outgoing/admin`)
+    }
+  })
+
+  it("publishes a file of any size, by its type, with a password", async () => {
+    const file = join(temporaryFolder(), "minutes.pdf")
+    const bytes = Buffer.alloc(1024 * 1024, "minutes ")
+    writeFileSync(file, bytes)
+    const args = ["send", "--to", `${other}/file`, ...described, "--content", file, "--wait"]
+    const ran = await restante([...args, "--password", "generate"])
+    expect(ran).toMatchObject({ status: 0, stdout: expect.stringMatching(uriPattern) })
+    expect(ran.stderr).toMatch(/^1 of 1 delivered$/m)
+    const path = pathOf(itemOf(bodyAt("/file"), "url"))
+    expect((await send(service.url, path)).status).toBe(401)
+    const password = itemOf(bodyAt("/file"), "password")
+    const answer = await send(service.url, path, { headers: { "message-password": password } })
+    expect(answer.headers.get("content-type")).toBe("application/pdf")
+    expect(answer.bytes.equals(bytes)).toBe(true)
+  })
+
+  it("publishes its standard input, of the type that is given", async () => {
+    const args = ["send", "--to", `${other}/input`, ...described, "--content", "-", "--wait"]
+    const ran = await restante([...args, "--type", "text/x-poem"], {}, "a poem\n")
+    expect(ran.status).toBe(0)
+    expect(bodyAt("/input")).not.toContain("password")
+    const answer = await send(service.url, pathOf(itemOf(bodyAt("/input"), "url")))
+    expect([answer.headers.get("content-type"), answer.text]).toEqual(["text/x-poem", "a poem\n"])
+  })
+
+  it("waits until all have it", async () => {
+    const args = ["send", "--to", `${other}/503-1/x`, "--to", `${other}/fine`, ...described]
+    const ran = await restante([...args, "--url", "http://a.test/", "--wait"])
+    expect(ran.status).toBe(0)
+    expect(ran.stderr.trim().split("\n").at(-1)).toBe("2 of 2 delivered")
+    expect(ran.stderr).not.toContain("\x1b")
+  })
+
+  it("exits 1 when a recipient failed, and names it", async () => {
+    const args = ["send", "--to", `${other}/404/x`, "--to", `${other}/fine`, ...described]
+    const ran = await restante([...args, "--url", "http://a.test/", "--wait"])
+    expect(ran).toMatchObject({ status: 1, stdout: expect.stringMatching(uriPattern) })
+    expect(ran.stderr).toContain("1 of 2 delivered, 1 failed\n")
+    expect(ran.stderr).toMatch(/not delivered to 1 recipient of 2:\n.*\/404\/x: .*404/)
+  })
+
+  it("exits 1 when it is stopped before the end", async () => {
+    const hanging = await receiver(() => {})
+    const args = ["send", "--to", hanging, ...described, "--url", "http://a.test/", "--wait"]
+    const { child, ended, shown } = run(args, { BASE_URL: service.url })
+    await eventually(withinMs, "it waits", () => shown.stderr.includes("waiting") || undefined)
+    child.kill("SIGINT")
+    expect((await ended).status).toBe(1)
+  })
+
+  const complete = ["--to", "http://a.test/", "--description", "d", "--url", "http://a.test/"]
+
+  it.each<[string, number, ReadonlyArray<string>, Environment, RegExp]>([
+    ["no message", 2, complete.slice(0, 4), {}, /--url or --content/],
+    ["two messages", 2, [...complete, "--content", "-"], {}, /--url or --content/],
+    ["a type of no content", 2, [...complete, "--type", "text/plain"], {}, /--type/],
+    ["a generated password of no content", 2, [...complete, "--password", "generate"], {}, /gen/],
+    ["no recipient", 2, complete.slice(2), {}, /to/],
+    ["no token", 2, complete, { RESTANTE_TOKEN: "" }, /RESTANTE_TOKEN/],
+    ["an impossible token", 2, [...complete, "--token", "a b"], {}, /visible ASCII/],
+    ["a wrong token", 1, [...complete, "--token", "wrong"], {}, /401/],
+    ["no service", 75, complete, { BASE_URL: "http://127.0.0.1:9" }, /127\.0\.0\.1:9/],
+    ["no such file", 1, [...complete.slice(0, 4), "--content", "/no/such"], {}, /\/no\/such/],
+    ["a folder", 1, [...complete.slice(0, 4), "--content", "/"], {}, /folder/],
+    ["no URI", 1, ["--to", "mailto:a@b.test", ...complete.slice(2)], {}, /to number 1/]
+  ])("says what is wrong: %s", async (_, status, args, env, message) => {
+    const ran = await restante(["send", ...args], env)
+    expect(ran.status).toBe(status)
+    expect(ran.stderr).toMatch(message)
+    expect(ran.stderr).not.toContain(adminToken)
+  })
+
+  it("prefers RESTANTE_TOKEN, and takes ADMIN_TOKEN", async () => {
+    const url = ["--to", `${other}/token`, ...described, "--url", "http://a.test/"]
+    const only = { RESTANTE_TOKEN: "", ADMIN_TOKEN: adminToken }
+    expect((await restante(["send", ...url], only)).status).toBe(0)
+    expect((await restante(["send", ...url], { ...only, RESTANTE_TOKEN: "wrong" })).status).toBe(1)
+  })
+
+  it("takes content back when the notification is refused", async () => {
+    const args = ["send", "--to", "http://a.test/", "--description", "d", "--content", "-"]
+    const { requests, status } = await withFake(({ method, url }, response) => {
+      if (url === "/content") {
+        response.setHeader("location", `${publicUrl}/content/a`)
+        response.setHeader("link", `<${publicUrl}/content/a~secret>; rel="edit"`)
+        response.writeHead(202).end()
+      } else response.writeHead(method === "DELETE" ? 204 : 422).end()
+    }, args)
+    expect(status).toBe(1)
+    expect(requests.at(-1)).toBe("DELETE /content/a~secret")
+  })
+})

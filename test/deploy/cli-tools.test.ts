@@ -1,0 +1,296 @@
+/** The commands by which people use a service daily, as they are built. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { adminToken, publicUrl, type Service, start, temporaryFolder } from "../e2e/process.ts"
+import { echoes, receiver } from "../e2e/receivers.ts"
+import { type NatsServer, startServer } from "../runtime/nats/servers.ts"
+import { endCommands, type Environment, type Ran, run, serviceEnv } from "./cli-harness.ts"
+
+let service: Service
+
+let echoing: string
+
+let deaf: string
+
+const folder = temporaryFolder()
+
+const restante = (args: ReadonlyArray<string>, env: Environment = {}, input = ""): Promise<Ran> =>
+  run(args, { BASE_URL: service.url, ADMIN_TOKEN: adminToken, ...env }, input).ended
+
+const asked = async (method: string, path: string, body: object | undefined, slug = "") => {
+  const headers = {
+    authorization: `Bearer ${adminToken}`,
+    "content-type": "application/json",
+    ...slug === "" ? {} : { slug }
+  }
+  const given = body === undefined ? {} : { body: JSON.stringify(body) }
+  return fetch(service.url + path, { method, headers, ...given })
+}
+
+/** What a command prints as JSON, one document a line or one in all. */
+const json = async (args: ReadonlyArray<string>, env: Environment = {}, input = "") => {
+  const { status, stderr, stdout } = await restante([...args, "--json"], env, input)
+  expect(status, stderr).toBe(0)
+  try {
+    return [JSON.parse(stdout)]
+  } catch {
+    return stdout.trimEnd().split("\n").map((line) => JSON.parse(line))
+  }
+}
+
+beforeAll(async () => {
+  echoing = await receiver((received, response) => {
+    if (!echoes(received, response)) response.writeHead(204).end()
+  })
+  deaf = await receiver((_, response) => response.writeHead(404).end())
+  service = await start({ env: serviceEnv })
+  await asked("POST", "/mailboxes", undefined, "alice")
+})
+
+afterAll(endCommands)
+
+describe("restante read", () => {
+  const content = "The minutes of the meeting.\n"
+  let notification: string
+  beforeAll(async () => {
+    const file = join(folder, "minutes.txt")
+    writeFileSync(file, content)
+    const to = `${publicUrl}/mailboxes/alice`
+    const letter = [
+      "--description",
+      "Minutes\u202etxt",
+      "--content",
+      file,
+      "--password",
+      "generate"
+    ]
+    const [sent] = await json(["send", "--to", to, ...letter, "--wait"])
+    expect(sent).toMatchObject({ status: "sent", recipient: [{ status: "success", href: to }] })
+    const [read] = await json(["read", "alice"])
+    notification = read.href
+  })
+
+  it("lists what is in a mailbox, and can do nothing to the terminal", async () => {
+    const { status, stdout } = await restante(["read", "alice"])
+    expect(status).toBe(0)
+    expect(stdout).toContain("Minutes txt")
+    expect(stdout).not.toContain("\u202e")
+    expect(stdout).toContain(notification)
+  })
+
+  it("shows one notification, and saves what it points to, with its password", async () => {
+    const [read] = await json(["read", notification])
+    expect(read.item.password).toMatch(/^\S{16,}$/)
+    // The service gives out URIs below a name that is not its address here.
+    const url = new URL(read.item.url)
+    const put = await asked("POST", "/mailboxes/alice", {
+      item: {
+        description: "reachable",
+        url: `${service.url}${url.pathname}`,
+        password: read.item.password
+      }
+    })
+    const here = put.headers.get("location") ?? ""
+    const file = join(folder, "saved.txt")
+    expect(await restante(["read", here, "--save", file])).toMatchObject({ status: 0 })
+    expect(readFileSync(file, "utf8")).toBe(content)
+    const again = await restante(["read", here, "--save", file])
+    expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining("EEXIST") })
+    expect(await restante(["read", here, "--save", "-"])).toMatchObject({ stdout: content })
+  })
+
+  it.each([
+    [["nobody"], 1, "404"],
+    [["alice", "--save", "x"], 2, "of one notification"],
+    [["http://a.test/elsewhere"], 2, "the URI or the name of a mailbox"]
+  ])("refuses %j", async (args, status, message) => {
+    const ran = await restante(["read", ...args])
+    expect(ran).toMatchObject({ status, stderr: expect.stringContaining(message) })
+    expect(existsSync("x")).toBe(false)
+  })
+})
+
+describe("restante register", () => {
+  it("registers, waits for the challenge, rotates the secret, and ends", async () => {
+    const made = await restante(["register", "alice", `${echoing}/hook`, "--wait"])
+    expect(made.status, made.stderr).toBe(0)
+    const [uri = "", secret = ""] = made.stdout.trim().split("\n")
+    expect(secret).toMatch(/^whsec_/)
+    const [shown] = await json(["registrations", "show", uri])
+    expect(shown).toMatchObject({ status: "active", callback: `${echoing}/hook` })
+    expect(shown.secret).toBeUndefined()
+    const [rotated] = await json(["registrations", "rotate", uri])
+    expect(rotated.secret).toMatch(/^whsec_/)
+    expect(rotated.secret).not.toBe(secret)
+    const [lifted] = await json(["registrations", "lift", uri])
+    expect(lifted).toMatchObject({ href: shown.href })
+    expect(await json(["registrations", "list", "alice"])).toHaveLength(1)
+    expect(await restante(["registrations", "delete", uri])).toMatchObject({ status: 0 })
+    expect(await restante(["registrations", "show", uri])).toMatchObject({ status: 1 })
+    const { stderr } = await restante(["registrations", "list", "alice"])
+    expect(stderr).toContain("Nobody is registered")
+  })
+
+  it("says when the callback does not echo", async () => {
+    const ran = await restante(["register", "alice", `${deaf}/hook`, "--wait"])
+    expect(ran).toMatchObject({ status: 1, stderr: expect.stringContaining("challenge") })
+  }, 40_000)
+
+  it("wants URIs", async () => {
+    expect(await restante(["register", "alice", "hook"])).toMatchObject({ status: 2 })
+    expect(await restante(["registrations", "show", "alice"])).toMatchObject({ status: 2 })
+  })
+})
+
+describe("restante bridge", () => {
+  const played = (...lines: ReadonlyArray<string>) =>
+    restante(["bridge"], {}, lines.map((line) => `${line}\n`).join(""))
+
+  it("crosses, confused or not", async () => {
+    const { status, stdout } = await played("?", "yes", "Sir Robin", "?", "The grail", "Assur")
+    expect(stdout.trimEnd().split("\n").at(-1)).toBe("Right. Off you go.")
+    expect(stdout.match(/What is your quest\?/g)).toHaveLength(2)
+    expect(status).toBe(0)
+  })
+
+  it("casts who is wrong", async () => {
+    const { status, stdout } = await played("yes", "Robin", "The grail", "I don't know that")
+    expect(stdout).toContain("gorge")
+    expect(status).toBe(1)
+  })
+
+  it("asks again when an answer was none", async () => {
+    const answers = ["yes", "", "Robin", "http://localhost:1/nothing", "The grail", "", "Assur"]
+    const { status, stderr, stdout } = await played(...answers)
+    expect(stdout.trimEnd().split("\n").at(-1)).toBe("Right. Off you go.")
+    expect(stderr.match(/422/g)).toHaveLength(3)
+    expect(status).toBe(0)
+  })
+
+  it("goes on where it was left", async () => {
+    const left = await played("yes", "Robin")
+    expect(left.status).toBe(1)
+    const [, session = ""] = /restante bridge (\S+)/.exec(left.stderr) ?? []
+    const ended = await restante(["bridge", session], {}, "The grail\nNineveh\n")
+    expect(ended).toMatchObject({ status: 0, stdout: expect.stringContaining("Off you go") })
+  })
+
+  it("wants a session", async () => {
+    expect(await restante(["bridge", "/mailboxes/alice"])).toMatchObject({ status: 2 })
+    expect(await restante(["bridge", "/sessions/none"])).toMatchObject({ status: 1 })
+  })
+})
+
+describe("restante top", () => {
+  it("shows the nodes, and what they do a second", async () => {
+    const looks = await json(["top", "--count", "2", "--interval", "1"])
+    expect(looks).toHaveLength(2)
+    const [first, second] = looks
+    expect(first).toMatchObject({ shards: 256, owned: 256, notices: [] })
+    expect(first.nodes[0]).toMatchObject({ name: "sole", state: "up", shards: 256 })
+    expect(first.nodes[0].commitsPerSecond).toBeUndefined()
+    expect(second.nodes[0].commitsPerSecond).toBeGreaterThanOrEqual(0)
+    const { stdout } = await restante(["top", "--count", "1"])
+    expect(stdout).toMatch(/NODE.*DECISIONS\/S/)
+  })
+
+  it("needs an admin, and a service", async () => {
+    expect(await restante(["top", "--count", "1", "--token", "wrong"])).toMatchObject({ status: 1 })
+    const nowhere = { BASE_URL: "http://127.0.0.1:9" }
+    expect(await restante(["top", "--count", "1"], nowhere)).toMatchObject({ status: 75 })
+  })
+})
+
+describe("restante doctor", () => {
+  interface Finding {
+    readonly name: string
+    readonly state: string
+    readonly found: string
+    readonly advice?: string
+  }
+  const examined = async (env: Environment) => {
+    const { status, stdout } = await restante(["doctor", "--json"], env)
+    const findings: ReadonlyArray<Finding> = JSON.parse(stdout)
+    for (const { advice, state } of findings) expect(advice === undefined).toBe(state === "ok")
+    return { status, of: (name: string) => findings.find((one) => one.name === name) }
+  }
+  const fresh = () => ({ DATA_DIR: join(folder, "not", "there") })
+
+  it("looks at a machine that a node may start on", async () => {
+    const { of, status } = await examined(fresh())
+    expect(status).toBe(0)
+    for (const name of ["platform", "memory", "clock", "disk", "store", "outbound rules"]) {
+      expect(of(name), name).toMatchObject({ state: expect.stringMatching(/ok|warn/) })
+    }
+    expect(of("service")).toMatchObject({ state: "ok" })
+    expect(of("service's clock")).toMatchObject({ state: "ok" })
+  })
+
+  it("says that the store is in use, which is well", async () => {
+    const { of } = await examined({ DATA_DIR: service.dataDir })
+    expect(of("store")).toMatchObject({ state: "ok", found: expect.stringContaining("in use") })
+  })
+
+  it("says what is in the way of the data folder", async () => {
+    const file = join(folder, "in-the-way")
+    writeFileSync(file, "")
+    for (const path of [file, join(file, "below")]) {
+      const { of, status } = await examined({ DATA_DIR: path })
+      expect(status).toBe(1)
+      expect(of("data folder")).toMatchObject({ state: "fail", found: `${file} is no folder` })
+      expect(of("store")).toBeUndefined()
+    }
+  })
+
+  it("finds what would go wrong", async () => {
+    const careless = { OUTBOUND_ALLOW: "0.0.0.0/0", ADMIN_TOKEN: "secret", ...fresh() }
+    const { of } = await examined({ ...careless, BASE_URL: "http://post.example.test:9" })
+    expect(of("outbound rules")).toMatchObject({
+      state: "warn",
+      advice: expect.stringContaining("metadata")
+    })
+    expect(of("admin token")).toMatchObject({ state: "warn" })
+    expect(of("base URL")).toMatchObject({ state: "warn", found: expect.stringContaining("TLS") })
+    expect(of("service")).toMatchObject({ state: "warn" })
+    const nowhere = await examined({ NATS_URL: "nats://127.0.0.1:9", ...fresh() })
+    expect(nowhere.status).toBe(1)
+    expect(nowhere.of("NATS")).toMatchObject({ state: "fail" })
+    const wrong = await restante(["doctor"], { PORT: "many" })
+    expect(wrong).toMatchObject({ status: 78, stderr: expect.stringContaining("PORT") })
+  }, 60_000)
+
+  describe("of a cluster", () => {
+    let nats: NatsServer
+    beforeAll(async () => {
+      nats = await startServer({ extra: "max_payload: 512KB" })
+    })
+    afterAll(() => nats.close())
+
+    it("looks at the servers of NATS", async () => {
+      const { of, status } = await examined({ NATS_URL: nats.url, ...fresh() })
+      expect(status).toBe(0)
+      expect(of("NATS")).toMatchObject({ state: "ok", found: expect.stringMatching(/2\.\d+/) })
+      expect(of("NATS max_payload")).toMatchObject({ state: "warn" })
+    })
+  })
+})
+
+describe("--json", () => {
+  it("is understood by the commands about accounts and what was sent", async () => {
+    const [made] = await json(["account", "add", "bob"])
+    expect(made).toMatchObject({ account: "bob", token: expect.stringMatching(/^\S{32,}$/) })
+    expect(await json(["account", "list"])).toContainEqual({ name: "bob", role: [] })
+    expect(await json(["account", "revoke", "bob", "--all"])).toEqual([
+      { account: "bob", revoked: "all" }
+    ])
+    expect(await json(["account", "remove", "bob"])).toEqual([{ removed: "bob" }])
+    const letter = ["--description", "x", "--url", "http://a.test/x"]
+    const [sent] = await json(["send", "--to", `${publicUrl}/mailboxes/alice`, ...letter])
+    const [shown] = await json(["outbox", "show", sent.href])
+    expect(shown).toMatchObject({ href: sent.href, recipient: [{ attempts: 1 }] })
+    expect(await json(["outbox"])).toContainEqual(expect.objectContaining({ href: sent.href }))
+    const [deleted] = await json(["outbox", "delete", sent.href])
+    expect(sent.href).toContain(deleted.deleted)
+  })
+})

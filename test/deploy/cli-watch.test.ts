@@ -1,0 +1,118 @@
+/** `restante watch` as it is built, with a service. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import {
+  asAdmin,
+  expectStatus,
+  type Mailbox,
+  notification,
+  openMailbox,
+  parseXml,
+  postXml,
+  send
+} from "../e2e/client.ts"
+import { eventually, publicUrl, type Service, start } from "../e2e/process.ts"
+import { endCommands, type Environment, type Run, run, withinMs } from "./cli-harness.ts"
+
+let service: Service
+
+const begin = (args: ReadonlyArray<string>, env: Environment = {}): Run =>
+  run(args, { BASE_URL: service.url, ...env })
+
+beforeAll(async () => {
+  service = await start()
+})
+
+afterAll(endCommands)
+
+describe("restante watch", () => {
+  let alice: Mailbox
+  beforeAll(async () => {
+    alice = await openMailbox(service.url, "alice")
+  })
+
+  const deposit = async (to: Mailbox, description: string) => {
+    expectStatus(await postXml(service.url, to.path, notification(description)), 202)
+  }
+  const linesOf = ({ shown }: Run): ReadonlyArray<string> => shown.stdout.split("\n").slice(0, -1)
+  const lines = (one: Run, count: number) =>
+    eventually(withinMs, `${count} lines`, () => linesOf(one).length >= count || undefined)
+
+  it("prints what is there and what comes, over restarts of the service, each once", async () => {
+    await deposit(alice, "first")
+    const watching = begin(["watch", publicUrl + alice.path])
+    await lines(watching, 1)
+    await deposit(alice, "second")
+    await lines(watching, 2)
+    const { dataDir, port } = service
+    await service.kill()
+    await eventually(withinMs, "it tells", () => watching.shown.stderr !== "" || undefined)
+    service = await start({ dataDir, env: { PORT: String(port) } })
+    await deposit(alice, "third")
+    await lines(watching, 3)
+    watching.child.kill("SIGTERM")
+    expect((await watching.ended).status).toBe(0)
+    expect(linesOf(watching).map((line) => line.split("\t").slice(1))).toEqual(
+      ["first", "second", "third"].map((name) => [name, `http://sender.test/${name}`])
+    )
+    expect(watching.shown.stderr).toBe(
+      "The service does not answer; trying again.\nThe service answers again.\n"
+    )
+  })
+
+  it.each(["SIGINT", "SIGTERM"] as const)("ends with 0 on %s, without a token", async (signal) => {
+    const nobody = { RESTANTE_TOKEN: "" }
+    const shared = begin(["watch", publicUrl + alice.shared], nobody)
+    const named = begin(["watch", "alice", "--password", alice.password], nobody)
+    for (const one of [shared, named]) {
+      await lines(one, 1)
+      one.child.kill(signal)
+      expect((await one.ended).status).toBe(0)
+    }
+  })
+
+  it("finds the service by the URI, and sends it no token that is not for it", async () => {
+    const unset = { BASE_URL: "" }
+    const shared = begin(["watch", service.url + alice.shared], unset)
+    await lines(shared, 1)
+    shared.child.kill("SIGTERM")
+    expect((await shared.ended).status).toBe(0)
+    const stranger = await begin(["watch", service.url + alice.path], unset).ended
+    expect(stranger).toMatchObject({ status: 1, stderr: expect.stringContaining("--password") })
+  })
+
+  it("prints from a time on, and nothing that acts on a terminal", async () => {
+    const bob = await openMailbox(service.url, "bob")
+    await deposit(bob, "early")
+    const listing = await send(service.url, bob.path, { headers: asAdmin })
+    const since = parseXml(listing.text).attributes["time"] ?? ""
+    const item =
+      "<item><description>a\nb\tc\u202ed\u009b31m</description><url>http://a/</url></item>"
+    expectStatus(await postXml(service.url, bob.path, `<notification>${item}</notification>`), 202)
+    const watching = begin(["watch", "bob", "--since", since])
+    await lines(watching, 1)
+    expectStatus(await send(service.url, bob.path, { method: "DELETE", headers: asAdmin }), 204)
+    const ended = await watching.ended
+    expect(ended).toMatchObject({ status: 1, stderr: expect.stringContaining("deleted") })
+    expect(ended.stdout).toMatch(/^\S+Z\ta b c d 31m\thttp:\/\/a\/\n$/)
+    expect(await begin(["watch", "bob"]).ended).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("deleted")
+    })
+  })
+
+  it.each<[string, number, ReadonlyArray<string>, Environment, RegExp]>([
+    ["no such mailbox", 1, ["nobody"], {}, /no such mailbox/],
+    ["a wrong secret", 1, [`${publicUrl}/mailboxes/alice~wrong`], {}, /no such mailbox/],
+    ["no password", 1, ["alice"], { RESTANTE_TOKEN: "" }, /--password/],
+    ["a wrong password", 1, ["alice", "--password", "wrong"], {}, /--password/],
+    ["no time", 1, ["alice", "--since", "yesterday"], {}, /RFC 3339/],
+    ["no mailbox", 2, [`${publicUrl}/content/a`], {}, /URI or the name/],
+    ["no URI", 2, ["What?"], {}, /URI or the name/],
+    ["no service", 75, ["alice"], { BASE_URL: "http://127.0.0.1:9" }, /127\.0\.0\.1:9/]
+  ])("says what is wrong: %s", async (_, status, args, env, message) => {
+    const ran = await begin(["watch", ...args], env).ended
+    expect(ran.status).toBe(status)
+    expect(ran.stderr).toMatch(message)
+    expect(ran.stderr.trim().split("\n")).toHaveLength(1)
+  })
+})

@@ -1,0 +1,238 @@
+/** The command line as it is built, run as a process of its own. */
+import { spawn, spawnSync } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "vitest"
+
+const main = fileURLToPath(new URL("../../dist/bin/restante.js", import.meta.url))
+
+const path = process.env["PATH"]
+
+const restante = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
+  const { status, stderr, stdout } = spawnSync(process.execPath, [main, ...args], {
+    encoding: "utf8",
+    env: { ...(path === undefined ? {} : { PATH: path }), ...env },
+    timeout: 20_000
+  })
+  return { status, stderr, stdout }
+}
+
+interface Row {
+  readonly name: string
+  readonly value: string | null
+  readonly source: string
+  readonly env: string
+  readonly flag: string | null
+}
+
+const config = (args: ReadonlyArray<string> = [], env: Record<string, string> = {}) => {
+  const { status, stdout } = restante(["config", "--json", ...args], env)
+  expect(status).toBe(0)
+  const rows: ReadonlyArray<Row> = JSON.parse(stdout)
+  return (name: string) => rows.find((row) => row.name === name)
+}
+
+describe("restante", () => {
+  it("shows its commands, its version and completions", () => {
+    const help = restante(["--help"])
+    expect(help.status).toBe(0)
+    for (const command of ["serve", "config", "account", "check", "send", "outbox", "watch"]) {
+      expect(help.stdout).toContain(command)
+    }
+    expect(restante(["--version"])).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/\d+\.\d+\.\d+/)
+    })
+    expect(restante(["--completions", "bash"]).stdout).toContain("serve")
+  })
+
+  it.each([["unknown"], ["serve", "--unknown"], ["account", "add"], ["account", "add", "A b"]])(
+    "exits 2 on a wrong command line: %s %s",
+    (...args) => {
+      const { status, stderr, stdout } = restante(args)
+      expect(status).toBe(2)
+      expect(stderr).toContain("USAGE")
+      // A script would take it for what it asked for.
+      expect(stdout).toBe("")
+    }
+  )
+
+  it("lists each setting once, with one variable and one flag of its own", () => {
+    const { stdout } = restante(["config", "--json"])
+    const rows: ReadonlyArray<Row> = JSON.parse(stdout)
+    expect(new Set(rows.map((row) => row.name)).size).toBe(rows.length)
+    expect(new Set(rows.map((row) => row.env)).size).toBe(rows.length)
+    const fixed = ["PORT", "HOST", "BASE_URL", "DATA_DIR", "ADMIN_TOKEN", "LOG_LEVEL"]
+    const cluster = ["NATS_URL", "NODE_ID", "NATS_CREDS", "NATS_CA", "CLUSTER_BUCKETS"]
+    for (const name of [...fixed, ...cluster, "RETRY_SCHEDULE", "OUTBOUND_ALLOW"]) {
+      expect(rows.map((row) => row.env)).toContain(name)
+    }
+  })
+
+  it("takes a flag over the environment, and the environment over the defaults", () => {
+    expect(config()("port")).toMatchObject({ value: "8080", source: "cluster.config.ts" })
+    const env = { PORT: "9000" }
+    expect(config([], env)("port")).toMatchObject({ value: "9000", source: "environment PORT" })
+    expect(config(["--port", "0"], env)("port")).toMatchObject({
+      value: "0",
+      source: "flag --port"
+    })
+  })
+
+  it("derives the base URL from the port, and counts empty variables as unset", () => {
+    expect(config([], { PORT: "9000", BASE_URL: "" })("baseUrl")).toMatchObject({
+      value: "http://localhost:9000",
+      source: "port"
+    })
+  })
+
+  it.each(["NATS_PASSWORD", "NATS_TOKEN", "NATS_NKEY_SEED"])("never shows %s", (env) => {
+    const { stderr, stdout } = restante(["config"], { [env]: "hunter2hunter2" })
+    expect(stdout).toContain("<set>")
+    expect(stdout + stderr).not.toContain("hunter2")
+    const wrong = restante(["config"], { [env]: "hunter2 hunter2" })
+    expect(wrong.status).toBe(78)
+    expect(wrong.stdout + wrong.stderr).not.toContain("hunter2")
+  })
+
+  it("never shows the admin token", () => {
+    const { stderr, stdout } = restante(["config"], { ADMIN_TOKEN: "hunter2hunter2" })
+    expect(stdout).toContain("<set>")
+    expect(stdout + stderr).not.toContain("hunter2")
+    const wrong = restante(["config"], { ADMIN_TOKEN: "hunter2 hunter2" })
+    expect(wrong.status).toBe(78)
+    expect(wrong.stdout + wrong.stderr).not.toContain("hunter2")
+  })
+
+  it.each([
+    ["PORT", "port", "80x"],
+    ["PORT", "port", "65536"],
+    ["BASE_URL", "baseUrl", "ftp://example.org"],
+    ["BASE_URL", "baseUrl", "https://example.org/path"],
+    ["BASE_URL", "baseUrl", "https://user@example.org"],
+    ["LOG_LEVEL", "log.level", "loud"],
+    ["RETRY_SCHEDULE", "outgoing.retrySchedule", "1s,soon"],
+    ["RETRY_SCHEDULE", "outgoing.retrySchedule", ","],
+    ["OUTBOUND_ALLOW", "outbound.allow", "127.0.0.0/33"],
+    ["CONTENT_BYTES_MAX", "content.bytesMax", "1 gig"],
+    ["CONTENT_BYTES_MAX", "content.bytesMax", "0"],
+    ["RETENTION", "mailboxes.retention", "P"],
+    ["IDLE_TIMEOUT", "limits.idleTimeout", "0s"],
+    ["NATS_URL", "nats.url", "http://127.0.0.1:4222"],
+    ["NATS_URL", "nats.url", "nats://user@127.0.0.1:4222"],
+    ["NATS_REPLICAS", "nats.replicas", "2"],
+    ["NODE_ID", "cluster.nodeId", "node 1"],
+    ["CLUSTER_BUCKETS", "cluster.buckets", "0"]
+  ])("stops on %s (%s) = %s, naming all there is to know", (env, name, value) => {
+    for (const command of ["config", "serve"]) {
+      const { status, stderr } = restante([command], { [env]: value })
+      expect(status).toBe(78)
+      expect(stderr).toContain(`${name} is ${JSON.stringify(value)} (from environment ${env})`)
+      expect(stderr).toContain("expected ")
+    }
+  })
+
+  it.each([
+    ["RETRY_SCHEDULE", "0,100ms,0.5s,1m,30min,2h,P1D,PT1H30M"],
+    ["OUTBOUND_ALLOW", "127.0.0.0/8, ::1, fd00::/8"],
+    ["BASE_URL", "https://post.example.org:8443"],
+    ["CORS_ORIGINS", "https://a.example,https://b.example"],
+    ["NATS_URL", "nats://10.0.0.1:4222, tls://nats.example,10.0.0.2"],
+    ["NATS_REPLICAS", "3"],
+    ["NODE_ID", "node-1"]
+  ])("takes %s = %s", (env, value) => {
+    expect(restante(["config"], { [env]: value }).status).toBe(0)
+  })
+
+  it("says in one line that the service cannot be reached", () => {
+    const env = { ADMIN_TOKEN: "t", BASE_URL: "http://127.0.0.1:9" }
+    const { status, stderr } = restante(["account", "list"], env)
+    expect(status).toBe(75)
+    expect(stderr.trim().split("\n")).toHaveLength(1)
+    expect(stderr).toContain("http://127.0.0.1:9")
+  })
+
+  it("stops on an issuer's keys that cannot be used, before it opens a store", () => {
+    const whole = { AUTH_ISSUER: "https://issuer.example", AUTH_AUDIENCE: "post" }
+    const missing = restante(["serve"], { ...whole, AUTH_JWKS: "/nowhere/jwks.json" })
+    expect(missing).toMatchObject({
+      status: 78,
+      stderr: expect.stringMatching(/auth\.jwks is the file "\/nowhere\/jwks\.json": ENOENT/)
+    })
+    const alone = restante(["config"], { AUTH_JWKS: "https://issuer.example/jwks" })
+    expect(alone.status).toBe(78)
+    expect(alone.stderr).toMatch(/auth\.issuer is not set[^]*auth\.audience is not set/)
+  })
+
+  it("needs a token for accounts", () => {
+    const { status, stderr } = restante(["account", "list"])
+    expect(status).toBe(2)
+    expect(stderr).toContain("ADMIN_TOKEN")
+  })
+
+  it("knows a service that is not restante", async () => {
+    const other = createServer((_, response) => response.end("hello")).listen(0, "127.0.0.1")
+    await new Promise((resolve) => other.once("listening", resolve))
+    const { port } = other.address() as AddressInfo // a TCP server's address is an object
+    const { execFile } = await import("node:child_process")
+    const env = { ADMIN_TOKEN: "t", BASE_URL: `http://127.0.0.1:${port}` }
+    const stderr = await new Promise<string>((resolve) => {
+      execFile(process.execPath, [main, "account", "list"], { env }, (_, __, text) => resolve(text))
+    })
+    other.close()
+    expect(stderr).toContain("is it restante?")
+  })
+})
+
+describe("restante serve and account", () => {
+  it("makes, lists and removes accounts, and ends well on SIGTERM", async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "restante-cli-"))
+    const admin = "0123456789abcdef"
+    const server = spawn(process.execPath, [main, "serve"], {
+      env: { PORT: "0", HOST: "127.0.0.1", DATA_DIR: dataDir, ADMIN_TOKEN: admin },
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+    const ended = new Promise((resolve) => server.once("exit", resolve))
+    const baseUrl = await new Promise<string>((resolve, reject) => {
+      let shown = ""
+      server.stdout.setEncoding("utf8").on("data", (text: string) => {
+        shown += text
+        const origin = /http:\/\/localhost:\d+/.exec(shown)?.[0]
+        if (origin !== undefined) resolve(origin)
+      })
+      server.once("exit", (status) => reject(new Error(`serve ended with ${status}`)))
+    })
+    const account = (...args: ReadonlyArray<string>) =>
+      restante(["account", ...args], { ADMIN_TOKEN: admin, BASE_URL: baseUrl })
+
+    const made = account("add", "bob", "--role", "quotes", "--role", "customers")
+    expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[\w-]{43}\n$/) })
+    expect(account("add", "bob")).toMatchObject({ status: 1, stderr: expect.stringMatching(/409/) })
+    expect(account("list").stdout).toMatch(
+      /^admin\tadmin\nbob\t(quotes,customers|customers,quotes)\n$/
+    )
+    const token = account("token", "bob", "--name", "ci", "--expires", "P30D")
+    expect(token).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[\w-]{43}\n$/) })
+    const listed: ReadonlyArray<{ readonly id: string; readonly name?: string }> = JSON.parse(
+      account("tokens", "bob", "--json").stdout
+    )
+    expect(listed.map((one) => one.name)).toEqual([undefined, "ci"])
+    expect(account("revoke", "bob", "--", listed[1]?.id ?? "").status).toBe(0)
+    expect(account("revoke", "bob", "--all").status).toBe(0)
+    expect(account("tokens", "bob").stdout).toBe("ID  CREATED  EXPIRES  NAME\n")
+    expect(account("list", "--token", made.stdout.trim()).status).toBe(1)
+    expect(account("token", "bob").stdout).toMatch(/^[\w-]{43}\n$/)
+    expect(account("remove", "bob").status).toBe(0)
+    expect(account("list").stdout).toBe("admin\tadmin\n")
+    expect(restante(["check", "--data-dir", dataDir]).status).toBe(75)
+
+    server.kill("SIGTERM")
+    expect(await ended).toBe(0)
+    expect(restante(["check", "--data-dir", dataDir]).status).toBe(0)
+    rmSync(dataDir, { recursive: true })
+  }, 120_000)
+})

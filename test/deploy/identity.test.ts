@@ -1,0 +1,210 @@
+/** Who somebody is said to be: claims of tokens, keys, addresses behind proxies, settings. */
+import { Result } from "effect"
+import { array, assert, constantFrom, dictionary, property, string } from "fast-check"
+import { describe, expect, it } from "vitest"
+import { Role } from "../../actors/account/protocol.ts"
+import { loadSettings } from "../../deploy/settings/settings.ts"
+import { givenPlaceOf } from "../../deploy/settings/values.ts"
+import { claimAt, judge } from "../../http/auth/issuer/claims.ts"
+import { keysUrlIn, metadataUrlOf } from "../../http/auth/issuer/discovery.ts"
+import { isJwt } from "../../http/auth/issuer/issuer.ts"
+import { keySetIn } from "../../http/auth/issuer/key-source.ts"
+import { clientOf } from "../../http/pipeline/rate-limits.ts"
+import { isSlug } from "../../http/slug.ts"
+import { RequestHeaders } from "../../http/wire/request.ts"
+
+const names = { account: "sub", roles: "roles", rolesPrefix: "" }
+
+describe("the claims of a token", () => {
+  it.each([
+    ["Keycloak", "realm_access.roles", { realm_access: { roles: ["quotes"] } }],
+    ["a client of Keycloak", "resource_access.post.roles", {
+      resource_access: { post: { roles: ["quotes"] } }
+    }],
+    ["Auth0", "https://post.example/roles", { "https://post.example/roles": ["quotes"] }],
+    ["Entra", "roles", { roles: ["quotes"] }],
+    ["scopes", "scope", { scope: "openid quotes" }]
+  ])("name roles as %s does", (_, roles, claims) => {
+    expect(judge({ sub: "alice", ...claims }, { ...names, roles }))
+      .toEqual({ _tag: "Vouched", name: "alice", roles: ["quotes"] })
+  })
+
+  it("name an account as Kubernetes does", () => {
+    const claims = {
+      sub: "system:serviceaccount:shop:poster",
+      "kubernetes.io": { namespace: "shop", serviceaccount: { name: "poster", uid: "1" } }
+    }
+    const account = "kubernetes.io.serviceaccount.name"
+    expect(judge(claims, { ...names, account })).toMatchObject({ name: "poster" })
+    expect(judge(claims, names)).toMatchObject({ _tag: "Refused" })
+  })
+
+  it("are judged so: a name that is none is refused, and only known roles are given", () => {
+    const anything = constantFrom<unknown>(undefined, null, 7, true, {}, [], ["alice"], "", "Alice")
+    const role = constantFrom("admin", "quotes", "customers", "king", "post-admin", "Admin")
+    assert(property(string(), anything, array(role), (text, other, roles) => {
+      const judged = judge({ sub: text, roles }, names)
+      if (isSlug(text)) {
+        const known = Role.literals.filter((one) => roles.includes(one))
+        expect(judged).toEqual({ _tag: "Vouched", name: text, roles: known })
+      } else expect(judged._tag).toBe("Refused")
+      expect(judge({ sub: other, roles }, names)._tag).toBe("Refused")
+      expect(judge({ sub: "alice", roles: other }, names)).toMatchObject({ roles: [] })
+      const prefixed = { ...names, rolesPrefix: "post-" }
+      expect(judge({ sub: "alice", roles }, prefixed))
+        .toMatchObject({ roles: roles.includes("post-admin") ? ["admin"] : [] })
+      expect(judge({ sub: "alice", roles, cnf: {} }, names)._tag).toBe("Refused")
+    }))
+  })
+
+  it("are found by their own names only, whatever a path says", () => {
+    expect(claimAt({ a: { "b.c": 1 } }, "a.b.c")).toBe(1)
+    expect(claimAt({ "a.b": { c: 1 }, a: {} }, "a.b.c")).toBe(1)
+    for (const path of ["__proto__", "constructor.name", "toString", "a.length", ".", "a."]) {
+      expect(claimAt({ a: "text" }, path)).toBeUndefined()
+    }
+    assert(property(dictionary(string(), string()), string(), (claims, path) => {
+      const found = claimAt(claims, path)
+      expect(found).toBe(Object.hasOwn(claims, path) ? claims[path] : undefined)
+    }))
+  })
+})
+
+describe("keys", () => {
+  const jwk = { kty: "EC", crv: "P-256", x: "x", y: "y" }
+  it("are taken when anybody may know them", () => {
+    const secret = { kty: "oct", k: "c2VjcmV0" }
+    expect(keySetIn(JSON.stringify({ keys: [jwk, secret, { kty: "new" }, null] })))
+      .toEqual({ set: { keys: [jwk] } })
+    const wrong = [
+      "",
+      "[]",
+      "{}",
+      "{\"keys\":{}}",
+      "{\"keys\":[]}",
+      JSON.stringify({ keys: [secret] })
+    ]
+    for (const text of wrong) expect(keySetIn(text)).toBeTypeOf("string")
+    expect(keySetIn(JSON.stringify({ keys: [{ ...jwk, d: "d" }] }))).toContain("private key")
+    const many = Array.from({ length: 101 }, () => jwk)
+    expect(keySetIn(JSON.stringify({ keys: many }))).toContain("more than")
+  })
+
+  it("are at a URL, in a file, or in the setting itself", () => {
+    expect(givenPlaceOf("https://issuer.example/jwks?v=1")).toMatchObject({ _tag: "Url" })
+    expect(givenPlaceOf("./jwks.json")).toEqual({ _tag: "File", file: "./jwks.json" })
+    expect(givenPlaceOf(JSON.stringify({ keys: [jwk] }))).toMatchObject({ _tag: "Inline" })
+    const none = ["", "ftp://issuer.example/", "https://user@issuer.example/", "{}", "https://"]
+    for (const text of none) expect([text, givenPlaceOf(text)]).toEqual([text, undefined])
+  })
+})
+
+describe("an issuer that tells of itself (OpenID Connect Discovery)", () => {
+  const jwks_uri = "https://keys.example/jwks"
+  const told = (changes: object, issuer = "https://id.example/realms/post") =>
+    keysUrlIn(JSON.stringify({ issuer, jwks_uri, ...changes }), issuer)
+
+  it("does so below its own URL, last slash or not (§4)", () => {
+    const path = "/.well-known/openid-configuration"
+    expect(metadataUrlOf("https://id.example")).toBe(`https://id.example${path}`)
+    expect(metadataUrlOf("https://id.example/")).toBe(`https://id.example${path}`)
+    expect(metadataUrlOf("http://id.test:81/a/b")).toBe(`http://id.test:81/a/b${path}`)
+    for (
+      const none of [
+        "",
+        "id.example",
+        "urn:x",
+        "https://a@id.example",
+        "https://a/?b",
+        "https://a/#b"
+      ]
+    ) {
+      expect([none, metadataUrlOf(none)]).toEqual([none, undefined])
+    }
+  })
+
+  it("names itself to the letter, and its keys (§4.3)", () => {
+    expect(told({})).toEqual({ url: jwks_uri })
+    expect(told({ issuer: "https://id.example/realms/post/" })).toContain("another issuer")
+    expect(told({ jwks_uri: "http://keys.example/" })).toContain("by https")
+    expect(told({ jwks_uri: "http://keys.test/" }, "http://id.test")).toEqual({
+      url: "http://keys.test/"
+    })
+    for (const none of [undefined, 3, "jwks", "ftp://keys.example/", "https://a@keys.example/"]) {
+      expect(told({ jwks_uri: none })).toContain("no jwks_uri")
+    }
+    expect(keysUrlIn("<html>", "https://id.example")).toContain("no JSON")
+    expect(keysUrlIn("null", "https://id.example")).toContain("another issuer")
+  })
+})
+
+it("tells a JWT from a token of the service", () => {
+  expect(isJwt("eyJhbGciOiJFUzI1NiJ9.e30.c2ln")).toBe(true)
+  assert(property(string(), (text) => {
+    expect(isJwt(text.replaceAll(".", ""))).toBe(false)
+    expect(isJwt(`eyJ${text.replaceAll(".", "")}`)).toBe(false)
+  }))
+})
+
+describe("the client's address", () => {
+  const client = (near: string, forwarded: string | undefined, ...trusted: Array<string>) =>
+    clientOf({
+      remoteAddress: near,
+      headers: new RequestHeaders(forwarded === undefined ? [] : ["x-forwarded-for", forwarded])
+    }, trusted)
+
+  it.each([
+    ["192.0.2.1", undefined, [], "192.0.2.1"],
+    ["192.0.2.1", "198.51.100.9", [], "192.0.2.1"],
+    ["10.0.0.1", "198.51.100.9", ["10.0.0.0/8"], "198.51.100.9"],
+    ["10.0.0.1", undefined, ["10.0.0.0/8"], "10.0.0.1"],
+    // What the client wrote itself stands before what the proxies wrote.
+    ["10.0.0.1", "1.1.1.1, 198.51.100.9, 10.0.0.2", ["10.0.0.0/8"], "198.51.100.9"],
+    ["10.0.0.1", "1.1.1.1, unknown", ["10.0.0.0/8"], "10.0.0.1"],
+    ["10.0.0.1", "198.51.100.9:4711", ["10.0.0.0/8"], "198.51.100.9"],
+    ["0000:0000:0000:0000:0000:ffff:0a00:0001", "192.0.2.3", ["10.0.0.1/32"], "192.0.2.3"],
+    ["2001:db8:0:1:aaaa::1", undefined, [], "2001:db8:0:1::/64"],
+    ["2001:db8:0:1::2", undefined, [], "2001:db8:0:1::/64"],
+    ["fd00::1", "[2001:db8::5]:443", ["fd00::/8"], "2001:db8:0:0::/64"],
+    ["", undefined, ["10.0.0.0/8"], ""]
+  ])("near %s, forwarded for %s, trusting %s: %s", (near, forwarded, trusted, expected) => {
+    expect(client(near, forwarded, ...trusted)).toBe(expected)
+  })
+})
+
+describe("the issuer's settings", () => {
+  const whole = {
+    AUTH_JWKS: "https://issuer.example/jwks",
+    AUTH_ISSUER: "https://issuer.example/",
+    AUTH_AUDIENCE: "post"
+  }
+  const problem = (changes: Record<string, string>): string => {
+    const loaded = loadSettings({ ...whole, ...changes })
+    return Result.isFailure(loaded) ? loaded.failure.message : ""
+  }
+
+  it("are all there or none", () => {
+    expect(problem({})).toBe("")
+    expect(problem({ AUTH_JWKS: "", AUTH_ISSUER: "", AUTH_AUDIENCE: "" })).toBe("")
+    expect(problem({ AUTH_JWKS: "" })).toBe("")
+    for (const issuer of ["post", "urn:issuer", "https://issuer.example/?tenant=post"]) {
+      expect(problem({ AUTH_JWKS: "", AUTH_ISSUER: issuer }))
+        .toMatch(/auth\.jwks is not set \(AUTH_JWKS\)/)
+    }
+    expect(problem({ AUTH_JWKS: "", AUTH_ISSUER: "" })).toMatch(/auth\.issuer is not set/)
+    expect(problem({ AUTH_JWKS: "", AUTH_AUDIENCE: "" })).toMatch(/auth\.audience is not set/)
+    expect(problem({ AUTH_ISSUER: "" })).toMatch(/auth\.issuer is not set/)
+    expect(problem({ AUTH_AUDIENCE: "" })).toMatch(/auth\.audience is not set/)
+  })
+
+  it.each([
+    ["AUTH_JWKS", "ftp://issuer.example/jwks"],
+    ["AUTH_ALGORITHMS", "HS256"],
+    ["AUTH_ALGORITHMS", "ES256,none"],
+    ["AUTH_ROLES_CLAIM", "realm_access..roles"],
+    ["AUTH_CLOCK_TOLERANCE", "10m"],
+    ["TRUSTED_PROXIES", "my-proxy"]
+  ])("stop the start: %s=%s", (name, value) => {
+    expect(problem({ [name]: value })).not.toBe("")
+  })
+})

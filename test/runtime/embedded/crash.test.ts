@@ -1,0 +1,54 @@
+/** kill -9 at any moment: nothing acknowledged is lost, nothing half-written shows. */
+import { Effect } from "effect"
+import { beforeAll, describe, expect, it } from "vitest"
+import { engineNames, inspect } from "../../../runtime/embedded/index.ts"
+import { newFolder, openingFailure, upon } from "./folders.ts"
+import { compileChild, startChild } from "./processes.ts"
+import { toldIn, verify } from "./told.ts"
+
+const ROUNDS = 20
+
+let child = ""
+
+beforeAll(() => {
+  child = compileChild()
+})
+
+describe.each(engineNames)("kill -9, %s", (engine) => {
+  it(`loses nothing in ${ROUNDS} rounds upon one folder`, { timeout: 120_000 }, async () => {
+    const folder = await newFolder(engine)
+    const heads = new Map<number, number>()
+    const blobs = new Map<string, string>()
+    for (let round = 0; round < ROUNDS; round++) {
+      const running = startChild(child, folder, "commit")
+      await running.said(2 + Math.floor(Math.random() * 20))
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 150))
+      await running.kill()
+      const told = toldIn(running.lines)
+      for (const [name, head] of told.heads) heads.set(name, head)
+      for (const [id, digest] of told.blobs) blobs.set(id, digest)
+      await upon(folder, verify(heads, blobs))
+    }
+    expect(heads.size).toBe(8)
+    const { counts, faults } = await Effect.runPromise(inspect(folder))
+    expect(faults).toEqual([])
+    expect(counts.actors).toEqual({ mailbox: 8 })
+    expect(counts.blobs).toBeGreaterThanOrEqual(blobs.size)
+  })
+
+  it("refuses a second process, naming the holder, and takes over when it is gone", async () => {
+    const folder = await newFolder(engine)
+    const holder = startChild(child, folder, "hold")
+    await holder.said(1)
+    expect(await openingFailure(folder)).toMatchObject({
+      _tag: "StorageLocked",
+      path: folder,
+      pid: holder.process.pid
+    })
+    await expect(Effect.runPromise(inspect(folder))).rejects.toMatchObject({
+      _tag: "StorageLocked"
+    })
+    await holder.kill()
+    expect(await openingFailure(folder)).toBeUndefined()
+  })
+})

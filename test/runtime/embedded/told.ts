@@ -1,0 +1,48 @@
+/** What `child.ts` told to be kept, and whether a store has it. */
+import { Effect } from "effect"
+import { createHash } from "node:crypto"
+import { expect } from "vitest"
+import { address, shardOf } from "../../../runtime/actor/address.ts"
+import { Blobs } from "../../../runtime/ports/blobs.ts"
+import { Storage } from "../../../runtime/ports/storage.ts"
+
+/** Of whole lines: the heads of mailboxes by number, and the digests of blobs by id. */
+export const toldIn = (lines: ReadonlyArray<string>) => {
+  const heads = new Map<number, number>()
+  const blobs = new Map<string, string>()
+  for (const line of lines) {
+    const [what, name = "", value = ""] = line.split(" ")
+    if (what === "item") heads.set(Number(name), Number(value))
+    if (what === "blob") blobs.set(name, value)
+  }
+  return { heads, blobs }
+}
+
+/** Reads all, and compares it with itself. */
+export const verify = (heads: ReadonlyMap<number, number>, blobs: ReadonlyMap<string, string>) =>
+  Effect.gen(function*() {
+    const storage = yield* Storage
+    for (const [at, acknowledged] of heads) {
+      const to = address("mailbox", `m${at}`)
+      const { head, state } = yield* storage.load(to)
+      expect(head).toBeGreaterThanOrEqual(acknowledged)
+      const items = yield* storage.read(to, 1, 1_000_000)
+      expect(items.map(({ value }) => value)).toEqual(
+        Array.from({ length: head }, (_, n) => `${at} ${n + 1}`)
+      )
+      expect(head % 3).toBe(0)
+      expect(Number(state)).toBeLessThanOrEqual(head)
+      const { wakes } = yield* storage.wakes(shardOf(to), 1_000_000)
+      const wake = wakes.find(({ address: { id } }) => id === to.id)
+      expect(wake?.atMs).toBe(Number(state))
+    }
+    const files = yield* Blobs
+    for (const [id, digest] of blobs) {
+      const hash = createHash("sha256")
+      const bytes = yield* files.open(id)
+      yield* Effect.promise(async () => {
+        for await (const chunk of bytes) hash.update(chunk)
+      })
+      expect(hash.digest("base64url")).toBe(digest)
+    }
+  })

@@ -1,0 +1,89 @@
+/** Uploads and downloads while nobody answers: what has begun waits longer than what has not. */
+import type { Msg } from "@nats-io/transport-node"
+import { randomBytes } from "node:crypto"
+import { afterEach, beforeEach, expect, it, vi } from "vitest"
+import { StorageUnavailable } from "../../../runtime/actor/errors.ts"
+import { blobGiveUpMs, giveUpMs } from "../../../runtime/limits.ts"
+import { bytesOf, receive } from "../../../runtime/nats/blobs/blob-transfer.ts"
+import { type NatsApi, NoReply } from "../../../runtime/nats/connection/requests.ts"
+
+beforeEach(() => void vi.useFakeTimers())
+
+afterEach(() => void vi.useRealTimers())
+
+const CHUNK_BYTES = 100
+
+/** Servers without a leader from one chunk on, until they have one again. */
+const servers = (leaderless: number) => {
+  const state = { isLed: false, isClosed: false, kept: 0 }
+  const request: NatsApi["request"] = async (subject) => {
+    if (!state.isLed && state.kept >= leaderless) throw new NoReply(subject, "no responders")
+    const answer = JSON.stringify({ seq: ++state.kept })
+    return { string: () => answer } as Msg // all that is read of it
+  }
+  // What is asked of a connection here is all there.
+  const api = { request, nc: { isClosed: () => state.isClosed } } as unknown as NatsApi
+  return { api, state }
+}
+
+async function* chunks(count: number): AsyncIterable<Uint8Array> {
+  for (let at = 0; at < count; at++) yield randomBytes(CHUNK_BYTES)
+}
+
+const upload = (api: NatsApi) => {
+  const told: Array<unknown> = []
+  const never = new AbortController().signal
+  receive(api, { id: "one", set: "set" }, CHUNK_BYTES, chunks(6), 1_000, never).then(
+    ({ lengthBytes }) => told.push(lengthBytes),
+    (error: unknown) => told.push(error)
+  )
+  return told
+}
+
+it("goes on when a leader is found late", async () => {
+  const { api, state } = servers(3)
+  const told = upload(api)
+  await vi.advanceTimersByTimeAsync(blobGiveUpMs - 1_000)
+  expect(told).toEqual([])
+  state.isLed = true
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(told).toEqual([600])
+  expect(state.kept).toBe(6)
+})
+
+it("ends when none is found", async () => {
+  const { api } = servers(3)
+  const told = upload(api)
+  await vi.advanceTimersByTimeAsync(blobGiveUpMs + 1_000)
+  expect(told).toEqual([expect.any(StorageUnavailable)])
+})
+
+it("ends sooner when nothing of it was stored, or the connection was closed", async () => {
+  const fresh = upload(servers(0).api)
+  await vi.advanceTimersByTimeAsync(giveUpMs + 1_000)
+  expect(fresh).toEqual([expect.any(StorageUnavailable)])
+  const { api, state } = servers(3)
+  const begun = upload(api)
+  await vi.advanceTimersByTimeAsync(1_000)
+  state.isClosed = true
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(begun).toEqual([expect.any(StorageUnavailable)])
+})
+
+it("goes on with a download, too, when a leader is found late", async () => {
+  const { api, state } = servers(0)
+  const data = randomBytes(CHUNK_BYTES)
+  const chunked: NatsApi["request"] = async (...asked) => {
+    const reply = await api.request(...asked)
+    return { ...reply, data }
+  }
+  const head = { digest: "", set: "set", lengthBytes: CHUNK_BYTES, chunkBytes: CHUNK_BYTES }
+  const pieces = bytesOf({ ...api, request: chunked }, "one", head, undefined)
+  const told: Array<Uint8Array | undefined> = []
+  void pieces[Symbol.asyncIterator]().next().then(({ value }) => told.push(value))
+  await vi.advanceTimersByTimeAsync(blobGiveUpMs - 1_000)
+  expect(told).toEqual([])
+  state.isLed = true
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(told).toEqual([data])
+})

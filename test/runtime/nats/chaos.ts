@@ -1,0 +1,27 @@
+/** A connection whose writes are lost, arrive late, or are kept without a word of it. */
+import type { Layer } from "effect"
+import type { Nats } from "../../../runtime/nats/connection/connection.ts"
+import { NoReply } from "../../../runtime/nats/connection/requests.ts"
+import { meddled } from "./meddled.ts"
+
+export interface Odds {
+  readonly lost: number
+  readonly unheard: number
+  readonly late: number
+  readonly lateMsMax: number
+}
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Upon a connection, another that behaves so. */
+export const chaotic = (odds: () => Odds): Layer.Layer<Nats, never, Nats> =>
+  meddled("$KV.", async (ask, subject) => {
+    const { lateMsMax, late, lost, unheard } = odds()
+    const roll = Math.random()
+    if (roll < lost) throw new NoReply(subject, "timeout")
+    if (roll < lost + unheard) await ask()
+    else if (roll < lost + unheard + late) {
+      void wait(Math.random() * lateMsMax).then(ask).catch(() => undefined)
+    } else return ask()
+    throw new NoReply(subject, "timeout")
+  })

@@ -1,0 +1,179 @@
+/** The connection: versions, authentication, requests. */
+import { Effect, Logger } from "effect"
+import { createServer, type Server } from "node:net"
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
+import { reconnectWaitMs } from "../../../runtime/limits.ts"
+import {
+  connection,
+  dialling,
+  isTooOld,
+  Nats,
+  type NatsOptions
+} from "../../../runtime/nats/connection/connection.ts"
+import {
+  freePorts,
+  type NatsCluster,
+  type NatsServer,
+  startCluster,
+  startServer
+} from "./servers.ts"
+
+const using = <A>(options: NatsOptions, use: (nats: Nats["Service"]) => Promise<A>): Promise<A> =>
+  Effect.runPromise(
+    Effect.flatMap(Nats, (nats) => Effect.promise(() => use(nats))).pipe(
+      Effect.provide(connection(options))
+    )
+  )
+
+afterEach(() => void vi.restoreAllMocks())
+
+describe("the connection", () => {
+  let server: NatsServer
+  beforeAll(async () => {
+    server = await startServer({
+      user: "ann",
+      pass: "secret",
+      extra: "authorization { user: ann, password: secret }"
+    })
+  })
+  afterAll(() => server.close())
+  const options = () => ({ servers: [server.url], name: "test", user: "ann", pass: "secret" })
+
+  it.each([["2.11.9", true], ["2.12.0", false], ["2.15.1", false], ["3.0.0", false], ["?", true]])(
+    "judges version %s",
+    (version, tooOld) => expect(isTooOld(version)).toBe(tooOld)
+  )
+  it("fails where nobody listens, and upon a wrong password", async () => {
+    for (const wrong of [{ servers: ["127.0.0.1:1"] }, { pass: "other" }]) {
+      const failed = await Effect.runPromise(
+        Effect.flip(Effect.provide(Nats, connection({ ...options(), ...wrong })))
+      )
+      expect(failed).toMatchObject({ _tag: "StorageUnavailable" })
+    }
+  })
+  it("asks, and learns at once that nobody listens", async () => {
+    await using(options(), async ({ nc, request }) => {
+      nc.subscribe("echo", {
+        callback: (_, message) => {
+          message.respond(`${message.headers?.get("A")}${message.string()}`)
+        }
+      })
+      const reply = await request("echo", "b", "NATS/1.0\r\nA: a\r\n\r\n", 1_000)
+      expect(reply.string()).toBe("ab")
+      await expect(request("nobody", "", undefined, 1_000)).rejects.toMatchObject({
+        reason: "no responders"
+      })
+      nc.subscribe("mute")
+      await expect(request("mute", "", undefined, 50)).rejects.toMatchObject({ reason: "timeout" })
+    })
+  })
+  it("comes back when the clock was set back by an hour meanwhile", () =>
+    using(options(), async ({ nc }) => {
+      const now = Date.now
+      vi.spyOn(Date, "now").mockImplementation(() => now() - 3_600_000)
+      const back = (async () => {
+        for await (const { type } of nc.status()) if (type === "reconnect") return type
+        return "closed"
+      })()
+      await server.restart()
+      expect(await back).toBe("reconnect")
+    }))
+  it("logs that it was lost and is there again, and what the servers forbid", async () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ message }) => void lines.push([message].flat().join(" ")))
+    const told = (line: RegExp) =>
+      vi.waitFor(() => expect(lines).toContainEqual(expect.stringMatching(line)), 20_000)
+    const narrow = await startServer({
+      user: "ann",
+      pass: "secret",
+      extra: "authorization { users: [" +
+        "{ user: ann, password: secret, permissions: { publish: { deny: x } } }] }"
+    })
+    await Effect.runPromise(
+      Effect.flatMap(Nats, ({ nc }) =>
+        Effect.promise(async () => {
+          nc.publish("x")
+          nc.publish("x")
+          await told(/^NATS: Permissions Violation .*"x"/)
+          await narrow.restart()
+          await told(/^the connection to NATS at 127\.0\.0\.1:\d+ was lost$/)
+          await told(/^connected to NATS at 127\.0\.0\.1:\d+ again$/)
+        })).pipe(
+          Effect.provide(connection({ ...options(), servers: [narrow.url] })),
+          Effect.provide(Logger.layer([logger]))
+        )
+    )
+    await narrow.close()
+    expect(lines.filter((line) => line.includes("Permissions"))).toHaveLength(1)
+  })
+  it("keeps one copy on a single server", () =>
+    using(options(), async ({ replicas }) => expect(replicas).toBe(1)))
+})
+
+describe("servers that tell of each other", () => {
+  const refusing = new Map<number, Server>()
+  beforeAll(async () => {
+    for (const port of await freePorts(2)) refusing.set(port, createServer())
+    const told = { version: "2.15.1", proto: 1, headers: true, max_payload: 1_048_576 }
+    const known = { connect_urls: [...refusing.keys()].map((port) => `127.0.0.1:${port}`) }
+    for (const [port, server] of refusing) {
+      server.on("connection", (socket) => {
+        socket.on("error", () => socket.destroy())
+        socket.on("data", () => socket.end("-ERR 'Authorization Violation'\r\n"))
+        socket.write(`INFO ${JSON.stringify({ server_id: `N${port}`, ...told, ...known })}\r\n`)
+      })
+      await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))
+    }
+  })
+  afterAll(() => refusing.forEach((server) => server.close()))
+
+  it("are not asked for ever when none lets the node in", async () => {
+    const [port = 0] = refusing.keys()
+    const options = { servers: [`127.0.0.1:${port}`], name: "test", user: "ann", pass: "other" }
+    const failed = await Effect.runPromise(Effect.flip(Effect.provide(Nats, connection(options))))
+    expect(failed).toMatchObject({
+      _tag: "StorageUnavailable",
+      detail: expect.stringMatching(/Authorization/i)
+    })
+  })
+})
+
+describe("dialling", () => {
+  const pool = ["a", "b"].map((hostname) => ({ hostname, port: 1, listen: hostname, src: "" }))
+
+  it("takes the servers in turn, and each after a pause", () => {
+    let nowMs = 0
+    const { reconnectToServer } = dialling(() => nowMs)
+    const dial = () => {
+      // All of a server that is looked at.
+      const dialled = reconnectToServer(pool as never, null)
+      return dialled !== null && "delay" in dialled
+        ? [dialled.server.hostname, dialled.delay]
+        : undefined
+    }
+    expect([dial(), dial(), dial(), dial()]).toEqual([
+      ["a", 0],
+      ["b", 0],
+      ["a", reconnectWaitMs],
+      ["b", reconnectWaitMs]
+    ])
+    nowMs = 10 * reconnectWaitMs
+    expect([dial(), dial()]).toEqual([["a", 0], ["b", 0]])
+  })
+
+  it("tries no server when there is none", () => {
+    expect(dialling().reconnectToServer([], null)).toBeNull()
+  })
+})
+
+describe("three servers", () => {
+  let cluster: NatsCluster
+  beforeAll(async () => {
+    cluster = await startCluster(3)
+  })
+  afterAll(() => cluster.close())
+  it("keep three copies", () =>
+    using({ servers: cluster.urls, name: "test" }, async ({ replicas }) => {
+      expect(replicas).toBe(3)
+    }))
+})

@@ -1,0 +1,118 @@
+/** Nodes of a cluster in one process over NATS, with actors that count. */
+import { Context, Exit, Layer, Logger, Scope } from "effect"
+import { expect } from "vitest"
+import type { AskFailure } from "../../../runtime/actor/errors.ts"
+import type { ProcessName } from "../../../runtime/cluster/membership.ts"
+import {
+  clustered,
+  Placement,
+  type Storage,
+  System,
+  type SystemApi
+} from "../../../runtime/index.ts"
+import type { PlacementLimits } from "../../../runtime/limits.ts"
+import { connection, Nats } from "../../../runtime/nats/connection/connection.ts"
+import { natsRegistry } from "../../../runtime/nats/registry/registry.ts"
+import { natsTransport } from "../../../runtime/nats/transport/transport.ts"
+import { run } from "../../suites/storage-probe.ts"
+import { at, type Message, probe, type Reply } from "../probe.ts"
+
+export interface Node {
+  readonly system: SystemApi
+  readonly placement: Placement["Service"]
+  /** Stops in good order. */
+  readonly leave: () => Promise<void>
+  /** Is cut from its servers where it stands. */
+  readonly vanish: () => Promise<void>
+  readonly ask: (id: string, message: Message) => Promise<Reply | string>
+}
+
+/** How soon nodes are given up, where nothing else is said. */
+const sooner = { ttlMs: 4_000, refreshMs: 500, marginMs: 1_000, refreshDeadlineMs: 500 }
+
+export interface Started {
+  readonly name: string
+  readonly url: string
+  /** What all nodes of a cluster store to. */
+  readonly storage: Layer.Layer<Storage, unknown, Nats>
+  /** As which process, where it is not to be known as this one. */
+  readonly process?: ProcessName
+  /** Sooner than in earnest, unless it is to live through a machine that is busy. */
+  readonly limits?: Partial<PlacementLimits>
+}
+
+export const start = async (
+  { limits = sooner, name, process, storage, url }: Started
+): Promise<Node> => {
+  const scope = await run(Scope.make())
+  const known = process === undefined ? {} : { process }
+  const nats = connection({ servers: [url], name })
+  const ports = Layer.mergeAll(
+    storage,
+    natsTransport,
+    Layer.provide(clustered({ node: name, limits, ...known }), natsRegistry)
+  ).pipe(Layer.provideMerge(nats))
+  const system = System.layer({ behaviours: [probe()] })
+  const layer = Layer.provideMerge(system, ports).pipe(Layer.provide(Logger.layer([])))
+  const context = await run(Layer.buildWithScope(layer, scope))
+  const api = Context.get(context, System)
+  let left = false
+  const node: Node = {
+    system: api,
+    placement: Context.get(context, Placement),
+    leave: async () => {
+      if (left) return
+      left = true
+      await run(api.drain)
+      await run(Scope.close(scope, Exit.void))
+    },
+    vanish: async () => {
+      left = true
+      await Context.get(context, Nats).nc.close()
+      await run(Scope.close(scope, Exit.void))
+    },
+    ask: (id, message) =>
+      new Promise((resolve) => {
+        api.askWith(at(id), message, (failure: AskFailure | undefined, reply) => {
+          resolve(failure === undefined ? reply as Reply : failure._tag) // a probe replies so
+        })
+      })
+  }
+  return node
+}
+
+const shards = Array.from({ length: 256 }, (_, shard) => shard)
+
+/** Each shard is owned by one of the nodes, and each node owns some. */
+export const settled = (among: ReadonlyArray<Node>): Promise<void> =>
+  expect.poll(() => {
+    const owners = shards.map((shard) => among.filter(({ placement }) => placement.owns(shard)))
+    return owners.every(({ length }) => length === 1) &&
+      among.every((node) => owners.some(([owner]) => owner === node))
+  }, { timeout: 25_000, interval: 20 }).toBe(true)
+
+export const add: Message = { _tag: "Add", by: 1 }
+
+export const ids = Array.from({ length: 100 }, (_, n) => `actor-${n}`)
+
+/** Asks every actor again and again, of any node that is there; what failed, and how many not. */
+export const load = (among: () => ReadonlyArray<Node>) => {
+  const failures: Array<string> = []
+  const counts = new Map<string, number>()
+  let going = true
+  const one = async (id: string, turn: number): Promise<void> => {
+    if (!going) return
+    const there = among()
+    const answer = await there[turn % there.length]?.ask(id, add)
+    if (typeof answer === "object") counts.set(id, (counts.get(id) ?? 0) + 1)
+    else failures.push(`${id}: ${answer}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    return one(id, turn + 1)
+  }
+  const all = Promise.all(ids.map(one))
+  return async () => {
+    going = false
+    await all
+    return { failures, counts }
+  }
+}

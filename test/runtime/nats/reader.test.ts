@@ -1,0 +1,44 @@
+/** Reading a key while its stream has no leader, over servers that are made up. */
+import type { Msg } from "@nats-io/transport-node"
+import { afterEach, beforeEach, expect, it, vi } from "vitest"
+import { readAgainMs, readMs } from "../../../runtime/limits.ts"
+import { NoReply } from "../../../runtime/nats/connection/requests.ts"
+import { last } from "../../../runtime/nats/stream/reader.ts"
+
+beforeEach(() => void vi.useFakeTimers())
+
+afterEach(() => void vi.useRealTimers())
+
+const message = JSON.stringify({ message: { subject: "s", seq: 7, data: btoa("there") } })
+
+const reply = { string: () => message } as Msg
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Asks servers of which the leader is there only for the question number `heard`, from 1. */
+const asked = (heard: number) => {
+  const questions = { count: 0, answered: false }
+  const request = async (subject: string, _: unknown, __: unknown, timeoutMs: number) => {
+    if (++questions.count >= heard) return reply
+    await pause(timeoutMs)
+    throw new NoReply(subject, "timeout")
+  }
+  const replies = () => Promise.reject(new Error("not asked"))
+  const answer = last({ request, replies, confirmed: async () => undefined }, "S", "s")
+  void answer.then(() => questions.answered = true)
+  return questions
+}
+
+it("asks once where the leader answers", async () => {
+  const questions = asked(1)
+  await vi.advanceTimersByTimeAsync(readMs)
+  expect(questions).toEqual({ count: 1, answered: true })
+})
+
+it("asks again while a question is not answered, and takes the first answer", async () => {
+  const questions = asked(3)
+  await vi.advanceTimersByTimeAsync(2 * readAgainMs)
+  expect(questions).toEqual({ count: 3, answered: true })
+  await vi.advanceTimersByTimeAsync(readMs)
+  expect(questions.count).toBe(3)
+})

@@ -1,0 +1,106 @@
+/** When a view goes on from where it was, and how messages become pieces of it. */
+import type { JsMsg } from "@nats-io/jetstream"
+import { describe, expect, it } from "vitest"
+import { recordSilenceMs, viewWriteMessages } from "../../../runtime/limits.ts"
+import { recordSubject } from "../../../runtime/nats/records/record-keys.ts"
+import {
+  goesOn,
+  readNote,
+  RecordFeed,
+  type ViewProgress,
+  writeNote
+} from "../../../runtime/nats/records/record-view.ts"
+
+const note: ViewProgress = { created: "then", seq: 10, writtenMs: 1_000, knownMs: 2_000 }
+
+const standing = { created: "then", firstSeq: 3, lastSeq: 12, nowMs: 3_000, writtenMs: 1_000 }
+
+describe("a view", () => {
+  it.each([
+    ["where it was", {}, {}, true],
+    ["at the very end", { seq: 12 }, {}, true],
+    ["though its last message was replaced", {}, { writtenMs: undefined }, true],
+    ["that is empty, of a stream that has lost its beginning", { seq: 0 }, { firstSeq: 9 }, true],
+    ["of another stream", {}, { created: "now" }, false],
+    ["of a stream that has lost its end", {}, { lastSeq: 9 }, false],
+    ["of a stream that lost its end and goes on otherwise", {}, { writtenMs: 1_001 }, false],
+    ["of which the stream has nothing any more", {}, { firstSeq: 11 }, false],
+    ["that was fed just in time", {}, { nowMs: 2_000 + recordSilenceMs }, true],
+    ["that was fed too long ago", {}, { nowMs: 2_001 + recordSilenceMs }, false]
+  ])("%s", (_, noted, stands, expected) => {
+    const { writtenMs, ...others } = standing
+    expect(goesOn({ ...note, ...noted }, { writtenMs, ...others, ...stands })).toBe(expected)
+  })
+  it("has a note that is read as it was written, and no other", () => {
+    expect(readNote(writeNote(note))).toEqual(note)
+    const other = writeNote(note).replace(/"version":\d+/, "\"version\":0")
+    for (const text of [undefined, "", "{", "null", "{}", other]) {
+      expect(readNote(text)).toBeUndefined()
+    }
+  })
+})
+
+interface Sent {
+  readonly seq: number
+  readonly key?: string
+  readonly batch?: string
+  readonly isCommit?: boolean
+  readonly pending?: number
+}
+
+/** The part of a message that is looked at. */
+const message = ({ batch, isCommit, key = "k", pending = 9, seq }: Sent): JsMsg => {
+  const headers = new Map<string, string>()
+  if (batch !== undefined) headers.set("Nats-Batch-Id", batch)
+  if (isCommit === true) headers.set("Nats-Batch-Commit", "1")
+  const seen = {
+    seq,
+    subject: recordSubject("t", key),
+    headers: { has: (name: string) => headers.has(name), get: (name: string) => headers.get(name) },
+    info: { pending },
+    time: new Date(seq),
+    string: () => `value ${seq}`
+  }
+  // What the feed asks of a message is all there.
+  return seen as unknown as JsMsg
+}
+
+const pieces = (...sent: ReadonlyArray<Sent>): ReadonlyArray<number> => {
+  const feed = new RecordFeed()
+  const seqs: Array<number> = []
+  for (const one of sent) {
+    feed.take(message(one))
+    const piece = feed.next()
+    if (piece !== undefined) seqs.push(piece.seq)
+  }
+  return seqs
+}
+
+describe("messages", () => {
+  it("are taken in as they come, and batches whole", () => {
+    expect(pieces({ seq: 1 }, { seq: 4 })).toEqual([1, 4])
+    expect(pieces({ seq: 1, batch: "a" }, { seq: 2, batch: "a" })).toEqual([])
+    const whole = [{ seq: 1, batch: "a" }, { seq: 2, batch: "a", isCommit: true }]
+    expect(pieces(...whole, { seq: 3 })).toEqual([2, 3])
+  })
+  it("end a batch of which the end is gone", () => {
+    expect(pieces({ seq: 1, batch: "a" }, { seq: 5, batch: "b" })).toEqual([1])
+    expect(pieces({ seq: 1, batch: "a" }, { seq: 5 })).toEqual([5])
+    expect(pieces({ seq: 1, batch: "a", pending: 0 })).toEqual([1])
+  })
+  it("are divided between batches where there are many", () => {
+    const feed = new RecordFeed()
+    const size = viewWriteMessages - 1
+    for (let seq = 1; seq <= 3 * size; seq++) {
+      const isCommit = seq % size === 0
+      feed.take(message({ seq, key: String(seq), batch: `b${Math.ceil(seq / size)}`, isCommit }))
+    }
+    const found = [feed.next(), feed.next(), feed.next(), feed.next()]
+    expect(found.map((piece) => piece?.seq)).toEqual([size, 2 * size, 3 * size, undefined])
+    expect(found[1]?.changes.at(0)).toEqual({
+      table: "t",
+      key: String(size + 1),
+      value: `value ${size + 1}`
+    })
+  })
+})

@@ -1,0 +1,100 @@
+/** Writing records while nobody answers: that is never taken for an answer, and ends. */
+import type { Msg } from "@nats-io/transport-node"
+import { afterEach, beforeEach, expect, it, vi } from "vitest"
+import { giveUpMs } from "../../../runtime/limits.ts"
+import { headerIn, type NatsApi, NoReply } from "../../../runtime/nats/connection/requests.ts"
+import { recordSubject } from "../../../runtime/nats/records/record-keys.ts"
+import { RecordWriter } from "../../../runtime/nats/records/record-writer.ts"
+import type { RecordChange } from "../../../runtime/ports/records.ts"
+
+beforeEach(() => void vi.useFakeTimers())
+
+afterEach(() => void vi.useRealTimers())
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+const change = { table: "t", key: "k", value: "new" }
+
+/** Servers that answer with what they are given, or not at all. */
+const servers = () => {
+  const says: { read: string | undefined; written: string | undefined } = {
+    read: undefined,
+    written: undefined
+  }
+  const request: NatsApi["request"] = async (subject, _, headers, timeoutMs) => {
+    sent.set(subject, headers ?? "")
+    const answer = subject.startsWith("$JS.API") ? says.read : says.written
+    if (answer !== undefined) return { string: () => answer } as Msg // all that is read of it
+    await pause(timeoutMs)
+    throw new NoReply(subject, "timeout")
+  }
+  /** The headers of the last message at each subject. */
+  const sent = new Map<string, string>()
+  const send: NatsApi["send"] = (subject, _, headers) => void sent.set(subject, headers ?? "")
+  const nc = { isClosed: () => false, info: { max_payload: 1_000_000 } }
+  const api = { request, send, nc, confirmed: async () => undefined }
+  // What is asked of a connection here is all there.
+  return { says, sent, writer: new RecordWriter(api as unknown as NatsApi) }
+}
+
+const submitted = (
+  writer: RecordWriter,
+  expected: ReadonlyArray<RecordChange>,
+  changes: ReadonlyArray<RecordChange> = [change]
+) => {
+  const told: Array<string> = []
+  const job = {
+    changes,
+    expected,
+    sinceMs: performance.now(),
+    done: (isKept: boolean) => void told.push(`done ${isKept}`),
+    failed: ({ _tag }: { readonly _tag: string }) => void told.push(_tag),
+    abandoned: false
+  }
+  writer.submit(job)
+  return { job, told }
+}
+
+const missing = JSON.stringify({ error: { code: 404, err_code: 10_037, description: "none" } })
+
+const longMs = 3 * giveUpMs
+
+it("fails when what is expected cannot be read, and writes what comes later", async () => {
+  const { says, writer } = servers()
+  const first = submitted(writer, [change])
+  await vi.advanceTimersByTimeAsync(longMs)
+  expect(first.told).toEqual(["StorageUnavailable"])
+  says.read = missing
+  says.written = JSON.stringify({ seq: 2 })
+  const second = submitted(writer, [])
+  await vi.advanceTimersByTimeAsync(longMs)
+  expect(second.told).toEqual(["done true"])
+})
+
+it("does not say that something was not kept when nobody can tell", async () => {
+  const { says, writer } = servers()
+  // Nothing is there, as is expected; then neither the write nor what has become of it is answered.
+  says.read = missing
+  const one = submitted(writer, [{ ...change, value: null }])
+  await vi.advanceTimersByTimeAsync(1)
+  says.read = undefined
+  await vi.advanceTimersByTimeAsync(longMs)
+  expect(one.told).toEqual([])
+  one.job.abandoned = true
+  await vi.advanceTimersByTimeAsync(longMs)
+  expect(one.told).toEqual([])
+})
+
+it("lets the mark of a removal fade only where it need not be remembered", async () => {
+  const { says, sent, writer } = servers()
+  says.written = JSON.stringify({ seq: 3, count: 3 })
+  const gone = { ...change, value: null }
+  const { told } = submitted(writer, [], [gone, { ...gone, key: "brief", fades: true }])
+  await vi.advanceTimersByTimeAsync(longMs)
+  expect(told).toEqual(["done true"])
+  const kept = ["k", "brief"].map((key) => {
+    const headers = sent.get(recordSubject("t", key)) ?? ""
+    return [headerIn(headers, "KV-Operation"), headerIn(headers, "Nats-TTL")]
+  })
+  expect(kept).toEqual([["DEL", undefined], ["DEL", "3600s"]])
+})

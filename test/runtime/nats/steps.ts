@@ -1,0 +1,90 @@
+/** Actors that commit one step after another, and what must be true of them at the end. */
+import { Effect } from "effect"
+import { expect } from "vitest"
+import { address, shardOf } from "../../../runtime/actor/address.ts"
+import type { LogItem } from "../../../runtime/actor/behavior.ts"
+import type { StorageApi } from "../../../runtime/ports/storage.ts"
+import { commitOf, run } from "../../suites/storage-probe.ts"
+
+/** One actor; `step` resolves when a commit is known to be kept. */
+export class Stepper {
+  readonly address
+  readonly items: Array<LogItem> = []
+  conflicts = 0
+  private readonly storage: StorageApi
+  private revision = 0
+  private head = 0
+  private state: string | undefined
+  private wake: number | undefined
+  private steps = 0
+
+  constructor(storage: StorageApi, id: string) {
+    this.storage = storage
+    this.address = address("mailbox", id)
+  }
+
+  /** Commits of all forms in turn; `append` items in those that append. */
+  async step(append = 1): Promise<void> {
+    const form = this.steps++ % 4
+    const appends = form !== 2
+    const items = Array.from({ length: appends ? append : 0 }, (_, at) => ({
+      n: this.head + 1 + at,
+      value: `step ${this.steps} item ${at}`
+    }))
+    const state = form === 0 ? `step ${this.steps}` : undefined
+    const wake = form >= 2 ? this.steps : form === 0 ? null : undefined
+    const head = this.head + items.length
+    const change = { expected: this.revision, state, append: items, head, wake }
+    const [outcome] = await run(
+      this.storage.commit([commitOf({ address: this.address, ...change })])
+    )
+    if (outcome?._tag !== "Committed") {
+      this.conflicts++
+      throw new Error(`${this.address.id}: ${JSON.stringify(outcome)}`)
+    }
+    this.revision = outcome.revision
+    this.head = head
+    this.items.push(...items)
+    if (state !== undefined) this.state = state
+    if (wake !== undefined) this.wake = wake ?? undefined
+  }
+
+  /** What the store has is what was acknowledged, from the first step to the last. */
+  async check(storage: StorageApi = this.storage): Promise<void> {
+    const { head, revision, state } = this
+    expect(await run(storage.load(this.address))).toEqual({ state, revision, head })
+    expect(await run(storage.read(this.address, 1, 1_000_000))).toEqual(this.items)
+    const { wakes } = await run(storage.wakes(shardOf(this.address), 100_000))
+    const own = wakes.find((wake) => wake.address.id === this.address.id)
+    expect(own?.atMs).toBe(this.wake)
+  }
+}
+
+/** Lets all of them step until `until` resolves, each its own commits in turn. */
+export const stepping = async (
+  steppers: ReadonlyArray<Stepper>,
+  until: Promise<unknown>
+): Promise<void> => {
+  const state = { isOver: false }
+  const ending = until.finally(() => {
+    state.isOver = true
+  })
+  await Promise.all([
+    ending,
+    ...steppers.map(async (stepper) => {
+      while (!state.isOver) await stepper.step()
+    })
+  ])
+}
+
+export const steppersOf = (storage: StorageApi, count: number): ReadonlyArray<Stepper> =>
+  Array.from({ length: count }, (_, at) => new Stepper(storage, `m${at}`))
+
+/** Runs, and gives up after a while, as the runtime does. */
+export const within = <A, E>(effect: Effect.Effect<A, E>, ms: number): Promise<A | undefined> =>
+  run(
+    Effect.map(
+      Effect.timeoutOption(effect, ms),
+      (found) => found._tag === "Some" ? found.value : undefined
+    )
+  )

@@ -1,0 +1,230 @@
+import type { Msg } from "@nats-io/transport-node"
+import { Effect, Layer } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { natsBlobs } from "../../../runtime/nats/blobs/blobs.ts"
+import { connection, Nats } from "../../../runtime/nats/connection/connection.ts"
+import { NoReply } from "../../../runtime/nats/connection/requests.ts"
+import { natsRecords } from "../../../runtime/nats/records/records.ts"
+import { natsRegistry } from "../../../runtime/nats/registry/registry.ts"
+import { natsStorage } from "../../../runtime/nats/storage/storage.ts"
+import { Storage } from "../../../runtime/ports/storage.ts"
+import { alice, commitOf, itemsOf, revisionOf, run } from "../../suites/storage-probe.ts"
+import { storageSuite } from "../../suites/storage.ts"
+import { onNats, removeStreams } from "./backend.ts"
+import { meddled } from "./meddled.ts"
+import { type NatsCluster, type NatsServer, startCluster, startServer } from "./servers.ts"
+
+interface Deaf {
+  instead: ((write: () => Promise<unknown>) => Promise<unknown>) | undefined
+  /** So many writes before it are heard. */
+  heard: number
+}
+
+/** A node that does not hear of a write: what it is to miss happens `instead` of it, once. */
+const deafNats = () => {
+  const deaf: Deaf = { instead: undefined, heard: 0 }
+  const layer = meddled("$KV.", async (ask, subject) => {
+    const { instead } = deaf
+    if (instead === undefined || deaf.heard-- > 0) return ask()
+    deaf.instead = undefined
+    await instead(ask)
+    throw new NoReply(subject, "timeout")
+  })
+  return { deaf, layer }
+}
+
+describe("one server", () => {
+  let server: NatsServer
+  beforeAll(async () => {
+    server = await startServer()
+  })
+  afterAll(() => server.close())
+  const urls = () => [server.url]
+  storageSuite("JetStream", onNats(Storage, natsStorage(), urls))
+
+  it("shows whatever others wrote since an actor was written here", async () => {
+    const open = onNats(Storage, natsStorage(), urls)
+    const [before, now] = [await open(), await open()]
+    const note = async ({ api }: typeof now, expected: number, n: number) => {
+      const commit = { expected, head: n, state: `${n}`, append: itemsOf(n, n) }
+      return revisionOf((await run(api.commit([commitOf(commit)])))[0])
+    }
+    const first = await note(before, 0, 1)
+    await run(now.api.load(alice))
+    await note(now, first, 2)
+    expect(await run(before.api.read(alice, 1, 10))).toEqual(itemsOf(1, 2))
+    expect(await run(before.api.read(alice, 2, 10))).toEqual(itemsOf(2, 2))
+    await before.close()
+    await now.close()
+  })
+
+  it("does not say whether a commit was kept that another may have written over", async () => {
+    const { deaf, layer } = deafNats()
+    const mine = await onNats(Storage, Layer.provide(natsStorage(), layer), urls)()
+    const other = await onNats(Storage, natsStorage(), urls)()
+    const written = async ({ api }: typeof mine, changes: Parameters<typeof commitOf>[0]) =>
+      (await run(api.commit([commitOf(changes)])))[0]
+    const next = async (changes: Parameters<typeof commitOf>[0]) => {
+      const { revision: expected } = await run(other.api.load(alice))
+      return written(other, { ...changes, expected })
+    }
+    let expected = revisionOf(await written(mine, { expected: 0, head: 0, state: "1" }))
+
+    // Kept, and written over before anybody could look.
+    deaf.instead = async (write) => {
+      await write()
+      expected = revisionOf(await next({ head: 0, state: "3" }))
+    }
+    expect(await written(mine, { expected, head: 0, state: "2" })).toEqual({ _tag: "Unsure" })
+
+    // Not kept, as is seen: the other has the state as it was.
+    await run(mine.api.load(alice))
+    deaf.instead = () => next({ state: undefined, append: itemsOf(1, 1) })
+    expect(await written(mine, { expected, head: 0, state: "4" })).toMatchObject({
+      _tag: "Conflict"
+    })
+
+    // Items are where they were, whoever writes over the state.
+    expected = revisionOf(await next({ head: 1, state: "5" }))
+    await run(mine.api.load(alice))
+    deaf.instead = async (write) => {
+      await write()
+      expected = revisionOf(await next({ head: 2, state: "7" }))
+    }
+    const appended = await written(mine, {
+      expected,
+      head: 2,
+      state: "6",
+      append: itemsOf(2, 2)
+    })
+    expect(appended).toMatchObject({ _tag: "Committed" })
+    // What was decided upon it since is not: the other's state is another.
+    const stale = { expected: revisionOf(appended), head: 2, state: "8" }
+    expect(await written(mine, stale)).toMatchObject({ _tag: "Conflict" })
+    expect(await run(mine.api.load(alice))).toMatchObject({ state: "7", revision: expected })
+    expect(await written(mine, { expected, head: 2, state: "9" })).toMatchObject({
+      _tag: "Committed"
+    })
+    await mine.close()
+    await other.close()
+  })
+
+  it("does not say so of a commit of many batches either", async () => {
+    const { deaf, layer } = deafNats()
+    const mine = await onNats(Storage, Layer.provide(natsStorage(), layer), urls)()
+    const other = await onNats(Storage, natsStorage(), urls)()
+    const next = async (changes: Parameters<typeof commitOf>[0]) => {
+      const { revision: expected } = await run(other.api.load(alice))
+      await run(other.api.commit([commitOf({ ...changes, expected })]))
+    }
+    const many = commitOf({ expected: 0, head: 20_000, state: "1", append: itemsOf(1, 20_000) })
+    // The cap, three batches of items; then the step by which it counts.
+    deaf.heard = 4
+    deaf.instead = async (write) => {
+      await write()
+      await next({ head: 20_000, state: "2" })
+    }
+    expect(await run(mine.api.commit([many]))).toEqual([{ _tag: "Unsure" }])
+    expect(await run(other.api.load(alice))).toMatchObject({ state: "2", head: 20_000 })
+    // Before that step it is certain.
+    const { revision: expected } = await run(mine.api.load(alice))
+    const more = commitOf({
+      expected,
+      head: 40_000,
+      state: "3",
+      append: itemsOf(20_001, 40_000)
+    })
+    deaf.heard = 1
+    deaf.instead = () => next({ head: 20_000, state: "4" })
+    expect(await run(mine.api.commit([more]))).toMatchObject([{ _tag: "Conflict" }])
+    expect(await run(other.api.load(alice))).toMatchObject({ state: "4", head: 20_000 })
+    await mine.close()
+    await other.close()
+  })
+
+  it("knows that a commit was kept which a server has refused", async () => {
+    let refuses = false
+    const refusing = meddled("$KV.", async (ask) => {
+      const answer = await ask()
+      if (!refuses) return answer
+      refuses = false
+      const error = { code: 400, err_code: 10_071, description: "wrong last sequence" }
+      return { string: () => JSON.stringify({ error }) } as Msg // all that is read of it
+    })
+    const { api, close } = await onNats(Storage, Layer.provide(natsStorage(), refusing), urls)()
+    const revised = async (changes: Parameters<typeof commitOf>[0]) => {
+      refuses = true
+      return revisionOf((await run(api.commit([commitOf(changes)])))[0])
+    }
+    const first = await revised({ expected: 0, head: 0, state: "1" })
+    const second = await revised({ expected: first, head: 1, state: "2", append: itemsOf(1, 1) })
+    await revised({ expected: second, head: 2, append: itemsOf(2, 2) })
+    expect(refuses).toBe(false)
+    expect(await run(api.read(alice, 1, 10))).toEqual(itemsOf(1, 2))
+    await close()
+  })
+
+  it("has not again what was removed, when the server is killed a while later", async () => {
+    const { api, close } = await onNats(Storage, natsStorage(), urls)()
+    const keep = async (changes: Parameters<typeof commitOf>[0]) =>
+      revisionOf((await run(api.commit([commitOf(changes)])))[0])
+    let expected = 0
+    for (const head of [1, 2, 3]) {
+      expected = await keep({ expected, head, state: `${head}`, append: itemsOf(head, head) })
+    }
+    await keep({ expected, head: 3, state: "removed", remove: [2] })
+    // Longer than marks stay that fade.
+    await new Promise((resolve) => setTimeout(resolve, 12_000))
+    await server.restart()
+    const numbers = async () => (await run(api.read(alice, 1, 10))).map(({ n }) => n)
+    await expect.poll(() => numbers().catch(() => undefined), { timeout: 15_000 }).toEqual([1, 3])
+    await close()
+  })
+
+  it.each([
+    ["KV_actors-1", { allow_msg_ttl: true }, "allow_atomic false"],
+    ["KV_records", { allow_atomic: true, allow_msg_ttl: true, max_age: 6e10 }, "max_age 6"],
+    ["KV_blobs", { allow_atomic: true, allow_msg_ttl: true, storage: "memory" }, "storage memory"],
+    ["KV_cluster", {}, "allow_msg_ttl false"]
+  ])("takes no stream %s that was made by hand with other settings", async (name, made, said) => {
+    const nats = connection({ servers: urls(), name: "test" })
+    const ports = Layer.mergeAll(natsStorage(), natsRecords, natsBlobs(), natsRegistry)
+    const open = Effect.scoped(Effect.gen(function*() {
+      const { request } = yield* Nats
+      const config = { name, subjects: [`$KV.${name.slice(3)}.>`], max_msgs_per_subject: 1 }
+      const text = JSON.stringify({ ...config, discard: "new", allow_direct: true, ...made })
+      yield* Effect.promise(() => request(`$JS.API.STREAM.CREATE.${name}`, text, undefined, 5_000))
+      return yield* Effect.flip(Layer.build(ports))
+    }))
+    const failure = await run(Effect.provide(open, nats))
+    await removeStreams(urls())
+    expect(failure).toMatchObject({ detail: expect.stringContaining(`${name} has ${said}`) })
+  })
+
+  it("keeps the number of buckets that the cluster was made with", async () => {
+    const open = (buckets?: number) =>
+      Effect.runPromiseExit(Effect.provide(
+        Effect.void,
+        natsStorage(buckets === undefined ? {} : { buckets }).pipe(
+          Layer.provide(connection({ servers: urls(), name: "test" }))
+        )
+      ))
+    for (const made of [1, 3]) {
+      expect((await open(made))._tag).toBe("Success")
+      expect((await open())._tag).toBe("Success")
+      expect(JSON.stringify(await open(2))).toMatch(`"found":"${made} buckets, 256 shards"`)
+      await removeStreams(urls())
+    }
+    expect((await open(65))._tag).toBe("Failure")
+  })
+})
+
+describe("three servers", () => {
+  let cluster: NatsCluster
+  beforeAll(async () => {
+    cluster = await startCluster(3)
+  })
+  afterAll(() => cluster.close())
+  const urls = () => cluster.urls
+  storageSuite("JetStream, three copies", onNats(Storage, natsStorage({ buckets: 2 }), urls))
+})

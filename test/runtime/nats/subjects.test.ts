@@ -1,0 +1,97 @@
+/** docs/subjects.md: every request that it shows is sent, and answered as it says. */
+import { connect, type NatsConnection } from "@nats-io/transport-node"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { shardOf } from "../../../runtime/actor/address.ts"
+import { asAdmin, expectStatus, postXml, send } from "../../e2e/client.ts"
+import { cleanUp, type Service, start } from "../../e2e/process.ts"
+import { type NatsServer, startServer } from "./servers.ts"
+
+const docs = join(import.meta.dirname, "../../../docs")
+
+const page = readFileSync(join(docs, "subjects.md"), "utf8")
+
+const TIMEOUT_MS = 10_000
+
+interface Shown {
+  readonly subject: string
+  readonly message: string
+  readonly answer: string
+}
+
+/** The requests of all transcripts, in order; a command that is no request is a failure. */
+const shown = [...page.matchAll(/^```console\n(.*?)^```$/gms)].flatMap(([, block = ""]) => {
+  const lines = block.trimEnd().split("\n")
+  return lines.flatMap((line, at): Array<Shown> => {
+    if (!line.startsWith("$ ")) return []
+    const [, subject, message] = /^\$ nats req --raw (\S+) '([^']*)'$/.exec(line) ?? []
+    const answer = lines[at + 1]
+    if (subject === undefined || message === undefined || answer === undefined) {
+      throw new Error(`not a request with its answer: ${line}`)
+    }
+    return [{ subject, message, answer }]
+  })
+})
+
+/** Times differ: each is as good as another, but there must be one. */
+const timeless = (answer: string): unknown =>
+  JSON.parse(answer.replace(/\b\d{13}\b/g, "\"a time\""))
+
+let nats: NatsServer
+
+let service: Service
+
+let nc: NatsConnection
+
+beforeAll(async () => {
+  nats = await startServer()
+  service = await start({ env: { NATS_URL: nats.url, CLUSTER_BUCKETS: "1" } })
+  nc = await connect({ servers: [nats.url] })
+  const alice = "<mailbox><name>alice</name></mailbox>"
+  expectStatus(await postXml(service.url, "/mailboxes", alice, asAdmin), 201)
+})
+
+afterAll(async () => {
+  await nc?.close()
+  cleanUp()
+  await nats?.close()
+})
+
+const ask = async (subject: string, message: string): Promise<string> =>
+  (await nc.request(subject, message, { timeout: TIMEOUT_MS })).string()
+
+it("is answered as the page shows", async () => {
+  expect(shown.length).toBeGreaterThan(10)
+  for (const { answer, message, subject } of shown) {
+    const answered = await ask(subject, message)
+    expect([subject, message, timeless(answered)]).toEqual([subject, message, timeless(answer)])
+  }
+})
+
+it("goes on over HTTP with what was begun over NATS, and is told of each change", async () => {
+  const hints: Array<string> = []
+  nc.subscribe("restante.changed.mailbox.alice", {
+    callback: (_, message) => void hints.push(message.string())
+  })
+  await nc.flush()
+  const session = expectStatus(await send(service.url, "/sessions/by-hand"), 200)
+  expect(session.text).toContain("What is your quest?")
+  const item = "<description>Two</description><url>http://example.org/two</url>"
+  const document = `<notification><item>${item}</item></notification>`
+  expectStatus(await postXml(service.url, "/mailboxes/alice", document), 202)
+  await expect.poll(() => hints, { timeout: TIMEOUT_MS }).toEqual(["2"])
+})
+
+it("has nobody where no node serves", () =>
+  expect(ask("restante.session.999.by-hand", "{}")).rejects.toThrow("no responders"))
+
+it("finds the shard of an id as the page does", () => {
+  const [, code = ""] = /^```js\n(.*?)^```$/ms.exec(page) ?? []
+  // The page's own code, which is ours.
+  // oxlint-disable-next-line no-new-func
+  const found = new Function(`${code}; return shardOf`)() as (id: string) => number
+  for (const id of ["alice", "by-hand", "alice=Zm9y", "A_-9", "x"]) {
+    expect(found(id)).toBe(shardOf({ kind: "mailbox", id }))
+  }
+})
