@@ -1,4 +1,4 @@
-/** The registry of kinds: every behaviour of the service, given what their effects need. */
+/** The registry of kinds: every behavior of the service, given what their effects need. */
 import type { AnyBehavior, BlobsApi, RecordsApi } from "../runtime/index.ts"
 import { account } from "./account/index.ts"
 import { backgroundTask, type Documents } from "./background-task/index.ts"
@@ -14,7 +14,7 @@ import { registration } from "./registration/index.ts"
 import { session } from "./session/index.ts"
 import { throttle } from "./throttle/index.ts"
 
-/** What the behaviours need from outside. */
+/** What the behaviors need from outside. */
 export interface Dependencies {
   /** Where the bytes of content are. */
   readonly blobs: Pick<BlobsApi, "put" | "open" | "remove">
@@ -35,8 +35,8 @@ export interface Dependencies {
   readonly limits?: Partial<MailboxLimits>
 }
 
-/** Every behaviour of the service. */
-export const behaviours = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
+/** Every behavior of the service. */
+export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
   account(deps.records),
   cabinet,
   content(deps.blobs),

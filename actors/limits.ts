@@ -1,6 +1,6 @@
 /** Every bound of delivery: times in ms, counts, bytes and characters, with the unit last. */
 /**
- * Every bound of the behaviours. Counts, characters and times, with the unit last in the name.
+ * Every bound of the behaviors. Counts, characters and times, with the unit last in the name.
  */
 
 const hourMs = 60 * 60 * 1000
@@ -8,7 +8,7 @@ const hourMs = 60 * 60 * 1000
 /** Notifications that one mailbox keeps at a time, unless the operator says otherwise. */
 export const notificationsMaxDefault = 2_000_000
 
-/** The last so many notifications of a mailbox in which a repeated document is recognised. */
+/** The last so many notifications of a mailbox in which a repeated document is recognized. */
 export const repeatedAmongItems = 1000
 
 /** Log items that one decision removes: a commit must fit one batch of every store. */

@@ -1,4 +1,4 @@
-/** The service's own URIs, as actors give them out and recognise them. */
+/** The service's own URIs, as actors give them out and recognize them. */
 import { isActorId } from "../runtime/index.ts"
 
 /** A mailbox that a URI of this service names; `secret` is the part after `~`, not yet checked. */

@@ -1,4 +1,4 @@
-/** Why a behaviour refuses: the closed list that the HTTP side maps to status codes. */
+/** Why a behavior refuses: the closed list that the HTTP side maps to status codes. */
 import { type Decision, refuse } from "../runtime/index.ts"
 
 export type Reason =

@@ -1,7 +1,7 @@
-/** How behaviours' records and messages pass between text and types: JSON, checked by a Schema. */
+/** How behaviors' records and messages pass between text and types: JSON, checked by a Schema. */
 import { Schema } from "effect"
 
-/** `encode` and `decode` of a behaviour whose record is the JSON of its state. */
+/** `encode` and `decode` of a behavior whose record is the JSON of its state. */
 export const jsonRecord = <State>(
   schema: Schema.Codec<State, unknown>
 ): { readonly encode: (state: State) => string; readonly decode: (text: string) => State } => {
@@ -13,7 +13,7 @@ export const jsonRecord = <State>(
   }
 }
 
-/** `decodeMessage` of a behaviour: a property that the schema does not know is an error too. */
+/** `decodeMessage` of a behavior: a property that the schema does not know is an error too. */
 export const strictMessage = <Message>(
   schema: Schema.Codec<Message, unknown>
 ): (input: unknown) => Message => Schema.decodeUnknownSync(schema, { onExcessProperty: "error" })

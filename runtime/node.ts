@@ -41,7 +41,7 @@ import { type Deliver, TimerService } from "./timers/index.ts"
 import { withTrace } from "./tracing.ts"
 
 export interface SystemOptions {
-  readonly behaviours: ReadonlyArray<AnyBehavior>
+  readonly behaviors: ReadonlyArray<AnyBehavior>
   readonly limits?: Partial<Limits>
   /** For tests that end the process at a step of a message's life. */
   readonly step?: (step: MessageStep, address: Address) => void
@@ -64,7 +64,7 @@ export class Node {
   private readonly supervisor: Supervisor
   private readonly measures = new RuntimeMetrics()
   private readonly residents: ActivationDirectory
-  private readonly behaviours: ReadonlyMap<string, AnyBehavior>
+  private readonly behaviors: ReadonlyMap<string, AnyBehavior>
   private readonly limits: Limits
   private readonly placement: PlacementApi
   private readonly around: ActivationContext
@@ -75,7 +75,7 @@ export class Node {
 
   constructor(options: SystemOptions, ports: Ports, fork: Fork, nowMs: () => number) {
     const limits = makeLimits(options.limits)
-    this.behaviours = new Map(options.behaviours.map((one) => [one.kind, one]))
+    this.behaviors = new Map(options.behaviors.map((one) => [one.kind, one]))
     this.limits = limits
     this.placement = ports.placement
     this.supervisor = new Supervisor(limits, nowMs)
@@ -169,7 +169,7 @@ export class Node {
 
   snapshot(): Snapshot {
     const { around: { timers }, measures, placement, residents, supervisor } = this
-    const kinds = this.behaviours.keys()
+    const kinds = this.behaviors.keys()
     return snapshotOf({ kinds, measures, placement, residents, supervisor, timers })
   }
 
@@ -221,10 +221,10 @@ export class Node {
     if (actor === undefined) {
       const resting = this.supervisor.refusal(key)
       if (resting !== undefined) return done(resting, undefined)
-      const behaviour = this.behaviours.get(to.kind)
-      if (behaviour === undefined) return done(this.unknown(to, "no such kind"), undefined)
+      const behavior = this.behaviors.get(to.kind)
+      if (behavior === undefined) return done(this.unknown(to, "no such kind"), undefined)
       const measures = this.measures.of(to.kind)
-      actor = new Activation(to, behaviour, this.around, measures, isNew)
+      actor = new Activation(to, behavior, this.around, measures, isNew)
       if (!this.residents.add(actor)) return done(this.overloaded(to), undefined)
       measures.activations++
     }
@@ -233,10 +233,10 @@ export class Node {
 
   private decode(to: Address, envelope: string): Tagged | UnknownMessage {
     if (envelope === liftEnvelope) return liftMessage
-    const behaviour = this.behaviours.get(to.kind)
-    return behaviour === undefined
+    const behavior = this.behaviors.get(to.kind)
+    return behavior === undefined
       ? this.unknown(to, "no such kind")
-      : decodeMessage(behaviour, keyOf(to), envelope)
+      : decodeMessage(behavior, keyOf(to), envelope)
   }
 
   private enveloped(to: Address, ...[failure, reply]: Parameters<ReplyCallback>): string {
@@ -262,11 +262,11 @@ export class Node {
   }
 
   private wakeUp(to: Address, landed: Parameters<Deliver>[1]): void {
-    const behaviour = this.behaviours.get(to.kind)
-    if (behaviour === undefined) return landed("never")
+    const behavior = this.behaviors.get(to.kind)
+    if (behavior === undefined) return landed("never")
     if (this.draining || !this.placement.owns(shardOf(to))) return landed("later")
-    // Its own behaviour's message; the registry has lost the type.
-    const message = behaviour.wakeUp as Tagged
+    // Its own behavior's message; the registry has lost the type.
+    const message = behavior.wakeUp as Tagged
     const { foreign, nowMs } = this.around
     const due: FiredTimer = { foreign: foreign.answeredBy(keyOf(to), nowMs()) }
     const done: ReplyCallback = (failure) => landed(failure === undefined ? "answered" : "later")

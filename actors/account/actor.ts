@@ -13,7 +13,7 @@ import {
 
 export const accountKind = "account"
 
-/** The behaviour of accounts; an address's id is the account's name. */
+/** The behavior of accounts; an address's id is the account's name. */
 export const account = (
   records: Pick<RecordsApi, "write">
 ): Behavior<AccountState, AccountMessage, AccountReply, AccountAction> => ({

@@ -25,7 +25,7 @@ export const AccountState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Active", {
     name: Schema.String,
-    /** Of the request that created it, so that its repetition is recognised. */
+    /** Of the request that created it, so that its repetition is recognized. */
     requestId: Schema.String,
     createdAtMs: Count,
     roles,

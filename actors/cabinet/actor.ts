@@ -7,7 +7,7 @@ import { CabinetMessage, type CabinetReply, CabinetState } from "./protocol.ts"
 
 export const cabinetKind = "cabinet"
 
-/** The behaviour of cabinets; an address's id is chosen at random. */
+/** The behavior of cabinets; an address's id is chosen at random. */
 export const cabinet: Behavior<CabinetState, CabinetMessage, CabinetReply, Tagged> = {
   kind: cabinetKind,
   initial: { _tag: "Absent" },

@@ -33,7 +33,7 @@ export const CabinetState = Schema.Union([
   Schema.TaggedStruct("Kept", {
     /** Account that created it. */
     owner: Schema.String,
-    /** Of the request that created it, so that its repetition is recognised. */
+    /** Of the request that created it, so that its repetition is recognized. */
     requestId: Schema.String,
     createdAtMs: Count,
     ...CabinetContent.fields,

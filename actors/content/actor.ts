@@ -7,7 +7,7 @@ import { type ContentAction, ContentMessage, type ContentReply, ContentState } f
 
 export const contentKind = "content"
 
-/** The behaviour of content resources; an address's id is chosen at random. */
+/** The behavior of content resources; an address's id is chosen at random. */
 export const content = (
   blobs: Pick<BlobsApi, "remove">
 ): Behavior<ContentState, ContentMessage, ContentReply, ContentAction> => ({

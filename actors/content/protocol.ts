@@ -22,7 +22,7 @@ const stale = Schema.Array(Schema.String)
 export const ContentState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Kept", {
-    /** Of the request that published it, so that its repetition is recognised. */
+    /** Of the request that published it, so that its repetition is recognized. */
     requestId: Schema.String,
     body: ContentBody,
     lastModifiedMs: Count,

@@ -7,7 +7,7 @@ import { IdempotencyMessage, type IdempotencyReply, IdempotencyState } from "./p
 
 export const idempotencyKind = "idempotency"
 
-/** The behaviour of idempotency keys. */
+/** The behavior of idempotency keys. */
 export const idempotency: Behavior<IdempotencyState, IdempotencyMessage, IdempotencyReply, Tagged> =
   {
     kind: idempotencyKind,

@@ -44,7 +44,7 @@ const readExpired = Effect.fnUntraced(function*(
   return message
 })
 
-/** The behaviour of mailboxes; an address's id is the mailbox's name. */
+/** The behavior of mailboxes; an address's id is the mailbox's name. */
 export const mailbox = (
   limits: MailboxLimits
 ): Behavior<MailboxState, MailboxMessage, MailboxReply, MailboxAction> => ({

@@ -9,7 +9,7 @@ export interface StoredNotification {
   readonly atMs: number
   /** What makes its URI unguessable. */
   readonly idRandom: string
-  /** Digest of the document, by which a repeated one is recognised. */
+  /** Digest of the document, by which a repeated one is recognized. */
   readonly digest: string
   /** The `item` element as XML, to be served as it is. */
   readonly fragment: string
@@ -63,7 +63,7 @@ export const itemAtMs = (value: string): number =>
  */
 const repeatKeyChars = 12
 
-/** The key under which a document of this digest is recognised when it comes again. */
+/** The key under which a document of this digest is recognized when it comes again. */
 export const repeatKey = (digest: string): string => digest.slice(0, repeatKeyChars)
 
 /** The same of a log item's notification; undefined when it is none. */

@@ -38,7 +38,7 @@ export const MailboxState = Schema.Union([
   Schema.TaggedStruct("Open", {
     /** Account that created it. */
     owner: Schema.String,
-    /** Of the request that created it, so that its repetition is recognised. */
+    /** Of the request that created it, so that its repetition is recognized. */
     requestId: Schema.String,
     createdAtMs: Count,
     settings: OwnerSettings,

@@ -61,7 +61,7 @@ export const first = (ranges: ReadonlyArray<Range>, count: number): Array<number
   return numbers
 }
 
-/** The ranges, and `added`, with neighbours joined where `join` allows it. */
+/** The ranges, and `added`, with neighbors joined where `join` allows it. */
 const insert = <R extends Range>(
   ranges: ReadonlyArray<R>,
   added: ReadonlyArray<R>,

@@ -35,7 +35,7 @@ const stored = (state: NotificationState): NotificationState => {
   return kept
 }
 
-/** The behaviour of outgoing notifications; an address's id is chosen at random. */
+/** The behavior of outgoing notifications; an address's id is chosen at random. */
 export const notification = (
   deps: NotificationDependencies
 ): Behavior<NotificationState, NotificationMessage, NotificationReply, NotificationAction> => {

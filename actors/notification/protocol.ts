@@ -43,7 +43,7 @@ export const NotificationState = Schema.Union([
   Schema.TaggedStruct("Queued", {
     /** Account whose outgoing mailbox it is in. */
     account: Schema.String,
-    /** Of the request that created it, so that its repetition is recognised. */
+    /** Of the request that created it, so that its repetition is recognized. */
     requestId: Schema.String,
     createdAtMs: Count,
     /** Key of its entry in the outgoing mailbox's listing. */

@@ -5,7 +5,7 @@ import { isIP } from "node:net"
 import { rememberedTargetsMax, rememberedUriCharsMax, uriCharsMax } from "../limits.ts"
 import { notAllowed } from "./problems.ts"
 
-/** The judgement over addresses. */
+/** The judgment over addresses. */
 export interface AddressRules {
   /** Whether a numeric address, without brackets, may be connected to; false for all else. */
   readonly permits: (address: string) => boolean

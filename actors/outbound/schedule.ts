@@ -9,7 +9,7 @@ export type Schedule = ReadonlyArray<number>
 /** Each wait is lengthened or shortened by up to this part of it. */
 export const jitterPart = 0.2
 
-/** The longest Retry-After that is honoured. */
+/** The longest Retry-After that is honored. */
 export const retryAfterMaxMs = 24 * 60 * 60 * 1000
 
 /** The wait before the attempt after `made` ones, `random` in [0, 1); undefined: there is none. */
@@ -20,7 +20,7 @@ export const waitMs = (schedule: Schedule, made: number, random: number): number
 
 /**
  * When the attempt after `made` ones is due, given how the last one faulted; undefined when the
- * schedule is exhausted. A later Retry-After is honoured, up to {@link retryAfterMaxMs}.
+ * schedule is exhausted. A later Retry-After is honored, up to {@link retryAfterMaxMs}.
  */
 export const dueAtMs = (
   schedule: Schedule,

@@ -7,7 +7,7 @@ import { SessionMessage, type SessionReply, SessionState } from "./protocol.ts"
 
 export const sessionKind = "session"
 
-/** The behaviour of sessions; an address's id is chosen at random. */
+/** The behavior of sessions; an address's id is chosen at random. */
 export const session: Behavior<SessionState, SessionMessage, SessionReply, Tagged> = {
   kind: sessionKind,
   initial: { _tag: "Absent" },

@@ -12,7 +12,7 @@ const RecordedAnswer = Schema.Struct({
 export type RecordedAnswer = typeof RecordedAnswer.Type
 
 const known = {
-  /** Of the request that began it, so that its repetition is recognised. */
+  /** Of the request that began it, so that its repetition is recognized. */
   requestId: Schema.String,
   startedAtMs: Count,
   /** Counts the answers given, from 1 at the start. */

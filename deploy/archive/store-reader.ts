@@ -23,7 +23,7 @@ import { BlobLost } from "./archive-reader.ts"
 /**
  * Kinds that know what came of others are read before those: what a relay has delivered, how far a
  * registration has pushed, what a request was answered with. Where the service runs meanwhile,
- * these are then behind the mailboxes and never ahead: a relay is made again and recognised, and
+ * these are then behind the mailboxes and never ahead: a relay is made again and recognized, and
  * no mailbox lacks what is told to be in it.
  */
 const knowingKinds = [idempotencyKind, notificationKind, registrationKind]

@@ -1,6 +1,6 @@
 /** Verifies a stopped store, or a cluster with its nodes running. */
 import { Effect, type Scope } from "effect"
-import { behaviours, linksUnder } from "../../actors/index.ts"
+import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound } from "../../actors/outbound/index.ts"
 import { documents } from "../../http/index.ts"
 import { inspect } from "../../runtime/embedded/index.ts"
@@ -44,13 +44,13 @@ const checkStopped = (
     Effect.mapError((failure) => stopped(dataDir, failure))
   )
 
-/** Reads all of the cluster, as its behaviours do. */
+/** Reads all of the cluster, as its behaviors do. */
 const checkCluster = Effect.fnUntraced(function*(
   settings: NodeSettings
 ): Effect.fn.Return<CheckReport, ArchiveFailure, Scope.Scope> {
   const { blobs, contents, records } = yield* openSource(settings)
   // They decode, and perform nothing.
-  const all = behaviours({
+  const all = behaviors({
     blobs,
     records,
     outbound: yield* makeOutbound({

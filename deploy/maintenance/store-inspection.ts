@@ -21,12 +21,12 @@ class Inspector {
   readonly counter = new Counter()
   readonly faults: Array<string> = []
   private readonly source: ArchiveSource
-  private readonly behaviours: ReadonlyMap<string, AnyBehavior>
+  private readonly behaviors: ReadonlyMap<string, AnyBehavior>
   private last = { key: "", n: 0 }
 
-  constructor(source: ArchiveSource, behaviours: ReadonlyArray<AnyBehavior>) {
+  constructor(source: ArchiveSource, behaviors: ReadonlyArray<AnyBehavior>) {
     this.source = source
-    this.behaviours = new Map(behaviours.map((one) => [one.kind, one]))
+    this.behaviors = new Map(behaviors.map((one) => [one.kind, one]))
   }
 
   async run(): Promise<void> {
@@ -52,12 +52,12 @@ class Inspector {
     if (this.last.key === key && this.last.n > head) {
       this.faults.push(`actor ${key}: item ${this.last.n} is beyond its head, ${head}`)
     }
-    const behaviour = this.behaviours.get(address.kind)
+    const behavior = this.behaviors.get(address.kind)
     // A wake-up may begin an actor, but not one of a kind that there is not.
-    if (behaviour === undefined) this.faults.push(`actor ${key}: there is no such kind`)
+    if (behavior === undefined) this.faults.push(`actor ${key}: there is no such kind`)
     else if (state !== undefined) {
       try {
-        behaviour.decode(state)
+        behavior.decode(state)
       } catch (error) {
         this.faults.push(`actor ${key}: unreadable state: ${String(error).split("\n")[0] ?? ""}`)
       }
@@ -102,9 +102,9 @@ class Inspector {
 /** Reads everything in the store. Throws StorageFailure. */
 export const inspect = async (
   source: ArchiveSource,
-  behaviours: ReadonlyArray<AnyBehavior>
+  behaviors: ReadonlyArray<AnyBehavior>
 ): Promise<StoreInspection> => {
-  const inspector = new Inspector(source, behaviours)
+  const inspector = new Inspector(source, behaviors)
   await inspector.run()
   return { counts: inspector.counter.counts, faults: inspector.faults }
 }

@@ -5,7 +5,7 @@
  */
 import { Effect, Layer } from "effect"
 import { createServer } from "node:net"
-import { behaviours, linksUnder } from "../../actors/index.ts"
+import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound, type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import {
   application,
@@ -123,7 +123,7 @@ const systemLayer = (settings: NodeSettings, { arriving, baseUrl, outbound }: Sh
   Layer.unwrap(Effect.gen(function*() {
     const step = failpoint(process.env["RESTANTE_FAILPOINT"])
     return System.layer({
-      behaviours: behaviours({
+      behaviors: behaviors({
         blobs: yield* Blobs,
         records: yield* Records,
         outbound,

@@ -36,7 +36,7 @@ export interface Call {
   readonly ids: IdSource
 }
 
-/** A negotiated answer, from one view. GET answers of it carry an ETag and honour conditions. */
+/** A negotiated answer, from one view. GET answers of it carry an ETag and honor conditions. */
 export interface ViewAnswer {
   readonly _tag: "View"
   readonly status: number

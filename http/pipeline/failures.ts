@@ -124,7 +124,7 @@ export const tokenRefused = (why: string): Failed =>
 
 /** The failure of a refusal that has no answer of its own in the protocol. */
 export const refused = (refusal: Refusal): Failed => {
-  // Every refusal of this service's behaviours is made by `deny`, of the closed list.
+  // Every refusal of this service's behaviors is made by `deny`, of the closed list.
   const reason = refusal.reason as Reason
   return fail(slugOf[reason], refusal.detail, reason === "Unauthenticated" ? challenge : noHeaders)
 }

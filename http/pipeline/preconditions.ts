@@ -101,7 +101,7 @@ export const evaluate = (method: string, fields: Fields, state: Validators): Pre
   return "proceed"
 }
 
-/** RFC 9110 §13.1.5: whether a Range may be honoured; strong validators only. */
+/** RFC 9110 §13.1.5: whether a Range may be honored; strong validators only. */
 export const ifRangeHolds = (field: string | undefined, state: Validators): boolean => {
   if (field === undefined) return true
   const text = field.trim()

@@ -3,7 +3,7 @@
  * draft-ietf-httpapi-ratelimit-headers): a token bucket for each, at this node, in bounded memory.
  * A request whose token was right at this node within the minute counts for its account, every
  * other for its address: who guesses spends nobody else's, and who has a token is not held up by
- * neighbours behind the same address.
+ * neighbors behind the same address.
  *
  * Not Effect's RateLimiter: it starts a fiber for each request and forgets no key.
  */

@@ -50,24 +50,24 @@ export type AnyDecision = Decision<unknown, unknown, unknown>
  * throws, and when its decision breaks a rule that no type can hold.
  */
 export const decideOn = (
-  behaviour: AnyBehavior,
+  behavior: AnyBehavior,
   state: Tagged,
   message: Tagged,
   context: DecisionContext,
   shard: number
 ): AnyDecision | undefined => {
-  const cell = behaviour.table[state._tag]?.[message._tag]
+  const cell = behavior.table[state._tag]?.[message._tag]
   if (cell === undefined) return
   const decision: unknown = cell(state, message, context)
   if (!(decision instanceof Decision)) {
-    throw new TypeError(`${behaviour.kind}: ${state._tag} x ${message._tag} made no decision`)
+    throw new TypeError(`${behavior.kind}: ${state._tag} x ${message._tag} made no decision`)
   }
   const { holdUntilMs, othersWake, wakeAtMs } = decision
   if (typeof wakeAtMs === "number" && !Number.isFinite(wakeAtMs)) {
-    throw new RangeError(`${behaviour.kind}: a wake-up at ${wakeAtMs} ms is no time`)
+    throw new RangeError(`${behavior.kind}: a wake-up at ${wakeAtMs} ms is no time`)
   }
   if (holdUntilMs !== undefined && !Number.isFinite(holdUntilMs)) {
-    throw new RangeError(`${behaviour.kind}: a hold until ${holdUntilMs} ms has no end`)
+    throw new RangeError(`${behavior.kind}: a hold until ${holdUntilMs} ms has no end`)
   }
   if (othersWake !== undefined) {
     for (const { address, atMs } of othersWake) {
@@ -89,16 +89,16 @@ export class ActorImage {
   /** Of the state record as it was last read or written. */
   revision = 0
   head = 0
-  readonly behaviour: AnyBehavior
+  readonly behavior: AnyBehavior
   private readonly shard: number
   private recent: DeduplicationWindow | undefined = undefined
   private readonly context: { -readonly [Known in keyof DecisionContext]: DecisionContext[Known] }
 
-  constructor(behaviour: AnyBehavior, address: Address) {
-    this.behaviour = behaviour
+  constructor(behavior: AnyBehavior, address: Address) {
+    this.behavior = behavior
     this.shard = shardOf(address)
     this.context = { self: address, nowMs: 0, head: 0, hint: undefined, recent: findNothing }
-    this.state = behaviour.initial
+    this.state = behavior.initial
   }
 
   /** Takes over what the store has. */
@@ -112,7 +112,7 @@ export class ActorImage {
 
   /** What the store has of an actor that has never been, or has vanished. */
   blank(): Recovered {
-    const { initial, recall } = this.behaviour
+    const { initial, recall } = this.behavior
     const state = recall?.restore(initial, []) ?? initial
     return { state, revision: 0, head: 0, recent: recall && new DeduplicationWindow(recall.items) }
   }
@@ -122,12 +122,12 @@ export class ActorImage {
     this.context.nowMs = nowMs
     this.context.hint = hint
     this.context.head = this.head
-    return decideOn(this.behaviour, this.state, message, this.context, this.shard)
+    return decideOn(this.behavior, this.state, message, this.context, this.shard)
   }
 
   /** Notes the keys of items appended from the number `first` on; throws what `keyOf` throws. */
   remember(values: ReadonlyArray<string>, first: number): void {
-    const { recall } = this.behaviour
+    const { recall } = this.behavior
     if (this.recent === undefined || recall === undefined) return
     for (let at = 0; at < values.length; at++) {
       const key = recall.keyOf(values[at] ?? "")
@@ -252,20 +252,20 @@ const readBoth = Effect.fnUntraced(function*(
 const readRecord = (storage: StorageApi, address: Address): Effect.Effect<Read, StorageFailure> =>
   Effect.map(Effect.suspend(() => storage.load(address)), (loaded) => ({ loaded, items: [] }))
 
-/** Reads an actor; a record or item that its behaviour cannot decode is a defect. */
+/** Reads an actor; a record or item that its behavior cannot decode is a defect. */
 export const recover = Effect.fnUntraced(function*(
   storage: StorageApi,
-  behaviour: AnyBehavior,
+  behavior: AnyBehavior,
   address: Address
 ): Effect.fn.Return<Recovered, StorageFailure> {
-  const { decode, initial, recall } = behaviour
+  const { decode, initial, recall } = behavior
   const { items, loaded: { head, revision, state: text } } = yield* Effect.catchDefect(
     recall === undefined
       ? readRecord(storage, address)
       : readBoth(storage, address, recall.items),
     recoveryAborted
   )
-  // The registry has lost the state's type; the behaviour's own decoder made it.
+  // The registry has lost the state's type; the behavior's own decoder made it.
   const state: Tagged = text === undefined ? initial : decode(text)
   if (recall === undefined) return { state, revision, head, recent: undefined }
   const recent = new DeduplicationWindow(recall.items)
@@ -406,7 +406,7 @@ export class ActorTimers {
   }
 }
 
-/* Deciding: one cell of a behaviour's table is asked, and what it says is looked over. */
+/* Deciding: one cell of a behavior's table is asked, and what it says is looked over. */
 
 export class Activation implements CommitSource {
   readonly address: Address
@@ -429,7 +429,7 @@ export class Activation implements CommitSource {
 
   constructor(
     address: Address,
-    behaviour: AnyBehavior,
+    behavior: AnyBehavior,
     around: ActivationContext,
     measures: KindMetrics,
     isNew = false
@@ -439,7 +439,7 @@ export class Activation implements CommitSource {
     this.shard = shardOf(address)
     this.around = around
     this.measures = measures
-    this.image = new ActorImage(behaviour, address)
+    this.image = new ActorImage(behavior, address)
     this.inbox = new Inbox(address, around)
     this.wakes = new ActorTimers(address, around)
     this.commits = new Pipeline(this, around.committer)
@@ -489,7 +489,7 @@ export class Activation implements CommitSource {
     const commit = this.commits.take()
     let state: string | undefined
     try {
-      if (commit.writesState && !commit.vanishes) state = image.behaviour.encode(image.state)
+      if (commit.writesState && !commit.vanishes) state = image.behavior.encode(image.state)
     } catch (cause) {
       return this.unwritable(this.commits.landed(), cause)
     }
@@ -543,7 +543,7 @@ export class Activation implements CommitSource {
   private load(): void {
     const { around, image } = this
     this.phase = "loading"
-    const read = () => recover(around.storage, image.behaviour, this.address)
+    const read = () => recover(around.storage, image.behavior, this.address)
     runWithin(around, read, around.limits.storageDeadlineMs, (exit) => {
       if (this.phase === "stopped") return
       if (Exit.isSuccess(exit)) return this.awake(exit.value)
@@ -583,7 +583,7 @@ export class Activation implements CommitSource {
   }
 
   private carryOut(entry: PendingMessage, decision: AnyDecision, nowMs: number): void {
-    // Behaviours hand back their own states and actions; only the table's types know them.
+    // Behaviors hand back their own states and actions; only the table's types know them.
     if (decision.nextState !== undefined) this.image.state = decision.nextState as Tagged
     const actions = decision.actions as Array<Tagged> | undefined
     const clears = entry.due !== undefined && this.wakes.isOver(entry.due, decision, nowMs)
@@ -619,7 +619,7 @@ export class Activation implements CommitSource {
   }
 
   private perform(actions: ReadonlyArray<Tagged>): void {
-    this.around.effects.perform(this.image.behaviour, this.address, actions, (cause) => {
+    this.around.effects.perform(this.image.behavior, this.address, actions, (cause) => {
       // What is down already is not restarted once more for it.
       if (this.phase !== "live" || this.restartAfterMs !== undefined) {
         return this.around.onFault(this.address, cause)

@@ -36,7 +36,7 @@ export class Effects {
 
   /** Starts each action; what it answers is told to the actor, a defect of it is reported. */
   perform(
-    behaviour: AnyBehavior,
+    behavior: AnyBehavior,
     address: Address,
     actions: ReadonlyArray<Tagged>,
     onDefect: (cause: unknown) => void
@@ -44,13 +44,13 @@ export class Effects {
     if (this.closed.size > 0 && this.closed.has(shardOf(address))) return
     for (const action of actions) {
       if (this.stopped) return
-      const fiber = this.fork(Effect.suspend(() => behaviour.perform(action, address, this.peers)))
+      const fiber = this.fork(Effect.suspend(() => behavior.perform(action, address, this.peers)))
       this.fibers.set(fiber, address)
       fiber.addObserver((exit) => {
         if (!this.fibers.delete(fiber) || this.stopped) return
         this.step?.("performed", address)
         if (Exit.isFailure(exit)) return onDefect(exit.cause)
-        // A message of the behaviour's own; the registry has lost the type.
+        // A message of the behavior's own; the registry has lost the type.
         if (exit.value !== undefined) this.tell(address, exit.value as Tagged)
       })
     }

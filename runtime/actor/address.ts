@@ -6,7 +6,7 @@
 export const SHARDS = 256
 
 export interface Address {
-  /** Lower-case name of the behaviour, `[a-z][a-z-]*`. */
+  /** Lower-case name of the behavior, `[a-z][a-z-]*`. */
   readonly kind: string
   /** `[A-Za-z0-9_=-]+`; what stands before a first `=` is the placing part. */
   readonly id: string

@@ -1,5 +1,5 @@
 /**
- * Behaviours: what an actor decides. A behaviour is a table of state x message -> Decision whose
+ * Behaviors: what an actor decides. A behavior is a table of state x message -> Decision whose
  * missing cell is a compile error; its cells are synchronous and pure, on plain records. What
  * the decision asks for is carried out by the runtime: committed, replied, then performed.
  */
@@ -244,13 +244,13 @@ export interface Behavior<
   readonly wakeUp: Message
   /**
    * Carries out an action after its commit. What it answers is told to the actor as a message.
-   * A failure is a defect: logged, and the actor is restarted. (A method, so that a behaviour
+   * A failure is a defect: logged, and the actor is restarted. (A method, so that a behavior
    * that performs nothing, with `never` for its actions, is one of {@link AnyBehavior} too.)
    */
   perform(action: Action, self: Address, peers: Peers): Effect.Effect<Message | void>
 }
 
-/** A behaviour whose own types are not of interest. */
-// The four types are used both ways, so no supertype but this one holds every behaviour.
+/** A behavior whose own types are not of interest. */
+// The four types are used both ways, so no supertype but this one holds every behavior.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type AnyBehavior = Behavior<any, any, any, any>

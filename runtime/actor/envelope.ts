@@ -44,14 +44,14 @@ const decodeAnswer = Schema.decodeUnknownResult(Answer)
 /** A message as it is sent. */
 export const encodeMessage = (message: unknown): string => JSON.stringify(message)
 
-/** The message of an envelope, read by the behaviour that it is for. */
+/** The message of an envelope, read by the behavior that it is for. */
 export const decodeMessage = (
   { decodeMessage: read }: AnyBehavior,
   key: string,
   envelope: string
 ): Tagged | UnknownMessage => {
   try {
-    // A behaviour's own decoder says what its messages are; here they are just tagged.
+    // A behavior's own decoder says what its messages are; here they are just tagged.
     return read(JSON.parse(envelope)) as Tagged
   } catch (cause) {
     const detail = cause instanceof Error ? cause.message : "not a message"

@@ -1,6 +1,6 @@
 /**
  * The failures of the runtime, tagged. A refusal is not among them: a refusal is a reply that a
- * behaviour decided on; these say that no decision could be had or kept.
+ * behavior decided on; these say that no decision could be had or kept.
  */
 import { Schema } from "effect"
 
@@ -69,7 +69,7 @@ export class Quarantined extends Schema.TaggedError<Quarantined>()("Quarantined"
   retryAfterMs: Schema.Number
 }) {}
 
-/** The behaviour itself threw: a broken invariant. The cause is in the log. */
+/** The behavior itself threw: a broken invariant. The cause is in the log. */
 export class ActorDefect extends Schema.TaggedError<ActorDefect>()("ActorDefect", {
   key: Schema.String
 }) {}
@@ -92,7 +92,7 @@ export class MessageTooLarge extends Schema.TaggedError<MessageTooLarge>()("Mess
   bytesMax: Schema.Number
 }) {}
 
-/** No behaviour of this kind is registered, or the message is none of its own. */
+/** No behavior of this kind is registered, or the message is none of its own. */
 export class UnknownMessage extends Schema.TaggedError<UnknownMessage>()("UnknownMessage", {
   key: Schema.String,
   detail: Schema.String

@@ -1,6 +1,6 @@
 /**
  * Durable wake-ups of the shards that this node owns. The store keeps them; here is known when
- * the next ones are due. A wake-up is delivered as the behaviour's message, and is over when
+ * the next ones are due. A wake-up is delivered as the behavior's message, and is over when
  * the decision on it is committed, so that a crash in between finds it again.
  */
 import { Effect, type Fiber } from "effect"

@@ -1,4 +1,4 @@
-/** Testing a behaviour's table: one test for each of its cells, and decisions made by hand. */
+/** Testing a behavior's table: one test for each of its cells, and decisions made by hand. */
 import { expect, it } from "vitest"
 import {
   address,
@@ -71,5 +71,5 @@ export const expectOnlyReply = (decision: AnyDecision, answer: unknown): void =>
   expect(effectsOf(decision)).toBeUndefined()
 }
 
-/** A secret's hash that is recognisable in a failing test. */
+/** A secret's hash that is recognizable in a failing test. */
 export const hash = (of: string): string => of.padEnd(43, "_")

@@ -1,4 +1,4 @@
-/** What behaviours need, where a test performs nothing or says itself what is done. */
+/** What behaviors need, where a test performs nothing or says itself what is done. */
 import { Effect } from "effect"
 import { type Dependencies, linksUnder } from "../../actors/index.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"

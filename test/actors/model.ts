@@ -1,5 +1,5 @@
 /**
- * A behaviour on a model of the store: what the runtime promises of commits, restarts and
+ * A behavior on a model of the store: what the runtime promises of commits, restarts and
  * wake-ups, in a few lines and without time or threads.
  */
 import { expect } from "vitest"
@@ -21,37 +21,37 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   private hint: number | undefined = undefined
   private head = 0
   private record: string | undefined = undefined
-  private readonly behaviour: Behavior<S, M, R, A>
+  private readonly behavior: Behavior<S, M, R, A>
 
-  constructor(behaviour: Behavior<S, M, R, A>) {
-    this.behaviour = behaviour
-    this.state = behaviour.initial
+  constructor(behavior: Behavior<S, M, R, A>) {
+    this.behavior = behavior
+    this.state = behavior.initial
   }
 
   /** Decides on a message and carries out what was decided; answers the reply. */
   send(message: M, nowMs: number): unknown {
     // Every message must come through the envelope as it went in.
-    expect(this.behaviour.decodeMessage(JSON.parse(JSON.stringify(message)))).toEqual(message)
+    expect(this.behavior.decodeMessage(JSON.parse(JSON.stringify(message)))).toEqual(message)
     const context = { nowMs, head: this.head, hint: this.hint, recent: this.recent }
     this.hint = undefined
-    const decision = decider(this.behaviour.table)(this.state, message, context)
+    const decision = decider(this.behavior.table)(this.state, message, context)
     if (decision.vanishes) {
       this.log.clear()
       this.wakeAtMs = null
       this.record = undefined
       this.head = 0
-      this.state = this.behaviour.initial
+      this.state = this.behavior.initial
       return decision.answer
     }
     if (decision.nextState !== undefined && !decision.durable && decision.items === undefined) {
       // Only what is volatile may be remembered without an item that tells it.
-      expect(this.behaviour.encode(decision.nextState)).toBe(this.behaviour.encode(this.state))
+      expect(this.behavior.encode(decision.nextState)).toBe(this.behavior.encode(this.state))
     }
     if (decision.nextState !== undefined) this.state = decision.nextState
     for (const value of decision.items ?? []) this.log.set(++this.head, value)
     for (const n of decision.removals ?? []) this.log.delete(n)
     if (decision.durable || decision.removals !== undefined) {
-      this.record = this.behaviour.encode(this.state)
+      this.record = this.behavior.encode(this.state)
     }
     const { holdUntilMs, wakeAtMs } = decision
     if (wakeAtMs !== undefined) {
@@ -59,7 +59,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
       this.heldUntilMs = undefined
     }
     if (holdUntilMs !== undefined) this.heldUntilMs = holdUntilMs
-    else if (wakeAtMs === undefined && message === this.behaviour.wakeUp) this.wakeAtMs = null
+    else if (wakeAtMs === undefined && message === this.behavior.wakeUp) this.wakeAtMs = null
     this.woken.push(...(decision.othersWake ?? []).map((wake) => keyOf(wake.address)))
     this.actions.push(...decision.actions ?? [])
     return decision.answer
@@ -71,7 +71,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
       expect(count).toBeLessThan(most)
       const hint = this.meetForeign()
       this.hint = hint
-      this.send(this.behaviour.wakeUp, nowMs)
+      this.send(this.behavior.wakeUp, nowMs)
     }
   }
 
@@ -92,7 +92,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
 
   /** The actor is loaded again; what it asked for goes on, and what it held is held. */
   reload(): void {
-    const { decode, initial, recall } = this.behaviour
+    const { decode, initial, recall } = this.behavior
     const state = this.record === undefined ? initial : decode(this.record)
     this.state = recall === undefined ? state : recall.restore(state, this.last(recall.items))
   }
@@ -115,7 +115,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   }
 
   private readonly recent = (key: string): number | undefined => {
-    const { recall } = this.behaviour
+    const { recall } = this.behavior
     if (recall === undefined) return
     return this.last(recall.items).find(({ value }) => recall.keyOf(value) === key)?.n
   }

@@ -75,7 +75,7 @@ describe("what an attempt comes to", () => {
     ])
   })
 
-  it("a later Retry-After is honoured", () => {
+  it("a later Retry-After is honored", () => {
     expect(after(faultedFor(70_000))?.nextAtMs).toBe(nowMs + 70_000)
     expect(after(faultedFor(70))?.nextAtMs).toBe(nowMs + 5_000)
   })

@@ -72,8 +72,8 @@ const startRelays = async (
     records: { write },
     random: () => 0.5
   })
-  const behaviours = [relays, mailbox({ notificationsMax: 2 })]
-  const { system } = await start({ behaviours })
+  const behaviors = [relays, mailbox({ notificationsMax: 2 })]
+  const { system } = await start({ behaviors })
   const ask = <Sent extends Tagged>(to: Address, message: Sent): Promise<unknown> =>
     Effect.runPromise(system.ask(to, message))
   const describe = async (id = "n1"): Promise<NotificationView> => {

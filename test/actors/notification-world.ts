@@ -25,7 +25,7 @@ const caller = { account: "alice", admin: false }
 type Queued = Extract<NotificationState, { readonly _tag: "Queued" }>
 type Attempt = Extract<NotificationAction, { readonly _tag: "Attempt" }>
 
-const behaviour = notification({
+const behavior = notification({
   documents: noDependencies.documents,
   outbound: noOutbound,
   links: linksUnder("http://post.test"),
@@ -50,7 +50,7 @@ export class World {
     NotificationMessage,
     NotificationReply,
     NotificationAction
-  >(behaviour)
+  >(behavior)
   nowMs = beganAtMs
   /** Attempts at other services, that may be told late, twice or never. */
   underWay: Array<Attempt> = []
@@ -208,7 +208,7 @@ export class World {
   wake(): void {
     if (!this.model.isDue(this.nowMs)) return
     this.isRemoved ||= (this.queued?.endedAtMs ?? this.nowMs) + keepMs <= this.nowMs
-    this.send(behaviour.wakeUp)
+    this.send(behavior.wakeUp)
     expect(this.model.isDue(this.nowMs)).toBe(false)
   }
 

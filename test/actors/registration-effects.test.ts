@@ -80,8 +80,8 @@ class World {
     const receiver = new Receiver()
     const links = linksUnder(base)
     const deps = { outbound: receiver, links, schedule: [0, 5], random: () => 0.5 }
-    const behaviours = [mailbox({ notificationsMax: 1_000 }), registration(deps)]
-    const { system } = await start({ behaviours })
+    const behaviors = [mailbox({ notificationsMax: 1_000 }), registration(deps)]
+    const { system } = await start({ behaviors })
     const world = new World(system, receiver)
     await world.tell({
       _tag: "Create",

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest"
-import { behaviours } from "../../actors/index.ts"
+import { behaviors } from "../../actors/index.ts"
 import { noDependencies } from "./dependencies.ts"
 
 describe("the registry of kinds", () => {
-  const all = behaviours(noDependencies)
+  const all = behaviors(noDependencies)
   it("has each kind once", () => {
     expect(all.map(({ kind }) => kind)).toEqual([
       "account",

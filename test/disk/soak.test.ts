@@ -1,4 +1,4 @@
-/** The soak's own judgement: what grows is found, what only varies is not; and it can be drawn. */
+/** The soak's own judgment: what grows is found, what only varies is not; and it can be drawn. */
 import { expect, it } from "vitest"
 import { xml2js } from "xml-js"
 import { graphOf } from "./soak/graph.ts"

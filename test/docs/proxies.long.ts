@@ -19,7 +19,7 @@ const longPollSeconds = 60
 const uploadBytes = 100 * 1024 * 1024
 /** From where wrong tokens come; the proxy itself is at 127.0.0.1. */
 const guesser = "127.0.0.2"
-const neighbour = "127.0.0.3"
+const neighbor = "127.0.0.3"
 const guessesMax = 40
 
 afterAll(cleanUp)
@@ -153,7 +153,7 @@ describe.each(["nginx", "caddy"] as const)("%s", (name) => {
     for (let n = 0; n < guessesMax; n++) statuses.push((await guess(guesser, `guess${n}`)).status)
     expect(statuses[0]).toBe(401)
     expect(statuses.at(-1)).toBe(429)
-    expect((await guess(neighbour, "guess1")).status).toBe(401)
+    expect((await guess(neighbor, "guess1")).status).toBe(401)
   }, testMs)
 
   it("bears a long poll of a minute, and idle connections", async () => {

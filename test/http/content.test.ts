@@ -90,7 +90,7 @@ describe("A3: fetching", () => {
     expect(safe.header("content-disposition")).toBe("inline")
   })
 
-  it("honours validators", async () => {
+  it("honors validators", async () => {
     const href = locationOf(await publish("some text"))
     const got = await send("GET", href)
     expect(got.etag).toMatch(/^"[A-Za-z0-9_-]{22}"$/)
@@ -216,7 +216,7 @@ describe("the edit URI", () => {
     expect(after.etag).not.toBe(before.etag)
   })
 
-  it("honours If-Match and If-None-Match", async () => {
+  it("honors If-Match and If-None-Match", async () => {
     const published = await publish("first")
     const edit = editOf(published)
     const { etag } = await send("GET", locationOf(published))

@@ -167,7 +167,7 @@ describe("one customer", () => {
     expect((await get("GET", "/customers/bad")).status).toBe(404)
   })
 
-  it("honours conditions, one of many that come at once", async () => {
+  it("honors conditions, one of many that come at once", async () => {
     const none = { headers: { "If-None-Match": "*" } }
     const made = await Promise.all(
       [1, 2, 3, 4].map((age) => area.put("cond", customer("C", age), none))

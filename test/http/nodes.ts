@@ -1,6 +1,6 @@
 /** One node of the service, whole: its actors over a backend's ports, and HTTP in front. */
 import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope } from "effect"
-import { behaviours, linksUnder } from "../../actors/index.ts"
+import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound, readerOf } from "../../actors/outbound/client.ts"
 import { type AccessRecord, application } from "../../http/app.ts"
 import { CredentialCache } from "../../http/auth/credentials/credential-cache.ts"
@@ -52,7 +52,7 @@ const layerOf = (
 ) =>
   Layer.unwrap(Effect.gen(function*() {
     return System.layer({
-      behaviours: behaviours({
+      behaviors: behaviors({
         blobs: yield* Blobs,
         records: yield* Records,
         outbound,

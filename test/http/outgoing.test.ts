@@ -135,7 +135,7 @@ describe("POST …/{notification}/retry", () => {
 })
 
 describe("A8 DELETE /outgoing/{account}/{notification}", () => {
-  it("204, then 410, and it is in no listing; If-Match is honoured", async () => {
+  it("204, then 410, and it is in no listing; If-Match is honored", async () => {
     const posted = await service.post(alice, [mailbox(503)])
     const href = posted.header("location")
     const remove = (etag: string) =>

@@ -116,7 +116,7 @@ describe("C3: PUT of a quote", () => {
     expect((await put("x".repeat(33), quote("1"))).status).toBe(404)
   })
 
-  it("honours conditions, checked and written in one", async () => {
+  it("honors conditions, checked and written in one", async () => {
     const made = await put("COND", quote("1"), { headers: { "If-None-Match": "*" } })
     expect(made.status).toBe(201)
     expect((await put("COND", quote("2"), { headers: { "If-None-Match": "*" } })).status).toBe(412)

@@ -36,7 +36,7 @@ describe("the entry", () => {
     })
   })
 
-  it("honours If-None-Match, HEAD and OPTIONS, and refuses other methods", async () => {
+  it("honors If-None-Match, HEAD and OPTIONS, and refuses other methods", async () => {
     const { etag } = await send("GET", "/cross_bridge")
     const headers = { "If-None-Match": etag }
     expect((await send("GET", "/cross_bridge", { headers })).status).toBe(304)
@@ -191,7 +191,7 @@ describe("B4–B6: questions and answers", () => {
     expect([robin.status, robin.header("location")]).toEqual([200, `${bridge.base}${path}/name`])
     expect(challengeOf(robin).p).toContain("Assyria")
     await put(`${path}/name`, "<answer>Sir Lancelot</answer>")
-    expect(challengeOf(await send("GET", path)).p).toContain("colour")
+    expect(challengeOf(await send("GET", path)).p).toContain("color")
   })
 
   it("refuses answers out of order with 409", async () => {
@@ -245,7 +245,7 @@ describe("B4–B6: questions and answers", () => {
     expect((await send("GET", `${path}/name`)).xml.children).toEqual(["Arthur"])
   })
 
-  it("honours the conditions of PUT and DELETE", async () => {
+  it("honors the conditions of PUT and DELETE", async () => {
     const path = await begin()
     const body = "<answer>Arthur</answer>"
     const conditional = (headers: Record<string, string>, method = "PUT", at = `${path}/name`) =>

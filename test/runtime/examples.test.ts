@@ -36,7 +36,7 @@ describe("the examples", () => {
 
   it("the limiter refills by its wake-up, and vanishes when it is full", async () => {
     const storage = makeMemoryStorage()
-    const rig: Rig = await start({ behaviours: [limiter] }, { storage, virtualTime: true })
+    const rig: Rig = await start({ behaviors: [limiter] }, { storage, virtualTime: true })
     const alice = address("limiter", "alice")
     const take = () => Effect.runPromise(rig.system.ask(alice, { _tag: "Take" }))
     for (const left of [2, 1, 0]) expect(await take()).toBe(left)

@@ -28,8 +28,8 @@ const cells = { attempt, done: () => stay<State>().wake(null).reply("done") }
 describe("a wake-up that is held", () => {
   it("is stored at its time, and comes when the hold is over", async () => {
     const storage = makeMemoryStorage()
-    const { behaviour, woken } = trier({ ...cells, WakeUp: attempt })
-    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    const { behavior, woken } = trier({ ...cells, WakeUp: attempt })
+    const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     await pass(rig, 50)
     await doing(rig, "attempt")
     expect(await storedMs(storage)).toBe(50)
@@ -49,11 +49,11 @@ describe("a wake-up that is held", () => {
   it("comes at once to whoever takes over", async () => {
     const storage = makeMemoryStorage()
     const first = trier(cells)
-    const crashed = await start({ behaviours: [first.behaviour] }, { storage, virtualTime: true })
+    const crashed = await start({ behaviors: [first.behavior] }, { storage, virtualTime: true })
     await doing(crashed, "attempt")
     await crashed.drop()
-    const { behaviour, woken } = trier({ WakeUp: attempt })
-    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    const { behavior, woken } = trier({ WakeUp: attempt })
+    const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     await pass(rig, 30)
     expect(woken.length).toBe(1)
     expect(first.woken).toEqual([])
@@ -61,11 +61,11 @@ describe("a wake-up that is held", () => {
 
   it("by a decision that writes nothing is not over, and nothing is written", async () => {
     const storage = scripted()
-    const { behaviour, woken } = trier({
+    const { behavior, woken } = trier({
       set: () => stay<State>().wake(100).reply("set"),
       WakeUp: (_, { nowMs }) => nowMs < 200 ? stay<State>().hold(250) : stay<State>().wake(null)
     })
-    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     await doing(rig, "set")
     await pass(rig, 200)
     expect([woken.length, storage.groups.length, await storedMs(storage)]).toEqual([1, 1, 100])
@@ -76,11 +76,11 @@ describe("a wake-up that is held", () => {
 
   it("is held by a decision that waits for a commit before it", async () => {
     const storage = scripted()
-    const { behaviour, woken } = trier({
+    const { behavior, woken } = trier({
       set: () => stay<State>().wake(0).reply("set"),
       hold: () => stay<State>().hold(200).reply("held")
     })
-    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     storage.gate.close()
     const both = [doing(rig, "set"), doing(rig, "hold")]
     await turns()
@@ -93,11 +93,11 @@ describe("a wake-up that is held", () => {
   })
 
   it("is let go by a wake-up that is set later", async () => {
-    const { behaviour, woken } = trier({
+    const { behavior, woken } = trier({
       ...cells,
       soon: (_, { nowMs }) => stay<State>().wake(nowMs + 50).reply("soon")
     })
-    const rig = await start({ behaviours: [behaviour] }, { virtualTime: true })
+    const rig = await start({ behaviors: [behavior] }, { virtualTime: true })
     await doing(rig, "attempt")
     await doing(rig, "soon")
     await pass(rig, 80)
@@ -107,11 +107,11 @@ describe("a wake-up that is held", () => {
   it("whose commit is lost is held by the decision made anew, or comes", async () => {
     const storage = scripted()
     const limits = { reloadDelayMs: 1 }
-    const { behaviour, woken } = trier({
+    const { behavior, woken } = trier({
       ...cells,
       WakeUp: (_, { nowMs }) => stay<State>().hold(nowMs + 300)
     })
-    const rig = await start({ behaviours: [behaviour], limits }, { storage, virtualTime: true })
+    const rig = await start({ behaviors: [behavior], limits }, { storage, virtualTime: true })
     storage.acts.push(fails)
     const again = doing(rig, "attempt")
     await pass(rig, 100)
@@ -131,11 +131,11 @@ describe("a wake-up that is held", () => {
 
   it("does not put off another actor's, and is held on after it", async () => {
     const storage = makeMemoryStorage()
-    const { behaviour, woken } = trier({
+    const { behavior, woken } = trier({
       hold: () => stay<State>().hold(400).reply("held"),
       poke: () => stay<State>().wakeOther(at("a"), 100).reply("poked")
     })
-    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     await doing(rig, "poke", "a=b")
     await doing(rig, "hold")
     await pass(rig, 130)
@@ -149,7 +149,7 @@ describe("a wake-up that is held", () => {
       hold: (_, { nowMs }) => stay<State>().hold(nowMs + 100).reply("held"),
       poke: (_, { nowMs }) => stay<State>().wakeOther(at("a"), nowMs + 5_000).reply("poked")
     })
-    const other = await start({ behaviours: [late.behaviour] }, { virtualTime: true })
+    const other = await start({ behaviors: [late.behavior] }, { virtualTime: true })
     await doing(other, "hold")
     await doing(other, "poke", "a=b")
     await pass(other, 130)
@@ -157,18 +157,18 @@ describe("a wake-up that is held", () => {
   })
 
   it("without end is a defect", async () => {
-    const { behaviour } = trier({ ever: () => stay<State>().hold(Number.POSITIVE_INFINITY) })
-    const rig = await start({ behaviours: [behaviour] })
+    const { behavior } = trier({ ever: () => stay<State>().hold(Number.POSITIVE_INFINITY) })
+    const rig = await start({ behaviors: [behavior] })
     expect(await doing(rig, "ever")).toBe("ActorDefect")
   })
 })
 
 it("an actor's own wake-up comes after another's that took its place", async () => {
-  const { behaviour, woken } = trier({
+  const { behavior, woken } = trier({
     set: () => stay<State>().wake(300).reply("set"),
     poke: () => stay<State>().wakeOther(at("a"), 100).reply("poked")
   })
-  const rig = await start({ behaviours: [behaviour] }, { virtualTime: true })
+  const rig = await start({ behaviors: [behavior] }, { virtualTime: true })
   await doing(rig, "set")
   await doing(rig, "poke", "a=b")
   await pass(rig, 250)

@@ -59,8 +59,8 @@ describe("a wake-up", () => {
       wakesDoubtLookMs: 500,
       wakesLookMs: 1_000_000
     }
-    const behaviours = [sleeper]
-    const rig = await start({ behaviours, limits }, { storage, virtualTime: true })
+    const behaviors = [sleeper]
+    const rig = await start({ behaviors, limits }, { storage, virtualTime: true })
     let keep = () => {}
     storage.acts.push((group, inner) => {
       keep = () => void Effect.runSync(inner.commit(group))
@@ -117,11 +117,11 @@ describe("a wake-up", () => {
 
   it("by another comes to one that holds its own once it is kept, not before", async () => {
     const storage = scripted()
-    const { behaviour, woken } = trier({
+    const { behavior, woken } = trier({
       hold: () => stay<State>().hold(100_000).reply("held"),
       poke: () => stay<State>().wakeOther(tried("a"), 0).reply("poked")
     })
-    const rig = await start({ behaviours: [behaviour] }, { storage, virtualTime: true })
+    const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     storage.gate.close()
     const poked = doing(rig, "poke", "a=b")
     await turns()

@@ -10,12 +10,12 @@ afterEach(dropAll)
 
 it("a volatile part of a state is remembered without a commit, until a reload", async () => {
   const storage = scripted()
-  const { behaviour } = trier({
+  const { behavior } = trier({
     begin: (state) => stay<State>().remember({ ...state, underWay: "x" }).reply("begun"),
     count: (state) => become<State>({ ...state, tries: state.tries + 1 }).reply(state.underWay),
     look: ({ underWay }) => stay<State>().reply(underWay ?? "nothing")
   })
-  const rig = await start({ behaviours: [behaviour], limits: { reloadDelayMs: 1 } }, { storage })
+  const rig = await start({ behaviors: [behavior], limits: { reloadDelayMs: 1 } }, { storage })
   expect(await doing(rig, "begin")).toBe("begun")
   expect(await doing(rig, "look")).toBe("x")
   expect(storage.groups).toEqual([])
@@ -28,8 +28,8 @@ it("a volatile part of a state is remembered without a commit, until a reload", 
 })
 
 it("a cell knows its own address", async () => {
-  const { behaviour } = trier({ self: (_, { self }) => stay<State>().reply(self) })
-  const rig = await start({ behaviours: [behaviour] })
+  const { behavior } = trier({ self: (_, { self }) => stay<State>().reply(self) })
+  const rig = await start({ behaviors: [behavior] })
   expect(await doing(rig, "self", "me")).toEqual(at("me"))
 })
 
@@ -38,13 +38,13 @@ describe("an effect", () => {
 
   it("asks other actors and reads their logs", async () => {
     const found: Array<unknown> = []
-    const { behaviour } = trier({ work }, (self, peers) =>
+    const { behavior } = trier({ work }, (self, peers) =>
       Effect.gen(function*() {
         found.push(self, yield* peers.ask(probeAt("p"), { _tag: "Note", text: "hello" }))
         found.push(yield* peers.read(probeAt("p"), 1, 10))
         found.push(yield* Effect.flip(peers.ask(address("nobody", "p"), { _tag: "Read" })))
       }).pipe(Effect.ignore))
-    const rig = await start({ behaviours: [behaviour, probe()] })
+    const rig = await start({ behaviors: [behavior, probe()] })
     await doing(rig, "work")
     await until(() => found.length === 4)
     expect(found).toMatchObject([
@@ -57,13 +57,13 @@ describe("an effect", () => {
 
   it("may still ask while its node drains, which waits for it", async () => {
     const found: Array<unknown> = []
-    const { behaviour } = trier({ work }, (_, peers) =>
+    const { behavior } = trier({ work }, (_, peers) =>
       Effect.sleep(50).pipe(
         Effect.andThen(peers.ask(probeAt("p"), { _tag: "Add", by: 2 })),
         Effect.map((reply) => void found.push(reply)),
         Effect.ignore
       ))
-    const rig = await start({ behaviours: [behaviour, probe()] })
+    const rig = await start({ behaviors: [behavior, probe()] })
     await doing(rig, "work")
     const drained = Effect.runPromise(rig.system.drain)
     expect(await rig.ask(probeAt("p"), { _tag: "Read" })).toBe("Overloaded")

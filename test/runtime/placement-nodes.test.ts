@@ -153,7 +153,7 @@ describe("a shard that is given up", () => {
 
   it("leaves its effects to the next owner, and no actor restarts for it", async () => {
     const interrupted: Array<string> = []
-    const behaviours = [{
+    const behaviors = [{
       ...probe(),
       perform: () =>
         Effect.onInterrupt(Effect.never, () =>
@@ -162,7 +162,7 @@ describe("a shard that is given up", () => {
           }))
     }]
     const one = movable(true)
-    const rig = await start({ behaviours }, { placement: one.placement })
+    const rig = await start({ behaviors }, { placement: one.placement })
     await rig.ask(to, { _tag: "Work", name: "x", retryAtMs: 1e15 })
     await turns()
     await one.lose()

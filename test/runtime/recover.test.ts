@@ -32,7 +32,7 @@ it("a commit that is kept between the record and the log is seen in both", async
     keyOf: (value: string) => value,
     restore: <State>(state: State) => state
   }
-  const rig = await start({ behaviours: [{ ...probe(), recall }] }, { storage })
+  const rig = await start({ behaviors: [{ ...probe(), recall }] }, { storage })
   const repeated = await rig.ask(of, { _tag: "Note", text: "second" })
   expect(repeated).toEqual({ count: 0, head: 2, seen: 2 })
   expect(await rig.ask(of, { _tag: "Read" })).toEqual({ count: 0, head: 2 })

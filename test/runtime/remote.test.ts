@@ -106,16 +106,16 @@ describe("an ask of another node's actor", () => {
 describe("a message from outside", () => {
   const send = async (envelope: string, reply?: unknown): Promise<unknown> => {
     const transport = makeMemoryTransport()
-    const behaviour = probe()
-    const behaviours = [{
-      ...behaviour,
+    const behavior = probe()
+    const behaviors = [{
+      ...behavior,
       ...reply === undefined ? {} : { initial: { _tag: "Idle", count: reply } }
     }]
-    await start({ behaviours }, { transport })
+    await start({ behaviors }, { transport })
     return JSON.parse(await Effect.runPromise(transport.request(at("a"), envelope, 1_000)))
   }
 
-  it("is JSON and decoded by its behaviour", async () => {
+  it("is JSON and decoded by its behavior", async () => {
     expect(await send("{\"_tag\":\"Add\",\"by\":2}")).toEqual({
       _tag: "Reply",
       reply: { count: 2, head: 0 }

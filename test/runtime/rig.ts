@@ -123,7 +123,7 @@ export const start = async (
     Logger.layer([logger]),
     ports.virtualTime === true ? TestClock.layer() : Layer.empty
   )
-  const layer = System.layer({ behaviours: [probe()], ...options })
+  const layer = System.layer({ behaviors: [probe()], ...options })
   const runtime = ManagedRuntime.make(Layer.provideMerge(layer, around))
   const system = await runtime.runPromise(System)
   const drop = async (): Promise<void> => {

@@ -46,7 +46,7 @@ export const trier = (
       }
     }
   }
-  const behaviour: Behavior<State, Message, unknown, Work> = {
+  const behavior: Behavior<State, Message, unknown, Work> = {
     kind: "trier",
     initial: { _tag: "Trying", tries: 0 },
     table,
@@ -56,7 +56,7 @@ export const trier = (
     wakeUp: { _tag: "WakeUp" },
     perform: (_, self, peers) => work(self, peers)
   }
-  return { behaviour, woken }
+  return { behavior, woken }
 }
 
 /** A reply; a failure as its tag. */

@@ -203,7 +203,7 @@ describe("an effect", () => {
     const done: Array<string> = []
     const steps: Array<string> = []
     const { ask } = await start({
-      behaviours: [probe(worker(done))],
+      behaviors: [probe(worker(done))],
       step: (step) => steps.push(step)
     }, { storage })
     storage.gate.close()
@@ -220,13 +220,13 @@ describe("an effect", () => {
   it("decided and not performed before the end is found again by its wake-up", async () => {
     const storage = makeMemoryStorage()
     const done: Array<string> = []
-    const lost = await start({ behaviours: [probe(worker([], Effect.never))] }, {
+    const lost = await start({ behaviors: [probe(worker([], Effect.never))] }, {
       storage,
       virtualTime: true
     })
     await lost.ask(at("a"), { _tag: "Work", name: "x", retryAtMs: 200 })
     await lost.drop()
-    const rig = await start({ behaviours: [probe(worker(done))] }, { storage, virtualTime: true })
+    const rig = await start({ behaviors: [probe(worker(done))] }, { storage, virtualTime: true })
     await pass(rig, 100)
     expect(done).toEqual([])
     await pass(rig, 150)
@@ -239,7 +239,7 @@ describe("an effect", () => {
     const storage = scripted()
     const done: Array<string> = []
     const limits = { reloadDelayMs: 1 }
-    const { ask } = await start({ behaviours: [probe(worker(done))], limits }, { storage })
+    const { ask } = await start({ behaviors: [probe(worker(done))], limits }, { storage })
     storage.acts.push(fails, fails, fails)
     const asked = ask(at("a"), { _tag: "Work", name: "x", retryAtMs: 1e15 })
     expect(await asked).toBe("StorageUnavailable")
@@ -250,7 +250,7 @@ describe("an effect", () => {
     const storage = makeMemoryStorage()
     const done: Array<string> = []
     const { ask, system } = await start({
-      behaviours: [probe(worker(done, Effect.sleep(50)))]
+      behaviors: [probe(worker(done, Effect.sleep(50)))]
     }, { storage })
     await ask(at("a"), { _tag: "Work", name: "x", retryAtMs: 1e15 })
     const drained = Effect.runPromise(system.drain)

@@ -145,7 +145,7 @@ describe("a node", () => {
     const storage = makeMemoryStorage()
     await write(storage, Array.from({ length: 60 }, (_, n) => `a=${n}`), 50)
     const broken = probe()
-    const behaviour = {
+    const behavior = {
       ...broken,
       table: {
         ...broken.table,
@@ -157,7 +157,7 @@ describe("a node", () => {
         }
       }
     }
-    const options = { behaviours: [behaviour], limits: { ...limits, wakesStuckMax: 20 } }
+    const options = { behaviors: [behavior], limits: { ...limits, wakesStuckMax: 20 } }
     const rig = await start(options, { storage, virtualTime: true })
     for (let n = 0; n < 50; n++) {
       await rig.pass(20)

@@ -72,7 +72,7 @@ it("hold on the hot path too, and what was refused is not there", async () => {
   expect(listed.text.match(/<notification /g)).toHaveLength(4)
 })
 
-it("count an account for itself, not for its neighbours or who guesses its token", async () => {
+it("count an account for itself, not for its neighbors or who guesses its token", async () => {
   const send = await start(both)
   const admin = { basic: `admin:${adminToken}` }
   // Nobody knows whose token it is before it was right: this one is the address's.

@@ -150,7 +150,7 @@ describe("who a request counts for", () => {
       [true, true, true, false]
     )
     expect(refused).toEqual({ address: 0, account: 1 })
-    // Her neighbour behind the same address is not concerned.
+    // Her neighbor behind the same address is not concerned.
     expect(ask("203.0.113.1")).toBe(true)
     clock.nowMs += countedTokenMs
     expect([ask("203.0.113.1", bearer), ask("203.0.113.1", bearer)]).toEqual([true, false])

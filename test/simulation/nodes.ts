@@ -1,9 +1,9 @@
 /**
- * One node: the real runtime with the real behaviours and the transport over NATS subjects, on a
+ * One node: the real runtime with the real behaviors and the transport over NATS subjects, on a
  * computer of its own, over the shared store and registry.
  */
 import { Effect, Layer, Logger, ManagedRuntime } from "effect"
-import { behaviours, type Dependencies, linksUnder } from "../../actors/index.ts"
+import { behaviors, type Dependencies, linksUnder } from "../../actors/index.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
 import type { MessageStep } from "../../runtime/activation/effects.ts"
 import {
@@ -48,7 +48,7 @@ type PlacementApi = Placement["Service"]
 
 /** What tests may put in place of the real parts, to see that it is noticed. */
 export interface Seams {
-  readonly behaviours?: (all: ReadonlyArray<AnyBehavior>) => ReadonlyArray<AnyBehavior>
+  readonly behaviors?: (all: ReadonlyArray<AnyBehavior>) => ReadonlyArray<AnyBehavior>
   readonly placement?: (placement: PlacementApi) => PlacementApi
   readonly storage?: (storage: StorageApi, later: Later) => StorageApi
 }
@@ -196,7 +196,7 @@ export class SimulatedNode {
     return seams.storage?.(storage, (ms, run) => time.on(computer, ms, run)) ?? storage
   }
 
-  private behaviours(): ReadonlyArray<AnyBehavior> {
+  private behaviors(): ReadonlyArray<AnyBehavior> {
     const { computer, shared: { outbound, seams, time } } = this
     const dependencies: Dependencies = {
       ...noDependencies,
@@ -206,8 +206,8 @@ export class SimulatedNode {
       keepMs,
       random: time.random
     }
-    const all = behaviours(dependencies)
-    return seams.behaviours?.(all) ?? all
+    const all = behaviors(dependencies)
+    return seams.behaviors?.(all) ?? all
   }
 
   private layer(): Layer.Layer<System | Placement, unknown> {
@@ -243,7 +243,7 @@ export class SimulatedNode {
     const step = (step: MessageStep, address: Address): void => {
       if (step === "committed") onCommitted(computer, address)
     }
-    return System.layer({ behaviours: this.behaviours(), limits, step }).pipe(
+    return System.layer({ behaviors: this.behaviors(), limits, step }).pipe(
       Layer.provideMerge(ports),
       Layer.provideMerge(Logger.layer([logger]))
     )

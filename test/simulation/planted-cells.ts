@@ -1,4 +1,4 @@
-/** Bugs to be found that are planted in the tables of behaviours, one cell or action each. */
+/** Bugs to be found that are planted in the tables of behaviors, one cell or action each. */
 import { mailboxKind, notificationKind, sessionKind } from "../../actors/index.ts"
 import type { AnyBehavior, Decision } from "../../runtime/index.ts"
 import { Effect } from "effect"
@@ -11,9 +11,9 @@ interface Fields {
 type Cell = (state: Fields, message: Fields, context: unknown) => Decision<Fields>
 type Cells = Readonly<Record<string, Readonly<Record<string, Cell>>>>
 
-/** The behaviours, that of this kind as `change` makes it. */
+/** The behaviors, that of this kind as `change` makes it. */
 const changing = (kind: string, change: (one: AnyBehavior) => AnyBehavior): WorldSeams => ({
-  behaviours: (all) => all.map((one) => one.kind === kind ? change(one) : one)
+  behaviors: (all) => all.map((one) => one.kind === kind ? change(one) : one)
 })
 
 /** The same with one cell in place of that of the table. */
@@ -24,7 +24,7 @@ const withCell = (
   make: (cell: Cell, cells: Cells) => Cell
 ): WorldSeams =>
   changing(kind, (one) => {
-    // The registry has lost the types of the behaviour; each cell here knows its own.
+    // The registry has lost the types of the behavior; each cell here knows its own.
     const cells = one.table as unknown as Cells
     const cell = cells[state]?.[message]
     if (cell === undefined) throw new RangeError(`${kind} has no ${state} x ${message}`)

@@ -87,10 +87,10 @@ const repliesFirst = (real: StorageApi, later: Later): StorageApi => {
 }
 
 /** A push that begins counts as acknowledged. */
-const cursorFirst = (behaviour: AnyBehavior): AnyBehavior => {
-  if (behaviour.kind !== registrationKind) return behaviour
+const cursorFirst = (behavior: AnyBehavior): AnyBehavior => {
+  if (behavior.kind !== registrationKind) return behavior
   // The registry has lost the types of the registration.
-  const { table, ...rest } = behaviour as unknown as Behavior<
+  const { table, ...rest } = behavior as unknown as Behavior<
     RegistrationState,
     RegistrationMessage,
     RegistrationReply,
@@ -130,7 +130,7 @@ export const planted: Readonly<Record<string, Planted>> = {
   "no-fence": { apply: withoutFence },
   "reply-before-commit": { storage: repliesFirst },
   "wake-up-apart": { apply: wakesApart },
-  "cursor-early": { behaviours: (all) => all.map(cursorFirst) },
+  "cursor-early": { behaviors: (all) => all.map(cursorFirst) },
   "handoff-without-drain": {
     placement: (real) => ({
       ...real,

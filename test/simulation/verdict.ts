@@ -40,7 +40,7 @@ const stepsMax = 100_000
 /** A process decides some hundred times in a run. */
 const decisionsMax = 3_000
 
-/** A record as its own behaviour wrote it. */
+/** A record as its own behavior wrote it. */
 const stateOf = <State>({ store }: World, of: Address): State | undefined => {
   const { state } = Effect.runSync(store.inner.load(of))
   return state === undefined ? undefined : JSON.parse(state) as State

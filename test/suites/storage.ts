@@ -186,7 +186,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
           value
         }])
       })
-      it("serialises those that are committed at once", async () => {
+      it("serializes those that are committed at once", async () => {
         const groups = await Promise.all(
           Array.from({ length: 50 }, () => commit({ append: itemsOf(1, 1) }, { wake: 1 }))
         )

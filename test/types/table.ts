@@ -34,7 +34,7 @@ export const strangers: TheTable = {
     Close: () => become({ _tag: "Elsewhere" } as const)
   },
   Closed: {
-    // @ts-expect-error Nor does an action that the behaviour cannot perform.
+    // @ts-expect-error Nor does an action that the behavior cannot perform.
     Add: () => stay<State>().perform({ _tag: "Undo" } as const),
     // @ts-expect-error Nor does reading what this state does not have.
     Close: ({ count }) => stay<State>().reply(count)

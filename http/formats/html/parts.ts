@@ -10,7 +10,7 @@ export const time = (text: string): Html => {
 /** The same of milliseconds since 1970. */
 export const timeAt = (atMs: number): Html => time(new Date(atMs).toISOString())
 
-/** How something stands: `text` begins with a sign, so that no colour is needed to tell. */
+/** How something stands: `text` begins with a sign, so that no color is needed to tell. */
 export const badge = (kind: "good" | "wait" | "bad", text: string, id?: string): Html =>
   html`<span class="badge ${kind}"${id === undefined ? nothing : html` id="${id}"`}>${text}</span>`
 

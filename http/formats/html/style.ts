@@ -1,6 +1,6 @@
 /** The one stylesheet, served at `/style.css`: phone first, light and dark, no web fonts. */
 /** Text stands out from what is behind it by 4.5 at least (WCAG 1.4.3), in each scheme. */
-const colours = `:root{color-scheme:light dark;--ink:#1d1b16;--paper:#fbf9f4;--quiet:#5d5748;
+const colors = `:root{color-scheme:light dark;--ink:#1d1b16;--paper:#fbf9f4;--quiet:#5d5748;
 --line:#d9d2c1;--edge:#837c6b;--accent:#8a2b1a;--field:#fff;--raised:#f3efe5;
 --good:#1c6134;--wait:#74510a;--bad:#a01f1f}
 @media(prefers-color-scheme:dark){:root{--ink:#ece7db;--paper:#191814;--quiet:#b2ab9a;
@@ -135,4 +135,4 @@ a{color:inherit}.scroll{overflow:visible}.entries>li,tr{break-inside:avoid}}
 `
 
 /** The whole of it. */
-export const stylesheet = colours + text + frame + lists + tables + forms + others
+export const stylesheet = colors + text + frame + lists + tables + forms + others

@@ -71,7 +71,7 @@ export const parseText = (source: string): Result<Element, XmlFault> => {
   try {
     check(source)
     // xml2js returns one of two shapes; the non-compact one has `elements`.
-    const built = xmlJs.xml2js(normalise(source), {
+    const built = xmlJs.xml2js(normalize(source), {
       compact: false,
       captureSpacesBetweenElements: true,
       ignoreComment: true,
@@ -89,7 +89,7 @@ export const parseText = (source: string): Result<Element, XmlFault> => {
 }
 
 /** XML 1.0 §2.11: line ends are one line feed; sax leaves them as they came. */
-const normalise = (source: string): string =>
+const normalize = (source: string): string =>
   source.includes("\r") ? source.replace(/\r\n?/g, "\n") : source
 
 /**

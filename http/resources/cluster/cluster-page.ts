@@ -21,7 +21,7 @@ import type { Figures, QuarantineFigures } from "./node-figures.ts"
 /**
  * White letters stand out from each (WCAG 1.4.3), and each from light and dark paper (1.4.11).
  */
-const colours = [
+const colors = [
   "#0072b2",
   "#c2410c",
   "#00795a",
@@ -37,12 +37,12 @@ const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 /** How a node is shown: no two of the first 52 have the same letter. */
 export interface NodeMark {
   readonly letter: string
-  readonly colour: string
+  readonly color: string
 }
 
 export const markOf = (place: number): NodeMark => ({
   letter: letters[place] ?? "+",
-  colour: colours[place % colours.length] ?? "#0072b2"
+  color: colors[place % colors.length] ?? "#0072b2"
 })
 
 const columns = 16
@@ -70,7 +70,7 @@ const cellText = (letter: string, shards: ReadonlyArray<number>): Html => {
 }
 
 const cells = (mark: NodeMark, shards: ReadonlyArray<number>): Html =>
-  html`<g fill="${mark.colour}"><path d="${shards.map(square).join("")}"/><g fill="#fff">${
+  html`<g fill="${mark.color}"><path d="${shards.map(square).join("")}"/><g fill="#fff">${
     cellText(mark.letter, shards)
   }</g></g>
 `
@@ -89,9 +89,9 @@ const rowNumbers = (count: number): ReadonlyArray<Html> =>
   )
 
 /** A swatch with a node's letter, for beside its name. */
-export const swatch = ({ colour, letter }: NodeMark): Html =>
+export const swatch = ({ color, letter }: NodeMark): Html =>
   html`<svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
-<path fill="${colour}" d="M0 0h18v18H0z"/>
+<path fill="${color}" d="M0 0h18v18H0z"/>
 <text x="9" y="13" fill="#fff" font-family="system-ui,sans-serif" font-size="11"
 text-anchor="middle">${letter}</text></svg>`
 
@@ -118,8 +118,8 @@ ${holdings.map(area)}</svg>
 }
 
 /*
- * The shards over the nodes as a picture: a cell for each shard, coloured by its node and marked
- * with the node's letter, so that it can be read without colours. It needs neither a script nor a
+ * The shards over the nodes as a picture: a cell for each shard, colored by its node and marked
+ * with the node's letter, so that it can be read without colors. It needs neither a script nor a
  * stylesheet; the table beside it says the same in words.
  */
 

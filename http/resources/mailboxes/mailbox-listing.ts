@@ -113,7 +113,7 @@ let secondMs = -1
 
 let secondText = ""
 
-/** RFC 3339 of a time; neighbours in a log are mostly of one second, which is written once. */
+/** RFC 3339 of a time; neighbors in a log are mostly of one second, which is written once. */
 const receivedOf = (atMs: number): string => {
   const ms = atMs % 1000
   if (atMs - ms !== secondMs) {

@@ -64,7 +64,7 @@ export const hubRequestOf = (fields: FormFields, place: MailboxRef): Result<HubR
   if (mode !== "subscribe" && mode !== "unsubscribe") {
     return failure("hub.mode must be subscribe or unsubscribe")
   }
-  // Its verification and its pushes name the public URI: only who asked for it recognises them.
+  // Its verification and its pushes name the public URI: only who asked for it recognizes them.
   if (fields.get("hub.topic") !== place.href) {
     return failure(`hub.topic must be the mailbox: ${place.href}`)
   }

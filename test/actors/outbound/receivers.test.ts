@@ -63,7 +63,7 @@ describe("a receiver that answers", () => {
     expect(await post(at.uri)).toEqual({ _tag: "Faulted", code, problem, retryAfterMs: 5_000 })
   })
 
-  it("429 may ask for any wait, of which a day is honoured", async () => {
+  it("429 may ask for any wait, of which a day is honored", async () => {
     const nowMs = Date.parse("Sun, 06 Nov 1994 08:49:37 GMT")
     const { post } = await client({ nowMs: () => nowMs })
     const waits: ReadonlyArray<readonly [string, number | undefined]> = [

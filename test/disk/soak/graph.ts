@@ -70,9 +70,9 @@ const panelOf = (
   })
   const drawn = lines.map(({ name, of }, n) => {
     const points = samples.map((one) => `${x(one.atMs).toFixed(1)},${y(of(one)).toFixed(1)}`)
-    const colour = COLOURS[n] ?? COLOURS[0]
-    return `<polyline stroke="${colour}" points="${points.join(" ")}"/>` +
-      text(WIDTH - RIGHT + 12, top + 16 + 18 * n, name, `fill="${colour}"`)
+    const color = COLOURS[n] ?? COLOURS[0]
+    return `<polyline stroke="${color}" points="${points.join(" ")}"/>` +
+      text(WIDTH - RIGHT + 12, top + 16 + 18 * n, name, `fill="${color}"`)
   })
   return text(LEFT, top - 8, title, `class="title"`) + grid.join("") + drawn.join("")
 }

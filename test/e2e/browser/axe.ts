@@ -1,4 +1,4 @@
-/** Pages held against axe-core, at two widths and in both colour schemes. */
+/** Pages held against axe-core, at two widths and in both color schemes. */
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import type { Tab } from "./browser.ts"
@@ -8,8 +8,8 @@ const require = createRequire(import.meta.url)
 const source = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8")
 
 const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-/** All that a page in other colours could do wrong that it did not do before. */
-const colourRules = ["color-contrast", "link-in-text-block"]
+/** All that a page in other colors could do wrong that it did not do before. */
+const colorRules = ["color-contrast", "link-in-text-block"]
 
 /** What depends on where things are, and on how large. */
 const layoutRules = ["target-size", "scrollable-region-focusable", "meta-viewport"]
@@ -35,14 +35,14 @@ const repeatedIds = `(() => {
 const narrow = { width: 360, height: 740 }
 const wide = { width: 1280, height: 800 }
 
-/** What only these rules look at may be otherwise in other colours, or where it is narrow. */
+/** What only these rules look at may be otherwise in other colors, or where it is narrow. */
 const only = (values: ReadonlyArray<string>) => ({ runOnly: { type: "rule", values } })
 
 /** All rules where everything is shown; then what a narrow page, or a dark one, could do wrong. */
 const looks = [
   { viewport: wide, colorScheme: "light", rules: { runOnly: tags } },
-  { viewport: wide, colorScheme: "dark", rules: only(colourRules) },
-  { viewport: narrow, colorScheme: "light", rules: only([...colourRules, ...layoutRules]) }
+  { viewport: wide, colorScheme: "dark", rules: only(colorRules) },
+  { viewport: narrow, colorScheme: "light", rules: only([...colorRules, ...layoutRules]) }
 ] as const
 
 /** What is wrong with the page that is open, in each look. */

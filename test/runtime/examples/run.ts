@@ -5,7 +5,7 @@ import { memoryTransport } from "../../../runtime/memory/transport.ts"
 import { counter } from "./counter.ts"
 import { limiter } from "./limiter.ts"
 
-const node = System.layer({ behaviours: [counter, limiter] }).pipe(
+const node = System.layer({ behaviors: [counter, limiter] }).pipe(
   Layer.provide([memoryStorage, memoryTransport, alone])
 )
 

@@ -52,7 +52,7 @@ export const start = async (
     natsTransport,
     Layer.provide(clustered({ node: name, limits, ...known }), natsRegistry)
   ).pipe(Layer.provideMerge(nats))
-  const system = System.layer({ behaviours: [probe()] })
+  const system = System.layer({ behaviors: [probe()] })
   const layer = Layer.provideMerge(system, ports).pipe(Layer.provide(Logger.layer([])))
   const context = await run(Layer.buildWithScope(layer, scope))
   const api = Context.get(context, System)
