@@ -52,13 +52,8 @@ export { accountKind } from "./account/index.ts"
 export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
 export { idempotencyKind } from "./idempotency/index.ts"
-export {
-  answerCharsMax,
-  cabinetMailboxesMax,
-  receiptsMax,
-  retrievedAtOnceMax,
-  wrongTriesWindowMs
-} from "./limits.ts"
+export { answerCharsMax, cabinetMailboxesMax, receiptsMax, retrievedAtOnceMax,
+  wrongTriesWindowMs } from "./limits.ts"
 export { linksUnder } from "./links.ts"
 export { mailboxKind, registrationKind } from "./mailbox/index.ts"
 export { notificationKind } from "./notification/index.ts"

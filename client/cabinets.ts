@@ -1,19 +1,8 @@
 /** Cabinets (PROTOCOL §1.5): several mailboxes read as one. */
 import { removeResource } from "./content.ts"
 import { type Notification, notificationOf } from "./notifications.ts"
-import {
-  defined,
-  type HttpTransport,
-  type JsonObject,
-  linkOf,
-  type ListingOptions,
-  listOf,
-  newKey,
-  optionalText,
-  pagesOf,
-  textOf,
-  withQuery
-} from "./transport/index.ts"
+import { defined, type HttpTransport, type JsonObject, linkOf, type ListingOptions, listOf, newKey,
+  optionalText, pagesOf, textOf, withQuery } from "./transport/index.ts"
 
 /** What a cabinet holds. */
 export interface CabinetContents {

@@ -1,38 +1,15 @@
 /** A restante service, as a program sees it. */
 import { Cabinet, type CabinetContents, createCabinet, listCabinets } from "./cabinets.ts"
-import {
-  type Content,
-  getContent,
-  publish,
-  type Published,
-  type Publishing,
-  type ReadContentOptions,
-  type Receipt,
-  receiptsOf,
-  removeResource,
-  replaceContent,
-  reportReceipt,
-  type WriteCondition
-} from "./content.ts"
-import {
-  type ListedMailbox,
-  listMailboxes,
-  Mailbox,
-  type MailboxSettings,
-  type OpenedMailbox,
-  openMailbox
-} from "./mailbox.ts"
+import { type Content, getContent, publish, type Published, type Publishing,
+  type ReadContentOptions, type Receipt, receiptsOf, removeResource, replaceContent, reportReceipt,
+  type WriteCondition } from "./content.ts"
+import { type ListedMailbox, listMailboxes, Mailbox, type MailboxSettings, type OpenedMailbox,
+  openMailbox } from "./mailbox.ts"
 import { Outgoing, type Sending, type SendOptions, type SentNotification } from "./outgoing.ts"
 import { Queries } from "./queries.ts"
 import { beginSession, type ListedSession, listSessions, Session } from "./session.ts"
-import {
-  basic,
-  defaultAttempts,
-  type Fetch,
-  HttpTransport,
-  type ListingOptions,
-  type RequestContentBody
-} from "./transport/index.ts"
+import { basic, defaultAttempts, type Fetch, HttpTransport, type ListingOptions,
+  type RequestContentBody } from "./transport/index.ts"
 
 /** Where the service is, and whom to be there. */
 export interface ConnectOptions {

@@ -1,16 +1,6 @@
 /** Content resources (PROTOCOL §1.1): publishing, reading, overwriting, removing, receipts. */
-import {
-  type HttpTransport,
-  type JsonObject,
-  linkOf,
-  listOf,
-  newKey,
-  optionalText,
-  problemOf,
-  type RequestContentBody,
-  textOf,
-  unexpected
-} from "./transport/index.ts"
+import { type HttpTransport, type JsonObject, linkOf, listOf, newKey, optionalText, problemOf,
+  type RequestContentBody, textOf, unexpected } from "./transport/index.ts"
 
 /** How content is published. */
 export interface Publishing {

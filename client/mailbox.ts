@@ -1,37 +1,13 @@
 /** Mailboxes (PROTOCOL §1.2): opening, depositing, reading, watching, settings, the end. */
 import { removeResource } from "./content.ts"
 import { answerMs, longPollSeconds, pageEntries } from "./limits.ts"
-import {
-  itemOf,
-  type Notification,
-  type NotificationInput,
-  notificationOf,
-  Watch,
-  type Watching
-} from "./notifications.ts"
-import {
-  makeRegistration,
-  type NewRegistration,
-  Registration,
-  registrationsOf
-} from "./registration.ts"
-import {
-  basic,
-  defined,
-  type HttpTransport,
-  type JsonObject,
-  linkOf,
-  type ListingOptions,
-  listOf,
-  newKey,
-  objectOf,
-  optionalNumber,
-  optionalText,
-  pagesOf,
-  textOf,
-  unexpected,
-  withQuery
-} from "./transport/index.ts"
+import { itemOf, type Notification, type NotificationInput, notificationOf, Watch,
+  type Watching } from "./notifications.ts"
+import { makeRegistration, type NewRegistration, Registration,
+  registrationsOf } from "./registration.ts"
+import { basic, defined, type HttpTransport, type JsonObject, linkOf, type ListingOptions, listOf,
+  newKey, objectOf, optionalNumber, optionalText, pagesOf, textOf, unexpected,
+  withQuery } from "./transport/index.ts"
 
 /** What an owner may set. */
 export interface MailboxSettings {

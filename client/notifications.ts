@@ -1,24 +1,9 @@
 /** A mailbox as a stream that does not end: over lost connections, restarts and long silences. */
 import { removeResource } from "./content.ts"
 import { eventCharsMax, retryAfterMsMax, retryFieldMsMax, silenceMs } from "./limits.ts"
-import {
-  backoffMs,
-  either,
-  Gone,
-  type HttpTransport,
-  type Json,
-  type JsonObject,
-  objectOf,
-  optionalNumber,
-  optionalObject,
-  optionalText,
-  pause,
-  ProblemError,
-  textOf,
-  unexpected,
-  UnexpectedAnswer,
-  xmlToJson
-} from "./transport/index.ts"
+import { backoffMs, either, Gone, type HttpTransport, type Json, type JsonObject, objectOf,
+  optionalNumber, optionalObject, optionalText, pause, ProblemError, textOf, unexpected,
+  UnexpectedAnswer, xmlToJson } from "./transport/index.ts"
 
 /** The copy that a mailbox with `fetch="eager"` keeps of a message. */
 export interface CachedCopy {

@@ -2,27 +2,9 @@
 import { removeResource } from "./content.ts"
 import { answerMs, longPollSeconds, lookMs, settleMs } from "./limits.ts"
 import { itemOf, type NotificationInput } from "./notifications.ts"
-import {
-  backoffMs,
-  ConnectionError,
-  either,
-  type HttpTransport,
-  type JsonObject,
-  type ListingOptions,
-  listOf,
-  newKey,
-  numberOf,
-  optionalNumber,
-  optionalText,
-  pagesOf,
-  parseObject,
-  pause,
-  textOf,
-  Unavailable,
-  unexpected,
-  withQuery,
-  wordOf
-} from "./transport/index.ts"
+import { backoffMs, ConnectionError, either, type HttpTransport, type JsonObject,
+  type ListingOptions, listOf, newKey, numberOf, optionalNumber, optionalText, pagesOf, parseObject,
+  pause, textOf, Unavailable, unexpected, withQuery, wordOf } from "./transport/index.ts"
 
 const recipientStatuses = ["waiting", "retry", "success", "failed"] as const
 

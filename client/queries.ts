@@ -1,24 +1,8 @@
 /** Area C (PROTOCOL §3): quotes, customers, and queries as resources. */
 import { removeResource } from "./content.ts"
-import {
-  defined,
-  Gone,
-  type HttpTransport,
-  type Json,
-  type JsonObject,
-  linkOf,
-  type ListingOptions,
-  listOf,
-  newKey,
-  NotFound,
-  objectOf,
-  optionalNumber,
-  optionalText,
-  pagesOf,
-  textOf,
-  unexpected,
-  withQuery
-} from "./transport/index.ts"
+import { defined, Gone, type HttpTransport, type Json, type JsonObject, linkOf, type ListingOptions,
+  listOf, newKey, NotFound, objectOf, optionalNumber, optionalText, pagesOf, textOf, unexpected,
+  withQuery } from "./transport/index.ts"
 
 /** A quote. The amount is a text: it is kept as it was sent, digit by digit. */
 export interface Quote {

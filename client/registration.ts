@@ -1,18 +1,8 @@
 /** Push registrations (PROTOCOL §1.4), as their clients see them. */
 import { removeResource } from "./content.ts"
 import { lookMs } from "./limits.ts"
-import {
-  either,
-  type HttpTransport,
-  type JsonObject,
-  listOf,
-  newKey,
-  numberOf,
-  optionalNumber,
-  optionalText,
-  pause,
-  textOf
-} from "./transport/index.ts"
+import { either, type HttpTransport, type JsonObject, listOf, newKey, numberOf, optionalNumber,
+  optionalText, pause, textOf } from "./transport/index.ts"
 
 /** How a registration stands: `unverified` until its callback has echoed the challenge. */
 export interface RegistrationInfo {

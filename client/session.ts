@@ -1,21 +1,9 @@
 /** Sessions (PROTOCOL §2): a question is read, answered, and the next one read, to the end. */
 import { removeResource } from "./content.ts"
 import { sessionPagesMax } from "./limits.ts"
-import {
-  type HttpTransport,
-  type JsonObject,
-  type ListingOptions,
-  listOf,
-  newKey,
-  NotFound,
-  optionalText,
-  pagesOf,
-  parseObject,
-  ProblemError,
-  textOf,
-  unexpected,
-  withQuery
-} from "./transport/index.ts"
+import { type HttpTransport, type JsonObject, type ListingOptions, listOf, newKey, NotFound,
+  optionalText, pagesOf, parseObject, ProblemError, textOf, unexpected,
+  withQuery } from "./transport/index.ts"
 
 /** What is answered: words, or the URI of words that the service reads. */
 export type SessionAnswer = string | { readonly href: string }

@@ -5,15 +5,8 @@
  */
 import { pushBytesMax, signaturesMax, toleranceMs as toleranceMsDefault } from "./limits.ts"
 import { type Notification, notificationOf } from "./notifications.ts"
-import {
-  InvalidSignature,
-  listOf,
-  readBytes,
-  RestanteError,
-  type SignatureFault,
-  textOf,
-  xmlToJson
-} from "./transport/index.ts"
+import { InvalidSignature, listOf, readBytes, RestanteError, type SignatureFault, textOf,
+  xmlToJson } from "./transport/index.ts"
 
 /** What a push says: what has changed in a mailbox since the last one that was acknowledged. */
 export interface Push {

@@ -4,27 +4,10 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Exit, Layer, type Runtime } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
-import {
-  accountCommand,
-  backupCommand,
-  bridgeCommand,
-  checkCommand,
-  configCommand,
-  doctorCommand,
-  loadCommand,
-  migrateCommand,
-  outboxCommand,
-  presenter,
-  queryCommand,
-  readCommand,
-  registerCommand,
-  registrationsCommand,
-  restoreCommand,
-  sendCommand,
-  serveCommand,
-  topCommand,
-  watchCommand
-} from "./cli/index.ts"
+import { accountCommand, backupCommand, bridgeCommand, checkCommand, configCommand, doctorCommand,
+  loadCommand, migrateCommand, outboxCommand, presenter, queryCommand, readCommand, registerCommand,
+  registrationsCommand, restoreCommand, sendCommand, serveCommand, topCommand,
+  watchCommand } from "./cli/index.ts"
 import { CommandFailed, exitCodes } from "./command-failure.ts"
 import { version } from "./version.ts"
 

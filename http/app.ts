@@ -6,29 +6,11 @@ import { Cause, Effect, type Exit, Tracer } from "effect"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
 import { isForged } from "./auth/index.ts"
 import { type Keyed, keyedRequest, once } from "./idempotency.ts"
-import {
-  type Call,
-  compileRoutes,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type Parameters,
-  renderAnswer,
-  type Rendered,
-  renderFailure,
-  type ResourceHandler,
-  type Route,
-  type Service
-} from "./pipeline/index.ts"
-import {
-  documentBody,
-  type Exchange,
-  type HttpRequest,
-  noBody,
-  preflightHeaders,
-  type RequestBody,
-  streamBody
-} from "./wire/index.ts"
+import { type Call, compileRoutes, fail, type HandlerAnswer, type HandlerFailure, type Parameters,
+  renderAnswer, type Rendered, renderFailure, type ResourceHandler, type Route,
+  type Service } from "./pipeline/index.ts"
+import { documentBody, type Exchange, type HttpRequest, noBody, preflightHeaders, type RequestBody,
+  streamBody } from "./wire/index.ts"
 
 const pattern =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/

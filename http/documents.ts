@@ -1,13 +1,7 @@
 /** The documents that actors read and write, made where XML is known. */
 import type { Documents } from "../actors/background-task/index.ts"
-import {
-  childOf,
-  element,
-  parseFragment,
-  textOf,
-  writeElement,
-  xmlDeclaration
-} from "./formats/xml/index.ts"
+import { childOf, element, parseFragment, textOf, writeElement,
+  xmlDeclaration } from "./formats/xml/index.ts"
 import { activityOf } from "./resources/mailboxes/index.ts"
 
 /** A notification as an inbox elsewhere takes it (Linked Data Notifications §3.2). */

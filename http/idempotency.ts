@@ -12,15 +12,8 @@ import { type Address, address } from "../runtime/index.ts"
 import { derivedIds, type IdSource, randomId } from "./auth/credentials/index.ts"
 import { accountOf, isIssued } from "./auth/index.ts"
 import { idempotencyKeyCharsMax } from "./limits.ts"
-import {
-  ask,
-  askFor,
-  type Call,
-  fail,
-  type HandlerFailure,
-  type Rendered,
-  type Service
-} from "./pipeline/index.ts"
+import { ask, askFor, type Call, fail, type HandlerFailure, type Rendered,
+  type Service } from "./pipeline/index.ts"
 
 /** One keyed request: what it is known by, and where its ids come from. */
 export interface Keyed {

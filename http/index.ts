@@ -4,13 +4,8 @@ export { CredentialCache, randomId, randomIds } from "./auth/credentials/index.t
 export { Issuer, keySetIn, keysUrlIn, metadataUrlOf } from "./auth/issuer/index.ts"
 export { documents } from "./documents.ts"
 export { childOf, parseText, textOf } from "./formats/xml/index.ts"
-export {
-  claimPathCharsMax,
-  claimPathDotsMax,
-  clockToleranceMaxMs,
-  keySetBytesMax,
-  setDocumentLimits
-} from "./limits.ts"
+export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs, keySetBytesMax,
+  setDocumentLimits } from "./limits.ts"
 export { count, HttpMetrics, type Rate, ratesOf, type Service } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"
 export { resources } from "./resource-table.ts"

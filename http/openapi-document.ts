@@ -1,24 +1,11 @@
 /** `/openapi.json`: the description of all that the table routes (protocol §6). */
 import { Effect } from "effect"
 import { choose, entityTag } from "./formats/index.ts"
-import {
-  type Area,
-  type DescribedRow,
-  documentOf,
-  type DocumentPart,
-  type Method
-} from "./formats/openapi/index.ts"
+import { type Area, type DescribedRow, documentOf, type DocumentPart,
+  type Method } from "./formats/openapi/index.ts"
 import { fixedMaxAgeSeconds } from "./limits.ts"
-import {
-  type Call,
-  evaluate,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type ResourceHandler,
-  type Route,
-  type Service
-} from "./pipeline/index.ts"
+import { type Call, evaluate, fail, type HandlerAnswer, type HandlerFailure, type ResourceHandler,
+  type Route, type Service } from "./pipeline/index.ts"
 import { accountOperations } from "./resources/accounts/index.ts"
 import { cabinetOperations } from "./resources/cabinets/index.ts"
 import { clusterOperations } from "./resources/cluster/index.ts"

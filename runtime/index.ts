@@ -1,88 +1,20 @@
 /** The runtime's only public surface. */
 export type { MessageStep, Quarantine, ReplyCallback } from "./activation/index.ts"
-export {
-  ActorDefect,
-  type Address,
-  address,
-  type AnyBehavior,
-  append,
-  type AskFailure,
-  AskTimeout,
-  become,
-  type Behavior,
-  type BehaviorTable,
-  BlobAborted,
-  BlobMissing,
-  BlobTooLarge,
-  Decision,
-  type DecisionContext,
-  fromKey,
-  fromSubject,
-  isActorId,
-  isRefusal,
-  keyOf,
-  LogConflict,
-  type LogItem,
-  MessageTooLarge,
-  NoOwner,
-  Overloaded,
-  type Peers,
-  placingPart,
-  Quarantined,
-  type Recall,
-  type Refusal,
-  refuse,
-  RevisionConflict,
-  shardOf,
-  SHARDS,
-  stay,
-  StorageDamaged,
-  type StorageFailure,
-  StorageFull,
-  StorageLocked,
-  StorageUnavailable,
-  subjectOf,
-  type Tagged,
-  UnknownMessage,
-  type Variant
-} from "./actor/index.ts"
-export {
-  alone,
-  clustered,
-  type ClusteredOptions,
-  type ClusterView,
-  NodeNameTaken,
-  type NodeStatusApi,
-  type NodeView,
-  Placement
-} from "./cluster/index.ts"
+export { ActorDefect, type Address, address, type AnyBehavior, append, type AskFailure, AskTimeout,
+  become, type Behavior, type BehaviorTable, BlobAborted, BlobMissing, BlobTooLarge, Decision,
+  type DecisionContext, fromKey, fromSubject, isActorId, isRefusal, keyOf, LogConflict,
+  type LogItem, MessageTooLarge, NoOwner, Overloaded, type Peers, placingPart, Quarantined,
+  type Recall, type Refusal, refuse, RevisionConflict, shardOf, SHARDS, stay, StorageDamaged,
+  type StorageFailure, StorageFull, StorageLocked, StorageUnavailable, subjectOf, type Tagged,
+  UnknownMessage, type Variant } from "./actor/index.ts"
+export { alone, clustered, type ClusteredOptions, type ClusterView, NodeNameTaken,
+  type NodeStatusApi, type NodeView, Placement } from "./cluster/index.ts"
 export { type Limits, makeLimits } from "./limits.ts"
 export type { KindMetrics, LatencyMetric, RuntimeMetrics } from "./metrics.ts"
 export type { SystemOptions } from "./node.ts"
-export {
-  type ActorPart,
-  type BlobInfo,
-  Blobs,
-  type BlobsApi,
-  byBytes,
-  type ByteRange,
-  type Commit,
-  type ItemsPart,
-  makeMemoryView,
-  type OpenView,
-  type RecordChange,
-  type RecordEntry,
-  type RecordPart,
-  type RecordRange,
-  Records,
-  type RecordsApi,
-  Registry,
-  Storage,
-  type StorageApi,
-  StoreContents,
-  type StoreContentsApi,
-  type Timer,
-  Transport
-} from "./ports/index.ts"
+export { type ActorPart, type BlobInfo, Blobs, type BlobsApi, byBytes, type ByteRange, type Commit,
+  type ItemsPart, makeMemoryView, type OpenView, type RecordChange, type RecordEntry,
+  type RecordPart, type RecordRange, Records, type RecordsApi, Registry, Storage, type StorageApi,
+  StoreContents, type StoreContentsApi, type Timer, Transport } from "./ports/index.ts"
 export type { Snapshot } from "./snapshot.ts"
 export { System, type SystemApi } from "./system.ts"

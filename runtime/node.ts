@@ -1,34 +1,10 @@
 /** The shards that this node holds: their messages are served, their wake-ups known. */
 import { Effect, Exit, Scope } from "effect"
-import {
-  Activation,
-  type ActivationContext,
-  ActivationDirectory,
-  asked,
-  CrossActorTimers,
-  Effects,
-  type FiredTimer,
-  type MessageStep,
-  type ReplyCallback,
-  Supervisor
-} from "./activation/index.ts"
-import {
-  ActorDefect,
-  type Address,
-  type AnyBehavior,
-  decodeMessage,
-  encodeAskFailure,
-  encodeMessage,
-  encodeReply,
-  keyOf,
-  NoOwner,
-  Overloaded,
-  type Peers,
-  Quarantined,
-  shardOf,
-  type Tagged,
-  UnknownMessage
-} from "./actor/index.ts"
+import { Activation, type ActivationContext, ActivationDirectory, asked, CrossActorTimers, Effects,
+  type FiredTimer, type MessageStep, type ReplyCallback, Supervisor } from "./activation/index.ts"
+import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
+  encodeMessage, encodeReply, keyOf, NoOwner, Overloaded, type Peers, Quarantined, shardOf,
+  type Tagged, UnknownMessage } from "./actor/index.ts"
 import { type Fork, laterWith, runWithin, settling, type Timekeeping } from "./clock.ts"
 import type { PlacementApi } from "./cluster/index.ts"
 import { Committer, withLeaseGuard } from "./commit/index.ts"

@@ -4,16 +4,8 @@
  */
 import { Effect, Exit, Result } from "effect"
 import type { ActivationContext, ReplyCallback } from "./activation/index.ts"
-import {
-  type Address,
-  type AskFailure,
-  decodeReply,
-  encodeMessage,
-  keyOf,
-  NoOwner,
-  shardOf,
-  type Tagged
-} from "./actor/index.ts"
+import { type Address, type AskFailure, decodeReply, encodeMessage, keyOf, NoOwner, shardOf,
+  type Tagged } from "./actor/index.ts"
 import type { Later } from "./clock.ts"
 import type { Limits } from "./limits.ts"
 import type { TransportApi } from "./ports/index.ts"

@@ -3,13 +3,8 @@ import { Effect } from "effect"
 import type { Behavior, RecordsApi } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../schemas.ts"
 import { accountTable } from "./decide.ts"
-import {
-  type AccountAction,
-  AccountMessage,
-  type AccountReply,
-  AccountState,
-  tokenRemoval
-} from "./protocol.ts"
+import { type AccountAction, AccountMessage, type AccountReply, AccountState,
+  tokenRemoval } from "./protocol.ts"
 
 export const accountKind = "account"
 

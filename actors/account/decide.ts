@@ -3,25 +3,14 @@
  * be the next one's; and the founder stays an admin, so that there always is one. Expired tokens
  * are worth nothing at once; a wake-up removes their records, and then they are forgotten.
  */
-import {
-  become,
-  type BehaviorTable,
-  type Decision,
-  stay,
-  type Variant
-} from "../../runtime/index.ts"
+import { become, type BehaviorTable, type Decision, stay,
+  type Variant } from "../../runtime/index.ts"
 import { accountTokensMax, tokenRemovalRetryMs } from "../limits.ts"
 import { deny, isOutdated, type Reason } from "../refusals.ts"
 import type { Caller } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
-import type {
-  AccountAction,
-  AccountMessage,
-  AccountReply,
-  AccountState,
-  AccountView,
-  Token
-} from "./protocol.ts"
+import type { AccountAction, AccountMessage, AccountReply, AccountState, AccountView,
+  Token } from "./protocol.ts"
 
 type Active = Variant<AccountState, "Active">
 

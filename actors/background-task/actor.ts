@@ -1,35 +1,17 @@
 /** The errand bound to the runtime: what it fetches and reports, inside or over HTTP. */
 import { Clock, Effect, Semaphore } from "effect"
-import {
-  type Address,
-  address,
-  type Behavior,
-  isRefusal,
-  type Peers,
-  type Refusal
-} from "../../runtime/index.ts"
+import { type Address, address, type Behavior, isRefusal, type Peers,
+  type Refusal } from "../../runtime/index.ts"
 import { awayRetryMs, fetchBytesInFlightMax, fetchPermitBytes } from "../limits.ts"
-import {
-  decodeItem,
-  isRemoval,
-  mailboxKind,
-  type MailboxMessage,
-  type MailboxReply,
-  type OwnerSettings
-} from "../mailbox/index.ts"
+import { decodeItem, isRemoval, mailboxKind, type MailboxMessage, type MailboxReply,
+  type OwnerSettings } from "../mailbox/index.ts"
 import type { DeliveryOutcome } from "../outbound/index.ts"
 import { jsonRecord, strictMessage } from "../schemas.ts"
 import { clearCopy, keepCopy, showCopy } from "./content-copy.ts"
 import { backgroundTaskTable } from "./decide.ts"
 import { fetchContent, sendReceipt, type TaskInput } from "./fetch-and-receipt.ts"
-import {
-  type BackgroundTaskAction,
-  type BackgroundTaskDependencies,
-  type BackgroundTaskKind,
-  BackgroundTaskMessage,
-  BackgroundTaskState,
-  type ContentCopy
-} from "./protocol.ts"
+import { type BackgroundTaskAction, type BackgroundTaskDependencies, type BackgroundTaskKind,
+  BackgroundTaskMessage, BackgroundTaskState, type ContentCopy } from "./protocol.ts"
 
 export const backgroundTaskKind = "errand"
 

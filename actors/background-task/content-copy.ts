@@ -4,26 +4,14 @@
  */
 import { Effect } from "effect"
 import { hash, randomBytes } from "node:crypto"
-import {
-  type Address,
-  address,
-  type AskFailure,
-  isRefusal,
-  type Peers,
-  type Refusal,
-  type StorageFailure
-} from "../../runtime/index.ts"
+import { type Address, address, type AskFailure, isRefusal, type Peers, type Refusal,
+  type StorageFailure } from "../../runtime/index.ts"
 import { contentKind, type ContentMessage, type ContentReply } from "../content/index.ts"
 import { cachedBytesMax } from "../limits.ts"
 import { mailboxKind, type MailboxMessage } from "../mailbox/index.ts"
 import type { Fetched } from "../outbound/index.ts"
-import {
-  type BackgroundTaskDependencies,
-  type CachedContent,
-  cachedKey,
-  cachedTable,
-  type ContentCopy
-} from "./protocol.ts"
+import { type BackgroundTaskDependencies, type CachedContent, cachedKey, cachedTable,
+  type ContentCopy } from "./protocol.ts"
 
 const idChars = 22
 

@@ -2,21 +2,12 @@
  * What an errand decides. The mailbox's commit has set the wake-up that begins it, so that none is
  * forgotten; a wake-up stays stored, and is held here, until what it began has ended.
  */
-import {
-  become,
-  type BehaviorTable,
-  type Decision,
-  stay,
-  type Variant
-} from "../../runtime/index.ts"
+import { become, type BehaviorTable, type Decision, stay,
+  type Variant } from "../../runtime/index.ts"
 import { errandLeaseMs } from "../limits.ts"
 import { dueAtMs, type Schedule } from "../outbound/index.ts"
-import type {
-  BackgroundTaskAction,
-  BackgroundTaskMessage,
-  BackgroundTaskState,
-  ContentCopy
-} from "./protocol.ts"
+import type { BackgroundTaskAction, BackgroundTaskMessage, BackgroundTaskState,
+  ContentCopy } from "./protocol.ts"
 
 type Errands = BehaviorTable<
   BackgroundTaskState,

@@ -1,15 +1,8 @@
 /** The two duties: to fetch what a notification points to (A3), and to send a receipt (A4). */
 import { Effect, type Semaphore } from "effect"
 import { hash } from "node:crypto"
-import {
-  type Address,
-  address,
-  type AskFailure,
-  isRefusal,
-  type Peers,
-  type Refusal,
-  type StorageFailure
-} from "../../runtime/index.ts"
+import { type Address, address, type AskFailure, isRefusal, type Peers, type Refusal,
+  type StorageFailure } from "../../runtime/index.ts"
 import { contentKind, type ContentMessage, type ContentReply } from "../content/index.ts"
 import { cachedBytesDefault, cachedBytesMax, fetchPermitBytes } from "../limits.ts"
 import type { OwnerSettings } from "../mailbox/index.ts"

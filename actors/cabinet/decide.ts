@@ -1,21 +1,11 @@
 /** What a cabinet decides: whose it is, and which list and query it holds (protocol §1.5). */
-import {
-  become,
-  type BehaviorTable,
-  type Decision,
-  stay,
-  type Variant
-} from "../../runtime/index.ts"
+import { become, type BehaviorTable, type Decision, stay,
+  type Variant } from "../../runtime/index.ts"
 import { cabinetMailboxesMax } from "../limits.ts"
 import { deny, isOutdated, type Reason } from "../refusals.ts"
 import type { Caller } from "../schemas.ts"
-import type {
-  CabinetContent,
-  CabinetMessage,
-  CabinetReply,
-  CabinetState,
-  CabinetView
-} from "./protocol.ts"
+import type { CabinetContent, CabinetMessage, CabinetReply, CabinetState,
+  CabinetView } from "./protocol.ts"
 
 type Kept = Variant<CabinetState, "Kept">
 

@@ -2,25 +2,13 @@
  * What a content resource decides. A body that was replaced or removed is first noted as stale,
  * with a wake-up in the same commit, and then removed, so that no crash leaves it behind.
  */
-import {
-  append,
-  become,
-  type BehaviorTable,
-  type Decision,
-  stay,
-  type Variant
-} from "../../runtime/index.ts"
+import { append, become, type BehaviorTable, type Decision, stay,
+  type Variant } from "../../runtime/index.ts"
 import { blobRemovalRetryMs, receiptsMax, removalsMax, staleBlobsMax } from "../limits.ts"
 import { deny, type Reason } from "../refusals.ts"
 import { sameHash } from "../secret-hash.ts"
-import {
-  type ContentAccess,
-  type ContentAction,
-  type ContentMessage,
-  type ContentReply,
-  type ContentState,
-  encodeReceipt
-} from "./protocol.ts"
+import { type ContentAccess, type ContentAction, type ContentMessage, type ContentReply,
+  type ContentState, encodeReceipt } from "./protocol.ts"
 
 type Kept = Variant<ContentState, "Kept">
 

@@ -1,11 +1,6 @@
 /** What the memory of an idempotency key decides. */
-import {
-  become,
-  type BehaviorTable,
-  type Decision,
-  stay,
-  type Variant
-} from "../../runtime/index.ts"
+import { become, type BehaviorTable, type Decision, stay,
+  type Variant } from "../../runtime/index.ts"
 import { idempotencyAttemptMs, idempotencyKeepMs } from "../limits.ts"
 import { deny } from "../refusals.ts"
 import type { IdempotencyMessage, IdempotencyReply, IdempotencyState } from "./protocol.ts"

@@ -5,13 +5,8 @@ import { expiryReadItems, repeatedAmongItems } from "../limits.ts"
 import { jsonRecord, strictMessage } from "../schemas.ts"
 import { type MailboxLimits, mailboxTable } from "./decide.ts"
 import { decodeItem, isRemoval, itemAtMs, itemRepeatKey } from "./log-item.ts"
-import {
-  type MailboxAction,
-  MailboxMessage,
-  type MailboxReply,
-  MailboxState,
-  type Removal
-} from "./protocol.ts"
+import { type MailboxAction, MailboxMessage, type MailboxReply, MailboxState,
+  type Removal } from "./protocol.ts"
 
 export const mailboxKind = "mailbox"
 

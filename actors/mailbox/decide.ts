@@ -9,14 +9,8 @@ import { deny, isOutdated, type Reason } from "../refusals.ts"
 import type { Caller } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
 import { encodeItem, repeatKey } from "./log-item.ts"
-import type {
-  MailboxAction,
-  MailboxMessage,
-  MailboxReader,
-  MailboxReply,
-  MailboxState,
-  MailboxView
-} from "./protocol.ts"
+import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, MailboxState,
+  MailboxView } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
 import { clear, expire, expired, nextWakeMs, removing, retrieved } from "./removal.ts"
 import { isWatched, partOf, signalRegistrations, signalsForDeposit } from "./signals.ts"

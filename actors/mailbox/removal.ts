@@ -2,41 +2,15 @@
  * How notifications leave a mailbox: by a reader, when their retention after retrieval has
  * passed, or with the mailbox. While there are registrations, an event in the log tells them. Pure.
  */
-import {
-  become,
-  type Decision,
-  type DecisionContext,
-  stay,
-  type Variant
-} from "../../runtime/index.ts"
-import {
-  eventKeepMs,
-  expiryReadMs,
-  goneRangesMax,
-  removalsMax,
-  removalsPerEvent,
-  retentionSteps,
-  retrievedAtOnceMax,
-  retrievedRangesMax
-} from "../limits.ts"
+import { become, type Decision, type DecisionContext, stay,
+  type Variant } from "../../runtime/index.ts"
+import { eventKeepMs, expiryReadMs, goneRangesMax, removalsMax, removalsPerEvent, retentionSteps,
+  retrievedAtOnceMax, retrievedRangesMax } from "../limits.ts"
 import { encodeRemoval, notificationId } from "./log-item.ts"
-import type {
-  MailboxAction,
-  MailboxMessage,
-  MailboxReply,
-  MailboxState,
-  Removal
-} from "./protocol.ts"
-import {
-  covers,
-  first,
-  include,
-  type Range,
-  type Retrieval,
-  retrieve,
-  subtract,
-  total
-} from "./ranges.ts"
+import type { MailboxAction, MailboxMessage, MailboxReply, MailboxState,
+  Removal } from "./protocol.ts"
+import { covers, first, include, type Range, type Retrieval, retrieve, subtract,
+  total } from "./ranges.ts"
 import { signalBackgroundTasks, signalRegistrations } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">

@@ -6,12 +6,8 @@ import { jsonRecord, strictMessage } from "../schemas.ts"
 import { withResults } from "./attempts.ts"
 import { notificationTable } from "./decide.ts"
 import { RelayResources } from "./memory-budget.ts"
-import {
-  type NotificationAction,
-  NotificationMessage,
-  type NotificationReply,
-  NotificationState
-} from "./protocol.ts"
+import { type NotificationAction, NotificationMessage, type NotificationReply,
+  NotificationState } from "./protocol.ts"
 import { makeAttempt, type RelayDependencies } from "./relay.ts"
 import { StatusHints } from "./status-hints.ts"
 

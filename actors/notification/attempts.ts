@@ -3,12 +3,8 @@ import { Schema } from "effect"
 import type { LogItem, Variant } from "../../runtime/index.ts"
 import { deferredMinMs, locationCharsMax, problemCharsMax } from "../limits.ts"
 import { type DeliveryOutcome, dueAtMs, type Schedule } from "../outbound/index.ts"
-import {
-  type NotificationMessage,
-  type NotificationState,
-  type NotificationStatus,
-  RecipientState
-} from "./protocol.ts"
+import { type NotificationMessage, type NotificationState, type NotificationStatus,
+  RecipientState } from "./protocol.ts"
 
 export type Queued = Variant<NotificationState, "Queued">
 

@@ -2,45 +2,17 @@
  * What an outgoing notification decides: each recipient is tried by the schedule until it has the
  * notification, refuses it or the schedule is exhausted; then all is kept for a while.
  */
-import {
-  append,
-  become,
-  type BehaviorTable,
-  type Decision,
-  type DecisionContext,
-  stay,
-  type Variant
-} from "../../runtime/index.ts"
-import {
-  attemptLeaseMs,
-  attemptsAtOnceMax,
-  deferredHeldMs,
-  deferredMinMs,
-  documentAtHandCharsMax,
-  recipientsInlineMax,
-  resultsFoldedAt
-} from "../limits.ts"
+import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
+  type Variant } from "../../runtime/index.ts"
+import { attemptLeaseMs, attemptsAtOnceMax, deferredHeldMs, deferredMinMs, documentAtHandCharsMax,
+  recipientsInlineMax, resultsFoldedAt } from "../limits.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, isOutdated, type Reason } from "../refusals.ts"
 import type { Caller } from "../schemas.ts"
-import {
-  afterAttempt,
-  againFrom,
-  encodeResult,
-  hasEnded,
-  isNext,
-  type Queued,
-  statusOf
-} from "./attempts.ts"
-import type {
-  NotificationAction,
-  NotificationMessage,
-  NotificationReply,
-  NotificationState,
-  NotificationView,
-  RecipientState,
-  UnderWay
-} from "./protocol.ts"
+import { afterAttempt, againFrom, encodeResult, hasEnded, isNext, type Queued,
+  statusOf } from "./attempts.ts"
+import type { NotificationAction, NotificationMessage, NotificationReply, NotificationState,
+  NotificationView, RecipientState, UnderWay } from "./protocol.ts"
 
 export type NotificationDecision = Decision<
   NotificationState,

@@ -1,9 +1,4 @@
 /** Outgoing notifications and their recipients (protocol §1.3). */
 export { notification, type NotificationDependencies, notificationKind } from "./actor.ts"
-export {
-  NotificationMessage,
-  type NotificationReply,
-  type NotificationStatus,
-  type NotificationView,
-  RecipientState
-} from "./protocol.ts"
+export { NotificationMessage, type NotificationReply, type NotificationStatus,
+  type NotificationView, RecipientState } from "./protocol.ts"

@@ -1,22 +1,11 @@
 /** Handing a notification over to a mailbox of this service, not over HTTP (protocol §1.3). */
 import { Effect } from "effect"
 import { hash } from "node:crypto"
-import {
-  type Address,
-  address,
-  type AskFailure,
-  isRefusal,
-  type Peers,
-  type Refusal
-} from "../../runtime/index.ts"
+import { type Address, address, type AskFailure, isRefusal, type Peers,
+  type Refusal } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
-import {
-  mailboxKind,
-  type MailboxMessage,
-  type MailboxReply,
-  notificationId,
-  partChars
-} from "../mailbox/index.ts"
+import { mailboxKind, type MailboxMessage, type MailboxReply, notificationId,
+  partChars } from "../mailbox/index.ts"
 import type { DeliveryOutcome } from "../outbound/index.ts"
 
 /** What is handed over, and to whom. */

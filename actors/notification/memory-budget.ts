@@ -1,10 +1,7 @@
 /** What the attempts of one node share: documents at hand, room for others, and who is gone. */
 import { randomBytes } from "node:crypto"
-import {
-  documentAtHandCharsMax,
-  documentCharsInFlightMax,
-  documentsAtHandCharsMax
-} from "../limits.ts"
+import { documentAtHandCharsMax, documentCharsInFlightMax,
+  documentsAtHandCharsMax } from "../limits.ts"
 
 /** How much is read for attempts under way on this node: memory is bounded whatever waits. */
 export class MemoryBudget {

@@ -1,27 +1,15 @@
 /** Reading a resource of another service once, for whoever cannot wait for a later attempt. */
 import { Effect, type Scope } from "effect"
 import { Agent } from "undici"
-import {
-  answerHeadBytesMax,
-  type DeliveryLimits,
-  keepAliveMaxMs,
-  keepAliveMs,
-  makeDeliveryLimits
-} from "../limits.ts"
+import { answerHeadBytesMax, type DeliveryLimits, keepAliveMaxMs, keepAliveMs,
+  makeDeliveryLimits } from "../limits.ts"
 import { makeConnector, makeNames } from "./connector.ts"
 import { addressRules, DestinationCache } from "./destination.ts"
 import { decoded } from "./exchange.ts"
 import { OriginLimiter, type OriginLimiterMetrics, type OriginMetrics } from "./origin-limiter.ts"
 import type { DeliveryOutcome, Fetching, FetchOutcome, Outbound } from "./protocol.ts"
-import {
-  type Budget,
-  type FinalAnswer,
-  followRedirects,
-  headersOf,
-  type OutboundRequest,
-  type OutboundResources,
-  post
-} from "./request.ts"
+import { type Budget, type FinalAnswer, followRedirects, headersOf, type OutboundRequest,
+  type OutboundResources, post } from "./request.ts"
 import { outcomeOf, valueOf } from "./schedule.ts"
 
 export interface OutboundOptions {

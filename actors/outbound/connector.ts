@@ -6,14 +6,8 @@ import { connect as connectTls, type TLSSocket } from "node:tls"
 import type { buildConnector } from "undici"
 import { addressesMax, type DeliveryLimits, settingsBytesMax, settingsFreshMs } from "../limits.ts"
 import { type AddressRules, hostOf } from "./destination.ts"
-import {
-  fault,
-  faultOf,
-  ForbiddenAddress,
-  nameFaultOf,
-  nameInTime,
-  notConnectedInTime
-} from "./problems.ts"
+import { fault, faultOf, ForbiddenAddress, nameFaultOf, nameInTime,
+  notConnectedInTime } from "./problems.ts"
 
 export interface Names {
   /** The addresses of a name in lower case without its last dot; rejects with OutboundFault. */

@@ -5,20 +5,10 @@ import { answerBytesMax, type DeliveryLimits, redirectsMax } from "../limits.ts"
 import type { Connector } from "./connector.ts"
 import type { DestinationCache } from "./destination.ts"
 import { inboxIn, mailboxIn } from "./discovery.ts"
-import {
-  type Answered,
-  exchange,
-  type Exchanged,
-  type ExchangeRequest,
-  type Headers
-} from "./exchange.ts"
-import type {
-  Deferred,
-  Health,
-  LimiterPermit,
-  LimiterWaiter,
-  OriginLimiter
-} from "./origin-limiter.ts"
+import { type Answered, exchange, type Exchanged, type ExchangeRequest,
+  type Headers } from "./exchange.ts"
+import type { Deferred, Health, LimiterPermit, LimiterWaiter,
+  OriginLimiter } from "./origin-limiter.ts"
 import { noAnswerInTime, noLongerWanted, notAllowed } from "./problems.ts"
 import type { DeliveryOutcome, OutboundContent, Posting } from "./protocol.ts"
 import { outcomeOf, redirectOf, valueOf } from "./schedule.ts"

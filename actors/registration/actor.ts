@@ -7,12 +7,8 @@ import type { DeliveryOutcome, FetchOutcome, Schedule } from "../outbound/index.
 import { jsonRecord, strictMessage } from "../schemas.ts"
 import { registrationTable } from "./decide.ts"
 import { askMailbox, away, look, mailboxOf, MailboxReadCache } from "./mailbox-reader.ts"
-import {
-  type RegistrationAction,
-  RegistrationMessage,
-  type RegistrationReply,
-  RegistrationState
-} from "./protocol.ts"
+import { type RegistrationAction, RegistrationMessage, type RegistrationReply,
+  RegistrationState } from "./protocol.ts"
 import { push, type PushDependencies } from "./push.ts"
 
 /** What registrations need. */

@@ -3,33 +3,14 @@
  * a challenge; what is pushed goes in the order of the mailbox's log, one push at a time, and the
  * cursor follows what was acknowledged.
  */
-import {
-  become,
-  type BehaviorTable,
-  type Decision,
-  type DecisionContext,
-  stay,
-  type Variant
-} from "../../runtime/index.ts"
-import {
-  awayRetryMs,
-  deferredMinMs,
-  failingMaxMs,
-  registeringMs,
-  registrationLeaseMs,
-  registrationSecretsMax,
-  rotationMs,
-  verificationsMax
-} from "../limits.ts"
+import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
+  type Variant } from "../../runtime/index.ts"
+import { awayRetryMs, deferredMinMs, failingMaxMs, registeringMs, registrationLeaseMs,
+  registrationSecretsMax, rotationMs, verificationsMax } from "../limits.ts"
 import { type DeliveryOutcome, dueAtMs, type Schedule } from "../outbound/index.ts"
 import { deny, isOutdated } from "../refusals.ts"
-import type {
-  RegistrationAction,
-  RegistrationMessage,
-  RegistrationReply,
-  RegistrationState,
-  RegistrationView
-} from "./protocol.ts"
+import type { RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
+  RegistrationView } from "./protocol.ts"
 
 export type Registrations = BehaviorTable<
   RegistrationState,

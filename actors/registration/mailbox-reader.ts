@@ -1,23 +1,9 @@
 /** What a registration asks of its mailbox: how far its log goes, and what is in it. */
 import { Clock, Effect } from "effect"
-import {
-  type Address,
-  address,
-  type AskFailure,
-  isRefusal,
-  type LogItem,
-  type Peers,
-  placingPart,
-  type Refusal,
-  type StorageFailure
-} from "../../runtime/index.ts"
-import {
-  batchesCharsMax,
-  batchFreshMs,
-  pushCharsMax,
-  pushItemsMax,
-  pushReadItems
-} from "../limits.ts"
+import { type Address, address, type AskFailure, isRefusal, type LogItem, type Peers, placingPart,
+  type Refusal, type StorageFailure } from "../../runtime/index.ts"
+import { batchesCharsMax, batchFreshMs, pushCharsMax, pushItemsMax,
+  pushReadItems } from "../limits.ts"
 import { mailboxKind, type MailboxMessage, type MailboxReply } from "../mailbox/index.ts"
 import type { RegistrationAction, RegistrationMessage } from "./protocol.ts"
 

@@ -4,13 +4,8 @@
  */
 import type { LogItem } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
-import {
-  decodeItem,
-  decodeRemoval,
-  formatCursor,
-  isRemoval,
-  notificationId
-} from "../mailbox/index.ts"
+import { decodeItem, decodeRemoval, formatCursor, isRemoval,
+  notificationId } from "../mailbox/index.ts"
 
 const escaped: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", "\"": "&quot;" }
 

@@ -4,22 +4,10 @@ import { hash } from "node:crypto"
 import type { Address, Peers } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
 import { itemAtMs } from "../mailbox/index.ts"
-import {
-  hubSignature,
-  type Outbound,
-  type OutboundContent,
-  webhookHeaders
-} from "../outbound/index.ts"
-import {
-  away,
-  batchKey,
-  lookAt,
-  mailboxOf,
-  type MailboxReadCache,
-  type MailboxReadFailure,
-  type PushAction,
-  readBatch
-} from "./mailbox-reader.ts"
+import { hubSignature, type Outbound, type OutboundContent,
+  webhookHeaders } from "../outbound/index.ts"
+import { away, batchKey, lookAt, mailboxOf, type MailboxReadCache, type MailboxReadFailure,
+  type PushAction, readBatch } from "./mailbox-reader.ts"
 import type { RegistrationMessage } from "./protocol.ts"
 import { changesDocument, deletedDocument } from "./push-document.ts"
 

@@ -2,24 +2,13 @@
  * What a session decides: the bridge's script bound to states. Earlier answers may be
  * overwritten until the last one is given; then all are read-only.
  */
-import {
-  become,
-  type BehaviorTable,
-  type Decision,
-  stay,
-  type Variant
-} from "../../runtime/index.ts"
+import { become, type BehaviorTable, type Decision, stay,
+  type Variant } from "../../runtime/index.ts"
 import { answerCharsMax } from "../limits.ts"
 import { deny, isOutdated } from "../refusals.ts"
 import { bridge, type BridgeStep } from "./bridge.ts"
-import type {
-  RecordedAnswer,
-  SessionMessage,
-  SessionReply,
-  SessionState,
-  SessionStatus,
-  SessionView
-} from "./protocol.ts"
+import type { RecordedAnswer, SessionMessage, SessionReply, SessionState, SessionStatus,
+  SessionView } from "./protocol.ts"
 import { type AnswerTexts, scriptProgress } from "./script.ts"
 
 type Sessions = BehaviorTable<SessionState, SessionMessage, SessionReply>

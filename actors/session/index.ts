@@ -1,10 +1,6 @@
 /** Sessions and their question scripts (protocol §2). */
 export { session, sessionKind } from "./actor.ts"
 export { bridge } from "./bridge.ts"
-export {
-  type RecordedAnswer,
-  SessionMessage,
-  type SessionReply,
-  type SessionView
-} from "./protocol.ts"
+export { type RecordedAnswer, SessionMessage, type SessionReply,
+  type SessionView } from "./protocol.ts"
 export { scriptProgress } from "./script.ts"

@@ -1,11 +1,7 @@
 /** What the count of wrong tries decides. It is in memory only: nothing is written for it. */
 import { type BehaviorTable, type Decision, stay } from "../../runtime/index.ts"
-import {
-  wrongAccountTriesMax,
-  wrongTokensMax,
-  wrongTriesMax,
-  wrongTriesWindowMs
-} from "../limits.ts"
+import { wrongAccountTriesMax, wrongTokensMax, wrongTriesMax,
+  wrongTriesWindowMs } from "../limits.ts"
 import type { Counted, ThrottleMessage, ThrottleReply, ThrottleState } from "./protocol.ts"
 
 const wait = (waitMs: number): ThrottleReply => ({ _tag: "Wait", waitMs })

@@ -2,15 +2,8 @@
  * Requests to a service: credentials, attempts, problems. What is safe to repeat, or carries an
  * Idempotency-Key, is repeated when no answer came; what was refused for the moment, always.
  */
-import {
-  answerMs,
-  attemptsMax,
-  backoffMsFirst,
-  backoffMsMax,
-  documentBytesMax,
-  problemBytesMax,
-  retryAfterMsMax
-} from "../limits.ts"
+import { answerMs, attemptsMax, backoffMsFirst, backoffMsMax, documentBytesMax, problemBytesMax,
+  retryAfterMsMax } from "../limits.ts"
 import { ConnectionError, type ProblemError, problemError, RestanteError } from "./errors.ts"
 import { type JsonObject, parseObject, unexpected } from "./json.ts"
 

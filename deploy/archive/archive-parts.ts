@@ -1,12 +1,7 @@
 /** What an archive is made of, and what is counted of it. */
 import { hash } from "node:crypto"
-import {
-  type ActorPart,
-  type ItemsPart,
-  keyOf,
-  type LogItem,
-  type RecordPart
-} from "../../runtime/index.ts"
+import { type ActorPart, type ItemsPart, keyOf, type LogItem,
+  type RecordPart } from "../../runtime/index.ts"
 import { commitItems, itemsBytes } from "../limits.ts"
 
 /** A blob; its bytes are to be read before the next part is asked for. */

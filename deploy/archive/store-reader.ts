@@ -2,20 +2,10 @@
 import { Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { ContentState } from "../../actors/content/index.ts"
-import {
-  contentKind,
-  idempotencyKind,
-  notificationKind,
-  registrationKind
-} from "../../actors/index.ts"
-import {
-  type ActorPart,
-  BlobMissing,
-  type BlobsApi,
-  type ItemsPart,
-  StorageDamaged,
-  type StoreContentsApi
-} from "../../runtime/index.ts"
+import { contentKind, idempotencyKind, notificationKind,
+  registrationKind } from "../../actors/index.ts"
+import { type ActorPart, BlobMissing, type BlobsApi, type ItemsPart, StorageDamaged,
+  type StoreContentsApi } from "../../runtime/index.ts"
 import { blobsPage, blobTriesMax } from "../limits.ts"
 import type { ArchivePart, BlobPart } from "./archive-parts.ts"
 import { BlobLost } from "./archive-reader.ts"

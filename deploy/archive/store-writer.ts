@@ -1,27 +1,10 @@
 /** Writes parts into an empty store, through its ports. */
 import { Effect } from "effect"
-import {
-  type ActorPart,
-  type Address,
-  type BlobsApi,
-  type Commit,
-  type ItemsPart,
-  keyOf,
-  type LogItem,
-  type RecordChange,
-  type RecordsApi,
-  type StorageApi,
-  StorageUnavailable
-} from "../../runtime/index.ts"
-import {
-  archiveGroupBytesMax,
-  commitRemovals,
-  groupActors,
-  groupRecords,
-  groupsAtOnce,
-  smallBlobBytes,
-  smallBlobsAtOnce
-} from "../limits.ts"
+import { type ActorPart, type Address, type BlobsApi, type Commit, type ItemsPart, keyOf,
+  type LogItem, type RecordChange, type RecordsApi, type StorageApi,
+  StorageUnavailable } from "../../runtime/index.ts"
+import { archiveGroupBytesMax, commitRemovals, groupActors, groupRecords, groupsAtOnce,
+  smallBlobBytes, smallBlobsAtOnce } from "../limits.ts"
 import { type ArchivePart, type BlobPart, piecesOf } from "./archive-parts.ts"
 import { BlobLost } from "./archive-reader.ts"
 

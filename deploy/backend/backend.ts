@@ -3,42 +3,14 @@ import { Effect, Layer, Redacted, Schema } from "effect"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { randomId } from "../../http/index.ts"
-import {
-  embedded,
-  embeddedView,
-  type EngineDiffers,
-  type EngineMissing
-} from "../../runtime/embedded/index.ts"
-import {
-  alone,
-  type Blobs,
-  clustered,
-  type Limits,
-  makeMemoryView,
-  type NodeNameTaken,
-  type OpenView,
-  type Placement,
-  type Records,
-  type Storage,
-  type StorageFailure,
-  type StorageLocked,
-  type StoreContents,
-  type Transport
-} from "../../runtime/index.ts"
-import {
-  assertSubjectPermission,
-  assertWhole,
-  type BucketsDiffer,
-  connection,
-  natsBlobs,
-  natsContents,
-  type NatsOptions,
-  natsRecordsWith,
-  natsRegistry,
-  natsStorage,
-  type NatsTooOld,
-  natsTransport
-} from "../../runtime/nats/index.ts"
+import { embedded, embeddedView, type EngineDiffers,
+  type EngineMissing } from "../../runtime/embedded/index.ts"
+import { alone, type Blobs, clustered, type Limits, makeMemoryView, type NodeNameTaken,
+  type OpenView, type Placement, type Records, type Storage, type StorageFailure,
+  type StorageLocked, type StoreContents, type Transport } from "../../runtime/index.ts"
+import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, natsBlobs,
+  natsContents, type NatsOptions, natsRecordsWith, natsRegistry, natsStorage, type NatsTooOld,
+  natsTransport } from "../../runtime/nats/index.ts"
 import { isNodeName, type NodeSettings } from "../settings/index.ts"
 
 /** What a node of a cluster is called, in the data directory. */

@@ -3,16 +3,8 @@ import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import { createInterface } from "node:readline"
 import { type CommandFailed, exitCodes } from "../command-failure.ts"
-import {
-  decodeAs,
-  failed,
-  notUnderstood,
-  pathOf,
-  refusedBy,
-  type RemoteAnswer,
-  type RemoteService,
-  request
-} from "./service/index.ts"
+import { decodeAs, failed, notUnderstood, pathOf, refusedBy, type RemoteAnswer, type RemoteService,
+  request } from "./service/index.ts"
 import { accountFlags, endWithReader, jsonFlag, plain, serviceLocation } from "./terminal.ts"
 
 const Challenge = Schema.Struct({

@@ -6,28 +6,10 @@ import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import type { ReadableStream as NodeStream } from "node:stream/web"
 import { type CommandFailed, exitCodes } from "../command-failure.ts"
-import {
-  byPassword,
-  byToken,
-  failed,
-  listMailbox,
-  type MailboxNotification,
-  oneNotification,
-  openContent,
-  type RemoteService,
-  type StreamListener,
-  watchMailbox
-} from "./service/index.ts"
-import {
-  accountFlags,
-  endWithReader,
-  jsonFlag,
-  plain,
-  printJson,
-  type RemoteFlags,
-  serviceLocation,
-  table
-} from "./terminal.ts"
+import { byPassword, byToken, failed, listMailbox, type MailboxNotification, oneNotification,
+  openContent, type RemoteService, type StreamListener, watchMailbox } from "./service/index.ts"
+import { accountFlags, endWithReader, jsonFlag, plain, printJson, type RemoteFlags, serviceLocation,
+  table } from "./terminal.ts"
 
 /** Flags of commands that read a mailbox. */
 export const mailboxFlags = {

@@ -4,31 +4,12 @@ import { Argument, Command, Flag } from "effect/cli"
 import { open } from "node:fs/promises"
 import { extname } from "node:path"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
-import {
-  failed,
-  follow,
-  notUnderstood,
-  type OutgoingNotification,
-  type OutgoingRecipient,
-  ownMailbox,
-  pathOf,
-  publish,
-  type PublishedContent,
-  queue,
-  type RemoteService,
-  unpublish
-} from "./service/index.ts"
+import { failed, follow, notUnderstood, type OutgoingNotification, type OutgoingRecipient,
+  ownMailbox, pathOf, publish, type PublishedContent, queue, type RemoteService,
+  unpublish } from "./service/index.ts"
 import * as outgoing from "./service/outgoing.ts"
-import {
-  accountFlags,
-  asAccount,
-  endWithReader,
-  jsonFlag,
-  plain,
-  printJson,
-  some,
-  table
-} from "./terminal.ts"
+import { accountFlags, asAccount, endWithReader, jsonFlag, plain, printJson, some,
+  table } from "./terminal.ts"
 
 const tickMs = 1_000
 

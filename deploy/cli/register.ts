@@ -2,14 +2,8 @@
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type CommandFailed, exitCodes } from "../command-failure.ts"
-import {
-  mailboxArgument,
-  type MailboxFlags,
-  mailboxFlags,
-  type MailboxLocation,
-  mailboxOf,
-  type Named
-} from "./mailbox.ts"
+import { mailboxArgument, type MailboxFlags, mailboxFlags, type MailboxLocation, mailboxOf,
+  type Named } from "./mailbox.ts"
 import { failed, notUnderstood, pathOf } from "./service/index.ts"
 import * as mailboxes from "./service/mailboxes.ts"
 import { jsonFlag, plain, printJson, table } from "./terminal.ts"

@@ -4,27 +4,10 @@ import { Argument, Command, Flag } from "effect/cli"
 import { open } from "node:fs/promises"
 import { extname } from "node:path"
 import { type CommandFailed, exitCodes } from "../command-failure.ts"
-import {
-  byToken,
-  failed,
-  followLoad,
-  type LoadProgress,
-  problemsOf,
-  readRows,
-  sendFile,
-  type TableRow,
-  tables
-} from "./service/index.ts"
-import {
-  accountFlags,
-  asAccount,
-  endWithReader,
-  jsonFlag,
-  plain,
-  serviceLocation,
-  some,
-  table
-} from "./terminal.ts"
+import { byToken, failed, followLoad, type LoadProgress, problemsOf, readRows, sendFile,
+  type TableRow, tables } from "./service/index.ts"
+import { accountFlags, asAccount, endWithReader, jsonFlag, plain, serviceLocation, some,
+  table } from "./terminal.ts"
 
 const types = {
   csv: "text/csv; charset=utf-8",

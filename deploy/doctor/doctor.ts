@@ -2,16 +2,8 @@
 import { Effect } from "effect"
 import type { NodeSettings } from "../settings/index.ts"
 import type { Finding } from "./finding.ts"
-import {
-  adminToken,
-  baseUrl,
-  clock,
-  folder,
-  memory,
-  openFiles,
-  outbound,
-  platform
-} from "./machine.ts"
+import { adminToken, baseUrl, clock, folder, memory, openFiles, outbound,
+  platform } from "./machine.ts"
 import { servers, service, store } from "./service.ts"
 
 export type { Finding } from "./finding.ts"

@@ -5,15 +5,8 @@ import { totalmem } from "node:os"
 import { dirname, resolve } from "node:path"
 import { addressRules } from "../../actors/outbound/index.ts"
 import { assertNative, ServerUnavailable } from "../../http/index.ts"
-import {
-  clockEarliestMs,
-  filesMin,
-  filesWanted,
-  memoryWantedBytes,
-  roomMinBytes,
-  roomWantedBytes,
-  tokenCharactersMin
-} from "../limits.ts"
+import { clockEarliestMs, filesMin, filesWanted, memoryWantedBytes, roomMinBytes, roomWantedBytes,
+  tokenCharactersMin } from "../limits.ts"
 import { adminTokenOf, type NodeSettings } from "../settings/index.ts"
 import { fail, type Finding, ok, warn } from "./finding.ts"
 

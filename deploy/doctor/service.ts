@@ -3,13 +3,8 @@ import { Context, Effect, Layer } from "effect"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { connection, Nats, type NatsApi } from "../../runtime/nats/index.ts"
 import { backend, natsOptions, placeOf } from "../backend/index.ts"
-import {
-  askMs,
-  clockFailMs,
-  clockWarnMs,
-  natsPayloadWantedBytes,
-  natsRoundTripWarnMs
-} from "../limits.ts"
+import { askMs, clockFailMs, clockWarnMs, natsPayloadWantedBytes,
+  natsRoundTripWarnMs } from "../limits.ts"
 import { stopped } from "../node/index.ts"
 import { baseUrlOf, type NodeSettings } from "../settings/index.ts"
 import { fail, type Finding, ok, warn } from "./finding.ts"

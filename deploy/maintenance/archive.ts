@@ -1,28 +1,11 @@
 /** Backing up, restoring and moving stores, and comparing what came of it. */
 import { Effect, type Scope } from "effect"
-import {
-  archiveOf,
-  type ArchivePart,
-  Counter,
-  decoderOf,
-  differences,
-  drain,
-  Encoder,
-  fill,
-  partsOf,
-  save,
-  verify
-} from "../archive/index.ts"
+import { archiveOf, type ArchivePart, Counter, decoderOf, differences, drain, Encoder, fill,
+  partsOf, save, verify } from "../archive/index.ts"
 import { failpoint } from "../backend/index.ts"
 import type { NodeSettings } from "../settings/index.ts"
-import {
-  type ArchiveFailure,
-  type BackedUp,
-  type Filling,
-  type Opened,
-  openSource,
-  openTarget
-} from "./stores.ts"
+import { type ArchiveFailure, type BackedUp, type Filling, type Opened, openSource,
+  openTarget } from "./stores.ts"
 
 export { rowsOf } from "../archive/index.ts"
 export { placeOf } from "../backend/index.ts"

@@ -2,14 +2,8 @@
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { type ActorPart, type AnyBehavior, keyOf } from "../../runtime/index.ts"
-import {
-  type ArchiveSource,
-  blobOf,
-  type BlobPart,
-  Counter,
-  type Counts,
-  partsOf
-} from "../archive/index.ts"
+import { type ArchiveSource, blobOf, type BlobPart, Counter, type Counts,
+  partsOf } from "../archive/index.ts"
 
 /** What was found: counts, and a sentence for each fault. */
 export interface StoreInspection {

@@ -2,38 +2,14 @@
 import { Effect, Layer, type Scope } from "effect"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import {
-  beginRestoring,
-  embedded,
-  endRestoring,
-  type EngineDiffers,
-  type EngineMissing
-} from "../../runtime/embedded/index.ts"
-import {
-  Blobs,
-  type BlobsApi,
-  Records,
-  type RecordsApi,
-  Storage,
-  type StorageApi,
-  type StorageFailure,
-  type StorageLocked,
-  StorageUnavailable,
-  StoreContents,
-  type StoreContentsApi
-} from "../../runtime/index.ts"
+import { beginRestoring, embedded, endRestoring, type EngineDiffers,
+  type EngineMissing } from "../../runtime/embedded/index.ts"
+import { Blobs, type BlobsApi, Records, type RecordsApi, Storage, type StorageApi,
+  type StorageFailure, type StorageLocked, StorageUnavailable, StoreContents,
+  type StoreContentsApi } from "../../runtime/index.ts"
 import * as restoring from "../../runtime/nats/contents/restore.ts"
-import {
-  type BucketsDiffer,
-  connection,
-  Nats,
-  natsBlobs,
-  natsContents,
-  natsRecords,
-  natsRegistry,
-  natsStorage,
-  type NatsTooOld
-} from "../../runtime/nats/index.ts"
+import { type BucketsDiffer, connection, Nats, natsBlobs, natsContents, natsRecords, natsRegistry,
+  natsStorage, type NatsTooOld } from "../../runtime/nats/index.ts"
 import type { ArchiveDamaged, Counts, FileThere, Header } from "../archive/index.ts"
 import { natsOptions } from "../backend/index.ts"
 import type { NodeSettings } from "../settings/index.ts"

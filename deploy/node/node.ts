@@ -7,50 +7,15 @@ import { Effect, Layer } from "effect"
 import { createServer } from "node:net"
 import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound, type OutboundService, readerOf } from "../../actors/outbound/index.ts"
-import {
-  application,
-  assertNative,
-  bootstrap,
-  count,
-  CredentialCache,
-  documents,
-  HttpMetrics,
-  listen,
-  metricsText,
-  postingFigures,
-  randomId,
-  ratesOf,
-  resources,
-  resumeLoads,
-  RowCaches,
-  ServerUnavailable,
-  type Service,
-  setDocumentLimits,
-  sweepOrphans,
-  watchLoads,
-  watchQueries
-} from "../../http/index.ts"
-import {
-  Blobs,
-  Placement,
-  Records,
-  Storage,
-  type StorageFailure,
-  StorageUnavailable,
-  StoreContents,
-  System,
-  type Transport
-} from "../../runtime/index.ts"
+import { application, assertNative, bootstrap, count, CredentialCache, documents, HttpMetrics,
+  listen, metricsText, postingFigures, randomId, ratesOf, resources, resumeLoads, RowCaches,
+  ServerUnavailable, type Service, setDocumentLimits, sweepOrphans, watchLoads,
+  watchQueries } from "../../http/index.ts"
+import { Blobs, Placement, Records, Storage, type StorageFailure, StorageUnavailable, StoreContents,
+  System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
-import {
-  backend,
-  failpoint,
-  groupLimits,
-  isClustered,
-  nodeNameOf,
-  placeOf,
-  type Ports
-} from "../backend/index.ts"
+import { backend, failpoint, groupLimits, isClustered, nodeNameOf, placeOf,
+  type Ports } from "../backend/index.ts"
 import { adminTokenOf, baseUrlOf, type NodeSettings } from "../settings/index.ts"
 import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"

@@ -1,13 +1,8 @@
 /** `restante serve`: runs one node, tells the operator where, and what stops it. */
 import { Effect } from "effect"
 import type { ServerUnavailable } from "../../http/index.ts"
-import {
-  type BackendFailure,
-  differing,
-  missing,
-  type NodeUnnamed,
-  placeOf
-} from "../backend/index.ts"
+import { type BackendFailure, differing, missing, type NodeUnnamed,
+  placeOf } from "../backend/index.ts"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
 import type { LoadedSettings } from "../settings/index.ts"
 import type { IssuerUnusable } from "./issuer.ts"

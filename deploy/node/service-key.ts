@@ -1,12 +1,8 @@
 /** The service's own secret: made at the first start, kept in the store, the same on every node. */
 import { Effect, Option, Schedule } from "effect"
 import { randomIds } from "../../http/index.ts"
-import {
-  type RecordsApi,
-  Registry,
-  type StorageFailure,
-  StorageUnavailable
-} from "../../runtime/index.ts"
+import { type RecordsApi, Registry, type StorageFailure,
+  StorageUnavailable } from "../../runtime/index.ts"
 
 const serviceTable = "service"
 

@@ -4,33 +4,12 @@
  */
 import { Redacted, Result, Schema } from "effect"
 import { clusterConfig } from "../../cluster.config.ts"
-import {
-  claimPathCharsMax,
-  claimPathDotsMax,
-  clockToleranceMaxMs,
-  metadataUrlOf
-} from "../../http/index.ts"
+import { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
+  metadataUrlOf } from "../../http/index.ts"
 import { optional, type Setting, setting, withoutFlag } from "./setting.ts"
-import {
-  corsOrigin,
-  duration,
-  givenPlaceOf,
-  integer,
-  list,
-  natsServer,
-  network,
-  nodeName,
-  oneNumberOf,
-  oneOf,
-  origin,
-  rate,
-  reading,
-  secret,
-  size,
-  span,
-  text,
-  type ValueKind
-} from "./values.ts"
+import { corsOrigin, duration, givenPlaceOf, integer, list, natsServer, network, nodeName,
+  oneNumberOf, oneOf, origin, rate, reading, secret, size, span, text,
+  type ValueKind } from "./values.ts"
 
 const { auth, proxies } = clusterConfig
 

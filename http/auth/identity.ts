@@ -4,16 +4,8 @@ import { type AccountMessage, type AccountReply, tokensTable } from "../../actor
 import { accountKind } from "../../actors/index.ts"
 import { address, isRefusal } from "../../runtime/index.ts"
 import { keysPauseMs } from "../limits.ts"
-import {
-  askFor,
-  type Call,
-  challenge,
-  fail,
-  type HandlerFailure,
-  type Service,
-  tokenRefused,
-  toProblem
-} from "../pipeline/index.ts"
+import { askFor, type Call, challenge, fail, type HandlerFailure, type Service, tokenRefused,
+  toProblem } from "../pipeline/index.ts"
 import { isSlug } from "../slug.ts"
 import { secretHash } from "./credentials/index.ts"
 import { isJwt, type Issuer } from "./issuer/index.ts"

@@ -7,15 +7,8 @@ import { Effect } from "effect"
 import { throttleKind } from "../../actors/index.ts"
 import type { Counted, ThrottleMessage, ThrottleReply } from "../../actors/throttle/index.ts"
 import { address } from "../../runtime/index.ts"
-import {
-  ask,
-  type Call,
-  clientOf,
-  fail,
-  type Failed,
-  type HandlerFailure,
-  type Service
-} from "../pipeline/index.ts"
+import { ask, type Call, clientOf, fail, type Failed, type HandlerFailure,
+  type Service } from "../pipeline/index.ts"
 import { isSlug } from "../slug.ts"
 import { secretHash } from "./credentials/index.ts"
 

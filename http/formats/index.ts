@@ -3,22 +3,7 @@ export type { Feed } from "./feeds.ts"
 export { FormFields, parseForm, parseFormBody } from "./form-fields.ts"
 export { acceptedBodies, bodyKind, choose, type MediaType, mediaTypeOf } from "./negotiation.ts"
 export { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
-export {
-  type Extensions,
-  problem,
-  type ProblemDocument,
-  problemReply,
-  problemTypeView
-} from "./problem.ts"
-export {
-  contentTypeOf,
-  entityTag,
-  feedTypes,
-  linkedDataType,
-  linkHeader,
-  notificationTypes,
-  render,
-  represent,
-  type ResourceView,
-  standardTypes
-} from "./representations.ts"
+export { type Extensions, problem, type ProblemDocument, problemReply,
+  problemTypeView } from "./problem.ts"
+export { contentTypeOf, entityTag, feedTypes, linkedDataType, linkHeader, notificationTypes, render,
+  represent, type ResourceView, standardTypes } from "./representations.ts"

@@ -1,17 +1,8 @@
 /** One request as a handler sees it, and what a handler answers. */
 import { Effect } from "effect"
 import type { Identity, IdSource } from "../auth/credentials/index.ts"
-import {
-  acceptedBodies,
-  bodyKind,
-  choose,
-  type FormFields,
-  type MediaType,
-  parseForm,
-  parseFormBody,
-  type ResourceView,
-  standardTypes
-} from "../formats/index.ts"
+import { acceptedBodies, bodyKind, choose, type FormFields, type MediaType, parseForm,
+  parseFormBody, type ResourceView, standardTypes } from "../formats/index.ts"
 import { type Element, element, parseDocument, parseJsonDocument } from "../formats/xml/index.ts"
 import { documentBytesMax } from "../limits.ts"
 import type { BodyFault, EventStream, Exchange, HttpRequest, RequestBody } from "../wire/index.ts"

@@ -1,19 +1,10 @@
 /** Whatever a handler may fail with, and the one place where it becomes a problem. */
 import { Schema } from "effect"
 import type { Reason } from "../../actors/index.ts"
-import type {
-  AskFailure,
-  BlobAborted,
-  BlobMissing,
-  BlobTooLarge,
-  Refusal
-} from "../../runtime/index.ts"
-import {
-  type Extensions,
-  problem,
-  type ProblemDocument,
-  type ProblemSlug
-} from "../formats/index.ts"
+import type { AskFailure, BlobAborted, BlobMissing, BlobTooLarge,
+  Refusal } from "../../runtime/index.ts"
+import { type Extensions, problem, type ProblemDocument,
+  type ProblemSlug } from "../formats/index.ts"
 
 /** A problem that a handler ends with, and header fields that go with it. */
 export class Failed extends Schema.TaggedError<Failed>()("Failed", {

@@ -1,13 +1,8 @@
 /** A form that was refused is shown again on the problem's page, with all that was typed. */
 import { Effect } from "effect"
 import { form, type HtmlForm, refilled } from "../formats/html/index.ts"
-import {
-  choose,
-  type FormFields,
-  parseForm,
-  parseFormBody,
-  standardTypes
-} from "../formats/index.ts"
+import { choose, type FormFields, parseForm, parseFormBody,
+  standardTypes } from "../formats/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import { bodyOf, type Call, type ResourceHandler } from "./call.ts"
 import { Failed, type HandlerFailure, toProblem } from "./failures.ts"

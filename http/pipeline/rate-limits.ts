@@ -8,12 +8,8 @@
  * Not Effect's RateLimiter: it starts a fiber for each request and forgets no key.
  */
 import { BlockList, isIP, isIPv6 } from "node:net"
-import {
-  BoundedMap,
-  type CredentialCache,
-  identityOf,
-  secretHash
-} from "../auth/credentials/index.ts"
+import { BoundedMap, type CredentialCache, identityOf,
+  secretHash } from "../auth/credentials/index.ts"
 import { forwardedMax, ratedMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import { fail, type Failed } from "./failures.ts"

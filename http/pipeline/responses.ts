@@ -1,17 +1,7 @@
 /** From a handler's answer to what goes over the wire: negotiation, validators, conditions. */
 import { Effect } from "effect"
-import {
-  choose,
-  contentTypeOf,
-  entityTag,
-  linkHeader,
-  type MediaType,
-  problemReply,
-  render,
-  represent,
-  type ResourceView,
-  standardTypes
-} from "../formats/index.ts"
+import { choose, contentTypeOf, entityTag, linkHeader, type MediaType, problemReply, render,
+  represent, type ResourceView, standardTypes } from "../formats/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import type { Call, HandlerAnswer, ResourceHandler, ViewAnswer } from "./call.ts"
 import { fail, type HandlerFailure, type HeaderList, toProblem } from "./failures.ts"

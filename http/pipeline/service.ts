@@ -1,15 +1,7 @@
 /** What the handlers share: the actor system, the stores beside it, and the settings of HTTP. */
 import { Effect } from "effect"
-import {
-  type Address,
-  type AskFailure,
-  type BlobsApi,
-  isRefusal,
-  type RecordsApi,
-  type Refusal,
-  type SystemApi,
-  type Tagged
-} from "../../runtime/index.ts"
+import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsApi, type Refusal,
+  type SystemApi, type Tagged } from "../../runtime/index.ts"
 import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"

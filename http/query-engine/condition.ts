@@ -1,11 +1,6 @@
 /** The conditions of a query: what they are, and whether a row fulfils them. Pure. */
-import {
-  compareValues,
-  fieldOf,
-  type Row,
-  type TableField,
-  type TableSchema
-} from "./table-fields.ts"
+import { compareValues, fieldOf, type Row, type TableField,
+  type TableSchema } from "./table-fields.ts"
 
 export const operators = [
   "eq",

@@ -1,29 +1,10 @@
 /** Queries as documents: reading one, with the rule that it breaks, and writing it. */
-import {
-  childrenOf,
-  type Element,
-  element,
-  failure,
-  isText,
-  type Result,
-  success,
-  textOf
-} from "../formats/xml/index.ts"
-import {
-  conditionDepthMax,
-  conditionNodesMax,
-  queryLimitMax,
-  returnFieldsMax,
-  titleCharsMax,
-  valueCharsMax
-} from "../limits.ts"
-import {
-  isOperator,
-  operators,
-  type RowCondition,
-  type RowQuery,
-  textOperators
-} from "./condition.ts"
+import { childrenOf, type Element, element, failure, isText, type Result, success,
+  textOf } from "../formats/xml/index.ts"
+import { conditionDepthMax, conditionNodesMax, queryLimitMax, returnFieldsMax, titleCharsMax,
+  valueCharsMax } from "../limits.ts"
+import { isOperator, operators, type RowCondition, type RowQuery,
+  textOperators } from "./condition.ts"
 import { fieldOf, isDecimal, type TableSchema } from "./table-fields.ts"
 
 class Broken extends Error {}

@@ -1,15 +1,8 @@
 /** Answers a query: chooses where its rows come from, filters, orders, and stops at a page. */
 import { Effect } from "effect"
 import { byBytes, type RecordsApi, type StorageFailure } from "../../runtime/index.ts"
-import {
-  chunkRows,
-  probeFactorMax,
-  probeRows,
-  scannedRowsMax,
-  sortedRowsMax,
-  spareRows,
-  turnRows
-} from "../limits.ts"
+import { chunkRows, probeFactorMax, probeRows, scannedRowsMax, sortedRowsMax, spareRows,
+  turnRows } from "../limits.ts"
 import type { NumberRange, Order, RowFilter } from "./condition.ts"
 import type { HeldSource, RowCache } from "./row-cache.ts"
 import { inOrder, merge, type RowEntry, type RowScan, type RowSource, scan } from "./row-sources.ts"

@@ -5,17 +5,8 @@
  */
 import { Effect } from "effect"
 import { byBytes, type RecordsApi, type StorageFailure } from "../../runtime/index.ts"
-import {
-  blockCharsMax,
-  blockOverheadBytes,
-  blockRows,
-  fillPauseMs,
-  fillRest,
-  fillRows,
-  heldBytesMax,
-  heldLoadsMax,
-  spareRows
-} from "../limits.ts"
+import { blockCharsMax, blockOverheadBytes, blockRows, fillPauseMs, fillRest, fillRows,
+  heldBytesMax, heldLoadsMax, spareRows } from "../limits.ts"
 import type { NumberRange } from "./condition.ts"
 import type { Chunk, RowEntry, RowSource } from "./row-sources.ts"
 import type { Row, TableSchema } from "./table-fields.ts"

@@ -1,19 +1,9 @@
 /** A notification document as a body brings it, for deposits (A2) and for relays (A5) alike. */
 import { Effect } from "effect"
 import { bodyKind, type FormFields, parseFormBody } from "../formats/index.ts"
-import {
-  failure,
-  isText,
-  type NotificationDocument,
-  notificationElement,
-  parseJsonDocument,
-  parseNotification,
-  parseNotificationText,
-  type Result,
-  type RuleBroken,
-  writeElement,
-  type XmlFault
-} from "../formats/xml/index.ts"
+import { failure, isText, type NotificationDocument, notificationElement, parseJsonDocument,
+  parseNotification, parseNotificationText, type Result, type RuleBroken, writeElement,
+  type XmlFault } from "../formats/xml/index.ts"
 import { headerValueCharsMax } from "../limits.ts"
 import { fail, type Failed, unsupported } from "../pipeline/index.ts"
 

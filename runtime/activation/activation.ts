@@ -6,24 +6,9 @@
  * write drops the state: the actor is loaded again and the waiting messages are decided anew.
  */
 import { Effect, Exit } from "effect"
-import {
-  ActorDefect,
-  type Address,
-  type AnyBehavior,
-  type AskFailure,
-  Decision,
-  type DecisionContext,
-  isRefusal,
-  keyOf,
-  type LogItem,
-  Overloaded,
-  type Quarantined,
-  shardOf,
-  type StorageFailure,
-  StorageUnavailable,
-  type Tagged,
-  UnknownMessage
-} from "../actor/index.ts"
+import { ActorDefect, type Address, type AnyBehavior, type AskFailure, Decision,
+  type DecisionContext, isRefusal, keyOf, type LogItem, Overloaded, type Quarantined, shardOf,
+  type StorageFailure, StorageUnavailable, type Tagged, UnknownMessage } from "../actor/index.ts"
 import { brokeOff, hasDied, namedFailure, runWithin, type Timekeeping } from "../clock.ts"
 import type { CommitSource, Committer, KnownOutcome } from "../commit/index.ts"
 import type { Limits } from "../limits.ts"
@@ -33,14 +18,8 @@ import type { TimerService } from "../timers/index.ts"
 import type { CrossActorTimers } from "./cross-actor-timers.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
-import {
-  changes,
-  type FiredTimer,
-  type PendingCommit,
-  type PendingMessage,
-  Pipeline,
-  type ReplyCallback
-} from "./pending-commit.ts"
+import { changes, type FiredTimer, type PendingCommit, type PendingMessage, Pipeline,
+  type ReplyCallback } from "./pending-commit.ts"
 import { Queue } from "./queue.ts"
 
 export type AnyDecision = Decision<unknown, unknown, unknown>

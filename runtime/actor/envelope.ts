@@ -5,19 +5,8 @@
  */
 import { Result, Schema } from "effect"
 import type { AnyBehavior, Tagged } from "./behavior.ts"
-import {
-  ActorDefect,
-  type AskFailure,
-  AskTimeout,
-  MessageTooLarge,
-  NoOwner,
-  Overloaded,
-  Quarantined,
-  StorageDamaged,
-  StorageFull,
-  StorageUnavailable,
-  UnknownMessage
-} from "./errors.ts"
+import { ActorDefect, type AskFailure, AskTimeout, MessageTooLarge, NoOwner, Overloaded,
+  Quarantined, StorageDamaged, StorageFull, StorageUnavailable, UnknownMessage } from "./errors.ts"
 
 const Failure = Schema.Union([
   ActorDefect,

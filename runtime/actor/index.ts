@@ -1,58 +1,12 @@
 /** What an actor is: its behavior, its address, its failures, and how messages are encoded. */
-export {
-  type Address,
-  address,
-  fromKey,
-  fromSubject,
-  isActorId,
-  keyOf,
-  placingPart,
-  shardOf,
-  SHARDS,
-  subjectOf
-} from "./address.ts"
-export {
-  type AnyBehavior,
-  append,
-  become,
-  type Behavior,
-  type BehaviorTable,
-  Decision,
-  type DecisionContext,
-  isRefusal,
-  type LogItem,
-  type Peers,
-  type Recall,
-  type Refusal,
-  refuse,
-  stay,
-  type Tagged,
-  type Variant
-} from "./behavior.ts"
-export {
-  decodeMessage,
-  decodeReply,
-  encodeAskFailure,
-  encodeMessage,
-  encodeReply
-} from "./envelope.ts"
-export {
-  ActorDefect,
-  type AskFailure,
-  AskTimeout,
-  BlobAborted,
-  BlobMissing,
-  BlobTooLarge,
-  LogConflict,
-  MessageTooLarge,
-  NoOwner,
-  Overloaded,
-  Quarantined,
-  RevisionConflict,
-  StorageDamaged,
-  type StorageFailure,
-  StorageFull,
-  StorageLocked,
-  StorageUnavailable,
-  UnknownMessage
-} from "./errors.ts"
+export { type Address, address, fromKey, fromSubject, isActorId, keyOf, placingPart, shardOf,
+  SHARDS, subjectOf } from "./address.ts"
+export { type AnyBehavior, append, become, type Behavior, type BehaviorTable, Decision,
+  type DecisionContext, isRefusal, type LogItem, type Peers, type Recall, type Refusal, refuse,
+  stay, type Tagged, type Variant } from "./behavior.ts"
+export { decodeMessage, decodeReply, encodeAskFailure, encodeMessage,
+  encodeReply } from "./envelope.ts"
+export { ActorDefect, type AskFailure, AskTimeout, BlobAborted, BlobMissing, BlobTooLarge,
+  LogConflict, MessageTooLarge, NoOwner, Overloaded, Quarantined, RevisionConflict, StorageDamaged,
+  type StorageFailure, StorageFull, StorageLocked, StorageUnavailable,
+  UnknownMessage } from "./errors.ts"

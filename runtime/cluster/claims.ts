@@ -6,12 +6,8 @@ import { Exit } from "effect"
 import { SHARDS } from "../actor/index.ts"
 import { runWithin, type Timekeeping } from "../clock.ts"
 import type { PlacementLimits } from "../limits.ts"
-import {
-  type RegistryApi,
-  type RegistryEntry,
-  RegistryMoved,
-  type ShardTenure
-} from "../ports/index.ts"
+import { type RegistryApi, type RegistryEntry, RegistryMoved,
+  type ShardTenure } from "../ports/index.ts"
 import { failureOf } from "./membership.ts"
 
 export interface Holder {

@@ -7,16 +7,8 @@ import { Registry, type RegistryApi } from "../ports/index.ts"
 import { Claims } from "./claims.ts"
 import { Handoff } from "./handoff.ts"
 import { Members } from "./members.ts"
-import {
-  type ClusterClock,
-  isProcessGone,
-  joinCluster,
-  memberOf,
-  Membership,
-  type NodeNameTaken,
-  type ProcessName,
-  thisProcess
-} from "./membership.ts"
+import { type ClusterClock, isProcessGone, joinCluster, memberOf, Membership, type NodeNameTaken,
+  type ProcessName, thisProcess } from "./membership.ts"
 import { makeNodeStatus } from "./node-status.ts"
 import { type ClusterView, Placement, type PlacementApi } from "./placement.ts"
 

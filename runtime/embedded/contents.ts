@@ -1,15 +1,8 @@
 /** The contents port on the embedded store. */
 import { type Address, fromKey, keyOf, type LogItem } from "../actor/index.ts"
 import { contentsItems, contentsPage } from "../limits.ts"
-import {
-  type ActorPart,
-  type ActorRead,
-  type ActorSource,
-  type ItemsPart,
-  readActor,
-  type RecordPart,
-  type StoreContentsApi
-} from "../ports/index.ts"
+import { type ActorPart, type ActorRead, type ActorSource, type ItemsPart, readActor,
+  type RecordPart, type StoreContentsApi } from "../ports/index.ts"
 import { asFailure, type EngineSnapshot, readSpan } from "./engine/index.ts"
 import * as keys from "./keys.ts"
 import { asItems, type EmbeddedStore, parseRecord } from "./storage/index.ts"

@@ -5,21 +5,10 @@ import { createReadStream } from "node:fs"
 import { access, readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { StorageDamaged, StorageUnavailable } from "../actor/index.ts"
-import {
-  arrivingPath,
-  type BlobRecord,
-  blobsPath,
-  fileNames,
-  idOfName,
-  parseBlob
-} from "./blobs/index.ts"
-import {
-  asFailure,
-  type Database,
-  databasePath,
-  type EngineName,
-  readSpan
-} from "./engine/index.ts"
+import { arrivingPath, type BlobRecord, blobsPath, fileNames, idOfName,
+  parseBlob } from "./blobs/index.ts"
+import { asFailure, type Database, databasePath, type EngineName,
+  readSpan } from "./engine/index.ts"
 import { bytesKey, endOf, lastNumber } from "./keys.ts"
 import { type OpenFailure, openFailure, openVerified, parseRecord } from "./storage/index.ts"
 

@@ -1,13 +1,7 @@
 /** The record port in memory. See {@link makeMemoryRecords}. */
 import { Effect, Layer } from "effect"
-import {
-  assertExpected,
-  type RecordChange,
-  Records,
-  type RecordsApi,
-  RecordTables,
-  Watchers
-} from "../ports/index.ts"
+import { assertExpected, type RecordChange, Records, type RecordsApi, RecordTables,
+  Watchers } from "../ports/index.ts"
 
 /** As a real store has a bound, so that tests meet it. */
 const CHANGES_MAX = 20_000

@@ -4,15 +4,8 @@
  */
 import { Effect, Layer } from "effect"
 import { fromKey, keyOf, type LogItem, shardOf } from "../actor/index.ts"
-import {
-  assertCommit,
-  type Commit,
-  conflictOf,
-  type Outcome,
-  Storage,
-  type StorageApi,
-  type TimerPage
-} from "../ports/index.ts"
+import { assertCommit, type Commit, conflictOf, type Outcome, Storage, type StorageApi,
+  type TimerPage } from "../ports/index.ts"
 
 interface Actor {
   state: string | undefined

@@ -1,45 +1,13 @@
 /** The contracts that a backend implements. */
 export { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "./blobs.ts"
-export {
-  type ActorPart,
-  type ActorRead,
-  type ActorSource,
-  type ItemsPart,
-  readActor,
-  type RecordPart,
-  StoreContents,
-  type StoreContentsApi
-} from "./contents.ts"
+export { type ActorPart, type ActorRead, type ActorSource, type ItemsPart, readActor,
+  type RecordPart, StoreContents, type StoreContentsApi } from "./contents.ts"
 export { RecordTables } from "./record-table.ts"
-export {
-  assertExpected,
-  byBytes,
-  type RecordChange,
-  type RecordEntry,
-  type RecordRange,
-  Records,
-  type RecordsApi,
-  type RecordsInMemory,
-  Watchers
-} from "./records.ts"
+export { assertExpected, byBytes, type RecordChange, type RecordEntry, type RecordRange, Records,
+  type RecordsApi, type RecordsInMemory, Watchers } from "./records.ts"
 export { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "./registry.ts"
-export {
-  assertCommit,
-  type Commit,
-  conflictOf,
-  type Outcome,
-  Storage,
-  type StorageApi,
-  type StoredActor,
-  type Timer,
-  type TimerPage
-} from "./storage.ts"
-export {
-  type HintListener,
-  type Serve,
-  type ServedShard,
-  type ShardTenure,
-  Transport,
-  type TransportApi
-} from "./transport.ts"
+export { assertCommit, type Commit, conflictOf, type Outcome, Storage, type StorageApi,
+  type StoredActor, type Timer, type TimerPage } from "./storage.ts"
+export { type HintListener, type Serve, type ServedShard, type ShardTenure, Transport,
+  type TransportApi } from "./transport.ts"
 export { makeMemoryView, type OpenView, type ViewApi } from "./view.ts"

@@ -1,11 +1,6 @@
 /** Tables of records in memory, each with its keys in order. */
-import {
-  byBytes,
-  type RecordChange,
-  type RecordEntry,
-  type RecordRange,
-  type RecordsInMemory
-} from "./records.ts"
+import { byBytes, type RecordChange, type RecordEntry, type RecordRange,
+  type RecordsInMemory } from "./records.ts"
 
 /** Keys that are moved together when one comes among them; twice as many are split. */
 export const KEYS_CHUNK = 512

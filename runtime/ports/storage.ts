@@ -3,14 +3,8 @@
  * knows of its actor. For backends that check on their own side; it is the contract's reading.
  */
 import { Context, type Effect } from "effect"
-import {
-  type Address,
-  keyOf,
-  LogConflict,
-  type LogItem,
-  RevisionConflict,
-  type StorageFailure
-} from "../actor/index.ts"
+import { type Address, keyOf, LogConflict, type LogItem, RevisionConflict,
+  type StorageFailure } from "../actor/index.ts"
 
 export interface Commit {
   readonly address: Address

@@ -1,22 +1,11 @@
 import { describe, expect } from "vitest"
 import { accountTable as table } from "../../actors/account/decide.ts"
-import type {
-  AccountAction,
-  AccountMessage,
-  AccountReply,
-  AccountState
-} from "../../actors/account/protocol.ts"
+import type { AccountAction, AccountMessage, AccountReply,
+  AccountState } from "../../actors/account/protocol.ts"
 import { accountTokensMax, tokenRemovalRetryMs } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
-import {
-  decider,
-  effectsOf,
-  expectOnlyReply,
-  expectRefused,
-  hash,
-  nowMs,
-  testCells
-} from "./cells.ts"
+import { decider, effectsOf, expectOnlyReply, expectRefused, hash, nowMs,
+  testCells } from "./cells.ts"
 
 const decide = decider<AccountState, AccountMessage, AccountReply, AccountAction>(table)
 

@@ -2,12 +2,8 @@ import { array, assert, constantFrom, oneof, property, record } from "fast-check
 import { describe, expect, it } from "vitest"
 import { cabinet } from "../../actors/cabinet/actor.ts"
 import { cabinetTable as table } from "../../actors/cabinet/decide.ts"
-import type {
-  CabinetContent,
-  CabinetMessage,
-  CabinetReply,
-  CabinetState
-} from "../../actors/cabinet/protocol.ts"
+import type { CabinetContent, CabinetMessage, CabinetReply,
+  CabinetState } from "../../actors/cabinet/protocol.ts"
 import { cabinetMailboxesMax } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"

@@ -1,13 +1,7 @@
 /** Testing a behavior's table: one test for each of its cells, and decisions made by hand. */
 import { expect, it } from "vitest"
-import {
-  address,
-  type BehaviorTable,
-  type Decision,
-  type DecisionContext,
-  isRefusal,
-  type Tagged
-} from "../../runtime/index.ts"
+import { address, type BehaviorTable, type Decision, type DecisionContext, isRefusal,
+  type Tagged } from "../../runtime/index.ts"
 
 /** `<State>.<Message>` for each cell of a table. */
 type CellName<T> = {

@@ -1,12 +1,7 @@
 import { describe, expect } from "vitest"
 import { contentTable as table } from "../../actors/content/decide.ts"
-import {
-  type ContentAction,
-  type ContentMessage,
-  type ContentReply,
-  type ContentState,
-  decodeReceipt
-} from "../../actors/content/protocol.ts"
+import { type ContentAction, type ContentMessage, type ContentReply, type ContentState,
+  decodeReceipt } from "../../actors/content/protocol.ts"
 import { blobRemovalRetryMs, receiptsMax, staleBlobsMax } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"

@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { backgroundTaskTable } from "../../actors/background-task/decide.ts"
-import {
-  type BackgroundTaskAction,
-  type BackgroundTaskMessage,
-  type BackgroundTaskState,
-  cachedKey
-} from "../../actors/background-task/protocol.ts"
+import { type BackgroundTaskAction, type BackgroundTaskMessage, type BackgroundTaskState,
+  cachedKey } from "../../actors/background-task/protocol.ts"
 import { errandLeaseMs } from "../../actors/limits.ts"
 import { address, type DecisionContext } from "../../runtime/index.ts"
 import { decider, effectsOf, nowMs, testCells } from "./cells.ts"

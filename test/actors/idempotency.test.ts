@@ -2,11 +2,8 @@ import { array, assert, constantFrom, nat, property, record } from "fast-check"
 import { describe, expect, it } from "vitest"
 import { idempotency } from "../../actors/idempotency/actor.ts"
 import { idempotencyTable as table } from "../../actors/idempotency/decide.ts"
-import type {
-  IdempotencyMessage,
-  IdempotencyReply,
-  IdempotencyState
-} from "../../actors/idempotency/protocol.ts"
+import type { IdempotencyMessage, IdempotencyReply,
+  IdempotencyState } from "../../actors/idempotency/protocol.ts"
 import { idempotencyAttemptMs, idempotencyKeepMs } from "../../actors/limits.ts"
 import { decider, effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { Model } from "./model.ts"

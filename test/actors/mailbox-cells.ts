@@ -1,12 +1,7 @@
 /** A mailbox and messages to it, for the tests of its table. */
 import { mailboxTable } from "../../actors/mailbox/decide.ts"
-import {
-  defaultSettings,
-  type MailboxAction,
-  type MailboxMessage,
-  type MailboxReply,
-  type MailboxState
-} from "../../actors/mailbox/protocol.ts"
+import { defaultSettings, type MailboxAction, type MailboxMessage, type MailboxReply,
+  type MailboxState } from "../../actors/mailbox/protocol.ts"
 import { address, type Variant } from "../../runtime/index.ts"
 import { decider, hash, nowMs } from "./cells.ts"
 

@@ -1,38 +1,12 @@
-import {
-  array,
-  assert,
-  asyncProperty,
-  integer,
-  nat,
-  property,
-  stringMatching,
-  tuple
-} from "fast-check"
+import { array, assert, asyncProperty, integer, nat, property, stringMatching,
+  tuple } from "fast-check"
 import { describe, expect, it } from "vitest"
 import { formatCursor, numberMax, parseSince, startAfter } from "../../actors/mailbox/cursor.ts"
 import { parseDuration } from "../../actors/mailbox/duration.ts"
-import {
-  decodeItem,
-  decodeRemoval,
-  encodeItem,
-  encodeRemoval,
-  isRemoval,
-  itemAtMs,
-  itemRepeatKey,
-  notificationId,
-  parseNotificationId,
-  repeatKey
-} from "../../actors/mailbox/log-item.ts"
-import {
-  covers,
-  first,
-  include,
-  type Range,
-  type Retrieval,
-  retrieve,
-  subtract,
-  total
-} from "../../actors/mailbox/ranges.ts"
+import { decodeItem, decodeRemoval, encodeItem, encodeRemoval, isRemoval, itemAtMs, itemRepeatKey,
+  notificationId, parseNotificationId, repeatKey } from "../../actors/mailbox/log-item.ts"
+import { covers, first, include, type Range, type Retrieval, retrieve, subtract,
+  total } from "../../actors/mailbox/ranges.ts"
 import { nowMs } from "./cells.ts"
 
 const times = integer({ min: 0, max: 4_102_444_800_000 })

@@ -1,44 +1,13 @@
 import { describe, expect } from "vitest"
 import { expiryReadMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
-import {
-  defaultSettings,
-  type MailboxMessage,
-  type MailboxState
-} from "../../actors/mailbox/protocol.ts"
+import { defaultSettings, type MailboxMessage,
+  type MailboxState } from "../../actors/mailbox/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
-import {
-  absent,
-  bob,
-  changeSecrets,
-  configure,
-  create,
-  decide,
-  deposit,
-  describeIt,
-  destroy,
-  destroyed,
-  done,
-  errandWake,
-  expire,
-  fetched,
-  list,
-  look,
-  ms30Days,
-  nobody,
-  open,
-  part,
-  register,
-  registrations,
-  registrationWake,
-  remove,
-  retrieved,
-  self,
-  table,
-  unregister,
-  wakeUp,
-  watched
-} from "./mailbox-cells.ts"
+import { absent, bob, changeSecrets, configure, create, decide, deposit, describeIt, destroy,
+  destroyed, done, errandWake, expire, fetched, list, look, ms30Days, nobody, open, part, register,
+  registrations, registrationWake, remove, retrieved, self, table, unregister, wakeUp,
+  watched } from "./mailbox-cells.ts"
 
 const view = {
   owner: "alice",

@@ -1,25 +1,10 @@
-import {
-  type Arbitrary,
-  array,
-  assert,
-  constant,
-  constantFrom,
-  integer,
-  nat,
-  oneof,
-  property,
-  record
-} from "fast-check"
+import { type Arbitrary, array, assert, constant, constantFrom, integer, nat, oneof, property,
+  record } from "fast-check"
 import { describe, expect, it } from "vitest"
 import { eventKeepMs, retentionSteps } from "../../actors/limits.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
-import {
-  decodeItem,
-  decodeRemoval,
-  isRemoval,
-  itemAtMs,
-  notificationId
-} from "../../actors/mailbox/log-item.ts"
+import { decodeItem, decodeRemoval, isRemoval, itemAtMs,
+  notificationId } from "../../actors/mailbox/log-item.ts"
 import { defaultSettings, type MailboxMessage } from "../../actors/mailbox/protocol.ts"
 import { hash, nowMs as startMs } from "./cells.ts"
 import { Model } from "./model.ts"

@@ -2,29 +2,9 @@ import { describe, expect, it } from "vitest"
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import type { MailboxState } from "../../actors/mailbox/protocol.ts"
 import { expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
-import {
-  absent,
-  changeSecrets,
-  configure,
-  create,
-  decide,
-  deposit,
-  describeIt,
-  destroy,
-  destroyed,
-  expire,
-  fetched,
-  list,
-  look,
-  open,
-  register,
-  registrations,
-  remove,
-  retrieved,
-  table,
-  unregister,
-  wakeUp
-} from "./mailbox-cells.ts"
+import { absent, changeSecrets, configure, create, decide, deposit, describeIt, destroy, destroyed,
+  expire, fetched, list, look, open, register, registrations, remove, retrieved, table, unregister,
+  wakeUp } from "./mailbox-cells.ts"
 
 const refusesAll = (state: MailboxState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),

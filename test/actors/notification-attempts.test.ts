@@ -1,43 +1,13 @@
 import { describe, expect, it } from "vitest"
-import {
-  attemptLeaseMs,
-  attemptsAtOnceMax,
-  deferredHeldMs,
-  deferredMinMs,
-  documentAtHandCharsMax,
-  locationCharsMax,
-  problemCharsMax,
-  recipientsInlineMax,
-  resultsFoldedAt
-} from "../../actors/limits.ts"
+import { attemptLeaseMs, attemptsAtOnceMax, deferredHeldMs, deferredMinMs, documentAtHandCharsMax,
+  locationCharsMax, problemCharsMax, recipientsInlineMax,
+  resultsFoldedAt } from "../../actors/limits.ts"
 import { encodeResult, type Queued, withResults } from "../../actors/notification/attempts.ts"
 import type { RecipientState } from "../../actors/notification/protocol.ts"
 import { nowMs } from "./cells.ts"
-import {
-  absent,
-  type Attempted,
-  attempted,
-  begun,
-  create,
-  created,
-  decide,
-  deferred,
-  deleting,
-  delivered,
-  document,
-  faulted,
-  note,
-  notes,
-  one,
-  owner,
-  refused,
-  reloaded,
-  stateOf,
-  two,
-  uri,
-  wakeUp,
-  where
-} from "./notification-cells.ts"
+import { absent, type Attempted, attempted, begun, create, created, decide, deferred, deleting,
+  delivered, document, faulted, note, notes, one, owner, refused, reloaded, stateOf, two, uri,
+  wakeUp, where } from "./notification-cells.ts"
 
 describe("what an attempt comes to", () => {
   const after = (outcome: Attempted["outcome"]): RecipientState | undefined =>

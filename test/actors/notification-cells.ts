@@ -1,13 +1,8 @@
 /** What the tests of the notification's table decide on. */
 import type { Queued } from "../../actors/notification/attempts.ts"
 import { notificationTable } from "../../actors/notification/decide.ts"
-import type {
-  NotificationAction,
-  NotificationMessage,
-  NotificationReply,
-  NotificationState,
-  RecipientState
-} from "../../actors/notification/protocol.ts"
+import type { NotificationAction, NotificationMessage, NotificationReply, NotificationState,
+  RecipientState } from "../../actors/notification/protocol.ts"
 import type { DecisionContext } from "../../runtime/index.ts"
 import { decider, nowMs } from "./cells.ts"
 

@@ -8,11 +8,8 @@ import { mailbox, mailboxKind } from "../../actors/mailbox/actor.ts"
 import { decodeItem, notificationId } from "../../actors/mailbox/log-item.ts"
 import { defaultSettings, type OwnerSettings } from "../../actors/mailbox/protocol.ts"
 import { notification, notificationKind } from "../../actors/notification/actor.ts"
-import type {
-  NotificationMessage,
-  NotificationReply,
-  NotificationView
-} from "../../actors/notification/protocol.ts"
+import type { NotificationMessage, NotificationReply,
+  NotificationView } from "../../actors/notification/protocol.ts"
 import type { DeliveryOutcome, OutboundContent } from "../../actors/outbound/protocol.ts"
 import { type Address, address, type RecordChange, type Tagged } from "../../runtime/index.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"

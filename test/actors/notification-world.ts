@@ -7,12 +7,8 @@ import { attemptsAtOnceMax, deferredHeldMs, deferredMinMs } from "../../actors/l
 import { linksUnder } from "../../actors/links.ts"
 import { notification } from "../../actors/notification/actor.ts"
 import { hasEnded } from "../../actors/notification/attempts.ts"
-import type {
-  NotificationAction,
-  NotificationMessage,
-  NotificationReply,
-  NotificationState
-} from "../../actors/notification/protocol.ts"
+import type { NotificationAction, NotificationMessage, NotificationReply,
+  NotificationState } from "../../actors/notification/protocol.ts"
 import type { DeliveryOutcome } from "../../actors/outbound/protocol.ts"
 import { jitterPart, retryAfterMaxMs } from "../../actors/outbound/schedule.ts"
 import { nowMs as beganAtMs } from "./cells.ts"

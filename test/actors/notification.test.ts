@@ -2,36 +2,9 @@ import { describe, expect } from "vitest"
 import { attemptLeaseMs } from "../../actors/limits.ts"
 import type { NotificationMessage, NotificationState } from "../../actors/notification/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
-import {
-  absent,
-  admin,
-  attempted,
-  begun,
-  create,
-  decide,
-  deleting,
-  delivered,
-  describing,
-  document,
-  ended,
-  faulted,
-  keepMs,
-  nobody,
-  note,
-  notes,
-  one,
-  other,
-  owner,
-  reloaded,
-  removed,
-  retrying,
-  stateOf,
-  table,
-  two,
-  uri,
-  wakeUp,
-  where
-} from "./notification-cells.ts"
+import { absent, admin, attempted, begun, create, decide, deleting, delivered, describing, document,
+  ended, faulted, keepMs, nobody, note, notes, one, other, owner, reloaded, removed, retrying,
+  stateOf, table, two, uri, wakeUp, where } from "./notification-cells.ts"
 
 /** For messages that only the account itself and admins may send. */
 const expectGuarded = (

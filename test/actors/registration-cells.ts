@@ -3,12 +3,8 @@ import { expect } from "vitest"
 import { registrationLeaseMs } from "../../actors/limits.ts"
 import type { DeliveryOutcome } from "../../actors/outbound/protocol.ts"
 import { registrationTable } from "../../actors/registration/decide.ts"
-import type {
-  RegistrationAction,
-  RegistrationMessage,
-  RegistrationReply,
-  RegistrationState
-} from "../../actors/registration/protocol.ts"
+import type { RegistrationAction, RegistrationMessage, RegistrationReply,
+  RegistrationState } from "../../actors/registration/protocol.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, effectsOf, nowMs } from "./cells.ts"
 

@@ -8,19 +8,12 @@ import { mailbox } from "../../actors/mailbox/actor.ts"
 import { parseSince } from "../../actors/mailbox/cursor.ts"
 import { notificationId } from "../../actors/mailbox/log-item.ts"
 import { defaultSettings, type MailboxMessage } from "../../actors/mailbox/protocol.ts"
-import type {
-  DeliveryOutcome,
-  FetchOutcome,
-  Outbound,
-  OutboundContent
-} from "../../actors/outbound/protocol.ts"
+import type { DeliveryOutcome, FetchOutcome, Outbound,
+  OutboundContent } from "../../actors/outbound/protocol.ts"
 import { newSecret } from "../../actors/outbound/signatures.ts"
 import { registration } from "../../actors/registration/actor.ts"
-import type {
-  RegistrationMessage,
-  RegistrationReply,
-  RegistrationView
-} from "../../actors/registration/protocol.ts"
+import type { RegistrationMessage, RegistrationReply,
+  RegistrationView } from "../../actors/registration/protocol.ts"
 import { address, type SystemApi } from "../../runtime/index.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash } from "./cells.ts"

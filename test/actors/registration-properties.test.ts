@@ -1,15 +1,5 @@
-import {
-  type Arbitrary,
-  array,
-  assert,
-  boolean,
-  constant,
-  constantFrom,
-  integer,
-  oneof,
-  property,
-  record
-} from "fast-check"
+import { type Arbitrary, array, assert, boolean, constant, constantFrom, integer, oneof, property,
+  record } from "fast-check"
 import { describe, expect, it } from "vitest"
 import { failingMaxMs, registrationLeaseMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"

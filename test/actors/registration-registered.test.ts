@@ -2,46 +2,11 @@ import { describe, expect } from "vitest"
 import { awayRetryMs, failingMaxMs, registeringMs, rotationMs } from "../../actors/limits.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
-import {
-  absent,
-  active,
-  asked,
-  away,
-  callback,
-  create,
-  decide,
-  deferred,
-  delivered,
-  describeIt,
-  detached,
-  expectBegun,
-  expectEnd,
-  expectNothing,
-  faulted,
-  found,
-  hubCreate,
-  leaseEndMs,
-  lift,
-  look,
-  looking,
-  push,
-  pushed,
-  pushing,
-  refused,
-  type Registered,
-  remove,
-  rotate,
-  subscribed,
-  suspended,
-  table,
-  toPush,
-  unsubscribe,
-  unverified,
-  verified,
-  verify,
-  verifying,
-  wakeUp
-} from "./registration-cells.ts"
+import { absent, active, asked, away, callback, create, decide, deferred, delivered, describeIt,
+  detached, expectBegun, expectEnd, expectNothing, faulted, found, hubCreate, leaseEndMs, lift,
+  look, looking, push, pushed, pushing, refused, type Registered, remove, rotate, subscribed,
+  suspended, table, toPush, unsubscribe, unverified, verified, verify, verifying,
+  wakeUp } from "./registration-cells.ts"
 
 /** Suspended, and looking whether its mailbox is still there. */
 const looksOn: Registered = {

@@ -1,32 +1,9 @@
 import { describe, expect } from "vitest"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectRefused, testCells } from "./cells.ts"
-import {
-  absent,
-  away,
-  callback,
-  create,
-  decide,
-  delivered,
-  describeIt,
-  detach,
-  detached,
-  expectBegun,
-  expectNothing,
-  found,
-  hubCreate,
-  lift,
-  pushed,
-  remove,
-  removed,
-  rotate,
-  table,
-  unsubscribe,
-  verified,
-  verify,
-  verifying,
-  wakeUp
-} from "./registration-cells.ts"
+import { absent, away, callback, create, decide, delivered, describeIt, detach, detached,
+  expectBegun, expectNothing, found, hubCreate, lift, pushed, remove, removed, rotate, table,
+  unsubscribe, verified, verify, verifying, wakeUp } from "./registration-cells.ts"
 
 /** What a registration that is not there makes of each message. */
 const none = (state: RegistrationState, reason: string) => ({

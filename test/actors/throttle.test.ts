@@ -1,19 +1,11 @@
 import { array, assert, integer, property, tuple } from "fast-check"
 import { describe, expect, it } from "vitest"
-import {
-  wrongAccountTriesMax,
-  wrongTokensMax,
-  wrongTriesMax,
-  wrongTriesWindowMs
-} from "../../actors/limits.ts"
+import { wrongAccountTriesMax, wrongTokensMax, wrongTriesMax,
+  wrongTriesWindowMs } from "../../actors/limits.ts"
 import { throttle } from "../../actors/throttle/actor.ts"
 import { throttleTable as table } from "../../actors/throttle/decide.ts"
-import type {
-  Counted,
-  ThrottleMessage,
-  ThrottleReply,
-  ThrottleState
-} from "../../actors/throttle/protocol.ts"
+import type { Counted, ThrottleMessage, ThrottleReply,
+  ThrottleState } from "../../actors/throttle/protocol.ts"
 import { decider, effectsOf, expectOnlyReply, nowMs, testCells } from "./cells.ts"
 
 const decide = decider<ThrottleState, ThrottleMessage, ThrottleReply>(table)

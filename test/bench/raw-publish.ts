@@ -6,12 +6,8 @@
  */
 import { Effect } from "effect"
 import { connection, Nats } from "../../runtime/nats/connection/connection.ts"
-import {
-  expecting,
-  type NatsApi,
-  type StreamMessage,
-  write
-} from "../../runtime/nats/connection/requests.ts"
+import { expecting, type NatsApi, type StreamMessage,
+  write } from "../../runtime/nats/connection/requests.ts"
 import { makeBucket } from "../../runtime/nats/stream/buckets.ts"
 
 const [servers = "", mode = "single", seconds = "4"] = process.argv.slice(2)

@@ -1,16 +1,7 @@
 /** Content, mailboxes, sending and cabinets through the client, against the running service. */
 import { afterAll, beforeAll, expect, it } from "vitest"
-import {
-  type Client,
-  Conflict,
-  connect,
-  Forbidden,
-  Gone,
-  NotFound,
-  PreconditionFailed,
-  Unauthenticated,
-  Unprocessable
-} from "../../client/index.ts"
+import { type Client, Conflict, connect, Forbidden, Gone, NotFound, PreconditionFailed,
+  Unauthenticated, Unprocessable } from "../../client/index.ts"
 import { all, type Here, rejection, startHere, take } from "./services.ts"
 
 let here: Here

@@ -2,15 +2,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import {
-  type Client,
-  connect,
-  ConnectionError,
-  NotFound,
-  TooManyRequests,
-  Unavailable,
-  UnexpectedAnswer
-} from "../../client/index.ts"
+import { type Client, connect, ConnectionError, NotFound, TooManyRequests, Unavailable,
+  UnexpectedAnswer } from "../../client/index.ts"
 import { backoffMsFirst, backoffMsMax } from "../../client/limits.ts"
 import { linkOf } from "../../client/transport/pages.ts"
 import { backoffMs, retryAfterMs } from "../../client/transport/transport.ts"

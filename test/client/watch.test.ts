@@ -1,15 +1,7 @@
 /** Watching a mailbox: over cut connections and with slow readers. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
-import {
-  type Client,
-  type Connection,
-  ConnectionError,
-  Gone,
-  type Mailbox,
-  NotFound,
-  type ReceivedNotification,
-  UnexpectedAnswer
-} from "../../client/index.ts"
+import { type Client, type Connection, ConnectionError, Gone, type Mailbox, NotFound,
+  type ReceivedNotification, UnexpectedAnswer } from "../../client/index.ts"
 import { type Cutting, startCutting } from "./cutting.ts"
 import { all, type Here, rejection, startHere, take } from "./services.ts"
 

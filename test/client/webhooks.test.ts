@@ -2,15 +2,8 @@
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import {
-  InvalidSignature,
-  type Push,
-  pushReceiver,
-  RestanteError,
-  verifyHubPush,
-  verifyPush,
-  verifySignature
-} from "../../client/index.ts"
+import { InvalidSignature, type Push, pushReceiver, RestanteError, verifyHubPush, verifyPush,
+  verifySignature } from "../../client/index.ts"
 import { closeReceivers, type Received, receiver } from "../e2e/receivers.ts"
 import { type Here, rejection, startHere } from "./services.ts"
 

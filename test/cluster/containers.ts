@@ -7,14 +7,8 @@ import { GenericContainer, getContainerRuntimeClient, Wait } from "testcontainer
 import type { Docker } from "../docker/daemon.ts"
 import { inImage } from "../docker/image.ts"
 import { eventually, within } from "../e2e/process.ts"
-import {
-  clusterBlock,
-  clusterOf,
-  configOf,
-  freePorts,
-  type NatsServer,
-  takesClients
-} from "../runtime/nats/servers.ts"
+import { clusterBlock, clusterOf, configOf, freePorts, type NatsServer,
+  takesClients } from "../runtime/nats/servers.ts"
 import { serverCount, type Site } from "./site.ts"
 
 const doneWithinMs = 30_000

@@ -3,16 +3,8 @@
  * Node.js 24 and npm from npm's registry where the official image has them. Kept beside modules.
  */
 import { spawnSync } from "node:child_process"
-import {
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  symlinkSync
-} from "node:fs"
+import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync,
+  symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "./sources.ts"
 import { must, run, toolOf } from "./tools.ts"

@@ -2,17 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { send } from "../e2e/client.ts"
 import { adminToken, publicUrl, type Service, start } from "../e2e/process.ts"
-import {
-  type Answering,
-  endCommands,
-  type Environment,
-  type Ran,
-  run,
-  serviceEnv,
-  startOther,
-  uriPattern,
-  withFake
-} from "./cli-harness.ts"
+import { type Answering, endCommands, type Environment, type Ran, run, serviceEnv, startOther,
+  uriPattern, withFake } from "./cli-harness.ts"
 
 let service: Service
 

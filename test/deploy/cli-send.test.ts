@@ -3,28 +3,11 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, parseXml, pathOf, send } from "../e2e/client.ts"
-import {
-  adminToken,
-  eventually,
-  publicUrl,
-  type Service,
-  start,
-  temporaryFolder
-} from "../e2e/process.ts"
+import { adminToken, eventually, publicUrl, type Service, start,
+  temporaryFolder } from "../e2e/process.ts"
 import { receiver } from "../e2e/receivers.ts"
-import {
-  bodies,
-  bodyAt,
-  endCommands,
-  type Environment,
-  type Ran,
-  run,
-  serviceEnv,
-  startOther,
-  uriPattern,
-  withFake,
-  withinMs
-} from "./cli-harness.ts"
+import { bodies, bodyAt, endCommands, type Environment, type Ran, run, serviceEnv, startOther,
+  uriPattern, withFake, withinMs } from "./cli-harness.ts"
 
 let service: Service
 

@@ -1,15 +1,7 @@
 /** `restante watch` as it is built, with a service. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import {
-  asAdmin,
-  expectStatus,
-  type Mailbox,
-  notification,
-  openMailbox,
-  parseXml,
-  postXml,
-  send
-} from "../e2e/client.ts"
+import { asAdmin, expectStatus, type Mailbox, notification, openMailbox, parseXml, postXml,
+  send } from "../e2e/client.ts"
 import { eventually, publicUrl, type Service, start } from "../e2e/process.ts"
 import { endCommands, type Environment, type Run, run, withinMs } from "./cli-harness.ts"
 

@@ -3,25 +3,10 @@
  * with nats.conf, three nodes, the load balancer. Only places differ: ports and folders.
  */
 import { afterAll, beforeAll, expect, it } from "vitest"
-import {
-  basic,
-  expectStatus,
-  listMailbox,
-  type Mailbox,
-  mailboxOf,
-  notification,
-  postXml,
-  send
-} from "../e2e/client.ts"
-import {
-  cleanUp,
-  eventually,
-  launch,
-  publicUrl,
-  Running,
-  type Service,
-  temporaryFolder
-} from "../e2e/process.ts"
+import { basic, expectStatus, listMailbox, type Mailbox, mailboxOf, notification, postXml,
+  send } from "../e2e/client.ts"
+import { cleanUp, eventually, launch, publicUrl, Running, type Service,
+  temporaryFolder } from "../e2e/process.ts"
 import { stream } from "../http/streams.ts"
 import { freePorts, serverBinary } from "../runtime/nats/servers.ts"
 import { balancerConfiguration, natsConfiguration } from "./servers.ts"

@@ -1,15 +1,6 @@
 /** Deposits into one mailbox of a service under faults; whether all that were kept are there. */
-import {
-  type Answer,
-  basic,
-  listMailbox,
-  type Mailbox,
-  notification,
-  openMailbox,
-  pathOf,
-  postXml,
-  send
-} from "../e2e/client.ts"
+import { type Answer, basic, listMailbox, type Mailbox, notification, openMailbox, pathOf, postXml,
+  send } from "../e2e/client.ts"
 
 const answerWithinMs = 30_000
 

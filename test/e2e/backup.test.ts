@@ -8,16 +8,8 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { closedPort } from "../actors/outbound/rig.ts"
 import { asAdmin, expectStatus, listMailbox, openMailbox, postXml, send } from "./client.ts"
 import { History } from "./history.ts"
-import {
-  adminToken,
-  cleanUp,
-  command,
-  eventually,
-  publicUrl,
-  type Service,
-  start,
-  temporaryFolder
-} from "./process.ts"
+import { adminToken, cleanUp, command, eventually, publicUrl, type Service, start,
+  temporaryFolder } from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"
 
 const testMs = 60_000

@@ -1,17 +1,8 @@
 /** Bad callbacks and bad messages: no registration and no fetch waits for another. */
 import { createGzip } from "node:zlib"
 import { afterAll, expect, it } from "vitest"
-import {
-  asAdmin,
-  childOf,
-  expectStatus,
-  mailboxOf,
-  notification,
-  parseXml,
-  pathOf,
-  postXml,
-  send
-} from "./client.ts"
+import { asAdmin, childOf, expectStatus, mailboxOf, notification, parseXml, pathOf, postXml,
+  send } from "./client.ts"
 import { closeFaults, dripping, speaking, unaccepting } from "./faults.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, echoes, pushed, type Received, receiver } from "./receivers.ts"

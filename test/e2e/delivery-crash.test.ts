@@ -3,27 +3,10 @@
  * everything that was accepted, what comes twice has the same id, every status ends right.
  */
 import { afterAll, expect, it } from "vitest"
-import {
-  asAdmin,
-  childOf,
-  expectStatus,
-  type Mailbox,
-  notification,
-  openMailbox,
-  parseXml,
-  pathOf,
-  postXml,
-  send
-} from "./client.ts"
-import {
-  cleanUp,
-  eventually,
-  pause,
-  publicUrl,
-  type Service,
-  start,
-  temporaryFolder
-} from "./process.ts"
+import { asAdmin, childOf, expectStatus, type Mailbox, notification, openMailbox, parseXml, pathOf,
+  postXml, send } from "./client.ts"
+import { cleanUp, eventually, pause, publicUrl, type Service, start,
+  temporaryFolder } from "./process.ts"
 import { closeReceivers, descriptionOf, echoes, misbehave, pushed, receiver } from "./receivers.ts"
 
 const long = process.env["TEST_LONG"] === "1"

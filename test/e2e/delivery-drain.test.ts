@@ -1,16 +1,8 @@
 /** SIGTERM while attempts are under way. */
 import type { ServerResponse } from "node:http"
 import { afterAll, expect, it } from "vitest"
-import {
-  asAdmin,
-  expectStatus,
-  mailboxOf,
-  notification,
-  parseXml,
-  pathOf,
-  postXml,
-  send
-} from "./client.ts"
+import { asAdmin, expectStatus, mailboxOf, notification, parseXml, pathOf, postXml,
+  send } from "./client.ts"
 import { cleanUp, eventually, type Service, start, temporaryFolder } from "./process.ts"
 import { closeReceivers, echoes, type Received, receiver } from "./receivers.ts"
 

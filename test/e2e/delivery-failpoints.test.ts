@@ -3,20 +3,8 @@
  * and errands. Whatever was accepted before is done by the process that comes after.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import {
-  asAdmin,
-  childOf,
-  expectStatus,
-  listMailbox,
-  type Mailbox,
-  mailboxOf,
-  notification,
-  openMailbox,
-  parseXml,
-  pathOf,
-  postXml,
-  send
-} from "./client.ts"
+import { asAdmin, childOf, expectStatus, listMailbox, type Mailbox, mailboxOf, notification,
+  openMailbox, parseXml, pathOf, postXml, send } from "./client.ts"
 import { cleanUp, command, eventually, launch, start, temporaryFolder } from "./process.ts"
 import { closeReceivers, descriptionOf, echoes, pushed, receiver } from "./receivers.ts"
 

@@ -1,38 +1,14 @@
 /** Stopping in good order, and the ways in which a start is refused. */
-import {
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  truncateSync,
-  writeFileSync
-} from "node:fs"
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync,
+  writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, describe, expect, it } from "vitest"
-import {
-  basic,
-  expectStatus,
-  listMailbox,
-  notification,
-  openMailbox,
-  pathOf,
-  postXml,
-  send,
-  sha256
-} from "./client.ts"
-import {
-  cleanUp,
-  command,
-  eventually,
-  launch,
-  pause,
-  start,
-  temporaryFolder,
-  within
-} from "./process.ts"
+import { basic, expectStatus, listMailbox, notification, openMailbox, pathOf, postXml, send,
+  sha256 } from "./client.ts"
+import { cleanUp, command, eventually, launch, pause, start, temporaryFolder,
+  within } from "./process.ts"
 import { head, open, statusesOf } from "./raw.ts"
 
 afterAll(cleanUp)

@@ -4,34 +4,11 @@
  * Idempotency-Key ends with one resource; what was still to be done is done later.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import {
-  type Answer,
-  asAdmin,
-  basic,
-  childOf,
-  expectStatus,
-  linkOf,
-  listMailbox,
-  type Mailbox,
-  mailboxOf,
-  notification,
-  openMailbox,
-  parseXml,
-  pathOf,
-  postXml,
-  putXml,
-  send,
-  sha256
-} from "./client.ts"
-import {
-  blobFiles,
-  cleanUp,
-  command,
-  eventually,
-  type Service,
-  start,
-  temporaryFolder
-} from "./process.ts"
+import { type Answer, asAdmin, basic, childOf, expectStatus, linkOf, listMailbox, type Mailbox,
+  mailboxOf, notification, openMailbox, parseXml, pathOf, postXml, putXml, send,
+  sha256 } from "./client.ts"
+import { blobFiles, cleanUp, command, eventually, type Service, start,
+  temporaryFolder } from "./process.ts"
 
 /** Both the wait for a key that a crash holds and that for blobs are one minute. */
 const laterMs = 80_000

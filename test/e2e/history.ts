@@ -2,25 +2,9 @@
  * A little of everything that clients do to a service, and what must then be there, wherever it was
  * moved. An operation without a whole answer has an unknown outcome: it may have happened or not.
  */
-import {
-  type Answer,
-  asAdmin,
-  basic,
-  childOf,
-  expectStatus,
-  linkOf,
-  type Listed,
-  listMailbox,
-  type Mailbox,
-  mailboxOf,
-  notification,
-  parseXml,
-  pathOf,
-  postXml,
-  putXml,
-  send,
-  sha256
-} from "./client.ts"
+import { type Answer, asAdmin, basic, childOf, expectStatus, linkOf, type Listed, listMailbox,
+  type Mailbox, mailboxOf, notification, parseXml, pathOf, postXml, putXml, send,
+  sha256 } from "./client.ts"
 
 type Outcome = "acknowledged" | "unknown"
 

@@ -1,21 +1,7 @@
 /** Bad input: refused with a clear 4xx, changing nothing; the process lives on, memory returns. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import {
-  type Answer,
-  asAdmin,
-  basic,
-  expectStatus,
-  listMailbox,
-  type Mailbox,
-  measure,
-  notification,
-  openMailbox,
-  parseXml,
-  pathOf,
-  postXml,
-  putXml,
-  send
-} from "./client.ts"
+import { type Answer, asAdmin, basic, expectStatus, listMailbox, type Mailbox, measure,
+  notification, openMailbox, parseXml, pathOf, postXml, putXml, send } from "./client.ts"
 import { hostileDocuments } from "./documents.ts"
 import { blobFiles, cleanUp, eventually, type Service, start } from "./process.ts"
 import { head, open, statusesOf } from "./raw.ts"

@@ -4,19 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { spellings } from "../actors/outbound/spellings.ts"
-import {
-  type Answer,
-  asAdmin,
-  expectStatus,
-  measure,
-  type Node,
-  openMailbox,
-  parseXml,
-  pathOf,
-  postXml,
-  putXml,
-  send
-} from "./client.ts"
+import { type Answer, asAdmin, expectStatus, measure, type Node, openMailbox, parseXml, pathOf,
+  postXml, putXml, send } from "./client.ts"
 import { closedPort, type Guarded, guarded } from "./faults.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"

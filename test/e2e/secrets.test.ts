@@ -1,30 +1,9 @@
 /** No secret in a log line at any level, in /metrics, or in a problem document. */
 import { afterAll, beforeAll, expect, it } from "vitest"
-import {
-  type Answer,
-  asAdmin,
-  basic,
-  childOf,
-  expectStatus,
-  linkOf,
-  type Mailbox,
-  notification,
-  openMailbox,
-  parseXml,
-  pathOf,
-  postXml,
-  send
-} from "./client.ts"
-import {
-  adminToken,
-  cleanUp,
-  command,
-  eventually,
-  publicUrl,
-  type Service,
-  start,
-  temporaryFolder
-} from "./process.ts"
+import { type Answer, asAdmin, basic, childOf, expectStatus, linkOf, type Mailbox, notification,
+  openMailbox, parseXml, pathOf, postXml, send } from "./client.ts"
+import { adminToken, cleanUp, command, eventually, publicUrl, type Service, start,
+  temporaryFolder } from "./process.ts"
 import { head, speak } from "./raw.ts"
 import { closeReceivers, echoes, type Received, receiver } from "./receivers.ts"
 

@@ -1,18 +1,7 @@
 /** Two services that know nothing of each other, and what each does with the resources of both. */
 import { afterAll, beforeAll, expect, it } from "vitest"
-import {
-  type Answer,
-  asAdmin,
-  childOf,
-  expectStatus,
-  listMailbox,
-  mailboxOf,
-  notification,
-  parseXml,
-  postXml,
-  putXml,
-  send
-} from "./client.ts"
+import { type Answer, asAdmin, childOf, expectStatus, listMailbox, mailboxOf, notification,
+  parseXml, postXml, putXml, send } from "./client.ts"
 import { closedPort } from "./faults.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"

@@ -1,15 +1,8 @@
 /** Hostile header fields and noise, on bare sockets; framing and slow clients: test/security. */
 import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import {
-  asAdmin,
-  expectStatus,
-  listMailbox,
-  type Mailbox,
-  openMailbox,
-  postXml,
-  send
-} from "./client.ts"
+import { asAdmin, expectStatus, listMailbox, type Mailbox, openMailbox, postXml,
+  send } from "./client.ts"
 import { cleanUp, type Service, start } from "./process.ts"
 import { head, smuggledInto, speak, statusesOf } from "./raw.ts"
 

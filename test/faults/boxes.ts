@@ -1,15 +1,8 @@
 /** Clients of mailboxes: they deposit, read and remove, each in several mailboxes at a time. */
 import { parseSince } from "../../actors/mailbox/cursor.ts"
 import { parseNotificationId } from "../../actors/mailbox/log-item.ts"
-import {
-  type Answer,
-  asAdmin,
-  childOf,
-  type Node,
-  notification,
-  parseXml,
-  pathOf
-} from "../e2e/client.ts"
+import { type Answer, asAdmin, childOf, type Node, notification, parseXml,
+  pathOf } from "../e2e/client.ts"
 import type { Entry, MailboxInput, MailboxOutput } from "../histories/models/mailbox.ts"
 import type { Random } from "./random.ts"
 import { byStatus, type Recorder } from "./recorder.ts"

@@ -1,26 +1,8 @@
 /** A cluster, and everything that may happen to it. */
-import {
-  clockSet,
-  type Cut,
-  nodeCut,
-  nodeKilled,
-  nodesKilled,
-  nodeStill,
-  rolled,
-  scaled
-} from "../cluster/node-faults.ts"
-import {
-  allKilled,
-  allStill,
-  cutFromServers,
-  cutOff,
-  flapping,
-  followerOf,
-  killed,
-  muted,
-  still,
-  wiped
-} from "../cluster/server-faults.ts"
+import { clockSet, type Cut, nodeCut, nodeKilled, nodesKilled, nodeStill, rolled,
+  scaled } from "../cluster/node-faults.ts"
+import { allKilled, allStill, cutFromServers, cutOff, flapping, followerOf, killed, muted, still,
+  wiped } from "../cluster/server-faults.ts"
 import { type ClusterNode, World } from "../cluster/world.ts"
 import { WallClock } from "./clock.ts"
 import { type Choose, suffer } from "./fault.ts"

@@ -1,12 +1,6 @@
 /** Receivers outside: what was relayed and pushed, how often, by which ids. */
-import {
-  descriptionOf,
-  echoes,
-  misbehave,
-  pushed,
-  type Received,
-  receiver
-} from "../e2e/receivers.ts"
+import { descriptionOf, echoes, misbehave, pushed, type Received,
+  receiver } from "../e2e/receivers.ts"
 
 /** What one receiver got. */
 export class Inbox {

@@ -2,19 +2,11 @@
 import type { Model } from "./history.ts"
 import { cabinet, type CabinetInput, type CabinetOutput } from "./models/cabinet.ts"
 import { type MailboxInput, type MailboxOutput, openMailbox } from "./models/mailbox.ts"
-import {
-  notification,
-  type NotificationInput,
-  type NotificationOutput,
-  type RecipientShown
-} from "./models/notification.ts"
+import { notification, type NotificationInput, type NotificationOutput,
+  type RecipientShown } from "./models/notification.ts"
 import { register, type RegisterInput, type RegisterOutput } from "./models/register.ts"
-import {
-  registration,
-  type RegistrationInput,
-  type RegistrationOutput,
-  type RegistrationStatus
-} from "./models/registration.ts"
+import { registration, type RegistrationInput, type RegistrationOutput,
+  type RegistrationStatus } from "./models/registration.ts"
 import { session, type SessionInput, type SessionOutput, sessionSteps } from "./models/session.ts"
 
 /** What may be asked of a resource, and answered, in small. */

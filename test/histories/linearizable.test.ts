@@ -2,15 +2,8 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { isExplained } from "./brute.ts"
-import {
-  cabinets,
-  type Domain,
-  mailboxes,
-  notifications,
-  registers,
-  registrations,
-  sessions
-} from "./domains.ts"
+import { cabinets, type Domain, mailboxes, notifications, registers, registrations,
+  sessions } from "./domains.ts"
 import { history } from "./histories.ts"
 import type { Operation } from "./history.ts"
 import { check, expectLinearizable } from "./linearizable.ts"

@@ -4,25 +4,12 @@ import { history } from "./histories.ts"
 import { check } from "./linearizable.ts"
 import { cabinet, type CabinetInput, type CabinetOutput } from "./models/cabinet.ts"
 import { mailbox, type MailboxInput, type MailboxOutput, openMailbox } from "./models/mailbox.ts"
-import {
-  notification,
-  type NotificationInput,
-  type NotificationOutput,
-  type RecipientStatus
-} from "./models/notification.ts"
-import {
-  registration,
-  type RegistrationInput,
-  type RegistrationOutput,
-  type RegistrationStatus
-} from "./models/registration.ts"
-import {
-  session,
-  type SessionInput,
-  type SessionOutput,
-  type SessionStatus,
-  type SessionStep
-} from "./models/session.ts"
+import { notification, type NotificationInput, type NotificationOutput,
+  type RecipientStatus } from "./models/notification.ts"
+import { registration, type RegistrationInput, type RegistrationOutput,
+  type RegistrationStatus } from "./models/registration.ts"
+import { session, type SessionInput, type SessionOutput, type SessionStatus,
+  type SessionStep } from "./models/session.ts"
 
 describe("a mailbox", () => {
   const { info, ok } = history<MailboxInput, MailboxOutput>()

@@ -10,16 +10,8 @@ import type { Service } from "../../http/pipeline/service.ts"
 import { resources } from "../../http/resource-table.ts"
 import { insideRoutes } from "../../http/resources/observability/observability-routes.ts"
 import { metricsText } from "../../http/resources/observability/prometheus-text.ts"
-import {
-  ActorDefect,
-  AskTimeout,
-  NoOwner,
-  Overloaded,
-  Quarantined,
-  StorageDamaged,
-  StorageFull,
-  StorageUnavailable
-} from "../../runtime/index.ts"
+import { ActorDefect, AskTimeout, NoOwner, Overloaded, Quarantined, StorageDamaged, StorageFull,
+  StorageUnavailable } from "../../runtime/index.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
 
 const basic = `admin:${adminToken}`

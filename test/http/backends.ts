@@ -10,16 +10,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { inject } from "vitest"
 import { embedded, type EngineName } from "../../runtime/embedded/index.ts"
-import {
-  alone,
-  type Blobs,
-  clustered,
-  type Limits,
-  type Placement,
-  type Records,
-  type Storage,
-  type Transport
-} from "../../runtime/index.ts"
+import { alone, type Blobs, clustered, type Limits, type Placement, type Records, type Storage,
+  type Transport } from "../../runtime/index.ts"
 import { memoryBlobs } from "../../runtime/memory/blobs.ts"
 import { memoryRecords } from "../../runtime/memory/records.ts"
 import { memoryStorage } from "../../runtime/memory/storage.ts"

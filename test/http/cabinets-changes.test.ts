@@ -1,14 +1,8 @@
 /** One cabinet (PROTOCOL §1.5): whose it is, changed, removed. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childOf } from "../../http/formats/xml/index.ts"
-import {
-  cabinetOf,
-  type Cabinets,
-  owner,
-  rightsIn,
-  startCabinets,
-  told
-} from "./cabinets-harness.ts"
+import { cabinetOf, type Cabinets, owner, rightsIn, startCabinets,
+  told } from "./cabinets-harness.ts"
 import { timeOf } from "./mailbox-harness.ts"
 
 let service: Cabinets

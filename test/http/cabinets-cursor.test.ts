@@ -6,20 +6,13 @@ import { Effect } from "effect"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { CabinetQuery, CabinetView } from "../../actors/cabinet/protocol.ts"
-import {
-  encodeItem,
-  encodeRemoval,
-  notificationId,
-  partChars
-} from "../../actors/mailbox/log-item.ts"
+import { encodeItem, encodeRemoval, notificationId,
+  partChars } from "../../actors/mailbox/log-item.ts"
 import { defaultSettings, type MailboxView } from "../../actors/mailbox/protocol.ts"
 import { cabinetScanCharsMax, cabinetScanItemsMax } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
-import {
-  formatCabinetCursor,
-  parseCabinetSince,
-  positionKey
-} from "../../http/resources/cabinets/cabinet-cursor.ts"
+import { formatCabinetCursor, parseCabinetSince,
+  positionKey } from "../../http/resources/cabinets/cabinet-cursor.ts"
 import { type MergedPage, readCabinet } from "../../http/resources/cabinets/cabinet-merge.ts"
 import type { Address, LogItem } from "../../runtime/index.ts"
 

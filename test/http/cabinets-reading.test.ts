@@ -1,15 +1,8 @@
 /** Reading a cabinet (PROTOCOL §1.5): rights, order, pages, query, representations. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import {
-  cabinetOf,
-  type Cabinets,
-  nextOf,
-  owner,
-  rightsIn,
-  startCabinets,
-  told
-} from "./cabinets-harness.ts"
+import { cabinetOf, type Cabinets, nextOf, owner, rightsIn, startCabinets,
+  told } from "./cabinets-harness.ts"
 import { timeOf } from "./mailbox-harness.ts"
 
 let service: Cabinets

@@ -3,20 +3,11 @@ import { parseForm } from "../../http/formats/form-fields.ts"
 import { form } from "../../http/formats/html/forms.ts"
 import { html, isLinkable, link } from "../../http/formats/html/template.ts"
 import { problem, problemReply, problemTypeView } from "../../http/formats/problem.ts"
-import {
-  entityTag,
-  feedTypes,
-  linkHeader,
-  render,
-  represent
-} from "../../http/formats/representations.ts"
+import { entityTag, feedTypes, linkHeader, render,
+  represent } from "../../http/formats/representations.ts"
 import { element, parseText } from "../../http/formats/xml/index.ts"
-import {
-  chooseRange,
-  contentRange,
-  evaluate,
-  ifRangeHolds
-} from "../../http/pipeline/preconditions.ts"
+import { chooseRange, contentRange, evaluate,
+  ifRangeHolds } from "../../http/pipeline/preconditions.ts"
 import { compileRoutes } from "../../http/pipeline/routing.ts"
 
 const fields = (values: Record<string, string>) => new Map(Object.entries(values))

@@ -10,13 +10,8 @@ import { Webhook, WebhookVerificationError } from "standardwebhooks"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { linked } from "./ldn-harness.ts"
 import { owner } from "./mailbox-harness.ts"
-import {
-  eventually,
-  isActive,
-  type Registrations,
-  startRegistrations,
-  startSubscriber
-} from "./registrations-harness.ts"
+import { eventually, isActive, type Registrations, startRegistrations,
+  startSubscriber } from "./registrations-harness.ts"
 
 let service: Registrations
 

@@ -5,19 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { keysFreshMs, keysPauseMs, keysStaleMs } from "../../http/limits.ts"
 import { resources } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
-import {
-  audience,
-  clock,
-  issuerName,
-  issuers,
-  type Key,
-  type KeyServer,
-  makeKey,
-  pemOf,
-  seconds,
-  startKeyServer,
-  tokenOf
-} from "./issuer-harness.ts"
+import { audience, clock, issuerName, issuers, type Key, type KeyServer, makeKey, pemOf, seconds,
+  startKeyServer, tokenOf } from "./issuer-harness.ts"
 
 const admin = `admin:${adminToken}`
 

@@ -2,15 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { linkedDataDepthMax, linkedDataValuesMax } from "../../http/limits.ts"
 import { announce, consumer, contains, ld, sender } from "./ldn-harness.ts"
-import {
-  childText,
-  descriptions,
-  itemOf,
-  type Mailboxes,
-  notification,
-  owner,
-  startMailboxes
-} from "./mailbox-harness.ts"
+import { childText, descriptions, itemOf, type Mailboxes, notification, owner,
+  startMailboxes } from "./mailbox-harness.ts"
 
 let service: Mailboxes
 

@@ -1,15 +1,8 @@
 /** Depositing in mailboxes (A2), and one notification. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
-import {
-  childText,
-  descriptions,
-  itemOf,
-  type Mailboxes,
-  notification,
-  owner,
-  startMailboxes
-} from "./mailbox-harness.ts"
+import { childText, descriptions, itemOf, type Mailboxes, notification, owner,
+  startMailboxes } from "./mailbox-harness.ts"
 
 let service: Mailboxes
 

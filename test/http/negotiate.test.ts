@@ -1,12 +1,8 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { bodyKind, choose, parseAccept } from "../../http/formats/negotiation.ts"
-import {
-  feedTypes,
-  linkedDataType,
-  notificationTypes,
-  standardTypes
-} from "../../http/formats/representations.ts"
+import { feedTypes, linkedDataType, notificationTypes,
+  standardTypes } from "../../http/formats/representations.ts"
 
 const firefox =
   "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"

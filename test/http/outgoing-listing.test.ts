@@ -3,14 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { enter, entered } from "../../http/resources/outgoing/outgoing-entries.ts"
 import type { Answered } from "./harness.ts"
-import {
-  admin,
-  type OutgoingHarness,
-  pathOf,
-  type Receiver,
-  startOutgoing,
-  startReceiver
-} from "./outgoing-harness.ts"
+import { admin, type OutgoingHarness, pathOf, type Receiver, startOutgoing,
+  startReceiver } from "./outgoing-harness.ts"
 
 let service: OutgoingHarness
 let receiver: Receiver

@@ -1,12 +1,8 @@
 /** Live streams and long polls of an outgoing notification. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { parseText } from "../../http/formats/xml/index.ts"
-import {
-  type OutgoingHarness,
-  type Receiver,
-  startOutgoing,
-  startReceiver
-} from "./outgoing-harness.ts"
+import { type OutgoingHarness, type Receiver, startOutgoing,
+  startReceiver } from "./outgoing-harness.ts"
 import { stream as open } from "./streams.ts"
 
 let service: OutgoingHarness

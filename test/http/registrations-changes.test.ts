@@ -7,17 +7,8 @@ import { childrenOf } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import type { Sending } from "./harness.ts"
 import { owner } from "./mailbox-harness.ts"
-import {
-  eventually,
-  formType,
-  isActive,
-  registration,
-  type Registrations,
-  startRegistrations,
-  startSubscriber,
-  statusOf,
-  type Subscriber
-} from "./registrations-harness.ts"
+import { eventually, formType, isActive, registration, type Registrations, startRegistrations,
+  startSubscriber, statusOf, type Subscriber } from "./registrations-harness.ts"
 
 /** Callbacks whose registrations are shown as if they had failed for a week. */
 const suspended = new Set<string>()

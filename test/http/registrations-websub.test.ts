@@ -4,18 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import type { Sending } from "./harness.ts"
 import { owner } from "./mailbox-harness.ts"
-import {
-  broughtBy,
-  changedOf,
-  eventually,
-  isActive,
-  registration,
-  type Registrations,
-  startRegistrations,
-  startSubscriber,
-  statusOf,
-  type Subscriber
-} from "./registrations-harness.ts"
+import { broughtBy, changedOf, eventually, isActive, registration, type Registrations,
+  startRegistrations, startSubscriber, statusOf, type Subscriber } from "./registrations-harness.ts"
 
 let service: Registrations
 let subscriber: Subscriber

@@ -4,19 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import type { Answered, Sending } from "./harness.ts"
 import { owner } from "./mailbox-harness.ts"
-import {
-  broughtBy,
-  changedOf,
-  eventually,
-  formType,
-  isActive,
-  registration,
-  type Registrations,
-  startRegistrations,
-  startSubscriber,
-  statusOf,
-  type Subscriber
-} from "./registrations-harness.ts"
+import { broughtBy, changedOf, eventually, formType, isActive, registration, type Registrations,
+  startRegistrations, startSubscriber, statusOf, type Subscriber } from "./registrations-harness.ts"
 
 let service: Registrations
 let subscriber: Subscriber

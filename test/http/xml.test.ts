@@ -1,17 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import {
-  type Element,
-  element,
-  fromJson,
-  parseDocument,
-  parseFragment,
-  parseNotification,
-  parseText,
-  storedFragment,
-  writeDocument,
-  writeElement
-} from "../../http/formats/xml/index.ts"
+import { type Element, element, fromJson, parseDocument, parseFragment, parseNotification,
+  parseText, storedFragment, writeDocument, writeElement } from "../../http/formats/xml/index.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const doc = (text: string) => parseDocument(bytes(text))

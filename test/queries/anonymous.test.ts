@@ -2,21 +2,9 @@
 import { Effect, Exit } from "effect"
 import { expect, it } from "vitest"
 import { anonymousQueriesMax, anonymousQueryKeptMs } from "../../http/limits.ts"
-import {
-  addressesTable,
-  addressOf,
-  endingChanges,
-  endingTable,
-  goneQueries,
-  isOver,
-  mayMake,
-  queriesTable,
-  removalChanges,
-  removeEnded,
-  storedChanges,
-  type StoredQuery,
-  storedRemoval
-} from "../../http/resources/rows/query-store.ts"
+import { addressesTable, addressOf, endingChanges, endingTable, goneQueries, isOver, mayMake,
+  queriesTable, removalChanges, removeEnded, storedChanges, type StoredQuery,
+  storedRemoval } from "../../http/resources/rows/query-store.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 
 const run = Effect.runPromise

@@ -3,11 +3,8 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { element, writeDocument } from "../../http/formats/xml/index.ts"
 import { rowCharsMax } from "../../http/limits.ts"
-import {
-  FileBroken,
-  FileReader,
-  type Format
-} from "../../http/resources/customers/customer-files.ts"
+import { FileBroken, FileReader,
+  type Format } from "../../http/resources/customers/customer-files.ts"
 import type { CustomerInput } from "../../http/resources/customers/customer-input.ts"
 
 const text = fc.string({

@@ -1,18 +1,11 @@
 /** Customers in memory, and rows of them that are held: what the tests of those have in common. */
 import { Effect } from "effect"
 import { expect } from "vitest"
-import {
-  type Bounds,
-  type Cursor,
-  type RowRequest,
-  runQuery
-} from "../../http/query-engine/query-run.ts"
+import { type Bounds, type Cursor, type RowRequest,
+  runQuery } from "../../http/query-engine/query-run.ts"
 import { columnsOf, type HeldBounds, RowCache } from "../../http/query-engine/row-cache.ts"
-import {
-  customerChanges,
-  customerRemoval,
-  customersTable
-} from "../../http/resources/customers/customer-table.ts"
+import { customerChanges, customerRemoval,
+  customersTable } from "../../http/resources/customers/customer-table.ts"
 import type { RecordsApi } from "../../runtime/index.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 import type { Person } from "./naive.ts"

@@ -8,22 +8,8 @@ import { customersTable } from "../../http/resources/customers/customer-table.ts
 import type { RecordsApi } from "../../runtime/index.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 import type { Watcher } from "../../runtime/ports/records.ts"
-import {
-  agedFrom,
-  all,
-  bounds,
-  columns,
-  counted,
-  everything,
-  filled,
-  generous,
-  person,
-  put,
-  remove,
-  run,
-  walk,
-  world
-} from "./held-world.ts"
+import { agedFrom, all, bounds, columns, counted, everything, filled, generous, person, put, remove,
+  run, walk, world } from "./held-world.ts"
 import { condition, naive, order, people, type Person } from "./naive.ts"
 
 const heldBounds: fc.Arbitrary<HeldBounds> = fc.record({

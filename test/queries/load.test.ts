@@ -5,12 +5,8 @@ import { expect, it } from "vitest"
 import type { Service } from "../../http/pipeline/service.ts"
 import { customersTable } from "../../http/resources/customers/customer-table.ts"
 import { applyLoad, resumeLoads } from "../../http/resources/customers/load-application.ts"
-import {
-  type CustomerLoad,
-  loadChanges,
-  loadsTable,
-  parseLoad
-} from "../../http/resources/customers/load.ts"
+import { type CustomerLoad, loadChanges, loadsTable,
+  parseLoad } from "../../http/resources/customers/load.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { makeMemoryBlobs } from "../../runtime/memory/blobs.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"

@@ -5,18 +5,11 @@ import { describe, expect, it } from "vitest"
 import { filterOf, type Order, spanOf } from "../../http/query-engine/condition.ts"
 import { readPlace, writePlace } from "../../http/query-engine/cursor.ts"
 import { conditionElement, queryElement, queryIn } from "../../http/query-engine/query-document.ts"
-import {
-  type Bounds,
-  type Cursor,
-  type RowRequest,
-  runQuery
-} from "../../http/query-engine/query-run.ts"
+import { type Bounds, type Cursor, type RowRequest,
+  runQuery } from "../../http/query-engine/query-run.ts"
 import { compareDecimals, indexKey, isDecimal } from "../../http/query-engine/table-fields.ts"
-import {
-  customerChanges,
-  customerRemoval,
-  customersTable
-} from "../../http/resources/customers/customer-table.ts"
+import { customerChanges, customerRemoval,
+  customersTable } from "../../http/resources/customers/customer-table.ts"
 import { tables } from "../../http/resources/queries/query-forms.ts"
 import type { RecordsApi } from "../../runtime/index.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"

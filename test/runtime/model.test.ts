@@ -4,17 +4,8 @@ import fc from "fast-check"
 import { afterEach, expect, it } from "vitest"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { at, type Reply } from "./probe.ts"
-import {
-  type Act,
-  dies,
-  dropAll,
-  fails,
-  isFull,
-  keptAndHangs,
-  scripted,
-  start,
-  turns
-} from "./rig.ts"
+import { type Act, dies, dropAll, fails, isFull, keptAndHangs, scripted, start,
+  turns } from "./rig.ts"
 
 afterEach(dropAll)
 

@@ -4,16 +4,8 @@ import { describe, expect, it } from "vitest"
 import { DeduplicationWindow, recentMax } from "../../runtime/activation/deduplication.ts"
 import { Queue } from "../../runtime/activation/queue.ts"
 import { Supervisor } from "../../runtime/activation/supervisor.ts"
-import {
-  address,
-  fromKey,
-  fromSubject,
-  isActorId,
-  keyOf,
-  placingPart,
-  shardOf,
-  subjectOf
-} from "../../runtime/actor/address.ts"
+import { address, fromKey, fromSubject, isActorId, keyOf, placingPart, shardOf,
+  subjectOf } from "../../runtime/actor/address.ts"
 import { makeLimits } from "../../runtime/limits.ts"
 import { observe, RuntimeMetrics } from "../../runtime/metrics.ts"
 import { TimerHeap } from "../../runtime/timers/timer-service.ts"

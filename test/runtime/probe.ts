@@ -1,15 +1,7 @@
 /** An actor that does on request all that a decision can ask for. */
 import { Effect } from "effect"
-import {
-  type Address,
-  address,
-  append,
-  become,
-  type Behavior,
-  type BehaviorTable,
-  refuse,
-  stay
-} from "../../runtime/index.ts"
+import { type Address, address, append, become, type Behavior, type BehaviorTable, refuse,
+  stay } from "../../runtime/index.ts"
 
 interface Idle {
   readonly _tag: "Idle"

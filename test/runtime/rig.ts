@@ -2,21 +2,9 @@
 import { Cause, Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import type { PlacementApi } from "../../runtime/cluster/placement.ts"
-import {
-  type Address,
-  alone,
-  type AskFailure,
-  isRefusal,
-  Placement,
-  Storage,
-  type StorageFailure,
-  StorageFull,
-  StorageUnavailable,
-  System,
-  type SystemApi,
-  type SystemOptions,
-  Transport
-} from "../../runtime/index.ts"
+import { type Address, alone, type AskFailure, isRefusal, Placement, Storage, type StorageFailure,
+  StorageFull, StorageUnavailable, System, type SystemApi, type SystemOptions,
+  Transport } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
 import type { Commit, Outcome, StorageApi } from "../../runtime/ports/storage.ts"

@@ -1,15 +1,7 @@
 /** An actor whose cells a test makes up. */
 import { Effect, Result } from "effect"
-import {
-  type Address,
-  address,
-  type Behavior,
-  type BehaviorTable,
-  type Decision,
-  type DecisionContext,
-  type Peers,
-  stay
-} from "../../runtime/index.ts"
+import { type Address, address, type Behavior, type BehaviorTable, type Decision,
+  type DecisionContext, type Peers, stay } from "../../runtime/index.ts"
 import type { Rig } from "./rig.ts"
 
 export interface State {

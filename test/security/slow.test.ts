@@ -5,15 +5,8 @@
 import { execFileSync } from "node:child_process"
 import { connect, type Socket } from "node:net"
 import { afterAll, expect, it } from "vitest"
-import {
-  expectStatus,
-  listMailbox,
-  type Mailbox,
-  measure,
-  notification,
-  openMailbox,
-  postXml
-} from "../e2e/client.ts"
+import { expectStatus, listMailbox, type Mailbox, measure, notification, openMailbox,
+  postXml } from "../e2e/client.ts"
 import { cleanUp, eventually, pause, type Service, start } from "../e2e/process.ts"
 import { head } from "../e2e/raw.ts"
 

@@ -6,17 +6,8 @@ import { address, type LogItem } from "../../runtime/index.ts"
 import type { Entry, MailboxOutput } from "../histories/models/mailbox.ts"
 import type { Answer } from "./asking.ts"
 import type { Operation } from "./plan.ts"
-import {
-  askAgain,
-  askOnce,
-  askToMake,
-  caller,
-  markOf,
-  owner,
-  reasonOf,
-  type Turn,
-  type Verbs
-} from "./verbs.ts"
+import { askAgain, askOnce, askToMake, caller, markOf, owner, reasonOf, type Turn,
+  type Verbs } from "./verbs.ts"
 import type { VersionedInput, VersionedOutput } from "./versioned.ts"
 
 export const reader = { account: owner }

@@ -6,20 +6,9 @@ import { Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { behaviors, type Dependencies, linksUnder } from "../../actors/index.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
 import type { MessageStep } from "../../runtime/activation/effects.ts"
-import {
-  type Address,
-  type AnyBehavior,
-  type AskFailure,
-  clustered,
-  type LogItem,
-  Placement,
-  Registry,
-  Storage,
-  type StorageFailure,
-  System,
-  type SystemApi,
-  type Tagged
-} from "../../runtime/index.ts"
+import { type Address, type AnyBehavior, type AskFailure, clustered, type LogItem, Placement,
+  Registry, Storage, type StorageFailure, System, type SystemApi,
+  type Tagged } from "../../runtime/index.ts"
 import { Nats } from "../../runtime/nats/connection/connection.ts"
 import type { NatsApi } from "../../runtime/nats/connection/requests.ts"
 import { natsTransport } from "../../runtime/nats/transport/transport.ts"

@@ -3,14 +3,8 @@
  * answer, or nothing; what they were sent, and what they said, is kept.
  */
 import { Effect } from "effect"
-import type {
-  DeliveryOutcome,
-  Fetching,
-  FetchOutcome,
-  Outbound,
-  OutboundContent,
-  Posting
-} from "../../actors/outbound/protocol.ts"
+import type { DeliveryOutcome, Fetching, FetchOutcome, Outbound, OutboundContent,
+  Posting } from "../../actors/outbound/protocol.ts"
 import { outcomeOf } from "../../actors/outbound/schedule.ts"
 import { letterOf } from "../actors/letters.ts"
 import type { Noise } from "./plan.ts"

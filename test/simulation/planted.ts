@@ -2,12 +2,8 @@
  * Bugs to be found, as a test of the tests: each is put in place of a part of the real thing, by
  * the ports and tables that it has anyway.
  */
-import type {
-  RegistrationAction,
-  RegistrationMessage,
-  RegistrationReply,
-  RegistrationState
-} from "../../actors/registration/protocol.ts"
+import type { RegistrationAction, RegistrationMessage, RegistrationReply,
+  RegistrationState } from "../../actors/registration/protocol.ts"
 import { registrationKind } from "../../actors/index.ts"
 import type { AnyBehavior, Behavior } from "../../runtime/index.ts"
 import { Effect } from "effect"

@@ -2,11 +2,8 @@
 import { type Context, Effect, type Layer, ManagedRuntime } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Address, address, keyOf } from "../../runtime/actor/address.ts"
-import {
-  type ActorPart,
-  StoreContents,
-  type StoreContentsApi
-} from "../../runtime/ports/contents.ts"
+import { type ActorPart, StoreContents,
+  type StoreContentsApi } from "../../runtime/ports/contents.ts"
 import { Records } from "../../runtime/ports/records.ts"
 import { type Commit, Storage, type StorageApi } from "../../runtime/ports/storage.ts"
 

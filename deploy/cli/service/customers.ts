@@ -1,14 +1,8 @@
 /** Customers and quotes of a running service, over its HTTP interface (PROTOCOL §3). */
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "../../command-failure.ts"
-import {
-  decodeAs,
-  notUnderstood,
-  pathOf,
-  type RemoteAnswer,
-  type RemoteService,
-  request
-} from "./remote.ts"
+import { decodeAs, notUnderstood, pathOf, type RemoteAnswer, type RemoteService,
+  request } from "./remote.ts"
 
 const pageEntries = 1000
 

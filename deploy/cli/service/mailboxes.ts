@@ -1,14 +1,8 @@
 /** Mailboxes of a running service, over its HTTP interface (PROTOCOL §1.2, §1.4). */
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "../../command-failure.ts"
-import {
-  decodeAs,
-  refusedBy,
-  type RemoteAnswer,
-  type RemoteService,
-  request,
-  unreachable
-} from "./remote.ts"
+import { decodeAs, refusedBy, type RemoteAnswer, type RemoteService, request,
+  unreachable } from "./remote.ts"
 
 const pageEntries = 1000
 

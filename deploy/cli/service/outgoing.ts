@@ -1,16 +1,8 @@
 /** The outgoing mailbox of a running service, over its HTTP interface (PROTOCOL §1.3). */
 import { Effect, Redacted, Result, Schema } from "effect"
 import { type CommandFailed, exitCodes } from "../../command-failure.ts"
-import {
-  decodeAs,
-  failed,
-  linkOf,
-  notUnderstood,
-  pathOf,
-  type RemoteAnswer,
-  type RemoteService,
-  request
-} from "./remote.ts"
+import { decodeAs, failed, linkOf, notUnderstood, pathOf, type RemoteAnswer, type RemoteService,
+  request } from "./remote.ts"
 
 const pageEntries = 1000
 

@@ -2,11 +2,5 @@
 export { BoundedMap } from "./bounded-map.ts"
 export { CredentialCache } from "./credential-cache.ts"
 export { type Identity, identityOf } from "./credentials.ts"
-export {
-  derivedIds,
-  documentDigest,
-  type IdSource,
-  randomId,
-  randomIds,
-  secretHash
-} from "./secrets.ts"
+export { derivedIds, documentDigest, type IdSource, randomId, randomIds,
+  secretHash } from "./secrets.ts"

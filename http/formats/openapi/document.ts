@@ -1,20 +1,9 @@
 /** The OpenAPI document (3.1), from the routing table and what each area says of its rows. */
 import { type ProblemSlug, problemTypes } from "../problem-types.ts"
-import {
-  headersOf,
-  isView,
-  parametersOf,
-  type Placed,
-  problemsOf,
-  securityOf
-} from "./derivation.ts"
-import {
-  type AnswerDescription,
-  answerHeaders,
-  type Area,
-  pathParameters,
-  requestHeaders
-} from "./operation.ts"
+import { headersOf, isView, parametersOf, type Placed, problemsOf,
+  securityOf } from "./derivation.ts"
+import { type AnswerDescription, answerHeaders, type Area, pathParameters,
+  requestHeaders } from "./operation.ts"
 import { object, oneOf, open, root, type Schema, text, uri } from "./schema.ts"
 
 /** A part of the document. */

@@ -1,10 +1,6 @@
 /** Parameters and header fields that several operations have. */
-import {
-  idempotencyKeyCharsMax,
-  pageEntriesDefault,
-  pageEntriesMax,
-  slugCharsMax
-} from "../../limits.ts"
+import { idempotencyKeyCharsMax, pageEntriesDefault, pageEntriesMax,
+  slugCharsMax } from "../../limits.ts"
 import type { ProblemSlug } from "../problem-types.ts"
 import { formOf, ref, type Schema, text } from "./schema.ts"
 

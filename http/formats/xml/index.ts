@@ -4,43 +4,14 @@
  */
 export { decodeDocument } from "./decoding.ts"
 export { parseDocument, parseFragment, parseText } from "./document.ts"
-export {
-  type AttributesInput,
-  childOf,
-  childrenOf,
-  type Element,
-  element,
-  escapeAttribute,
-  failure,
-  isName,
-  isText,
-  type Result,
-  success,
-  textOf,
-  writeDocument,
-  writeElement,
-  xmlDeclaration,
-  type XmlFault
-} from "./element.ts"
+export { type AttributesInput, childOf, childrenOf, type Element, element, escapeAttribute, failure,
+  isName, isText, type Result, success, textOf, writeDocument, writeElement, xmlDeclaration,
+  type XmlFault } from "./element.ts"
 export { XmlRefusal } from "./guard.ts"
-export {
-  type AttributeNames,
-  fromJson,
-  type JsonDocument,
-  parseJsonDocument,
-  toJson
-} from "./json.ts"
-export {
-  isUri,
-  type NotificationDocument,
-  type ParsedInlineContent,
-  type RuleBroken
-} from "./notification-rules.ts"
-export {
-  type FragmentChanges,
-  notificationElement,
-  parseNotification,
-  parseNotificationText,
-  storedFragment
-} from "./notification.ts"
+export { type AttributeNames, fromJson, type JsonDocument, parseJsonDocument,
+  toJson } from "./json.ts"
+export { isUri, type NotificationDocument, type ParsedInlineContent,
+  type RuleBroken } from "./notification-rules.ts"
+export { type FragmentChanges, notificationElement, parseNotification, parseNotificationText,
+  storedFragment } from "./notification.ts"
 export { rowParser } from "./rows.ts"

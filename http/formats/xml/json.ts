@@ -5,15 +5,8 @@
  */
 import { xmlDepthMax, xmlNameCharsMax, xmlNodesMax } from "../../limits.ts"
 import { decodeDocument } from "./decoding.ts"
-import {
-  type Element,
-  failure,
-  isName,
-  isText,
-  type Result,
-  success,
-  type XmlFault
-} from "./element.ts"
+import { type Element, failure, isName, isText, type Result, success,
+  type XmlFault } from "./element.ts"
 
 /** Which properties of which element are attributes when JSON is read; others are elements. */
 export type AttributeNames = Readonly<Record<string, ReadonlyArray<string>>>

@@ -7,34 +7,13 @@ import type { SaxesTagPlain } from "saxes"
 import { recipientsMax } from "../../limits.ts"
 import { bare, decodeDocument } from "./decoding.ts"
 import { usesNamespaces } from "./document.ts"
-import {
-  type Element,
-  element,
-  escapeAttribute,
-  escapeText,
-  failure,
-  type Result,
-  success,
-  type XmlFault
-} from "./element.ts"
-import {
-  checkDeclaration,
-  checkNamespaces,
-  checkOpened,
-  guardedParser,
-  XmlRefusal
-} from "./guard.ts"
-import {
-  attributesText,
-  checkedUri,
-  fieldOf,
-  inlineContent,
-  type NotificationDocument,
-  type NotificationField,
-  type ParsedInlineContent,
-  type RuleBroken,
-  RuleViolation
-} from "./notification-rules.ts"
+import { type Element, element, escapeAttribute, escapeText, failure, type Result, success,
+  type XmlFault } from "./element.ts"
+import { checkDeclaration, checkNamespaces, checkOpened, guardedParser,
+  XmlRefusal } from "./guard.ts"
+import { attributesText, checkedUri, fieldOf, inlineContent, type NotificationDocument,
+  type NotificationField, type ParsedInlineContent, type RuleBroken,
+  RuleViolation } from "./notification-rules.ts"
 import { plainNotification } from "./plain-notification.ts"
 
 /** What the service itself puts in a stored or relayed notification. */

@@ -5,17 +5,8 @@ import { accountKind } from "../../../actors/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import {
-  ask,
-  type Call,
-  conditionsHold,
-  entityTags,
-  fail,
-  type HandlerFailure,
-  type HeaderList,
-  isConditional,
-  type Service
-} from "../../pipeline/index.ts"
+import { ask, type Call, conditionsHold, entityTags, fail, type HandlerFailure, type HeaderList,
+  isConditional, type Service } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 
 /** The actor of an account. */

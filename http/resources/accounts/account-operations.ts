@@ -1,22 +1,7 @@
 /** What the accounts and their tokens take and answer. */
 import { Role } from "../../../actors/account/index.ts"
-import {
-  type Area,
-  attributes,
-  document,
-  elementText,
-  formOf,
-  list,
-  nothing,
-  oneOf,
-  paging,
-  ref,
-  root,
-  text,
-  time,
-  uri,
-  view
-} from "../../formats/openapi/index.ts"
+import { type Area, attributes, document, elementText, formOf, list, nothing, oneOf, paging, ref,
+  root, text, time, uri, view } from "../../formats/openapi/index.ts"
 
 const role = oneOf(...Role.literals)
 

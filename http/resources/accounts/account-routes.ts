@@ -5,34 +5,14 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import {
-  ask,
-  askFor,
-  type Call,
-  empty,
-  type HandlerAnswer,
-  type HandlerFailure,
-  keepingTyped,
-  nextLink,
-  pageOf,
-  refused,
-  type ResourceHandler,
-  type Route,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { ask, askFor, type Call, empty, type HandlerAnswer, type HandlerFailure, keepingTyped,
+  nextLink, pageOf, refused, type ResourceHandler, type Route, type Service, shown,
+  uri } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 import { at, concerned, describe, noStore, unchanged, unexpected } from "./account-access.ts"
 import { wishedOf } from "./account-input.ts"
-import {
-  accountForm,
-  accountPath,
-  accountView,
-  collectionPath,
-  createdView,
-  listingView
-} from "./account-views.ts"
+import { accountForm, accountPath, accountView, collectionPath, createdView,
+  listingView } from "./account-views.ts"
 import { enterToken, leaveToken, leaveTokens } from "./token-records.ts"
 import { tokenRoutes } from "./token-routes.ts"
 

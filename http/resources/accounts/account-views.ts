@@ -1,15 +1,7 @@
 /** What accounts show. A token itself is in one answer only: that of the request that made it. */
 import { type AccountView as Account, Role } from "../../../actors/account/index.ts"
-import {
-  form,
-  type Html,
-  html,
-  type HtmlForm,
-  type Link,
-  link,
-  table,
-  time as timeShown
-} from "../../formats/html/index.ts"
+import { form, type Html, html, type HtmlForm, type Link, link, table,
+  time as timeShown } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax } from "../../limits.ts"

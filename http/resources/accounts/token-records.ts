@@ -5,12 +5,8 @@
  * leaves at the most an entry that leads to an account which does not know the token.
  */
 import { Effect } from "effect"
-import {
-  tokenIdsTable,
-  tokenKey,
-  tokenRemoval,
-  tokensTable
-} from "../../../actors/account/index.ts"
+import { tokenIdsTable, tokenKey, tokenRemoval,
+  tokensTable } from "../../../actors/account/index.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
 
 /** Enters a token. */

@@ -4,22 +4,9 @@ import type { AccountMessage, AccountReply } from "../../../actors/account/index
 import { isRefusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf } from "../../auth/index.ts"
-import {
-  ask,
-  askFor,
-  type Call,
-  empty,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  keepingTyped,
-  refused,
-  type ResourceHandler,
-  type Route,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { ask, askFor, type Call, empty, fail, type HandlerAnswer, type HandlerFailure, keepingTyped,
+  refused, type ResourceHandler, type Route, type Service, shown,
+  uri } from "../../pipeline/index.ts"
 import { at, concerned, describe, noStore, unchanged, unexpected } from "./account-access.ts"
 import { wishedTokenOf } from "./account-input.ts"
 import { collectionPath, tokenForm, tokenPath, tokensView, tokenView } from "./account-views.ts"

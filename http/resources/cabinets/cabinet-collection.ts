@@ -8,17 +8,8 @@ import { cabinetKind } from "../../../actors/index.ts"
 import { address, isRefusal } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import {
-  askFor,
-  type Call,
-  type HandlerAnswer,
-  type HandlerFailure,
-  nextLink,
-  pageOf,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { askFor, type Call, type HandlerAnswer, type HandlerFailure, nextLink, pageOf, type Service,
+  shown, uri } from "../../pipeline/index.ts"
 import { collectionPath, type ListedCabinetRow, listingView } from "./cabinet-views.ts"
 
 /** `<owner>/<inverted ms, 13 digits>.<id>` of each cabinet: ascending keys are newest first. */

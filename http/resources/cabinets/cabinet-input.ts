@@ -3,14 +3,8 @@ import { Effect } from "effect"
 import type { CabinetContent, CabinetQuery, KeptMailbox } from "../../../actors/cabinet/index.ts"
 import { cabinetMailboxesMax, linksUnder } from "../../../actors/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
-import {
-  childOf,
-  childrenOf,
-  failure,
-  isText,
-  type Result,
-  success
-} from "../../formats/xml/index.ts"
+import { childOf, childrenOf, failure, isText, type Result,
+  success } from "../../formats/xml/index.ts"
 import { containsCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
 import { fail, type Failed, type Input, type Service } from "../../pipeline/index.ts"
 import { fieldsOf } from "../mailboxes/index.ts"

@@ -4,30 +4,16 @@
  * notifications, so that one that finds little comes short and says where to go on.
  */
 import { Effect } from "effect"
-import type {
-  CabinetQuery,
-  CabinetView as Cabinet,
-  KeptMailbox
-} from "../../../actors/cabinet/index.ts"
+import type { CabinetQuery, CabinetView as Cabinet,
+  KeptMailbox } from "../../../actors/cabinet/index.ts"
 import { type MailboxView, parseSince } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { type Element, parseFragment } from "../../formats/xml/index.ts"
-import {
-  askedAtOnceMax,
-  cabinetChunkItemsMin,
-  cabinetScanCharsMax,
-  cabinetScanItemsMax,
-  pageEntriesMax
-} from "../../limits.ts"
+import { askedAtOnceMax, cabinetChunkItemsMin, cabinetScanCharsMax, cabinetScanItemsMax,
+  pageEntriesMax } from "../../limits.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
-import {
-  listAs,
-  type MailboxEntry,
-  type MailboxRef,
-  mailboxRefNamed,
-  readPage,
-  startOf
-} from "../mailboxes/index.ts"
+import { listAs, type MailboxEntry, type MailboxRef, mailboxRefNamed, readPage,
+  startOf } from "../mailboxes/index.ts"
 import { type CabinetSince, formatCabinetCursor, positionKey, timeOf } from "./cabinet-cursor.ts"
 
 export type EntryFilter = (entry: MailboxEntry) => boolean

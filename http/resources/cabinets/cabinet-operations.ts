@@ -1,24 +1,6 @@
 /** What cabinets take and answer. */
-import {
-  type Area,
-  attributes,
-  digits,
-  document,
-  feeds,
-  flag,
-  formOf,
-  list,
-  nothing,
-  object,
-  paging,
-  ref,
-  root,
-  seeOther,
-  text,
-  time,
-  uri,
-  view
-} from "../../formats/openapi/index.ts"
+import { type Area, attributes, digits, document, feeds, flag, formOf, list, nothing, object,
+  paging, ref, root, seeOther, text, time, uri, view } from "../../formats/openapi/index.ts"
 
 const query = object(attributes({ contains: text, since: text }))
 

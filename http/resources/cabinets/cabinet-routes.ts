@@ -1,52 +1,23 @@
 /** Cabinets: several mailboxes read as one (PROTOCOL §1.5). */
 import { Effect } from "effect"
-import type {
-  CabinetMessage,
-  CabinetReply,
-  CabinetView as Cabinet
-} from "../../../actors/cabinet/index.ts"
+import type { CabinetMessage, CabinetReply,
+  CabinetView as Cabinet } from "../../../actors/cabinet/index.ts"
 import { cabinetKind } from "../../../actors/index.ts"
 import { type Address, address, isActorId } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
-import {
-  ask,
-  type Call,
-  conditionsHold,
-  empty,
-  entityTags,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type HeaderList,
-  type Input,
-  inputOf,
-  isConditional,
-  keepingTyped,
-  pageOf,
-  plain,
-  queryOf,
-  renderView,
-  type ResourceHandler,
-  type Route,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { ask, type Call, conditionsHold, empty, entityTags, fail, type HandlerAnswer,
+  type HandlerFailure, type HeaderList, type Input, inputOf, isConditional, keepingTyped, pageOf,
+  plain, queryOf, renderView, type ResourceHandler, type Route, type Service, shown,
+  uri } from "../../pipeline/index.ts"
 import { spansOf, tellRetrieved } from "../mailboxes/index.ts"
 import { enter, leave, listCabinets } from "./cabinet-collection.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
 import { contentsOf } from "./cabinet-input.ts"
 import { type CabinetRequest, type MergedPage, readCabinet } from "./cabinet-merge.ts"
-import {
-  cabinetDocument,
-  cabinetPath,
-  changeForm,
-  collectionPath,
-  makeForm,
-  pageView
-} from "./cabinet-views.ts"
+import { cabinetDocument, cabinetPath, changeForm, collectionPath, makeForm,
+  pageView } from "./cabinet-views.ts"
 
 const at = (id: string): Address => address(cabinetKind, id)
 

@@ -1,29 +1,10 @@
 /** What cabinets show: the document, the merged listing, and the list of one's own. */
 import type { CabinetView as Cabinet } from "../../../actors/cabinet/index.ts"
-import {
-  badge,
-  type Control,
-  emptyState,
-  form,
-  type Html,
-  html,
-  type HtmlForm,
-  type Link,
-  link,
-  livePart,
-  liveScriptPath,
-  liveState,
-  nothing,
-  table
-} from "../../formats/html/index.ts"
+import { badge, type Control, emptyState, form, type Html, html, type HtmlForm, type Link, link,
+  livePart, liveScriptPath, liveState, nothing, table } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
-import {
-  type Element,
-  element,
-  escapeAttribute,
-  writeElement,
-  xmlDeclaration
-} from "../../formats/xml/index.ts"
+import { type Element, element, escapeAttribute, writeElement,
+  xmlDeclaration } from "../../formats/xml/index.ts"
 import { containsCharsMax, titleCharsMax } from "../../limits.ts"
 import { type Service, uri } from "../../pipeline/index.ts"
 import { entryElement, entryItem, mailboxRefNamed, summaryOf } from "../mailboxes/index.ts"

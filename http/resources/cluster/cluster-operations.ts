@@ -1,23 +1,6 @@
 /** What `/cluster` and the quarantines take and answer. */
-import {
-  type Area,
-  attributes,
-  button,
-  digits,
-  elementText,
-  flag,
-  list,
-  nothing,
-  object,
-  oneOf,
-  ref,
-  root,
-  seeOther,
-  text,
-  time,
-  uri,
-  view
-} from "../../formats/openapi/index.ts"
+import { type Area, attributes, button, digits, elementText, flag, list, nothing, object, oneOf,
+  ref, root, seeOther, text, time, uri, view } from "../../formats/openapi/index.ts"
 
 const commits = attributes({
   groups: digits,

@@ -1,21 +1,8 @@
 /** The page of the cluster; it is whole without a script, and with one it changes by itself. */
-import {
-  badge,
-  type Html,
-  html,
-  livePart,
-  liveState,
-  nothing,
-  table as scrolling,
-  timeAt
-} from "../../formats/html/index.ts"
-import {
-  type ClusterNode,
-  type ClusterStatus,
-  quarantinesOf,
-  ranges,
-  type ShardHolding
-} from "./cluster-status.ts"
+import { badge, type Html, html, livePart, liveState, nothing, table as scrolling,
+  timeAt } from "../../formats/html/index.ts"
+import { type ClusterNode, type ClusterStatus, quarantinesOf, ranges,
+  type ShardHolding } from "./cluster-status.ts"
 import type { Figures, QuarantineFigures } from "./node-figures.ts"
 
 /**

@@ -3,19 +3,8 @@ import { Effect } from "effect"
 import { type Address, address, isActorId } from "../../../runtime/index.ts"
 import { requireAdmin } from "../../auth/index.ts"
 import { choose, standardTypes } from "../../formats/index.ts"
-import {
-  type Call,
-  empty,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type HeaderList,
-  type ResourceHandler,
-  type Route,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { type Call, empty, fail, type HandlerAnswer, type HandlerFailure, type HeaderList,
+  type ResourceHandler, type Route, type Service, shown, uri } from "../../pipeline/index.ts"
 import { clusterStatus, quarantinesOf } from "./cluster-status.ts"
 import { clusterPath, clusterView, quarantineView } from "./cluster-views.ts"
 

@@ -4,12 +4,8 @@ import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { type Service, uri } from "../../pipeline/index.ts"
 import { clusterPage } from "./cluster-page.ts"
-import {
-  type ClusterNode,
-  type ClusterStatus,
-  ranges,
-  type ShardHolding
-} from "./cluster-status.ts"
+import { type ClusterNode, type ClusterStatus, ranges,
+  type ShardHolding } from "./cluster-status.ts"
 import type { Figures, Origin, QuarantineFigures } from "./node-figures.ts"
 
 export const clusterPath = "/cluster"

@@ -1,25 +1,14 @@
 /** Who may read and edit a content resource, and the throttle on wrong message passwords. */
 import { Effect } from "effect"
-import type {
-  ContentAccess,
-  ContentMessage,
-  ContentReply,
-  ContentView
-} from "../../../actors/content/index.ts"
+import type { ContentAccess, ContentMessage, ContentReply,
+  ContentView } from "../../../actors/content/index.ts"
 import { contentKind } from "../../../actors/index.ts"
 import { type Address, address, isActorId, isRefusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { accountOf, mayTry, offeredAccount, triedWrong } from "../../auth/index.ts"
 import { passwordCharsMax, passwordCharsMin } from "../../limits.ts"
-import {
-  ask,
-  askFor,
-  type Call,
-  fail,
-  type HandlerFailure,
-  refused,
-  type Service
-} from "../../pipeline/index.ts"
+import { ask, askFor, type Call, fail, type HandlerFailure, refused,
+  type Service } from "../../pipeline/index.ts"
 
 /** The actor of the path's content; 404 for what can be no id. */
 export const contentAt = (call: Call): Effect.Effect<Address, HandlerFailure> => {

@@ -1,21 +1,6 @@
 /** What content and its receipts take and answer (A1, A3, A4). */
-import {
-  type Area,
-  attributes,
-  type BodyDescription,
-  digits,
-  document,
-  type HeaderName,
-  list,
-  nothing,
-  oneOf,
-  ref,
-  root,
-  text,
-  time,
-  uri,
-  view
-} from "../../formats/openapi/index.ts"
+import { type Area, attributes, type BodyDescription, digits, document, type HeaderName, list,
+  nothing, oneOf, ref, root, text, time, uri, view } from "../../formats/openapi/index.ts"
 
 const status = oneOf("received", "retrieved", "problem")
 

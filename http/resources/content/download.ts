@@ -1,20 +1,9 @@
 /** Serving content (A3): the bytes as they came, whole or in part, never able to act here. */
 import { Effect } from "effect"
 import type { ContentBody, ContentView } from "../../../actors/content/index.ts"
-import {
-  type Call,
-  chooseRange,
-  contentRange,
-  empty,
-  evaluate,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type HeaderList,
-  httpDate,
-  ifRangeHolds,
-  type Service
-} from "../../pipeline/index.ts"
+import { type Call, chooseRange, contentRange, empty, evaluate, fail, type HandlerAnswer,
+  type HandlerFailure, type HeaderList, httpDate, ifRangeHolds,
+  type Service } from "../../pipeline/index.ts"
 import { contentAt, describe } from "./content-access.ts"
 
 /** The strong entity tag of a body: 128 bits of its SHA-256. */

@@ -7,19 +7,8 @@ import { type IdSource, randomId, secretHash } from "../../auth/credentials/inde
 import { accountIfNamed, requireAccount } from "../../auth/index.ts"
 import { element } from "../../formats/xml/index.ts"
 import { headerValueCharsMax } from "../../limits.ts"
-import {
-  ask,
-  type Call,
-  conditionsHold,
-  empty,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  isConditional,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { ask, type Call, conditionsHold, empty, fail, type HandlerAnswer, type HandlerFailure,
+  isConditional, type Service, shown, uri } from "../../pipeline/index.ts"
 import { chosenPassword, contentAt, describe, requireEditor } from "./content-access.ts"
 import { etagOf } from "./download.ts"
 

@@ -5,16 +5,8 @@ import { receiptsMax } from "../../../actors/index.ts"
 import type { LogItem } from "../../../runtime/index.ts"
 import { childOf, childrenOf, type Element, element, textOf } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
-import {
-  type Call,
-  documentOf,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { type Call, documentOf, fail, type HandlerAnswer, type HandlerFailure, type Service, shown,
+  uri } from "../../pipeline/index.ts"
 import { askAsReader, contentAt, requireEditor } from "./content-access.ts"
 
 const statuses = new Set(["received", "retrieved", "problem"])

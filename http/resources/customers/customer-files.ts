@@ -1,13 +1,6 @@
 /** Files of customers as they arrive, in any piecing: CSV (RFC 4180), JSON lines, XML, JSON. */
-import {
-  childrenOf,
-  failure,
-  fromJson,
-  type Result,
-  rowParser,
-  success,
-  XmlRefusal
-} from "../../formats/xml/index.ts"
+import { childrenOf, failure, fromJson, type Result, rowParser, success,
+  XmlRefusal } from "../../formats/xml/index.ts"
 import { columnsMax, documentBytesMax, rowCharsMax } from "../../limits.ts"
 import { type CustomerInput, givenIn } from "./customer-input.ts"
 

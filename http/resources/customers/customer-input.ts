@@ -1,13 +1,6 @@
 /** Reading one customer: from a document, a form, or a line of a file. */
-import {
-  childrenOf,
-  type Element,
-  failure,
-  isText,
-  type Result,
-  success,
-  textOf
-} from "../../formats/xml/index.ts"
+import { childrenOf, type Element, failure, isText, type Result, success,
+  textOf } from "../../formats/xml/index.ts"
 import type { Row } from "../../query-engine/index.ts"
 import { ageMax, customersTable } from "./customer-table.ts"
 

@@ -1,24 +1,7 @@
 /** What customers and whole files of them take and answer (C2). */
-import {
-  type Area,
-  attributes,
-  type BodyDescription,
-  digits,
-  document,
-  elementText,
-  formOf,
-  list,
-  nothing,
-  object,
-  oneOf,
-  ref,
-  root,
-  seeOther,
-  text,
-  time,
-  uri,
-  view
-} from "../../formats/openapi/index.ts"
+import { type Area, attributes, type BodyDescription, digits, document, elementText, formOf, list,
+  nothing, object, oneOf, ref, root, seeOther, text, time, uri,
+  view } from "../../formats/openapi/index.ts"
 import { rowQuery } from "../rows/index.ts"
 import { ageMax, customersTable as table } from "./customer-table.ts"
 

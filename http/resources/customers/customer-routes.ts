@@ -2,48 +2,17 @@
 import { Effect } from "effect"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
-import {
-  type Call,
-  empty,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type Input,
-  inputOf,
-  keepingTyped,
-  queryOf,
-  type ResourceHandler,
-  type Route,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
-import {
-  listRows,
-  readKept,
-  type RecordResource,
-  removeKept,
-  type Replaced,
-  replaceKept,
-  requireRole
-} from "../rows/index.ts"
+import { type Call, empty, fail, type HandlerAnswer, type HandlerFailure, type Input, inputOf,
+  keepingTyped, queryOf, type ResourceHandler, type Route, type Service, shown,
+  uri } from "../../pipeline/index.ts"
+import { listRows, readKept, type RecordResource, removeKept, type Replaced, replaceKept,
+  requireRole } from "../rows/index.ts"
 import { acceptedFiles, formatOf } from "./customer-files.ts"
 import { type CustomerInput, givenIn, idGiven, isCustomerId, rowOf } from "./customer-input.ts"
-import {
-  customerChanges,
-  customerRemoval,
-  customersTable,
-  goneCustomers
-} from "./customer-table.ts"
-import {
-  collectionPath,
-  customerPath,
-  customersView,
-  customerView,
-  fieldsForm,
-  findForm,
-  loadView
-} from "./customer-views.ts"
+import { customerChanges, customerRemoval, customersTable,
+  goneCustomers } from "./customer-table.ts"
+import { collectionPath, customerPath, customersView, customerView, fieldsForm, findForm,
+  loadView } from "./customer-views.ts"
 import { applyLoad } from "./load-application.ts"
 import { receive } from "./load-upload.ts"
 import { type CustomerLoad, isLoadId, loadPath, loadsTable, parseLoad } from "./load.ts"

@@ -5,14 +5,8 @@
  */
 import { Effect } from "effect"
 import type { RecordChange } from "../../../runtime/index.ts"
-import {
-  changesPerRow,
-  loadBatchRows,
-  loadIdleMs,
-  loadKeptMs,
-  loadsPage,
-  loadWatchMs
-} from "../../limits.ts"
+import { changesPerRow, loadBatchRows, loadIdleMs, loadKeptMs, loadsPage,
+  loadWatchMs } from "../../limits.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
 import { FileReader } from "./customer-files.ts"
 import { customerOf, type CustomerRow } from "./customer-input.ts"

@@ -1,21 +1,6 @@
 /** What `/`, the problems, the fixed files and `/openapi.json` take and answer. */
-import {
-  type Area,
-  attribute,
-  attributes,
-  digits,
-  file,
-  kept,
-  list,
-  nothing,
-  object,
-  type Operation,
-  root,
-  type Schema,
-  text,
-  uri,
-  view
-} from "../../formats/openapi/index.ts"
+import { type Area, attribute, attributes, digits, file, kept, list, nothing, object,
+  type Operation, root, type Schema, text, uri, view } from "../../formats/openapi/index.ts"
 
 /** The same with If-Match. */
 const conditional = (operation: Operation): Operation => ({

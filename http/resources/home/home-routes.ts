@@ -1,26 +1,11 @@
 /** The service itself: its home page and service document, problems, fixed files (PROTOCOL §6). */
 import { Effect } from "effect"
 import { html, type Link, link, table } from "../../formats/html/index.ts"
-import {
-  isProblemSlug,
-  parseForm,
-  problemTypes,
-  problemTypeView,
-  type ResourceView
-} from "../../formats/index.ts"
+import { isProblemSlug, parseForm, problemTypes, problemTypeView,
+  type ResourceView } from "../../formats/index.ts"
 import { element } from "../../formats/xml/index.ts"
-import {
-  type Call,
-  fail,
-  type Handled,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type ResourceHandler,
-  type Route,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { type Call, fail, type Handled, type HandlerAnswer, type HandlerFailure,
+  type ResourceHandler, type Route, type Service, shown, uri } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 import { fileRoutes } from "./static-files.ts"
 import { tour } from "./tour.ts"

@@ -3,16 +3,8 @@ import { Effect } from "effect"
 import { liveScript, liveScriptPath, pageScript, stylesheet } from "../../formats/html/index.ts"
 import { contentTypeOf, entityTag } from "../../formats/index.ts"
 import { fixedMaxAgeSeconds } from "../../limits.ts"
-import {
-  type Call,
-  evaluate,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type ResourceHandler,
-  type Route,
-  scriptHandler
-} from "../../pipeline/index.ts"
+import { type Call, evaluate, fail, type HandlerAnswer, type HandlerFailure, type ResourceHandler,
+  type Route, scriptHandler } from "../../pipeline/index.ts"
 
 /* Scripts of pages: what they begin with, and how they are served. */
 

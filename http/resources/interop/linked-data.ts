@@ -4,27 +4,10 @@
  * its contexts: no context is ever fetched, so terms are known by their usual names only.
  */
 import { linkedDataType, mediaTypeOf } from "../../formats/index.ts"
-import {
-  childrenOf,
-  decodeDocument,
-  element,
-  failure,
-  isText,
-  isUri,
-  type NotificationDocument,
-  parseFragment,
-  type Result,
-  success,
-  textOf,
-  writeElement
-} from "../../formats/xml/index.ts"
-import {
-  headerValueCharsMax,
-  linkedDataDepthMax,
-  linkedDataTitleCharsMax,
-  linkedDataValuesMax,
-  uriCharsMax
-} from "../../limits.ts"
+import { childrenOf, decodeDocument, element, failure, isText, isUri, type NotificationDocument,
+  parseFragment, type Result, success, textOf, writeElement } from "../../formats/xml/index.ts"
+import { headerValueCharsMax, linkedDataDepthMax, linkedDataTitleCharsMax, linkedDataValuesMax,
+  uriCharsMax } from "../../limits.ts"
 import { fail, type Failed } from "../../pipeline/index.ts"
 
 /** The element beside the item in which the document is kept. */

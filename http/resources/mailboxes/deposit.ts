@@ -3,57 +3,22 @@
  * credentials on the hot path, which starts no fiber.
  */
 import { Effect } from "effect"
-import {
-  decodeItem,
-  type MailboxMessage,
-  type MailboxReply,
-  notificationId
-} from "../../../actors/mailbox/index.ts"
+import { decodeItem, type MailboxMessage, type MailboxReply,
+  notificationId } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { traceparentOf } from "../../app.ts"
-import {
-  derivedIds,
-  documentDigest,
-  type IdSource,
-  randomIds
-} from "../../auth/credentials/index.ts"
+import { derivedIds, documentDigest, type IdSource,
+  randomIds } from "../../auth/credentials/index.ts"
 import { accountOf, countingRefused } from "../../auth/index.ts"
-import {
-  acceptedBodies,
-  bodyKind,
-  choose,
-  linkedDataType,
-  standardTypes
-} from "../../formats/index.ts"
-import {
-  failure,
-  type NotificationDocument,
-  type Result,
-  storedFragment
-} from "../../formats/xml/index.ts"
+import { acceptedBodies, bodyKind, choose, linkedDataType,
+  standardTypes } from "../../formats/index.ts"
+import { failure, type NotificationDocument, type Result,
+  storedFragment } from "../../formats/xml/index.ts"
 import { documentBytesMax } from "../../limits.ts"
-import {
-  ask,
-  bodyFailure,
-  bodyOf,
-  type Call,
-  count,
-  fail,
-  type Failed,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type Parameters,
-  plain,
-  refused,
-  type Rendered,
-  renderFailure,
-  renderView,
-  type RouteMetrics,
-  type Service,
-  typedFields,
-  unsupported,
-  withForm
-} from "../../pipeline/index.ts"
+import { ask, bodyFailure, bodyOf, type Call, count, fail, type Failed, type HandlerAnswer,
+  type HandlerFailure, type Parameters, plain, refused, type Rendered, renderFailure, renderView,
+  type RouteMetrics, type Service, typedFields, unsupported,
+  withForm } from "../../pipeline/index.ts"
 import type { Exchange, HttpRequest } from "../../wire/index.ts"
 import { publishInline } from "../content/index.ts"
 import { isLinkedData, readLinkedData } from "../interop/index.ts"

@@ -1,21 +1,8 @@
 /** Mailboxes as resources (protocol §1.2). */
-export {
-  below,
-  listAs,
-  type MailboxRef,
-  mailboxRefNamed,
-  type ProvenReader,
-  requireReader
-} from "./mailbox-access.ts"
-export {
-  entryElement,
-  type MailboxEntry,
-  readPage,
-  sinceOf,
-  spansOf,
-  startOf,
-  tellRetrieved
-} from "./mailbox-listing.ts"
+export { below, listAs, type MailboxRef, mailboxRefNamed, type ProvenReader,
+  requireReader } from "./mailbox-access.ts"
+export { entryElement, type MailboxEntry, readPage, sinceOf, spansOf, startOf,
+  tellRetrieved } from "./mailbox-listing.ts"
 export { mailboxOperations } from "./mailbox-operations.ts"
 export { readerHeaders } from "./mailbox-reading.ts"
 export { mailboxRoutes } from "./mailbox-routes.ts"

@@ -1,30 +1,14 @@
 /** Which mailbox a path names, and who may read it (protocol §1.2). */
 import { Effect } from "effect"
 import { mailboxKind } from "../../../actors/index.ts"
-import type {
-  MailboxMessage,
-  MailboxReader,
-  MailboxReply,
-  MailboxView
-} from "../../../actors/mailbox/index.ts"
+import type { MailboxMessage, MailboxReader, MailboxReply,
+  MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { accountOf, mayTry, triedWrong } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
-import {
-  askFor,
-  type Call,
-  challenge,
-  fail,
-  Failed,
-  type Handled,
-  type HandlerFailure,
-  type Parameters,
-  refused,
-  type Service,
-  toProblem,
-  uri
-} from "../../pipeline/index.ts"
+import { askFor, type Call, challenge, fail, Failed, type Handled, type HandlerFailure,
+  type Parameters, refused, type Service, toProblem, uri } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 
 /** A mailbox as a request's path names it. */

@@ -8,36 +8,14 @@ import { form } from "../../formats/html/index.ts"
 import { standardTypes } from "../../formats/index.ts"
 import { element } from "../../formats/xml/index.ts"
 import { askedAtOnceMax, pageEntriesDefault, pageEntriesMax, slugCharsMax } from "../../limits.ts"
-import {
-  ask,
-  askFor,
-  type Call,
-  conditionsHold,
-  documentOf,
-  empty,
-  entityTags,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  inputOf,
-  isConditional,
-  queryOf,
-  refused,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { ask, askFor, type Call, conditionsHold, documentOf, empty, entityTags, fail,
+  type HandlerAnswer, type HandlerFailure, inputOf, isConditional, queryOf, refused, type Service,
+  shown, uri } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 import { checkSecret, linked, type MailboxRef, mailboxRefNamed } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./mailbox-listing.ts"
-import {
-  defaultRetention,
-  type FieldReader,
-  fieldsOf,
-  mailboxDocument,
-  type MailboxSecretUris,
-  parseSettings
-} from "./mailbox-settings.ts"
+import { defaultRetention, type FieldReader, fieldsOf, mailboxDocument, type MailboxSecretUris,
+  parseSettings } from "./mailbox-settings.ts"
 import { listingView, openForm, ownPage, secretsPage } from "./mailbox-views.ts"
 
 type Described = Extract<MailboxReply, { readonly _tag: "Described" }>

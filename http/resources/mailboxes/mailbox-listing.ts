@@ -3,43 +3,19 @@
  * a reader without a cursor of its own wants of any list of URIs.
  */
 import { Effect } from "effect"
-import {
-  type CachedContent,
-  cachedKey,
-  cachedTable
-} from "../../../actors/background-task/index.ts"
+import { type CachedContent, cachedKey,
+  cachedTable } from "../../../actors/background-task/index.ts"
 import { retrievedAtOnceMax } from "../../../actors/index.ts"
-import {
-  decodeItem,
-  formatCursor,
-  isRemoval,
-  itemAtMs,
-  type MailboxMessage,
-  type MailboxView,
-  notificationId,
-  parseSince,
-  type Since,
-  startAfter
-} from "../../../actors/mailbox/index.ts"
+import { decodeItem, formatCursor, isRemoval, itemAtMs, type MailboxMessage, type MailboxView,
+  notificationId, parseSince, type Since, startAfter } from "../../../actors/mailbox/index.ts"
 import { StorageUnavailable } from "../../../runtime/index.ts"
 import type { Link } from "../../formats/html/index.ts"
 import { linkedDataType, type MediaType } from "../../formats/index.ts"
-import {
-  type Element,
-  element,
-  escapeAttribute,
-  parseFragment,
-  writeElement
-} from "../../formats/xml/index.ts"
+import { type Element, element, escapeAttribute, parseFragment,
+  writeElement } from "../../formats/xml/index.ts"
 import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
-import {
-  type Call,
-  fail,
-  type HandlerFailure,
-  queryOf,
-  type Service,
-  uri
-} from "../../pipeline/index.ts"
+import { type Call, fail, type HandlerFailure, queryOf, type Service,
+  uri } from "../../pipeline/index.ts"
 import { inboxRel, type MailboxRef } from "./mailbox-access.ts"
 
 /** What a request for a listing asks for. */

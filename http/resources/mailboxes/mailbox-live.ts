@@ -3,27 +3,12 @@ import { Effect } from "effect"
 import { formatCursor, isRemoval, type MailboxReader } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { eventItemsMax, watchRecheckMs } from "../../limits.ts"
-import {
-  type Call,
-  type HandlerAnswer,
-  type HandlerFailure,
-  refused,
-  type Service,
-  taken,
-  withWaiter
-} from "../../pipeline/index.ts"
+import { type Call, type HandlerAnswer, type HandlerFailure, refused, type Service, taken,
+  withWaiter } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { listAs, type MailboxRef } from "./mailbox-access.ts"
-import {
-  entryOf,
-  entryXml,
-  type ListingPage,
-  type ListingQuery,
-  readPage,
-  sinceOf,
-  spansOf,
-  tellRetrieved
-} from "./mailbox-listing.ts"
+import { entryOf, entryXml, type ListingPage, type ListingQuery, readPage, sinceOf, spansOf,
+  tellRetrieved } from "./mailbox-listing.ts"
 
 /**
  * A page as soon as there is something on it: at once, after a deposit, or empty when the time

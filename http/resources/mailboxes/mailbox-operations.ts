@@ -1,32 +1,8 @@
 /** What mailboxes and the notifications in them take and answer (A2, A9 to A11). */
 import { linkedDataType } from "../../formats/index.ts"
-import {
-  type AnswerDescription,
-  type Area,
-  attributes,
-  type BodyDescription,
-  button,
-  digits,
-  document,
-  elementText,
-  events,
-  feeds,
-  file,
-  formBody,
-  formOf,
-  list,
-  nothing,
-  object,
-  oneOf,
-  open,
-  paging,
-  ref,
-  root,
-  text,
-  time,
-  uri,
-  view
-} from "../../formats/openapi/index.ts"
+import { type AnswerDescription, type Area, attributes, type BodyDescription, button, digits,
+  document, elementText, events, feeds, file, formBody, formOf, list, nothing, object, oneOf, open,
+  paging, ref, root, text, time, uri, view } from "../../formats/openapi/index.ts"
 
 const settings = {
   deposit: oneOf("anyone", "accounts"),

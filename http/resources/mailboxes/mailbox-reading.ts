@@ -1,71 +1,22 @@
 /** GET of a mailbox (A11) and of one notification, and its DELETE (protocol §1.2). */
 import { Effect } from "effect"
-import {
-  isRemoval,
-  type MailboxMessage,
-  type MailboxReply,
-  notificationId,
-  parseNotificationId
-} from "../../../actors/mailbox/index.ts"
-import {
-  choose,
-  feedTypes,
-  linkedDataType,
-  type MediaType,
-  notificationTypes,
-  type ResourceView
-} from "../../formats/index.ts"
+import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
+  parseNotificationId } from "../../../actors/mailbox/index.ts"
+import { choose, feedTypes, linkedDataType, type MediaType, notificationTypes,
+  type ResourceView } from "../../formats/index.ts"
 import { xmlDeclaration } from "../../formats/xml/index.ts"
-import {
-  ask,
-  type Call,
-  conditionsHold,
-  empty,
-  entityTags,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type HeaderList,
-  inputOf,
-  isConditional,
-  plain,
-  renderView,
-  type Service,
-  type ViewAnswer,
-  waitOf
-} from "../../pipeline/index.ts"
+import { ask, type Call, conditionsHold, empty, entityTags, fail, type HandlerAnswer,
+  type HandlerFailure, type HeaderList, inputOf, isConditional, plain, renderView, type Service,
+  type ViewAnswer, waitOf } from "../../pipeline/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { ListingCache, listingKey } from "./listing-cache.ts"
 import { type MailboxRef, type ProvenReader, requireReader } from "./mailbox-access.ts"
-import {
-  datedFeed,
-  entryElement,
-  entryOf,
-  entryXml,
-  feedLinks,
-  isFeed,
-  latestTypes,
-  type ListingQuery,
-  listingQuery,
-  type MailboxEntry,
-  type NumberSpan,
-  placeLinks,
-  readLatest,
-  readPage,
-  sinceOf,
-  spansOf,
-  startOf,
-  tellRetrieved,
-  withCopies
-} from "./mailbox-listing.ts"
+import { datedFeed, entryElement, entryOf, entryXml, feedLinks, isFeed, latestTypes,
+  type ListingQuery, listingQuery, type MailboxEntry, type NumberSpan, placeLinks, readLatest,
+  readPage, sinceOf, spansOf, startOf, tellRetrieved, withCopies } from "./mailbox-listing.ts"
 import { liveAnswer, longPoll } from "./mailbox-live.ts"
-import {
-  activityDocument,
-  listingView,
-  notificationForms,
-  publicPage,
-  summaryOf
-} from "./mailbox-views.ts"
+import { activityDocument, listingView, notificationForms, publicPage,
+  summaryOf } from "./mailbox-views.ts"
 
 const eventStream = "text/event-stream"
 

@@ -1,26 +1,12 @@
 /** The rows of mailboxes (protocol §1.2). */
-import {
-  keepingTyped,
-  type ResourceHandler,
-  type Route,
-  scriptHandler,
-  type Service
-} from "../../pipeline/index.ts"
+import { keepingTyped, type ResourceHandler, type Route, scriptHandler,
+  type Service } from "../../pipeline/index.ts"
 import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
 import { below } from "./mailbox-access.ts"
-import {
-  deleteMailbox,
-  getMailboxes,
-  postMailboxes,
-  postPassword,
-  putMailbox
-} from "./mailbox-collection.ts"
-import {
-  deleteNotification,
-  formOfNotification,
-  getMailbox,
-  getNotification
-} from "./mailbox-reading.ts"
+import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
+  putMailbox } from "./mailbox-collection.ts"
+import { deleteNotification, formOfNotification, getMailbox,
+  getNotification } from "./mailbox-reading.ts"
 import { defaultRetention } from "./mailbox-settings.ts"
 import { depositForm, mailboxScript, openForm } from "./mailbox-views.ts"
 

@@ -1,15 +1,7 @@
 /** The mailbox document: what an owner may set, and how it is shown (protocol §1.2). */
 import { type OwnerSettings, parseDuration } from "../../../actors/mailbox/index.ts"
-import {
-  childOf,
-  type Element,
-  element,
-  failure,
-  isText,
-  type Result,
-  success,
-  textOf
-} from "../../formats/xml/index.ts"
+import { childOf, type Element, element, failure, isText, type Result, success,
+  textOf } from "../../formats/xml/index.ts"
 import { titleCharsMax } from "../../limits.ts"
 import type { HttpSettings, Input } from "../../pipeline/index.ts"
 

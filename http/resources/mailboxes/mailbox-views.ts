@@ -3,46 +3,16 @@
  * a notification as the JSON-LD that was posted, or else as an Announce of ActivityStreams 2.0.
  */
 import type { MailboxView } from "../../../actors/mailbox/index.ts"
-import {
-  button,
-  copied,
-  emptyState,
-  form,
-  type Html,
-  html,
-  type HtmlForm,
-  link,
-  nothing,
-  pageTools,
-  table,
-  time
-} from "../../formats/html/index.ts"
+import { button, copied, emptyState, form, type Html, html, type HtmlForm, link, nothing, pageTools,
+  table, time } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
-import {
-  childOf,
-  childrenOf,
-  type Element,
-  element,
-  escapeAttribute,
-  parseFragment,
-  textOf,
-  writeElement,
-  xmlDeclaration
-} from "../../formats/xml/index.ts"
+import { childOf, childrenOf, type Element, element, escapeAttribute, parseFragment, textOf,
+  writeElement, xmlDeclaration } from "../../formats/xml/index.ts"
 import { slugCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
 import { linkedDataOf } from "../interop/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
-import {
-  afterOpening,
-  entryElement,
-  linksOf,
-  type ListingPage,
-  type ListingQuery,
-  type MailboxEntry,
-  nextOf,
-  openingOf,
-  selfOf
-} from "./mailbox-listing.ts"
+import { afterOpening, entryElement, linksOf, type ListingPage, type ListingQuery,
+  type MailboxEntry, nextOf, openingOf, selfOf } from "./mailbox-listing.ts"
 import { type MailboxSecretUris, settingsElements } from "./mailbox-settings.ts"
 
 /** The view of a page: its XML is a join of stored fragments, all else is built when wanted. */

@@ -1,16 +1,8 @@
 /** Seeing inside: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
 import { Effect } from "effect"
 import { requireAdmin } from "../../auth/index.ts"
-import {
-  type Call,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type HeaderList,
-  type ResourceHandler,
-  type Route,
-  type Service
-} from "../../pipeline/index.ts"
+import { type Call, fail, type HandlerAnswer, type HandlerFailure, type HeaderList,
+  type ResourceHandler, type Route, type Service } from "../../pipeline/index.ts"
 
 const noStore: HeaderList = [["Cache-Control", "no-store"]]
 

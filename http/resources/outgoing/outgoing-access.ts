@@ -2,30 +2,13 @@
 import { Effect } from "effect"
 import type { AccountMessage } from "../../../actors/account/index.ts"
 import { accountKind, notificationKind } from "../../../actors/index.ts"
-import type {
-  NotificationMessage,
-  NotificationReply,
-  NotificationView
-} from "../../../actors/notification/index.ts"
-import {
-  type Address,
-  address,
-  isActorId,
-  isRefusal,
-  type Refusal
-} from "../../../runtime/index.ts"
+import type { NotificationMessage, NotificationReply,
+  NotificationView } from "../../../actors/notification/index.ts"
+import { type Address, address, isActorId, isRefusal,
+  type Refusal } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
-import {
-  ask,
-  askFor,
-  type Call,
-  fail,
-  type HandlerFailure,
-  type HeaderList,
-  refused,
-  type Service,
-  uri
-} from "../../pipeline/index.ts"
+import { ask, askFor, type Call, fail, type HandlerFailure, type HeaderList, refused, type Service,
+  uri } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 
 /** The actor of an outgoing notification. */

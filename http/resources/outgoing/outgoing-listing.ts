@@ -3,34 +3,12 @@ import { Effect } from "effect"
 import type { NotificationStatus } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { requireAccount } from "../../auth/index.ts"
-import {
-  abandonedEntryMs,
-  askedAtOnceMax,
-  outgoingAskedMax,
-  outgoingEntriesMin,
-  outgoingScannedMax
-} from "../../limits.ts"
-import {
-  type Call,
-  empty,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  pageOf,
-  type PageRequest,
-  queryOf,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
-import {
-  describeAs,
-  mailboxOf,
-  mailboxPath,
-  notificationAt,
-  type OutgoingRef,
-  readerHeaders
-} from "./outgoing-access.ts"
+import { abandonedEntryMs, askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin,
+  outgoingScannedMax } from "../../limits.ts"
+import { type Call, empty, fail, type HandlerAnswer, type HandlerFailure, pageOf, type PageRequest,
+  queryOf, type Service, shown, uri } from "../../pipeline/index.ts"
+import { describeAs, mailboxOf, mailboxPath, notificationAt, type OutgoingRef,
+  readerHeaders } from "./outgoing-access.ts"
 import { entriesAfter, isCursor, mark, type OutgoingEntry } from "./outgoing-entries.ts"
 import { type ListedOutgoing, statuses } from "./outgoing-pages.ts"
 import { listingView } from "./outgoing-views.ts"

@@ -3,20 +3,8 @@ import { Effect } from "effect"
 import { isRefusal } from "../../../runtime/index.ts"
 import { writeElement } from "../../formats/xml/index.ts"
 import { statusEventPauseMs, watchRecheckMs } from "../../limits.ts"
-import {
-  type Call,
-  type HandlerAnswer,
-  type HandlerFailure,
-  plain,
-  type Rendered,
-  renderView,
-  type Service,
-  taken,
-  type ViewAnswer,
-  Waiter,
-  waitOf,
-  withWaiter
-} from "../../pipeline/index.ts"
+import { type Call, type HandlerAnswer, type HandlerFailure, plain, type Rendered, renderView,
+  type Service, taken, type ViewAnswer, Waiter, waitOf, withWaiter } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { describeAs, type OutgoingNotificationRef } from "./outgoing-access.ts"
 import { statusElement } from "./outgoing-views.ts"

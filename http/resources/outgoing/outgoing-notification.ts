@@ -1,36 +1,14 @@
 /** One outgoing notification: how it stands (A6), trying again, its removal (A8). */
 import { Effect } from "effect"
-import type {
-  NotificationMessage,
-  NotificationReply,
-  NotificationView
-} from "../../../actors/notification/index.ts"
+import type { NotificationMessage, NotificationReply,
+  NotificationView } from "../../../actors/notification/index.ts"
 import { callerOf } from "../../auth/index.ts"
 import { choose, standardTypes } from "../../formats/index.ts"
-import {
-  ask,
-  type Call,
-  conditionsHold,
-  empty,
-  entityTags,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  inputOf,
-  isConditional,
-  isPageWanted,
-  type Service,
-  shown,
-  uri,
-  type ViewAnswer
-} from "../../pipeline/index.ts"
-import {
-  describe,
-  mailboxPath,
-  type OutgoingNotificationRef,
-  outgoingOf,
-  readerHeaders
-} from "./outgoing-access.ts"
+import { ask, type Call, conditionsHold, empty, entityTags, fail, type HandlerAnswer,
+  type HandlerFailure, inputOf, isConditional, isPageWanted, type Service, shown, uri,
+  type ViewAnswer } from "../../pipeline/index.ts"
+import { describe, mailboxPath, type OutgoingNotificationRef, outgoingOf,
+  readerHeaders } from "./outgoing-access.ts"
 import { liveAnswer, whenChanged } from "./outgoing-live.ts"
 import { statusField, statusView } from "./outgoing-views.ts"
 

@@ -1,29 +1,7 @@
 /** What outgoing mailboxes take and answer (A5 to A8). */
-import {
-  type Area,
-  attribute,
-  attributes,
-  type BodyDescription,
-  button,
-  digits,
-  document,
-  events,
-  file,
-  formBody,
-  formOf,
-  list,
-  nothing,
-  object,
-  oneOf,
-  open,
-  paging,
-  root,
-  seeOther,
-  text,
-  time,
-  uri,
-  view
-} from "../../formats/openapi/index.ts"
+import { type Area, attribute, attributes, type BodyDescription, button, digits, document, events,
+  file, formBody, formOf, list, nothing, object, oneOf, open, paging, root, seeOther, text, time,
+  uri, view } from "../../formats/openapi/index.ts"
 
 const status = oneOf("sent", "waiting", "failed")
 

@@ -1,29 +1,11 @@
 /** The pages of outgoing mailboxes; they work without a script. */
-import type {
-  NotificationStatus,
-  NotificationView as Notification,
-  RecipientState
-} from "../../../actors/notification/index.ts"
-import {
-  badge,
-  emptyState,
-  form,
-  type Html,
-  html,
-  type HtmlForm,
-  link,
-  livePart,
-  liveState,
-  nothing,
-  pageTools,
-  timeAt
-} from "../../formats/html/index.ts"
+import type { NotificationStatus, NotificationView as Notification,
+  RecipientState } from "../../../actors/notification/index.ts"
+import { badge, emptyState, form, type Html, html, type HtmlForm, link, livePart, liveState,
+  nothing, pageTools, timeAt } from "../../formats/html/index.ts"
 import { uriCharsMax } from "../../limits.ts"
-import {
-  notificationPath,
-  type OutgoingNotificationRef,
-  type OutgoingRef
-} from "./outgoing-access.ts"
+import { notificationPath, type OutgoingNotificationRef,
+  type OutgoingRef } from "./outgoing-access.ts"
 
 export const outgoingScript = `"use strict"
 const rows = document.getElementById("recipients")

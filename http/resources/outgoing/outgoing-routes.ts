@@ -1,19 +1,10 @@
 /** The rows of outgoing mailboxes (protocol §1.3). */
-import {
-  keepingTyped,
-  type ResourceHandler,
-  type Route,
-  scriptHandler,
-  type Service
-} from "../../pipeline/index.ts"
+import { keepingTyped, type ResourceHandler, type Route, scriptHandler,
+  type Service } from "../../pipeline/index.ts"
 import { collectionPath, mailboxPath } from "./outgoing-access.ts"
 import { getListing, getOwn, postOwn } from "./outgoing-listing.ts"
-import {
-  deleteOutgoing,
-  formOfOutgoing,
-  getOutgoing,
-  retryOutgoing
-} from "./outgoing-notification.ts"
+import { deleteOutgoing, formOfOutgoing, getOutgoing,
+  retryOutgoing } from "./outgoing-notification.ts"
 import { composeForm, outgoingScript, replayForm } from "./outgoing-pages.ts"
 import { postReplay } from "./replay.ts"
 import { postOutgoing } from "./submission.ts"

@@ -1,27 +1,14 @@
 /** The documents of outgoing mailboxes: how a notification stands, and the listing. */
-import type {
-  NotificationStatus,
-  NotificationView as Notification,
-  RecipientState
-} from "../../../actors/notification/index.ts"
+import type { NotificationStatus, NotificationView as Notification,
+  RecipientState } from "../../../actors/notification/index.ts"
 import { type Link, liveScriptPath } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isText } from "../../formats/xml/index.ts"
 import { type Service, uri } from "../../pipeline/index.ts"
-import {
-  mailboxPath,
-  notificationPath,
-  type OutgoingNotificationRef,
-  type OutgoingRef
-} from "./outgoing-access.ts"
-import {
-  goOnForm,
-  type ListedOutgoing,
-  listingForms,
-  listingPage,
-  notificationPage,
-  timeOf
-} from "./outgoing-pages.ts"
+import { mailboxPath, notificationPath, type OutgoingNotificationRef,
+  type OutgoingRef } from "./outgoing-access.ts"
+import { goOnForm, type ListedOutgoing, listingForms, listingPage, notificationPage,
+  timeOf } from "./outgoing-pages.ts"
 
 const optionalTime = (atMs: number | undefined): string | undefined =>
   atMs === undefined ? undefined : timeOf(atMs)

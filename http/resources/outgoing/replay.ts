@@ -5,31 +5,12 @@ import type { NotificationMessage, NotificationReply } from "../../../actors/not
 import { isRefusal } from "../../../runtime/index.ts"
 import { callerOf } from "../../auth/index.ts"
 import { bodyKind, parseFormBody } from "../../formats/index.ts"
-import {
-  askedAtOnceMax,
-  outgoingAskedMax,
-  outgoingEntriesMin,
-  outgoingScannedMax,
-  queueDelayMaxMs
-} from "../../limits.ts"
-import {
-  askFor,
-  bodyOf,
-  type Call,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  queryOf,
-  type Service,
-  shown
-} from "../../pipeline/index.ts"
-import {
-  describeAs,
-  mailboxOf,
-  notificationAt,
-  type OutgoingRef,
-  readerHeaders
-} from "./outgoing-access.ts"
+import { askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin, outgoingScannedMax,
+  queueDelayMaxMs } from "../../limits.ts"
+import { askFor, bodyOf, type Call, fail, type HandlerAnswer, type HandlerFailure, queryOf,
+  type Service, shown } from "../../pipeline/index.ts"
+import { describeAs, mailboxOf, notificationAt, type OutgoingRef,
+  readerHeaders } from "./outgoing-access.ts"
 import { entriesAfter, isCursor, mark, type OutgoingEntry } from "./outgoing-entries.ts"
 import { removeStale } from "./outgoing-listing.ts"
 import { timeOf } from "./outgoing-pages.ts"

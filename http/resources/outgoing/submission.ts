@@ -1,43 +1,17 @@
 /** A5: a notification is queued for its recipients. */
 import { Effect } from "effect"
-import type {
-  NotificationMessage,
-  NotificationReply,
-  NotificationView
-} from "../../../actors/notification/index.ts"
+import type { NotificationMessage, NotificationReply,
+  NotificationView } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import {
-  failure,
-  type NotificationDocument,
-  type Result,
-  storedFragment,
-  success
-} from "../../formats/xml/index.ts"
+import { failure, type NotificationDocument, type Result, storedFragment,
+  success } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
-import {
-  askFor,
-  bodyOf,
-  type Call,
-  empty,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  isPageWanted,
-  refused,
-  type Service,
-  shown
-} from "../../pipeline/index.ts"
+import { askFor, bodyOf, type Call, empty, fail, type HandlerAnswer, type HandlerFailure,
+  isPageWanted, refused, type Service, shown } from "../../pipeline/index.ts"
 import { publishInline } from "../content/index.ts"
 import { inlinedOf, isPublished, readNotification } from "../notification-body.ts"
-import {
-  describe,
-  describeAs,
-  outgoingNamed,
-  type OutgoingNotificationRef,
-  type OutgoingRef,
-  readerHeaders,
-  senderOf
-} from "./outgoing-access.ts"
+import { describe, describeAs, outgoingNamed, type OutgoingNotificationRef, type OutgoingRef,
+  readerHeaders, senderOf } from "./outgoing-access.ts"
 import { enter, entered, mark } from "./outgoing-entries.ts"
 import { statusField, statusView } from "./outgoing-views.ts"
 

@@ -3,14 +3,8 @@ import type { Control, HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { childrenOf, type Element, element, writeElement } from "../../formats/xml/index.ts"
 import { titleCharsMax, valueCharsMax } from "../../limits.ts"
-import {
-  fieldNames,
-  type Operator,
-  operators,
-  type RowCondition,
-  type RowQuery,
-  type TableSchema
-} from "../../query-engine/index.ts"
+import { fieldNames, type Operator, operators, type RowCondition, type RowQuery,
+  type TableSchema } from "../../query-engine/index.ts"
 import { customersTable } from "../customers/index.ts"
 import { quotesTable } from "../quotes/index.ts"
 import { collectionPath } from "../rows/index.ts"

@@ -1,23 +1,6 @@
 /** What queries take and answer, and what the address of a table takes. */
-import {
-  type Area,
-  attributes,
-  document,
-  formOf,
-  list,
-  nothing,
-  object,
-  oneOf,
-  paging,
-  ref,
-  root,
-  type Schema,
-  seeOther,
-  text,
-  time,
-  uri,
-  view
-} from "../../formats/openapi/index.ts"
+import { type Area, attributes, document, formOf, list, nothing, object, oneOf, paging, ref, root,
+  type Schema, seeOther, text, time, uri, view } from "../../formats/openapi/index.ts"
 import { operators } from "../../query-engine/index.ts"
 
 const on = oneOf("customers", "quotes")

@@ -6,46 +6,13 @@ import { accountIfNamed, requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { type Element, parseDocument } from "../../formats/xml/index.ts"
-import {
-  type Call,
-  clientOf,
-  empty,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type Input,
-  inputOf,
-  keepingTyped,
-  nextLink,
-  pageOf,
-  type ResourceHandler,
-  type Route,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { type Call, clientOf, empty, fail, type HandlerAnswer, type HandlerFailure, type Input,
+  inputOf, keepingTyped, nextLink, pageOf, type ResourceHandler, type Route, type Service, shown,
+  uri } from "../../pipeline/index.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
-import {
-  addressOf,
-  collectionPath,
-  endingChanges,
-  goneQueries,
-  isOver,
-  isQueryId,
-  mayMake,
-  ownersTable,
-  parseStored,
-  queriesTable,
-  queryPath,
-  readKept,
-  type RecordResource,
-  removalChanges,
-  removeKept,
-  replaceKept,
-  storedChanges,
-  type StoredQuery,
-  storedRemoval
-} from "../rows/index.ts"
+import { addressOf, collectionPath, endingChanges, goneQueries, isOver, isQueryId, mayMake,
+  ownersTable, parseStored, queriesTable, queryPath, readKept, type RecordResource, removalChanges,
+  removeKept, replaceKept, storedChanges, type StoredQuery, storedRemoval } from "../rows/index.ts"
 import { fromForm, sentForm, tables } from "./query-forms.ts"
 import { queriesView, queryView } from "./query-views.ts"
 

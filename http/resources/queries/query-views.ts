@@ -1,14 +1,6 @@
 /** What queries show, and the pages with the forms that make and change them. */
-import {
-  emptyState,
-  form,
-  type Html,
-  html,
-  type Link,
-  link,
-  nothing,
-  table
-} from "../../formats/html/index.ts"
+import { emptyState, form, type Html, html, type Link, link, nothing,
+  table } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { type Service, uri } from "../../pipeline/index.ts"

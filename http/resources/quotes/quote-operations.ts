@@ -1,22 +1,6 @@
 /** What quotes take and answer (C1, C3, C4). */
-import {
-  type Area,
-  attribute,
-  attributes,
-  document,
-  elementText,
-  formOf,
-  list,
-  nothing,
-  object,
-  ref,
-  root,
-  seeOther,
-  text,
-  time,
-  uri,
-  view
-} from "../../formats/openapi/index.ts"
+import { type Area, attribute, attributes, document, elementText, formOf, list, nothing, object,
+  ref, root, seeOther, text, time, uri, view } from "../../formats/openapi/index.ts"
 import { rowQuery } from "../rows/index.ts"
 
 const price = {

@@ -1,30 +1,10 @@
 /** Quotes: C1, C3 and C4 (protocol §3). */
 import { Effect } from "effect"
-import {
-  type Call,
-  empty,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type Input,
-  inputOf,
-  keepingTyped,
-  queryOf,
-  type ResourceHandler,
-  type Route,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
-import {
-  listRows,
-  readKept,
-  type RecordResource,
-  removeKept,
-  type Replaced,
-  replaceKept,
-  requireRole
-} from "../rows/index.ts"
+import { type Call, empty, fail, type HandlerAnswer, type HandlerFailure, type Input, inputOf,
+  keepingTyped, queryOf, type ResourceHandler, type Route, type Service, shown,
+  uri } from "../../pipeline/index.ts"
+import { listRows, readKept, type RecordResource, removeKept, type Replaced, replaceKept,
+  requireRole } from "../rows/index.ts"
 import { isSymbol, quoteOf, symbolGiven } from "./quote-input.ts"
 import { goneQuotes, quotesTable } from "./quote-table.ts"
 import { collectionPath, fieldsForm, quotePath, quotesView, quoteView } from "./quote-views.ts"

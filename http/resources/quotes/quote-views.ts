@@ -1,13 +1,6 @@
 /** What quotes show. */
-import {
-  form,
-  html,
-  type HtmlForm,
-  type Link,
-  link,
-  nothing,
-  time
-} from "../../formats/html/index.ts"
+import { form, html, type HtmlForm, type Link, link, nothing,
+  time } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { type Service, uri } from "../../pipeline/index.ts"

@@ -1,28 +1,15 @@
 /** Which registration a path names, and who may have to do with it (protocol §1.4). */
 import { Effect } from "effect"
 import { registrationKind } from "../../../actors/index.ts"
-import type {
-  RegistrationMessage,
-  RegistrationReply,
-  RegistrationView
-} from "../../../actors/registration/index.ts"
+import type { RegistrationMessage, RegistrationReply,
+  RegistrationView } from "../../../actors/registration/index.ts"
 import { type Address, address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { documentDigest } from "../../auth/credentials/index.ts"
 import { accountOf } from "../../auth/index.ts"
-import {
-  askFor,
-  type Call,
-  fail,
-  type HandlerFailure,
-  refused,
-  type Service
-} from "../../pipeline/index.ts"
-import {
-  type MailboxRef,
-  mailboxRefNamed,
-  type ProvenReader,
-  requireReader
-} from "../mailboxes/index.ts"
+import { askFor, type Call, fail, type HandlerFailure, refused,
+  type Service } from "../../pipeline/index.ts"
+import { type MailboxRef, mailboxRefNamed, type ProvenReader,
+  requireReader } from "../mailboxes/index.ts"
 
 /** A registration as a request's path names it. */
 export interface RegistrationRef {

@@ -1,40 +1,17 @@
 /** POST of a registration: a callback (native form), or a WebSub request (protocol §1.4). */
 import { Effect } from "effect"
 import type { MailboxMessage, MailboxReader, MailboxReply } from "../../../actors/mailbox/index.ts"
-import type {
-  RegistrationMessage,
-  RegistrationReply,
-  RegistrationView
-} from "../../../actors/registration/index.ts"
+import type { RegistrationMessage, RegistrationReply,
+  RegistrationView } from "../../../actors/registration/index.ts"
 import { isRefusal, type Refusal } from "../../../runtime/index.ts"
 import type { IdSource } from "../../auth/credentials/index.ts"
-import {
-  ask,
-  askFor,
-  type Call,
-  empty,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  inputOf,
-  refused,
-  type Service,
-  shown
-} from "../../pipeline/index.ts"
+import { ask, askFor, type Call, empty, fail, type HandlerAnswer, type HandlerFailure, inputOf,
+  refused, type Service, shown } from "../../pipeline/index.ts"
 import { type MailboxRef, type ProvenReader, readerHeaders } from "../mailboxes/index.ts"
-import {
-  registrationNamed,
-  type RegistrationRef,
-  requireSubscriber,
-  subscriptionOf
-} from "./registration-access.ts"
-import {
-  callbackIn,
-  checkCallback,
-  type HubRequest,
-  hubRequestOf,
-  isHubRequest
-} from "./registration-input.ts"
+import { registrationNamed, type RegistrationRef, requireSubscriber,
+  subscriptionOf } from "./registration-access.ts"
+import { callbackIn, checkCallback, type HubRequest, hubRequestOf,
+  isHubRequest } from "./registration-input.ts"
 import { registrationView, secretView } from "./registration-views.ts"
 
 type Create = Extract<RegistrationMessage, { readonly _tag: "Create" }>

@@ -1,40 +1,16 @@
 /** One registration: how it stands, lifting it, its secret, its end; and the list of them. */
 import { Effect } from "effect"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
-import type {
-  RegistrationMessage,
-  RegistrationReply,
-  RegistrationView
-} from "../../../actors/registration/index.ts"
+import type { RegistrationMessage, RegistrationReply,
+  RegistrationView } from "../../../actors/registration/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import {
-  ask,
-  type Call,
-  conditionsHold,
-  empty,
-  entityTags,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  type Input,
-  inputOf,
-  isConditional,
-  isPageWanted,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { ask, type Call, conditionsHold, empty, entityTags, fail, type HandlerAnswer,
+  type HandlerFailure, type Input, inputOf, isConditional, isPageWanted, type Service, shown,
+  uri } from "../../pipeline/index.ts"
 import { type MailboxRef, readerHeaders } from "../mailboxes/index.ts"
-import {
-  collectionPath,
-  describeAt,
-  type DescribedRegistration,
-  registrationNamed,
-  registrationOf,
-  type RegistrationRef,
-  requireSubscriber
-} from "./registration-access.ts"
+import { collectionPath, describeAt, type DescribedRegistration, registrationNamed, registrationOf,
+  type RegistrationRef, requireSubscriber } from "./registration-access.ts"
 import { newSecret } from "./registration-creation.ts"
 import { callbackIn, checkCallback } from "./registration-input.ts"
 import { collectionView, registrationView, secretView } from "./registration-views.ts"

@@ -1,12 +1,8 @@
 /** Reading what a client registers: a callback, or the fields of a WebSub request. */
 import type { FormFields } from "../../formats/index.ts"
 import { childOf, failure, type Result, success, textOf } from "../../formats/xml/index.ts"
-import {
-  leaseSecondsDefault,
-  leaseSecondsMax,
-  subscriberSecretBytesMax,
-  uriCharsMax
-} from "../../limits.ts"
+import { leaseSecondsDefault, leaseSecondsMax, subscriberSecretBytesMax,
+  uriCharsMax } from "../../limits.ts"
 import type { Input } from "../../pipeline/index.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
 

@@ -1,26 +1,7 @@
 /** What push registrations take and answer (A12). */
-import {
-  type Area,
-  attribute,
-  attributes,
-  button,
-  digits,
-  document,
-  formBody,
-  formOf,
-  list,
-  nothing,
-  object,
-  oneOf,
-  ref,
-  root,
-  seeOther,
-  text,
-  time,
-  uri,
-  view,
-  withoutPage
-} from "../../formats/openapi/index.ts"
+import { type Area, attribute, attributes, button, digits, document, formBody, formOf, list,
+  nothing, object, oneOf, ref, root, seeOther, text, time, uri, view,
+  withoutPage } from "../../formats/openapi/index.ts"
 
 const status = attribute(text)
 

@@ -1,30 +1,12 @@
 /** The pages of push registrations; they work without a script. */
-import type {
-  RegistrationStatus,
-  RegistrationView as Registered
-} from "../../../actors/registration/index.ts"
-import {
-  badge,
-  type Control,
-  copied,
-  emptyState,
-  form,
-  type Html,
-  html,
-  type HtmlForm,
-  link,
-  livePart,
-  liveState,
-  nothing,
-  timeAt
-} from "../../formats/html/index.ts"
+import type { RegistrationStatus,
+  RegistrationView as Registered } from "../../../actors/registration/index.ts"
+import { badge, type Control, copied, emptyState, form, type Html, html, type HtmlForm, link,
+  livePart, liveState, nothing, timeAt } from "../../formats/html/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
-import {
-  collectionPath,
-  type DescribedRegistration,
-  type RegistrationRef
-} from "./registration-access.ts"
+import { collectionPath, type DescribedRegistration,
+  type RegistrationRef } from "./registration-access.ts"
 
 /** A sign and the word: no status is told by its sign alone. */
 const marks: { readonly [S in RegistrationStatus]: string } = {

@@ -1,20 +1,10 @@
 /** The rows of push registrations (protocol §1.4). */
-import {
-  keepingTyped,
-  type ResourceHandler,
-  type Route,
-  type Service
-} from "../../pipeline/index.ts"
+import { keepingTyped, type ResourceHandler, type Route,
+  type Service } from "../../pipeline/index.ts"
 import { below } from "../mailboxes/index.ts"
 import { postRegistration } from "./registration-creation.ts"
-import {
-  deleteRegistration,
-  formOfRegistration,
-  getRegistration,
-  getRegistrations,
-  postSecret,
-  putRegistration
-} from "./registration-handlers.ts"
+import { deleteRegistration, formOfRegistration, getRegistration, getRegistrations, postSecret,
+  putRegistration } from "./registration-handlers.ts"
 import { registerForm } from "./registration-pages.ts"
 
 const pattern = "/mailboxes/{mailbox}/registrations"

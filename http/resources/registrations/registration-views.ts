@@ -4,11 +4,8 @@ import { type Link, liveScriptPath } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isText } from "../../formats/xml/index.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
-import {
-  collectionHref,
-  type DescribedRegistration,
-  type RegistrationRef
-} from "./registration-access.ts"
+import { collectionHref, type DescribedRegistration,
+  type RegistrationRef } from "./registration-access.ts"
 import { collectionPage, registrationPage, secretPage } from "./registration-pages.ts"
 
 const timeOf = (atMs: number): string => new Date(atMs).toISOString()

@@ -6,12 +6,8 @@
 import { Effect } from "effect"
 import type { RecordChange } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
-import {
-  anonymousQueriesMax,
-  anonymousQueryKeptMs,
-  endedQueriesPage,
-  endedQueriesSweepMs
-} from "../../limits.ts"
+import { anonymousQueriesMax, anonymousQueryKeptMs, endedQueriesPage,
+  endedQueriesSweepMs } from "../../limits.ts"
 import { fail, type HandlerFailure, ownPath, type Service } from "../../pipeline/index.ts"
 import type { RowQuery, TableSchema } from "../../query-engine/index.ts"
 

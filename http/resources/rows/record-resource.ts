@@ -8,15 +8,8 @@ import type { RecordChange } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, requireAccount } from "../../auth/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { attemptsMax } from "../../limits.ts"
-import {
-  type Call,
-  conditionsHold,
-  entityTags,
-  fail,
-  type HandlerFailure,
-  isConditional,
-  type Service
-} from "../../pipeline/index.ts"
+import { type Call, conditionsHold, entityTags, fail, type HandlerFailure, isConditional,
+  type Service } from "../../pipeline/index.ts"
 
 /** A kind of such resources. */
 export interface RecordResource {

@@ -2,29 +2,10 @@
 import { Effect } from "effect"
 import type { Link } from "../../formats/html/index.ts"
 import { pageEntriesDefault, pageEntriesMax, sortedRowsMax } from "../../limits.ts"
-import {
-  type Call,
-  fail,
-  type Failed,
-  type HandlerFailure,
-  queryOf,
-  type Service,
-  uri
-} from "../../pipeline/index.ts"
-import {
-  fieldsIn,
-  filterOf,
-  type NumberRange,
-  type Order,
-  readPlace,
-  type RowEntry,
-  type RowFilter,
-  type RowQuery,
-  runQuery,
-  spanOf,
-  type TableSchema,
-  writePlace
-} from "../../query-engine/index.ts"
+import { type Call, fail, type Failed, type HandlerFailure, queryOf, type Service,
+  uri } from "../../pipeline/index.ts"
+import { fieldsIn, filterOf, type NumberRange, type Order, readPlace, type RowEntry, type RowFilter,
+  type RowQuery, runQuery, spanOf, type TableSchema, writePlace } from "../../query-engine/index.ts"
 import { queryAt } from "./query-store.ts"
 
 /** A page of rows. */

@@ -1,13 +1,6 @@
 /** Rows as a table of a page. */
-import {
-  emptyState,
-  type Html,
-  html,
-  link,
-  nothing,
-  table as scrolling,
-  time
-} from "../../formats/html/index.ts"
+import { emptyState, type Html, html, link, nothing, table as scrolling,
+  time } from "../../formats/html/index.ts"
 import type { Row, TableSchema } from "../../query-engine/index.ts"
 import type { RowListing } from "./row-listing.ts"
 

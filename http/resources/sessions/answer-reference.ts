@@ -11,14 +11,8 @@ import { address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { bodyKind } from "../../formats/index.ts"
 import { decodeDocument, isText, parseDocument, textOf } from "../../formats/xml/index.ts"
 import { referenceHopsMax, referredBytesMax, uriCharsMax } from "../../limits.ts"
-import {
-  askFor,
-  fail,
-  type Failed,
-  type HandlerFailure,
-  ownPath,
-  type Service
-} from "../../pipeline/index.ts"
+import { askFor, fail, type Failed, type HandlerFailure, ownPath,
+  type Service } from "../../pipeline/index.ts"
 
 const unreadable = (why: string): Failed => fail("unprocessable", `the href answer: ${why}`)
 

@@ -7,17 +7,8 @@ import { sessionKind } from "../../../actors/index.ts"
 import type { SessionMessage, SessionReply } from "../../../actors/session/index.ts"
 import { address, isRefusal, type RecordChange } from "../../../runtime/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import {
-  askFor,
-  type Call,
-  type HandlerAnswer,
-  type HandlerFailure,
-  nextLink,
-  pageOf,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { askFor, type Call, type HandlerAnswer, type HandlerFailure, nextLink, pageOf, type Service,
+  shown, uri } from "../../pipeline/index.ts"
 import { collectionPath, type ListedSessionRow, listingView } from "./session-views.ts"
 
 /** `<inverted ms, 13 digits>.<id>` of each session: ascending keys are newest first. */

@@ -1,28 +1,7 @@
 /** What the bridge, its sessions and the questions without a session take and answer (Area B). */
-import {
-  type AnswerDescription,
-  type Area,
-  attribute,
-  attributes,
-  document,
-  elementText,
-  formBody,
-  formOf,
-  list,
-  nothing,
-  object,
-  oneOf,
-  type Operation,
-  type OperationKey,
-  paging,
-  type Parameter,
-  root,
-  seeOther,
-  text,
-  time,
-  uri,
-  view
-} from "../../formats/openapi/index.ts"
+import { type AnswerDescription, type Area, attribute, attributes, document, elementText, formBody,
+  formOf, list, nothing, object, oneOf, type Operation, type OperationKey, paging, type Parameter,
+  root, seeOther, text, time, uri, view } from "../../formats/openapi/index.ts"
 
 type Step = "name" | "quest" | "hard_question"
 

@@ -1,49 +1,19 @@
 /** Area B: the bridge's entry, sessions, their answers, the stateless questions (PROTOCOL §2). */
 import { Effect } from "effect"
 import { sessionKind } from "../../../actors/index.ts"
-import type {
-  SessionMessage,
-  SessionReply,
-  SessionView as Session
-} from "../../../actors/session/index.ts"
+import type { SessionMessage, SessionReply,
+  SessionView as Session } from "../../../actors/session/index.ts"
 import { type Address, address, isActorId, isRefusal } from "../../../runtime/index.ts"
 import { choose, standardTypes } from "../../formats/index.ts"
-import {
-  ask,
-  askFor,
-  type Call,
-  conditionsHold,
-  empty,
-  entityTags,
-  fail,
-  type HandlerAnswer,
-  type HandlerFailure,
-  isConditional,
-  keepingTyped,
-  refused,
-  type ResourceHandler,
-  type Route,
-  type Service,
-  shown,
-  uri
-} from "../../pipeline/index.ts"
+import { ask, askFor, type Call, conditionsHold, empty, entityTags, fail, type HandlerAnswer,
+  type HandlerFailure, isConditional, keepingTyped, refused, type ResourceHandler, type Route,
+  type Service, shown, uri } from "../../pipeline/index.ts"
 import { readReference } from "./answer-reference.ts"
 import { enter, leave, listSessions } from "./session-collection.ts"
 import { readAnswerInput, type SessionInput } from "./session-input.ts"
 import { rejection } from "./session-rejection.ts"
-import {
-  answerPath,
-  type AnswerStep,
-  answerView,
-  entryLink,
-  entryPath,
-  entryView,
-  isOver,
-  questionForm,
-  sessionPath,
-  sessionView,
-  stepTitles
-} from "./session-views.ts"
+import { answerPath, type AnswerStep, answerView, entryLink, entryPath, entryView, isOver,
+  questionForm, sessionPath, sessionView, stepTitles } from "./session-views.ts"
 import { questionRoutes } from "./stateless-questions.ts"
 
 const steps: ReadonlyArray<AnswerStep> = ["name", "quest", "hard_question"]

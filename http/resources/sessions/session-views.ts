@@ -1,20 +1,8 @@
 /** What the resources of Area B show: challenges, recorded answers, the listing, their pages. */
 import { answerCharsMax, bridge } from "../../../actors/index.ts"
 import type { RecordedAnswer, SessionView as Session } from "../../../actors/session/index.ts"
-import {
-  badge,
-  type Control,
-  emptyState,
-  form,
-  type Html,
-  html,
-  type HtmlForm,
-  type Link,
-  link,
-  nothing,
-  table,
-  time
-} from "../../formats/html/index.ts"
+import { badge, type Control, emptyState, form, type Html, html, type HtmlForm, type Link, link,
+  nothing, table, time } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 

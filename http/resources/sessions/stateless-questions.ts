@@ -3,28 +3,12 @@
  */
 import { Effect } from "effect"
 import { answerCharsMax, bridge, scriptProgress } from "../../../actors/index.ts"
-import {
-  type Control,
-  form,
-  html,
-  type HtmlForm,
-  type Link,
-  link
-} from "../../formats/html/index.ts"
+import { type Control, form, html, type HtmlForm, type Link,
+  link } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { element, isText } from "../../formats/xml/index.ts"
-import {
-  type Call,
-  fail,
-  type Failed,
-  type Handled,
-  type HandlerAnswer,
-  keepingTyped,
-  queryOf,
-  type ResourceHandler,
-  type Route,
-  shown
-} from "../../pipeline/index.ts"
+import { type Call, fail, type Failed, type Handled, type HandlerAnswer, keepingTyped, queryOf,
+  type ResourceHandler, type Route, shown } from "../../pipeline/index.ts"
 import { rejection } from "./session-rejection.ts"
 import { answerControl, type AnswerStep, entryPath, spoken } from "./session-views.ts"
 

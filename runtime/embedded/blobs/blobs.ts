@@ -11,16 +11,8 @@ import { asFailure, readSpan, type WriteBatch } from "../engine/index.ts"
 import { isGone } from "../folders.ts"
 import { blobKey, bytesKey, endOf } from "../keys.ts"
 import type { EmbeddedStore } from "../storage/index.ts"
-import {
-  abortOf,
-  arrivingPath,
-  blobsPath,
-  makeFolder,
-  openFile,
-  receive,
-  type ReceivedBlob,
-  removeLeftOvers
-} from "./blob-files.ts"
+import { abortOf, arrivingPath, blobsPath, makeFolder, openFile, receive, type ReceivedBlob,
+  removeLeftOvers } from "./blob-files.ts"
 
 /** What the database keeps of a blob. */
 export interface BlobRecord extends BlobInfo {

@@ -3,13 +3,8 @@
  * written in batches that are flushed. `rocksdb.ts` and `leveldb.ts` are the two there are; no
  * other file knows which of them it stands on.
  */
-import {
-  StorageDamaged,
-  type StorageFailure,
-  StorageFull,
-  StorageLocked,
-  StorageUnavailable
-} from "../../actor/index.ts"
+import { StorageDamaged, type StorageFailure, StorageFull, StorageLocked,
+  StorageUnavailable } from "../../actor/index.ts"
 import { readSliceMs } from "../../limits.ts"
 import type { BatchChange } from "./write-batch.ts"
 

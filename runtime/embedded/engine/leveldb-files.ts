@@ -2,15 +2,8 @@
  * LevelDB's tables (doc/table_format.md of LevelDB). Each block has a checksum, which LevelDB looks
  * at only when it is told to, and the binding has no way to tell it.
  */
-import {
-  closeSync,
-  fstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  statSync
-} from "node:fs"
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync,
+  statSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { unlessGone } from "../folders.ts"

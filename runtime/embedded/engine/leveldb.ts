@@ -3,26 +3,12 @@ import type { ClassicLevel, Snapshot } from "classic-level"
 import { closeSync, existsSync, fdatasync, openSync, write } from "node:fs"
 import { promisify } from "node:util"
 import { StorageDamaged } from "../../actor/index.ts"
-import {
-  acknowledgedSyncMs,
-  blockCacheBytes,
-  leveldbBufferBytes,
-  leveldbChunkBytes,
-  leveldbChunkRows,
-  leveldbTableBytes
-} from "../../limits.ts"
+import { acknowledgedSyncMs, blockCacheBytes, leveldbBufferBytes, leveldbChunkBytes,
+  leveldbChunkRows, leveldbTableBytes } from "../../limits.ts"
 import { syncFolder } from "../folders.ts"
 import { ACKNOWLEDGEMENT_BYTES, SLOTS } from "./acknowledgement.ts"
-import {
-  type ClearRequest,
-  type Database,
-  type EngineSnapshot,
-  type EngineWriter,
-  type KeyRange,
-  rootOf,
-  type WriteRequest,
-  type WriterEvents
-} from "./engine.ts"
+import { type ClearRequest, type Database, type EngineSnapshot, type EngineWriter, type KeyRange,
+  rootOf, type WriteRequest, type WriterEvents } from "./engine.ts"
 import { cutTables, logGap, stampOf, tableFault } from "./leveldb-files.ts"
 import { type BatchChange, changesOf } from "./write-batch.ts"
 

@@ -12,13 +12,8 @@ import type * as Threads from "node:worker_threads"
 import { Worker } from "node:worker_threads"
 import { acknowledgedSyncMs } from "../../limits.ts"
 import { ACKNOWLEDGEMENT_BYTES, SLOTS } from "./acknowledgement.ts"
-import type {
-  ClearRequest,
-  EngineWriter,
-  WriteRequest,
-  WriterEvents,
-  WriterReply
-} from "./engine.ts"
+import type { ClearRequest, EngineWriter, WriteRequest, WriterEvents,
+  WriterReply } from "./engine.ts"
 
 /** Flushes what was acknowledged, lets go of the database, and ends. */
 interface EndRequest {

@@ -1,16 +1,8 @@
 /** The record port on the embedded store. */
 import { Effect } from "effect"
 import { recordChangesMax } from "../../limits.ts"
-import {
-  assertExpected,
-  byBytes,
-  type RecordChange,
-  type RecordEntry,
-  type RecordRange,
-  type RecordsApi,
-  type RecordsInMemory,
-  Watchers
-} from "../../ports/index.ts"
+import { assertExpected, byBytes, type RecordChange, type RecordEntry, type RecordRange,
+  type RecordsApi, type RecordsInMemory, Watchers } from "../../ports/index.ts"
 import { type Database, readSpan, type WriteBatch } from "../engine/index.ts"
 import { endOf, recordKey } from "../keys.ts"
 import type { EmbeddedStore } from "../storage/index.ts"

@@ -3,16 +3,8 @@ import { Effect } from "effect"
 import { rm } from "node:fs/promises"
 import { StorageLocked, StorageUnavailable } from "../../actor/index.ts"
 import type { OpenView, RecordChange, ViewApi } from "../../ports/index.ts"
-import {
-  type BatchChange,
-  type Database,
-  EngineMissing,
-  type EngineName,
-  isLocked,
-  openViewDatabase,
-  rootOf,
-  viewEngine
-} from "../engine/index.ts"
+import { type BatchChange, type Database, EngineMissing, type EngineName, isLocked,
+  openViewDatabase, rootOf, viewEngine } from "../engine/index.ts"
 import { recordKey, VIEW_KEY } from "../keys.ts"
 import { ReadCache } from "./read-cache.ts"
 import { heldIn } from "./records.ts"

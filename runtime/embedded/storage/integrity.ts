@@ -1,26 +1,10 @@
 /** Opening the store of a folder, and whether it is whole. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import {
-  SHARDS,
-  StorageDamaged,
-  type StorageFailure,
-  StorageLocked,
-  StorageUnavailable
-} from "../../actor/index.ts"
-import {
-  asFailure,
-  chooseEngine,
-  createAcknowledged,
-  type Database,
-  EngineDiffers,
-  EngineMissing,
-  type EngineName,
-  noteEngine,
-  openDatabase,
-  readAcknowledged,
-  rootOf
-} from "../engine/index.ts"
+import { SHARDS, StorageDamaged, type StorageFailure, StorageLocked,
+  StorageUnavailable } from "../../actor/index.ts"
+import { asFailure, chooseEngine, createAcknowledged, type Database, EngineDiffers, EngineMissing,
+  type EngineName, noteEngine, openDatabase, readAcknowledged, rootOf } from "../engine/index.ts"
 import { COMMITS_KEY, FORMAT_KEY } from "../keys.ts"
 import { assertWhole } from "../restore.ts"
 

@@ -2,15 +2,8 @@
 import { Effect } from "effect"
 import { type Address, keyOf, type LogItem, StorageDamaged } from "../../actor/index.ts"
 import { knownActorsMax } from "../../limits.ts"
-import {
-  assertCommit,
-  type Commit,
-  conflictOf,
-  type Outcome,
-  type StorageApi,
-  type StoredActor,
-  type TimerPage
-} from "../../ports/index.ts"
+import { assertCommit, type Commit, conflictOf, type Outcome, type StorageApi, type StoredActor,
+  type TimerPage } from "../../ports/index.ts"
 import { type EngineSnapshot, engineTitles, readSpan, type WriteBatch } from "../engine/index.ts"
 import * as keys from "../keys.ts"
 import type { Sweeper } from "./log-sweeper.ts"

@@ -6,32 +6,13 @@ import { Effect, type Scope } from "effect"
 import { readdirSync, statfsSync, statSync } from "node:fs"
 import { mkdir, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import {
-  type StorageFailure,
-  StorageFull,
-  StorageLocked,
-  StorageUnavailable
-} from "../../actor/index.ts"
-import {
-  groupBytesMax,
-  probeBytes,
-  recoverFirstMs,
-  recoverFreeBytesMin,
-  recoverLastMs
-} from "../../limits.ts"
-import {
-  acknowledgedPath,
-  asFailure,
-  type ClearRequest,
-  type Database,
-  databasePath,
-  type EngineName,
-  type EngineWriter,
-  WriteBatch,
-  type WriteRequest,
-  type WriterEvents,
-  type WriterReply
-} from "../engine/index.ts"
+import { type StorageFailure, StorageFull, StorageLocked,
+  StorageUnavailable } from "../../actor/index.ts"
+import { groupBytesMax, probeBytes, recoverFirstMs, recoverFreeBytesMin,
+  recoverLastMs } from "../../limits.ts"
+import { acknowledgedPath, asFailure, type ClearRequest, type Database, databasePath,
+  type EngineName, type EngineWriter, WriteBatch, type WriteRequest, type WriterEvents,
+  type WriterReply } from "../engine/index.ts"
 import { FORMAT_KEY } from "../keys.ts"
 import { FORMAT, type OpenFailure, openFailure, openVerified } from "./integrity.ts"
 

@@ -3,32 +3,13 @@
  * them has had time to come to the end, and of uploads that came to nothing. What a node leaves
  * behind as it ends, others find by a sweep.
  */
-import {
-  blobClocksMs,
-  blobLeavingMax,
-  blobLingerMaxMs,
-  blobLingerMs,
-  blobOrphansMax,
-  blobPurgeMs,
-  blobPurgesInFlight,
-  blobSlowestBytesPerMs,
-  blobSweepMs,
-  blobWriteMs,
-  writeMs
-} from "../../limits.ts"
+import { blobClocksMs, blobLeavingMax, blobLingerMaxMs, blobLingerMs, blobOrphansMax, blobPurgeMs,
+  blobPurgesInFlight, blobSlowestBytesPerMs, blobSweepMs, blobWriteMs,
+  writeMs } from "../../limits.ts"
 import { type NatsApi, persist } from "../connection/index.ts"
 import { api, lastOfMany, pieces, subjectsOf } from "../stream/index.ts"
-import {
-  begunAtMs,
-  blobsPlace,
-  type ChunkSet,
-  chunksFilter,
-  firstChunksFilter,
-  headSubject,
-  idOfHead,
-  parseHead,
-  setOfChunk
-} from "./blob-keys.ts"
+import { begunAtMs, blobsPlace, type ChunkSet, chunksFilter, firstChunksFilter, headSubject,
+  idOfHead, parseHead, setOfChunk } from "./blob-keys.ts"
 import { findHead } from "./blob-transfer.ts"
 
 export interface BlobTimes {

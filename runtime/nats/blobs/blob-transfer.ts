@@ -1,32 +1,14 @@
 /** A blob on its way in: chunk by chunk, a few of them under way at once. */
 import { createHash } from "node:crypto"
-import {
-  BlobAborted,
-  BlobTooLarge,
-  StorageDamaged,
-  StorageFull,
-  StorageUnavailable
-} from "../../actor/index.ts"
-import {
-  blobGiveUpMs,
-  blobReadsAhead,
-  blobWriteMs,
-  blobWritesInFlight,
-  giveUpMs,
-  readMs,
-  retryMs
-} from "../../limits.ts"
+import { BlobAborted, BlobTooLarge, StorageDamaged, StorageFull,
+  StorageUnavailable } from "../../actor/index.ts"
+import { blobGiveUpMs, blobReadsAhead, blobWriteMs, blobWritesInFlight, giveUpMs, readMs,
+  retryMs } from "../../limits.ts"
 import type { BlobInfo, ByteRange } from "../../ports/index.ts"
 import { isFull, type NatsApi, persist, wait, write } from "../connection/index.ts"
 import { last } from "../stream/index.ts"
-import {
-  blobsPlace,
-  type ChunkSet,
-  chunkSubject,
-  type Head,
-  headSubject,
-  parseHead
-} from "./blob-keys.ts"
+import { blobsPlace, type ChunkSet, chunkSubject, type Head, headSubject,
+  parseHead } from "./blob-keys.ts"
 
 export interface FoundBlob {
   readonly head: Head

@@ -3,45 +3,17 @@
  * that names its chunks. A blob appears, is replaced and disappears with its head, at once.
  */
 import { Effect, Layer } from "effect"
-import {
-  BlobAborted,
-  BlobMissing,
-  BlobTooLarge,
-  StorageDamaged,
-  type StorageFailure,
-  StorageFull,
-  StorageUnavailable
-} from "../../actor/index.ts"
-import {
-  blobGiveUpMs,
-  blobsBucket,
-  headerBytes,
-  listingKeepMs,
-  natsBlobChunkBytes,
-  retryMs
-} from "../../limits.ts"
+import { BlobAborted, BlobMissing, BlobTooLarge, StorageDamaged, type StorageFailure, StorageFull,
+  StorageUnavailable } from "../../actor/index.ts"
+import { blobGiveUpMs, blobsBucket, headerBytes, listingKeepMs, natsBlobChunkBytes,
+  retryMs } from "../../limits.ts"
 import { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "../../ports/index.ts"
-import {
-  expecting,
-  isFull,
-  Nats,
-  type NatsApi,
-  persist,
-  unavailable,
-  wait,
-  write
-} from "../connection/index.ts"
+import { expecting, isFull, Nats, type NatsApi, persist, unavailable, wait,
+  write } from "../connection/index.ts"
 import { api, makeBucket, subjectsOf } from "../stream/index.ts"
 import { BlobLeavings, type BlobTimes, blobTimes } from "./blob-garbage.ts"
-import {
-  begunAtMs,
-  blobsPlace,
-  type Head,
-  headsFilter,
-  headSubject,
-  idOfHead,
-  newSet
-} from "./blob-keys.ts"
+import { begunAtMs, blobsPlace, type Head, headsFilter, headSubject, idOfHead,
+  newSet } from "./blob-keys.ts"
 import { bytesOf, findHead, type FoundBlob, receive } from "./blob-transfer.ts"
 
 const asFailure = (error: unknown): StorageFailure =>

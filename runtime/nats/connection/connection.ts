@@ -4,36 +4,16 @@
  * costs about a sixth of the client's own request in CPU time.
  */
 import { jetstream, jetstreamManager } from "@nats-io/jetstream"
-import {
-  type Authenticator,
-  connect,
-  type ConnectionOptions,
-  credsAuthenticator,
-  type NatsConnection,
-  nkeyAuthenticator,
-  type Status,
-  type TlsOptions
-} from "@nats-io/transport-node"
+import { type Authenticator, connect, type ConnectionOptions, credsAuthenticator,
+  type NatsConnection, nkeyAuthenticator, type Status,
+  type TlsOptions } from "@nats-io/transport-node"
 import { Context, Effect, Layer, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { StorageUnavailable } from "../../actor/index.ts"
-import {
-  connectMs,
-  pingIntervalMs,
-  pingsOutMax,
-  readMs,
-  reconnectWaitMs,
-  replicasCluster,
-  sameFaultMs
-} from "../../limits.ts"
-import {
-  type NatsApi,
-  persist,
-  rawHeaders,
-  type ReadBarrier,
-  Requests,
-  resendUntilAnswered
-} from "./requests.ts"
+import { connectMs, pingIntervalMs, pingsOutMax, readMs, reconnectWaitMs, replicasCluster,
+  sameFaultMs } from "../../limits.ts"
+import { type NatsApi, persist, rawHeaders, type ReadBarrier, Requests,
+  resendUntilAnswered } from "./requests.ts"
 
 type Dialling = Required<
   Pick<ConnectionOptions, "reconnectDelayHandler" | "reconnectToServer">

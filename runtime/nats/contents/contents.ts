@@ -4,53 +4,18 @@
  */
 import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
-import {
-  type Address,
-  keyOf,
-  type LogItem,
-  shardOf,
-  SHARDS,
-  type StorageUnavailable
-} from "../../actor/index.ts"
+import { type Address, keyOf, type LogItem, shardOf, SHARDS,
+  type StorageUnavailable } from "../../actor/index.ts"
 import { contentsAtOnce, contentsBeyond, contentsKeys } from "../../limits.ts"
-import {
-  type ActorPart,
-  type ActorRead,
-  type ActorSource,
-  type ItemsPart,
-  readActor,
-  type RecordPart,
-  StoreContents,
-  type StoreContentsApi
-} from "../../ports/index.ts"
+import { type ActorPart, type ActorRead, type ActorSource, type ItemsPart, readActor,
+  type RecordPart, StoreContents, type StoreContentsApi } from "../../ports/index.ts"
 import { Nats, type NatsApi, type StoredMessage, unavailable } from "../connection/index.ts"
 import { recordOf, recordsPlace } from "../records/index.ts"
-import {
-  type ActorEntry,
-  countOf,
-  entryOf,
-  isItem,
-  isMarker,
-  itemsOf,
-  loadEntry,
-  readLog
-} from "../storage/index.ts"
-import {
-  actorKeys,
-  addressOfState,
-  addressOfWake,
-  type BucketPlace,
-  type BucketsDiffer,
-  bucketsOf,
-  coveredBy,
-  last,
-  lastOfMany,
-  statesOf,
-  statesOfShard,
-  subjectsOf,
-  wakesOf,
-  walk
-} from "../stream/index.ts"
+import { type ActorEntry, countOf, entryOf, isItem, isMarker, itemsOf, loadEntry,
+  readLog } from "../storage/index.ts"
+import { actorKeys, addressOfState, addressOfWake, type BucketPlace, type BucketsDiffer, bucketsOf,
+  coveredBy, last, lastOfMany, statesOf, statesOfShard, subjectsOf, wakesOf,
+  walk } from "../stream/index.ts"
 
 /** An actor to be read, with what its record told. */
 export interface Wanted {

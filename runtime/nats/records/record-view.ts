@@ -3,17 +3,8 @@
  * got. A view that cannot go on from there is cleared and filled from the beginning.
  */
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from "@nats-io/jetstream"
-import {
-  recordSilenceMs,
-  recordWatchRetryMs,
-  viewCheckMs,
-  viewFetchMessages,
-  viewNoteMs,
-  viewRetryMaxMs,
-  viewWaitingMax,
-  viewWriteMessages,
-  viewWritesAtOnce
-} from "../../limits.ts"
+import { recordSilenceMs, recordWatchRetryMs, viewCheckMs, viewFetchMessages, viewNoteMs,
+  viewRetryMaxMs, viewWaitingMax, viewWriteMessages, viewWritesAtOnce } from "../../limits.ts"
 import type { RecordChange, ViewApi } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
 import { info, nextSeqOf, writtenMsOf } from "../stream/index.ts"

@@ -4,27 +4,11 @@
  * cannot undo what was written since.
  */
 import { type StorageFailure, StorageFull, StorageUnavailable } from "../../actor/index.ts"
-import {
-  batchMessagesMax,
-  giveUpMs,
-  groupMessages,
-  headerBytes,
-  recordKeyBytesMax,
-  recordMarkerTtl,
-  retryMs
-} from "../../limits.ts"
+import { batchMessagesMax, giveUpMs, groupMessages, headerBytes, recordKeyBytesMax, recordMarkerTtl,
+  retryMs } from "../../limits.ts"
 import type { RecordChange } from "../../ports/index.ts"
-import {
-  expecting,
-  isFull,
-  isMoved,
-  type NatsApi,
-  type StreamMessage,
-  unavailable,
-  wait,
-  write,
-  type Written
-} from "../connection/index.ts"
+import { expecting, isFull, isMoved, type NatsApi, type StreamMessage, unavailable, wait, write,
+  type Written } from "../connection/index.ts"
 import { COMMIT, isMarker } from "../storage/index.ts"
 import { last } from "../stream/index.ts"
 import { recordsPlace, recordSubject } from "./record-keys.ts"

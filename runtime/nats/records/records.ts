@@ -1,24 +1,10 @@
 /** The record port on JetStream. */
 import { Effect, Layer } from "effect"
 import { type StorageFailure, StorageUnavailable } from "../../actor/index.ts"
-import {
-  batchMessagesMax,
-  giveUpMs,
-  recordsBucket,
-  viewUnreadyMs,
-  watchLagMs
-} from "../../limits.ts"
-import {
-  assertExpected,
-  makeMemoryView,
-  type OpenView,
-  type RecordChange,
-  Records,
-  type RecordsApi,
-  type RecordsInMemory,
-  type ViewApi,
-  Watchers
-} from "../../ports/index.ts"
+import { batchMessagesMax, giveUpMs, recordsBucket, viewUnreadyMs,
+  watchLagMs } from "../../limits.ts"
+import { assertExpected, makeMemoryView, type OpenView, type RecordChange, Records, type RecordsApi,
+  type RecordsInMemory, type ViewApi, Watchers } from "../../ports/index.ts"
 import { Nats, type NatsApi, unavailable } from "../connection/index.ts"
 import { LastSequence, makeBucket } from "../stream/index.ts"
 import { RemoteRecords, TooManyKeys } from "./leader-records.ts"

@@ -8,17 +8,8 @@ import { type KV, type KvEntry, Kvm, type KvWatchEntry } from "@nats-io/kv"
 import type { QueuedIterator } from "@nats-io/transport-node"
 import { Effect, Layer, Schedule } from "effect"
 import { StorageUnavailable } from "../../actor/index.ts"
-import {
-  clusterBucket,
-  clusterMarkerMs,
-  makeStreamAgainMs,
-  makeStreamMs,
-  registryCallMs,
-  retryMs,
-  turnAwayMs,
-  watchRetryMs,
-  watchSilentMs
-} from "../../limits.ts"
+import { clusterBucket, clusterMarkerMs, makeStreamAgainMs, makeStreamMs, registryCallMs, retryMs,
+  turnAwayMs, watchRetryMs, watchSilentMs } from "../../limits.ts"
 import { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "../../ports/index.ts"
 import { expecting, isFull, Nats, type NatsApi, write, type Written } from "../connection/index.ts"
 import { isMarker } from "../storage/index.ts"

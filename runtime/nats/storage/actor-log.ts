@@ -2,15 +2,8 @@
 import type { Address, LogItem } from "../../actor/index.ts"
 import { keysMax, packItemsMax } from "../../limits.ts"
 import type { NatsApi, StoredMessage } from "../connection/index.ts"
-import {
-  actorKeys,
-  type BucketPlace,
-  coveredBy,
-  last,
-  lastOfMany,
-  momentOf,
-  subjectsOf
-} from "../stream/index.ts"
+import { actorKeys, type BucketPlace, coveredBy, last, lastOfMany, momentOf,
+  subjectsOf } from "../stream/index.ts"
 import { type ActorEntry, countOf, entryOf, isItem, itemsOf, numbersFor } from "./actor-entry.ts"
 
 /** The end of a stored pack of items, as far as one copy shows. */

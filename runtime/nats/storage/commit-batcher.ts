@@ -3,18 +3,8 @@
  * a commit is one message and that is quicker, by itself.
  */
 import { type Address, keyOf, type StorageFailure } from "../../actor/index.ts"
-import {
-  batchesInFlight,
-  batchMessagesMax,
-  groupBytes,
-  groupMessages,
-  lanesMax,
-  paceSamples,
-  paceWindows,
-  paceWindowsMax,
-  plainInFlight,
-  questionsPerRequestMax
-} from "../../limits.ts"
+import { batchesInFlight, batchMessagesMax, groupBytes, groupMessages, lanesMax, paceSamples,
+  paceWindows, paceWindowsMax, plainInFlight, questionsPerRequestMax } from "../../limits.ts"
 import type { Commit, Outcome } from "../../ports/index.ts"
 import { type NatsApi, write, type Written } from "../connection/index.ts"
 import type { ActorEntry, Pack } from "./actor-entry.ts"

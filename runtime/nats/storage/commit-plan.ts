@@ -4,18 +4,8 @@ import { markerTtl } from "../../limits.ts"
 import type { Commit, Outcome } from "../../ports/index.ts"
 import { expecting, type StreamMessage } from "../connection/index.ts"
 import { type ActorKeys, actorKeys, type BucketPlace } from "../stream/index.ts"
-import {
-  type ActorEntry,
-  CAP,
-  CLEARED,
-  COMMIT,
-  FLOOR,
-  HEAD,
-  type Pack,
-  REVISION,
-  VOID,
-  written
-} from "./actor-entry.ts"
+import { type ActorEntry, CAP, CLEARED, COMMIT, FLOOR, HEAD, type Pack, REVISION, VOID,
+  written } from "./actor-entry.ts"
 import { type Clearing, nothingCleared, type Torn } from "./log-clearer.ts"
 
 /** A commit with all that its messages are made of. */

@@ -5,34 +5,14 @@
  */
 import { StorageFull, StorageUnavailable } from "../../actor/index.ts"
 import { batchMessagesMax, giveUpMs, groupMessages, retryMs, textKeptMax } from "../../limits.ts"
-import {
-  isFull,
-  isMoved,
-  type NatsApi,
-  type StreamMessage,
-  unavailable,
-  wait,
-  write,
-  type Written
-} from "../connection/index.ts"
+import { isFull, isMoved, type NatsApi, type StreamMessage, unavailable, wait, write,
+  type Written } from "../connection/index.ts"
 import { actorKeys, api, type BucketPlace } from "../stream/index.ts"
 import { type ActorEntry, isCapped } from "./actor-entry.ts"
 import { commitOfKey, loadEntry } from "./actor-log.ts"
 import { type BatchMember, CommitBatcher, type CommitJob, type Lane } from "./commit-batcher.ts"
-import {
-  capPlan,
-  committed,
-  conflict,
-  conflictOf,
-  itemPlans,
-  leavesLog,
-  mayBeUnder,
-  overtaken,
-  type Plan,
-  planOf,
-  uncapPlan,
-  type Work
-} from "./commit-plan.ts"
+import { capPlan, committed, conflict, conflictOf, itemPlans, leavesLog, mayBeUnder, overtaken,
+  type Plan, planOf, uncapPlan, type Work } from "./commit-plan.ts"
 import { type Clearing, clearingOf, nothingCleared } from "./log-clearer.ts"
 
 interface NotKept {

@@ -1,13 +1,7 @@
 /** The storage port on JetStream. */
 import { Effect, Layer } from "effect"
-import {
-  type Address,
-  keyOf,
-  RevisionConflict,
-  shardOf,
-  type StorageFailure,
-  StorageUnavailable
-} from "../../actor/index.ts"
+import { type Address, keyOf, RevisionConflict, shardOf, type StorageFailure,
+  StorageUnavailable } from "../../actor/index.ts"
 import { headerBytes } from "../../limits.ts"
 import { type Commit, type Outcome, Storage, type StorageApi } from "../../ports/index.ts"
 import { Nats, type NatsApi, unavailable } from "../connection/index.ts"

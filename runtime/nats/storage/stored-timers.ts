@@ -1,14 +1,8 @@
 /** The wake-ups of a shard that come first, however many there are. */
 import type { Timer, TimerPage } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
-import {
-  addressOfWake,
-  type BucketPlace,
-  lastOfMany,
-  pieces,
-  subjectsOf,
-  wakesOf
-} from "../stream/index.ts"
+import { addressOfWake, type BucketPlace, lastOfMany, pieces, subjectsOf,
+  wakesOf } from "../stream/index.ts"
 import { isMarker } from "./actor-entry.ts"
 
 /** Keeps the soonest of many. */

@@ -1,13 +1,8 @@
 /** The streams of the store: made when they are not there, checked when they are. */
 import { Effect, Schema } from "effect"
 import { SHARDS, type StorageUnavailable } from "../../actor/index.ts"
-import {
-  bucketsDefault,
-  bucketsMax,
-  makeStreamAgainMs,
-  makeStreamMs,
-  retryMs
-} from "../../limits.ts"
+import { bucketsDefault, bucketsMax, makeStreamAgainMs, makeStreamMs,
+  retryMs } from "../../limits.ts"
 import { type NatsApi, unavailable, wait } from "../connection/index.ts"
 import { bucketName, type BucketPlace, placeOf } from "./keys.ts"
 import { api } from "./reader.ts"

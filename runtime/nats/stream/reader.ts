@@ -3,18 +3,8 @@
  * it is rewritten: a rewritten key moves to the end. What is met twice counts as it was met last.
  */
 import { readMs, staleRetriesMax, staleRetryMs, walkBatch } from "../../limits.ts"
-import {
-  answersOf,
-  ApiError,
-  gather,
-  headerIn,
-  type NatsApi,
-  persist,
-  resendUntilAnswered,
-  type StoredMessage,
-  type StreamReplies,
-  wait
-} from "../connection/index.ts"
+import { answersOf, ApiError, gather, headerIn, type NatsApi, persist, resendUntilAnswered,
+  type StoredMessage, type StreamReplies, wait } from "../connection/index.ts"
 
 export type Asking = Pick<NatsApi, "request" | "replies" | "confirmed">
 

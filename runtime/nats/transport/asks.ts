@@ -5,26 +5,11 @@
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
 import { Effect } from "effect"
 import { type Address, AskTimeout, keyOf, NoOwner, subjectOf } from "../../actor/index.ts"
-import {
-  againMaxMs,
-  againMs,
-  answeredMs,
-  noOwnerRetryMs,
-  overtakenMs,
-  probeMs,
-  resendAfterMs
-} from "../../limits.ts"
+import { againMaxMs, againMs, answeredMs, noOwnerRetryMs, overtakenMs, probeMs,
+  resendAfterMs } from "../../limits.ts"
 import { inboxes, isNoResponders, rawHeaders } from "../connection/index.ts"
-import {
-  headersText,
-  holdingOf,
-  inquiries,
-  isSaid,
-  nodeHeader,
-  saidBy,
-  say,
-  type TenureReport
-} from "./message-grants.ts"
+import { headersText, holdingOf, inquiries, isSaid, nodeHeader, saidBy, say,
+  type TenureReport } from "./message-grants.ts"
 
 export type AskFailed = NoOwner | AskTimeout
 

@@ -4,36 +4,16 @@
  */
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { Effect, Layer, Schema, type Scope } from "effect"
-import {
-  type Address,
-  type AskTimeout,
-  fromSubject,
-  keyOf,
-  MessageTooLarge,
-  NoOwner,
-  UnknownMessage
-} from "../../actor/index.ts"
-import {
-  headerBytes,
-  movedMs,
-  movedSaidMs,
-  noOwnerRetryMs,
-  otherNodesReplyMs,
-  settledMs
-} from "../../limits.ts"
+import { type Address, type AskTimeout, fromSubject, keyOf, MessageTooLarge, NoOwner,
+  UnknownMessage } from "../../actor/index.ts"
+import { headerBytes, movedMs, movedSaidMs, noOwnerRetryMs, otherNodesReplyMs,
+  settledMs } from "../../limits.ts"
 import { type Serve, type ServedShard, Transport, type TransportApi } from "../../ports/index.ts"
 import { isOwnInbox, Nats } from "../connection/index.ts"
 import { Asks } from "./asks.ts"
 import { Hints } from "./hints.ts"
-import {
-  Grants,
-  holdingLine,
-  inquiries,
-  isSaid,
-  PastHoldings,
-  saidBy,
-  Taken
-} from "./message-grants.ts"
+import { Grants, holdingLine, inquiries, isSaid, PastHoldings, saidBy,
+  Taken } from "./message-grants.ts"
 
 const traceHeader = "traceparent"
 

@@ -2,12 +2,8 @@
 import { Deferred as Latch, Effect, Exit, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
 import { type DeliveryLimits, makeDeliveryLimits } from "../../../actors/limits.ts"
-import {
-  type Deferred,
-  type Health,
-  type LimiterPermit,
-  OriginLimiter
-} from "../../../actors/outbound/origin-limiter.ts"
+import { type Deferred, type Health, type LimiterPermit,
+  OriginLimiter } from "../../../actors/outbound/origin-limiter.ts"
 
 const small = { perOriginMax: 2, inFlightMax: 4, waitingPerOriginMax: 3, waitingMax: 5 }
 

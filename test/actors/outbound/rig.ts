@@ -3,18 +3,10 @@ import { Effect, Exit, Scope } from "effect"
 import { createServer as createHttp, type IncomingMessage, type RequestListener } from "node:http"
 import { type AddressInfo, createServer as createTcp, type Server, type Socket } from "node:net"
 import { onTestFinished } from "vitest"
-import {
-  makeOutbound,
-  type OutboundOptions,
-  type OutboundService
-} from "../../../actors/outbound/client.ts"
-import type {
-  DeferredContent,
-  DeliveryOutcome,
-  FetchOutcome,
-  OutboundContent,
-  Posting
-} from "../../../actors/outbound/protocol.ts"
+import { makeOutbound, type OutboundOptions,
+  type OutboundService } from "../../../actors/outbound/client.ts"
+import type { DeferredContent, DeliveryOutcome, FetchOutcome, OutboundContent,
+  Posting } from "../../../actors/outbound/protocol.ts"
 
 /** Limits that end quickly. */
 export const quick = {

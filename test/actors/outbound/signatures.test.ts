@@ -3,12 +3,8 @@ import fc from "fast-check"
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { describe, expect, it } from "vitest"
-import {
-  hubSignature,
-  newSecret,
-  sign,
-  webhookHeaders
-} from "../../../actors/outbound/signatures.ts"
+import { hubSignature, newSecret, sign,
+  webhookHeaders } from "../../../actors/outbound/signatures.ts"
 
 const now = () => Math.floor(Date.now() / 1_000)
 

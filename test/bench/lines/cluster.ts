@@ -1,16 +1,8 @@
 /** Nodes on NATS JetStream, against JetStream alone in the same run. */
 import { readFileSync } from "node:fs"
 import { startCluster, startServer } from "../../runtime/nats/servers.ts"
-import {
-  atLeast,
-  atMost,
-  type Bench,
-  type Line,
-  median,
-  type Row,
-  thousands,
-  untold
-} from "../line.ts"
+import { atLeast, atMost, type Bench, type Line, median, type Row, thousands,
+  untold } from "../line.ts"
 import { openMailbox } from "../mailboxes.ts"
 import { requireNats, type Running, runScript } from "../process.ts"
 import { type Loaded, wrk } from "../wrk.ts"

@@ -4,15 +4,8 @@
  */
 import { randomBytes } from "node:crypto"
 import { Agent } from "undici"
-import {
-  asAdmin,
-  basic,
-  listMailbox,
-  type Mailbox,
-  notification,
-  openMailbox,
-  pathOf
-} from "../../e2e/client.ts"
+import { asAdmin, basic, listMailbox, type Mailbox, notification, openMailbox,
+  pathOf } from "../../e2e/client.ts"
 import { echoes, receiver } from "../../e2e/receivers.ts"
 
 const MAILBOXES = 20

@@ -1,14 +1,6 @@
 /** One of everything in a service, so that every kind of page has something to show. */
-import {
-  type Answer,
-  asAdmin,
-  childOf,
-  expectStatus,
-  openMailbox,
-  parseXml,
-  postXml,
-  send
-} from "../client.ts"
+import { type Answer, asAdmin, childOf, expectStatus, openMailbox, parseXml, postXml,
+  send } from "../client.ts"
 import { eventually } from "../process.ts"
 import { echoes, receiver } from "../receivers.ts"
 

@@ -2,14 +2,8 @@
 import { copyFile, mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { expect, it, vi } from "vitest"
-import {
-  abortOf,
-  arrivingPath,
-  blobsPath,
-  fileNames,
-  receive,
-  removeLeftOvers
-} from "../../../runtime/embedded/blobs/blob-files.ts"
+import { abortOf, arrivingPath, blobsPath, fileNames, receive,
+  removeLeftOvers } from "../../../runtime/embedded/blobs/blob-files.ts"
 import { newFolder } from "./folders.ts"
 
 const LENGTH = 100_000

@@ -3,20 +3,10 @@ import { Effect, Logger } from "effect"
 import { createServer, type Server } from "node:net"
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { reconnectWaitMs } from "../../../runtime/limits.ts"
-import {
-  connection,
-  dialling,
-  isTooOld,
-  Nats,
-  type NatsOptions
-} from "../../../runtime/nats/connection/connection.ts"
-import {
-  freePorts,
-  type NatsCluster,
-  type NatsServer,
-  startCluster,
-  startServer
-} from "./servers.ts"
+import { connection, dialling, isTooOld, Nats,
+  type NatsOptions } from "../../../runtime/nats/connection/connection.ts"
+import { freePorts, type NatsCluster, type NatsServer, startCluster,
+  startServer } from "./servers.ts"
 
 const using = <A>(options: NatsOptions, use: (nats: Nats["Service"]) => Promise<A>): Promise<A> =>
   Effect.runPromise(

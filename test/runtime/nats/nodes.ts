@@ -3,13 +3,8 @@ import { Context, Exit, Layer, Logger, Scope } from "effect"
 import { expect } from "vitest"
 import type { AskFailure } from "../../../runtime/actor/errors.ts"
 import type { ProcessName } from "../../../runtime/cluster/membership.ts"
-import {
-  clustered,
-  Placement,
-  type Storage,
-  System,
-  type SystemApi
-} from "../../../runtime/index.ts"
+import { clustered, Placement, type Storage, System,
+  type SystemApi } from "../../../runtime/index.ts"
 import type { PlacementLimits } from "../../../runtime/limits.ts"
 import { connection, Nats } from "../../../runtime/nats/connection/connection.ts"
 import { natsRegistry } from "../../../runtime/nats/registry/registry.ts"

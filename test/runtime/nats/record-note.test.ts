@@ -3,13 +3,8 @@ import type { JsMsg } from "@nats-io/jetstream"
 import { describe, expect, it } from "vitest"
 import { recordSilenceMs, viewWriteMessages } from "../../../runtime/limits.ts"
 import { recordSubject } from "../../../runtime/nats/records/record-keys.ts"
-import {
-  goesOn,
-  readNote,
-  RecordFeed,
-  type ViewProgress,
-  writeNote
-} from "../../../runtime/nats/records/record-view.ts"
+import { goesOn, readNote, RecordFeed, type ViewProgress,
+  writeNote } from "../../../runtime/nats/records/record-view.ts"
 
 const note: ViewProgress = { created: "then", seq: 10, writtenMs: 1_000, knownMs: 2_000 }
 

@@ -7,14 +7,8 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { selfSigned } from "../../actors/outbound/certificates.ts"
-import {
-  expectStatus,
-  listMailbox,
-  notification,
-  openMailbox,
-  postXml,
-  send
-} from "../../e2e/client.ts"
+import { expectStatus, listMailbox, notification, openMailbox, postXml,
+  send } from "../../e2e/client.ts"
 import { cleanUp, eventually, launch, Running, start, temporaryFolder } from "../../e2e/process.ts"
 import { authority, key, ofLocalhost, ofOther } from "./certificates.ts"
 import { decentralised, userKey } from "./credentials.ts"

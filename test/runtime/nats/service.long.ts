@@ -5,15 +5,8 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
-import {
-  asAdmin,
-  childOf,
-  expectStatus,
-  notification,
-  parseXml,
-  postXml,
-  send
-} from "../../e2e/client.ts"
+import { asAdmin, childOf, expectStatus, notification, parseXml, postXml,
+  send } from "../../e2e/client.ts"
 import { closedPort } from "../../e2e/faults.ts"
 import { History } from "../../e2e/history.ts"
 import { cleanUp, eventually, launch, start, temporaryFolder } from "../../e2e/process.ts"

@@ -8,13 +8,8 @@ import { isJwt } from "../../../http/auth/issuer/issuer.ts"
 import { bodyKind, choose, mediaTypeOf, parseAccept } from "../../../http/formats/negotiation.ts"
 import { standardTypes } from "../../../http/formats/representations.ts"
 import { headerBlockBytesMax } from "../../../http/limits.ts"
-import {
-  chooseRange,
-  evaluate,
-  httpDate,
-  ifRangeHolds,
-  parseHttpDate
-} from "../../../http/pipeline/preconditions.ts"
+import { chooseRange, evaluate, httpDate, ifRangeHolds,
+  parseHttpDate } from "../../../http/pipeline/preconditions.ts"
 import { clientOf } from "../../../http/pipeline/rate-limits.ts"
 import { compileRoutes } from "../../../http/pipeline/routing.ts"
 import { readPlace, writePlace } from "../../../http/query-engine/cursor.ts"
