@@ -4,10 +4,10 @@
  */
 import { Cause, Effect, type Exit, Tracer } from "effect"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
-import { isForged } from "./auth/index.ts"
+import { isCrossSiteRequest } from "./auth/index.ts"
 import { type Keyed, keyedRequest, once } from "./idempotency.ts"
-import { type Call, compileRoutes, fail, type HandlerAnswer, type HandlerFailure, type Parameters,
-  renderAnswer, type Rendered, renderFailure, type ResourceHandler, type Route,
+import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, httpError,
+  type Parameters, renderAnswer, type Rendered, renderFailure, type ResourceHandler, type Route,
   type Service } from "./pipeline/index.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, preflightHeaders, type RequestBody,
   streamBody } from "./wire/index.ts"
@@ -16,7 +16,7 @@ const pattern =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
 
 /** Runs a request's effect within its trace: what it asks of other nodes is told of it. */
-export const traced = <A, E>(
+export const withTraceContext = <A, E>(
   { headers }: HttpRequest,
   effect: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
@@ -64,9 +64,13 @@ const isCoded = ({ headers }: HttpRequest): boolean => {
 }
 
 /** RFC 9110 §15.5.16. */
-const codedBody = fail("unsupported-media-type", "a body is taken without Content-Encoding only", [
-  ["Accept-Encoding", "identity"]
-])
+const codedBody = httpError(
+  "unsupported-media-type",
+  "a body is taken without Content-Encoding only",
+  [
+    ["Accept-Encoding", "identity"]
+  ]
+)
 
 /** Reads a stream to its end, for its digest. */
 const drained = (body: RequestBody): Effect.Effect<void, HandlerFailure> =>
@@ -74,7 +78,7 @@ const drained = (body: RequestBody): Effect.Effect<void, HandlerFailure> =>
     try: async () => {
       for await (const chunk of body.stream) void chunk
     },
-    catch: () => fail("malformed", "the body ended before its announced length")
+    catch: () => httpError("malformed", "the body ended before its announced length")
   })
 
 class Application {
@@ -96,9 +100,9 @@ class Application {
   }
 
   readonly handle = (request: HttpRequest, exchange: Exchange): void => {
-    const { rates } = this.service
-    if (rates !== undefined) {
-      const { fields, refusal } = rates.admit(request)
+    const { rateLimiter } = this.service
+    if (rateLimiter !== undefined) {
+      const { fields, refusal } = rateLimiter.admit(request)
       exchange.also(fields)
       if (refusal !== undefined) return this.refuse(request, exchange, refusal, "none")
     }
@@ -119,7 +123,7 @@ class Application {
         return this.refuse(
           request,
           exchange,
-          fail(
+          httpError(
             "method-not-allowed",
             `${request.method} is not among ${found.allow}`,
             [["Allow", found.allow]]
@@ -127,9 +131,9 @@ class Application {
           found.pattern
         )
       case "NotFound":
-        return this.refuse(request, exchange, fail("not-found"), "none")
+        return this.refuse(request, exchange, httpError("not-found"), "none")
       case "Malformed":
-        return this.refuse(request, exchange, fail("malformed", found.detail), "none")
+        return this.refuse(request, exchange, httpError("malformed", found.detail), "none")
     }
   }
 
@@ -153,11 +157,11 @@ class Application {
     if (handler.direct !== undefined && !isKeyed && !headers.has("authorization")) {
       return handler.direct(request, exchange, parameters)
     }
-    if (isForged(request, this.service.settings.baseUrl)) {
+    if (isCrossSiteRequest(request, this.service.settings.baseUrl)) {
       return this.refuse(
         request,
         exchange,
-        fail("forbidden", "another site's page may not act with this browser's credentials"),
+        httpError("forbidden", "another site's page may not act with this browser's credentials"),
         pattern
       )
     }
@@ -190,7 +194,7 @@ class Application {
       (keyed): Effect.Effect<HandlerAnswer | Rendered, HandlerFailure> =>
         keyed === undefined ? handler.handle(call) : this.keyed(call, handler, keyed)
     )
-    this.run(traced(request, effect), (exit) => {
+    this.run(withTraceContext(request, effect), (exit) => {
       const done = (status: number): void =>
         this.onAccess({
           method: request.method,
@@ -209,7 +213,7 @@ class Application {
         return
       }
       const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
-      const failure = reason?._tag === "Fail" ? reason.error : fail("internal")
+      const failure = reason?._tag === "Fail" ? reason.error : httpError("internal")
       if (reason === undefined) {
         this.run(
           Effect.logError("a handler broke", Cause.pretty(exit.cause)).pipe(
@@ -279,7 +283,7 @@ class Application {
 }
 
 /** The handler of every request, for `listen`. */
-export const application = (
+export const makeApplication = (
   service: Service,
   routes: ReadonlyArray<Route<ResourceHandler>>,
   run: RunEffect,

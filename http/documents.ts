@@ -13,7 +13,7 @@ interface Activities {
  * What errands need of XML: what a notification points to, and the receipt (A4); and what relays
  * do.
  */
-export const documents: Documents & Activities = {
+export const notificationDocuments: Documents & Activities = {
   activityOf: (fragment, target) => activityOf(fragment, { target }),
   pointerOf: (fragment) => {
     const item = parseFragment(fragment).find((child) =>

@@ -10,9 +10,9 @@ import type { IdempotencyMessage, IdempotencyReply } from "../actors/idempotency
 import { idempotencyKind } from "../actors/index.ts"
 import { type Address, address } from "../runtime/index.ts"
 import { derivedIds, type IdSource, randomId } from "./auth/credentials/index.ts"
-import { accountOf, isIssued } from "./auth/index.ts"
+import { authenticate, hasIssuerToken } from "./auth/index.ts"
 import { idempotencyKeyCharsMax } from "./limits.ts"
-import { ask, askFor, type Call, fail, type HandlerFailure, type Rendered,
+import { ask, askOrRefusal, type Call, type HandlerFailure, httpError, type Rendered,
   type Service } from "./pipeline/index.ts"
 
 /** One keyed request: what it is known by, and where its ids come from. */
@@ -40,9 +40,9 @@ const keyOf = (field: string): string | undefined => {
  * account's, with the roles that it has now.
  */
 const holderOf = (service: Service, call: Call): Effect.Effect<string, HandlerFailure> =>
-  isIssued(service, call)
+  hasIssuerToken(service, call)
     ? Effect.map(
-      accountOf(service, call),
+      authenticate(service, call),
       (account) => `vouched ${account?.name} ${account?.roles.join(" ")}`
     )
     : Effect.succeed(call.request.headers.get("authorization") ?? "")
@@ -57,7 +57,7 @@ export const keyedRequest = (
   if (field === undefined || request.method !== "POST") return Effect.succeed(undefined)
   const key = keyOf(field)
   if (key === undefined) {
-    return Effect.fail(fail(
+    return Effect.fail(httpError(
       "malformed",
       `Idempotency-Key must be a string of 1 to ${idempotencyKeyCharsMax} visible characters`
     ))
@@ -74,7 +74,7 @@ const keyedBy = (service: Service, text: string): Keyed => {
     address: address(idempotencyKind, createHash("sha256").update(scope).digest("base64url")),
     idsFor: (digest) => derivedIds(service.serviceKey, `${scope.toString("base64url")}\n${digest}`),
     sealKey: Buffer.from(hkdfSync("sha256", scope, service.serviceKey, "answer", 32)),
-    attempt: `${service.start}.${randomId()}`
+    attempt: `${service.startId}.${randomId()}`
   }
 }
 
@@ -123,14 +123,14 @@ export const once = Effect.fnUntraced(function*(
   const { attempt } = keyed
   const begun = yield* tell(service, keyed, { _tag: "Begin", attempt })
   if (begun._tag === "InProgress") {
-    return yield* fail("conflict", "a request with this Idempotency-Key is under way", [
+    return yield* httpError("conflict", "a request with this Idempotency-Key is under way", [
       ["Retry-After", "1"]
     ])
   }
   if (begun._tag === "Done") {
     yield* drain
     if (digest() !== begun.bodyDigest) {
-      return yield* fail("idempotency-key-reuse", "this key was used with another body")
+      return yield* httpError("idempotency-key-reuse", "this key was used with another body")
     }
     return unseal(keyed.sealKey, begun.sealed)
   }
@@ -143,6 +143,6 @@ export const once = Effect.fnUntraced(function*(
   const sealed = seal(keyed.sealKey, answer)
   const done: IdempotencyMessage = { _tag: "Complete", attempt, bodyDigest: digest(), sealed }
   // Another attempt may have taken over from one this slow; what was created is the same.
-  yield* askFor<IdempotencyReply>(service, keyed.address, done)
+  yield* askOrRefusal<IdempotencyReply>(service, keyed.address, done)
   return answer
 })

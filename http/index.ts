@@ -1,14 +1,15 @@
 /** The HTTP service: what the composition root needs of it. */
-export { application } from "./app.ts"
+export { makeApplication } from "./app.ts"
 export { CredentialCache, randomId, randomIds } from "./auth/credentials/index.ts"
-export { Issuer, keySetIn, keysUrlIn, metadataUrlOf } from "./auth/issuer/index.ts"
-export { documents } from "./documents.ts"
+export { Issuer, metadataUrl, parseKeySet, parseKeysUrl } from "./auth/issuer/index.ts"
+export { notificationDocuments } from "./documents.ts"
 export { childOf, parseText, textOf } from "./formats/xml/index.ts"
 export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs, keySetBytesMax,
   setDocumentLimits } from "./limits.ts"
-export { count, HttpMetrics, type Rate, ratesOf, type Service } from "./pipeline/index.ts"
+export { countRequest, HttpMetrics, makeRateLimiter, type Rate,
+  type Service } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"
-export { resources } from "./resource-table.ts"
+export { resourceTable } from "./resource-table.ts"
 export { bootstrap } from "./resources/accounts/index.ts"
 export { postingFigures } from "./resources/cluster/index.ts"
 export { sweepOrphans } from "./resources/content/index.ts"

@@ -1,11 +1,11 @@
 /** `/openapi.json`: the description of all that the table routes (protocol §6). */
 import { Effect } from "effect"
-import { choose, entityTag } from "./formats/index.ts"
+import { entityTag, negotiate } from "./formats/index.ts"
 import { type Area, type DescribedRow, documentOf, type DocumentPart,
   type Method } from "./formats/openapi/index.ts"
 import { fixedMaxAgeSeconds } from "./limits.ts"
-import { type Call, evaluate, fail, type HandlerAnswer, type HandlerFailure, type ResourceHandler,
-  type Route, type Service } from "./pipeline/index.ts"
+import { type Call, evaluate, type HandlerAnswer, type HandlerFailure, httpError,
+  type ResourceHandler, type Route, type Service } from "./pipeline/index.ts"
 import { accountOperations } from "./resources/accounts/index.ts"
 import { cabinetOperations } from "./resources/cabinets/index.ts"
 import { clusterOperations } from "./resources/cluster/index.ts"
@@ -84,10 +84,10 @@ const answerOf = (
   { request }: Call
 ): Effect.Effect<HandlerAnswer, HandlerFailure> => {
   const { headers, method } = request
-  const type = choose(headers.get("accept"), types)
+  const type = negotiate(headers.get("accept"), types)
   if (type === undefined) {
     return Effect.fail(
-      fail("not-acceptable", `there is ${types.join(", ")}`, [], { available: types })
+      httpError("not-acceptable", `there is ${types.join(", ")}`, [], { available: types })
     )
   }
   const etag = etags.get(type) ?? ""
@@ -98,7 +98,7 @@ const answerOf = (
   ]
   switch (evaluate(method, headers, { exists: true, etag })) {
     case "failed":
-      return Effect.fail(fail("precondition-failed"))
+      return Effect.fail(httpError("precondition-failed"))
     case "not-modified":
       return Effect.succeed({ _tag: "Plain", status: 304, headers: fields })
     case "proceed":
@@ -112,7 +112,7 @@ const answerOf = (
 }
 
 /** The routing table with the document of all of it, which is made when it is first asked for. */
-export const described = (
+export const describedRoutes = (
   { settings }: Service,
   routes: ReadonlyArray<Route<ResourceHandler>>
 ): ReadonlyArray<Route<ResourceHandler>> => {
@@ -134,7 +134,7 @@ export const described = (
 }
 
 /** The document of a routing table, for those that check what is answered against it. */
-export const openapiOf = (
+export const openapiDocument = (
   settings: Service["settings"],
   routes: ReadonlyArray<Route<unknown>>
 ): DocumentPart => documentOf(settings, rowsOf(routes))

@@ -2,7 +2,7 @@
  * The resource table: path x method -> handler, every row of the protocol that is served. A row
  * without its description in the area's `openapi.ts` ends the start.
  */
-import { described } from "./openapi-document.ts"
+import { describedRoutes } from "./openapi-document.ts"
 import type { ResourceHandler, Route, Service } from "./pipeline/index.ts"
 import { accountRoutes } from "./resources/accounts/index.ts"
 import { cabinetRoutes } from "./resources/cabinets/index.ts"
@@ -11,15 +11,15 @@ import { contentRoutes } from "./resources/content/index.ts"
 import { customerRoutes } from "./resources/customers/index.ts"
 import { homeRoutes } from "./resources/home/index.ts"
 import { mailboxRoutes } from "./resources/mailboxes/index.ts"
-import { insideRoutes } from "./resources/observability/index.ts"
+import { observabilityRoutes } from "./resources/observability/index.ts"
 import { outgoingRoutes } from "./resources/outgoing/index.ts"
 import { queryRoutes } from "./resources/queries/index.ts"
 import { quoteRoutes } from "./resources/quotes/index.ts"
 import { registrationRoutes } from "./resources/registrations/index.ts"
 import { sessionRoutes } from "./resources/sessions/index.ts"
 
-export const resources = (service: Service): ReadonlyArray<Route<ResourceHandler>> =>
-  described(service, [
+export const resourceTable = (service: Service): ReadonlyArray<Route<ResourceHandler>> =>
+  describedRoutes(service, [
     ...homeRoutes(service),
     ...contentRoutes(service),
     ...mailboxRoutes(service),
@@ -31,6 +31,6 @@ export const resources = (service: Service): ReadonlyArray<Route<ResourceHandler
     ...customerRoutes(service),
     ...queryRoutes(service),
     ...accountRoutes(service),
-    ...insideRoutes(service),
+    ...observabilityRoutes(service),
     ...clusterRoutes(service)
   ])

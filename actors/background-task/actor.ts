@@ -16,7 +16,7 @@ import { type BackgroundTaskAction, type BackgroundTaskDependencies, type Backgr
 export const backgroundTaskKind = "errand"
 
 /** Which notification of which mailbox an errand is for, and what is to be done. */
-interface Place {
+interface NotificationPosition {
   readonly mailbox: string
   readonly n: number
   readonly duty: BackgroundTaskKind
@@ -24,14 +24,14 @@ interface Place {
 
 const idPattern = /^([a-z0-9][a-z0-9-]{0,63})=([0-9a-z]{1,8})-(fetch|received|retrieved)$/
 
-const placeOf = ({ id }: Address): Place => {
+const placeOf = ({ id }: Address): NotificationPosition => {
   const [, mailbox, n, duty] = idPattern.exec(id) ?? []
   if (mailbox === undefined || n === undefined) throw new TypeError(`${id} is no errand`)
   return { mailbox, n: Number.parseInt(n, 36), duty: duty as BackgroundTaskKind } // one of the pattern's
 }
 
 /** The notification and its mailbox's settings; undefined when either is gone. */
-const lookUp = Effect.fnUntraced(function*(peers: Peers, { mailbox, n }: Place) {
+const lookUp = Effect.fnUntraced(function*(peers: Peers, { mailbox, n }: NotificationPosition) {
   const to = address(mailboxKind, mailbox)
   const describe: MailboxMessage = { _tag: "Describe", reader: {} }
   // A mailbox answers in its own protocol, and in no other.
@@ -50,7 +50,7 @@ const isWanted = (settings: OwnerSettings, duty: BackgroundTaskKind): boolean =>
 const findDuty = Effect.fnUntraced(function*(
   { documents, links }: BackgroundTaskDependencies,
   peers: Peers,
-  place: Place,
+  place: NotificationPosition,
   problem: string | undefined
 ) {
   const looked = yield* lookUp(peers, place)
@@ -82,7 +82,7 @@ const attempt = Effect.fnUntraced(function*(
   deps: BackgroundTaskDependencies,
   peers: Peers,
   room: Semaphore.Semaphore,
-  place: Place,
+  place: NotificationPosition,
   problem: string | undefined
 ) {
   const duty = yield* findDuty(deps, peers, place, problem)

@@ -72,7 +72,7 @@ export const keepCopy = Effect.fnUntraced(function*(
   return yield* Effect.ensuring(keep, Effect.sync(() => arriving.delete(blobId)))
 })
 
-interface Place {
+interface NotificationPosition {
   readonly mailbox: string
   readonly n: number
 }
@@ -86,7 +86,7 @@ const tellMailbox = (peers: Peers, mailbox: string) => {
 export const showCopy = Effect.fnUntraced(function*(
   { records }: BackgroundTaskDependencies,
   peers: Peers,
-  { mailbox, n }: Place,
+  { mailbox, n }: NotificationPosition,
   { contentId }: ContentCopy
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
   const described = yield* askContent(peers, address(contentKind, contentId), {
@@ -106,7 +106,7 @@ export const showCopy = Effect.fnUntraced(function*(
 export const clearCopy = Effect.fnUntraced(function*(
   { records }: BackgroundTaskDependencies,
   peers: Peers,
-  { mailbox, n }: Place,
+  { mailbox, n }: NotificationPosition,
   { contentId, owner }: ContentCopy
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
   yield* records.write([{

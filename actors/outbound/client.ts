@@ -36,9 +36,9 @@ export interface OutboundMetrics extends OriginLimiterMetrics {
 }
 
 export interface OutboundService extends Outbound {
-  readonly measures: () => OutboundMetrics
+  readonly metrics: () => OutboundMetrics
   /** The origins that are in trouble or have most to do. */
-  readonly worst: (max: number) => ReadonlyArray<OriginMetrics>
+  readonly busiestOrigins: (max: number) => ReadonlyArray<OriginMetrics>
 }
 
 const acquireWays = Effect.fnUntraced(function*(options: OutboundOptions) {
@@ -147,12 +147,12 @@ export const makeOutbound = (
     return {
       post: (posting) => counted(post(ways, options, posting)),
       get: (fetching) => counted(get(ways, options, fetching)),
-      measures: () => ({
+      metrics: () => ({
         ...ways.lanes.measures(),
         outcomes: { ...outcomes },
         connections: ways.connector.open()
       }),
-      worst: (max) => ways.lanes.worst(max)
+      busiestOrigins: (max) => ways.lanes.worst(max)
     }
   })
 

@@ -16,7 +16,7 @@ export interface ArchiveTarget {
 }
 
 /** So many works at once; what failed is told by whoever comes next, or at the end. */
-class Crew {
+class WorkerPool {
   private readonly working = new Set<Promise<void>>()
   private readonly most: number
   private readonly failures: Array<unknown> = []
@@ -62,8 +62,8 @@ const placeholder = ""
 
 class Filler {
   private readonly target: ArchiveTarget
-  private readonly groups = new Crew(groupsAtOnce)
-  private readonly smallBlobs = new Crew(smallBlobsAtOnce)
+  private readonly groups = new WorkerPool(groupsAtOnce)
+  private readonly smallBlobs = new WorkerPool(smallBlobsAtOnce)
   private commits: Array<Commit> = []
   private bytes = 0
   private changes: Array<RecordChange> = []

@@ -2,7 +2,7 @@
 import { Effect, type Scope } from "effect"
 import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound } from "../../actors/outbound/index.ts"
-import { documents } from "../../http/index.ts"
+import { notificationDocuments } from "../../http/index.ts"
 import { inspect } from "../../runtime/embedded/index.ts"
 import { isClustered, placeOf } from "../backend/index.ts"
 import type { CommandFailed } from "../command-failure.ts"
@@ -60,7 +60,7 @@ const checkCluster = Effect.fnUntraced(function*(
       random: Math.random
     }),
     links: linksUnder(baseUrlOf(settings, settings.port)),
-    documents,
+    documents: notificationDocuments,
     schedule: settings.retrySchedule,
     keepMs: settings.outgoingKeep,
     arriving: new Set(),

@@ -2,7 +2,7 @@
 import { Effect, Schema, type Scope } from "effect"
 import { readFile } from "node:fs/promises"
 import { makeOutbound, readerOf } from "../../actors/outbound/index.ts"
-import { Issuer, keySetBytesMax, keySetIn, keysUrlIn, metadataUrlOf } from "../../http/index.ts"
+import { Issuer, keySetBytesMax, metadataUrl, parseKeySet, parseKeysUrl } from "../../http/index.ts"
 import { type GivenPlace, givenPlaceOf, type NodeSettings } from "../settings/index.ts"
 import { version } from "../version.ts"
 
@@ -20,8 +20,8 @@ type KeyPlace =
 /** By `auth.jwks`; without it the issuer is to tell, if it is a URL. */
 const keyPlaceOf = (jwks: string | undefined, issuer: string): KeyPlace | undefined => {
   if (jwks !== undefined) return givenPlaceOf(jwks)
-  const metadataUrl = metadataUrlOf(issuer)
-  return metadataUrl === undefined ? undefined : { _tag: "Issuer", metadataUrl }
+  const url = metadataUrl(issuer)
+  return url === undefined ? undefined : { _tag: "Issuer", metadataUrl: url }
 }
 
 const reasonOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
@@ -63,7 +63,7 @@ const discovered = (
   metadataUrl: string
 ): Effect.Effect<string, string> =>
   Effect.flatMap(read(metadataUrl), (text) => {
-    const found = keysUrlIn(text, issuer)
+    const found = parseKeysUrl(text, issuer)
     return typeof found === "string" ? Effect.fail(found) : read(found.url)
   })
 
@@ -72,7 +72,7 @@ const checkedFile = Effect.fnUntraced(function*(file: string) {
   const load = fileText(file)
   const unusable = (reason: string) =>
     new IssuerUnusable({ message: `auth.jwks is the file ${JSON.stringify(file)}: ${reason}` })
-  const found = keySetIn(yield* Effect.mapError(load, unusable))
+  const found = parseKeySet(yield* Effect.mapError(load, unusable))
   if (typeof found === "string") return yield* unusable(found)
   return load
 })

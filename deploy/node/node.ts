@@ -7,10 +7,10 @@ import { Effect, Layer } from "effect"
 import { createServer } from "node:net"
 import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound, type OutboundService, readerOf } from "../../actors/outbound/index.ts"
-import { application, assertNative, bootstrap, count, CredentialCache, documents, HttpMetrics,
-  listen, metricsText, postingFigures, randomId, ratesOf, resources, resumeLoads, RowCaches,
-  ServerUnavailable, type Service, setDocumentLimits, sweepOrphans, watchLoads,
-  watchQueries } from "../../http/index.ts"
+import { assertNative, bootstrap, countRequest, CredentialCache, HttpMetrics, listen,
+  makeApplication, makeRateLimiter, metricsText, notificationDocuments, postingFigures, randomId,
+  resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, setDocumentLimits,
+  sweepOrphans, watchLoads, watchQueries } from "../../http/index.ts"
 import { Blobs, Placement, Records, Storage, type StorageFailure, StorageUnavailable, StoreContents,
   System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -93,7 +93,7 @@ const systemLayer = (settings: NodeSettings, { arriving, baseUrl, outbound }: Sh
         records: yield* Records,
         outbound,
         links: linksUnder(baseUrl),
-        documents,
+        documents: notificationDocuments,
         schedule: settings.retrySchedule,
         keepMs: settings.outgoingKeep,
         arriving,
@@ -158,7 +158,7 @@ const handOver = (placement: PlacementApi, withinMs: number): Effect.Effect<void
 const makeService = Effect.fnUntraced(function*(
   settings: NodeSettings,
   { arriving, baseUrl, issuer, node, outbound }: Shared,
-  measures: HttpMetrics
+  httpMetrics: HttpMetrics
 ): Effect.fn.Return<Service, StorageFailure, System | Exclude<Ports, Transport>> {
   const system = yield* System
   const storage = yield* Storage
@@ -168,7 +168,7 @@ const makeService = Effect.fnUntraced(function*(
   const contents = yield* StoreContents
   const kind = isClustered(settings) ? "nats" : "embedded"
   const nowMs = () => Date.now()
-  const tries = new CredentialCache(nowMs)
+  const credentialCache = new CredentialCache(nowMs)
   const { trustedProxies } = settings
   const rateLimits = { address: settings.rateLimitAddress, account: settings.rateLimitAccount }
   return {
@@ -184,18 +184,22 @@ const makeService = Effect.fnUntraced(function*(
     },
     engine: storage.engine,
     issuer,
-    tries,
-    rates: ratesOf(rateLimits, { tries, trustedProxies, refused: measures.rateLimited }),
+    credentialCache,
+    rateLimiter: makeRateLimiter(rateLimits, {
+      credentialCache,
+      trustedProxies,
+      refused: httpMetrics.rateLimited
+    }),
     system,
     blobs,
     records,
-    held: new RowCaches(records),
-    readOutside: readerOf(outbound),
-    arriving,
-    start: `${node}.${randomId()}`,
+    rowCaches: new RowCaches(records),
+    readRemote: readerOf(outbound),
+    pendingBlobs: arriving,
+    startId: `${node}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records),
-    metrics: metricsText(system, measures, nowMs, outbound.measures),
-    measures,
+    metricsText: metricsText(system, httpMetrics, nowMs, outbound.metrics),
+    httpMetrics,
     deliveries: outbound,
     archive: () => archiveOf({ kind, contents, blobs }),
     ready: Effect.andThen(
@@ -215,7 +219,7 @@ const listening = (
   settings: NodeSettings,
   port: number,
   baseUrl: string,
-  handler: ReturnType<typeof application>,
+  handler: ReturnType<typeof makeApplication>,
   onError: (error: unknown) => void
 ) =>
   Effect.tryPromise({
@@ -240,8 +244,8 @@ const serveOver = Effect.fnUntraced(function*(
 ) {
   const { baseUrl } = shared
   const placement = yield* Placement
-  const measures = new HttpMetrics()
-  const service = yield* makeService(settings, shared, measures)
+  const httpMetrics = new HttpMetrics()
+  const service = yield* makeService(settings, shared, httpMetrics)
   const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
     Effect.mapError((failure) => new StorageUnavailable({ detail: `no admin: ${failure._tag}` }))
   )
@@ -256,12 +260,16 @@ const serveOver = Effect.fnUntraced(function*(
   yield* Effect.forkScoped(watchLoads(service))
   yield* Effect.forkScoped(watchQueries(service))
   const run = Effect.runForkWith(yield* Effect.context<never>())
-  const handler = application(
+  const handler = makeApplication(
     service,
-    resources(service),
+    resourceTable(service),
     (effect, observer) => run(effect).addObserver(observer),
     (access) => {
-      count(measures.of(access.method, access.route), access.status, access.durationMs)
+      countRequest(
+        httpMetrics.forRoute(access.method, access.route),
+        access.status,
+        access.durationMs
+      )
       run(Effect.logDebug("request", access))
     }
   )

@@ -5,7 +5,7 @@
 import { Redacted, Result, Schema } from "effect"
 import { clusterConfig } from "../../cluster.config.ts"
 import { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
-  metadataUrlOf } from "../../http/index.ts"
+  metadataUrl } from "../../http/index.ts"
 import { optional, type Setting, setting, withoutFlag } from "./setting.ts"
 import { corsOrigin, duration, givenPlaceOf, integer, list, natsServer, network, nodeName,
   oneNumberOf, oneOf, origin, rate, reading, secret, size, span, text,
@@ -141,7 +141,7 @@ export const authProblems = (values: AuthValues): ReadonlyArray<string> => {
     const because = "the two of them say which tokens are accepted"
     needs(authIssuer, "auth.issuer", "AUTH_ISSUER", because)
     needs(authAudience, "auth.audience", "AUTH_AUDIENCE", because)
-    if (typeof authIssuer === "string" && metadataUrlOf(authIssuer) === undefined) {
+    if (typeof authIssuer === "string" && metadataUrl(authIssuer) === undefined) {
       const why = "auth.issuer is no URL at which the issuer could tell where its keys are"
       needs(authJwks, "auth.jwks", "AUTH_JWKS", why)
     }

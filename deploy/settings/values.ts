@@ -1,7 +1,7 @@
 /** How the values of settings are written: schemas from text, and what each expects in words. */
 import { Effect, Redacted, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { IpNetwork } from "effect/net"
-import { keySetIn, type Rate } from "../../http/index.ts"
+import { parseKeySet, type Rate } from "../../http/index.ts"
 
 /** The same by `auth.jwks`. */
 export type GivenPlace =
@@ -12,7 +12,7 @@ export type GivenPlace =
 /** Reads `auth.jwks`; undefined when it is none of the three. */
 export const givenPlaceOf = (value: string): GivenPlace | undefined => {
   if (value.startsWith("{")) {
-    return typeof keySetIn(value) === "string" ? undefined : { _tag: "Inline", text: value }
+    return typeof parseKeySet(value) === "string" ? undefined : { _tag: "Inline", text: value }
   }
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) {
     return value === "" ? undefined : { _tag: "File", file: value }

@@ -11,7 +11,7 @@ const simple =
   /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\s*(?:;|$)/i
 
 /** Whether the request changes something with ambient authority from another site. */
-export const isForged = (request: HttpRequest, baseUrl: string): boolean => {
+export const isCrossSiteRequest = (request: HttpRequest, baseUrl: string): boolean => {
   const { headers, method } = request
   if (safe.has(method) || !headers.has("authorization")) return false
   const site = headers.get("sec-fetch-site")

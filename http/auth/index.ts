@@ -1,5 +1,6 @@
 /** Who calls: accounts, passwords, and protection against guessing and CSRF. */
-export { isForged } from "./csrf.ts"
-export { accountIfNamed, accountOf, type AuthenticatedAccount, callerOf, countingRefused, isIssued,
-  offeredAccount, requireAccount, requireAdmin } from "./identity.ts"
-export { mayTry, triedWrong } from "./throttle.ts"
+export { isCrossSiteRequest } from "./csrf.ts"
+export { authenticate, authenticateCounted, type AuthenticatedAccount, callerOf,
+  countingWrongCredentials, hasIssuerToken, optionalAccount, requireAccount,
+  requireAdmin } from "./identity.ts"
+export { checkPasswordThrottle, countWrongPassword } from "./throttle.ts"

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { throttleKind } from "../../actors/index.ts"
 import type { Counted, ThrottleMessage, ThrottleReply } from "../../actors/throttle/index.ts"
 import { address } from "../../runtime/index.ts"
-import { ask, type Call, clientOf, fail, type Failed, type HandlerFailure,
+import { ask, type Call, clientAddress, type HandlerFailure, type HttpError, httpError,
   type Service } from "../pipeline/index.ts"
 import { isSlug } from "../slug.ts"
 import { secretHash } from "./credentials/index.ts"
@@ -25,8 +25,8 @@ const tell = (
     ({ waitMs }) => waitMs
   )
 
-const tooMany = (detail: string, waitMs: number): Failed =>
-  fail("too-many-requests", detail, [["Retry-After", String(Math.ceil(waitMs / 1000))]])
+const tooMany = (detail: string, waitMs: number): HttpError =>
+  httpError("too-many-requests", detail, [["Retry-After", String(Math.ceil(waitMs / 1000))]])
 
 const manyPasswords = "too many wrong passwords from this address"
 
@@ -35,7 +35,7 @@ const manyTokens = "too many wrong tokens from this address"
 const manyOfAccount = "too many wrong tokens for this account, one of them from this address"
 
 const clientIn = (service: Service, { request }: Call): string =>
-  clientOf(request, service.settings.trustedProxies)
+  clientAddress(request, service.settings.trustedProxies)
 
 /** Whose token Basic names; all that Bearer shows counts as for one account, as it names none. */
 const accountTried = ({ identity }: Call): string | undefined =>
@@ -46,7 +46,7 @@ const accountTried = ({ identity }: Call): string | undefined =>
     : undefined
 
 /** Fails with 429 and Retry-After when the address has had its wrong passwords. */
-export const mayTry = Effect.fnUntraced(function*(
+export const checkPasswordThrottle = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<void, HandlerFailure> {
@@ -58,14 +58,14 @@ export const mayTry = Effect.fnUntraced(function*(
  * The same for an account's token. A token that was right lately is no guess, and an address that
  * nothing wrong came from at this node costs no question: what is wrong is counted then.
  */
-export const mayPresent = Effect.fnUntraced(function*(
+export const checkTokenThrottle = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   tokenHash: string
 ): Effect.fn.Return<void, HandlerFailure> {
-  const { tries } = service
+  const { credentialCache } = service
   const client = clientIn(service, call)
-  if (tries.isProven(tokenHash) || !tries.isSuspect(client)) return
+  if (credentialCache.isRemembered(tokenHash) || !credentialCache.isSuspect(client)) return
   const waitMs = yield* tell(service, client, { _tag: "Look", of: "tokens" })
   if (waitMs > 0) return yield* tooMany(manyTokens, waitMs)
   const account = accountTried(call)
@@ -87,13 +87,13 @@ const countForAccount = Effect.fnUntraced(function*(
 })
 
 /** Counts a wrong token before it is answered; fails with 429 when there were too many before. */
-export const triedToken = Effect.fnUntraced(function*(
+export const countWrongToken = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   tokenHash: string
 ): Effect.fn.Return<void, HandlerFailure> {
   const client = clientIn(service, call)
-  service.tries.suspect(client)
+  service.credentialCache.markSuspect(client)
   const of = tokenHash.slice(0, tryChars)
   const waitMs = yield* tell(service, client, { _tag: "Wrong", of: "tokens", try: of })
   if (waitMs > 0) return yield* tooMany(manyTokens, waitMs)
@@ -101,7 +101,7 @@ export const triedToken = Effect.fnUntraced(function*(
 })
 
 /** Counts a wrong password, which may have been meant for an account's token. */
-export const triedWrong = Effect.fnUntraced(function*(
+export const countWrongPassword = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<void, HandlerFailure> {
@@ -109,6 +109,6 @@ export const triedWrong = Effect.fnUntraced(function*(
   const client = clientIn(service, call)
   yield* tell(service, client, { _tag: "Wrong", of: "passwords" })
   if (identity._tag !== "Basic") return
-  service.tries.suspect(client)
+  service.credentialCache.markSuspect(client)
   yield* countForAccount(service, call, secretHash(identity.password).slice(0, tryChars))
 })

@@ -1,7 +1,7 @@
 /** One view, many representations: negotiation, problems, forms, feeds. */
 export type { Feed } from "./feeds.ts"
 export { FormFields, parseForm, parseFormBody } from "./form-fields.ts"
-export { acceptedBodies, bodyKind, choose, type MediaType, mediaTypeOf } from "./negotiation.ts"
+export { acceptedBodies, bodyKind, type MediaType, mediaTypeOf, negotiate } from "./negotiation.ts"
 export { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
 export { type Extensions, problem, type ProblemDocument, problemReply,
   problemTypeView } from "./problem.ts"

@@ -134,7 +134,7 @@ const caches = new WeakMap<ReadonlyArray<MediaType>, Map<string, MediaType | und
  * `undefined`: nothing acceptable (406).
  * Answers are remembered for each `offered` array: pass constants.
  */
-export const choose = (
+export const negotiate = (
   accept: string | undefined,
   offered: ReadonlyArray<MediaType>
 ): MediaType | undefined => {

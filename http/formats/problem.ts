@@ -1,7 +1,7 @@
 /** Problem documents (RFC 9457): XML by default, JSON when preferred, a page for browsers. */
 import { overloadedRetrySeconds, quarantinedRetrySeconds } from "../limits.ts"
-import { type Html, html, link, nothing, page } from "./html/index.ts"
-import { choose, type MediaType } from "./negotiation.ts"
+import { type Html, html, link, nothing, renderPage } from "./html/index.ts"
+import { type MediaType, negotiate } from "./negotiation.ts"
 import { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
 import type { ResourceView } from "./representations.ts"
 import { type Element, element, isName, isText, writeDocument } from "./xml/index.ts"
@@ -56,7 +56,7 @@ const offered: ReadonlyArray<MediaType> = [
 
 /** What an Accept field gets as a problem; with nothing acceptable still XML (RFC 9110 §15.5.7). */
 const typeFor = (accept: string | undefined): MediaType => {
-  const chosen = choose(accept, offered)
+  const chosen = negotiate(accept, offered)
   if (chosen === "application/json") return "application/problem+json"
   return chosen === undefined || chosen.endsWith("xml") ? "application/problem+xml" : chosen
 }
@@ -86,7 +86,7 @@ const toElement = (problem: ProblemDocument, type: string, instance: string): El
 const toPage = (problem: ProblemDocument, path: string): string => {
   const { detail, extensions, form, slug, status, title } = problem
   const { explanation } = problemTypes[slug]
-  return page({
+  return renderPage({
     title,
     path,
     body: html`<p class="alarm">${

@@ -4,7 +4,7 @@
  */
 import { hash } from "node:crypto"
 import { type Feed, toAtom, toRss } from "./feeds.ts"
-import { type Html, type Link, page, renderElement } from "./html/index.ts"
+import { type Html, type PageLink, renderElement, renderPage } from "./html/index.ts"
 import type { MediaType } from "./negotiation.ts"
 import { toText } from "./plain-text.ts"
 import { type Element, toJson, writeDocument } from "./xml/index.ts"
@@ -17,7 +17,7 @@ export interface ResourceView {
   readonly title: string
   readonly tree: Element | (() => Element)
   readonly xml?: string | undefined
-  readonly links?: ReadonlyArray<Link> | undefined
+  readonly links?: ReadonlyArray<PageLink> | undefined
   /** Replaces the generic rendering of the tree in the HTML page. */
   readonly body?: Html | (() => Html) | undefined
   /** Follows the rendering and the page's links: forms, mostly. */
@@ -73,7 +73,7 @@ const bodyOf = (view: ResourceView): Html => {
 }
 
 const toHtml = (view: ResourceView, path: string | undefined): string =>
-  page({
+  renderPage({
     title: view.title,
     path,
     body: bodyOf(view),
@@ -126,7 +126,7 @@ export const represent = (view: ResourceView, type: MediaType, path?: string): R
 const notInLink = /[\u0000-\u0020<>"\u007f-\uffff]/g
 
 /** The value of a Link header (RFC 8288 §3), or `undefined` when there is none. */
-export const linkHeader = (links: ReadonlyArray<Link>): string | undefined =>
+export const linkHeader = (links: ReadonlyArray<PageLink>): string | undefined =>
   links.length === 0
     ? undefined
     : links.map((link) => {

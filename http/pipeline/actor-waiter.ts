@@ -7,7 +7,7 @@ import type { Call } from "./call.ts"
 import type { Service } from "./service.ts"
 
 /** The seconds of `Prefer: wait=…`, bounded; undefined without one. */
-export const waitOf = (call: Call): number | undefined => {
+export const preferredWaitSeconds = (call: Call): number | undefined => {
   const field = call.request.headers.get("prefer")
   const seconds = field === undefined
     ? undefined
@@ -16,7 +16,7 @@ export const waitOf = (call: Call): number | undefined => {
 }
 
 /** Wakes one waiter when the actor changes, or when there is nobody left to wait for. */
-export class Waiter {
+export class ChangeWaiter {
   private readonly unwatch: () => void
   private ended = false
   private changed = false
@@ -61,15 +61,15 @@ export class Waiter {
 }
 
 /** Uses a waiter that ends when the request's client leaves or the server drains. */
-export const withWaiter = <A, E>(
+export const withChangeWaiter = <A, E>(
   service: Service,
   about: Address,
   exchange: Exchange,
-  use: (waiter: Waiter) => Effect.Effect<A, E>
+  use: (waiter: ChangeWaiter) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.acquireUseRelease(
     Effect.sync(() => {
-      const waiter = new Waiter(service, about)
+      const waiter = new ChangeWaiter(service, about)
       exchange.onAbort(waiter.end)
       return { waiter, undrain: exchange.onDrain(waiter.end) }
     }),
@@ -82,7 +82,7 @@ export const withWaiter = <A, E>(
   )
 
 /** Until a stream's reader has taken what was sent; one that takes nothing is cut. */
-export const taken = (events: EventStream): Effect.Effect<void> =>
+export const awaitWritable = (events: EventStream): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     const done = (): void => {
       clearTimeout(timer)

@@ -1,18 +1,18 @@
 /** One request as a handler sees it, and what a handler answers. */
 import { Effect } from "effect"
 import type { Identity, IdSource } from "../auth/credentials/index.ts"
-import { acceptedBodies, bodyKind, choose, type FormFields, type MediaType, parseForm,
+import { acceptedBodies, bodyKind, type FormFields, type MediaType, negotiate, parseForm,
   parseFormBody, type ResourceView, standardTypes } from "../formats/index.ts"
 import { type Element, element, parseDocument, parseJsonDocument } from "../formats/xml/index.ts"
 import { documentBytesMax } from "../limits.ts"
 import type { BodyFault, EventStream, Exchange, HttpRequest, RequestBody } from "../wire/index.ts"
-import { fail, type Failed, type HandlerFailure, type HeaderList } from "./failures.ts"
+import { type HandlerFailure, type HeaderList, type HttpError, httpError } from "./failures.ts"
 import type { Parameters } from "./routing.ts"
 
 /** Whether a browser sent a form, and is to be led to another page. */
 export const isPageWanted = ({ request: { headers } }: Call): boolean =>
   headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") === true &&
-  choose(headers.get("accept"), standardTypes) === "text/html"
+  negotiate(headers.get("accept"), standardTypes) === "text/html"
 
 export interface Call {
   readonly request: HttpRequest
@@ -77,55 +77,55 @@ export interface ResourceHandler {
   readonly direct?: (request: HttpRequest, exchange: Exchange, parameters: Parameters) => void
 }
 
-export const empty = (status: number, headers: HeaderList = []): HandlerAnswer => ({
+export const emptyAnswer = (status: number, headers: HeaderList = []): HandlerAnswer => ({
   _tag: "Plain",
   status,
   headers
 })
 
-export const shown = (
+export const viewAnswer = (
   view: ResourceView,
   options: Omit<ViewAnswer, "_tag" | "view" | "status"> & { readonly status?: number } = {}
 ): HandlerAnswer => ({ _tag: "View", status: 200, ...options, view })
 
 /** The query's fields; malformed ones are a problem. */
-export const queryOf = (call: Call): Effect.Effect<FormFields, Failed> => {
+export const readQuery = (call: Call): Effect.Effect<FormFields, HttpError> => {
   const parsed = parseForm(call.request.query)
   return parsed.ok
     ? Effect.succeed(parsed.value)
-    : Effect.fail(fail("malformed", `query: ${parsed.fault.detail}`))
+    : Effect.fail(httpError("malformed", `query: ${parsed.fault.detail}`))
 }
 
 /** The failure of a document body that did not arrive whole. */
-export const bodyFailure = (fault: BodyFault): Failed => {
+export const bodyError = (fault: BodyFault): HttpError => {
   switch (fault._tag) {
     case "TooLarge":
-      return fail(
+      return httpError(
         "document-too-large",
         `a document may have ${documentBytesMax} bytes at the most`
       )
     case "Timeout":
-      return fail("request-timeout", "the body did not arrive in time")
+      return httpError("request-timeout", "the body did not arrive in time")
     case "Aborted":
-      return fail("malformed", "the body ended before its announced length")
+      return httpError("malformed", "the body ended before its announced length")
   }
 }
 
 /** The whole body. */
-export const bodyOf = (call: Call): Effect.Effect<Uint8Array, Failed> =>
+export const readBody = (call: Call): Effect.Effect<Uint8Array, HttpError> =>
   Effect.flatMap(call.body.bytes, (outcome) =>
     outcome instanceof Uint8Array
       ? Effect.succeed(outcome)
-      : Effect.fail(bodyFailure(outcome)))
+      : Effect.fail(bodyError(outcome)))
 
 /** A document or a form, as it came in the body. */
-export type Input =
+export type RequestInput =
   | { readonly _tag: "Document"; readonly root: Element; readonly bytes: Uint8Array }
   | { readonly _tag: "Form"; readonly fields: FormFields; readonly bytes: Uint8Array }
 
 /** 415, with what is accepted. */
-export const unsupported = (form: boolean, accepted = acceptedBodies(form)): Failed =>
-  fail("unsupported-media-type", `send one of ${accepted}`, [
+export const unsupportedMediaType = (form: boolean, accepted = acceptedBodies(form)): HttpError =>
+  httpError("unsupported-media-type", `send one of ${accepted}`, [
     ["Accept-Post", accepted],
     ["Accept", accepted]
   ])
@@ -134,24 +134,24 @@ export const unsupported = (form: boolean, accepted = acceptedBodies(form)): Fai
  * Reads the body as the document `rootName`, in XML or JSON, or as a form where there is one.
  * An empty body is an empty document when `mayBeEmpty`.
  */
-export const inputOf = Effect.fnUntraced(function*(
+export const readInput = Effect.fnUntraced(function*(
   call: Call,
   rootName: string,
   options: { readonly form?: boolean; readonly mayBeEmpty?: boolean } = {}
-): Effect.fn.Return<Input, Failed> {
+): Effect.fn.Return<RequestInput, HttpError> {
   const contentType = call.request.headers.get("content-type")
   const kind = bodyKind(contentType)
   const form = options.form === true
-  const bytes = yield* bodyOf(call)
+  const bytes = yield* readBody(call)
   if (bytes.length === 0 && options.mayBeEmpty === true) {
     return { _tag: "Document", root: element(rootName), bytes }
   }
   if (kind === undefined || contentType === undefined || (kind === "form" && !form)) {
-    return yield* unsupported(form)
+    return yield* unsupportedMediaType(form)
   }
   if (kind === "form") {
     const fields = parseFormBody(bytes)
-    if (!fields.ok) return yield* fail("malformed", fields.fault.detail)
+    if (!fields.ok) return yield* httpError("malformed", fields.fault.detail)
     return { _tag: "Form", fields: fields.value, bytes }
   }
   const parsed = kind === "json"
@@ -159,21 +159,21 @@ export const inputOf = Effect.fnUntraced(function*(
     : parseDocument(bytes, contentType)
   if (!parsed.ok) {
     const slug = parsed.fault._tag === "TooLarge" ? "document-too-large" : "malformed"
-    return yield* fail(slug, parsed.fault.detail)
+    return yield* httpError(slug, parsed.fault.detail)
   }
   if (parsed.value.name !== rootName) {
     const detail = `the root element must be ${rootName}, not ${parsed.value.name}`
-    return yield* fail("unprocessable", detail)
+    return yield* httpError("unprocessable", detail)
   }
   return { _tag: "Document", root: parsed.value, bytes }
 })
 
-/** Like {@link inputOf}, where there is no form. */
-export const documentOf = (
+/** Like {@link readInput}, where there is no form. */
+export const readDocument = (
   call: Call,
   rootName: string
-): Effect.Effect<Element, Failed> =>
-  Effect.map(inputOf(call, rootName), (input) => {
+): Effect.Effect<Element, HttpError> =>
+  Effect.map(readInput(call, rootName), (input) => {
     if (input._tag === "Form") throw new Error("a form was read where none is taken")
     return input.root
   })

@@ -7,7 +7,7 @@ import { type Extensions, problem, type ProblemDocument,
   type ProblemSlug } from "../formats/index.ts"
 
 /** A problem that a handler ends with, and header fields that go with it. */
-export class Failed extends Schema.TaggedError<Failed>()("Failed", {
+export class HttpError extends Schema.TaggedError<HttpError>()("Failed", {
   problem: Schema.Unknown,
   headers: Schema.Unknown
 }) {}
@@ -17,14 +17,14 @@ export type HeaderList = ReadonlyArray<readonly [string, string]>
 const noHeaders: HeaderList = []
 
 /** A failure with this problem; see `problems.ts` for the slugs. */
-export const fail = (
+export const httpError = (
   slug: ProblemSlug,
   detail?: string,
   headers: HeaderList = noHeaders,
   extensions?: Extensions
-): Failed => new Failed({ problem: problem(slug, detail, extensions), headers })
+): HttpError => new HttpError({ problem: problem(slug, detail, extensions), headers })
 
-export type HandlerFailure = Failed | AskFailure | BlobTooLarge | BlobMissing | BlobAborted
+export type HandlerFailure = HttpError | AskFailure | BlobTooLarge | BlobMissing | BlobAborted
 
 /** A problem with its header fields. */
 export interface FailureAnswer {
@@ -95,14 +95,14 @@ const slugOf: Readonly<Record<Reason, ProblemSlug>> = {
  * What a 401 asks for (protocol §0): a line each, since Chromium takes a line for one challenge and
  * asks nobody when another follows in it.
  */
-export const challenge: HeaderList = [
+export const challenges: HeaderList = [
   ["WWW-Authenticate", "Basic realm=\"restante\""],
   ["WWW-Authenticate", "Bearer"]
 ]
 
 /** The challenge to a Bearer token that is not accepted (RFC 6750 §3.1). */
-export const tokenRefused = (why: string): Failed =>
-  fail("unauthenticated", why, [
+export const invalidTokenError = (why: string): HttpError =>
+  httpError("unauthenticated", why, [
     ["WWW-Authenticate", "Basic realm=\"restante\""],
     [
       "WWW-Authenticate",
@@ -114,8 +114,12 @@ export const tokenRefused = (why: string): Failed =>
   ])
 
 /** The failure of a refusal that has no answer of its own in the protocol. */
-export const refused = (refusal: Refusal): Failed => {
+export const refusalError = (refusal: Refusal): HttpError => {
   // Every refusal of this service's behaviors is made by `deny`, of the closed list.
   const reason = refusal.reason as Reason
-  return fail(slugOf[reason], refusal.detail, reason === "Unauthenticated" ? challenge : noHeaders)
+  return httpError(
+    slugOf[reason],
+    refusal.detail,
+    reason === "Unauthenticated" ? challenges : noHeaders
+  )
 }

@@ -1,11 +1,11 @@
 /** A form that was refused is shown again on the problem's page, with all that was typed. */
 import { Effect } from "effect"
-import { form, type HtmlForm, refilled } from "../formats/html/index.ts"
-import { choose, type FormFields, parseForm, parseFormBody,
+import { type HtmlForm, redisplayedForm, renderForm } from "../formats/html/index.ts"
+import { type FormFields, negotiate, parseForm, parseFormBody,
   standardTypes } from "../formats/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
-import { bodyOf, type Call, type ResourceHandler } from "./call.ts"
-import { Failed, type HandlerFailure, toProblem } from "./failures.ts"
+import { type Call, readBody, type ResourceHandler } from "./call.ts"
+import { type HandlerFailure, HttpError, toProblem } from "./failures.ts"
 
 /** The form that a request came from; it may follow from the fields, or be none of a page. */
 export type FormOf = (call: Call, fields: FormFields) => HtmlForm | undefined
@@ -18,11 +18,14 @@ const isPageWanted = ({ headers, method }: HttpRequest): boolean => {
   // Most failures are of programs, that need no look at what they would accept.
   if (accept === undefined || !accept.includes("text/html")) return false
   const isForm = method === "GET" || headers.get("content-type")?.startsWith(formType) === true
-  return isForm && choose(accept, standardTypes) === "text/html"
+  return isForm && negotiate(accept, standardTypes) === "text/html"
 }
 
 /** What a browser's form held that wants a page back; undefined for every other body. */
-export const typedFields = (request: HttpRequest, bytes: Uint8Array): FormFields | undefined => {
+export const submittedFields = (
+  request: HttpRequest,
+  bytes: Uint8Array
+): FormFields | undefined => {
   if (!isPageWanted(request)) return undefined
   const body = parseFormBody(bytes)
   return body.ok ? body.value : undefined
@@ -33,14 +36,14 @@ const fieldsOf = (call: Call): Effect.Effect<FormFields | undefined> => {
     const query = parseForm(call.request.query)
     return Effect.succeed(query.ok ? query.value : undefined)
   }
-  return bodyOf(call).pipe(
-    Effect.map((bytes) => typedFields(call.request, bytes)),
+  return readBody(call).pipe(
+    Effect.map((bytes) => submittedFields(call.request, bytes)),
     Effect.catch(() => Effect.succeed(undefined))
   )
 }
 
 /** The failure with the form on its page, unless nothing takes it any more (404, 405, 410). */
-export const withForm = (
+export const attachForm = (
   failure: HandlerFailure,
   fields: FormFields,
   definition: HtmlForm
@@ -48,13 +51,16 @@ export const withForm = (
   const { headers, problem } = toProblem(failure)
   const { detail, slug, title } = problem
   if (slug === "not-found" || slug === "method-not-allowed" || slug === "gone") return failure
-  const again = refilled(definition, (name) => fields.get(name), detail ?? title)
+  const again = redisplayedForm(definition, (name) => fields.get(name), detail ?? title)
   const tells = again.controls.some(({ fault }) => fault !== undefined)
-  return new Failed({ headers, problem: { ...problem, form: { markup: form(again), tells } } })
+  return new HttpError({
+    headers,
+    problem: { ...problem, form: { markup: renderForm(again), tells } }
+  })
 }
 
 /** A handler of a form: when it fails, the page of the problem has the form as it was sent. */
-export const keepingTyped = (
+export const withFormRedisplay = (
   formOf: FormOf,
   handle: ResourceHandler["handle"]
 ): ResourceHandler["handle"] => {
@@ -67,7 +73,7 @@ export const keepingTyped = (
     return yield* Effect.fail(
       fields === undefined || definition === undefined
         ? failure
-        : withForm(failure, fields, definition)
+        : attachForm(failure, fields, definition)
     )
   })
   return (call) =>

@@ -33,7 +33,7 @@ export class HttpMetrics {
   readonly rateLimited = { address: 0, account: 0 }
 
   /** The measures of one route and method, to be kept by whoever counts often. */
-  of(method: string, route: string): RouteMetrics {
+  forRoute(method: string, route: string): RouteMetrics {
     const key = `${method} ${route}`
     let found = this.routes.get(key)
     if (found === undefined) {
@@ -46,7 +46,7 @@ export class HttpMetrics {
 }
 
 /** Adds one answered request. */
-export const count = (measures: RouteMetrics, status: number, durationMs: number): void => {
+export const countRequest = (measures: RouteMetrics, status: number, durationMs: number): void => {
   const statusClass = Math.floor(status / 100)
   measures.classes.set(statusClass, (measures.classes.get(statusClass) ?? 0) + 1)
   let at = 0
@@ -67,10 +67,10 @@ export interface OriginDeliveryMetrics {
 }
 
 /** What is known of outbound requests. */
-export interface Deliveries {
-  readonly measures: () => DeliveryMetrics
+export interface OutboundStatus {
+  readonly metrics: () => DeliveryMetrics
   /** The origins that are in trouble or have most to do, those first. */
-  readonly worst: (max: number) => ReadonlyArray<OriginDeliveryMetrics>
+  readonly busiestOrigins: (max: number) => ReadonlyArray<OriginDeliveryMetrics>
 }
 
 /** How outbound requests stand. Outcomes are totals, by name; the others are as of now. */

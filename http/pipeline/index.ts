@@ -1,17 +1,19 @@
 /** What every request passes: routing, calls, preconditions, failures, rate limits. */
-export { taken, Waiter, waitOf, withWaiter } from "./actor-waiter.ts"
-export { bodyFailure, bodyOf, type Call, documentOf, empty, type Handled, type HandlerAnswer,
-  type Input, inputOf, isPageWanted, queryOf, type ResourceHandler, shown, unsupported,
-  type ViewAnswer } from "./call.ts"
-export { challenge, fail, Failed, type HandlerFailure, type HeaderList, refused, tokenRefused,
-  toProblem } from "./failures.ts"
-export { keepingTyped, typedFields, withForm } from "./form-redisplay.ts"
-export { count, type DeliveryMetrics, durationBoundsMs, HttpMetrics,
+export { awaitWritable, ChangeWaiter, preferredWaitSeconds,
+  withChangeWaiter } from "./actor-waiter.ts"
+export { bodyError, type Call, emptyAnswer, type Handled, type HandlerAnswer, isPageWanted,
+  readBody, readDocument, readInput, readQuery, type RequestInput, type ResourceHandler,
+  unsupportedMediaType, type ViewAnswer, viewAnswer } from "./call.ts"
+export { challenges, type HandlerFailure, type HeaderList, HttpError, httpError, invalidTokenError,
+  refusalError, toProblem } from "./failures.ts"
+export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
+export { countRequest, type DeliveryMetrics, durationBoundsMs, HttpMetrics,
   type RouteMetrics } from "./http-metrics.ts"
-export { nextLink, pageOf, type PageRequest } from "./paging.ts"
+export { nextLink, type PageRequest, readPageRequest } from "./paging.ts"
 export { chooseRange, contentRange, evaluate, httpDate, ifRangeHolds } from "./preconditions.ts"
-export { clientOf, type Rate, ratesOf } from "./rate-limits.ts"
-export { conditionsHold, entityTags, isConditional, plain, renderAnswer, type Rendered,
+export { clientAddress, makeRateLimiter, type Rate } from "./rate-limits.ts"
+export { conditionsHold, entityTags, isConditional, renderAnswer, type Rendered, renderedAnswer,
   renderFailure, renderView, scriptHandler } from "./responses.ts"
 export { compileRoutes, type Parameters, type Route } from "./routing.ts"
-export { ask, askFor, type HttpSettings, ownPath, type Service, uri } from "./service.ts"
+export { absoluteUri, ask, askOrRefusal, type HttpSettings, localPath,
+  type Service } from "./service.ts"

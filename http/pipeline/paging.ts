@@ -1,9 +1,9 @@
 /** Pages of a listing: `limit` and `after` of the query, and the link to the next one. */
 import { Effect } from "effect"
-import type { Link } from "../formats/html/index.ts"
+import type { PageLink } from "../formats/html/index.ts"
 import { pageEntriesDefault, pageEntriesMax } from "../limits.ts"
-import { type Call, queryOf } from "./call.ts"
-import { fail, type Failed } from "./failures.ts"
+import { type Call, readQuery } from "./call.ts"
+import { type HttpError, httpError } from "./failures.ts"
 
 /** Which part of a listing is asked for; `after` is the cursor of a next link. */
 export interface PageRequest {
@@ -15,19 +15,19 @@ export interface PageRequest {
  * The page that the query asks for. A limit that is no whole number within bounds, or a cursor that
  * `isCursor` does not know, is malformed (400).
  */
-export const pageOf = (
+export const readPageRequest = (
   call: Call,
   isCursor: (text: string) => boolean
-): Effect.Effect<PageRequest, Failed> =>
-  Effect.flatMap(queryOf(call), (query) => {
+): Effect.Effect<PageRequest, HttpError> =>
+  Effect.flatMap(readQuery(call), (query) => {
     const limit = query.get("limit")
     const after = query.get("after")
     if (limit !== undefined && (!/^[1-9]\d{0,8}$/.test(limit) || Number(limit) > pageEntriesMax)) {
       const detail = `limit must be a whole number from 1 to ${pageEntriesMax}`
-      return Effect.fail(fail("malformed", detail))
+      return Effect.fail(httpError("malformed", detail))
     }
     if (after !== undefined && !isCursor(after)) {
-      return Effect.fail(fail("malformed", "after is no cursor of this listing"))
+      return Effect.fail(httpError("malformed", "after is no cursor of this listing"))
     }
     return Effect.succeed({
       limit: limit === undefined ? pageEntriesDefault : Number(limit),
@@ -40,7 +40,7 @@ export const nextLink = (
   address: string,
   { limit }: PageRequest,
   keys: ReadonlyArray<string>
-): ReadonlyArray<Link> => {
+): ReadonlyArray<PageLink> => {
   const last = keys.at(-1)
   if (last === undefined || keys.length < limit) return []
   const query = `limit=${limit}&after=${encodeURIComponent(last)}`

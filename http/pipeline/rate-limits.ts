@@ -12,7 +12,7 @@ import { BoundedMap, type CredentialCache, identityOf,
   secretHash } from "../auth/credentials/index.ts"
 import { forwardedMax, ratedMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
-import { fail, type Failed } from "./failures.ts"
+import { type HttpError, httpError } from "./failures.ts"
 
 type Family = "ipv4" | "ipv6"
 
@@ -61,7 +61,7 @@ const network = (address: string): string => {
  * The client's address: the connection's other end, or where that is a trusted proxy the last one
  * in X-Forwarded-For that is none. An IPv6 address stands for its /64.
  */
-export const clientOf = (
+export const clientAddress = (
   { headers, remoteAddress }: Pick<HttpRequest, "headers" | "remoteAddress">,
   trustedProxies: ReadonlyArray<string>
 ): string => {
@@ -160,32 +160,32 @@ const seconds = (ms: number): number => Math.ceil(ms / 1000)
 /** What goes with the answer of a request, and the refusal of one that is over. */
 export interface Admission {
   readonly fields: ReplyHeaders
-  readonly refusal: Failed | undefined
+  readonly refusal: HttpError | undefined
 }
 
 const free: Admission = { fields: [], refusal: undefined }
 
-/** Paths that the machinery around a node asks: refused, it would take the node for dead. */
+/** Paths that the machinery dependencies a node asks: refused, it would take the node for dead. */
 const unlimited: ReadonlySet<string> = new Set(["/livez", "/readyz"])
 
 export class RateLimiter {
   readonly #address: Policy | undefined
   readonly #account: Policy | undefined
-  readonly #tries: CredentialCache
+  readonly #credentialCache: CredentialCache
   readonly #trustedProxies: ReadonlyArray<string>
   /** Requests refused, by policy. */
   readonly #refused: Record<PolicyName, number>
 
   constructor(
     limits: RateLimits,
-    around: {
-      readonly tries: CredentialCache
+    dependencies: {
+      readonly credentialCache: CredentialCache
       readonly trustedProxies: ReadonlyArray<string>
       readonly refused: Record<PolicyName, number>
       readonly nowMs?: () => number
     }
   ) {
-    const nowMs = around.nowMs ?? (() => performance.now())
+    const nowMs = dependencies.nowMs ?? (() => performance.now())
     const policy = (name: PolicyName): Policy | undefined => {
       const rate = limits[name]
       if (rate === undefined) return undefined
@@ -194,9 +194,9 @@ export class RateLimiter {
     }
     this.#address = policy("address")
     this.#account = policy("account")
-    this.#tries = around.tries
-    this.#trustedProxies = around.trustedProxies
-    this.#refused = around.refused
+    this.#credentialCache = dependencies.credentialCache
+    this.#trustedProxies = dependencies.trustedProxies
+    this.#refused = dependencies.refused
   }
 
   /** Counts a request. */
@@ -207,7 +207,7 @@ export class RateLimiter {
       return this.#account === undefined ? free : this.#take(this.#account, account)
     }
     if (this.#address === undefined) return free
-    return this.#take(this.#address, clientOf(request, this.#trustedProxies))
+    return this.#take(this.#address, clientAddress(request, this.#trustedProxies))
   }
 
   #accountOf(request: HttpRequest): string | undefined {
@@ -215,7 +215,7 @@ export class RateLimiter {
     const identity = identityOf(request)
     if (identity._tag === "Nobody") return undefined
     const token = identity._tag === "Bearer" ? identity.token : identity.password
-    return this.#tries.countedFor(secretHash(token))
+    return this.#credentialCache.recentAccount(secretHash(token))
   }
 
   #take({ buckets, field, name }: Policy, key: string): Admission {
@@ -230,15 +230,15 @@ export class RateLimiter {
     const detail = `this ${name} may make ${quota} requests in ${windowMs / 1000} s here`
     const retry = [["Retry-After", String(Math.max(1, seconds(waitMs)))]] as const
     const policies = { "violated-policies": [name] }
-    return { fields, refusal: fail("too-many-requests", detail, retry, policies) }
+    return { fields, refusal: httpError("too-many-requests", detail, retry, policies) }
   }
 }
 
 /** The limits of a service; undefined when there are none, so that no request is counted. */
-export const ratesOf = (
+export const makeRateLimiter = (
   limits: RateLimits,
-  around: ConstructorParameters<typeof RateLimiter>[1]
+  dependencies: ConstructorParameters<typeof RateLimiter>[1]
 ): RateLimiter | undefined =>
   limits.address === undefined && limits.account === undefined
     ? undefined
-    : new RateLimiter(limits, around)
+    : new RateLimiter(limits, dependencies)

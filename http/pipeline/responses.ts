@@ -1,10 +1,10 @@
 /** From a handler's answer to what goes over the wire: negotiation, validators, conditions. */
 import { Effect } from "effect"
-import { choose, contentTypeOf, entityTag, linkHeader, type MediaType, problemReply, render,
+import { contentTypeOf, entityTag, linkHeader, type MediaType, negotiate, problemReply, render,
   represent, type ResourceView, standardTypes } from "../formats/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import type { Call, HandlerAnswer, ResourceHandler, ViewAnswer } from "./call.ts"
-import { fail, type HandlerFailure, type HeaderList, toProblem } from "./failures.ts"
+import { type HandlerFailure, type HeaderList, httpError, toProblem } from "./failures.ts"
 import { evaluate, httpDate } from "./preconditions.ts"
 
 /** Serves a script, which changes with the version of the service only. */
@@ -15,7 +15,7 @@ export const scriptHandler = (text: string): ResourceHandler => {
       Effect.succeed(
         evaluate(request.method, request.headers, { exists: true, etag }) === "not-modified"
           ? { _tag: "Plain", status: 304, headers: [["ETag", etag]] }
-          : fixed("text/javascript", text, [["ETag", etag], ["Cache-Control", "no-cache"]])
+          : textAnswer("text/javascript", text, [["ETag", etag], ["Cache-Control", "no-cache"]])
       )
   }
 }
@@ -35,7 +35,7 @@ const cacheField = (headers: HeaderList): HeaderList =>
 
 const notAcceptable = (request: HttpRequest, offered: ReadonlyArray<MediaType>, baseUrl: string) =>
   renderFailure(
-    fail("not-acceptable", `there is ${offered.join(", ")}`, [], { available: offered }),
+    httpError("not-acceptable", `there is ${offered.join(", ")}`, [], { available: offered }),
     request,
     baseUrl
   )
@@ -48,7 +48,7 @@ export const renderView = (
 ): Rendered => {
   const { request } = call
   const offered = answer.offered ?? standardTypes
-  const type = choose(request.headers.get("accept"), offered)
+  const type = negotiate(request.headers.get("accept"), offered)
   // What has been changed is answered all the same: a 406 would tell that nothing was done.
   if (type === undefined && reading(request.method)) {
     return notAcceptable(request, offered, baseUrl)
@@ -73,7 +73,9 @@ export const renderView = (
     const state = { exists: true, etag, modifiedMs: answer.lastModifiedMs }
     const verdict = evaluate(request.method, request.headers, state)
     if (verdict === "not-modified") return { status: 304, headers }
-    if (verdict === "failed") return renderFailure(fail("precondition-failed"), request, baseUrl)
+    if (verdict === "failed") {
+      return renderFailure(httpError("precondition-failed"), request, baseUrl)
+    }
   }
   headers.push(["Content-Type", contentType])
   return { status: answer.status, headers, body: bytes }
@@ -138,7 +140,7 @@ export const renderAnswer = (
 }
 
 /** An answer that is rendered already. */
-export const plain = ({ body, headers, status }: Rendered): HandlerAnswer => ({
+export const renderedAnswer = ({ body, headers, status }: Rendered): HandlerAnswer => ({
   _tag: "Plain",
   status,
   headers,
@@ -146,7 +148,11 @@ export const plain = ({ body, headers, status }: Rendered): HandlerAnswer => ({
 })
 
 /** A text of one fixed type, such as a stylesheet. */
-export const fixed = (type: MediaType, body: string, headers: HeaderList = []): HandlerAnswer => ({
+export const textAnswer = (
+  type: MediaType,
+  body: string,
+  headers: HeaderList = []
+): HandlerAnswer => ({
   _tag: "Plain",
   status: 200,
   headers: [["Content-Type", contentTypeOf(type)], ...headers],

@@ -5,8 +5,8 @@ import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsAp
 import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
-import { type Failed, refused } from "./failures.ts"
-import type { Deliveries, HttpMetrics } from "./http-metrics.ts"
+import { type HttpError, refusalError } from "./failures.ts"
+import type { HttpMetrics, OutboundStatus } from "./http-metrics.ts"
 import type { RateLimiter, RateLimits } from "./rate-limits.ts"
 
 export interface HttpSettings {
@@ -32,14 +32,14 @@ export interface Service {
   readonly blobs: BlobsApi
   readonly records: RecordsApi
   /** Rows of `records` that this node has in memory. */
-  readonly held: RowCaches
+  readonly rowCaches: RowCaches
   /** What this node keeps everything in, for people. */
   readonly engine: string
   /**
    * GET of another service's resource under the outbound rules (protocol §5), whole; fails with
    * what was wrong, for people.
    */
-  readonly readOutside: (
+  readonly readRemote: (
     uri: string,
     accept: string,
     bytesMax: number
@@ -47,20 +47,20 @@ export interface Service {
   /** Whose Bearer tokens are accepted beside the service's own; undefined for nobody's. */
   readonly issuer: Issuer | undefined
   /** What this node remembers of credentials. */
-  readonly tries: CredentialCache
+  readonly credentialCache: CredentialCache
   /** The requests that were made lately; undefined where nobody is limited. */
-  readonly rates: RateLimiter | undefined
+  readonly rateLimiter: RateLimiter | undefined
   /** Blobs that are stored and not yet shown by their content; the sweep leaves them alone. */
-  readonly arriving: Set<string>
+  readonly pendingBlobs: Set<string>
   /** `<node>.<random>`: another at each start of the node. No dot in either part. */
-  readonly start: string
+  readonly startId: string
   /** Secret of the whole service, kept in the store: derives the ids of keyed requests. */
   readonly serviceKey: string
   /** What is counted of requests; for handlers that answer directly. */
-  readonly measures: HttpMetrics
-  readonly deliveries: Deliveries
+  readonly httpMetrics: HttpMetrics
+  readonly deliveries: OutboundStatus
   /** Prometheus text of everything measured. */
-  readonly metrics: () => string
+  readonly metricsText: () => string
   /** Everything that is kept, as one archive, read while the service goes on. */
   readonly archive: () => AsyncIterable<Uint8Array>
   /** Fails with the reason why this node should get no requests. */
@@ -72,7 +72,7 @@ export interface Service {
  * Asks an actor. The reply's type is that of the actor's protocol, which the caller names; a
  * refusal stays a reply. `isNew`: its id was drawn for this request.
  */
-export const askFor = <Reply>(
+export const askOrRefusal = <Reply>(
   { system }: Service,
   to: Address,
   message: Tagged,
@@ -89,18 +89,19 @@ export const ask = <Reply>(
   to: Address,
   message: Tagged,
   isNew = false
-): Effect.Effect<Reply, AskFailure | Failed> =>
+): Effect.Effect<Reply, AskFailure | HttpError> =>
   Effect.flatMap(
-    askFor<Reply>(service, to, message, isNew),
-    (reply): Effect.Effect<Reply, Failed> =>
-      isRefusal(reply) ? Effect.fail(refused(reply)) : Effect.succeed(reply)
+    askOrRefusal<Reply>(service, to, message, isNew),
+    (reply): Effect.Effect<Reply, HttpError> =>
+      isRefusal(reply) ? Effect.fail(refusalError(reply)) : Effect.succeed(reply)
   )
 
 /** The absolute URI of a path of this service. */
-export const uri = (service: Service, path: string): string => service.settings.baseUrl + path
+export const absoluteUri = (service: Service, path: string): string =>
+  service.settings.baseUrl + path
 
 /** The path of a URI under this service's base URL, query included; undefined for others. */
-export const ownPath = (service: Service, target: string): string | undefined => {
+export const localPath = (service: Service, target: string): string | undefined => {
   const { baseUrl } = service.settings
   if (target.startsWith("/") && !target.startsWith("//")) return target
   return target.startsWith(`${baseUrl}/`) ? target.slice(baseUrl.length) : undefined

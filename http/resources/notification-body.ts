@@ -5,22 +5,22 @@ import { failure, isText, type NotificationDocument, notificationElement, parseJ
   parseNotification, parseNotificationText, type Result, type RuleBroken, writeElement,
   type XmlFault } from "../formats/xml/index.ts"
 import { headerValueCharsMax } from "../limits.ts"
-import { fail, type Failed, unsupported } from "../pipeline/index.ts"
+import { type HttpError, httpError, unsupportedMediaType } from "../pipeline/index.ts"
 
-const faultOf = (fault: XmlFault | RuleBroken): Failed => {
+const faultOf = (fault: XmlFault | RuleBroken): HttpError => {
   switch (fault._tag) {
     case "TooLarge":
-      return fail("document-too-large", fault.detail)
+      return httpError("document-too-large", fault.detail)
     case "Malformed":
-      return fail("malformed", fault.detail)
+      return httpError("malformed", fault.detail)
     case "RuleBroken":
-      return fail("unprocessable", fault.detail, [], { rule: fault.rule })
+      return httpError("unprocessable", fault.detail, [], { rule: fault.rule })
   }
 }
 
 const checked = (
   result: Result<NotificationDocument, XmlFault | RuleBroken>
-): Result<NotificationDocument, Failed> => result.ok ? result : failure(faultOf(result.fault))
+): Result<NotificationDocument, HttpError> => result.ok ? result : failure(faultOf(result.fault))
 
 /** The recipients of a form: several fields, or several lines of one. */
 const recipientsOf = (fields: FormFields): ReadonlyArray<string> =>
@@ -28,16 +28,18 @@ const recipientsOf = (fields: FormFields): ReadonlyArray<string> =>
     .filter((line) => line !== "")
 
 /** The notification that a page's form stands for. */
-const readForm = (bytes: Uint8Array): Result<NotificationDocument, Failed> => {
+const readForm = (bytes: Uint8Array): Result<NotificationDocument, HttpError> => {
   const fields = parseFormBody(bytes)
-  if (!fields.ok) return failure(fail("malformed", fields.fault.detail))
+  if (!fields.ok) return failure(httpError("malformed", fields.fault.detail))
   const [description = "", url = "", text = ""] = ["description", "url", "content"].map((name) =>
     (fields.value.get(name) ?? "").replace(/\r\n?/g, "\n")
   )
   const to = recipientsOf(fields.value)
-  if (description.trim() === "") return failure(fail("unprocessable", "description is required"))
+  if (description.trim() === "") {
+    return failure(httpError("unprocessable", "description is required"))
+  }
   if (![description, url, text, ...to].every(isText)) {
-    return failure(fail("unprocessable", "a field holds a control character"))
+    return failure(httpError("unprocessable", "a field holds a control character"))
   }
   const content = text.trim() === "" ? undefined : { type: "text/plain; charset=utf-8", text }
   const from = fields.value.get("from") === "true"
@@ -49,7 +51,7 @@ const readForm = (bytes: Uint8Array): Result<NotificationDocument, Failed> => {
 export const readNotification = (
   bytes: Uint8Array,
   contentType: string
-): Result<NotificationDocument, Failed> => {
+): Result<NotificationDocument, HttpError> => {
   switch (bodyKind(contentType)) {
     case "xml":
       return checked(parseNotification(bytes, contentType))
@@ -62,7 +64,7 @@ export const readNotification = (
     case "form":
       return readForm(bytes)
     case undefined:
-      return failure(unsupported(true))
+      return failure(unsupportedMediaType(true))
   }
 }
 
@@ -75,11 +77,11 @@ export const inlinedOf = (
   { content, password }: NotificationDocument
 ): Effect.Effect<
   { readonly type: string; readonly bytes: Uint8Array; readonly password: string | undefined },
-  Failed
+  HttpError
 > => {
   if (content === undefined) throw new Error("there is no content to publish")
   const { encoding, text, type } = content
   return type.length > headerValueCharsMax || !/^[\x20-\x7e]+$/.test(type)
-    ? Effect.fail(fail("unprocessable", "the type of item/content is not a media type"))
+    ? Effect.fail(httpError("unprocessable", "the type of item/content is not a media type"))
     : Effect.succeed({ type, bytes: Buffer.from(text, encoding ?? "utf8"), password })
 }

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { type Dependencies, linksUnder } from "../../actors/index.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
-import { documents } from "../../http/documents.ts"
+import { notificationDocuments } from "../../http/documents.ts"
 import { BlobMissing, type Peers, StorageUnavailable } from "../../runtime/index.ts"
 
 /** Peers of an actor that is alone: whatever it asks is not there. */
@@ -27,7 +27,7 @@ export const noDependencies: Dependencies = {
   records: { write: () => Effect.void, get: () => Effect.succeed(undefined) },
   outbound: noOutbound,
   links: linksUnder("http://post.test"),
-  documents,
+  documents: notificationDocuments,
   schedule: [0, 1_000],
   keepMs: 60_000,
   arriving: new Set(),

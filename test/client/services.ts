@@ -1,6 +1,6 @@
 /** Services for tests of the client, and clients of them. */
 import { type Client, connect, type ConnectOptions } from "../../client/index.ts"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import * as process from "../e2e/process.ts"
 import { type Service, start } from "../e2e/process.ts"
 import * as harness from "../http/harness.ts"
@@ -22,7 +22,7 @@ export const atProcess: AsAdmin = (url, options = {}) => {
 
 /** The service in this process, which takes less time to start. */
 export const startHere = async () => {
-  const { base: url, close } = await harness.startService(resources)
+  const { base: url, close } = await harness.startService(resourceTable)
   const asAdmin: AsAdmin = (at, options = {}) =>
     connect({
       url: at,

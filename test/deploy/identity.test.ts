@@ -5,11 +5,11 @@ import { describe, expect, it } from "vitest"
 import { Role } from "../../actors/account/protocol.ts"
 import { loadSettings } from "../../deploy/settings/settings.ts"
 import { givenPlaceOf } from "../../deploy/settings/values.ts"
-import { claimAt, judge } from "../../http/auth/issuer/claims.ts"
-import { keysUrlIn, metadataUrlOf } from "../../http/auth/issuer/discovery.ts"
+import { claimAt, evaluateClaims } from "../../http/auth/issuer/claims.ts"
+import { metadataUrl, parseKeysUrl } from "../../http/auth/issuer/discovery.ts"
 import { isJwt } from "../../http/auth/issuer/issuer.ts"
-import { keySetIn } from "../../http/auth/issuer/key-source.ts"
-import { clientOf } from "../../http/pipeline/rate-limits.ts"
+import { parseKeySet } from "../../http/auth/issuer/key-source.ts"
+import { clientAddress } from "../../http/pipeline/rate-limits.ts"
 import { isSlug } from "../../http/slug.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 
@@ -25,7 +25,7 @@ describe("the claims of a token", () => {
     ["Entra", "roles", { roles: ["quotes"] }],
     ["scopes", "scope", { scope: "openid quotes" }]
   ])("name roles as %s does", (_, roles, claims) => {
-    expect(judge({ sub: "alice", ...claims }, { ...names, roles }))
+    expect(evaluateClaims({ sub: "alice", ...claims }, { ...names, roles }))
       .toEqual({ _tag: "Vouched", name: "alice", roles: ["quotes"] })
   })
 
@@ -35,25 +35,25 @@ describe("the claims of a token", () => {
       "kubernetes.io": { namespace: "shop", serviceaccount: { name: "poster", uid: "1" } }
     }
     const account = "kubernetes.io.serviceaccount.name"
-    expect(judge(claims, { ...names, account })).toMatchObject({ name: "poster" })
-    expect(judge(claims, names)).toMatchObject({ _tag: "Refused" })
+    expect(evaluateClaims(claims, { ...names, account })).toMatchObject({ name: "poster" })
+    expect(evaluateClaims(claims, names)).toMatchObject({ _tag: "Refused" })
   })
 
   it("are judged so: a name that is none is refused, and only known roles are given", () => {
     const anything = constantFrom<unknown>(undefined, null, 7, true, {}, [], ["alice"], "", "Alice")
     const role = constantFrom("admin", "quotes", "customers", "king", "post-admin", "Admin")
     assert(property(string(), anything, array(role), (text, other, roles) => {
-      const judged = judge({ sub: text, roles }, names)
+      const judged = evaluateClaims({ sub: text, roles }, names)
       if (isSlug(text)) {
         const known = Role.literals.filter((one) => roles.includes(one))
         expect(judged).toEqual({ _tag: "Vouched", name: text, roles: known })
       } else expect(judged._tag).toBe("Refused")
-      expect(judge({ sub: other, roles }, names)._tag).toBe("Refused")
-      expect(judge({ sub: "alice", roles: other }, names)).toMatchObject({ roles: [] })
+      expect(evaluateClaims({ sub: other, roles }, names)._tag).toBe("Refused")
+      expect(evaluateClaims({ sub: "alice", roles: other }, names)).toMatchObject({ roles: [] })
       const prefixed = { ...names, rolesPrefix: "post-" }
-      expect(judge({ sub: "alice", roles }, prefixed))
+      expect(evaluateClaims({ sub: "alice", roles }, prefixed))
         .toMatchObject({ roles: roles.includes("post-admin") ? ["admin"] : [] })
-      expect(judge({ sub: "alice", roles, cnf: {} }, names)._tag).toBe("Refused")
+      expect(evaluateClaims({ sub: "alice", roles, cnf: {} }, names)._tag).toBe("Refused")
     }))
   })
 
@@ -74,7 +74,7 @@ describe("keys", () => {
   const jwk = { kty: "EC", crv: "P-256", x: "x", y: "y" }
   it("are taken when anybody may know them", () => {
     const secret = { kty: "oct", k: "c2VjcmV0" }
-    expect(keySetIn(JSON.stringify({ keys: [jwk, secret, { kty: "new" }, null] })))
+    expect(parseKeySet(JSON.stringify({ keys: [jwk, secret, { kty: "new" }, null] })))
       .toEqual({ set: { keys: [jwk] } })
     const wrong = [
       "",
@@ -84,10 +84,10 @@ describe("keys", () => {
       "{\"keys\":[]}",
       JSON.stringify({ keys: [secret] })
     ]
-    for (const text of wrong) expect(keySetIn(text)).toBeTypeOf("string")
-    expect(keySetIn(JSON.stringify({ keys: [{ ...jwk, d: "d" }] }))).toContain("private key")
+    for (const text of wrong) expect(parseKeySet(text)).toBeTypeOf("string")
+    expect(parseKeySet(JSON.stringify({ keys: [{ ...jwk, d: "d" }] }))).toContain("private key")
     const many = Array.from({ length: 101 }, () => jwk)
-    expect(keySetIn(JSON.stringify({ keys: many }))).toContain("more than")
+    expect(parseKeySet(JSON.stringify({ keys: many }))).toContain("more than")
   })
 
   it("are at a URL, in a file, or in the setting itself", () => {
@@ -102,13 +102,13 @@ describe("keys", () => {
 describe("an issuer that tells of itself (OpenID Connect Discovery)", () => {
   const jwks_uri = "https://keys.example/jwks"
   const told = (changes: object, issuer = "https://id.example/realms/post") =>
-    keysUrlIn(JSON.stringify({ issuer, jwks_uri, ...changes }), issuer)
+    parseKeysUrl(JSON.stringify({ issuer, jwks_uri, ...changes }), issuer)
 
   it("does so below its own URL, last slash or not (§4)", () => {
     const path = "/.well-known/openid-configuration"
-    expect(metadataUrlOf("https://id.example")).toBe(`https://id.example${path}`)
-    expect(metadataUrlOf("https://id.example/")).toBe(`https://id.example${path}`)
-    expect(metadataUrlOf("http://id.test:81/a/b")).toBe(`http://id.test:81/a/b${path}`)
+    expect(metadataUrl("https://id.example")).toBe(`https://id.example${path}`)
+    expect(metadataUrl("https://id.example/")).toBe(`https://id.example${path}`)
+    expect(metadataUrl("http://id.test:81/a/b")).toBe(`http://id.test:81/a/b${path}`)
     for (
       const none of [
         "",
@@ -119,7 +119,7 @@ describe("an issuer that tells of itself (OpenID Connect Discovery)", () => {
         "https://a/#b"
       ]
     ) {
-      expect([none, metadataUrlOf(none)]).toEqual([none, undefined])
+      expect([none, metadataUrl(none)]).toEqual([none, undefined])
     }
   })
 
@@ -133,8 +133,8 @@ describe("an issuer that tells of itself (OpenID Connect Discovery)", () => {
     for (const none of [undefined, 3, "jwks", "ftp://keys.example/", "https://a@keys.example/"]) {
       expect(told({ jwks_uri: none })).toContain("no jwks_uri")
     }
-    expect(keysUrlIn("<html>", "https://id.example")).toContain("no JSON")
-    expect(keysUrlIn("null", "https://id.example")).toContain("another issuer")
+    expect(parseKeysUrl("<html>", "https://id.example")).toContain("no JSON")
+    expect(parseKeysUrl("null", "https://id.example")).toContain("another issuer")
   })
 })
 
@@ -148,7 +148,7 @@ it("tells a JWT from a token of the service", () => {
 
 describe("the client's address", () => {
   const client = (near: string, forwarded: string | undefined, ...trusted: Array<string>) =>
-    clientOf({
+    clientAddress({
       remoteAddress: near,
       headers: new RequestHeaders(forwarded === undefined ? [] : ["x-forwarded-for", forwarded])
     }, trusted)

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { allSettings, loadSettings } from "../../deploy/settings/settings.ts"
 import type { Service } from "../../http/pipeline/service.ts"
-import { insideRoutes } from "../../http/resources/observability/observability-routes.ts"
+import { observabilityRoutes } from "../../http/resources/observability/observability-routes.ts"
 import { authority, good, key } from "../actors/outbound/certificates.ts"
 import { serverBinary } from "../runtime/nats/servers.ts"
 import { balancerConfiguration, natsConfiguration, replaced } from "./servers.ts"
@@ -117,7 +117,7 @@ describe("the compose file", () => {
 describe("probes", () => {
   it("ask at what a node answers", () => {
     // Only the patterns are looked at; no handler is called.
-    const patterns = insideRoutes({} as Service).map(({ pattern }) => pattern)
+    const patterns = observabilityRoutes({} as Service).map(({ pattern }) => pattern)
     const pods = yamlOf("deploy/manifests/k8s/restante.yaml")[0]
     const container = at(pods, "spec", "template", "spec", "containers", 0)
     const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map((name) =>

@@ -1,13 +1,13 @@
 /** Forms that are refused: their page has what was typed, and programs get what they always got. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
 
 const basic = `admin:${adminToken}`
 let service: Harness
 
 beforeAll(async () => {
-  service = await startService(resources)
+  service = await startService(resourceTable)
   const body = "<mailbox><name>box</name></mailbox>"
   expect((await service.send("POST", "/mailboxes", { basic, body })).status).toBe(201)
 })

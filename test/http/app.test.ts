@@ -3,12 +3,12 @@ import { Effect } from "effect"
 import { request } from "node:http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { element } from "../../http/formats/xml/index.ts"
-import { type ResourceHandler, shown } from "../../http/pipeline/call.ts"
-import { count, HttpMetrics } from "../../http/pipeline/http-metrics.ts"
+import { type ResourceHandler, viewAnswer } from "../../http/pipeline/call.ts"
+import { countRequest, HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
 import type { Service } from "../../http/pipeline/service.ts"
-import { resources } from "../../http/resource-table.ts"
-import { insideRoutes } from "../../http/resources/observability/observability-routes.ts"
+import { resourceTable } from "../../http/resource-table.ts"
+import { observabilityRoutes } from "../../http/resources/observability/observability-routes.ts"
 import { metricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { ActorDefect, AskTimeout, NoOwner, Overloaded, Quarantined, StorageDamaged, StorageFull,
   StorageUnavailable } from "../../runtime/index.ts"
@@ -32,7 +32,7 @@ const failures = {
 
 /** Beside the real resources, one that fails as it is told and one that waits to be released. */
 const routes = (shared: Service): ReadonlyArray<Route<ResourceHandler>> => [
-  ...resources(shared),
+  ...resourceTable(shared),
   ...Object.entries(failures).map(([name, failure]): Route<ResourceHandler> => ({
     pattern: `/test/${name}`,
     methods: { GET: { handle: () => Effect.fail(failure) } }
@@ -49,7 +49,7 @@ const routes = (shared: Service): ReadonlyArray<Route<ResourceHandler>> => [
                 release = resolve
               })
             ),
-            shown({ title: "done", tree: element("done", { id: call.ids.id("x") }) }, {
+            viewAnswer({ title: "done", tree: element("done", { id: call.ids.id("x") }) }, {
               status: 201
             })
           )
@@ -210,7 +210,7 @@ describe("seeing inside", () => {
     expect((await send("GET", "/livez")).text).toBe("live\n")
     expect((await send("GET", "/readyz")).status).toBe(200)
     const unready = await startService((shared) =>
-      insideRoutes({ ...shared, ready: Effect.fail("the disk is full") })
+      observabilityRoutes({ ...shared, ready: Effect.fail("the disk is full") })
     )
     try {
       expect((await unready.send("GET", "/livez")).status).toBe(200)
@@ -224,8 +224,8 @@ describe("seeing inside", () => {
 
   it("/metrics has every measure, with routes as patterns", () => {
     const measures = new HttpMetrics()
-    count(measures.of("POST", "/mailboxes/{mailbox}"), 202, 3)
-    count(measures.of("POST", "/mailboxes/{mailbox}"), 503, 700)
+    countRequest(measures.forRoute("POST", "/mailboxes/{mailbox}"), 202, 3)
+    countRequest(measures.forRoute("POST", "/mailboxes/{mailbox}"), 503, 700)
     const text = metricsText(service.service.system, measures, Date.now)()
     for (
       const line of [

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/service.ts"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { metricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { type Address, address, SHARDS } from "../../runtime/index.ts"
 import { breakMailbox, nodeOf } from "./breaking.ts"
@@ -16,7 +16,7 @@ let nobody: string
 const send: Harness["send"] = (...request) => service.send(...request)
 
 beforeAll(async () => {
-  service = await startService(resources)
+  service = await startService(resourceTable)
   const body = "<account><name>nobody</name></account>"
   const made = await send("POST", "/accounts", { basic: admin, body })
   nobody = `nobody:${made.child("token")}`
@@ -174,7 +174,7 @@ describe("/cluster", () => {
 })
 
 it("is measured, too", async () => {
-  const metrics = metricsText(service.service.system, service.service.measures, Date.now)
+  const metrics = metricsText(service.service.system, service.service.httpMetrics, Date.now)
   const text = metrics()
   const { owners, self } = service.service.system.cluster()
   const owned = owners.filter((owner) => owner === self).length

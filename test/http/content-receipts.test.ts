@@ -77,7 +77,7 @@ describe("orphans", () => {
     const href = locationOf(await publish("kept"))
     await service.run(blobs.put("AAAAAAAAAAAAAAAAAAAAAA=orphan", bytes(), 100))
     await service.run(blobs.put("AAAAAAAAAAAAAAAAAAAAAA=arriving", bytes(), 100))
-    service.service.arriving.add("AAAAAAAAAAAAAAAAAAAAAA=arriving")
+    service.service.pendingBlobs.add("AAAAAAAAAAAAAAAAAAAAAA=arriving")
     // Where it may be arriving at another node, what is young stays.
     const begunAtMs = () => Effect.succeed(Date.now() - 3_600_000)
     const among = { ...service.service, blobs: { ...blobs, begunAtMs } }
@@ -101,7 +101,7 @@ describe("orphans", () => {
     // Node's fetch takes an async iterable as a body; the DOM's types do not say so.
     const sent = fetch(`${service.base}/content`, init as unknown as RequestInit)
     await expect(sent).rejects.toThrow()
-    await expect.poll(() => service.service.arriving.size).toBe(1)
+    await expect.poll(() => service.service.pendingBlobs.size).toBe(1)
     expect(await service.run(service.service.blobs.scan(undefined, 10_000))).toEqual(before)
   })
 })

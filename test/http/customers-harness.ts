@@ -1,7 +1,7 @@
 /** A service with accounts that may change customers, and readers of listings. */
 import { expect } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 export const admin = `admin:${adminToken}`
@@ -22,7 +22,7 @@ export const idsIn = ({ xml }: Answered): ReadonlyArray<string> =>
   childrenOf(xml).map(({ attributes }) => /[^/]+$/.exec(attributes["href"] ?? "")?.[0] ?? "")
 
 export const startArea = async (): Promise<Area> => {
-  const service = await startService(resources)
+  const service = await startService(resourceTable)
   const account = async (name: string, role: string): Promise<string> => {
     const body = `<account><name>${name}</name>${role}</account>`
     const made = await service.send("POST", "/accounts", { basic: admin, body })

@@ -4,13 +4,13 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 let service: Harness
 let turn = 0
 beforeAll(async () => {
-  service = await startService(resources)
+  service = await startService(resourceTable)
 })
 afterAll(() => service.close())
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { parseForm } from "../../http/formats/form-fields.ts"
-import { form } from "../../http/formats/html/forms.ts"
+import { renderForm } from "../../http/formats/html/forms.ts"
 import { html, isLinkable, link } from "../../http/formats/html/template.ts"
 import { problem, problemReply, problemTypeView } from "../../http/formats/problem.ts"
 import { entityTag, feedTypes, linkHeader, render,
@@ -134,7 +134,7 @@ describe("html", () => {
   })
 
   it("labels every control of a form", () => {
-    const text = form({
+    const text = renderForm({
       action: "/x",
       submit: "Send",
       controls: [{ name: "title", label: "Title", hint: "h", required: true, value: "<" }]

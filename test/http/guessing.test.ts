@@ -1,14 +1,14 @@
 /** Brute force on accounts' tokens, by address and by account, at whichever node it comes. */
 import { afterEach, describe, expect, it } from "vitest"
 import { wrongAccountTriesMax, wrongTokensMax } from "../../actors/limits.ts"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
 let service: Harness
 afterEach(() => service.close())
 
 const start = async (trustedProxies: ReadonlyArray<string> = []) => {
-  service = await startService(resources, { trustedProxies })
+  service = await startService(resourceTable, { trustedProxies })
 }
 
 const from = (client: string) => ({ "X-Forwarded-For": client })

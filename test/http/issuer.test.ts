@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SignJWT } from "jose"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { keysFreshMs, keysPauseMs, keysStaleMs } from "../../http/limits.ts"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 import { audience, clock, issuerName, issuers, type Key, type KeyServer, makeKey, pemOf, seconds,
   startKeyServer, tokenOf } from "./issuer-harness.ts"
@@ -24,7 +24,7 @@ beforeAll(async () => {
   keys = await startKeyServer()
   await keys.serve(200, [first, rsa])
   vouching = issuers({ AUTH_JWKS: keys.url })
-  service = await startService(resources, {}, { adminToken }, vouching.make)
+  service = await startService(resourceTable, {}, { adminToken }, vouching.make)
 })
 afterAll(async () => {
   await service.close()

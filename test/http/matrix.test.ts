@@ -1,7 +1,7 @@
 /** Every GET resource in every representation, and what holds for all of them (PROTOCOL §0). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, parseText } from "../../http/formats/xml/index.ts"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
 import { eventually } from "./receiver.ts"
 
@@ -51,7 +51,7 @@ const paths: Record<string, string> = {
 }
 
 beforeAll(async () => {
-  service = await startService(resources)
+  service = await startService(resourceTable)
   const opened = await send("POST", "/mailboxes", { basic, headers: { Slug: "matrix" } })
   paths["shared mailbox"] = childOf(opened.xml, "shared")?.attributes["href"] ?? ""
   const deposited = await send("POST", "/mailboxes/matrix", { body: notification })

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { bodyKind, choose, parseAccept } from "../../http/formats/negotiation.ts"
+import { bodyKind, negotiate, parseAccept } from "../../http/formats/negotiation.ts"
 import { feedTypes, linkedDataType, notificationTypes,
   standardTypes } from "../../http/formats/representations.ts"
 
@@ -40,36 +40,36 @@ describe("choose", () => {
     ["text/plain; q=.5", "application/xml"],
     ["application/atom+xml", undefined]
   ])("%s -> %s", (accept, expected) => {
-    expect(choose(accept, standardTypes)).toBe(expected)
-    expect(choose(accept, standardTypes)).toBe(expected)
+    expect(negotiate(accept, standardTypes)).toBe(expected)
+    expect(negotiate(accept, standardTypes)).toBe(expected)
   })
 
   it("knows notifications and feeds", () => {
-    expect(choose("text/xml+rss", notificationTypes)).toBe("text/xml+rss")
-    expect(choose("application/atom+xml", feedTypes)).toBe("application/atom+xml")
-    expect(choose("application/rss+xml;q=0.9, application/atom+xml", feedTypes)).toBe(
+    expect(negotiate("text/xml+rss", notificationTypes)).toBe("text/xml+rss")
+    expect(negotiate("application/atom+xml", feedTypes)).toBe("application/atom+xml")
+    expect(negotiate("application/rss+xml;q=0.9, application/atom+xml", feedTypes)).toBe(
       "application/atom+xml"
     )
-    expect(choose("text/xml+rss", standardTypes)).toBe(undefined)
+    expect(negotiate("text/xml+rss", standardTypes)).toBe(undefined)
   })
 
   it("passes over a profile of JSON-LD, and of nothing else", () => {
     const offered = [...standardTypes, linkedDataType]
-    expect(choose("application/ld+json; profile=\"http://a.example/p\"", offered))
+    expect(negotiate("application/ld+json; profile=\"http://a.example/p\"", offered))
       .toBe(linkedDataType)
-    expect(choose("application/json; profile=x, text/plain;q=0.1", offered)).toBe("text/plain")
-    expect(choose("application/ld+json; version=2", offered)).toBe(undefined)
+    expect(negotiate("application/json; profile=x, text/plain;q=0.1", offered)).toBe("text/plain")
+    expect(negotiate("application/ld+json; version=2", offered)).toBe(undefined)
   })
 
   it("gives each type that is offered when it alone is asked for, and obeys q", () => {
     for (const offered of [standardTypes, notificationTypes, feedTypes]) {
       for (const first of offered) {
-        expect(choose(first, offered)).toBe(first)
+        expect(negotiate(first, offered)).toBe(first)
         for (const second of offered) {
           if (first === second) continue
-          expect(choose(`${first};q=0.3, ${second};q=0.7`, offered)).toBe(second)
-          expect(choose(`${first};q=0, ${second}`, offered)).toBe(second)
-          expect(choose(`*/*;q=0.1, ${second};q=0.2`, offered)).toBe(second)
+          expect(negotiate(`${first};q=0.3, ${second};q=0.7`, offered)).toBe(second)
+          expect(negotiate(`${first};q=0, ${second}`, offered)).toBe(second)
+          expect(negotiate(`*/*;q=0.1, ${second};q=0.2`, offered)).toBe(second)
         }
       }
     }
@@ -77,7 +77,7 @@ describe("choose", () => {
 
   it("never throws, never chooses what is not offered, and stays fast", () => {
     fc.assert(fc.property(fc.string({ maxLength: 3000 }), (accept) => {
-      const chosen = choose(accept, standardTypes)
+      const chosen = negotiate(accept, standardTypes)
       expect(chosen === undefined || standardTypes.includes(chosen)).toBe(true)
     }))
     expect(parseAccept("a/b,".repeat(1000)).length).toBeLessThanOrEqual(64)

@@ -2,12 +2,12 @@
 import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope } from "effect"
 import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound, readerOf } from "../../actors/outbound/client.ts"
-import { type AccessRecord, application } from "../../http/app.ts"
+import { type AccessRecord, makeApplication } from "../../http/app.ts"
 import { CredentialCache } from "../../http/auth/credentials/credential-cache.ts"
-import { documents } from "../../http/documents.ts"
+import { notificationDocuments } from "../../http/documents.ts"
 import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
-import { ratesOf } from "../../http/pipeline/rate-limits.ts"
+import { makeRateLimiter } from "../../http/pipeline/rate-limits.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
 import type { HttpSettings, Service } from "../../http/pipeline/service.ts"
 import { RowCaches } from "../../http/query-engine/row-cache.ts"
@@ -57,7 +57,7 @@ const layerOf = (
         records: yield* Records,
         outbound,
         links: linksUnder(base),
-        documents,
+        documents: notificationDocuments,
         schedule,
         keepMs: 7 * 24 * 60 * 60 * 1000,
         arriving,
@@ -82,8 +82,8 @@ export const startNode = async (options: Options): Promise<Node> => {
   ))
   const arriving = new Set<string>()
   const { rateLimits = {}, trustedProxies = [] } = settings
-  const measures = new HttpMetrics()
-  const tries = new CredentialCache(nowMs)
+  const httpMetrics = new HttpMetrics()
+  const credentialCache = new CredentialCache(nowMs)
   const runtime = ManagedRuntime.make(layerOf(options, outbound, arriving))
   const records = await runtime.runPromise(Effect.service(Records))
   const service: Service = {
@@ -100,22 +100,26 @@ export const startNode = async (options: Options): Promise<Node> => {
     },
     engine: (await runtime.runPromise(Effect.service(Storage))).engine,
     issuer: options.issuer,
-    tries,
-    rates: ratesOf(rateLimits, { tries, trustedProxies, refused: measures.rateLimited }),
+    credentialCache,
+    rateLimiter: makeRateLimiter(rateLimits, {
+      credentialCache,
+      trustedProxies,
+      refused: httpMetrics.rateLimited
+    }),
     system: await runtime.runPromise(Effect.service(System)),
     blobs: await runtime.runPromise(Effect.service(Blobs)),
     records,
-    held: new RowCaches(records),
-    readOutside: readerOf(outbound),
-    arriving,
-    start: `${name}.test`,
+    rowCaches: new RowCaches(records),
+    readRemote: readerOf(outbound),
+    pendingBlobs: arriving,
+    startId: `${name}.test`,
     serviceKey: "the key of these tests",
-    measures,
+    httpMetrics,
     deliveries: outbound,
     archive: async function*() {
       yield Buffer.from("an archive\n")
     },
-    metrics: () => "",
+    metricsText: () => "",
     ready: Effect.void,
     nowMs
   }
@@ -127,7 +131,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     placement: await runtime.runPromise(Effect.service(Placement)),
     run: runtime.runPromise,
     serve: async (port, routes, onAccess) => {
-      const handler = application(
+      const handler = makeApplication(
         service,
         routes(service),
         (effect, observer) => void runtime.runCallback(effect, { onExit: observer }),

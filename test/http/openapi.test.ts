@@ -6,8 +6,8 @@ import addFormats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { described, openapiOf } from "../../http/openapi-document.ts"
-import { resources } from "../../http/resource-table.ts"
+import { describedRoutes, openapiDocument } from "../../http/openapi-document.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { askBridge } from "./asked/bridge.ts"
 import { askContent, askMailboxes } from "./asked/mail.ts"
 import { askCabinets, askOutgoing } from "./asked/posting.ts"
@@ -26,7 +26,7 @@ let talk: Talk
 const send: Harness["send"] = (...request) => service.send(...request)
 
 beforeAll(async () => {
-  service = await startService(resources)
+  service = await startService(resourceTable)
   receiver = await startReceiver(({ path }, response) => {
     const challenge = new URL(path, "http://x").searchParams.get("hub.challenge")
     response.writeHead(path === "/refused" ? 404 : 200).end(challenge ?? "")
@@ -93,7 +93,7 @@ describe("the document", () => {
   })
 
   it("says what the table routes, and is no other than what the suites are held to", async () => {
-    const routed = resources(service.service).flatMap(({ methods, pattern }) =>
+    const routed = resourceTable(service.service).flatMap(({ methods, pattern }) =>
       [...Object.keys(methods), "OPTIONS", ...("GET" in methods ? ["HEAD"] : [])]
         .map((method) => `${method} ${pattern}`)
     )
@@ -117,7 +117,7 @@ describe("the document", () => {
   })
 
   it("cannot be made of a table with a row that is not described, or the reverse", () => {
-    const routes = resources(service.service)
+    const routes = resourceTable(service.service)
     const bare = routes.slice(0, -1)
     const handler = {
       handle: () => {
@@ -125,10 +125,14 @@ describe("the document", () => {
       }
     }
     const strange = { pattern: "/strange", methods: { GET: handler } }
-    expect(() => described(service.service, [...bare, strange])).toThrow("GET /strange is routed")
+    expect(() => describedRoutes(service.service, [...bare, strange])).toThrow(
+      "GET /strange is routed"
+    )
     const [, ...fewer] = bare
-    expect(() => described(service.service, fewer)).toThrow("GET / is described, and not routed")
-    expect(() => openapiOf(service.service.settings, routes)).not.toThrow()
+    expect(() => describedRoutes(service.service, fewer)).toThrow(
+      "GET / is described, and not routed"
+    )
+    expect(() => openapiDocument(service.service.settings, routes)).not.toThrow()
   })
 })
 

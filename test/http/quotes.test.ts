@@ -1,7 +1,7 @@
 /** Quotes: C1, C3 and C4 (protocol §3). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
 
 const admin = `admin:${adminToken}`
@@ -27,7 +27,7 @@ const put = (symbol: string, body: string, options: Parameters<Harness["send"]>[
   send("PUT", `/quotes/${encodeURIComponent(symbol)}`, { basic: quoter, body, ...options })
 
 beforeAll(async () => {
-  service = await startService(resources)
+  service = await startService(resourceTable)
   quoter = await account("quoter", "quotes")
   other = await account("other", "customers")
 })

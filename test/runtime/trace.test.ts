@@ -1,7 +1,7 @@
 /** The trace of a request goes with what it asks of other nodes. */
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
-import { traced, traceparentOf } from "../../http/app.ts"
+import { traceparentOf, withTraceContext } from "../../http/app.ts"
 import { type HttpRequest, RequestHeaders } from "../../http/wire/request.ts"
 import { ownsAll } from "../../runtime/cluster/placement.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
@@ -43,8 +43,8 @@ const nodes = async () => {
 it("goes with an ask to another node's actor", async () => {
   const { asker: { system }, traces } = await nodes()
   const ask = system.ask(at("one"), add)
-  await Effect.runPromise(traced(requestWith(traceparent), ask))
-  await Effect.runPromise(traced(requestWith(undefined), ask))
+  await Effect.runPromise(withTraceContext(requestWith(traceparent), ask))
+  await Effect.runPromise(withTraceContext(requestWith(undefined), ask))
   await Effect.runPromise(Effect.withSpan(ask, "a span of one's own"))
   expect(traces.slice(0, 2)).toEqual([traceparent, undefined])
   expect(traces[2]).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/)
@@ -67,7 +67,7 @@ it.each([
 ])("is none where the header is %j", async (value) => {
   expect(traceparentOf(requestWith(value))).toBeUndefined()
   const { asker: { system }, traces } = await nodes()
-  await Effect.runPromise(traced(requestWith(value), system.ask(at("one"), add)))
+  await Effect.runPromise(withTraceContext(requestWith(value), system.ask(at("one"), add)))
   expect(traces).toEqual([undefined])
 })
 

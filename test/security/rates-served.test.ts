@@ -1,7 +1,7 @@
 /** Limits on rates, as their clients meet them: 429, its fields, and whom they do not concern. */
 import { afterEach, expect, it } from "vitest"
 import type { HttpSettings } from "../../http/pipeline/service.ts"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "../http/harness.ts"
 
 let service: Harness
@@ -18,7 +18,7 @@ const both = {
 
 /** Rates are a node's own: all requests go to the first. */
 const start = async (rateLimits: HttpSettings["rateLimits"], more: Partial<HttpSettings> = {}) => {
-  service = await startService(resources, { rateLimits, ...more })
+  service = await startService(resourceTable, { rateLimits, ...more })
   const [node = ""] = service.nodes
   return (method: string, path: string, options: Parameters<Harness["send"]>[2] = {}) =>
     service.send(method, node + path, options)
@@ -53,7 +53,7 @@ it("count the requests of an address, whatever it asks for, and tell the rest", 
   const json = await send("GET", "/cross_bridge", { accept: "application/json" })
   expect(json.json).toMatchObject({ status: 429, "violated-policies": ["address"] })
   expect((await send("GET", "/livez")).status).toBe(200)
-  expect(service.services[0]?.measures.rateLimited).toEqual({ address: 3, account: 0 })
+  expect(service.services[0]?.httpMetrics.rateLimited).toEqual({ address: 3, account: 0 })
 })
 
 it("hold on the hot path too, and what was refused is not there", async () => {
@@ -104,5 +104,5 @@ it("are none unless the operator sets them", async () => {
     const answered = await send("GET", "/cross_bridge")
     expect([answered.status, answered.headers.has("ratelimit")]).toEqual([200, false])
   }
-  expect(service.services.every(({ rates }) => rates === undefined)).toBe(true)
+  expect(service.services.every(({ rateLimiter }) => rateLimiter === undefined)).toBe(true)
 })

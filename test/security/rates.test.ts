@@ -98,8 +98,13 @@ describe("who a request counts for", () => {
   const world = (trustedProxies: ReadonlyArray<string> = []) => {
     const refused: Record<PolicyName, number> = { address: 0, account: 0 }
     const clock = { nowMs: 1_000_000 }
-    const tries = new CredentialCache(() => clock.nowMs)
-    const rates = new RateLimiter(limits, { tries, trustedProxies, refused, nowMs: () => 0 })
+    const credentialCache = new CredentialCache(() => clock.nowMs)
+    const rates = new RateLimiter(limits, {
+      credentialCache,
+      trustedProxies,
+      refused,
+      nowMs: () => 0
+    })
     const ask = (remoteAddress: string, fields: Readonly<Record<string, string>> = {}) =>
       rates.admit({
         method: "GET",
@@ -108,7 +113,7 @@ describe("who a request counts for", () => {
         headers: new RequestHeaders(Object.entries(fields).flat()),
         remoteAddress
       }).refusal === undefined
-    return { ask, clock, refused, tries }
+    return { ask, clock, refused, credentialCache }
   }
 
   it("the connection's other end, whatever X-Forwarded-For, Forwarded and X-Real-IP say", () => {
@@ -141,11 +146,11 @@ describe("who a request counts for", () => {
   })
 
   it("an account, for a minute after its token was right; not by any other token", () => {
-    const { ask, clock, refused, tries } = world()
+    const { ask, clock, refused, credentialCache } = world()
     const bearer = { authorization: "Bearer the-token" }
     const basic = { authorization: `Basic ${Buffer.from("alice:other").toString("base64")}` }
-    tries.proven(secretHash("the-token"), "alice")
-    tries.proven(secretHash("other"), "alice")
+    credentialCache.remember(secretHash("the-token"), "alice")
+    credentialCache.remember(secretHash("other"), "alice")
     expect([bearer, basic, bearer, basic].map((one) => ask("203.0.113.1", one))).toEqual(
       [true, true, true, false]
     )

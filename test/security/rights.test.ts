@@ -3,7 +3,7 @@
  * seen: many at once at one resource, of whom exactly one is right.
  */
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Harness, startService } from "../http/harness.ts"
 
 const basic = `admin:${adminToken}`
@@ -11,7 +11,7 @@ const writers = 20
 let service: Harness
 
 beforeAll(async () => {
-  service = await startService(resources)
+  service = await startService(resourceTable)
 })
 afterAll(() => service.close())
 

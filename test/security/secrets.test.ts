@@ -5,14 +5,14 @@ import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { sameHash } from "../../actors/secret-hash.ts"
 import { derivedIds, randomId, randomIds } from "../../http/auth/credentials/secrets.ts"
-import { resources } from "../../http/resource-table.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "../http/harness.ts"
 
 const basic = `admin:${adminToken}`
 let service: Harness
 
 beforeAll(async () => {
-  service = await startService(resources)
+  service = await startService(resourceTable)
 })
 afterAll(() => service.close())
 

@@ -29,17 +29,17 @@ export class CredentialCache {
   }
 
   /** The token of this hash was right, and is this account's. */
-  proven(tokenHash: string, account: string): void {
+  remember(tokenHash: string, account: string): void {
     this.#proven.set(tokenHash, { account, atMs: this.#nowMs() })
   }
 
   /** The token of this hash is right no more, or never was. */
-  disproven(tokenHash: string): void {
+  forget(tokenHash: string): void {
     this.#proven.delete(tokenHash)
   }
 
   /** Whether it was right lately: who presents it again does not guess. */
-  isProven(tokenHash: string): boolean {
+  isRemembered(tokenHash: string): boolean {
     return this.#proven.get(tokenHash) !== undefined
   }
 
@@ -47,7 +47,7 @@ export class CredentialCache {
    * The account that a request with this token counts for, before anybody has looked whether it is
    * right still: so soon after it was, at the most, that who has a revoked one spends nobody's.
    */
-  countedFor(tokenHash: string): string | undefined {
+  recentAccount(tokenHash: string): string | undefined {
     const proof = this.#proven.get(tokenHash)
     if (proof === undefined) return undefined
     const agoMs = this.#nowMs() - proof.atMs
@@ -55,7 +55,7 @@ export class CredentialCache {
   }
 
   /** Something wrong came from this address. */
-  suspect(client: string): void {
+  markSuspect(client: string): void {
     this.#suspects.set(client, this.#nowMs() + wrongTriesWindowMs)
   }
 

@@ -7,20 +7,20 @@ export type Identity =
   | { readonly _tag: "Basic"; readonly user: string; readonly password: string }
   | { readonly _tag: "Bearer"; readonly token: string }
 
-const nobody: Identity = { _tag: "Nobody" }
+const anonymous: Identity = { _tag: "Nobody" }
 
 const credentials = /^(basic|bearer)[ ]+([A-Za-z0-9\-._~+/]+=*)$/i
 
 /** Reads the Authorization field (RFC 7617, RFC 6750); one of another kind is nobody's. */
 export const identityOf = (request: HttpRequest): Identity => {
   const field = request.headers.get("authorization")
-  if (field === undefined) return nobody
+  if (field === undefined) return anonymous
   const [, scheme = "", text = ""] = credentials.exec(field.trim()) ?? []
   if (scheme.toLowerCase() === "bearer") return { _tag: "Bearer", token: text }
-  if (scheme === "") return nobody
+  if (scheme === "") return anonymous
   const pair = Buffer.from(text, "base64").toString("utf8")
   const colon = pair.indexOf(":")
   return colon < 0
-    ? nobody
+    ? anonymous
     : { _tag: "Basic", user: pair.slice(0, colon), password: pair.slice(colon + 1) }
 }

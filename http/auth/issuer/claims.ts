@@ -13,11 +13,11 @@ export interface ClaimNames {
   readonly rolesPrefix: string
 }
 
-export type Judged =
+export type ClaimsResult =
   | { readonly _tag: "Vouched"; readonly name: string; readonly roles: ReadonlyArray<Role> }
   | { readonly _tag: "Refused"; readonly why: string }
 
-const refused = (why: string): Judged => ({ _tag: "Refused", why })
+const refused = (why: string): ClaimsResult => ({ _tag: "Refused", why })
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -48,7 +48,10 @@ const rolesIn = (claim: unknown, prefix: string): ReadonlyArray<Role> => {
 }
 
 /** The account and its roles, or why the token leads to none. */
-export const judge = (claims: Readonly<Record<string, unknown>>, names: ClaimNames): Judged => {
+export const evaluateClaims = (
+  claims: Readonly<Record<string, unknown>>,
+  names: ClaimNames
+): ClaimsResult => {
   // RFC 9449 §7.1, RFC 8705 §3: the proof that such a token asks for is not looked at here.
   if (claims["cnf"] !== undefined) return refused("the token is bound to a key of its bearer")
   const name = claimAt(claims, names.account)

@@ -5,7 +5,7 @@ const isWeb = ({ hash, password, protocol, username }: URL): boolean =>
   (protocol === "http:" || protocol === "https:") && hash + username + password === ""
 
 /** Where an issuer tells of itself (§4); undefined for one that is no URL, or has a query. */
-export const metadataUrlOf = (issuer: string): string | undefined => {
+export const metadataUrl = (issuer: string): string | undefined => {
   if (!URL.canParse(issuer)) return undefined
   const url = new URL(issuer)
   return isWeb(url) && url.search === ""
@@ -14,7 +14,7 @@ export const metadataUrlOf = (issuer: string): string | undefined => {
 }
 
 /** Where the keys are by the metadata of an issuer (§3, §4.3); fails with why not, for people. */
-export const keysUrlIn = (text: string, issuer: string): { readonly url: string } | string => {
+export const parseKeysUrl = (text: string, issuer: string): { readonly url: string } | string => {
   if (text.length > metadataCharsMax) return "the issuer's metadata are too long"
   let parsed: unknown
   try {

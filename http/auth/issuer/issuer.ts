@@ -4,8 +4,8 @@ import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose"
 import type { Role } from "../../../actors/account/index.ts"
 import { verifiedTokensMax } from "../../limits.ts"
 import { secretHash } from "../credentials/index.ts"
-import { type ClaimNames, judge } from "./claims.ts"
-import { type Keys, type KeysAway, KeySource } from "./key-source.ts"
+import { type ClaimNames, evaluateClaims } from "./claims.ts"
+import { type Keys, KeySource, type KeysUnavailable } from "./key-source.ts"
 
 export interface IssuerSettings {
   /** `iss` of its tokens, to the letter. */
@@ -25,12 +25,12 @@ export interface IssuedIdentity {
 }
 
 /** The token is not accepted; `why` may be told, since it says nothing but of the token. */
-export interface TokenRefused {
+export interface TokenRejected {
   readonly _tag: "TokenRefused"
   readonly why: string
 }
 
-const refusal = (why: string): TokenRefused => ({ _tag: "TokenRefused", why })
+const refusal = (why: string): TokenRejected => ({ _tag: "TokenRefused", why })
 
 /** A token in the form of a signed JWT: three parts, the first one of them JSON. */
 export const isJwt = (token: string): boolean =>
@@ -105,7 +105,7 @@ export class Issuer {
    * Whom the token is of. A token that was checked before costs no second check until it expires or
    * the issuer's keys change.
    */
-  verify(token: string): Effect.Effect<IssuedIdentity, TokenRefused | KeysAway> {
+  verify(token: string): Effect.Effect<IssuedIdentity, TokenRejected | KeysUnavailable> {
     const hash = secretHash(token)
     const remembered = this.#remembered(hash)
     return remembered === undefined ? this.#check(token, hash) : Effect.succeed(remembered)
@@ -117,7 +117,10 @@ export class Issuer {
     return this.#keys.now() === this.#knownBy ? verified.vouched : undefined
   }
 
-  #check(token: string, hash: string): Effect.Effect<IssuedIdentity, TokenRefused | KeysAway> {
+  #check(
+    token: string,
+    hash: string
+  ): Effect.Effect<IssuedIdentity, TokenRejected | KeysUnavailable> {
     const checkWith = (keys: Keys) =>
       Effect.tryPromise({
         try: () => this.#verified(token, keys),
@@ -131,7 +134,7 @@ export class Issuer {
         ),
         Effect.mapError((error) => isKeysAway(error) ? error : refusal(wrongIn(error)))
       )).pipe(Effect.flatMap(({ by, claims, expiresAtMs }) => {
-        const judged = judge(claims, this.#settings.claims)
+        const judged = evaluateClaims(claims, this.#settings.claims)
         if (judged._tag === "Refused") return Effect.fail(refusal(judged.why))
         const { name, roles } = judged
         const vouched: IssuedIdentity = { name, roles }
@@ -169,5 +172,5 @@ export class Issuer {
   }
 }
 
-const isKeysAway = (error: unknown): error is KeysAway =>
+const isKeysAway = (error: unknown): error is KeysUnavailable =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag === "KeysAway"

@@ -14,7 +14,7 @@ export interface Keys {
 }
 
 /** No keys to check a token with: neither known ones nor new ones. */
-export interface KeysAway {
+export interface KeysUnavailable {
   readonly _tag: "KeysAway"
   readonly why: string
 }
@@ -31,7 +31,7 @@ const privateParts = ["d", "p", "q", "k"]
  * Reads a JWK Set (RFC 7517 §5). Keys that nobody can check a signature with are left out; fails,
  * for people, when none are left, and when a private key is among them.
  */
-export const keySetIn = (text: string): { readonly set: JSONWebKeySet } | string => {
+export const parseKeySet = (text: string): { readonly set: JSONWebKeySet } | string => {
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
@@ -75,17 +75,17 @@ export class KeySource {
   }
 
   /** The same, looked for when there are none. */
-  readonly current: Effect.Effect<Keys, KeysAway> = Effect.suspend(() => {
+  readonly current: Effect.Effect<Keys, KeysUnavailable> = Effect.suspend(() => {
     const keys = this.now()
     return keys === undefined ? this.renewed : Effect.succeed(keys)
   })
 
   /** What a look brings, for a token whose key is not among those that are known. */
-  readonly renewed: Effect.Effect<Keys, KeysAway> = Effect.suspend(() =>
+  readonly renewed: Effect.Effect<Keys, KeysUnavailable> = Effect.suspend(() =>
     Effect.flatMap(Effect.promise(() => this.#look()), () => {
       const keys = this.now()
       return keys === undefined || this.#problem !== ""
-        ? Effect.fail<KeysAway>({ _tag: "KeysAway", why: this.#problem })
+        ? Effect.fail<KeysUnavailable>({ _tag: "KeysAway", why: this.#problem })
         : Effect.succeed(keys)
     })
   )
@@ -115,7 +115,7 @@ export class KeySource {
   }
 
   #take(text: string): void {
-    const found = keySetIn(text)
+    const found = parseKeySet(text)
     if (typeof found === "string") return this.#failed(found)
     this.#problem = ""
     this.#loadedMs = this.#nowMs()

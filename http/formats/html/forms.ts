@@ -109,7 +109,7 @@ const row = (form: HtmlForm, control: Control): Html => {
 }
 
 /** The markup of a form. */
-export const form = (definition: HtmlForm): Html => {
+export const renderForm = (definition: HtmlForm): Html => {
   const { action, controls, legend, method = "post", submit, tone } = definition
   const danger = tone === undefined ? nothing : html` class="${tone}"`
   return html`<form action="${action}" method="${method}">
@@ -121,7 +121,7 @@ ${controls.map((control) => row(definition, control))}
 }
 
 /** A button by itself that POSTs, with what it is about for those who do not see where it is. */
-export const button = (
+export const renderButton = (
   action: string,
   text: string,
   about: string,
@@ -153,7 +153,7 @@ const faulty = (
 }
 
 /** The form as it was sent, with the fault that it was refused for beside its field. */
-export const refilled = (
+export const redisplayedForm = (
   definition: HtmlForm,
   valueOf: (name: string) => string | undefined,
   fault: string

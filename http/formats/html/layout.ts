@@ -2,7 +2,7 @@
 import { type Html, html, isLinkable, nothing } from "./template.ts"
 
 /** A link of a resource (RFC 8288). With a title it also shows in the page's navigation. */
-export interface Link {
+export interface PageLink {
   readonly rel: string
   readonly href: string
   readonly type?: string | undefined
@@ -15,13 +15,13 @@ export interface HtmlPage {
   readonly body: Html
   /** Follows the links of the page, so that those to its next part are not below its forms. */
   readonly forms?: Html | undefined
-  readonly links?: ReadonlyArray<Link>
+  readonly links?: ReadonlyArray<PageLink>
   readonly script?: string | undefined
   /** The path that was asked for: the navigation says where that is. */
   readonly path?: string | undefined
 }
 
-const headLink = (item: Link): Html => {
+const headLink = (item: PageLink): Html => {
   if (!isLinkable(item.href)) return nothing
   const type = item.type === undefined ? nothing : html` type="${item.type}"`
   const title = item.title === undefined ? nothing : html` title="${item.title}"`
@@ -30,7 +30,7 @@ const headLink = (item: Link): Html => {
 }
 
 /** It stands in a part that a live page puts in anew: a list that grows gets another page. */
-const navigation = (links: ReadonlyArray<Link>): Html => {
+const navigation = (links: ReadonlyArray<PageLink>): Html => {
   const shown = links.filter((item) => item.title !== undefined && isLinkable(item.href))
   const list = html`<nav aria-label="Related"><ul>${
     shown.map((item) => html`<li><a href="${item.href}" rel="${item.rel}">${item.title}</a></li>`)
@@ -75,7 +75,7 @@ const entries = (all: ReadonlyArray<Entry>, at: string | undefined): Html =>
   }</ul>`
 
 /** A whole page as text. */
-export const page = (content: HtmlPage): string => {
+export const renderPage = (content: HtmlPage): string => {
   const links = content.links ?? []
   return html`<!DOCTYPE html>
 <html lang="en">

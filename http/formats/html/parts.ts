@@ -55,5 +55,5 @@ export const liveState: Html =
 `
 
 /** A secret that a person takes elsewhere; `/page.js` adds a button that copies it. */
-export const copied = (what: string, text: string): Html =>
+export const copyField = (what: string, text: string): Html =>
   html`<span data-copy="${what}"><code>${text}</code></span>`

@@ -5,8 +5,8 @@ import { accountKind } from "../../../actors/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { ask, type Call, conditionsHold, entityTags, fail, type HandlerFailure, type HeaderList,
-  isConditional, type Service } from "../../pipeline/index.ts"
+import { ask, type Call, conditionsHold, entityTags, type HandlerFailure, type HeaderList,
+  httpError, isConditional, type Service } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 
 /** The actor of an account. */
@@ -32,10 +32,10 @@ export const concerned = Effect.fnUntraced(function*(
   const name = call.parameters.get("account")
   // Whether there is such an account is told to admins only.
   if (caller.name !== name && !caller.roles.includes("admin")) {
-    return yield* fail("forbidden", "this is for the account itself or the role admin")
+    return yield* httpError("forbidden", "this is for the account itself or the role admin")
   }
   if (!isSlug(name) || call.parameters.secret("account") !== undefined) {
-    return yield* fail("not-found")
+    return yield* httpError("not-found")
   }
   return { caller, name }
 })
@@ -63,6 +63,6 @@ export const unchanged = Effect.fnUntraced(function*(
   const state = yield* describe(service, of.caller, of.name)
   const view = shownAs(state)
   const tags = view === undefined ? undefined : entityTags(call, view)
-  if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
+  if (!conditionsHold(call, tags)) return yield* httpError("precondition-failed")
   return { ifVersion: state.version }
 })

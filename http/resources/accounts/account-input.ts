@@ -4,7 +4,7 @@ import type { Role } from "../../../actors/account/index.ts"
 import { parseDuration } from "../../../actors/mailbox/index.ts"
 import { childrenOf, isText, textOf } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax, tokenLifetimeMaxMs } from "../../limits.ts"
-import { type Call, fail, type Failed, inputOf } from "../../pipeline/index.ts"
+import { type Call, type HttpError, httpError, readInput } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 import { roles } from "./account-views.ts"
 
@@ -19,20 +19,20 @@ const isRole = (text: string): text is Role => roles.some((role) => role === tex
 const checked = (
   names: ReadonlyArray<string>,
   given: ReadonlyArray<string>
-): Effect.Effect<Wished, Failed> => {
+): Effect.Effect<Wished, HttpError> => {
   const [name] = names
   if (name === undefined || names.length !== 1) {
-    return Effect.fail(fail("unprocessable", "an account has one name"))
+    return Effect.fail(httpError("unprocessable", "an account has one name"))
   }
   if (!isSlug(name)) {
     const detail = "a name has small letters, digits and hyphens, no hyphen first, and at most " +
       `${slugCharsMax} characters`
-    return Effect.fail(fail("unprocessable", detail))
+    return Effect.fail(httpError("unprocessable", detail))
   }
   const wished = new Set<Role>()
   for (const role of given) {
     if (!isRole(role)) {
-      return Effect.fail(fail("unprocessable", `the roles are ${roles.join(", ")}`))
+      return Effect.fail(httpError("unprocessable", `the roles are ${roles.join(", ")}`))
     }
     wished.add(role)
   }
@@ -40,20 +40,22 @@ const checked = (
 }
 
 /** The account that is asked for; 422 for one that cannot be. */
-export const wishedOf = Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Wished, Failed> {
-  const input = yield* inputOf(call, "account", { form: true })
-  if (input._tag === "Form") {
-    const { fields } = input
-    return yield* checked(fields.all("name"), fields.all("role").filter((role) => role !== ""))
+export const wishedOf = Effect.fnUntraced(
+  function*(call: Call): Effect.fn.Return<Wished, HttpError> {
+    const input = yield* readInput(call, "account", { form: true })
+    if (input._tag === "Form") {
+      const { fields } = input
+      return yield* checked(fields.all("name"), fields.all("role").filter((role) => role !== ""))
+    }
+    const { root } = input
+    const unknown = childrenOf(root).find(({ name }) => name !== "name" && name !== "role")
+    if (unknown !== undefined) {
+      return yield* httpError("unprocessable", `an account has no element ${unknown.name}`)
+    }
+    const texts = (name: string) => childrenOf(root, name).map((child) => textOf(child).trim())
+    return yield* checked(texts("name"), texts("role"))
   }
-  const { root } = input
-  const unknown = childrenOf(root).find(({ name }) => name !== "name" && name !== "role")
-  if (unknown !== undefined) {
-    return yield* fail("unprocessable", `an account has no element ${unknown.name}`)
-  }
-  const texts = (name: string) => childrenOf(root, name).map((child) => textOf(child).trim())
-  return yield* checked(texts("name"), texts("role"))
-})
+)
 
 /** What a token is to be. */
 export interface WishedToken {
@@ -77,14 +79,14 @@ const expiryIn = (text: string, nowMs: number): number | undefined => {
 const isLabel = (text: string): boolean =>
   text.length <= tokenLabelCharsMax && isText(text) && !/\p{Cc}/u.test(text)
 
-const unprocessable = (detail: string): Effect.Effect<never, Failed> =>
-  Effect.fail(fail("unprocessable", detail))
+const unprocessable = (detail: string): Effect.Effect<never, HttpError> =>
+  Effect.fail(httpError("unprocessable", detail))
 
 const checkedToken = (
   names: ReadonlyArray<string>,
   expiries: ReadonlyArray<string>,
   nowMs: number
-): Effect.Effect<WishedToken, Failed> => {
+): Effect.Effect<WishedToken, HttpError> => {
   if (names.length > 1 || expiries.length > 1) {
     return unprocessable("a token has one name and one time at which it expires")
   }
@@ -110,8 +112,8 @@ const checkedToken = (
 export const wishedTokenOf = Effect.fnUntraced(function*(
   call: Call,
   nowMs: number
-): Effect.fn.Return<WishedToken, Failed> {
-  const input = yield* inputOf(call, "token", { form: true, mayBeEmpty: true })
+): Effect.fn.Return<WishedToken, HttpError> {
+  const input = yield* readInput(call, "token", { form: true, mayBeEmpty: true })
   if (input._tag === "Form") {
     const given = (name: string) =>
       input.fields.all(name).map((text) => text.trim()).filter((text) => text !== "")
@@ -124,7 +126,10 @@ export const wishedTokenOf = Effect.fnUntraced(function*(
     unknown !== undefined || children.some((child) => typeof child !== "string" || /\S/.test(child))
   ) {
     // A misspelt `expires` would be a token that never does.
-    return yield* fail("unprocessable", "a token has the attributes name and expires, and no more")
+    return yield* httpError(
+      "unprocessable",
+      "a token has the attributes name and expires, and no more"
+    )
   }
   const given = (name: string) => {
     const value = attributes[name]?.trim() ?? ""

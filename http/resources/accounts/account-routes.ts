@@ -5,9 +5,9 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { ask, askFor, type Call, empty, type HandlerAnswer, type HandlerFailure, keepingTyped,
-  nextLink, pageOf, refused, type ResourceHandler, type Route, type Service, shown,
-  uri } from "../../pipeline/index.ts"
+import { absoluteUri, ask, askOrRefusal, type Call, emptyAnswer, type HandlerAnswer,
+  type HandlerFailure, nextLink, readPageRequest, refusalError, type ResourceHandler, type Route,
+  type Service, viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 import { at, concerned, describe, noStore, unchanged, unexpected } from "./account-access.ts"
 import { wishedOf } from "./account-input.ts"
@@ -35,41 +35,41 @@ const create = (service: Service): ResourceHandler["handle"] =>
       tokenId,
       tokenHash
     }
-    const reply = yield* askFor<AccountReply>(service, at(wished.name), message)
+    const reply = yield* askOrRefusal<AccountReply>(service, at(wished.name), message)
     if (isRefusal(reply)) {
       yield* leaveToken(service, wished.name, tokenId)
-      return yield* refused(reply)
+      return yield* refusalError(reply)
     }
     if (reply._tag !== "Created") throw unexpected(reply)
-    return shown(createdView(service, reply.view, tokenId, token), {
+    return viewAnswer(createdView(service, reply.view, tokenId, token), {
       status: 201,
-      headers: [["Location", uri(service, accountPath(wished.name))], ...noStore]
+      headers: [["Location", absoluteUri(service, accountPath(wished.name))], ...noStore]
     })
   })
 
 const list = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const caller = yield* requireAdmin(service, call)
-    const page = yield* pageOf(call, isSlug)
+    const page = yield* readPageRequest(call, isSlug)
     const names = yield* service.system.scan("account", page.after, page.limit)
     const message: AccountMessage = { _tag: "Describe", caller: callerOf(caller) }
     const replies = yield* Effect.forEach(
       names,
-      (name) => askFor<AccountReply>(service, at(name), message),
+      (name) => askOrRefusal<AccountReply>(service, at(name), message),
       { concurrency: askedAtOnceMax }
     )
     const accounts = replies.flatMap((reply) =>
       !isRefusal(reply) && reply._tag === "Described" ? [reply.view] : []
     )
-    const next = nextLink(uri(service, collectionPath), page, names)
-    return shown(listingView(service, accounts, next), { headers: noStore })
+    const next = nextLink(absoluteUri(service, collectionPath), page, names)
+    return viewAnswer(listingView(service, accounts, next), { headers: noStore })
   })
 
 const read = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { caller, name } = yield* concerned(service, call)
     const view = accountView(service, yield* describe(service, caller, name))
-    return shown(view, { headers: noStore })
+    return viewAnswer(view, { headers: noStore })
   })
 
 const remove = (service: Service): ResourceHandler["handle"] =>
@@ -85,7 +85,7 @@ const remove = (service: Service): ResourceHandler["handle"] =>
     const message: AccountMessage = { _tag: "Remove", caller: callerOf(caller), ...expected }
     yield* ask<AccountReply>(service, at(name), message)
     yield* leaveTokens(service, name)
-    return empty(204)
+    return emptyAnswer(204)
   })
 
 /** Every resource of the accounts. */
@@ -94,7 +94,7 @@ export const accountRoutes = (service: Service): ReadonlyArray<Route<ResourceHan
     pattern: collectionPath,
     methods: {
       GET: { handle: list(service) },
-      POST: { handle: keepingTyped(() => accountForm, create(service)) }
+      POST: { handle: withFormRedisplay(() => accountForm, create(service)) }
     }
   },
   {

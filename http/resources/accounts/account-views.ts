@@ -1,11 +1,11 @@
 /** What accounts show. A token itself is in one answer only: that of the request that made it. */
 import { type AccountView as Account, Role } from "../../../actors/account/index.ts"
-import { form, type Html, html, type HtmlForm, type Link, link, table,
+import { type Html, html, type HtmlForm, link, type PageLink, renderForm, table,
   time as timeShown } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax } from "../../limits.ts"
-import { type Service, uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Service } from "../../pipeline/index.ts"
 
 export const collectionPath = "/accounts"
 
@@ -26,7 +26,7 @@ const tokenElement = (service: Service, name: string, token: Token, secret?: str
   element(
     "token",
     {
-      href: uri(service, tokenPath(name, token.id)),
+      href: absoluteUri(service, tokenPath(name, token.id)),
       id: token.id,
       name: token.label,
       created: time(token.createdAtMs),
@@ -42,7 +42,7 @@ const accountElement = (
 ): Element =>
   element(
     "account",
-    { href: uri(service, accountPath(account.name)), created: time(account.createdAtMs) },
+    { href: absoluteUri(service, accountPath(account.name)), created: time(account.createdAtMs) },
     element("name", {}, account.name),
     ...account.roles.map((role) => element("role", {}, role)),
     ...account.tokens.map((token) =>
@@ -55,7 +55,7 @@ const accountElement = (
     )
   )
 
-const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All accounts" }
+const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "All accounts" }
 
 const shownOnce = (token: string): Html =>
   html`<p>The token, shown this once and never again:</p>
@@ -129,7 +129,7 @@ export const accountView = (service: Service, account: Account): ResourceView =>
   title: `Account ${account.name}`,
   tree: accountElement(service, account),
   body: () => accountPage(account),
-  forms: form(tokenForm(account.name)),
+  forms: renderForm(tokenForm(account.name)),
   links: [
     collectionLink,
     { rel: "related", href: tokensPath(account.name), title: "Its tokens" }
@@ -145,11 +145,11 @@ export const tokensView = (
   title: `Tokens of ${name}`,
   tree: element(
     "tokens",
-    { href: uri(service, tokensPath(name)) },
+    { href: absoluteUri(service, tokensPath(name)) },
     ...tokens.map((token) => tokenElement(service, name, token))
   ),
   body: () => tokenTable(name, tokens),
-  forms: form(tokenForm(name)),
+  forms: renderForm(tokenForm(name)),
   links: [{ rel: "up", href: accountPath(name), title: "The account" }]
 })
 
@@ -207,7 +207,7 @@ export const accountForm: HtmlForm = {
 export const listingView = (
   service: Service,
   accounts: ReadonlyArray<Account>,
-  next: ReadonlyArray<Link>
+  next: ReadonlyArray<PageLink>
 ): ResourceView => ({
   title: "Accounts",
   tree: element(
@@ -216,13 +216,13 @@ export const listingView = (
     ...accounts.map(({ createdAtMs, name, roles: given }) =>
       element(
         "account",
-        { href: uri(service, accountPath(name)), created: time(createdAtMs) },
+        { href: absoluteUri(service, accountPath(name)), created: time(createdAtMs) },
         element("name", {}, name),
         ...given.map((role) => element("role", {}, role))
       )
     )
   ),
   body: () => listingPage(accounts),
-  forms: form(accountForm),
+  forms: renderForm(accountForm),
   links: next
 })

@@ -4,7 +4,7 @@ import type { AccountMessage, AccountReply } from "../../../actors/account/index
 import { accountKind } from "../../../actors/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { randomIds, secretHash } from "../../auth/credentials/index.ts"
-import { ask, askFor, type HandlerFailure, type Service } from "../../pipeline/index.ts"
+import { ask, askOrRefusal, type HandlerFailure, type Service } from "../../pipeline/index.ts"
 import { enteredHash, enterToken, leaveHash, leaveToken } from "./token-records.ts"
 
 /** What {@link bootstrap} did; `token` is only there when one was made up, to be shown once. */
@@ -52,7 +52,7 @@ const isThere = Effect.fnUntraced(function*(
   to: Address
 ): Effect.fn.Return<boolean, HandlerFailure> {
   const message: AccountMessage = { _tag: "Describe", caller: { admin: true } }
-  return !isRefusal(yield* askFor<AccountReply>(service, to, message))
+  return !isRefusal(yield* askOrRefusal<AccountReply>(service, to, message))
 })
 
 /**

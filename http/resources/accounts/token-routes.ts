@@ -4,9 +4,9 @@ import type { AccountMessage, AccountReply } from "../../../actors/account/index
 import { isRefusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf } from "../../auth/index.ts"
-import { ask, askFor, type Call, empty, fail, type HandlerAnswer, type HandlerFailure, keepingTyped,
-  refused, type ResourceHandler, type Route, type Service, shown,
-  uri } from "../../pipeline/index.ts"
+import { absoluteUri, ask, askOrRefusal, type Call, emptyAnswer, type HandlerAnswer,
+  type HandlerFailure, httpError, refusalError, type ResourceHandler, type Route, type Service,
+  viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
 import { at, concerned, describe, noStore, unchanged, unexpected } from "./account-access.ts"
 import { wishedTokenOf } from "./account-input.ts"
 import { collectionPath, tokenForm, tokenPath, tokensView, tokenView } from "./account-views.ts"
@@ -21,10 +21,10 @@ const mayMake = Effect.fnUntraced(function*(
   caller: AuthenticatedAccount,
   name: string
 ): Effect.fn.Return<void, HandlerFailure> {
-  if (caller.vouched !== true || caller.roles.includes("admin")) return
+  if (caller.isFederated !== true || caller.roles.includes("admin")) return
   const { roles } = yield* describe(service, caller, name)
   if (roles.every((role) => caller.roles.includes(role))) return
-  return yield* fail("forbidden", "the account has roles that your issuer does not give you")
+  return yield* httpError("forbidden", "the account has roles that your issuer does not give you")
 })
 
 const addToken = (service: Service): ResourceHandler["handle"] =>
@@ -44,17 +44,17 @@ const addToken = (service: Service): ResourceHandler["handle"] =>
       ...wished,
       replacesAll: false
     }
-    const reply = yield* askFor<AccountReply>(service, at(name), message)
+    const reply = yield* askOrRefusal<AccountReply>(service, at(name), message)
     if (isRefusal(reply)) {
       yield* leaveToken(service, name, tokenId)
-      return yield* refused(reply)
+      return yield* refusalError(reply)
     }
     const { tokens } = yield* describe(service, caller, name)
     const made = tokens.find(({ id }) => id === tokenId)
-    if (made === undefined) return yield* fail("gone", "the token was removed again")
-    return shown(tokenView(service, name, made, token), {
+    if (made === undefined) return yield* httpError("gone", "the token was removed again")
+    return viewAnswer(tokenView(service, name, made, token), {
       status: 201,
-      headers: [["Location", uri(service, tokenPath(name, tokenId))], ...noStore]
+      headers: [["Location", absoluteUri(service, tokenPath(name, tokenId))], ...noStore]
     })
   })
 
@@ -64,8 +64,8 @@ const readToken = (service: Service): ResourceHandler["handle"] =>
     const { tokens } = yield* describe(service, caller, name)
     const found = tokens.find(({ id }) => id === call.parameters.get("token"))
     return found === undefined
-      ? yield* fail("not-found")
-      : shown(tokenView(service, name, found), { headers: noStore })
+      ? yield* httpError("not-found")
+      : viewAnswer(tokenView(service, name, found), { headers: noStore })
   })
 
 const removeToken = (service: Service): ResourceHandler["handle"] =>
@@ -84,14 +84,14 @@ const removeToken = (service: Service): ResourceHandler["handle"] =>
     }
     yield* ask<AccountReply>(service, at(name), message)
     yield* leaveToken(service, name, tokenId)
-    return empty(204)
+    return emptyAnswer(204)
   })
 
 const listTokens = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { caller, name } = yield* concerned(service, call)
     const { tokens } = yield* describe(service, caller, name)
-    return shown(tokensView(service, name, tokens), { headers: noStore })
+    return viewAnswer(tokensView(service, name, tokens), { headers: noStore })
   })
 
 const removeTokens = (service: Service): ResourceHandler["handle"] =>
@@ -107,7 +107,7 @@ const removeTokens = (service: Service): ResourceHandler["handle"] =>
     const reply = yield* ask<AccountReply>(service, at(name), message)
     if (reply._tag !== "Revoked") throw unexpected(reply)
     yield* Effect.forEach(reply.tokenIds, (id) => leaveToken(service, name, id), { discard: true })
-    return empty(204)
+    return emptyAnswer(204)
   })
 
 /** The resources of an account's tokens. */
@@ -116,7 +116,7 @@ export const tokenRoutes = (service: Service): ReadonlyArray<Route<ResourceHandl
     pattern: `${collectionPath}/{account}/token`,
     methods: {
       POST: {
-        handle: keepingTyped(
+        handle: withFormRedisplay(
           ({ parameters }) => tokenForm(parameters.get("account")),
           addToken(service)
         )

@@ -8,8 +8,8 @@ import { cabinetKind } from "../../../actors/index.ts"
 import { address, isRefusal } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { askFor, type Call, type HandlerAnswer, type HandlerFailure, nextLink, pageOf, type Service,
-  shown, uri } from "../../pipeline/index.ts"
+import { absoluteUri, askOrRefusal, type Call, type HandlerAnswer, type HandlerFailure, nextLink,
+  readPageRequest, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { collectionPath, type ListedCabinetRow, listingView } from "./cabinet-views.ts"
 
 /** `<owner>/<inverted ms, 13 digits>.<id>` of each cabinet: ascending keys are newest first. */
@@ -59,7 +59,7 @@ const look = Effect.fnUntraced(function*(
   id: string
 ): Effect.fn.Return<ListedCabinetRow | undefined, HandlerFailure> {
   const message: CabinetMessage = { _tag: "Describe", caller: callerOf(account) }
-  const reply = yield* askFor<CabinetReply>(service, address(cabinetKind, id), message)
+  const reply = yield* askOrRefusal<CabinetReply>(service, address(cabinetKind, id), message)
   if (isRefusal(reply)) {
     // A crash between the removal and this may have left the entry.
     if (reply.reason === "Gone") yield* leave(service, id)
@@ -75,7 +75,7 @@ export const listCabinets = Effect.fnUntraced(function*(
   call: Call
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const account = yield* requireAccount(service, call)
-  const page = yield* pageOf(call, (text) => cursorPattern.test(text))
+  const page = yield* readPageRequest(call, (text) => cursorPattern.test(text))
   const prefix = `${account.name}/`
   const { after, limit } = page
   const range = { prefix, limit, ...after === undefined ? {} : { after: prefix + after } }
@@ -84,8 +84,8 @@ export const listCabinets = Effect.fnUntraced(function*(
     concurrency: askedAtOnceMax
   })
   const keys = entries.map(({ key }) => key.slice(prefix.length))
-  const next = nextLink(uri(service, collectionPath), page, keys)
-  return shown(listingView(service, looked.filter((one) => one !== undefined), next), {
+  const next = nextLink(absoluteUri(service, collectionPath), page, keys)
+  return viewAnswer(listingView(service, looked.filter((one) => one !== undefined), next), {
     headers: [["Vary", "Authorization"], ["Cache-Control", "private, no-cache"]]
   })
 })

@@ -6,7 +6,7 @@ import { secretHash } from "../../auth/credentials/index.ts"
 import { childOf, childrenOf, failure, isText, type Result,
   success } from "../../formats/xml/index.ts"
 import { containsCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
-import { fail, type Failed, type Input, type Service } from "../../pipeline/index.ts"
+import { type HttpError, httpError, type RequestInput, type Service } from "../../pipeline/index.ts"
 import { fieldsOf } from "../mailboxes/index.ts"
 import { timeOf } from "./cabinet-cursor.ts"
 
@@ -18,7 +18,7 @@ interface Given {
   readonly since: string | undefined
 }
 
-const givenIn = (input: Input): Given => {
+const givenIn = (input: RequestInput): Given => {
   const title = fieldsOf(input)("title")
   if (input._tag === "Form") {
     const { fields } = input
@@ -107,10 +107,10 @@ const contentsIn = (service: Service, given: Given): Result<CabinetContent, stri
 /** The contents that a document or form names; 422 saying which rule it breaks. */
 export const contentsOf = (
   service: Service,
-  input: Input
-): Effect.Effect<CabinetContent, Failed> => {
+  input: RequestInput
+): Effect.Effect<CabinetContent, HttpError> => {
   const contents = contentsIn(service, givenIn(input))
   return contents.ok
     ? Effect.succeed(contents.value)
-    : Effect.fail(fail("unprocessable", contents.fault))
+    : Effect.fail(httpError("unprocessable", contents.fault))
 }

@@ -7,10 +7,10 @@ import { type Address, address, isActorId } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
-import { ask, type Call, conditionsHold, empty, entityTags, fail, type HandlerAnswer,
-  type HandlerFailure, type HeaderList, type Input, inputOf, isConditional, keepingTyped, pageOf,
-  plain, queryOf, renderView, type ResourceHandler, type Route, type Service, shown,
-  uri } from "../../pipeline/index.ts"
+import { absoluteUri, ask, type Call, conditionsHold, emptyAnswer, entityTags, type HandlerAnswer,
+  type HandlerFailure, type HeaderList, httpError, isConditional, readInput, readPageRequest,
+  readQuery, renderedAnswer, renderView, type RequestInput, type ResourceHandler, type Route,
+  type Service, viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
 import { spansOf, tellRetrieved } from "../mailboxes/index.ts"
 import { enter, leave, listCabinets } from "./cabinet-collection.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
@@ -32,7 +32,7 @@ const idOf = ({ parameters }: Call): Effect.Effect<string, HandlerFailure> => {
   const id = parameters.get("cabinet")
   return parameters.secret("cabinet") === undefined && isActorId(id)
     ? Effect.succeed(id)
-    : Effect.fail(fail("not-found"))
+    : Effect.fail(httpError("not-found"))
 }
 
 const unexpected = (reply: CabinetReply): Error => new Error(`a cabinet answered ${reply._tag}`)
@@ -52,16 +52,16 @@ const describe = Effect.fnUntraced(function*(
 const create = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
-    const contents = yield* contentsOf(service, yield* inputOf(call, "cabinet", { form: true }))
+    const contents = yield* contentsOf(service, yield* readInput(call, "cabinet", { form: true }))
     const id = call.ids.id("cabinet")
     yield* enter(service, account.name, id)
     const requestId = call.ids.id("request")
     const message: CabinetMessage = { _tag: "Create", requestId, owner: account.name, contents }
     const reply = yield* ask<CabinetReply>(service, at(id), message)
     if (reply._tag !== "Created") throw unexpected(reply)
-    return shown(cabinetDocument(service, id, reply.view), {
+    return viewAnswer(cabinetDocument(service, id, reply.view), {
       status: 201,
-      headers: [["Location", uri(service, cabinetPath(id))], ...ownersHeaders]
+      headers: [["Location", absoluteUri(service, cabinetPath(id))], ...ownersHeaders]
     })
   })
 
@@ -69,11 +69,14 @@ const create = (service: Service): ResourceHandler["handle"] =>
 const askedOf = Effect.fnUntraced(function*(
   call: Call
 ): Effect.fn.Return<CabinetRequest, HandlerFailure> {
-  const { limit } = yield* pageOf(call, () => false)
-  const text = (yield* queryOf(call)).get("since")
+  const { limit } = yield* readPageRequest(call, () => false)
+  const text = (yield* readQuery(call)).get("since")
   const since = text === undefined ? undefined : parseCabinetSince(text)
   if (text !== undefined && since === undefined) {
-    return yield* fail("malformed", "since must be the time of an earlier answer, or RFC 3339's")
+    return yield* httpError(
+      "malformed",
+      "since must be the time of an earlier answer, or RFC 3339's"
+    )
   }
   return { since, limit }
 })
@@ -104,7 +107,7 @@ const read = (service: Service): ResourceHandler["handle"] =>
     )
     // As with a mailbox (A11): what was really shown counts as retrieved.
     if (call.request.method === "GET" && rendered.status === 200) tellShown(service, page)
-    return plain(rendered)
+    return renderedAnswer(rendered)
   })
 
 /** The version that the request's conditions hold for, which the actor compares again; or 412. */
@@ -120,7 +123,7 @@ const unchanged = Effect.fnUntraced(function*(
   const page = yield* readCabinet(service, cabinet, { since: undefined, limit })
   const tags = entityTags(call, pageView(service, id, cabinet, page, limit), feedTypes)
   if (!conditionsHold(call, tags)) {
-    return yield* fail("precondition-failed", "the cabinet is not as the condition says")
+    return yield* httpError("precondition-failed", "the cabinet is not as the condition says")
   }
   return { ifVersion: cabinet.version }
 })
@@ -131,7 +134,7 @@ const replace = Effect.fnUntraced(function*(
   call: Call,
   account: AuthenticatedAccount,
   id: string,
-  input: Input
+  input: RequestInput
 ): Effect.fn.Return<Cabinet, HandlerFailure> {
   const contents = yield* contentsOf(service, input)
   const expected = yield* unchanged(service, call, account, id)
@@ -150,9 +153,9 @@ const put = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
     const id = yield* idOf(call)
-    const input = yield* inputOf(call, "cabinet")
+    const input = yield* readInput(call, "cabinet")
     const view = yield* replace(service, call, account, id, input)
-    return shown(cabinetDocument(service, id, view), { headers: ownersHeaders })
+    return viewAnswer(cabinetDocument(service, id, view), { headers: ownersHeaders })
   })
 
 const removed = Effect.fnUntraced(function*(
@@ -172,18 +175,18 @@ const remove = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
     yield* removed(service, call, account, yield* idOf(call))
-    return empty(204)
+    return emptyAnswer(204)
   })
 
 const seeOther = (service: Service, path: string): HandlerAnswer =>
-  empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+  emptyAnswer(303, [["Location", absoluteUri(service, path)], ["Cache-Control", "no-store"]])
 
 /** PUT and DELETE from the forms of the cabinet's page: HTML has neither. */
 const post = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
     const id = yield* idOf(call)
-    const input = yield* inputOf(call, "cabinet", { form: true })
+    const input = yield* readInput(call, "cabinet", { form: true })
     if (input._tag === "Form" && input.fields.get("method") === "delete") {
       yield* removed(service, call, account, id)
       return seeOther(service, collectionPath)
@@ -198,7 +201,7 @@ export const cabinetRoutes = (service: Service): ReadonlyArray<Route<ResourceHan
     pattern: collectionPath,
     methods: {
       GET: { handle: (call) => listCabinets(service, call) },
-      POST: { handle: keepingTyped(() => makeForm(service), create(service)) }
+      POST: { handle: withFormRedisplay(() => makeForm(service), create(service)) }
     }
   },
   {
@@ -207,7 +210,7 @@ export const cabinetRoutes = (service: Service): ReadonlyArray<Route<ResourceHan
       GET: { handle: read(service) },
       PUT: { handle: put(service) },
       POST: {
-        handle: keepingTyped(({ request }) => changeForm(service, request.path), post(service))
+        handle: withFormRedisplay(({ request }) => changeForm(service, request.path), post(service))
       },
       DELETE: { handle: remove(service) }
     }

@@ -1,12 +1,13 @@
 /** What cabinets show: the document, the merged listing, and the list of one's own. */
 import type { CabinetView as Cabinet } from "../../../actors/cabinet/index.ts"
-import { badge, type Control, emptyState, form, type Html, html, type HtmlForm, type Link, link,
-  livePart, liveScriptPath, liveState, nothing, table } from "../../formats/html/index.ts"
+import { badge, type Control, emptyState, type Html, html, type HtmlForm, link, livePart,
+  liveScriptPath, liveState, nothing, type PageLink, renderForm,
+  table } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { type Element, element, escapeAttribute, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
 import { containsCharsMax, titleCharsMax } from "../../limits.ts"
-import { type Service, uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { entryElement, entryItem, mailboxRefNamed, summaryOf } from "../mailboxes/index.ts"
 import type { MergedEntry, MergedPage } from "./cabinet-merge.ts"
 
@@ -89,8 +90,8 @@ ${
 
 /** What follows: the forms. */
 export const cabinetForms = (service: Service, path: string, cabinet: Cabinet): Html =>
-  html`${form(changeForm(service, path, cabinet))}${
-    form({
+  html`${renderForm(changeForm(service, path, cabinet))}${
+    renderForm({
       id: "delete",
       action: path,
       legend: "Remove this cabinet; its mailboxes stay as they are",
@@ -129,7 +130,7 @@ export const collectionPath = "/cabinets"
 
 export const cabinetPath = (id: string): string => `${collectionPath}/${id}`
 
-const collectionLink: Link = { rel: "collection", href: collectionPath, title: "Your cabinets" }
+const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "Your cabinets" }
 
 const titleOf = ({ title }: Cabinet): string => title ?? "A cabinet"
 
@@ -143,7 +144,7 @@ export const cabinetDocument = (service: Service, id: string, cabinet: Cabinet):
   title: titleOf(cabinet),
   tree: element(
     "cabinet",
-    { href: uri(service, cabinetPath(id)) },
+    { href: absoluteUri(service, cabinetPath(id)) },
     element("title", {}, cabinet.title),
     ...cabinet.mailboxes.map(({ name }) =>
       element("mailbox", { href: mailboxRefNamed(service, name).href })
@@ -193,7 +194,7 @@ export const pageView = (
   limit: number
 ): ResourceView => {
   const path = cabinetPath(id)
-  const href = uri(service, path)
+  const href = absoluteUri(service, path)
   const title = titleOf(cabinet)
   const next = page.more
     ? `${href}?since=${encodeURIComponent(page.time)}&limit=${limit}`
@@ -236,7 +237,7 @@ const createdOf = ({ createdAtMs }: Cabinet): string => new Date(createdAtMs).to
 export const listingView = (
   service: Service,
   listed: ReadonlyArray<ListedCabinetRow>,
-  next: ReadonlyArray<Link>
+  next: ReadonlyArray<PageLink>
 ): ResourceView => ({
   title: "Your cabinets",
   tree: element(
@@ -244,7 +245,7 @@ export const listingView = (
     {},
     ...listed.map(({ cabinet, id }) =>
       element("cabinet", {
-        href: uri(service, cabinetPath(id)),
+        href: absoluteUri(service, cabinetPath(id)),
         title: cabinet.title ?? "",
         created: createdOf(cabinet),
         mailboxes: cabinet.mailboxes.length
@@ -257,7 +258,7 @@ export const listingView = (
       title: titleOf(cabinet),
       mailboxes: cabinet.mailboxes.length
     }))),
-  forms: form(makeForm(service)),
+  forms: renderForm(makeForm(service)),
   links: next,
   script: liveScriptPath
 })

@@ -2,9 +2,10 @@
 import { Effect } from "effect"
 import { type Address, address, isActorId } from "../../../runtime/index.ts"
 import { requireAdmin } from "../../auth/index.ts"
-import { choose, standardTypes } from "../../formats/index.ts"
-import { type Call, empty, fail, type HandlerAnswer, type HandlerFailure, type HeaderList,
-  type ResourceHandler, type Route, type Service, shown, uri } from "../../pipeline/index.ts"
+import { negotiate, standardTypes } from "../../formats/index.ts"
+import { absoluteUri, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure,
+  type HeaderList, httpError, type ResourceHandler, type Route, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
 import { clusterStatus, quarantinesOf } from "./cluster-status.ts"
 import { clusterPath, clusterView, quarantineView } from "./cluster-views.ts"
 
@@ -13,7 +14,7 @@ const noStore: HeaderList = [["Cache-Control", "no-store"]]
 const showCluster = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireAdmin(service, call)
-    return shown(clusterView(service, yield* clusterStatus(service)), { headers: noStore })
+    return viewAnswer(clusterView(service, yield* clusterStatus(service)), { headers: noStore })
   })
 
 /** The actor in the path, or 404. */
@@ -25,10 +26,10 @@ const actorOf = (
   const id = parameters.get("id")
   const isNamed = service.system.snapshot().resident.has(kind) && isActorId(id) &&
     parameters.secret("id") === undefined && parameters.secret("kind") === undefined
-  return isNamed ? Effect.succeed(address(kind, id)) : Effect.fail(fail("not-found"))
+  return isNamed ? Effect.succeed(address(kind, id)) : Effect.fail(httpError("not-found"))
 }
 
-const notResting = fail("not-found", "no such actor is quarantined")
+const notResting = httpError("not-found", "no such actor is quarantined")
 
 const showQuarantine = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
@@ -37,7 +38,7 @@ const showQuarantine = (service: Service): ResourceHandler["handle"] =>
     const all = quarantinesOf(yield* clusterStatus(service))
     const found = all.find((one) => one.id === id && one.kind === kind)
     if (found === undefined) return yield* notResting
-    return shown(quarantineView(service, found.node, found), { headers: noStore })
+    return viewAnswer(quarantineView(service, found.node, found), { headers: noStore })
   })
 
 const lift = (service: Service): ResourceHandler["handle"] =>
@@ -46,10 +47,11 @@ const lift = (service: Service): ResourceHandler["handle"] =>
     const lifted = yield* service.system.lift(yield* actorOf(service, call))
     if (!lifted) return yield* notResting
     const { headers, method } = call.request
-    const isPage = method === "POST" && choose(headers.get("accept"), standardTypes) === "text/html"
+    const isPage = method === "POST" &&
+      negotiate(headers.get("accept"), standardTypes) === "text/html"
     return isPage
-      ? empty(303, [["Location", uri(service, clusterPath)], ...noStore])
-      : empty(204)
+      ? emptyAnswer(303, [["Location", absoluteUri(service, clusterPath)], ...noStore])
+      : emptyAnswer(204)
   })
 
 export const clusterRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [

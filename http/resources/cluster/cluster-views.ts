@@ -2,7 +2,7 @@
 import { liveScriptPath } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
-import { type Service, uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { clusterPage } from "./cluster-page.ts"
 import { type ClusterNode, type ClusterStatus, ranges,
   type ShardHolding } from "./cluster-status.ts"
@@ -22,7 +22,7 @@ const msOf = (ms: number | undefined): string | undefined =>
 
 const quarantineElement = (service: Service, node: string, one: QuarantineFigures): Element =>
   element("quarantine", {
-    href: uri(service, quarantinePath(one)),
+    href: absoluteUri(service, quarantinePath(one)),
     node,
     kind: one.kind,
     id: one.id,

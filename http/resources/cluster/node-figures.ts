@@ -104,7 +104,7 @@ const commitsOf = ({ measures }: Snapshot): Figures["commits"] => {
 export const ownFigures = ({ deliveries, engine, nowMs, settings, system }: Service): Figures => {
   const snapshot = system.snapshot()
   const { earliestWakeUpMs, quarantined, wakeUps, wakeUpsDue, wakeUpsUnderWay } = snapshot
-  const { circuitsOpen, inFlight, oldestWaitingMs, waiting } = deliveries.measures()
+  const { circuitsOpen, inFlight, oldestWaitingMs, waiting } = deliveries.metrics()
   const uptimeSeconds = Math.floor(process.uptime())
   const quarantines = [...quarantined].sort((a, b) => a.sinceMs - b.sinceMs)
     .slice(0, quarantinesMax)
@@ -134,7 +134,7 @@ export const ownFigures = ({ deliveries, engine, nowMs, settings, system }: Serv
       waiting,
       oldestWaitingMs,
       circuitsOpen,
-      origins: deliveries.worst(originsMax)
+      origins: deliveries.busiestOrigins(originsMax)
     }
   }
 }

@@ -21,7 +21,7 @@ const isOld = ({ blobs, nowMs }: Service, blobId: string): Effect.Effect<boolean
     )
 
 const isOrphan = (service: Service, blobId: string): Effect.Effect<boolean, HandlerFailure> => {
-  if (service.arriving.has(blobId)) return Effect.succeed(false)
+  if (service.pendingBlobs.has(blobId)) return Effect.succeed(false)
   const message: ContentMessage = { _tag: "Holds", blobId }
   const content = address(contentKind, placingPart(blobId))
   return Effect.flatMap(

@@ -5,9 +5,10 @@ import type { ContentAccess, ContentMessage, ContentReply,
 import { contentKind } from "../../../actors/index.ts"
 import { type Address, address, isActorId, isRefusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
-import { accountOf, mayTry, offeredAccount, triedWrong } from "../../auth/index.ts"
+import { authenticate, authenticateCounted, checkPasswordThrottle,
+  countWrongPassword } from "../../auth/index.ts"
 import { passwordCharsMax, passwordCharsMin } from "../../limits.ts"
-import { ask, askFor, type Call, fail, type HandlerFailure, refused,
+import { ask, askOrRefusal, type Call, type HandlerFailure, httpError, refusalError,
   type Service } from "../../pipeline/index.ts"
 
 /** The actor of the path's content; 404 for what can be no id. */
@@ -15,7 +16,7 @@ export const contentAt = (call: Call): Effect.Effect<Address, HandlerFailure> =>
   const id = call.parameters.get("content")
   return isActorId(id)
     ? Effect.succeed(address(contentKind, id))
-    : Effect.fail(fail("not-found"))
+    : Effect.fail(httpError("not-found"))
 }
 
 const messageChallenge: ReadonlyArray<[string, string]> = [
@@ -32,7 +33,7 @@ const givenPassword = ({ identity, request }: Call): string | undefined => {
 export const accessOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  whose: typeof accountOf = accountOf
+  whose: typeof authenticate = authenticate
 ): Effect.fn.Return<ContentAccess, HandlerFailure> {
   const secret = call.parameters.secret("content")
   const password = givenPassword(call)
@@ -55,13 +56,13 @@ export const askAsReader = Effect.fnUntraced(function*<R>(
   message: (access: ContentAccess) => ContentMessage
 ): Effect.fn.Return<R, HandlerFailure> {
   const triesPassword = givenPassword(call) !== undefined
-  if (triesPassword) yield* mayTry(service, call)
+  if (triesPassword) yield* checkPasswordThrottle(service, call)
   const access = yield* accessOf(service, call)
-  const reply = yield* askFor<R>(service, to, message(access))
+  const reply = yield* askOrRefusal<R>(service, to, message(access))
   if (!isRefusal(reply)) return reply
-  if (reply.reason !== "Unauthenticated") return yield* refused(reply)
-  if (triesPassword) yield* triedWrong(service, call)
-  return yield* fail("unauthenticated", "the message password is needed", messageChallenge)
+  if (reply.reason !== "Unauthenticated") return yield* refusalError(reply)
+  if (triesPassword) yield* countWrongPassword(service, call)
+  return yield* httpError("unauthenticated", "the message password is needed", messageChallenge)
 })
 
 /** The content as its reader may see it. */
@@ -86,7 +87,7 @@ export const requireEditor = Effect.fnUntraced(function*(
   call: Call,
   to: Address
 ): Effect.fn.Return<ContentAccess, HandlerFailure> {
-  const access = yield* accessOf(service, call, offeredAccount)
+  const access = yield* accessOf(service, call, authenticateCounted)
   yield* ask<ContentReply>(
     service,
     to,
@@ -104,7 +105,7 @@ export const chosenPassword = (call: Call): Effect.Effect<string | undefined, Ha
     /^[\x21-\x7e]+$/.test(field)
   return isFit
     ? Effect.succeed(field)
-    : Effect.fail(fail(
+    : Effect.fail(httpError(
       "unprocessable",
       `Message-Password must have ${passwordCharsMin} to ${passwordCharsMax} visible ASCII ` +
         "characters, or be generate"

@@ -1,8 +1,8 @@
 /** Serving content (A3): the bytes as they came, whole or in part, never able to act here. */
 import { Effect } from "effect"
 import type { ContentBody, ContentView } from "../../../actors/content/index.ts"
-import { type Call, chooseRange, contentRange, empty, evaluate, fail, type HandlerAnswer,
-  type HandlerFailure, type HeaderList, httpDate, ifRangeHolds,
+import { type Call, chooseRange, contentRange, emptyAnswer, evaluate, type HandlerAnswer,
+  type HandlerFailure, type HeaderList, httpDate, httpError, ifRangeHolds,
   type Service } from "../../pipeline/index.ts"
 import { contentAt, describe } from "./content-access.ts"
 
@@ -50,8 +50,8 @@ const answerOf = Effect.fnUntraced(function*(
   const state = { exists: true, etag: etagOf(body), modifiedMs: lastModifiedMs }
   const common = headersOf(view)
   const verdict = evaluate(method, headers, state)
-  if (verdict === "not-modified") return empty(304, common)
-  if (verdict === "failed") return yield* fail("precondition-failed")
+  if (verdict === "not-modified") return emptyAnswer(304, common)
+  if (verdict === "failed") return yield* httpError("precondition-failed")
   const { lengthBytes } = body
   const range = method === "GET" && ifRangeHolds(headers.get("if-range"), state)
     ? chooseRange(headers.get("range"), lengthBytes)
@@ -59,7 +59,7 @@ const answerOf = Effect.fnUntraced(function*(
   const fields = [...common, ...representationHeaders(body)]
   switch (range._tag) {
     case "Unsatisfiable":
-      return yield* fail("range-not-satisfiable", `the content has ${lengthBytes} bytes`, [
+      return yield* httpError("range-not-satisfiable", `the content has ${lengthBytes} bytes`, [
         ["Content-Range", contentRange(lengthBytes)]
       ])
     case "Part":

@@ -4,11 +4,12 @@ import type { ContentBody, ContentMessage, ContentReply } from "../../../actors/
 import { contentKind } from "../../../actors/index.ts"
 import { address, BlobTooLarge } from "../../../runtime/index.ts"
 import { type IdSource, randomId, secretHash } from "../../auth/credentials/index.ts"
-import { accountIfNamed, requireAccount } from "../../auth/index.ts"
+import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import { element } from "../../formats/xml/index.ts"
 import { headerValueCharsMax } from "../../limits.ts"
-import { ask, type Call, conditionsHold, empty, fail, type HandlerAnswer, type HandlerFailure,
-  isConditional, type Service, shown, uri } from "../../pipeline/index.ts"
+import { absoluteUri, ask, type Call, conditionsHold, emptyAnswer, type HandlerAnswer,
+  type HandlerFailure, httpError, isConditional, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
 import { chosenPassword, contentAt, describe, requireEditor } from "./content-access.ts"
 import { etagOf } from "./download.ts"
 
@@ -26,13 +27,13 @@ const kindOf = (call: Call): Effect.Effect<Kind, HandlerFailure> => {
   const type = headers.get("content-type")?.trim() ?? "application/octet-stream"
   const disposition = headers.get("content-disposition")?.trim()
   if (type.length > headerValueCharsMax || !mediaType.test(type)) {
-    return Effect.fail(fail("malformed", "Content-Type is not a media type"))
+    return Effect.fail(httpError("malformed", "Content-Type is not a media type"))
   }
   if (disposition === undefined) return Effect.succeed({ type })
   if (
     disposition.length > headerValueCharsMax || !/^[a-z]+\s*(?:;[\x20-\x7e]*)?$/i.test(disposition)
   ) {
-    return Effect.fail(fail("malformed", "Content-Disposition is not one"))
+    return Effect.fail(httpError("malformed", "Content-Disposition is not one"))
   }
   return Effect.succeed({ type, disposition })
 }
@@ -52,21 +53,21 @@ const stored = <A>(
   use: (body: ContentBody) => Effect.Effect<A, HandlerFailure>
 ): Effect.Effect<A, HandlerFailure> => {
   const blobId = `${contentId}=${randomId()}`
-  const { arriving, settings: { contentBytesMax: bytesMax } } = service
-  arriving.add(blobId)
+  const { pendingBlobs, settings: { contentBytesMax: bytesMax } } = service
+  pendingBlobs.add(blobId)
   return Effect.flatMap(
     service.blobs.put(blobId, source.stream, bytesMax).pipe(
       Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
         const fault = source.fault()
         if (fault === "TooLarge") return Effect.fail(new BlobTooLarge({ bytesMax }))
-        return Effect.fail(fault === "Timeout" ? fail("request-timeout") : aborted)
+        return Effect.fail(fault === "Timeout" ? httpError("request-timeout") : aborted)
       })
     ),
     ({ digest, lengthBytes }) =>
       use({ blobId, ...kind, lengthBytes, digest }).pipe(
         Effect.tapError(() => Effect.ignore(service.blobs.remove(blobId)))
       )
-  ).pipe(Effect.ensuring(Effect.sync(() => arriving.delete(blobId))))
+  ).pipe(Effect.ensuring(Effect.sync(() => pendingBlobs.delete(blobId))))
 }
 
 interface Publication {
@@ -114,7 +115,7 @@ export const postContent = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = service.settings.publish === "accounts"
       ? yield* requireAccount(service, call)
-      : yield* accountIfNamed(service, call)
+      : yield* optionalAccount(service, call)
     const password = yield* chosenPassword(call)
     const kind = yield* kindOf(call)
     const { body, editSecret, id } = yield* publish(service, {
@@ -124,12 +125,12 @@ export const postContent = (service: Service) =>
       password,
       owner: account?.name
     })
-    const href = uri(service, `/content/${id}`)
+    const href = absoluteUri(service, `/content/${id}`)
     const generated = call.request.headers.get("message-password") === "generate"
-    return shown({
+    return viewAnswer({
       title: "Published",
       tree: element("content", { href, type: body.type, length: body.lengthBytes }),
-      links: [{ rel: "edit", href: uri(service, `/content/${id}~${editSecret}`) }]
+      links: [{ rel: "edit", href: absoluteUri(service, `/content/${id}~${editSecret}`) }]
     }, {
       status: 202,
       headers: [
@@ -166,7 +167,7 @@ export const publishInline = (
       password: content.password,
       owner: content.owner
     }),
-    ({ id }) => ({ href: uri(service, `/content/${id}`) })
+    ({ id }) => ({ href: absoluteUri(service, `/content/${id}`) })
   )
 
 /** The digest that a conditional change replaces; 412 when the conditions do not hold. */
@@ -177,7 +178,7 @@ const expectedDigest = Effect.fnUntraced(function*(
   if (!isConditional(call)) return {}
   const { body, lastModifiedMs } = yield* describe(service, call, yield* contentAt(call))
   if (!conditionsHold(call, [etagOf(body)], lastModifiedMs)) {
-    return yield* fail("precondition-failed", "the content is not as the condition says")
+    return yield* httpError("precondition-failed", "the content is not as the condition says")
   }
   return { ifDigest: body.digest }
 })
@@ -193,7 +194,7 @@ export const putContent = (service: Service) =>
       const message: ContentMessage = { _tag: "Overwrite", access, body, ...expected }
       return Effect.as(ask<ContentReply>(service, to, message), etagOf(body))
     })
-    return empty(204, [["ETag", etag]])
+    return emptyAnswer(204, [["ETag", etag]])
   })
 
 /** DELETE: 204, then 410. */
@@ -207,5 +208,5 @@ export const deleteContent = (service: Service) =>
       ...yield* expectedDigest(service, call)
     }
     yield* ask<ContentReply>(service, to, message)
-    return empty(204)
+    return emptyAnswer(204)
   })

@@ -5,8 +5,8 @@ import { receiptsMax } from "../../../actors/index.ts"
 import type { LogItem } from "../../../runtime/index.ts"
 import { childOf, childrenOf, type Element, element, textOf } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
-import { type Call, documentOf, fail, type HandlerAnswer, type HandlerFailure, type Service, shown,
-  uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, type HandlerAnswer, type HandlerFailure, httpError, readDocument,
+  type Service, viewAnswer } from "../../pipeline/index.ts"
 import { askAsReader, contentAt, requireEditor } from "./content-access.ts"
 
 const statuses = new Set(["received", "retrieved", "problem"])
@@ -41,16 +41,16 @@ const receiptOf = (root: Element): Receipt | string => {
 export const postReceipt = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const to = yield* contentAt(call)
-    const receipt = receiptOf(yield* documentOf(call, "receipt"))
-    if (typeof receipt === "string") return yield* fail("unprocessable", receipt)
+    const receipt = receiptOf(yield* readDocument(call, "receipt"))
+    if (typeof receipt === "string") return yield* httpError("unprocessable", receipt)
     const { n } = yield* askAsReader<Extract<ContentReply, { _tag: "Received" }>>(
       service,
       call,
       to,
       (access) => ({ _tag: "Receipt", access, value: JSON.stringify(receipt) })
     )
-    const href = uri(service, `/content/${to.id}/receipts/${n}`)
-    return shown({ title: "Receipt taken", tree: element("receipt", { href }) }, {
+    const href = absoluteUri(service, `/content/${to.id}/receipts/${n}`)
+    return viewAnswer({ title: "Receipt taken", tree: element("receipt", { href }) }, {
       status: 202,
       headers: [["Location", href]]
     })
@@ -69,7 +69,7 @@ const receiptElement = (service: Service, call: Call, { n, value }: LogItem): El
   return element(
     "receipt",
     {
-      href: uri(service, `${basePath(call)}/receipts/${n}`),
+      href: absoluteUri(service, `${basePath(call)}/receipts/${n}`),
       received: new Date(atMs).toISOString(),
       status,
       mailbox
@@ -86,10 +86,10 @@ export const getReceipts = (service: Service) =>
     const items = yield* service.system.read(to, 1, receiptsMax)
     const tree = element(
       "receipts",
-      { href: uri(service, `/content/${to.id}`) },
+      { href: absoluteUri(service, `/content/${to.id}`) },
       ...items.map((item) => receiptElement(service, call, item))
     )
-    return shown({ title: "Receipts", tree })
+    return viewAnswer({ title: "Receipts", tree })
   })
 
 /** One receipt. */
@@ -100,6 +100,6 @@ export const getReceipt = (service: Service) =>
     const number = call.parameters.get("receipt")
     const n = /^[1-9]\d{0,9}$/.test(number) ? Number(number) : 0
     const [item] = n === 0 ? [] : yield* service.system.read(to, n, 1)
-    if (item === undefined || item.n !== n) return yield* fail("not-found")
-    return shown({ title: "Receipt", tree: receiptElement(service, call, item) })
+    if (item === undefined || item.n !== n) return yield* httpError("not-found")
+    return viewAnswer({ title: "Receipt", tree: receiptElement(service, call, item) })
   })

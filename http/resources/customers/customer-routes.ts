@@ -2,9 +2,9 @@
 import { Effect } from "effect"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
-import { type Call, empty, fail, type HandlerAnswer, type HandlerFailure, type Input, inputOf,
-  keepingTyped, queryOf, type ResourceHandler, type Route, type Service, shown,
-  uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError,
+  readInput, readQuery, type RequestInput, type ResourceHandler, type Route, type Service,
+  viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
 import { listRows, readKept, type RecordResource, removeKept, type Replaced, replaceKept,
   requireRole } from "../rows/index.ts"
 import { acceptedFiles, formatOf } from "./customer-files.ts"
@@ -29,13 +29,13 @@ const kept: RecordResource = {
 const list = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     // A form that is sent empty says nothing.
-    const text = (yield* queryOf(call)).get("agemin")?.trim() ?? ""
+    const text = (yield* readQuery(call)).get("agemin")?.trim() ?? ""
     if (text !== "" && !/^[+-]?\d{1,9}$/.test(text)) {
-      return yield* fail("malformed", "agemin must be a whole number")
+      return yield* httpError("malformed", "agemin must be a whole number")
     }
     const narrowed = text === "" ? {} : { least: Number(text) }
     const listing = yield* listRows(service, call, customersTable, collectionPath, narrowed)
-    return shown(customersView(service, listing, text))
+    return viewAnswer(customersView(service, listing, text))
   })
 
 /** The id in the path; 404 for what can be none. */
@@ -43,10 +43,10 @@ const idOf = ({ parameters }: Call): Effect.Effect<string, HandlerFailure> => {
   const id = parameters.get("customer")
   return parameters.secret("customer") === undefined && isCustomerId(id)
     ? Effect.succeed(id)
-    : Effect.fail(fail("not-found"))
+    : Effect.fail(httpError("not-found"))
 }
 
-const givenOf = (input: Input): Effect.Effect<CustomerInput, HandlerFailure> => {
+const givenOf = (input: RequestInput): Effect.Effect<CustomerInput, HandlerFailure> => {
   if (input._tag === "Form") {
     const entries = input.fields.entries().filter(([name]) => name !== "method")
     return Effect.succeed(Object.fromEntries(entries))
@@ -54,7 +54,7 @@ const givenOf = (input: Input): Effect.Effect<CustomerInput, HandlerFailure> => 
   const given = givenIn(input.root)
   return given.ok
     ? Effect.succeed(given.value)
-    : Effect.fail(fail("unprocessable", given.fault))
+    : Effect.fail(httpError("unprocessable", given.fault))
 }
 
 const set = Effect.fnUntraced(function*(
@@ -65,25 +65,28 @@ const set = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Replaced, HandlerFailure> {
   const named = idGiven(given)
   if (named !== undefined && named !== id) {
-    return yield* fail("unprocessable", "the document names another customer than its URI")
+    return yield* httpError("unprocessable", "the document names another customer than its URI")
   }
   const row = rowOf(given)
-  if (!row.ok) return yield* fail("unprocessable", row.fault)
+  if (!row.ok) return yield* httpError("unprocessable", row.fault)
   const value = JSON.stringify(row.value)
   return yield* replaceKept(service, call, kept, id, () => Effect.succeed(value))
 })
 
 const made = (service: Service, id: string, { isNew, value }: Replaced): HandlerAnswer => {
   const view = customerView(service, id, value)
-  if (!isNew) return shown(view)
-  return shown(view, { status: 201, headers: [["Location", uri(service, customerPath(id))]] })
+  if (!isNew) return viewAnswer(view)
+  return viewAnswer(view, {
+    status: 201,
+    headers: [["Location", absoluteUri(service, customerPath(id))]]
+  })
 }
 
 const put = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "customers")
     const id = yield* idOf(call)
-    const given = yield* givenOf(yield* inputOf(call, "customer"))
+    const given = yield* givenOf(yield* readInput(call, "customer"))
     return made(service, id, yield* set(service, call, id, given))
   })
 
@@ -91,17 +94,17 @@ const remove = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "customers")
     yield* removeKept(service, call, kept, yield* idOf(call))
-    return empty(204)
+    return emptyAnswer(204)
   })
 
 const seeOther = (service: Service, path: string): HandlerAnswer =>
-  empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+  emptyAnswer(303, [["Location", absoluteUri(service, path)], ["Cache-Control", "no-store"]])
 
 /** A new customer under an id that the service chooses. */
 const create = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "customers")
-    const input = yield* inputOf(call, "customer", { form: true })
+    const input = yield* readInput(call, "customer", { form: true })
     // An id begins with a letter, which random ones may not.
     const id = `c${call.ids.id("customer")}`
     const replaced = yield* set(service, call, id, yield* givenOf(input))
@@ -114,7 +117,7 @@ const post = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "customers")
     const id = yield* idOf(call)
-    const input = yield* inputOf(call, "customer", { form: true })
+    const input = yield* readInput(call, "customer", { form: true })
     if (input._tag === "Form" && input.fields.get("method") === "delete") {
       yield* removeKept(service, call, kept, id)
       return seeOther(service, collectionPath)
@@ -139,11 +142,11 @@ const load = (service: Service): ResourceHandler["handle"] =>
     yield* requireRole(service, call, "customers")
     const { headers } = call.request
     if (headers.has("if-match") || headers.has("if-none-match")) {
-      return yield* fail("precondition-failed", "a file of customers has no state to compare")
+      return yield* httpError("precondition-failed", "a file of customers has no state to compare")
     }
     const format = formatOf(headers.get("content-type"))
     if (format === undefined) {
-      return yield* fail("unsupported-media-type", `send one of ${acceptedFiles}, in UTF-8`, [
+      return yield* httpError("unsupported-media-type", `send one of ${acceptedFiles}, in UTF-8`, [
         ["Accept", acceptedFiles]
       ])
     }
@@ -155,10 +158,10 @@ const load = (service: Service): ResourceHandler["handle"] =>
       ...isAsync ? ["respond-async"] : []
     ]
     const answer = (status: number, now: CustomerLoad): HandlerAnswer =>
-      shown(loadView(service, id, now), {
+      viewAnswer(loadView(service, id, now), {
         status,
         headers: [
-          ["Location", uri(service, loadPath(id))],
+          ["Location", absoluteUri(service, loadPath(id))],
           ["Cache-Control", "no-store"],
           ...applied.length === 0 ? [] : [["Preference-Applied", applied.join(", ")] as const]
         ]
@@ -178,17 +181,17 @@ const readLoad = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const id = call.parameters.get("load")
     if (!isLoadId(id) || call.parameters.secret("load") !== undefined) {
-      return yield* fail("not-found")
+      return yield* httpError("not-found")
     }
     const value = yield* service.records.get(loadsTable, id)
-    if (value === undefined) return yield* fail("not-found")
-    return shown(loadView(service, id, parseLoad(value)))
+    if (value === undefined) return yield* httpError("not-found")
+    return viewAnswer(loadView(service, id, parseLoad(value)))
   })
 
 const readOne = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const id = yield* idOf(call)
-    return shown(customerView(service, id, yield* readKept(service, kept, id)))
+    return viewAnswer(customerView(service, id, yield* readKept(service, kept, id)))
   })
 
 /** The form that asked; of a query that went wrong it is kept. */
@@ -202,8 +205,8 @@ export const customerRoutes = (service: Service): ReadonlyArray<Route<ResourceHa
   {
     pattern: collectionPath,
     methods: {
-      GET: { handle: keepingTyped(askedForm, list(service)) },
-      POST: { handle: keepingTyped(() => fieldsForm(collectionPath), create(service)) },
+      GET: { handle: withFormRedisplay(askedForm, list(service)) },
+      POST: { handle: withFormRedisplay(() => fieldsForm(collectionPath), create(service)) },
       PUT: { handle: load(service), body: "stream" }
     }
   },
@@ -212,7 +215,7 @@ export const customerRoutes = (service: Service): ReadonlyArray<Route<ResourceHa
     methods: {
       GET: { handle: readOne(service) },
       PUT: { handle: put(service) },
-      POST: { handle: keepingTyped(({ request }) => fieldsForm(request.path), post(service)) },
+      POST: { handle: withFormRedisplay(({ request }) => fieldsForm(request.path), post(service)) },
       DELETE: { handle: remove(service) }
     }
   },

@@ -1,9 +1,9 @@
 /** What customers and loads of them show. */
-import { form, html, type HtmlForm, type Link, link } from "../../formats/html/index.ts"
+import { html, type HtmlForm, link, type PageLink, renderForm } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
-import { type Service, uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import type { Row } from "../../query-engine/index.ts"
 import { type RowListing, rowTable } from "../rows/index.ts"
 import { ageMax, customersTable } from "./customer-table.ts"
@@ -13,7 +13,7 @@ export const collectionPath = "/customers"
 
 export const customerPath = (id: string): string => `${collectionPath}/${id}`
 
-const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All customers" }
+const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "All customers" }
 
 const allFields = customersTable.fields.map(({ name }) => name)
 
@@ -26,7 +26,7 @@ const customerElement = (
 ): Element =>
   element(
     "customer",
-    { href: uri(service, customerPath(id)) },
+    { href: absoluteUri(service, customerPath(id)) },
     ...fields.map((name) => {
       const value = name === customersTable.key ? id : row[name]
       return value === undefined ? undefined : element(name, {}, value)
@@ -59,8 +59,8 @@ export const customerView = (service: Service, id: string, value: string): Resou
     title: String(row["name"] ?? id),
     tree: customerElement(service, id, row),
     links: [collectionLink],
-    forms: html`${form(fieldsForm(path, row))}${
-      form({
+    forms: html`${renderForm(fieldsForm(path, row))}${
+      renderForm({
         id: "delete",
         action: path,
         legend: "Remove this customer",
@@ -124,7 +124,7 @@ export const customersView = (
   links: listing.links,
   body: () =>
     html`${
-      form(findForm({
+      renderForm(findForm({
         least,
         fields: listing.fields?.join(" ") ?? "",
         ...listing.query === undefined ? {} : { query: listing.query.href }
@@ -132,7 +132,7 @@ export const customersView = (
     }${rowTable(customersTable, listing, (key) => link(customerPath(key), key))}
 <p>What is more than an address can say is ${link("/queries", "a query of its own")}.</p>
 `,
-  forms: form(fieldsForm(collectionPath))
+  forms: renderForm(fieldsForm(collectionPath))
 })
 
 const time = (ms: number): string => new Date(ms).toISOString()
@@ -145,7 +145,7 @@ export const loadView = (service: Service, id: string, load: CustomerLoad): Reso
     tree: element(
       "load",
       {
-        href: uri(service, loadPath(id)),
+        href: absoluteUri(service, loadPath(id)),
         status: state,
         rows,
         read: at,

@@ -155,7 +155,7 @@ export const applyLoad = Effect.fnUntraced(function*(
   id: string,
   begun: CustomerLoad
 ): Effect.fn.Return<CustomerLoad | undefined, HandlerFailure> {
-  const { arriving, blobs, records } = service
+  const { pendingBlobs, blobs, records } = service
   const size = Math.min(loadBatchRows, Math.floor((records.changesMax - 2) / changesPerRow))
   const batches = batchesOf(begun, yield* blobs.open(begun.blob), begun.at, size)
   const steps = new Steps(service, begun)
@@ -174,7 +174,7 @@ export const applyLoad = Effect.fnUntraced(function*(
   const done: CustomerLoad = { ...steps.load, state: "done" }
   if (!(yield* written(service, id, steps.load, { load: done, changes: [] }))) return
   yield* Effect.ignore(blobs.remove(begun.blob))
-  arriving.delete(begun.blob)
+  pendingBlobs.delete(begun.blob)
   return done
 })
 
@@ -190,7 +190,7 @@ const resume = Effect.fnUntraced(function*(
   const load = parseLoad(value)
   if (load.state !== "pending" || nowMs() - load.touchedMs < idleMs) return
   // The sweep for orphans knows the blobs of content only.
-  service.arriving.add(load.blob)
+  service.pendingBlobs.add(load.blob)
   yield* applyLoad(service, id, load).pipe(
     Effect.catchTag(
       "BlobMissing",

@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import { problemsMax } from "../../limits.ts"
-import { type Call, fail, type HandlerFailure, type Service } from "../../pipeline/index.ts"
+import { type Call, type HandlerFailure, httpError, type Service } from "../../pipeline/index.ts"
 import { FileBroken, FileReader, type Format } from "./customer-files.ts"
 import { customerOf } from "./customer-input.ts"
 import { type CustomerLoad, loadChanges, type RowProblem } from "./load.ts"
@@ -59,8 +59,8 @@ class Checker {
 const refusal = (refused: Refused): HandlerFailure => {
   const { message, problem } = refused
   return problem === undefined
-    ? fail("malformed", message)
-    : fail("unprocessable", message, [], { row: problem.row })
+    ? httpError("malformed", message)
+    : httpError("unprocessable", message, [], { row: problem.row })
 }
 
 /** The load of the request's file, durable; fails with 400, 413 or 422, and nothing is changed. */
@@ -70,7 +70,7 @@ export const receive = Effect.fnUntraced(function*(
   format: Format,
   isLenient: boolean
 ): Effect.fn.Return<{ readonly id: string; readonly load: CustomerLoad }, HandlerFailure> {
-  const { arriving, blobs, nowMs, records, settings: { contentBytesMax } } = service
+  const { pendingBlobs, blobs, nowMs, records, settings: { contentBytesMax } } = service
   const id = call.ids.id("load")
   const blob = `load=${id}`
   const checker = new Checker(format, isLenient)
@@ -91,8 +91,8 @@ export const receive = Effect.fnUntraced(function*(
     Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
       if (refused !== undefined) return Effect.fail(refusal(refused))
       const fault = call.body.fault()
-      if (fault === "TooLarge") return Effect.fail(fail("payload-too-large"))
-      return Effect.fail(fault === "Timeout" ? fail("request-timeout") : aborted)
+      if (fault === "TooLarge") return Effect.fail(httpError("payload-too-large"))
+      return Effect.fail(fault === "Timeout" ? httpError("request-timeout") : aborted)
     })
   )
   const commit = Effect.gen(function*() {
@@ -117,6 +117,6 @@ export const receive = Effect.fnUntraced(function*(
     )
     return { id, load }
   })
-  arriving.add(blob)
-  return yield* commit.pipe(Effect.onError(() => Effect.sync(() => arriving.delete(blob))))
+  pendingBlobs.add(blob)
+  return yield* commit.pipe(Effect.onError(() => Effect.sync(() => pendingBlobs.delete(blob))))
 })

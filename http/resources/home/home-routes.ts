@@ -1,11 +1,11 @@
 /** The service itself: its home page and service document, problems, fixed files (PROTOCOL §6). */
 import { Effect } from "effect"
-import { html, type Link, link, table } from "../../formats/html/index.ts"
+import { html, link, type PageLink, table } from "../../formats/html/index.ts"
 import { isProblemSlug, parseForm, problemTypes, problemTypeView,
   type ResourceView } from "../../formats/index.ts"
 import { element } from "../../formats/xml/index.ts"
-import { type Call, fail, type Handled, type HandlerAnswer, type HandlerFailure,
-  type ResourceHandler, type Route, type Service, shown, uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, type Handled, type HandlerAnswer, type HandlerFailure, httpError,
+  type ResourceHandler, type Route, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 import { fileRoutes } from "./static-files.ts"
 import { tour } from "./tour.ts"
@@ -39,10 +39,12 @@ ${tour(service, mailbox)}
 <h2>The same by program</h2>
 <p>A message has two parts. Its content is any resource; POST the bytes to
 <code>/content</code> and you get a URI that nobody can guess:</p>
-<pre>curl -i ${uri(service, "/content")} -H 'Content-Type: text/plain' --data-binary 'Hello!'</pre>
+<pre>curl -i ${
+    absoluteUri(service, "/content")
+  } -H 'Content-Type: text/plain' --data-binary 'Hello!'</pre>
 <p>Its notification is a small document that says where the content is. POST it to a mailbox:</p>
 <pre>curl -i ${
-    uri(service, `/mailboxes/${mailbox ?? "NAME"}`)
+    absoluteUri(service, `/mailboxes/${mailbox ?? "NAME"}`)
   } -H 'Content-Type: application/xml' \\
   --data '&lt;notification&gt;&lt;item&gt;
     &lt;description&gt;Greetings&lt;/description&gt;&lt;url&gt;URI of the content&lt;/url&gt;
@@ -65,10 +67,14 @@ const home = (service: Service, mailbox: string | undefined): ResourceView => ({
     "service",
     { version: service.settings.version },
     ...entryPoints.map(([rel, path, title]) =>
-      element("link", { rel, href: uri(service, path), title })
+      element("link", { rel, href: absoluteUri(service, path), title })
     )
   ),
-  links: [{ rel: "service-desc", href: uri(service, "/openapi.json"), type: "application/json" }],
+  links: [{
+    rel: "service-desc",
+    href: absoluteUri(service, "/openapi.json"),
+    type: "application/json"
+  }],
   body: () => homeBody(service, mailbox)
 })
 
@@ -77,10 +83,10 @@ const getHome = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const query = parseForm(call.request.query)
     const mailbox = query.ok ? query.value.get("mailbox")?.trim() : undefined
-    return shown(home(service, mailbox !== undefined && isSlug(mailbox) ? mailbox : undefined))
+    return viewAnswer(home(service, mailbox !== undefined && isSlug(mailbox) ? mailbox : undefined))
   })
 
-const problemsLink: Link = { rel: "collection", href: "/problems", title: "All problems" }
+const problemsLink: PageLink = { rel: "collection", href: "/problems", title: "All problems" }
 
 const slugs = Object.keys(problemTypes).filter(isProblemSlug)
 
@@ -91,7 +97,7 @@ const problemList = (service: Service): ResourceView => ({
     {},
     ...slugs.map((slug) =>
       element("problem-type", {
-        href: uri(service, `/problems/${slug}`),
+        href: absoluteUri(service, `/problems/${slug}`),
         status: problemTypes[slug].status,
         title: problemTypes[slug].title
       })
@@ -113,8 +119,8 @@ const problemList = (service: Service): ResourceView => ({
 const problem = ({ parameters }: Call): Handled => {
   const view = problemTypeView(parameters.get("slug"))
   return view === undefined || parameters.secret("slug") !== undefined
-    ? Effect.fail(fail("not-found"))
-    : Effect.succeed(shown({ ...view, links: [problemsLink] }))
+    ? Effect.fail(httpError("not-found"))
+    : Effect.succeed(viewAnswer({ ...view, links: [problemsLink] }))
 }
 
 /** The home page and service document, the problems, and the fixed files. */
@@ -122,7 +128,7 @@ export const homeRoutes = (service: Service): ReadonlyArray<Route<ResourceHandle
   { pattern: "/", methods: { GET: { handle: getHome(service) } } },
   {
     pattern: "/problems",
-    methods: { GET: { handle: () => Effect.succeed(shown(problemList(service))) } }
+    methods: { GET: { handle: () => Effect.succeed(viewAnswer(problemList(service))) } }
   },
   { pattern: "/problems/{slug}", methods: { GET: { handle: problem } } },
   ...fileRoutes

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { liveScript, liveScriptPath, pageScript, stylesheet } from "../../formats/html/index.ts"
 import { contentTypeOf, entityTag } from "../../formats/index.ts"
 import { fixedMaxAgeSeconds } from "../../limits.ts"
-import { type Call, evaluate, fail, type HandlerAnswer, type HandlerFailure, type ResourceHandler,
-  type Route, scriptHandler } from "../../pipeline/index.ts"
+import { type Call, evaluate, type HandlerAnswer, type HandlerFailure, httpError,
+  type ResourceHandler, type Route, scriptHandler } from "../../pipeline/index.ts"
 
 /* Scripts of pages: what they begin with, and how they are served. */
 
@@ -37,7 +37,7 @@ const file = (pattern: string, contentType: string, text: string): Route<Resourc
   const handle = ({ request }: Call): Effect.Effect<HandlerAnswer, HandlerFailure> => {
     switch (evaluate(request.method, request.headers, { exists: true, etag })) {
       case "failed":
-        return Effect.fail(fail("precondition-failed"))
+        return Effect.fail(httpError("precondition-failed"))
       case "not-modified":
         return Effect.succeed({ _tag: "Plain", status: 304, headers: validators })
       case "proceed":

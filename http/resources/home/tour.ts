@@ -1,7 +1,8 @@
 /** Everything tried in a minute: steps with forms, those of a mailbox once it is named. */
-import { form, type Html, html, type HtmlForm, link, nothing } from "../../formats/html/index.ts"
+import { type Html, html, type HtmlForm, link, nothing,
+  renderForm } from "../../formats/html/index.ts"
 import { slugCharsMax } from "../../limits.ts"
-import { type Service, uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { findForm as findCustomers } from "../customers/index.ts"
 import { depositForm } from "../mailboxes/index.ts"
 import { composeForm } from "../outgoing/index.ts"
@@ -81,7 +82,7 @@ const isNeeded = ({ name }: { readonly name: string }): boolean => name !== "url
 
 /** A form as a step shows it, whose title says already what it is for. */
 const tried = ({ action, controls, id = "step", submit }: HtmlForm): Html =>
-  form({ action, id, submit, controls: controls.filter(isNeeded) })
+  renderForm({ action, id, submit, controls: controls.filter(isNeeded) })
 
 const beginning = (mailbox: string | undefined): ReadonlyArray<Step> => [
   {
@@ -95,7 +96,9 @@ ${link("/mailboxes", "your mailboxes")}. Steps 3, 8 and 9 need no account.`
     id: "open",
     title: "Open a mailbox",
     said: html`It gets an address, where others leave notifications, and secrets to read it with.`,
-    doing: html`${mailbox === undefined ? form(openForm) : nothing}${form(useForm(mailbox))}`
+    doing: html`${mailbox === undefined ? renderForm(openForm) : nothing}${
+      renderForm(useForm(mailbox))
+    }`
   }
 ]
 
@@ -107,7 +110,7 @@ const needed = html`<p class="empty">This needs a mailbox: ${
 /** The steps that are done with a mailbox; without one they are told only. */
 const withMailbox = (service: Service, mailbox: string | undefined): ReadonlyArray<Step> => {
   const path = `/mailboxes/${mailbox ?? ""}`
-  const href = uri(service, path)
+  const href = absoluteUri(service, path)
   const doing = (made: () => Html): Html => mailbox === undefined ? needed : made()
   return [
     {
@@ -146,7 +149,7 @@ subscribe to the feed by WebSub.`,
       title: "Read several as one",
       said: html`${link("/cabinets", "A cabinet")} shows many mailboxes as one, and may look for a
 text in them.`,
-      doing: doing(() => form(cabinetForm(href)))
+      doing: doing(() => renderForm(cabinetForm(href)))
     }
   ]
 }
@@ -159,7 +162,7 @@ const asking: ReadonlyArray<Step> = [
 ${link("/cross_bridge", "cross the Bridge of Death")}, look at
 ${link("/sessions", "who came to it")}, or be asked
 ${link("/questions/name_question", "without a session")}.`,
-    doing: form(bridgeForm)
+    doing: renderForm(bridgeForm)
   },
   {
     id: "ask",
@@ -169,7 +172,9 @@ ${link("/questions/name_question", "without a session")}.`,
     } are found by their address; what is more than that can say is ${
       link("/queries", "a query with an address of its own")
     }.`,
-    doing: html`${form(findCustomers({ least: "21", fields: "name age" }))}${form(findQuote())}`
+    doing: html`${renderForm(findCustomers({ least: "21", fields: "name age" }))}${
+      renderForm(findQuote())
+    }`
   }
 ]
 

@@ -8,7 +8,7 @@ import { childrenOf, decodeDocument, element, failure, isText, isUri, type Notif
   parseFragment, type Result, success, textOf, writeElement } from "../../formats/xml/index.ts"
 import { headerValueCharsMax, linkedDataDepthMax, linkedDataTitleCharsMax, linkedDataValuesMax,
   uriCharsMax } from "../../limits.ts"
-import { fail, type Failed } from "../../pipeline/index.ts"
+import { type HttpError, httpError } from "../../pipeline/index.ts"
 
 /** The element beside the item in which the document is kept. */
 const kept = "linked-data"
@@ -69,19 +69,19 @@ const notNode = (value: unknown): string | undefined => {
 const saysSomething = (node: Node): boolean =>
   Object.keys(node).some((key) => key !== "@context" && key !== "@id")
 
-const parsed = (text: string): Result<unknown, Failed> => {
+const parsed = (text: string): Result<unknown, HttpError> => {
   try {
     return success(JSON.parse(text))
   } catch {
-    return failure(fail("malformed", "the body is not valid JSON"))
+    return failure(httpError("malformed", "the body is not valid JSON"))
   }
 }
 
-const broken = (rule: string, detail: string): Result<never, Failed> =>
-  failure(fail("unprocessable", detail, [], { rule }))
+const broken = (rule: string, detail: string): Result<never, HttpError> =>
+  failure(httpError("unprocessable", detail, [], { rule }))
 
 /** The node objects of a document; fails with 400 and 422. */
-const nodesOf = (text: string): Result<ReadonlyArray<Node>, Failed> => {
+const nodesOf = (text: string): Result<ReadonlyArray<Node>, HttpError> => {
   const root = parsed(text)
   if (!root.ok) return root
   const beyond = beyondBounds(root.value)
@@ -186,11 +186,11 @@ const keptAs = (text: string, type: string): string => {
 export const readLinkedData = (
   bytes: Uint8Array,
   contentType: string
-): Result<NotificationDocument, Failed> => {
+): Result<NotificationDocument, HttpError> => {
   const decoded = decodeDocument(bytes, contentType)
   if (!decoded.ok) {
     const { _tag, detail } = decoded.fault
-    return failure(fail(_tag === "TooLarge" ? "document-too-large" : "malformed", detail))
+    return failure(httpError(_tag === "TooLarge" ? "document-too-large" : "malformed", detail))
   }
   const text = decoded.value
   const nodes = nodesOf(text)

@@ -9,16 +9,16 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { traceparentOf } from "../../app.ts"
 import { derivedIds, documentDigest, type IdSource,
   randomIds } from "../../auth/credentials/index.ts"
-import { accountOf, countingRefused } from "../../auth/index.ts"
-import { acceptedBodies, bodyKind, choose, linkedDataType,
+import { authenticate, countingWrongCredentials } from "../../auth/index.ts"
+import { acceptedBodies, bodyKind, linkedDataType, negotiate,
   standardTypes } from "../../formats/index.ts"
 import { failure, type NotificationDocument, type Result,
   storedFragment } from "../../formats/xml/index.ts"
 import { documentBytesMax } from "../../limits.ts"
-import { ask, bodyFailure, bodyOf, type Call, count, fail, type Failed, type HandlerAnswer,
-  type HandlerFailure, type Parameters, plain, refused, type Rendered, renderFailure, renderView,
-  type RouteMetrics, type Service, typedFields, unsupported,
-  withForm } from "../../pipeline/index.ts"
+import { ask, attachForm, bodyError, type Call, countRequest, type HandlerAnswer,
+  type HandlerFailure, type HttpError, httpError, type Parameters, readBody, refusalError,
+  type Rendered, renderedAnswer, renderFailure, renderView, type RouteMetrics, type Service,
+  submittedFields, unsupportedMediaType } from "../../pipeline/index.ts"
 import type { Exchange, HttpRequest } from "../../wire/index.ts"
 import { publishInline } from "../content/index.ts"
 import { isLinkedData, readLinkedData } from "../interop/index.ts"
@@ -51,10 +51,10 @@ export const acceptPost = acceptedBodies(true, linkedDataType)
 const readDeposit = (
   bytes: Uint8Array,
   contentType: string
-): Result<NotificationDocument, Failed> => {
+): Result<NotificationDocument, HttpError> => {
   if (isLinkedData(contentType)) return readLinkedData(bytes, contentType)
   return bodyKind(contentType) === undefined
-    ? failure(unsupported(true, acceptPost))
+    ? failure(unsupportedMediaType(true, acceptPost))
     : readNotification(bytes, contentType)
 }
 
@@ -71,7 +71,7 @@ const accepted = (
 ): Rendered => {
   const accept = request.headers.get("accept")
   const isPage = accept !== undefined && accept.includes("text/html") &&
-    choose(accept, standardTypes) === "text/html"
+    negotiate(accept, standardTypes) === "text/html"
   if (!isPage) return { status: statusOf(request), headers: [["Location", href], [...place.link]] }
   return renderView(
     {
@@ -113,7 +113,7 @@ const publish = Effect.fnUntraced(function*(
     message
   )
   if (view.settings.deposit === "accounts" && account === undefined) {
-    return yield* refused({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
+    return yield* refusalError({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
   }
   const derived = derivedIds(service.serviceKey, `inline\n${place.name}\n${digest}`)
   const { href } = yield* publishInline(service, derived, body).pipe(
@@ -138,7 +138,7 @@ const located = Effect.fnUntraced(function*(
     if (item?.n === n) return locationOf(place, n, decodeItem(item.value).idRandom)
     deposited = yield* ask<Deposited>(service, place.to, message)
   }
-  return yield* fail("overloaded")
+  return yield* httpError("overloaded")
 })
 
 /** A deposit with all that it may need: a secret URI checked, content published. */
@@ -162,14 +162,14 @@ const deposit = Effect.fnUntraced(function*(
 export const postMailbox = (service: Service) =>
   Effect.fnUntraced(
     function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      const bytes = yield* bodyOf(call)
+      const bytes = yield* readBody(call)
       const document = readDeposit(bytes, call.request.headers.get("content-type") ?? "")
       if (!document.ok) return yield* document.fault
-      const account = yield* accountOf(service, call)
+      const account = yield* authenticate(service, call)
       const given = { document: document.value, digest: documentDigest(bytes) }
       const deposited = deposit(service, place, call.ids, given, account?.name)
-      const href = yield* countingRefused(service, call, deposited)
-      return plain(accepted(service, place, call.request, href))
+      const href = yield* countingWrongCredentials(service, call, deposited)
+      return renderedAnswer(accepted(service, place, call.request, href))
     }
   )
 
@@ -210,7 +210,7 @@ class Direct {
     const message = depositOf(storedFragment(document.value), digest, randomIds, undefined)
     service.system.askWith(place.to, message, (failure, reply) => {
       if (failure !== undefined) return this.refuse(failure)
-      if (isRefusal(reply)) return this.refuse(refused(reply))
+      if (isRefusal(reply)) return this.refuse(refusalError(reply))
       // A mailbox replies to a Deposit with a refusal or with this.
       const deposited = reply as Deposited
       const { idRandom, n } = deposited
@@ -223,7 +223,7 @@ class Direct {
     Effect.runFork(effect).addObserver((exit) => {
       if (exit._tag === "Success") return this.accept(exit.value)
       const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
-      this.refuse(reason?._tag === "Fail" ? reason.error : fail("internal"))
+      this.refuse(reason?._tag === "Fail" ? reason.error : httpError("internal"))
     })
   }
 
@@ -233,39 +233,43 @@ class Direct {
 
   refuse(failure: HandlerFailure): void {
     const { bytes, place, request, service } = this
-    const fields = bytes === undefined ? undefined : typedFields(request, bytes)
+    const fields = bytes === undefined ? undefined : submittedFields(request, bytes)
     const shown = fields === undefined
       ? failure
-      : withForm(failure, fields, depositForm(place.name))
+      : attachForm(failure, fields, depositForm(place.name))
     this.reply(renderFailure(linked(shown, place), request, service.settings.baseUrl))
   }
 
   private reply(rendered: Rendered): void {
     this.exchange.reply(rendered)
-    count(this.measures, rendered.status, performance.now() - this.startedMs)
+    countRequest(this.measures, rendered.status, performance.now() - this.startedMs)
   }
 }
 
 /** The hot path of A2; see `Handler.direct`. */
 export const directDeposit = (service: Service, route: string) => {
-  const measures = service.measures.of("POST", route)
+  const measures = service.httpMetrics.forRoute("POST", route)
   const placeOf = mailboxRefCache(service)
   return (request: HttpRequest, exchange: Exchange, parameters: Parameters): void => {
     const place = placeOf(parameters)
     if (place === undefined) {
-      return exchange.reply(renderFailure(fail("not-found"), request, service.settings.baseUrl))
+      return exchange.reply(
+        renderFailure(httpError("not-found"), request, service.settings.baseUrl)
+      )
     }
     const direct = new Direct(service, place, request, exchange, measures)
     const contentType = request.headers.get("content-type") ?? ""
-    if (bodyKind(contentType) === undefined) return direct.refuse(unsupported(true, acceptPost))
+    if (bodyKind(contentType) === undefined) {
+      return direct.refuse(unsupportedMediaType(true, acceptPost))
+    }
     exchange.bytes(documentBytesMax, (body) => {
-      if (!(body instanceof Uint8Array)) return direct.refuse(bodyFailure(body))
+      if (!(body instanceof Uint8Array)) return direct.refuse(bodyError(body))
       try {
         direct.take(body, contentType)
       } catch (defect) {
         // Thrown into the server's callback it would end the process.
         Effect.runFork(Effect.logError("a deposit broke", defect))
-        if (!exchange.answered) direct.refuse(fail("internal"))
+        if (!exchange.answered) direct.refuse(httpError("internal"))
       }
     })
   }

@@ -1,6 +1,6 @@
 /** Mailboxes as resources (protocol §1.2). */
-export { below, listAs, type MailboxRef, mailboxRefNamed, type ProvenReader,
-  requireReader } from "./mailbox-access.ts"
+export { listAs, type MailboxRef, mailboxRefNamed, type ProvenReader, requireReader,
+  withMailbox } from "./mailbox-access.ts"
 export { entryElement, type MailboxEntry, readPage, sinceOf, spansOf, startOf,
   tellRetrieved } from "./mailbox-listing.ts"
 export { mailboxOperations } from "./mailbox-operations.ts"

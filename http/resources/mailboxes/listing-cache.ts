@@ -5,7 +5,8 @@
  */
 import type { MediaType } from "../../formats/index.ts"
 import { shownListingsBytesMax } from "../../limits.ts"
-import { type Call, type HandlerAnswer, isConditional, waitOf } from "../../pipeline/index.ts"
+import { type Call, type HandlerAnswer, isConditional,
+  preferredWaitSeconds } from "../../pipeline/index.ts"
 import type { MailboxRef, ProvenReader } from "./mailbox-access.ts"
 import type { ListingQuery, NumberSpan } from "./mailbox-listing.ts"
 
@@ -30,7 +31,7 @@ export const listingKey = (
   const { before, limit, since } = query
   if (call.request.method !== "GET" || type === undefined || since?._tag === "At") return undefined
   if (call.request.headers.has("if-modified-since")) return undefined
-  if (isConditional(call) || waitOf(call) !== undefined) return undefined
+  if (isConditional(call) || preferredWaitSeconds(call) !== undefined) return undefined
   const { createdAtMs, fetched, head, isOwner, lastAtMs, removed, version } = view
   const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs}`
   return `${type} ${place.here} ${isOwner} ${state} ${since?.n ?? 0} ${before ?? ""} ${limit ?? ""}`

@@ -5,10 +5,11 @@ import type { MailboxMessage, MailboxReader, MailboxReply,
   MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
-import { accountOf, mayTry, triedWrong } from "../../auth/index.ts"
+import { authenticate, checkPasswordThrottle, countWrongPassword } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
-import { askFor, type Call, challenge, fail, Failed, type Handled, type HandlerFailure,
-  type Parameters, refused, type Service, toProblem, uri } from "../../pipeline/index.ts"
+import { absoluteUri, askOrRefusal, type Call, challenges, type Handled, type HandlerFailure,
+  HttpError, httpError, type Parameters, refusalError, type Service,
+  toProblem } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 
 /** A mailbox as a request's path names it. */
@@ -30,7 +31,7 @@ export const inboxRel = "http://www.w3.org/ns/ldp#inbox"
 
 /** The mailbox of this name. */
 export const mailboxRefNamed = (service: Service, name: string, secret?: string): MailboxRef => {
-  const href = uri(service, `/mailboxes/${name}`)
+  const href = absoluteUri(service, `/mailboxes/${name}`)
   const value = linkHeader([{ rel: "mailbox", href }, { rel: inboxRel, href }]) ?? ""
   return {
     name,
@@ -52,7 +53,7 @@ export const mailboxRefOf = (service: Service, parameters: Parameters): MailboxR
 export const linked = (failure: HandlerFailure, place: MailboxRef): HandlerFailure => {
   const { headers, problem } = toProblem(failure)
   if (problem.status === 404 || problem.status === 410) return failure
-  return new Failed({ problem, headers: [...headers, place.link] })
+  return new HttpError({ problem, headers: [...headers, place.link] })
 }
 
 /** So many places are remembered; then all are forgotten. */
@@ -76,15 +77,16 @@ export const mailboxRefCache = (
 }
 
 /** A handler of a path below a mailbox. */
-export const below = (service: Service, handle: (call: Call, place: MailboxRef) => Handled) =>
-(
-  call: Call
-): Handled => {
-  const place = mailboxRefOf(service, call.parameters)
-  return place === undefined
-    ? Effect.fail(fail("not-found"))
-    : Effect.mapError(handle(call, place), (failure) => linked(failure, place))
-}
+export const withMailbox =
+  (service: Service, handle: (call: Call, place: MailboxRef) => Handled) =>
+  (
+    call: Call
+  ): Handled => {
+    const place = mailboxRefOf(service, call.parameters)
+    return place === undefined
+      ? Effect.fail(httpError("not-found"))
+      : Effect.mapError(handle(call, place), (failure) => linked(failure, place))
+  }
 
 /** A reader with its rights proven, and the mailbox as it was then. */
 export interface ProvenReader {
@@ -97,7 +99,7 @@ type Listed = Extract<MailboxReply, { readonly _tag: "Listed" }>
 /** Asks for the right to read, and the mailbox's head; a refusal stays a reply. */
 export const listAs = (service: Service, place: MailboxRef, reader: MailboxReader) => {
   const message: MailboxMessage = { _tag: "List", reader }
-  return askFor<Listed>(service, place.to, message)
+  return askOrRefusal<Listed>(service, place.to, message)
 }
 
 /** Reading by the secret part of the URI: a wrong one is told from no mailbox by nothing. */
@@ -109,7 +111,7 @@ const readBySecret = Effect.fnUntraced(function*(
   const reader: MailboxReader = { secretHash: secretHash(secret) }
   const reply = yield* listAs(service, place, reader)
   if (!isRefusal(reply)) return { reader, view: reply.view }
-  return yield* reply.reason === "Unauthenticated" ? fail("not-found") : refused(reply)
+  return yield* reply.reason === "Unauthenticated" ? httpError("not-found") : refusalError(reply)
 })
 
 /**
@@ -124,23 +126,23 @@ export const requireReader = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ProvenReader, HandlerFailure> {
   if (place.secret !== undefined) return yield* readBySecret(service, place, place.secret)
   const { identity } = call
-  const account = yield* accountOf(service, call)
+  const account = yield* authenticate(service, call)
   const password = identity._tag === "Basic" && account === undefined
     ? identity.password
     : undefined
-  if (password !== undefined) yield* mayTry(service, call)
+  if (password !== undefined) yield* checkPasswordThrottle(service, call)
   const reader: MailboxReader = {
     ...account === undefined ? {} : { account: account.name },
     ...password === undefined ? {} : { secretHash: secretHash(password) }
   }
   const reply = yield* listAs(service, place, reader)
   if (!isRefusal(reply)) return { reader, view: reply.view }
-  if (reply.reason !== "Unauthenticated") return yield* refused(reply)
-  if (password !== undefined) yield* triedWrong(service, call)
-  return yield* fail(
+  if (reply.reason !== "Unauthenticated") return yield* refusalError(reply)
+  if (password !== undefined) yield* countWrongPassword(service, call)
+  return yield* httpError(
     "unauthenticated",
     "reading needs the owner's account or the mailbox's password",
-    challenge
+    challenges
   )
 })
 

@@ -4,13 +4,13 @@ import type { MailboxMessage, MailboxReply, MailboxView } from "../../../actors/
 import { isRefusal } from "../../../runtime/index.ts"
 import { type IdSource, secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
-import { form } from "../../formats/html/index.ts"
+import { renderForm } from "../../formats/html/index.ts"
 import { standardTypes } from "../../formats/index.ts"
 import { element } from "../../formats/xml/index.ts"
 import { askedAtOnceMax, pageEntriesDefault, pageEntriesMax, slugCharsMax } from "../../limits.ts"
-import { ask, askFor, type Call, conditionsHold, documentOf, empty, entityTags, fail,
-  type HandlerAnswer, type HandlerFailure, inputOf, isConditional, queryOf, refused, type Service,
-  shown, uri } from "../../pipeline/index.ts"
+import { absoluteUri, ask, askOrRefusal, type Call, conditionsHold, emptyAnswer, entityTags,
+  type HandlerAnswer, type HandlerFailure, httpError, isConditional, readDocument, readInput,
+  readQuery, refusalError, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 import { checkSecret, linked, type MailboxRef, mailboxRefNamed } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./mailbox-listing.ts"
@@ -56,7 +56,7 @@ const expectedVersion = Effect.fnUntraced(function*(
     ...entityTags(call, listingView(place, latest, wholeQuery), latestTypes)
   ]
   if (!conditionsHold(call, tags)) {
-    return yield* fail("precondition-failed", "the mailbox is not as the condition says")
+    return yield* httpError("precondition-failed", "the mailbox is not as the condition says")
   }
   return { ifVersion: view.version }
 })
@@ -67,10 +67,10 @@ export const putMailbox = (service: Service) =>
     function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
       const account = yield* requireAccount(service, call)
       yield* checkSecret(service, place)
-      const root = yield* documentOf(call, "mailbox")
+      const root = yield* readDocument(call, "mailbox")
       const field = fieldsOf({ _tag: "Document", root, bytes: new Uint8Array() })
       const settings = parseSettings(field, service.settings)
-      if (!settings.ok) return yield* fail("unprocessable", settings.fault)
+      if (!settings.ok) return yield* httpError("unprocessable", settings.fault)
       const message: MailboxMessage = {
         _tag: "Configure",
         caller: callerOf(account),
@@ -78,7 +78,7 @@ export const putMailbox = (service: Service) =>
         ...yield* expectedVersion(service, call, mailboxRefNamed(service, place.name), account)
       }
       yield* ask<MailboxReply>(service, place.to, message)
-      return shown({
+      return viewAnswer({
         title: settings.value.title ?? place.name,
         tree: mailboxDocument(place.href, settings.value),
         links: [{ rel: "mailbox", href: place.href }]
@@ -102,7 +102,7 @@ export const deleteMailbox = (service: Service) =>
       }
       yield* ask<MailboxReply>(service, place.to, message)
       yield* forget(service, view.owner, place)
-      return empty(204)
+      return emptyAnswer(204)
     }
   )
 
@@ -124,7 +124,7 @@ export const forgetTaken = Effect.fnUntraced(function*(
   place: MailboxRef
 ): Effect.fn.Return<void, HandlerFailure> {
   const message: MailboxMessage = { _tag: "Describe", reader: { account: owner } }
-  const reply = yield* askFor<Described>(service, place.to, message)
+  const reply = yield* askOrRefusal<Described>(service, place.to, message)
   const isOthers = isRefusal(reply) ? reply.reason === "Gone" : !reply.view.isOwner
   if (isOthers) yield* forget(service, owner, place)
 })
@@ -142,7 +142,7 @@ export const postPassword = (service: Service) =>
         ...hashes
       }
       yield* ask<MailboxReply>(service, place.to, message)
-      return shown({
+      return viewAnswer({
         title: "The mailbox's new secrets",
         tree: mailboxDocument(place.href, undefined, secrets),
         body: () => secretsPage(place.name, place.href, secrets),
@@ -170,7 +170,7 @@ const nameOf = (call: Call, field: FieldReader): Effect.Effect<string, HandlerFa
     Buffer.from(call.ids.id("mailbox"), "base64url").toString("hex")
   return isSlug(name)
     ? Effect.succeed(name)
-    : Effect.fail(fail(
+    : Effect.fail(httpError(
       "unprocessable",
       `name must be small letters, digits and hyphens, not a hyphen first, at most ${slugCharsMax}`
     ))
@@ -180,10 +180,10 @@ const nameOf = (call: Call, field: FieldReader): Effect.Effect<string, HandlerFa
 export const postMailboxes = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* requireAccount(service, call)
-    const field = fieldsOf(yield* inputOf(call, "mailbox", { form: true, mayBeEmpty: true }))
+    const field = fieldsOf(yield* readInput(call, "mailbox", { form: true, mayBeEmpty: true }))
     const place = mailboxRefNamed(service, yield* nameOf(call, field))
     const settings = parseSettings(field, service.settings)
-    if (!settings.ok) return yield* fail("unprocessable", settings.fault)
+    if (!settings.ok) return yield* httpError("unprocessable", settings.fault)
     const { hashes, secrets } = newSecrets(place, call.ids)
     const key = `${account.name}/${place.name}`
     yield* service.records.write([{ table: ownersTable, key, value: "" }])
@@ -194,14 +194,14 @@ export const postMailboxes = (service: Service) =>
       settings: settings.value,
       ...hashes
     }
-    const reply = yield* askFor<MailboxReply>(service, place.to, message)
+    const reply = yield* askOrRefusal<MailboxReply>(service, place.to, message)
     if (isRefusal(reply)) {
       yield* Effect.ignore(forgetTaken(service, account.name, place))
       return yield* reply.reason === "Taken"
-        ? linked(fail("conflict", reply.detail ?? `the name ${place.name} is taken`), place)
-        : refused(reply)
+        ? linked(httpError("conflict", reply.detail ?? `the name ${place.name} is taken`), place)
+        : refusalError(reply)
     }
-    return shown({
+    return viewAnswer({
       title: settings.value.title ?? place.name,
       tree: mailboxDocument(place.href, settings.value, secrets),
       body: () => secretsPage(place.name, place.href, secrets),
@@ -217,14 +217,16 @@ interface Paging {
 const pagingOf = Effect.fnUntraced(function*(
   call: Call
 ): Effect.fn.Return<Paging, HandlerFailure> {
-  const fields = yield* queryOf(call)
+  const fields = yield* readQuery(call)
   const text = fields.get("limit") ?? String(pageEntriesDefault)
   const limit = Number(text)
   if (!/^\d{1,4}$/.test(text) || limit < 1 || limit > pageEntriesMax) {
-    return yield* fail("malformed", `limit must be a whole number from 1 to ${pageEntriesMax}`)
+    return yield* httpError("malformed", `limit must be a whole number from 1 to ${pageEntriesMax}`)
   }
   const after = fields.get("after")
-  if (after !== undefined && !isSlug(after)) return yield* fail("malformed", "after is no name")
+  if (after !== undefined && !isSlug(after)) {
+    return yield* httpError("malformed", "after is no name")
+  }
   return { limit, after }
 })
 
@@ -239,7 +241,7 @@ const ownedOf = (service: Service, account: string, names: ReadonlyArray<string>
     const message: MailboxMessage = { _tag: "Describe", reader: { account } }
     const { to } = mailboxRefNamed(service, name)
     return Effect.map(
-      askFor<Extract<MailboxReply, { readonly _tag: "Described" }>>(service, to, message),
+      askOrRefusal<Extract<MailboxReply, { readonly _tag: "Described" }>>(service, to, message),
       (reply): ReadonlyArray<Owned> =>
         isRefusal(reply) || !reply.view.isOwner ? [] : [{ name, view: reply.view }]
     )
@@ -267,11 +269,11 @@ export const getMailboxes = (service: Service) =>
     const next = owned.length > limit && last !== undefined
       ? [{
         rel: "next",
-        href: uri(service, `/mailboxes?after=${last}&limit=${limit}`),
+        href: absoluteUri(service, `/mailboxes?after=${last}&limit=${limit}`),
         title: "More mailboxes"
       }]
       : []
-    return shown({
+    return viewAnswer({
       title: "Your mailboxes",
       tree: element(
         "mailboxes",
@@ -291,6 +293,6 @@ export const getMailboxes = (service: Service) =>
           title: settings.title ?? "",
           notifications
         }))),
-      forms: form(openForm(defaultRetention(service.settings)))
+      forms: renderForm(openForm(defaultRetention(service.settings)))
     }, { headers: [["Vary", "Authorization"], ["Cache-Control", "private, no-cache"]] })
   })

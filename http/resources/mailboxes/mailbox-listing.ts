@@ -9,13 +9,13 @@ import { retrievedAtOnceMax } from "../../../actors/index.ts"
 import { decodeItem, formatCursor, isRemoval, itemAtMs, type MailboxMessage, type MailboxView,
   notificationId, parseSince, type Since, startAfter } from "../../../actors/mailbox/index.ts"
 import { StorageUnavailable } from "../../../runtime/index.ts"
-import type { Link } from "../../formats/html/index.ts"
+import type { PageLink } from "../../formats/html/index.ts"
 import { linkedDataType, type MediaType } from "../../formats/index.ts"
 import { type Element, element, escapeAttribute, parseFragment,
   writeElement } from "../../formats/xml/index.ts"
 import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
-import { type Call, fail, type HandlerFailure, queryOf, type Service,
-  uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, type HandlerFailure, httpError, readQuery,
+  type Service } from "../../pipeline/index.ts"
 import { inboxRel, type MailboxRef } from "./mailbox-access.ts"
 
 /** What a request for a listing asks for. */
@@ -39,15 +39,18 @@ export const sinceOf = (text: string): Since | undefined =>
 export const listingQuery = Effect.fnUntraced(function*(
   call: Call
 ): Effect.fn.Return<ListingQuery, HandlerFailure> {
-  const fields = yield* queryOf(call)
+  const fields = yield* readQuery(call)
   const sinceText = fields.get("since")
   const since = sinceText === undefined ? undefined : sinceOf(sinceText)
   if (sinceText !== undefined && since === undefined) {
-    return yield* fail("malformed", "since must be the time of an earlier answer, or RFC 3339's")
+    return yield* httpError(
+      "malformed",
+      "since must be the time of an earlier answer, or RFC 3339's"
+    )
   }
   const beforeText = fields.get("before")
   if (beforeText !== undefined && !/^[1-9]\d{0,11}$/.test(beforeText)) {
-    return yield* fail("malformed", "before must come from a link of a page")
+    return yield* httpError("malformed", "before must come from a link of a page")
   }
   const before = beforeText === undefined ? undefined : Number(beforeText)
   const limitText = fields.get("limit")
@@ -56,7 +59,7 @@ export const listingQuery = Effect.fnUntraced(function*(
     limit !== undefined && !(/^\d{1,4}$/.test(limitText ?? "") && limit >= 1
       && limit <= pageEntriesMax)
   ) {
-    return yield* fail("malformed", `limit must be a whole number from 1 to ${pageEntriesMax}`)
+    return yield* httpError("malformed", `limit must be a whole number from 1 to ${pageEntriesMax}`)
   }
   return { since, before, limit, read: fields.has("read") }
 })
@@ -239,12 +242,12 @@ export const selfOf = (place: MailboxRef, { before }: ListingQuery): string =>
   before === undefined ? place.href : `${place.here}?before=${before}`
 
 /** What anybody finds here: where to deposit, as the two protocols ask for it. */
-export const placeLinks = (place: MailboxRef): ReadonlyArray<Link> => [
+export const placeLinks = (place: MailboxRef): ReadonlyArray<PageLink> => [
   { rel: "mailbox", href: place.href },
   { rel: inboxRel, href: place.href }
 ]
 
-export const feedLinks = (place: MailboxRef): ReadonlyArray<Link> => [
+export const feedLinks = (place: MailboxRef): ReadonlyArray<PageLink> => [
   { rel: "alternate", href: place.here, type: "application/atom+xml" },
   { rel: "alternate", href: place.here, type: "application/rss+xml" }
 ]
@@ -254,7 +257,7 @@ export const linksOf = (
   place: MailboxRef,
   { older }: ListingPage,
   next: string | undefined
-): ReadonlyArray<Link> => [
+): ReadonlyArray<PageLink> => [
   ...placeLinks(place),
   { rel: "hub", href: `${place.here}/registrations` },
   { rel: "self", href: place.href },
@@ -278,7 +281,7 @@ const numberOf = (key: string): number => Number(key.slice(key.lastIndexOf("/") 
 const copyOf = (service: Service, value: string): string => {
   // Written by the errand that keeps the copy, and by nobody else.
   const { contentId, lengthBytes, type } = JSON.parse(value) as CachedContent
-  const href = uri(service, `/content/${contentId}`)
+  const href = absoluteUri(service, `/content/${contentId}`)
   return writeElement(element("cached", { href, type, length: lengthBytes }))
 }
 

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { formatCursor, isRemoval, type MailboxReader } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { eventItemsMax, watchRecheckMs } from "../../limits.ts"
-import { type Call, type HandlerAnswer, type HandlerFailure, refused, type Service, taken,
-  withWaiter } from "../../pipeline/index.ts"
+import { awaitWritable, type Call, type HandlerAnswer, type HandlerFailure, refusalError,
+  type Service, withChangeWaiter } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { listAs, type MailboxRef } from "./mailbox-access.ts"
 import { entryOf, entryXml, type ListingPage, type ListingQuery, readPage, sinceOf, spansOf,
@@ -22,7 +22,7 @@ export const longPoll = (
   query: ListingQuery,
   waitSeconds: number
 ): Effect.Effect<ListingPage, HandlerFailure> =>
-  withWaiter(
+  withChangeWaiter(
     service,
     place.to,
     call.exchange,
@@ -31,7 +31,7 @@ export const longPoll = (
       let from = query
       for (;;) {
         const reply = yield* listAs(service, place, reader)
-        if (isRefusal(reply)) return yield* refused(reply)
+        if (isRefusal(reply)) return yield* refusalError(reply)
         const page = yield* readPage(service, place, reply.view, from)
         const leftMs = endMs - performance.now()
         if (page.entries.length > 0 || leftMs <= 0 || waiter.over) return page
@@ -115,7 +115,7 @@ class Live {
           const data = entryXml(place, entry)
           if (!events.send(eventText({ event: "notification", id, data }))) return
           this.after = entry.n
-          if (!events.flowing) yield* taken(events)
+          if (!events.flowing) yield* awaitWritable(events)
         }
         if (!events.open) return
         const shown = items.filter(({ value }) => !isRemoval(value))

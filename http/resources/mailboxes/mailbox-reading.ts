@@ -2,12 +2,12 @@
 import { Effect } from "effect"
 import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
   parseNotificationId } from "../../../actors/mailbox/index.ts"
-import { choose, feedTypes, linkedDataType, type MediaType, notificationTypes,
+import { feedTypes, linkedDataType, type MediaType, negotiate, notificationTypes,
   type ResourceView } from "../../formats/index.ts"
 import { xmlDeclaration } from "../../formats/xml/index.ts"
-import { ask, type Call, conditionsHold, empty, entityTags, fail, type HandlerAnswer,
-  type HandlerFailure, type HeaderList, inputOf, isConditional, plain, renderView, type Service,
-  type ViewAnswer, waitOf } from "../../pipeline/index.ts"
+import { ask, type Call, conditionsHold, emptyAnswer, entityTags, type HandlerAnswer,
+  type HandlerFailure, type HeaderList, httpError, isConditional, preferredWaitSeconds, readInput,
+  renderedAnswer, renderView, type Service, type ViewAnswer } from "../../pipeline/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { ListingCache, listingKey } from "./listing-cache.ts"
 import { type MailboxRef, type ProvenReader, requireReader } from "./mailbox-access.ts"
@@ -45,7 +45,7 @@ const showEntries = (
     tellRetrieved(service, place, spans)
   }
   // A refusal in place of the view has none of its links.
-  return plain(
+  return renderedAnswer(
     rendered.status >= 400 ? { ...rendered, headers: [...rendered.headers, place.link] } : rendered
   )
 }
@@ -86,11 +86,11 @@ const stream = Effect.fnUntraced(function*(
   const lastId = call.request.headers.get("last-event-id") || undefined
   const since = lastId === undefined ? query.since : sinceOf(lastId)
   if (lastId !== undefined && since === undefined) {
-    return yield* fail("malformed", "Last-Event-ID must be the id of an earlier event")
+    return yield* httpError("malformed", "Last-Event-ID must be the id of an earlier event")
   }
   const after = yield* startOf(service, place, since, view.head)
   if (call.request.method !== "HEAD") return liveAnswer(service, place, reader, after)
-  return empty(200, [["Content-Type", eventStream], ["Vary", "Accept"], [...place.link]])
+  return emptyAnswer(200, [["Content-Type", eventStream], ["Vary", "Accept"], [...place.link]])
 })
 
 /** Without a cursor some types begin with the newest, all else with the oldest. */
@@ -106,7 +106,7 @@ export const getMailbox = (service: Service) => {
   return Effect.fnUntraced(
     function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
       const query = yield* listingQuery(call)
-      const type = choose(call.request.headers.get("accept"), listingTypes)
+      const type = negotiate(call.request.headers.get("accept"), listingTypes)
       const isStranger = call.identity._tag === "Nobody" && place.secret === undefined
       if (isStranger && type === "text/html" && !query.read) {
         return yield* showPublic(service, place)
@@ -119,7 +119,7 @@ export const getMailbox = (service: Service) => {
         tellRetrieved(service, place, shown.spans)
         return shown.answer
       }
-      const waitSeconds = waitOf(call)
+      const waitSeconds = preferredWaitSeconds(call)
       const page = waitSeconds === undefined
         ? yield* pageFor(type, query)(service, place, reading.view, query)
         : yield* longPoll(service, call, place, reading.reader, query, waitSeconds)
@@ -169,12 +169,12 @@ const entryAt = Effect.fnUntraced(function*(
   { view }: ProvenReader
 ): Effect.fn.Return<MailboxEntry, HandlerFailure> {
   const id = parseNotificationId(call.parameters.get("notification"))
-  if (id === undefined || id.n > view.head) return yield* fail("not-found")
+  if (id === undefined || id.n > view.head) return yield* httpError("not-found")
   const [item] = yield* service.system.read(place.to, id.n, 1)
-  if (item === undefined || item.n !== id.n) return yield* fail("gone")
-  if (isRemoval(item.value)) return yield* fail("not-found")
+  if (item === undefined || item.n !== id.n) return yield* httpError("gone")
+  if (isRemoval(item.value)) return yield* httpError("not-found")
   const entry = entryOf(item)
-  if (entry.id !== notificationId(id.n, id.idRandom)) return yield* fail("not-found")
+  if (entry.id !== notificationId(id.n, id.idRandom)) return yield* httpError("not-found")
   const [shown = entry] = yield* withCopies(service, place.name, view, [entry])
   return shown
 })
@@ -204,7 +204,7 @@ const remove = Effect.fnUntraced(function*(
   if (isConditional(call)) {
     // A notification never changes, so that what was looked at is what is removed.
     const tags = entityTags(call, notificationView(place, entry), entryTypes)
-    if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
+    if (!conditionsHold(call, tags)) return yield* httpError("precondition-failed")
   }
   const { idRandom, n } = entry
   const message: MailboxMessage = { _tag: "Remove", n, idRandom, reader: reading.reader }
@@ -215,7 +215,7 @@ export const deleteNotification = (service: Service) =>
   Effect.fnUntraced(
     function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
       yield* remove(service, call, place)
-      return empty(204, [[...place.link]])
+      return emptyAnswer(204, [[...place.link]])
     }
   )
 
@@ -223,12 +223,15 @@ export const deleteNotification = (service: Service) =>
 export const formOfNotification = (service: Service) =>
   Effect.fnUntraced(
     function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      const input = yield* inputOf(call, "notification", { form: true })
+      const input = yield* readInput(call, "notification", { form: true })
       if (input._tag !== "Form" || input.fields.get("method") !== "delete") {
-        return yield* fail("unprocessable", "a form with method=delete removes it; nothing else is")
+        return yield* httpError(
+          "unprocessable",
+          "a form with method=delete removes it; nothing else is"
+        )
       }
       yield* remove(service, call, place)
-      return empty(303, [
+      return emptyAnswer(303, [
         ["Location", `${place.here}${place.secret === undefined ? "?read=" : ""}`],
         ["Cache-Control", "no-store"],
         [...place.link]

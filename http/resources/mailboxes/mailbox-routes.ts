@@ -1,8 +1,8 @@
 /** The rows of mailboxes (protocol §1.2). */
-import { keepingTyped, type ResourceHandler, type Route, scriptHandler,
-  type Service } from "../../pipeline/index.ts"
+import { type ResourceHandler, type Route, scriptHandler, type Service,
+  withFormRedisplay } from "../../pipeline/index.ts"
 import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
-import { below } from "./mailbox-access.ts"
+import { withMailbox } from "./mailbox-access.ts"
 import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
   putMailbox } from "./mailbox-collection.ts"
 import { deleteNotification, formOfNotification, getMailbox,
@@ -17,7 +17,7 @@ export const mailboxRoutes = (service: Service): ReadonlyArray<Route<ResourceHan
     methods: {
       GET: { handle: getMailboxes(service) },
       POST: {
-        handle: keepingTyped(
+        handle: withFormRedisplay(
           () => openForm(defaultRetention(service.settings)),
           postMailboxes(service)
         )
@@ -28,28 +28,28 @@ export const mailboxRoutes = (service: Service): ReadonlyArray<Route<ResourceHan
     pattern: "/mailboxes/{mailbox}",
     acceptPost,
     methods: {
-      GET: { handle: below(service, getMailbox(service)) },
+      GET: { handle: withMailbox(service, getMailbox(service)) },
       POST: {
-        handle: keepingTyped(
+        handle: withFormRedisplay(
           ({ parameters }) => depositForm(parameters.get("mailbox")),
-          below(service, postMailbox(service))
+          withMailbox(service, postMailbox(service))
         ),
         direct: directDeposit(service, "/mailboxes/{mailbox}")
       },
-      PUT: { handle: below(service, putMailbox(service)) },
-      DELETE: { handle: below(service, deleteMailbox(service)) }
+      PUT: { handle: withMailbox(service, putMailbox(service)) },
+      DELETE: { handle: withMailbox(service, deleteMailbox(service)) }
     }
   },
   {
     pattern: "/mailboxes/{mailbox}/password",
-    methods: { POST: { handle: below(service, postPassword(service)), body: "none" } }
+    methods: { POST: { handle: withMailbox(service, postPassword(service)), body: "none" } }
   },
   {
     pattern: "/mailboxes/{mailbox}/notifications/{notification}",
     methods: {
-      GET: { handle: below(service, getNotification(service)) },
-      POST: { handle: below(service, formOfNotification(service)) },
-      DELETE: { handle: below(service, deleteNotification(service)) }
+      GET: { handle: withMailbox(service, getNotification(service)) },
+      POST: { handle: withMailbox(service, formOfNotification(service)) },
+      DELETE: { handle: withMailbox(service, deleteNotification(service)) }
     }
   }
 ]

@@ -3,13 +3,13 @@ import { type OwnerSettings, parseDuration } from "../../../actors/mailbox/index
 import { childOf, type Element, element, failure, isText, type Result, success,
   textOf } from "../../formats/xml/index.ts"
 import { titleCharsMax } from "../../limits.ts"
-import type { HttpSettings, Input } from "../../pipeline/index.ts"
+import type { HttpSettings, RequestInput } from "../../pipeline/index.ts"
 
 /** A field of a document or form by its name; undefined when it is absent or empty. */
 export type FieldReader = (name: string) => string | undefined
 
 /** The fields of a mailbox document; its title may also be the attribute of a listing. */
-export const fieldsOf = (input: Input): FieldReader => (name) => {
+export const fieldsOf = (input: RequestInput): FieldReader => (name) => {
   if (input._tag === "Form") return input.fields.get(name)?.trim() || undefined
   const child = childOf(input.root, name)
   const attribute = name === "title" ? input.root.attributes[name] : undefined

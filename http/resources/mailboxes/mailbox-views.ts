@@ -3,8 +3,8 @@
  * a notification as the JSON-LD that was posted, or else as an Announce of ActivityStreams 2.0.
  */
 import type { MailboxView } from "../../../actors/mailbox/index.ts"
-import { button, copied, emptyState, form, type Html, html, type HtmlForm, link, nothing, pageTools,
-  table, time } from "../../formats/html/index.ts"
+import { copyField, emptyState, type Html, html, type HtmlForm, link, nothing, pageTools,
+  renderButton, renderForm, table, time } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childrenOf, type Element, element, escapeAttribute, parseFragment, textOf,
   writeElement, xmlDeclaration } from "../../formats/xml/index.ts"
@@ -154,7 +154,7 @@ export const entryItem = (summary: Summary, more: Html = nothing, after: Html = 
   }</p>
 <p class="quiet">${time(received)}${more}${
     from === undefined ? nothing : html` · from ${link(from)}`
-  }${password === undefined ? nothing : html` · password ${copied("password", password)}`} · ${
+  }${password === undefined ? nothing : html` · password ${copyField("password", password)}`} · ${
     link(href, "this notification")
   }</p>${after}</li>
 `
@@ -165,7 +165,7 @@ const removed = { method: "delete" }
 const entry = (summary: Summary): Html => {
   const { description, href, url } = summary
   const about = description === "" ? url : description
-  return entryItem(summary, nothing, button(href, "Remove", about, removed))
+  return entryItem(summary, nothing, renderButton(href, "Remove", about, removed))
 }
 
 /** The form that deposits (A2); what is written under text is published with it. */
@@ -200,7 +200,7 @@ const settingsOf = (place: MailboxRef, { settings }: MailboxView): Html =>
 <dt>Fetches the messages</dt><dd>${settings.fetch}</dd>
 <dt>Receipts</dt><dd>${settings.receipts}</dd></dl>
 ${
-    form({
+    renderForm({
       id: "secrets",
       action: `/mailboxes/${place.name}/password`,
       legend: "Password and shared address: the old ones are good no more",
@@ -237,7 +237,9 @@ ${
 
 /** What follows the notifications: the form, and for the owner the settings. */
 export const readerForms = (place: MailboxRef, mailbox: MailboxView): Html =>
-  html`${form(depositForm(place.name))}${mailbox.isOwner ? settingsOf(place, mailbox) : nothing}`
+  html`${renderForm(depositForm(place.name))}${
+    mailbox.isOwner ? settingsOf(place, mailbox) : nothing
+  }`
 
 /** Below a notification on a page of its own. */
 export const notificationForms = ({ href, password, url }: Summary): Html =>
@@ -247,11 +249,11 @@ export const notificationForms = ({ href, password, url }: Summary): Html =>
       html`<p>${link(url, "Read the message")}${
         password === undefined ?
           nothing :
-          html`: it asks for the password ${copied("password", password)}, with any user name`
+          html`: it asks for the password ${copyField("password", password)}, with any user name`
       }</p>
 `
   }${
-    form({
+    renderForm({
       id: "remove",
       action: href,
       legend: "Remove this notification from the mailbox",
@@ -269,7 +271,7 @@ export const publicPage = (place: MailboxRef, { settings }: MailboxView): Html =
       : "Whoever has an account here may leave a notification in it."
   }</p>
 ${
-    form(depositForm(place.name))
+    renderForm(depositForm(place.name))
   }<p><a href="?read=" rel="nofollow">Read this mailbox</a> (asks for its password)</p>`
 
 /** After a deposit. */
@@ -341,7 +343,7 @@ export const secretsPage = (
 ): Html =>
   html`<p>Keep these: they are not shown again.</p>
 <dl><dt>The mailbox, where others deposit</dt><dd>${link(href)}</dd>
-<dt>Password, to read it with any user name</dt><dd>${copied("password", password)}</dd>
+<dt>Password, to read it with any user name</dt><dd>${copyField("password", password)}</dd>
 <dt>Shared address, to read it without a password</dt><dd>${link(sharedHref)}</dd></dl>
 <p>What now? ${link(`/mailboxes/${name}?read=`, "Read it")}, or ${
     link(`/?mailbox=${name}#note`, "go on with the tour")

@@ -1,7 +1,7 @@
 /** Seeing inside: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
 import { Effect } from "effect"
 import { requireAdmin } from "../../auth/index.ts"
-import { type Call, fail, type HandlerAnswer, type HandlerFailure, type HeaderList,
+import { type Call, type HandlerAnswer, type HandlerFailure, type HeaderList, httpError,
   type ResourceHandler, type Route, type Service } from "../../pipeline/index.ts"
 
 const noStore: HeaderList = [["Cache-Control", "no-store"]]
@@ -37,7 +37,7 @@ class Archives {
     call: Call
   ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireAdmin(this.service, call)
-    if (this.underWay) return yield* fail("conflict", "an archive is being made at this node")
+    if (this.underWay) return yield* httpError("conflict", "an archive is being made at this node")
     return {
       _tag: "Stream",
       status: 200,
@@ -52,7 +52,7 @@ class Archives {
   })
 }
 
-export const insideRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
+export const observabilityRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   { pattern: "/archive", methods: { GET: { handle: new Archives(service).get } } },
   { pattern: "/livez", methods: { GET: { handle: () => Effect.succeed(text("live\n")) } } },
   {
@@ -62,7 +62,7 @@ export const insideRoutes = (service: Service): ReadonlyArray<Route<ResourceHand
         handle: () =>
           service.ready.pipe(
             Effect.as(text("ready\n")),
-            Effect.mapError((reason) => fail("storage-unavailable", `not ready: ${reason}`))
+            Effect.mapError((reason) => httpError("storage-unavailable", `not ready: ${reason}`))
           )
       }
     }
@@ -72,7 +72,7 @@ export const insideRoutes = (service: Service): ReadonlyArray<Route<ResourceHand
     methods: {
       GET: {
         handle: () =>
-          Effect.sync(() => text(service.metrics(), "text/plain; version=0.0.4; charset=utf-8"))
+          Effect.sync(() => text(service.metricsText(), "text/plain; version=0.0.4; charset=utf-8"))
       }
     }
   }

@@ -7,8 +7,8 @@ import type { NotificationMessage, NotificationReply,
 import { type Address, address, isActorId, isRefusal,
   type Refusal } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
-import { ask, askFor, type Call, fail, type HandlerFailure, type HeaderList, refused, type Service,
-  uri } from "../../pipeline/index.ts"
+import { absoluteUri, ask, askOrRefusal, type Call, type HandlerFailure, type HeaderList, httpError,
+  refusalError, type Service } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 
 /** The actor of an outgoing notification. */
@@ -44,7 +44,7 @@ const placeNamed = (
   account,
   caller,
   path: mailboxPath(account),
-  href: uri(service, mailboxPath(account))
+  href: absoluteUri(service, mailboxPath(account))
 })
 
 /**
@@ -57,11 +57,11 @@ export const outgoingRefOf = Effect.fnUntraced(function*(
 ): Effect.fn.Return<OutgoingRef, HandlerFailure> {
   const caller = yield* requireAccount(service, call)
   const account = call.parameters.get("account")
-  if (call.parameters.secret("account") !== undefined) return yield* fail("not-found")
+  if (call.parameters.secret("account") !== undefined) return yield* httpError("not-found")
   if (caller.name !== account && !caller.roles.includes("admin")) {
-    return yield* fail("forbidden", "this is for the account itself or the role admin")
+    return yield* httpError("forbidden", "this is for the account itself or the role admin")
   }
-  if (!isSlug(account)) return yield* fail("not-found")
+  if (!isSlug(account)) return yield* httpError("not-found")
   return placeNamed(service, account, caller)
 })
 
@@ -83,10 +83,10 @@ export const senderOf = Effect.fnUntraced(function*(
   call: Call
 ): Effect.fn.Return<OutgoingRef, HandlerFailure> {
   const caller = yield* requireAccount(service, call)
-  if (call.parameters.secret("account") !== undefined) return yield* fail("not-found")
+  if (call.parameters.secret("account") !== undefined) return yield* httpError("not-found")
   return caller.name === call.parameters.get("account")
     ? placeNamed(service, caller.name, caller)
-    : yield* fail("forbidden", "only the account itself sends from its outgoing mailbox")
+    : yield* httpError("forbidden", "only the account itself sends from its outgoing mailbox")
 })
 
 /** An outgoing notification as a request's path names it. */
@@ -107,7 +107,7 @@ export const outgoingNamed = (
   to: notificationAt(id),
   caller: place.caller,
   path: notificationPath(place.account, id),
-  href: uri(service, notificationPath(place.account, id))
+  href: absoluteUri(service, notificationPath(place.account, id))
 })
 
 /** How it stands, or why that is not told. */
@@ -117,7 +117,7 @@ export const describeAs = Effect.fnUntraced(function*(
   caller: AuthenticatedAccount
 ): Effect.fn.Return<NotificationView | Refusal, HandlerFailure> {
   const message: NotificationMessage = { _tag: "Describe", caller: callerOf(caller) }
-  const reply = yield* askFor<NotificationReply>(service, to, message)
+  const reply = yield* askOrRefusal<NotificationReply>(service, to, message)
   if (isRefusal(reply)) return reply
   if (reply._tag !== "Described") throw new Error(`a notification answered ${reply._tag}`)
   return reply.view
@@ -130,7 +130,7 @@ export const describe = Effect.fnUntraced(function*(
 ): Effect.fn.Return<NotificationView, HandlerFailure> {
   const view = yield* describeAs(service, to, caller)
   if (!isRefusal(view)) return view
-  return yield* view.reason === "Forbidden" ? fail("not-found") : refused(view)
+  return yield* view.reason === "Forbidden" ? httpError("not-found") : refusalError(view)
 })
 
 /** The notification that the path names, and how it stands; 404, or 410 when it is removed. */
@@ -144,10 +144,10 @@ export const outgoingOf = Effect.fnUntraced(function*(
   const place = yield* outgoingRefOf(service, call)
   const id = call.parameters.get("notification")
   if (!isActorId(id) || call.parameters.secret("notification") !== undefined) {
-    return yield* fail("not-found")
+    return yield* httpError("not-found")
   }
   const outgoing = outgoingNamed(service, place, id)
   const view = yield* describe(service, outgoing)
-  if (view.account !== place.account) return yield* fail("not-found")
+  if (view.account !== place.account) return yield* httpError("not-found")
   return { outgoing, view }
 })

@@ -5,8 +5,9 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { requireAccount } from "../../auth/index.ts"
 import { abandonedEntryMs, askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin,
   outgoingScannedMax } from "../../limits.ts"
-import { type Call, empty, fail, type HandlerAnswer, type HandlerFailure, pageOf, type PageRequest,
-  queryOf, type Service, shown, uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError,
+  type PageRequest, readPageRequest, readQuery, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
 import { describeAs, mailboxOf, mailboxPath, notificationAt, type OutgoingRef,
   readerHeaders } from "./outgoing-access.ts"
 import { entriesAfter, isCursor, mark, type OutgoingEntry } from "./outgoing-entries.ts"
@@ -19,8 +20,8 @@ const toOwn = Effect.fnUntraced(function*(
   status: 303 | 307
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const { name } = yield* requireAccount(service, call)
-  return empty(status, [
-    ["Location", uri(service, mailboxPath(name))],
+  return emptyAnswer(status, [
+    ["Location", absoluteUri(service, mailboxPath(name))],
     ["Vary", "Authorization"],
     ["Cache-Control", "no-store"]
   ])
@@ -35,10 +36,10 @@ export const postOwn = (service: Service) => (call: Call) => toOwn(service, call
 const filterOf = Effect.fnUntraced(function*(
   call: Call
 ): Effect.fn.Return<NotificationStatus | undefined, HandlerFailure> {
-  const text = (yield* queryOf(call)).get("status")
+  const text = (yield* readQuery(call)).get("status")
   const found = statuses.find((status) => status === text)
   if (text !== undefined && found === undefined) {
-    return yield* fail("malformed", `status must be one of ${statuses.join(", ")}`)
+    return yield* httpError("malformed", `status must be one of ${statuses.join(", ")}`)
   }
   return found
 })
@@ -129,12 +130,14 @@ const find = Effect.fnUntraced(function*(
 export const getListing = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const place = yield* mailboxOf(service, call)
-    const page = yield* pageOf(call, isCursor)
+    const page = yield* readPageRequest(call, isCursor)
     const wanted = yield* filterOf(call)
     const { listed, next } = yield* find(service, place, page, wanted)
     const status = wanted === undefined ? "" : `&status=${wanted}`
     const nextHref = next === undefined
       ? undefined
       : `${place.href}?limit=${page.limit}&after=${next}${status}`
-    return shown(listingView(service, place, listed, wanted, nextHref), { headers: readerHeaders })
+    return viewAnswer(listingView(service, place, listed, wanted, nextHref), {
+      headers: readerHeaders
+    })
   })

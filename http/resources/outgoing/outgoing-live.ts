@@ -3,8 +3,9 @@ import { Effect } from "effect"
 import { isRefusal } from "../../../runtime/index.ts"
 import { writeElement } from "../../formats/xml/index.ts"
 import { statusEventPauseMs, watchRecheckMs } from "../../limits.ts"
-import { type Call, type HandlerAnswer, type HandlerFailure, plain, type Rendered, renderView,
-  type Service, taken, type ViewAnswer, Waiter, waitOf, withWaiter } from "../../pipeline/index.ts"
+import { awaitWritable, type Call, ChangeWaiter, type HandlerAnswer, type HandlerFailure,
+  preferredWaitSeconds, type Rendered, renderedAnswer, renderView, type Service, type ViewAnswer,
+  withChangeWaiter } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { describeAs, type OutgoingNotificationRef } from "./outgoing-access.ts"
 import { statusElement } from "./outgoing-views.ts"
@@ -19,7 +20,7 @@ export const whenChanged = (
   { to }: OutgoingNotificationRef,
   answer: Effect.Effect<ViewAnswer, HandlerFailure>
 ): Effect.Effect<HandlerAnswer, HandlerFailure> => {
-  const waitSeconds = waitOf(call)
+  const waitSeconds = preferredWaitSeconds(call)
   const { headers, method } = call.request
   if (waitSeconds === undefined || method !== "GET" || !headers.has("if-none-match")) return answer
   const rendered = Effect.map(answer, (one): Rendered => {
@@ -31,7 +32,7 @@ export const whenChanged = (
     ]
     return { status, headers: applied, body }
   })
-  return withWaiter(
+  return withChangeWaiter(
     service,
     to,
     call.exchange,
@@ -40,7 +41,7 @@ export const whenChanged = (
       for (;;) {
         const one = yield* rendered
         const leftMs = endMs - performance.now()
-        if (one.status !== 304 || leftMs <= 0 || waiter.over) return plain(one)
+        if (one.status !== 304 || leftMs <= 0 || waiter.over) return renderedAnswer(one)
         yield* waiter.next(Math.min(leftMs, watchRecheckMs))
       }
     })
@@ -53,7 +54,7 @@ const follow = Effect.fnUntraced(function*(
   outgoing: OutgoingNotificationRef,
   seen: number,
   events: EventStream,
-  waiter: Waiter
+  waiter: ChangeWaiter
 ): Effect.fn.Return<void, HandlerFailure> {
   let version = seen
   while (events.open) {
@@ -66,7 +67,7 @@ const follow = Effect.fnUntraced(function*(
       version = view.version
       const data = writeElement(statusElement(outgoing, view))
       if (!events.send(eventText({ event: "status", id: String(version), data }))) return
-      yield* taken(events)
+      yield* awaitWritable(events)
       yield* Effect.sleep(statusEventPauseMs)
     }
     yield* waiter.next(watchRecheckMs)
@@ -82,7 +83,7 @@ export const liveAnswer = (
   _tag: "Events",
   headers: [["Vary", "Accept"], ["Vary", "Authorization"]],
   start: (events) => {
-    const waiter = new Waiter(service, outgoing.to)
+    const waiter = new ChangeWaiter(service, outgoing.to)
     events.onClose(() => {
       waiter.end()
       waiter.close()

@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
 import { callerOf } from "../../auth/index.ts"
-import { choose, standardTypes } from "../../formats/index.ts"
-import { ask, type Call, conditionsHold, empty, entityTags, fail, type HandlerAnswer,
-  type HandlerFailure, inputOf, isConditional, isPageWanted, type Service, shown, uri,
-  type ViewAnswer } from "../../pipeline/index.ts"
+import { negotiate, standardTypes } from "../../formats/index.ts"
+import { absoluteUri, ask, type Call, conditionsHold, emptyAnswer, entityTags, type HandlerAnswer,
+  type HandlerFailure, httpError, isConditional, isPageWanted, readInput, type Service,
+  type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
 import { describe, mailboxPath, type OutgoingNotificationRef, outgoingOf,
   readerHeaders } from "./outgoing-access.ts"
 import { liveAnswer, whenChanged } from "./outgoing-live.ts"
@@ -32,11 +32,11 @@ const stream = (
   const { headers, method } = call.request
   const lastId = headers.get("last-event-id") || "0"
   if (!/^\d{1,15}$/.test(lastId)) {
-    return Effect.fail(fail("malformed", "Last-Event-ID must be the id of an earlier event"))
+    return Effect.fail(httpError("malformed", "Last-Event-ID must be the id of an earlier event"))
   }
   return Effect.succeed(
     method === "HEAD"
-      ? empty(200, [["Content-Type", eventStream], ["Vary", "Accept"]])
+      ? emptyAnswer(200, [["Content-Type", eventStream], ["Vary", "Accept"]])
       : liveAnswer(service, outgoing, Number(lastId))
   )
 }
@@ -45,7 +45,7 @@ const stream = (
 export const getOutgoing = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { outgoing } = yield* outgoingOf(service, call)
-    if (choose(call.request.headers.get("accept"), offered) === eventStream) {
+    if (negotiate(call.request.headers.get("accept"), offered) === eventStream) {
       return yield* stream(service, call, outgoing)
     }
     const answer = Effect.map(describe(service, outgoing), (view) => statusAnswer(outgoing, view))
@@ -53,7 +53,7 @@ export const getOutgoing = (service: Service) =>
   })
 
 const seeOther = (service: Service, path: string): HandlerAnswer =>
-  empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+  emptyAnswer(303, [["Location", absoluteUri(service, path)], ["Cache-Control", "no-store"]])
 
 /** POST to …/retry: its failed recipients are tried again, from the schedule's start. */
 export const retryOutgoing = (service: Service) =>
@@ -62,10 +62,10 @@ export const retryOutgoing = (service: Service) =>
     const message: NotificationMessage = { _tag: "Retry", caller: callerOf(outgoing.caller) }
     const reply = yield* ask<NotificationReply>(service, outgoing.to, message)
     if (reply._tag !== "Retried") throw new Error(`a notification answered ${reply._tag}`)
-    if (reply.recipients === 0) return yield* fail("conflict", "no recipient has failed")
+    if (reply.recipients === 0) return yield* httpError("conflict", "no recipient has failed")
     if (isPageWanted(call)) return seeOther(service, outgoing.path)
     const view = yield* describe(service, outgoing)
-    return shown(statusView(outgoing, view), {
+    return viewAnswer(statusView(outgoing, view), {
       status: 202,
       headers: [statusField(view), ...readerHeaders]
     })
@@ -80,7 +80,7 @@ const unchanged = (
   if (!isConditional(call)) return Effect.succeed({})
   return conditionsHold(call, entityTags(call, statusView(outgoing, view)))
     ? Effect.succeed({ ifVersion: view.version })
-    : Effect.fail(fail("precondition-failed", "the notification is not as the condition says"))
+    : Effect.fail(httpError("precondition-failed", "the notification is not as the condition says"))
 }
 
 const remove = Effect.fnUntraced(function*(
@@ -100,15 +100,18 @@ const remove = Effect.fnUntraced(function*(
 /** A8: its actor also takes it out of the listing. */
 export const deleteOutgoing =
   (service: Service) => (call: Call): Effect.Effect<HandlerAnswer, HandlerFailure> =>
-    Effect.as(remove(service, call), empty(204))
+    Effect.as(remove(service, call), emptyAnswer(204))
 
 /** The same from the form of its page: HTML has no DELETE. */
 export const formOfOutgoing = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const input = yield* inputOf(call, "notification", { form: true })
+    const input = yield* readInput(call, "notification", { form: true })
     if (input._tag !== "Form" || input.fields.get("method") !== "delete") {
-      return yield* fail("unprocessable", "a form with method=delete removes it; nothing else is")
+      return yield* httpError(
+        "unprocessable",
+        "a form with method=delete removes it; nothing else is"
+      )
     }
     const { account } = yield* remove(service, call)
-    return isPageWanted(call) ? seeOther(service, mailboxPath(account)) : empty(204)
+    return isPageWanted(call) ? seeOther(service, mailboxPath(account)) : emptyAnswer(204)
   })

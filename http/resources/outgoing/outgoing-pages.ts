@@ -1,8 +1,8 @@
 /** The pages of outgoing mailboxes; they work without a script. */
 import type { NotificationStatus, NotificationView as Notification,
   RecipientState } from "../../../actors/notification/index.ts"
-import { badge, emptyState, form, type Html, html, type HtmlForm, link, livePart, liveState,
-  nothing, pageTools, timeAt } from "../../formats/html/index.ts"
+import { badge, emptyState, type Html, html, type HtmlForm, link, livePart, liveState, nothing,
+  pageTools, renderForm, timeAt } from "../../formats/html/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import { notificationPath, type OutgoingNotificationRef,
   type OutgoingRef } from "./outgoing-access.ts"
@@ -148,7 +148,7 @@ export const notificationPage = (
 ${recipients.map(row)}</tbody></table></div>
 <p class="quiet" id="live" role="status">Load this page again to see how it stands.</p>
 ${
-    form({
+    renderForm({
       id: "retry",
       action: `${path}/retry`,
       legend: "Try again those that have failed",
@@ -156,7 +156,7 @@ ${
       submit: "Try again"
     })
   }${
-    form({
+    renderForm({
       id: "delete",
       action: path,
       legend: "Remove it, and make no further attempt",
@@ -267,10 +267,10 @@ ${
 
 /** What follows the notifications: sending another, trying failed ones again. */
 export const listingForms = (place: OutgoingRef): Html =>
-  html`${place.caller.name === place.account ? form(composeForm(place.path)) : nothing}${
-    form(replayForm(place.path))
+  html`${place.caller.name === place.account ? renderForm(composeForm(place.path)) : nothing}${
+    renderForm(replayForm(place.path))
   }`
 
 /** Goes on where trying a span again has stopped: the same request with another cursor. */
 export const goOnForm = (action: string): Html =>
-  form({ id: "go-on", action, legend: "There may be more", controls: [], submit: "Go on" })
+  renderForm({ id: "go-on", action, legend: "There may be more", controls: [], submit: "Go on" })

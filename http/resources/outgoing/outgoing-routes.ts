@@ -1,6 +1,6 @@
 /** The rows of outgoing mailboxes (protocol §1.3). */
-import { keepingTyped, type ResourceHandler, type Route, scriptHandler,
-  type Service } from "../../pipeline/index.ts"
+import { type ResourceHandler, type Route, scriptHandler, type Service,
+  withFormRedisplay } from "../../pipeline/index.ts"
 import { collectionPath, mailboxPath } from "./outgoing-access.ts"
 import { getListing, getOwn, postOwn } from "./outgoing-listing.ts"
 import { deleteOutgoing, formOfOutgoing, getOutgoing,
@@ -23,7 +23,7 @@ export const outgoingRoutes = (service: Service): ReadonlyArray<Route<ResourceHa
     methods: {
       GET: { handle: getListing(service) },
       POST: {
-        handle: keepingTyped(
+        handle: withFormRedisplay(
           ({ parameters }) => composeForm(mailboxPath(parameters.get("account"))),
           postOutgoing(service)
         )
@@ -34,7 +34,7 @@ export const outgoingRoutes = (service: Service): ReadonlyArray<Route<ResourceHa
     pattern: `${collectionPath}/{account}/retry`,
     methods: {
       POST: {
-        handle: keepingTyped(
+        handle: withFormRedisplay(
           ({ parameters }) => replayForm(mailboxPath(parameters.get("account"))),
           postReplay(service)
         )

@@ -1,10 +1,10 @@
 /** The documents of outgoing mailboxes: how a notification stands, and the listing. */
 import type { NotificationStatus, NotificationView as Notification,
   RecipientState } from "../../../actors/notification/index.ts"
-import { type Link, liveScriptPath } from "../../formats/html/index.ts"
+import { liveScriptPath, type PageLink } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isText } from "../../formats/xml/index.ts"
-import { type Service, uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { mailboxPath, notificationPath, type OutgoingNotificationRef,
   type OutgoingRef } from "./outgoing-access.ts"
 import { goOnForm, type ListedOutgoing, listingForms, listingPage, notificationPage,
@@ -79,7 +79,7 @@ export const listingView = (
   filter: NotificationStatus | undefined,
   next: string | undefined
 ): ResourceView => {
-  const links: ReadonlyArray<Link> = next === undefined
+  const links: ReadonlyArray<PageLink> = next === undefined
     ? []
     : [{ rel: "next", href: next, title: "Earlier notifications" }]
   return {
@@ -91,7 +91,7 @@ export const listingView = (
         ...listed.map(({ atMs, id, status }) =>
           element("notification", {
             status,
-            href: uri(service, notificationPath(place.account, id)),
+            href: absoluteUri(service, notificationPath(place.account, id)),
             time: timeOf(atMs)
           })
         )
@@ -113,11 +113,11 @@ export const retriedView = (
   title: "Tried again",
   tree: element("retried", {
     ...counts,
-    next: next === undefined ? undefined : uri(service, next)
+    next: next === undefined ? undefined : absoluteUri(service, next)
   }),
   ...next === undefined ? {} : { forms: goOnForm(next) },
   links: [
     { rel: "up", href: place.path, title: "The outgoing mailbox" },
-    ...next === undefined ? [] : [{ rel: "next", href: uri(service, next) }]
+    ...next === undefined ? [] : [{ rel: "next", href: absoluteUri(service, next) }]
   ]
 })

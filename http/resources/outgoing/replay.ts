@@ -7,8 +7,8 @@ import { callerOf } from "../../auth/index.ts"
 import { bodyKind, parseFormBody } from "../../formats/index.ts"
 import { askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin, outgoingScannedMax,
   queueDelayMaxMs } from "../../limits.ts"
-import { askFor, bodyOf, type Call, fail, type HandlerAnswer, type HandlerFailure, queryOf,
-  type Service, shown } from "../../pipeline/index.ts"
+import { askOrRefusal, type Call, type HandlerAnswer, type HandlerFailure, httpError, readBody,
+  readQuery, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { describeAs, mailboxOf, notificationAt, type OutgoingRef,
   readerHeaders } from "./outgoing-access.ts"
 import { entriesAfter, isCursor, mark, type OutgoingEntry } from "./outgoing-entries.ts"
@@ -23,22 +23,25 @@ interface Span {
 
 /** The span of the query, or of the page's form. */
 const spanOf = Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Span, HandlerFailure> {
-  const query = yield* queryOf(call)
-  const bytes = yield* bodyOf(call)
+  const query = yield* readQuery(call)
+  const bytes = yield* readBody(call)
   let text = query.get("since")
   if (text === undefined && bodyKind(call.request.headers.get("content-type")) === "form") {
     const form = parseFormBody(bytes)
-    if (!form.ok) return yield* fail("malformed", form.fault.detail)
+    if (!form.ok) return yield* httpError("malformed", form.fault.detail)
     text = form.value.get("since")
   }
   // A plus that was not encoded has become a space.
   const since = parseSince((text ?? "").trim().replace(/ (\d\d:\d\d)$/, "+$1"))
   if (since?._tag !== "At") {
-    return yield* fail("malformed", "since must be the time from which to try again, by RFC 3339")
+    return yield* httpError(
+      "malformed",
+      "since must be the time from which to try again, by RFC 3339"
+    )
   }
   const after = query.get("after")
   if (after !== undefined && !isCursor(after)) {
-    return yield* fail("malformed", "after is no cursor of this listing")
+    return yield* httpError("malformed", "after is no cursor of this listing")
   }
   return { sinceMs: since.atMs, after }
 })
@@ -56,7 +59,7 @@ const retry = Effect.fnUntraced(function*(
     if (isRefusal(view) || view.createdAtMs < sinceMs) return 0
   }
   const message: NotificationMessage = { _tag: "Retry", caller: callerOf(place.caller) }
-  const reply = yield* askFor<NotificationReply>(service, to, message)
+  const reply = yield* askOrRefusal<NotificationReply>(service, to, message)
   if (isRefusal(reply)) {
     yield* removeStale(service, place, entry, reply.reason)
     return 0
@@ -116,7 +119,7 @@ export const postReplay = (service: Service) =>
     const nextPath = next === undefined
       ? undefined
       : `${place.path}/retry?since=${timeOf(span.sinceMs)}&after=${next}`
-    return shown(retriedView(service, place, counts, nextPath), {
+    return viewAnswer(retriedView(service, place, counts, nextPath), {
       status: 202,
       headers: readerHeaders
     })

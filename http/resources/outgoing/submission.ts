@@ -6,8 +6,8 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { failure, type NotificationDocument, type Result, storedFragment,
   success } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
-import { askFor, bodyOf, type Call, empty, fail, type HandlerAnswer, type HandlerFailure,
-  isPageWanted, refused, type Service, shown } from "../../pipeline/index.ts"
+import { askOrRefusal, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError,
+  isPageWanted, readBody, refusalError, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { publishInline } from "../content/index.ts"
 import { inlinedOf, isPublished, readNotification } from "../notification-body.ts"
 import { describe, describeAs, outgoingNamed, type OutgoingNotificationRef, type OutgoingRef,
@@ -66,7 +66,7 @@ const queuedBefore = Effect.fnUntraced(function*(
 ): Effect.fn.Return<NotificationView | undefined, HandlerFailure> {
   const view = yield* describeAs(service, to, caller)
   if (!isRefusal(view)) return view
-  return view.reason === "NotFound" ? undefined : yield* refused(view)
+  return view.reason === "NotFound" ? undefined : yield* refusalError(view)
 })
 
 const isRepeatable = ({ request }: Call): boolean => request.headers.has("idempotency-key")
@@ -89,10 +89,15 @@ const queue = Effect.fnUntraced(function*(
     traceId: traceIdOf(call),
     ...given
   }
-  const reply = yield* askFor<NotificationReply>(service, outgoing.to, message, call.ids.drawn)
+  const reply = yield* askOrRefusal<NotificationReply>(
+    service,
+    outgoing.to,
+    message,
+    call.ids.drawn
+  )
   if (isRefusal(reply)) {
     yield* Effect.ignore(mark(service, account, [listedAs.slice(account.length + 1)], null))
-    return yield* refused(reply)
+    return yield* refusalError(reply)
   }
   if (reply._tag !== "Created") throw new Error(`a notification answered ${reply._tag}`)
   if (isKeyed) yield* entered(service, account, outgoing.id)
@@ -110,11 +115,11 @@ const queue = Effect.fnUntraced(function*(
 export const postOutgoing = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const place = yield* senderOf(service, call)
-    const bytes = yield* bodyOf(call)
+    const bytes = yield* readBody(call)
     const read = readNotification(bytes, call.request.headers.get("content-type") ?? "")
     if (!read.ok) return yield* read.fault
     const to = recipientsOf(read.value)
-    if (!to.ok) return yield* fail("unprocessable", to.fault, [], { rule: "to" })
+    if (!to.ok) return yield* httpError("unprocessable", to.fault, [], { rule: "to" })
     const outgoing = outgoingNamed(service, place, call.ids.id("outgoing"))
     const before = isRepeatable(call) ? yield* queuedBefore(service, outgoing) : undefined
     const view = before ?? (yield* queue(service, call, place, outgoing, {
@@ -122,8 +127,8 @@ export const postOutgoing = (service: Service) =>
       to: to.value
     }))
     const location: readonly [string, string] = ["Location", outgoing.href]
-    if (isPageWanted(call)) return empty(303, [location, ["Cache-Control", "no-store"]])
-    return shown(statusView(outgoing, view), {
+    if (isPageWanted(call)) return emptyAnswer(303, [location, ["Cache-Control", "no-store"]])
+    return viewAnswer(statusView(outgoing, view), {
       status: 202,
       headers: [location, statusField(view), ...readerHeaders]
     })

@@ -2,13 +2,14 @@
 import { Effect } from "effect"
 import { sameHash } from "../../../actors/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
-import { accountIfNamed, requireAccount } from "../../auth/index.ts"
+import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { type Element, parseDocument } from "../../formats/xml/index.ts"
-import { type Call, clientOf, empty, fail, type HandlerAnswer, type HandlerFailure, type Input,
-  inputOf, keepingTyped, nextLink, pageOf, type ResourceHandler, type Route, type Service, shown,
-  uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, clientAddress, emptyAnswer, type HandlerAnswer,
+  type HandlerFailure, httpError, nextLink, readInput, readPageRequest, type RequestInput,
+  type ResourceHandler, type Route, type Service, viewAnswer,
+  withFormRedisplay } from "../../pipeline/index.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
 import { addressOf, collectionPath, endingChanges, goneQueries, isOver, isQueryId, mayMake,
   ownersTable, parseStored, queriesTable, queryPath, readKept, type RecordResource, removalChanges,
@@ -40,12 +41,12 @@ const named = ({ parameters }: Call): Effect.Effect<Named, HandlerFailure> => {
   const secret = parameters.secret("query")
   return isQueryId(id)
     ? Effect.succeed({ id, secret, kept: keptWith(secret) })
-    : Effect.fail(fail("not-found"))
+    : Effect.fail(httpError("not-found"))
 }
 
 /** A wrong secret is told no more than an unknown query (protocol §0). */
 const proven = ({ editHash }: StoredQuery, secret: string): Effect.Effect<void, HandlerFailure> =>
-  sameHash(secretHash(secret), editHash) ? Effect.void : Effect.fail(fail("not-found"))
+  sameHash(secretHash(secret), editHash) ? Effect.void : Effect.fail(httpError("not-found"))
 
 /** Whoever has the edit URI may change a query, and its owner, and an admin. */
 const mayChange = (
@@ -58,37 +59,37 @@ const mayChange = (
     if (secret !== undefined) return yield* proven(stored, secret)
     const { name, roles } = yield* requireAccount(service, call)
     if (stored.owner === name || roles.includes("admin")) return
-    return yield* fail("forbidden", "this is for its owner, or who has its edit URI")
+    return yield* httpError("forbidden", "this is for its owner, or who has its edit URI")
   })
 
 /** What a form's text holds, as if it had been sent by itself. */
 const writtenIn = (document: string): Effect.Effect<Element, HandlerFailure> => {
   const parsed = parseDocument(Buffer.from(document.trim()), "application/xml")
-  if (!parsed.ok) return Effect.fail(fail("malformed", `document: ${parsed.fault.detail}`))
+  if (!parsed.ok) return Effect.fail(httpError("malformed", `document: ${parsed.fault.detail}`))
   return parsed.value.name === "query"
     ? Effect.succeed(parsed.value)
-    : Effect.fail(fail("unprocessable", "the root element of the document must be query"))
+    : Effect.fail(httpError("unprocessable", "the root element of the document must be query"))
 }
 
-const elementOf = (input: Input): Effect.Effect<Element, HandlerFailure> => {
+const elementOf = (input: RequestInput): Effect.Effect<Element, HandlerFailure> => {
   if (input._tag === "Document") return Effect.succeed(input.root)
   const document = input.fields.get("document")
   return document === undefined ? Effect.succeed(fromForm(input.fields)) : writtenIn(document)
 }
 
 const queryOfInput = Effect.fnUntraced(
-  function*(input: Input): Effect.fn.Return<RowQuery, HandlerFailure> {
+  function*(input: RequestInput): Effect.fn.Return<RowQuery, HandlerFailure> {
     const query = queryIn(tables, yield* elementOf(input))
-    return query.ok ? query.value : yield* fail("unprocessable", query.fault)
+    return query.ok ? query.value : yield* httpError("unprocessable", query.fault)
   }
 )
 
 const create = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const account = yield* accountIfNamed(service, call)
-    const query = yield* queryOfInput(yield* inputOf(call, "query", { form: true }))
+    const account = yield* optionalAccount(service, call)
+    const query = yield* queryOfInput(yield* readInput(call, "query", { form: true }))
     const { ids, request } = call
-    const client = clientOf(request, service.settings.trustedProxies)
+    const client = clientAddress(request, service.settings.trustedProxies)
     if (account === undefined) yield* mayMake(service, client)
     const [id, secret] = [ids.id("query"), ids.secret("edit")]
     const stored: StoredQuery = {
@@ -103,9 +104,9 @@ const create = (service: Service): ResourceHandler["handle"] =>
       [{ table: queriesTable, key: id, value: null }],
       [...storedChanges(id, value), ...endingChanges(id, stored)]
     )
-    return shown(queryView(service, id, value, secret), {
+    return viewAnswer(queryView(service, id, value, secret), {
       status: 201,
-      headers: [["Location", uri(service, queryPath(id))], ["Cache-Control", "no-store"]]
+      headers: [["Location", absoluteUri(service, queryPath(id))], ["Cache-Control", "no-store"]]
     })
   })
 
@@ -113,9 +114,9 @@ const read = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const { id, kept, secret } = yield* named(call)
     const value = yield* readKept(service, kept, id)
-    if (secret === undefined) return shown(queryView(service, id, value))
+    if (secret === undefined) return viewAnswer(queryView(service, id, value))
     yield* proven(parseStored(value), secret)
-    return shown(queryView(service, id, value, secret), {
+    return viewAnswer(queryView(service, id, value, secret), {
       headers: [["Cache-Control", "no-store"]]
     })
   })
@@ -124,7 +125,7 @@ const replaced = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   place: Named,
-  input: Input
+  input: RequestInput
 ): Effect.fn.Return<string, HandlerFailure> {
   const { id, kept } = place
   yield* mayChange(service, call, place)(yield* readKept(service, kept, id))
@@ -132,7 +133,7 @@ const replaced = Effect.fnUntraced(function*(
   const { value } = yield* replaceKept(service, call, kept, id, (before) =>
     // Who was allowed to change it a moment ago must not make it anew.
     before === undefined
-      ? Effect.fail(fail("gone"))
+      ? Effect.fail(httpError("gone"))
       : Effect.succeed(JSON.stringify({ ...parseStored(before), query })))
   return value
 })
@@ -140,8 +141,8 @@ const replaced = Effect.fnUntraced(function*(
 const put = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const place = yield* named(call)
-    const value = yield* replaced(service, call, place, yield* inputOf(call, "query"))
-    return shown(queryView(service, place.id, value, place.secret), {
+    const value = yield* replaced(service, call, place, yield* readInput(call, "query"))
+    return viewAnswer(queryView(service, place.id, value, place.secret), {
       headers: [["Cache-Control", "no-store"]]
     })
   })
@@ -157,26 +158,29 @@ const removed = Effect.fnUntraced(function*(
 const remove = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* removed(service, call, yield* named(call))
-    return empty(204)
+    return emptyAnswer(204)
   })
 
 /** PUT and DELETE from the forms of the query's page: HTML has neither. */
 const post = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const place = yield* named(call)
-    const input = yield* inputOf(call, "query", { form: true })
+    const input = yield* readInput(call, "query", { form: true })
     const isRemoval = input._tag === "Form" && input.fields.get("method") === "delete"
     if (isRemoval) yield* removed(service, call, place)
     else yield* replaced(service, call, place, input)
     const path = isRemoval ? collectionPath : call.request.path
-    return empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+    return emptyAnswer(303, [["Location", absoluteUri(service, path)], [
+      "Cache-Control",
+      "no-store"
+    ]])
   })
 
 /** The caller's own queries. */
 const list = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const account = yield* accountIfNamed(service, call)
-    const page = yield* pageOf(call, isQueryId)
+    const account = yield* optionalAccount(service, call)
+    const page = yield* readPageRequest(call, isQueryId)
     const prefix = `${account?.name ?? ""}/`
     const { after, limit } = page
     const range = { prefix, limit, ...after === undefined ? {} : { after: prefix + after } }
@@ -188,8 +192,8 @@ const list = (service: Service): ResourceHandler["handle"] =>
       const value = values[at]
       return value === undefined ? [] : [{ id, query: parseStored(value).query }]
     })
-    const next = nextLink(uri(service, collectionPath), page, ids)
-    return shown(queriesView(service, stored, next), {
+    const next = nextLink(absoluteUri(service, collectionPath), page, ids)
+    return viewAnswer(queriesView(service, stored, next), {
       headers: [["Vary", "Authorization"], ["Cache-Control", "private, no-cache"]]
     })
   })
@@ -202,7 +206,7 @@ export const queryRoutes = (service: Service): ReadonlyArray<Route<ResourceHandl
     pattern: collectionPath,
     methods: {
       GET: { handle: list(service) },
-      POST: { handle: keepingTyped(sent, create(service)) }
+      POST: { handle: withFormRedisplay(sent, create(service)) }
     }
   },
   {
@@ -210,7 +214,7 @@ export const queryRoutes = (service: Service): ReadonlyArray<Route<ResourceHandl
     methods: {
       GET: { handle: read(service) },
       PUT: { handle: put(service) },
-      POST: { handle: keepingTyped(sent, post(service)) },
+      POST: { handle: withFormRedisplay(sent, post(service)) },
       DELETE: { handle: remove(service) }
     }
   }

@@ -1,14 +1,14 @@
 /** What queries show, and the pages with the forms that make and change them. */
-import { emptyState, form, type Html, html, type Link, link, nothing,
+import { emptyState, type Html, html, link, nothing, type PageLink, renderForm,
   table } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
-import { type Service, uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { queryElement, type RowQuery } from "../../query-engine/index.ts"
 import { collectionPath, endOf, parseStored, queryPath } from "../rows/index.ts"
 import { controls, documentForm, makeForm, writeIndented } from "./query-forms.ts"
 
-const collectionLink: Link = { rel: "collection", href: collectionPath, title: "Your queries" }
+const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "Your queries" }
 
 const titleOf = ({ on, title }: RowQuery): string => title ?? `A query on ${on}`
 
@@ -20,15 +20,15 @@ const changeForms = (action: string, query: RowQuery, tree: Element): Html => {
   return html`${
     given === undefined
       ? nothing
-      : form({
+      : renderForm({
         id: "change",
         action,
         legend: "Change this query",
         controls: given,
         submit: "Change"
       })
-  }${form(documentForm(action, writeIndented(tree)))}${
-    form({
+  }${renderForm(documentForm(action, writeIndented(tree)))}${
+    renderForm({
       id: "delete",
       action,
       legend: "Remove this query",
@@ -50,7 +50,7 @@ export const queryView = (
   const { query } = stored
   const endMs = endOf(stored)
   const expires = endMs === undefined ? undefined : new Date(endMs).toISOString()
-  const tree = queryElement(query, uri(service, queryPath(id)), expires)
+  const tree = queryElement(query, absoluteUri(service, queryPath(id)), expires)
   const result = resultPath(id, query)
   const edit = secret === undefined ? undefined : `${queryPath(id)}~${secret}`
   return {
@@ -59,7 +59,7 @@ export const queryView = (
     links: [
       { rel: "related", href: result, title: "What it finds" },
       collectionLink,
-      ...edit === undefined ? [] : [{ rel: "edit", href: uri(service, edit) }]
+      ...edit === undefined ? [] : [{ rel: "edit", href: absoluteUri(service, edit) }]
     ],
     forms: html`${changeForms(edit ?? queryPath(id), query, queryElement(query))}`
   }
@@ -69,14 +69,14 @@ export const queryView = (
 export const queriesView = (
   service: Service,
   stored: ReadonlyArray<{ readonly id: string; readonly query: RowQuery }>,
-  links: ReadonlyArray<Link>
+  links: ReadonlyArray<PageLink>
 ): ResourceView => ({
   title: "Queries",
   tree: element(
     "queries",
     {},
     ...stored.map(({ id, query: { on, title } }) =>
-      element("query", { href: uri(service, queryPath(id)), on, title })
+      element("query", { href: absoluteUri(service, queryPath(id)), on, title })
     )
   ),
   links,
@@ -96,5 +96,5 @@ ${
         )
     }
 `,
-  forms: html`${form(makeForm())}${form(documentForm(collectionPath))}`
+  forms: html`${renderForm(makeForm())}${renderForm(documentForm(collectionPath))}`
 })

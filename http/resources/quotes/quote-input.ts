@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { childOf, childrenOf, isText, textOf } from "../../formats/xml/index.ts"
 import { titleCharsMax } from "../../limits.ts"
-import { fail, type Failed, type Input } from "../../pipeline/index.ts"
+import { type HttpError, httpError, type RequestInput } from "../../pipeline/index.ts"
 import { isDecimal, type Row } from "../../query-engine/index.ts"
 
 /** Characters of a price. */
@@ -24,7 +24,7 @@ interface Given {
 
 const known = new Set(["price", "name", "updated"])
 
-const givenIn = (input: Input): Given => {
+const givenIn = (input: RequestInput): Given => {
   if (input._tag === "Form") {
     const text = (name: string) => input.fields.get(name)?.trim() || undefined
     return {
@@ -45,7 +45,7 @@ const givenIn = (input: Input): Given => {
   }
 }
 
-const ruleBroken = (input: Input, given: Given, symbol: string): string | undefined => {
+const ruleBroken = (input: RequestInput, given: Given, symbol: string): string | undefined => {
   const { currency, name, price } = given
   if (input._tag === "Document") {
     const stranger = childrenOf(input.root).find((child) => !known.has(child.name))
@@ -68,13 +68,13 @@ const ruleBroken = (input: Input, given: Given, symbol: string): string | undefi
 }
 
 /** The symbol that a form names. */
-export const symbolGiven = (input: Input): string | undefined => givenIn(input).symbol
+export const symbolGiven = (input: RequestInput): string | undefined => givenIn(input).symbol
 
 /** The quote's fields but for the time, the price as it was sent; 422 with the rule broken. */
-export const quoteOf = (input: Input, symbol: string): Effect.Effect<Row, Failed> => {
+export const quoteOf = (input: RequestInput, symbol: string): Effect.Effect<Row, HttpError> => {
   const given = givenIn(input)
   const rule = ruleBroken(input, given, symbol)
-  if (rule !== undefined) return Effect.fail(fail("unprocessable", rule))
+  if (rule !== undefined) return Effect.fail(httpError("unprocessable", rule))
   const { currency, name, price = "" } = given
   return Effect.succeed({
     price,

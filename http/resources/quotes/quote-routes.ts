@@ -1,8 +1,8 @@
 /** Quotes: C1, C3 and C4 (protocol §3). */
 import { Effect } from "effect"
-import { type Call, empty, fail, type HandlerAnswer, type HandlerFailure, type Input, inputOf,
-  keepingTyped, queryOf, type ResourceHandler, type Route, type Service, shown,
-  uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError,
+  readInput, readQuery, type RequestInput, type ResourceHandler, type Route, type Service,
+  viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
 import { listRows, readKept, type RecordResource, removeKept, type Replaced, replaceKept,
   requireRole } from "../rows/index.ts"
 import { isSymbol, quoteOf, symbolGiven } from "./quote-input.ts"
@@ -24,21 +24,21 @@ const readQuote = Effect.fnUntraced(function*(
   service: Service,
   symbol: string
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-  if (!isSymbol(symbol)) return yield* fail("not-found")
-  return shown(quoteView(service, symbol, yield* readKept(service, kept, symbol)))
+  if (!isSymbol(symbol)) return yield* httpError("not-found")
+  return viewAnswer(quoteView(service, symbol, yield* readKept(service, kept, symbol)))
 })
 
 /** C1: one quote by its symbol, or by pages all of them, or those of a query. */
 const list = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const asked = yield* queryOf(call)
+    const asked = yield* readQuery(call)
     const symbol = asked.get("quotename")
     if (symbol !== undefined && asked.get("query") === undefined) {
       return yield* readQuote(service, symbol)
     }
     const narrowed = symbol === undefined ? {} : { key: symbol }
     const listing = yield* listRows(service, call, quotesTable, collectionPath, narrowed)
-    return shown(quotesView(service, listing))
+    return viewAnswer(quotesView(service, listing))
   })
 
 /** The symbol in the path; 404 for what can be none. */
@@ -46,14 +46,14 @@ const symbolOf = ({ parameters }: Call): Effect.Effect<string, HandlerFailure> =
   const symbol = parameters.get("symbol")
   return parameters.secret("symbol") === undefined && isSymbol(symbol)
     ? Effect.succeed(symbol)
-    : Effect.fail(fail("not-found"))
+    : Effect.fail(httpError("not-found"))
 }
 
 const set = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   symbol: string,
-  input: Input
+  input: RequestInput
 ): Effect.fn.Return<Replaced, HandlerFailure> {
   const row = yield* quoteOf(input, symbol)
   const updated = new Date(service.nowMs()).toISOString()
@@ -66,12 +66,12 @@ const put = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "quotes")
     const symbol = yield* symbolOf(call)
-    const { isNew, value } = yield* set(service, call, symbol, yield* inputOf(call, "quote"))
+    const { isNew, value } = yield* set(service, call, symbol, yield* readInput(call, "quote"))
     const view = quoteView(service, symbol, value)
-    if (!isNew) return shown(view)
-    return shown(view, {
+    if (!isNew) return viewAnswer(view)
+    return viewAnswer(view, {
       status: 201,
-      headers: [["Location", uri(service, quotePath(symbol))]]
+      headers: [["Location", absoluteUri(service, quotePath(symbol))]]
     })
   })
 
@@ -80,27 +80,27 @@ const remove = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "quotes")
     yield* removeKept(service, call, kept, yield* symbolOf(call))
-    return empty(204)
+    return emptyAnswer(204)
   })
 
 const seeOther = (service: Service, path: string): HandlerAnswer =>
-  empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+  emptyAnswer(303, [["Location", absoluteUri(service, path)], ["Cache-Control", "no-store"]])
 
 /** The form of the list: HTML has no PUT. Any other document than a form is refused. */
 const postAll = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "quotes")
-    const input = yield* inputOf(call, "quote", { form: true })
+    const input = yield* readInput(call, "quote", { form: true })
     const symbol = symbolGiven(input)
     if (symbol === undefined || !isSymbol(symbol)) {
-      return yield* fail("unprocessable", "symbol must name what is quoted")
+      return yield* httpError("unprocessable", "symbol must name what is quoted")
     }
     yield* set(service, call, symbol, input)
     if (input._tag === "Form") return seeOther(service, quotePath(symbol))
     const value = yield* readKept(service, kept, symbol)
-    return shown(quoteView(service, symbol, value), {
+    return viewAnswer(quoteView(service, symbol, value), {
       status: 201,
-      headers: [["Location", uri(service, quotePath(symbol))]]
+      headers: [["Location", absoluteUri(service, quotePath(symbol))]]
     })
   })
 
@@ -109,7 +109,7 @@ const post = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireRole(service, call, "quotes")
     const symbol = yield* symbolOf(call)
-    const input = yield* inputOf(call, "quote", { form: true })
+    const input = yield* readInput(call, "quote", { form: true })
     if (input._tag === "Form" && input.fields.get("method") === "delete") {
       yield* removeKept(service, call, kept, symbol)
       return seeOther(service, collectionPath)
@@ -125,7 +125,7 @@ export const quoteRoutes = (service: Service): ReadonlyArray<Route<ResourceHandl
     pattern: collectionPath,
     methods: {
       GET: { handle: list(service) },
-      POST: { handle: keepingTyped(() => fieldsForm(collectionPath), postAll(service)) }
+      POST: { handle: withFormRedisplay(() => fieldsForm(collectionPath), postAll(service)) }
     }
   },
   {
@@ -133,7 +133,7 @@ export const quoteRoutes = (service: Service): ReadonlyArray<Route<ResourceHandl
     methods: {
       GET: { handle: (call) => Effect.flatMap(symbolOf(call), (one) => readQuote(service, one)) },
       PUT: { handle: put(service) },
-      POST: { handle: keepingTyped(({ request }) => fieldsForm(request.path), post(service)) },
+      POST: { handle: withFormRedisplay(({ request }) => fieldsForm(request.path), post(service)) },
       DELETE: { handle: remove(service) }
     }
   }

@@ -1,9 +1,9 @@
 /** What quotes show. */
-import { form, html, type HtmlForm, type Link, link, nothing,
+import { html, type HtmlForm, link, nothing, type PageLink, renderForm,
   time } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
-import { type Service, uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import type { Row } from "../../query-engine/index.ts"
 import { type RowListing, rowTable } from "../rows/index.ts"
 import { quotesTable } from "./quote-table.ts"
@@ -15,7 +15,7 @@ export const collectionPath = "/quotes"
 export const quotePath = (symbol: string): string =>
   `${collectionPath}/${encodeURIComponent(symbol)}`
 
-const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All quotes" }
+const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "All quotes" }
 
 /** A quote, with all its fields or only these. */
 const quoteElement = (
@@ -34,7 +34,7 @@ const quoteElement = (
     fields.includes(name) && row[name] !== undefined ? element(name, {}, row[name]) : undefined
   return element(
     "quote",
-    { href: uri(service, quotePath(symbol)), symbol },
+    { href: absoluteUri(service, quotePath(symbol)), symbol },
     price,
     other("name"),
     other("updated")
@@ -93,8 +93,8 @@ export const quoteView = (service: Service, symbol: string, value: string): Reso
 <dt>Updated</dt><dd>${time(String(row["updated"]))}</dd></dl>
 `,
     links: [collectionLink],
-    forms: html`${form(fieldsForm(path, row))}${
-      form({
+    forms: html`${renderForm(fieldsForm(path, row))}${
+      renderForm({
         id: "delete",
         action: path,
         legend: "Remove a delisted symbol",
@@ -116,6 +116,8 @@ export const quotesView = (service: Service, listing: RowListing): ResourceView 
   ),
   links: listing.links,
   body: () =>
-    html`${form(findForm())}${rowTable(quotesTable, listing, (key) => link(quotePath(key), key))}`,
-  forms: form(fieldsForm(collectionPath))
+    html`${renderForm(findForm())}${
+      rowTable(quotesTable, listing, (key) => link(quotePath(key), key))
+    }`,
+  forms: renderForm(fieldsForm(collectionPath))
 })

@@ -5,8 +5,8 @@ import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
 import { type Address, address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { documentDigest } from "../../auth/credentials/index.ts"
-import { accountOf } from "../../auth/index.ts"
-import { askFor, type Call, fail, type HandlerFailure, refused,
+import { authenticate } from "../../auth/index.ts"
+import { askOrRefusal, type Call, type HandlerFailure, httpError, refusalError,
   type Service } from "../../pipeline/index.ts"
 import { type MailboxRef, mailboxRefNamed, type ProvenReader,
   requireReader } from "../mailboxes/index.ts"
@@ -50,7 +50,7 @@ export const requireSubscriber = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ProvenReader, HandlerFailure> {
   const reading = yield* requireReader(service, call, place)
   if (place.secret === undefined) return reading
-  const account = yield* accountOf(service, call)
+  const account = yield* authenticate(service, call)
   if (account !== undefined) {
     return { ...reading, reader: { ...reading.reader, account: account.name } }
   }
@@ -63,7 +63,7 @@ export const describeAt = Effect.fnUntraced(function*(
   to: Address
 ): Effect.fn.Return<RegistrationView | Refusal, HandlerFailure> {
   const message: RegistrationMessage = { _tag: "Describe" }
-  const reply = yield* askFor<RegistrationReply>(service, to, message)
+  const reply = yield* askOrRefusal<RegistrationReply>(service, to, message)
   if (isRefusal(reply)) return reply
   if (reply._tag !== "Described") throw new Error(`a registration answered ${reply._tag}`)
   return reply.view
@@ -75,7 +75,7 @@ const describe = Effect.fnUntraced(function*(
   { to }: RegistrationRef
 ): Effect.fn.Return<RegistrationView, HandlerFailure> {
   const view = yield* describeAt(service, to)
-  return isRefusal(view) ? yield* refused(view) : view
+  return isRefusal(view) ? yield* refusalError(view) : view
 })
 
 /** A registration for a reader with its rights proven, and how it stands. */
@@ -95,7 +95,7 @@ export const registrationOf = Effect.fnUntraced(function*(
   yield* requireSubscriber(service, call, place)
   const id = call.parameters.get("registration")
   if (!idPattern.test(id) || call.parameters.secret("registration") !== undefined) {
-    return yield* fail("not-found")
+    return yield* httpError("not-found")
   }
   const registration = registrationNamed(place, id)
   return { registration, view: yield* describe(service, registration) }

@@ -5,8 +5,8 @@ import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
 import { isRefusal, type Refusal } from "../../../runtime/index.ts"
 import type { IdSource } from "../../auth/credentials/index.ts"
-import { ask, askFor, type Call, empty, fail, type HandlerAnswer, type HandlerFailure, inputOf,
-  refused, type Service, shown } from "../../pipeline/index.ts"
+import { ask, askOrRefusal, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure,
+  httpError, readInput, refusalError, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { type MailboxRef, type ProvenReader, readerHeaders } from "../mailboxes/index.ts"
 import { registrationNamed, type RegistrationRef, requireSubscriber,
   subscriptionOf } from "./registration-access.ts"
@@ -38,13 +38,13 @@ const register = Effect.fnUntraced(function*(
   const reply = yield* ask<RegistrationReply>(service, to, create)
   if (reply._tag !== "Created") throw new Error(`a registration answered ${reply._tag}`)
   const listing: MailboxMessage = { _tag: "Register", id, reader }
-  const listed = yield* askFor<MailboxReply>(service, mailbox.to, listing)
+  const listed = yield* askOrRefusal<MailboxReply>(service, mailbox.to, listing)
   if (!isRefusal(listed)) return reply.view
   const undo: RegistrationMessage = { _tag: "Delete" }
   if (!goesOn(create.form, listed)) {
-    yield* Effect.ignore(askFor<RegistrationReply>(service, to, undo))
+    yield* Effect.ignore(askOrRefusal<RegistrationReply>(service, to, undo))
   }
-  return yield* refused(listed)
+  return yield* refusalError(listed)
 })
 
 /** What every new registration begins with; pushes begin after what the reader could list. */
@@ -72,7 +72,7 @@ const postNative = Effect.fnUntraced(function*(
     secret,
     leaseSeconds: 0
   })
-  return shown(secretView(place, registration, view, secret), {
+  return viewAnswer(secretView(place, registration, view, secret), {
     status: 201,
     headers: [["Location", registration.href], ["Cache-Control", "no-store"]]
   })
@@ -86,15 +86,15 @@ const unsubscribe = Effect.fnUntraced(function*(
   callback: string
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const message: RegistrationMessage = { _tag: "Unsubscribe", challenge: call.ids.id("challenge") }
-  const reply = yield* askFor<RegistrationReply>(
+  const reply = yield* askOrRefusal<RegistrationReply>(
     service,
     subscriptionOf(place, callback).to,
     message
   )
-  if (!isRefusal(reply)) return empty(202, [[...place.link]])
+  if (!isRefusal(reply)) return emptyAnswer(202, [[...place.link]])
   return yield* reply.reason === "NotFound" || reply.reason === "Gone"
-    ? fail("not-found", "there is no subscription of this hub.callback")
-    : refused(reply)
+    ? httpError("not-found", "there is no subscription of this hub.callback")
+    : refusalError(reply)
 })
 
 const subscribe = Effect.fnUntraced(function*(
@@ -112,7 +112,7 @@ const subscribe = Effect.fnUntraced(function*(
     leaseSeconds,
     ...secret === undefined ? {} : { secret }
   })
-  return shown(registrationView(place, registration, view), {
+  return viewAnswer(registrationView(place, registration, view), {
     status: 202,
     headers: [["Location", registration.href], ...readerHeaders(place)]
   })
@@ -123,16 +123,16 @@ export const postRegistration = (service: Service) =>
   Effect.fnUntraced(
     function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
       const reading = yield* requireSubscriber(service, call, place)
-      const input = yield* inputOf(call, "registration", { form: true })
+      const input = yield* readInput(call, "registration", { form: true })
       if (input._tag === "Form" && isHubRequest(input.fields)) {
         const asked = hubRequestOf(input.fields, place)
-        if (!asked.ok) return yield* fail("unprocessable", asked.fault)
+        if (!asked.ok) return yield* httpError("unprocessable", asked.fault)
         return asked.value.mode === "subscribe"
           ? yield* subscribe(service, call, place, reading, asked.value)
           : yield* unsubscribe(service, call, place, asked.value.callback)
       }
       const callback = checkCallback("callback", callbackIn(input))
-      if (!callback.ok) return yield* fail("unprocessable", callback.fault)
+      if (!callback.ok) return yield* httpError("unprocessable", callback.fault)
       return yield* postNative(service, call, place, reading, callback.value)
     }
   )

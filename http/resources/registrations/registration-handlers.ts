@@ -5,9 +5,9 @@ import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { ask, type Call, conditionsHold, empty, entityTags, fail, type HandlerAnswer,
-  type HandlerFailure, type Input, inputOf, isConditional, isPageWanted, type Service, shown,
-  uri } from "../../pipeline/index.ts"
+import { absoluteUri, ask, type Call, conditionsHold, emptyAnswer, entityTags, type HandlerAnswer,
+  type HandlerFailure, httpError, isConditional, isPageWanted, readInput, type RequestInput,
+  type Service, viewAnswer } from "../../pipeline/index.ts"
 import { type MailboxRef, readerHeaders } from "../mailboxes/index.ts"
 import { collectionPath, describeAt, type DescribedRegistration, registrationNamed, registrationOf,
   type RegistrationRef, requireSubscriber } from "./registration-access.ts"
@@ -31,7 +31,7 @@ export const getRegistrations = (service: Service) =>
             isRefusal(view) ? [] : [{ registration, view }]
         )
       }, { concurrency: askedAtOnceMax })
-      return shown(collectionView(place, all.flat()), { headers: readerHeaders(place) })
+      return viewAnswer(collectionView(place, all.flat()), { headers: readerHeaders(place) })
     }
   )
 
@@ -39,7 +39,7 @@ const answerWith = (
   place: MailboxRef,
   { registration, view }: DescribedRegistration
 ): HandlerAnswer =>
-  shown(registrationView(place, registration, view), { headers: readerHeaders(place) })
+  viewAnswer(registrationView(place, registration, view), { headers: readerHeaders(place) })
 
 export const getRegistration = (service: Service) =>
   Effect.fnUntraced(
@@ -49,20 +49,22 @@ export const getRegistration = (service: Service) =>
   )
 
 const seeOther = (service: Service, path: string): HandlerAnswer =>
-  empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+  emptyAnswer(303, [["Location", absoluteUri(service, path)], ["Cache-Control", "no-store"]])
 
 /** Another callback than it has; 422 for a bad one, or in the WebSub form. */
 const changedCallback = (
-  input: Input,
+  input: RequestInput,
   { view }: DescribedRegistration
 ): Effect.Effect<{ readonly callback?: string }, HandlerFailure> => {
   const text = callbackIn(input)
   if (text === undefined || text === view.callback) return Effect.succeed({})
   const callback = checkCallback("callback", text)
-  if (!callback.ok) return Effect.fail(fail("unprocessable", callback.fault))
+  if (!callback.ok) return Effect.fail(httpError("unprocessable", callback.fault))
   return view.form === "native"
     ? Effect.succeed({ callback: callback.value })
-    : Effect.fail(fail("unprocessable", "a WebSub subscription is of its callback: subscribe anew"))
+    : Effect.fail(
+      httpError("unprocessable", "a WebSub subscription is of its callback: subscribe anew")
+    )
 }
 
 /** The version that the request's conditions hold for, which the actor compares again; or 412. */
@@ -74,7 +76,7 @@ const unchanged = (
   if (!isConditional(call)) return Effect.succeed({})
   return conditionsHold(call, entityTags(call, registrationView(place, registration, view)))
     ? Effect.succeed({ ifVersion: view.version })
-    : Effect.fail(fail("precondition-failed", "the registration is not as the condition says"))
+    : Effect.fail(httpError("precondition-failed", "the registration is not as the condition says"))
 }
 
 /** Has the registration changed, and gives how it stands then. */
@@ -93,7 +95,7 @@ const lift = Effect.fnUntraced(function*(
   call: Call,
   place: MailboxRef,
   found: DescribedRegistration,
-  input: Input
+  input: RequestInput
 ): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
   const { registration } = found
   const message: RegistrationMessage = {
@@ -110,7 +112,7 @@ export const putRegistration = (service: Service) =>
   Effect.fnUntraced(
     function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
       const found = yield* registrationOf(service, call, place)
-      const input = yield* inputOf(call, "registration", { mayBeEmpty: true })
+      const input = yield* readInput(call, "registration", { mayBeEmpty: true })
       return answerWith(place, yield* lift(service, call, place, found, input))
     }
   )
@@ -130,7 +132,7 @@ export const deleteRegistration = (service: Service) =>
   Effect.fnUntraced(
     function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
       yield* end(service, call, place, yield* registrationOf(service, call, place))
-      return empty(204, [[...place.link]])
+      return emptyAnswer(204, [[...place.link]])
     }
   )
 
@@ -139,7 +141,7 @@ export const formOfRegistration = (service: Service) =>
   Effect.fnUntraced(
     function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
       const found = yield* registrationOf(service, call, place)
-      const input = yield* inputOf(call, "registration", { form: true })
+      const input = yield* readInput(call, "registration", { form: true })
       const method = input._tag === "Form" ? input.fields.get("method") : undefined
       if (method === "put") {
         const lifted = yield* lift(service, call, place, found, input)
@@ -148,12 +150,12 @@ export const formOfRegistration = (service: Service) =>
           : answerWith(place, lifted)
       }
       if (method !== "delete") {
-        return yield* fail("unprocessable", "a form's method must be put or delete")
+        return yield* httpError("unprocessable", "a form's method must be put or delete")
       }
       yield* end(service, call, place, found)
       return isPageWanted(call)
         ? seeOther(service, collectionPath(place))
-        : empty(204, [[...place.link]])
+        : emptyAnswer(204, [[...place.link]])
     }
   )
 
@@ -163,12 +165,15 @@ export const postSecret = (service: Service) =>
     function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
       const { registration, view } = yield* registrationOf(service, call, place)
       if (view.form === "websub") {
-        return yield* fail("conflict", "hub.secret is the subscriber's: subscribe with another")
+        return yield* httpError(
+          "conflict",
+          "hub.secret is the subscriber's: subscribe with another"
+        )
       }
       const secret = newSecret(call.ids)
       const message: RegistrationMessage = { _tag: "Rotate", secret }
       const rotated = yield* changed(service, registration, message)
-      return shown(secretView(place, registration, rotated, secret), {
+      return viewAnswer(secretView(place, registration, rotated, secret), {
         headers: [["Cache-Control", "no-store"]]
       })
     }

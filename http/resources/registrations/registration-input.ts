@@ -3,11 +3,11 @@ import type { FormFields } from "../../formats/index.ts"
 import { childOf, failure, type Result, success, textOf } from "../../formats/xml/index.ts"
 import { leaseSecondsDefault, leaseSecondsMax, subscriberSecretBytesMax,
   uriCharsMax } from "../../limits.ts"
-import type { Input } from "../../pipeline/index.ts"
+import type { RequestInput } from "../../pipeline/index.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
 
 /** What the document or form of a page names as the callback, unchecked. */
-export const callbackIn = (input: Input): string | undefined => {
+export const callbackIn = (input: RequestInput): string | undefined => {
   if (input._tag === "Form") return input.fields.get("callback")?.trim() || undefined
   const child = childOf(input.root, "callback")
   return child === undefined ? undefined : textOf(child).trim() || undefined

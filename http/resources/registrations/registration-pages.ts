@@ -1,8 +1,8 @@
 /** The pages of push registrations; they work without a script. */
 import type { RegistrationStatus,
   RegistrationView as Registered } from "../../../actors/registration/index.ts"
-import { badge, type Control, copied, emptyState, form, type Html, html, type HtmlForm, link,
-  livePart, liveState, nothing, timeAt } from "../../formats/html/index.ts"
+import { badge, type Control, copyField, emptyState, type Html, html, type HtmlForm, link, livePart,
+  liveState, nothing, renderForm, timeAt } from "../../formats/html/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
 import { collectionPath, type DescribedRegistration,
@@ -69,7 +69,7 @@ ${
         ? html`<ul class="entries">${all.map(entry)}</ul>`
         : emptyState("There is nothing here.", "Register the address of a program that listens.")
     )
-  }${liveState}${form(registerForm(collectionPath(place)))}`
+  }${liveState}${renderForm(registerForm(collectionPath(place)))}`
 
 const row = (label: string, value: Html | string | number | undefined): Html =>
   value === undefined ? nothing : html`<dt>${label}</dt><dd>${value}</dd>
@@ -93,7 +93,7 @@ const facts = (view: Registered): Html =>
 
 const nativeForms = ({ path }: RegistrationRef, { callback }: Registered): Html =>
   html`${
-    form({
+    renderForm({
       id: "lift",
       action: path,
       legend: "Verify it anew, lift a suspension, or change the callback",
@@ -104,7 +104,7 @@ const nativeForms = ({ path }: RegistrationRef, { callback }: Registered): Html 
       submit: "Verify"
     })
   }${
-    form({
+    renderForm({
       id: "rotate",
       action: `${path}/secret`,
       legend: "A new secret; the old one signs too for a while",
@@ -114,7 +114,7 @@ const nativeForms = ({ path }: RegistrationRef, { callback }: Registered): Html 
   }`
 
 const websubForms = ({ path }: RegistrationRef): Html =>
-  form({
+  renderForm({
     id: "lift",
     action: path,
     legend: "Verify it anew, or lift a suspension",
@@ -127,7 +127,7 @@ export const registrationPage = (registration: RegistrationRef, view: Registered
   html`${livePart("facts", facts(view))}${liveState}${
     view.form === "native" ? nativeForms(registration, view) : websubForms(registration)
   }${
-    form({
+    renderForm({
       id: "delete",
       action: registration.path,
       legend: "End it: nothing is pushed any more",
@@ -144,7 +144,9 @@ export const secretPage = (
   secret: string
 ): Html =>
   html`<p>Keep this: it is not shown again.</p>
-<dl><dt>Secret, which signs every push by Standard Webhooks</dt><dd>${copied("secret", secret)}</dd>
+<dl><dt>Secret, which signs every push by Standard Webhooks</dt><dd>${
+    copyField("secret", secret)
+  }</dd>
 <dt>Callback</dt><dd>${callback}</dd>${
     timeRow("The older secret signs too until", rotatedUntilMs)
   }</dl>

@@ -1,7 +1,7 @@
 /** The rows of push registrations (protocol §1.4). */
-import { keepingTyped, type ResourceHandler, type Route,
-  type Service } from "../../pipeline/index.ts"
-import { below } from "../mailboxes/index.ts"
+import { type ResourceHandler, type Route, type Service,
+  withFormRedisplay } from "../../pipeline/index.ts"
+import { withMailbox } from "../mailboxes/index.ts"
 import { postRegistration } from "./registration-creation.ts"
 import { deleteRegistration, formOfRegistration, getRegistration, getRegistrations, postSecret,
   putRegistration } from "./registration-handlers.ts"
@@ -13,12 +13,12 @@ export const registrationRoutes = (service: Service): ReadonlyArray<Route<Resour
   {
     pattern,
     methods: {
-      GET: { handle: below(service, getRegistrations(service)) },
+      GET: { handle: withMailbox(service, getRegistrations(service)) },
       POST: {
-        handle: keepingTyped(
+        handle: withFormRedisplay(
           // A WebSub request is of no page.
           ({ request }, fields) => fields.has("callback") ? registerForm(request.path) : undefined,
-          below(service, postRegistration(service))
+          withMailbox(service, postRegistration(service))
         )
       }
     }
@@ -26,14 +26,14 @@ export const registrationRoutes = (service: Service): ReadonlyArray<Route<Resour
   {
     pattern: `${pattern}/{registration}`,
     methods: {
-      GET: { handle: below(service, getRegistration(service)) },
-      PUT: { handle: below(service, putRegistration(service)) },
-      POST: { handle: below(service, formOfRegistration(service)) },
-      DELETE: { handle: below(service, deleteRegistration(service)) }
+      GET: { handle: withMailbox(service, getRegistration(service)) },
+      PUT: { handle: withMailbox(service, putRegistration(service)) },
+      POST: { handle: withMailbox(service, formOfRegistration(service)) },
+      DELETE: { handle: withMailbox(service, deleteRegistration(service)) }
     }
   },
   {
     pattern: `${pattern}/{registration}/secret`,
-    methods: { POST: { handle: below(service, postSecret(service)), body: "none" } }
+    methods: { POST: { handle: withMailbox(service, postSecret(service)), body: "none" } }
   }
 ]

@@ -1,6 +1,6 @@
 /** The documents of push registrations (protocol §1.4). */
 import type { RegistrationView as Registered } from "../../../actors/registration/index.ts"
-import { type Link, liveScriptPath } from "../../formats/html/index.ts"
+import { liveScriptPath, type PageLink } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isText } from "../../formats/xml/index.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
@@ -41,7 +41,7 @@ const registrationElement = (
     optionalTime("rotated-until", view.rotatedUntilMs)
   )
 
-const linksOf = (place: MailboxRef): ReadonlyArray<Link> => [
+const linksOf = (place: MailboxRef): ReadonlyArray<PageLink> => [
   { rel: "mailbox", href: place.href },
   { rel: "collection", href: collectionHref(place), title: "All registrations" },
   { rel: "up", href: place.here, title: "The mailbox" }

@@ -8,7 +8,7 @@ import type { RecordChange } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { anonymousQueriesMax, anonymousQueryKeptMs, endedQueriesPage,
   endedQueriesSweepMs } from "../../limits.ts"
-import { fail, type HandlerFailure, ownPath, type Service } from "../../pipeline/index.ts"
+import { type HandlerFailure, httpError, localPath, type Service } from "../../pipeline/index.ts"
 import type { RowQuery, TableSchema } from "../../query-engine/index.ts"
 
 export const queriesTable = "queries"
@@ -67,7 +67,7 @@ export const storedRemoval = (id: string, before: string): ReadonlyArray<RecordC
 /** The id in a query's URI, absolute or a path, with or without what lets it be changed. */
 const idIn = (service: Service, href: string): string | undefined => {
   const id = /^\/queries\/([A-Za-z0-9_-]+)(?:~[A-Za-z0-9_-]*)?$/
-    .exec(ownPath(service, href) ?? "")?.[1]
+    .exec(localPath(service, href) ?? "")?.[1]
   return id !== undefined && isQueryId(id) ? id : undefined
 }
 
@@ -79,17 +79,17 @@ export const queryAt = Effect.fnUntraced(function*(
 ): Effect.fn.Return<RowQuery, HandlerFailure> {
   const id = idIn(service, href)
   if (id === undefined) {
-    return yield* fail("malformed", "query must be the URI of a query of this service")
+    return yield* httpError("malformed", "query must be the URI of a query of this service")
   }
   const value = yield* service.records.get(queriesTable, id)
   const stored = value === undefined ? undefined : parseStored(value)
   if (stored === undefined || isOver(stored, service.nowMs())) {
-    return yield* fail("unprocessable", "there is no such query")
+    return yield* httpError("unprocessable", "there is no such query")
   }
   const { query } = stored
   return query.on === table.name
     ? query
-    : yield* fail("unprocessable", `the query is on ${query.on}, not on ${table.name}`)
+    : yield* httpError("unprocessable", `the query is on ${query.on}, not on ${table.name}`)
 })
 
 /* Queries as they are stored: the table `queries` by id, and those of each account. */
@@ -143,7 +143,7 @@ export const mayMake = Effect.fnUntraced(function*(
   const waitSeconds = Math.max(1, Math.ceil((endMs - nowMs()) / 1000))
   const detail = `this address has ${anonymousQueriesMax} queries without an account: ` +
     "remove some by their edit URIs, or sign in"
-  return yield* fail("too-many-requests", detail, [["Retry-After", String(waitSeconds)]])
+  return yield* httpError("too-many-requests", detail, [["Retry-After", String(waitSeconds)]])
 })
 
 /** Removes queries that are over, and what is known of those that were removed before. */

@@ -8,7 +8,7 @@ import type { RecordChange } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, requireAccount } from "../../auth/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { attemptsMax } from "../../limits.ts"
-import { type Call, conditionsHold, entityTags, fail, type HandlerFailure, isConditional,
+import { type Call, conditionsHold, entityTags, type HandlerFailure, httpError, isConditional,
   type Service } from "../../pipeline/index.ts"
 
 /** A kind of such resources. */
@@ -38,7 +38,7 @@ export const requireRole = (
     (account) =>
       account.roles.includes(role) || account.roles.includes("admin")
         ? Effect.succeed(account)
-        : Effect.fail(fail("forbidden", `this needs the role ${role}`))
+        : Effect.fail(httpError("forbidden", `this needs the role ${role}`))
   )
 
 /** 404, or 410 where it is known that it was removed. */
@@ -48,7 +48,7 @@ const missing = Effect.fnUntraced(function*(
   key: string
 ): Effect.fn.Return<never, HandlerFailure> {
   const gone = yield* records.get(goneTable, key)
-  return yield* fail(gone === undefined ? "not-found" : "gone")
+  return yield* httpError(gone === undefined ? "not-found" : "gone")
 })
 
 /** The record; fails with 404 or 410. */
@@ -59,7 +59,7 @@ export const readKept = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, HandlerFailure> {
   const value = yield* service.records.get(kept.table, key)
   if (value === undefined) return yield* missing(service, kept, key)
-  return kept.isOver?.(service, value) === true ? yield* fail("gone") : value
+  return kept.isOver?.(service, value) === true ? yield* httpError("gone") : value
 })
 
 const tagsOf = (
@@ -79,7 +79,7 @@ const holds = (
 ): Effect.Effect<void, HandlerFailure> =>
   !isConditional(call) || conditionsHold(call, tagsOf(service, call, kept, key, value))
     ? Effect.void
-    : Effect.fail(fail("precondition-failed", "it is not as the condition says"))
+    : Effect.fail(httpError("precondition-failed", "it is not as the condition says"))
 
 /** What a replacement came to. */
 export interface Replaced {
@@ -109,7 +109,7 @@ export const replaceKept = Effect.fnUntraced(function*(
       return { value, isNew: before === undefined }
     }
   }
-  return yield* fail("overloaded")
+  return yield* httpError("overloaded")
 })
 
 /** Removes the record; fails with 404, 410 or 412, or as `allow` does of the record. */
@@ -128,5 +128,5 @@ export const removeKept = Effect.fnUntraced(function*(
     const expected = [{ table, key, value: before }]
     if (yield* service.records.writeIf(expected, kept.removal(key, before))) return
   }
-  return yield* fail("overloaded")
+  return yield* httpError("overloaded")
 })

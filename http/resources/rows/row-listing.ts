@@ -1,9 +1,9 @@
 /** Rows as the address asks for them: C1 without a symbol, and C2 (protocol §3). */
 import { Effect } from "effect"
-import type { Link } from "../../formats/html/index.ts"
+import type { PageLink } from "../../formats/html/index.ts"
 import { pageEntriesDefault, pageEntriesMax, sortedRowsMax } from "../../limits.ts"
-import { type Call, fail, type Failed, type HandlerFailure, queryOf, type Service,
-  uri } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, type HandlerFailure, type HttpError, httpError, readQuery,
+  type Service } from "../../pipeline/index.ts"
 import { fieldsIn, filterOf, type NumberRange, type Order, readPlace, type RowEntry, type RowFilter,
   type RowQuery, runQuery, spanOf, type TableSchema, writePlace } from "../../query-engine/index.ts"
 import { queryAt } from "./query-store.ts"
@@ -15,7 +15,7 @@ export interface RowListing {
   readonly fields: ReadonlyArray<string> | undefined
   /** The query that was named, and its URI as it was given. */
   readonly query: { readonly href: string; readonly query: RowQuery } | undefined
-  readonly links: ReadonlyArray<Link>
+  readonly links: ReadonlyArray<PageLink>
 }
 
 /** What an address asks beside what every listing takes. */
@@ -44,7 +44,7 @@ const nextAddress = (
   const query = all.map(([name, value]) =>
     `${encodeURIComponent(name)}=${encodeURIComponent(value)}`
   )
-  return `${uri(service, path)}?${query.join("&")}`
+  return `${absoluteUri(service, path)}?${query.join("&")}`
 }
 
 interface Wanted {
@@ -80,7 +80,7 @@ const oneRow = (
     return { entries: row !== undefined && filter(row, key) ? [{ key, row }] : [] }
   })
 
-const badFields = (detail: string): Failed => fail("malformed", detail)
+const badFields = (detail: string): HttpError => httpError("malformed", detail)
 
 /** The page that a request asks of a table at `path`. Fails with 400 or 422. */
 export const listRows = Effect.fnUntraced(function*(
@@ -90,7 +90,7 @@ export const listRows = Effect.fnUntraced(function*(
   path: string,
   narrowed: Narrowed = {}
 ): Effect.fn.Return<RowListing, HandlerFailure> {
-  const given = yield* queryOf(call)
+  const given = yield* readQuery(call)
   // A form that is sent empty says nothing.
   const limit = limitOf(given.get("limit") || undefined)
   if (limit === undefined) {
@@ -120,12 +120,12 @@ export const listRows = Effect.fnUntraced(function*(
     : yield* runQuery(
       service.records,
       { table, ...wanted, order, limit: page, after },
-      service.held.of(table)
+      service.rowCaches.of(table)
     )
   if (found._tag === "TooMany") {
     const detail = `more than ${sortedRowsMax} ${table.name} would have to be put in order of ` +
       `${order.by}: narrow the query, or order by ${table.index?.field ?? table.key}`
-    return yield* fail("unprocessable", detail)
+    return yield* httpError("unprocessable", detail)
   }
   const { entries, next } = found
   const rows = givenRows + entries.length

@@ -11,12 +11,12 @@ import { address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { bodyKind } from "../../formats/index.ts"
 import { decodeDocument, isText, parseDocument, textOf } from "../../formats/xml/index.ts"
 import { referenceHopsMax, referredBytesMax, uriCharsMax } from "../../limits.ts"
-import { askFor, fail, type Failed, type HandlerFailure, ownPath,
+import { askOrRefusal, type HandlerFailure, type HttpError, httpError, localPath,
   type Service } from "../../pipeline/index.ts"
 
-const unreadable = (why: string): Failed => fail("unprocessable", `the href answer: ${why}`)
+const unreadable = (why: string): HttpError => httpError("unprocessable", `the href answer: ${why}`)
 
-const refusedWhy = ({ reason }: Refusal): Failed => {
+const refusedWhy = ({ reason }: Refusal): HttpError => {
   switch (reason) {
     case "Gone":
       return unreadable("what it refers to was deleted")
@@ -35,7 +35,8 @@ const collect = (source: AsyncIterable<Uint8Array>): Effect.Effect<Uint8Array, H
       for await (const chunk of source) chunks.push(chunk)
       return Buffer.concat(chunks)
     },
-    catch: () => fail("storage-unavailable", "what the href answer refers to could not be read")
+    catch: () =>
+      httpError("storage-unavailable", "what the href answer refers to could not be read")
   })
 
 /** The text of a document: an answer that is itself a reference is followed. */
@@ -72,7 +73,7 @@ const readOutside = Effect.fnUntraced(function*(
   href: string,
   hops: number
 ): Effect.fn.Return<string, HandlerFailure> {
-  const { bytes, type } = yield* service.readOutside(href, outsideAccept, referredBytesMax).pipe(
+  const { bytes, type } = yield* service.readRemote(href, outsideAccept, referredBytesMax).pipe(
     Effect.mapError(unreadable)
   )
   if (!isReadable(type)) return yield* unreadable("what it refers to is neither text nor XML")
@@ -85,7 +86,7 @@ const readContent = Effect.fnUntraced(function*(
   hops: number
 ): Effect.fn.Return<string, HandlerFailure> {
   const message: ContentMessage = { _tag: "Describe", access: {} }
-  const reply = yield* askFor<ContentReply>(service, address("content", id), message)
+  const reply = yield* askOrRefusal<ContentReply>(service, address("content", id), message)
   if (isRefusal(reply)) return yield* refusedWhy(reply)
   if (reply._tag !== "Described") throw new Error(`content answered ${reply._tag}`)
   const { blobId, lengthBytes, type } = reply.view.body
@@ -102,7 +103,7 @@ const askSession = Effect.fnUntraced(function*(
   id: string,
   message: SessionMessage
 ): Effect.fn.Return<string, HandlerFailure> {
-  const reply = yield* askFor<SessionReply>(service, address(sessionKind, id), message)
+  const reply = yield* askOrRefusal<SessionReply>(service, address(sessionKind, id), message)
   if (isRefusal(reply)) return yield* refusedWhy(reply)
   if (reply._tag === "Recorded") return reply.answer.text
   if (reply._tag === "Described") return reply.view.p
@@ -152,7 +153,7 @@ export const readReference = (
   if (href.length > uriCharsMax || /[\u0000-\u0020<>"\\^`{|}\u007f-\uffff]/.test(href)) {
     return Effect.fail(unreadable(`it is no URI of at most ${uriCharsMax} characters`))
   }
-  const path = ownPath(service, href)
+  const path = localPath(service, href)
   if (path !== undefined) return readOwn(service, path, hops)
   return /^https?:\/\/[^/]/i.test(href)
     ? readOutside(service, href, hops)

@@ -7,8 +7,8 @@ import { sessionKind } from "../../../actors/index.ts"
 import type { SessionMessage, SessionReply } from "../../../actors/session/index.ts"
 import { address, isRefusal, type RecordChange } from "../../../runtime/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { askFor, type Call, type HandlerAnswer, type HandlerFailure, nextLink, pageOf, type Service,
-  shown, uri } from "../../pipeline/index.ts"
+import { absoluteUri, askOrRefusal, type Call, type HandlerAnswer, type HandlerFailure, nextLink,
+  readPageRequest, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { collectionPath, type ListedSessionRow, listingView } from "./session-views.ts"
 
 /** `<inverted ms, 13 digits>.<id>` of each session: ascending keys are newest first. */
@@ -57,7 +57,7 @@ const look = Effect.fnUntraced(function*(
   id: string
 ): Effect.fn.Return<ListedSessionRow | undefined, HandlerFailure> {
   const message: SessionMessage = { _tag: "Describe" }
-  const reply = yield* askFor<SessionReply>(service, address(sessionKind, id), message)
+  const reply = yield* askOrRefusal<SessionReply>(service, address(sessionKind, id), message)
   if (isRefusal(reply)) {
     // A crash between the deletion and this may have left the entry.
     if (reply.reason === "Gone") yield* leave(service, id)
@@ -72,7 +72,7 @@ export const listSessions = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-  const page = yield* pageOf(call, (text) => cursorPattern.test(text))
+  const page = yield* readPageRequest(call, (text) => cursorPattern.test(text))
   const { after, limit } = page
   const range = after === undefined ? { limit } : { after, limit }
   const entries = yield* service.records.range(sessionsTable, range)
@@ -80,6 +80,6 @@ export const listSessions = Effect.fnUntraced(function*(
     concurrency: askedAtOnceMax
   })
   const listed = looked.filter((one) => one !== undefined)
-  const next = nextLink(uri(service, collectionPath), page, entries.map(({ key }) => key))
-  return shown(listingView(listed, next))
+  const next = nextLink(absoluteUri(service, collectionPath), page, entries.map(({ key }) => key))
+  return viewAnswer(listingView(listed, next))
 })

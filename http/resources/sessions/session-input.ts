@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { FormFields } from "../../formats/index.ts"
 import { childrenOf, type Element, isText, textOf } from "../../formats/xml/index.ts"
-import { type Call, fail, type Failed, inputOf } from "../../pipeline/index.ts"
+import { type Call, type HttpError, httpError, readInput } from "../../pipeline/index.ts"
 
 /** An answer as it came: text or a reference, and the `continue` attribute where there was one. */
 export interface SessionInput {
@@ -20,25 +20,25 @@ const parts = (href: string | undefined, goesOn: string | undefined) => ({
   ...goesOn === undefined ? {} : { continue: goesOn }
 })
 
-const checked = (given: SessionInput): Effect.Effect<SessionInput, Failed> =>
+const checked = (given: SessionInput): Effect.Effect<SessionInput, HttpError> =>
   given.href !== undefined && given.text.trim() !== ""
-    ? Effect.fail(fail("unprocessable", "an answer is either text or an href, not both"))
+    ? Effect.fail(httpError("unprocessable", "an answer is either text or an href, not both"))
     : Effect.succeed(given)
 
-const ofDocument = (root: Element): Effect.Effect<SessionInput, Failed> => {
+const ofDocument = (root: Element): Effect.Effect<SessionInput, HttpError> => {
   const unknown = childrenOf(root).find(({ name }) => !textNames.has(name))
   if (unknown !== undefined) {
-    return Effect.fail(fail("unprocessable", `an answer has no element ${unknown.name}`))
+    return Effect.fail(httpError("unprocessable", `an answer has no element ${unknown.name}`))
   }
   const { continue: goesOn, href } = root.attributes
   return checked({ text: textOf(root), ...parts(href, goesOn), isForm: false })
 }
 
-const ofForm = (fields: FormFields): Effect.Effect<SessionInput, Failed> => {
+const ofForm = (fields: FormFields): Effect.Effect<SessionInput, HttpError> => {
   const text = fields.get("answer") ?? ""
   const href = fields.get("href")
   if (!isText(text)) {
-    return Effect.fail(fail("malformed", "the answer holds a control character"))
+    return Effect.fail(httpError("malformed", "the answer holds a control character"))
   }
   const given = href === "" ? undefined : href
   return checked({ text, ...parts(given, fields.get("continue")), isForm: true })
@@ -48,16 +48,16 @@ const ofForm = (fields: FormFields): Effect.Effect<SessionInput, Failed> => {
 export const readAnswerInput = Effect.fnUntraced(function*(
   call: Call,
   from: "documents" | "forms" | "both"
-): Effect.fn.Return<SessionInput, Failed> {
+): Effect.fn.Return<SessionInput, HttpError> {
   if (from === "forms") {
     const type = call.request.headers.get("content-type") ?? ""
     const formType = "application/x-www-form-urlencoded"
     if (type.split(";", 1)[0]?.trim().toLowerCase() !== formType) {
       const detail = `only this page's form is POSTed here, as ${formType}; PUT a document`
-      return yield* fail("unsupported-media-type", detail, [["Accept-Post", formType]])
+      return yield* httpError("unsupported-media-type", detail, [["Accept-Post", formType]])
     }
   }
-  const input = yield* inputOf(call, "answer", {
+  const input = yield* readInput(call, "answer", {
     form: from !== "documents",
     mayBeEmpty: from === "both"
   })

@@ -1,17 +1,17 @@
 /** The answers that the protocol gives as 406 with the element `p` instead of a problem. */
-import { html, type Link, page } from "../../formats/html/index.ts"
-import { choose, contentTypeOf, type MediaType, standardTypes } from "../../formats/index.ts"
+import { html, type PageLink, renderPage } from "../../formats/html/index.ts"
+import { contentTypeOf, type MediaType, negotiate, standardTypes } from "../../formats/index.ts"
 import { element, writeDocument } from "../../formats/xml/index.ts"
 import type { Call, HandlerAnswer } from "../../pipeline/index.ts"
 
-const bodyIn = (type: MediaType, p: string, back: Link, path: string): string => {
+const bodyIn = (type: MediaType, p: string, back: PageLink, path: string): string => {
   switch (type) {
     case "application/json":
       return `${JSON.stringify({ p })}\n`
     case "text/plain":
       return `${p}\n`
     case "text/html":
-      return page({
+      return renderPage({
         title: "Not accepted",
         path,
         body: html`<blockquote><p>${p}</p></blockquote>`,
@@ -23,8 +23,8 @@ const bodyIn = (type: MediaType, p: string, back: Link, path: string): string =>
 }
 
 /** 406 with what the bridge-keeper says; `back` is where its page leads (PROTOCOL §2, seed §7). */
-export const rejection = (call: Call, p: string, back: Link): HandlerAnswer => {
-  const type = choose(call.request.headers.get("accept"), standardTypes) ?? "application/xml"
+export const rejection = (call: Call, p: string, back: PageLink): HandlerAnswer => {
+  const type = negotiate(call.request.headers.get("accept"), standardTypes) ?? "application/xml"
   return {
     _tag: "Plain",
     status: 406,

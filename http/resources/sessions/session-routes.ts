@@ -4,10 +4,11 @@ import { sessionKind } from "../../../actors/index.ts"
 import type { SessionMessage, SessionReply,
   SessionView as Session } from "../../../actors/session/index.ts"
 import { type Address, address, isActorId, isRefusal } from "../../../runtime/index.ts"
-import { choose, standardTypes } from "../../formats/index.ts"
-import { ask, askFor, type Call, conditionsHold, empty, entityTags, fail, type HandlerAnswer,
-  type HandlerFailure, isConditional, keepingTyped, refused, type ResourceHandler, type Route,
-  type Service, shown, uri } from "../../pipeline/index.ts"
+import { negotiate, standardTypes } from "../../formats/index.ts"
+import { absoluteUri, ask, askOrRefusal, type Call, conditionsHold, emptyAnswer, entityTags,
+  type HandlerAnswer, type HandlerFailure, httpError, isConditional, refusalError,
+  type ResourceHandler, type Route, type Service, viewAnswer,
+  withFormRedisplay } from "../../pipeline/index.ts"
 import { readReference } from "./answer-reference.ts"
 import { enter, leave, listSessions } from "./session-collection.ts"
 import { readAnswerInput, type SessionInput } from "./session-input.ts"
@@ -25,7 +26,7 @@ const idOf = ({ parameters }: Call): Effect.Effect<string, HandlerFailure> => {
   const id = parameters.get("session")
   return parameters.secret("session") === undefined && isActorId(id)
     ? Effect.succeed(id)
-    : Effect.fail(fail("not-found"))
+    : Effect.fail(httpError("not-found"))
 }
 
 const unexpected = (reply: SessionReply): Error => new Error(`a session answered ${reply._tag}`)
@@ -41,10 +42,10 @@ const describe = Effect.fnUntraced(function*(
 })
 
 const isPageWanted = (call: Call): boolean =>
-  choose(call.request.headers.get("accept"), standardTypes) === "text/html"
+  negotiate(call.request.headers.get("accept"), standardTypes) === "text/html"
 
 const seeOther = (service: Service, path: string): HandlerAnswer =>
-  empty(303, [["Location", uri(service, path)], ["Cache-Control", "no-store"]])
+  emptyAnswer(303, [["Location", absoluteUri(service, path)], ["Cache-Control", "no-store"]])
 
 /** B2. Nothing is created, not even an entry of the listing, unless `continue` is `true`. */
 const start = (service: Service): ResourceHandler["handle"] =>
@@ -58,16 +59,16 @@ const start = (service: Service): ResourceHandler["handle"] =>
     if (reply._tag === "Rejected") return rejection(call, reply.p, entryLink)
     if (reply._tag !== "Started") throw unexpected(reply)
     if (given.isForm && isPageWanted(call)) return seeOther(service, sessionPath(id))
-    return shown(sessionView(id, reply.view), {
+    return viewAnswer(sessionView(id, reply.view), {
       status: 201,
-      headers: [["Location", uri(service, sessionPath(id))]]
+      headers: [["Location", absoluteUri(service, sessionPath(id))]]
     })
   })
 
 const readSession = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const id = yield* idOf(call)
-    return shown(sessionView(id, yield* describe(service, id)))
+    return viewAnswer(sessionView(id, yield* describe(service, id)))
   })
 
 /** The version that the request's conditions hold for, which the actor compares again; or 412. */
@@ -83,7 +84,7 @@ const unchanged = Effect.fnUntraced(function*(
     ? sessionView(id, session)
     : yield* recorded(service, id, step, session)
   const tags = view === undefined ? undefined : entityTags(call, view)
-  if (!conditionsHold(call, tags)) return yield* fail("precondition-failed")
+  if (!conditionsHold(call, tags)) return yield* httpError("precondition-failed")
   return { ifVersion: session.version }
 })
 
@@ -93,7 +94,7 @@ const deleteSession = (service: Service): ResourceHandler["handle"] =>
     const message: SessionMessage = { _tag: "Delete", ...yield* unchanged(service, call, id) }
     yield* ask<SessionReply>(service, at(id), message)
     yield* leave(service, id)
-    return empty(204)
+    return emptyAnswer(204)
   })
 
 /** The recorded answer as it is shown, undefined where there is none yet. */
@@ -115,14 +116,18 @@ const readAnswer = (service: Service, step: AnswerStep): ResourceHandler["handle
     const id = yield* idOf(call)
     const view = yield* recorded(service, id, step, yield* describe(service, id))
     return view === undefined
-      ? yield* fail("not-found", "this question is not answered yet")
-      : shown(view)
+      ? yield* httpError("not-found", "this question is not answered yet")
+      : viewAnswer(view)
   })
 
 /** The conversation is over: its answers are read-only from now on. */
-const ended = fail("method-not-allowed", "the conversation is over, its answers are read-only", [
-  ["Allow", "GET, HEAD, OPTIONS"]
-])
+const ended = httpError(
+  "method-not-allowed",
+  "the conversation is over, its answers are read-only",
+  [
+    ["Allow", "GET, HEAD, OPTIONS"]
+  ]
+)
 
 /** Whatever else is wrong with an answer, one that comes after the end is read-only (405). */
 const unlessOver = <A>(
@@ -167,9 +172,9 @@ const record = Effect.fnUntraced(function*(
     ...goesOn === undefined ? {} : { continue: goesOn },
     ...expected
   }
-  const reply = yield* askFor<SessionReply>(service, at(id), message)
+  const reply = yield* askOrRefusal<SessionReply>(service, at(id), message)
   if (!isRefusal(reply)) return reply
-  return yield* reply.reason === "Ended" ? ended : refused(reply)
+  return yield* reply.reason === "Ended" ? ended : refusalError(reply)
 })
 
 const putAnswer = (service: Service, step: AnswerStep): ResourceHandler["handle"] =>
@@ -180,10 +185,10 @@ const putAnswer = (service: Service, step: AnswerStep): ResourceHandler["handle"
       return rejection(call, reply.p, { rel: "up", href: sessionPath(id), title: "The session" })
     }
     if (reply._tag !== "Answered") throw unexpected(reply)
-    return shown(sessionView(id, reply.view), {
+    return viewAnswer(sessionView(id, reply.view), {
       status: reply.created ? 201 : 200,
       headers: [
-        ["Location", uri(service, answerPath(id, step))],
+        ["Location", absoluteUri(service, answerPath(id, step))],
         ["Content-Location", sessionPath(id)]
       ]
     })
@@ -201,7 +206,7 @@ const postAnswer = (service: Service, step: AnswerStep): ResourceHandler["handle
 
 /** Every resource of Area B. */
 export const sessionRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
-  { pattern: entryPath, methods: { GET: { handle: () => Effect.succeed(shown(entryView)) } } },
+  { pattern: entryPath, methods: { GET: { handle: () => Effect.succeed(viewAnswer(entryView)) } } },
   {
     pattern: "/sessions",
     methods: {
@@ -222,7 +227,7 @@ export const sessionRoutes = (service: Service): ReadonlyArray<Route<ResourceHan
       GET: { handle: readAnswer(service, step) },
       PUT: { handle: putAnswer(service, step) },
       POST: {
-        handle: keepingTyped(
+        handle: withFormRedisplay(
           ({ request }) => questionForm(request.path, stepTitles[step]),
           postAnswer(service, step)
         )

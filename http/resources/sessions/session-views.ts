@@ -1,8 +1,8 @@
 /** What the resources of Area B show: challenges, recorded answers, the listing, their pages. */
 import { answerCharsMax, bridge } from "../../../actors/index.ts"
 import type { RecordedAnswer, SessionView as Session } from "../../../actors/session/index.ts"
-import { badge, type Control, emptyState, form, type Html, html, type HtmlForm, type Link, link,
-  nothing, table, time } from "../../formats/html/index.ts"
+import { badge, type Control, emptyState, type Html, html, type HtmlForm, link, nothing,
+  type PageLink, renderForm, table, time } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 
@@ -17,9 +17,9 @@ export const sessionPath = (id: string): string => `${collectionPath}/${id}`
 
 export const answerPath = (id: string, step: AnswerStep): string => `${sessionPath(id)}/${step}`
 
-export const entryLink: Link = { rel: "start", href: entryPath, title: "The bridge" }
+export const entryLink: PageLink = { rel: "start", href: entryPath, title: "The bridge" }
 
-const collectionLink: Link = { rel: "collection", href: collectionPath, title: "All sessions" }
+const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "All sessions" }
 
 export const stepTitles: { readonly [S in AnswerStep]: string } = {
   name: "The first answer",
@@ -54,7 +54,7 @@ export const entryView: ResourceView = {
     element("uri", {}, collectionPath)
   ),
   body: html`${spoken(bridge.entry)}${
-    form({
+    renderForm({
       action: collectionPath,
       controls: [proceeding],
       submit: "Ask me the questions, bridge-keeper. I am not afraid."
@@ -110,7 +110,7 @@ const sessionBody = (id: string, session: Session): Html => {
   const ending = endings[session.status]
   return html`${spoken(session.p)}${
     ending === undefined
-      ? form(questionForm(`${sessionPath(id)}/${session.status}`, session.p))
+      ? renderForm(questionForm(`${sessionPath(id)}/${session.status}`, session.p))
       : html`<p>${ending}</p>
 <p>${link(entryPath, "Come to the bridge again")}</p>
 `
@@ -148,7 +148,7 @@ export const answerView = (
         href === undefined ? nothing : html`<p class="quiet">Read from ${link(href)}</p>
 `
       }${
-        readOnly ? nothing : form({
+        readOnly ? nothing : renderForm({
           action: answerPath(id, step),
           legend: "Change this answer",
           controls: [answerControl("answer", "Another answer"), proceeding],
@@ -180,7 +180,7 @@ const startedOf = (session: Session): string => new Date(session.startedAtMs).to
 /** The listing (B3). */
 export const listingView = (
   listed: ReadonlyArray<ListedSessionRow>,
-  next: ReadonlyArray<Link>
+  next: ReadonlyArray<PageLink>
 ): ResourceView => ({
   title: "Sessions",
   tree: element(

@@ -3,12 +3,12 @@
  */
 import { Effect } from "effect"
 import { answerCharsMax, bridge, scriptProgress } from "../../../actors/index.ts"
-import { type Control, form, html, type HtmlForm, type Link,
-  link } from "../../formats/html/index.ts"
+import { type Control, html, type HtmlForm, link, type PageLink,
+  renderForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { element, isText } from "../../formats/xml/index.ts"
-import { type Call, fail, type Failed, type Handled, type HandlerAnswer, keepingTyped, queryOf,
-  type ResourceHandler, type Route, shown } from "../../pipeline/index.ts"
+import { type Call, type Handled, type HandlerAnswer, type HttpError, httpError, readQuery,
+  type ResourceHandler, type Route, viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
 import { rejection } from "./session-rejection.ts"
 import { answerControl, type AnswerStep, entryPath, spoken } from "./session-views.ts"
 
@@ -34,19 +34,19 @@ const questions: ReadonlyArray<Question> = [
 
 type Given = ReadonlyArray<readonly [parameter: string, text: string]>
 
-const start: Link = { rel: "start", href: namePath, title: "From the beginning" }
+const start: PageLink = { rel: "start", href: namePath, title: "From the beginning" }
 
-const links: ReadonlyArray<Link> = [
+const links: ReadonlyArray<PageLink> = [
   start,
   { rel: "alternate", href: entryPath, title: "The bridge, with a session" }
 ]
 
 /** What is wrong with the value of one parameter: it is missing, blank, no text, or too long. */
-const faultOf = (name: string, text: string): Failed | undefined => {
-  if (text.trim() === "") return fail("malformed", `the query parameter ${name} is missing`)
-  if (!isText(text)) return fail("malformed", `${name} holds a control character`)
+const faultOf = (name: string, text: string): HttpError | undefined => {
+  if (text.trim() === "") return httpError("malformed", `the query parameter ${name} is missing`)
+  if (!isText(text)) return httpError("malformed", `${name} holds a control character`)
   return text.length > answerCharsMax
-    ? fail("unprocessable", `${name} has more than ${answerCharsMax} characters`)
+    ? httpError("unprocessable", `${name} has more than ${answerCharsMax} characters`)
     : undefined
 }
 
@@ -85,7 +85,7 @@ const refusedForm = (fields: FormFields): HtmlForm | undefined => {
 const challenge = (question: Question, p: string, given: Given): HandlerAnswer => {
   const { next, parameter } = question
   const begun = uriOf(next, given)
-  return shown({
+  return viewAnswer({
     title: "The bridge-keeper asks",
     tree: element(
       "challenge",
@@ -94,13 +94,13 @@ const challenge = (question: Question, p: string, given: Given): HandlerAnswer =
       element("method", {}, "GET"),
       element("uri", { parameter }, `${begun}${given.length === 0 ? "?" : "&"}${parameter}=`)
     ),
-    body: html`${spoken(p)}${form(questionForm(question, p, given))}`,
+    body: html`${spoken(p)}${renderForm(questionForm(question, p, given))}`,
     links
   })
 }
 
 const crossed = (p: string, given: Given): HandlerAnswer =>
-  shown({
+  viewAnswer({
     title: "The other side",
     tree: element(
       "challenge",
@@ -116,8 +116,8 @@ const crossed = (p: string, given: Given): HandlerAnswer =>
   })
 
 const ask = (at: number) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, Failed> {
-    const query = yield* queryOf(call)
+  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HttpError> {
+    const query = yield* readQuery(call)
     const answers: { [S in AnswerStep]?: string } = {}
     const given: Array<readonly [string, string]> = []
     for (const [index, { parameter, step }] of questions.entries()) {
@@ -146,7 +146,10 @@ export const questionRoutes: ReadonlyArray<Route<ResourceHandler>> = questions.m
   pattern: path,
   methods: {
     GET: {
-      handle: keepingTyped((_, fields) => refusedForm(fields), (call): Handled => ask(at)(call))
+      handle: withFormRedisplay(
+        (_, fields) => refusedForm(fields),
+        (call): Handled => ask(at)(call)
+      )
     }
   }
 }))

@@ -116,7 +116,7 @@ describe("a post", () => {
     expect(mailbox.came).toMatchObject([
       { method: "POST", path: "/box", body: "<item/>", headers: { "idempotency-key": "k" } }
     ])
-    expect(outbound.measures().outcomes).toMatchObject({ Delivered: 1, Refused: 0 })
+    expect(outbound.metrics().outcomes).toMatchObject({ Delivered: 1, Refused: 0 })
   })
 
   it("goes to the mailbox of a Link header, and looks no further", async () => {

@@ -14,7 +14,7 @@ it("a hanging origin with a thousand posts holds up no healthy one", async () =>
   const alive = Array.from({ length: 20 }, () => post(healthy.uri).then(() => order.push("alive")))
   await Promise.all(alive)
   // Posts for which there was no room are deferred at once; those in flight and waiting are not.
-  expect(outbound.measures()).toMatchObject({
+  expect(outbound.metrics()).toMatchObject({
     inFlight: 8,
     waiting: 900,
     outcomes: { Delivered: 20, Deferred: 1_000 - 8 - 900 }
@@ -31,14 +31,14 @@ it("an origin that is gone opens its circuit, and closes it when it is back", as
   const outcomes: Array<DeliveryOutcome["_tag"]> = []
   for (let n = 0; n < 6; n++) outcomes.push((await post(gone))._tag)
   expect(outcomes).toEqual(["Faulted", "Faulted", "Faulted", "Deferred", "Deferred", "Deferred"])
-  expect(outbound.measures()).toMatchObject({ circuitsOpen: 1, origins: 1 })
+  expect(outbound.metrics()).toMatchObject({ circuitsOpen: 1, origins: 1 })
   const { createServer } = await import("node:http")
   const back = createServer((_, response) => void response.writeHead(204).end())
   await new Promise<void>((resolve) => back.listen(port, "127.0.0.1", resolve))
   clock.nowMs += 1_000
   expect(await post(gone)).toMatchObject({ _tag: "Delivered" })
   expect(await post(gone)).toMatchObject({ _tag: "Delivered" })
-  expect(outbound.measures().circuitsOpen).toBe(0)
+  expect(outbound.metrics().circuitsOpen).toBe(0)
   back.closeAllConnections()
   await new Promise((resolve) => back.close(resolve))
 })
@@ -47,7 +47,7 @@ it("an origin that answers with errors keeps its circuit closed", async () => {
   const at = await answering(503)
   const { outbound, post } = await client({ limits: { faultsMax: 2 } })
   for (let n = 0; n < 5; n++) expect(await post(at.uri)).toMatchObject({ code: 503 })
-  expect(outbound.measures().circuitsOpen).toBe(0)
+  expect(outbound.metrics().circuitsOpen).toBe(0)
 })
 
 it("a forbidden name neither opens a circuit nor is remembered", async () => {
@@ -57,7 +57,7 @@ it("a forbidden name neither opens a circuit nor is remembered", async () => {
       _tag: "Refused"
     })
   }
-  expect(outbound.measures()).toMatchObject({ circuitsOpen: 0, origins: 0 })
+  expect(outbound.metrics()).toMatchObject({ circuitsOpen: 0, origins: 0 })
 })
 
 it("no more than its share of requests is at an origin at a time", async () => {
@@ -74,7 +74,7 @@ it("no more than its share of requests is at an origin at a time", async () => {
   const outcomes = await Promise.all(Array.from({ length: 100 }, () => post(at.uri)))
   expect(new Set(outcomes.map(({ _tag }) => _tag))).toEqual(new Set(["Delivered"]))
   expect(most).toBe(8)
-  expect(outbound.measures()).toMatchObject({ inFlight: 0, waiting: 0 })
+  expect(outbound.metrics()).toMatchObject({ inFlight: 0, waiting: 0 })
 })
 
 /** A receiver that answers when it is told; the one connection to it is taken by a post. */

@@ -13,7 +13,7 @@ describe("a get finds", () => {
       fetched: { uri: `${at.uri}/a?b`, code: 200, type: "text/plain; charset=x" }
     })
     expect(found._tag === "Fetched" && Buffer.from(found.fetched.bytes).toString()).toBe("héllo")
-    expect(outbound.measures().outcomes.Fetched).toBe(1)
+    expect(outbound.metrics().outcomes.Fetched).toBe(1)
   })
 
   it("nothing, as octets", async () => {

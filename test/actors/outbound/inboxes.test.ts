@@ -88,7 +88,7 @@ describe("sending (LDN §3.2)", () => {
         .toEqual({ _tag: "Delivered", code: 201, location: `${at.uri}/n/1` })
       expect(methods(at)).toEqual(["POST", "POST"])
       expect(at.came[1]).toMatchObject(asLinkedData)
-      expect(outbound.measures().outcomes).toMatchObject({ Delivered: 1, Refused: 0 })
+      expect(outbound.metrics().outcomes).toMatchObject({ Delivered: 1, Refused: 0 })
     }
   )
 

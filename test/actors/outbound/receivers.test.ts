@@ -103,7 +103,7 @@ describe("a receiver that answers", () => {
       problem: "no longer wanted"
     })
     expect(at.came).toEqual([])
-    expect(outbound.measures()).toMatchObject({ inFlight: 0, connections: 0 })
+    expect(outbound.metrics()).toMatchObject({ inFlight: 0, connections: 0 })
   })
 
   it("gets no header with a line break", async () => {
@@ -130,7 +130,7 @@ describe("a receiver that answers", () => {
       await connectionIsFree()
     }
     expect(ports.size).toBe(1)
-    expect(outbound.measures()).toMatchObject({
+    expect(outbound.metrics()).toMatchObject({
       outcomes: { Delivered: 5, Refused: 0, Faulted: 0, Deferred: 0, Fetched: 0 },
       connections: 1,
       origins: 0
@@ -225,5 +225,5 @@ it("a client that ends leaves nothing behind", async () => {
     outbound.post({ uri, headers: {}, body: "" }).pipe(Effect.timeoutOption(50))
   )
   expect(cut._tag).toBe("None")
-  expect(outbound.measures()).toMatchObject({ inFlight: 0, waiting: 0 })
+  expect(outbound.metrics()).toMatchObject({ inFlight: 0, waiting: 0 })
 })

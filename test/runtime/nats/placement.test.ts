@@ -2,7 +2,7 @@
 import { connect } from "@nats-io/transport-node"
 import { Layer } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { traced } from "../../../http/app.ts"
+import { withTraceContext } from "../../../http/app.ts"
 import { RequestHeaders } from "../../../http/wire/request.ts"
 import type { ProcessName } from "../../../runtime/cluster/membership.ts"
 import { shardOf, Storage } from "../../../runtime/index.ts"
@@ -119,7 +119,10 @@ it("tells the owner of an actor, and who listens, the trace of a request", async
   const traceparent = `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01`
   const headers = new RequestHeaders(["traceparent", traceparent])
   const request = { method: "GET", path: "/", query: "", headers, remoteAddress: "127.0.0.1" }
-  expect(await run(traced(request, b.system.ask(at(id), add)))).toEqual({ count: 1, head: 0 })
+  expect(await run(withTraceContext(request, b.system.ask(at(id), add)))).toEqual({
+    count: 1,
+    head: 0
+  })
   await expect.poll(() => traces).toEqual([traceparent])
   await nc.close()
 })

@@ -5,12 +5,12 @@ import { retryAfterMaxMs, retryAfterMs } from "../../../actors/outbound/schedule
 import { traceparentOf } from "../../../http/app.ts"
 import { identityOf } from "../../../http/auth/credentials/credentials.ts"
 import { isJwt } from "../../../http/auth/issuer/issuer.ts"
-import { bodyKind, choose, mediaTypeOf, parseAccept } from "../../../http/formats/negotiation.ts"
+import { bodyKind, mediaTypeOf, negotiate, parseAccept } from "../../../http/formats/negotiation.ts"
 import { standardTypes } from "../../../http/formats/representations.ts"
 import { headerBlockBytesMax } from "../../../http/limits.ts"
 import { chooseRange, evaluate, httpDate, ifRangeHolds,
   parseHttpDate } from "../../../http/pipeline/preconditions.ts"
-import { clientOf } from "../../../http/pipeline/rate-limits.ts"
+import { clientAddress } from "../../../http/pipeline/rate-limits.ts"
 import { compileRoutes } from "../../../http/pipeline/routing.ts"
 import { readPlace, writePlace } from "../../../http/query-engine/cursor.ts"
 import { parseCabinetSince } from "../../../http/resources/cabinets/cabinet-cursor.ts"
@@ -40,7 +40,7 @@ const accept: Target = {
   seeds: ["text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "application/json;charset=\"utf-8\""],
   tokens: [..."*/;,=\" q", "q=0.5", "q=1.0001", "*/*", "text/*", "application/json", "\\\""],
   run: (input) => {
-    const chosen = choose(input, standardTypes)
+    const chosen = negotiate(input, standardTypes)
     must(chosen === undefined || standardTypes.includes(chosen), "one of what is offered")
     for (const { q } of parseAccept(input)) must(q >= 0 && q <= 1_000, "thousandths")
     must([undefined, "xml", "json", "form"].includes(bodyKind(input)), "a known kind of body")
@@ -96,7 +96,7 @@ const forwarded: Target = {
   run: (input) => {
     for (const remote of ["10.0.0.9", "203.0.113.5", "fe80::1", input]) {
       for (const trusted of [[], ["10.0.0.0/8", "fe80::/10"]]) {
-        const client = clientOf(requestWith({ "x-forwarded-for": input }, remote), trusted)
+        const client = clientAddress(requestWith({ "x-forwarded-for": input }, remote), trusted)
         const address = client.replace(/\/64$/, "")
         must(isIP(address) !== 0 || client === remote, "an address, or its network")
         if (remote === "203.0.113.5") mustEqual(client, remote, "nobody else is believed")
