@@ -123,7 +123,7 @@ export interface ClusterConfig {
     /** Actors kept in memory; above it the least recently used idle ones are put to sleep. */
     readonly residentActors: number
     /** Messages that one actor holds without having replied; one more is refused. */
-    readonly actorQueueMax: number
+    readonly inboxMax: number
     /** An actor without a message for so long is put to sleep. */
     readonly idleTimeout: string
     /** How long a stopping node waits for what is under way. */
@@ -179,5 +179,5 @@ export const clusterConfig: ClusterConfig = {
     replicas: undefined
   },
   cluster: { nodeId: undefined, buckets: 4 },
-  limits: { residentActors: 10_000, actorQueueMax: 10_000, idleTimeout: "60s", drainTimeout: "20s" }
+  limits: { residentActors: 10_000, inboxMax: 10_000, idleTimeout: "60s", drainTimeout: "20s" }
 }

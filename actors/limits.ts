@@ -26,7 +26,7 @@ export const goneRangesMax = 1000
 /** Push registrations of one mailbox. */
 export const registrationsMax = 256
 
-/** Notifications whose receipts one decision begins: each is a wake-up in its commit. */
+/** Notifications whose receipts one decision begins: each is a timer in its commit. */
 export const retrievedAtOnceMax = 256
 
 /** Removals that one event of a mailbox's log tells of. */

@@ -58,7 +58,7 @@ export const hasDied = (cause: Cause.Cause<StorageFailure>): boolean =>
   cause.reasons.some((one) => one._tag === "Die")
 
 /** What to say of a store that broke off or did not answer. */
-export const brokeOff = (): StorageUnavailable =>
+export const storeInterrupted = (): StorageUnavailable =>
   new StorageUnavailable({ detail: "the store broke off, or did not answer in time" })
 
 /*
@@ -67,7 +67,7 @@ export const brokeOff = (): StorageUnavailable =>
  */
 
 /** Looks every so often whether it is over; false when it is not within the time. */
-export const settling = async (
+export const waitUntil = async (
   over: () => boolean,
   withinMs: number,
   everyMs: number

@@ -4,7 +4,7 @@ export { ActorDefect, type Address, address, type AnyBehavior, append, type AskF
   become, type Behavior, type BehaviorTable, BlobAborted, BlobMissing, BlobTooLarge, Decision,
   type DecisionContext, fromKey, fromSubject, isActorId, isRefusal, keyOf, LogConflict,
   type LogItem, MessageTooLarge, NoOwner, Overloaded, type Peers, placingPart, Quarantined,
-  type Recall, type Refusal, refuse, RevisionConflict, shardOf, SHARDS, stay, StorageDamaged,
+  type Recall, type Refusal, refuse, RevisionConflict, shardOf, SHARDS, stay, StorageCorrupted,
   type StorageFailure, StorageFull, StorageLocked, StorageUnavailable, subjectOf, type Tagged,
   UnknownMessage, type Variant } from "./actor/index.ts"
 export { alone, clustered, type ClusteredOptions, type ClusterView, NodeNameTaken,

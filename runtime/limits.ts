@@ -6,13 +6,13 @@
 
 export interface Limits {
   /** Messages that one actor may hold without having replied; one more is refused. */
-  readonly actorQueueMax: number
+  readonly inboxMax: number
   /** Actors kept in memory; above it the least recently used idle ones are put to sleep. */
   readonly residentActorsMax: number
   /** Actors in memory at most, busy ones too; a message for one more is refused. */
   readonly activeActorsMax: number
   /** Actors looked at, at most, to make room for one more. */
-  readonly evictionLooksMax: number
+  readonly evictionChecksMax: number
   /** An actor without a message for so long is put to sleep. */
   readonly idleMs: number
   /** How often idle actors are looked for. */
@@ -23,7 +23,7 @@ export interface Limits {
   /** Appended items that one actor's commit may hold; what is more waits for the next. */
   readonly commitItemsMax: number
   /** How often a message is decided anew after a conflict or a failed write. */
-  readonly redecideMax: number
+  readonly decisionAttemptsMax: number
   /** Wait before loading again from a store that failed. */
   readonly reloadDelayMs: number
   /** A call of the store that was not answered for so long is given up. */
@@ -39,43 +39,43 @@ export interface Limits {
   readonly quarantineRetryMs: number
   /** What an overloaded actor tells its callers to wait. */
   readonly overloadRetryMs: number
-  /** Wake-ups fire on a grid of so many ms. */
+  /** Timers fire on a grid of so many ms. */
   readonly timerResolutionMs: number
   /** The longest sleep of the timer: how late a clock that jumps is noticed. */
   readonly timerSleepMaxMs: number
   /**
-   * Wake-ups of one shard that are read into memory at once, those that come first: a shard has
+   * Timers of one shard that are read into memory at once, those that come first: a shard has
    * up to twice as many there, beside those that are held or tried again.
    */
-  readonly shardWakesMax: number
-  /** Shards whose wake-ups are read at the same time. */
+  readonly shardTimersMax: number
+  /** Shards whose timers are read at the same time. */
   readonly shardLoadsMax: number
   /**
-   * How often the store is looked at for wake-ups of a shard that nobody here knows of: a commit
+   * How often the store is looked at for timers of a shard that nobody here knows of: a commit
    * that was given up may be kept long after.
    */
-  readonly wakesLookMs: number
+  readonly timersRescanMs: number
   /** The same after a commit was given up, or its owner died; and how often it is looked then. */
-  readonly wakesDoubtLookMs: number
-  readonly wakesDoubtLooks: number
-  /** Wake-ups under delivery at once: delivered, and not yet answered. */
-  readonly wakesInFlightMax: number
+  readonly timersDoubtRescanMs: number
+  readonly timersDoubtRescans: number
+  /** Timers under delivery at once: delivered, and not yet answered. */
+  readonly timersInFlightMax: number
   /**
-   * Wake-ups that cannot be delivered just now, on all shards: above it no more are read from
+   * Timers that cannot be delivered just now, on all shards: above it no more are read from
    * the store until some of them can.
    */
-  readonly wakesStuckMax: number
-  /** Wake-ups delivered at once; those left over are delivered a grid later. */
-  readonly wakeBatchMax: number
-  /** A wake-up that could not be delivered is tried again after so long. */
-  readonly wakeRetryMs: number
+  readonly timersStuckMax: number
+  /** Timers delivered at once; those left over are delivered a grid later. */
+  readonly timerBatchMax: number
+  /** A timer that could not be delivered is tried again after so long. */
+  readonly timerRetryMs: number
   /** How long an ask of another node waits. */
   readonly askDeadlineMs: number
   /** How soon an ask that no node took is tried again, the first time and at the longest. */
-  readonly movingDelayMs: number
-  readonly movingDelayMaxMs: number
+  readonly unownedRetryMs: number
+  readonly unownedRetryMaxMs: number
   /** Asks that wait for their shards to be served; one more fails. */
-  readonly movingAsksMax: number
+  readonly unownedAsksMax: number
   /** How long a shard that is given up waits for the messages it has taken. */
   readonly handoffMs: number
   /** How long a drain waits for commits and effects under way. */
@@ -83,16 +83,16 @@ export interface Limits {
 }
 
 export const defaultLimits: Limits = {
-  actorQueueMax: 10_000,
+  inboxMax: 10_000,
   residentActorsMax: 10_000,
   activeActorsMax: 50_000,
-  evictionLooksMax: 64,
+  evictionChecksMax: 64,
   idleMs: 60_000,
   sweepMs: 5_000,
   groupCommitsMax: 500,
   groupsInFlightMax: 1,
   commitItemsMax: 1_000,
-  redecideMax: 3,
+  decisionAttemptsMax: 3,
   reloadDelayMs: 50,
   storageDeadlineMs: 10_000,
   restartDelayMs: 10,
@@ -104,19 +104,19 @@ export const defaultLimits: Limits = {
   overloadRetryMs: 1_000,
   timerResolutionMs: 10,
   timerSleepMaxMs: 1_000,
-  shardWakesMax: 512,
+  shardTimersMax: 512,
   shardLoadsMax: 4,
-  wakesLookMs: 600_000,
-  wakesDoubtLookMs: 30_000,
-  wakesDoubtLooks: 4,
-  wakesInFlightMax: 256,
-  wakesStuckMax: 100_000,
-  wakeBatchMax: 128,
-  wakeRetryMs: 1_000,
+  timersRescanMs: 600_000,
+  timersDoubtRescanMs: 30_000,
+  timersDoubtRescans: 4,
+  timersInFlightMax: 256,
+  timersStuckMax: 100_000,
+  timerBatchMax: 128,
+  timerRetryMs: 1_000,
   askDeadlineMs: 10_000,
-  movingDelayMs: 10,
-  movingDelayMaxMs: 250,
-  movingAsksMax: 10_000,
+  unownedRetryMs: 10,
+  unownedRetryMaxMs: 250,
+  unownedAsksMax: 10_000,
   handoffMs: 15_000,
   drainMs: 20_000
 }
@@ -129,8 +129,8 @@ const relations: ReadonlyArray<readonly [string, (limits: Limits) => boolean]> =
   ["timerResolutionMs <= timerSleepMaxMs", (l) => l.timerResolutionMs <= l.timerSleepMaxMs],
   ["residentActorsMax <= activeActorsMax", (l) => l.residentActorsMax <= l.activeActorsMax],
   ["reloadDelayMs <= storageDeadlineMs", (l) => l.reloadDelayMs <= l.storageDeadlineMs],
-  ["movingDelayMs <= movingDelayMaxMs", (l) => l.movingDelayMs <= l.movingDelayMaxMs],
-  ["wakesDoubtLookMs <= wakesLookMs", (l) => l.wakesDoubtLookMs <= l.wakesLookMs],
+  ["unownedRetryMs <= unownedRetryMaxMs", (l) => l.unownedRetryMs <= l.unownedRetryMaxMs],
+  ["timersDoubtRescanMs <= timersRescanMs", (l) => l.timersDoubtRescanMs <= l.timersRescanMs],
   ["sweepMs <= idleMs", (l) => l.sweepMs <= l.idleMs]
 ]
 
@@ -162,15 +162,15 @@ export interface PlacementLimits {
   /** Wait after a call that failed. */
   readonly retryMs: number
   /** A node that enters gives up after so many calls that failed. */
-  readonly enteringFailuresMax: number
+  readonly joinFailuresMax: number
   /** Claims that are taken or released at the same time. */
   readonly callsMax: number
   /** Shards that are drained at the same time, so that the others are served meanwhile. */
   readonly drainsMax: number
   /** A member that was not seen to refresh for so long does not count, whatever was told. */
-  readonly silentMs: number
+  readonly memberSilentMs: number
   /** How long a node that leaves waits for others to have taken its shards. */
-  readonly takenMs: number
+  readonly takeoverMs: number
 }
 
 export const defaultPlacementLimits: PlacementLimits = {
@@ -180,11 +180,11 @@ export const defaultPlacementLimits: PlacementLimits = {
   refreshDeadlineMs: 2_000,
   callDeadlineMs: 5_000,
   retryMs: 500,
-  enteringFailuresMax: 5,
+  joinFailuresMax: 5,
   callsMax: 64,
   drainsMax: 64,
-  silentMs: 30_000,
-  takenMs: 5_000
+  memberSilentMs: 30_000,
+  takeoverMs: 5_000
 }
 
 const placementRelations: ReadonlyArray<readonly [string, (limits: PlacementLimits) => boolean]> = [
@@ -195,7 +195,7 @@ const placementRelations: ReadonlyArray<readonly [string, (limits: PlacementLimi
     "refreshMs + 2 (refreshDeadlineMs + retryMs) <= ttlMs - marginMs",
     (l) => l.refreshMs + 2 * (l.refreshDeadlineMs + l.retryMs) <= l.ttlMs - l.marginMs
   ],
-  ["ttlMs <= silentMs", (l) => l.ttlMs <= l.silentMs]
+  ["ttlMs <= silentMs", (l) => l.ttlMs <= l.memberSilentMs]
 ]
 
 /** The defaults with these changes; a relation that does not hold is a defect at start. */
@@ -259,8 +259,8 @@ export const leveldbChunkBytes = 256 * 1024
 /** A read that takes longer goes on in the next turn of the event loop, ms. */
 export const readSliceMs = 5
 
-/** Wake-ups that are read in one step. */
-export const wakesChunk = 500
+/** Timers that are read in one step. */
+export const timersPerStep = 500
 
 /** Rows that are read at once when all of the store is read. */
 export const contentsPage = 200
@@ -389,7 +389,7 @@ export const headerBytes = 1_024
 /** One removal looks so many numbers further for how far a log is cleared. */
 export const clearedMax = 256
 
-/** How long marks stay of cleared items, of ended wake-ups and of actors without a log. */
+/** How long marks stay of cleared items, of ended timers and of actors without a log. */
 export const markerTtl = "10s"
 
 /** How long making a stream may take, while a cluster finds itself. */

@@ -1,11 +1,11 @@
-/** The shards that this node holds: their messages are served, their wake-ups known. */
+/** The shards that this node holds: their messages are served, their timers known. */
 import { Effect, Exit, Scope } from "effect"
 import { Activation, type ActivationContext, ActivationDirectory, asked, CrossActorTimers, Effects,
   type FiredTimer, type MessageStep, type ReplyCallback, Supervisor } from "./activation/index.ts"
 import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
   encodeMessage, encodeReply, keyOf, NoOwner, Overloaded, type Peers, Quarantined, shardOf,
   type Tagged, UnknownMessage } from "./actor/index.ts"
-import { type Fork, laterWith, runWithin, settling, type Timekeeping } from "./clock.ts"
+import { type Fork, laterWith, runWithin, type Timekeeping, waitUntil } from "./clock.ts"
 import type { PlacementApi } from "./cluster/index.ts"
 import { Committer, withLeaseGuard } from "./commit/index.ts"
 import { type Limits, makeLimits } from "./limits.ts"
@@ -38,12 +38,12 @@ const liftEnvelope = encodeMessage(liftMessage)
 
 export class Node {
   private readonly supervisor: Supervisor
-  private readonly measures = new RuntimeMetrics()
-  private readonly residents: ActivationDirectory
+  private readonly metrics = new RuntimeMetrics()
+  private readonly directory: ActivationDirectory
   private readonly behaviors: ReadonlyMap<string, AnyBehavior>
   private readonly limits: Limits
   private readonly placement: PlacementApi
-  private readonly around: ActivationContext
+  private readonly context: ActivationContext
   private readonly shards: Shards
   private readonly remote: RemoteAsks
   private draining = false
@@ -55,25 +55,25 @@ export class Node {
     this.limits = limits
     this.placement = ports.placement
     this.supervisor = new Supervisor(limits, nowMs)
-    this.residents = new ActivationDirectory(limits, nowMs, ({ address }) => {
-      this.measures.of(address.kind).passivations++
+    this.directory = new ActivationDirectory(limits, nowMs, ({ address }) => {
+      this.metrics.of(address.kind).passivations++
     })
-    this.around = this.surroundings(ports, fork, nowMs, options.step)
-    this.remote = new RemoteAsks(this.around, ports.transport, {
-      here: (to, message, done) => this.here(to, message, done),
+    this.context = this.makeContext(ports, fork, nowMs, options.step)
+    this.remote = new RemoteAsks(this.context, ports.transport, {
+      here: (to, message, done) => this.deliverIfOwned(to, message, done),
       onFault: (to, cause) => this.log("a reply's receiver threw", cause, to)
     })
-    this.shards = new Shards(this.around, {
-      storage: this.around.storage,
+    this.shards = new Shards(this.context, {
+      storage: this.context.storage,
       transport: ports.transport,
       limits,
       serve: (to, envelope) => this.serve(to, envelope),
-      timers: this.around.timers,
+      timers: this.context.timers,
       onTaken: (shard) => {
-        this.around.effects.open(shard)
+        this.context.effects.open(shard)
         this.remote.taken(shard)
       },
-      onLost: (shard) => this.lose(shard),
+      onLost: (shard) => this.releaseShard(shard),
       onFault: (cause) => this.log("a shard is not served", cause)
     })
   }
@@ -91,7 +91,7 @@ export class Node {
       if (!this.placement.owns(shardOf(to))) return resolve(undefined)
       const done: ReplyCallback = (failure, reply) =>
         // An actor says so of messages that it had not decided on when its shard was lost.
-        resolve(failure?._tag === "NoOwner" ? undefined : this.enveloped(to, failure, reply))
+        resolve(failure?._tag === "NoOwner" ? undefined : this.encodeOutcome(to, failure, reply))
       if (this.draining) return done(this.overloaded(to), undefined)
       const message = this.decode(to, envelope)
       message instanceof UnknownMessage
@@ -102,14 +102,14 @@ export class Node {
 
   /** Reads the log of any actor. */
   read(of: Address, from: number, limit: number): ReturnType<StorageApi["read"]> {
-    const isOwn = this.placement.owns(shardOf(of)) && this.residents.get(keyOf(of)) !== undefined
-    return this.around.storage.read(of, from, limit, isOwn)
+    const isOwn = this.placement.owns(shardOf(of)) && this.directory.get(keyOf(of)) !== undefined
+    return this.context.storage.read(of, from, limit, isOwn)
   }
 
   start(): () => void {
-    const { committer, effects, fork, timers } = this.around
+    const { committer, effects, fork, timers } = this.context
     const sweep = Effect.map(Effect.sleep(this.limits.sweepMs), () => {
-      this.residents.sweep()
+      this.directory.sweep()
       this.supervisor.sweep()
       timers.sweep()
     })
@@ -122,65 +122,65 @@ export class Node {
       unfollow()
       timers.stop()
       this.remote.stop()
-      this.residents.end(undefined, ({ address }) => this.noOwner(address))
+      this.directory.end(undefined, ({ address }) => this.noOwner(address))
       committer.stop()
       effects.stop()
     }
   }
 
   async drain(): Promise<void> {
-    const { committer, effects, timers } = this.around
+    const { committer, effects, timers } = this.context
     const { drainMs, timerResolutionMs } = this.limits
     // Messages are taken as ever meanwhile, here or by their next owners.
     let left = false
     const leaving = this.placement.leave()?.finally(() => left = true)
-    if (leaving !== undefined) await settling(() => left, drainMs, timerResolutionMs)
+    if (leaving !== undefined) await waitUntil(() => left, drainMs, timerResolutionMs)
     this.draining = true
     timers.stop()
     const over = () =>
-      [...this.residents.values()].every(({ queued }) => queued === 0) &&
+      [...this.directory.values()].every(({ queued }) => queued === 0) &&
       effects.underWay === 0 && committer.quiet
-    await settling(over, drainMs, timerResolutionMs)
+    await waitUntil(over, drainMs, timerResolutionMs)
   }
 
   snapshot(): Snapshot {
-    const { around: { timers }, measures, placement, residents, supervisor } = this
+    const { context: { timers }, metrics, placement, directory, supervisor } = this
     const kinds = this.behaviors.keys()
-    return snapshotOf({ kinds, measures, placement, residents, supervisor, timers })
+    return snapshotOf({ kinds, metrics, placement, directory, supervisor, timers })
   }
 
-  private surroundings(
+  private makeContext(
     { placement, storage: unguarded, transport }: Ports,
     fork: Fork,
     nowMs: () => number,
     step: ActivationContext["step"]
   ): ActivationContext {
-    const { limits, measures } = this
+    const { limits, metrics } = this
     const time = { fork, later: laterWith(fork) }
     const storage = withLeaseGuard(unguarded, placement)
     const onFault = (cause: unknown) => this.log("the store broke off", cause)
-    const tell = (to: Address, message: Tagged) => this.tell(to, message, ignore)
+    const tell = (to: Address, message: Tagged) => this.send(to, message, ignore)
     const peers: Peers = {
       ask: (to, message) =>
-        withTrace((trace) => asked((done) => this.tell(to, message, done, trace))),
+        withTrace((trace) => asked((done) => this.send(to, message, done, trace))),
       read: (of, from, limit) => this.read(of, from, limit)
     }
     const load = (shard: number) => this.shards.load(shard)
-    const wakeUp: Deliver = (to, landed) => this.wakeUp(to, landed)
+    const deliver: Deliver = (to, landed) => this.fireTimer(to, landed)
     return {
       ...time,
       limits,
       storage,
       nowMs,
       step,
-      committer: new Committer(time, storage, limits, measures.commits, onFault),
+      committer: new Committer(time, storage, limits, metrics.commits, onFault),
       effects: new Effects(fork, peers, tell, step),
-      timers: new TimerService(fork, nowMs, limits, wakeUp, load),
-      foreign: new CrossActorTimers(),
+      timers: new TimerService(fork, nowMs, limits, deliver, load),
+      signals: new CrossActorTimers(),
       onFault: (address, cause) => this.log("defect beside an actor", cause, address),
       onDefect: (address, cause) => this.onDefect(address, cause),
       onChange: (address, head) => transport.announce(address, String(head)),
-      onEnd: (actor) => this.residents.delete(actor)
+      onEnd: (actor) => this.directory.delete(actor)
     }
   }
 
@@ -193,15 +193,15 @@ export class Node {
   ): void {
     if (message === liftMessage) return done(undefined, this.supervisor.lift(to))
     const key = keyOf(to)
-    let actor = this.residents.get(key)
+    let actor = this.directory.get(key)
     if (actor === undefined) {
       const resting = this.supervisor.refusal(key)
       if (resting !== undefined) return done(resting, undefined)
       const behavior = this.behaviors.get(to.kind)
       if (behavior === undefined) return done(this.unknown(to, "no such kind"), undefined)
-      const measures = this.measures.of(to.kind)
-      actor = new Activation(to, behavior, this.around, measures, isNew)
-      if (!this.residents.add(actor)) return done(this.overloaded(to), undefined)
+      const measures = this.metrics.of(to.kind)
+      actor = new Activation(to, behavior, this.context, measures, isNew)
+      if (!this.directory.add(actor)) return done(this.overloaded(to), undefined)
       measures.activations++
     }
     actor.deliver(message, done, due)
@@ -215,7 +215,7 @@ export class Node {
       : decodeMessage(behavior, keyOf(to), envelope)
   }
 
-  private enveloped(to: Address, ...[failure, reply]: Parameters<ReplyCallback>): string {
+  private encodeOutcome(to: Address, ...[failure, reply]: Parameters<ReplyCallback>): string {
     try {
       return failure === undefined ? encodeReply(reply) : encodeAskFailure(failure)
     } catch (cause) {
@@ -225,47 +225,47 @@ export class Node {
   }
 
   /** What an effect says: taken while the node drains, since the drain waits for the effect. */
-  private tell(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {
+  private send(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {
     if (this.stopped) return done(this.noOwner(to), undefined)
-    if (!this.here(to, message, done)) this.remote.ask(to, message, done, trace)
+    if (!this.deliverIfOwned(to, message, done)) this.remote.ask(to, message, done, trace)
   }
 
   /** Takes a message of a shard that this node owns; false for any other. */
-  private here(to: Address, message: Tagged, done: ReplyCallback): boolean {
+  private deliverIfOwned(to: Address, message: Tagged, done: ReplyCallback): boolean {
     const owned = this.placement.owns(shardOf(to))
     if (owned) this.deliver(to, message, done)
     return owned
   }
 
-  private wakeUp(to: Address, landed: Parameters<Deliver>[1]): void {
+  private fireTimer(to: Address, landed: Parameters<Deliver>[1]): void {
     const behavior = this.behaviors.get(to.kind)
     if (behavior === undefined) return landed("never")
     if (this.draining || !this.placement.owns(shardOf(to))) return landed("later")
     // Its own behavior's message; the registry has lost the type.
-    const message = behavior.wakeUp as Tagged
-    const { foreign, nowMs } = this.around
-    const due: FiredTimer = { foreign: foreign.answeredBy(keyOf(to), nowMs()) }
+    const message = behavior.timerMessage as Tagged
+    const { signals, nowMs } = this.context
+    const due: FiredTimer = { signal: signals.answeredBy(keyOf(to), nowMs()) }
     const done: ReplyCallback = (failure) => landed(failure === undefined ? "answered" : "later")
     this.deliver(to, message, done, due)
   }
 
   /** What it has taken is answered first, and what is decided written; the rest is left. */
-  private async lose(shard: number): Promise<void> {
-    const { effects, foreign, limits: { handoffMs, timerResolutionMs }, timers } = this.around
+  private async releaseShard(shard: number): Promise<void> {
+    const { effects, signals, limits: { handoffMs, timerResolutionMs }, timers } = this.context
     timers.drop(shard)
     effects.close(shard)
-    const actors = this.residents.of(shard)
+    const actors = this.directory.of(shard)
     const over = () => this.stopped || actors.every(({ queued }) => queued === 0)
     // What another node may have taken is not gone on with.
-    await settling(() => over() || !this.placement.holds(shard), handoffMs, timerResolutionMs)
-    this.residents.end(shard, ({ address }) => this.noOwner(address))
+    await waitUntil(() => over() || !this.placement.holdsClaim(shard), handoffMs, timerResolutionMs)
+    this.directory.end(shard, ({ address }) => this.noOwner(address))
     // What is in flight lands, or is given up at the store's deadline.
-    await settling(over, Infinity, timerResolutionMs)
-    foreign.drop(shard)
+    await waitUntil(over, Infinity, timerResolutionMs)
+    signals.drop(shard)
   }
 
   private onDefect(address: Address, cause: unknown): number | Quarantined {
-    const measures = this.measures.of(address.kind)
+    const measures = this.metrics.of(address.kind)
     measures.restarts++
     const delayMs = this.supervisor.restart(address, reasonOf(cause))
     this.log(delayMs === undefined ? "actor quarantined" : "actor restarts", cause, address)
@@ -278,7 +278,7 @@ export class Node {
 
   private log(what: string, cause: unknown, address?: Address): void {
     const line = Effect.logError(what, cause)
-    this.around.fork(
+    this.context.fork(
       address === undefined ? line : Effect.annotateLogs(line, { actor: keyOf(address) })
     )
   }
@@ -312,7 +312,7 @@ interface Holding {
 
 export class Shards {
   private readonly scopes = new Map<number, Scope.Closeable>()
-  /** Shards whose wake-ups are to be read, in order. */
+  /** Shards whose timers are to be read, in order. */
   private readonly toLoad = new Set<number>()
   private loading = 0
   private readonly time: Timekeeping
@@ -327,7 +327,7 @@ export class Shards {
   follow(placement: PlacementApi): () => void {
     const unfollow = placement.follow(
       (shard, held) => {
-        const isHeld = () => placement.holds(shard)
+        const isHeld = () => placement.holdsClaim(shard)
         this.take(shard, held === undefined ? held : { ...held, isHeld })
       },
       (shard) => this.lose(shard)
@@ -338,7 +338,7 @@ export class Shards {
     }
   }
 
-  /** Reads the wake-ups of a shard, a few shards at a time. */
+  /** Reads the timers of a shard, a few shards at a time. */
   load(shard: number): void {
     this.toLoad.add(shard)
     this.loadNext()
@@ -366,13 +366,13 @@ export class Shards {
       const scope = this.scopes.get(shard)
       if (scope === undefined) continue
       this.loading++
-      const call = () => storage.wakes(shard, timers.loadLimit(shard))
+      const call = () => storage.timers(shard, timers.loadLimit(shard))
       runWithin(this.time, call, limits.storageDeadlineMs, (exit) => {
         this.loading--
         // A shard that was lost and taken again has a load of its own: this one is too old.
         const current = () => this.scopes.get(shard) === scope
         if (current() && !(Exit.isSuccess(exit) && timers.loaded(shard, exit.value))) {
-          this.time.later(limits.wakeRetryMs, () => current() && this.load(shard))
+          this.time.later(limits.timerRetryMs, () => current() && this.load(shard))
         }
         this.loadNext()
       })

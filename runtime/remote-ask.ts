@@ -27,13 +27,13 @@ export class MovedAskRetries {
 
   /** Before the try number `tries`, from 0, ms. */
   delayMs(tries: number): number {
-    const { movingDelayMaxMs, movingDelayMs } = this.limits
-    return Math.min(movingDelayMs * 2 ** tries, movingDelayMaxMs)
+    const { unownedRetryMaxMs, unownedRetryMs } = this.limits
+    return Math.min(unownedRetryMs * 2 ** tries, unownedRetryMaxMs)
   }
 
   /** Tries again after the delay; false when there is no room for one more. */
   wait(shard: number, delayMs: number, again: Try): boolean {
-    if (this.stopped || this.count >= this.limits.movingAsksMax) return false
+    if (this.stopped || this.count >= this.limits.unownedAsksMax) return false
     this.count++
     const waiting = this.shards.get(shard) ?? new Set()
     this.shards.set(shard, waiting)
@@ -65,7 +65,7 @@ export class MovedAskRetries {
  * this node takes its shard.
  */
 
-interface Home {
+interface LocalNode {
   /** Takes a message of a shard that this node owns; false for any other. */
   readonly here: (to: Address, message: Tagged, done: ReplyCallback) => boolean
   /** A receiver of a reply threw. */
@@ -73,7 +73,7 @@ interface Home {
 }
 
 /** One ask under way. */
-interface Errand {
+interface RemoteAsk {
   readonly to: Address
   readonly message: Tagged
   readonly done: ReplyCallback
@@ -83,20 +83,20 @@ interface Errand {
 }
 
 export class RemoteAsks {
-  private readonly around: Pick<ActivationContext, "fork" | "limits">
+  private readonly context: Pick<ActivationContext, "fork" | "limits">
   private readonly transport: TransportApi
-  private readonly home: Home
-  private readonly moving: MovedAskRetries
+  private readonly node: LocalNode
+  private readonly retries: MovedAskRetries
 
   constructor(
     around: Pick<ActivationContext, "fork" | "later" | "limits">,
     transport: TransportApi,
-    home: Home
+    home: LocalNode
   ) {
-    this.around = around
+    this.context = around
     this.transport = transport
-    this.home = home
-    this.moving = new MovedAskRetries(around.later, around.limits)
+    this.node = home
+    this.retries = new MovedAskRetries(around.later, around.limits)
   }
 
   ask(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {
@@ -105,21 +105,21 @@ export class RemoteAsks {
 
   /** This node has taken the shard: what waits for it need not any longer. */
   taken(shard: number): void {
-    this.moving.taken(shard)
+    this.retries.taken(shard)
   }
 
   stop(): void {
-    this.moving.stop()
+    this.retries.stop()
   }
 
-  private send(errand: Errand): void {
+  private send(errand: RemoteAsk): void {
     const { message, to, trace, waitedMs } = errand
     const sentMs = performance.now()
-    const leftMs = this.around.limits.askDeadlineMs - waitedMs
+    const leftMs = this.context.limits.askDeadlineMs - waitedMs
     const request = Effect.suspend(() =>
       this.transport.request(to, encodeMessage(message), leftMs, trace)
     )
-    this.around.fork(Effect.result(request)).addObserver((exit) => {
+    this.context.fork(Effect.result(request)).addObserver((exit) => {
       if (Exit.isFailure(exit)) return this.answer(errand, this.noOwner(to))
       const sent = exit.value
       if (Result.isFailure(sent)) {
@@ -135,26 +135,26 @@ export class RemoteAsks {
   }
 
   /** Nobody has taken it: false when it has waited long enough. */
-  private wait(errand: Errand): boolean {
+  private wait(errand: RemoteAsk): boolean {
     const { done, message, to } = errand
-    const delayMs = this.moving.delayMs(errand.tries++)
+    const delayMs = this.retries.delayMs(errand.tries++)
     errand.waitedMs += delayMs
-    if (errand.waitedMs >= this.around.limits.askDeadlineMs) return false
-    return this.moving.wait(shardOf(to), delayMs, (stopped) => {
+    if (errand.waitedMs >= this.context.limits.askDeadlineMs) return false
+    return this.retries.wait(shardOf(to), delayMs, (stopped) => {
       if (stopped) return this.answer(errand, this.noOwner(to))
-      if (!this.home.here(to, message, done)) this.send(errand)
+      if (!this.node.here(to, message, done)) this.send(errand)
     })
   }
 
-  private answer({ done, to }: Errand, failure: AskFailure | undefined, reply?: unknown): void {
+  private answer({ done, to }: RemoteAsk, failure: AskFailure | undefined, reply?: unknown): void {
     try {
       done(failure, reply)
     } catch (cause) {
-      this.home.onFault(to, cause)
+      this.node.onFault(to, cause)
     }
   }
 
   private noOwner(to: Address): NoOwner {
-    return new NoOwner({ key: keyOf(to), retryAfterMs: this.around.limits.overloadRetryMs })
+    return new NoOwner({ key: keyOf(to), retryAfterMs: this.context.limits.overloadRetryMs })
   }
 }

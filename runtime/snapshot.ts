@@ -9,50 +9,50 @@ import type { TimerService } from "./timers/index.ts"
 /** What one node holds just now. */
 export interface Snapshot {
   /** By kind: actors in memory, and the messages that they have not yet replied to. */
-  readonly resident: ReadonlyMap<string, { readonly active: number; readonly queued: number }>
-  /** Wake-ups known in memory: of each shard those that come first; the store may have more. */
-  readonly wakeUps: number
+  readonly activations: ReadonlyMap<string, { readonly active: number; readonly queued: number }>
+  /** Timers known in memory: of each shard those that come first; the store may have more. */
+  readonly timers: number
   /** Those of them that are due, and not yet delivered. */
-  readonly wakeUpsDue: number
-  /** Wake-ups that are delivered, and not yet answered. */
-  readonly wakeUpsUnderWay: number
-  readonly earliestWakeUpMs: number | undefined
+  readonly timersDue: number
+  /** Timers that are delivered, and not yet answered. */
+  readonly timersInFlight: number
+  readonly earliestTimerMs: number | undefined
   /** Of the shards that this node owns. */
   readonly quarantined: ReadonlyArray<Quarantine>
-  readonly measures: RuntimeMetrics
+  readonly metrics: RuntimeMetrics
 }
 
 interface Parts {
   readonly kinds: Iterable<string>
-  readonly measures: RuntimeMetrics
-  readonly residents: ActivationDirectory
+  readonly metrics: RuntimeMetrics
+  readonly directory: ActivationDirectory
   readonly supervisor: Supervisor
   readonly timers: TimerService
   readonly placement: PlacementApi
 }
 
 export const snapshotOf = (parts: Parts): Snapshot => {
-  const { kinds, measures, placement, residents, supervisor, timers } = parts
-  const resident = new Map<string, { active: number; queued: number }>()
+  const { kinds, metrics, placement, directory, supervisor, timers } = parts
+  const activations = new Map<string, { active: number; queued: number }>()
   for (const kind of kinds) {
-    resident.set(kind, { active: 0, queued: 0 })
-    measures.of(kind)
+    activations.set(kind, { active: 0, queued: 0 })
+    metrics.of(kind)
   }
-  for (const { address, queued } of residents.values()) {
-    const kind = resident.get(address.kind)
+  for (const { address, queued } of directory.values()) {
+    const kind = activations.get(address.kind)
     if (kind === undefined) continue
     kind.active++
     kind.queued += queued
   }
   return {
-    resident,
-    wakeUps: timers.size,
-    wakeUpsDue: timers.overdue(),
-    wakeUpsUnderWay: timers.underWay,
-    earliestWakeUpMs: timers.earliestMs,
+    activations,
+    timers: timers.size,
+    timersDue: timers.overdue(),
+    timersInFlight: timers.inFlightCount,
+    earliestTimerMs: timers.earliestMs,
     // What rested here when its shard moved does not rest at its next owner.
     quarantined: supervisor.quarantined().filter(({ address }) => placement.owns(shardOf(address))),
-    measures
+    metrics
   }
 }
 

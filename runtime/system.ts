@@ -39,7 +39,7 @@ export interface SystemApi extends Peers {
   /** The nodes and who holds which shard, as this node knows. */
   readonly cluster: () => ClusterView
   /** What the nodes tell of themselves, for people. */
-  readonly notices: NodeStatusApi
+  readonly nodeStatus: NodeStatusApi
   /**
    * Hands its shards over to other nodes, if there are any; then refuses new messages and waits
    * for what is under way; either takes `limits.drainMs` at most.
@@ -83,7 +83,7 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
             ),
           snapshot: () => node.snapshot(),
           cluster: placement.view,
-          notices: placement.notices,
+          nodeStatus: placement.nodeStatus,
           drain: Effect.promise(() => node.drain())
         }
         return api

@@ -17,14 +17,14 @@ export const account = (
   table: accountTable,
   ...jsonRecord(AccountState),
   decodeMessage: strictMessage(AccountMessage),
-  wakeUp: { _tag: "WakeUp" },
+  timerMessage: { _tag: "TimerFired" },
   perform: ({ account, tokens }) =>
     records.write(tokens.flatMap(({ hash, id }) => tokenRemoval(account, id, hash))).pipe(
       Effect.map((): AccountMessage => ({
         _tag: "Forgotten",
         tokenIds: tokens.map(({ id }) => id)
       })),
-      // The wake-up that is set for later finds it undone.
+      // The timer that is set for later finds it undone.
       Effect.catch((failure) => Effect.logWarning("expired tokens were not removed", failure))
     )
 })

@@ -1,7 +1,7 @@
 /**
  * What an account decides. A name is never given again, since what its first bearer owned would
  * be the next one's; and the founder stays an admin, so that there always is one. Expired tokens
- * are worth nothing at once; a wake-up removes their records, and then they are forgotten.
+ * are worth nothing at once; a timer removes their records, and then they are forgotten.
  */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
@@ -49,7 +49,7 @@ const changed = (state: Active, change: Partial<Active>): Decision<AccountState,
   const next: Active = { ...state, ...change, version: state.version + 1 }
   const decision = become<AccountState>(next).reply(done)
   const [before, atMs] = [firstExpiry(state.tokens), firstExpiry(next.tokens)]
-  return before === atMs ? decision : decision.wake(atMs)
+  return before === atMs ? decision : decision.setTimer(atMs)
 }
 
 const tokenFrom = (message: {
@@ -116,7 +116,7 @@ const absent: Accounts["Absent"] = {
   Forgotten: () => stay(),
   SetRoles: () => deny("NotFound"),
   Remove: () => deny("NotFound"),
-  WakeUp: () => stay()
+  TimerFired: () => stay()
 }
 
 const bootstrap: Accounts["Active"]["Bootstrap"] = (state, message, { nowMs }) => {
@@ -152,10 +152,10 @@ const addToken: Accounts["Active"]["AddToken"] = (state, message, { nowMs }) => 
   return changed(state, { tokens: [...others, tokenFrom(message, nowMs)] })
 }
 
-const wakeUp: Accounts["Active"]["WakeUp"] = (state, _message, { nowMs }) => {
+const timerFired: Accounts["Active"]["TimerFired"] = (state, _message, { nowMs }) => {
   const expired = state.tokens.filter((token) => !isValid(token, nowMs))
-  if (expired.length === 0) return stay<AccountState>().wake(firstExpiry(state.tokens))
-  return stay<AccountState>().wake(nowMs + tokenRemovalRetryMs).perform<AccountAction>({
+  if (expired.length === 0) return stay<AccountState>().setTimer(firstExpiry(state.tokens))
+  return stay<AccountState>().setTimer(nowMs + tokenRemovalRetryMs).perform<AccountAction>({
     _tag: "Forget",
     account: state.name,
     tokens: expired.map(({ hash, id }) => ({ id, hash }))
@@ -215,7 +215,7 @@ const active: Accounts["Active"] = {
     )
     return tokens.length === state.tokens.length
       ? stay()
-      : become<AccountState>({ ...state, tokens, version: state.version + 1 }).wake(
+      : become<AccountState>({ ...state, tokens, version: state.version + 1 }).setTimer(
         firstExpiry(tokens)
       )
   },
@@ -232,9 +232,9 @@ const active: Accounts["Active"] = {
     if (isOutdated(state, message)) return deny("PreconditionFailed")
     return state.founder
       ? deny("LastAdmin", "this account cannot be removed")
-      : become<AccountState>({ _tag: "Removed" }).reply(done).wake(null)
+      : become<AccountState>({ _tag: "Removed" }).reply(done).setTimer(null)
   },
-  WakeUp: wakeUp
+  TimerFired: timerFired
 }
 
 const removed: Accounts["Removed"] = {
@@ -249,7 +249,7 @@ const removed: Accounts["Removed"] = {
   Forgotten: () => stay(),
   SetRoles: () => deny("Gone"),
   Remove: () => deny("Gone"),
-  WakeUp: () => stay()
+  TimerFired: () => stay()
 }
 
 export const accountTable: Accounts = { Absent: absent, Active: active, Removed: removed }

@@ -81,7 +81,7 @@ export const AccountMessage = Schema.Union([
   Schema.TaggedStruct("SetRoles", { caller: Caller, roles }),
   /** By an admin. */
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
-  Schema.TaggedStruct("WakeUp", {})
+  Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type AccountMessage = typeof AccountMessage.Type

@@ -116,7 +116,7 @@ export const backgroundTask = (
     table: backgroundTaskTable(deps.schedule, (id) => id.endsWith("-fetch")),
     ...jsonRecord(BackgroundTaskState),
     decodeMessage: strictMessage(BackgroundTaskMessage),
-    wakeUp: { _tag: "WakeUp" },
+    timerMessage: { _tag: "TimerFired" },
     perform: (action, self, peers) => {
       const place = placeOf(self)
       switch (action._tag) {
@@ -124,7 +124,7 @@ export const backgroundTask = (
           return attempt(deps, peers, room, place, action.problem).pipe(
             Effect.catch(() => putOff(deps))
           )
-        // These three come again with the wake-up that is held, when they fail.
+        // These three come again with the timer that is held, when they fail.
         case "Show":
           return showCopy(deps, peers, place, action.copy).pipe(
             Effect.as<BackgroundTaskMessage>({ _tag: "Shown" }),

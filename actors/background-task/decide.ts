@@ -1,6 +1,6 @@
 /**
- * What an errand decides. The mailbox's commit has set the wake-up that begins it, so that none is
- * forgotten; a wake-up stays stored, and is held here, until what it began has ended.
+ * What an errand decides. The mailbox's commit has set the timer that begins it, so that none is
+ * forgotten; a timer stays stored, and is held here, until what it began has ended.
  */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
@@ -24,27 +24,28 @@ type Decided = Decision<BackgroundTaskState, never, BackgroundTaskAction>
 export type IsFetch = (id: string) => boolean
 
 const attempt = (nowMs: number, problem: string | undefined): Decided =>
-  stay<BackgroundTaskState>().perform<BackgroundTaskAction>({ _tag: "Attempt", problem }).hold(
-    nowMs + errandLeaseMs
-  )
+  stay<BackgroundTaskState>().perform<BackgroundTaskAction>({ _tag: "Attempt", problem })
+    .deferTimer(
+      nowMs + errandLeaseMs
+    )
 
 /** It is over, and leaves nothing. */
 const over = (): Decided => stay<BackgroundTaskState>().vanish()
 
-/** Goes on in `state` at its due time; the wake-up is stored with it. */
+/** Goes on in `state` at its due time; the timer is stored with it. */
 const later = (state: Variant<BackgroundTaskState, "Retrying" | "Reporting">): Decided =>
-  become<BackgroundTaskState>(state).wake(state.nextAtMs)
+  become<BackgroundTaskState>(state).setTimer(state.nextAtMs)
 
 const begin = (state: Variant<BackgroundTaskState, "Reporting">, nowMs: number): Decided =>
   become<BackgroundTaskState>(state)
-    .wake(state.nextAtMs)
-    .hold(nowMs + errandLeaseMs)
+    .setTimer(state.nextAtMs)
+    .deferTimer(nowMs + errandLeaseMs)
     .perform<BackgroundTaskAction>({ _tag: "Attempt", problem: state.problem })
 
 const show = (copy: ContentCopy, nowMs: number): Decided =>
   become<BackgroundTaskState>({ _tag: "Kept", copy, shown: false })
-    .wake(nowMs)
-    .hold(nowMs + errandLeaseMs)
+    .setTimer(nowMs)
+    .deferTimer(nowMs + errandLeaseMs)
     .perform<BackgroundTaskAction>({ _tag: "Show", copy })
 
 /** What follows on an attempt, the `tries` before it counted. */
@@ -90,7 +91,7 @@ const onReport = (
 /** The errand's table, under the service's schedule. */
 export const backgroundTaskTable = (schedule: Schedule, isFetch: IsFetch): Errands => ({
   Absent: {
-    WakeUp: (_state, _message, { nowMs }) => attempt(nowMs, undefined),
+    TimerFired: (_state, _message, { nowMs }) => attempt(nowMs, undefined),
     Attempted: (_state, message, { nowMs, self }) =>
       onAttempt(schedule, isFetch(self.id), 0, message, nowMs),
     Moot: over,
@@ -98,8 +99,8 @@ export const backgroundTaskTable = (schedule: Schedule, isFetch: IsFetch): Erran
     Looked: () => stay()
   },
   Retrying: {
-    WakeUp: ({ nextAtMs }, _message, { nowMs }) =>
-      nowMs < nextAtMs ? stay<BackgroundTaskState>().wake(nextAtMs) : attempt(nowMs, undefined),
+    TimerFired: ({ nextAtMs }, _message, { nowMs }) =>
+      nowMs < nextAtMs ? stay<BackgroundTaskState>().setTimer(nextAtMs) : attempt(nowMs, undefined),
     Attempted: ({ tries }, message, { nowMs, self }) =>
       onAttempt(schedule, isFetch(self.id), tries, message, nowMs),
     Moot: over,
@@ -107,31 +108,32 @@ export const backgroundTaskTable = (schedule: Schedule, isFetch: IsFetch): Erran
     Looked: () => stay()
   },
   Reporting: {
-    WakeUp: ({ nextAtMs, problem }, _message, { nowMs }) =>
-      nowMs < nextAtMs ? stay<BackgroundTaskState>().wake(nextAtMs) : attempt(nowMs, problem),
+    TimerFired: ({ nextAtMs, problem }, _message, { nowMs }) =>
+      nowMs < nextAtMs ? stay<BackgroundTaskState>().setTimer(nextAtMs) : attempt(nowMs, problem),
     Attempted: (state, message, { nowMs }) => onReport(schedule, state, message, nowMs),
     Moot: over,
     Shown: () => stay(),
     Looked: () => stay()
   },
   Kept: {
-    WakeUp: ({ copy, shown }, _message, { nowMs }) =>
+    TimerFired: ({ copy, shown }, _message, { nowMs }) =>
       stay<BackgroundTaskState>()
         .perform<BackgroundTaskAction>({ _tag: shown ? "Look" : "Show", copy })
-        .hold(nowMs + errandLeaseMs),
+        .deferTimer(nowMs + errandLeaseMs),
     Attempted: () => stay(),
     // Its removal may have come between: it is looked at once more, the mailbox knowing of it.
     Shown: (state, _message, { nowMs }) =>
       become<BackgroundTaskState>({ ...state, shown: true })
-        .wake(nowMs)
-        .hold(nowMs + errandLeaseMs)
+        .setTimer(nowMs)
+        .deferTimer(nowMs + errandLeaseMs)
         .perform<BackgroundTaskAction>({ _tag: "Look", copy: state.copy }),
     Looked: ({ copy }, { there }, { nowMs }) =>
       there
-        ? stay<BackgroundTaskState>().wake(null)
-        : stay<BackgroundTaskState>().perform<BackgroundTaskAction>({ _tag: "Clear", copy }).hold(
-          nowMs + errandLeaseMs
-        ),
+        ? stay<BackgroundTaskState>().setTimer(null)
+        : stay<BackgroundTaskState>().perform<BackgroundTaskAction>({ _tag: "Clear", copy })
+          .deferTimer(
+            nowMs + errandLeaseMs
+          ),
     // The copy is cleared away.
     Moot: over
   }

@@ -62,7 +62,7 @@ export const BackgroundTaskMessage = Schema.Union([
   Schema.TaggedStruct("Shown", {}),
   /** The copy was looked at: whether its notification is still there. */
   Schema.TaggedStruct("Looked", { there: Schema.Boolean }),
-  Schema.TaggedStruct("WakeUp", {})
+  Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type BackgroundTaskMessage = typeof BackgroundTaskMessage.Type

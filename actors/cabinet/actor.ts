@@ -14,6 +14,6 @@ export const cabinet: Behavior<CabinetState, CabinetMessage, CabinetReply, Tagge
   table: cabinetTable,
   ...jsonRecord(CabinetState),
   decodeMessage: strictMessage(CabinetMessage),
-  wakeUp: { _tag: "WakeUp" },
+  timerMessage: { _tag: "TimerFired" },
   perform: () => Effect.void
 }

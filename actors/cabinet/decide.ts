@@ -89,7 +89,7 @@ const kept: Cabinets["Kept"] = {
       owner: state.owner
     })
   },
-  WakeUp: () => stay()
+  TimerFired: () => stay()
 }
 
 export const cabinetTable: Cabinets = {
@@ -110,7 +110,7 @@ export const cabinetTable: Cabinets = {
     Describe: () => deny("NotFound"),
     Replace: () => deny("NotFound"),
     Remove: () => deny("NotFound"),
-    WakeUp: () => stay()
+    TimerFired: () => stay()
   },
   Kept: kept,
   Removed: {
@@ -118,6 +118,6 @@ export const cabinetTable: Cabinets = {
     Describe: () => deny("Gone"),
     Replace: () => deny("Gone"),
     Remove: () => deny("Gone"),
-    WakeUp: () => stay()
+    TimerFired: () => stay()
   }
 }

@@ -61,7 +61,7 @@ export const CabinetMessage = Schema.Union([
   Schema.TaggedStruct("Replace", { caller: Caller, contents: CabinetContent, ...ifVersion }),
   /** Takes the cabinet away, for its owner and for admins; the mailboxes stay. */
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
-  Schema.TaggedStruct("WakeUp", {})
+  Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type CabinetMessage = typeof CabinetMessage.Type

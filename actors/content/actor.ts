@@ -16,11 +16,11 @@ export const content = (
   table: contentTable,
   ...jsonRecord(ContentState),
   decodeMessage: strictMessage(ContentMessage),
-  wakeUp: { _tag: "WakeUp" },
+  timerMessage: { _tag: "TimerFired" },
   perform: ({ blobIds }) =>
     Effect.forEach(blobIds, (id) => blobs.remove(id), { discard: true }).pipe(
       Effect.map((): ContentMessage => ({ _tag: "BlobsRemoved", blobIds })),
-      // The wake-up that was committed with the removal finds it undone.
+      // The timer that was committed with the removal finds it undone.
       Effect.catch((failure) => Effect.logWarning("blobs were not removed", failure))
     )
 })

@@ -1,6 +1,6 @@
 /**
  * What a content resource decides. A body that was replaced or removed is first noted as stale,
- * with a wake-up in the same commit, and then removed, so that no crash leaves it behind.
+ * with a timer in the same commit, and then removed, so that no crash leaves it behind.
  */
 import { append, become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
@@ -45,7 +45,7 @@ const discard = (
   nowMs: number
 ): Decision<ContentState, never, ContentAction> =>
   become<ContentState>(state)
-    .wake(nowMs + blobRemovalRetryMs)
+    .setTimer(nowMs + blobRemovalRetryMs)
     .perform<ContentAction>({ _tag: "RemoveBlobs", blobIds: state.stale })
 
 /** The stale blobs that are left, once some are known to be removed. */
@@ -68,10 +68,10 @@ const bury = (state: Removed, nowMs: number): Decision<ContentState, never, Cont
   const next: Removed = { ...state, receiptsLeft: left }
   const decision: Decision<ContentState, never, ContentAction> = next.stale.length > 0
     ? discard(next, nowMs)
-    : become<ContentState>(next).wake(null)
+    : become<ContentState>(next).setTimer(null)
   if (numbers.length > 0) decision.remove(...numbers)
   // What is left to remove does not wait for the blobs' retry.
-  return left > 0 ? decision.wake(nowMs) : decision
+  return left > 0 ? decision.setTimer(nowMs) : decision
 }
 
 const holds = (held: boolean): Decision<ContentState, ContentReply, ContentAction> =>
@@ -104,7 +104,7 @@ const absent: Contents["Absent"] = {
   Receipt: () => deny("NotFound"),
   Holds: () => holds(false),
   BlobsRemoved: () => stay(),
-  WakeUp: () => stay()
+  TimerFired: () => stay()
 }
 
 const overwrite: Contents["Kept"]["Overwrite"] = (state, message, { nowMs }) => {
@@ -180,10 +180,10 @@ const kept: Contents["Kept"] = {
     const stale = cleared(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
     return become<ContentState>({ ...state, stale })
-      .wake(stale.length === 0 ? null : nowMs + blobRemovalRetryMs)
+      .setTimer(stale.length === 0 ? null : nowMs + blobRemovalRetryMs)
   },
-  WakeUp: (state, _message, { nowMs }) =>
-    state.stale.length === 0 ? stay<ContentState>().wake(null) : discard(state, nowMs)
+  TimerFired: (state, _message, { nowMs }) =>
+    state.stale.length === 0 ? stay<ContentState>().setTimer(null) : discard(state, nowMs)
 }
 
 const removed: Contents["Removed"] = {
@@ -197,16 +197,16 @@ const removed: Contents["Removed"] = {
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
     const stale = cleared(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
-    const wakeMs = state.receiptsLeft > 0
+    const timerMs = state.receiptsLeft > 0
       ? nowMs
       : stale.length > 0
       ? nowMs + blobRemovalRetryMs
       : null
-    return become<ContentState>({ ...state, stale }).wake(wakeMs)
+    return become<ContentState>({ ...state, stale }).setTimer(timerMs)
   },
-  WakeUp: (state, _message, { nowMs }) =>
+  TimerFired: (state, _message, { nowMs }) =>
     state.stale.length === 0 && state.receiptsLeft === 0
-      ? stay<ContentState>().wake(null)
+      ? stay<ContentState>().setTimer(null)
       : bury(state, nowMs)
 }
 

@@ -80,7 +80,7 @@ export const ContentMessage = Schema.Union([
   Schema.TaggedStruct("Holds", { blobId: Schema.String }),
   /** The blobs are gone from the store. */
   Schema.TaggedStruct("BlobsRemoved", { blobIds: Schema.Array(Schema.String) }),
-  Schema.TaggedStruct("WakeUp", {})
+  Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type ContentMessage = typeof ContentMessage.Type
@@ -104,7 +104,7 @@ export type ContentReply =
   | { readonly _tag: "Holds"; readonly held: boolean }
   | { readonly _tag: "Done" }
 
-/** Removes blobs from the store; a wake-up finds it undone. */
+/** Removes blobs from the store; a timer finds it undone. */
 export type ContentAction = {
   readonly _tag: "RemoveBlobs"
   readonly blobIds: ReadonlyArray<string>

@@ -15,6 +15,6 @@ export const idempotency: Behavior<IdempotencyState, IdempotencyMessage, Idempot
     table: idempotencyTable,
     ...jsonRecord(IdempotencyState),
     decodeMessage: strictMessage(IdempotencyMessage),
-    wakeUp: { _tag: "WakeUp" },
+    timerMessage: { _tag: "TimerFired" },
     perform: () => Effect.void
   }

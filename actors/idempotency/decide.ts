@@ -18,7 +18,7 @@ const expire = (state: Known, nowMs: number): Decision<IdempotencyState> => {
   const endsAtMs = state.firstAtMs + idempotencyKeepMs
   return nowMs >= endsAtMs
     ? stay<IdempotencyState>().vanish()
-    : stay<IdempotencyState>().wake(endsAtMs)
+    : stay<IdempotencyState>().setTimer(endsAtMs)
 }
 
 /** Whether the node that carries out `later` has started anew since it carried out `earlier`. */
@@ -32,11 +32,11 @@ export const idempotencyTable: Keys = {
   Absent: {
     Begin: (_state, { attempt }, { nowMs }) =>
       become<IdempotencyState>({ _tag: "Begun", attempt, firstAtMs: nowMs, attemptAtMs: nowMs })
-        .wake(nowMs + idempotencyKeepMs)
+        .setTimer(nowMs + idempotencyKeepMs)
         .reply(fresh),
     Complete: () => deny("NotFound"),
     Abandon: () => stay().reply(noted),
-    WakeUp: () => stay()
+    TimerFired: () => stay()
   },
   Begun: {
     Begin: (state, { attempt }, { nowMs }) => {
@@ -64,7 +64,7 @@ export const idempotencyTable: Keys = {
       attempt === state.attempt
         ? stay<IdempotencyState>().vanish().reply(noted)
         : deny("Superseded"),
-    WakeUp: (state, _message, { nowMs }) => expire(state, nowMs)
+    TimerFired: (state, _message, { nowMs }) => expire(state, nowMs)
   },
   Done: {
     Begin: ({ bodyDigest, sealed }) =>
@@ -73,6 +73,6 @@ export const idempotencyTable: Keys = {
       attempt === state.attempt ? stay().reply(noted) : deny("Superseded"),
     Abandon: (state, { attempt }) =>
       attempt === state.attempt ? stay().reply(noted) : deny("Superseded"),
-    WakeUp: (state, _message, { nowMs }) => expire(state, nowMs)
+    TimerFired: (state, _message, { nowMs }) => expire(state, nowMs)
   }
 }

@@ -35,7 +35,7 @@ export const IdempotencyMessage = Schema.Union([
   }),
   /** The request was refused and changed nothing: the key is free again. */
   Schema.TaggedStruct("Abandon", { attempt }),
-  Schema.TaggedStruct("WakeUp", {})
+  Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type IdempotencyMessage = typeof IdempotencyMessage.Type

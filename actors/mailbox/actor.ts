@@ -57,8 +57,8 @@ export const mailbox = (
       return { ...state, lastAtMs: Math.max(state.lastAtMs, itemAtMs(last.value)) }
     }
   },
-  wakeUp: { _tag: "WakeUp" },
-  // A read that fails comes again with the wake-up that is held.
+  timerMessage: { _tag: "TimerFired" },
+  // A read that fails comes again with the timer that is held.
   perform: ({ numbers }, self, peers) =>
     readExpired(peers, self, numbers).pipe(Effect.catch(() => Effect.void))
 })

@@ -12,7 +12,7 @@ import { encodeItem, repeatKey } from "./log-item.ts"
 import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, MailboxState,
   MailboxView } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
-import { clear, expire, expired, nextWakeMs, removing, retrieved } from "./removal.ts"
+import { clear, expire, expired, nextTimerMs, removing, retrieved } from "./removal.ts"
 import { isWatched, partOf, signalRegistrations, signalsForDeposit } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
@@ -107,7 +107,7 @@ const absent: Mailboxes["Absent"] = {
   Registrations: () => deny("NotFound"),
   Fetched: () => deny("NotFound"),
   Expire: () => stay(),
-  WakeUp: () => stay()
+  TimerFired: () => stay()
 }
 
 /** The state after a deposit; field by field, since a spread of so many is several times slower. */
@@ -131,11 +131,11 @@ const receivedAt = (state: Open, lastAtMs: number): Required<Open> => ({
 
 const deposit =
   ({ notificationsMax }: MailboxLimits): Mailboxes["Open"]["Deposit"] =>
-  (state, { fragment, digest, idRandom, account }, { nowMs, head, recent, self }) => {
+  (state, { fragment, digest, idRandom, account }, { nowMs, head, findDuplicate, self }) => {
     if (state.settings.deposit === "accounts" && account === undefined) {
       return deny("Unauthenticated")
     }
-    const first = recent(repeatKey(digest))
+    const first = findDuplicate(repeatKey(digest))
     if (first !== undefined && !covers(state.gone, first)) {
       return stay().reply<MailboxReply>({
         _tag: "Deposited",
@@ -188,7 +188,7 @@ const destroy: Mailboxes["Open"]["Destroy"] = (state, message, context) => {
   const { fetched, registrations } = state
   const tombstone: Destroyed = { _tag: "Destroyed", destroyedAtMs: nowMs, left, fetched }
   const decision = left.length === 0
-    ? become<MailboxState>(tombstone).wake(null)
+    ? become<MailboxState>(tombstone).setTimer(null)
     : clear(tombstone, context)
   signalRegistrations(decision, self, registrations, nowMs, undefined)
   return decision.reply(done)
@@ -224,7 +224,7 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     if (isOutdated(state, message)) return deny("PreconditionFailed")
     const next: Open = { ...state, settings, version: state.version + 1 }
     return become<MailboxState>(next)
-      .wake(nextWakeMs(next))
+      .setTimer(nextTimerMs(next))
       .reply<MailboxReply>({ _tag: "Configured", version: next.version })
   },
   ChangeSecrets: (state, { caller, passwordHash, sharedHash }) => {
@@ -247,7 +247,7 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
       : deny(readerDenied(reader)),
   Fetched: (state) => become<MailboxState>({ ...state, fetched: state.fetched + 1 }).reply(done),
   Expire: expired,
-  WakeUp: expire
+  TimerFired: expire
 })
 
 const destroyed: Mailboxes["Destroyed"] = {
@@ -266,7 +266,7 @@ const destroyed: Mailboxes["Destroyed"] = {
   Registrations: () => deny("Gone"),
   Fetched: () => deny("Gone"),
   Expire: () => stay(),
-  WakeUp: (state, _message, context) => clear(state, context)
+  TimerFired: (state, _message, context) => clear(state, context)
 }
 
 /** The mailbox's table, under the operator's limits. */

@@ -154,7 +154,7 @@ export const MailboxMessage = Schema.Union([
   }),
   /** Removes the mailbox and all in it (A10); `ifVersion` as in Configure. */
   Schema.TaggedStruct("Destroy", { caller: Caller, ifVersion: Schema.optionalKey(Count) }),
-  Schema.TaggedStruct("WakeUp", {})
+  Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type MailboxMessage = typeof MailboxMessage.Type

@@ -20,7 +20,7 @@ type Destroyed = Variant<MailboxState, "Destroyed">
 const done: MailboxReply = { _tag: "Done" }
 
 /** When the first retention of the state passes; null when nothing was retrieved. */
-export const nextWakeMs = (state: Open): number | null => {
+export const nextTimerMs = (state: Open): number | null => {
   const firstAtMs = state.retrieved.reduce(
     (least, { atMs }) => Math.min(least, atMs),
     Number.POSITIVE_INFINITY
@@ -45,7 +45,7 @@ const without = (state: Open, numbers: ReadonlyArray<number>, events: number): O
   gone: include(state.gone, points(numbers), goneRangesMax)
 })
 
-/** A commit has room for so many removals beside the wake-ups that may go with them. */
+/** A commit has room for so many removals beside the timers that may go with them. */
 const atOnce = (state: { readonly fetched: number; registrations?: Open["registrations"] }) =>
   state.fetched > 0 || (state.registrations?.length ?? 0) > 0 ? removalsMax / 2 : removalsMax
 
@@ -95,7 +95,7 @@ export const removing = (
   const told = eventsOf(state, removed, atMs)
   const left = without(state, numbers, events.length)
   const next = withEvents(left, told.length, atMs, context)
-  const decision = become<MailboxState>(next).remove(...numbers).wake(nextWakeMs(next))
+  const decision = become<MailboxState>(next).remove(...numbers).setTimer(nextTimerMs(next))
   for (const event of told) decision.append(event)
   if (told.length > 0) {
     signalRegistrations(decision, self, state.registrations, nowMs, head + told.length)
@@ -123,7 +123,7 @@ export const retrieved = (
   const ranges = withRetrieval(state, { from: low.from, to: last, atMs: nowMs })
   if (ranges === state.retrieved) return stay<MailboxState>().reply(done)
   const next: Open = { ...state, retrieved: ranges }
-  const decision = become<MailboxState>(next).wake(nextWakeMs(next))
+  const decision = become<MailboxState>(next).setTimer(nextTimerMs(next))
   signalBackgroundTasks(decision, self, newly, "retrieved", nowMs)
   return decision.reply(done)
 }
@@ -145,15 +145,15 @@ export const expire = (
     return [{ ...range, from: (expired.at(-1) ?? range.from - 1) + 1 }]
   })
   if (kept.length === state.retrieved.length && numbers.length === 0) {
-    return stay<MailboxState>().wake(nextWakeMs(state))
+    return stay<MailboxState>().setTimer(nextTimerMs(state))
   }
   if (numbers.length > 0 && (state.registrations.length > 0 || state.events > 0)) {
     return stay<MailboxState>()
       .perform<MailboxAction>({ _tag: "ReadExpired", numbers })
-      .hold(nowMs + expiryReadMs)
+      .deferTimer(nowMs + expiryReadMs)
   }
   const next = { ...without(state, numbers, 0), retrieved: kept }
-  const decision = become<MailboxState>(next).remove(...numbers).wake(nextWakeMs(next))
+  const decision = become<MailboxState>(next).remove(...numbers).setTimer(nextTimerMs(next))
   if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch", nowMs)
   return decision
 }
@@ -192,13 +192,13 @@ export const clear = (
 ): Decision<MailboxState> => {
   const numbers = first(state.left, atOnce(state))
   const last = numbers.at(-1)
-  if (last === undefined) return stay<MailboxState>().wake(null)
+  if (last === undefined) return stay<MailboxState>().setTimer(null)
   const left = state.left.flatMap((range): Array<Range> =>
     range.to <= last ? [] : [{ from: Math.max(range.from, last + 1), to: range.to }]
   )
   const decision = become<MailboxState>({ ...state, left })
     .remove(...numbers)
-    .wake(left.length === 0 ? null : state.destroyedAtMs)
+    .setTimer(left.length === 0 ? null : state.destroyedAtMs)
   if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch", nowMs)
   return decision
 }

@@ -13,7 +13,7 @@ type Open = Variant<MailboxState, "Open">
 
 /** A decision, of which only this is used here. */
 interface Waking {
-  wakeOther(address: Address, atMs: number, hint?: number): unknown
+  signal(address: Address, atMs: number, hint?: number): unknown
 }
 
 /** What stands after the `=` of an id. */
@@ -31,7 +31,7 @@ export const signalRegistrations = (
   upTo: number | undefined
 ): void => {
   for (const part of registrations) {
-    decision.wakeOther(address(registrationKind, `${self.id}=${part}`), nowMs, upTo)
+    decision.signal(address(registrationKind, `${self.id}=${part}`), nowMs, upTo)
   }
 }
 
@@ -44,7 +44,7 @@ export const signalBackgroundTasks = (
   nowMs: number
 ): void => {
   for (const n of numbers) {
-    decision.wakeOther(address(backgroundTaskKind, `${self.id}=${n.toString(36)}-${duty}`), nowMs)
+    decision.signal(address(backgroundTaskKind, `${self.id}=${n.toString(36)}-${duty}`), nowMs)
   }
 }
 

@@ -49,7 +49,7 @@ export const notification = (
       keyOf: () => undefined,
       restore: (state, items) => state._tag === "Queued" ? withResults(state, items) : state
     },
-    wakeUp: { _tag: "WakeUp" },
+    timerMessage: { _tag: "TimerFired" },
     perform: (action, self, peers) => {
       if (action._tag === "Attempt") return makeAttempt(deps, office, self, peers, action)
       // It is removed: what waits for its turn must not start.

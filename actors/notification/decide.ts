@@ -43,7 +43,7 @@ export const remove = (state: Queued, { head, nowMs }: DecisionContext): Notific
   const { account, listedAs } = state
   return become<NotificationState>({ _tag: "Removed", account, removedAtMs: nowMs })
     .remove(1, ...unfolded(state, head))
-    .wake(null)
+    .setTimer(null)
     .perform<NotificationAction>({ _tag: "Note", listedAs, status: null })
 }
 
@@ -78,7 +78,7 @@ const begunAt = (recipients: ReadonlyArray<number>, nowMs: number): ReadonlyArra
 
 /**
  * What is under way beside the attempt at `told`. After a reload that is not known: then what is
- * due may be, since this message is no wake-up, which would begin it.
+ * due may be, since this message is no timer, which would begin it.
  */
 export const underWayOf = (
   state: Queued,
@@ -174,9 +174,9 @@ export const goOn = (
   for (const at of started) {
     decision.perform<NotificationAction>(attemptAt(state, at, isSmall ? document : undefined))
   }
-  if (underWay.length === 0) return decision.wake(nextAtMs)
-  // A wake-up that began something is past; what a request begins stores one.
-  return (change._tag === "All" ? decision.wake(nowMs) : decision).hold(nextAtMs)
+  if (underWay.length === 0) return decision.setTimer(nextAtMs)
+  // A timer that began something is past; what a request begins stores one.
+  return (change._tag === "All" ? decision.setTimer(nowMs) : decision).deferTimer(nextAtMs)
 }
 
 /** All recipients have ended: it is kept for a while. */
@@ -190,14 +190,14 @@ export const end = (
   const state: Queued = { ...given, endedAtMs: nowMs, underWay: [] }
   const { listedAs, recipients } = state
   return writeResult(state, at, context)
-    .wake(nowMs + keepMs)
+    .setTimer(nowMs + keepMs)
     .perform<NotificationAction>({ _tag: "Note", listedAs, status: statusOf(recipients) })
 }
 
 /*
  * The course of a notification: which attempts begin, what is written, when it goes on. Pure.
  *
- * While attempts are under way the stored wake-up is past, and held: after a crash it fires at
+ * While attempts are under way the stored timer is past, and held: after a crash it fires at
  * once and all that is due is begun again. Otherwise it is stored for the next time.
  */
 
@@ -336,11 +336,11 @@ const queued = (schedule: Schedule, keepMs: number): Notifications["Queued"] => 
     if (isOutdated(state, message)) return deny("PreconditionFailed")
     return remove(state, context).reply(done)
   },
-  WakeUp: (state, _message, context) => {
+  TimerFired: (state, _message, context) => {
     if (state.endedAtMs === undefined) return goOn(state, { _tag: "Nothing" }, context)
     const untilMs = state.endedAtMs + keepMs
     return context.nowMs < untilMs
-      ? stay<NotificationState>().wake(untilMs)
+      ? stay<NotificationState>().setTimer(untilMs)
       : remove(state, context)
   }
 })
@@ -353,7 +353,7 @@ export const notificationTable = (schedule: Schedule, keepMs: number): Notificat
     Attempted: () => stay(),
     Retry: () => deny("NotFound"),
     Delete: () => deny("NotFound"),
-    WakeUp: () => stay<NotificationState>().wake(null)
+    TimerFired: () => stay<NotificationState>().setTimer(null)
   },
   Queued: queued(schedule, keepMs),
   Removed: {
@@ -363,6 +363,6 @@ export const notificationTable = (schedule: Schedule, keepMs: number): Notificat
     Retry: ({ account }, { caller }) => deny(denied(account, caller) ?? "Gone"),
     Delete: ({ account }: Variant<NotificationState, "Removed">, { caller }) =>
       deny(denied(account, caller) ?? "Gone"),
-    WakeUp: () => stay<NotificationState>().wake(null)
+    TimerFired: () => stay<NotificationState>().setTimer(null)
   }
 })

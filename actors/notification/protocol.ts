@@ -95,7 +95,7 @@ export const NotificationMessage = Schema.Union([
   Schema.TaggedStruct("Retry", { caller: Caller }),
   /** Removes it (A8): no attempt starts afterwards. */
   Schema.TaggedStruct("Delete", { caller: Caller, ...ifVersion }),
-  Schema.TaggedStruct("WakeUp", {})
+  Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type NotificationMessage = typeof NotificationMessage.Type

@@ -81,7 +81,7 @@ const encode = (state: RegistrationState): string => {
 }
 
 const detach = (peers: Peers, self: Address): Effect.Effect<RegistrationMessage | void> =>
-  // When it fails it comes again with the wake-up that is held.
+  // When it fails it comes again with the timer that is held.
   askMailbox(peers, self, { _tag: "Unregister", id: self.id }).pipe(
     Effect.as<RegistrationMessage>({ _tag: "Detached", untilMs: 0 }),
     Effect.catch(() => Effect.void)
@@ -98,7 +98,7 @@ export const registration = (
     decode: record.decode,
     encode,
     decodeMessage: strictMessage(RegistrationMessage),
-    wakeUp: { _tag: "WakeUp" },
+    timerMessage: { _tag: "TimerFired" },
     perform: (action, self, peers) => {
       switch (action._tag) {
         case "Verify":

@@ -67,8 +67,8 @@ export const end = (
     _tag: "Removed",
     removedAtMs: nowMs
   })
-    .wake(nowMs)
-    .hold(nowMs + registrationLeaseMs)
+    .setTimer(nowMs)
+    .deferTimer(nowMs + registrationLeaseMs)
     .perform<RegistrationAction>({ _tag: "Detach" })
   return reason === undefined || form !== "websub"
     ? decision
@@ -128,7 +128,7 @@ const earliest = (times: ReadonlyArray<number | undefined>): number | null => {
   return known.length === 0 ? null : Math.min(...known)
 }
 
-/** Goes on in `given`: begins what is due, and sets the wake-up for what is not. */
+/** Goes on in `given`: begins what is due, and sets the timer for what is not. */
 export const goOn = (given: Registered, nowMs: number, how: How): RegistrationDecision => {
   const { changed, laterMs, look } = how
   if (given.leaseUntilMs !== undefined && given.leaseUntilMs <= nowMs) {
@@ -147,9 +147,9 @@ export const goOn = (given: Registered, nowMs: number, how: How): RegistrationDe
     ? become<RegistrationState>(state)
     : stay<RegistrationState>().remember(state)
   for (const action of actions) decision.perform(action)
-  if (verifyingUntilMs === undefined && underWay === undefined) return decision.wake(atMs)
-  // What changes nothing was begun by a wake-up, which is stored.
-  return (changed ? decision.wake(nowMs) : decision).hold(atMs ?? nowMs)
+  if (verifyingUntilMs === undefined && underWay === undefined) return decision.setTimer(atMs)
+  // What changes nothing was begun by a timer, which is stored.
+  return (changed ? decision.setTimer(nowMs) : decision).deferTimer(atMs ?? nowMs)
 }
 
 /** As its owner sees it. */
@@ -349,7 +349,7 @@ export const detached: OutcomeRow["Detached"] = (state, { untilMs }, { nowMs }) 
  * The course of a registration: what it does next, and when. Two things go on beside each other:
  * verifying the callback, and looking for changes and pushing them, one at a time. Pure.
  *
- * While either is under way the stored wake-up is past and held: after a crash it fires at once,
+ * While either is under way the stored timer is past and held: after a crash it fires at once,
  * and what was lost is begun again. What is under way is volatile; its answer clears it.
  */
 
@@ -479,7 +479,7 @@ const rotate: Row["Rotate"] = (state, { secret }, { nowMs }) => {
  * Begins a push, or looks for changes. When the mailbox has said that one item has come and that
  * is the next one, there is no need to look.
  */
-const wakeUp: Row["WakeUp"] = (state, _message, { hint, nowMs }) => {
+const timerFired: Row["TimerFired"] = (state, _message, { hint, nowMs }) => {
   const { cursor, pushing, status, underWay } = state
   const isFree = pushing === undefined && (underWay?.untilMs ?? 0) <= nowMs
   return isFree && status === "active" && hint === cursor + 1
@@ -501,7 +501,7 @@ const registered = (schedule: Schedule): Row => ({
   Pushed: pushed(schedule),
   Detached: detached,
   Away: away,
-  WakeUp: wakeUp
+  TimerFired: timerFired
 })
 
 /** There is none, and the mailbox may not know yet. */
@@ -510,7 +510,7 @@ const detach = (
   _message: RegistrationMessage,
   { nowMs }: DecisionContext
 ): RegistrationDecision =>
-  stay<RegistrationState>().perform<RegistrationAction>({ _tag: "Detach" }).hold(
+  stay<RegistrationState>().perform<RegistrationAction>({ _tag: "Detach" }).deferTimer(
     nowMs + registrationLeaseMs
   )
 
@@ -523,9 +523,9 @@ const none = (reason: "NotFound" | "Gone") => ({
   Verified: () => stay(),
   Found: () => stay(),
   Pushed: () => stay(),
-  Detached: () => stay<RegistrationState>().wake(null),
+  Detached: () => stay<RegistrationState>().setTimer(null),
   Away: () => stay(),
-  WakeUp: detach
+  TimerFired: detach
 })
 
 /** The registration's table, under the service's schedule. */

@@ -144,7 +144,7 @@ export const RegistrationMessage = Schema.Union([
   Schema.TaggedStruct("Detached", { untilMs: Count }),
   /** The store or the mailbox could not be reached: this look or push was not made. */
   Schema.TaggedStruct("Away", { untilMs: Count }),
-  Schema.TaggedStruct("WakeUp", {})
+  Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type RegistrationMessage = typeof RegistrationMessage.Type

@@ -14,6 +14,6 @@ export const session: Behavior<SessionState, SessionMessage, SessionReply, Tagge
   table: sessionTable,
   ...jsonRecord(SessionState),
   decodeMessage: strictMessage(SessionMessage),
-  wakeUp: { _tag: "WakeUp" },
+  timerMessage: { _tag: "TimerFired" },
   perform: () => Effect.void
 }

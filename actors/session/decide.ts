@@ -125,7 +125,7 @@ const present = {
     isOutdated(state, message)
       ? deny("PreconditionFailed")
       : become<SessionState>({ _tag: "Deleted" }).reply<SessionReply>({ _tag: "Done" }),
-  WakeUp: () => stay()
+  TimerFired: () => stay()
 }
 
 const ended = { ...present, Answer: () => deny("Ended") }
@@ -142,7 +142,7 @@ export const sessionTable: Sessions = {
     Describe: () => deny("NotFound"),
     ReadAnswer: () => deny("NotFound"),
     Delete: () => deny("NotFound"),
-    WakeUp: () => stay()
+    TimerFired: () => stay()
   },
   AwaitingName: { ...present, Answer: answer.AwaitingName },
   AwaitingQuest: { ...present, Answer: answer.AwaitingQuest },
@@ -155,6 +155,6 @@ export const sessionTable: Sessions = {
     Describe: () => deny("Gone"),
     ReadAnswer: () => deny("Gone"),
     Delete: () => deny("Gone"),
-    WakeUp: () => stay()
+    TimerFired: () => stay()
   }
 }

@@ -61,7 +61,7 @@ export const SessionMessage = Schema.Union([
   Schema.TaggedStruct("Describe", {}),
   Schema.TaggedStruct("ReadAnswer", { step: StepSchema }),
   Schema.TaggedStruct("Delete", ifVersion),
-  Schema.TaggedStruct("WakeUp", {})
+  Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type SessionMessage = typeof SessionMessage.Type

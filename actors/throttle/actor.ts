@@ -14,6 +14,6 @@ export const throttle: Behavior<ThrottleState, ThrottleMessage, ThrottleReply, T
   table: throttleTable,
   ...jsonRecord(ThrottleState),
   decodeMessage: strictMessage(ThrottleMessage),
-  wakeUp: { _tag: "WakeUp" },
+  timerMessage: { _tag: "TimerFired" },
   perform: () => Effect.void
 }

@@ -36,6 +36,6 @@ export const throttleTable: BehaviorTable<ThrottleState, ThrottleMessage, Thrott
       }
       return stay<ThrottleState>().remember(next).reply(wait(0))
     },
-    WakeUp: () => stay()
+    TimerFired: () => stay()
   }
 }

@@ -34,7 +34,7 @@ export const ThrottleMessage = Schema.Union([
     of: Counted,
     try: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(16)))
   }),
-  Schema.TaggedStruct("WakeUp", {})
+  Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type ThrottleMessage = typeof ThrottleMessage.Type

@@ -4,7 +4,7 @@ import { open, rename, rm } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Readable } from "node:stream"
 import { constants, createGunzip, createGzip } from "node:zlib"
-import { StorageDamaged } from "../../runtime/index.ts"
+import { StorageCorrupted } from "../../runtime/index.ts"
 import { gzipLevel, writeBytes } from "../limits.ts"
 import type { ArchivePart } from "./archive-parts.ts"
 import { ArchiveDamaged, Decoder } from "./archive-reader.ts"
@@ -116,7 +116,7 @@ export const verify = async (path: string, seen: (part: ArchivePart) => void): P
   try {
     await drain(decoder.parts(), seen)
   } catch (error) {
-    if (error instanceof StorageDamaged) throw new ArchiveDamaged({ detail: error.detail })
+    if (error instanceof StorageCorrupted) throw new ArchiveDamaged({ detail: error.detail })
     throw error
   }
   return decoder

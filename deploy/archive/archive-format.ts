@@ -30,7 +30,7 @@ export const Trailer = Schema.Struct({
   counts: Schema.Struct({
     actors: Schema.Record(Schema.String, Count),
     logItems: Count,
-    wakeUps: Count,
+    timers: Count,
     records: Count,
     blobs: Count,
     blobBytes: Count,
@@ -49,7 +49,7 @@ export const Line = Schema.Union([
     actor: Schema.String,
     head: Count,
     state: Schema.optionalKey(Schema.String),
-    wake: Schema.optionalKey(Schema.Finite),
+    timer: Schema.optionalKey(Schema.Finite),
     items: Schema.optionalKey(Items),
     removed: Schema.optionalKey(Schema.Array(Count)),
     steady: Schema.optionalKey(Schema.Literal(false))
@@ -83,14 +83,14 @@ const linesOf = (part: Exclude<ArchivePart, { _tag: "Blob" }>): ReadonlyArray<Li
     case "Items":
       return itemsLines(keyOf(part.address), piecesOf(part.items))
     case "Actor": {
-      const { address, head, items, removed, state, steady, wake } = part
+      const { address, head, items, removed, state, steady, timer } = part
       const pieces = piecesOf(items)
       const [own = []] = pieces.slice(-1)
       return [...itemsLines(keyOf(address), pieces.slice(0, -1)), {
         actor: keyOf(address),
         head,
         ...(state === undefined ? {} : { state }),
-        ...(wake === undefined ? {} : { wake }),
+        ...(timer === undefined ? {} : { timer }),
         ...(own.length === 0 ? {} : { items: pairsOf(own) }),
         ...(removed.length === 0 ? {} : { removed }),
         ...(steady ? {} : { steady })

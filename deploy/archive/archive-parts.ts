@@ -22,7 +22,7 @@ export interface Counts {
   /** With a state record, by kind. */
   readonly actors: Readonly<Record<string, number>>
   readonly logItems: number
-  readonly wakeUps: number
+  readonly timers: number
   readonly records: number
   readonly blobs: number
   readonly blobBytes: number
@@ -40,7 +40,7 @@ const hash48 = (...texts: ReadonlyArray<string | number>): number =>
 export class Counter {
   readonly actors: Record<string, number> = {}
   logItems = 0
-  wakeUps = 0
+  timers = 0
   records = 0
   blobs = 0
   blobBytes = 0
@@ -83,16 +83,16 @@ export class Counter {
   }
 
   private takeActor(part: ActorPart): void {
-    const { address, head, removed, state, steady, wake } = part
+    const { address, head, removed, state, steady, timer } = part
     const key = keyOf(address)
     this.takeItems(part, false)
     for (const n of removed) this.add(MODULUS - (this.items.get(n) ?? 0))
     this.items.clear()
     this.logItems -= removed.length
     if (!steady) this.unsteady++
-    if (wake !== undefined) {
-      this.wakeUps++
-      this.add(hash48("wake", key, wake))
+    if (timer !== undefined) {
+      this.timers++
+      this.add(hash48("timer", key, timer))
     }
     if (state === undefined) return
     this.actors[address.kind] = (this.actors[address.kind] ?? 0) + 1
@@ -100,11 +100,11 @@ export class Counter {
   }
 
   get counts(): Counts {
-    const { blobBytes, blobs, logItems, records, sum, wakeUps } = this
+    const { blobBytes, blobs, logItems, records, sum, timers } = this
     const kinds = Object.entries(this.actors).sort(([one], [other]) => one < other ? -1 : 1)
     const contents = sum.toString(16).padStart(12, "0")
     const actors = Object.fromEntries(kinds)
-    return { actors, logItems, wakeUps, records, blobs, blobBytes, contents }
+    return { actors, logItems, timers, records, blobs, blobBytes, contents }
   }
 
   /** All actors. */

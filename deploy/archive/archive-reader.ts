@@ -177,8 +177,8 @@ export class Decoder {
       return { _tag: "Items", address: addressOf(line.of), items: itemsOf(line.items) }
     }
     if ("actor" in line) {
-      const { actor, head, items, removed = [], state, steady = true, wake } = line
-      const common = { head, state, wake, items: itemsOf(items), removed, steady }
+      const { actor, head, items, removed = [], state, steady = true, timer } = line
+      const common = { head, state, timer, items: itemsOf(items), removed, steady }
       return { _tag: "Actor", address: addressOf(actor), ...common }
     }
     if ("record" in line) {

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 import { ContentState } from "../../actors/content/index.ts"
 import { contentKind, idempotencyKind, notificationKind,
   registrationKind } from "../../actors/index.ts"
-import { type ActorPart, BlobMissing, type BlobsApi, type ItemsPart, StorageDamaged,
+import { type ActorPart, BlobMissing, type BlobsApi, type ItemsPart, StorageCorrupted,
   type StoreContentsApi } from "../../runtime/index.ts"
 import { blobsPage, blobTriesMax } from "../limits.ts"
 import type { ArchivePart, BlobPart } from "./archive-parts.ts"
@@ -124,7 +124,7 @@ const isSound = async ({ bytes, digest, id, lengthBytes }: BlobPart): Promise<bo
     throw error
   }
   if (found === lengthBytes && hash.digest("base64url") === digest) return true
-  throw new StorageDamaged({ detail: `blob ${id} has other bytes than its digest says` })
+  throw new StorageCorrupted({ detail: `blob ${id} has other bytes than its digest says` })
 }
 
 /** Reads what there is without keeping it; `seen` is called with each part. */

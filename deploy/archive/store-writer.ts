@@ -46,8 +46,8 @@ const nothing = {
   head: 0,
   append: [],
   remove: [],
-  wake: undefined,
-  wakeOthers: []
+  timer: undefined,
+  signals: []
 } as const
 
 /** An actor whose log comes in parts. */
@@ -131,12 +131,12 @@ class Filler {
   }
 
   private async takeActor(part: ActorPart): Promise<void> {
-    const { address, head, items, removed, state, wake } = part
+    const { address, head, items, removed, state, timer } = part
     const { long } = this
     const isSmall = long === undefined && piecesOf(items).length <= 1
     if (!isSmall || (state === undefined && head > 0)) return this.takeLong(part)
-    if (state === undefined && wake === undefined) return
-    this.commits.push({ ...nothing, address, expected: 0, state, head, append: items, wake })
+    if (state === undefined && timer === undefined) return
+    this.commits.push({ ...nothing, address, expected: 0, state, head, append: items, timer })
     this.bytes += items.reduce((sum, { value }) => sum + value.length, state?.length ?? 0)
     if (removed.length > 0) throw new StorageUnavailable({ detail: "items removed of no log" })
     if (this.commits.length < groupActors && this.bytes < archiveGroupBytesMax / groupsAtOnce) {
@@ -146,7 +146,7 @@ class Filler {
   }
 
   private async takeLong(part: ActorPart): Promise<void> {
-    const { address, head, items, removed, state, wake } = part
+    const { address, head, items, removed, state, timer } = part
     const long = this.long ?? { address, revision: 0, head: 0 }
     this.long = undefined
     if (keyOf(long.address) !== keyOf(address)) {
@@ -162,7 +162,7 @@ class Filler {
     }
     const isGone = state === undefined && (removed.length > 0 || long.revision > 0)
     const text = isGone ? null : state
-    await this.commit([{ ...nothing, address, expected: long.revision, state: text, head, wake }])
+    await this.commit([{ ...nothing, address, expected: long.revision, state: text, head, timer }])
   }
 
   private async writeCommits(): Promise<void> {

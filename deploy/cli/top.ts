@@ -55,7 +55,7 @@ const cells = (line: NodeLine): ReadonlyArray<string> => [
     line.decisionsPerSecond,
     line.commitsPerSecond,
     line.commitP99Ms,
-    line.wakeUpsDue,
+    line.timersDue,
     line.deliveriesWaiting,
     line.deliveriesInFlight
   ].map(number)

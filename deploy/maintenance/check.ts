@@ -38,7 +38,7 @@ const checkStopped = (
     })),
     // What keeps a node from starting is what this command was called to find.
     Effect.catchTag(
-      "StorageDamaged",
+      "StorageCorrupted",
       ({ detail }) => Effect.succeed<CheckReport>({ counts: {}, problems: [detail] })
     ),
     Effect.mapError((failure) => stopped(dataDir, failure))
@@ -83,7 +83,7 @@ export const check = (settings: NodeSettings): Effect.Effect<CheckReport, Comman
   isClustered(settings)
     ? Effect.scoped(checkCluster(settings)).pipe(
       Effect.catch((failure) => {
-        const damage = "_tag" in failure && failure._tag === "StorageDamaged"
+        const damage = "_tag" in failure && failure._tag === "StorageCorrupted"
         return damage
           ? Effect.succeed<CheckReport>({ counts: {}, problems: [failure.detail] })
           : Effect.fail(explained(placeOf(settings), undefined, failure))

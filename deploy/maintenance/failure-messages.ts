@@ -7,7 +7,7 @@ import type { ArchiveFailure, OpeningFailure } from "./stores.ts"
 
 const tags: ReadonlyArray<OpeningFailure["_tag"]> = [
   "StorageLocked",
-  "StorageDamaged",
+  "StorageCorrupted",
   "StorageFull",
   "StorageUnavailable",
   "EngineDiffers",

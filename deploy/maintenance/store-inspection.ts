@@ -47,7 +47,7 @@ class Inspector {
       this.faults.push(`actor ${key}: item ${this.last.n} is beyond its head, ${head}`)
     }
     const behavior = this.behaviors.get(address.kind)
-    // A wake-up may begin an actor, but not one of a kind that there is not.
+    // A timer may begin an actor, but not one of a kind that there is not.
     if (behavior === undefined) this.faults.push(`actor ${key}: there is no such kind`)
     else if (state !== undefined) {
       try {

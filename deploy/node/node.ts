@@ -102,7 +102,7 @@ const systemLayer = (settings: NodeSettings, { arriving, baseUrl, outbound }: Sh
       limits: {
         ...groupLimits(settings),
         residentActorsMax: settings.residentActors,
-        actorQueueMax: settings.actorQueueMax,
+        inboxMax: settings.inboxMax,
         idleMs: settings.idleTimeout,
         sweepMs: Math.min(settings.idleTimeout, sweepMsMax),
         drainMs: settings.drainTimeout
@@ -133,7 +133,7 @@ export interface ServingNode {
 /** Fails while the node has no part in its cluster; with what is wrong, for people. */
 const standing = (placement: PlacementApi): Effect.Effect<void, string> =>
   Effect.suspend(() => {
-    if (!placement.inTime()) return Effect.fail("this node is not in its cluster just now")
+    if (!placement.isLeaseValid()) return Effect.fail("this node is not in its cluster just now")
     const { nodes, self } = placement.view()
     const leaves = nodes.some(({ leaving, node }) => node === self && leaving)
     return leaves ? Effect.fail("this node is stopping") : Effect.void

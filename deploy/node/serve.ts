@@ -39,7 +39,7 @@ export const stopped = (
       const holder = failure.pid === undefined ? "another process" : `process ${failure.pid}`
       return ends(`${place} is in use by ${holder}`, exitCodes.unavailable)
     }
-    case "StorageDamaged":
+    case "StorageCorrupted":
       return ends(`${place} is damaged: ${failure.detail}`, exitCodes.damaged)
     case "StorageFull":
       return ends(`${place} has no room left: ${failure.detail}`, exitCodes.unavailable)

@@ -357,11 +357,11 @@ export const table = {
     limits.residentActors,
     "Actors kept in memory"
   ),
-  actorQueueMax: setting(
-    "limits.actorQueueMax",
+  inboxMax: setting(
+    "limits.inboxMax",
     "ACTOR_QUEUE_MAX",
     integer(1, 10_000_000),
-    limits.actorQueueMax,
+    limits.inboxMax,
     "Messages that one actor holds"
   ),
   idleTimeout: setting(

@@ -68,7 +68,7 @@ export const toProblem = (failure: HandlerFailure): FailureAnswer => {
       return only("not-found")
     case "BlobAborted":
       return only("malformed", "the body ended before its announced length; nothing was kept")
-    case "StorageDamaged":
+    case "StorageCorrupted":
     case "ActorDefect":
     case "UnknownMessage":
       return only("internal")

@@ -9,7 +9,7 @@ import { Effect, Exit } from "effect"
 import { ActorDefect, type Address, type AnyBehavior, type AskFailure, Decision,
   type DecisionContext, isRefusal, keyOf, type LogItem, Overloaded, type Quarantined, shardOf,
   type StorageFailure, StorageUnavailable, type Tagged, UnknownMessage } from "../actor/index.ts"
-import { brokeOff, hasDied, namedFailure, runWithin, type Timekeeping } from "../clock.ts"
+import { hasDied, namedFailure, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
 import type { CommitSource, Committer, KnownOutcome } from "../commit/index.ts"
 import type { Limits } from "../limits.ts"
 import type { KindMetrics } from "../metrics.ts"
@@ -18,7 +18,7 @@ import type { TimerService } from "../timers/index.ts"
 import type { CrossActorTimers } from "./cross-actor-timers.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
-import { changes, type FiredTimer, type PendingCommit, type PendingMessage, Pipeline,
+import { changes, CommitPipeline, type FiredTimer, type PendingCommit, type PendingMessage,
   type ReplyCallback } from "./pending-commit.ts"
 import { Queue } from "./queue.ts"
 
@@ -41,16 +41,16 @@ export const decideOn = (
   if (!(decision instanceof Decision)) {
     throw new TypeError(`${behavior.kind}: ${state._tag} x ${message._tag} made no decision`)
   }
-  const { holdUntilMs, othersWake, wakeAtMs } = decision
-  if (typeof wakeAtMs === "number" && !Number.isFinite(wakeAtMs)) {
-    throw new RangeError(`${behavior.kind}: a wake-up at ${wakeAtMs} ms is no time`)
+  const { deferUntilMs, signals, timerAtMs } = decision
+  if (typeof timerAtMs === "number" && !Number.isFinite(timerAtMs)) {
+    throw new RangeError(`${behavior.kind}: a timer at ${timerAtMs} ms is no time`)
   }
-  if (holdUntilMs !== undefined && !Number.isFinite(holdUntilMs)) {
-    throw new RangeError(`${behavior.kind}: a hold until ${holdUntilMs} ms has no end`)
+  if (deferUntilMs !== undefined && !Number.isFinite(deferUntilMs)) {
+    throw new RangeError(`${behavior.kind}: a hold until ${deferUntilMs} ms has no end`)
   }
-  if (othersWake !== undefined) {
-    for (const { address, atMs } of othersWake) {
-      if (!Number.isFinite(atMs)) throw new RangeError(`a wake-up at ${atMs} ms is no time`)
+  if (signals !== undefined) {
+    for (const { address, atMs } of signals) {
+      if (!Number.isFinite(atMs)) throw new RangeError(`a timer at ${atMs} ms is no time`)
       if (shardOf(address) !== shard) {
         throw new RangeError(`${address.kind}/${address.id} is of another shard: not to be woken`)
       }
@@ -76,7 +76,7 @@ export class ActorImage {
   constructor(behavior: AnyBehavior, address: Address) {
     this.behavior = behavior
     this.shard = shardOf(address)
-    this.context = { self: address, nowMs: 0, head: 0, hint: undefined, recent: findNothing }
+    this.context = { self: address, nowMs: 0, head: 0, hint: undefined, findDuplicate: findNothing }
     this.state = behavior.initial
   }
 
@@ -86,7 +86,7 @@ export class ActorImage {
     this.revision = revision
     this.head = head
     this.recent = recent
-    this.context.recent = recent?.find ?? findNothing
+    this.context.findDuplicate = recent?.find ?? findNothing
   }
 
   /** What the store has of an actor that has never been, or has vanished. */
@@ -122,14 +122,14 @@ export class Inbox extends Queue<PendingMessage> {
   /** How many were not yet replied to, those that wait and those that are decided. */
   unreplied = 0
   private readonly address: Address
-  private readonly around: ActivationContext
+  private readonly context: ActivationContext
   private closed = false
   private ending: AskFailure | undefined = undefined
 
   constructor(address: Address, around: ActivationContext) {
     super()
     this.address = address
-    this.around = around
+    this.context = around
   }
 
   /** The entry of a message, unless there is no room or no more to come: then it is answered. */
@@ -146,8 +146,8 @@ export class Inbox extends Queue<PendingMessage> {
       writes: false,
       reply: undefined
     }
-    const { actorQueueMax, overloadRetryMs } = this.around.limits
-    if (++this.unreplied <= actorQueueMax && !this.closed) return entry
+    const { inboxMax, overloadRetryMs } = this.context.limits
+    if (++this.unreplied <= inboxMax && !this.closed) return entry
     const overloaded = { key: keyOf(this.address), retryAfterMs: overloadRetryMs }
     this.answer(entry, this.ending ?? new Overloaded(overloaded))
     return
@@ -158,7 +158,7 @@ export class Inbox extends Queue<PendingMessage> {
     try {
       entry.done(failure, reply)
     } catch (cause) {
-      this.around.onFault(this.address, cause)
+      this.context.onFault(this.address, cause)
     }
   }
 
@@ -166,25 +166,26 @@ export class Inbox extends Queue<PendingMessage> {
   close(failure: AskFailure | undefined): void {
     this.closed = true
     this.ending ??= failure
-    for (const entry of this.takeAll()) this.answer(entry, this.ending ?? brokeOff())
+    for (const entry of this.takeAll()) this.answer(entry, this.ending ?? storeInterrupted())
   }
 
   /**
-   * The entries that may be decided anew; the others are answered with the failure. `unsure`:
+   * The entries that may be decided anew; the others are answered with the failure. `indeterminate`:
    * their commit may have been kept.
    */
-  onceMore(
+  retryable(
     entries: ReadonlyArray<PendingMessage>,
     failure: AskFailure,
-    unsure: boolean
+    indeterminate: boolean
   ): Array<PendingMessage> {
     // Without room the caller is told so at once: it is for the client to come again. And what
     // may have been kept must not be decided twice.
-    const final = unsure || failure._tag === "StorageFull" || failure._tag === "StorageDamaged"
+    const final = indeterminate || failure._tag === "StorageFull" ||
+      failure._tag === "StorageCorrupted"
     const kept: Array<PendingMessage> = []
     for (const entry of entries) {
       const hopeless = this.closed || (final && entry.writes) ||
-        ++entry.attempts >= this.around.limits.redecideMax
+        ++entry.attempts >= this.context.limits.decisionAttemptsMax
       if (hopeless) this.answer(entry, failure)
       else kept.push(entry)
     }
@@ -261,7 +262,7 @@ export interface ActivationContext extends Timekeeping {
   readonly committer: Committer
   readonly effects: Effects
   readonly timers: TimerService
-  readonly foreign: CrossActorTimers
+  readonly signals: CrossActorTimers
   readonly nowMs: () => number
   /** Logs a defect that is not the actor's, or finds it down already. */
   readonly onFault: (address: Address, cause: unknown) => void
@@ -273,90 +274,90 @@ export interface ActivationContext extends Timekeeping {
   readonly step: ((step: MessageStep, address: Address) => void) | undefined
 }
 
-/* What an activation knows of wake-ups: its own, and those that it sets for others. */
+/* What an activation knows of timers: its own, and those that it sets for others. */
 
 export class ActorTimers {
   private readonly address: Address
-  private readonly around: ActivationContext
+  private readonly context: ActivationContext
   /** What this activation decided on last, a hold too; undefined: whatever the store has. */
   private ownMs: number | null | undefined = undefined
 
   constructor(address: Address, around: ActivationContext) {
     this.address = address
-    this.around = around
+    this.context = around
   }
 
   /**
-   * Whether the wake-up that fired is over: unless its decision, or one before, set another or
+   * Whether the timer that fired is over: unless its decision, or one before, set another or
    * held it.
    */
-  isOver({ foreign }: FiredTimer, decision: AnyDecision, nowMs: number): boolean {
-    if (foreign !== undefined) this.around.foreign.met(foreign)
-    const { holdUntilMs, vanishes, wakeAtMs } = decision
-    if (wakeAtMs !== undefined || holdUntilMs !== undefined || vanishes) return false
+  isOver({ signal }: FiredTimer, decision: AnyDecision, nowMs: number): boolean {
+    if (signal !== undefined) this.context.signals.met(signal)
+    const { deferUntilMs, vanishes, timerAtMs } = decision
+    if (timerAtMs !== undefined || deferUntilMs !== undefined || vanishes) return false
     if (typeof this.ownMs !== "number" || this.ownMs <= nowMs) return true
-    // Another actor's wake-up may have taken its place.
-    this.around.timers.setNoLater(this.address, this.ownMs)
+    // Another actor's timer may have taken its place.
+    this.context.timers.setNoLater(this.address, this.ownMs)
     return false
   }
 
-  /** Takes a decision's wake-ups into its commit. */
+  /** Takes a decision's timers into its commit. */
   decide(commit: PendingCommit, decision: AnyDecision, clears: boolean): void {
     if (clears) {
-      commit.wakeAtMs = null
-      commit.holdUntilMs = undefined
+      commit.timerAtMs = null
+      commit.deferUntilMs = undefined
     }
-    const own = decision.holdUntilMs ?? (clears ? null : decision.wakeAtMs)
+    const own = decision.deferUntilMs ?? (clears ? null : decision.timerAtMs)
     if (own !== undefined) this.ownMs = own
-    if (decision.othersWake === undefined) return
-    for (const wake of decision.othersWake) commit.wakeOther(this.around.foreign.note(wake))
+    if (decision.signals === undefined) return
+    for (const timer of decision.signals) commit.addSignal(this.context.signals.note(timer))
   }
 
   /** Takes the hold of a decision that writes nothing: it waits for the commit it has seen. */
-  hold({ holdUntilMs }: AnyDecision, seen: PendingCommit | undefined): void {
-    if (holdUntilMs === undefined) return
-    this.ownMs = holdUntilMs
-    if (seen === undefined) this.armHold(holdUntilMs)
-    else seen.holdUntilMs = holdUntilMs
+  hold({ deferUntilMs }: AnyDecision, seen: PendingCommit | undefined): void {
+    if (deferUntilMs === undefined) return
+    this.ownMs = deferUntilMs
+    if (seen === undefined) this.armHold(deferUntilMs)
+    else seen.deferUntilMs = deferUntilMs
   }
 
   /**
-   * The wake-up to write. Another actor's, that this one has not yet seen, is neither taken away
+   * The timer to write. Another actor's, that this one has not yet seen, is neither taken away
    * nor put off; it is armed by the commit of the one that set it.
    */
   toWrite(commit: PendingCommit): number | null | undefined {
-    const own = commit.wakeAtMs
+    const own = commit.timerAtMs
     if (own === undefined) return
-    const standing = this.around.foreign.standing(keyOf(this.address))
+    const standing = this.context.signals.standing(keyOf(this.address))
     if (standing === undefined || (own !== null && own <= standing)) return own
-    commit.wakeAtMs = undefined
+    commit.timerAtMs = undefined
     return standing
   }
 
   /** The commit is durable. */
   arm(commit: PendingCommit): void {
-    const { foreign, timers } = this.around
-    const own = commit.vanishes ? null : commit.wakeAtMs
+    const { signals, timers } = this.context
+    const own = commit.vanishes ? null : commit.timerAtMs
     // What is held comes at no other time, whatever is stored.
-    if (commit.holdUntilMs !== undefined && !commit.vanishes) this.armHold(commit.holdUntilMs)
+    if (commit.deferUntilMs !== undefined && !commit.vanishes) this.armHold(commit.deferUntilMs)
     else if (own !== undefined) timers.set(this.address, this.afterForeign(own))
-    for (const other of commit.otherWakes) {
-      foreign.ripen(other)
-      timers.setForeign(other.address, other.atMs)
+    for (const other of commit.signals) {
+      signals.ripen(other)
+      timers.setSignal(other.address, other.atMs)
     }
   }
 
   /**
-   * Whether or not a lost commit was kept, its wake-ups may come: one too many does no harm.
-   * What it was to hold is not held. `unsure`: it may be kept yet, when these have come already.
+   * Whether or not a lost commit was kept, its timers may come: one too many does no harm.
+   * What it was to hold is not held. `indeterminate`: it may be kept yet, when these have come already.
    */
-  armLost(commit: PendingCommit, unsure: boolean): void {
-    const { foreign, timers } = this.around
-    const setsSome = typeof commit.wakeAtMs === "number" || commit.otherWakes.length > 0
-    if (unsure && setsSome) timers.doubt(shardOf(this.address))
-    if (typeof commit.wakeAtMs === "number") timers.setNoLater(this.address, commit.wakeAtMs)
-    for (const other of commit.otherWakes) {
-      foreign.doubt(other)
+  armLost(commit: PendingCommit, indeterminate: boolean): void {
+    const { signals, timers } = this.context
+    const setsSome = typeof commit.timerAtMs === "number" || commit.signals.length > 0
+    if (indeterminate && setsSome) timers.expectLateCommits(shardOf(this.address))
+    if (typeof commit.timerAtMs === "number") timers.setNoLater(this.address, commit.timerAtMs)
+    for (const other of commit.signals) {
+      signals.doubt(other)
       timers.setNoLater(other.address, other.atMs)
     }
   }
@@ -367,21 +368,21 @@ export class ActorTimers {
   }
 
   /**
-   * The wake-up to come, of this actor's own and another's that is durable and not yet decided on:
+   * The timer to come, of this actor's own and another's that is durable and not yet decided on:
    * the later commit of that one may have been answered before this one.
    */
   private afterForeign(ownMs: number | null): number | null {
-    const ripeMs = this.around.foreign.ripeMs(keyOf(this.address))
+    const ripeMs = this.context.signals.ripeMs(keyOf(this.address))
     return ripeMs === undefined ? ownMs : Math.min(ripeMs, ownMs ?? ripeMs)
   }
 
   /**
-   * Another actor's wake-up that this one has not seen is not put off, when it is durable. One that
+   * Another actor's timer that this one has not seen is not put off, when it is durable. One that
    * is not yet comes with its commit: to come before would be to come again and again.
    */
   private armHold(untilMs: number): void {
-    const ripeMs = this.around.foreign.ripeMs(keyOf(this.address)) ?? untilMs
-    this.around.timers.hold(this.address, Math.min(ripeMs, untilMs))
+    const ripeMs = this.context.signals.ripeMs(keyOf(this.address)) ?? untilMs
+    this.context.timers.defer(this.address, Math.min(ripeMs, untilMs))
   }
 }
 
@@ -394,13 +395,13 @@ export class Activation implements CommitSource {
   /** Whether a message came since the passivation sweep looked last. */
   used = true
   lastUsedMs = 0
-  private readonly around: ActivationContext
-  private readonly measures: KindMetrics
+  private readonly context: ActivationContext
+  private readonly metrics: KindMetrics
   private phase: "asleep" | "loading" | "live" | "stopped" = "asleep"
   private readonly image: ActorImage
   private readonly inbox: Inbox
-  private readonly wakes: ActorTimers
-  private readonly commits: Pipeline
+  private readonly timers: ActorTimers
+  private readonly commits: CommitPipeline
   /** A decision or a round of replies is under way: what arrives meanwhile waits. */
   private busy = false
   private restartAfterMs: number | undefined = undefined
@@ -416,14 +417,14 @@ export class Activation implements CommitSource {
     this.address = address
     this.key = keyOf(address)
     this.shard = shardOf(address)
-    this.around = around
-    this.measures = measures
+    this.context = around
+    this.metrics = measures
     this.image = new ActorImage(behavior, address)
     this.inbox = new Inbox(address, around)
-    this.wakes = new ActorTimers(address, around)
-    this.commits = new Pipeline(this, around.committer)
+    this.timers = new ActorTimers(address, around)
+    this.commits = new CommitPipeline(this, around.committer)
     // Nobody has addressed it before. Should there be one all the same, its commit is a conflict.
-    if (isNew) this.awake(this.image.blank())
+    if (isNew) this.resume(this.image.blank())
   }
 
   /** Messages not yet replied to. */
@@ -442,7 +443,7 @@ export class Activation implements CommitSource {
     this.used = true
     const entry = this.inbox.take(message, done, due)
     if (entry === undefined) return
-    if (this.busy || this.inbox.length > 0 || this.held()) {
+    if (this.busy || this.inbox.length > 0 || this.isBlocked()) {
       this.inbox.push(entry)
       if (this.phase === "asleep") this.load()
       return
@@ -472,8 +473,8 @@ export class Activation implements CommitSource {
     } catch (cause) {
       return this.unwritable(this.commits.landed(), cause)
     }
-    const wake = this.wakes.toWrite(commit)
-    const written = commit.toCommit(this.address, image.revision, state, wake)
+    const timer = this.timers.toWrite(commit)
+    const written = commit.toCommit(this.address, image.revision, state, timer)
     this.drain()
     return written
   }
@@ -482,73 +483,75 @@ export class Activation implements CommitSource {
     const commit = this.commits.landed()
     if (outcome._tag === "Conflict") {
       const lost = new StorageUnavailable({ detail: outcome.conflict.message })
-      return this.again(commit, lost, 0, false)
+      return this.retryLost(commit, lost, 0, false)
     }
-    this.around.step?.("committed", this.address)
+    this.context.step?.("committed", this.address)
     this.image.revision = outcome.revision
     if (commit.vanishes) {
       this.image.recovered(this.image.blank())
-      this.wakes.forget()
+      this.timers.forget()
     }
-    this.wakes.arm(commit)
+    this.timers.arm(commit)
     this.busy = true
-    for (const entry of commit.held) this.inbox.answer(entry, undefined, entry.reply)
-    this.around.step?.("replied", this.address)
+    for (const entry of commit.messages) this.inbox.answer(entry, undefined, entry.reply)
+    this.context.step?.("replied", this.address)
     if (commit.actions !== undefined) this.perform(commit.actions)
-    this.around.onChange(this.address, commit.vanishes ? 0 : commit.head)
+    this.context.onChange(this.address, commit.vanishes ? 0 : commit.head)
     this.busy = false
-    this.carryOn()
+    this.continueAfterCommit()
   }
 
-  /** The commit failed; `unsure` when it may have been kept all the same. */
-  commitFailed(failure: StorageFailure, unsure: boolean): void {
-    this.again(this.commits.landed(), failure, this.around.limits.reloadDelayMs, unsure)
+  /** The commit failed; `indeterminate` when it may have been kept all the same. */
+  commitFailed(failure: StorageFailure, indeterminate: boolean): void {
+    this.retryLost(this.commits.landed(), failure, this.context.limits.reloadDelayMs, indeterminate)
   }
 
   /** The state has no record text: who waits for it is told, and it is dropped. */
   private unwritable(commit: PendingCommit, cause: unknown): undefined {
     this.busy = true
-    this.wakes.armLost(commit, false)
-    for (const entry of commit.held) this.inbox.answer(entry, new ActorDefect({ key: this.key }))
+    this.timers.armLost(commit, false)
+    for (const entry of commit.messages) {
+      this.inbox.answer(entry, new ActorDefect({ key: this.key }))
+    }
     this.busy = false
     this.defect(cause)
   }
 
-  private held(): boolean {
+  private isBlocked(): boolean {
     return this.phase !== "live" || this.restartAfterMs !== undefined ||
-      this.commits.blocked(this.around.limits.commitItemsMax)
+      this.commits.blocked(this.context.limits.commitItemsMax)
   }
 
   private load(): void {
-    const { around, image } = this
+    const { context, image } = this
     this.phase = "loading"
-    const read = () => recover(around.storage, image.behavior, this.address)
-    runWithin(around, read, around.limits.storageDeadlineMs, (exit) => {
+    const read = () => recover(context.storage, image.behavior, this.address)
+    runWithin(context, read, context.limits.storageDeadlineMs, (exit) => {
       if (this.phase === "stopped") return
-      if (Exit.isSuccess(exit)) return this.awake(exit.value)
+      if (Exit.isSuccess(exit)) return this.resume(exit.value)
       const failure = namedFailure(exit.cause)
       if (failure === undefined && hasDied(exit.cause)) return this.defect(exit.cause)
-      const kept = this.inbox.onceMore(this.inbox.takeAll(), failure ?? brokeOff(), false)
+      const kept = this.inbox.retryable(this.inbox.takeAll(), failure ?? storeInterrupted(), false)
       this.inbox.putFirst(kept)
-      if (this.inbox.length > 0) return this.reload(around.limits.reloadDelayMs)
+      if (this.inbox.length > 0) return this.reload(context.limits.reloadDelayMs)
       this.stop(failure)
-      around.onEnd(this)
+      context.onEnd(this)
     })
   }
 
-  private awake(recovered: Recovered): void {
+  private resume(recovered: Recovered): void {
     this.image.recovered(recovered)
-    this.wakes.forget()
+    this.timers.forget()
     this.phase = "live"
     this.drain()
   }
 
   private decide(entry: PendingMessage): void {
-    const nowMs = this.around.nowMs()
-    this.measures.decisions++
+    const nowMs = this.context.nowMs()
+    this.metrics.decisions++
     let decision: AnyDecision | undefined
     try {
-      decision = this.image.decide(entry.message, nowMs, entry.due?.foreign?.hint)
+      decision = this.image.decide(entry.message, nowMs, entry.due?.signal?.hint)
     } catch (cause) {
       this.inbox.answer(entry, new ActorDefect({ key: this.key }))
       return this.defect(cause)
@@ -557,7 +560,7 @@ export class Activation implements CommitSource {
       const detail = `${this.address.kind} takes no ${entry.message._tag}`
       return this.inbox.answer(entry, new UnknownMessage({ key: this.key, detail }))
     }
-    if (isRefusal(decision.answer)) this.measures.refusals++
+    if (isRefusal(decision.answer)) this.metrics.refusals++
     this.carryOut(entry, decision, nowMs)
   }
 
@@ -565,13 +568,13 @@ export class Activation implements CommitSource {
     // Behaviors hand back their own states and actions; only the table's types know them.
     if (decision.nextState !== undefined) this.image.state = decision.nextState as Tagged
     const actions = decision.actions as Array<Tagged> | undefined
-    const clears = entry.due !== undefined && this.wakes.isOver(entry.due, decision, nowMs)
+    const clears = entry.due !== undefined && this.timers.isOver(entry.due, decision, nowMs)
     entry.reply = decision.answer
     entry.writes = clears || changes(decision)
     if (entry.writes) return this.write(entry, decision, clears, actions)
     const seen = this.commits.latest
-    this.wakes.hold(decision, seen)
-    if (seen !== undefined) return seen.hold(entry, actions)
+    this.timers.hold(decision, seen)
+    if (seen !== undefined) return seen.addMessage(entry, actions)
     this.inbox.answer(entry, undefined, decision.answer)
     if (actions !== undefined) this.perform(actions)
   }
@@ -586,9 +589,9 @@ export class Activation implements CommitSource {
     const first = this.image.head + 1
     commit.add(decision)
     this.image.head = commit.head
-    this.wakes.decide(commit, decision, clears)
-    commit.hold(entry, actions)
-    this.around.step?.("decided", this.address)
+    this.timers.decide(commit, decision, clears)
+    commit.addMessage(entry, actions)
+    this.context.step?.("decided", this.address)
     this.commits.join()
     try {
       if (decision.items !== undefined) this.image.remember(decision.items, first)
@@ -598,17 +601,17 @@ export class Activation implements CommitSource {
   }
 
   private perform(actions: ReadonlyArray<Tagged>): void {
-    this.around.effects.perform(this.image.behavior, this.address, actions, (cause) => {
+    this.context.effects.perform(this.image.behavior, this.address, actions, (cause) => {
       // What is down already is not restarted once more for it.
       if (this.phase !== "live" || this.restartAfterMs !== undefined) {
-        return this.around.onFault(this.address, cause)
+        return this.context.onFault(this.address, cause)
       }
       this.defect(cause)
     })
   }
 
   /** After a commit: what was decided meanwhile is next, then a restart that was put off. */
-  private carryOn(): void {
+  private continueAfterCommit(): void {
     this.commits.join()
     if (this.restartAfterMs !== undefined && this.commits.empty) this.reload(this.restartAfterMs)
     this.drain()
@@ -617,7 +620,7 @@ export class Activation implements CommitSource {
   private drain(): void {
     if (this.busy) return
     this.busy = true
-    while (this.inbox.length > 0 && !this.held()) {
+    while (this.inbox.length > 0 && !this.isBlocked()) {
       const entry = this.inbox.shift()
       if (entry !== undefined) this.decide(entry)
     }
@@ -625,16 +628,21 @@ export class Activation implements CommitSource {
   }
 
   /** The commit was lost: all that was decided since is dropped and decided anew, in order. */
-  private again(lost: PendingCommit, failure: AskFailure, delayMs: number, unsure: boolean): void {
+  private retryLost(
+    lost: PendingCommit,
+    failure: AskFailure,
+    delayMs: number,
+    indeterminate: boolean
+  ): void {
     const pending = this.commits.drop()
     if (this.phase !== "stopped") this.phase = "loading"
-    this.wakes.armLost(lost, unsure)
-    const kept = this.inbox.onceMore(lost.held, failure, unsure)
+    this.timers.armLost(lost, indeterminate)
+    const kept = this.inbox.retryable(lost.messages, failure, indeterminate)
     if (pending !== undefined) {
-      this.wakes.armLost(pending, false)
-      kept.push(...this.inbox.onceMore(pending.held, failure, false))
+      this.timers.armLost(pending, false)
+      kept.push(...this.inbox.retryable(pending.messages, failure, false))
     }
-    this.measures.redecisions += kept.length
+    this.metrics.redecisions += kept.length
     this.inbox.putFirst(kept)
     this.reload(Math.max(delayMs, this.restartAfterMs ?? 0))
   }
@@ -644,16 +652,16 @@ export class Activation implements CommitSource {
     if (this.phase === "stopped") return
     this.phase = "loading"
     if (delayMs <= 0) return this.load()
-    this.cancelReload = this.around.later(delayMs, () => this.phase === "stopped" || this.load())
+    this.cancelReload = this.context.later(delayMs, () => this.phase === "stopped" || this.load())
   }
 
   /** A broken invariant: logged, and the actor starts anew from the store, or rests. */
   private defect(cause: unknown): void {
-    if (this.phase === "stopped") return this.around.onFault(this.address, cause)
-    const verdict = this.around.onDefect(this.address, cause)
+    if (this.phase === "stopped") return this.context.onFault(this.address, cause)
+    const verdict = this.context.onDefect(this.address, cause)
     if (typeof verdict !== "number") {
       this.stop(verdict)
-      return this.around.onEnd(this)
+      return this.context.onEnd(this)
     }
     if (this.commits.empty) this.reload(verdict)
     else this.restartAfterMs = verdict

@@ -1,12 +1,12 @@
 /**
- * Wake-ups that one actor set for another. The other decides on its own wake-up without having
+ * Timers that one actor set for another. The other decides on its own timer without having
  * seen them, and its commit must not take away what it has not seen: a note is kept from the
- * decision until a wake-up that fired after the commit has been decided upon.
+ * decision until a timer that fired after the commit has been decided upon.
  */
 import { keyOf, shardOf } from "../actor/index.ts"
 import type { Timer } from "../ports/index.ts"
 
-/** A wake-up by another actor; `hint` is what that one said with it. */
+/** A timer by another actor; `hint` is what that one said with it. */
 export interface CrossActorTimer extends Timer {
   hint: number | undefined
 }
@@ -23,7 +23,7 @@ export class CrossActorTimers {
   private readonly notes = new Map<string, CrossActorTimer>()
   private readonly ripe = new WeakSet<CrossActorTimer>()
 
-  /** Notes a decided wake-up; the result, no later than any that stands, is to be committed. */
+  /** Notes a decided timer; the result, no later than any that stands, is to be committed. */
   note({ address, atMs, hint }: Given): CrossActorTimer {
     const key = keyOf(address)
     const before = this.notes.get(key)
@@ -36,18 +36,18 @@ export class CrossActorTimers {
     return noted
   }
 
-  /** The commit of a noted wake-up is over: the next wake-up that is due answers it. */
-  ripen(wake: CrossActorTimer): void {
-    this.ripe.add(wake)
+  /** The commit of a noted timer is over: the next timer that is due answers it. */
+  ripen(timer: CrossActorTimer): void {
+    this.ripe.add(timer)
   }
 
-  /** The commit of a noted wake-up was lost: it may come, but what it says may not be so. */
-  doubt(wake: CrossActorTimer): void {
-    wake.hint = undefined
-    this.ripe.add(wake)
+  /** The commit of a noted timer was lost: it may come, but what it says may not be so. */
+  doubt(timer: CrossActorTimer): void {
+    timer.hint = undefined
+    this.ripe.add(timer)
   }
 
-  /** The time that the actor's own wake-up must not be later than. */
+  /** The time that the actor's own timer must not be later than. */
   standing(key: string): number | undefined {
     return this.notes.size === 0 ? undefined : this.notes.get(key)?.atMs
   }
@@ -58,16 +58,16 @@ export class CrossActorTimers {
     return noted !== undefined && this.ripe.has(noted) ? noted.atMs : undefined
   }
 
-  /** What a wake-up that fires now answers. */
+  /** What a timer that fires now answers. */
   answeredBy(key: string, nowMs: number): CrossActorTimer | undefined {
     const noted = this.notes.get(key)
     return noted !== undefined && noted.atMs <= nowMs && this.ripe.has(noted) ? noted : undefined
   }
 
-  /** The wake-up that answers this was decided upon. */
-  met(wake: CrossActorTimer): void {
-    const key = keyOf(wake.address)
-    if (this.notes.get(key) === wake) this.notes.delete(key)
+  /** The timer that answers this was decided upon. */
+  met(timer: CrossActorTimer): void {
+    const key = keyOf(timer.address)
+    if (this.notes.get(key) === timer) this.notes.delete(key)
   }
 
   /** Forgets the notes of a shard that this node no longer owns. */

@@ -69,7 +69,7 @@ export class ActivationDirectory {
   private makeRoom(): void {
     const nowMs = this.nowMs()
     // The looks are few, so that a busy node does not search for idle actors all the time.
-    let looks = this.limits.evictionLooksMax
+    let looks = this.limits.evictionChecksMax
     for (const [key, actor] of this.actors) {
       if (this.actors.size < this.limits.residentActorsMax || looks-- === 0) return
       if (actor.idle && !actor.used) this.sleep(actor)

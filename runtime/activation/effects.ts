@@ -70,7 +70,7 @@ export class Effects {
     this.closed.delete(shard)
   }
 
-  /** Breaks off what is under way: a wake-up finds it undone. */
+  /** Breaks off what is under way: a timer finds it undone. */
   stop(): void {
     this.stopped = true
     for (const fiber of this.fibers.keys()) fiber.interruptUnsafe()

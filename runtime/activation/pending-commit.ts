@@ -16,10 +16,10 @@ export const asked = (send: (done: ReplyCallback) => void): Effect.Effect<unknow
     )
   )
 
-/** A due wake-up that became a message. */
+/** A due timer that became a message. */
 export interface FiredTimer {
-  /** The wake-up by another actor that it answers. */
-  readonly foreign: CrossActorTimer | undefined
+  /** The timer by another actor that it answers. */
+  readonly signal: CrossActorTimer | undefined
 }
 
 /** One message under way. */
@@ -37,27 +37,27 @@ export interface PendingMessage {
 const none: ReadonlyArray<never> = []
 
 export class PendingCommit {
-  readonly held: Array<PendingMessage> = []
+  readonly messages: Array<PendingMessage> = []
   actions: Array<Tagged> | undefined = undefined
   /** The state goes into the commit: it was changed, or items are removed. */
   writesState = false
   vanishes = false
   readonly items: Array<LogItem> = []
-  wakeAtMs: number | null | undefined = undefined
-  /** Until when the wake-up is held once this is durable. */
-  holdUntilMs: number | undefined = undefined
+  timerAtMs: number | null | undefined = undefined
+  /** Until when the timer is held once this is durable. */
+  deferUntilMs: number | undefined = undefined
   /** The log's head after this commit. */
   head: number
   private removals: Array<number> | undefined = undefined
-  private others: Array<CrossActorTimer> | undefined = undefined
+  private decidedSignals: Array<CrossActorTimer> | undefined = undefined
 
   constructor(head: number) {
     this.head = head
   }
 
-  /** Adds what one decision asks for; `others` are its wake-ups of other actors, noted. */
+  /** Adds what one decision asks for; `others` are its timers of other actors, noted. */
   add(decision: Decision<unknown, unknown, unknown>): void {
-    const { holdUntilMs, items, removals, wakeAtMs } = decision
+    const { deferUntilMs, items, removals, timerAtMs } = decision
     if (decision.durable || removals !== undefined) this.writesState = true
     if (decision.vanishes) this.vanishes = true
     if (items !== undefined) {
@@ -69,21 +69,23 @@ export class PendingCommit {
       this.removals ??= []
       for (const n of removals) this.removals.push(n)
     }
-    // A later wake-up ends the hold of a decision before it.
-    if (wakeAtMs !== undefined) {
-      this.wakeAtMs = wakeAtMs
-      this.holdUntilMs = undefined
+    // A later timer ends the hold of a decision before it.
+    if (timerAtMs !== undefined) {
+      this.timerAtMs = timerAtMs
+      this.deferUntilMs = undefined
     }
-    if (holdUntilMs !== undefined) this.holdUntilMs = holdUntilMs
+    if (deferUntilMs !== undefined) this.deferUntilMs = deferUntilMs
   }
 
-  wakeOther(wake: CrossActorTimer): void {
-    this.others === undefined ? this.others = [wake] : this.others.push(wake)
+  addSignal(timer: CrossActorTimer): void {
+    this.decidedSignals === undefined
+      ? this.decidedSignals = [timer]
+      : this.decidedSignals.push(timer)
   }
 
   /** Holds a reply, and what is performed after it, until this is durable. */
-  hold(entry: PendingMessage, actions: ReadonlyArray<Tagged> | undefined): void {
-    this.held.push(entry)
+  addMessage(entry: PendingMessage, actions: ReadonlyArray<Tagged> | undefined): void {
+    this.messages.push(entry)
     if (actions === undefined) return
     this.actions ??= []
     for (const action of actions) this.actions.push(action)
@@ -94,9 +96,9 @@ export class PendingCommit {
     address: Address,
     revision: number,
     state: string | undefined,
-    wake: number | null | undefined
+    timer: number | null | undefined
   ): Commit {
-    const wakeOthers = this.otherWakes
+    const signals = this.signals
     if (this.vanishes) {
       return {
         address,
@@ -105,8 +107,8 @@ export class PendingCommit {
         head: 0,
         append: none,
         remove: none,
-        wake: null,
-        wakeOthers
+        timer: null,
+        signals
       }
     }
     return {
@@ -116,13 +118,13 @@ export class PendingCommit {
       head: this.head,
       append: this.kept(),
       remove: this.removals ?? none,
-      wake,
-      wakeOthers
+      timer,
+      signals
     }
   }
 
-  get otherWakes(): ReadonlyArray<CrossActorTimer> {
-    return this.others ?? none
+  get signals(): ReadonlyArray<CrossActorTimer> {
+    return this.decidedSignals ?? none
   }
 
   /** The items that were not removed again before they were written. */
@@ -136,14 +138,14 @@ export class PendingCommit {
 /** Whether a decision changes anything that must be written. */
 export const changes = (decision: Decision<unknown, unknown, unknown>): boolean =>
   decision.durable || decision.items !== undefined || decision.removals !== undefined ||
-  decision.wakeAtMs !== undefined || decision.othersWake !== undefined || decision.vanishes
+  decision.timerAtMs !== undefined || decision.signals !== undefined || decision.vanishes
 
 /*
  * The pending commit of one actor: many decisions merged into one write. A later state wins,
  * appended items add up, and whoever was told something waits for all that it has seen.
  */
 
-export class Pipeline {
+export class CommitPipeline {
   private pending: PendingCommit | undefined = undefined
   private inFlight: PendingCommit | undefined = undefined
   /** The pending commit waits in the committer. */

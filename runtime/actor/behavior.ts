@@ -28,12 +28,12 @@ export interface DecisionContext {
   /** Number of the last log item, counted from 1; 0 before the first. */
   readonly head: number
   /**
-   * What the actor that set this wake-up said with it ({@link Decision.wakeOther}): it is durable
+   * What the actor that set this timer said with it ({@link Decision.signal}): it is durable
    * by now. Undefined for all other messages, and when it is not known any more.
    */
   readonly hint: number | undefined
   /** Number of the item remembered under this key, when it is among the last `recall.items`. */
-  readonly recent: (key: string) => number | undefined
+  readonly findDuplicate: (key: string) => number | undefined
 }
 
 /** A reply that says no; `reason` is a name of the field, `detail` is for a person. */
@@ -43,8 +43,8 @@ export interface Refusal {
   readonly detail: string | undefined
 }
 
-/** The wake-up of another actor. */
-interface OtherWake {
+/** The timer of another actor. */
+interface DecidedSignal {
   readonly address: Address
   readonly atMs: number
   readonly hint?: number
@@ -63,10 +63,10 @@ export class Decision<State, Reply = never, Action = never> {
   items: Array<string> | undefined = undefined
   removals: Array<number> | undefined = undefined
   /** ms since the epoch; null clears. */
-  wakeAtMs: number | null | undefined = undefined
+  timerAtMs: number | null | undefined = undefined
   /** ms since the epoch. */
-  holdUntilMs: number | undefined = undefined
-  othersWake: Array<OtherWake> | undefined = undefined
+  deferUntilMs: number | undefined = undefined
+  signals: Array<DecidedSignal> | undefined = undefined
   answer: Reply | Refusal | undefined = undefined
   actions: Array<Action> | undefined = undefined
 
@@ -97,36 +97,36 @@ export class Decision<State, Reply = never, Action = never> {
     this.removals = [...this.removals ?? [], ...numbers]
     return this
   }
-  /** Sets the actor's only wake-up time, ms since the epoch; null clears it. */
-  wake(atMs: number | null): this {
-    this.wakeAtMs = atMs
+  /** Sets the actor's only timer time, ms since the epoch; null clears it. */
+  setTimer(atMs: number | null): this {
+    this.timerAtMs = atMs
     return this
   }
   /**
-   * Leaves the stored wake-up as it is, while this node wakes the actor only at `untilMs`, ms
+   * Leaves the stored timer as it is, while this node wakes the actor only at `untilMs`, ms
    * since the epoch. Whoever takes the shard later, after a crash too, wakes it at the stored
    * time: at once when that is past. So what is tried now is tried again at once when this node
    * dies, and at `untilMs` when only its answer is lost.
    *
-   * Nothing is written for it, and a wake-up whose decision holds is not over. Together with
-   * {@link Decision.wake}: that time is stored, and held. A later decision's `wake` ends the
-   * hold; another actor's wake-up that this one has not seen yet is not put off by it.
+   * Nothing is written for it, and a timer whose decision holds is not over. Together with
+   * {@link Decision.setTimer}: that time is stored, and held. A later decision's `wake` ends the
+   * hold; another actor's timer that this one has not seen yet is not put off by it.
    */
-  hold(untilMs: number): this {
-    this.holdUntilMs = untilMs
+  deferTimer(untilMs: number): this {
+    this.deferUntilMs = untilMs
     return this
   }
   /**
-   * Sets the wake-up time of another actor of the same shard, in the same commit; one of another
+   * Sets the timer time of another actor of the same shard, in the same commit; one of another
    * shard is a defect. What that actor decides before it wakes does not take it away.
    *
    * `hint` is told to it as {@link DecisionContext.hint}, such as how far a log goes with this commit: of
    * several the greatest, and none when one of them has none. It is only in memory: after a
    * crash the actor wakes without.
    */
-  wakeOther(address: Address, atMs: number, hint?: number): this {
-    this.othersWake ??= []
-    this.othersWake.push(hint === undefined ? { address, atMs } : { address, atMs, hint })
+  signal(address: Address, atMs: number, hint?: number): this {
+    this.signals ??= []
+    this.signals.push(hint === undefined ? { address, atMs } : { address, atMs, hint })
     return this
   }
   /**
@@ -139,14 +139,14 @@ export class Decision<State, Reply = never, Action = never> {
     widened.answer = answer
     return widened
   }
-  /** Performs an effect after the commit; at most once, unless a wake-up finds it undone. */
+  /** Performs an effect after the commit; at most once, unless a timer finds it undone. */
   perform<Performed>(action: Performed): Decision<State, Reply, Action | Performed> {
     // As in `reply`.
     const widened = this as unknown as Decision<State, Reply, Action | Performed>
     widened.actions = [...widened.actions ?? [], action]
     return widened
   }
-  /** Removes the actor's state, log and wake-up. */
+  /** Removes the actor's state, log and timer. */
   vanish(): this {
     this.vanishes = true
     return this
@@ -237,11 +237,11 @@ export interface Behavior<
   readonly decodeMessage: (input: unknown) => Message
   readonly recall?: Recall<State>
   /**
-   * The message that a due wake-up becomes. Its decision ends the wake-up, unless it sets the
+   * The message that a due timer becomes. Its decision ends the timer, unless it sets the
    * next or holds it. It may come early, or once too often, never too seldom: the cell
    * looks at its state, and sets the time again when it is not yet due.
    */
-  readonly wakeUp: Message
+  readonly timerMessage: Message
   /**
    * Carries out an action after its commit. What it answers is told to the actor as a message.
    * A failure is a defect: logged, and the actor is restarted. (A method, so that a behavior

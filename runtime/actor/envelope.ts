@@ -6,7 +6,8 @@
 import { Result, Schema } from "effect"
 import type { AnyBehavior, Tagged } from "./behavior.ts"
 import { ActorDefect, type AskFailure, AskTimeout, MessageTooLarge, NoOwner, Overloaded,
-  Quarantined, StorageDamaged, StorageFull, StorageUnavailable, UnknownMessage } from "./errors.ts"
+  Quarantined, StorageCorrupted, StorageFull, StorageUnavailable,
+  UnknownMessage } from "./errors.ts"
 
 const Failure = Schema.Union([
   ActorDefect,
@@ -15,7 +16,7 @@ const Failure = Schema.Union([
   NoOwner,
   Overloaded,
   Quarantined,
-  StorageDamaged,
+  StorageCorrupted,
   StorageFull,
   StorageUnavailable,
   UnknownMessage

@@ -30,7 +30,7 @@ export class StorageFull extends Schema.TaggedError<StorageFull>()("StorageFull"
 }) {}
 
 /** What the store holds contradicts itself: a checksum, a missing part, an unreadable record. */
-export class StorageDamaged extends Schema.TaggedError<StorageDamaged>()("StorageDamaged", {
+export class StorageCorrupted extends Schema.TaggedError<StorageCorrupted>()("StorageCorrupted", {
   detail: Schema.String
 }) {}
 
@@ -40,7 +40,7 @@ export class StorageLocked extends Schema.TaggedError<StorageLocked>()("StorageL
   pid: Schema.UndefinedOr(Schema.Number)
 }) {}
 
-export type StorageFailure = StorageUnavailable | StorageFull | StorageDamaged
+export type StorageFailure = StorageUnavailable | StorageFull | StorageCorrupted
 
 /** A blob grew past the bytes that its writer allowed; nothing of it was kept. */
 export class BlobTooLarge extends Schema.TaggedError<BlobTooLarge>()("BlobTooLarge", {

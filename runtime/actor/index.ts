@@ -7,6 +7,6 @@ export { type AnyBehavior, append, become, type Behavior, type BehaviorTable, De
 export { decodeMessage, decodeReply, encodeAskFailure, encodeMessage,
   encodeReply } from "./envelope.ts"
 export { ActorDefect, type AskFailure, AskTimeout, BlobAborted, BlobMissing, BlobTooLarge,
-  LogConflict, MessageTooLarge, NoOwner, Overloaded, Quarantined, RevisionConflict, StorageDamaged,
-  type StorageFailure, StorageFull, StorageLocked, StorageUnavailable,
+  LogConflict, MessageTooLarge, NoOwner, Overloaded, Quarantined, RevisionConflict,
+  StorageCorrupted, type StorageFailure, StorageFull, StorageLocked, StorageUnavailable,
   UnknownMessage } from "./errors.ts"

@@ -91,7 +91,7 @@ export class Claims {
   }
 
   /** Takes note of a change, unless it is older than what is known. */
-  saw({ key, revision, value }: RegistryEntry): void {
+  observe({ key, revision, value }: RegistryEntry): void {
     const shard = shardOfKey(key)
     if (shard === undefined || revision <= this.at(shard).revision) return
     this.claims.set(shard, readClaim(value, revision))
@@ -110,7 +110,7 @@ export class Claims {
     runWithin(this.time, put, callDeadlineMs, (exit) => {
       if (Exit.isSuccess(exit)) {
         this.doubtful.delete(shard)
-        this.saw({ key: claimKey(shard), value, revision: exit.value })
+        this.observe({ key: claimKey(shard), value, revision: exit.value })
         return done()
       }
       if (!(failureOf(exit.cause) instanceof RegistryMoved)) this.doubtful.add(shard)
@@ -122,7 +122,7 @@ export class Claims {
     const { callDeadlineMs, retryMs } = this.limits
     runWithin(this.time, () => this.registry.get(claimKey(shard)), callDeadlineMs, (exit) => {
       if (Exit.isFailure(exit)) return void this.time.later(retryMs, done)
-      this.saw(exit.value)
+      this.observe(exit.value)
       done()
     })
   }

@@ -28,13 +28,13 @@ export interface Clustered {
   /** Takes the node's name; what keeps it from that. To be called once, before it is followed. */
   readonly enter: () => Promise<NodeNameTaken | StorageUnavailable | undefined>
   /** What the registry tells goes here. */
-  readonly saw: (entry: Parameters<Claims["saw"]>[0]) => void
+  readonly observe: (entry: Parameters<Claims["observe"]>[0]) => void
   /** Ends at once: what was not handed over is anybody's. Resolves when the others can know. */
   readonly close: () => Promise<void>
 }
 
 /** How often a node that leaves looks whether all is handed over, ms. */
-const LOOK_MS = 10
+const handoverPollMs = 10
 
 const nodePattern = /^[A-Za-z0-9_=-]{1,100}$/
 
@@ -74,20 +74,20 @@ class ClusteredPlacement implements Clustered {
     const { claims, members, membership } = this
     this.handoff = new Handoff({ node, limits, claims, members, membership })
     this.placement = {
-      owns: (shard) => this.handoff.holds(shard) && membership.inTime(),
-      inTime: () => membership.inTime(),
-      holds: (shard) => this.handoff.claims(shard) && membership.inTime(),
+      owns: (shard) => this.handoff.holds(shard) && membership.isLeaseValid(),
+      isLeaseValid: () => membership.isLeaseValid(),
+      holdsClaim: (shard) => this.handoff.claims(shard) && membership.isLeaseValid(),
       follow: (taken, lost) => this.follow(taken, lost),
       leave: () => this.leave(),
       view: () => this.view(),
-      notices: makeNodeStatus(registry, time.fork, node)
+      nodeStatus: makeNodeStatus(registry, time.fork, node)
     }
   }
 
-  readonly saw: Clustered["saw"] = (entry) => {
-    this.claims.saw(entry)
-    this.members.saw(entry)
-    if (memberOf(entry.key) === this.node) this.membership.saw(entry)
+  readonly observe: Clustered["observe"] = (entry) => {
+    this.claims.observe(entry)
+    this.members.observe(entry)
+    if (memberOf(entry.key) === this.node) this.membership.observe(entry)
     this.handoff.schedule()
   }
 
@@ -148,13 +148,13 @@ class ClusteredPlacement implements Clustered {
     this.membership.leave()
     this.handoff.schedule()
     while (!this.handoff.empty && !this.closed) await this.pause()
-    const untilMs = this.time.nowMs() + this.limits.takenMs
+    const untilMs = this.time.nowMs() + this.limits.takeoverMs
     const waits = () => !this.closed && this.hasOthers() && this.time.nowMs() < untilMs
     while (!this.handoff.handedOver && waits()) await this.pause()
   }
 
   private pause(): Promise<void> {
-    return new Promise((resolve) => this.time.later(LOOK_MS, resolve))
+    return new Promise((resolve) => this.time.later(handoverPollMs, resolve))
   }
 
   private view(): ClusterView {
@@ -186,7 +186,7 @@ export const clustered = (
       const time = { fork, later: laterWith(fork), nowMs }
       const known = { process: thisProcess, isGone: isProcessGone }
       const node = makeClustered(registry, time, { ...known, ...options })
-      yield* registry.watch(node.saw)
+      yield* registry.watch(node.observe)
       yield* Effect.addFinalizer(() => Effect.promise(node.close))
       const refused = yield* Effect.promise(node.enter)
       if (refused !== undefined) return yield* Effect.fail(refused)

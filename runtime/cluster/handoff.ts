@@ -97,7 +97,7 @@ export class Handoff {
     const { members, membership, node } = this.options
     const nodes = new Set<string>()
     for (const member of members.living()) if (!member.leaving) nodes.add(member.node)
-    if (membership.leaving || !membership.inTime()) nodes.delete(node)
+    if (membership.leaving || !membership.isLeaseValid()) nodes.delete(node)
     else nodes.add(node)
     const among = [...nodes].sort().join(" ")
     if (among !== this.among) {
@@ -112,11 +112,11 @@ export class Handoff {
     const phase = this.phases[shard]
     const mine = this.isMine(claims.at(shard).holder)
     if (phase === "held") {
-      if (!mine || !membership.inTime()) this.drain(shard, followers)
+      if (!mine || !membership.isLeaseValid()) this.drain(shard, followers)
       else if (!wanted && this.draining < this.options.limits.drainsMax) {
         this.drain(shard, followers)
       }
-    } else if (phase === "away" && membership.inTime()) {
+    } else if (phase === "away" && membership.isLeaseValid()) {
       // What is in doubt may be released yet by a call that was given up: it is claimed again.
       if (wanted && mine && !claims.inDoubt(shard)) {
         this.phases[shard] = "held"

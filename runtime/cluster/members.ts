@@ -29,7 +29,7 @@ export class Members {
     this.limits = limits
   }
 
-  saw(entry: RegistryEntry): void {
+  observe(entry: RegistryEntry): void {
     const node = memberOf(entry.key)
     if (node === undefined) return
     const member = readMember(node, entry)
@@ -39,7 +39,7 @@ export class Members {
 
   /** Those that were seen to refresh lately. */
   living(): ReadonlyArray<NodeView> {
-    const sinceMs = this.time.nowMs() - this.limits.silentMs
+    const sinceMs = this.time.nowMs() - this.limits.memberSilentMs
     const living: Array<NodeView> = []
     for (const { atMs, member } of this.members.values()) if (atMs > sinceMs) living.push(member)
     return living
@@ -56,7 +56,7 @@ export class Members {
     if (this.goneForEver.has(incarnation)) return true
     const seen = this.members.get(node)
     const alive = seen?.member.incarnation === incarnation &&
-      seen.atMs > this.time.nowMs() - this.limits.silentMs
+      seen.atMs > this.time.nowMs() - this.limits.memberSilentMs
     if (alive || this.asking.has(incarnation)) return false
     this.asking.add(incarnation)
     const look = () => this.registry.get(memberKey(node))

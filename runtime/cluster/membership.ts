@@ -127,7 +127,7 @@ export class Membership {
   private phase: "out" | "joining" | "in" | "ended" = "out"
   private readonly own = new Set<string>()
   private revision = 0
-  private untilMs = Number.NEGATIVE_INFINITY
+  private leaseUntilMs = Number.NEGATIVE_INFINITY
   private refreshing = false
   /** Why the last refresh failed, if it did: a process that stood still did not try. */
   private unrefreshed: string | undefined
@@ -142,12 +142,12 @@ export class Membership {
   }
 
   /** Whether nobody can have taken this node's claims over. */
-  inTime(): boolean {
-    return this.time.nowMs() < this.untilMs
+  isLeaseValid(): boolean {
+    return this.time.nowMs() < this.leaseUntilMs
   }
 
   /** The key was told to have changed: one that is newer than its own word settles it. */
-  saw(entry: RegistryEntry): void {
+  observe(entry: RegistryEntry): void {
     if (this.phase !== "in" || entry.revision <= this.revision) return
     if (entry.value === undefined || !this.isOwn(entry)) this.found(entry)
   }
@@ -198,7 +198,7 @@ export class Membership {
 
   private stop(): void {
     this.phase = "ended"
-    this.untilMs = Number.NEGATIVE_INFINITY
+    this.leaseUntilMs = Number.NEGATIVE_INFINITY
     this.cancelNext?.()
     this.cancelEnd?.()
   }
@@ -227,8 +227,8 @@ export class Membership {
       this.revision = exit.value
       this.unrefreshed = undefined
       this.phase = "in"
-      this.untilMs = Math.max(this.untilMs, sentMs + limits.ttlMs - limits.marginMs)
-      this.noticeEnd()
+      this.leaseUntilMs = Math.max(this.leaseUntilMs, sentMs + limits.ttlMs - limits.marginMs)
+      this.watchLeaseEnd()
       // What was changed while it was under way is told at once.
       this.next(stays === this.stays ? limits.refreshMs : 0)
       this.options.onChange()
@@ -243,12 +243,12 @@ export class Membership {
   }
 
   /** Tells of the end of its time when it comes; `inTime` knows it without. */
-  private noticeEnd(): void {
+  private watchLeaseEnd(): void {
     this.cancelEnd?.()
-    const leftMs = Math.max(1, this.untilMs - this.time.nowMs())
+    const leftMs = Math.max(1, this.leaseUntilMs - this.time.nowMs())
     this.cancelEnd = this.time.later(leftMs, () => {
       if (this.phase === "ended") return
-      if (this.inTime()) return this.noticeEnd()
+      if (this.isLeaseValid()) return this.watchLeaseEnd()
       const why = this.unrefreshed === undefined ? "" : `: ${this.unrefreshed}`
       this.options.onFault(`this node could not refresh its membership in time${why}`)
       this.options.onChange()
@@ -277,7 +277,7 @@ export class Membership {
     const { node, onChange, onFault } = this.options
     if (entry.value === undefined) {
       // It has ended: claims of this incarnation may have been taken over, so they count no more.
-      this.untilMs = Number.NEGATIVE_INFINITY
+      this.leaseUntilMs = Number.NEGATIVE_INFINITY
       this.incarnation = this.reborn()
       this.revision = 0
       onChange()
@@ -327,13 +327,13 @@ export const joinCluster = async (
   { incarnation, isGone, limits, node, onWait, process, stopped }: JoinOptions
 ): Promise<number | NodeNameTaken | StorageUnavailable> => {
   const key = memberKey(node)
-  const { callDeadlineMs, enteringFailuresMax, retryMs, ttlMs } = limits
+  const { callDeadlineMs, joinFailuresMax, retryMs, ttlMs } = limits
   const call = <A, E>(make: Parameters<typeof runWithin<A, E>>[1]): Promise<Exit.Exit<A, E>> =>
     new Promise((resolve) => runWithin(time, make, callDeadlineMs, resolve))
   // Until it is followed it takes no shards, as one that leaves.
   const value = memberText({ incarnation, leaving: true, process })
   let last: Found | undefined
-  for (let failures = 0; failures < enteringFailuresMax && !stopped();) {
+  for (let failures = 0; failures < joinFailuresMax && !stopped();) {
     const looked = await call(() => registry.get(key))
     if (Exit.isFailure(looked)) failures++
     else {

@@ -7,55 +7,55 @@ import type { Fork } from "../clock.ts"
 import type { RegistryApi } from "../ports/index.ts"
 
 /** How often a notice is written. */
-export const NOTICE_EVERY_MS = 3_000
+export const nodeStatusIntervalMs = 3_000
 
 /** It ends so long after it was last written: two may fail. */
-const NOTICE_TTL_MS = 10_000
+const nodeStatusTtlMs = 10_000
 
 /** Writing one may take so long. */
-const NOTICE_DEADLINE_MS = 2_000
+const nodeStatusWriteMs = 2_000
 
 /** Reading one may take so long. */
-const NOTICE_READ_MS = 1_000
+const nodeStatusReadMs = 1_000
 
 export interface NodeStatusApi {
-  /** Tells what `text` gives, now and every {@link NOTICE_EVERY_MS}; the result ends it. */
-  readonly post: (text: () => string) => () => void
+  /** Tells what `text` gives, now and every {@link nodeStatusIntervalMs}; the result ends it. */
+  readonly publish: (text: () => string) => () => void
   /** What a node told last; undefined when it has told nothing of late, or nobody answers. */
-  readonly of: (node: string) => Effect.Effect<string | undefined>
+  readonly read: (node: string) => Effect.Effect<string | undefined>
 }
 
 /** Of a node that is alone: there is nobody to tell. */
 export const noNodeStatus: NodeStatusApi = {
-  post: () => () => {},
-  of: () => Effect.succeed(undefined)
+  publish: () => () => {},
+  read: () => Effect.succeed(undefined)
 }
 
-const noticeKey = (node: string): string => `notice.${node}`
+const nodeStatusKey = (node: string): string => `notice.${node}`
 
 /** The notices of a node among others. */
 export const makeNodeStatus = (registry: RegistryApi, fork: Fork, node: string): NodeStatusApi => {
-  const key = noticeKey(node)
+  const key = nodeStatusKey(node)
   let revision = 0
   const write = Effect.fnUntraced(function*(text: string) {
-    const put = (expected: number) => registry.put(key, text, expected, NOTICE_TTL_MS)
+    const put = (expected: number) => registry.put(key, text, expected, nodeStatusTtlMs)
     revision = yield* Effect.catchTag(put(revision), "RegistryMoved", () =>
       // It has ended, or was written before this start of the node.
       Effect.flatMap(registry.get(key), (found) => put(found.revision)))
   })
   return {
-    post: (text) => {
+    publish: (text) => {
       const round = Effect.suspend(() => write(text())).pipe(
-        Effect.timeout(NOTICE_DEADLINE_MS),
+        Effect.timeout(nodeStatusWriteMs),
         Effect.ignore,
         Effect.catchDefect((defect) => Effect.logError("this node tells nothing of itself", defect))
       )
-      const fiber = fork(Effect.forever(Effect.andThen(round, Effect.sleep(NOTICE_EVERY_MS))))
+      const fiber = fork(Effect.forever(Effect.andThen(round, Effect.sleep(nodeStatusIntervalMs))))
       return () => fiber.interruptUnsafe()
     },
-    of: (other) =>
-      registry.get(noticeKey(other)).pipe(
-        Effect.timeout(NOTICE_READ_MS),
+    read: (other) =>
+      registry.get(nodeStatusKey(other)).pipe(
+        Effect.timeout(nodeStatusReadMs),
         Effect.map(({ value }) => value),
         Effect.orElseSucceed(() => undefined)
       )

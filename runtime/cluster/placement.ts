@@ -31,12 +31,12 @@ export interface PlacementApi {
    * Whether no other node can have taken a shard that this node did not give up. When not, what
    * the store acknowledges is told to nobody: a later owner may not have seen it.
    */
-  readonly inTime: () => boolean
+  readonly isLeaseValid: () => boolean
   /**
    * Whether no other node can have taken this shard: it is owned, or is being given up. Not so
    * when the node was out of touch and is back, until it has taken the shard again.
    */
-  readonly holds: (shard: number) => boolean
+  readonly holdsClaim: (shard: number) => boolean
   /**
    * Calls `taken` for each owned shard, now and whenever one is taken, with the claim where there
    * are other nodes, and `lost` when one is given up: from then on `owns` is false, and the next
@@ -53,7 +53,7 @@ export interface PlacementApi {
   readonly leave: () => Promise<void> | undefined
   readonly view: () => ClusterView
   /** What the nodes tell of themselves, for people. */
-  readonly notices: NodeStatusApi
+  readonly nodeStatus: NodeStatusApi
 }
 
 export class Placement extends Context.Service<Placement, PlacementApi>()(
@@ -71,15 +71,15 @@ const soleView: ClusterView = {
 /** What {@link alone} provides. */
 export const ownsAll: PlacementApi = {
   owns: () => true,
-  inTime: () => true,
-  holds: () => true,
+  isLeaseValid: () => true,
+  holdsClaim: () => true,
   follow: (taken) => {
     for (let shard = 0; shard < SHARDS; shard++) taken(shard)
     return () => {}
   },
   leave: () => undefined,
   view: () => soleView,
-  notices: noNodeStatus
+  nodeStatus: noNodeStatus
 }
 
 /** One node that owns every shard for as long as it runs. */

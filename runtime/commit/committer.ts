@@ -5,28 +5,28 @@
  */
 import { Exit } from "effect"
 import { type StorageFailure, StorageUnavailable } from "../actor/index.ts"
-import { brokeOff, namedFailure, runWithin, type Timekeeping } from "../clock.ts"
+import { namedFailure, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
 import type { Limits } from "../limits.ts"
 import { type CommitMetrics, observe } from "../metrics.ts"
 import type { Commit, Outcome, StorageApi } from "../ports/index.ts"
 
 /** What became of a commit, where that is known. */
-export type KnownOutcome = Exclude<Outcome, { readonly _tag: "Unsure" }>
+export type KnownOutcome = Exclude<Outcome, { readonly _tag: "Indeterminate" }>
 
 /** What the committer needs of an actor that has something to commit. */
 export interface CommitSource {
   /** Hands out the pending commit, in flight from now on; undefined: it came to nothing. */
   readonly takeCommit: () => Commit | undefined
   readonly committed: (outcome: KnownOutcome) => void
-  /** `unsure` when the commit may have been kept all the same. */
-  readonly commitFailed: (failure: StorageFailure, unsure: boolean) => void
+  /** `indeterminate` when the commit may have been kept all the same. */
+  readonly commitFailed: (failure: StorageFailure, indeterminate: boolean) => void
 }
 
 export class Committer {
   private readonly time: Timekeeping
   private readonly storage: StorageApi
   private readonly limits: Limits
-  private readonly measures: CommitMetrics
+  private readonly metrics: CommitMetrics
   private readonly onFault: (cause: unknown) => void
   private waiting: Array<CommitSource> = []
   private groupsInFlight = 0
@@ -43,7 +43,7 @@ export class Committer {
     this.time = time
     this.storage = storage
     this.limits = limits
-    this.measures = measures
+    this.metrics = measures
     this.onFault = onFault
   }
 
@@ -98,7 +98,7 @@ export class Committer {
       const call = () => this.storage.commit(group)
       runWithin(this.time, call, storageDeadlineMs, (exit) => {
         this.groupsInFlight--
-        observe(this.measures, actors.length, performance.now() - startedMs)
+        observe(this.metrics, actors.length, performance.now() - startedMs)
         // Who waits already is written while these are answered.
         if (Exit.isSuccess(exit)) this.flush()
         this.answer(actors, exit)
@@ -116,18 +116,18 @@ export class Committer {
     if (Exit.isFailure(exit)) {
       const named = namedFailure(exit.cause)
       if (named === undefined) this.onFault(exit.cause)
-      return this.fail(actors, named ?? brokeOff(), named === undefined)
+      return this.fail(actors, named ?? storeInterrupted(), named === undefined)
     }
     const outcomes = exit.value
     for (let at = 0; at < actors.length; at++) {
       const actor = actors[at]
       const outcome = outcomes[at]
       if (actor === undefined) continue
-      if (outcome === undefined || outcome._tag === "Unsure") {
-        this.fail([actor], brokeOff(), true)
+      if (outcome === undefined || outcome._tag === "Indeterminate") {
+        this.fail([actor], storeInterrupted(), true)
         continue
       }
-      if (outcome._tag === "Conflict") this.measures.conflicts++
+      if (outcome._tag === "Conflict") this.metrics.conflicts++
       this.guarded(() => actor.committed(outcome))
     }
   }
@@ -135,10 +135,10 @@ export class Committer {
   private fail(
     actors: ReadonlyArray<CommitSource>,
     failure: StorageFailure,
-    unsure: boolean
+    indeterminate: boolean
   ): void {
-    this.measures.failures++
-    for (const actor of actors) this.guarded(() => actor.commitFailed(failure, unsure))
+    this.metrics.failures++
+    for (const actor of actors) this.guarded(() => actor.commitFailed(failure, indeterminate))
   }
 
   /** What one actor throws must not keep the others of its group from their answers. */

@@ -17,7 +17,7 @@ const moved = ({ address, expected }: Commit): Outcome => ({
 
 export const withLeaseGuard = (storage: StorageApi, placement: PlacementApi): StorageApi => {
   if (placement === ownsAll) return storage
-  const isHeld = ({ address }: Commit): boolean => placement.holds(shardOf(address))
+  const isHeld = ({ address }: Commit): boolean => placement.holdsClaim(shardOf(address))
   const commit: StorageApi["commit"] = (group) =>
     Effect.flatMap(
       storage.commit(group),
@@ -28,7 +28,7 @@ export const withLeaseGuard = (storage: StorageApi, placement: PlacementApi): St
     ...storage,
     commit: (group) =>
       Effect.suspend(() => {
-        if (!placement.inTime()) {
+        if (!placement.isLeaseValid()) {
           return Effect.fail(new StorageUnavailable({ detail: "out of touch with the cluster" }))
         }
         if (group.every(isHeld)) return commit(group)

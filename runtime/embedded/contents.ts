@@ -33,10 +33,10 @@ class EmbeddedContents implements ActorSource {
     }
   }
 
-  /** Record, epoch of a log without one, and wake-up. */
+  /** Record, epoch of a log without one, and timer. */
   private texts(of: Address, view: EngineSnapshot = this.store.database()) {
     const key = keyOf(of)
-    return view.getTexts([keys.actorKey(key), keys.bareKey(key), keys.wakeKey(of)])
+    return view.getTexts([keys.actorKey(key), keys.bareKey(key), keys.timerKey(of)])
   }
 
   async look(of: Address): Promise<ActorRead> {
@@ -44,7 +44,7 @@ class EmbeddedContents implements ActorSource {
   }
 
   private async lookIn(view: EngineSnapshot, of: Address): Promise<ActorRead> {
-    const [record, bare, wake] = this.texts(of, view)
+    const [record, bare, timer] = this.texts(of, view)
     const parsed = record === undefined ? undefined : parseRecord(record)
     const life = parsed?.epoch ?? Number(bare ?? 0)
     const prefix = keys.logPrefix(life)
@@ -54,7 +54,7 @@ class EmbeddedContents implements ActorSource {
       life,
       state: parsed?.state,
       head: Math.max(parsed?.head ?? 0, keys.lastNumber(last ?? "0")),
-      wake: wake === undefined ? undefined : Number(wake)
+      timer: timer === undefined ? undefined : Number(timer)
     }
   }
 
@@ -91,7 +91,7 @@ class EmbeddedContents implements ActorSource {
       address: fromKey(key),
       ...parseRecord(record)
     }))
-    const wakes = this.store.database().getTexts(found.map((one) => keys.wakeKey(one.address)))
+    const timers = this.store.database().getTexts(found.map((one) => keys.timerKey(one.address)))
     const firsts = this.store.database().getTexts(
       found.map(({ epoch, head }) => keys.logPrefix(epoch) + keys.digits(head + 1))
     )
@@ -107,8 +107,8 @@ class EmbeddedContents implements ActorSource {
         yield* readActor(this, address)
         continue
       }
-      const wake = wakes[at] === undefined ? undefined : Number(wakes[at])
-      const common = { address, state, wake, items, removed: [], steady: true }
+      const timer = timers[at] === undefined ? undefined : Number(timers[at])
+      const common = { address, state, timer, items, removed: [], steady: true }
       yield { _tag: "Actor", head: Math.max(head, items.at(-1)?.n ?? 0), ...common }
     }
   }
@@ -126,7 +126,7 @@ class EmbeddedContents implements ActorSource {
     for await (const page of this.pages("bare/", false)) {
       for (const [key] of page) yield* readActor(this, fromKey(key))
     }
-    for await (const page of this.pages("wake/", false)) {
+    for await (const page of this.pages("timer/", false)) {
       for (const [key] of page) {
         const of = fromKey(key.slice(key.indexOf("/") + 1))
         const [record, bare] = this.texts(of)

@@ -17,7 +17,7 @@ export interface EmbeddedOptions {
 
 /**
  * All ports on the folder `dataDir`, which is made when it is not there. Fails with StorageLocked
- * when another process holds it, with StorageDamaged when anything acknowledged is missing or it
+ * when another process holds it, with StorageCorrupted when anything acknowledged is missing or it
  * was restored in part, with EngineDiffers when it has another database than `engine`, with
  * EngineMissing when its database does not run here.
  */

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { access, readdir } from "node:fs/promises"
 import { join } from "node:path"
-import { StorageDamaged, StorageUnavailable } from "../actor/index.ts"
+import { StorageCorrupted, StorageUnavailable } from "../actor/index.ts"
 import { arrivingPath, type BlobRecord, blobsPath, fileNames, idOfName,
   parseBlob } from "./blobs/index.ts"
 import { asFailure, type Database, databasePath, type EngineName,
@@ -20,7 +20,7 @@ export interface EmbeddedInspection {
     /** Actors with a state record, by kind. */
     readonly actors: Readonly<Record<string, number>>
     readonly logItems: number
-    readonly wakeUps: number
+    readonly timers: number
     readonly records: number
     readonly blobs: number
     /** Of all blobs' contents. */
@@ -65,7 +65,7 @@ class Inspector {
   readonly actors: Record<string, number> = {}
   readonly counted = {
     logItems: 0,
-    wakeUps: 0,
+    timers: 0,
     records: 0,
     blobs: 0,
     blobBytes: 0,
@@ -86,9 +86,9 @@ class Inspector {
   async run(): Promise<void> {
     await this.readActors()
     await this.readLogs()
-    for await (const [key, at] of rowsOf(this.database, "wake/")) {
-      this.counted.wakeUps++
-      if (!Number.isFinite(Number(at))) this.faults.push(`wake-up ${key} is no time: ${at}`)
+    for await (const [key, at] of rowsOf(this.database, "timer/")) {
+      this.counted.timers++
+      if (!Number.isFinite(Number(at))) this.faults.push(`timer ${key} is no time: ${at}`)
     }
     for await (const _ of rowsOf(this.database, "record/", false)) this.counted.records++
     for await (const [id, text] of rowsOf(this.database, "blob/")) await this.readBlob(id, text)
@@ -164,7 +164,7 @@ class Inspector {
     let found = 0
     if (file === undefined) {
       const bytes = this.database.getBytes(bytesKey(id))
-      if (bytes === undefined) throw new StorageDamaged({ detail: "its bytes are missing" })
+      if (bytes === undefined) throw new StorageCorrupted({ detail: "its bytes are missing" })
       return { digest: hash.update(bytes).digest("base64url"), lengthBytes: bytes.length }
     }
     for await (const chunk of createReadStream(join(blobsPath(this.dataDir), file))) {
@@ -187,7 +187,7 @@ const none: EmbeddedInspection["counts"] = {
   commits: 0,
   actors: {},
   logItems: 0,
-  wakeUps: 0,
+  timers: 0,
   records: 0,
   blobs: 0,
   blobBytes: 0,
@@ -206,7 +206,7 @@ const inspectFolder = async (
   try {
     opened = await openVerified(dataDir, { create: false, restoring: false, wanted })
   } catch (error) {
-    if (!(error instanceof StorageDamaged)) throw error
+    if (!(error instanceof StorageCorrupted)) throw error
     return { engine: undefined, counts: none, faults: [error.detail] }
   }
   const { commits, database } = opened
@@ -215,7 +215,7 @@ const inspectFolder = async (
     await inspector.run()
   } catch (error) {
     const failure = asFailure(error)
-    if (failure._tag !== "StorageDamaged") throw failure
+    if (failure._tag !== "StorageCorrupted") throw failure
     inspector.faults.push(failure.detail)
   } finally {
     await database.close()

@@ -30,10 +30,10 @@ export const logEnd = (prefix: string): string => `${prefix}:`
 
 export const garbageKey = (epoch: number): string => `garbage/${digits(epoch)}`
 
-export const wakePrefix = (shard: number): string => `wake/${String(shard).padStart(3, "0")}/`
+export const timerPrefix = (shard: number): string => `timer/${String(shard).padStart(3, "0")}/`
 
-export const wakeKey = (address: Address): string =>
-  `${wakePrefix(shardOf(address))}${keyOf(address)}`
+export const timerKey = (address: Address): string =>
+  `${timerPrefix(shardOf(address))}${keyOf(address)}`
 
 export const recordKey = (table: string, key: string): string => `record/${table}/${key}`
 

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { closeSync, existsSync, fsyncSync, openSync, writeSync } from "node:fs"
 import { mkdir, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { StorageDamaged, StorageLocked, StorageUnavailable } from "../actor/index.ts"
+import { StorageCorrupted, StorageLocked, StorageUnavailable } from "../actor/index.ts"
 import { asFailure, databasePath, engineOf, isLocked, openDatabase } from "./engine/index.ts"
 import { flushFolder } from "./folders.ts"
 
@@ -15,10 +15,10 @@ const markPath = (dataDir: string): string => join(dataDir, "restoring")
 /** What belongs to a store, beside the mark. */
 const parts = ["store", "blobs", "acknowledged", "lock", "engine"]
 
-/** Throws StorageDamaged when the folder was filled in part. */
+/** Throws StorageCorrupted when the folder was filled in part. */
 export const assertWhole = (dataDir: string): void => {
   if (!existsSync(markPath(dataDir))) return
-  throw new StorageDamaged({
+  throw new StorageCorrupted({
     detail: "it was restored in part, as restoring was broken off; restore it again"
   })
 }

@@ -67,20 +67,20 @@ const itemsOf = (log: ReadonlyArray<LogItem>, from: number, limit: number): Arra
 }
 
 const soonestOf = (
-  wakeUps: ReadonlyMap<string, number>,
+  stored: ReadonlyMap<string, number>,
   shard: number,
   limit: number
 ): TimerPage => {
-  const wakes = [...wakeUps].map(([key, atMs]) => ({ address: fromKey(key), atMs }))
+  const timers = [...stored].map(([key, atMs]) => ({ address: fromKey(key), atMs }))
     .filter(({ address }) => shardOf(address) === shard)
     .sort((one, other) => one.atMs - other.atMs)
-  return { wakes: wakes.slice(0, limit), complete: wakes.length <= limit }
+  return { timers: timers.slice(0, limit), complete: timers.length <= limit }
 }
 
 /** A store of its own, empty. */
 export const makeMemoryStorage = (): StorageApi => {
   const actors = new Map<string, Actor>()
-  const wakeUps = new Map<string, number>()
+  const timers = new Map<string, number>()
   let commits = 0
 
   const apply = (commit: Commit): Outcome => {
@@ -90,10 +90,10 @@ export const makeMemoryStorage = (): StorageApi => {
     const conflict = conflictOf(commit, known)
     if (conflict !== undefined) return { _tag: "Conflict", conflict }
     commits++
-    for (const { address, atMs } of commit.wakeOthers) wakeUps.set(keyOf(address), atMs)
-    const wake = commit.state === null ? null : commit.wake
-    if (wake === null) wakeUps.delete(key)
-    else if (wake !== undefined) wakeUps.set(key, wake)
+    for (const { address, atMs } of commit.signals) timers.set(keyOf(address), atMs)
+    const timer = commit.state === null ? null : commit.timer
+    if (timer === null) timers.delete(key)
+    else if (timer !== undefined) timers.set(key, timer)
     if (commit.state === null) {
       actors.delete(key)
       return { _tag: "Committed", revision: 0 }
@@ -117,7 +117,7 @@ export const makeMemoryStorage = (): StorageApi => {
       }),
     read: (address, from, limit) =>
       Effect.sync(() => itemsOf(actors.get(keyOf(address))?.log ?? [], from, limit)),
-    wakes: (shard, limit) => Effect.sync(() => soonestOf(wakeUps, shard, limit)),
+    timers: (shard, limit) => Effect.sync(() => soonestOf(timers, shard, limit)),
     scan: (kind, after, limit) => Effect.sync(() => idsOf(actors, kind, after, limit)),
     health: Effect.void
   }

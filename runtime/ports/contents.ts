@@ -13,12 +13,12 @@ export interface ItemsPart {
 export interface ActorPart {
   readonly _tag: "Actor"
   readonly address: Address
-  /** undefined where there is no state record, but a log or a wake-up. */
+  /** undefined where there is no state record, but a log or a timer. */
   readonly state: string | undefined
   /** Number of the last item ever appended. */
   readonly head: number
-  /** Its wake-up, ms since the epoch. */
-  readonly wake: number | undefined
+  /** Its timer, ms since the epoch. */
+  readonly timer: number | undefined
   /** Items that no part before has brought, ascending. */
   readonly items: ReadonlyArray<LogItem>
   /** Items of the parts before that were removed while they were read. */
@@ -80,7 +80,7 @@ export interface ActorRead {
   readonly life: number
   readonly state: string | undefined
   readonly head: number
-  readonly wake: number | undefined
+  readonly timer: number | undefined
 }
 
 /** What reading needs of a store. */
@@ -97,7 +97,7 @@ const pageOf = (items: ReadonlyArray<LogItem>): number => {
   return Math.max(1, Math.min(PAGE_MAX, Math.floor((PAGE_BYTES * items.length) / bytes)))
 }
 
-/** An early wake-up does no harm. */
+/** An early timer does no harm. */
 const earlier = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined || other === undefined ? one ?? other : Math.min(one, other)
 
@@ -162,7 +162,7 @@ class LongActor {
         address,
         state: after.state,
         head: headOf(steady ? before : after, items),
-        wake: earlier(before.wake, after.wake),
+        timer: earlier(before.timer, after.timer),
         items,
         removed: there === undefined ? [] : this.told.filter((n) => !there.has(n)),
         steady
@@ -183,11 +183,11 @@ export async function* readActor(
     const steady = isSame(before, after)
     if (steady || tries === TRIES_MAX) {
       const { state } = after
-      const wake = earlier(before.wake, after.wake)
+      const timer = earlier(before.timer, after.timer)
       if (!steady) items = await rest(source, address, 1)
       const head = headOf(steady ? before : after, items)
-      if (state === undefined && head === 0 && wake === undefined) return
-      yield { _tag: "Actor", address, state, head, wake, items, removed: [], steady }
+      if (state === undefined && head === 0 && timer === undefined) return
+      yield { _tag: "Actor", address, state, head, timer, items, removed: [], steady }
       return
     }
     before = after

@@ -12,7 +12,7 @@ export interface Commit {
   readonly expected: number
   /**
    * The record's new text; undefined leaves it as it is. null removes the actor: its record, its
-   * whole log and its wake-up, whatever `append`, `remove` and `wake` say.
+   * whole log and its timer, whatever `append`, `remove` and `timer` say.
    */
   readonly state: string | null | undefined
   /** Number of the last item ever appended, kept with the record when the record is written. */
@@ -24,10 +24,10 @@ export interface Commit {
   readonly append: ReadonlyArray<LogItem>
   /** Numbers of items to delete; a number that is not there is ignored. Demands `state`. */
   readonly remove: ReadonlyArray<number>
-  /** The actor's wake-up, ms since the epoch; null clears it; undefined leaves it. */
-  readonly wake: number | null | undefined
-  /** Wake-ups of other actors of the same shard: each is set to `atMs`. */
-  readonly wakeOthers: ReadonlyArray<Timer>
+  /** The actor's timer, ms since the epoch; null clears it; undefined leaves it. */
+  readonly timer: number | null | undefined
+  /** Timers of other actors of the same shard: each is set to `atMs`. */
+  readonly signals: ReadonlyArray<Timer>
 }
 
 export interface Timer {
@@ -35,16 +35,16 @@ export interface Timer {
   readonly atMs: number
 }
 
-/** The wake-ups of one shard that come first. */
+/** The timers of one shard that come first. */
 export interface TimerPage {
   /** In order of time; those of one time in any order. */
-  readonly wakes: ReadonlyArray<Timer>
+  readonly timers: ReadonlyArray<Timer>
   /** Whether these are all that the shard has. */
   readonly complete: boolean
 }
 
 /**
- * What became of one commit. `expected` is compared always, of log items and wake-ups alone too:
+ * What became of one commit. `expected` is compared always, of log items and timers alone too:
  * an activation that is no longer the owner must not add to an actor that its successor has
  * changed. That costs nothing where the record's revision is known in memory; a store that
  * checks one number for each message can check the last one among all of the actor's keys.
@@ -60,7 +60,7 @@ export type Outcome =
   }
   | { readonly _tag: "Conflict"; readonly conflict: RevisionConflict | LogConflict }
   /** The actor is another's by now, and whether the commit was kept before cannot be told. */
-  | { readonly _tag: "Unsure" }
+  | { readonly _tag: "Indeterminate" }
 
 /** An actor as the store knows it. */
 export interface StoredActor {
@@ -97,11 +97,11 @@ export interface StorageApi {
     isOwn?: boolean
   ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
   /**
-   * The `limit` wake-ups of one shard that come first; `limit` is at least 1. However many there
+   * The `limit` timers of one shard that come first; `limit` is at least 1. However many there
    * are, memory is bounded by the limit and the event loop is not held up. A commit under way
    * meanwhile is in the result or not; one that was durable before is.
    */
-  readonly wakes: (
+  readonly timers: (
     shard: number,
     limit: number
   ) => Effect.Effect<TimerPage, StorageFailure>
@@ -122,7 +122,7 @@ export class Storage extends Context.Service<Storage, StorageApi>()("restante/ru
  * `test/suites/storage.ts`; a backend passes it in one line.
  *
  * For each actor there is a state record with a revision, a log of numbered items, and at most
- * one wake-up time. One {@link Commit} is kept whole or not at all; the commits of a group stand
+ * one timer time. One {@link Commit} is kept whole or not at all; the commits of a group stand
  * or fail each for itself, and what `commit` reports as committed is durable.
  */
 

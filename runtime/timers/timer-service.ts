@@ -1,6 +1,6 @@
 /**
- * Durable wake-ups of the shards that this node owns. The store keeps them; here is known when
- * the next ones are due. A wake-up is delivered as the behavior's message, and is over when
+ * Durable timers of the shards that this node owns. The store keeps them; here is known when
+ * the next ones are due. A timer is delivered as the behavior's message, and is over when
  * the decision on it is committed, so that a crash in between finds it again.
  */
 import { Effect, type Fiber } from "effect"
@@ -88,10 +88,10 @@ export class TimerHeap {
 }
 
 /**
- * Why a wake-up stays in memory wherever the window ends, since the store has another time for
+ * Why a timer stays in memory wherever the window ends, since the store has another time for
  * it: it is held, or armed by a commit in doubt; or it could not be delivered.
  */
-type Kept = "held" | "stuck"
+type PinReason = "held" | "stuck"
 
 /** So many overtaken entries cost less than sorting them out. */
 const compactFrom = 64
@@ -100,9 +100,9 @@ export class TimerWindow {
   /** How many could not be delivered. */
   stuck = 0
   private readonly due = new Map<string, number>()
-  private readonly kept = new Map<string, Kept>()
+  private readonly pinned = new Map<string, PinReason>()
   /** Delivered and not yet answered: how often each. */
-  private readonly flying = new Map<string, number>()
+  private readonly inFlight = new Map<string, number>()
   private readonly heap = new TimerHeap()
   private readonly max: number
   /** All that the store has before this time is known; of this very time, maybe a part. */
@@ -119,7 +119,7 @@ export class TimerWindow {
     this.max = max
   }
 
-  /** How many wake-ups are known. */
+  /** How many timers are known. */
   get size(): number {
     return this.due.size
   }
@@ -147,16 +147,16 @@ export class TimerWindow {
   /** Whether there is more in the store and little left here. */
   get low(): boolean {
     return this.changed === undefined && this.untilMs < Number.POSITIVE_INFINITY &&
-      this.due.size - this.kept.size <= this.max / 4
+      this.due.size - this.pinned.size <= this.max / 4
   }
 
   /** How many to read, so that `max` are new beside those that the load will skip. */
   get loadLimit(): number {
-    return this.max + this.kept.size + this.flying.size
+    return this.max + this.pinned.size + this.inFlight.size
   }
 
-  isHeld(key: string): boolean {
-    return this.kept.get(key) === "held"
+  isDeferred(key: string): boolean {
+    return this.pinned.get(key) === "held"
   }
 
   dueMs(key: string): number | undefined {
@@ -176,10 +176,10 @@ export class TimerWindow {
   }
 
   /** A time that is not the store's. */
-  keep(key: string, atMs: number, why: Kept): void {
+  pin(key: string, atMs: number, why: PinReason): void {
     this.changed?.add(key)
     this.release(key)
-    this.kept.set(key, why)
+    this.pinned.set(key, why)
     if (why === "stuck") this.stuck++
     this.put(key, atMs)
   }
@@ -192,13 +192,13 @@ export class TimerWindow {
     if (key === undefined) return
     this.release(key)
     this.due.delete(key)
-    this.flying.set(key, (this.flying.get(key) ?? 0) + 1)
+    this.inFlight.set(key, (this.inFlight.get(key) ?? 0) + 1)
     return key
   }
 
   landed(key: string): void {
-    const left = (this.flying.get(key) ?? 1) - 1
-    left === 0 ? this.flying.delete(key) : this.flying.set(key, left)
+    const left = (this.inFlight.get(key) ?? 1) - 1
+    left === 0 ? this.inFlight.delete(key) : this.inFlight.set(key, left)
   }
 
   /** A load is asked for. */
@@ -207,21 +207,21 @@ export class TimerWindow {
   }
 
   /** Takes what the store had; whether there is nothing more to load just now. */
-  loaded({ complete, wakes }: TimerPage): boolean {
-    const { changed, due, flying, kept } = this
+  loaded({ complete, timers }: TimerPage): boolean {
+    const { changed, due, inFlight, pinned } = this
     if (changed === undefined) return true
     const before = due.size
-    for (const { address, atMs } of wakes) {
+    for (const { address, atMs } of timers) {
       const key = keyOf(address)
       // What is in delivery is still in the store, but its decision says what comes next.
-      if (!due.has(key) && !flying.has(key) && !changed.has(key)) this.put(key, atMs)
+      if (!due.has(key) && !inFlight.has(key) && !changed.has(key)) this.put(key, atMs)
     }
     const brought = due.size > before
     this.untilMs = complete
       ? Number.POSITIVE_INFINITY
-      : wakes.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY
+      : timers.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY
     for (const key of changed) {
-      if ((due.get(key) ?? this.untilMs) >= this.untilMs && !kept.has(key)) due.delete(key)
+      if ((due.get(key) ?? this.untilMs) >= this.untilMs && !pinned.has(key)) due.delete(key)
     }
     this.changed = undefined
     this.shrink()
@@ -229,8 +229,8 @@ export class TimerWindow {
   }
 
   private release(key: string): void {
-    if (this.kept.get(key) === "stuck") this.stuck--
-    this.kept.delete(key)
+    if (this.pinned.get(key) === "stuck") this.stuck--
+    this.pinned.delete(key)
   }
 
   private put(key: string, atMs: number): void {
@@ -244,9 +244,9 @@ export class TimerWindow {
 
   /** Ends the window earlier when too many were set within it: the store has them. */
   private shrink(): void {
-    const { due, heap, kept, max } = this
-    if (due.size - kept.size <= 2 * max) return
-    const inOrder = [...due].filter(([key]) => !kept.has(key)).sort(([, a], [, b]) => a - b)
+    const { due, heap, pinned, max } = this
+    if (due.size - pinned.size <= 2 * max) return
+    const inOrder = [...due].filter(([key]) => !pinned.has(key)).sort(([, a], [, b]) => a - b)
     this.untilMs = inOrder[max - 1]?.[1] ?? this.untilMs
     for (const [key] of inOrder.slice(max)) due.delete(key)
     heap.reset(due)
@@ -254,27 +254,27 @@ export class TimerWindow {
 }
 
 /*
- * When the store is looked at once more for the wake-ups of a shard. What a commit has set is known
+ * When the store is looked at once more for the timers of a shard. What a commit has set is known
  * here when it is kept; but a commit that was given up, here or by an owner before, may be kept
  * long after, and nobody is told. Counted in sweeps, since clocks jump.
  */
 
-interface Look {
+interface ScheduledRescan {
   sweepsLeft: number
   /** So many of the next ones are soon, since a commit is in doubt. */
   hasty: number
 }
 
 export class RescanSchedule {
-  private readonly shards = new Map<number, Look>()
+  private readonly shards = new Map<number, ScheduledRescan>()
   private readonly regular: number
   private readonly soon: number
   private readonly hasty: number
 
-  constructor({ sweepMs, wakesDoubtLookMs, wakesDoubtLooks, wakesLookMs }: Limits) {
-    this.regular = Math.ceil(wakesLookMs / sweepMs)
-    this.soon = Math.ceil(wakesDoubtLookMs / sweepMs)
-    this.hasty = wakesDoubtLooks
+  constructor({ sweepMs, timersDoubtRescanMs, timersDoubtRescans, timersRescanMs }: Limits) {
+    this.regular = Math.ceil(timersRescanMs / sweepMs)
+    this.soon = Math.ceil(timersDoubtRescanMs / sweepMs)
+    this.hasty = timersDoubtRescans
   }
 
   /** A shard is held from now on. */
@@ -289,7 +289,7 @@ export class RescanSchedule {
     this.shards.delete(shard)
   }
 
-  /** A commit that set wake-ups was given up, and may be kept. */
+  /** A commit that set timers was given up, and may be kept. */
   doubt(shard: number): void {
     const look = this.shards.get(shard)
     if (look === undefined) return
@@ -311,16 +311,16 @@ export class RescanSchedule {
 }
 
 /*
- * The wake-ups of one shard that this node knows: those that come first, and no more than a few
+ * The timers of one shard that this node knows: those that come first, and no more than a few
  * of them, whatever the store has. What a commit sets beyond the window is left to the store;
  * when the window runs low it is loaded anew.
  */
 
-/** What became of a wake-up: answered, to be tried again in a while, or never to be told here. */
-export type Landing = "answered" | "later" | "never"
+/** What became of a timer: answered, to be tried again in a while, or never to be told here. */
+export type DeliveryResult = "answered" | "later" | "never"
 
-/** Delivers one due wake-up; `landed` is called once. */
-export type Deliver = (address: Address, landed: (as: Landing) => void) => void
+/** Delivers one due timer; `landed` is called once. */
+export type Deliver = (address: Address, landed: (as: DeliveryResult) => void) => void
 
 export class TimerService {
   private readonly windows = new Map<number, TimerWindow>()
@@ -329,7 +329,7 @@ export class TimerService {
   private readonly limits: Limits
   private readonly deliver: Deliver
   private readonly load: (shard: number) => void
-  private readonly looks: RescanSchedule
+  private readonly rescans: RescanSchedule
   private inFlight = 0
   private sleeper: Fiber.Fiber<void> | undefined = undefined
   private sleepsUntilMs = Number.POSITIVE_INFINITY
@@ -337,7 +337,7 @@ export class TimerService {
   private phase: "asleep" | "firing" | "full" = "asleep"
   private stopped = false
 
-  /** `load` asks for a shard's wake-ups, which come by {@link TimerService.loaded}. */
+  /** `load` asks for a shard's timers, which come by {@link TimerService.loaded}. */
   constructor(
     fork: Fork,
     nowMs: () => number,
@@ -350,10 +350,10 @@ export class TimerService {
     this.limits = limits
     this.deliver = deliver
     this.load = load
-    this.looks = new RescanSchedule(limits)
+    this.rescans = new RescanSchedule(limits)
   }
 
-  /** How many wake-ups are known. */
+  /** How many timers are known. */
   get size(): number {
     let size = 0
     for (const window of this.windows.values()) size += window.size
@@ -361,7 +361,7 @@ export class TimerService {
   }
 
   /** How many are delivered and not yet answered. */
-  get underWay(): number {
+  get inFlightCount(): number {
     return this.inFlight
   }
 
@@ -383,7 +383,7 @@ export class TimerService {
   }
 
   /**
-   * The only wake-up of an address is durable, or cleared (null). Of a shard that is not held
+   * The only timer of an address is durable, or cleared (null). Of a shard that is not held
    * here nothing is noted: a load that begins later finds it.
    */
   set(address: Address, atMs: number | null): void {
@@ -396,25 +396,25 @@ export class TimerService {
   }
 
   /** Sets what another actor set; what is held is not put off by it. */
-  setForeign(address: Address, atMs: number): void {
-    const held = this.windows.get(shardOf(address))?.isHeld(keyOf(address)) === true
+  setSignal(address: Address, atMs: number): void {
+    const held = this.windows.get(shardOf(address))?.isDeferred(keyOf(address)) === true
     held ? this.setNoLater(address, atMs) : this.set(address, atMs)
   }
 
   /**
-   * Wakes an address unless it has an earlier wake-up. Whether the store has this one may be in
+   * Wakes an address unless it has an earlier timer. Whether the store has this one may be in
    * doubt, and be settled late: so it stays in memory, wherever the window ends.
    */
   setNoLater(address: Address, atMs: number): void {
     const known = this.windows.get(shardOf(address))?.dueMs(keyOf(address))
-    if (known === undefined || atMs < known) this.hold(address, atMs)
+    if (known === undefined || atMs < known) this.defer(address, atMs)
   }
 
   /** Wakes an address at this time instead of the store's. */
-  hold(address: Address, untilMs: number): void {
+  defer(address: Address, untilMs: number): void {
     const window = this.windows.get(shardOf(address))
     if (window === undefined) return
-    window.keep(keyOf(address), untilMs, "held")
+    window.pin(keyOf(address), untilMs, "held")
     this.sleepUntil(untilMs)
   }
 
@@ -423,27 +423,27 @@ export class TimerService {
    * commits of its last owner may be kept yet.
    */
   take(shard: number, inDoubt = false): void {
-    this.looks.begin(shard, inDoubt)
-    const window = new TimerWindow(this.limits.shardWakesMax)
+    this.rescans.begin(shard, inDoubt)
+    const window = new TimerWindow(this.limits.shardTimersMax)
     this.windows.set(shard, window)
     this.refill(shard, window)
   }
 
-  /** A commit that set wake-ups of the shard was given up: the store may have them later. */
-  doubt(shard: number): void {
-    this.looks.doubt(shard)
+  /** A commit that set timers of the shard was given up: the store may have them later. */
+  expectLateCommits(shard: number): void {
+    this.rescans.doubt(shard)
   }
 
-  /** Looks for wake-ups that are kept by now, and that nobody here was told of. */
+  /** Looks for timers that are kept by now, and that nobody here was told of. */
   sweep(): void {
     if (this.stopped) return
-    for (const shard of this.looks.sweep()) {
+    for (const shard of this.rescans.sweep()) {
       this.windows.get(shard)?.begin()
       this.load(shard)
     }
   }
 
-  /** How many wake-ups of a shard are to be read. */
+  /** How many timers of a shard are to be read. */
   loadLimit(shard: number): number {
     return this.windows.get(shard)?.loadLimit ?? 1
   }
@@ -460,10 +460,10 @@ export class TimerService {
     return enough
   }
 
-  /** Forgets the wake-ups of a shard that this node no longer owns. */
+  /** Forgets the timers of a shard that this node no longer owns. */
   drop(shard: number): void {
     this.windows.delete(shard)
-    this.looks.end(shard)
+    this.rescans.end(shard)
   }
 
   stop(): void {
@@ -476,7 +476,7 @@ export class TimerService {
     let stuck = 0
     for (const each of this.windows.values()) stuck += each.stuck
     // Those that are stuck are tried again; each round of that looks here again.
-    if (stuck >= this.limits.wakesStuckMax) return
+    if (stuck >= this.limits.timersStuckMax) return
     window.begin()
     this.load(shard)
   }
@@ -497,7 +497,7 @@ export class TimerService {
 
   /** Sleeps until the next is due; without room, until a delivery lands. */
   private sleep(): void {
-    this.phase = this.inFlight >= this.limits.wakesInFlightMax ? "full" : "asleep"
+    this.phase = this.inFlight >= this.limits.timersInFlightMax ? "full" : "asleep"
     this.sleepsUntilMs = Number.POSITIVE_INFINITY
     const { earliestMs } = this
     if (earliestMs !== undefined) this.sleepUntil(earliestMs)
@@ -514,8 +514,8 @@ export class TimerService {
       if (atMs !== undefined && atMs <= nowMs) shards.push(atMs, shard)
     }
     for (const [shard, { earliestMs }] of this.windows) join(String(shard), earliestMs)
-    const { wakeBatchMax, wakesInFlightMax } = this.limits
-    for (let left = wakeBatchMax; left > 0 && this.inFlight < wakesInFlightMax; left--) {
+    const { timerBatchMax, timersInFlightMax } = this.limits
+    for (let left = timerBatchMax; left > 0 && this.inFlight < timersInFlightMax; left--) {
       const shard = shards.pop()?.key
       if (shard === undefined) break
       const window = this.windows.get(Number(shard))
@@ -538,8 +538,8 @@ export class TimerService {
       const current = this.windows.get(shardOf(address)) === window
       if (as !== "answered" && current && window.dueMs(key) === undefined) {
         // Kept in memory, so that what cannot be told is not loaded and told again and again.
-        const again = as === "later" ? this.nowMs() + this.limits.wakeRetryMs : Infinity
-        window.keep(key, again, "stuck")
+        const again = as === "later" ? this.nowMs() + this.limits.timerRetryMs : Infinity
+        window.pin(key, again, "stuck")
         this.sleepUntil(again)
       }
       if (this.phase === "full") this.sleep()

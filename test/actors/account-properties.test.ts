@@ -58,7 +58,7 @@ describe("an account", () => {
               tokens.set(tokenId, expiresAtMs ?? Number.POSITIVE_INFINITY)
             }
           }
-          actor.wake(atMs)
+          actor.fireTimer(atMs)
           // Some effects are lost; the others come to their end.
           if (token % 3 === 0) actor.actions = []
           for (const { tokens: gone } of actor.actions.splice(0)) {
@@ -73,15 +73,15 @@ describe("an account", () => {
             )
           }
         }
-        // A wake-up is set for as long as there is a token that will expire, and no longer.
+        // A timer is set for as long as there is a token that will expire, and no longer.
         const isExpiring = [...tokens.values()].some((ms) => ms < Number.POSITIVE_INFINITY)
-        if (isExpiring) expect(actor.wakeAtMs).not.toBeNull()
+        if (isExpiring) expect(actor.timerAtMs).not.toBeNull()
         const laterMs = atMs + 2 * tokenRemovalRetryMs
-        actor.wake(laterMs)
+        actor.fireTimer(laterMs)
         for (const { tokens: gone } of actor.actions.splice(0)) {
           actor.send({ _tag: "Forgotten", tokenIds: gone.map(({ id }) => id) }, laterMs)
         }
-        expect(actor.wakeAtMs).toBeNull()
+        expect(actor.timerAtMs).toBeNull()
       })
     )
   })

@@ -85,7 +85,7 @@ const forgotten = (...tokenIds: ReadonlyArray<string>): AccountMessage => ({
   _tag: "Forgotten",
   tokenIds
 })
-const wakeUp: AccountMessage = { _tag: "WakeUp" }
+const timerFired: AccountMessage = { _tag: "TimerFired" }
 const done = { _tag: "Done" }
 const view = {
   name: "alice",
@@ -105,7 +105,7 @@ const refusesAll = (state: AccountState, reason: string) => ({
   Forgotten: () => expectOnlyReply(decide(state, forgotten("t1")), undefined),
   SetRoles: () => expectRefused(decide(state, setRoles), reason),
   Remove: () => expectRefused(decide(state, remove), reason),
-  WakeUp: () => expectOnlyReply(decide(state, wakeUp), undefined)
+  TimerFired: () => expectOnlyReply(decide(state, timerFired), undefined)
 })
 const whenAbsent = refusesAll(absent, "NotFound")
 const whenRemoved = refusesAll(removed, "Gone")
@@ -146,7 +146,7 @@ describe("the account's table", () => {
     "Absent.Forgotten": whenAbsent.Forgotten,
     "Absent.SetRoles": whenAbsent.SetRoles,
     "Absent.Remove": whenAbsent.Remove,
-    "Absent.WakeUp": whenAbsent.WakeUp,
+    "Absent.TimerFired": whenAbsent.TimerFired,
 
     "Active.Bootstrap": () => {
       const reply = { _tag: "Bootstrapped", created: false }
@@ -203,10 +203,10 @@ describe("the account's table", () => {
       expectRefused(decide({ ...alice, tokens }, addToken), "Full")
       const wished = { ...addToken, tokenId: "t3", tokenHash: hash("t3"), ...about }
       const added = decide(alice, wished)
-      expect([added.nextState, added.wakeAtMs]).toEqual([brief, about.expiresAtMs])
-      expect(decide(brief, { ...wished, ...addToken, expiresAtMs: nowMs + 9 }).wakeAtMs)
+      expect([added.nextState, added.timerAtMs]).toEqual([brief, about.expiresAtMs])
+      expect(decide(brief, { ...wished, ...addToken, expiresAtMs: nowMs + 9 }).timerAtMs)
         .toBe(nowMs + 9)
-      expect(decide(brief, addToken).wakeAtMs).toBeUndefined()
+      expect(decide(brief, addToken).timerAtMs).toBeUndefined()
       // Expired ones leave room, until there are too many that nobody could remove.
       const over = { nowMs: about.expiresAtMs }
       const gone = Array.from({ length: accountTokensMax }, (_, at) => ({
@@ -227,7 +227,7 @@ describe("the account's table", () => {
     "Active.RemoveTokens": () => {
       const decision = decide(brief, removeTokens)
       expect(decision.nextState).toEqual({ ...brief, version: 3, tokens: [] })
-      expect([decision.answer, decision.wakeAtMs])
+      expect([decision.answer, decision.timerAtMs])
         .toEqual([{ _tag: "Revoked", tokenIds: ["t1", "t3"] }, null])
       expectOnlyReply(decide({ ...alice, tokens: [] }, removeTokens), {
         _tag: "Revoked",
@@ -240,7 +240,7 @@ describe("the account's table", () => {
       // Only what has expired is forgotten, whatever the message says.
       expectOnlyReply(decide(brief, forgotten("t1", "t3")), undefined)
       const over = decide(brief, forgotten("t1", "t3"), { nowMs: about.expiresAtMs })
-      expect([over.nextState, over.wakeAtMs, over.answer])
+      expect([over.nextState, over.timerAtMs, over.answer])
         .toEqual([{ ...alice, version: 3 }, null, undefined])
       expectOnlyReply(decide(alice, forgotten("t3")), undefined)
     },
@@ -261,11 +261,11 @@ describe("the account's table", () => {
       expectRefused(decide(alice, { ...remove, caller: self }), "Forbidden")
       adminOnly(remove, alice)
     },
-    "Active.WakeUp": () => {
-      expect(effectsOf(decide(alice, wakeUp))).toEqual({ wakeAtMs: null })
-      expect(effectsOf(decide(brief, wakeUp))).toEqual({ wakeAtMs: about.expiresAtMs })
-      expect(effectsOf(decide(brief, wakeUp, { nowMs: about.expiresAtMs }))).toEqual({
-        wakeAtMs: about.expiresAtMs + tokenRemovalRetryMs,
+    "Active.TimerFired": () => {
+      expect(effectsOf(decide(alice, timerFired))).toEqual({ timerAtMs: null })
+      expect(effectsOf(decide(brief, timerFired))).toEqual({ timerAtMs: about.expiresAtMs })
+      expect(effectsOf(decide(brief, timerFired, { nowMs: about.expiresAtMs }))).toEqual({
+        timerAtMs: about.expiresAtMs + tokenRemovalRetryMs,
         actions: [{ _tag: "Forget", account: "alice", tokens: [{ id: "t3", hash: hash("t3") }] }]
       })
     },
@@ -281,6 +281,6 @@ describe("the account's table", () => {
     "Removed.Forgotten": whenRemoved.Forgotten,
     "Removed.SetRoles": whenRemoved.SetRoles,
     "Removed.Remove": whenRemoved.Remove,
-    "Removed.WakeUp": whenRemoved.WakeUp
+    "Removed.TimerFired": whenRemoved.TimerFired
   })
 })

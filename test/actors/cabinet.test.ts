@@ -34,7 +34,7 @@ const create: CabinetMessage = { _tag: "Create", requestId: "r1", owner: "alice"
 const describeIt: CabinetMessage = { _tag: "Describe", caller: owner }
 const replace: CabinetMessage = { _tag: "Replace", caller: owner, contents }
 const remove: CabinetMessage = { _tag: "Remove", caller: owner }
-const wakeUp: CabinetMessage = { _tag: "WakeUp" }
+const timerFired: CabinetMessage = { _tag: "TimerFired" }
 
 const many = Array.from({ length: cabinetMailboxesMax + 1 }, (_, at) => ({ name: `m${at}` }))
 const unfit: ReadonlyArray<CabinetContent> = [
@@ -47,7 +47,7 @@ const refusesAll = (state: CabinetState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),
   Replace: () => expectRefused(decide(state, replace), reason),
   Remove: () => expectRefused(decide(state, remove), reason),
-  WakeUp: () => expectOnlyReply(decide(state, wakeUp), undefined)
+  TimerFired: () => expectOnlyReply(decide(state, timerFired), undefined)
 })
 const rows = { absent: refusesAll(absent, "NotFound"), removed: refusesAll(removed, "Gone") }
 
@@ -72,7 +72,7 @@ describe("the cabinet's table", () => {
     "Absent.Describe": rows.absent.Describe,
     "Absent.Replace": rows.absent.Replace,
     "Absent.Remove": rows.absent.Remove,
-    "Absent.WakeUp": rows.absent.WakeUp,
+    "Absent.TimerFired": rows.absent.TimerFired,
 
     "Kept.Create": () => {
       expectOnlyReply(decide(kept, create), { _tag: "Created", view })
@@ -124,13 +124,13 @@ describe("the cabinet's table", () => {
       expectRefused(decide(kept, { _tag: "Remove", caller: nobody }), "Unauthenticated")
       expectRefused(decide(kept, { ...remove, ifVersion: 2 }), "PreconditionFailed")
     },
-    "Kept.WakeUp": () => expectOnlyReply(decide(kept, wakeUp), undefined),
+    "Kept.TimerFired": () => expectOnlyReply(decide(kept, timerFired), undefined),
 
     "Removed.Create": () => expectRefused(decide(removed, create), "Gone"),
     "Removed.Describe": rows.removed.Describe,
     "Removed.Replace": rows.removed.Replace,
     "Removed.Remove": rows.removed.Remove,
-    "Removed.WakeUp": rows.removed.WakeUp
+    "Removed.TimerFired": rows.removed.TimerFired
   })
 })
 

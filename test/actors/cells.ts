@@ -38,7 +38,7 @@ export const decider =
     >
     const cell = rows[state._tag]?.[message._tag]
     if (cell === undefined) throw new Error(`no cell ${state._tag}.${message._tag}`)
-    const known = { nowMs, head: 0, self, hint: undefined, recent: () => undefined }
+    const known = { nowMs, head: 0, self, hint: undefined, findDuplicate: () => undefined }
     return cell(state, message, { ...known, ...context })
   }
 
@@ -46,9 +46,9 @@ type AnyDecision = Decision<unknown, unknown, unknown>
 
 /** What a decision does to the store and the outside; nothing when undefined. */
 export const effectsOf = (decision: AnyDecision): unknown => {
-  const { nextState, durable, vanishes, items, removals, wakeAtMs, othersWake, actions } = decision
-  const { holdUntilMs } = decision
-  const all = { nextState, items, removals, wakeAtMs, holdUntilMs, othersWake, actions }
+  const { nextState, durable, vanishes, items, removals, timerAtMs, signals, actions } = decision
+  const { deferUntilMs } = decision
+  const all = { nextState, items, removals, timerAtMs, deferUntilMs, signals, actions }
   const some = Object.entries(all).filter(([, value]) => value !== undefined)
   return some.length > 0 || durable || vanishes ? Object.fromEntries(some) : undefined
 }

@@ -58,7 +58,7 @@ describe("content", () => {
 
   it("leaves no blob but the one it shows, whatever fails or crashes in between", () => {
     const commands = array(
-      constantFrom("overwrite", "perform", "lose", "restart", "wake", "receipt", "remove"),
+      constantFrom("overwrite", "perform", "lose", "restart", "timer", "receipt", "remove"),
       { maxLength: 30 }
     )
     assert(
@@ -79,7 +79,7 @@ describe("content", () => {
           if (command === "perform") perform()
           else if (command === "lose") actor.actions = []
           else if (command === "restart") actor.restart()
-          else if (command === "wake") actor.wake(atMs += blobRemovalRetryMs)
+          else if (command === "timer") actor.fireTimer(atMs += blobRemovalRetryMs)
           else if (command === "receipt") {
             const reply = actor.send(receipt(password), atMs)
             if (shown === undefined) expect(reply).toMatchObject({ reason: "Gone" })
@@ -99,10 +99,10 @@ describe("content", () => {
           }
         })
         actor.restart()
-        actor.wake(atMs += blobRemovalRetryMs)
+        actor.fireTimer(atMs += blobRemovalRetryMs)
         perform()
         expect([...blobs]).toEqual(shown === undefined ? [] : [shown])
-        expect(actor.wakeAtMs).toBeNull()
+        expect(actor.timerAtMs).toBeNull()
         expect(actor.log.size).toBe(shown === undefined ? 0 : receipts)
       }),
       { numRuns: 400 }

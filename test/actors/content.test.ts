@@ -66,7 +66,7 @@ const blobsRemoved = (...blobIds: Array<string>): ContentMessage => ({
   blobIds
 })
 const holds = (blobId: string): ContentMessage => ({ _tag: "Holds", blobId })
-const wakeUp: ContentMessage = { _tag: "WakeUp" }
+const timerFired: ContentMessage = { _tag: "TimerFired" }
 const retryAtMs = nowMs + blobRemovalRetryMs
 
 const refusesAll = (state: ContentState, reason: string) => ({
@@ -107,7 +107,7 @@ describe("the content's table", () => {
     "Absent.Holds": () =>
       expectOnlyReply(decide(absent, holds("b1")), { _tag: "Holds", held: false }),
     "Absent.BlobsRemoved": () => expectOnlyReply(decide(absent, blobsRemoved("b1")), undefined),
-    "Absent.WakeUp": () => expectOnlyReply(decide(absent, wakeUp), undefined),
+    "Absent.TimerFired": () => expectOnlyReply(decide(absent, timerFired), undefined),
 
     "Kept.Publish": () => {
       const repeated = { _tag: "Published", generation: 1, repeated: true }
@@ -154,7 +154,7 @@ describe("the content's table", () => {
         stale: ["b1"]
       })
       expect(decision.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b1"] }])
-      expect(decision.wakeAtMs).toBe(retryAtMs + 5)
+      expect(decision.timerAtMs).toBe(retryAtMs + 5)
       expect(decision.answer)
         .toEqual({ _tag: "Overwritten", generation: 2, lastModifiedMs: nowMs + 5 })
       expect(decide(kept, overwrite, { nowMs: nowMs - 5 }).answer)
@@ -174,11 +174,11 @@ describe("the content's table", () => {
       expect(decision.nextState).toEqual({ _tag: "Removed", stale: ["b0", "b1"], receiptsLeft: 0 })
       expect(decision.removals).toEqual([2, 1])
       expect(decision.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b0", "b1"] }])
-      expect(decision.wakeAtMs).toBe(retryAtMs)
+      expect(decision.timerAtMs).toBe(retryAtMs)
       expect(decision.answer).toEqual({ _tag: "Done" })
       expect(decide(kept, remove, { head: 1000 })).toMatchObject({
         nextState: { receiptsLeft: 500 },
-        wakeAtMs: nowMs
+        timerAtMs: nowMs
       })
       expectRefused(decide(kept, { ...remove, ifDigest: "sha-b0" }), "PreconditionFailed")
       editRights((access) => ({ ...remove, access }))
@@ -196,9 +196,9 @@ describe("the content's table", () => {
     "Kept.BlobsRemoved": () => {
       const state: ContentState = { ...kept, stale: ["b0", "b3"] }
       const part = decide(state, blobsRemoved("b0"))
-      expect(part).toMatchObject({ nextState: { ...kept, stale: ["b3"] }, wakeAtMs: retryAtMs })
+      expect(part).toMatchObject({ nextState: { ...kept, stale: ["b3"] }, timerAtMs: retryAtMs })
       const all = decide(state, blobsRemoved("b0", "b3"))
-      expect(all).toMatchObject({ nextState: kept, wakeAtMs: null, durable: true })
+      expect(all).toMatchObject({ nextState: kept, timerAtMs: null, durable: true })
       expectOnlyReply(decide(state, blobsRemoved("b9")), undefined)
     },
     "Kept.Holds": () => {
@@ -208,11 +208,11 @@ describe("the content's table", () => {
       }
       expectOnlyReply(decide(state, holds("b9")), { _tag: "Holds", held: false })
     },
-    "Kept.WakeUp": () => {
-      expect(decide(kept, wakeUp)).toMatchObject({ nextState: undefined, wakeAtMs: null })
-      const again = decide({ ...kept, stale: ["b0"] }, wakeUp)
+    "Kept.TimerFired": () => {
+      expect(decide(kept, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })
+      const again = decide({ ...kept, stale: ["b0"] }, timerFired)
       expect(again.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b0"] }])
-      expect(again.wakeAtMs).toBe(retryAtMs)
+      expect(again.timerAtMs).toBe(retryAtMs)
     },
 
     "Removed.Publish": whenRemoved.Publish,
@@ -224,10 +224,10 @@ describe("the content's table", () => {
     "Removed.BlobsRemoved": () => {
       const state: ContentState = { ...removed, stale: ["b1", "b2"] }
       expect(decide(state, blobsRemoved("b1", "b2")))
-        .toMatchObject({ nextState: removed, wakeAtMs: null })
-      expect(decide(state, blobsRemoved("b1"))).toMatchObject({ wakeAtMs: retryAtMs })
+        .toMatchObject({ nextState: removed, timerAtMs: null })
+      expect(decide(state, blobsRemoved("b1"))).toMatchObject({ timerAtMs: retryAtMs })
       expect(decide({ ...state, receiptsLeft: 3 }, blobsRemoved("b1")))
-        .toMatchObject({ wakeAtMs: nowMs })
+        .toMatchObject({ timerAtMs: nowMs })
       expectOnlyReply(decide(removed, blobsRemoved("b1")), undefined)
     },
     "Removed.Holds": () => {
@@ -235,17 +235,17 @@ describe("the content's table", () => {
       expectOnlyReply(decide(state, holds("b1")), { _tag: "Holds", held: true })
       expectOnlyReply(decide(state, holds("b2")), { _tag: "Holds", held: false })
     },
-    "Removed.WakeUp": () => {
-      expect(decide(removed, wakeUp)).toMatchObject({ nextState: undefined, wakeAtMs: null })
-      const decision = decide({ ...removed, stale: ["b1"], receiptsLeft: 600 }, wakeUp)
+    "Removed.TimerFired": () => {
+      expect(decide(removed, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })
+      const decision = decide({ ...removed, stale: ["b1"], receiptsLeft: 600 }, timerFired)
       expect(decision.removals?.length).toBe(500)
       expect(decision).toMatchObject({
         nextState: { receiptsLeft: 100 },
-        wakeAtMs: nowMs,
+        timerAtMs: nowMs,
         actions: [{ _tag: "RemoveBlobs", blobIds: ["b1"] }]
       })
-      const last = decide({ ...removed, receiptsLeft: 2 }, wakeUp)
-      expect(last).toMatchObject({ nextState: removed, removals: [2, 1], wakeAtMs: null })
+      const last = decide({ ...removed, receiptsLeft: 2 }, timerFired)
+      expect(last).toMatchObject({ nextState: removed, removals: [2, 1], timerAtMs: null })
     }
   })
 })

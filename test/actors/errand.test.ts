@@ -26,7 +26,7 @@ const reporting: BackgroundTaskState = {
 const kept: BackgroundTaskState = { _tag: "Kept", copy, shown: false }
 const shown: BackgroundTaskState = { _tag: "Kept", copy, shown: true }
 
-const wakeUp: BackgroundTaskMessage = { _tag: "WakeUp" }
+const timerFired: BackgroundTaskMessage = { _tag: "TimerFired" }
 const moot: BackgroundTaskMessage = { _tag: "Moot" }
 const isShown: BackgroundTaskMessage = { _tag: "Shown" }
 const looked = (there: boolean): BackgroundTaskMessage => ({ _tag: "Looked", there })
@@ -42,10 +42,10 @@ const refused: Attempted["outcome"] = { _tag: "Refused", code: 404, problem: "no
 const faulted: Attempted["outcome"] = { _tag: "Faulted", problem: "no answer in time" }
 const deferred: Attempted["outcome"] = { _tag: "Deferred", untilMs: nowMs + 5 }
 
-/** It is tried now: the wake-up stays stored, and held. */
+/** It is tried now: the timer stays stored, and held. */
 const expectAttempt = (decision: ReturnType<typeof decide>, problem: string | undefined): void => {
   expect(decision.actions).toEqual([{ _tag: "Attempt", problem }])
-  expect(decision.holdUntilMs).toBe(nowMs + errandLeaseMs)
+  expect(decision.deferUntilMs).toBe(nowMs + errandLeaseMs)
 }
 
 const expectOver = (decision: ReturnType<typeof decide>): void => {
@@ -63,34 +63,34 @@ const ignores = (state: BackgroundTaskState) => ({
 
 const expectReport = (decision: ReturnType<typeof decide>, problem: string): void => {
   expect(decision.nextState).toEqual({ _tag: "Reporting", problem, tries: 0, nextAtMs: nowMs })
-  expect(decision.wakeAtMs).toBe(nowMs)
+  expect(decision.timerAtMs).toBe(nowMs)
   expectAttempt(decision, problem)
 }
 
 describe("the errand's table", () => {
   testCells(table, {
-    "Absent.WakeUp": () => expectAttempt(decide(absent, wakeUp, fetching), undefined),
+    "Absent.TimerFired": () => expectAttempt(decide(absent, timerFired, fetching), undefined),
     "Absent.Attempted": () => {
       const first = decide(absent, attempted(delivered, copy), fetching)
       expect(first.nextState).toEqual({ _tag: "Kept", copy, shown: false })
-      expect(first.wakeAtMs).toBe(nowMs)
+      expect(first.timerAtMs).toBe(nowMs)
       expect(first.actions).toEqual([{ _tag: "Show", copy }])
       expectOver(decide(absent, attempted(delivered), receipting))
       expectReport(decide(absent, attempted(refused), fetching), "not found")
       expectOver(decide(absent, attempted(refused), receipting))
       const again = decide(absent, attempted(faulted), receipting)
       expect(again.nextState).toEqual({ _tag: "Retrying", tries: 1, nextAtMs: nowMs + 1_000 })
-      expect(again.wakeAtMs).toBe(nowMs + 1_000)
+      expect(again.timerAtMs).toBe(nowMs + 1_000)
       const later = decide(absent, attempted(deferred), fetching)
       expect(later.nextState).toEqual({ _tag: "Retrying", tries: 0, nextAtMs: nowMs + 5 })
     },
     "Absent.Moot": () => expectOver(decide(absent, moot, fetching)),
     "Absent.Shown": ignores(absent).Shown,
     "Absent.Looked": ignores(absent).Looked,
-    "Retrying.WakeUp": () => {
-      expectAttempt(decide(retrying, wakeUp, fetching), undefined)
+    "Retrying.TimerFired": () => {
+      expectAttempt(decide(retrying, timerFired, fetching), undefined)
       const early: BackgroundTaskState = { _tag: "Retrying", tries: 1, nextAtMs: nowMs + 9 }
-      expect(effectsOf(decide(early, wakeUp, fetching))).toEqual({ wakeAtMs: nowMs + 9 })
+      expect(effectsOf(decide(early, timerFired, fetching))).toEqual({ timerAtMs: nowMs + 9 })
     },
     "Retrying.Attempted": () => {
       const next = decide(retrying, attempted(faulted), fetching)
@@ -102,10 +102,10 @@ describe("the errand's table", () => {
     "Retrying.Moot": () => expectOver(decide(retrying, moot, fetching)),
     "Retrying.Shown": ignores(retrying).Shown,
     "Retrying.Looked": ignores(retrying).Looked,
-    "Reporting.WakeUp": () => {
-      expectAttempt(decide(reporting, wakeUp, fetching), "gone")
+    "Reporting.TimerFired": () => {
+      expectAttempt(decide(reporting, timerFired, fetching), "gone")
       const early: BackgroundTaskState = { ...reporting, nextAtMs: nowMs + 9 }
-      expect(effectsOf(decide(early, wakeUp, fetching))).toEqual({ wakeAtMs: nowMs + 9 })
+      expect(effectsOf(decide(early, timerFired, fetching))).toEqual({ timerAtMs: nowMs + 9 })
     },
     "Reporting.Attempted": () => {
       expectOver(decide(reporting, attempted(delivered), fetching))
@@ -124,23 +124,23 @@ describe("the errand's table", () => {
     "Reporting.Moot": () => expectOver(decide(reporting, moot, fetching)),
     "Reporting.Shown": ignores(reporting).Shown,
     "Reporting.Looked": ignores(reporting).Looked,
-    "Kept.WakeUp": () => {
-      expect(decide(kept, wakeUp, fetching).actions).toEqual([{ _tag: "Show", copy }])
-      expect(decide(shown, wakeUp, fetching).actions).toEqual([{ _tag: "Look", copy }])
+    "Kept.TimerFired": () => {
+      expect(decide(kept, timerFired, fetching).actions).toEqual([{ _tag: "Show", copy }])
+      expect(decide(shown, timerFired, fetching).actions).toEqual([{ _tag: "Look", copy }])
     },
     "Kept.Attempted": () => expectNothing(decide(kept, attempted(delivered), fetching)),
     "Kept.Moot": () => expectOver(decide(shown, moot, fetching)),
     "Kept.Shown": () => {
       const decision = decide(kept, isShown, fetching)
       expect(decision.nextState).toEqual(shown)
-      expect(decision.wakeAtMs).toBe(nowMs)
+      expect(decision.timerAtMs).toBe(nowMs)
       expect(decision.actions).toEqual([{ _tag: "Look", copy }])
     },
     "Kept.Looked": () => {
-      expect(effectsOf(decide(shown, looked(true), fetching))).toEqual({ wakeAtMs: null })
+      expect(effectsOf(decide(shown, looked(true), fetching))).toEqual({ timerAtMs: null })
       const gone = decide(shown, looked(false), fetching)
       expect(gone.actions).toEqual([{ _tag: "Clear", copy }])
-      expect(gone.holdUntilMs).toBe(nowMs + errandLeaseMs)
+      expect(gone.deferUntilMs).toBe(nowMs + errandLeaseMs)
     }
   })
 })

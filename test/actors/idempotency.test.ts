@@ -23,17 +23,17 @@ const finished: IdempotencyState = { _tag: "Done", attempt: "a1", firstAtMs: now
 const begin = (attempt: string): IdempotencyMessage => ({ _tag: "Begin", attempt })
 const complete = (attempt: string): IdempotencyMessage => ({ _tag: "Complete", attempt, ...answer })
 const abandon = (attempt: string): IdempotencyMessage => ({ _tag: "Abandon", attempt })
-const wakeUp: IdempotencyMessage = { _tag: "WakeUp" }
+const timerFired: IdempotencyMessage = { _tag: "TimerFired" }
 const fresh = { _tag: "Fresh" }
 const noted = { _tag: "Noted" }
 const inProgress = { _tag: "InProgress" }
 
 const expires = (state: IdempotencyState) => () => {
   const endsAtMs = nowMs + idempotencyKeepMs
-  const late = decide(state, wakeUp, { nowMs: endsAtMs })
+  const late = decide(state, timerFired, { nowMs: endsAtMs })
   expect(late.vanishes).toBe(true)
-  const early = decide(state, wakeUp, { nowMs: endsAtMs - 1 })
-  expect(effectsOf(early)).toEqual({ wakeAtMs: endsAtMs })
+  const early = decide(state, timerFired, { nowMs: endsAtMs - 1 })
+  expect(effectsOf(early)).toEqual({ timerAtMs: endsAtMs })
 }
 
 describe("the idempotency key's table", () => {
@@ -42,12 +42,12 @@ describe("the idempotency key's table", () => {
       const decision = decide(absent, begin("a1"))
       expect(decision.nextState).toEqual(begun)
       expect(decision.durable).toBe(true)
-      expect(decision.wakeAtMs).toBe(nowMs + idempotencyKeepMs)
+      expect(decision.timerAtMs).toBe(nowMs + idempotencyKeepMs)
       expect(decision.answer).toEqual(fresh)
     },
     "Absent.Complete": () => expectRefused(decide(absent, complete("a1")), "NotFound"),
     "Absent.Abandon": () => expectOnlyReply(decide(absent, abandon("a1")), noted),
-    "Absent.WakeUp": () => expectOnlyReply(decide(absent, wakeUp), undefined),
+    "Absent.TimerFired": () => expectOnlyReply(decide(absent, timerFired), undefined),
 
     "Begun.Begin": () => {
       expectOnlyReply(decide(begun, begin("a1")), fresh)
@@ -75,7 +75,7 @@ describe("the idempotency key's table", () => {
       expect(decision.answer).toEqual(noted)
       expectRefused(decide(begun, abandon("a2")), "Superseded")
     },
-    "Begun.WakeUp": expires(begun),
+    "Begun.TimerFired": expires(begun),
 
     "Done.Begin": () => expectOnlyReply(decide(finished, begin("a2")), { _tag: "Done", ...answer }),
     "Done.Complete": () => {
@@ -86,7 +86,7 @@ describe("the idempotency key's table", () => {
       expectOnlyReply(decide(finished, abandon("a1")), noted)
       expectRefused(decide(finished, abandon("a2")), "Superseded")
     },
-    "Done.WakeUp": expires(finished)
+    "Done.TimerFired": expires(finished)
   })
 })
 
@@ -112,7 +112,7 @@ describe("an idempotency key", () => {
           const id = `a${attempt}`
           if (does === "restart") actor.restart()
           else if (does === "pass") {
-            actor.wake(atMs += ms)
+            actor.fireTimer(atMs += ms)
             if (atMs >= firstMs + idempotencyKeepMs) holder = doneBy = undefined
           } else if (does === "begin") {
             const reply = actor.send(begin(id), atMs)

@@ -96,12 +96,12 @@ export const watched: Variant<MailboxState, "Open"> = {
   registrations: ["registration-1"],
   fetched: 1
 }
-export const registrationWake = (hint?: number) => ({
+export const registrationSignal = (hint?: number) => ({
   address: address("registration", "alice=registration-1"),
   atMs: nowMs,
   ...hint === undefined ? {} : { hint }
 })
-export const errandWake = (id: string) => ({
+export const taskSignal = (id: string) => ({
   address: address("errand", `alice=${id}`),
   atMs: nowMs
 })
@@ -117,5 +117,5 @@ export const changeSecrets: Variant<MailboxMessage, "ChangeSecrets"> = {
   sharedHash: hash("s2")
 }
 export const destroy: Variant<MailboxMessage, "Destroy"> = { _tag: "Destroy", caller: alice }
-export const wakeUp: MailboxMessage = { _tag: "WakeUp" }
+export const timerFired: MailboxMessage = { _tag: "TimerFired" }
 export const done = { _tag: "Done" }

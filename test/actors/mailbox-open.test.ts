@@ -5,9 +5,9 @@ import { defaultSettings, type MailboxMessage,
   type MailboxState } from "../../actors/mailbox/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 import { absent, bob, changeSecrets, configure, create, decide, deposit, describeIt, destroy,
-  destroyed, done, errandWake, expire, fetched, list, look, ms30Days, nobody, open, part, register,
-  registrations, registrationWake, remove, retrieved, self, table, unregister, wakeUp,
-  watched } from "./mailbox-cells.ts"
+  destroyed, done, expire, fetched, list, look, ms30Days, nobody, open, part, register,
+  registrations, registrationSignal, remove, retrieved, self, table, taskSignal, timerFired,
+  unregister, watched } from "./mailbox-cells.ts"
 
 const view = {
   owner: "alice",
@@ -63,10 +63,10 @@ describe("an open mailbox", () => {
       const back = decide(open, deposit, { nowMs: nowMs - 1000 })
       expect(back.answer).toMatchObject({ atMs: open.lastAtMs })
       const repeated = { _tag: "Deposited", n: 2, repeated: true }
-      const recent = () => 2
-      expectOnlyReply(decide(open, deposit, { head: 3, recent }), repeated)
+      const findDuplicate = () => 2
+      expectOnlyReply(decide(open, deposit, { head: 3, findDuplicate }), repeated)
       const first = { ...open, gone: [{ from: 2, to: 2 }], removed: 1 }
-      expect(decide(first, deposit, { head: 3, recent }).answer)
+      expect(decide(first, deposit, { head: 3, findDuplicate }).answer)
         .toMatchObject({ n: 4, repeated: false })
       expectRefused(decide(open, deposit, { head: 3 }), "Full")
       const closed: MailboxState = {
@@ -75,13 +75,13 @@ describe("an open mailbox", () => {
       }
       expectRefused(decide(closed, deposit), "Unauthenticated")
       expect(decide(closed, { ...deposit, account: "bob" }).answer).toMatchObject({ n: 1 })
-      expect(decision.othersWake).toBeUndefined()
+      expect(decision.signals).toBeUndefined()
       const eager = { ...defaultSettings, fetch: "eager", receipts: "received" } as const
-      const wakes = decide({ ...watched, settings: eager }, deposit, { head: 35, self, nowMs })
-      expectRefused(wakes, "Full")
+      const full = decide({ ...watched, settings: eager }, deposit, { head: 35, self, nowMs })
+      expectRefused(full, "Full")
       const after: MailboxState = { ...watched, settings: eager, removed: 33, events: 2 }
-      expect(decide(after, deposit, { head: 35, self }).othersWake)
-        .toEqual([registrationWake(36), errandWake("10-fetch"), errandWake("10-received")])
+      expect(decide(after, deposit, { head: 35, self }).signals)
+        .toEqual([registrationSignal(36), taskSignal("10-fetch"), taskSignal("10-received")])
     },
     "Open.List": () => {
       const listed = { _tag: "Listed", view }
@@ -99,7 +99,7 @@ describe("an open mailbox", () => {
       const decision = decide(open, retrieved(1, 9), { head: 3 })
       const after = { ...open, retrieved: [{ from: 1, to: 3, atMs: nowMs }] }
       expect(decision.nextState).toEqual(after)
-      expect(decision.wakeAtMs).toBe(nowMs + ms30Days)
+      expect(decision.timerAtMs).toBe(nowMs + ms30Days)
       expectOnlyReply(decide(after, retrieved(1, 3), { head: 3, nowMs: nowMs + 9 }), done)
       expectOnlyReply(decide(open, retrieved(1, 9)), done)
       const gone = { ...open, gone: [{ from: 1, to: 2 }], removed: 2 }
@@ -110,10 +110,10 @@ describe("an open mailbox", () => {
         settings: { ...defaultSettings, receipts: "retrieved" },
         retrieved: [{ from: 3, to: 3, atMs: nowMs }]
       }
-      const wakes = decide(telling, retrieved(1, 5), { head: 9, self })
-      expect(wakes.othersWake).toEqual([errandWake("4-retrieved"), errandWake("5-retrieved")])
+      const signaling = decide(telling, retrieved(1, 5), { head: 9, self })
+      expect(signaling.signals).toEqual([taskSignal("4-retrieved"), taskSignal("5-retrieved")])
       const many = decide(telling, retrieved(1, 900), { head: 900, self })
-      expect(many.othersWake?.length).toBe(256)
+      expect(many.signals?.length).toBe(256)
       expect(many.nextState).toMatchObject({ retrieved: [{ from: 3, to: 259 }] })
     },
     "Open.Remove": () => {
@@ -130,7 +130,7 @@ describe("an open mailbox", () => {
       const told = decide(watched, remove(2), { head: 3, self })
       expect(told.items).toEqual([encodeRemoval(nowMs, [`2-${part("random2")}`])])
       expect(told.removals).toEqual([2])
-      expect(told.othersWake).toEqual([registrationWake(4), errandWake("2-fetch")])
+      expect(told.signals).toEqual([registrationSignal(4), taskSignal("2-fetch")])
       expect(told.nextState).toMatchObject({
         removed: 1,
         events: 1,
@@ -142,10 +142,10 @@ describe("an open mailbox", () => {
       const decision = decide(open, { ...configure, ifVersion: 1 })
       expect(decision.nextState).toEqual({ ...open, settings: configure.settings, version: 2 })
       expect(decision.answer).toEqual({ _tag: "Configured", version: 2 })
-      expect(decision.wakeAtMs).toBeNull()
+      expect(decision.timerAtMs).toBeNull()
       const read = { ...open, retrieved: [{ from: 1, to: 1, atMs: nowMs }] }
       const settings = { ...defaultSettings, retention: "PT1S", retentionMs: 1000 }
-      expect(decide(read, { ...configure, settings }).wakeAtMs).toBe(nowMs + 1000)
+      expect(decide(read, { ...configure, settings }).timerAtMs).toBe(nowMs + 1000)
       expectRefused(decide(open, { ...configure, ifVersion: 2 }), "PreconditionFailed")
       expectRefused(decide(open, { ...configure, caller: bob }), "Forbidden")
       expectRefused(decide(open, { ...configure, caller: { ...bob, admin: true } }), "Forbidden")
@@ -162,11 +162,11 @@ describe("an open mailbox", () => {
       const decision = decide(gone, destroy, { head: 3 })
       expect(decision.nextState).toEqual(destroyed)
       expect(decision.removals).toEqual([1, 3])
-      expect(decision.wakeAtMs).toBeNull()
+      expect(decision.timerAtMs).toBeNull()
       expect(decision.answer).toEqual(done)
       expect(decide(open, destroy, { head: 1200 })).toMatchObject({
         nextState: { left: [{ from: 501, to: 1200 }] },
-        wakeAtMs: nowMs
+        timerAtMs: nowMs
       })
       expect(decide(open, { ...destroy, caller: { ...bob, admin: true } }).answer).toEqual(done)
       expectRefused(decide(open, { ...destroy, caller: bob }), "Forbidden")
@@ -174,8 +174,8 @@ describe("an open mailbox", () => {
       expectRefused(decide(open, { ...destroy, ifVersion: 9 }), "PreconditionFailed")
       const told = decide(watched, destroy, { head: 2, self })
       expect(told.nextState).toEqual({ ...destroyed, fetched: 1 })
-      expect(told.othersWake)
-        .toEqual([errandWake("1-fetch"), errandWake("2-fetch"), registrationWake()])
+      expect(told.signals)
+        .toEqual([taskSignal("1-fetch"), taskSignal("2-fetch"), registrationSignal()])
     },
     "Open.Register": () => {
       const decision = decide(open, register, { head: 4 })
@@ -220,9 +220,9 @@ describe("an open mailbox", () => {
       const ids = [1, 2].map((n) => `${n}-${part(`random${n}`)}`)
       expect(decision.items).toEqual([encodeRemoval(nowMs, ids)])
       expect(decision.removals).toEqual([1, 2, 3])
-      expect(decision.wakeAtMs).toBe(nowMs)
-      expect(decision.othersWake)
-        .toEqual([registrationWake(10), errandWake("1-fetch"), errandWake("2-fetch")])
+      expect(decision.timerAtMs).toBe(nowMs)
+      expect(decision.signals)
+        .toEqual([registrationSignal(10), taskSignal("1-fetch"), taskSignal("2-fetch")])
       const after = { ...old, from: 5 }
       expect(decision.nextState).toMatchObject({
         removed: 3,
@@ -234,34 +234,34 @@ describe("an open mailbox", () => {
       expect(again.removals).toEqual([])
       expect(again.nextState).toEqual(decision.nextState)
     },
-    "Open.WakeUp": () => {
-      expect(decide(open, wakeUp)).toMatchObject({ nextState: undefined, wakeAtMs: null })
+    "Open.TimerFired": () => {
+      expect(decide(open, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })
       const old = { from: 1, to: 600, atMs: nowMs - ms30Days }
       const young = { from: 601, to: 700, atMs: nowMs - 1 }
-      const first = decide({ ...open, retrieved: [old, young] }, wakeUp, { head: 700 })
+      const first = decide({ ...open, retrieved: [old, young] }, timerFired, { head: 700 })
       expect(first.removals).toEqual(Array.from({ length: 500 }, (_, at) => at + 1))
-      expect(first.wakeAtMs).toBe(nowMs)
+      expect(first.timerAtMs).toBe(nowMs)
       expect(first.nextState).toEqual({
         ...open,
         removed: 500,
         gone: [{ from: 1, to: 500 }],
         retrieved: [{ ...old, from: 501 }, young]
       })
-      const second = decide(first.nextState ?? absent, wakeUp, { head: 700 })
+      const second = decide(first.nextState ?? absent, timerFired, { head: 700 })
       expect(second.removals?.length).toBe(100)
       expect(second.nextState).toMatchObject({ removed: 600, retrieved: [young] })
-      expect(second.wakeAtMs).toBe(nowMs - 1 + ms30Days)
+      expect(second.timerAtMs).toBe(nowMs - 1 + ms30Days)
       for (const reading of [watched, { ...open, events: 1 }]) {
-        const read = decide({ ...reading, retrieved: [{ ...old, to: 2 }] }, wakeUp, { head: 9 })
+        const read = decide({ ...reading, retrieved: [{ ...old, to: 2 }] }, timerFired, { head: 9 })
         expect(effectsOf(read)).toEqual({
           actions: [{ _tag: "ReadExpired", numbers: [1, 2] }],
-          holdUntilMs: nowMs + expiryReadMs
+          deferUntilMs: nowMs + expiryReadMs
         })
       }
       const copies = { ...open, fetched: 1, retrieved: [old] }
-      const woken = decide(copies, wakeUp, { head: 700, self })
+      const woken = decide(copies, timerFired, { head: 700, self })
       expect(woken.removals?.length).toBe(250)
-      expect(woken.othersWake?.length).toBe(250)
+      expect(woken.signals?.length).toBe(250)
     }
   })
 })

@@ -167,7 +167,7 @@ class World {
       case "Pass":
         this.nowMs += command.ms
         this.latestMs = Math.max(this.latestMs, this.nowMs)
-        do actor.wake(this.nowMs)
+        do actor.fireTimer(this.nowMs)
         while (this.perform())
         return
       case "Restart":
@@ -258,7 +258,7 @@ describe("a mailbox", () => {
     world.run({ _tag: "Remove", n: 4 })
     world.actor.send({ _tag: "Destroy", caller: { account: "alice", admin: false } }, startMs)
     world.actor.restart()
-    world.actor.wake(startMs)
+    world.actor.fireTimer(startMs)
     expect(world.actor.log.size).toBe(0)
     expect(world.actor.state)
       .toEqual({ _tag: "Destroyed", destroyedAtMs: startMs, left: [], fetched: 0 })

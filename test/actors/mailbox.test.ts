@@ -3,8 +3,8 @@ import { mailbox } from "../../actors/mailbox/actor.ts"
 import type { MailboxState } from "../../actors/mailbox/protocol.ts"
 import { expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, changeSecrets, configure, create, decide, deposit, describeIt, destroy, destroyed,
-  expire, fetched, list, look, open, register, registrations, remove, retrieved, table, unregister,
-  wakeUp } from "./mailbox-cells.ts"
+  expire, fetched, list, look, open, register, registrations, remove, retrieved, table, timerFired,
+  unregister } from "./mailbox-cells.ts"
 
 const refusesAll = (state: MailboxState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),
@@ -48,7 +48,7 @@ describe("a mailbox that is not open", () => {
     "Absent.Registrations": whenAbsent.Registrations,
     "Absent.Fetched": whenAbsent.Fetched,
     "Absent.Expire": whenAbsent.Expire,
-    "Absent.WakeUp": () => expectOnlyReply(decide(absent, wakeUp), undefined),
+    "Absent.TimerFired": () => expectOnlyReply(decide(absent, timerFired), undefined),
 
     "Destroyed.Create": () => expectRefused(decide(destroyed, create), "Taken"),
     "Destroyed.Describe": whenDestroyed.Describe,
@@ -65,14 +65,14 @@ describe("a mailbox that is not open", () => {
     "Destroyed.Registrations": whenDestroyed.Registrations,
     "Destroyed.Fetched": whenDestroyed.Fetched,
     "Destroyed.Expire": whenDestroyed.Expire,
-    "Destroyed.WakeUp": () => {
-      expect(decide(destroyed, wakeUp)).toMatchObject({ nextState: undefined, wakeAtMs: null })
+    "Destroyed.TimerFired": () => {
+      expect(decide(destroyed, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })
       const left = [{ from: 1, to: 2 }, { from: 5, to: 600 }]
-      const decision = decide({ ...destroyed, left }, wakeUp)
+      const decision = decide({ ...destroyed, left }, timerFired)
       expect(decision.removals?.length).toBe(500)
       expect(decision).toMatchObject({
         nextState: { left: [{ from: 503, to: 600 }] },
-        wakeAtMs: nowMs
+        timerAtMs: nowMs
       })
     }
   })

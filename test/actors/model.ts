@@ -1,6 +1,6 @@
 /**
  * A behavior on a model of the store: what the runtime promises of commits, restarts and
- * wake-ups, in a few lines and without time or threads.
+ * timers, in a few lines and without time or threads.
  */
 import { expect } from "vitest"
 import { type Behavior, keyOf, type LogItem, type Tagged } from "../../runtime/index.ts"
@@ -8,8 +8,8 @@ import { decider } from "./cells.ts"
 
 export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   state: S
-  wakeAtMs: number | null = null
-  /** Until when the wake-up is held in memory. */
+  timerAtMs: number | null = null
+  /** Until when the timer is held in memory. */
   heldUntilMs: number | undefined = undefined
   /** Whom its commits woke, by key. */
   woken: Array<string> = []
@@ -37,7 +37,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     const decision = decider(this.behavior.table)(this.state, message, context)
     if (decision.vanishes) {
       this.log.clear()
-      this.wakeAtMs = null
+      this.timerAtMs = null
       this.record = undefined
       this.head = 0
       this.state = this.behavior.initial
@@ -53,25 +53,27 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     if (decision.durable || decision.removals !== undefined) {
       this.record = this.behavior.encode(this.state)
     }
-    const { holdUntilMs, wakeAtMs } = decision
-    if (wakeAtMs !== undefined) {
-      this.wakeAtMs = wakeAtMs
+    const { deferUntilMs, timerAtMs } = decision
+    if (timerAtMs !== undefined) {
+      this.timerAtMs = timerAtMs
       this.heldUntilMs = undefined
     }
-    if (holdUntilMs !== undefined) this.heldUntilMs = holdUntilMs
-    else if (wakeAtMs === undefined && message === this.behavior.wakeUp) this.wakeAtMs = null
-    this.woken.push(...(decision.othersWake ?? []).map((wake) => keyOf(wake.address)))
+    if (deferUntilMs !== undefined) this.heldUntilMs = deferUntilMs
+    else if (timerAtMs === undefined && message === this.behavior.timerMessage) {
+      this.timerAtMs = null
+    }
+    this.woken.push(...(decision.signals ?? []).map((wake) => keyOf(wake.address)))
     this.actions.push(...decision.actions ?? [])
     return decision.answer
   }
 
-  /** Delivers due wake-ups until none is due; more than `most` of them is an error. */
-  wake(nowMs: number, most = 100): void {
+  /** Delivers due timers until none is due; more than `most` of them is an error. */
+  fireTimer(nowMs: number, most = 100): void {
     for (let count = 0; this.isDue(nowMs); count++) {
       expect(count).toBeLessThan(most)
       const hint = this.meetForeign()
       this.hint = hint
-      this.send(this.behavior.wakeUp, nowMs)
+      this.send(this.behavior.timerMessage, nowMs)
     }
   }
 
@@ -84,10 +86,10 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     this.foreignAtMs = atMs
   }
 
-  /** Whether a wake-up would be delivered now. */
+  /** Whether a timer would be delivered now. */
   isDue(nowMs: number): boolean {
     if (this.foreignAtMs !== undefined) return this.foreignAtMs <= nowMs
-    return this.wakeAtMs !== null && Math.max(this.wakeAtMs, this.heldUntilMs ?? 0) <= nowMs
+    return this.timerAtMs !== null && Math.max(this.timerAtMs, this.heldUntilMs ?? 0) <= nowMs
   }
 
   /** The actor is loaded again; what it asked for goes on, and what it held is held. */
@@ -105,10 +107,10 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     this.reload()
   }
 
-  /** What the other actor said with its wake-up, if there is one. */
+  /** What the other actor said with its timer, if there is one. */
   private meetForeign(): number | undefined {
     if (this.foreignAtMs === undefined) return
-    this.wakeAtMs = this.foreignAtMs
+    this.timerAtMs = this.foreignAtMs
     this.heldUntilMs = undefined
     this.foreignAtMs = undefined
     return this.foreignHint

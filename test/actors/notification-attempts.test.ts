@@ -6,8 +6,8 @@ import { encodeResult, type Queued, withResults } from "../../actors/notificatio
 import type { RecipientState } from "../../actors/notification/protocol.ts"
 import { nowMs } from "./cells.ts"
 import { absent, type Attempted, attempted, begun, create, created, decide, deferred, deleting,
-  delivered, document, faulted, note, notes, one, owner, refused, reloaded, stateOf, two, uri,
-  wakeUp, where } from "./notification-cells.ts"
+  delivered, document, faulted, note, notes, one, owner, refused, reloaded, stateOf, timerFired,
+  two, uri, where } from "./notification-cells.ts"
 
 describe("what an attempt comes to", () => {
   const after = (outcome: Attempted["outcome"]): RecipientState | undefined =>
@@ -36,8 +36,8 @@ describe("what an attempt comes to", () => {
     const decision = decide(one, attempted(faulted))
     const retry = { status: "retry", attempts: 1, tries: 1, nextAtMs: nowMs + 5_000, code: 503 }
     expect(stateOf(decision).recipients).toMatchObject([retry])
-    expect(decision.wakeAtMs).toBe(nowMs + 5_000)
-    expect(decision.holdUntilMs).toBeUndefined()
+    expect(decision.timerAtMs).toBe(nowMs + 5_000)
+    expect(decision.deferUntilMs).toBeUndefined()
     expect(notes(decision)).toEqual([])
     const last = where(one, { status: "retry", attempts: 2, tries: 2 })
     expect(stateOf(decide(last, attempted(faulted, 0, 3))).recipients).toMatchObject([
@@ -55,21 +55,21 @@ describe("what an attempt comes to", () => {
     const waiting = { status: "waiting", attempts: 0, tries: 0, nextAtMs: nowMs + 190_000 }
     expect(stateOf(decision).recipients).toMatchObject([waiting])
     expect(decision.durable).toBe(true)
-    expect(decision.wakeAtMs).toBe(nowMs + 190_000)
+    expect(decision.timerAtMs).toBe(nowMs + 190_000)
   })
 
   it("a short deferral is remembered only, and makes room for other recipients", () => {
     const shortly = (afterMs: number) =>
       decide(one, attempted({ _tag: "Deferred", untilMs: nowMs + afterMs }))
-    expect(shortly(0).holdUntilMs).toBe(nowMs + deferredMinMs)
+    expect(shortly(0).deferUntilMs).toBe(nowMs + deferredMinMs)
     const decision = shortly(deferredHeldMs)
     expect(decision.durable).toBe(false)
-    expect(decision.wakeAtMs).toBeUndefined()
-    expect(decision.holdUntilMs).toBe(nowMs + deferredHeldMs)
+    expect(decision.timerAtMs).toBeUndefined()
+    expect(decision.deferUntilMs).toBe(nowMs + deferredHeldMs)
     const held = stateOf(decision)
     expect(held.recipients).toEqual(one.recipients)
-    expect(begun(decide(held, wakeUp))).toEqual([])
-    expect(begun(decide(held, wakeUp, { nowMs: nowMs + deferredHeldMs }))).toEqual([0])
+    expect(begun(decide(held, timerFired))).toEqual([])
+    expect(begun(decide(held, timerFired, { nowMs: nowMs + deferredHeldMs }))).toEqual([0])
     const many = created(attemptsAtOnceMax + 2)
     const others = decide(many, attempted({ _tag: "Deferred", untilMs: nowMs + 1_000 }))
     expect(begun(others)).toEqual([attemptsAtOnceMax])
@@ -87,9 +87,9 @@ describe("attempts under way", () => {
   const many = created(attemptsAtOnceMax + 2)
 
   it("are not begun again, and are held to be lost after their lease", () => {
-    expect(begun(decide(two, wakeUp))).toEqual([])
-    expect(decide(two, wakeUp).holdUntilMs).toBe(nowMs + attemptLeaseMs)
-    const lost = decide(two, wakeUp, { nowMs: nowMs + attemptLeaseMs })
+    expect(begun(decide(two, timerFired))).toEqual([])
+    expect(decide(two, timerFired).deferUntilMs).toBe(nowMs + attemptLeaseMs)
+    const lost = decide(two, timerFired, { nowMs: nowMs + attemptLeaseMs })
     expect(begun(lost)).toEqual([0, 1])
   })
 
@@ -107,22 +107,22 @@ describe("attempts under way", () => {
     }
     const later = decide(longest, attempted(delivered, 3), { head: 1 })
     expect(begun(later)).toEqual([attemptsAtOnceMax + 1])
-    expect(later.wakeAtMs).toBeUndefined()
-    expect(later.holdUntilMs).toBe(nowMs + attemptLeaseMs)
+    expect(later.timerAtMs).toBeUndefined()
+    expect(later.deferUntilMs).toBe(nowMs + attemptLeaseMs)
   })
 
-  it("hold the wake-up until the next attempt is due", () => {
+  it("hold the timer until the next attempt is due", () => {
     const decision = decide(two, attempted(faulted))
-    expect(decision.wakeAtMs).toBeUndefined()
-    expect(decision.holdUntilMs).toBe(nowMs + 5_000)
+    expect(decision.timerAtMs).toBeUndefined()
+    expect(decision.deferUntilMs).toBe(nowMs + 5_000)
     const last = decide(stateOf(decision), attempted(faulted, 1))
-    expect(last.wakeAtMs).toBe(nowMs + 5_000)
+    expect(last.timerAtMs).toBe(nowMs + 5_000)
   })
 
   it("are not begun twice when an answer comes after the actor was loaded again", () => {
     const decision = decide(reloaded(two), attempted(faulted))
     expect(begun(decision)).toEqual([])
-    expect(decision.holdUntilMs).toBe(nowMs + 5_000)
+    expect(decision.deferUntilMs).toBe(nowMs + 5_000)
     expect(stateOf(decision).underWay).toEqual([
       { recipient: 1, untilMs: nowMs + attemptLeaseMs }
     ])

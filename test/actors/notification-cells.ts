@@ -74,7 +74,7 @@ export const refused: Attempted["outcome"] = { _tag: "Refused", code: 410, probl
 export const faulted: Attempted["outcome"] = { _tag: "Faulted", code: 503, problem: "answered 503" }
 export const deferred: Attempted["outcome"] = { _tag: "Deferred", untilMs: nowMs + 190_000 }
 
-export const wakeUp: NotificationMessage = { _tag: "WakeUp" }
+export const timerFired: NotificationMessage = { _tag: "TimerFired" }
 export const describing = (caller: typeof owner | typeof nobody): NotificationMessage => ({
   _tag: "Describe",
   caller

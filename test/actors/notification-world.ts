@@ -108,11 +108,11 @@ export class World {
   check(): void {
     const { model, queued } = this
     if (queued === undefined) {
-      expect(model.wakeAtMs).toBe(null)
+      expect(model.timerAtMs).toBe(null)
       expect(model.log.size).toBe(0)
       return
     }
-    expect(model.wakeAtMs).not.toBe(null)
+    expect(model.timerAtMs).not.toBe(null)
     const pending = queued.recipients.filter((one) => !hasEnded(one))
     expect(pending.length === 0).toBe(queued.endedAtMs !== undefined)
     for (const [at, one] of queued.recipients.entries()) {
@@ -120,7 +120,7 @@ export class World {
       if (hasEnded(one)) continue
       // After a crash it would be woken no later than it is due, or at once.
       const dueMs = Math.max(one.nextAtMs ?? Number.NaN, this.nowMs)
-      expect(model.wakeAtMs).toBeLessThanOrEqual(dueMs)
+      expect(model.timerAtMs).toBeLessThanOrEqual(dueMs)
     }
     this.checks += 1
     if (this.checks % Math.ceil(queued.recipients.length / 8) === 0) this.checkStored()
@@ -184,12 +184,12 @@ export class World {
     }
   }
 
-  /** Time passes until the next wake-up, and then what is due must begin. */
+  /** Time passes until the next timer, and then what is due must begin. */
   pass(): void {
-    const { heldUntilMs = 0, wakeAtMs } = this.model
-    if (wakeAtMs === null) return
-    this.nowMs = Math.max(this.nowMs, wakeAtMs, heldUntilMs)
-    this.wake()
+    const { heldUntilMs = 0, timerAtMs } = this.model
+    if (timerAtMs === null) return
+    this.nowMs = Math.max(this.nowMs, timerAtMs, heldUntilMs)
+    this.fireTimer()
     for (const [at, expected] of this.expected.entries()) {
       if (expected === undefined || expected.toMs > this.nowMs || this.isRemoved) continue
       const { underWay = [] } = this.queued ?? {}
@@ -200,11 +200,11 @@ export class World {
     }
   }
 
-  /** Delivers what is due. A wake-up is never followed by another one at once. */
-  wake(): void {
+  /** Delivers what is due. A timer is never followed by another one at once. */
+  fireTimer(): void {
     if (!this.model.isDue(this.nowMs)) return
     this.isRemoved ||= (this.queued?.endedAtMs ?? this.nowMs) + keepMs <= this.nowMs
-    this.send(behavior.wakeUp)
+    this.send(behavior.timerMessage)
     expect(this.model.isDue(this.nowMs)).toBe(false)
   }
 
@@ -213,7 +213,7 @@ export class World {
     const lost = new Set(this.underWay.map(({ recipient }) => recipient))
     this.underWay = []
     this.model.restart()
-    this.wake()
+    this.fireTimer()
     const begun = new Set(this.underWay.map(({ recipient }) => recipient))
     for (const recipient of lost) {
       const dueMs = this.expected[recipient]?.toMs ?? Number.POSITIVE_INFINITY

@@ -4,7 +4,7 @@ import type { NotificationMessage, NotificationState } from "../../actors/notifi
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, admin, attempted, begun, create, decide, deleting, delivered, describing, document,
   ended, faulted, keepMs, nobody, note, notes, one, other, owner, reloaded, removed, retrying,
-  stateOf, table, two, uri, wakeUp, where } from "./notification-cells.ts"
+  stateOf, table, timerFired, two, uri, where } from "./notification-cells.ts"
 
 /** For messages that only the account itself and admins may send. */
 const expectGuarded = (
@@ -22,8 +22,8 @@ describe("the notification's table", () => {
       expect(decision.answer).toEqual({ _tag: "Created", createdAtMs: nowMs, repeated: false })
       expect(decision.items).toEqual([document])
       expect(decision.durable).toBe(true)
-      expect(decision.wakeAtMs).toBe(nowMs)
-      expect(decision.holdUntilMs).toBe(nowMs + attemptLeaseMs)
+      expect(decision.timerAtMs).toBe(nowMs)
+      expect(decision.deferUntilMs).toBe(nowMs + attemptLeaseMs)
       expect(decision.actions?.[1]).toEqual({
         _tag: "Attempt",
         recipient: 1,
@@ -42,7 +42,8 @@ describe("the notification's table", () => {
       expect(effectsOf(decide(absent, attempted(delivered)))).toBeUndefined(),
     "Absent.Retry": () => expectRefused(decide(absent, retrying(owner)), "NotFound"),
     "Absent.Delete": () => expectRefused(decide(absent, deleting(owner)), "NotFound"),
-    "Absent.WakeUp": () => expect(effectsOf(decide(absent, wakeUp))).toEqual({ wakeAtMs: null }),
+    "Absent.TimerFired": () =>
+      expect(effectsOf(decide(absent, timerFired))).toEqual({ timerAtMs: null }),
     "Queued.Create": () => {
       const repeated = { _tag: "Created", createdAtMs: nowMs, repeated: true }
       expectOnlyReply(decide(one, create([uri(0)])), repeated)
@@ -70,7 +71,7 @@ describe("the notification's table", () => {
           location: uri(9)
         }
       ])
-      expect(decision.wakeAtMs).toBe(nowMs + keepMs)
+      expect(decision.timerAtMs).toBe(nowMs + keepMs)
       expect(notes(decision)).toEqual([note("sent")])
       for (const late of [attempted(faulted, 0, 2), attempted(faulted, 7)]) {
         expect(effectsOf(decide(one, late))).toBeUndefined()
@@ -85,8 +86,8 @@ describe("the notification's table", () => {
         { status: "retry", attempts: 1, tries: 0, nextAtMs: nowMs, problem: "answered 410" }
       ])
       expect(stateOf(decision).version).toBe(3)
-      expect(decision.wakeAtMs).toBe(nowMs)
-      expect(decision.holdUntilMs).toBe(nowMs + attemptLeaseMs)
+      expect(decision.timerAtMs).toBe(nowMs)
+      expect(decision.deferUntilMs).toBe(nowMs + attemptLeaseMs)
       expect(decision.actions).toMatchObject([
         { _tag: "Attempt", attempt: 2, document: undefined },
         note("waiting")
@@ -100,7 +101,7 @@ describe("the notification's table", () => {
       expect(effectsOf(decision)).toEqual({
         nextState: removed,
         removals: [1],
-        wakeAtMs: null,
+        timerAtMs: null,
         actions: [note(null)]
       })
       const version = (
@@ -110,20 +111,20 @@ describe("the notification's table", () => {
       expect(decide(one, version(1), { head: 1 }).nextState).toEqual(removed)
       expectGuarded(one, deleting)
     },
-    "Queued.WakeUp": () => {
-      const decision = decide(reloaded(two), wakeUp)
+    "Queued.TimerFired": () => {
+      const decision = decide(reloaded(two), timerFired)
       expect(begun(decision)).toEqual([0, 1])
       expect(decision.durable).toBe(false)
-      expect(decision.wakeAtMs).toBeUndefined()
-      expect(decision.holdUntilMs).toBe(nowMs + attemptLeaseMs)
+      expect(decision.timerAtMs).toBeUndefined()
+      expect(decision.deferUntilMs).toBe(nowMs + attemptLeaseMs)
       const early = where(reloaded(two), { nextAtMs: nowMs + 7 })
-      expect(effectsOf(decide(early, wakeUp))).toMatchObject({ wakeAtMs: nowMs + 7 })
-      expect(begun(decide(early, wakeUp))).toEqual([])
-      expect(decide(ended, wakeUp).wakeAtMs).toBe(nowMs + keepMs)
-      const over = decide(ended, wakeUp, { head: 1, nowMs: nowMs + keepMs })
+      expect(effectsOf(decide(early, timerFired))).toMatchObject({ timerAtMs: nowMs + 7 })
+      expect(begun(decide(early, timerFired))).toEqual([])
+      expect(decide(ended, timerFired).timerAtMs).toBe(nowMs + keepMs)
+      const over = decide(ended, timerFired, { head: 1, nowMs: nowMs + keepMs })
       expect(over.nextState).toEqual({ ...removed, removedAtMs: nowMs + keepMs })
       expect(over.removals).toEqual([1])
-      expect(over.wakeAtMs).toBe(null)
+      expect(over.timerAtMs).toBe(null)
       expect(notes(over)).toEqual([note(null)])
     },
     "Removed.Create": () => expectRefused(decide(removed, create([uri(0)])), "Taken"),
@@ -141,6 +142,7 @@ describe("the notification's table", () => {
       expectRefused(decide(removed, deleting(owner)), "Gone")
       expectGuarded(removed, deleting)
     },
-    "Removed.WakeUp": () => expect(effectsOf(decide(removed, wakeUp))).toEqual({ wakeAtMs: null })
+    "Removed.TimerFired": () =>
+      expect(effectsOf(decide(removed, timerFired))).toEqual({ timerAtMs: null })
   })
 })

@@ -105,7 +105,7 @@ export const pushed = (outcome: DeliveryOutcome, upTo = 8): RegistrationMessage 
 })
 export const detached: RegistrationMessage = { _tag: "Detached", untilMs: leaseEndMs }
 export const away: RegistrationMessage = { _tag: "Away", untilMs: leaseEndMs }
-export const wakeUp: RegistrationMessage = { _tag: "WakeUp" }
+export const timerFired: RegistrationMessage = { _tag: "TimerFired" }
 
 export const verify = {
   _tag: "Verify",
@@ -133,16 +133,16 @@ export type Decided = ReturnType<typeof decide>
 export const expectEnd = (decision: Decided, ...more: ReadonlyArray<RegistrationAction>): void => {
   expect(decision.nextState).toEqual({ _tag: "Removed", removedAtMs: nowMs })
   expect(decision.actions).toEqual([detach, ...more])
-  expect(decision.wakeAtMs).toBe(nowMs)
-  expect(decision.holdUntilMs).toBe(leaseEndMs)
+  expect(decision.timerAtMs).toBe(nowMs)
+  expect(decision.deferUntilMs).toBe(leaseEndMs)
 }
 
 /** These actions are begun; what is stored wakes it at once after a crash. */
 export const expectBegun = (decision: Decided, ...actions: ReadonlyArray<unknown>): void => {
   expect(decision.actions).toEqual(actions)
-  if (decision.durable) expect(decision.wakeAtMs).toBe(nowMs)
-  else expect(decision.wakeAtMs).toBeUndefined()
-  expect(decision.holdUntilMs).toBe(leaseEndMs)
+  if (decision.durable) expect(decision.timerAtMs).toBe(nowMs)
+  else expect(decision.timerAtMs).toBeUndefined()
+  expect(decision.deferUntilMs).toBe(leaseEndMs)
 }
 
 export const expectNothing = (decision: Decided): void =>

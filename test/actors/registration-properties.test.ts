@@ -11,7 +11,7 @@ import { Model } from "./model.ts"
 
 type Command =
   | { readonly _tag: "Restart" | "Reload" | "Lift" }
-  /** The mailbox says with its wake-up how far its log goes, or it does not. */
+  /** The mailbox says with its timer how far its log goes, or it does not. */
   | { readonly _tag: "Deposit"; readonly told: boolean }
   | { readonly _tag: "Remove"; readonly n: number }
   | { readonly _tag: "Pass"; readonly ms: number }
@@ -129,7 +129,7 @@ class World {
   /** A push reaches its receiver. */
   private receive(from: number, upTo: number, arrives: boolean): void {
     expect(this.echoed).toBe(true)
-    // A push that was begun anew by a wake-up may still end the first time it was made.
+    // A push that was begun anew by a timer may still end the first time it was made.
     if (from === this.acknowledged) expect(this.batches.get(from) ?? upTo).toBe(upTo)
     else expect(upTo).toBeLessThanOrEqual(this.acknowledged)
     this.batches.set(from, upTo)
@@ -175,7 +175,7 @@ class World {
         return
       case "Pass":
         this.nowMs += command.ms
-        actor.wake(this.nowMs)
+        actor.fireTimer(this.nowMs)
         this.underWay.push(...actor.actions.splice(0))
         return
       case "Restart":
@@ -207,8 +207,8 @@ class World {
       while (this.underWay.length > 0) this.run({ _tag: "End", which: 0, as: "delivered" })
       this.run({ _tag: "Pass", ms: 10 })
       if (this.underWay.length > 0) continue
-      const { wakeAtMs } = this.actor
-      if (wakeAtMs === null) return
+      const { timerAtMs } = this.actor
+      if (timerAtMs === null) return
       this.run({ _tag: "Pass", ms: registrationLeaseMs })
     }
     throw new Error("it does not come to rest")

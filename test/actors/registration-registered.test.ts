@@ -5,8 +5,8 @@ import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./c
 import { absent, active, asked, away, callback, create, decide, deferred, delivered, describeIt,
   detached, expectBegun, expectEnd, expectNothing, faulted, found, hubCreate, leaseEndMs, lift,
   look, looking, push, pushed, pushing, refused, type Registered, remove, rotate, subscribed,
-  suspended, table, toPush, unsubscribe, unverified, verified, verify, verifying,
-  wakeUp } from "./registration-cells.ts"
+  suspended, table, timerFired, toPush, unsubscribe, unverified, verified, verify,
+  verifying } from "./registration-cells.ts"
 
 /** Suspended, and looking whether its mailbox is still there. */
 const looksOn: Registered = {
@@ -108,13 +108,13 @@ describe("a registration", () => {
       expectNothing(decide(verifying, verified(delivered, "old")))
       const no = decide(verifying, verified(refused))
       expect(no.nextState).toMatchObject({ status: "unverified", code: 404, problem: "not found" })
-      expect(no.wakeAtMs).toBeNull()
+      expect(no.timerAtMs).toBeNull()
       const retry = decide(verifying, verified(faulted))
-      expect(retry.wakeAtMs).toBe(nowMs + 5_000)
+      expect(retry.timerAtMs).toBe(nowMs + 5_000)
       expect(retry.nextState).toMatchObject({ intent: { tries: 1, nextAtMs: nowMs + 5_000 } })
       const last = { ...verifying, intent: { ...asked, tries: 4, nextAtMs: nowMs } }
-      expect(decide(last, verified(faulted)).wakeAtMs).toBeNull()
-      expect(decide(verifying, verified(deferred)).wakeAtMs).toBe(nowMs + 700)
+      expect(decide(last, verified(faulted)).timerAtMs).toBeNull()
+      expect(decide(verifying, verified(deferred)).timerAtMs).toBe(nowMs + 700)
       const intent = { ...asked, leaseSeconds: 60, secret: "hub2", nextAtMs: nowMs }
       const renewed = decide({ ...subscribed, intent }, verified(delivered))
       expect(renewed.nextState)
@@ -133,7 +133,7 @@ describe("a registration", () => {
       expectBegun(decision, push)
       expect(decision.nextState).toEqual(pushing)
       expect(decide(looking, found(8, true)).nextState).toEqual({ ...pushing, again: true })
-      expect(effectsOf(decide(looking, found(3)))).toEqual({ nextState: active, wakeAtMs: null })
+      expect(effectsOf(decide(looking, found(3)))).toEqual({ nextState: active, timerAtMs: null })
       expectBegun(decide({ ...looking, again: true }, found(3)), look)
       expectNothing(decide(active, found(8)))
       expectNothing(decide({ ...active, underWay: { what: "look", untilMs: 1 } }, found(8)))
@@ -145,7 +145,7 @@ describe("a registration", () => {
       const decision = decide({ ...pushing, failingSinceMs: 1, tries: 2 }, pushed(delivered))
       const after = { ...active, cursor: 8, lastAtMs: nowMs, code: 200 }
       expect(decision.nextState).toEqual(after)
-      expect(decision.wakeAtMs).toBeNull()
+      expect(decision.timerAtMs).toBeNull()
       const lookOn = { ...look, from: 8 }
       expectBegun(decide({ ...pushing, again: true }, pushed(delivered)), lookOn)
       expectBegun(decide(toPush, pushed(delivered)), lookOn)
@@ -154,17 +154,17 @@ describe("a registration", () => {
       expectNothing(decide(suspended, pushed(delivered)))
       for (const outcome of [faulted, refused]) {
         const retry = decide({ ...pushing, tries: 7 }, pushed(outcome))
-        expect(retry.wakeAtMs).toBe(nowMs + 60_000)
+        expect(retry.timerAtMs).toBe(nowMs + 60_000)
         expect(retry.nextState).toMatchObject({ tries: 8, pushing: 8, failingSinceMs: nowMs })
       }
-      expect(decide(pushing, pushed(faulted)).wakeAtMs).toBe(nowMs + 5_000)
+      expect(decide(pushing, pushed(faulted)).timerAtMs).toBe(nowMs + 5_000)
       const late = { ...pushing, tries: 1, failingSinceMs: nowMs - failingMaxMs }
       const given = decide(late, pushed(faulted))
       expect(given.nextState).toMatchObject({ status: "suspended", pushing: 8 })
-      expect(given.wakeAtMs).toBeNull()
+      expect(given.timerAtMs).toBeNull()
       const waits = decide(pushing, pushed(deferred))
       expect(waits.nextState).toEqual({ ...toPush, nextAtMs: nowMs + 700 })
-      expect(waits.wakeAtMs).toBe(nowMs + 700)
+      expect(waits.timerAtMs).toBe(nowMs + 700)
       expectEnd(decide(pushing, pushed({ _tag: "Refused", code: 410, problem: "gone" })))
       const last: Registered = { ...pushing, mailboxGone: true }
       for (const outcome of [delivered, refused]) expectEnd(decide(last, pushed(outcome)))
@@ -172,41 +172,41 @@ describe("a registration", () => {
       expectEnd(decide({ ...last, form: "websub" }, pushed(delivered)), deny)
     },
     "Registered.Detached": () => {
-      expect(decide(looking, detached).wakeAtMs).toBe(nowMs + awayRetryMs)
+      expect(decide(looking, detached).timerAtMs).toBe(nowMs + awayRetryMs)
       expectEnd(decide({ ...looking, createdAtMs: nowMs - registeringMs }, detached))
       expectNothing(decide({ ...active, createdAtMs: 0 }, detached))
     },
     "Registered.Away": () => {
       expect(effectsOf(decide(looking, away)))
-        .toEqual({ nextState: active, wakeAtMs: nowMs + awayRetryMs })
+        .toEqual({ nextState: active, timerAtMs: nowMs + awayRetryMs })
       const later = decide(pushing, away)
       expect(later.nextState).toEqual({ ...toPush, nextAtMs: nowMs + awayRetryMs })
       expectNothing(decide(active, away))
     },
-    "Registered.WakeUp": () => {
-      expectBegun(decide(active, wakeUp), look)
-      expectBegun(decide(toPush, wakeUp), push)
-      expect(decide(toPush, wakeUp).nextState).toEqual({ ...pushing, again: true })
+    "Registered.TimerFired": () => {
+      expectBegun(decide(active, timerFired), look)
+      expectBegun(decide(toPush, timerFired), push)
+      expect(decide(toPush, timerFired).nextState).toEqual({ ...pushing, again: true })
       // One item has come, the next one: no need to look.
-      const next = decide(active, wakeUp, { hint: active.cursor + 1 })
+      const next = decide(active, timerFired, { hint: active.cursor + 1 })
       expectBegun(next, { ...push, upTo: active.cursor + 1 })
-      expect(next).toMatchObject({ durable: true, wakeAtMs: nowMs, holdUntilMs: leaseEndMs })
+      expect(next).toMatchObject({ durable: true, timerAtMs: nowMs, deferUntilMs: leaseEndMs })
       for (const hint of [active.cursor, active.cursor + 2]) {
-        expectBegun(decide(active, wakeUp, { hint }), look)
+        expectBegun(decide(active, timerFired, { hint }), look)
       }
-      expectBegun(decide(toPush, wakeUp, { hint: active.cursor + 1 }), push)
-      const during = decide(pushing, wakeUp)
+      expectBegun(decide(toPush, timerFired, { hint: active.cursor + 1 }), push)
+      const during = decide(pushing, timerFired)
       expect(effectsOf(during))
-        .toEqual({ nextState: { ...pushing, again: true }, holdUntilMs: leaseEndMs })
+        .toEqual({ nextState: { ...pushing, again: true }, deferUntilMs: leaseEndMs })
       const lost = { ...looking, underWay: { what: "look", untilMs: nowMs } } as const
-      expectBegun(decide(lost, wakeUp), look)
+      expectBegun(decide(lost, timerFired), look)
       const early: RegistrationState = { ...toPush, nextAtMs: nowMs + 9 }
-      expect(decide(early, wakeUp)).toMatchObject({ wakeAtMs: nowMs + 9, actions: undefined })
-      expectBegun(decide(suspended, wakeUp), { ...look, reads: false })
-      expectBegun(decide(unverified, wakeUp), verify, { ...look, reads: false })
-      expectEnd(decide({ ...subscribed, leaseUntilMs: nowMs }, wakeUp))
-      const leased = decide({ ...subscribed, leaseUntilMs: nowMs + 5 }, wakeUp)
-      expect(leased.holdUntilMs).toBe(nowMs + 5)
+      expect(decide(early, timerFired)).toMatchObject({ timerAtMs: nowMs + 9, actions: undefined })
+      expectBegun(decide(suspended, timerFired), { ...look, reads: false })
+      expectBegun(decide(unverified, timerFired), verify, { ...look, reads: false })
+      expectEnd(decide({ ...subscribed, leaseUntilMs: nowMs }, timerFired))
+      const leased = decide({ ...subscribed, leaseUntilMs: nowMs + 5 }, timerFired)
+      expect(leased.deferUntilMs).toBe(nowMs + 5)
     }
   })
 })

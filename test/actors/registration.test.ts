@@ -3,7 +3,7 @@ import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectRefused, testCells } from "./cells.ts"
 import { absent, away, callback, create, decide, delivered, describeIt, detach, detached,
   expectBegun, expectNothing, found, hubCreate, lift, pushed, remove, removed, rotate, table,
-  unsubscribe, verified, verify, verifying, wakeUp } from "./registration-cells.ts"
+  timerFired, unsubscribe, verified, verify, verifying } from "./registration-cells.ts"
 
 /** What a registration that is not there makes of each message. */
 const none = (state: RegistrationState, reason: string) => ({
@@ -29,9 +29,9 @@ const none = (state: RegistrationState, reason: string) => ({
   Verified: () => expectNothing(decide(state, verified(delivered))),
   Found: () => expectNothing(decide(state, found(8))),
   Pushed: () => expectNothing(decide(state, pushed(delivered))),
-  Detached: () => expect(effectsOf(decide(state, detached))).toEqual({ wakeAtMs: null }),
+  Detached: () => expect(effectsOf(decide(state, detached))).toEqual({ timerAtMs: null }),
   Away: () => expectNothing(decide(state, away)),
-  WakeUp: () => expectBegun(decide(state, wakeUp), detach)
+  TimerFired: () => expectBegun(decide(state, timerFired), detach)
 })
 const whenAbsent = none(absent, "NotFound")
 const whenRemoved = none(removed, "Gone")
@@ -49,7 +49,7 @@ describe("a registration that is not there", () => {
     "Absent.Pushed": whenAbsent.Pushed,
     "Absent.Detached": whenAbsent.Detached,
     "Absent.Away": whenAbsent.Away,
-    "Absent.WakeUp": whenAbsent.WakeUp,
+    "Absent.TimerFired": whenAbsent.TimerFired,
 
     "Removed.Create": whenRemoved.Create,
     "Removed.Unsubscribe": whenRemoved.Unsubscribe,
@@ -62,6 +62,6 @@ describe("a registration that is not there", () => {
     "Removed.Pushed": whenRemoved.Pushed,
     "Removed.Detached": whenRemoved.Detached,
     "Removed.Away": whenRemoved.Away,
-    "Removed.WakeUp": whenRemoved.WakeUp
+    "Removed.TimerFired": whenRemoved.TimerFired
   })
 })

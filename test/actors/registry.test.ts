@@ -18,15 +18,20 @@ describe("the registry of kinds", () => {
       "throttle"
     ])
   })
-  for (const { kind, initial, table, wakeUp, encode, decode, decodeMessage } of all) {
+  for (const { kind, initial, table, timerMessage, encode, decode, decodeMessage } of all) {
     it(`holds a whole ${kind}`, () => {
       const rows = Object.values(table)
       expect(Object.keys(table)).toContain(initial._tag)
       const messages = Object.keys(rows[0] ?? {}).toSorted()
       for (const row of rows) expect(Object.keys(row ?? {}).toSorted()).toEqual(messages)
       expect(decode(encode(initial))).toEqual(initial)
-      expect(decodeMessage({ _tag: "WakeUp" })).toEqual(wakeUp)
-      for (const bad of [null, "WakeUp", {}, { _tag: "__proto__" }, { _tag: "WakeUp", more: 1 }]) {
+      expect(decodeMessage({ _tag: "TimerFired" })).toEqual(timerMessage)
+      for (
+        const bad of [null, "TimerFired", {}, { _tag: "__proto__" }, {
+          _tag: "TimerFired",
+          more: 1
+        }]
+      ) {
         expect(() => decodeMessage(bad)).toThrow()
       }
       for (const bad of ["", "null", "{}", "{\"_tag\":\"toString\"}"]) {

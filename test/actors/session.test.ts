@@ -32,7 +32,7 @@ const answer = (step: BridgeStep, text: string): Variant<SessionMessage, "Answer
 const read = (step: BridgeStep): SessionMessage => ({ _tag: "ReadAnswer", step })
 const describeIt: SessionMessage = { _tag: "Describe" }
 const remove: SessionMessage = { _tag: "Delete" }
-const wakeUp: SessionMessage = { _tag: "WakeUp" }
+const timerFired: SessionMessage = { _tag: "TimerFired" }
 const confused = { _tag: "Rejected", p: bridge.confused, cast: false }
 
 const askedName = "What is your name?"
@@ -58,7 +58,7 @@ const refusesAll = (state: SessionState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),
   ReadAnswer: () => expectRefused(decide(state, read("name")), reason),
   Delete: () => expectRefused(decide(state, remove), reason),
-  WakeUp: () => expectOnlyReply(decide(state, wakeUp), undefined)
+  TimerFired: () => expectOnlyReply(decide(state, timerFired), undefined)
 })
 
 /** What is the same in every session that is there, but for what it shows. */
@@ -86,7 +86,7 @@ const present = (state: SessionState & { readonly _tag: keyof typeof views }) =>
     expectRefused(decide(state, { _tag: "Delete", ifVersion: 9 }), "PreconditionFailed")
     expect(decide(state, { _tag: "Delete", ifVersion: 1 }).nextState).toEqual(deleted)
   },
-  WakeUp: () => expectOnlyReply(decide(state, wakeUp), undefined)
+  TimerFired: () => expectOnlyReply(decide(state, timerFired), undefined)
 })
 const ended = (state: SessionState) => () => {
   for (const step of ["name", "quest", "hard_question"] as const) {
@@ -125,7 +125,7 @@ describe("the session's table", () => {
     "Absent.Describe": rows.absent.Describe,
     "Absent.ReadAnswer": rows.absent.ReadAnswer,
     "Absent.Delete": rows.absent.Delete,
-    "Absent.WakeUp": rows.absent.WakeUp,
+    "Absent.TimerFired": rows.absent.TimerFired,
 
     "AwaitingName.Start": rows.name.Start,
     "AwaitingName.Answer": () => {
@@ -140,7 +140,7 @@ describe("the session's table", () => {
     "AwaitingName.Describe": rows.name.Describe,
     "AwaitingName.ReadAnswer": rows.name.ReadAnswer,
     "AwaitingName.Delete": rows.name.Delete,
-    "AwaitingName.WakeUp": rows.name.WakeUp,
+    "AwaitingName.TimerFired": rows.name.TimerFired,
 
     "AwaitingQuest.Start": rows.quest.Start,
     "AwaitingQuest.Answer": () => {
@@ -157,7 +157,7 @@ describe("the session's table", () => {
     "AwaitingQuest.Describe": rows.quest.Describe,
     "AwaitingQuest.ReadAnswer": rows.quest.ReadAnswer,
     "AwaitingQuest.Delete": rows.quest.Delete,
-    "AwaitingQuest.WakeUp": rows.quest.WakeUp,
+    "AwaitingQuest.TimerFired": rows.quest.TimerFired,
 
     "AwaitingHardQuestion.Start": rows.hard.Start,
     "AwaitingHardQuestion.Answer": () => {
@@ -183,28 +183,28 @@ describe("the session's table", () => {
     "AwaitingHardQuestion.Describe": rows.hard.Describe,
     "AwaitingHardQuestion.ReadAnswer": rows.hard.ReadAnswer,
     "AwaitingHardQuestion.Delete": rows.hard.Delete,
-    "AwaitingHardQuestion.WakeUp": rows.hard.WakeUp,
+    "AwaitingHardQuestion.TimerFired": rows.hard.TimerFired,
 
     "Crossed.Start": rows.crossed.Start,
     "Crossed.Answer": ended(crossed),
     "Crossed.Describe": rows.crossed.Describe,
     "Crossed.ReadAnswer": rows.crossed.ReadAnswer,
     "Crossed.Delete": rows.crossed.Delete,
-    "Crossed.WakeUp": rows.crossed.WakeUp,
+    "Crossed.TimerFired": rows.crossed.TimerFired,
 
     "Cast.Start": rows.cast.Start,
     "Cast.Answer": ended(cast),
     "Cast.Describe": rows.cast.Describe,
     "Cast.ReadAnswer": rows.cast.ReadAnswer,
     "Cast.Delete": rows.cast.Delete,
-    "Cast.WakeUp": rows.cast.WakeUp,
+    "Cast.TimerFired": rows.cast.TimerFired,
 
     "Deleted.Start": () => expectRefused(decide(deleted, start), "Gone"),
     "Deleted.Answer": rows.deleted.Answer,
     "Deleted.Describe": rows.deleted.Describe,
     "Deleted.ReadAnswer": rows.deleted.ReadAnswer,
     "Deleted.Delete": rows.deleted.Delete,
-    "Deleted.WakeUp": rows.deleted.WakeUp
+    "Deleted.TimerFired": rows.deleted.TimerFired
   })
 })
 

@@ -59,7 +59,7 @@ describe("the throttle's table", () => {
       expect(decide(one, wrongToken("b"), last).nextState).toEqual(tried(2, nowMs, ["a", "b"]))
       expect(decide(one, wrongToken("a"), over).nextState).toEqual(tried(1, over.nowMs, ["a"]))
     },
-    "Counting.WakeUp": () => expectOnlyReply(decide(initial, { _tag: "WakeUp" }), undefined)
+    "Counting.TimerFired": () => expectOnlyReply(decide(initial, { _tag: "TimerFired" }), undefined)
   })
 
   it.each(most)("lets so many %s be wrong within any window, and no more", (of, max) => {

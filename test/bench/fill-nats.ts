@@ -33,8 +33,8 @@ const commitOf = (n: number): Commit => ({
     ? Array.from({ length: itemsEach }, (_, at) => ({ n: at + 1, value: item }))
     : [],
   remove: [],
-  wake: what === "wakes" ? inAnHourMs + n : undefined,
-  wakeOthers: []
+  timer: what === "timers" ? inAnHourMs + n : undefined,
+  signals: []
 })
 
 const fill = Effect.gen(function*() {

@@ -44,8 +44,8 @@ const commitOf = ({ atMs, id, listedAs }: Stored): Commit => {
     head: 1,
     append: [{ n: 1, value: document }],
     remove: [],
-    wake: nextAtMs,
-    wakeOthers: []
+    timer: nextAtMs,
+    signals: []
   }
 }
 

@@ -25,7 +25,7 @@ const actor = (id: string, more: Partial<ActorPart> = {}): ActorPart => ({
   address: box(id),
   state: `state of ${id}`,
   head: 0,
-  wake: undefined,
+  timer: undefined,
   items: [],
   removed: [],
   steady: true,
@@ -52,17 +52,17 @@ const blob = (id: string, bytes: Uint8Array, lostAt?: number): ArchivePart => ({
 })
 
 async function* everything(): AsyncGenerator<ArchivePart> {
-  yield actor("plain", { wake: 17 })
+  yield actor("plain", { timer: 17 })
   yield actor("small", { head: 9, items: items(3, 5) })
   yield { _tag: "Items", address: box("long"), items: items(2, 900) }
   yield { _tag: "Items", address: box("long"), items: items(905, 1_000) }
-  yield actor("long", { head: 1_003, items: items(1_002, 1_002), removed: [2, 500], wake: 5 })
-  yield actor("bare", { state: undefined, head: 3, items: items(1, 3), wake: 6 })
+  yield actor("long", { head: 1_003, items: items(1_002, 1_002), removed: [2, 500], timer: 5 })
+  yield actor("bare", { state: undefined, head: 3, items: items(1, 3), timer: 6 })
   yield { _tag: "Items", address: box("bare-long"), items: items(1, 700) }
   yield actor("bare-long", { state: undefined, head: 700 })
   yield { _tag: "Items", address: box("gone"), items: items(1, 3) }
   yield actor("gone", { state: undefined, removed: [1, 2, 3] })
-  yield actor("woken", { state: undefined, wake: 8 })
+  yield actor("woken", { state: undefined, timer: 8 })
   yield actor("unsteady", { steady: false })
   yield { _tag: "Record", table: "names", key: "é/1", value: "\u2028 line\n" }
   yield blob("empty=x", Buffer.alloc(0))
@@ -95,7 +95,7 @@ describe("an archive", () => {
   it("tells what was put into it, in whatever pieces it comes", async () => {
     const { bytes, encoder } = await encoded()
     const { counts } = encoder.counter
-    expect(counts).toMatchObject({ actors: { box: 4 }, wakeUps: 4, records: 1, blobs: 3 })
+    expect(counts).toMatchObject({ actors: { box: 4 }, timers: 4, records: 1, blobs: 3 })
     expect(counts.logItems).toBe(3 + 899 + 96 + 1 - 2 + 3 + 700)
     expect(encoder.counter).toMatchObject({ lost: 1, unsteady: 1 })
     for (const size of [1_000, 65_536, bytes.length]) {
@@ -105,7 +105,7 @@ describe("an archive", () => {
     }
   })
 
-  it("fills a store with the same numbers, heads, wake-ups and bytes", async () => {
+  it("fills a store with the same numbers, heads, timers and bytes", async () => {
     const { bytes } = await encoded()
     const [storage, records, blobs] = [makeMemoryStorage(), makeMemoryRecords(), makeMemoryBlobs()]
     await fill({ storage, records, blobs }, new Decoder(cut(bytes, 9_999)).parts(), () => {})
@@ -135,9 +135,9 @@ describe("an archive", () => {
     expect(await run(storage.load(box("gone")))).toMatchObject({ state: undefined, head: 0 })
     expect(await numbers("gone")).toEqual([])
     const shards = Array.from({ length: 256 }, (_, shard) => shard)
-    const wakes = await Promise.all(shards.map((shard) => run(storage.wakes(shard, 10))))
-    const found = wakes.flatMap((one) =>
-      one.wakes.map(({ address, atMs }) => [address.id, atMs] as const)
+    const timers = await Promise.all(shards.map((shard) => run(storage.timers(shard, 10))))
+    const found = timers.flatMap((one) =>
+      one.timers.map(({ address, atMs }) => [address.id, atMs] as const)
     )
     expect(new Map(found)).toEqual(
       new Map([["plain", 17], ["long", 5], ["bare", 6], ["woken", 8]])

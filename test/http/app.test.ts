@@ -10,7 +10,7 @@ import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { observabilityRoutes } from "../../http/resources/observability/observability-routes.ts"
 import { metricsText } from "../../http/resources/observability/prometheus-text.ts"
-import { ActorDefect, AskTimeout, NoOwner, Overloaded, Quarantined, StorageDamaged, StorageFull,
+import { ActorDefect, AskTimeout, NoOwner, Overloaded, Quarantined, StorageCorrupted, StorageFull,
   StorageUnavailable } from "../../runtime/index.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
 
@@ -25,7 +25,7 @@ const failures = {
   quarantined: new Quarantined({ key, retryAfterMs: 60_000 }),
   full: new StorageFull({ detail: "secret path" }),
   unavailable: new StorageUnavailable({ detail: "secret path" }),
-  damaged: new StorageDamaged({ detail: "secret path" }),
+  damaged: new StorageCorrupted({ detail: "secret path" }),
   timeout: new AskTimeout({ key, deadlineMs: 1 }),
   defect: new ActorDefect({ key })
 }
@@ -238,7 +238,7 @@ describe("seeing inside", () => {
         /^restante_actor_queue_length\{kind="mailbox"\} 0$/m,
         /^restante_commit_groups_total [1-9]/m,
         /^restante_commit_latency_milliseconds_count [1-9]/m,
-        /^restante_wakeups \d/m
+        /^restante_timers \d/m
       ]
     ) expect(text).toMatch(line)
   })

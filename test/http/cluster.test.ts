@@ -106,7 +106,7 @@ describe("/cluster", () => {
     }
   })
 
-  it("shows the actors of each kind, commits, wake-ups and deliveries of each node", async () => {
+  it("shows the actors of each kind, commits, timers and deliveries of each node", async () => {
     const body = "<mailbox><name>counted</name></mailbox>"
     expect((await send("POST", "/mailboxes", { basic: admin, body })).status).toBe(201)
     const decisions = await eventually("the mailbox is counted", async () => {
@@ -124,7 +124,7 @@ describe("/cluster", () => {
     expect(decisions.some((count) => count > 0)).toBe(true)
     const nodes = nodesOf(await told())
     for (const node of nodes) {
-      expect(Number(partOf(node, "wake-ups").attributes["due"])).toBeGreaterThanOrEqual(0)
+      expect(Number(partOf(node, "timers").attributes["due"])).toBeGreaterThanOrEqual(0)
       expect(partOf(node, "deliveries").attributes).toMatchObject({ waiting: "0" })
     }
     // A node tells its figures every few seconds: the commit may not be among them yet.
@@ -180,8 +180,8 @@ it("is measured, too", async () => {
   const owned = owners.filter((owner) => owner === self).length
   expect(text).toContain(`restante_cluster_members ${service.services.length}\n`)
   expect(text).toContain(`restante_shards_owned ${owned}\n`)
-  expect(text).toMatch(/^restante_wakeups_due \d+$/m)
-  expect(text).toMatch(/^restante_wakeups_under_way \d+$/m)
+  expect(text).toMatch(/^restante_timers_due \d+$/m)
+  expect(text).toMatch(/^restante_timers_in_flight \d+$/m)
   const [, count] = /^restante_commit_group_size_count (\d+)$/m.exec(text) ?? []
   const [, groups] = /^restante_commit_groups_total (\d+)$/m.exec(text) ?? []
   expect([Number(count) > 0, count]).toEqual([true, groups])

@@ -198,10 +198,10 @@ describe("loading", () => {
     storage.loads.act = () => Effect.never
     expect(await ask(at("a"), add)).toBe("StorageUnavailable")
     expect(storage.loads.count).toBe(3)
-    expect(system.snapshot().resident.get("probe")).toEqual({ active: 0, queued: 0 })
+    expect(system.snapshot().activations.get("probe")).toEqual({ active: 0, queued: 0 })
     storage.loads.act = () => Effect.die(new Error("the store's own defect"))
     expect(await ask(at("a"), add)).toBe("StorageUnavailable")
-    expect(system.snapshot().measures.of("probe").restarts).toBe(0)
+    expect(system.snapshot().metrics.of("probe").restarts).toBe(0)
     storage.loads.act = undefined
     expect(count(await ask(at("a"), add))).toBe(1)
   })
@@ -210,7 +210,7 @@ describe("loading", () => {
 describe("overload", () => {
   it("refuses what is more than the queue holds, and only of that actor", async () => {
     const storage = scripted()
-    const { ask } = await start({ limits: { actorQueueMax: 3 } }, { storage })
+    const { ask } = await start({ limits: { inboxMax: 3 } }, { storage })
     storage.gate.close()
     const asked = [1, 2, 3, 4].map(() => ask(at("a"), add))
     const other = ask(at("b"), add)

@@ -34,7 +34,7 @@ describe("the examples", () => {
     expect(await Effect.runPromise(program)).toBe("5 visits, 3 tokens")
   })
 
-  it("the limiter refills by its wake-up, and vanishes when it is full", async () => {
+  it("the limiter refills by its timer, and vanishes when it is full", async () => {
     const storage = makeMemoryStorage()
     const rig: Rig = await start({ behaviors: [limiter] }, { storage, virtualTime: true })
     const alice = address("limiter", "alice")
@@ -54,6 +54,6 @@ describe("the examples", () => {
     await pass(20)
     const { state } = await Effect.runPromise(storage.load(alice))
     expect(state).toBeUndefined()
-    expect(rig.system.snapshot().wakeUps).toBe(0)
+    expect(rig.system.snapshot().timers).toBe(0)
   })
 })

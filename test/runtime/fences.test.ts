@@ -29,7 +29,7 @@ const unfenced = (inner: StorageApi): StorageApi => ({
 
 /** Adds from two systems at once: how many were acknowledged, and what the store has. */
 const race = async (storage: StorageApi) => {
-  const limits = { redecideMax: 1_000 }
+  const limits = { decisionAttemptsMax: 1_000 }
   const nodes = [await start({ limits }, { storage }), await start({ limits }, { storage })]
   const replies: Array<Reply | string> = []
   for (let round = 0; round < 20; round++) {
@@ -57,7 +57,7 @@ describe("two owners of one actor", () => {
 
   it("append each under its own number", async () => {
     const storage = makeMemoryStorage()
-    const limits = { redecideMax: 100 }
+    const limits = { decisionAttemptsMax: 100 }
     const nodes = [await start({ limits }, { storage }), await start({ limits }, { storage })]
     const texts = Array.from({ length: 20 }, (_, n) => `t${n}`)
     const replies = await Promise.all(
@@ -80,11 +80,11 @@ describe("two owners of one actor", () => {
     expect((await Effect.runPromise(storage.read(at("a"), 1, 9))).length).toBe(1)
   })
 
-  it("may not set the wake-up of what the other has changed", async () => {
+  it("may not set the timer of what the other has changed", async () => {
     const storage = makeMemoryStorage()
     const [stale, owner] = [await start({}, { storage }), await start({}, { storage })]
     await stale.ask(at("a"), add)
     await owner.ask(at("a"), { _tag: "Stiffen" })
-    expect(await stale.ask(at("a"), { _tag: "WakeAt", atMs: 1e15 })).toBe("Rigid")
+    expect(await stale.ask(at("a"), { _tag: "SetTimer", atMs: 1e15 })).toBe("Rigid")
   })
 })

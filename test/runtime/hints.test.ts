@@ -1,4 +1,4 @@
-/** What an actor says to another with the wake-up that it sets for it. */
+/** What an actor says to another with the timer that it sets for it. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { CrossActorTimers } from "../../runtime/activation/cross-actor-timers.ts"
@@ -10,8 +10,8 @@ import { dropAll, type Rig, start, turns } from "./rig.ts"
 afterEach(dropAll)
 
 const other = "a=b"
-const wake = (hint?: number) =>
-  ({ _tag: "WakeOther", id: other, atMs: 50, ...hint === undefined ? {} : { hint } }) as const
+const signal = (hint?: number) =>
+  ({ _tag: "Signal", id: other, atMs: 50, ...hint === undefined ? {} : { hint } }) as const
 
 const hintsOf = async (storage: StorageApi): Promise<ReadonlyArray<number | null>> => {
   const { state } = await Effect.runPromise(storage.load(at(other)))
@@ -27,12 +27,12 @@ const pass = async (rig: Rig, ms: number): Promise<void> => {
 }
 
 describe("a hint", () => {
-  it("is told with the wake-up, and not with one of its own", async () => {
+  it("is told with the timer, and not with one of its own", async () => {
     const storage = makeMemoryStorage()
     const rig = await start({}, { storage, virtualTime: true })
-    await rig.ask(at("a"), wake(7))
+    await rig.ask(at("a"), signal(7))
     await pass(rig, 100)
-    await rig.ask(at(other), { _tag: "WakeAt", atMs: 200 })
+    await rig.ask(at(other), { _tag: "SetTimer", atMs: 200 })
     await pass(rig, 150)
     expect(await hintsOf(storage)).toEqual([7, null])
   })
@@ -40,9 +40,9 @@ describe("a hint", () => {
   it("is the greatest of several, and none when one says nothing", async () => {
     const storage = makeMemoryStorage()
     const rig = await start({}, { storage, virtualTime: true })
-    await Promise.all([3, 9, 5].map((hint) => rig.ask(at("a"), wake(hint))))
+    await Promise.all([3, 9, 5].map((hint) => rig.ask(at("a"), signal(hint))))
     await pass(rig, 100)
-    await Promise.all([rig.ask(at("a"), wake(3)), rig.ask(at("a"), wake())])
+    await Promise.all([rig.ask(at("a"), signal(3)), rig.ask(at("a"), signal())])
     await pass(rig, 100)
     expect(await hintsOf(storage)).toEqual([9, null])
   })
@@ -50,7 +50,7 @@ describe("a hint", () => {
   it("is not known after a restart", async () => {
     const storage = makeMemoryStorage()
     const before = await start({}, { storage, virtualTime: true })
-    await before.ask(at("a"), wake(7))
+    await before.ask(at("a"), signal(7))
     await before.drop()
     const rig = await start({}, { storage, virtualTime: true })
     await pass(rig, 100)

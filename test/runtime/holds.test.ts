@@ -1,4 +1,4 @@
-/** Held wake-ups: stored at one time, and here at another. */
+/** Held timers: stored at one time, and here at another. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { become, shardOf, stay } from "../../runtime/index.ts"
@@ -17,18 +17,18 @@ const pass = async (rig: Rig, ms: number): Promise<void> => {
 }
 
 const storedMs = async (storage: StorageApi, id = "a"): Promise<number | undefined> =>
-  (await Effect.runPromise(storage.wakes(shardOf(at(id)), 10))).wakes
-    .find((wake) => wake.address.id === id)?.atMs
+  (await Effect.runPromise(storage.timers(shardOf(at(id)), 10))).timers
+    .find((timer) => timer.address.id === id)?.atMs
 
-/** Tries now, and holds the wake-up for the time that one attempt may take. */
+/** Tries now, and holds the timer for the time that one attempt may take. */
 const attempt: Cell = (state, { nowMs }) =>
-  become<State>({ ...state, tries: state.tries + 1 }).wake(nowMs).hold(nowMs + 300)
-const cells = { attempt, done: () => stay<State>().wake(null).reply("done") }
+  become<State>({ ...state, tries: state.tries + 1 }).setTimer(nowMs).deferTimer(nowMs + 300)
+const cells = { attempt, done: () => stay<State>().setTimer(null).reply("done") }
 
-describe("a wake-up that is held", () => {
+describe("a timer that is held", () => {
   it("is stored at its time, and comes when the hold is over", async () => {
     const storage = makeMemoryStorage()
-    const { behavior, woken } = trier({ ...cells, WakeUp: attempt })
+    const { behavior, woken } = trier({ ...cells, TimerFired: attempt })
     const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     await pass(rig, 50)
     await doing(rig, "attempt")
@@ -37,7 +37,7 @@ describe("a wake-up that is held", () => {
     expect(woken).toEqual([])
     await pass(rig, 20)
     expect(woken.length).toBe(1)
-    // The attempt of the wake-up is held too.
+    // The attempt of the timer is held too.
     await pass(rig, 280)
     expect(woken.length).toBe(1)
     await doing(rig, "done")
@@ -52,7 +52,7 @@ describe("a wake-up that is held", () => {
     const crashed = await start({ behaviors: [first.behavior] }, { storage, virtualTime: true })
     await doing(crashed, "attempt")
     await crashed.drop()
-    const { behavior, woken } = trier({ WakeUp: attempt })
+    const { behavior, woken } = trier({ TimerFired: attempt })
     const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     await pass(rig, 30)
     expect(woken.length).toBe(1)
@@ -62,8 +62,9 @@ describe("a wake-up that is held", () => {
   it("by a decision that writes nothing is not over, and nothing is written", async () => {
     const storage = scripted()
     const { behavior, woken } = trier({
-      set: () => stay<State>().wake(100).reply("set"),
-      WakeUp: (_, { nowMs }) => nowMs < 200 ? stay<State>().hold(250) : stay<State>().wake(null)
+      set: () => stay<State>().setTimer(100).reply("set"),
+      TimerFired: (_, { nowMs }) =>
+        nowMs < 200 ? stay<State>().deferTimer(250) : stay<State>().setTimer(null)
     })
     const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     await doing(rig, "set")
@@ -77,8 +78,8 @@ describe("a wake-up that is held", () => {
   it("is held by a decision that waits for a commit before it", async () => {
     const storage = scripted()
     const { behavior, woken } = trier({
-      set: () => stay<State>().wake(0).reply("set"),
-      hold: () => stay<State>().hold(200).reply("held")
+      set: () => stay<State>().setTimer(0).reply("set"),
+      hold: () => stay<State>().deferTimer(200).reply("held")
     })
     const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     storage.gate.close()
@@ -92,10 +93,10 @@ describe("a wake-up that is held", () => {
     expect(woken.length).toBe(1)
   })
 
-  it("is let go by a wake-up that is set later", async () => {
+  it("is let go by a timer that is set later", async () => {
     const { behavior, woken } = trier({
       ...cells,
-      soon: (_, { nowMs }) => stay<State>().wake(nowMs + 50).reply("soon")
+      soon: (_, { nowMs }) => stay<State>().setTimer(nowMs + 50).reply("soon")
     })
     const rig = await start({ behaviors: [behavior] }, { virtualTime: true })
     await doing(rig, "attempt")
@@ -109,7 +110,7 @@ describe("a wake-up that is held", () => {
     const limits = { reloadDelayMs: 1 }
     const { behavior, woken } = trier({
       ...cells,
-      WakeUp: (_, { nowMs }) => stay<State>().hold(nowMs + 300)
+      TimerFired: (_, { nowMs }) => stay<State>().deferTimer(nowMs + 300)
     })
     const rig = await start({ behaviors: [behavior], limits }, { storage, virtualTime: true })
     storage.acts.push(fails)
@@ -132,8 +133,8 @@ describe("a wake-up that is held", () => {
   it("does not put off another actor's, and is held on after it", async () => {
     const storage = makeMemoryStorage()
     const { behavior, woken } = trier({
-      hold: () => stay<State>().hold(400).reply("held"),
-      poke: () => stay<State>().wakeOther(at("a"), 100).reply("poked")
+      hold: () => stay<State>().deferTimer(400).reply("held"),
+      poke: () => stay<State>().signal(at("a"), 100).reply("poked")
     })
     const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     await doing(rig, "poke", "a=b")
@@ -146,8 +147,8 @@ describe("a wake-up that is held", () => {
     expect(woken.length).toBe(2)
     // And the other way round: the hold was there first.
     const late = trier({
-      hold: (_, { nowMs }) => stay<State>().hold(nowMs + 100).reply("held"),
-      poke: (_, { nowMs }) => stay<State>().wakeOther(at("a"), nowMs + 5_000).reply("poked")
+      hold: (_, { nowMs }) => stay<State>().deferTimer(nowMs + 100).reply("held"),
+      poke: (_, { nowMs }) => stay<State>().signal(at("a"), nowMs + 5_000).reply("poked")
     })
     const other = await start({ behaviors: [late.behavior] }, { virtualTime: true })
     await doing(other, "hold")
@@ -157,16 +158,16 @@ describe("a wake-up that is held", () => {
   })
 
   it("without end is a defect", async () => {
-    const { behavior } = trier({ ever: () => stay<State>().hold(Number.POSITIVE_INFINITY) })
+    const { behavior } = trier({ ever: () => stay<State>().deferTimer(Number.POSITIVE_INFINITY) })
     const rig = await start({ behaviors: [behavior] })
     expect(await doing(rig, "ever")).toBe("ActorDefect")
   })
 })
 
-it("an actor's own wake-up comes after another's that took its place", async () => {
+it("an actor's own timer comes after another's that took its place", async () => {
   const { behavior, woken } = trier({
-    set: () => stay<State>().wake(300).reply("set"),
-    poke: () => stay<State>().wakeOther(at("a"), 100).reply("poked")
+    set: () => stay<State>().setTimer(300).reply("set"),
+    poke: () => stay<State>().signal(at("a"), 100).reply("poked")
   })
   const rig = await start({ behaviors: [behavior] }, { virtualTime: true })
   await doing(rig, "set")

@@ -1,4 +1,4 @@
-/** Wake-ups of commits that are kept, or answered, later than others. */
+/** Timers of commits that are kept, or answered, later than others. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { address, become, type Behavior, refuse, shardOf, stay } from "../../runtime/index.ts"
@@ -10,32 +10,32 @@ import { at as tried, doing, type State, trier } from "./trier.ts"
 
 afterEach(dropAll)
 
-const wakesOf = async (storage: StorageApi) =>
-  (await Effect.runPromise(storage.wakes(shardOf(at("a")), 1_000))).wakes
+const timersOf = async (storage: StorageApi) =>
+  (await Effect.runPromise(storage.timers(shardOf(at("a")), 1_000))).timers
 
 interface Sleeper {
   readonly _tag: "Awake" | "Asleep"
 }
 
 type SleeperMessage = { readonly _tag: "Sleep"; readonly untilMs: number } | {
-  readonly _tag: "WakeUp"
+  readonly _tag: "TimerFired"
 }
 
-/** Its wake-up changes nothing while it is awake. */
+/** Its timer changes nothing while it is awake. */
 const sleeper: Behavior<Sleeper, SleeperMessage, null, never> = {
   kind: "sleeper",
   initial: { _tag: "Awake" },
   table: {
     Awake: {
-      Sleep: (_, { untilMs }) => become<Sleeper>({ _tag: "Asleep" }).wake(untilMs).reply(null),
-      WakeUp: () => stay()
+      Sleep: (_, { untilMs }) => become<Sleeper>({ _tag: "Asleep" }).setTimer(untilMs).reply(null),
+      TimerFired: () => stay()
     },
-    Asleep: { Sleep: () => refuse("Asleep"), WakeUp: () => become<Sleeper>({ _tag: "Awake" }) }
+    Asleep: { Sleep: () => refuse("Asleep"), TimerFired: () => become<Sleeper>({ _tag: "Awake" }) }
   },
   encode: ({ _tag }) => _tag,
   decode: (text) => ({ _tag: text === "Asleep" ? text : "Awake" }),
   decodeMessage: (input) => input as SleeperMessage, // only the test sends it some
-  wakeUp: { _tag: "WakeUp" },
+  timerMessage: { _tag: "TimerFired" },
   perform: () => Effect.void
 }
 const sleeping = address("sleeper", "a")
@@ -48,7 +48,7 @@ const pass = async (rig: Rig, ms: number): Promise<void> => {
   }
 }
 
-describe("a wake-up", () => {
+describe("a timer", () => {
   it("comes though its commit is kept long after it was given up", async () => {
     const storage = scripted()
     const limits = {
@@ -56,8 +56,8 @@ describe("a wake-up", () => {
       reloadDelayMs: 1,
       idleMs: 1_000,
       sweepMs: 100,
-      wakesDoubtLookMs: 500,
-      wakesLookMs: 1_000_000
+      timersDoubtRescanMs: 500,
+      timersRescanMs: 1_000_000
     }
     const behaviors = [sleeper]
     const rig = await start({ behaviors, limits }, { storage, virtualTime: true })
@@ -76,9 +76,9 @@ describe("a wake-up", () => {
     const { state } = await Effect.runPromise(storage.load(sleeping))
     expect(state).toBeUndefined()
     keep()
-    expect(await wakesOf(storage)).toEqual([{ address: sleeping, atMs: 20 }])
+    expect(await timersOf(storage)).toEqual([{ address: sleeping, atMs: 20 }])
     await pass(rig, 1_200)
-    expect(await wakesOf(storage)).toEqual([])
+    expect(await timersOf(storage)).toEqual([])
   })
 
   it("by another is not lost when a commit from before it is answered after it", async () => {
@@ -99,27 +99,27 @@ describe("a wake-up", () => {
     }
     const limits = { groupsInFlightMax: 2 }
     const rig = await start({ limits }, { storage, virtualTime: true })
-    // It clears its own wake-up.
+    // It clears its own timer.
     const own = rig.ask(at("a=b"), { _tag: "Worked" })
     await turns()
-    const others = rig.ask(at("a"), { _tag: "WakeOther", id: "a=b", atMs: 50 })
+    const others = rig.ask(at("a"), { _tag: "Signal", id: "a=b", atMs: 50 })
     await turns()
     answers[1]?.()
     await others
     answers[0]?.()
     await own
-    expect(await wakesOf(storage)).toEqual([{ address: at("a=b"), atMs: 50 }])
+    expect(await timersOf(storage)).toEqual([{ address: at("a=b"), atMs: 50 }])
     await pass(rig, 100)
     answers[2]?.()
     await turns()
-    expect(await wakesOf(storage)).toEqual([])
+    expect(await timersOf(storage)).toEqual([])
   })
 
   it("by another comes to one that holds its own once it is kept, not before", async () => {
     const storage = scripted()
     const { behavior, woken } = trier({
-      hold: () => stay<State>().hold(100_000).reply("held"),
-      poke: () => stay<State>().wakeOther(tried("a"), 0).reply("poked")
+      hold: () => stay<State>().deferTimer(100_000).reply("held"),
+      poke: () => stay<State>().signal(tried("a"), 0).reply("poked")
     })
     const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     storage.gate.close()

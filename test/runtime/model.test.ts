@@ -53,7 +53,7 @@ interface Known {
   tried: Set<string>
 }
 
-const limits = { storageDeadlineMs: 25, reloadDelayMs: 1, redecideMax: 3 }
+const limits = { storageDeadlineMs: 25, reloadDelayMs: 1, decisionAttemptsMax: 3 }
 
 const play = async (events: ReadonlyArray<Event>): Promise<void> => {
   const storage = scripted(makeMemoryStorage())

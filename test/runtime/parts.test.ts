@@ -58,7 +58,7 @@ describe("an address", () => {
 describe("limits", () => {
   it("hold to each other at start", () => {
     expect(makeLimits({ idleMs: 9_000 }).idleMs).toBe(9_000)
-    for (const bad of [{ idleMs: 1 }, { actorQueueMax: 0 }, { restartDelayMs: 20_000 }]) {
+    for (const bad of [{ idleMs: 1 }, { inboxMax: 0 }, { restartDelayMs: 20_000 }]) {
       expect(() => makeLimits(bad)).toThrow(/does not hold/)
     }
   })

@@ -25,8 +25,8 @@ const movable = (owned: boolean) => {
   const placement: PlacementApi = {
     ...ownsAll,
     owns: (asked) => asked === shard && owns,
-    inTime: () => inTime,
-    holds: () => inTime && holds,
+    isLeaseValid: () => inTime,
+    holdsClaim: () => inTime && holds,
     follow: (onTaken, onLost) => {
       taken = onTaken
       lost = onLost
@@ -83,7 +83,7 @@ describe("an ask while its shard moves", () => {
   })
 
   it("is tried at once when this node takes the shard", async () => {
-    const { one, first } = await nodes({ movingDelayMs: 9_000, movingDelayMaxMs: 9_000 })
+    const { one, first } = await nodes({ unownedRetryMs: 9_000, unownedRetryMaxMs: 9_000 })
     await one.lose()
     const asked = first.ask(to, add)
     await turns()
@@ -92,7 +92,7 @@ describe("an ask while its shard moves", () => {
   })
 
   it("fails when nobody comes, when too many wait, and when the node stops", async () => {
-    const { first, second, one } = await nodes({ askDeadlineMs: 100, movingAsksMax: 1 })
+    const { first, second, one } = await nodes({ askDeadlineMs: 100, unownedAsksMax: 1 })
     await one.lose()
     const waits = first.ask(to, add)
     await turns()
@@ -120,7 +120,7 @@ describe("a shard that is given up", () => {
     const [second, third] = await Promise.all(taken)
     expect([second, third]).toEqual([{ count: 2, head: 0 }, { count: 3, head: 0 }])
     await losing
-    expect(first.system.snapshot().resident.get("probe")?.active).toBe(0)
+    expect(first.system.snapshot().activations.get("probe")?.active).toBe(0)
   })
 
   it("is let go after its time, what was not decided being left to the next owner", async () => {
@@ -167,7 +167,7 @@ describe("a shard that is given up", () => {
     await turns()
     await one.lose()
     await until(() => interrupted.length === 1)
-    expect(rig.system.snapshot().measures.of("probe").restarts).toBe(0)
+    expect(rig.system.snapshot().metrics.of("probe").restarts).toBe(0)
     one.take()
     await rig.ask(to, { _tag: "Work", name: "y", retryAtMs: 1e15 })
     await turns()
@@ -212,7 +212,7 @@ describe("a node that is back after others could take its shards", () => {
     const storage = scripted()
     const mine = to
     const other = ["b", "c", "d"].map(at).find((one) => shardOf(one) !== shard) ?? to
-    const placement: PlacementApi = { ...ownsAll, holds: (asked) => asked !== shardOf(other) }
+    const placement: PlacementApi = { ...ownsAll, holdsClaim: (asked) => asked !== shardOf(other) }
     const rig = await start({ limits: { reloadDelayMs: 1 } }, { storage, placement })
     const replies = await Promise.all([rig.ask(mine, add), rig.ask(other, add)])
     expect(replies).toEqual([{ count: 1, head: 0 }, "StorageUnavailable"])

@@ -163,7 +163,7 @@ export class World {
       isGone: ({ host, pid }: ProcessName) => host === machine && this.processes[pid]?.() !== true
     }
     const clustered = makeClustered(registry, time, { node: name, newIncarnation, ...known })
-    this.watch(clustered.saw, onNode, () => this.nowMs >= reachesAtMs)
+    this.watch(clustered.observe, onNode, () => this.nowMs >= reachesAtMs)
     const node: SimulatedNode = {
       name,
       clustered,
@@ -210,7 +210,7 @@ export class World {
 
   /** Tells a node of changes in their order, late; of what it is cut off from, afterwards. */
   private watch(
-    saw: Clustered["saw"],
+    saw: Clustered["observe"],
     onNode: (run: () => void) => () => void,
     reaches: () => boolean
   ): void {

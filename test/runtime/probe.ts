@@ -29,10 +29,10 @@ export type Message =
   | { readonly _tag: "BreakRecord" }
   | { readonly _tag: "BreakEffect" }
   | { readonly _tag: "Vanish" }
-  | { readonly _tag: "WakeAt"; readonly atMs: number }
-  | { readonly _tag: "WakeUp" }
+  | { readonly _tag: "SetTimer"; readonly atMs: number }
+  | { readonly _tag: "TimerFired" }
   | {
-    readonly _tag: "WakeOther"
+    readonly _tag: "Signal"
     readonly id: string
     readonly atMs: number
     readonly hint?: number
@@ -60,8 +60,8 @@ const table: BehaviorTable<State, Message, Reply, Action> = {
       return become<State>({ ...state, count }).reply({ count, head })
     },
     Read: ({ count }, _, { head }) => stay<State>().reply({ count, head }),
-    Note: ({ count }, { text }, { head, recent }) => {
-      const seen = recent(text)
+    Note: ({ count }, { text }, { head, findDuplicate }) => {
+      const seen = findDuplicate(text)
       return seen === undefined
         ? append<State>(text).reply({ count, head: head + 1 })
         : stay<State>().reply({ count, head, seen })
@@ -79,27 +79,27 @@ const table: BehaviorTable<State, Message, Reply, Action> = {
     BreakEffect: ({ count }, _, { head }) =>
       stay<State>().reply({ count, head }).perform({ _tag: "Fail" } as const),
     Vanish: ({ count }, _, { head }) => stay<State>().vanish().reply({ count, head }),
-    WakeAt: (state, { atMs }, { head }) =>
-      become<State>(state).wake(atMs).reply({ count: state.count, head }),
-    WakeUp: (state, _, { hint = null, nowMs }) => {
+    SetTimer: (state, { atMs }, { head }) =>
+      become<State>(state).setTimer(atMs).reply({ count: state.count, head }),
+    TimerFired: (state, _, { hint = null, nowMs }) => {
       const hints = [...state.hints ?? [], hint]
       const next = become<State>({ ...state, wokenMs: [...state.wokenMs, nowMs], hints })
       return state.todo === null
         ? next
-        : next.wake(nowMs + 1_000).perform({ _tag: "Do", name: state.todo } as const)
+        : next.setTimer(nowMs + 1_000).perform({ _tag: "Do", name: state.todo } as const)
     },
-    WakeOther: (state, { atMs, hint, id }, { head }) =>
-      become<State>({ ...state, count: state.count + 1 }).wakeOther(
+    Signal: (state, { atMs, hint, id }, { head }) =>
+      become<State>({ ...state, count: state.count + 1 }).signal(
         address("probe", id),
         atMs,
         hint
       )
         .reply({ count: state.count + 1, head }),
     Work: (state, { name, retryAtMs }, { head }) =>
-      become<State>({ ...state, todo: name }).wake(retryAtMs)
+      become<State>({ ...state, todo: name }).setTimer(retryAtMs)
         .perform({ _tag: "Do", name } as const)
         .reply({ count: state.count, head }),
-    Worked: (state) => become<State>({ ...state, todo: null }).wake(null),
+    Worked: (state) => become<State>({ ...state, todo: null }).setTimer(null),
     Stiffen: (_, __, { head }) => become<State>({ _tag: "Rigid" }).reply({ count: 0, head })
   },
   Rigid: {
@@ -112,9 +112,9 @@ const table: BehaviorTable<State, Message, Reply, Action> = {
     BreakRecord: () => refuse("Rigid"),
     BreakEffect: () => refuse("Rigid"),
     Vanish: (_, __, { head }) => stay<State>().vanish().reply({ count: 0, head }),
-    WakeAt: () => refuse("Rigid"),
-    WakeUp: () => stay<State>(),
-    WakeOther: () => refuse("Rigid"),
+    SetTimer: () => refuse("Rigid"),
+    TimerFired: () => stay<State>(),
+    Signal: () => refuse("Rigid"),
     Work: () => refuse("Rigid"),
     Worked: () => stay<State>(),
     Stiffen: () => refuse("Rigid")
@@ -150,7 +150,7 @@ export const probe = (
     return input as Message // the tests send well-formed ones
   },
   recall: { items: 3, keyOf: (value) => value, restore: (state) => state },
-  wakeUp: { _tag: "WakeUp" },
+  timerMessage: { _tag: "TimerFired" },
   perform: (action, self) =>
     action._tag === "Do" ? work(action.name, self) : Effect.die(new Error("effect broken"))
 })

@@ -59,7 +59,8 @@ const twoNodes = async () => {
   return { storage, transport, one, other, nodes }
 }
 
-const resident = ({ system }: Rig): number => system.snapshot().resident.get("probe")?.active ?? 0
+const resident = ({ system }: Rig): number =>
+  system.snapshot().activations.get("probe")?.active ?? 0
 
 const owned = (parity: number): Address => {
   for (let n = 0;; n++) if (shardOf(at(`p${n}`)) % 2 === parity) return at(`p${n}`)
@@ -165,7 +166,7 @@ describe("the answer's envelope", () => {
       new errors.NoOwner({ key, retryAfterMs: 2 }),
       new errors.Overloaded({ key, retryAfterMs: 3 }),
       new errors.Quarantined({ key, retryAfterMs: 4 }),
-      new errors.StorageDamaged({ detail: "d" }),
+      new errors.StorageCorrupted({ detail: "d" }),
       new errors.StorageFull({ detail: "f" }),
       new errors.StorageUnavailable({ detail: "u" }),
       new errors.UnknownMessage({ key, detail: "m" })
@@ -208,37 +209,37 @@ describe("a shard that moves", () => {
     expect(await one.ask(to, read)).toEqual({ count: 2, head: 0 })
   })
 
-  it("brings its wake-ups to its new owner, and only there", async () => {
+  it("brings its timers to its new owner, and only there", async () => {
     const { nodes: [one, other], one: first, other: second, storage } = await twoNodes()
     const to = owned(0)
-    await one.ask(to, { _tag: "WakeAt", atMs: Date.now() + 150 })
-    expect(one.system.snapshot().wakeUps).toBe(1)
+    await one.ask(to, { _tag: "SetTimer", atMs: Date.now() + 150 })
+    expect(one.system.snapshot().timers).toBe(1)
     void first.lose(shardOf(to))
-    expect(one.system.snapshot().wakeUps).toBe(0)
+    expect(one.system.snapshot().timers).toBe(0)
     second.take(shardOf(to))
-    expect(other.system.snapshot().wakeUps).toBe(1)
+    expect(other.system.snapshot().timers).toBe(1)
     await until(async () =>
-      (await Effect.runPromise(storage.wakes(shardOf(to), 1))).wakes.length === 0
+      (await Effect.runPromise(storage.timers(shardOf(to), 1))).timers.length === 0
     )
     expect(resident(one)).toBe(0)
   })
 
-  it("whose wake-ups cannot be read at first is served, and they come later", async () => {
+  it("whose timers cannot be read at first is served, and they come later", async () => {
     const inner = makeMemoryStorage()
     const before = await start({}, { storage: inner })
-    await before.ask(at("a"), { _tag: "WakeAt", atMs: Date.now() })
+    await before.ask(at("a"), { _tag: "SetTimer", atMs: Date.now() })
     await before.drop()
     let refusals = 256
     const storage = {
       ...inner,
-      wakes: (shard: number, limit: number) =>
+      timers: (shard: number, limit: number) =>
         Effect.suspend(() =>
-          refusals-- > 0 ? Effect.die(new Error("not yet")) : inner.wakes(shard, limit)
+          refusals-- > 0 ? Effect.die(new Error("not yet")) : inner.timers(shard, limit)
         )
     }
-    const { ask, system } = await start({ limits: { wakeRetryMs: 20 } }, { storage })
+    const { ask, system } = await start({ limits: { timerRetryMs: 20 } }, { storage })
     expect(await ask(at("b"), add)).toEqual({ count: 1, head: 0 })
-    await until(() => system.snapshot().measures.of("probe").decisions > 1)
+    await until(() => system.snapshot().metrics.of("probe").decisions > 1)
   })
 })
 

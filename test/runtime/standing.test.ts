@@ -32,33 +32,33 @@ describe("a node's notice", () => {
   it("is told to others at once and every 3 s, and ends 10 s after the last", async () => {
     const { fork, pass, registry, run } = world()
     const [a, b] = [makeNodeStatus(registry, fork, "a"), makeNodeStatus(registry, fork, "b")]
-    expect(await run(b.of("a"))).toBeUndefined()
+    expect(await run(b.read("a"))).toBeUndefined()
     let told = "first"
-    const stop = a.post(() => told)
+    const stop = a.publish(() => told)
     await pass(0)
-    expect(await run(b.of("a"))).toBe("first")
+    expect(await run(b.read("a"))).toBe("first")
     told = "second"
     await pass(2_999)
-    expect(await run(b.of("a"))).toBe("first")
+    expect(await run(b.read("a"))).toBe("first")
     await pass(1)
-    expect(await run(b.of("a"))).toBe("second")
+    expect(await run(b.read("a"))).toBe("second")
     stop()
     await pass(9_999)
-    expect(await run(b.of("a"))).toBe("second")
+    expect(await run(b.read("a"))).toBe("second")
     await pass(1)
-    expect(await run(b.of("a"))).toBeUndefined()
+    expect(await run(b.read("a"))).toBeUndefined()
   })
 
   it("goes upon what an earlier start of the node left", async () => {
     const { fork, pass, registry, run } = world()
     const b = makeNodeStatus(registry, fork, "b")
-    const end = makeNodeStatus(registry, fork, "a").post(() => "before")
+    const end = makeNodeStatus(registry, fork, "a").publish(() => "before")
     await pass(0)
-    expect(await run(b.of("a"))).toBe("before")
+    expect(await run(b.read("a"))).toBe("before")
     end()
-    makeNodeStatus(registry, fork, "a").post(() => "after")
+    makeNodeStatus(registry, fork, "a").publish(() => "after")
     await pass(0)
-    expect(await run(b.of("a"))).toBe("after")
+    expect(await run(b.read("a"))).toBe("after")
   })
 
   it("goes on after a registry that failed, and after a text that could not be made", async () => {
@@ -70,22 +70,22 @@ describe("a node's notice", () => {
     }
     let texts = 0
     const a = makeNodeStatus(flaky, fork, "a")
-    a.post(() => {
+    a.publish(() => {
       if (texts++ === 1) throw new Error("as scripted")
       return `text ${texts}`
     })
     await pass(2_000)
-    expect(await run(a.of("a"))).toBeUndefined()
+    expect(await run(a.read("a"))).toBeUndefined()
     await pass(3_000)
-    expect(await run(a.of("a"))).toBeUndefined()
+    expect(await run(a.read("a"))).toBeUndefined()
     await pass(3_000)
-    expect(await run(a.of("a"))).toBe("text 3")
+    expect(await run(a.read("a"))).toBe("text 3")
   })
 
   it("is waited for a second at most", async () => {
     const { fork, pass, registry } = world()
     const silent: RegistryApi = { ...registry, get: () => Effect.never }
-    const read = fork(makeNodeStatus(silent, fork, "b").of("a"))
+    const read = fork(makeNodeStatus(silent, fork, "b").read("a"))
     await pass(999)
     expect(read.pollUnsafe()).toBeUndefined()
     await pass(1)

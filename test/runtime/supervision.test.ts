@@ -14,7 +14,7 @@ const broken = { _tag: "Break" } as const
 
 const lift = ({ system }: Rig, id: string) => Effect.runPromise(system.lift(at(id)))
 
-const active = ({ system }: Rig): number => system.snapshot().resident.get("probe")?.active ?? 0
+const active = ({ system }: Rig): number => system.snapshot().activations.get("probe")?.active ?? 0
 
 /** Asks in virtual time: passes what the restarts wait for. */
 const patient = async (rig: Rig, message: Message, id = "a"): Promise<Reply | string> => {
@@ -40,7 +40,7 @@ describe("a defect in a decision", () => {
     await rig.pass(10)
     expect(await replies[2]).toEqual({ count: 1, head: 0 })
     expect(rig.logs.join()).toContain("broken on request")
-    expect(rig.system.snapshot().measures.of("probe").restarts).toBe(1)
+    expect(rig.system.snapshot().metrics.of("probe").restarts).toBe(1)
   })
 
   it("backs off twice as long each time, and rests after five within a minute", async () => {
@@ -112,8 +112,8 @@ describe("quarantine", () => {
       head: 0,
       append: [],
       remove: [],
-      wake: undefined,
-      wakeOthers: []
+      timer: undefined,
+      signals: []
     }]))
     const rig = await start({}, { storage, virtualTime: true })
     expect(await patient(rig, add)).toBe("Quarantined")
@@ -134,7 +134,7 @@ describe("a defect elsewhere", () => {
   it("in an effect restarts the actor", async () => {
     const rig = await start({}, { virtualTime: true })
     expect(await rig.ask(at("a"), { _tag: "BreakEffect" })).toEqual({ count: 0, head: 0 })
-    await until(() => rig.system.snapshot().measures.of("probe").restarts === 1)
+    await until(() => rig.system.snapshot().metrics.of("probe").restarts === 1)
     expect(rig.logs.join()).toContain("effect broken")
     expect(await patient(rig, add)).toEqual({ count: 1, head: 0 })
   })
@@ -171,13 +171,13 @@ describe("passivation", () => {
     expect(active(rig)).toBe(1)
     await rig.pass(60_000)
     expect(active(rig)).toBe(0)
-    expect(rig.system.snapshot().measures.of("probe").passivations).toBe(2)
+    expect(rig.system.snapshot().metrics.of("probe").passivations).toBe(2)
     expect(await rig.ask(at("a"), read)).toEqual({ count: 1, head: 0 })
   })
 
   it("makes room by those least recently used", async () => {
     const rig = await start({ limits: { residentActorsMax: 3 } }, { virtualTime: true })
-    const activations = () => rig.system.snapshot().measures.of("probe").activations
+    const activations = () => rig.system.snapshot().metrics.of("probe").activations
     for (const id of ["a", "b", "c"]) await rig.ask(at(id), add)
     await rig.pass(5_000)
     for (const id of ["a", "d", "e"]) {

@@ -5,21 +5,21 @@ import fc from "fast-check"
 import { expect } from "vitest"
 import { type Address, fromKey, keyOf, makeLimits, shardOf } from "../../runtime/index.ts"
 import type { TimerPage } from "../../runtime/ports/storage.ts"
-import { type Landing, TimerService } from "../../runtime/timers/timer-service.ts"
+import { type DeliveryResult, TimerService } from "../../runtime/timers/timer-service.ts"
 import { at } from "./probe.ts"
 
 const shard = shardOf(at("a"))
 
-/** The first of some wake-ups, as a store gives them. */
+/** The first of some timers, as a store gives them. */
 const soonestOf = (
   stored: Iterable<readonly [string, number]>,
   of: number,
   limit: number
 ): TimerPage => {
-  const wakes = [...stored].map(([key, atMs]) => ({ address: fromKey(key), atMs }))
+  const timers = [...stored].map(([key, atMs]) => ({ address: fromKey(key), atMs }))
     .filter(({ address }) => shardOf(address) === of)
     .sort((one, other) => one.atMs - other.atMs)
-  return { wakes: wakes.slice(0, limit), complete: wakes.length <= limit }
+  return { timers: timers.slice(0, limit), complete: timers.length <= limit }
 }
 
 export type Step =
@@ -27,7 +27,7 @@ export type Step =
   | { readonly _tag: "Hold"; readonly id: string; readonly inMs: number }
   | { readonly _tag: "Clear"; readonly id: string }
   | { readonly _tag: "Learn" | "Scan" | "Lose" | "Take" }
-  | { readonly _tag: "Land"; readonly as: Landing }
+  | { readonly _tag: "Land"; readonly as: DeliveryResult }
   | { readonly _tag: "Pass"; readonly ms: number }
 
 const idOf = fc.nat(40).map((n) => (n % 3 === 0 ? `b=${n}` : `a=${n}`))
@@ -57,12 +57,14 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
 export class TimersModel {
   readonly stored = new Map<string, number>()
   readonly timers: TimerService
-  readonly flying: Array<{ readonly address: Address; readonly landed: (as: Landing) => void }> = []
+  readonly flying: Array<
+    { readonly address: Address; readonly landed: (as: DeliveryResult) => void }
+  > = []
   readonly limits = makeLimits({
-    shardWakesMax: 4,
-    wakesInFlightMax: 3,
-    wakeBatchMax: 2,
-    wakeRetryMs: 40
+    shardTimersMax: 4,
+    timersInFlightMax: 3,
+    timerBatchMax: 2,
+    timerRetryMs: 40
   })
   private readonly runtime = ManagedRuntime.make(TestClock.layer())
   private readonly clock = this.runtime.runSync(Clock.clockWith(Effect.succeed))
@@ -75,7 +77,7 @@ export class TimersModel {
     const nowMs = () => this.nowMs
     this.timers = new TimerService(this.runtime.runFork, nowMs, this.limits, (address, landed) => {
       this.flying.push({ address, landed })
-      expect(this.flying.length).toBeLessThanOrEqual(this.limits.wakesInFlightMax)
+      expect(this.flying.length).toBeLessThanOrEqual(this.limits.timersInFlightMax)
     }, (of) => this.loads.push({ shard: of, seen: new Map() }))
     this.take()
   }
@@ -93,7 +95,7 @@ export class TimersModel {
     else if (one._tag === "Clear") this.commit(at(one.id), null)
     else if (one._tag === "Hold") {
       this.holds++
-      this.timers.hold(at(one.id), this.nowMs + one.inMs)
+      this.timers.defer(at(one.id), this.nowMs + one.inMs)
     } else if (one._tag === "Learn") this.unheard.shift()?.()
     else if (one._tag === "Scan") this.scan()
     else if (one._tag === "Take") this.take()
@@ -103,8 +105,8 @@ export class TimersModel {
     } else if (one._tag === "Land") this.land(one.as)
     else if (one._tag === "Pass") await this.pass(one.ms)
     // Two shards; while a load is under way what is set is kept.
-    const most = 2 * 2 * this.limits.shardWakesMax + this.holds + 100 * this.loads.length
-    expect(this.timers.size).toBeLessThanOrEqual(most + this.limits.wakesInFlightMax * 20)
+    const most = 2 * 2 * this.limits.shardTimersMax + this.holds + 100 * this.loads.length
+    expect(this.timers.size).toBeLessThanOrEqual(most + this.limits.timersInFlightMax * 20)
   }
 
   pass(ms: number): Promise<void> {
@@ -147,7 +149,7 @@ export class TimersModel {
     }
   }
 
-  private land(as: Landing): void {
+  private land(as: DeliveryResult): void {
     const one = this.flying.shift()
     if (one === undefined) return
     const { address, landed } = one

@@ -13,7 +13,7 @@ export interface State {
 
 type Message =
   | { readonly _tag: "Do"; readonly how: string }
-  | { readonly _tag: "WakeUp" }
+  | { readonly _tag: "TimerFired" }
 
 export type Cell = (state: State, context: DecisionContext) => Decision<State, unknown, Work>
 
@@ -32,9 +32,9 @@ export const trier = (
   const table: BehaviorTable<State, Message, unknown, Work> = {
     Trying: {
       Do: (state, { how }, context) => cells[how]?.(state, context) ?? stay<State>(),
-      WakeUp: (state, _, context) => {
+      TimerFired: (state, _, context) => {
         woken.push(context.nowMs)
-        return cells["WakeUp"]?.(state, context) ?? stay<State>()
+        return cells["TimerFired"]?.(state, context) ?? stay<State>()
       }
     }
   }
@@ -45,7 +45,7 @@ export const trier = (
     encode: ({ tries }) => String(tries),
     decode: (text) => ({ _tag: "Trying", tries: Number(text) }),
     decodeMessage: (input) => input as Message, // the tests send well-formed ones
-    wakeUp: { _tag: "WakeUp" },
+    timerMessage: { _tag: "TimerFired" },
     perform: (_, self, peers) => work(self, peers)
   }
   return { behavior, woken }

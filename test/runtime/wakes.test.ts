@@ -1,4 +1,4 @@
-/** Wake-ups are durable, and effects that must happen are found again by them. */
+/** Timers are durable, and effects that must happen are found again by them. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { shardOf } from "../../runtime/index.ts"
@@ -21,8 +21,8 @@ const wokenMs = async (storage: StorageApi, id = "a"): Promise<ReadonlyArray<num
   return state?._tag === "Idle" ? state.wokenMs : []
 }
 
-const wakesOf = async (storage: StorageApi, id = "a") =>
-  (await Effect.runPromise(storage.wakes(shardOf(at(id)), 1_000))).wakes
+const timersOf = async (storage: StorageApi, id = "a") =>
+  (await Effect.runPromise(storage.timers(shardOf(at(id)), 1_000))).timers
 
 /** Passes virtual time in small steps, so that what it sets off can happen in between. */
 const pass = async (rig: Rig, ms: number): Promise<void> => {
@@ -32,13 +32,13 @@ const pass = async (rig: Rig, ms: number): Promise<void> => {
   }
 }
 
-describe("a wake-up", () => {
+describe("a timer", () => {
   it("is kept with the state that asked for it, and cleared with the decision on it", async () => {
     const storage = scripted()
     const rig = await start({}, { storage, virtualTime: true })
-    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 500 })
-    expect(storage.groups[0]?.[0]).toMatchObject({ wake: 500, expected: 0 })
-    expect(await wakesOf(storage)).toEqual([{ address: at("a"), atMs: 500 }])
+    await rig.ask(at("a"), { _tag: "SetTimer", atMs: 500 })
+    expect(storage.groups[0]?.[0]).toMatchObject({ timer: 500, expected: 0 })
+    expect(await timersOf(storage)).toEqual([{ address: at("a"), atMs: 500 }])
     await pass(rig, 490)
     expect(await wokenMs(storage)).toEqual([])
     await pass(rig, 30)
@@ -46,16 +46,16 @@ describe("a wake-up", () => {
     expect(woken.length).toBe(1)
     expect(woken[0]).toBeGreaterThanOrEqual(500)
     expect(woken[0]).toBeLessThanOrEqual(520)
-    expect(storage.groups.at(-1)?.[0]).toMatchObject({ wake: null })
+    expect(storage.groups.at(-1)?.[0]).toMatchObject({ timer: null })
     expect(storage.groups.at(-1)?.[0]?.state).toBeDefined()
-    expect(await wakesOf(storage)).toEqual([])
-    expect(rig.system.snapshot().wakeUps).toBe(0)
+    expect(await timersOf(storage)).toEqual([])
+    expect(rig.system.snapshot().timers).toBe(0)
   })
 
   it("comes after a restart, at once when it is overdue", async () => {
     const storage = makeMemoryStorage()
     const before = await start({}, { storage, virtualTime: true })
-    await before.ask(at("a"), { _tag: "WakeAt", atMs: 300 })
+    await before.ask(at("a"), { _tag: "SetTimer", atMs: 300 })
     await before.drop()
     const rig = await start({}, { storage, virtualTime: true })
     await pass(rig, 320)
@@ -65,9 +65,9 @@ describe("a wake-up", () => {
   it("is put off by a later one, and its shard's other actors are not concerned", async () => {
     const storage = makeMemoryStorage()
     const rig = await start({}, { storage, virtualTime: true })
-    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 100 })
-    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 400 })
-    await rig.ask(at("a=b"), { _tag: "WakeAt", atMs: 200 })
+    await rig.ask(at("a"), { _tag: "SetTimer", atMs: 100 })
+    await rig.ask(at("a"), { _tag: "SetTimer", atMs: 400 })
+    await rig.ask(at("a=b"), { _tag: "SetTimer", atMs: 200 })
     await pass(rig, 300)
     expect(await wokenMs(storage)).toEqual([])
     expect((await wokenMs(storage, "a=b")).length).toBe(1)
@@ -78,16 +78,16 @@ describe("a wake-up", () => {
   it("that fired is not over while a message before it has set another", async () => {
     const storage = scripted()
     const rig = await start({}, { storage, virtualTime: true })
-    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 100 })
+    await rig.ask(at("a"), { _tag: "SetTimer", atMs: 100 })
     storage.gate.close()
-    const put = rig.ask(at("a"), { _tag: "WakeAt", atMs: 500 })
+    const put = rig.ask(at("a"), { _tag: "SetTimer", atMs: 500 })
     await turns()
     await pass(rig, 120)
     storage.gate.open()
     await put
     await turns()
     expect((await wokenMs(storage)).length).toBe(1)
-    expect(await wakesOf(storage)).toEqual([{ address: at("a"), atMs: 500 }])
+    expect(await timersOf(storage)).toEqual([{ address: at("a"), atMs: 500 }])
     await pass(rig, 420)
     expect((await wokenMs(storage)).length).toBe(2)
   })
@@ -96,7 +96,7 @@ describe("a wake-up", () => {
     const storage = scripted()
     const limits = { reloadDelayMs: 1 }
     const rig = await start({ limits }, { storage, virtualTime: true })
-    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 100 })
+    await rig.ask(at("a"), { _tag: "SetTimer", atMs: 100 })
     storage.acts.push(fails, fails, fails)
     await pass(rig, 200)
     expect(await wokenMs(storage)).toEqual([])
@@ -109,7 +109,7 @@ describe("a wake-up", () => {
     const limits = { storageDeadlineMs: 50, reloadDelayMs: 1 }
     const rig = await start({ limits }, { storage, virtualTime: true })
     storage.acts.push(keptAndHangs)
-    const asked = rig.ask(at("a"), { _tag: "WakeAt", atMs: 200 })
+    const asked = rig.ask(at("a"), { _tag: "SetTimer", atMs: 200 })
     await turns()
     await pass(rig, 60)
     expect(await asked).toBe("StorageUnavailable")
@@ -120,9 +120,9 @@ describe("a wake-up", () => {
   it("of an actor that has vanished is gone; one without a record is cleared", async () => {
     const storage = makeMemoryStorage()
     const rig = await start({}, { storage, virtualTime: true })
-    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 100 })
+    await rig.ask(at("a"), { _tag: "SetTimer", atMs: 100 })
     await rig.ask(at("a"), { _tag: "Vanish" })
-    expect(await wakesOf(storage)).toEqual([])
+    expect(await timersOf(storage)).toEqual([])
     await pass(rig, 150)
     expect(await stateOf(storage)).toBeUndefined()
   })
@@ -130,63 +130,63 @@ describe("a wake-up", () => {
   it("follows the clock when it jumps", async () => {
     const storage = makeMemoryStorage()
     const rig = await start({}, { storage, virtualTime: true })
-    await rig.ask(at("a"), { _tag: "WakeAt", atMs: 3_600_000 })
+    await rig.ask(at("a"), { _tag: "SetTimer", atMs: 3_600_000 })
     await rig.pass(3_600_000)
     await until(async () => (await wokenMs(storage)).length === 1)
   })
 
   it("at no time is a defect", async () => {
     const rig = await start()
-    expect(await rig.ask(at("a"), { _tag: "WakeAt", atMs: Number.NaN })).toBe("ActorDefect")
+    expect(await rig.ask(at("a"), { _tag: "SetTimer", atMs: Number.NaN })).toBe("ActorDefect")
   })
 
   it("comes in batches when many are due", async () => {
     const storage = makeMemoryStorage()
-    const rig = await start({ limits: { wakeBatchMax: 10 } }, { storage, virtualTime: true })
+    const rig = await start({ limits: { timerBatchMax: 10 } }, { storage, virtualTime: true })
     const ids = Array.from({ length: 35 }, (_, n) => `w${n}`)
-    await Promise.all(ids.map((id) => rig.ask(at(id), { _tag: "WakeAt", atMs: 50 })))
+    await Promise.all(ids.map((id) => rig.ask(at(id), { _tag: "SetTimer", atMs: 50 })))
     await rig.pass(50)
     await turns()
-    expect(rig.system.snapshot().wakeUps).toBe(25)
+    expect(rig.system.snapshot().timers).toBe(25)
     await pass(rig, 60)
-    expect(rig.system.snapshot().wakeUps).toBe(0)
+    expect(rig.system.snapshot().timers).toBe(0)
   })
 })
 
-describe("a wake-up for another actor", () => {
+describe("a timer for another actor", () => {
   it("comes with the commit that set it", async () => {
     const storage = scripted()
     const rig = await start({}, { storage, virtualTime: true })
-    await rig.ask(at("a"), { _tag: "WakeOther", id: "a=b", atMs: 100 })
-    expect(storage.groups[0]?.[0]?.wakeOthers).toEqual([{ address: at("a=b"), atMs: 100 }])
+    await rig.ask(at("a"), { _tag: "Signal", id: "a=b", atMs: 100 })
+    expect(storage.groups[0]?.[0]?.signals).toEqual([{ address: at("a=b"), atMs: 100 }])
     await pass(rig, 130)
     expect((await wokenMs(storage, "a=b")).length).toBe(1)
-    expect(await wakesOf(storage)).toEqual([])
+    expect(await timersOf(storage)).toEqual([])
   })
 
   it("is not taken away by what the other decided without having seen it", async () => {
     const storage = scripted()
     const rig = await start({}, { storage, virtualTime: true })
-    await rig.ask(at("a=b"), { _tag: "WakeAt", atMs: 10_000 })
+    await rig.ask(at("a=b"), { _tag: "SetTimer", atMs: 10_000 })
     await rig.ask(at("a=b"), { _tag: "Read" })
     // Both in one group, in either order: its own clearing must not win.
     const both = [
-      rig.ask(at("a"), { _tag: "WakeOther", id: "a=b", atMs: 50 }),
+      rig.ask(at("a"), { _tag: "Signal", id: "a=b", atMs: 50 }),
       rig.ask(at("a=b"), { _tag: "Worked" })
     ]
     await Promise.all(both)
-    expect(await wakesOf(storage)).toEqual([{ address: at("a=b"), atMs: 50 }])
+    expect(await timersOf(storage)).toEqual([{ address: at("a=b"), atMs: 50 }])
     await pass(rig, 100)
     expect((await wokenMs(storage, "a=b")).length).toBe(1)
-    expect(await wakesOf(storage)).toEqual([])
-    await rig.ask(at("a=b"), { _tag: "WakeAt", atMs: 5_000 })
-    expect(await wakesOf(storage)).toEqual([{ address: at("a=b"), atMs: 5_000 }])
+    expect(await timersOf(storage)).toEqual([])
+    await rig.ask(at("a=b"), { _tag: "SetTimer", atMs: 5_000 })
+    expect(await timersOf(storage)).toEqual([{ address: at("a=b"), atMs: 5_000 }])
   })
 
   it("of another shard is a defect", async () => {
     const rig = await start()
     expect(shardOf(at("c"))).not.toBe(shardOf(at("a")))
-    const reply = await rig.ask(at("a"), { _tag: "WakeOther", id: "c", atMs: 1 })
+    const reply = await rig.ask(at("a"), { _tag: "Signal", id: "c", atMs: 1 })
     expect(reply).toBe("ActorDefect")
   })
 })
@@ -212,12 +212,12 @@ describe("an effect", () => {
     expect(done).toEqual([])
     storage.gate.open()
     await asked
-    await until(async () => (await wakesOf(storage)).length === 0)
+    await until(async () => (await timersOf(storage)).length === 0)
     expect(done).toEqual(["x"])
     expect(steps.slice(0, 4)).toEqual(["decided", "committed", "replied", "performed"])
   })
 
-  it("decided and not performed before the end is found again by its wake-up", async () => {
+  it("decided and not performed before the end is found again by its timer", async () => {
     const storage = makeMemoryStorage()
     const done: Array<string> = []
     const lost = await start({ behaviors: [probe(worker([], Effect.never))] }, {
@@ -231,7 +231,7 @@ describe("an effect", () => {
     expect(done).toEqual([])
     await pass(rig, 150)
     expect(done).toEqual(["x"])
-    await until(async () => (await wakesOf(storage)).length === 0)
+    await until(async () => (await timersOf(storage)).length === 0)
     expect(await stateOf(storage)).toMatchObject({ todo: null })
   })
 

@@ -1,4 +1,4 @@
-/** A node knows a few of its wake-ups at a time, and misses none. */
+/** A node knows a few of its timers at a time, and misses none. */
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
@@ -14,14 +14,14 @@ import { type Step, step, TimersModel } from "./timers-model.ts"
 afterEach(dropAll)
 
 const shard = shardOf(at("a"))
-const wakeOf = (n: number, atMs: number) => ({ address: at(`a=${n}`), atMs })
+const timerOf = (n: number, atMs: number) => ({ address: at(`a=${n}`), atMs })
 const keyOfNumber = (n: number) => keyOf(at(`a=${n}`))
 
 describe("a window", () => {
   const window = (...times: ReadonlyArray<number>): TimerWindow => {
     const made = new TimerWindow(4)
     made.begin()
-    made.loaded({ wakes: times.map((atMs, n) => wakeOf(n, atMs)), complete: false })
+    made.loaded({ timers: times.map((atMs, n) => timerOf(n, atMs)), complete: false })
     return made
   }
 
@@ -36,7 +36,7 @@ describe("a window", () => {
   it("knows all when there is no more, until that is too much", () => {
     const made = new TimerWindow(4)
     made.begin()
-    made.loaded({ wakes: [], complete: true })
+    made.loaded({ timers: [], complete: true })
     for (let n = 0; n < 8; n++) made.set(keyOfNumber(n), 100 - n)
     expect([made.size, made.low]).toEqual([8, false])
     made.set(keyOfNumber(8), 92)
@@ -48,7 +48,7 @@ describe("a window", () => {
   it("skips in a load what is known, in delivery, or changed since it was asked for", () => {
     const made = window(10, 20, 30, 40)
     expect(made.take(20)).toBe(keyOfNumber(0))
-    made.keep(keyOfNumber(1), 500, "held")
+    made.pin(keyOfNumber(1), 500, "held")
     made.set(keyOfNumber(2), null)
     made.set(keyOfNumber(3), null)
     expect(made.low).toBe(true)
@@ -58,14 +58,14 @@ describe("a window", () => {
     made.set(keyOfNumber(5), null)
     made.set(keyOfNumber(6), 1_000)
     expect(made.size).toBe(3)
-    const stale = [10, 20, 30, 40, 60, 70, 80].map((atMs, n) => wakeOf(n, atMs))
-    made.loaded({ wakes: [...stale.slice(0, 2), ...stale.slice(4)], complete: false })
+    const stale = [10, 20, 30, 40, 60, 70, 80].map((atMs, n) => timerOf(n, atMs))
+    made.loaded({ timers: [...stale.slice(0, 2), ...stale.slice(4)], complete: false })
     // Of those that changed one was cleared and one is beyond the end now.
     expect([made.dueMs(keyOfNumber(1)), made.dueMs(keyOfNumber(4))]).toEqual([500, 45])
     expect(made.size).toBe(2)
     made.begin()
-    made.keep(keyOfNumber(5), 900, "held")
-    made.loaded({ wakes: stale.slice(0, 4), complete: false })
+    made.pin(keyOfNumber(5), 900, "held")
+    made.loaded({ timers: stale.slice(0, 4), complete: false })
     expect(made.dueMs(keyOfNumber(5))).toBe(900)
   })
 
@@ -73,12 +73,12 @@ describe("a window", () => {
     const made = window(10, 20, 30, 40)
     for (let n = 0; n < 4; n++) made.take(40)
     made.begin()
-    const again = { wakes: [10, 20, 30, 40].map((atMs, n) => wakeOf(n, atMs)), complete: false }
+    const again = { timers: [10, 20, 30, 40].map((atMs, n) => timerOf(n, atMs)), complete: false }
     expect(made.loaded(again)).toBe(false)
   })
 })
 
-it("misses no wake-up, whatever is set, read, held and lost meanwhile", async () => {
+it("misses no timer, whatever is set, read, held and lost meanwhile", async () => {
   const play = async (steps: ReadonlyArray<Step>): Promise<void> => {
     const model = new TimersModel()
     for (const one of steps) await model.play(one)
@@ -98,11 +98,11 @@ it("misses no wake-up, whatever is set, read, held and lost meanwhile", async ()
   )
 }, 60_000)
 
-const limits = { shardWakesMax: 8, wakesInFlightMax: 5, wakeBatchMax: 5 }
+const limits = { shardTimersMax: 8, timersInFlightMax: 5, timerBatchMax: 5 }
 
 const write = (storage: StorageApi, ids: ReadonlyArray<string>, atMs: number) =>
   Effect.runPromise(
-    storage.commit(ids.map((id) => commitOf({ address: at(id), wake: atMs })))
+    storage.commit(ids.map((id) => commitOf({ address: at(id), timer: atMs })))
   )
 
 /** Passes virtual time until it holds. */
@@ -116,16 +116,16 @@ const passUntil = async (rig: Rig, holds: () => boolean | Promise<boolean>): Pro
 
 describe("a node", () => {
   const left = async (storage: StorageApi): Promise<number> =>
-    (await Effect.runPromise(storage.wakes(shard, 1_000))).wakes.length
+    (await Effect.runPromise(storage.timers(shard, 1_000))).timers.length
 
   it("wakes many that are due at once a few at a time", async () => {
     const storage = makeMemoryStorage()
     const ids = Array.from({ length: 100 }, (_, n) => `a=${n}`)
     await write(storage, ids, 50)
     const rig = await start({ limits }, { storage, virtualTime: true })
-    expect(rig.system.snapshot().wakeUps).toBe(8)
+    expect(rig.system.snapshot().timers).toBe(8)
     await passUntil(rig, async () => (await left(storage)) === 0)
-    const { decisions } = rig.system.snapshot().measures.of("probe")
+    const { decisions } = rig.system.snapshot().metrics.of("probe")
     expect(decisions).toBe(100)
   })
 
@@ -133,12 +133,12 @@ describe("a node", () => {
     const storage = makeMemoryStorage()
     const strange = Array.from({ length: 30 }, (_, n) => ({ kind: "gone", id: `a=${n}` }))
     await Effect.runPromise(
-      storage.commit(strange.map((address) => commitOf({ address, wake: 5 })))
+      storage.commit(strange.map((address) => commitOf({ address, timer: 5 })))
     )
     await write(storage, ["a=ok"], 50)
     const rig = await start({ limits }, { storage, virtualTime: true })
     await passUntil(rig, async () => (await left(storage)) === 30)
-    expect(rig.system.snapshot().earliestWakeUpMs).toBeUndefined()
+    expect(rig.system.snapshot().earliestTimerMs).toBeUndefined()
   })
 
   it("reads no more while too many cannot be delivered", async () => {
@@ -151,21 +151,21 @@ describe("a node", () => {
         ...broken.table,
         Idle: {
           ...broken.table.Idle,
-          WakeUp: () => {
+          TimerFired: () => {
             throw new Error("broken on request")
           }
         }
       }
     }
-    const options = { behaviors: [behavior], limits: { ...limits, wakesStuckMax: 20 } }
+    const options = { behaviors: [behavior], limits: { ...limits, timersStuckMax: 20 } }
     const rig = await start(options, { storage, virtualTime: true })
     for (let n = 0; n < 50; n++) {
       await rig.pass(20)
       await turns(2)
       // One load may bring a window more.
-      expect(rig.system.snapshot().wakeUps).toBeLessThanOrEqual(20 + 8)
+      expect(rig.system.snapshot().timers).toBeLessThanOrEqual(20 + 8)
     }
-    expect(rig.system.snapshot().wakeUps).toBeGreaterThanOrEqual(15)
+    expect(rig.system.snapshot().timers).toBeGreaterThanOrEqual(15)
     expect(await left(storage)).toBe(60)
   })
 })

@@ -16,7 +16,7 @@ export type Planted = WorldSeams
 
 type Registered = Extract<RegistrationState, { readonly _tag: "Registered" }>
 
-/** How long after its commit a wake-up is written that is not part of it, ms. */
+/** How long after its commit a timer is written that is not part of it, ms. */
 const APART_MS = 5_000
 /** How long after its answer a commit is handed in, ms; and the revisions that are made up. */
 const LATER_MS = 150
@@ -31,14 +31,14 @@ const withoutFence: Apply = (inner, commit) => {
   return faithful(inner, { ...commit, expected: revision, append, head: next })
 }
 
-/** A wake-up is written after its commit, if the node lives so long. */
-const wakesApart: Apply = (inner, commit, later) => {
-  const { address, wake } = commit
-  if (typeof wake !== "number" || commit.state === null) return faithful(inner, commit)
-  const outcome = faithful(inner, { ...commit, wake: undefined })
+/** A timer is written after its commit, if the node lives so long. */
+const timersApart: Apply = (inner, commit, later) => {
+  const { address, timer } = commit
+  if (typeof timer !== "number" || commit.state === null) return faithful(inner, commit)
+  const outcome = faithful(inner, { ...commit, timer: undefined })
   later(APART_MS, () => {
     const { head, revision } = Effect.runSync(inner.load(address))
-    const alone = { ...commit, state: undefined, append: [], remove: [], wakeOthers: [] }
+    const alone = { ...commit, state: undefined, append: [], remove: [], signals: [] }
     faithful(inner, { ...alone, expected: revision, head })
   })
   return outcome
@@ -93,8 +93,8 @@ const cursorFirst = (behavior: AnyBehavior): AnyBehavior => {
     RegistrationAction
   >
   const { Registered } = table
-  type Cell<Tag extends "Found" | "WakeUp"> = typeof Registered[Tag]
-  const advanced = <Tag extends "Found" | "WakeUp">(cell: Cell<Tag>): Cell<Tag> =>
+  type Cell<Tag extends "Found" | "TimerFired"> = typeof Registered[Tag]
+  const advanced = <Tag extends "Found" | "TimerFired">(cell: Cell<Tag>): Cell<Tag> =>
     ((state: Registered, message: never, context: never) => {
       // Each of the two cells takes its own message.
       const decision = (cell as (...asked: ReadonlyArray<unknown>) => ReturnType<Cell<"Found">>)(
@@ -115,7 +115,7 @@ const cursorFirst = (behavior: AnyBehavior): AnyBehavior => {
       Registered: {
         ...Registered,
         Found: advanced<"Found">(Registered.Found),
-        WakeUp: advanced<"WakeUp">(Registered.WakeUp)
+        TimerFired: advanced<"TimerFired">(Registered.TimerFired)
       }
     }
   } as unknown as AnyBehavior
@@ -125,7 +125,7 @@ const cursorFirst = (behavior: AnyBehavior): AnyBehavior => {
 export const planted: Readonly<Record<string, Planted>> = {
   "no-fence": { apply: withoutFence },
   "reply-before-commit": { storage: repliesFirst },
-  "wake-up-apart": { apply: wakesApart },
+  "timer-apart": { apply: timersApart },
   "cursor-early": { behaviors: (all) => all.map(cursorFirst) },
   "handoff-without-drain": {
     placement: (real) => ({

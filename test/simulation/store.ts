@@ -112,7 +112,7 @@ export class SharedStore {
         commit,
         load: (address) => read(() => inner.load(address)),
         read: (address, from, limit) => read(() => inner.read(address, from, limit)),
-        wakes: (shard, limit) => read(() => inner.wakes(shard, limit)),
+        timers: (shard, limit) => read(() => inner.timers(shard, limit)),
         scan: (kind, after, limit) => read(() => inner.scan(kind, after, limit)),
         health: Effect.void
       }
@@ -138,8 +138,8 @@ export class SharedStore {
     const outcome = this.apply(this.inner, commit, (ms, run) => this.time.on(computer, ms, run))
     const applied = { computer, commit, outcome }
     this.trace.note("store", () => {
-      const { append, expected, state, wake } = commit
-      const what = `${keyOf(commit.address)} r${expected} +${append.length} wake ${wake}`
+      const { append, expected, state, timer } = commit
+      const what = `${keyOf(commit.address)} r${expected} +${append.length} timer ${timer}`
       return `${computer.name}: ${what} ${state ?? ""} ${outcome._tag}`
     })
     this.onApplied(applied)

@@ -268,7 +268,7 @@ const noteEnds = ({ known, records }: Run): void => {
 /** No actor is asked again and again by what nobody has sent. */
 const nothingSpins = ({ world }: Run): void => {
   for (const { computer, system } of world.processes) {
-    for (const [kind, { decisions }] of system?.snapshot().measures.kinds ?? []) {
+    for (const [kind, { decisions }] of system?.snapshot().metrics.kinds ?? []) {
       if (decisions > decisionsMax) {
         world.violate(`${computer.name} has decided ${decisions} times for kind ${kind}`)
       }

@@ -8,7 +8,7 @@ import { Records } from "../../runtime/ports/records.ts"
 import { type Commit, Storage, type StorageApi } from "../../runtime/ports/storage.ts"
 
 /** One actor with all of its parts put together. */
-interface Whole extends Pick<ActorPart, "state" | "head" | "wake" | "steady"> {
+interface Whole extends Pick<ActorPart, "state" | "head" | "timer" | "steady"> {
   readonly items: ReadonlyArray<string>
 }
 
@@ -17,8 +17,8 @@ const nothing = {
   head: 0,
   append: [],
   remove: [],
-  wake: undefined,
-  wakeOthers: []
+  timer: undefined,
+  signals: []
 } as const
 
 const numbered = (from: number, to: number) =>
@@ -49,8 +49,8 @@ const together = async (
       continue
     }
     for (const n of part.removed) told.delete(n)
-    const { head, state, steady, wake } = part
-    found.set(key, { head, state, steady, wake, items: [...told.values()] })
+    const { head, state, steady, timer } = part
+    found.set(key, { head, state, steady, timer, items: [...told.values()] })
     told = new Map()
     current = undefined
   }
@@ -95,25 +95,25 @@ export const contentsSuite = <E>(
       expect(await one(address("box", "none"))).toBeUndefined()
     })
 
-    it("tells every actor once, with its log, its head and its wake-up", async () => {
+    it("tells every actor once, with its log, its head and its timer", async () => {
       const expected = new Map<string, Whole>()
       const steady = true
       for (let n = 0; n < 40; n++) {
         const of = address("plain", `p${n}`)
-        await commit({ address: of, state: `state ${n} \n "é€`, wake: n % 2 === 0 ? n : null })
-        const wake = n % 2 === 0 ? n : undefined
-        expected.set(keyOf(of), { state: `state ${n} \n "é€`, head: 0, wake, items: [], steady })
+        await commit({ address: of, state: `state ${n} \n "é€`, timer: n % 2 === 0 ? n : null })
+        const timer = n % 2 === 0 ? n : undefined
+        expected.set(keyOf(of), { state: `state ${n} \n "é€`, head: 0, timer, items: [], steady })
       }
       const gaps = address("box", "gaps")
       await commit({ address: gaps, state: "a", head: 9, append: numbered(3, 9) })
       await commit({ address: gaps, state: "b", head: 12, remove: [4, 9] })
       const left = [...shown(3, 3), ...shown(5, 8)]
-      expected.set(keyOf(gaps), { state: "b", head: 12, wake: undefined, items: left, steady })
+      expected.set(keyOf(gaps), { state: "b", head: 12, timer: undefined, items: left, steady })
       const ahead = address("box", "ahead")
       await commit({ address: ahead, state: "s", head: 0 })
       for (let n = 1; n <= 6; n++) await commit({ address: ahead, append: numbered(n, n) })
       const items = shown(1, 6)
-      expected.set(keyOf(ahead), { state: "s", head: 6, wake: undefined, items, steady })
+      expected.set(keyOf(ahead), { state: "s", head: 6, timer: undefined, items, steady })
       const long = address("box", "long")
       for (let from = 1; from <= 1_200; from += 300) {
         await commit({
@@ -125,19 +125,19 @@ export const contentsSuite = <E>(
       }
       await commit({ address: long, state: "m", head: 1_200, remove: [1, 2, 700] })
       const many = [...shown(3, 699), ...shown(701, 1_200)]
-      expected.set(keyOf(long), { state: "m", head: 1_200, wake: undefined, items: many, steady })
+      expected.set(keyOf(long), { state: "m", head: 1_200, timer: undefined, items: many, steady })
       const bare = address("box", "bare")
-      await commit({ address: bare, append: numbered(1, 3), wake: 7 })
+      await commit({ address: bare, append: numbered(1, 3), timer: 7 })
       const few = shown(1, 3)
-      expected.set(keyOf(bare), { state: undefined, head: 3, wake: 7, items: few, steady })
+      expected.set(keyOf(bare), { state: undefined, head: 3, timer: 7, items: few, steady })
       const woken = address("errand", "p0=woken")
       await commit({
         address: address("plain", "p0"),
-        wakeOthers: [{ address: woken, atMs: 5 }]
+        signals: [{ address: woken, atMs: 5 }]
       })
-      expected.set(keyOf(woken), { state: undefined, head: 0, wake: 5, items: [], steady })
+      expected.set(keyOf(woken), { state: undefined, head: 0, timer: 5, items: [], steady })
       const gone = address("box", "gone")
-      await commit({ address: gone, state: "x", head: 2, append: numbered(1, 2), wake: 1 })
+      await commit({ address: gone, state: "x", head: 2, append: numbered(1, 2), timer: 1 })
       await commit({ address: gone, state: null })
       const anew = address("box", "anew")
       await commit({ address: anew, state: "x", head: 5, append: numbered(1, 5) })
@@ -146,7 +146,7 @@ export const contentsSuite = <E>(
       expected.set(keyOf(anew), {
         state: "y",
         head: 1,
-        wake: undefined,
+        timer: undefined,
         items: shown(1, 1),
         steady
       })
@@ -210,7 +210,7 @@ export const contentsSuite = <E>(
         ...shown(13, 900),
         ...shown(2_001, 2_002)
       ]
-      expect(whole).toEqual({ state: "2", head: 2_002, wake: undefined, items, steady: true })
+      expect(whole).toEqual({ state: "2", head: 2_002, timer: undefined, items, steady: true })
     })
 
     it("tells every record of every table", async () => {

@@ -4,7 +4,7 @@ import { shardOf } from "../../runtime/actor/address.ts"
 import { alice, bob, conflictOf, itemsOf, type Probe, revisionOf } from "./storage-probe.ts"
 
 export const logCases = (
-  { commit, load, numbers, one, read, readAtOnce, reopen, scan, wakes }: Probe
+  { commit, load, numbers, one, read, readAtOnce, reopen, scan, timers }: Probe
 ): void => {
   describe("the log", () => {
     it("appends from 1 without a state", async () => {
@@ -19,23 +19,23 @@ export const logCases = (
     })
     it("compares the revision of items alone too", async () => {
       const revision = revisionOf(await one({ state: "a" }))
-      expect(conflictOf(await one({ append: itemsOf(1, 1), expected: 0, wake: 3 })))
+      expect(conflictOf(await one({ append: itemsOf(1, 1), expected: 0, timer: 3 })))
         .toMatchObject({ _tag: "RevisionConflict", actual: revision })
       expect(await numbers()).toEqual([])
-      expect(await wakes(shardOf(alice))).toEqual([])
+      expect(await timers(shardOf(alice))).toEqual([])
       expect(revisionOf(await one({ append: itemsOf(1, 1), expected: revision }))).toBe(revision)
     })
     it("refuses a number that is there, with all of the commit", async () => {
       await one({ append: itemsOf(1, 3) })
       for (const n of [1, 3]) {
-        expect(conflictOf(await one({ append: itemsOf(n, 5), wake: 1 }))).toMatchObject({
+        expect(conflictOf(await one({ append: itemsOf(n, 5), timer: 1 }))).toMatchObject({
           _tag: "LogConflict",
           key: "mailbox/alice",
           item: n
         })
       }
       expect(await numbers()).toEqual([1, 2, 3])
-      expect(await wakes(shardOf(alice))).toEqual([])
+      expect(await timers(shardOf(alice))).toEqual([])
     })
     it("refuses a number that is there though the revision is right", async () => {
       const revision = revisionOf(await one({ state: "a", append: itemsOf(1, 2), head: 2 }))
@@ -108,14 +108,14 @@ export const logCases = (
   })
 
   describe("removal", () => {
-    it("takes state, log and wake-up, whatever else the commit says", async () => {
+    it("takes state, log and timer, whatever else the commit says", async () => {
       const revision = revisionOf(
-        await one({ state: "a", append: itemsOf(1, 10), head: 10, wake: 99 })
+        await one({ state: "a", append: itemsOf(1, 10), head: 10, timer: 99 })
       )
-      await one({ state: null, expected: revision, append: itemsOf(11, 12), wake: 5 })
+      await one({ state: null, expected: revision, append: itemsOf(11, 12), timer: 5 })
       expect(await load()).toEqual({ state: undefined, revision: 0, head: 0 })
       expect(await read()).toEqual([])
-      expect(await wakes(shardOf(alice))).toEqual([])
+      expect(await timers(shardOf(alice))).toEqual([])
       expect(await scan("mailbox", undefined, 10)).toEqual([])
     })
     it("takes the log of an actor without a state", async () => {

@@ -17,8 +17,8 @@ export const commitOf = (changes: Partial<Commit>): Commit => ({
   head: 0,
   append: [],
   remove: [],
-  wake: undefined,
-  wakeOthers: [],
+  timer: undefined,
+  signals: [],
   ...changes
 })
 
@@ -59,8 +59,8 @@ export const probeOf = (fresh: Fresh<StorageApi>) => {
     one: async (changes: Partial<Commit>) => (await commit(changes))[0],
     load: (of = alice) => run(harness.api.load(of)),
     numbers: async (of = alice) => (await read(1, 1_000_000, of)).map(({ n }) => n),
-    wakes: async (shard: number) => (await run(harness.api.wakes(shard, 10_000))).wakes,
-    soonest: (shard: number, limit: number) => run(harness.api.wakes(shard, limit)),
+    timers: async (shard: number) => (await run(harness.api.timers(shard, 10_000))).timers,
+    soonest: (shard: number, limit: number) => run(harness.api.timers(shard, limit)),
     scan: (kind: string, after: string | undefined, limit: number) =>
       run(harness.api.scan(kind, after, limit)),
     health: () => run(harness.api.health),

@@ -10,7 +10,7 @@ import { alice, bob, conflictOf, itemsOf, probeOf, revisionOf } from "./storage-
 export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
   describe(`storage: ${name}`, () => {
     const probe = probeOf(fresh)
-    const { commit, load, numbers, one, read, reopen, scan, soonest, wakes } = probe
+    const { commit, load, numbers, one, read, reopen, scan, soonest, timers } = probe
 
     describe("state and its revision", () => {
       it("knows nothing of an actor that was never written", async () => {
@@ -27,7 +27,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
       it("refuses a state upon another revision, and names both", async () => {
         const actual = revisionOf(await one({ state: "a" }))
         for (const expected of [0, actual + 1]) {
-          const outcome = await one({ state: "b", expected, append: itemsOf(1, 1), wake: 5 })
+          const outcome = await one({ state: "b", expected, append: itemsOf(1, 1), timer: 5 })
           expect(conflictOf(outcome)).toMatchObject({
             _tag: "RevisionConflict",
             key: "mailbox/alice",
@@ -37,20 +37,20 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         }
         expect(await load()).toEqual({ state: "a", revision: actual, head: 0 })
         expect(await read()).toEqual([])
-        expect(await wakes(shardOf(alice))).toEqual([])
+        expect(await timers(shardOf(alice))).toEqual([])
       })
       it("refuses to remove upon another revision", async () => {
         await one({ state: "a" })
         expect(conflictOf(await one({ state: null }))).toMatchObject({ _tag: "RevisionConflict" })
         expect((await load()).state).toBe("a")
       })
-      it("compares the revision of a wake-up alone", async () => {
+      it("compares the revision of a timer alone", async () => {
         const revision = revisionOf(await one({ state: "a" }))
-        expect(revisionOf(await one({ wake: 7, expected: revision }))).toBe(revision)
-        expect(conflictOf(await one({ wake: 8, expected: revision + 1 }))).toMatchObject({
+        expect(revisionOf(await one({ timer: 7, expected: revision }))).toBe(revision)
+        expect(conflictOf(await one({ timer: 8, expected: revision + 1 }))).toMatchObject({
           _tag: "RevisionConflict"
         })
-        expect(conflictOf(await one({ wake: 9, expected: 0 }))).toMatchObject({
+        expect(conflictOf(await one({ timer: 9, expected: 0 }))).toMatchObject({
           _tag: "RevisionConflict"
         })
       })
@@ -73,58 +73,58 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
     logCases(probe)
     historyCases(probe)
 
-    describe("wake-ups", () => {
+    describe("timers", () => {
       it("keeps at most one for each actor", async () => {
-        await one({ wake: 1_000 })
-        expect(await wakes(shardOf(alice))).toEqual([{ address: alice, atMs: 1_000 }])
-        await one({ wake: 2_000 })
-        expect(await wakes(shardOf(alice))).toEqual([{ address: alice, atMs: 2_000 }])
+        await one({ timer: 1_000 })
+        expect(await timers(shardOf(alice))).toEqual([{ address: alice, atMs: 1_000 }])
+        await one({ timer: 2_000 })
+        expect(await timers(shardOf(alice))).toEqual([{ address: alice, atMs: 2_000 }])
         await one({ append: itemsOf(1, 1) })
-        expect(await wakes(shardOf(alice))).toEqual([{ address: alice, atMs: 2_000 }])
-        await one({ wake: null })
-        expect(await wakes(shardOf(alice))).toEqual([])
+        expect(await timers(shardOf(alice))).toEqual([{ address: alice, atMs: 2_000 }])
+        await one({ timer: null })
+        expect(await timers(shardOf(alice))).toEqual([])
       })
       it("sets those of others in the same commit", async () => {
         const push = address("registration", "alice=1")
-        await one({ state: "a", wakeOthers: [{ address: push, atMs: 5 }] })
+        await one({ state: "a", signals: [{ address: push, atMs: 5 }] })
         expect(shardOf(push)).toBe(shardOf(alice))
-        expect(await wakes(shardOf(alice))).toEqual([{ address: push, atMs: 5 }])
+        expect(await timers(shardOf(alice))).toEqual([{ address: push, atMs: 5 }])
         expect(await load(push)).toEqual({ state: undefined, revision: 0, head: 0 })
       })
       it("lists a shard's and no other's", async () => {
         const all = Array.from({ length: 300 }, (_, at) => address("session", `s${at}`))
-        await commit(...all.map((of, at) => ({ address: of, wake: at })))
+        await commit(...all.map((of, at) => ({ address: of, timer: at })))
         const expected = all.flatMap((of, atMs) =>
           shardOf(of) === shardOf(alice) ? [{ address: of, atMs }] : []
         )
-        expect(await wakes(shardOf(alice))).toEqual(expected)
+        expect(await timers(shardOf(alice))).toEqual(expected)
       })
       it("gives the first ones, in order of time, and says whether that is all", async () => {
         const all = Array.from({ length: 1_500 }, (_, at) => ({
           address: address("session", `alice=${at}`),
           // In no order of the keys, and two of each time.
-          wake: 10 + (at >> 1) * 7_919 % 750
+          timer: 10 + (at >> 1) * 7_919 % 750
         }))
         await commit(...all)
-        const times = all.map(({ wake }) => wake).sort((a, b) => a - b)
+        const times = all.map(({ timer }) => timer).sort((a, b) => a - b)
         for (const limit of [1, 2, 3, 100, 749, 1_499, 1_500, 1_501]) {
-          const { complete, wakes: found } = await soonest(shardOf(alice), limit)
+          const { complete, timers: found } = await soonest(shardOf(alice), limit)
           expect(found.map(({ atMs }) => atMs)).toEqual(times.slice(0, limit))
           expect(complete).toBe(limit >= 1_500)
-          const known = new Map(all.map(({ address: { id }, wake }) => [id, wake]))
+          const known = new Map(all.map(({ address: { id }, timer }) => [id, timer]))
           for (const { address: { id }, atMs } of found) expect(known.get(id)).toBe(atMs)
           expect(new Set(found.map(({ address: { id } }) => id)).size).toBe(found.length)
         }
       })
       it("gives none of a shard that has none, and that is all", async () => {
-        expect(await soonest(shardOf(alice), 1)).toEqual({ wakes: [], complete: true })
+        expect(await soonest(shardOf(alice), 1)).toEqual({ timers: [], complete: true })
       })
       it("gives what was durable before, while other commits are under way", async () => {
         const all = Array.from({ length: 2_000 }, (_, at) => address("session", `alice=${at}`))
-        await commit(...all.map((of, at) => ({ address: of, wake: at })))
-        const [{ wakes: found }] = await Promise.all([
+        await commit(...all.map((of, at) => ({ address: of, timer: at })))
+        const [{ timers: found }] = await Promise.all([
           soonest(shardOf(alice), 1_000),
-          ...all.slice(1_000).map((of) => commit({ address: of, wake: null }))
+          ...all.slice(1_000).map((of) => commit({ address: of, timer: null }))
         ])
         expect(found.map(({ atMs }) => atMs)).toEqual(Array.from({ length: 1_000 }, (_, at) => at))
       })
@@ -188,7 +188,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
       })
       it("serializes those that are committed at once", async () => {
         const groups = await Promise.all(
-          Array.from({ length: 50 }, () => commit({ append: itemsOf(1, 1) }, { wake: 1 }))
+          Array.from({ length: 50 }, () => commit({ append: itemsOf(1, 1) }, { timer: 1 }))
         )
         const first = groups.map(([outcome]) => outcome?._tag)
         expect(first.filter((tag) => tag === "Committed")).toHaveLength(1)
@@ -206,14 +206,14 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
 
     it("keeps everything over a restart", async () => {
       const revision = revisionOf(
-        await one({ state: "state", append: itemsOf(1, 40), head: 40, wake: 77 })
+        await one({ state: "state", append: itemsOf(1, 40), head: 40, timer: 77 })
       )
       await one({ expected: revision, append: itemsOf(41, 50) })
       await one({ address: bob, append: itemsOf(1, 2) })
       await reopen()
       expect(await load()).toEqual({ state: "state", revision, head: 50 })
       expect(await read()).toEqual(itemsOf(1, 50))
-      expect(await wakes(shardOf(alice))).toEqual([{ address: alice, atMs: 77 }])
+      expect(await timers(shardOf(alice))).toEqual([{ address: alice, atMs: 77 }])
       expect(conflictOf(await one({ expected: revision, append: itemsOf(50, 51) })))
         .toMatchObject({ item: 50 })
       expect(conflictOf(await one({ state: "x" }))).toMatchObject({ actual: revision })
@@ -253,14 +253,14 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
       await commit(...ids.map((id) => ({
         address: address("m-x", id),
         state: id,
-        wake: 1,
+        timer: 1,
         append: itemsOf(1, 1),
         head: 1
       })))
       for (const id of ids) {
         const to = address("m-x", id)
         expect((await load(to)).state).toBe(id)
-        expect(await wakes(shardOf(to))).toContainEqual({ address: to, atMs: 1 })
+        expect(await timers(shardOf(to))).toContainEqual({ address: to, atMs: 1 })
       }
     })
 

@@ -25,7 +25,7 @@ const Node = Schema.Struct({
   "uptime-seconds": Schema.optionalKey(Count),
   "memory-bytes": Schema.optionalKey(Count),
   kinds: Schema.optionalKey(Schema.Struct({ kind: Schema.optionalKey(Schema.Array(Kind)) })),
-  "wake-ups": Schema.optionalKey(
+  timers: Schema.optionalKey(
     Schema.Struct({ known: Count, due: Count, "under-way": Count, next: Optional })
   ),
   commits: Schema.optionalKey(
@@ -79,7 +79,7 @@ export interface NodeLine {
   readonly decisionsPerSecond: number | undefined
   readonly commitsPerSecond: number | undefined
   readonly commitP99Ms: number | undefined
-  readonly wakeUpsDue: number
+  readonly timersDue: number
   readonly deliveriesWaiting: number
   readonly deliveriesInFlight: number
   readonly circuitsOpen: number
@@ -128,7 +128,7 @@ export const linesOf = (
       decisionsPerSecond: last && perSecond(decisionsOf(node), decisionsOf(last), seconds),
       commitsPerSecond: perSecond(commits?.commits, last?.commits?.commits, seconds),
       commitP99Ms: commits?.["p99-ms"],
-      wakeUpsDue: node["wake-ups"]?.due ?? 0,
+      timersDue: node["timers"]?.due ?? 0,
       deliveriesWaiting: deliveries?.waiting ?? 0,
       deliveriesInFlight: deliveries?.["in-flight"] ?? 0,
       circuitsOpen: deliveries?.["circuits-open"] ?? 0

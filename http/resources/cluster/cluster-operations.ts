@@ -44,7 +44,7 @@ const node = object({
       description: "Counts of the actors of that kind, as attributes."
     })
   }),
-  "wake-ups": object(
+  timers: object(
     attributes({ known: digits, due: digits, "under-way": digits, next: time })
   ),
   commits: object(commits),

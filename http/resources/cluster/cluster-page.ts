@@ -253,13 +253,13 @@ const commitRow = (node: string, { commits }: Figures): Html =>
     commits.failures
   )
 
-const wakeUpRow = (node: string, { wakeUps }: Figures): Html =>
+const timerRow = (node: string, { timers }: Figures): Html =>
   row(
     node,
-    wakeUps.due,
-    wakeUps.underWay,
-    wakeUps.known,
-    wakeUps.nextMs === undefined ? html`–` : timeAt(wakeUps.nextMs)
+    timers.due,
+    timers.underWay,
+    timers.known,
+    timers.nextMs === undefined ? html`–` : timeAt(timers.nextMs)
   )
 
 const deliveryRow = (node: string, { deliveries }: Figures): Html =>
@@ -379,12 +379,12 @@ ${
       ["Node", "Half within", "99 % within", "In a group", "Commits", "Conflicts", "Failures"],
       told.map(({ figures, node }) => commitRow(node, figures))
     )
-  }<h2>Wake-ups</h2>
+  }<h2>Timers</h2>
 ${
     table(
-      "Wake-ups",
+      "Timers",
       ["Node", "Due", "Under way", "In memory", "Next"],
-      told.map(({ figures, node }) => wakeUpRow(node, figures))
+      told.map(({ figures, node }) => timerRow(node, figures))
     )
   }${deliveries(nodes)}`
   return html`${livePart("cluster", all)}${liveState}`

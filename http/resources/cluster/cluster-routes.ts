@@ -24,7 +24,7 @@ const actorOf = (
 ): Effect.Effect<Address, HandlerFailure> => {
   const kind = parameters.get("kind")
   const id = parameters.get("id")
-  const isNamed = service.system.snapshot().resident.has(kind) && isActorId(id) &&
+  const isNamed = service.system.snapshot().activations.has(kind) && isActorId(id) &&
     parameters.secret("id") === undefined && parameters.secret("kind") === undefined
   return isNamed ? Effect.succeed(address(kind, id)) : Effect.fail(httpError("not-found"))
 }

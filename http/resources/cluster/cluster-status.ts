@@ -47,7 +47,7 @@ const holdingsOf = (
 
 const figuresOf = (service: Service, node: string): Effect.Effect<Figures | undefined> =>
   Effect.map(
-    service.system.notices.of(node),
+    service.system.nodeStatus.read(node),
     (text) => text === undefined ? undefined : readFigures(text)
   )
 

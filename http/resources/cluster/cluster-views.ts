@@ -47,18 +47,18 @@ const listed = (name: string, members: ReadonlyArray<Element>): ReadonlyArray<El
 const figureElements = (
   service: Service,
   node: string,
-  { commits, deliveries, kinds, quarantines, wakeUps }: Figures
+  { commits, deliveries, kinds, quarantines, timers }: Figures
 ): ReadonlyArray<Element> => [
   element(
     "kinds",
     {},
     ...kinds.map(({ kind, ...counts }) => element("kind", { name: kind, ...counts }))
   ),
-  element("wake-ups", {
-    known: wakeUps.known,
-    due: wakeUps.due,
-    "under-way": wakeUps.underWay,
-    next: wakeUps.nextMs === undefined ? undefined : timeOf(wakeUps.nextMs)
+  element("timers", {
+    known: timers.known,
+    due: timers.due,
+    "under-way": timers.underWay,
+    next: timers.nextMs === undefined ? undefined : timeOf(timers.nextMs)
   }),
   element("commits", {
     groups: commits.groups,

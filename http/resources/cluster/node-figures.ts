@@ -43,7 +43,7 @@ export const Figures = Schema.Struct({
   kinds: Schema.Array(KindFigures),
   /** Those that have rested for longest, at most {@link quarantinesMax}. */
   quarantines: Schema.Array(QuarantineFigures),
-  wakeUps: Schema.Struct({
+  timers: Schema.Struct({
     /** In memory: of each shard those that come first. */
     known: Schema.Number,
     due: Schema.Number,
@@ -80,15 +80,15 @@ export type Origin = typeof Origin.Type
 
 type Snapshot = ReturnType<Service["system"]["snapshot"]>
 
-const kindsOf = ({ measures, quarantined, resident }: Snapshot): ReadonlyArray<KindFigures> =>
-  [...resident].map(([kind, { active, queued }]) => {
-    const { decisions, refusals, restarts } = measures.of(kind)
+const kindsOf = ({ metrics, quarantined, activations }: Snapshot): ReadonlyArray<KindFigures> =>
+  [...activations].map(([kind, { active, queued }]) => {
+    const { decisions, refusals, restarts } = metrics.of(kind)
     const resting = quarantined.filter(({ address }) => address.kind === kind).length
     return { kind, active, queued, decisions, refusals, restarts, quarantined: resting }
   })
 
-const commitsOf = ({ measures }: Snapshot): Figures["commits"] => {
-  const { commits, conflicts, failures, groups, recentMs, recentSizes } = measures.commits
+const commitsOf = ({ metrics }: Snapshot): Figures["commits"] => {
+  const { commits, conflicts, failures, groups, recentMs, recentSizes } = metrics.commits
   const totals = { groups, commits, failures, conflicts }
   const p50Ms = recentMs.quantile(0.5)
   const p99Ms = recentMs.quantile(0.99)
@@ -103,7 +103,7 @@ const commitsOf = ({ measures }: Snapshot): Figures["commits"] => {
 /** How the node stands that answers. */
 export const ownFigures = ({ deliveries, engine, nowMs, settings, system }: Service): Figures => {
   const snapshot = system.snapshot()
-  const { earliestWakeUpMs, quarantined, wakeUps, wakeUpsDue, wakeUpsUnderWay } = snapshot
+  const { earliestTimerMs, quarantined, timers, timersDue, timersInFlight } = snapshot
   const { circuitsOpen, inFlight, oldestWaitingMs, waiting } = deliveries.metrics()
   const uptimeSeconds = Math.floor(process.uptime())
   const quarantines = [...quarantined].sort((a, b) => a.sinceMs - b.sinceMs)
@@ -122,11 +122,11 @@ export const ownFigures = ({ deliveries, engine, nowMs, settings, system }: Serv
       untilMs,
       reason
     })),
-    wakeUps: {
-      known: wakeUps,
-      due: wakeUpsDue,
-      underWay: wakeUpsUnderWay,
-      ...earliestWakeUpMs === undefined ? {} : { nextMs: earliestWakeUpMs }
+    timers: {
+      known: timers,
+      due: timersDue,
+      underWay: timersInFlight,
+      ...earliestTimerMs === undefined ? {} : { nextMs: earliestTimerMs }
     },
     commits: commitsOf(snapshot),
     deliveries: {
@@ -152,7 +152,7 @@ export const readFigures = (text: string): Figures | undefined => {
 
 /** Tells the other nodes how this one stands, until the result is called. */
 export const postFigures = (service: Service): () => void =>
-  service.system.notices.post(() => JSON.stringify(ownFigures(service)))
+  service.system.nodeStatus.publish(() => JSON.stringify(ownFigures(service)))
 
 /** {@link postFigures} for as long as the scope is open. */
 export const postingFigures = (service: Service) =>

@@ -72,11 +72,11 @@ class Exporter {
 }
 
 const kindSeries = (exporter: Exporter, system: SystemApi): void => {
-  const { measures, resident } = system.snapshot()
-  for (const kind of resident.keys()) {
+  const { metrics, activations } = system.snapshot()
+  for (const kind of activations.keys()) {
     const attributes = { kind }
-    const now = () => system.snapshot().resident.get(kind)
-    const counts = measures.of(kind)
+    const now = () => system.snapshot().activations.get(kind)
+    const counts = metrics.of(kind)
     const counter = (name: string, description: string, read: () => number) =>
       exporter.counter(`restante_actor_${name}_total`, description, attributes, read)
     exporter.gauge(
@@ -102,7 +102,7 @@ const kindSeries = (exporter: Exporter, system: SystemApi): void => {
 }
 
 const commitSeries = (exporter: Exporter, system: SystemApi): void => {
-  const { measures: { commits } } = system.snapshot()
+  const { metrics: { commits } } = system.snapshot()
   const none = {}
   const counter = (name: string, description: string, read: () => number) =>
     exporter.counter(`restante_commit_${name}_total`, description, none, read)
@@ -131,12 +131,12 @@ const nodeSeries = (exporter: Exporter, system: SystemApi, nowMs: () => number):
   const none = {}
   const gauge = (name: string, description: string, read: () => number) =>
     exporter.gauge(`restante_${name}`, description, none, read)
-  gauge("wakeups", "Wake-ups known", () => system.snapshot().wakeUps)
-  gauge("wakeups_due", "Wake-ups due and not delivered", () => system.snapshot().wakeUpsDue)
+  gauge("timers", "Timers known", () => system.snapshot().timers)
+  gauge("timers_due", "Timers due and not delivered", () => system.snapshot().timersDue)
   gauge(
-    "wakeups_under_way",
-    "Wake-ups delivered and not answered",
-    () => system.snapshot().wakeUpsUnderWay
+    "timers_in_flight",
+    "Timers delivered and not answered",
+    () => system.snapshot().timersInFlight
   )
   gauge(
     "cluster_members",
@@ -147,9 +147,9 @@ const nodeSeries = (exporter: Exporter, system: SystemApi, nowMs: () => number):
     const { owners, self } = system.cluster()
     return owners.filter((owner) => owner === self).length
   })
-  gauge("wakeup_lateness_milliseconds", "How late the earliest wake-up is", () => {
-    const { earliestWakeUpMs } = system.snapshot()
-    return earliestWakeUpMs === undefined ? 0 : Math.max(0, nowMs() - earliestWakeUpMs)
+  gauge("wakeup_lateness_milliseconds", "How late the earliest timer is", () => {
+    const { earliestTimerMs } = system.snapshot()
+    return earliestTimerMs === undefined ? 0 : Math.max(0, nowMs() - earliestTimerMs)
   })
   gauge("actors_quarantined", "Actors at rest", () => system.snapshot().quarantined.length)
   gauge("process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss())

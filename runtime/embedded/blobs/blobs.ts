@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
-import { BlobAborted, BlobMissing, BlobTooLarge, StorageDamaged } from "../../actor/index.ts"
+import { BlobAborted, BlobMissing, BlobTooLarge, StorageCorrupted } from "../../actor/index.ts"
 import type { BlobInfo, BlobsApi, ByteRange } from "../../ports/index.ts"
 import { asFailure, readSpan, type WriteBatch } from "../engine/index.ts"
 import { isGone } from "../folders.ts"
@@ -25,7 +25,7 @@ export const parseBlob = (text: string): BlobRecord => {
     // It was written by `put` below.
     return JSON.parse(text) as BlobRecord
   } catch {
-    throw new StorageDamaged({ detail: `unreadable blob record: ${text.slice(0, 60)}` })
+    throw new StorageCorrupted({ detail: `unreadable blob record: ${text.slice(0, 60)}` })
   }
 }
 
@@ -89,7 +89,7 @@ class EmbeddedBlobs {
     for (let record = this.find(id); record !== undefined;) {
       if (record.file === undefined) {
         const bytes = this.store.database().getBytes(bytesKey(id))
-        if (bytes === undefined) throw new StorageDamaged({ detail: `blob ${id} has no bytes` })
+        if (bytes === undefined) throw new StorageCorrupted({ detail: `blob ${id} has no bytes` })
         return inMemory(range === undefined ? bytes : bytes.subarray(range.start, range.end + 1))
       }
       try {
@@ -99,7 +99,7 @@ class EmbeddedBlobs {
         if (!isGone(error)) throw error
         const now = this.find(id)
         if (now?.file === record.file) {
-          throw new StorageDamaged({ detail: `blob ${id} has no file ${record.file}` })
+          throw new StorageCorrupted({ detail: `blob ${id} has no file ${record.file}` })
         }
         // It was replaced meanwhile.
         record = now

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { StorageDamaged } from "../../actor/index.ts"
+import { StorageCorrupted } from "../../actor/index.ts"
 import { viewMemtableBytes } from "../../limits.ts"
 import { flushFolder } from "../folders.ts"
 import { acknowledgedPath } from "./acknowledgement.ts"
@@ -50,14 +50,14 @@ const viewOpeners: Readonly<Record<EngineName, (path: string) => Promise<Databas
 
 /**
  * What the folder was made upon; undefined when there is no store. Folders from before there was a
- * choice have RocksDB. Throws StorageDamaged when the file `engine` names none.
+ * choice have RocksDB. Throws StorageCorrupted when the file `engine` names none.
  */
 export const engineOf = (dataDir: string): EngineName | undefined => {
   if (existsSync(notePath(dataDir))) {
     const text = readFileSync(notePath(dataDir), "utf8").trim()
     const name = engineNames.find((one) => one === text)
     if (name !== undefined) return name
-    throw new StorageDamaged({ detail: "the file `engine` names no database" })
+    throw new StorageCorrupted({ detail: "the file `engine` names no database" })
   }
   const isThere = existsSync(databasePath(dataDir)) || existsSync(acknowledgedPath(dataDir))
   return isThere ? "rocksdb" : undefined

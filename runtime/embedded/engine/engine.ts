@@ -3,7 +3,7 @@
  * written in batches that are flushed. `rocksdb.ts` and `leveldb.ts` are the two there are; no
  * other file knows which of them it stands on.
  */
-import { StorageDamaged, type StorageFailure, StorageFull, StorageLocked,
+import { StorageCorrupted, type StorageFailure, StorageFull, StorageLocked,
   StorageUnavailable } from "../../actor/index.ts"
 import { readSliceMs } from "../../limits.ts"
 import type { BatchChange } from "./write-batch.ts"
@@ -123,11 +123,11 @@ export const rootOf = (error: unknown): { readonly code: string; readonly detail
 /** An error of a binding or of a file operation, as the port's failure. */
 export const asFailure = (error: unknown): StorageFailure => {
   if (
-    error instanceof StorageDamaged || error instanceof StorageFull ||
+    error instanceof StorageCorrupted || error instanceof StorageFull ||
     error instanceof StorageUnavailable
   ) return error
   const { code, detail } = rootOf(error)
-  if (code === "LEVEL_CORRUPTION") return new StorageDamaged({ detail })
+  if (code === "LEVEL_CORRUPTION") return new StorageCorrupted({ detail })
   // The bindings tell a full disk from other errors by its text alone.
   const full = code === "ENOSPC" || code === "EDQUOT" ||
     /No space left on device|Disk quota exceeded|not enough space/.test(detail)

@@ -2,7 +2,7 @@
 import type { ClassicLevel, Snapshot } from "classic-level"
 import { closeSync, existsSync, fdatasync, openSync, write } from "node:fs"
 import { promisify } from "node:util"
-import { StorageDamaged } from "../../actor/index.ts"
+import { StorageCorrupted } from "../../actor/index.ts"
 import { acknowledgedSyncMs, blockCacheBytes, leveldbBufferBytes, leveldbChunkBytes,
   leveldbChunkRows, leveldbTableBytes } from "../../limits.ts"
 import { syncFolder } from "../folders.ts"
@@ -145,7 +145,7 @@ class LevelDatabase implements Database {
 }
 
 /**
- * Opens the database in a folder. Rejects with the binding's own error, with StorageDamaged when
+ * Opens the database in a folder. Rejects with the binding's own error, with StorageCorrupted when
  * its logs have a gap, a table was cut, or a checksum in one differs: LevelDB opens such a folder
  * in silence, and may end the process later.
  */
@@ -154,9 +154,9 @@ export const openLeveldb = async (path: string, createIfMissing: boolean): Promi
   const isThere = existsSync(path)
   const gap = isThere ? logGap(path) : undefined
   // A process that has it open may have begun another log between two reads.
-  if (gap !== undefined && logGap(path) === gap) throw new StorageDamaged({ detail: gap })
+  if (gap !== undefined && logGap(path) === gap) throw new StorageCorrupted({ detail: gap })
   const fault = isThere ? await tableFault(path) : undefined
-  if (fault !== undefined) throw new StorageDamaged({ detail: fault })
+  if (fault !== undefined) throw new StorageCorrupted({ detail: fault })
   const cut = isThere ? cutTables(path) : new Map<string, string>()
   const native: Native = new ClassicLevel(path)
   await native.open({ ...openOptions, createIfMissing })
@@ -164,7 +164,7 @@ export const openLeveldb = async (path: string, createIfMissing: boolean): Promi
   for (const [table, stamp] of cut) {
     if (stampOf(table) !== stamp) continue
     await native.close()
-    throw new StorageDamaged({ detail: `${table} was cut` })
+    throw new StorageCorrupted({ detail: `${table} was cut` })
   }
   // Opening has let CURRENT name another manifest, and the folder was flushed before that.
   await syncFolder(path)

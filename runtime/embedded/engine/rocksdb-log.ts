@@ -6,7 +6,7 @@
  */
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs"
 import { join } from "node:path"
-import { StorageDamaged } from "../../actor/index.ts"
+import { StorageCorrupted } from "../../actor/index.ts"
 import { rocksdbLogReadBytes } from "../../limits.ts"
 import { unlessGone } from "../folders.ts"
 import { crc32c, masked } from "./leveldb-files.ts"
@@ -90,13 +90,15 @@ const logsIn = (folder: string): ReadonlyArray<string> => {
   return names.filter((name) => name.endsWith(".log") || name === current)
 }
 
-/** Throws StorageDamaged when RocksDB would never come to the end of a log in its folder. */
+/** Throws StorageCorrupted when RocksDB would never come to the end of a log in its folder. */
 export const assertReadable = (folder: string): void => {
   // There may be no folder yet, and whoever has the database open puts logs away.
   for (const name of unlessGone(() => logsIn(folder), [])) {
     const at = unlessGone(() => stuckAt(join(folder, name)), undefined)
     if (at !== undefined) {
-      throw new StorageDamaged({ detail: `${name} is damaged at byte ${at}: the type of a record` })
+      throw new StorageCorrupted({
+        detail: `${name} is damaged at byte ${at}: the type of a record`
+      })
     }
   }
 }

@@ -138,7 +138,7 @@ class RocksDatabase implements Database {
 }
 
 /**
- * Opens the database in a folder. Rejects with the binding's own error, and with StorageDamaged
+ * Opens the database in a folder. Rejects with the binding's own error, and with StorageCorrupted
  * where RocksDB would never end.
  */
 export const openRocksdb = async (

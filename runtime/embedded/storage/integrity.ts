@@ -1,7 +1,7 @@
 /** Opening the store of a folder, and whether it is whole. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { SHARDS, StorageDamaged, type StorageFailure, StorageLocked,
+import { SHARDS, StorageCorrupted, type StorageFailure, StorageLocked,
   StorageUnavailable } from "../../actor/index.ts"
 import { asFailure, chooseEngine, createAcknowledged, type Database, EngineDiffers, EngineMissing,
   type EngineName, noteEngine, openDatabase, readAcknowledged, rootOf } from "../engine/index.ts"
@@ -35,11 +35,11 @@ export const openFailure = (dataDir: string, error: unknown): OpenFailure => {
   const failure = asFailure(error)
   // A table or manifest that is gone is called an input/output error, by its text alone.
   const lost = /No such file|cannot find|Corruption|does not exist/.test(detail)
-  return failure._tag === "StorageUnavailable" && lost ? new StorageDamaged({ detail }) : failure
+  return failure._tag === "StorageUnavailable" && lost ? new StorageCorrupted({ detail }) : failure
 }
 
 const damaged = (detail: string): never => {
-  throw new StorageDamaged({ detail })
+  throw new StorageCorrupted({ detail })
 }
 
 /** The count of commits, after comparing what is there with what was acknowledged. */
@@ -74,7 +74,7 @@ export interface Opening {
 }
 
 /**
- * Opens and verifies the database of `dataDir`. Throws what opening fails with; StorageDamaged also
+ * Opens and verifies the database of `dataDir`. Throws what opening fails with; StorageCorrupted also
  * for a store that was restored in part, unless it is just being restored.
  */
 export const openVerified = async (

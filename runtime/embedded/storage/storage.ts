@@ -1,6 +1,6 @@
 /** The storage port on the embedded store. */
 import { Effect } from "effect"
-import { type Address, keyOf, type LogItem, StorageDamaged } from "../../actor/index.ts"
+import { type Address, keyOf, type LogItem, StorageCorrupted } from "../../actor/index.ts"
 import { knownActorsMax } from "../../limits.ts"
 import { assertCommit, type Commit, conflictOf, type Outcome, type StorageApi, type StoredActor,
   type TimerPage } from "../../ports/index.ts"
@@ -8,7 +8,7 @@ import { type EngineSnapshot, engineTitles, readSpan, type WriteBatch } from "..
 import * as keys from "../keys.ts"
 import type { Sweeper } from "./log-sweeper.ts"
 import type { EmbeddedStore } from "./store.ts"
-import { soonestWakes } from "./stored-timers.ts"
+import { nextTimers } from "./stored-timers.ts"
 
 /** An actor as it is in the database. */
 export interface FoundActor {
@@ -36,7 +36,7 @@ export const parseRecord = (
   if (
     end < 0 || !Number.isSafeInteger(revision) || revision === undefined || head === undefined ||
     epoch === undefined
-  ) throw new StorageDamaged({ detail: `unreadable state record: ${record.slice(0, 60)}` })
+  ) throw new StorageCorrupted({ detail: `unreadable state record: ${record.slice(0, 60)}` })
   return { revision, head, epoch, state: record.slice(end + 1) }
 }
 
@@ -179,8 +179,8 @@ class EmbeddedStorage {
     return rows instanceof Promise ? rows.then(asItems) : asItems(rows)
   }
 
-  wakes(shard: number, limit: number): Promise<TimerPage> {
-    return soonestWakes(this.store.database, shard, limit)
+  timers(shard: number, limit: number): Promise<TimerPage> {
+    return nextTimers(this.store.database, shard, limit)
   }
 
   scan(
@@ -277,12 +277,12 @@ class EmbeddedStorage {
     const conflict = conflictOf(commit, known)
     if (conflict !== undefined) return { _tag: "Conflict", conflict }
     const revision = ++batch.commits
-    for (const { address, atMs } of commit.wakeOthers) {
-      batch.put(keys.wakeKey(address), String(atMs))
+    for (const { address, atMs } of commit.signals) {
+      batch.put(keys.timerKey(address), String(atMs))
     }
-    const wake = state === null ? null : commit.wake
-    if (wake === null) batch.remove(keys.wakeKey(commit.address))
-    else if (wake !== undefined) batch.put(keys.wakeKey(commit.address), String(wake))
+    const timer = state === null ? null : commit.timer
+    if (timer === null) batch.remove(keys.timerKey(commit.address))
+    else if (timer !== undefined) batch.put(keys.timerKey(commit.address), String(timer))
     if (state === null) {
       this.erase(batch, key, known)
       if (known.head > 0) garbage.push(known.epoch)
@@ -348,7 +348,7 @@ export const makeStorage = (store: EmbeddedStore, sweeper: Sweeper): StorageApi 
     commit: (group) => Effect.suspend(() => storage.commit(group)),
     load: (address) => store.reading(() => storage.load(address)),
     read: (address, from, limit) => store.reading(() => storage.read(address, from, limit)),
-    wakes: (shard, limit) => store.reading(() => storage.wakes(shard, limit)),
+    timers: (shard, limit) => store.reading(() => storage.timers(shard, limit)),
     scan: (kind, after, limit) => store.reading(() => storage.scan(kind, after, limit)),
     health: Effect.suspend(() => {
       const failure = store.health()

@@ -1,6 +1,6 @@
-/** The soonest wake-ups of a shard, out of any number: their keys are in order of address. */
+/** The soonest timers of a shard, out of any number: their keys are in order of address. */
 import { fromKey } from "../../actor/index.ts"
-import { wakesChunk } from "../../limits.ts"
+import { timersPerStep } from "../../limits.ts"
 import type { TimerPage } from "../../ports/index.ts"
 import { type Database, readSpan } from "../engine/index.ts"
 import * as keys from "../keys.ts"
@@ -36,12 +36,12 @@ class Soonest {
 }
 
 /** Reads all keys of the shard, a few at once. */
-export const soonestWakes = async (
+export const nextTimers = async (
   opened: () => Database,
   shard: number,
   limit: number
 ): Promise<TimerPage> => {
-  const prefix = keys.wakePrefix(shard)
+  const prefix = keys.timerPrefix(shard)
   const lt = keys.endOf(prefix)
   const soonest = new Soonest(limit)
   let last: string | undefined = undefined
@@ -49,19 +49,19 @@ export const soonestWakes = async (
     const from: { gt: string } | { gte: string } = last === undefined
       ? { gte: prefix }
       : { gt: last }
-    const span = { ...from, lt, limit: wakesChunk }
+    const span = { ...from, lt, limit: timersPerStep }
     const rows: ReadonlyArray<string> = await readSpan(opened, span, false)
     for (let at = 0; at < rows.length; at += 2) {
       soonest.add(rows[at] ?? "", Number(rows[at + 1]))
     }
     // Shards are read one after another too: each gives way, however few it has.
     if (rows.length > 0) await new Promise((resolve) => setImmediate(resolve))
-    if (rows.length < 2 * wakesChunk) break
+    if (rows.length < 2 * timersPerStep) break
     last = rows.at(-2)
   }
-  const wakes = soonest.inOrder().map(({ atMs, key }) => ({
+  const timers = soonest.inOrder().map(({ atMs, key }) => ({
     address: fromKey(key.slice(prefix.length)),
     atMs
   }))
-  return { wakes, complete: soonest.count <= limit }
+  return { timers, complete: soonest.count <= limit }
 }

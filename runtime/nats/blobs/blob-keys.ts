@@ -3,7 +3,7 @@
  * of chunks, `chunk.<id>.<set>.<n>`; the head, `head.<id>`, names the set that counts.
  */
 import { randomBytes } from "node:crypto"
-import { StorageDamaged } from "../../actor/index.ts"
+import { StorageCorrupted } from "../../actor/index.ts"
 import { blobsBucket } from "../../limits.ts"
 import type { BlobInfo } from "../../ports/index.ts"
 import { placeOf } from "../stream/index.ts"
@@ -58,6 +58,6 @@ export const parseHead = (text: string): Head => {
     // It was written by `NatsBlobs.keep`.
     return JSON.parse(text) as Head
   } catch {
-    throw new StorageDamaged({ detail: `unreadable head of a blob: ${text.slice(0, 60)}` })
+    throw new StorageCorrupted({ detail: `unreadable head of a blob: ${text.slice(0, 60)}` })
   }
 }

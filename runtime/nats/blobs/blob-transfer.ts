@@ -1,6 +1,6 @@
 /** A blob on its way in: chunk by chunk, a few of them under way at once. */
 import { createHash } from "node:crypto"
-import { BlobAborted, BlobTooLarge, StorageDamaged, StorageFull,
+import { BlobAborted, BlobTooLarge, StorageCorrupted, StorageFull,
   StorageUnavailable } from "../../actor/index.ts"
 import { blobGiveUpMs, blobReadsAhead, blobWriteMs, blobWritesInFlight, giveUpMs, readMs,
   retryMs } from "../../limits.ts"
@@ -23,7 +23,7 @@ export const findHead = async (nats: NatsApi, id: string): Promise<FoundBlob | u
 
 const missing = async (nats: NatsApi, { id, set }: ChunkSet, n: number): Promise<Error> =>
   (await findHead(nats, id))?.head.set === set
-    ? new StorageDamaged({ detail: `blob ${id} has no chunk ${n}` })
+    ? new StorageCorrupted({ detail: `blob ${id} has no chunk ${n}` })
     : new BlobAborted({ detail: `blob ${id} was removed too long ago` })
 
 /** A chunk never changes: any copy that has it will do, and the leader must have it. */
@@ -62,7 +62,7 @@ export async function* bytesOf(
     const bytes = await ahead.shift()
     const at = n * chunkBytes
     if (bytes?.length !== Math.min(chunkBytes, lengthBytes - at)) {
-      throw new StorageDamaged({ detail: `blob ${id}: chunk ${n} has another length` })
+      throw new StorageCorrupted({ detail: `blob ${id}: chunk ${n} has another length` })
     }
     yield bytes.subarray(Math.max(0, start - at), Math.min(chunkBytes, end - at + 1))
   }

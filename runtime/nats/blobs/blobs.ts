@@ -3,7 +3,7 @@
  * that names its chunks. A blob appears, is replaced and disappears with its head, at once.
  */
 import { Effect, Layer } from "effect"
-import { BlobAborted, BlobMissing, BlobTooLarge, StorageDamaged, type StorageFailure, StorageFull,
+import { BlobAborted, BlobMissing, BlobTooLarge, StorageCorrupted, type StorageFailure, StorageFull,
   StorageUnavailable } from "../../actor/index.ts"
 import { blobGiveUpMs, blobsBucket, headerBytes, listingKeepMs, natsBlobChunkBytes,
   retryMs } from "../../limits.ts"
@@ -17,7 +17,7 @@ import { begunAtMs, blobsPlace, type Head, headsFilter, headSubject, idOfHead,
 import { bytesOf, findHead, type FoundBlob, receive } from "./blob-transfer.ts"
 
 const asFailure = (error: unknown): StorageFailure =>
-  error instanceof StorageFull || error instanceof StorageDamaged ? error : unavailable(error)
+  error instanceof StorageFull || error instanceof StorageCorrupted ? error : unavailable(error)
 
 const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
   Effect.tryPromise({ try: ask, catch: asFailure })
@@ -96,7 +96,7 @@ class NatsBlobs {
       try {
         return await findHead(this.nats, id)
       } catch (error) {
-        if (error instanceof StorageDamaged || isOver()) throw error
+        if (error instanceof StorageCorrupted || isOver()) throw error
       }
     }
   }

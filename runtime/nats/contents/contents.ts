@@ -13,8 +13,8 @@ import { Nats, type NatsApi, type StoredMessage, unavailable } from "../connecti
 import { recordOf, recordsPlace } from "../records/index.ts"
 import { type ActorEntry, countOf, entryOf, isItem, isMarker, itemsOf, loadEntry,
   readLog } from "../storage/index.ts"
-import { actorKeys, addressOfState, addressOfWake, type BucketPlace, type BucketsDiffer, bucketsOf,
-  coveredBy, last, lastOfMany, statesOf, statesOfShard, subjectsOf, wakesOf,
+import { actorKeys, addressOfState, addressOfTimer, type BucketPlace, type BucketsDiffer, bucketsOf,
+  coveredBy, last, lastOfMany, statesOf, statesOfShard, subjectsOf, timersOf,
   walk } from "../stream/index.ts"
 
 /** An actor to be read, with what its record told. */
@@ -48,7 +48,7 @@ interface Snapshot {
   readonly part: ActorPart
 }
 
-const wakeAtMs = (stored: StoredMessage | undefined): number | undefined =>
+const timerAtMs = (stored: StoredMessage | undefined): number | undefined =>
   stored === undefined || isMarker(stored) ? undefined : Number(stored.text())
 
 const bySubject = (stored: ReadonlyArray<StoredMessage>): ReadonlyMap<string, StoredMessage> =>
@@ -72,8 +72,8 @@ class NatsContents implements ActorSource {
   async look(of: Address): Promise<ActorRead> {
     const place = this.placeOf(of)
     const { floor, head, seq, text } = await loadEntry(this.nats, place, of)
-    const wake = wakeAtMs(await last(this.nats, place.stream, actorKeys(place, of).wake))
-    return { fence: seq, life: floor, state: text, head, wake }
+    const timer = timerAtMs(await last(this.nats, place.stream, actorKeys(place, of).timer))
+    return { fence: seq, life: floor, state: text, head, timer }
   }
 
   async read(of: Address, from: number, limit: number): Promise<ReadonlyArray<LogItem>> {
@@ -121,9 +121,9 @@ class NatsContents implements ActorSource {
       return !told.has(of.kind)
     })
     const bare: Array<Address> = []
-    for await (const { subjects } of subjectsOf(nats, place.stream, wakesOf(place, shard))) {
+    for await (const { subjects } of subjectsOf(nats, place.stream, timersOf(place, shard))) {
       for (const subject of subjects) {
-        const of = addressOfWake(place, subject)
+        const of = addressOfTimer(place, subject)
         if (!known.has(keyOf(of))) bare.push(of)
       }
     }
@@ -182,8 +182,8 @@ class NatsContents implements ActorSource {
     lastSeq: number
   ): Promise<ReadonlyMap<string, Snapshot>> {
     const subjects = wanted.flatMap(({ address, head }) => {
-      const { log, state, wake } = actorKeys(place, address)
-      return [state, wake, ...Array.from({ length: head + beyond }, (_, at) => log + (at + 1))]
+      const { log, state, timer } = actorKeys(place, address)
+      return [state, timer, ...Array.from({ length: head + beyond }, (_, at) => log + (at + 1))]
     })
     const found = bySubject(await lastOfMany(this.nats, place.stream, subjects, lastSeq))
     const snapshots = new Map<string, Snapshot>()
@@ -231,8 +231,8 @@ class NatsContents implements ActorSource {
 const markOf = (subject: string): number =>
   createHash("sha256").update(subject).digest().readUIntBE(0, 6)
 
-const isNothing = ({ head, state, wake }: ActorPart): boolean =>
-  state === undefined && head === 0 && wake === undefined
+const isNothing = ({ head, state, timer }: ActorPart): boolean =>
+  state === undefined && head === 0 && timer === undefined
 
 /** The actor as one question found it; undefined when there may be more of its log. */
 const snapshotOf = (
@@ -253,9 +253,9 @@ const snapshotOf = (
     } else if (n <= entry.head) n++
     else {
       const last = Math.max(entry.head, n - 1)
-      const wake = wakeAtMs(found.get(keys.wake))
+      const timer = timerAtMs(found.get(keys.timer))
       const { text: state } = entry
-      const part = { address, state, head: last, wake, items, removed: [], steady: true } as const
+      const part = { address, state, head: last, timer, items, removed: [], steady: true } as const
       return { entry, part: { _tag: "Actor", ...part } }
     }
   }

@@ -4,7 +4,7 @@
  * the next restoring empties the streams and begins anew. Who fills them renews `restorer`.
  */
 import { Effect, Schedule, type Scope } from "effect"
-import { StorageDamaged, StorageUnavailable } from "../../actor/index.ts"
+import { StorageCorrupted, StorageUnavailable } from "../../actor/index.ts"
 import { blobsBucket, recordsBucket, restorerRenewMs, restorerTtlMs } from "../../limits.ts"
 import { Registry } from "../../ports/index.ts"
 import { Nats, type NatsApi, persist, unavailable } from "../connection/index.ts"
@@ -18,12 +18,12 @@ const NODES = "node."
 
 const refusal = (detail: string): StorageUnavailable => new StorageUnavailable({ detail })
 
-/** Fails with StorageDamaged when the cluster is being filled, or that was broken off. */
-export const assertWhole: Effect.Effect<void, StorageUnavailable | StorageDamaged, Registry> =
+/** Fails with StorageCorrupted when the cluster is being filled, or that was broken off. */
+export const assertWhole: Effect.Effect<void, StorageUnavailable | StorageCorrupted, Registry> =
   Effect.gen(function*() {
     const { value } = yield* (yield* Registry).get(MARK)
     if (value === undefined) return
-    return yield* new StorageDamaged({
+    return yield* new StorageCorrupted({
       detail:
         "it was restored in part: restoring it is under way or was broken off; restore it again"
     })

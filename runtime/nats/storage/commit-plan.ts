@@ -28,18 +28,18 @@ const MARKER = "KV-Operation: DEL\r\n"
 
 const FADING = `${MARKER}Nats-TTL: ${markerTtl}\r\n`
 
-/** What becomes of wake-ups, at most one message for each. */
-const wakeMessages = (
+/** What becomes of timers, at most one message for each. */
+const timerMessages = (
   place: BucketPlace,
   keys: ActorKeys,
   commit: Commit
 ): ReadonlyArray<StreamMessage> => {
-  const { state, wake, wakeOthers } = commit
-  if (state !== null && wake === undefined && wakeOthers.length === 0) return []
+  const { state, timer, signals } = commit
+  if (state !== null && timer === undefined && signals.length === 0) return []
   const times = new Map<string, number | null>()
-  for (const { address, atMs } of wakeOthers) times.set(actorKeys(place, address).wake, atMs)
-  if (state === null) times.set(keys.wake, null)
-  else if (wake !== undefined) times.set(keys.wake, wake)
+  for (const { address, atMs } of signals) times.set(actorKeys(place, address).timer, atMs)
+  if (state === null) times.set(keys.timer, null)
+  else if (timer !== undefined) times.set(keys.timer, timer)
   return Array.from(times, ([subject, atMs]) =>
     atMs === null
       ? { subject, data: "", headers: FADING }
@@ -117,7 +117,7 @@ const removal = (
   commit: Commit,
   id: string
 ): Plan => {
-  const others = wakeMessages(place, keys, commit)
+  const others = timerMessages(place, keys, commit)
   const fades = entry.head === 0 && entry.floor === 0 && entry.gone === undefined
   const mark: StreamMessage = {
     subject: keys.state,
@@ -202,7 +202,7 @@ export const planOf = (
       ...clearing,
       torn: [...clearing.torn, ...leftOut(entry, commit, head)]
     }),
-    ...wakeMessages(place, keys, commit)
+    ...timerMessages(place, keys, commit)
   ]
   if (state === undefined && !rewrite) {
     const [first, ...rest] = others
@@ -241,8 +241,8 @@ export const capPlan = (place: BucketPlace, entry: ActorEntry, { commit, id }: W
     state: undefined,
     append: [],
     remove: [],
-    wake: undefined,
-    wakeOthers: []
+    timer: undefined,
+    signals: []
   }
   const clearing = nothingCleared(entry)
   const plan = planOf(place, entry, { commit: nothing, id, packs: [], clearing })

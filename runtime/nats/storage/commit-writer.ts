@@ -69,7 +69,9 @@ export const writeLarge = async (
         return job.done(committed(commit, entry.revision))
       }
       const found = conflictOf(entry, commit)
-      if (found !== undefined) return job.done(isUnsure ? { _tag: "Unsure" } : conflict(found))
+      if (found !== undefined) {
+        return job.done(isUnsure ? { _tag: "Indeterminate" } : conflict(found))
+      }
       const work = { ...job, clearing: await clearingOf(nats, place, entry, commit, true) }
       const refusal = tooLarge(uncapPlan(place, entry, entry, work).messages)
       if (refusal !== undefined) return job.failed(refusal)
@@ -303,7 +305,11 @@ export class BucketWriter {
     lane.entry = fresh
     if (found !== undefined) {
       const isUnsure = job.doubtful && mayBeUnder(entry, fresh, commit)
-      return this.finish(lane, job, () => job.done(isUnsure ? { _tag: "Unsure" } : conflict(found)))
+      return this.finish(
+        lane,
+        job,
+        () => job.done(isUnsure ? { _tag: "Indeterminate" } : conflict(found))
+      )
     }
     const plan = planOf(this.place, fresh, { ...job, clearing })
     this.outbox.add({ lane, job, entry: fresh, plan, readyMs: performance.now() })

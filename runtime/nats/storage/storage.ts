@@ -11,7 +11,7 @@ import { readLog } from "./actor-log.ts"
 import { Scanner } from "./actor-scan.ts"
 import { ActorLanes, type CommitJob } from "./commit-batcher.ts"
 import { BucketWriter } from "./commit-writer.ts"
-import { soonestWakes } from "./stored-timers.ts"
+import { nextTimers } from "./stored-timers.ts"
 
 export interface NatsStorageOptions {
   /** Buckets of a cluster that is made now; one that is there must have as many. */
@@ -22,7 +22,7 @@ export interface NatsStorageOptions {
 type Settled = Outcome | StorageFailure
 
 const isOutcome = (settled: Settled): settled is Outcome =>
-  settled._tag === "Committed" || settled._tag === "Conflict" || settled._tag === "Unsure"
+  settled._tag === "Committed" || settled._tag === "Conflict" || settled._tag === "Indeterminate"
 
 /**
  * A group fails only as a whole. A commit that was not kept while others of its group were is a
@@ -33,7 +33,7 @@ const together = (
   settled: ReadonlyArray<Settled>
 ): Effect.Effect<ReadonlyArray<Outcome>, StorageFailure> => {
   const failure = settled.find((one) => !isOutcome(one))
-  const isKept = settled.some(({ _tag }) => _tag === "Committed" || _tag === "Unsure")
+  const isKept = settled.some(({ _tag }) => _tag === "Committed" || _tag === "Indeterminate")
   if (failure !== undefined && !isOutcome(failure) && !isKept) return Effect.fail(failure)
   return Effect.succeed(settled.map((one, at): Outcome => {
     if (isOutcome(one)) return one
@@ -160,8 +160,8 @@ class NatsStorage {
     return entry?.claimed === true ? entry : undefined
   }
 
-  readonly wakes: StorageApi["wakes"] = (shard, limit) =>
-    asked(() => soonestWakes(this.nats, this.writerOf(shard).place, shard, limit))
+  readonly timers: StorageApi["timers"] = (shard, limit) =>
+    asked(() => nextTimers(this.nats, this.writerOf(shard).place, shard, limit))
 
   readonly scan: StorageApi["scan"] = (kind, after, limit) =>
     asked(() => this.scanner.scan(kind, after, limit))

@@ -1,8 +1,8 @@
-/** The wake-ups of a shard that come first, however many there are. */
+/** The timers of a shard that come first, however many there are. */
 import type { Timer, TimerPage } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
-import { addressOfWake, type BucketPlace, lastOfMany, pieces, subjectsOf,
-  wakesOf } from "../stream/index.ts"
+import { addressOfTimer, type BucketPlace, lastOfMany, pieces, subjectsOf,
+  timersOf } from "../stream/index.ts"
 import { isMarker } from "./actor-entry.ts"
 
 /** Keeps the soonest of many. */
@@ -15,9 +15,9 @@ export class SoonestTimers {
     this.limit = limit
   }
 
-  add(wake: Timer): void {
+  add(timer: Timer): void {
     this.count++
-    this.kept.push(wake)
+    this.kept.push(timer)
     if (this.kept.length > 2 * this.limit + 1_000) this.shrink()
   }
 
@@ -28,23 +28,23 @@ export class SoonestTimers {
 
   result(): TimerPage {
     this.shrink()
-    return { wakes: this.kept, complete: this.count <= this.limit }
+    return { timers: this.kept, complete: this.count <= this.limit }
   }
 }
 
-export const soonestWakes = async (
+export const nextTimers = async (
   nats: NatsApi,
   place: BucketPlace,
   shard: number,
   limit: number
 ): Promise<TimerPage> => {
   const soonest = new SoonestTimers(limit)
-  const listing = subjectsOf(nats, place.stream, wakesOf(place, shard))
+  const listing = subjectsOf(nats, place.stream, timersOf(place, shard))
   for await (const { lastSeq, subjects } of listing) {
     for (const piece of pieces(subjects)) {
       for (const stored of await lastOfMany(nats, place.stream, piece, lastSeq)) {
         if (isMarker(stored)) continue
-        soonest.add({ address: addressOfWake(place, stored.subject), atMs: Number(stored.text()) })
+        soonest.add({ address: addressOfTimer(place, stored.subject), atMs: Number(stored.text()) })
       }
     }
   }

@@ -25,9 +25,9 @@ export interface ActorKeys {
   readonly state: string
   /** Begins the subject of each log item. */
   readonly log: string
-  /** Everything but the wake-up. */
+  /** Everything but the timer. */
   readonly all: string
-  readonly wake: string
+  readonly timer: string
 }
 
 export const actorKeys = ({ prefix }: BucketPlace, of: Address): ActorKeys => {
@@ -36,16 +36,16 @@ export const actorKeys = ({ prefix }: BucketPlace, of: Address): ActorKeys => {
     state: `${prefix}${actor}.state`,
     log: `${prefix}${actor}.log.`,
     all: `${prefix}${actor}.>`,
-    wake: `${prefix}wake.${actor}`
+    timer: `${prefix}timer.${actor}`
   }
 }
 
-/** The wake-ups of a shard. */
-export const wakesOf = ({ prefix }: BucketPlace, shard: number): string =>
-  `${prefix}wake.${shard}.>`
+/** The timers of a shard. */
+export const timersOf = ({ prefix }: BucketPlace, shard: number): string =>
+  `${prefix}timer.${shard}.>`
 
-/** The actor of a wake-up's subject. */
-export const addressOfWake = ({ prefix }: BucketPlace, subject: string): Address => {
+/** The actor of a timer's subject. */
+export const addressOfTimer = ({ prefix }: BucketPlace, subject: string): Address => {
   const [, , kind = "", id = ""] = subject.slice(prefix.length).split(".")
   return { kind, id }
 }

@@ -14,7 +14,7 @@ const mailboxes = 100
 const rounds = 3
 const seconds = 4
 const million = 1_000_000
-const wakeUps = 100_000
+const timers = 100_000
 const shards = 256
 const withinMs = 60_000
 /** After a node has joined, until its shards have moved and settled. */
@@ -173,8 +173,8 @@ const filled = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
   await nats.close()
 
   const other = await startServer()
-  await runScript("fill-nats.js", [other.url, "wakes", String(wakeUps)])
-  const wakesMs = await takenOverMs(bench, other.url, "wakes")
+  await runScript("fill-nats.js", [other.url, "timers", String(timers)])
+  const timersMs = await takenOverMs(bench, other.url, "timers")
   const beforeMb = residentMb(other.pid)
   await runScript("fill-nats.js", [other.url, "notifications", String(million)])
   await other.restart()
@@ -183,7 +183,7 @@ const filled = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
   const what = `start of a node, and takeover of ${shards} shards`
   return [
     atMost(`${what} with 1,000,000 mailboxes`, mailboxesMs / 1_000, 5, "s"),
-    atMost(`${what} with 100,000 wake-ups`, wakesMs / 1_000, 5, "s"),
+    atMost(`${what} with 100,000 timers`, timersMs / 1_000, 5, "s"),
     memoryRow("mailbox", mailboxesMb),
     memoryRow("stored notification", notificationsMb)
   ]

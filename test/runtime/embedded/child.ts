@@ -40,8 +40,8 @@ const commitForever = Effect.gen(function*() {
         head: head + 3,
         append,
         remove: [],
-        wake: writes ? head + 3 : undefined,
-        wakeOthers: []
+        timer: writes ? head + 3 : undefined,
+        signals: []
       }
     })
     const outcomes = yield* storage.commit(group)

@@ -80,7 +80,7 @@ describe.each(engineNames)("a damaged store, %s", (engine) => {
       const copy = await copyOf(after)
       await truncate(join(copy, "store", log.slice(log.lastIndexOf("/") + 1)), size)
       expect(await openingFailure(copy)).toMatchObject({
-        _tag: "StorageDamaged",
+        _tag: "StorageCorrupted",
         detail: `the log was cut or damaged: it holds ${COMMITS - 1} of ${COMMITS} acknowledged ` +
           "commits"
       })
@@ -105,11 +105,11 @@ describe.each(engineNames)("a damaged store, %s", (engine) => {
       await flip(join(copy, "store", log.slice(log.lastIndexOf("/") + 1)), at)
       const failure = await openingFailure(copy)
       if (failure === undefined) expect(await itemsIn(copy)).toEqual(itemsOf(1, COMMITS))
-      else expect(failure).toMatchObject({ _tag: "StorageDamaged" })
+      else expect(failure).toMatchObject({ _tag: "StorageCorrupted" })
       if (failure !== undefined) refused++
       // It stays refused, and `check` says so.
       if (failure !== undefined && at % 5 === 0) {
-        expect(await openingFailure(copy)).toMatchObject({ _tag: "StorageDamaged" })
+        expect(await openingFailure(copy)).toMatchObject({ _tag: "StorageCorrupted" })
         expect((await Effect.runPromise(inspect(copy))).faults).toHaveLength(1)
       }
       await rm(copy, { recursive: true })
@@ -127,7 +127,7 @@ describe.each(engineNames)("a damaged store, %s", (engine) => {
       for (const name of names) await rm(join(after, "store", name))
       if (what === "acknowledged") await rm(join(after, what))
       if (what === "all") await rm(join(after, "store"), { recursive: true })
-      expect(await openingFailure(after)).toMatchObject({ _tag: "StorageDamaged" })
+      expect(await openingFailure(after)).toMatchObject({ _tag: "StorageCorrupted" })
     }
   )
 
@@ -146,13 +146,13 @@ describe.each(engineNames)("a damaged store, %s", (engine) => {
     const name = table.slice(table.lastIndexOf("/") + 1)
     const gone = await copyOf(folder)
     await rm(join(gone, "store", name))
-    expect(await openingFailure(gone)).toMatchObject({ _tag: "StorageDamaged" })
+    expect(await openingFailure(gone)).toMatchObject({ _tag: "StorageCorrupted" })
     const cut = await copyOf(folder)
     await truncate(join(cut, "store", name), 50_000)
-    expect(await openingFailure(cut)).toMatchObject({ _tag: "StorageDamaged" })
+    expect(await openingFailure(cut)).toMatchObject({ _tag: "StorageCorrupted" })
     const flipped = await copyOf(folder)
     await flip(join(flipped, "store", name), 500_000)
-    await expect(itemsIn(flipped)).rejects.toMatchObject({ _tag: "StorageDamaged" })
+    await expect(itemsIn(flipped)).rejects.toMatchObject({ _tag: "StorageCorrupted" })
     expect((await Effect.runPromise(inspect(flipped))).faults).not.toEqual([])
     expect(await openingFailure(folder)).toBeUndefined()
   })
@@ -195,10 +195,10 @@ describe.each(engineNames)("a damaged store, %s", (engine) => {
     // Its files are looked at when it is opened; what is spoiled later is met by reads.
     const spoiled = Effect.andThen(Effect.promise(() => garble(0.3, 0.75)), read)
     const { head, reads } = await upon(folder, spoiled)
-    expect(reads).toContain("StorageDamaged")
+    expect(reads).toContain("StorageCorrupted")
     expect(reads).not.toContain("gap")
     // Nor is the last item that can be read taken for the end of the log.
-    expect(["StorageDamaged", 200]).toContain(head)
+    expect(["StorageCorrupted", 200]).toContain(head)
   })
 
   it("takes one torn slot of the acknowledged count, not two", async () => {
@@ -208,7 +208,7 @@ describe.each(engineNames)("a damaged store, %s", (engine) => {
     expect(await itemsIn(torn)).toEqual(itemsOf(1, COMMITS))
     await flip(join(after, "acknowledged"), 9)
     await flip(join(after, "acknowledged"), 512 + 9)
-    expect(await openingFailure(after)).toMatchObject({ _tag: "StorageDamaged" })
+    expect(await openingFailure(after)).toMatchObject({ _tag: "StorageCorrupted" })
   })
 })
 
@@ -224,7 +224,7 @@ describe.each(engineNames)("inspect, %s", (engine) => {
       Effect.gen(function*() {
         const [storage, blobs] = [yield* Storage, yield* Blobs]
         yield* storage.commit([
-          commitOf({ state: "a", append: itemsOf(1, 5), head: 5, wake: 9 }),
+          commitOf({ state: "a", append: itemsOf(1, 5), head: 5, timer: 9 }),
           commitOf({ address: address("session", "s"), state: "s" })
         ])
         yield* blobs.put("small", bytes(100), 1_000)
@@ -238,7 +238,7 @@ describe.each(engineNames)("inspect, %s", (engine) => {
         commits: 4,
         actors: { mailbox: 1, session: 1 },
         logItems: 5,
-        wakeUps: 1,
+        timers: 1,
         records: 0,
         blobs: 2,
         blobBytes: 100_100,

@@ -52,11 +52,11 @@ const overFullDisk = async (engine: EngineName): Promise<void> => {
   const items: Array<LogItem> = []
   const test = Effect.gen(function*() {
     const [storage, blobs, records] = [yield* Storage, yield* Blobs, yield* Records]
-    let wake = 0
+    let timer = 0
     /** Appends one item; what it failed with. */
     const append = Effect.suspend(() => {
       const item = { n: items.length + 1, value: randomBytes(3_000).toString("base64") }
-      return storage.commit([commitOf({ append: [item], wake: ++wake })]).pipe(
+      return storage.commit([commitOf({ append: [item], timer: ++timer })]).pipe(
         Effect.map(([outcome]) => {
           expect(outcome?._tag).toBe("Committed")
           items.push(item)

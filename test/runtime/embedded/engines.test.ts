@@ -44,8 +44,8 @@ describe("the database of a folder", () => {
   it("is not guessed when what was written down is spoiled", async () => {
     const folder = await newFolder("leveldb")
     await writeFile(join(folder, "engine"), "berkeley\n")
-    expect(await openingFailure(folder)).toMatchObject({ _tag: "StorageDamaged" })
-    expect(await openingFailure(folder, "leveldb")).toMatchObject({ _tag: "StorageDamaged" })
+    expect(await openingFailure(folder)).toMatchObject({ _tag: "StorageCorrupted" })
+    expect(await openingFailure(folder, "leveldb")).toMatchObject({ _tag: "StorageCorrupted" })
   })
 })
 
@@ -102,7 +102,7 @@ describe("LevelDB's logs", () => {
       /^000999\.log goes on with change \d+, and \d+ is missing/
     )
     // The count of commits does not tell: the last ones are there.
-    expect(await openingFailure(folder)).toMatchObject({ _tag: "StorageDamaged" })
+    expect(await openingFailure(folder)).toMatchObject({ _tag: "StorageCorrupted" })
     await writeFile(path, log.subarray(0, ends[10]))
     expect(await openingFailure(folder)).toBeUndefined()
   })
@@ -116,7 +116,7 @@ describe("LevelDB's logs", () => {
       const start = ends.findLast((end) => end <= at) ?? 0
       const isLength = at === start + 4 || at === start + 5
       // Behind a wrong length nothing is found: then the count of commits tells.
-      if (isLength) expect(await openingFailure(folder)).toMatchObject({ _tag: "StorageDamaged" })
+      if (isLength) expect(await openingFailure(folder)).toMatchObject({ _tag: "StorageCorrupted" })
       else expect(logGap(store(folder)), `byte ${at}`).toBeDefined()
     }
   })

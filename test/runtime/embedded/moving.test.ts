@@ -21,7 +21,7 @@ async function* bytes(length: number) {
   for (let at = 0; at < length; at += 10_000) yield Buffer.alloc(Math.min(10_000, length - at), at)
 }
 
-/** Actors with and without records, logs with gaps, wake-ups, records and blobs. */
+/** Actors with and without records, logs with gaps, timers, records and blobs. */
 const filled = Effect.gen(function*() {
   const [storage, blobs, records] = [yield* Storage, yield* Blobs, yield* Records]
   const ids = Array.from({ length: ACTORS }, (_, at) => at)
@@ -30,7 +30,7 @@ const filled = Effect.gen(function*() {
     const head = at % 50 === 0 ? 400 : at % 7
     const common = { address: actorOf(at), append: itemsOf(1, head), head }
     return commitOf(
-      at % 5 === 0 && head > 0 ? { ...common, head: 0 } : { ...common, state: `s${at}`, wake: at }
+      at % 5 === 0 && head > 0 ? { ...common, head: 0 } : { ...common, state: `s${at}`, timer: at }
     )
   }))
   for (const at of ids.filter((one) => one % 50 === 0)) {

@@ -111,7 +111,7 @@ describe("a store on RocksDB", () => {
         for (const type of RECYCLED) {
           await writeFile(path, changed(whole, at + 6, type))
           const detail = `${name} is damaged at byte ${at}: the type of a record`
-          expect(await openingFailure(crashed)).toMatchObject({ _tag: "StorageDamaged", detail })
+          expect(await openingFailure(crashed)).toMatchObject({ _tag: "StorageCorrupted", detail })
           tried[name.endsWith(".log") ? "log" : "manifest"]++
         }
       }

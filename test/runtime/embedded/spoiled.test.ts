@@ -161,7 +161,7 @@ describe.each(engineNames)("a spoiled store, %s", (engine) => {
       } else {
         const [reason] = exit.cause.reasons
         const failure = reason?._tag === "Fail" ? reason.error : undefined
-        const isClear = failure?._tag === "StorageDamaged" || failure?._tag === "BlobAborted"
+        const isClear = failure?._tag === "StorageCorrupted" || failure?._tag === "BlobAborted"
         if (isClear && failure.detail !== "") found.refused++
         else wrong.push(`${what}: ${String(exit.cause)}`)
       }

@@ -32,9 +32,9 @@ export const verify = (heads: ReadonlyMap<number, number>, blobs: ReadonlyMap<st
       )
       expect(head % 3).toBe(0)
       expect(Number(state)).toBeLessThanOrEqual(head)
-      const { wakes } = yield* storage.wakes(shardOf(to), 1_000_000)
-      const wake = wakes.find(({ address: { id } }) => id === to.id)
-      expect(wake?.atMs).toBe(Number(state))
+      const { timers } = yield* storage.timers(shardOf(to), 1_000_000)
+      const timer = timers.find(({ address: { id } }) => id === to.id)
+      expect(timer?.atMs).toBe(Number(state))
     }
     const files = yield* Blobs
     for (const [id, digest] of blobs) {

@@ -23,6 +23,6 @@ export const counter: Behavior<State, Message, number, never> = {
   encode: ({ count }) => String(count),
   decode: (text) => ({ _tag: "Counting", count: Number(text) }),
   decodeMessage: (input) => input as Message, // a real one checks it, with Schema
-  wakeUp: { _tag: "Read" },
+  timerMessage: { _tag: "Read" },
   perform: () => Effect.void
 }

@@ -20,16 +20,16 @@ const table: BehaviorTable<State, Message, number> = {
       if (tokens === 0) return refuse("TooMany", `a token comes in ${refillAtMs - nowMs} ms`)
       const atMs = tokens === tokensMax ? nowMs + refillMs : refillAtMs
       return become<State>({ _tag: "Bucket", tokens: tokens - 1, refillAtMs: atMs })
-        .wake(atMs)
+        .setTimer(atMs)
         .reply(tokens - 1)
     },
     Refill: (state, _, { nowMs }) => {
-      // A wake-up may come early or once too often: the state knows better.
-      if (nowMs < state.refillAtMs) return stay<State>().wake(state.refillAtMs)
+      // A timer may come early or once too often: the state knows better.
+      if (nowMs < state.refillAtMs) return stay<State>().setTimer(state.refillAtMs)
       const tokens = state.tokens + 1
       if (tokens >= tokensMax) return stay<State>().vanish()
       const atMs = state.refillAtMs + refillMs
-      return become<State>({ _tag: "Bucket", tokens, refillAtMs: atMs }).wake(atMs)
+      return become<State>({ _tag: "Bucket", tokens, refillAtMs: atMs }).setTimer(atMs)
     }
   }
 }
@@ -41,6 +41,6 @@ export const limiter: Behavior<State, Message, number, never> = {
   encode: (state) => JSON.stringify(state),
   decode: (text) => JSON.parse(text) as State, // written by encode
   decodeMessage: (input) => input as Message, // a real one checks it, with Schema
-  wakeUp: { _tag: "Refill" },
+  timerMessage: { _tag: "Refill" },
   perform: () => Effect.void
 }

@@ -35,7 +35,7 @@ const rivalry = async (one: StorageApi, other: StorageApi): Promise<void> => {
         const count = Math.random() < 0.7 ? 1 + Math.floor(Math.random() * 3) : 0
         const append = Array.from({ length: count }, (_, at) => ({ n: head + 1 + at, value }))
         const state = Math.random() < 0.3 ? value : undefined
-        const change = { expected: revision, head: head + count, wake: step }
+        const change = { expected: revision, head: head + count, timer: step }
         const [outcome] = await run(storage.commit([commitOf({
           address: of,
           state,
@@ -96,7 +96,7 @@ describe("one server", () => {
     await commit(other, { address: ahead ?? alice, expected: revisions[3] ?? 0, state: "b" })
     const tags = await tagsOf(commit(
       one,
-      ...all.map((of, at) => ({ address: of, expected: revisions[at] ?? 0, state: "c", wake: at }))
+      ...all.map((of, at) => ({ address: of, expected: revisions[at] ?? 0, state: "c", timer: at }))
     ))
     expect(tags).toEqual(all.map((_, at) => at === 3 ? "Conflict" : "Committed"))
     expect((await run(one.load(ahead ?? alice))).state).toBe("b")
@@ -104,9 +104,9 @@ describe("one server", () => {
 
   const late: ReadonlyArray<Parameters<typeof commitOf>[0]> = [
     { append: [{ n: 2, value: "late" }] },
-    { append: [{ n: 2, value: "late" }], wake: 3 },
-    { wake: 3 },
-    { wake: null },
+    { append: [{ n: 2, value: "late" }], timer: 3 },
+    { timer: 3 },
+    { timer: null },
     { state: "late", head: 1 },
     { state: "late", head: 2 },
     { state: null }
@@ -114,12 +114,12 @@ describe("one server", () => {
   it.each(late)("lets no owner that was succeeded commit %j", async (change) => {
     await commit(one, { ...bare, append: itemsOf(1, 1) })
     await run(other.load(alice))
-    await commit(other, { ...bare, append: [{ n: 2, value: "the successor's" }], wake: 7 })
+    await commit(other, { ...bare, append: [{ n: 2, value: "the successor's" }], timer: 7 })
     expect(await tagsOf(commit(one, { ...bare, ...change }))).toEqual(["Conflict"])
     expect(await run(other.load(alice))).toEqual({ state: undefined, revision: 0, head: 2 })
     expect((await run(other.read(alice, 1, 10))).map(({ value }) => value))
       .toEqual(["item 1", "the successor's"])
-    expect((await run(other.wakes(shardOf(alice), 10))).wakes).toMatchObject([{ atMs: 7 }])
+    expect((await run(other.timers(shardOf(alice), 10))).timers).toMatchObject([{ atMs: 7 }])
   })
 
   it("keeps one history when two nodes take themselves for the owner", () => rivalry(one, other))

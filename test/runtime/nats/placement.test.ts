@@ -44,7 +44,9 @@ describe("three nodes", () => {
       const replies = await Promise.all(ids.map((id) => ask(id, add)))
       expect(replies).toEqual(ids.map(() => ({ count: turn + 1, head: 0 })))
     }
-    const resident = nodes.map(({ system }) => system.snapshot().resident.get("probe")?.active ?? 0)
+    const resident = nodes.map(({ system }) =>
+      system.snapshot().activations.get("probe")?.active ?? 0
+    )
     const share = nodes.map(({ placement }) =>
       ids.filter((id) => placement.owns(shardOf(at(id)))).length
     )
@@ -97,12 +99,12 @@ describe("three nodes", () => {
     const [a, b] = [await start("a"), await start("b")]
     await settled(nodes)
     const id = ids.find((one) => a.placement.owns(shardOf(at(one)))) ?? ""
-    await b.ask(id, { _tag: "WakeAt", atMs: Date.now() + 1_500 })
-    expect(a.system.snapshot().wakeUps).toBe(1)
+    await b.ask(id, { _tag: "SetTimer", atMs: Date.now() + 1_500 })
+    expect(a.system.snapshot().timers).toBe(1)
     await a.leave()
     nodes = [b]
-    expect(b.system.snapshot().wakeUps).toBe(1)
-    await expect.poll(() => b.system.snapshot().wakeUps, { timeout: 5_000 }).toBe(0)
+    expect(b.system.snapshot().timers).toBe(1)
+    await expect.poll(() => b.system.snapshot().timers, { timeout: 5_000 }).toBe(0)
   })
 })
 
@@ -135,7 +137,7 @@ describe("a node's name", () => {
     await settled(nodes)
     await expect(start("a", here(2))).rejects.toMatchObject({ _tag: "NodeNameTaken", node: "a" })
     expect(await first.ask("one", add)).toEqual({ count: 1, head: 0 })
-    expect(first.placement.inTime()).toBe(true)
+    expect(first.placement.isLeaseValid()).toBe(true)
   })
 
   it("is given to who starts after one that vanished, with all its shards", async () => {

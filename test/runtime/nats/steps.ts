@@ -15,7 +15,7 @@ export class Stepper {
   private revision = 0
   private head = 0
   private state: string | undefined
-  private wake: number | undefined
+  private timer: number | undefined
   private steps = 0
 
   constructor(storage: StorageApi, id: string) {
@@ -32,9 +32,9 @@ export class Stepper {
       value: `step ${this.steps} item ${at}`
     }))
     const state = form === 0 ? `step ${this.steps}` : undefined
-    const wake = form >= 2 ? this.steps : form === 0 ? null : undefined
+    const timer = form >= 2 ? this.steps : form === 0 ? null : undefined
     const head = this.head + items.length
-    const change = { expected: this.revision, state, append: items, head, wake }
+    const change = { expected: this.revision, state, append: items, head, timer }
     const [outcome] = await run(
       this.storage.commit([commitOf({ address: this.address, ...change })])
     )
@@ -46,7 +46,7 @@ export class Stepper {
     this.head = head
     this.items.push(...items)
     if (state !== undefined) this.state = state
-    if (wake !== undefined) this.wake = wake ?? undefined
+    if (timer !== undefined) this.timer = timer ?? undefined
   }
 
   /** What the store has is what was acknowledged, from the first step to the last. */
@@ -54,9 +54,9 @@ export class Stepper {
     const { head, revision, state } = this
     expect(await run(storage.load(this.address))).toEqual({ state, revision, head })
     expect(await run(storage.read(this.address, 1, 1_000_000))).toEqual(this.items)
-    const { wakes } = await run(storage.wakes(shardOf(this.address), 100_000))
-    const own = wakes.find((wake) => wake.address.id === this.address.id)
-    expect(own?.atMs).toBe(this.wake)
+    const { timers } = await run(storage.timers(shardOf(this.address), 100_000))
+    const own = timers.find((timer) => timer.address.id === this.address.id)
+    expect(own?.atMs).toBe(this.timer)
   }
 }
 

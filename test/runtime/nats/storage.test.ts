@@ -75,7 +75,9 @@ describe("one server", () => {
       await write()
       expected = revisionOf(await next({ head: 0, state: "3" }))
     }
-    expect(await written(mine, { expected, head: 0, state: "2" })).toEqual({ _tag: "Unsure" })
+    expect(await written(mine, { expected, head: 0, state: "2" })).toEqual({
+      _tag: "Indeterminate"
+    })
 
     // Not kept, as is seen: the other has the state as it was.
     await run(mine.api.load(alice))
@@ -124,7 +126,7 @@ describe("one server", () => {
       await write()
       await next({ head: 20_000, state: "2" })
     }
-    expect(await run(mine.api.commit([many]))).toEqual([{ _tag: "Unsure" }])
+    expect(await run(mine.api.commit([many]))).toEqual([{ _tag: "Indeterminate" }])
     expect(await run(other.api.load(alice))).toMatchObject({ state: "2", head: 20_000 })
     // Before that step it is certain.
     const { revision: expected } = await run(mine.api.load(alice))
