@@ -9,7 +9,7 @@ export interface KindMetrics {
   restarts: number
   quarantines: number
   /** Conflicts and failed writes that made messages be decided anew. */
-  redecisions: number
+  retriedDecisions: number
   activations: number
   passivations: number
 }
@@ -63,7 +63,7 @@ const tally = (
 const recentMax = 512
 
 /** The last observations of something: how it stands now, whatever it was since the start. */
-export class RecentMaximum {
+export class RecentValues {
   private readonly values = new Float64Array(recentMax)
   private seen = 0
 
@@ -103,8 +103,8 @@ export interface CommitMetrics {
   readonly latency: LatencyMetric
   /** Commits of a group. */
   readonly sizes: SizeMetric
-  readonly recentMs: RecentMaximum
-  readonly recentSizes: RecentMaximum
+  readonly recentMs: RecentValues
+  readonly recentSizes: RecentValues
 }
 
 export class RuntimeMetrics {
@@ -116,8 +116,8 @@ export class RuntimeMetrics {
     conflicts: 0,
     latency: latency(),
     sizes: sizes(),
-    recentMs: new RecentMaximum(),
-    recentSizes: new RecentMaximum()
+    recentMs: new RecentValues(),
+    recentSizes: new RecentValues()
   }
 
   of(kind: string): KindMetrics {
@@ -128,7 +128,7 @@ export class RuntimeMetrics {
         refusals: 0,
         restarts: 0,
         quarantines: 0,
-        redecisions: 0,
+        retriedDecisions: 0,
         activations: 0,
         passivations: 0
       }

@@ -1,7 +1,8 @@
 /** The shards that this node holds: their messages are served, their timers known. */
 import { Effect, Exit, Scope } from "effect"
-import { Activation, type ActivationContext, ActivationDirectory, asked, CrossActorTimers, Effects,
-  type FiredTimer, type MessageStep, type ReplyCallback, Supervisor } from "./activation/index.ts"
+import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, CrossActorTimers,
+  Effects, type FiredTimer, type MessageStep, type ReplyCallback,
+  Supervisor } from "./activation/index.ts"
 import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
   encodeMessage, encodeReply, keyOf, NoOwner, Overloaded, type Peers, Quarantined, shardOf,
   type Tagged, UnknownMessage } from "./actor/index.ts"
@@ -10,7 +11,7 @@ import type { PlacementApi } from "./cluster/index.ts"
 import { Committer, withLeaseGuard } from "./commit/index.ts"
 import { type Limits, makeLimits } from "./limits.ts"
 import { RuntimeMetrics } from "./metrics.ts"
-import type { Serve, ServedShard, StorageApi, TransportApi } from "./ports/index.ts"
+import type { Serve, ShardClaim, StorageApi, TransportApi } from "./ports/index.ts"
 import { RemoteAsks } from "./remote-ask.ts"
 import { reasonOf, type Snapshot, snapshotOf } from "./snapshot.ts"
 import { type Deliver, TimerService } from "./timers/index.ts"
@@ -79,7 +80,7 @@ export class Node {
   }
 
   /** `isNew`: nobody can have addressed it before. */
-  askWith(to: Address, message: Tagged, done: ReplyCallback, trace?: string, isNew = false): void {
+  ask(to: Address, message: Tagged, done: ReplyCallback, trace?: string, isNew = false): void {
     if (!this.placement.owns(shardOf(to))) return this.remote.ask(to, message, done, trace)
     if (this.draining) return done(this.overloaded(to), undefined)
     this.deliver(to, message, done, undefined, isNew)
@@ -139,7 +140,7 @@ export class Node {
     timers.stop()
     const over = () =>
       [...this.directory.values()].every(({ queued }) => queued === 0) &&
-      effects.underWay === 0 && committer.quiet
+      effects.underWay === 0 && committer.isIdle
     await waitUntil(over, drainMs, timerResolutionMs)
   }
 
@@ -162,7 +163,7 @@ export class Node {
     const tell = (to: Address, message: Tagged) => this.send(to, message, ignore)
     const peers: Peers = {
       ask: (to, message) =>
-        withTrace((trace) => asked((done) => this.send(to, message, done, trace))),
+        withTrace((trace) => askAsEffect((done) => this.send(to, message, done, trace))),
       read: (of, from, limit) => this.read(of, from, limit)
     }
     const load = (shard: number) => this.shards.load(shard)
@@ -344,7 +345,7 @@ export class Shards {
     this.loadNext()
   }
 
-  private take(shard: number, held: ServedShard | undefined): void {
+  private take(shard: number, held: ShardClaim | undefined): void {
     if (this.scopes.has(shard)) return
     const scope = Scope.makeUnsafe()
     const { onFault, onTaken, serve, timers, transport } = this.holding

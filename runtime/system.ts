@@ -4,7 +4,7 @@
  * any other goes by the transport to the shard's owner.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { asked, type ReplyCallback } from "./activation/index.ts"
+import { askAsEffect, type ReplyCallback } from "./activation/index.ts"
 import type { Address, AskFailure, Peers, Tagged } from "./actor/index.ts"
 import type { Fork } from "./clock.ts"
 import { type ClusterView, type NodeStatusApi, Placement } from "./cluster/index.ts"
@@ -18,7 +18,7 @@ export interface SystemApi extends Peers {
    * `ask` by callback: for the hot path. `done` may be called before this returns. `trace` is a
    * W3C `traceparent`; `ask` takes it from the span that is about it.
    */
-  readonly askWith: <Message extends Tagged>(
+  readonly askByCallback: <Message extends Tagged>(
     to: Address,
     message: Message,
     done: ReplyCallback,
@@ -69,16 +69,16 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
         )
         const api: SystemApi = {
           ask: (to, message) =>
-            withTrace((trace) => asked((done) => node.askWith(to, message, done, trace))),
+            withTrace((trace) => askAsEffect((done) => node.ask(to, message, done, trace))),
           askNew: (to, message) =>
-            withTrace((trace) => asked((done) => node.askWith(to, message, done, trace, true))),
-          askWith: (to, message, done, trace) => node.askWith(to, message, done, trace),
+            withTrace((trace) => askAsEffect((done) => node.ask(to, message, done, trace, true))),
+          askByCallback: (to, message, done, trace) => node.ask(to, message, done, trace),
           read: (of, from, limit) => node.read(of, from, limit),
           scan: storage.scan,
           watch: transport.watch,
           lift: (address) =>
             Effect.map(
-              asked((done) => node.askWith(address, liftMessage, done)),
+              askAsEffect((done) => node.ask(address, liftMessage, done)),
               (lifted) => lifted === true
             ),
           snapshot: () => node.snapshot(),

@@ -30,7 +30,7 @@ const attempt = (nowMs: number, problem: string | undefined): Decided =>
     )
 
 /** It is over, and leaves nothing. */
-const over = (): Decided => stay<BackgroundTaskState>().vanish()
+const over = (): Decided => stay<BackgroundTaskState>().removeActor()
 
 /** Goes on in `state` at its due time; the timer is stored with it. */
 const later = (state: Variant<BackgroundTaskState, "Retrying" | "Reporting">): Decided =>

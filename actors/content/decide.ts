@@ -69,7 +69,7 @@ const bury = (state: Removed, nowMs: number): Decision<ContentState, never, Cont
   const decision: Decision<ContentState, never, ContentAction> = next.stale.length > 0
     ? discard(next, nowMs)
     : become<ContentState>(next).setTimer(null)
-  if (numbers.length > 0) decision.remove(...numbers)
+  if (numbers.length > 0) decision.removeItems(...numbers)
   // What is left to remove does not wait for the blobs' retry.
   return left > 0 ? decision.setTimer(nowMs) : decision
 }

@@ -17,7 +17,7 @@ const noted: IdempotencyReply = { _tag: "Noted" }
 const expire = (state: Known, nowMs: number): Decision<IdempotencyState> => {
   const endsAtMs = state.firstAtMs + idempotencyKeepMs
   return nowMs >= endsAtMs
-    ? stay<IdempotencyState>().vanish()
+    ? stay<IdempotencyState>().removeActor()
     : stay<IdempotencyState>().setTimer(endsAtMs)
 }
 
@@ -62,7 +62,7 @@ export const idempotencyTable: Keys = {
         : deny("Superseded"),
     Abandon: (state, { attempt }) =>
       attempt === state.attempt
-        ? stay<IdempotencyState>().vanish().reply(noted)
+        ? stay<IdempotencyState>().removeActor().reply(noted)
         : deny("Superseded"),
     TimerFired: (state, _message, { nowMs }) => expire(state, nowMs)
   },

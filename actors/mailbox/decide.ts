@@ -149,7 +149,7 @@ const deposit =
     const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
     const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment))
     // The log tells the time of its last item, so that a deposit writes no state record.
-    if (atMs !== state.lastAtMs) decision.remember(receivedAt(state, atMs))
+    if (atMs !== state.lastAtMs) decision.becomeInMemory(receivedAt(state, atMs))
     if (isWatched(state)) signalsForDeposit(decision, state, self, head + 1, nowMs)
     return decision.reply<MailboxReply>({
       _tag: "Deposited",

@@ -95,7 +95,7 @@ export const removing = (
   const told = eventsOf(state, removed, atMs)
   const left = without(state, numbers, events.length)
   const next = withEvents(left, told.length, atMs, context)
-  const decision = become<MailboxState>(next).remove(...numbers).setTimer(nextTimerMs(next))
+  const decision = become<MailboxState>(next).removeItems(...numbers).setTimer(nextTimerMs(next))
   for (const event of told) decision.append(event)
   if (told.length > 0) {
     signalRegistrations(decision, self, state.registrations, nowMs, head + told.length)
@@ -153,7 +153,7 @@ export const expire = (
       .deferTimer(nowMs + expiryReadMs)
   }
   const next = { ...without(state, numbers, 0), retrieved: kept }
-  const decision = become<MailboxState>(next).remove(...numbers).setTimer(nextTimerMs(next))
+  const decision = become<MailboxState>(next).removeItems(...numbers).setTimer(nextTimerMs(next))
   if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch", nowMs)
   return decision
 }
@@ -197,7 +197,7 @@ export const clear = (
     range.to <= last ? [] : [{ from: Math.max(range.from, last + 1), to: range.to }]
   )
   const decision = become<MailboxState>({ ...state, left })
-    .remove(...numbers)
+    .removeItems(...numbers)
     .setTimer(left.length === 0 ? null : state.destroyedAtMs)
   if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch", nowMs)
   return decision

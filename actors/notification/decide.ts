@@ -28,7 +28,7 @@ const unfolded = ({ folded }: Queued, head: number): ReadonlyArray<number> =>
 const write = (state: Queued, { head }: DecisionContext): NotificationDecision => {
   const decision = become<NotificationState>({ ...state, folded: head })
   const results = unfolded(state, head)
-  return results.length === 0 ? decision : decision.remove(...results)
+  return results.length === 0 ? decision : decision.removeItems(...results)
 }
 
 /** Writes how one recipient stands. */
@@ -36,13 +36,13 @@ const writeResult = (state: Queued, at: number, context: DecisionContext): Notif
   state.recipients.length <= recipientsInlineMax || state.endedAtMs !== undefined ||
     context.head - state.folded >= resultsFoldedAt
     ? write(state, context)
-    : append<NotificationState>(encodeResult(at, state)).remember(state)
+    : append<NotificationState>(encodeResult(at, state)).becomeInMemory(state)
 
 /** Removes the notification. */
 export const remove = (state: Queued, { head, nowMs }: DecisionContext): NotificationDecision => {
   const { account, listedAs } = state
   return become<NotificationState>({ _tag: "Removed", account, removedAtMs: nowMs })
-    .remove(1, ...unfolded(state, head))
+    .removeItems(1, ...unfolded(state, head))
     .setTimer(null)
     .perform<NotificationAction>({ _tag: "Note", listedAs, status: null })
 }
@@ -149,7 +149,7 @@ const written = (
 ): NotificationDecision => {
   switch (change._tag) {
     case "Nothing":
-      return stay<NotificationState>().remember(state)
+      return stay<NotificationState>().becomeInMemory(state)
     case "Result":
       return writeResult(state, change.at, context)
     case "All":

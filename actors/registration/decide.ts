@@ -145,7 +145,7 @@ export const goOn = (given: Registered, nowMs: number, how: How): RegistrationDe
   ])
   const decision: RegistrationDecision = changed
     ? become<RegistrationState>(state)
-    : stay<RegistrationState>().remember(state)
+    : stay<RegistrationState>().becomeInMemory(state)
   for (const action of actions) decision.perform(action)
   if (verifyingUntilMs === undefined && underWay === undefined) return decision.setTimer(atMs)
   // What changes nothing was begun by a timer, which is stored.

@@ -34,7 +34,7 @@ export const throttleTable: BehaviorTable<ThrottleState, ThrottleMessage, Thrott
         fromMs: isOver ? nowMs : state.fromMs,
         tried: message.try === undefined ? before : [...before, message.try]
       }
-      return stay<ThrottleState>().remember(next).reply(wait(0))
+      return stay<ThrottleState>().becomeInMemory(next).reply(wait(0))
     },
     TimerFired: () => stay()
   }

@@ -10,7 +10,7 @@ import { ActorDefect, type Address, type AnyBehavior, type AskFailure, Decision,
   type DecisionContext, isRefusal, keyOf, type LogItem, Overloaded, type Quarantined, shardOf,
   type StorageFailure, StorageUnavailable, type Tagged, UnknownMessage } from "../actor/index.ts"
 import { hasDied, namedFailure, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
-import type { CommitSource, Committer, KnownOutcome } from "../commit/index.ts"
+import type { CertainOutcome, CommitSource, Committer } from "../commit/index.ts"
 import type { Limits } from "../limits.ts"
 import type { KindMetrics } from "../metrics.ts"
 import type { Commit, StorageApi, StoredActor } from "../ports/index.ts"
@@ -18,7 +18,7 @@ import type { TimerService } from "../timers/index.ts"
 import type { CrossActorTimers } from "./cross-actor-timers.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
-import { changes, CommitPipeline, type FiredTimer, type PendingCommit, type PendingMessage,
+import { changes, CommitPipeline, type FiredTimer, type InboxMessage, type PendingCommit,
   type ReplyCallback } from "./pending-commit.ts"
 import { Queue } from "./queue.ts"
 
@@ -63,7 +63,7 @@ export const decideOn = (
 
 const findNothing = (): undefined => undefined
 
-export class ActorImage {
+export class ActorState {
   state: Tagged
   /** Of the state record as it was last read or written. */
   revision = 0
@@ -81,7 +81,7 @@ export class ActorImage {
   }
 
   /** Takes over what the store has. */
-  recovered({ head, recent, revision, state }: Recovered): void {
+  recovered({ head, recent, revision, state }: RecoveredActor): void {
     this.state = state
     this.revision = revision
     this.head = head
@@ -90,7 +90,7 @@ export class ActorImage {
   }
 
   /** What the store has of an actor that has never been, or has vanished. */
-  blank(): Recovered {
+  blank(): RecoveredActor {
     const { initial, recall } = this.behavior
     const state = recall?.restore(initial, []) ?? initial
     return { state, revision: 0, head: 0, recent: recall && new DeduplicationWindow(recall.items) }
@@ -118,7 +118,7 @@ export class ActorImage {
 /* The messages that an actor has taken and not yet replied to; `done` is called once for each. */
 
 /** Those that wait to be decided are its queue. */
-export class Inbox extends Queue<PendingMessage> {
+export class Inbox extends Queue<InboxMessage> {
   /** How many were not yet replied to, those that wait and those that are decided. */
   unreplied = 0
   private readonly address: Address
@@ -137,8 +137,8 @@ export class Inbox extends Queue<PendingMessage> {
     message: Tagged,
     done: ReplyCallback,
     due: FiredTimer | undefined
-  ): PendingMessage | undefined {
-    const entry: PendingMessage = {
+  ): InboxMessage | undefined {
+    const entry: InboxMessage = {
       message,
       done,
       due,
@@ -153,7 +153,7 @@ export class Inbox extends Queue<PendingMessage> {
     return
   }
 
-  answer(entry: PendingMessage, failure: AskFailure | undefined, reply?: unknown): void {
+  answer(entry: InboxMessage, failure: AskFailure | undefined, reply?: unknown): void {
     this.unreplied--
     try {
       entry.done(failure, reply)
@@ -174,15 +174,15 @@ export class Inbox extends Queue<PendingMessage> {
    * their commit may have been kept.
    */
   retryable(
-    entries: ReadonlyArray<PendingMessage>,
+    entries: ReadonlyArray<InboxMessage>,
     failure: AskFailure,
     indeterminate: boolean
-  ): Array<PendingMessage> {
+  ): Array<InboxMessage> {
     // Without room the caller is told so at once: it is for the client to come again. And what
     // may have been kept must not be decided twice.
     const final = indeterminate || failure._tag === "StorageFull" ||
       failure._tag === "StorageCorrupted"
-    const kept: Array<PendingMessage> = []
+    const kept: Array<InboxMessage> = []
     for (const entry of entries) {
       const hopeless = this.closed || (final && entry.writes) ||
         ++entry.attempts >= this.context.limits.decisionAttemptsMax
@@ -195,7 +195,7 @@ export class Inbox extends Queue<PendingMessage> {
 
 /* What an activation starts from: the record and the end of the log, as the store has them. */
 
-export interface Recovered {
+export interface RecoveredActor {
   readonly state: Tagged
   readonly revision: number
   readonly head: number
@@ -237,7 +237,7 @@ export const recover = Effect.fnUntraced(function*(
   storage: StorageApi,
   behavior: AnyBehavior,
   address: Address
-): Effect.fn.Return<Recovered, StorageFailure> {
+): Effect.fn.Return<RecoveredActor, StorageFailure> {
   const { decode, initial, recall } = behavior
   const { items, loaded: { head, revision, state: text } } = yield* Effect.catchDefect(
     recall === undefined
@@ -293,8 +293,8 @@ export class ActorTimers {
    */
   isOver({ signal }: FiredTimer, decision: AnyDecision, nowMs: number): boolean {
     if (signal !== undefined) this.context.signals.met(signal)
-    const { deferUntilMs, vanishes, timerAtMs } = decision
-    if (timerAtMs !== undefined || deferUntilMs !== undefined || vanishes) return false
+    const { deferUntilMs, removesActor, timerAtMs } = decision
+    if (timerAtMs !== undefined || deferUntilMs !== undefined || removesActor) return false
     if (typeof this.ownMs !== "number" || this.ownMs <= nowMs) return true
     // Another actor's timer may have taken its place.
     this.context.timers.setNoLater(this.address, this.ownMs)
@@ -337,9 +337,9 @@ export class ActorTimers {
   /** The commit is durable. */
   arm(commit: PendingCommit): void {
     const { signals, timers } = this.context
-    const own = commit.vanishes ? null : commit.timerAtMs
+    const own = commit.removesActor ? null : commit.timerAtMs
     // What is held comes at no other time, whatever is stored.
-    if (commit.deferUntilMs !== undefined && !commit.vanishes) this.armHold(commit.deferUntilMs)
+    if (commit.deferUntilMs !== undefined && !commit.removesActor) this.armHold(commit.deferUntilMs)
     else if (own !== undefined) timers.set(this.address, this.afterForeign(own))
     for (const other of commit.signals) {
       signals.ripen(other)
@@ -398,7 +398,7 @@ export class Activation implements CommitSource {
   private readonly context: ActivationContext
   private readonly metrics: KindMetrics
   private phase: "asleep" | "loading" | "live" | "stopped" = "asleep"
-  private readonly image: ActorImage
+  private readonly image: ActorState
   private readonly inbox: Inbox
   private readonly timers: ActorTimers
   private readonly commits: CommitPipeline
@@ -419,7 +419,7 @@ export class Activation implements CommitSource {
     this.shard = shardOf(address)
     this.context = around
     this.metrics = measures
-    this.image = new ActorImage(behavior, address)
+    this.image = new ActorState(behavior, address)
     this.inbox = new Inbox(address, around)
     this.timers = new ActorTimers(address, around)
     this.commits = new CommitPipeline(this, around.committer)
@@ -469,7 +469,7 @@ export class Activation implements CommitSource {
     const commit = this.commits.take()
     let state: string | undefined
     try {
-      if (commit.writesState && !commit.vanishes) state = image.behavior.encode(image.state)
+      if (commit.writesState && !commit.removesActor) state = image.behavior.encode(image.state)
     } catch (cause) {
       return this.unwritable(this.commits.landed(), cause)
     }
@@ -479,7 +479,7 @@ export class Activation implements CommitSource {
     return written
   }
 
-  committed(outcome: KnownOutcome): void {
+  committed(outcome: CertainOutcome): void {
     const commit = this.commits.landed()
     if (outcome._tag === "Conflict") {
       const lost = new StorageUnavailable({ detail: outcome.conflict.message })
@@ -487,7 +487,7 @@ export class Activation implements CommitSource {
     }
     this.context.step?.("committed", this.address)
     this.image.revision = outcome.revision
-    if (commit.vanishes) {
+    if (commit.removesActor) {
       this.image.recovered(this.image.blank())
       this.timers.forget()
     }
@@ -496,7 +496,7 @@ export class Activation implements CommitSource {
     for (const entry of commit.messages) this.inbox.answer(entry, undefined, entry.reply)
     this.context.step?.("replied", this.address)
     if (commit.actions !== undefined) this.perform(commit.actions)
-    this.context.onChange(this.address, commit.vanishes ? 0 : commit.head)
+    this.context.onChange(this.address, commit.removesActor ? 0 : commit.head)
     this.busy = false
     this.continueAfterCommit()
   }
@@ -539,14 +539,14 @@ export class Activation implements CommitSource {
     })
   }
 
-  private resume(recovered: Recovered): void {
+  private resume(recovered: RecoveredActor): void {
     this.image.recovered(recovered)
     this.timers.forget()
     this.phase = "live"
     this.drain()
   }
 
-  private decide(entry: PendingMessage): void {
+  private decide(entry: InboxMessage): void {
     const nowMs = this.context.nowMs()
     this.metrics.decisions++
     let decision: AnyDecision | undefined
@@ -564,7 +564,7 @@ export class Activation implements CommitSource {
     this.carryOut(entry, decision, nowMs)
   }
 
-  private carryOut(entry: PendingMessage, decision: AnyDecision, nowMs: number): void {
+  private carryOut(entry: InboxMessage, decision: AnyDecision, nowMs: number): void {
     // Behaviors hand back their own states and actions; only the table's types know them.
     if (decision.nextState !== undefined) this.image.state = decision.nextState as Tagged
     const actions = decision.actions as Array<Tagged> | undefined
@@ -580,7 +580,7 @@ export class Activation implements CommitSource {
   }
 
   private write(
-    entry: PendingMessage,
+    entry: InboxMessage,
     decision: AnyDecision,
     clears: boolean,
     actions: ReadonlyArray<Tagged> | undefined
@@ -642,7 +642,7 @@ export class Activation implements CommitSource {
       this.timers.armLost(pending, false)
       kept.push(...this.inbox.retryable(pending.messages, failure, false))
     }
-    this.metrics.redecisions += kept.length
+    this.metrics.retriedDecisions += kept.length
     this.inbox.putFirst(kept)
     this.reload(Math.max(delayMs, this.restartAfterMs ?? 0))
   }

@@ -15,7 +15,7 @@ const indexBits = 20
 const indexMask = (1 << indexBits) - 1
 
 /** The most keys that a window may hold. */
-export const recentMax = indexMask - 1
+export const deduplicationKeysMax = indexMask - 1
 
 /** FNV-1a (32 bit), its low bits mixed with the high ones. */
 const hashOf = (key: string): number => {
@@ -80,9 +80,11 @@ export class DeduplicationWindow {
   private older: Generation | undefined = undefined
   private last = 0
 
-  /** `max` is at most {@link recentMax}. */
+  /** `max` is at most {@link deduplicationKeysMax}. */
   constructor(max: number) {
-    if (max > recentMax) throw new RangeError(`a window holds ${recentMax} keys at most`)
+    if (max > deduplicationKeysMax) {
+      throw new RangeError(`a window holds ${deduplicationKeysMax} keys at most`)
+    }
     this.max = max
   }
 

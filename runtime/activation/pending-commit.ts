@@ -9,7 +9,9 @@ import type { CrossActorTimer } from "./cross-actor-timers.ts"
 export type ReplyCallback = (failure: AskFailure | undefined, reply: unknown) => void
 
 /** A message that is sent by callback, as an effect. */
-export const asked = (send: (done: ReplyCallback) => void): Effect.Effect<unknown, AskFailure> =>
+export const askAsEffect = (
+  send: (done: ReplyCallback) => void
+): Effect.Effect<unknown, AskFailure> =>
   Effect.callback((resume) =>
     send((failure, reply) =>
       resume(failure === undefined ? Effect.succeed(reply) : Effect.fail(failure))
@@ -23,7 +25,7 @@ export interface FiredTimer {
 }
 
 /** One message under way. */
-export interface PendingMessage {
+export interface InboxMessage {
   readonly message: Tagged
   readonly done: ReplyCallback
   readonly due: FiredTimer | undefined
@@ -37,11 +39,11 @@ export interface PendingMessage {
 const none: ReadonlyArray<never> = []
 
 export class PendingCommit {
-  readonly messages: Array<PendingMessage> = []
+  readonly messages: Array<InboxMessage> = []
   actions: Array<Tagged> | undefined = undefined
   /** The state goes into the commit: it was changed, or items are removed. */
   writesState = false
-  vanishes = false
+  removesActor = false
   readonly items: Array<LogItem> = []
   timerAtMs: number | null | undefined = undefined
   /** Until when the timer is held once this is durable. */
@@ -59,7 +61,7 @@ export class PendingCommit {
   add(decision: Decision<unknown, unknown, unknown>): void {
     const { deferUntilMs, items, removals, timerAtMs } = decision
     if (decision.durable || removals !== undefined) this.writesState = true
-    if (decision.vanishes) this.vanishes = true
+    if (decision.removesActor) this.removesActor = true
     if (items !== undefined) {
       for (const value of items) {
         this.items.push({ n: ++this.head, value })
@@ -84,7 +86,7 @@ export class PendingCommit {
   }
 
   /** Holds a reply, and what is performed after it, until this is durable. */
-  addMessage(entry: PendingMessage, actions: ReadonlyArray<Tagged> | undefined): void {
+  addMessage(entry: InboxMessage, actions: ReadonlyArray<Tagged> | undefined): void {
     this.messages.push(entry)
     if (actions === undefined) return
     this.actions ??= []
@@ -99,7 +101,7 @@ export class PendingCommit {
     timer: number | null | undefined
   ): Commit {
     const signals = this.signals
-    if (this.vanishes) {
+    if (this.removesActor) {
       return {
         address,
         expected: revision,
@@ -138,7 +140,7 @@ export class PendingCommit {
 /** Whether a decision changes anything that must be written. */
 export const changes = (decision: Decision<unknown, unknown, unknown>): boolean =>
   decision.durable || decision.items !== undefined || decision.removals !== undefined ||
-  decision.timerAtMs !== undefined || decision.signals !== undefined || decision.vanishes
+  decision.timerAtMs !== undefined || decision.signals !== undefined || decision.removesActor
 
 /*
  * The pending commit of one actor: many decisions merged into one write. A later state wins,
@@ -170,8 +172,8 @@ export class CommitPipeline {
   /** Whether no decision can be added: the actor vanishes, or the pending commit is full. */
   blocked(itemsMax: number): boolean {
     const { inFlight, pending } = this
-    return inFlight?.vanishes === true ||
-      (pending !== undefined && (pending.vanishes || pending.items.length >= itemsMax))
+    return inFlight?.removesActor === true ||
+      (pending !== undefined && (pending.removesActor || pending.items.length >= itemsMax))
   }
 
   /** The pending commit; a new one begins at this head of the log. */

@@ -59,7 +59,7 @@ export class Decision<State, Reply = never, Action = never> {
   nextState: State | undefined = undefined
   durable = false
   /** The actor's record and log are removed; it is as if it had never been. */
-  vanishes = false
+  removesActor = false
   items: Array<string> | undefined = undefined
   removals: Array<number> | undefined = undefined
   /** ms since the epoch; null clears. */
@@ -83,7 +83,7 @@ export class Decision<State, Reply = never, Action = never> {
    * is loaded again: after a lost commit, a restart, a sleep, on another node. `encode` must
    * leave volatile parts out, since a later `become` writes the whole state.
    */
-  remember(state: State): this {
+  becomeInMemory(state: State): this {
     this.nextState = state
     return this
   }
@@ -93,7 +93,7 @@ export class Decision<State, Reply = never, Action = never> {
     return this
   }
   /** Deletes log items by number; the state is written too, since it keeps the head. */
-  remove(...numbers: ReadonlyArray<number>): this {
+  removeItems(...numbers: ReadonlyArray<number>): this {
     this.removals = [...this.removals ?? [], ...numbers]
     return this
   }
@@ -147,8 +147,8 @@ export class Decision<State, Reply = never, Action = never> {
     return widened
   }
   /** Removes the actor's state, log and timer. */
-  vanish(): this {
-    this.vanishes = true
+  removeActor(): this {
+    this.removesActor = true
     return this
   }
 }

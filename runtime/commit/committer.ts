@@ -8,16 +8,16 @@ import { type StorageFailure, StorageUnavailable } from "../actor/index.ts"
 import { namedFailure, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
 import type { Limits } from "../limits.ts"
 import { type CommitMetrics, observe } from "../metrics.ts"
-import type { Commit, Outcome, StorageApi } from "../ports/index.ts"
+import type { Commit, CommitOutcome, StorageApi } from "../ports/index.ts"
 
 /** What became of a commit, where that is known. */
-export type KnownOutcome = Exclude<Outcome, { readonly _tag: "Indeterminate" }>
+export type CertainOutcome = Exclude<CommitOutcome, { readonly _tag: "Indeterminate" }>
 
 /** What the committer needs of an actor that has something to commit. */
 export interface CommitSource {
   /** Hands out the pending commit, in flight from now on; undefined: it came to nothing. */
   readonly takeCommit: () => Commit | undefined
-  readonly committed: (outcome: KnownOutcome) => void
+  readonly committed: (outcome: CertainOutcome) => void
   /** `indeterminate` when the commit may have been kept all the same. */
   readonly commitFailed: (failure: StorageFailure, indeterminate: boolean) => void
 }
@@ -54,7 +54,7 @@ export class Committer {
   }
 
   /** Whether nothing waits and nothing is in flight. */
-  get quiet(): boolean {
+  get isIdle(): boolean {
     return this.waiting.length === 0 && this.groupsInFlight === 0
   }
 
@@ -85,7 +85,7 @@ export class Committer {
     const actors: Array<CommitSource> = []
     const group: Array<Commit> = []
     for (const actor of joined) {
-      const commit = this.guarded(() => actor.takeCommit())
+      const commit = this.runIsolated(() => actor.takeCommit())
       if (commit === undefined) continue
       actors.push(actor)
       group.push(commit)
@@ -111,7 +111,7 @@ export class Committer {
 
   private answer(
     actors: ReadonlyArray<CommitSource>,
-    exit: Exit.Exit<ReadonlyArray<Outcome>, StorageFailure>
+    exit: Exit.Exit<ReadonlyArray<CommitOutcome>, StorageFailure>
   ): void {
     if (Exit.isFailure(exit)) {
       const named = namedFailure(exit.cause)
@@ -128,7 +128,7 @@ export class Committer {
         continue
       }
       if (outcome._tag === "Conflict") this.metrics.conflicts++
-      this.guarded(() => actor.committed(outcome))
+      this.runIsolated(() => actor.committed(outcome))
     }
   }
 
@@ -138,11 +138,11 @@ export class Committer {
     indeterminate: boolean
   ): void {
     this.metrics.failures++
-    for (const actor of actors) this.guarded(() => actor.commitFailed(failure, indeterminate))
+    for (const actor of actors) this.runIsolated(() => actor.commitFailed(failure, indeterminate))
   }
 
   /** What one actor throws must not keep the others of its group from their answers. */
-  private guarded<A>(run: () => A): A | undefined {
+  private runIsolated<A>(run: () => A): A | undefined {
     try {
       return run()
     } catch (cause) {

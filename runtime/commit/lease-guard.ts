@@ -7,10 +7,10 @@
 import { Effect } from "effect"
 import { keyOf, RevisionConflict, shardOf, StorageUnavailable } from "../actor/index.ts"
 import { ownsAll, type PlacementApi } from "../cluster/index.ts"
-import type { Commit, Outcome, StorageApi } from "../ports/index.ts"
+import type { Commit, CommitOutcome, StorageApi } from "../ports/index.ts"
 
 /** The actor is another node's: its record is not what was expected, whatever it is. */
-const moved = ({ address, expected }: Commit): Outcome => ({
+const moved = ({ address, expected }: Commit): CommitOutcome => ({
   _tag: "Conflict",
   conflict: new RevisionConflict({ key: keyOf(address), expected, actual: Number.NaN })
 })

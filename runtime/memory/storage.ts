@@ -4,7 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import { fromKey, keyOf, type LogItem, shardOf } from "../actor/index.ts"
-import { assertCommit, type Commit, conflictOf, type Outcome, Storage, type StorageApi,
+import { assertCommit, type Commit, type CommitOutcome, conflictOf, Storage, type StorageApi,
   type TimerPage } from "../ports/index.ts"
 
 interface Actor {
@@ -83,7 +83,7 @@ export const makeMemoryStorage = (): StorageApi => {
   const timers = new Map<string, number>()
   let commits = 0
 
-  const apply = (commit: Commit): Outcome => {
+  const apply = (commit: Commit): CommitOutcome => {
     assertCommit(commit)
     const key = keyOf(commit.address)
     const known = actors.get(key) ?? empty

@@ -49,7 +49,7 @@ export interface TimerPage {
  * changed. That costs nothing where the record's revision is known in memory; a store that
  * checks one number for each message can check the last one among all of the actor's keys.
  */
-export type Outcome =
+export type CommitOutcome =
   | {
     readonly _tag: "Committed"
     /**
@@ -83,7 +83,7 @@ export interface StorageApi {
    */
   readonly commit: (
     group: ReadonlyArray<Commit>
-  ) => Effect.Effect<ReadonlyArray<Outcome>, StorageFailure>
+  ) => Effect.Effect<ReadonlyArray<CommitOutcome>, StorageFailure>
   readonly load: (address: Address) => Effect.Effect<StoredActor, StorageFailure>
   /**
    * Log items with `n >= from`, ascending, at most `limit`; numbers may be missing where items

@@ -27,7 +27,7 @@ export interface ShardTenure {
 }
 
 /** The same for the one that serves it. */
-export interface ServedShard extends ShardTenure {
+export interface ShardClaim extends ShardTenure {
   /**
    * Whether no other node can have taken the shard: it is served, or is being given up. A node that
    * was out of touch may have lost it without knowing.
@@ -57,7 +57,7 @@ export interface TransportApi {
   readonly serve: (
     shard: number,
     serve: Serve,
-    held?: ServedShard
+    held?: ShardClaim
   ) => Effect.Effect<void, never, Scope.Scope>
   /** Tells every watcher of the address, on every node, at most once; never waits. */
   readonly announce: (about: Address, hint: string) => void

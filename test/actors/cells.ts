@@ -46,11 +46,12 @@ type AnyDecision = Decision<unknown, unknown, unknown>
 
 /** What a decision does to the store and the outside; nothing when undefined. */
 export const effectsOf = (decision: AnyDecision): unknown => {
-  const { nextState, durable, vanishes, items, removals, timerAtMs, signals, actions } = decision
+  const { nextState, durable, removesActor, items, removals, timerAtMs, signals, actions } =
+    decision
   const { deferUntilMs } = decision
   const all = { nextState, items, removals, timerAtMs, deferUntilMs, signals, actions }
   const some = Object.entries(all).filter(([, value]) => value !== undefined)
-  return some.length > 0 || durable || vanishes ? Object.fromEntries(some) : undefined
+  return some.length > 0 || durable || removesActor ? Object.fromEntries(some) : undefined
 }
 
 /** Expects a refusal that changes nothing. */

@@ -49,7 +49,7 @@ const expectAttempt = (decision: ReturnType<typeof decide>, problem: string | un
 }
 
 const expectOver = (decision: ReturnType<typeof decide>): void => {
-  expect(decision.vanishes).toBe(true)
+  expect(decision.removesActor).toBe(true)
   expect(decision.actions).toBeUndefined()
 }
 

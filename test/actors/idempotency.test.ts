@@ -31,7 +31,7 @@ const inProgress = { _tag: "InProgress" }
 const expires = (state: IdempotencyState) => () => {
   const endsAtMs = nowMs + idempotencyKeepMs
   const late = decide(state, timerFired, { nowMs: endsAtMs })
-  expect(late.vanishes).toBe(true)
+  expect(late.removesActor).toBe(true)
   const early = decide(state, timerFired, { nowMs: endsAtMs - 1 })
   expect(effectsOf(early)).toEqual({ timerAtMs: endsAtMs })
 }
@@ -71,7 +71,7 @@ describe("the idempotency key's table", () => {
     },
     "Begun.Abandon": () => {
       const decision = decide(begun, abandon("a1"))
-      expect(decision.vanishes).toBe(true)
+      expect(decision.removesActor).toBe(true)
       expect(decision.answer).toEqual(noted)
       expectRefused(decide(begun, abandon("a2")), "Superseded")
     },

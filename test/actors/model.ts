@@ -35,7 +35,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     const context = { nowMs, head: this.head, hint: this.hint, recent: this.recent }
     this.hint = undefined
     const decision = decider(this.behavior.table)(this.state, message, context)
-    if (decision.vanishes) {
+    if (decision.removesActor) {
       this.log.clear()
       this.timerAtMs = null
       this.record = undefined

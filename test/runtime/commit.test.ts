@@ -106,7 +106,7 @@ describe("replies", () => {
   it("that throw in their receiver touch nobody", async () => {
     const storage = scripted()
     const { ask, logs, system } = await start({}, { storage })
-    system.askWith(at("a"), add, () => {
+    system.askByCallback(at("a"), add, () => {
       throw new Error("a receiver's own")
     })
     const replies = [ask(at("a"), add), ask(at("b"), add)]
@@ -120,7 +120,7 @@ describe("replies", () => {
     const seen: Array<number> = []
     await new Promise<void>((resolve) => {
       const next = (left: number): void =>
-        system.askWith(at("a"), left % 100 === 0 ? add : read, (_, reply) => {
+        system.askByCallback(at("a"), left % 100 === 0 ? add : read, (_, reply) => {
           seen.push(count(reply as Reply)) // a probe's
           left === 0 ? resolve() : next(left - 1)
         })

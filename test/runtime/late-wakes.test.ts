@@ -67,7 +67,11 @@ describe("a timer", () => {
       return Effect.never
     })
     let failure: unknown
-    rig.system.askWith(sleeping, { _tag: "Sleep", untilMs: 20 }, (failed) => failure = failed?._tag)
+    rig.system.askByCallback(
+      sleeping,
+      { _tag: "Sleep", untilMs: 20 },
+      (failed) => failure = failed?._tag
+    )
     await turns()
     await pass(rig, 60)
     expect(failure).toBe("StorageUnavailable")

@@ -1,7 +1,8 @@
 /** The parts that stand alone: addresses, limits, queue, heap, window, supervisor. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { DeduplicationWindow, recentMax } from "../../runtime/activation/deduplication.ts"
+import { deduplicationKeysMax,
+  DeduplicationWindow } from "../../runtime/activation/deduplication.ts"
 import { Queue } from "../../runtime/activation/queue.ts"
 import { Supervisor } from "../../runtime/activation/supervisor.ts"
 import { address, fromKey, fromSubject, isActorId, keyOf, placingPart, shardOf,
@@ -145,7 +146,7 @@ describe("the window of keys", () => {
     for (let n = 1; n <= 10_000; n++) recent.add(`key ${n}`, n)
     expect(recent.find("key 9000")).toBeUndefined()
     for (let n = 9_001; n <= 10_000; n++) expect(recent.find(`key ${n}`)).toBe(n)
-    expect(() => new DeduplicationWindow(recentMax + 1)).toThrow(RangeError)
+    expect(() => new DeduplicationWindow(deduplicationKeysMax + 1)).toThrow(RangeError)
   })
 })
 

@@ -11,7 +11,7 @@ afterEach(dropAll)
 it("a volatile part of a state is remembered without a commit, until a reload", async () => {
   const storage = scripted()
   const { behavior } = trier({
-    begin: (state) => stay<State>().remember({ ...state, underWay: "x" }).reply("begun"),
+    begin: (state) => stay<State>().becomeInMemory({ ...state, underWay: "x" }).reply("begun"),
     count: (state) => become<State>({ ...state, tries: state.tries + 1 }).reply(state.underWay),
     look: ({ underWay }) => stay<State>().reply(underWay ?? "nothing")
   })

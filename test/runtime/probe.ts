@@ -68,7 +68,7 @@ const table: BehaviorTable<State, Message, Reply, Action> = {
     },
     Trim: (state, { upTo }, { head }) =>
       stay<State>().become(state)
-        .remove(...Array.from({ length: upTo }, (_, at) => at + 1))
+        .removeItems(...Array.from({ length: upTo }, (_, at) => at + 1))
         .reply({ count: state.count, head }),
     Refuse: () => refuse("No", "as asked"),
     Break: () => {
@@ -78,7 +78,7 @@ const table: BehaviorTable<State, Message, Reply, Action> = {
       become<State>({ ...state, count: Number.NaN }).reply({ count: 0, head: 0 }),
     BreakEffect: ({ count }, _, { head }) =>
       stay<State>().reply({ count, head }).perform({ _tag: "Fail" } as const),
-    Vanish: ({ count }, _, { head }) => stay<State>().vanish().reply({ count, head }),
+    Vanish: ({ count }, _, { head }) => stay<State>().removeActor().reply({ count, head }),
     SetTimer: (state, { atMs }, { head }) =>
       become<State>(state).setTimer(atMs).reply({ count: state.count, head }),
     TimerFired: (state, _, { hint = null, nowMs }) => {
@@ -111,7 +111,7 @@ const table: BehaviorTable<State, Message, Reply, Action> = {
     Break: () => refuse("Rigid"),
     BreakRecord: () => refuse("Rigid"),
     BreakEffect: () => refuse("Rigid"),
-    Vanish: (_, __, { head }) => stay<State>().vanish().reply({ count: 0, head }),
+    Vanish: (_, __, { head }) => stay<State>().removeActor().reply({ count: 0, head }),
     SetTimer: () => refuse("Rigid"),
     TimerFired: () => stay<State>(),
     Signal: () => refuse("Rigid"),

@@ -7,11 +7,11 @@ import { type Address, alone, type AskFailure, isRefusal, Placement, Storage, ty
   Transport } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
-import type { Commit, Outcome, StorageApi } from "../../runtime/ports/storage.ts"
+import type { Commit, CommitOutcome, StorageApi } from "../../runtime/ports/storage.ts"
 import type { TransportApi } from "../../runtime/ports/transport.ts"
 import { type Message, probe, type Reply } from "./probe.ts"
 
-type Outcomes = Effect.Effect<ReadonlyArray<Outcome>, StorageFailure>
+type Outcomes = Effect.Effect<ReadonlyArray<CommitOutcome>, StorageFailure>
 
 /** One act: what becomes of the next group. */
 export type Act = (group: ReadonlyArray<Commit>, inner: StorageApi) => Outcomes
@@ -121,7 +121,7 @@ export const start = async (
   running.add(drop)
   const ask = (to: Address, message: Message): Promise<Reply | string> =>
     new Promise((resolve) => {
-      system.askWith(to, message, (failure: AskFailure | undefined, reply) => {
+      system.askByCallback(to, message, (failure: AskFailure | undefined, reply) => {
         if (failure !== undefined) resolve(failure._tag)
         else resolve(isRefusal(reply) ? reply.reason : reply as Reply) // a probe replies so
       })

@@ -53,7 +53,7 @@ it("goes with an ask to another node's actor", async () => {
 it("goes with an ask by callback", async () => {
   const { asker: { system }, traces } = await nodes()
   const trace = traceparentOf(requestWith(traceparent))
-  await new Promise<void>((resolve) => system.askWith(at("one"), add, () => resolve(), trace))
+  await new Promise<void>((resolve) => system.askByCallback(at("one"), add, () => resolve(), trace))
   expect(traces).toEqual([traceparent])
 })
 

@@ -164,7 +164,7 @@ export class SimulatedNode {
     done: (failure: AskFailure | undefined, reply: unknown) => void
   ): void {
     this.asks++
-    this.system?.askWith(to, message, (failure, reply) => {
+    this.system?.askByCallback(to, message, (failure, reply) => {
       this.asks--
       done(failure, reply)
     })

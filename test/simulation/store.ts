@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { keyOf } from "../../runtime/actor/address.ts"
 import { StorageUnavailable } from "../../runtime/actor/errors.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
-import type { Commit, Outcome, StorageApi } from "../../runtime/ports/storage.ts"
+import type { Commit, CommitOutcome, StorageApi } from "../../runtime/ports/storage.ts"
 import type { Noise } from "./plan.ts"
 import type { Computer, VirtualTime } from "./time.ts"
 import type { Trace } from "./trace.ts"
@@ -22,16 +22,16 @@ export interface Line {
 export interface Applied {
   readonly computer: Computer
   readonly commit: Commit
-  readonly outcome: Outcome
+  readonly outcome: CommitOutcome
 }
 
-type Commits = Effect.Effect<ReadonlyArray<Outcome>, StorageUnavailable>
+type Commits = Effect.Effect<ReadonlyArray<CommitOutcome>, StorageUnavailable>
 /** How the store applies one commit; tests plant bugs here. */
-export type Apply = (inner: StorageApi, commit: Commit, later: Later) => Outcome
+export type Apply = (inner: StorageApi, commit: Commit, later: Later) => CommitOutcome
 /** Runs something on the node whose commit it is, if it lives then. */
 export type Later = (delayMs: number, run: () => void) => void
 
-export const faithful = (inner: StorageApi, commit: Commit): Outcome => {
+export const faithful = (inner: StorageApi, commit: Commit): CommitOutcome => {
   const [outcome] = Effect.runSync(inner.commit([commit]))
   if (outcome === undefined) throw new Error("a commit has no outcome")
   return outcome

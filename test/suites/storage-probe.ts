@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { afterEach, beforeEach } from "vitest"
 import { address } from "../../runtime/actor/address.ts"
 import type { LogItem } from "../../runtime/actor/behavior.ts"
-import type { Commit, Outcome, StorageApi } from "../../runtime/ports/storage.ts"
+import type { Commit, CommitOutcome, StorageApi } from "../../runtime/ports/storage.ts"
 import type { Fresh, Harness } from "./harness.ts"
 
 export const alice = address("mailbox", "alice")
@@ -27,12 +27,12 @@ export const itemsOf = (from: number, to: number): Array<LogItem> =>
 
 export const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect)
 
-export const revisionOf = (outcome: Outcome | undefined): number => {
+export const revisionOf = (outcome: CommitOutcome | undefined): number => {
   if (outcome?._tag !== "Committed") throw new Error(`not committed: ${JSON.stringify(outcome)}`)
   return outcome.revision
 }
 
-export const conflictOf = (outcome: Outcome | undefined): object => {
+export const conflictOf = (outcome: CommitOutcome | undefined): object => {
   if (outcome?._tag !== "Conflict") throw new Error(`no conflict: ${JSON.stringify(outcome)}`)
   return { ...outcome.conflict }
 }

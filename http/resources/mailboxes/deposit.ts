@@ -208,7 +208,7 @@ class Direct {
       return this.run(deposit(service, place, randomIds, given, undefined))
     }
     const message = depositOf(storedFragment(document.value), digest, randomIds, undefined)
-    service.system.askWith(place.to, message, (failure, reply) => {
+    service.system.askByCallback(place.to, message, (failure, reply) => {
       if (failure !== undefined) return this.refuse(failure)
       if (isRefusal(reply)) return this.refuse(refusalError(reply))
       // A mailbox replies to a Deposit with a refusal or with this.

@@ -218,7 +218,7 @@ export const tellRetrieved = (
 ): void => {
   for (const { from, to } of spans) {
     const message: MailboxMessage = { _tag: "Retrieved", from, to }
-    service.system.askWith(place.to, message, () => {})
+    service.system.askByCallback(place.to, message, () => {})
   }
 }
 

@@ -95,7 +95,11 @@ const kindSeries = (exporter: Exporter, system: SystemApi): void => {
     counter("refusals", "Decisions that refused", () => counts.refusals)
     counter("restarts", "Restarts after a defect", () => counts.restarts)
     counter("quarantines", "Actors put to rest after too many restarts", () => counts.quarantines)
-    counter("redecisions", "Messages decided anew after a lost commit", () => counts.redecisions)
+    counter(
+      "redecisions",
+      "Messages decided anew after a lost commit",
+      () => counts.retriedDecisions
+    )
     counter("activations", "Actors loaded", () => counts.activations)
     counter("passivations", "Actors put to sleep", () => counts.passivations)
   }

@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { type Address, keyOf, type LogItem, StorageCorrupted } from "../../actor/index.ts"
 import { knownActorsMax } from "../../limits.ts"
-import { assertCommit, type Commit, conflictOf, type Outcome, type StorageApi, type StoredActor,
-  type TimerPage } from "../../ports/index.ts"
+import { assertCommit, type Commit, type CommitOutcome, conflictOf, type StorageApi,
+  type StoredActor, type TimerPage } from "../../ports/index.ts"
 import { type EngineSnapshot, engineTitles, readSpan, type WriteBatch } from "../engine/index.ts"
 import * as keys from "../keys.ts"
 import type { Sweeper } from "./log-sweeper.ts"
@@ -108,7 +108,7 @@ class EmbeddedStorage {
 
   commit(group: ReadonlyArray<Commit>): ReturnType<StorageApi["commit"]> {
     for (const commit of group) assertCommit(commit)
-    const outcomes: Array<Outcome> = []
+    const outcomes: Array<CommitOutcome> = []
     const touched: Array<Entry> = []
     const garbage: Array<number> = []
     const fetched = this.store.isImmediate ? undefined : new Map<string, ActorFence>()
@@ -125,7 +125,7 @@ class EmbeddedStorage {
         outcomes.push(this.apply(batch, commit, touched, garbage, fetched))
       }
     }
-    const durable = (): ReadonlyArray<Outcome> => {
+    const durable = (): ReadonlyArray<CommitOutcome> => {
       for (const entry of touched) {
         const { staged } = entry
         if (staged === undefined) continue
@@ -269,7 +269,7 @@ class EmbeddedStorage {
     touched: Array<Entry>,
     garbage: Array<number>,
     fetched: ReadonlyMap<string, ActorFence> | undefined
-  ): Outcome {
+  ): CommitOutcome {
     const { state } = commit
     const key = keyOf(commit.address)
     const entry = this.entries.get(key) ?? { key, known: undefined, staged: undefined }
@@ -289,7 +289,7 @@ class EmbeddedStorage {
       this.stage(entry, unknown, touched)
       return { _tag: "Committed", revision: 0 }
     }
-    const outcome: Outcome = {
+    const outcome: CommitOutcome = {
       _tag: "Committed",
       revision: state === undefined ? commit.expected : revision
     }

@@ -5,7 +5,7 @@
 import { type Address, keyOf, type StorageFailure } from "../../actor/index.ts"
 import { batchesInFlight, batchMessagesMax, groupBytes, groupMessages, lanesMax, paceSamples,
   paceWindows, paceWindowsMax, plainInFlight, questionsPerRequestMax } from "../../limits.ts"
-import type { Commit, Outcome } from "../../ports/index.ts"
+import type { Commit, CommitOutcome } from "../../ports/index.ts"
 import { type NatsApi, write, type Written } from "../connection/index.ts"
 import type { ActorEntry, Pack } from "./actor-entry.ts"
 import type { Plan } from "./commit-plan.ts"
@@ -18,7 +18,7 @@ export interface CommitJob {
   readonly bytes: number
   /** The items that it appends. */
   readonly packs: ReadonlyArray<Pack>
-  readonly done: (outcome: Outcome) => void
+  readonly done: (outcome: CommitOutcome) => void
   /** It is certain that nothing was kept. */
   readonly failed: (failure: StorageFailure) => void
   readonly broken: (defect: unknown) => void

@@ -1,7 +1,7 @@
 /** Whether a commit may be written upon what is known of its actor. */
 import { keyOf, LogConflict, RevisionConflict } from "../../actor/index.ts"
 import { markerTtl } from "../../limits.ts"
-import type { Commit, Outcome } from "../../ports/index.ts"
+import type { Commit, CommitOutcome } from "../../ports/index.ts"
 import { expecting, type StreamMessage } from "../connection/index.ts"
 import { type ActorKeys, actorKeys, type BucketPlace } from "../stream/index.ts"
 import { type ActorEntry, CAP, CLEARED, COMMIT, FLOOR, HEAD, type Pack, REVISION, VOID,
@@ -318,7 +318,7 @@ export const overtaken = (
       actual: fresh.revision
     }))
 
-export const conflict = (conflict: Conflict): Outcome => ({ _tag: "Conflict", conflict })
+export const conflict = (conflict: Conflict): CommitOutcome => ({ _tag: "Conflict", conflict })
 
 /**
  * Whether a commit of which no trace is left may have been kept, and written over by who has the
@@ -332,7 +332,7 @@ export const mayBeUnder = (
 ): boolean => typeof state === "string" && append.length === 0 && fresh.revision !== known.revision
 
 /** `revision`: of the actor once the commit was kept. */
-export const committed = ({ expected, state }: Commit, revision: number): Outcome => ({
+export const committed = ({ expected, state }: Commit, revision: number): CommitOutcome => ({
   _tag: "Committed",
   revision: state === null ? 0 : state === undefined ? expected : revision
 })

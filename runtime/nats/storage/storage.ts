@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { type Address, keyOf, RevisionConflict, shardOf, type StorageFailure,
   StorageUnavailable } from "../../actor/index.ts"
 import { headerBytes } from "../../limits.ts"
-import { type Commit, type Outcome, Storage, type StorageApi } from "../../ports/index.ts"
+import { type Commit, type CommitOutcome, Storage, type StorageApi } from "../../ports/index.ts"
 import { Nats, type NatsApi, unavailable } from "../connection/index.ts"
 import { type BucketPlace, type BucketsDiffer, bucketsOf, info } from "../stream/index.ts"
 import { packsOf } from "./actor-entry.ts"
@@ -19,9 +19,9 @@ export interface NatsStorageOptions {
 }
 
 /** What became of one commit of a group; a failure means that nothing of it was kept. */
-type Settled = Outcome | StorageFailure
+type Settled = CommitOutcome | StorageFailure
 
-const isOutcome = (settled: Settled): settled is Outcome =>
+const isOutcome = (settled: Settled): settled is CommitOutcome =>
   settled._tag === "Committed" || settled._tag === "Conflict" || settled._tag === "Indeterminate"
 
 /**
@@ -31,11 +31,11 @@ const isOutcome = (settled: Settled): settled is Outcome =>
 const together = (
   group: ReadonlyArray<Commit>,
   settled: ReadonlyArray<Settled>
-): Effect.Effect<ReadonlyArray<Outcome>, StorageFailure> => {
+): Effect.Effect<ReadonlyArray<CommitOutcome>, StorageFailure> => {
   const failure = settled.find((one) => !isOutcome(one))
   const isKept = settled.some(({ _tag }) => _tag === "Committed" || _tag === "Indeterminate")
   if (failure !== undefined && !isOutcome(failure) && !isKept) return Effect.fail(failure)
-  return Effect.succeed(settled.map((one, at): Outcome => {
+  return Effect.succeed(settled.map((one, at): CommitOutcome => {
     if (isOutcome(one)) return one
     const commit = group[at]
     const { expected = 0 } = commit ?? {}

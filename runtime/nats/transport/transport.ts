@@ -8,7 +8,7 @@ import { type Address, type AskTimeout, fromSubject, keyOf, MessageTooLarge, NoO
   UnknownMessage } from "../../actor/index.ts"
 import { headerBytes, movedMs, movedSaidMs, noOwnerRetryMs, otherNodesReplyMs,
   settledMs } from "../../limits.ts"
-import { type Serve, type ServedShard, Transport, type TransportApi } from "../../ports/index.ts"
+import { type Serve, type ShardClaim, Transport, type TransportApi } from "../../ports/index.ts"
 import { isOwnInbox, Nats } from "../connection/index.ts"
 import { Asks } from "./asks.ts"
 import { Hints } from "./hints.ts"
@@ -29,7 +29,7 @@ const failureText = (failure: typeof Unable.Type): string =>
 interface Served {
   readonly subscription: Subscription
   serve: Serve | undefined
-  held: ServedShard | undefined
+  held: ShardClaim | undefined
   sinceMs: number
   /** From when on a first copy of a message can have reached no other node that served it. */
   settledAtMs: number
@@ -78,7 +78,7 @@ class NatsTransport {
       : this.asks.ask(to, data, lines, deadlineMs)
   }
 
-  begin(shard: number, serve: Serve, held: ServedShard | undefined): void {
+  begin(shard: number, serve: Serve, held: ShardClaim | undefined): void {
     const known = this.shards.get(shard)
     if (known?.serve !== undefined) throw new Error(`shard ${shard} is served already`)
     const sinceMs = performance.now()

@@ -27,7 +27,7 @@ const table: BehaviorTable<State, Message, number> = {
       // A timer may come early or once too often: the state knows better.
       if (nowMs < state.refillAtMs) return stay<State>().setTimer(state.refillAtMs)
       const tokens = state.tokens + 1
-      if (tokens >= tokensMax) return stay<State>().vanish()
+      if (tokens >= tokensMax) return stay<State>().removeActor()
       const atMs = state.refillAtMs + refillMs
       return become<State>({ _tag: "Bucket", tokens, refillAtMs: atMs }).setTimer(atMs)
     }

@@ -68,7 +68,7 @@ export const start = async (
     },
     ask: (id, message) =>
       new Promise((resolve) => {
-        api.askWith(at(id), message, (failure: AskFailure | undefined, reply) => {
+        api.askByCallback(at(id), message, (failure: AskFailure | undefined, reply) => {
           resolve(failure === undefined ? reply as Reply : failure._tag) // a probe replies so
         })
       })
