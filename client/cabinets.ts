@@ -1,4 +1,4 @@
-/** Cabinets (PROTOCOL §1.5): several mailboxes read as one. */
+/** Cabinets (protocol §1.5): several mailboxes read as one. */
 import { removeResource } from "./content.ts"
 import { type Notification, notificationOf } from "./notifications.ts"
 import { defined, type HttpTransport, type JsonObject, linkOf, type ListingOptions, listOf, newKey,

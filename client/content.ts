@@ -1,4 +1,4 @@
-/** Content resources (PROTOCOL §1.1): publishing, reading, overwriting, removing, receipts. */
+/** Content resources (protocol §1.1): publishing, reading, overwriting, removing, receipts. */
 import { type HttpTransport, type JsonObject, linkOf, listOf, newKey, optionalText, problemOf,
   type RequestContentBody, textOf, unexpected } from "./transport/index.ts"
 

@@ -1,4 +1,4 @@
-/** Mailboxes (PROTOCOL §1.2): opening, depositing, reading, watching, settings, the end. */
+/** Mailboxes (protocol §1.2): opening, depositing, reading, watching, settings, the end. */
 import { removeResource } from "./content.ts"
 import { answerMs, longPollSeconds, pageEntries } from "./limits.ts"
 import { itemOf, type Notification, type NotificationInput, notificationOf, Watch,

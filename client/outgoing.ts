@@ -1,4 +1,4 @@
-/** The outgoing mailbox (PROTOCOL §1.3): sending, and how each recipient stands. */
+/** The outgoing mailbox (protocol §1.3): sending, and how each recipient stands. */
 import { removeResource } from "./content.ts"
 import { answerMs, longPollSeconds, lookMs, settleMs } from "./limits.ts"
 import { itemOf, type NotificationInput } from "./notifications.ts"

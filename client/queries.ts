@@ -1,4 +1,4 @@
-/** Area C (PROTOCOL §3): quotes, customers, and queries as resources. */
+/** Area C (protocol §3): quotes, customers, and queries as resources. */
 import { removeResource } from "./content.ts"
 import { defined, Gone, type HttpTransport, type Json, type JsonObject, linkOf, type ListingOptions,
   listOf, newKey, NotFound, objectOf, optionalNumber, optionalText, pagesOf, textOf, unexpected,

@@ -1,4 +1,4 @@
-/** Push registrations (PROTOCOL §1.4), as their clients see them. */
+/** Push registrations (protocol §1.4), as their clients see them. */
 import { removeResource } from "./content.ts"
 import { lookMs } from "./limits.ts"
 import { either, type HttpTransport, type JsonObject, listOf, newKey, numberOf, optionalNumber,

@@ -1,4 +1,4 @@
-/** Sessions (PROTOCOL §2): a question is read, answered, and the next one read, to the end. */
+/** Sessions (protocol §2): a question is read, answered, and the next one read, to the end. */
 import { removeResource } from "./content.ts"
 import { sessionPagesMax } from "./limits.ts"
 import { type HttpTransport, type JsonObject, type ListingOptions, listOf, newKey, NotFound,

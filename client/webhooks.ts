@@ -1,5 +1,5 @@
 /**
- * Receiving pushes (PROTOCOL §1.4): signatures of Standard Webhooks and of WebSub, the challenge
+ * Receiving pushes (protocol §1.4): signatures of Standard Webhooks and of WebSub, the challenge
  * that verifies a callback, and the document of a push. Signatures are compared by Web Crypto, in
  * constant time.
  */

@@ -1,8 +1,8 @@
 /** Every bound of `/cluster`. Units stand last in the names. */
-/** Largest document (PROTOCOL §0). The operator's: `setDocumentLimits`. */
+/** Largest document (protocol §0). The operator's: `setDocumentLimits`. */
 export let documentBytesMax = 256 * 1024
 
-/** Deepest nesting of elements, the root counted (PROTOCOL §0). The operator's. */
+/** Deepest nesting of elements, the root counted (protocol §0). The operator's. */
 export let xmlDepthMax = 32
 
 /** Elements and pieces of text of one document together. */
@@ -23,16 +23,16 @@ export const linkedDataValuesMax = 20_000
 /** Length of the description that is taken from JSON-LD. */
 export const linkedDataTitleCharsMax = 1000
 
-/** `to` elements of one notification (PROTOCOL §0). The operator's. */
+/** `to` elements of one notification (protocol §0). The operator's. */
 export let recipientsMax = 1000
 
 /** Length of one URI in a document or header. */
 export const uriCharsMax = 2048
 
-/** Length of a mailbox name or other slug (PROTOCOL §0). */
+/** Length of a mailbox name or other slug (protocol §0). */
 export const slugCharsMax = 64
 
-/** Request line and header fields together (PROTOCOL §0). */
+/** Request line and header fields together (protocol §0). */
 export const headerBlockBytesMax = 16 * 1024
 
 /** Length of an Accept field that is read; longer ones are refused as malformed. */

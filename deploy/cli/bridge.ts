@@ -1,4 +1,4 @@
-/** `restante bridge`: a session of the service (PROTOCOL §2), played in the terminal. */
+/** `restante bridge`: a session of the service (protocol §2), played in the terminal. */
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import { createInterface } from "node:readline"

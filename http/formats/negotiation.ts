@@ -161,7 +161,7 @@ export const mediaTypeOf = (contentType: string): MediaType => {
   return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase()
 }
 
-/** The kind of a document body by its Content-Type (PROTOCOL §0, accepted bodies). */
+/** The kind of a document body by its Content-Type (protocol §0, accepted bodies). */
 export const bodyKind = (contentType: string | undefined): BodyKind | undefined => {
   if (contentType === undefined) return undefined
   const media = mediaTypeOf(contentType)

@@ -1,4 +1,4 @@
-/** Every kind of error that the service answers (PROTOCOL §0): status, title and what to do. */
+/** Every kind of error that the service answers (protocol §0): status, title and what to do. */
 /** One kind of problem; its URI is `/problems/<slug>`. */
 export interface ProblemType {
   readonly status: number

@@ -22,12 +22,14 @@ const linksOf = (page: string): ReadonlyArray<Link> =>
       return { page, written, path: target, anchor }
     })
 
-/** As GitHub makes them from headings. */
-const anchorsOf = (page: string): ReadonlyArray<string> =>
-  [...proseOf(page).matchAll(/^#{1,6} (.*)$/gm)].map(([, heading = ""]) =>
+/** As GitHub makes them from headings, and those that a page sets with `<a id>`. */
+const anchorsOf = (page: string): ReadonlyArray<string> => [
+  ...[...proseOf(page).matchAll(/^#{1,6} (.*)$/gm)].map(([, heading = ""]) =>
     heading.toLowerCase().replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[^\p{L}\p{N} _-]/gu, "")
       .replaceAll(" ", "-")
-  )
+  ),
+  ...[...proseOf(page).matchAll(/<a id="([^"]+)">/g)].map(([, id = ""]) => id)
+]
 
 /** A link to a folder shows its README.md. */
 const pageAt = (path: string): string =>

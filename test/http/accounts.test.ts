@@ -1,4 +1,4 @@
-/** Accounts by their protocol (PROTOCOL §4): status, header and parsed body of each row. */
+/** Accounts by their protocol (protocol §4): status, header and parsed body of each row. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, textOf } from "../../http/formats/xml/index.ts"
 import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"

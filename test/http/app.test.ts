@@ -1,4 +1,4 @@
-/** What holds for every resource (PROTOCOL §0): keyed requests, other sites, failures. */
+/** What holds for every resource (protocol §0): keyed requests, other sites, failures. */
 import { Effect } from "effect"
 import { request } from "node:http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** One cabinet (PROTOCOL §1.5): whose it is, changed, removed. */
+/** One cabinet (protocol §1.5): whose it is, changed, removed. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childOf } from "../../http/formats/xml/index.ts"
 import { cabinetOf, type Cabinets, owner, rightsIn, startCabinets,

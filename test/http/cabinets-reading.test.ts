@@ -1,4 +1,4 @@
-/** Reading a cabinet (PROTOCOL §1.5): rights, order, pages, query, representations. */
+/** Reading a cabinet (protocol §1.5): rights, order, pages, query, representations. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { cabinetOf, type Cabinets, nextOf, owner, rightsIn, startCabinets,

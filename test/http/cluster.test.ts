@@ -1,4 +1,4 @@
-/** `/cluster`: nodes, shards, actors, and what rests and is lifted (PROTOCOL §6). */
+/** `/cluster`: nodes, shards, actors, and what rests and is lifted (protocol §6). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/service.ts"

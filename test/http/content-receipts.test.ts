@@ -1,4 +1,4 @@
-/** Receipts (A4), orphans, and repeated uploads (PROTOCOL §0, §1.1). */
+/** Receipts (A4), orphans, and repeated uploads (protocol §0, §1.1). */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** Content by its protocol (PROTOCOL §1.1): A1, A3, A4, PUT, DELETE, by status, header and body. */
+/** Content by its protocol (protocol §1.1): A1, A3, A4, PUT, DELETE, by status, header and body. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { contentRoutes } from "../../http/resources/content/content-routes.ts"
 import { bytesMax, type Contents, editOf, locationOf, plain,

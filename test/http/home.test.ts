@@ -1,4 +1,4 @@
-/** The service's own resources (PROTOCOL §6): home, problems and fixed files. */
+/** The service's own resources (protocol §6): home, problems and fixed files. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { problemTypes } from "../../http/formats/problem-types.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"

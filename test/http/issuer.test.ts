@@ -1,4 +1,4 @@
-/** Bearer JWTs of an outside issuer (PROTOCOL §4), with keys on loopback that come and go. */
+/** Bearer JWTs of an outside issuer (protocol §4), with keys on loopback that come and go. */
 import { Effect } from "effect"
 import { SignJWT } from "jose"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"

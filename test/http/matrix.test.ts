@@ -1,4 +1,4 @@
-/** Every GET resource in every representation, and what holds for all of them (PROTOCOL §0). */
+/** Every GET resource in every representation, and what holds for all of them (protocol §0). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, parseText } from "../../http/formats/xml/index.ts"
 import { resourceTable } from "../../http/resource-table.ts"

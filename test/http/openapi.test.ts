@@ -1,5 +1,5 @@
 /**
- * `/openapi.json` (PROTOCOL §6): it is OpenAPI 3.1, it says all that the table routes, and every
+ * `/openapi.json` (protocol §6): it is OpenAPI 3.1, it says all that the table routes, and every
  * operation in it answers as it says, asked rightly and wrongly.
  */
 import addFormats from "ajv-formats"

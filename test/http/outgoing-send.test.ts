@@ -1,4 +1,4 @@
-/** Sending by an outgoing mailbox (PROTOCOL §1.3, A5): each row by status, fields and body. */
+/** Sending by an outgoing mailbox (protocol §1.3, A5): each row by status, fields and body. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
 import { admin, each, outgoing, type OutgoingHarness, type Receiver, recipients, startOutgoing,

@@ -1,4 +1,4 @@
-/** Answers by reference, and the questions without a session (seed B8–B11). */
+/** Answers by reference, and the questions without a session (B8–B11). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf } from "../../http/formats/xml/index.ts"
 import { type Bridge, challengeOf, startBridge, yes } from "./bridge.ts"

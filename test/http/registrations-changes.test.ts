@@ -1,4 +1,4 @@
-/** What becomes of a registration (PROTOCOL §1.4): shown, listed, lifted, rotated, ended. */
+/** What becomes of a registration (protocol §1.4): shown, listed, lifted, rotated, ended. */
 import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"

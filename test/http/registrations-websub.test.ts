@@ -1,4 +1,4 @@
-/** The WebSub form of registrations (PROTOCOL §1.4; W3C WebSub §4, §5, §7). */
+/** The WebSub form of registrations (protocol §1.4; W3C WebSub §4, §5, §7). */
 import { createHmac } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childrenOf, type Element } from "../../http/formats/xml/index.ts"

@@ -1,4 +1,4 @@
-/** Push registrations by their protocol (PROTOCOL §1.4, A12): the native form, and its rights. */
+/** Push registrations by their protocol (protocol §1.4, A12): the native form, and its rights. */
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"

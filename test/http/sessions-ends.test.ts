@@ -1,4 +1,4 @@
-/** How sessions end (seed B7), with documents and with the forms of the pages. */
+/** How sessions end (B7), with documents and with the forms of the pages. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Bridge, challengeOf, formType, startBridge } from "./bridge.ts"
 import type { Answered } from "./harness.ts"

@@ -1,4 +1,4 @@
-/** Sessions by their protocol (PROTOCOL §2, seed B1–B6): status, header and parsed body. */
+/** Sessions by their protocol (protocol §2, B1–B6): status, header and parsed body. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import { type Bridge, challengeOf, formType, startBridge, yes } from "./bridge.ts"

@@ -1,4 +1,4 @@
-/** Several tokens of one account (PROTOCOL §4): named, expiring, listed, revoked. */
+/** Several tokens of one account (protocol §4): named, expiring, listed, revoked. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { accountTokensMax } from "../../actors/limits.ts"
 import { childrenOf, textOf } from "../../http/formats/xml/index.ts"

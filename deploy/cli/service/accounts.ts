@@ -1,4 +1,4 @@
-/** The accounts of a running service, over its HTTP interface (PROTOCOL §4). */
+/** The accounts of a running service, over its HTTP interface (protocol §4). */
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "../../command-failure.ts"
 import { decodeAs, failed, type RemoteAnswer, type RemoteService, request } from "./remote.ts"

@@ -1,4 +1,4 @@
-/** Customers and quotes of a running service, over its HTTP interface (PROTOCOL §3). */
+/** Customers and quotes of a running service, over its HTTP interface (protocol §3). */
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "../../command-failure.ts"
 import { decodeAs, notUnderstood, pathOf, type RemoteAnswer, type RemoteService,

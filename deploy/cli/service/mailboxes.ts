@@ -1,4 +1,4 @@
-/** Mailboxes of a running service, over its HTTP interface (PROTOCOL §1.2, §1.4). */
+/** Mailboxes of a running service, over its HTTP interface (protocol §1.2, §1.4). */
 import { Effect, Schema } from "effect"
 import type { CommandFailed } from "../../command-failure.ts"
 import { decodeAs, refusedBy, type RemoteAnswer, type RemoteService, request,

@@ -1,4 +1,4 @@
-/** The outgoing mailbox of a running service, over its HTTP interface (PROTOCOL §1.3). */
+/** The outgoing mailbox of a running service, over its HTTP interface (protocol §1.3). */
 import { Effect, Redacted, Result, Schema } from "effect"
 import { type CommandFailed, exitCodes } from "../../command-failure.ts"
 import { decodeAs, failed, linkOf, notUnderstood, pathOf, type RemoteAnswer, type RemoteService,

@@ -1,4 +1,4 @@
-/** A mailbox's live stream, followed over restarts of its service (PROTOCOL §1.2, A11). */
+/** A mailbox's live stream, followed over restarts of its service (protocol §1.2, A11). */
 import { Effect, Redacted, Result } from "effect"
 import { Sse } from "effect/encoding"
 import { childOf, parseText, textOf } from "../../../http/index.ts"

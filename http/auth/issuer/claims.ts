@@ -5,7 +5,7 @@ import { isSlug } from "../../slug.ts"
 
 /** Which claims are read. */
 export interface ClaimNames {
-  /** Of the account's name; `sub` by PROTOCOL §4. */
+  /** Of the account's name; `sub` by protocol §4. */
   readonly account: string
   /** Of its roles: an array of names, or names separated by spaces or commas. */
   readonly roles: string

@@ -1,4 +1,4 @@
-/** Bearer tokens of an outside issuer: JWTs that are checked with its keys (PROTOCOL §4). */
+/** Bearer tokens of an outside issuer: JWTs that are checked with its keys (protocol §4). */
 import { Effect } from "effect"
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose"
 import type { Role } from "../../../actors/account/index.ts"

@@ -1,5 +1,5 @@
 /**
- * The same documents as JSON (PROTOCOL §0): an element becomes a property, an attribute a
+ * The same documents as JSON (protocol §0): an element becomes a property, an attribute a
  * property, a repeatable element an array, and the text of an element that also has those `#text`.
  * The root element's name is not part of the JSON; a lone property of that name is unwrapped.
  */

@@ -1,4 +1,4 @@
-/** What a notification document may hold, and the checks of its fields (PROTOCOL §1.2, §1.3). */
+/** What a notification document may hold, and the checks of its fields (protocol §1.2, §1.3). */
 import { uriCharsMax } from "../../limits.ts"
 import { escapeAttribute } from "./element.ts"
 

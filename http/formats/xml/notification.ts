@@ -1,6 +1,6 @@
 /**
  * Reading a notification document on the hot path, with one reused parser and no tree.
- * The rules are those of PROTOCOL §1.2 (A2) and §1.3 (A5); a rule that is broken is told apart
+ * The rules are those of protocol §1.2 (A2) and §1.3 (A5); a rule that is broken is told apart
  * from bad syntax, since the first is answered with 422 and the second with 400.
  */
 import type { SaxesTagPlain } from "saxes"

@@ -1,4 +1,4 @@
-/** Accounts and their tokens (PROTOCOL §4). */
+/** Accounts and their tokens (protocol §4). */
 import { Effect } from "effect"
 import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"

@@ -1,4 +1,4 @@
-/** The tokens of an account: made, listed, revoked (PROTOCOL §4). */
+/** The tokens of an account: made, listed, revoked (protocol §4). */
 import { Effect } from "effect"
 import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"

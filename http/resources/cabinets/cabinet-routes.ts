@@ -1,4 +1,4 @@
-/** Cabinets: several mailboxes read as one (PROTOCOL §1.5). */
+/** Cabinets: several mailboxes read as one (protocol §1.5). */
 import { Effect } from "effect"
 import type { CabinetMessage, CabinetReply,
   CabinetView as Cabinet } from "../../../actors/cabinet/index.ts"

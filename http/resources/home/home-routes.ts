@@ -1,4 +1,4 @@
-/** The service itself: its home page and service document, problems, fixed files (PROTOCOL §6). */
+/** The service itself: its home page and service document, problems, fixed files (protocol §6). */
 import { Effect } from "effect"
 import { html, link, type PageLink, table } from "../../formats/html/index.ts"
 import { isProblemSlug, parseForm, problemTypes, problemTypeView,

@@ -1,7 +1,7 @@
 /**
- * What an href answer refers to (PROTOCOL §2): read when it is PUT, from a resource of this service
- * that anybody may read, or of another service under the outbound rules (§5). Whatever cannot be
- * read is 422, saying why.
+ * The resource that an href answer names (protocol §2). It is read when the answer is PUT: from this
+ * service, where anybody may read it, or from another one by the outbound rules (protocol §5). A
+ * resource that cannot be read is 422, with the reason.
  */
 import { Effect } from "effect"
 import type { ContentMessage, ContentReply } from "../../../actors/content/index.ts"

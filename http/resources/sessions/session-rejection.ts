@@ -22,7 +22,7 @@ const bodyIn = (type: MediaType, p: string, back: PageLink, path: string): strin
   }
 }
 
-/** 406 with what the bridge-keeper says; `back` is where its page leads (PROTOCOL §2, seed §7). */
+/** 406 with what the bridge-keeper says; `back` is where its page leads (protocol §2). */
 export const rejection = (call: Call, p: string, back: PageLink): HandlerAnswer => {
   const type = negotiate(call.request.headers.get("accept"), standardTypes) ?? "application/xml"
   return {

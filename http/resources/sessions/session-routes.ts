@@ -1,4 +1,4 @@
-/** Area B: the bridge's entry, sessions, their answers, the stateless questions (PROTOCOL §2). */
+/** Area B: the bridge's entry, sessions, their answers, the stateless questions (protocol §2). */
 import { Effect } from "effect"
 import { sessionKind } from "../../../actors/index.ts"
 import type { SessionMessage, SessionReply,
