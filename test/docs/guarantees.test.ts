@@ -17,16 +17,16 @@ it("names every test that kills, damages, cuts off or deceives", () => {
   const suites = [
     "test/e2e",
     "test/disk",
-    "test/embedded",
+    "test/runtime/embedded",
     "test/cluster",
-    "test/nats",
+    "test/runtime/nats",
     "test/runtime"
   ]
   const all = ["embedded.test.ts", "embedded.long.ts", "cluster.test.ts", "cluster.long.ts"]
   const dangerous = suites.flatMap((folder) =>
     readdirSync(join(root, folder))
       .filter((file) =>
-        /crash|fail|fault|damage|spoil|power|full|fence|hostile|outbound|secrets/.test(file)
+        /crash|fail|fault|damage|corrupt|spoil|power|full|fence|hostile|outbound|secrets/.test(file)
       )
       .filter((file) => /\.(test|long)\.ts$/.test(file))
       .map((file) => `${folder}/${file}`)
