@@ -1,10 +1,10 @@
 /** `/openapi.json`: the description of all that the table routes (protocol §6). */
 import { Effect } from "effect"
 import { entityTag, negotiate } from "./formats/index.ts"
-import { type Area, type DescribedRow, documentOf, type DocumentPart,
-  type Method } from "./formats/openapi/index.ts"
+import { type DescribedRoute, type DocumentPart, makeDocument, type Method,
+  type OperationGroup } from "./formats/openapi/index.ts"
 import { fixedMaxAgeSeconds } from "./limits.ts"
-import { type Call, evaluate, type HandlerAnswer, type HandlerFailure, httpError,
+import { type Call, evaluatePreconditions, type HandlerAnswer, type HandlerFailure, httpError,
   type ResourceHandler, type Route, type Service } from "./pipeline/index.ts"
 import { accountOperations } from "./resources/accounts/index.ts"
 import { cabinetOperations } from "./resources/cabinets/index.ts"
@@ -25,7 +25,7 @@ export type { DocumentPart } from "./formats/openapi/index.ts"
 /** Where the document is. */
 export const openapiPath = "/openapi.json"
 
-const areas: ReadonlyArray<Area> = [
+const areas: ReadonlyArray<OperationGroup> = [
   homeOperations,
   contentOperations,
   mailboxOperations,
@@ -48,14 +48,14 @@ const isMethod = (method: string): method is Method =>
  * Every row of the routing table with its description. Throws (a defect, at start) for a row that
  * has none, and for a description that has no row.
  */
-const rowsOf = (routes: ReadonlyArray<Route<unknown>>): ReadonlyArray<DescribedRow> => {
+const rowsOf = (routes: ReadonlyArray<Route<unknown>>): ReadonlyArray<DescribedRoute> => {
   const described = new Map(
     areas.flatMap((area) =>
       Object.entries(area.operations).map(([key, operation]) => [key, { area, operation }] as const)
     )
   )
   const rows = routes.flatMap(({ methods, pattern }) =>
-    Object.keys(methods).map((method): DescribedRow => {
+    Object.keys(methods).map((method): DescribedRoute => {
       const key = `${method} ${pattern}`
       const found = described.get(key)
       if (found === undefined || !isMethod(method)) {
@@ -96,7 +96,7 @@ const answerOf = (
     ["Vary", "Accept"],
     ["Cache-Control", `public, max-age=${fixedMaxAgeSeconds}`]
   ]
-  switch (evaluate(method, headers, { exists: true, etag })) {
+  switch (evaluatePreconditions(method, headers, { exists: true, etag })) {
     case "failed":
       return Effect.fail(httpError("precondition-failed"))
     case "not-modified":
@@ -118,7 +118,7 @@ export const describedRoutes = (
 ): ReadonlyArray<Route<ResourceHandler>> => {
   let served: Served | undefined
   const serve = (): Served => {
-    const bytes = Buffer.from(`${JSON.stringify(documentOf(settings, rows))}\n`)
+    const bytes = Buffer.from(`${JSON.stringify(makeDocument(settings, rows))}\n`)
     const etags = types.map((type) =>
       [type, entityTag(Buffer.concat([Buffer.from(type), bytes]))] as const
     )
@@ -137,4 +137,4 @@ export const describedRoutes = (
 export const openapiDocument = (
   settings: Service["settings"],
   routes: ReadonlyArray<Route<unknown>>
-): DocumentPart => documentOf(settings, rowsOf(routes))
+): DocumentPart => makeDocument(settings, rowsOf(routes))

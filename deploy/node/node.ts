@@ -7,8 +7,8 @@ import { Effect, Layer } from "effect"
 import { createServer } from "node:net"
 import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound, type OutboundService, readerOf } from "../../actors/outbound/index.ts"
-import { assertNative, bootstrap, countRequest, CredentialCache, HttpMetrics, listen,
-  makeApplication, makeRateLimiter, metricsText, notificationDocuments, postingFigures, randomId,
+import { assertNative, bootstrap, countRequest, CredentialCache, HttpMetrics, keepPublishingFigures,
+  listen, makeApplication, makeMetricsText, makeRateLimiter, notificationDocuments, randomId,
   resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, setDocumentLimits,
   sweepOrphans, watchLoads, watchQueries } from "../../http/index.ts"
 import { Blobs, Placement, Records, Storage, type StorageFailure, StorageUnavailable, StoreContents,
@@ -198,7 +198,7 @@ const makeService = Effect.fnUntraced(function*(
     pendingBlobs: arriving,
     startId: `${node}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records),
-    metricsText: metricsText(system, httpMetrics, nowMs, outbound.metrics),
+    metricsText: makeMetricsText(system, httpMetrics, nowMs, outbound.metrics),
     httpMetrics,
     deliveries: outbound,
     archive: () => archiveOf({ kind, contents, blobs }),
@@ -283,7 +283,7 @@ const serveOver = Effect.fnUntraced(function*(
         Effect.andThen(service.system.drain)
       )
   )
-  yield* postingFigures(service)
+  yield* keepPublishingFigures(service)
   yield* Effect.forkScoped(isClustered(settings) ? sweepAmong(service, placement) : sweep(service))
   onServing({
     baseUrl,

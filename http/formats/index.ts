@@ -3,7 +3,7 @@ export type { Feed } from "./feeds.ts"
 export { FormFields, parseForm, parseFormBody } from "./form-fields.ts"
 export { acceptedBodies, bodyKind, type MediaType, mediaTypeOf, negotiate } from "./negotiation.ts"
 export { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
-export { type Extensions, problem, type ProblemDocument, problemReply,
+export { makeProblem, type ProblemDocument, type ProblemExtensions, problemReply,
   problemTypeView } from "./problem.ts"
 export { contentTypeOf, entityTag, feedTypes, linkedDataType, linkHeader, notificationTypes, render,
   represent, type ResourceView, standardTypes } from "./representations.ts"

@@ -9,7 +9,7 @@ import { type Element, element, isName, isText, writeDocument } from "./xml/inde
 export type { ProblemSlug, ProblemType } from "./problem-types.ts"
 
 /** Members of a problem beyond the standard ones; their names must be XML names. */
-export type Extensions = Readonly<Record<string, string | number | ReadonlyArray<string>>>
+export type ProblemExtensions = Readonly<Record<string, string | number | ReadonlyArray<string>>>
 
 /** One occurrence of a problem. */
 export interface ProblemDocument {
@@ -17,7 +17,7 @@ export interface ProblemDocument {
   readonly status: number
   readonly title: string
   readonly detail: string | undefined
-  readonly extensions: Extensions
+  readonly extensions: ProblemExtensions
   /** For people: the form that was refused, as it was sent. */
   readonly form?: {
     readonly markup: Html
@@ -26,13 +26,13 @@ export interface ProblemDocument {
   }
 }
 
-const noExtensions: Extensions = {}
+const noExtensions: ProblemExtensions = {}
 
 /** A problem of a kind, with what is particular to this occurrence. No secret may be in it. */
-export const problem = (
+export const makeProblem = (
   slug: ProblemSlug,
   detail?: string,
-  extensions: Extensions = noExtensions
+  extensions: ProblemExtensions = noExtensions
 ): ProblemDocument => {
   const { status, title } = problemTypes[slug]
   return { slug, status, title, detail, extensions }
@@ -64,7 +64,7 @@ const typeFor = (accept: string | undefined): MediaType => {
 /** A printable form of text that may come from a request. */
 const printable = (text: string): string => isText(text) ? text : JSON.stringify(text)
 
-const extensionElements = (extensions: Extensions): ReadonlyArray<Element> =>
+const extensionElements = (extensions: ProblemExtensions): ReadonlyArray<Element> =>
   Object.entries(extensions).filter(([name]) => isName(name)).map(([name, value]) =>
     typeof value === "object"
       ? element(name, {}, ...value.map((item) => element("i", {}, printable(item))))

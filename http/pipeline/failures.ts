@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import type { Reason } from "../../actors/index.ts"
 import type { AskFailure, BlobAborted, BlobMissing, BlobTooLarge,
   Refusal } from "../../runtime/index.ts"
-import { type Extensions, problem, type ProblemDocument,
+import { makeProblem, type ProblemDocument, type ProblemExtensions,
   type ProblemSlug } from "../formats/index.ts"
 
 /** A problem that a handler ends with, and header fields that go with it. */
@@ -21,8 +21,8 @@ export const httpError = (
   slug: ProblemSlug,
   detail?: string,
   headers: HeaderList = noHeaders,
-  extensions?: Extensions
-): HttpError => new HttpError({ problem: problem(slug, detail, extensions), headers })
+  extensions?: ProblemExtensions
+): HttpError => new HttpError({ problem: makeProblem(slug, detail, extensions), headers })
 
 export type HandlerFailure = HttpError | AskFailure | BlobTooLarge | BlobMissing | BlobAborted
 
@@ -37,7 +37,7 @@ const retryAfter = (ms: number): HeaderList => [
 ]
 
 const only = (slug: ProblemSlug, detail?: string): FailureAnswer => ({
-  problem: problem(slug, detail),
+  problem: makeProblem(slug, detail),
   headers: noHeaders
 })
 
@@ -52,9 +52,9 @@ export const toProblem = (failure: HandlerFailure): FailureAnswer => {
       }
     case "Overloaded":
     case "NoOwner":
-      return { problem: problem("overloaded"), headers: retryAfter(failure.retryAfterMs) }
+      return { problem: makeProblem("overloaded"), headers: retryAfter(failure.retryAfterMs) }
     case "Quarantined":
-      return { problem: problem("quarantined"), headers: retryAfter(failure.retryAfterMs) }
+      return { problem: makeProblem("quarantined"), headers: retryAfter(failure.retryAfterMs) }
     case "StorageFull":
       return only("storage-full", "the service has no room left; nothing was kept")
     case "StorageUnavailable":

@@ -10,9 +10,10 @@ export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay
 export { countRequest, type DeliveryMetrics, durationBoundsMs, HttpMetrics,
   type RouteMetrics } from "./http-metrics.ts"
 export { nextLink, type PageRequest, readPageRequest } from "./paging.ts"
-export { chooseRange, contentRange, evaluate, httpDate, ifRangeHolds } from "./preconditions.ts"
+export { chooseRange, contentRange, evaluatePreconditions, httpDate,
+  isIfRangeSatisfied } from "./preconditions.ts"
 export { clientAddress, makeRateLimiter, type Rate } from "./rate-limits.ts"
-export { conditionsHold, entityTags, isConditional, renderAnswer, type Rendered, renderedAnswer,
+export { entityTags, isConditional, preconditionsHold, renderAnswer, type Rendered, renderedAnswer,
   renderFailure, renderView, scriptHandler } from "./responses.ts"
 export { compileRoutes, type Parameters, type Route } from "./routing.ts"
 export { absoluteUri, ask, askOrRefusal, type HttpSettings, localPath,

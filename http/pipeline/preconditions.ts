@@ -10,7 +10,7 @@ export interface Validators {
 }
 
 /** Gives a request field by its lower-case name. */
-export interface Fields {
+export interface HeaderFields {
   get(name: string): string | undefined
 }
 
@@ -80,7 +80,11 @@ const unmodifiedSince = (field: string, state: Validators): boolean | undefined 
  * answer would otherwise be 2xx. Malformed date fields are passed over, as the RFC says; a
  * malformed entity tag matches nothing.
  */
-export const evaluate = (method: string, fields: Fields, state: Validators): PreconditionResult => {
+export const evaluatePreconditions = (
+  method: string,
+  fields: HeaderFields,
+  state: Validators
+): PreconditionResult => {
   const ifMatch = fields.get("if-match")
   if (ifMatch !== undefined) {
     if (!matches(ifMatch, state, true)) return "failed"
@@ -102,7 +106,7 @@ export const evaluate = (method: string, fields: Fields, state: Validators): Pre
 }
 
 /** RFC 9110 §13.1.5: whether a Range may be honored; strong validators only. */
-export const ifRangeHolds = (field: string | undefined, state: Validators): boolean => {
+export const isIfRangeSatisfied = (field: string | undefined, state: Validators): boolean => {
   if (field === undefined) return true
   const text = field.trim()
   if (text.startsWith("\"") || text.startsWith("W/")) {

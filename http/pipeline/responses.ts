@@ -5,7 +5,7 @@ import { contentTypeOf, entityTag, linkHeader, type MediaType, negotiate, proble
 import type { HttpRequest } from "../wire/index.ts"
 import type { Call, HandlerAnswer, ResourceHandler, ViewAnswer } from "./call.ts"
 import { type HandlerFailure, type HeaderList, httpError, toProblem } from "./failures.ts"
-import { evaluate, httpDate } from "./preconditions.ts"
+import { evaluatePreconditions, httpDate } from "./preconditions.ts"
 
 /** Serves a script, which changes with the version of the service only. */
 export const scriptHandler = (text: string): ResourceHandler => {
@@ -13,7 +13,8 @@ export const scriptHandler = (text: string): ResourceHandler => {
   return {
     handle: ({ request }) =>
       Effect.succeed(
-        evaluate(request.method, request.headers, { exists: true, etag }) === "not-modified"
+        evaluatePreconditions(request.method, request.headers, { exists: true, etag }) ===
+            "not-modified"
           ? { _tag: "Plain", status: 304, headers: [["ETag", etag]] }
           : textAnswer("text/javascript", text, [["ETag", etag], ["Cache-Control", "no-cache"]])
       )
@@ -71,7 +72,7 @@ export const renderView = (
       headers.push(["Last-Modified", httpDate(answer.lastModifiedMs)])
     }
     const state = { exists: true, etag, modifiedMs: answer.lastModifiedMs }
-    const verdict = evaluate(request.method, request.headers, state)
+    const verdict = evaluatePreconditions(request.method, request.headers, state)
     if (verdict === "not-modified") return { status: 304, headers }
     if (verdict === "failed") {
       return renderFailure(httpError("precondition-failed"), request, baseUrl)
@@ -92,16 +93,18 @@ export const entityTags = (
  * Whether the conditions of a PUT or DELETE hold, where `tags` are those of every representation
  * of the resource as it is, or undefined where there is none (RFC 9110 §13.1).
  */
-export const conditionsHold = (
+export const preconditionsHold = (
   call: Call,
   tags: ReadonlyArray<string> | undefined,
   modifiedMs?: number
 ): boolean => {
   const { headers, method } = call.request
-  if (tags === undefined) return evaluate(method, headers, { exists: false }) === "proceed"
+  if (tags === undefined) {
+    return evaluatePreconditions(method, headers, { exists: false }) === "proceed"
+  }
   const [first] = tags
   const verdictOf = (etag: string | undefined) =>
-    evaluate(method, headers, { exists: true, etag, modifiedMs })
+    evaluatePreconditions(method, headers, { exists: true, etag, modifiedMs })
   // If-Match holds when any representation's tag is named, If-None-Match when none of them is.
   return headers.has("if-match")
     ? tags.some((etag) => verdictOf(etag) === "proceed")

@@ -2,12 +2,12 @@
 import { Effect } from "effect"
 import { bodyKind, type FormFields, parseFormBody } from "../formats/index.ts"
 import { failure, isText, type NotificationDocument, notificationElement, parseJsonDocument,
-  parseNotification, parseNotificationText, type Result, type RuleBroken, writeElement,
+  parseNotification, parseNotificationText, type Result, type RuleFault, writeElement,
   type XmlFault } from "../formats/xml/index.ts"
 import { headerValueCharsMax } from "../limits.ts"
 import { type HttpError, httpError, unsupportedMediaType } from "../pipeline/index.ts"
 
-const faultOf = (fault: XmlFault | RuleBroken): HttpError => {
+const faultOf = (fault: XmlFault | RuleFault): HttpError => {
   switch (fault._tag) {
     case "TooLarge":
       return httpError("document-too-large", fault.detail)
@@ -19,7 +19,7 @@ const faultOf = (fault: XmlFault | RuleBroken): HttpError => {
 }
 
 const checked = (
-  result: Result<NotificationDocument, XmlFault | RuleBroken>
+  result: Result<NotificationDocument, XmlFault | RuleFault>
 ): Result<NotificationDocument, HttpError> => result.ok ? result : failure(faultOf(result.fault))
 
 /** The recipients of a form: several fields, or several lines of one. */

@@ -4,7 +4,7 @@
  */
 import { createRequire } from "node:module"
 import type { HttpRequest as NativeRequest, HttpResponse, us_listen_socket } from "uWebSockets.js"
-import { problem, problemReply, type ProblemSlug } from "../formats/index.ts"
+import { makeProblem, problemReply, type ProblemSlug } from "../formats/index.ts"
 import { drainGraceMs, eventHeartbeatMs, headerBlockBytesMax } from "../limits.ts"
 import { Exchange, type Shared } from "./exchange.ts"
 import { framingOf } from "./framing.ts"
@@ -140,7 +140,7 @@ const answerProblem = (
 ): void => {
   const { headers, path } = request
   const about = { accept: headers.get("accept"), path }
-  exchange.reply(problemReply(problem(slug, detail), about, options.baseUrl))
+  exchange.reply(problemReply(makeProblem(slug, detail), about, options.baseUrl))
 }
 
 const dispatcher = (options: ListenOptions, shared: Shared) => {

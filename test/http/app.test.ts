@@ -9,7 +9,7 @@ import type { Route } from "../../http/pipeline/routing.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { observabilityRoutes } from "../../http/resources/observability/observability-routes.ts"
-import { metricsText } from "../../http/resources/observability/prometheus-text.ts"
+import { makeMetricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { ActorDefect, AskTimeout, NoOwner, Overloaded, Quarantined, StorageCorrupted, StorageFull,
   StorageUnavailable } from "../../runtime/index.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
@@ -226,7 +226,7 @@ describe("seeing inside", () => {
     const measures = new HttpMetrics()
     countRequest(measures.forRoute("POST", "/mailboxes/{mailbox}"), 202, 3)
     countRequest(measures.forRoute("POST", "/mailboxes/{mailbox}"), 503, 700)
-    const text = metricsText(service.service.system, measures, Date.now)()
+    const text = makeMetricsText(service.service.system, measures, Date.now)()
     for (
       const line of [
         /^restante_http_requests_total\{.*route="\/mailboxes\/\{mailbox\}",.*"2xx"\} 1$/m,

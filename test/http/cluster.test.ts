@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import { metricsText } from "../../http/resources/observability/prometheus-text.ts"
+import { makeMetricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { type Address, address, SHARDS } from "../../runtime/index.ts"
 import { breakMailbox, nodeOf } from "./breaking.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
@@ -174,7 +174,7 @@ describe("/cluster", () => {
 })
 
 it("is measured, too", async () => {
-  const metrics = metricsText(service.service.system, service.service.httpMetrics, Date.now)
+  const metrics = makeMetricsText(service.service.system, service.service.httpMetrics, Date.now)
   const text = metrics()
   const { owners, self } = service.service.system.cluster()
   const owned = owners.filter((owner) => owner === self).length

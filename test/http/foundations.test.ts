@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest"
 import { parseForm } from "../../http/formats/form-fields.ts"
 import { renderForm } from "../../http/formats/html/forms.ts"
 import { html, isLinkable, link } from "../../http/formats/html/template.ts"
-import { problem, problemReply, problemTypeView } from "../../http/formats/problem.ts"
+import { makeProblem, problemReply, problemTypeView } from "../../http/formats/problem.ts"
 import { entityTag, feedTypes, linkHeader, render,
   represent } from "../../http/formats/representations.ts"
 import { element, parseText } from "../../http/formats/xml/index.ts"
-import { chooseRange, contentRange, evaluate,
-  ifRangeHolds } from "../../http/pipeline/preconditions.ts"
+import { chooseRange, contentRange, evaluatePreconditions,
+  isIfRangeSatisfied } from "../../http/pipeline/preconditions.ts"
 import { compileRoutes } from "../../http/pipeline/routing.ts"
 
 const fields = (values: Record<string, string>) => new Map(Object.entries(values))
@@ -35,12 +35,16 @@ describe("preconditions", () => {
     ["PUT", { "if-unmodified-since": "Sun, 31 Dec 2023 23:59:59 GMT" }, "failed"],
     ["PUT", { "if-unmodified-since": jan1 }, "proceed"]
   ])("%s %j: %s", (method, values, expected) => {
-    expect(evaluate(method, fields(values), state)).toBe(expected)
+    expect(evaluatePreconditions(method, fields(values), state)).toBe(expected)
   })
 
   it("matches nothing where nothing is", () => {
-    expect(evaluate("PUT", fields({ "if-match": "*" }), { exists: false })).toBe("failed")
-    expect(evaluate("PUT", fields({ "if-none-match": "*" }), { exists: false })).toBe("proceed")
+    expect(evaluatePreconditions("PUT", fields({ "if-match": "*" }), { exists: false })).toBe(
+      "failed"
+    )
+    expect(evaluatePreconditions("PUT", fields({ "if-none-match": "*" }), { exists: false })).toBe(
+      "proceed"
+    )
   })
 
   it.each<[string | undefined, string]>([
@@ -63,9 +67,9 @@ describe("preconditions", () => {
   })
 
   it("If-Range and Content-Range", () => {
-    expect(ifRangeHolds("\"a\"", state)).toBe(true)
-    expect(ifRangeHolds("W/\"a\"", state)).toBe(false)
-    expect(ifRangeHolds(jan1, state)).toBe(true)
+    expect(isIfRangeSatisfied("\"a\"", state)).toBe(true)
+    expect(isIfRangeSatisfied("W/\"a\"", state)).toBe(false)
+    expect(isIfRangeSatisfied(jan1, state)).toBe(true)
     expect(contentRange(10, { first: 0, last: 4 })).toBe("bytes 0-4/10")
     expect(contentRange(10)).toBe("bytes */10")
   })
@@ -194,7 +198,7 @@ describe("problems", () => {
 
   it("is XML by default, JSON when preferred, a page for browsers", () => {
     const xml = problemReply(
-      problem("not-found", "no <such> thing\u0000"),
+      makeProblem("not-found", "no <such> thing\u0000"),
       about(undefined),
       "http://h"
     )
@@ -205,7 +209,7 @@ describe("problems", () => {
     })
     expect(xml.body).not.toContain("secret")
     const json = problemReply(
-      problem("conflict", "d", { rule: "r" }),
+      makeProblem("conflict", "d", { rule: "r" }),
       about("application/json"),
       "http://h"
     )
@@ -218,10 +222,12 @@ describe("problems", () => {
       instance: "/mailboxes/a~/x",
       rule: "r"
     })
-    const page = problemReply(problem("gone"), about("text/html,*/*;q=0.8"), "http://h")
+    const page = problemReply(makeProblem("gone"), about("text/html,*/*;q=0.8"), "http://h")
     expect(page.body).toContain("<!DOCTYPE html>")
-    expect(problemReply(problem("not-acceptable"), about("image/png"), "").body).toContain("<?xml")
-    expect(problemReply(problem("overloaded"), about("*/*"), "").headers).toContainEqual([
+    expect(problemReply(makeProblem("not-acceptable"), about("image/png"), "").body).toContain(
+      "<?xml"
+    )
+    expect(problemReply(makeProblem("overloaded"), about("*/*"), "").headers).toContainEqual([
       "Retry-After",
       "1"
     ])

@@ -11,7 +11,7 @@ import { makeRateLimiter } from "../../http/pipeline/rate-limits.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
 import type { HttpSettings, Service } from "../../http/pipeline/service.ts"
 import { RowCaches } from "../../http/query-engine/row-cache.ts"
-import { postFigures } from "../../http/resources/cluster/node-figures.ts"
+import { publishNodeFigures } from "../../http/resources/cluster/node-figures.ts"
 import { listen } from "../../http/wire/server.ts"
 import { Blobs, type Limits, Placement, Records, Storage, System } from "../../runtime/index.ts"
 import type { Backend } from "./backends.ts"
@@ -123,7 +123,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     ready: Effect.void,
     nowMs
   }
-  const endFigures = postFigures(service)
+  const endFigures = publishNodeFigures(service)
   const errors: Array<unknown> = []
   let server: Awaited<ReturnType<typeof listen>> | undefined
   return {

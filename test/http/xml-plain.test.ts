@@ -2,7 +2,7 @@
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { parseNotificationText } from "../../http/formats/xml/index.ts"
-import { plainNotification } from "../../http/formats/xml/plain-notification.ts"
+import { parsePlainNotification } from "../../http/formats/xml/plain-notification.ts"
 
 const blank = fc.constantFrom("", "", "\n", "  ", "\t\n ")
 const text = fc.oneof(
@@ -49,7 +49,7 @@ const usual = "<notification><item><description>d</description><url> http://a/ <
 
 describe("a plain notification", () => {
   it("is read without the parser", () => {
-    expect(plainNotification(usual)).toMatchObject({
+    expect(parsePlainNotification(usual)).toMatchObject({
       description: "d",
       url: "http://a/",
       password: "p",

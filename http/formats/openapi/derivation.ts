@@ -1,9 +1,10 @@
 /** What follows for an operation from its method, its path, its body and what it needs. */
 import type { ProblemSlug } from "../problem-types.ts"
-import type { BodyDescription, Method, Needs, Operation, RequestHeader } from "./operation.ts"
+import type { CredentialNeeds, Method, Operation, RequestBodyDescription,
+  RequestHeader } from "./operation.ts"
 
 /** An operation at its place in the routing table. */
-export interface Placed {
+export interface RoutedOperation {
   readonly method: Method
   readonly pattern: string
   readonly operation: Operation
@@ -14,10 +15,10 @@ export const parametersOf = (pattern: string): ReadonlyArray<string> =>
   [...pattern.matchAll(/\{([A-Za-z0-9]+)\}/g)].map(([, name = ""]) => name)
 
 /** Whether its GET is negotiated and conditional. */
-export const isView = ({ method, operation }: Placed): boolean =>
-  method === "GET" && Object.values(operation.answers).some((answer) => answer.isView === true)
+export const isView = ({ method, operation }: RoutedOperation): boolean =>
+  method === "GET" && Object.values(operation.responses).some((answer) => answer.isView === true)
 
-const isConditional = ({ method, operation }: Placed): boolean =>
+const isConditional = ({ method, operation }: RoutedOperation): boolean =>
   (method === "PUT" || method === "DELETE") && operation.isUnconditional !== true
 
 const always: ReadonlyArray<ProblemSlug> = [
@@ -36,7 +37,7 @@ const credentials: ReadonlyArray<ProblemSlug> = [
   "issuer-unavailable"
 ]
 
-const needed: Readonly<Record<Needs, ReadonlyArray<ProblemSlug>>> = {
+const needed: Readonly<Record<CredentialNeeds, ReadonlyArray<ProblemSlug>>> = {
   anyone: credentials,
   account: credentials,
   role: [...credentials, "forbidden"],
@@ -44,7 +45,7 @@ const needed: Readonly<Record<Needs, ReadonlyArray<ProblemSlug>>> = {
   message: [...credentials, "gone", "not-found"]
 }
 
-const ofBody: Readonly<Record<BodyDescription["kind"], ReadonlyArray<ProblemSlug>>> = {
+const ofBody: Readonly<Record<RequestBodyDescription["kind"], ReadonlyArray<ProblemSlug>>> = {
   document: [
     "malformed",
     "document-too-large",
@@ -58,7 +59,7 @@ const ofBody: Readonly<Record<BodyDescription["kind"], ReadonlyArray<ProblemSlug
 }
 
 /** Every kind of problem that the operation may answer. */
-export const problemsOf = (placed: Placed): ReadonlySet<ProblemSlug> => {
+export const problemsOf = (placed: RoutedOperation): ReadonlySet<ProblemSlug> => {
   const { method, operation, pattern } = placed
   const { body, needs, problems = [], query } = operation
   const slugs = new Set<ProblemSlug>([...always, ...problems])
@@ -76,7 +77,7 @@ export const problemsOf = (placed: Placed): ReadonlySet<ProblemSlug> => {
 }
 
 /** Every header parameter of the operation. */
-export const headersOf = (placed: Placed): ReadonlySet<RequestHeader> => {
+export const headersOf = (placed: RoutedOperation): ReadonlySet<RequestHeader> => {
   const names = new Set<RequestHeader>(placed.operation.headers)
   if (placed.method === "POST") names.add("Idempotency-Key")
   if (isView(placed)) names.add("If-Match").add("If-None-Match")
@@ -86,7 +87,7 @@ export const headersOf = (placed: Placed): ReadonlySet<RequestHeader> => {
 
 /** The security requirements, any of which is enough (OpenAPI §4.8.30). */
 export const securityOf: Readonly<
-  Record<Needs, ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>>
+  Record<CredentialNeeds, ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>>
 > = {
   anyone: [{}, { basic: [] }, { bearer: [] }],
   account: [{ basic: [] }, { bearer: [] }],

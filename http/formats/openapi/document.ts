@@ -1,24 +1,24 @@
 /** The OpenAPI document (3.1), from the routing table and what each area says of its rows. */
 import { type ProblemSlug, problemTypes } from "../problem-types.ts"
-import { headersOf, isView, parametersOf, type Placed, problemsOf,
+import { headersOf, isView, parametersOf, problemsOf, type RoutedOperation,
   securityOf } from "./derivation.ts"
-import { type AnswerDescription, answerHeaders, type Area, pathParameters,
-  requestHeaders } from "./operation.ts"
-import { object, oneOf, open, root, type Schema, text, uri } from "./schema.ts"
+import { type OperationGroup, pathParameters, requestHeaders, type ResponseDescription,
+  responseHeaders } from "./operation.ts"
+import { extensible, object, oneOf, rootElement, type Schema, text, uri } from "./schema.ts"
 
 /** A part of the document. */
 export type DocumentPart = Readonly<Record<string, unknown>>
 
 /** What the document says of the service itself. */
-export interface Described {
+export interface ServiceDescription {
   readonly baseUrl: string
   readonly version: string
 }
 
 /** A row of the routing table, for each of its methods. */
-export interface DescribedRow {
-  readonly placed: Placed
-  readonly area: Area
+export interface DescribedRoute {
+  readonly placed: RoutedOperation
+  readonly area: OperationGroup
 }
 
 const partRef = (kind: string, name: string): DocumentPart => ({
@@ -26,7 +26,7 @@ const partRef = (kind: string, name: string): DocumentPart => ({
 })
 
 const problemSchema: Schema = {
-  ...open(root("problem", {
+  ...extensible(rootElement("problem", {
     type: { ...uri, description: "What kind it is; the URI answers with an explanation." },
     title: text,
     status: { type: ["integer", "string"], description: "A number in JSON." },
@@ -64,7 +64,7 @@ const withHeaders = (names: ReadonlyArray<string>): DocumentPart =>
   names.length === 0 ? {} : { headers: headerRefs(names) }
 
 const problemContent = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>) => {
-  const kinds = open(
+  const kinds = extensible(
     object({ type: oneOf(...slugs.map((slug) => `${baseUrl}/problems/${slug}`)) })
   )
   const schema: Schema = { allOf: [{ $ref: "#/components/schemas/Problem" }, kinds] }
@@ -85,7 +85,11 @@ const problemPart = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>): Docume
   }
 }
 
-const answerPart = (placed: Placed, status: string, answer: AnswerDescription): DocumentPart => {
+const answerPart = (
+  placed: RoutedOperation,
+  status: string,
+  answer: ResponseDescription
+): DocumentPart => {
   const { content, description, headers = [] } = answer
   // A stream of events is no representation: it has neither a tag nor an age.
   const may = content !== undefined && "text/event-stream" in content ? "?" : ""
@@ -110,7 +114,7 @@ const byStatus = (slugs: ReadonlySet<ProblemSlug>): Map<string, Array<ProblemSlu
 }
 
 class Building {
-  readonly described: Described
+  readonly described: ServiceDescription
   readonly responses: Record<string, DocumentPart> = {
     NotModified: {
       description: "It is as the client has it",
@@ -119,21 +123,21 @@ class Building {
     Options: { description: "The methods of the resource", headers: headerRefs(["Allow"]) }
   }
 
-  constructor(described: Described) {
+  constructor(described: ServiceDescription) {
     this.described = described
     this.responses["too-many-requests"] = problemPart(described.baseUrl, ["too-many-requests"])
   }
 
   /** All answers by their status. */
-  responsesOf(placed: Placed): Record<string, DocumentPart> {
+  responsesOf(placed: RoutedOperation): Record<string, DocumentPart> {
     const { baseUrl } = this.described
     const all: Record<string, DocumentPart> = {}
-    for (const [status, answer] of Object.entries(placed.operation.answers)) {
+    for (const [status, answer] of Object.entries(placed.operation.responses)) {
       all[status] = answerPart(placed, status, answer)
     }
     if (isView(placed)) all["304"] ??= partRef("responses", "NotModified")
     for (const [status, slugs] of byStatus(problemsOf(placed))) {
-      const own = placed.operation.answers[Number(status)]
+      const own = placed.operation.responses[Number(status)]
       if (own === undefined) {
         const name = named(slugs)
         this.responses[name] ??= problemPart(baseUrl, slugs)
@@ -147,7 +151,7 @@ class Building {
     return all
   }
 
-  operationOf({ area, placed }: DescribedRow): DocumentPart {
+  operationOf({ area, placed }: DescribedRoute): DocumentPart {
     const { body, description, id, needs, query = {}, summary } = placed.operation
     const parameters = [
       ...Object.entries(query).map(([name, one]) => ({ name, in: "query", ...one })),
@@ -166,7 +170,7 @@ class Building {
   }
 }
 
-const bodyPart = (body: NonNullable<Placed["operation"]["body"]>): DocumentPart => ({
+const bodyPart = (body: NonNullable<RoutedOperation["operation"]["body"]>): DocumentPart => ({
   ...body.description === undefined ? {} : { description: body.description },
   content: contentOf(body.content),
   required: body.required
@@ -178,7 +182,7 @@ const capital = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
 const headOf = (
   get: DocumentPart,
   answers: Readonly<Record<string, DocumentPart>>,
-  placed: Placed
+  placed: RoutedOperation
 ): DocumentPart => ({
   ...get,
   operationId: `head${capital(placed.operation.id)}`,
@@ -191,7 +195,7 @@ const headOf = (
   )
 })
 
-const pathPart = (building: Building, rows: ReadonlyArray<DescribedRow>): DocumentPart => {
+const pathPart = (building: Building, rows: ReadonlyArray<DescribedRoute>): DocumentPart => {
   const [first] = rows
   if (first === undefined) throw new Error("a path has no method")
   const { pattern } = first.placed
@@ -226,7 +230,7 @@ const pathParameter = (name: string): DocumentPart => {
   return { name, in: "path", required: true, ...parameter }
 }
 
-const parameterParts = (rows: ReadonlyArray<DescribedRow>): DocumentPart => {
+const parameterParts = (rows: ReadonlyArray<DescribedRoute>): DocumentPart => {
   const names = new Set(rows.flatMap(({ placed }) => parametersOf(placed.pattern)))
   return {
     ...Object.fromEntries([...names].map((name) => [`path.${name}`, pathParameter(name)])),
@@ -237,7 +241,7 @@ const parameterParts = (rows: ReadonlyArray<DescribedRow>): DocumentPart => {
 }
 
 const headerParts: DocumentPart = Object.fromEntries(
-  Object.entries(answerHeaders).flatMap(([name, description]) => [
+  Object.entries(responseHeaders).flatMap(([name, description]) => [
     [name, { description, required: true, schema: text }],
     [`${name}.optional`, { description, schema: text }]
   ])
@@ -270,12 +274,12 @@ const about = "Every document is served as XML, HTML, JSON and plain text, as Ac
   + "and RateLimit-Policy."
 
 /** The whole document. */
-export const documentOf = (
-  described: Described,
-  rows: ReadonlyArray<DescribedRow>
+export const makeDocument = (
+  described: ServiceDescription,
+  rows: ReadonlyArray<DescribedRoute>
 ): DocumentPart => {
   const building = new Building(described)
-  const paths = new Map<string, Array<DescribedRow>>()
+  const paths = new Map<string, Array<DescribedRoute>>()
   for (const row of rows) {
     const { pattern } = row.placed
     paths.set(pattern, [...paths.get(pattern) ?? [], row])

@@ -1,7 +1,9 @@
 /** The OpenAPI document from what each resource says of its operations. */
-export { type DescribedRow, documentOf, type DocumentPart } from "./document.ts"
-export { type AnswerDescription, type Area, type BodyDescription, button, document, events, feeds,
-  file, formBody, type HeaderName, kept, type Method, nothing, type Operation, type OperationKey,
-  paging, type Parameter, seeOther, view, withoutPage } from "./operation.ts"
-export { attribute, attributes, digits, elementText, flag, formOf, list, object, oneOf, open, ref,
-  root, type Schema, text, time, uri } from "./schema.ts"
+export { type DescribedRoute, type DocumentPart, makeDocument } from "./document.ts"
+export { buttonRequestBody, cacheHeaders, documentRequestBody, emptyResponse, eventContent,
+  feedContent, fileOperation, formRequestBody, type Method, type Operation, type OperationGroup,
+  type OperationKey, pagingParameters, type Parameter, type RequestBodyDescription,
+  type ResponseDescription, type ResponseHeader, seeOtherResponse, viewResponse,
+  withoutHtml } from "./operation.ts"
+export { attribute, attributes, dateTime, digits, elementText, extensible, flag, formSchema, list,
+  object, oneOf, ref, rootElement, type Schema, text, uri } from "./schema.ts"

@@ -2,13 +2,13 @@
 import { idempotencyKeyCharsMax, pageEntriesDefault, pageEntriesMax,
   slugCharsMax } from "../../limits.ts"
 import type { ProblemSlug } from "../problem-types.ts"
-import { formOf, ref, type Schema, text } from "./schema.ts"
+import { formSchema, ref, type Schema, text } from "./schema.ts"
 
 /** Beside the type, what every file that may be kept has. */
-export const kept: ReadonlyArray<HeaderName> = ["ETag", "Cache-Control"]
+export const cacheHeaders: ReadonlyArray<ResponseHeader> = ["ETag", "Cache-Control"]
 
 /** A file that does not change while the service runs. */
-export const file = (
+export const fileOperation = (
   id: string,
   summary: string,
   type: string,
@@ -17,9 +17,9 @@ export const file = (
   id,
   summary,
   headers: ["If-None-Match"],
-  answers: {
-    200: { description: "The file", content: { [type]: schema }, headers: kept },
-    304: nothing("It is as the client has it", ["ETag"])
+  responses: {
+    200: { description: "The file", content: { [type]: schema }, headers: cacheHeaders },
+    304: emptyResponse("It is as the client has it", ["ETag"])
   }
 })
 
@@ -39,9 +39,9 @@ export interface Parameter {
  * What a caller must show: an account; an account that may not be enough (403); what reads a
  * mailbox; a message's password; or an account if there is one.
  */
-export type Needs = "account" | "role" | "reader" | "message" | "anyone"
+export type CredentialNeeds = "account" | "role" | "reader" | "message" | "anyone"
 
-export interface BodyDescription {
+export interface RequestBodyDescription {
   readonly description?: string
   readonly content: Readonly<Record<string, Schema>>
   readonly required: boolean
@@ -49,11 +49,11 @@ export interface BodyDescription {
   readonly kind: "document" | "stream" | "empty"
 }
 
-export interface AnswerDescription {
+export interface ResponseDescription {
   readonly description: string
   readonly content?: Readonly<Record<string, Schema>>
   /** Fields that it has; those with `?` it may have. */
-  readonly headers?: ReadonlyArray<HeaderName>
+  readonly headers?: ReadonlyArray<ResponseHeader>
   /** Made of one view: negotiated by Accept, and of GET with its ETag and conditions. */
   readonly isView?: boolean
 }
@@ -63,11 +63,11 @@ export interface Operation {
   readonly id: string
   readonly summary: string
   readonly description?: string
-  readonly needs?: Needs
+  readonly needs?: CredentialNeeds
   readonly query?: Readonly<Record<string, Parameter>>
   readonly headers?: ReadonlyArray<RequestHeader>
-  readonly body?: BodyDescription
-  readonly answers: Readonly<Record<number, AnswerDescription>>
+  readonly body?: RequestBodyDescription
+  readonly responses: Readonly<Record<number, ResponseDescription>>
   /** Kinds of problems beside those that follow from all else. */
   readonly problems?: ReadonlyArray<ProblemSlug>
   /** PUT or DELETE without conditions. */
@@ -75,7 +75,7 @@ export interface Operation {
 }
 
 /** The operations of an area, and the schemas that they name. */
-export interface Area {
+export interface OperationGroup {
   readonly tag: string
   readonly about: string
   readonly schemas: Readonly<Record<string, Schema>>
@@ -91,23 +91,23 @@ const negotiated = (schema: Schema): Readonly<Record<string, Schema>> => ({
 })
 
 /** Types beside those of every resource. */
-export const feeds: Readonly<Record<string, Schema>> = {
+export const feedContent: Readonly<Record<string, Schema>> = {
   "application/atom+xml": { type: "string", description: "Atom (RFC 4287)" },
   "application/rss+xml": { type: "string", description: "RSS 2.0" }
 }
 
 /** Server-sent events (WHATWG HTML §9.2). */
-export const events = (description: string): Readonly<Record<string, Schema>> => ({
+export const eventContent = (description: string): Readonly<Record<string, Schema>> => ({
   "text/event-stream": { type: "string", description }
 })
 
 /** The document of that schema, in each of the types that every resource is served as. */
-export const view = (
+export const viewResponse = (
   schema: string,
   description: string,
-  headers: ReadonlyArray<HeaderName> = [],
+  headers: ReadonlyArray<ResponseHeader> = [],
   also: Readonly<Record<string, Schema>> = {}
-): AnswerDescription => ({
+): ResponseDescription => ({
   description,
   content: { ...negotiated(ref(schema)), ...also },
   headers,
@@ -115,16 +115,19 @@ export const view = (
 })
 
 /** An answer without a body. */
-export const nothing = (
+export const emptyResponse = (
   description: string,
-  headers: ReadonlyArray<HeaderName> = []
-): AnswerDescription => ({ description, headers })
+  headers: ReadonlyArray<ResponseHeader> = []
+): ResponseDescription => ({ description, headers })
 
 /** Where a browser goes after a form. */
-export const seeOther: AnswerDescription = nothing("For a page's form: where to go on", [
-  "Location",
-  "Cache-Control"
-])
+export const seeOtherResponse: ResponseDescription = emptyResponse(
+  "For a page's form: where to go on",
+  [
+    "Location",
+    "Cache-Control"
+  ]
+)
 
 const documentTypes = [
   "application/xml",
@@ -135,10 +138,10 @@ const documentTypes = [
 ]
 
 /** A document in any of the accepted types, and the form of a page where there is one. */
-export const document = (
+export const documentRequestBody = (
   schema: string,
   options: { readonly form?: Schema; readonly isOptional?: boolean } = {}
-): BodyDescription => ({
+): RequestBodyDescription => ({
   content: {
     ...Object.fromEntries(documentTypes.map((type) => [type, ref(schema)])),
     ...options.form === undefined
@@ -150,14 +153,14 @@ export const document = (
 })
 
 /** The form of a page that has a button only. */
-export const button: BodyDescription = {
-  content: { "application/x-www-form-urlencoded": formOf([]) },
+export const buttonRequestBody: RequestBodyDescription = {
+  content: { "application/x-www-form-urlencoded": formSchema([]) },
   required: false,
   kind: "empty"
 }
 
 /** The same document without a page: a browser goes on to another. */
-export const withoutPage = (answer: AnswerDescription): AnswerDescription => ({
+export const withoutHtml = (answer: ResponseDescription): ResponseDescription => ({
   ...answer,
   content: Object.fromEntries(
     Object.entries(answer.content ?? {}).filter(([type]) => type !== "text/html")
@@ -165,7 +168,7 @@ export const withoutPage = (answer: AnswerDescription): AnswerDescription => ({
 })
 
 /** The form of a page, where a document has no meaning. */
-export const formBody = (form: Schema): BodyDescription => ({
+export const formRequestBody = (form: Schema): RequestBodyDescription => ({
   content: { "application/x-www-form-urlencoded": form },
   required: true,
   kind: "document"
@@ -217,7 +220,7 @@ export const requestHeaders = {
 export type RequestHeader = keyof typeof requestHeaders
 
 /** Fields of answers. */
-export const answerHeaders = {
+export const responseHeaders = {
   Accept: "The types that are accepted in a body here.",
   "Accept-Encoding": "`identity`: a body comes without coding.",
   "Accept-Post": "The types that are accepted in a body here.",
@@ -242,13 +245,13 @@ export const answerHeaders = {
   "WWW-Authenticate": "What may be shown for oneself."
 } as const satisfies Readonly<Record<string, string>>
 
-type Field = keyof typeof answerHeaders
+type Field = keyof typeof responseHeaders
 
 /** A field that an answer has, or may have. */
-export type HeaderName = Field | `${Field}?`
+export type ResponseHeader = Field | `${Field}?`
 
 /** What every listing by pages takes. */
-export const paging: Readonly<Record<string, Parameter>> = {
+export const pagingParameters: Readonly<Record<string, Parameter>> = {
   limit: {
     description: "Entries on a page.",
     schema: {

@@ -17,7 +17,7 @@ export const text: Schema = { type: "string" }
 export const uri: Schema = { type: "string", format: "uri-reference" }
 
 /** RFC 3339. */
-export const time: Schema = { type: "string", format: "date-time" }
+export const dateTime: Schema = { type: "string", format: "date-time" }
 
 /** A number as the documents hold it: its digits. */
 export const digits: Schema = { type: "string", pattern: "^[0-9]+(\\.[0-9]+)?$" }
@@ -54,17 +54,17 @@ export const object = (properties: Properties, required: ReadonlyArray<string> =
 })
 
 /** A document, and the name of its root element. */
-export const root = (
+export const rootElement = (
   name: string,
   properties: Properties,
   required: ReadonlyArray<string> = []
 ): Schema => ({ ...object(properties, required), xml: { name } })
 
 /** The same, where unknown elements are kept and served back as they came. */
-export const open = (schema: Schema): Schema => ({ ...schema, additionalProperties: true })
+export const extensible = (schema: Schema): Schema => ({ ...schema, additionalProperties: true })
 
 /** A form of a page (`application/x-www-form-urlencoded`). */
-export const formOf = (
+export const formSchema = (
   fields: ReadonlyArray<string> | Properties,
   required: ReadonlyArray<string> = []
 ): Schema => {

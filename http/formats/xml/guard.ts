@@ -9,7 +9,7 @@ import { refuseEncoding } from "./decoding.ts"
 import { isReservedName } from "./element.ts"
 
 /** Thrown inside a parser's callbacks, caught by the function that drives the parser. */
-export class XmlRefusal extends Error {
+export class XmlRejected extends Error {
   readonly malformed: boolean
   constructor(detail: string, malformed = true) {
     super(detail)
@@ -21,11 +21,11 @@ const astral = /[\uD800-\uDFFF]/
 
 const checkName = (name: string): void => {
   if (name.length > xmlNameCharsMax) {
-    throw new XmlRefusal(`a name is longer than ${xmlNameCharsMax} characters`)
+    throw new XmlRejected(`a name is longer than ${xmlNameCharsMax} characters`)
   }
   // Names beyond the basic plane are XML that not every reader takes: stored, they spoil listings.
-  if (astral.test(name)) throw new XmlRefusal("a name holds a character that is not accepted")
-  if (isReservedName(name)) throw new XmlRefusal(`the name ${name} is not accepted`)
+  if (astral.test(name)) throw new XmlRejected("a name holds a character that is not accepted")
+  if (isReservedName(name)) throw new XmlRejected(`the name ${name} is not accepted`)
 }
 
 /** Checks an opened element's name, attributes and place; `depth` counts the root as 1. */
@@ -42,10 +42,10 @@ export const checkOpened = (
     count += 1
   }
   if (count > xmlAttributesMax) {
-    throw new XmlRefusal(`an element has more than ${xmlAttributesMax} attributes`)
+    throw new XmlRejected(`an element has more than ${xmlAttributesMax} attributes`)
   }
-  if (depth > xmlDepthMax) throw new XmlRefusal(`elements are nested deeper than ${xmlDepthMax}`)
-  if (nodes > xmlNodesMax) throw new XmlRefusal(`the document has more than ${xmlNodesMax} nodes`)
+  if (depth > xmlDepthMax) throw new XmlRejected(`elements are nested deeper than ${xmlDepthMax}`)
+  if (nodes > xmlNodesMax) throw new XmlRejected(`the document has more than ${xmlNodesMax} nodes`)
 }
 
 /** What a parser reports; positions are UTF-16 indexes into the text it was given. */
@@ -63,7 +63,7 @@ type PlainOptions = {
 }
 
 const refuseDoctype = (): never => {
-  throw new XmlRefusal("a document type declaration is not accepted")
+  throw new XmlRejected("a document type declaration is not accepted")
 }
 
 /**
@@ -79,11 +79,11 @@ export const guardedParser = (handlers: Handlers): SaxesParser<PlainOptions> => 
     defaultXMLVersion: "1.0"
   })
   parser.on("error", (error) => {
-    throw new XmlRefusal(error.message)
+    throw new XmlRejected(error.message)
   })
   parser.on("doctype", refuseDoctype)
   parser.on("processinginstruction", () => {
-    throw new XmlRefusal("a processing instruction is not accepted")
+    throw new XmlRejected("a processing instruction is not accepted")
   })
   parser.on("opentag", handlers.open)
   parser.on("closetag", handlers.close)
@@ -95,10 +95,10 @@ export const guardedParser = (handlers: Handlers): SaxesParser<PlainOptions> => 
 /** To be called for the root element, since the declaration has no handler of its own. */
 export const checkDeclaration = (declaration: XMLDecl): void => {
   if (declaration.version !== undefined && declaration.version !== "1.0") {
-    throw new XmlRefusal("only XML 1.0 is accepted")
+    throw new XmlRejected("only XML 1.0 is accepted")
   }
   const detail = refuseEncoding(declaration.encoding)
-  if (detail !== undefined) throw new XmlRefusal(detail)
+  if (detail !== undefined) throw new XmlRejected(detail)
 }
 
 /** Throws a `Refusal` unless every prefix of the document is declared (Namespaces in XML 1.0). */
@@ -110,7 +110,7 @@ export const checkNamespaces = (source: string): void => {
     defaultXMLVersion: "1.0"
   })
   parser.on("error", (error) => {
-    throw new XmlRefusal(error.message)
+    throw new XmlRejected(error.message)
   })
   parser.write(source).close()
 }

@@ -7,11 +7,11 @@ export { parseDocument, parseFragment, parseText } from "./document.ts"
 export { type AttributesInput, childOf, childrenOf, type Element, element, escapeAttribute, failure,
   isName, isText, type Result, success, textOf, writeDocument, writeElement, xmlDeclaration,
   type XmlFault } from "./element.ts"
-export { XmlRefusal } from "./guard.ts"
+export { XmlRejected } from "./guard.ts"
 export { type AttributeNames, fromJson, type JsonDocument, parseJsonDocument,
   toJson } from "./json.ts"
 export { isUri, type NotificationDocument, type ParsedInlineContent,
-  type RuleBroken } from "./notification-rules.ts"
+  type RuleFault } from "./notification-rules.ts"
 export { type FragmentChanges, notificationElement, parseNotification, parseNotificationText,
   storedFragment } from "./notification.ts"
 export { rowParser } from "./rows.ts"

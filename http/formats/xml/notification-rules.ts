@@ -48,7 +48,7 @@ export interface NotificationDocument {
 }
 
 /** A rule of the document that is broken (422): `rule` names it, `detail` says how. */
-export interface RuleBroken {
+export interface RuleFault {
   readonly _tag: "RuleBroken"
   readonly rule: string
   readonly detail: string

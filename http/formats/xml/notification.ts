@@ -10,11 +10,11 @@ import { usesNamespaces } from "./document.ts"
 import { type Element, element, escapeAttribute, escapeText, failure, type Result, success,
   type XmlFault } from "./element.ts"
 import { checkDeclaration, checkNamespaces, checkOpened, guardedParser,
-  XmlRefusal } from "./guard.ts"
+  XmlRejected } from "./guard.ts"
 import { attributesText, checkedUri, fieldOf, inlineContent, type NotificationDocument,
-  type NotificationField, type ParsedInlineContent, type RuleBroken,
+  type NotificationField, type ParsedInlineContent, type RuleFault,
   RuleViolation } from "./notification-rules.ts"
-import { plainNotification } from "./plain-notification.ts"
+import { parsePlainNotification } from "./plain-notification.ts"
 
 /** What the service itself puts in a stored or relayed notification. */
 export interface FragmentChanges {
@@ -358,9 +358,9 @@ const finish = (): NotificationDocument => {
 /** As `parseNotification`, of text that is already decoded. */
 export const parseNotificationText = (
   text: string
-): Result<NotificationDocument, XmlFault | RuleBroken> => {
+): Result<NotificationDocument, XmlFault | RuleFault> => {
   const root = bare(text)
-  const plain = plainNotification(root)
+  const plain = parsePlainNotification(root)
   if (plain !== undefined) return success(plain)
   reset(root)
   try {
@@ -371,7 +371,7 @@ export const parseNotificationText = (
     if (error instanceof RuleViolation) {
       return failure({ _tag: "RuleBroken", rule: error.rule, detail: error.message })
     }
-    if (error instanceof XmlRefusal) return failure({ _tag: "Malformed", detail: error.message })
+    if (error instanceof XmlRejected) return failure({ _tag: "Malformed", detail: error.message })
     throw error
   } finally {
     source = ""
@@ -385,7 +385,7 @@ export const parseNotificationText = (
 export const parseNotification = (
   bytes: Uint8Array,
   contentType = ""
-): Result<NotificationDocument, XmlFault | RuleBroken> => {
+): Result<NotificationDocument, XmlFault | RuleFault> => {
   const decoded = decodeDocument(bytes, contentType)
   return decoded.ok ? parseNotificationText(decoded.value) : decoded
 }

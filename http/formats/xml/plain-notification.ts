@@ -61,7 +61,7 @@ const isPlainUri = (text: string): boolean =>
   text !== "" && text.length <= uriCharsMax && isUri(text)
 
 /** The notification of a text, or undefined when it is for the parser to read. */
-export const plainNotification = (text: string): NotificationDocument | undefined => {
+export const parsePlainNotification = (text: string): NotificationDocument | undefined => {
   if (!text.startsWith(opening) || unplain.test(text)) return
   let at = afterBlanks(text, opening.length)
   if (!text.startsWith(itemOpening, at)) return

@@ -1,6 +1,6 @@
 /** A long document of many like elements, read as it arrives: each is told when it is whole. */
 import type { Element } from "./element.ts"
-import { checkDeclaration, checkOpened, guardedParser, XmlRefusal } from "./guard.ts"
+import { checkDeclaration, checkOpened, guardedParser, XmlRejected } from "./guard.ts"
 
 /** Takes text as it arrives; throws a `Refusal` when it is not such a document. */
 export interface RowParser {
@@ -39,13 +39,13 @@ export const rowParser = (
       if (depth === 1) {
         checkDeclaration(parser.xmlDecl)
         if (name !== rootName) {
-          throw new XmlRefusal(`the root element must be ${rootName}, not ${name}`)
+          throw new XmlRejected(`the root element must be ${rootName}, not ${name}`)
         }
         return
       }
-      if (depth === 2 && name !== rowName) throw new XmlRefusal(`${rootName} has ${rowName} only`)
+      if (depth === 2 && name !== rowName) throw new XmlRejected(`${rootName} has ${rowName} only`)
       if (nodes > rowNodesMax) {
-        throw new XmlRefusal(`a ${rowName} has more than ${rowNodesMax} parts`)
+        throw new XmlRejected(`a ${rowName} has more than ${rowNodesMax} parts`)
       }
       const own: Record<string, string> = Object.assign(Object.create(null), attributes)
       stack.push({ name, attributes: own, children: [] })
@@ -66,7 +66,7 @@ export const rowParser = (
       nodes++
       if (depth >= 2) stack.at(-1)?.children.push(text)
       else if (depth === 1 && text.trim() !== "") {
-        throw new XmlRefusal(`${rootName} has no text of its own`)
+        throw new XmlRejected(`${rootName} has no text of its own`)
       } else nodes = 0
     }
   })
@@ -75,7 +75,7 @@ export const rowParser = (
       chars += text.length
       parser.write(text)
       if (chars > charsMax + text.length) {
-        throw new XmlRefusal(`a ${rowName} has more than ${charsMax} characters`)
+        throw new XmlRejected(`a ${rowName} has more than ${charsMax} characters`)
       }
     },
     end: () => void parser.close()

@@ -5,8 +5,8 @@ import { accountKind } from "../../../actors/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { ask, type Call, conditionsHold, entityTags, type HandlerFailure, type HeaderList,
-  httpError, isConditional, type Service } from "../../pipeline/index.ts"
+import { ask, type Call, entityTags, type HandlerFailure, type HeaderList, httpError, isConditional,
+  preconditionsHold, type Service } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 
 /** The actor of an account. */
@@ -63,6 +63,6 @@ export const unchanged = Effect.fnUntraced(function*(
   const state = yield* describe(service, of.caller, of.name)
   const view = shownAs(state)
   const tags = view === undefined ? undefined : entityTags(call, view)
-  if (!conditionsHold(call, tags)) return yield* httpError("precondition-failed")
+  if (!preconditionsHold(call, tags)) return yield* httpError("precondition-failed")
   return { ifVersion: state.version }
 })

@@ -1,34 +1,35 @@
 /** What cabinets take and answer. */
-import { type Area, attributes, digits, document, feeds, flag, formOf, list, nothing, object,
-  paging, ref, root, seeOther, text, time, uri, view } from "../../formats/openapi/index.ts"
+import { attributes, dateTime, digits, documentRequestBody, emptyResponse, feedContent, flag,
+  formSchema, list, object, type OperationGroup, pagingParameters, ref, rootElement,
+  seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
 
 const query = object(attributes({ contains: text, since: text }))
 
-export const cabinetOperations: Area = {
+export const cabinetOperations: OperationGroup = {
   tag: "cabinets",
   about: "Several mailboxes read as one.",
   schemas: {
-    NewCabinet: root("cabinet", {
+    NewCabinet: rootElement("cabinet", {
       title: text,
       mailbox: list(object(attributes({ href: uri }), ["href"])),
       query
     }, ["mailbox"]),
-    Cabinet: root("cabinet", {
+    Cabinet: rootElement("cabinet", {
       ...attributes({ href: uri }),
       title: text,
       mailbox: list(object(attributes({ href: uri }), ["href"])),
       query
     }, ["href", "mailbox"]),
-    CabinetListing: root("cabinet", {
+    CabinetListing: rootElement("cabinet", {
       ...attributes({ href: uri, title: text, time: text }),
       mailbox: list(object(attributes({ href: uri, readable: flag }), ["href", "readable"])),
       query,
       notification: list(ref("Notification"))
     }, ["href", "time", "notification"]),
-    Cabinets: root("cabinets", {
+    Cabinets: rootElement("cabinets", {
       cabinet: list(
         object(
-          attributes({ href: uri, title: text, created: time, mailboxes: digits }),
+          attributes({ href: uri, title: text, created: dateTime, mailboxes: digits }),
           ["href", "created"]
         )
       )
@@ -39,56 +40,56 @@ export const cabinetOperations: Area = {
       id: "listCabinets",
       summary: "The caller's own cabinets, newest first",
       needs: "account",
-      query: paging,
-      answers: { 200: view("Cabinets", "A page of them") }
+      query: pagingParameters,
+      responses: { 200: viewResponse("Cabinets", "A page of them") }
     },
     "POST /cabinets": {
       id: "createCabinet",
       summary: "Makes a cabinet",
       needs: "account",
-      body: document("NewCabinet", {
-        form: formOf(["title", "mailbox", "contains", "since"], ["mailbox"])
+      body: documentRequestBody("NewCabinet", {
+        form: formSchema(["title", "mailbox", "contains", "since"], ["mailbox"])
       }),
-      answers: { 201: view("Cabinet", "The cabinet", ["Location"]) }
+      responses: { 201: viewResponse("Cabinet", "The cabinet", ["Location"]) }
     },
     "GET /cabinets/{cabinet}": {
       id: "readCabinet",
       summary: "The notifications of all its mailboxes, in order of receipt",
       needs: "role",
       query: {
-        limit: paging["limit"] ?? { description: "", schema: text },
+        limit: pagingParameters["limit"] ?? { description: "", schema: text },
         since: {
           description: "The `time` of an earlier answer, or a time of RFC 3339.",
           schema: text
         }
       },
       problems: ["gone"],
-      answers: { 200: view("CabinetListing", "A page of them", [], feeds) }
+      responses: { 200: viewResponse("CabinetListing", "A page of them", [], feedContent) }
     },
     "PUT /cabinets/{cabinet}": {
       id: "replaceCabinet",
       summary: "Replaces what is in the cabinet",
       needs: "role",
-      body: document("NewCabinet"),
+      body: documentRequestBody("NewCabinet"),
       problems: ["gone", "conflict"],
-      answers: { 200: view("Cabinet", "The cabinet as it is now") }
+      responses: { 200: viewResponse("Cabinet", "The cabinet as it is now") }
     },
     "POST /cabinets/{cabinet}": {
       id: "changeCabinetByForm",
       summary: "PUT, or with `method=delete` DELETE, for a page's form",
       needs: "role",
-      body: document("NewCabinet", {
-        form: formOf(["method", "title", "mailbox", "contains", "since"])
+      body: documentRequestBody("NewCabinet", {
+        form: formSchema(["method", "title", "mailbox", "contains", "since"])
       }),
       problems: ["gone", "precondition-failed"],
-      answers: { 303: seeOther }
+      responses: { 303: seeOtherResponse }
     },
     "DELETE /cabinets/{cabinet}": {
       id: "deleteCabinet",
       summary: "Removes the cabinet; its mailboxes stay",
       needs: "role",
       problems: ["gone", "conflict"],
-      answers: { 204: nothing("It is removed") }
+      responses: { 204: emptyResponse("It is removed") }
     }
   }
 }

@@ -7,10 +7,10 @@ import { type Address, address, isActorId } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
-import { absoluteUri, ask, type Call, conditionsHold, emptyAnswer, entityTags, type HandlerAnswer,
-  type HandlerFailure, type HeaderList, httpError, isConditional, readInput, readPageRequest,
-  readQuery, renderedAnswer, renderView, type RequestInput, type ResourceHandler, type Route,
-  type Service, viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
+import { absoluteUri, ask, type Call, emptyAnswer, entityTags, type HandlerAnswer,
+  type HandlerFailure, type HeaderList, httpError, isConditional, preconditionsHold, readInput,
+  readPageRequest, readQuery, renderedAnswer, renderView, type RequestInput, type ResourceHandler,
+  type Route, type Service, viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
 import { spansOf, tellRetrieved } from "../mailboxes/index.ts"
 import { enter, leave, listCabinets } from "./cabinet-collection.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
@@ -122,7 +122,7 @@ const unchanged = Effect.fnUntraced(function*(
   const limit = pageEntriesDefault
   const page = yield* readCabinet(service, cabinet, { since: undefined, limit })
   const tags = entityTags(call, pageView(service, id, cabinet, page, limit), feedTypes)
-  if (!conditionsHold(call, tags)) {
+  if (!preconditionsHold(call, tags)) {
     return yield* httpError("precondition-failed", "the cabinet is not as the condition says")
   }
   return { ifVersion: cabinet.version }

@@ -1,6 +1,7 @@
 /** What `/cluster` and the quarantines take and answer. */
-import { type Area, attributes, button, digits, elementText, flag, list, nothing, object, oneOf,
-  ref, root, seeOther, text, time, uri, view } from "../../formats/openapi/index.ts"
+import { attributes, buttonRequestBody, dateTime, digits, elementText, emptyResponse, flag, list,
+  object, oneOf, type OperationGroup, ref, rootElement, seeOtherResponse, text, uri,
+  viewResponse } from "../../formats/openapi/index.ts"
 
 const commits = attributes({
   groups: digits,
@@ -33,7 +34,7 @@ const node = object({
     answers: flag,
     version: text,
     engine: text,
-    since: time,
+    since: dateTime,
     "uptime-seconds": digits,
     "memory-bytes": digits
   }),
@@ -45,18 +46,18 @@ const node = object({
     })
   }),
   timers: object(
-    attributes({ known: digits, due: digits, "under-way": digits, next: time })
+    attributes({ known: digits, due: digits, "under-way": digits, next: dateTime })
   ),
   commits: object(commits),
   deliveries,
   quarantines: object({ quarantine: list(ref("Quarantine")) })
 }, ["name", "self", "leaving", "answers"])
 
-export const clusterOperations: Area = {
+export const clusterOperations: OperationGroup = {
   tag: "cluster",
   about: "How the nodes of the service stand; for the role admin.",
   schemas: {
-    Cluster: root("cluster", {
+    Cluster: rootElement("cluster", {
       ...attributes({ node: text, shards: digits, owned: digits }),
       nodes: object({ node: list(node) }),
       owners: object({
@@ -66,15 +67,15 @@ export const clusterOperations: Area = {
         }, ["node", "count"]))
       })
     }, ["node", "shards", "owned", "nodes", "owners"]),
-    Quarantine: root(
+    Quarantine: rootElement(
       "quarantine",
       attributes({
         href: uri,
         node: text,
         kind: text,
         id: text,
-        since: time,
-        until: time,
+        since: dateTime,
+        until: dateTime,
         reason: text
       }),
       ["href", "node", "kind", "id", "since", "until"]
@@ -85,27 +86,27 @@ export const clusterOperations: Area = {
       id: "getCluster",
       summary: "Nodes, shards and their owners, and how each node stands",
       needs: "role",
-      answers: { 200: view("Cluster", "How they stand") }
+      responses: { 200: viewResponse("Cluster", "How they stand") }
     },
     "GET /cluster/quarantine/{kind}/{id}": {
       id: "getQuarantine",
       summary: "An actor that rests after it failed",
       needs: "role",
-      answers: { 200: view("Quarantine", "Since when, until when, and why") }
+      responses: { 200: viewResponse("Quarantine", "Since when, until when, and why") }
     },
     "POST /cluster/quarantine/{kind}/{id}": {
       id: "liftQuarantineByForm",
       summary: "The same as DELETE, for a page's form",
       needs: "role",
-      body: button,
-      answers: { 204: nothing("It works again"), 303: seeOther }
+      body: buttonRequestBody,
+      responses: { 204: emptyResponse("It works again"), 303: seeOtherResponse }
     },
     "DELETE /cluster/quarantine/{kind}/{id}": {
       id: "liftQuarantine",
       summary: "Has the actor work again",
       needs: "role",
       isUnconditional: true,
-      answers: { 204: nothing("It works again") }
+      responses: { 204: emptyResponse("It works again") }
     }
   }
 }

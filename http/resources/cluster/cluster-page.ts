@@ -3,7 +3,7 @@ import { badge, type Html, html, livePart, liveState, nothing, table as scrollin
   timeAt } from "../../formats/html/index.ts"
 import { type ClusterNode, type ClusterStatus, quarantinesOf, ranges,
   type ShardHolding } from "./cluster-status.ts"
-import type { Figures, QuarantineFigures } from "./node-figures.ts"
+import type { NodeFigures, QuarantineFigures } from "./node-figures.ts"
 
 /**
  * White letters stand out from each (WCAG 1.4.3), and each from light and dark paper (1.4.11).
@@ -180,7 +180,7 @@ const holdingRow = ({ node, shards }: ShardHolding, place: number): Html =>
 
 const sum = (
   nodes: ReadonlyArray<ClusterNode>,
-  of: (figures: Figures) => number
+  of: (figures: NodeFigures) => number
 ): number => nodes.reduce((total, { figures }) => figures ? total + of(figures) : total, 0)
 
 /** How many actors rest. */
@@ -231,16 +231,16 @@ const nodeRow = (one: ClusterNode): Html => {
   return row(nameOf(one), ...counts, html`${figures?.engine ?? "–"}`, aboutOf(one))
 }
 
-const sumOf = ({ kinds }: Figures, field: "active" | "queued"): number =>
+const sumOf = ({ kinds }: NodeFigures, field: "active" | "queued"): number =>
   kinds.reduce((total, kind) => total + kind[field], 0)
 
 /** Nodes that answer, with what they tell. */
 const answering = (
   nodes: ReadonlyArray<ClusterNode>
-): ReadonlyArray<{ readonly node: string; readonly figures: Figures }> =>
+): ReadonlyArray<{ readonly node: string; readonly figures: NodeFigures }> =>
   nodes.flatMap(({ figures, node }) => figures === undefined ? [] : [{ node, figures }])
 
-const commitRow = (node: string, { commits }: Figures): Html =>
+const commitRow = (node: string, { commits }: NodeFigures): Html =>
   row(
     node,
     ms(commits.p50Ms),
@@ -253,7 +253,7 @@ const commitRow = (node: string, { commits }: Figures): Html =>
     commits.failures
   )
 
-const timerRow = (node: string, { timers }: Figures): Html =>
+const timerRow = (node: string, { timers }: NodeFigures): Html =>
   row(
     node,
     timers.due,
@@ -262,7 +262,7 @@ const timerRow = (node: string, { timers }: Figures): Html =>
     timers.nextMs === undefined ? html`–` : timeAt(timers.nextMs)
   )
 
-const deliveryRow = (node: string, { deliveries }: Figures): Html =>
+const deliveryRow = (node: string, { deliveries }: NodeFigures): Html =>
   row(
     node,
     deliveries.waiting,

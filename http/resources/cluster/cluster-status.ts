@@ -3,13 +3,14 @@ import { Effect } from "effect"
 import type { NodeView } from "../../../runtime/index.ts"
 import { nodesReadMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
-import { type Figures, ownFigures, type QuarantineFigures, readFigures } from "./node-figures.ts"
+import { collectNodeFigures, type NodeFigures, type QuarantineFigures,
+  readNodeFigures } from "./node-figures.ts"
 
 export interface ClusterNode extends NodeView {
   /** It is the node that answers. */
   readonly isSelf: boolean
   /** undefined: it does not answer. */
-  readonly figures: Figures | undefined
+  readonly figures: NodeFigures | undefined
 }
 
 /** The shards of one holder, ascending; those that nobody holds have none. */
@@ -45,10 +46,10 @@ const holdingsOf = (
   return [...held].map(([node, shards]) => ({ node, shards }))
 }
 
-const figuresOf = (service: Service, node: string): Effect.Effect<Figures | undefined> =>
+const figuresOf = (service: Service, node: string): Effect.Effect<NodeFigures | undefined> =>
   Effect.map(
     service.system.nodeStatus.read(node),
-    (text) => text === undefined ? undefined : readFigures(text)
+    (text) => text === undefined ? undefined : readNodeFigures(text)
   )
 
 /** How the cluster stands; it waits for what other nodes tell, for a second at most. */
@@ -62,7 +63,7 @@ export const clusterStatus = Effect.fnUntraced(function*(
     (one) => {
       const isSelf = one.node === self
       const figures = isSelf
-        ? Effect.sync(() => ownFigures(service))
+        ? Effect.sync(() => collectNodeFigures(service))
         : figuresOf(service, one.node)
       return Effect.map(figures, (told): ClusterNode => ({ ...one, isSelf, figures: told }))
     },

@@ -6,7 +6,7 @@ import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { clusterPage } from "./cluster-page.ts"
 import { type ClusterNode, type ClusterStatus, ranges,
   type ShardHolding } from "./cluster-status.ts"
-import type { Figures, Origin, QuarantineFigures } from "./node-figures.ts"
+import type { NodeFigures, OriginFigures, QuarantineFigures } from "./node-figures.ts"
 
 export const clusterPath = "/cluster"
 
@@ -31,7 +31,7 @@ const quarantineElement = (service: Service, node: string, one: QuarantineFigure
     reason: one.reason
   })
 
-const originElement = (one: Origin): Element =>
+const originElement = (one: OriginFigures): Element =>
   element("origin", {
     uri: one.origin,
     circuit: one.circuitOpen ? "open" : "closed",
@@ -47,7 +47,7 @@ const listed = (name: string, members: ReadonlyArray<Element>): ReadonlyArray<El
 const figureElements = (
   service: Service,
   node: string,
-  { commits, deliveries, kinds, quarantines, timers }: Figures
+  { commits, deliveries, kinds, quarantines, timers }: NodeFigures
 ): ReadonlyArray<Element> => [
   element(
     "kinds",

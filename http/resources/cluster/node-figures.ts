@@ -24,7 +24,7 @@ const QuarantineFigures = Schema.Struct({
   reason: Schema.String
 })
 
-const Origin = Schema.Struct({
+const OriginFigures = Schema.Struct({
   origin: Schema.String,
   inFlight: Schema.Number,
   waiting: Schema.Number,
@@ -33,7 +33,7 @@ const Origin = Schema.Struct({
 })
 
 /** Times are ms since the epoch. */
-export const Figures = Schema.Struct({
+export const NodeFigures = Schema.Struct({
   version: Schema.String,
   /** What it keeps everything in. Nodes of older versions do not tell. */
   engine: Schema.optionalKey(Schema.String),
@@ -66,17 +66,17 @@ export const Figures = Schema.Struct({
     waiting: Schema.Number,
     oldestWaitingMs: Schema.Number,
     circuitsOpen: Schema.Number,
-    origins: Schema.Array(Origin)
+    origins: Schema.Array(OriginFigures)
   })
 })
 
-export type Figures = typeof Figures.Type
+export type NodeFigures = typeof NodeFigures.Type
 
 export type KindFigures = typeof KindFigures.Type
 
 export type QuarantineFigures = typeof QuarantineFigures.Type
 
-export type Origin = typeof Origin.Type
+export type OriginFigures = typeof OriginFigures.Type
 
 type Snapshot = ReturnType<Service["system"]["snapshot"]>
 
@@ -87,7 +87,7 @@ const kindsOf = ({ metrics, quarantined, activations }: Snapshot): ReadonlyArray
     return { kind, active, queued, decisions, refusals, restarts, quarantined: resting }
   })
 
-const commitsOf = ({ metrics }: Snapshot): Figures["commits"] => {
+const commitsOf = ({ metrics }: Snapshot): NodeFigures["commits"] => {
   const { commits, conflicts, failures, groups, recentMs, recentSizes } = metrics.commits
   const totals = { groups, commits, failures, conflicts }
   const p50Ms = recentMs.quantile(0.5)
@@ -101,7 +101,9 @@ const commitsOf = ({ metrics }: Snapshot): Figures["commits"] => {
 }
 
 /** How the node stands that answers. */
-export const ownFigures = ({ deliveries, engine, nowMs, settings, system }: Service): Figures => {
+export const collectNodeFigures = (
+  { deliveries, engine, nowMs, settings, system }: Service
+): NodeFigures => {
   const snapshot = system.snapshot()
   const { earliestTimerMs, quarantined, timers, timersDue, timersInFlight } = snapshot
   const { circuitsOpen, inFlight, oldestWaitingMs, waiting } = deliveries.metrics()
@@ -139,10 +141,10 @@ export const ownFigures = ({ deliveries, engine, nowMs, settings, system }: Serv
   }
 }
 
-const decode = Schema.decodeUnknownOption(Figures)
+const decode = Schema.decodeUnknownOption(NodeFigures)
 
 /** The figures of a text; undefined for one that cannot be read. */
-export const readFigures = (text: string): Figures | undefined => {
+export const readNodeFigures = (text: string): NodeFigures | undefined => {
   try {
     return Option.getOrUndefined(decode(JSON.parse(text)))
   } catch {
@@ -151,12 +153,12 @@ export const readFigures = (text: string): Figures | undefined => {
 }
 
 /** Tells the other nodes how this one stands, until the result is called. */
-export const postFigures = (service: Service): () => void =>
-  service.system.nodeStatus.publish(() => JSON.stringify(ownFigures(service)))
+export const publishNodeFigures = (service: Service): () => void =>
+  service.system.nodeStatus.publish(() => JSON.stringify(collectNodeFigures(service)))
 
-/** {@link postFigures} for as long as the scope is open. */
-export const postingFigures = (service: Service) =>
+/** {@link publishNodeFigures} for as long as the scope is open. */
+export const keepPublishingFigures = (service: Service) =>
   Effect.acquireRelease(
-    Effect.sync(() => postFigures(service)),
+    Effect.sync(() => publishNodeFigures(service)),
     (stop) => Effect.sync(stop)
   )

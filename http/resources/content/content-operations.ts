@@ -1,39 +1,40 @@
 /** What content and its receipts take and answer (A1, A3, A4). */
-import { type Area, attributes, type BodyDescription, digits, document, type HeaderName, list,
-  nothing, oneOf, ref, root, text, time, uri, view } from "../../formats/openapi/index.ts"
+import { attributes, dateTime, digits, documentRequestBody, emptyResponse, list, oneOf,
+  type OperationGroup, ref, type RequestBodyDescription, type ResponseHeader, rootElement, text,
+  uri, viewResponse } from "../../formats/openapi/index.ts"
 
 const status = oneOf("received", "retrieved", "problem")
 
 /** Any bytes of any type; a schema has nothing to say of them. */
-const bytes: BodyDescription = { content: { "*/*": {} }, required: false, kind: "stream" }
+const bytes: RequestBodyDescription = { content: { "*/*": {} }, required: false, kind: "stream" }
 
-const validators: ReadonlyArray<HeaderName> = ["ETag", "Last-Modified", "Cache-Control"]
+const validators: ReadonlyArray<ResponseHeader> = ["ETag", "Last-Modified", "Cache-Control"]
 
-const served: ReadonlyArray<HeaderName> = [
+const served: ReadonlyArray<ResponseHeader> = [
   ...validators,
   "Accept-Ranges",
   "Content-Disposition",
   "Content-Security-Policy"
 ]
 
-export const contentOperations: Area = {
+export const contentOperations: OperationGroup = {
   tag: "content",
   about: "The first part of a message: any bytes, under a URI that nobody can guess.",
   schemas: {
-    Content: root(
+    Content: rootElement(
       "content",
       attributes({ href: uri, type: text, length: digits }),
       ["href", "type", "length"]
     ),
-    NewReceipt: root("receipt", {
+    NewReceipt: rootElement("receipt", {
       ...attributes({ status, mailbox: uri }),
       description: text
     }, ["status"]),
-    Receipt: root("receipt", {
-      ...attributes({ href: uri, received: time, status, mailbox: uri }),
+    Receipt: rootElement("receipt", {
+      ...attributes({ href: uri, received: dateTime, status, mailbox: uri }),
       description: text
     }, ["href"]),
-    Receipts: root("receipts", {
+    Receipts: rootElement("receipts", {
       ...attributes({ href: uri }),
       receipt: list(ref("Receipt"))
     }, ["href", "receipt"])
@@ -47,8 +48,8 @@ export const contentOperations: Area = {
       headers: ["Message-Password", "Content-Disposition"],
       body: bytes,
       problems: ["unauthenticated", "unprocessable"],
-      answers: {
-        202: view("Content", "Stored. The link `edit` is for who may change it", [
+      responses: {
+        202: viewResponse("Content", "Stored. The link `edit` is for who may change it", [
           "Location",
           "Link",
           "Message-Password?"
@@ -68,22 +69,22 @@ export const contentOperations: Area = {
         "Range"
       ],
       problems: ["precondition-failed", "range-not-satisfiable"],
-      answers: {
+      responses: {
         200: { description: "All of it", content: { "*/*": {} }, headers: served },
         206: {
           description: "The part that was asked for",
           content: { "*/*": {} },
           headers: [...served, "Content-Range"]
         },
-        304: nothing("It is as the client has it", validators)
+        304: emptyResponse("It is as the client has it", validators)
       }
     },
     "POST /content/{content}": {
       id: "sendReceipt",
       summary: "Says what became of the message (A4)",
       needs: "message",
-      body: document("NewReceipt"),
-      answers: { 202: view("Receipt", "Taken", ["Location"]) }
+      body: documentRequestBody("NewReceipt"),
+      responses: { 202: viewResponse("Receipt", "Taken", ["Location"]) }
     },
     "PUT /content/{content}": {
       id: "replaceContent",
@@ -92,28 +93,28 @@ export const contentOperations: Area = {
       headers: ["Content-Disposition"],
       body: bytes,
       problems: ["unauthenticated", "gone", "too-many-requests"],
-      answers: { 204: nothing("It is replaced", ["ETag"]) }
+      responses: { 204: emptyResponse("It is replaced", ["ETag"]) }
     },
     "DELETE /content/{content}": {
       id: "deleteContent",
       summary: "Removes it, at the edit URI or by its owner",
       needs: "anyone",
       problems: ["unauthenticated", "gone", "too-many-requests"],
-      answers: { 204: nothing("It is removed") }
+      responses: { 204: emptyResponse("It is removed") }
     },
     "GET /content/{content}/receipts": {
       id: "listReceipts",
       summary: "What its recipients report, below the edit URI or for its owner",
       needs: "anyone",
       problems: ["unauthenticated", "gone", "forbidden"],
-      answers: { 200: view("Receipts", "All of them, oldest first") }
+      responses: { 200: viewResponse("Receipts", "All of them, oldest first") }
     },
     "GET /content/{content}/receipts/{receipt}": {
       id: "getReceipt",
       summary: "One receipt",
       needs: "anyone",
       problems: ["unauthenticated", "gone", "forbidden"],
-      answers: { 200: view("Receipt", "The receipt") }
+      responses: { 200: viewResponse("Receipt", "The receipt") }
     }
   }
 }

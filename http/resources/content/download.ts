@@ -1,8 +1,8 @@
 /** Serving content (A3): the bytes as they came, whole or in part, never able to act here. */
 import { Effect } from "effect"
 import type { ContentBody, ContentView } from "../../../actors/content/index.ts"
-import { type Call, chooseRange, contentRange, emptyAnswer, evaluate, type HandlerAnswer,
-  type HandlerFailure, type HeaderList, httpDate, httpError, ifRangeHolds,
+import { type Call, chooseRange, contentRange, emptyAnswer, evaluatePreconditions,
+  type HandlerAnswer, type HandlerFailure, type HeaderList, httpDate, httpError, isIfRangeSatisfied,
   type Service } from "../../pipeline/index.ts"
 import { contentAt, describe } from "./content-access.ts"
 
@@ -49,11 +49,11 @@ const answerOf = Effect.fnUntraced(function*(
   const { headers, method } = call.request
   const state = { exists: true, etag: etagOf(body), modifiedMs: lastModifiedMs }
   const common = headersOf(view)
-  const verdict = evaluate(method, headers, state)
+  const verdict = evaluatePreconditions(method, headers, state)
   if (verdict === "not-modified") return emptyAnswer(304, common)
   if (verdict === "failed") return yield* httpError("precondition-failed")
   const { lengthBytes } = body
-  const range = method === "GET" && ifRangeHolds(headers.get("if-range"), state)
+  const range = method === "GET" && isIfRangeSatisfied(headers.get("if-range"), state)
     ? chooseRange(headers.get("range"), lengthBytes)
     : { _tag: "Whole" as const }
   const fields = [...common, ...representationHeaders(body)]

@@ -7,8 +7,8 @@ import { type IdSource, randomId, secretHash } from "../../auth/credentials/inde
 import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import { element } from "../../formats/xml/index.ts"
 import { headerValueCharsMax } from "../../limits.ts"
-import { absoluteUri, ask, type Call, conditionsHold, emptyAnswer, type HandlerAnswer,
-  type HandlerFailure, httpError, isConditional, type Service,
+import { absoluteUri, ask, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure,
+  httpError, isConditional, preconditionsHold, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { chosenPassword, contentAt, describe, requireEditor } from "./content-access.ts"
 import { etagOf } from "./download.ts"
@@ -177,7 +177,7 @@ const expectedDigest = Effect.fnUntraced(function*(
 ): Effect.fn.Return<{ readonly ifDigest?: string }, HandlerFailure> {
   if (!isConditional(call)) return {}
   const { body, lastModifiedMs } = yield* describe(service, call, yield* contentAt(call))
-  if (!conditionsHold(call, [etagOf(body)], lastModifiedMs)) {
+  if (!preconditionsHold(call, [etagOf(body)], lastModifiedMs)) {
     return yield* httpError("precondition-failed", "the content is not as the condition says")
   }
   return { ifDigest: body.digest }

@@ -1,6 +1,6 @@
 /** Files of customers as they arrive, in any piecing: CSV (RFC 4180), JSON lines, XML, JSON. */
 import { childrenOf, failure, fromJson, type Result, rowParser, success,
-  XmlRefusal } from "../../formats/xml/index.ts"
+  XmlRejected } from "../../formats/xml/index.ts"
 import { columnsMax, documentBytesMax, rowCharsMax } from "../../limits.ts"
 import { type CustomerInput, givenIn } from "./customer-input.ts"
 
@@ -184,7 +184,7 @@ const xmlReader = (onRow: OnRow): Reader => {
     try {
       parse()
     } catch (error) {
-      throw error instanceof XmlRefusal ? new FileBroken(error.message) : error
+      throw error instanceof XmlRejected ? new FileBroken(error.message) : error
     }
   }
   return {

@@ -1,7 +1,7 @@
 /** What customers and whole files of them take and answer (C2). */
-import { type Area, attributes, type BodyDescription, digits, document, elementText, formOf, list,
-  nothing, object, oneOf, ref, root, seeOther, text, time, uri,
-  view } from "../../formats/openapi/index.ts"
+import { attributes, dateTime, digits, documentRequestBody, elementText, emptyResponse, formSchema,
+  list, object, oneOf, type OperationGroup, ref, type RequestBodyDescription, rootElement,
+  seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
 import { rowQuery } from "../rows/index.ts"
 import { ageMax, customersTable as table } from "./customer-table.ts"
 
@@ -24,7 +24,7 @@ const shown = Object.fromEntries(
 
 const fields = Object.keys(given)
 
-const file: BodyDescription = {
+const file: RequestBodyDescription = {
   kind: "stream",
   required: true,
   description: "Read as it arrives. Every row names its id; all are kept, or none.",
@@ -40,20 +40,22 @@ const file: BodyDescription = {
   }
 }
 
-export const customerOperations: Area = {
+export const customerOperations: OperationGroup = {
   tag: "customers",
   about: "Customers by age, by query, and in files of many.",
   schemas: {
-    NewCustomer: root("customer", { ...attributes({ id: text, href: uri }), ...given }, [
+    NewCustomer: rootElement("customer", { ...attributes({ id: text, href: uri }), ...given }, [
       "name",
       "age"
     ]),
-    NewCustomers: root("customers", {
+    NewCustomers: rootElement("customers", {
       customer: { anyOf: [ref("NewCustomer"), list(ref("NewCustomer"))] }
     }),
-    Customer: root("customer", { ...attributes({ href: uri }), id: text, ...shown }, ["href"]),
-    Customers: root("customers", { customer: list(ref("Customer")) }, ["customer"]),
-    Load: root("load", {
+    Customer: rootElement("customer", { ...attributes({ href: uri }), id: text, ...shown }, [
+      "href"
+    ]),
+    Customers: rootElement("customers", { customer: list(ref("Customer")) }, ["customer"]),
+    Load: rootElement("load", {
       ...attributes({
         href: uri,
         rows: digits,
@@ -61,8 +63,8 @@ export const customerOperations: Area = {
         created: digits,
         replaced: digits,
         skipped: digits,
-        started: time,
-        touched: time,
+        started: dateTime,
+        touched: dateTime,
         status: oneOf("pending", "done")
       }),
       problem: {
@@ -84,14 +86,17 @@ export const customerOperations: Area = {
         ...rowQuery
       },
       problems: ["unprocessable"],
-      answers: { 200: view("Customers", "A page of them") }
+      responses: { 200: viewResponse("Customers", "A page of them") }
     },
     "POST /customers": {
       id: "createCustomer",
       summary: "A new customer, whose id the service chooses; for the role customers",
       needs: "role",
-      body: document("NewCustomer", { form: formOf(fields, ["name", "age"]) }),
-      answers: { 201: view("Customer", "The customer", ["Location"]), 303: seeOther }
+      body: documentRequestBody("NewCustomer", { form: formSchema(fields, ["name", "age"]) }),
+      responses: {
+        201: viewResponse("Customer", "The customer", ["Location"]),
+        303: seeOtherResponse
+      }
     },
     "PUT /customers": {
       id: "loadCustomers",
@@ -102,46 +107,46 @@ export const customerOperations: Area = {
       headers: ["Prefer"],
       body: file,
       problems: ["unprocessable"],
-      answers: {
-        200: view("Load", "All rows are in the table", ["Location", "Preference-Applied?"]),
-        202: view("Load", "They will be", ["Location", "Preference-Applied?"])
+      responses: {
+        200: viewResponse("Load", "All rows are in the table", ["Location", "Preference-Applied?"]),
+        202: viewResponse("Load", "They will be", ["Location", "Preference-Applied?"])
       }
     },
     "GET /customers/{customer}": {
       id: "getCustomer",
       summary: "A customer",
       problems: ["gone"],
-      answers: { 200: view("Customer", "The customer") }
+      responses: { 200: viewResponse("Customer", "The customer") }
     },
     "PUT /customers/{customer}": {
       id: "putCustomer",
       summary: "Sets a customer; for the role customers",
       needs: "role",
-      body: document("NewCustomer"),
-      answers: {
-        200: view("Customer", "Set over an earlier one"),
-        201: view("Customer", "A new customer", ["Location"])
+      body: documentRequestBody("NewCustomer"),
+      responses: {
+        200: viewResponse("Customer", "Set over an earlier one"),
+        201: viewResponse("Customer", "A new customer", ["Location"])
       }
     },
     "POST /customers/{customer}": {
       id: "changeCustomerByForm",
       summary: "PUT, or with `method=delete` DELETE, for a page's form",
       needs: "role",
-      body: document("NewCustomer", { form: formOf(["method", ...fields]) }),
+      body: documentRequestBody("NewCustomer", { form: formSchema(["method", ...fields]) }),
       problems: ["gone", "precondition-failed"],
-      answers: { 303: seeOther }
+      responses: { 303: seeOtherResponse }
     },
     "DELETE /customers/{customer}": {
       id: "deleteCustomer",
       summary: "Removes a customer; for the role customers",
       needs: "role",
       problems: ["gone"],
-      answers: { 204: nothing("It is removed") }
+      responses: { 204: emptyResponse("It is removed") }
     },
     "GET /loads/{load}": {
       id: "getLoad",
       summary: "How a load of a file stands",
-      answers: { 200: view("Load", "How it stands") }
+      responses: { 200: viewResponse("Load", "How it stands") }
     }
   }
 }

@@ -1,6 +1,7 @@
 /** What `/`, the problems, the fixed files and `/openapi.json` take and answer. */
-import { type Area, attribute, attributes, digits, file, kept, list, nothing, object,
-  type Operation, root, type Schema, text, uri, view } from "../../formats/openapi/index.ts"
+import { attribute, attributes, cacheHeaders, digits, emptyResponse, fileOperation, list, object,
+  type Operation, type OperationGroup, rootElement, type Schema, text, uri,
+  viewResponse } from "../../formats/openapi/index.ts"
 
 /** The same with If-Match. */
 const conditional = (operation: Operation): Operation => ({
@@ -17,20 +18,20 @@ const document: Schema = {
   externalDocs: { url: "https://spec.openapis.org/oas/v3.1.0" }
 }
 
-export const homeOperations: Area = {
+export const homeOperations: OperationGroup = {
   tag: "service",
   about: "The service itself: where to begin, and the problems that it answers.",
   schemas: {
-    Service: root("service", {
+    Service: rootElement("service", {
       version: attribute(text),
       link: list(object(attributes({ rel: text, href: uri, title: text }), ["rel", "href"]))
     }, ["version", "link"]),
-    ProblemTypes: root("problem-types", {
+    ProblemTypes: rootElement("problem-types", {
       "problem-type": list(
         object(attributes({ href: uri, status: digits, title: text }), ["href", "status", "title"])
       )
     }, ["problem-type"]),
-    ProblemType: root(
+    ProblemType: rootElement(
       "problem-type",
       { status: digits, title: text, explanation: text },
       ["status", "title", "explanation"]
@@ -46,35 +47,41 @@ export const homeOperations: Area = {
           schema: text
         }
       },
-      answers: { 200: view("Service", "Links to all that there is", ["Link"]) }
+      responses: { 200: viewResponse("Service", "Links to all that there is", ["Link"]) }
     },
     "GET /problems": {
       id: "listProblems",
       summary: "Every kind of problem that the service answers",
-      answers: { 200: view("ProblemTypes", "All kinds") }
+      responses: { 200: viewResponse("ProblemTypes", "All kinds") }
     },
     "GET /problems/{slug}": {
       id: "getProblem",
       summary: "What a kind of problem is, and what to do about it",
-      answers: { 200: view("ProblemType", "The kind") }
+      responses: { 200: viewResponse("ProblemType", "The kind") }
     },
     "GET /openapi.json": conditional({
       id: "getOpenapi",
       summary: "This document",
       problems: ["not-acceptable"],
-      answers: {
+      responses: {
         200: {
           description: "OpenAPI 3.1",
           content: { "application/json": document, "application/vnd.oai.openapi+json": document },
-          headers: [...kept, "Vary"]
+          headers: [...cacheHeaders, "Vary"]
         },
-        304: nothing("It is as the client has it", ["ETag"])
+        304: emptyResponse("It is as the client has it", ["ETag"])
       }
     }),
-    "GET /style.css": conditional(file("getStyle", "The stylesheet of all pages", "text/css")),
-    "GET /page.js": file("getPageScript", "The script of all pages", "text/javascript"),
-    "GET /live.js": file("getLiveScript", "The script of live pages", "text/javascript"),
-    "GET /robots.txt": conditional(file("getRobots", "What robots leave alone", "text/plain")),
-    "GET /favicon.ico": conditional(file("getIcon", "The icon of all pages", "image/svg+xml"))
+    "GET /style.css": conditional(
+      fileOperation("getStyle", "The stylesheet of all pages", "text/css")
+    ),
+    "GET /page.js": fileOperation("getPageScript", "The script of all pages", "text/javascript"),
+    "GET /live.js": fileOperation("getLiveScript", "The script of live pages", "text/javascript"),
+    "GET /robots.txt": conditional(
+      fileOperation("getRobots", "What robots leave alone", "text/plain")
+    ),
+    "GET /favicon.ico": conditional(
+      fileOperation("getIcon", "The icon of all pages", "image/svg+xml")
+    )
   }
 }

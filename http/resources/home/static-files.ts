@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { liveScript, liveScriptPath, pageScript, stylesheet } from "../../formats/html/index.ts"
 import { contentTypeOf, entityTag } from "../../formats/index.ts"
 import { fixedMaxAgeSeconds } from "../../limits.ts"
-import { type Call, evaluate, type HandlerAnswer, type HandlerFailure, httpError,
+import { type Call, evaluatePreconditions, type HandlerAnswer, type HandlerFailure, httpError,
   type ResourceHandler, type Route, scriptHandler } from "../../pipeline/index.ts"
 
 /* Scripts of pages: what they begin with, and how they are served. */
@@ -35,7 +35,7 @@ const file = (pattern: string, contentType: string, text: string): Route<Resourc
     ["Cache-Control", `public, max-age=${fixedMaxAgeSeconds}`]
   ]
   const handle = ({ request }: Call): Effect.Effect<HandlerAnswer, HandlerFailure> => {
-    switch (evaluate(request.method, request.headers, { exists: true, etag })) {
+    switch (evaluatePreconditions(request.method, request.headers, { exists: true, etag })) {
       case "failed":
         return Effect.fail(httpError("precondition-failed"))
       case "not-modified":

@@ -8,8 +8,8 @@ import { renderForm } from "../../formats/html/index.ts"
 import { standardTypes } from "../../formats/index.ts"
 import { element } from "../../formats/xml/index.ts"
 import { askedAtOnceMax, pageEntriesDefault, pageEntriesMax, slugCharsMax } from "../../limits.ts"
-import { absoluteUri, ask, askOrRefusal, type Call, conditionsHold, emptyAnswer, entityTags,
-  type HandlerAnswer, type HandlerFailure, httpError, isConditional, readDocument, readInput,
+import { absoluteUri, ask, askOrRefusal, type Call, emptyAnswer, entityTags, type HandlerAnswer,
+  type HandlerFailure, httpError, isConditional, preconditionsHold, readDocument, readInput,
   readQuery, refusalError, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 import { checkSecret, linked, type MailboxRef, mailboxRefNamed } from "./mailbox-access.ts"
@@ -55,7 +55,7 @@ const expectedVersion = Effect.fnUntraced(function*(
     ...entityTags(call, listingView(place, page, wholeQuery), standardTypes),
     ...entityTags(call, listingView(place, latest, wholeQuery), latestTypes)
   ]
-  if (!conditionsHold(call, tags)) {
+  if (!preconditionsHold(call, tags)) {
     return yield* httpError("precondition-failed", "the mailbox is not as the condition says")
   }
   return { ifVersion: view.version }

@@ -1,8 +1,10 @@
 /** What mailboxes and the notifications in them take and answer (A2, A9 to A11). */
 import { linkedDataType } from "../../formats/index.ts"
-import { type AnswerDescription, type Area, attributes, type BodyDescription, button, digits,
-  document, elementText, events, feeds, file, formBody, formOf, list, nothing, object, oneOf, open,
-  paging, ref, root, text, time, uri, view } from "../../formats/openapi/index.ts"
+import { attributes, buttonRequestBody, dateTime, digits, documentRequestBody, elementText,
+  emptyResponse, eventContent, extensible, feedContent, fileOperation, formRequestBody, formSchema,
+  list, object, oneOf, type OperationGroup, pagingParameters, ref, type RequestBodyDescription,
+  type ResponseDescription, rootElement, text, uri,
+  viewResponse } from "../../formats/openapi/index.ts"
 
 const settings = {
   deposit: oneOf("anyone", "accounts"),
@@ -20,7 +22,7 @@ const inlined = {
   description: "The content itself; then `url` may be empty."
 }
 
-const item = open(object({
+const item = extensible(object({
   description: text,
   url: uri,
   password: text,
@@ -34,27 +36,27 @@ const linkedData = (description: string) => ({
 
 const notificationForm = { description: text, url: uri, content: text }
 
-const asDocument = document("NewNotification", {
-  form: formOf(notificationForm, ["description"])
+const asDocument = documentRequestBody("NewNotification", {
+  form: formSchema(notificationForm, ["description"])
 })
 
-const deposited: BodyDescription = {
+const deposited: RequestBodyDescription = {
   ...asDocument,
   content: { ...asDocument.content, ...linkedData("A notification in JSON-LD.") }
 }
 
-const kept = (description: string): AnswerDescription => ({
+const kept = (description: string): ResponseDescription => ({
   description,
   content: { "text/html": text },
   headers: ["Location", "Link"]
 })
 
-export const mailboxOperations: Area = {
+export const mailboxOperations: OperationGroup = {
   tag: "mailboxes",
   about: "Where notifications wait until they are called for.",
   schemas: {
-    NewMailbox: root("mailbox", { name: text, title: text, ...settings }),
-    Mailbox: root("mailbox", {
+    NewMailbox: rootElement("mailbox", { name: text, title: text, ...settings }),
+    Mailbox: rootElement("mailbox", {
       ...attributes({ href: uri }),
       title: text,
       password: { type: "string", description: "Shown in the one answer that makes it." },
@@ -64,12 +66,12 @@ export const mailboxOperations: Area = {
       },
       ...settings
     }, ["href"]),
-    MailboxListing: root("mailbox", {
+    MailboxListing: rootElement("mailbox", {
       ...attributes({ href: uri, title: text, time: text }),
       ...settings,
       notification: list(ref("Notification"))
     }, ["href", "title", "time", "notification"]),
-    Mailboxes: root("mailboxes", {
+    Mailboxes: rootElement("mailboxes", {
       mailbox: list(
         object(
           attributes({ href: uri, title: text, notifications: digits }),
@@ -77,33 +79,39 @@ export const mailboxOperations: Area = {
         )
       )
     }, ["mailbox"]),
-    NewNotification: open(root("notification", { item }, ["item"])),
-    Notification: open(root("notification", {
-      ...attributes({ href: uri, received: time, mailbox: uri }),
-      item: open(object({ description: text, url: uri, password: text, from: uri })),
+    NewNotification: extensible(rootElement("notification", { item }, ["item"])),
+    Notification: extensible(rootElement("notification", {
+      ...attributes({ href: uri, received: dateTime, mailbox: uri }),
+      item: extensible(object({ description: text, url: uri, password: text, from: uri })),
       cached: object(attributes({ href: uri, type: text, length: digits }), ["href"])
     }, ["href", "received", "item"]))
   },
   operations: {
-    "GET /mailbox.js": file("getMailboxScript", "The script of its page", "text/javascript"),
+    "GET /mailbox.js": fileOperation(
+      "getMailboxScript",
+      "The script of its page",
+      "text/javascript"
+    ),
     "GET /mailboxes": {
       id: "listMailboxes",
       summary: "The caller's own mailboxes, by name",
       needs: "account",
-      query: paging,
-      answers: { 200: view("Mailboxes", "A page of them") }
+      query: pagingParameters,
+      responses: { 200: viewResponse("Mailboxes", "A page of them") }
     },
     "POST /mailboxes": {
       id: "openMailbox",
       summary: "Opens a mailbox (A9)",
       needs: "account",
       headers: ["Slug"],
-      body: document("NewMailbox", {
+      body: documentRequestBody("NewMailbox", {
         isOptional: true,
-        form: formOf(["name", "title", ...Object.keys(settings)])
+        form: formSchema(["name", "title", ...Object.keys(settings)])
       }),
       problems: ["gone"],
-      answers: { 201: view("Mailbox", "The mailbox, with its secrets", ["Location", "Link"]) }
+      responses: {
+        201: viewResponse("Mailbox", "The mailbox, with its secrets", ["Location", "Link"])
+      }
     },
     "GET /mailboxes/{mailbox}": {
       id: "readMailbox",
@@ -121,19 +129,19 @@ export const mailboxOperations: Area = {
           description: "In a feed: only what is older than this entry.",
           schema: digits
         },
-        limit: paging["limit"] ?? { description: "", schema: text },
+        limit: pagingParameters["limit"] ?? { description: "", schema: text },
         read: { description: "For a browser that is to be asked for a password.", schema: text }
       },
-      answers: {
-        200: view("MailboxListing", "A page of them", [
+      responses: {
+        200: viewResponse("MailboxListing", "A page of them", [
           "Link",
           "Preference-Applied?",
           "Accept-Post?",
           "Last-Modified?"
         ], {
-          ...feeds,
+          ...feedContent,
           ...linkedData("An inbox (W3C LDN §3.3), the newest first: its URIs in `contains`."),
-          ...events("An event `notification` for each, its data the notification as XML.")
+          ...eventContent("An event `notification` for each, its data the notification as XML.")
         })
       }
     },
@@ -144,7 +152,7 @@ export const mailboxOperations: Area = {
       headers: ["traceparent"],
       body: deposited,
       problems: ["unauthenticated", "gone"],
-      answers: {
+      responses: {
         201: kept("JSON-LD is kept until it is retrieved (W3C LDN §3.3)"),
         202: kept("Kept until it is retrieved. A browser gets a page")
       }
@@ -153,31 +161,31 @@ export const mailboxOperations: Area = {
       id: "configureMailbox",
       summary: "Replaces the settings; what is left out has its default",
       needs: "role",
-      body: document("NewMailbox"),
+      body: documentRequestBody("NewMailbox"),
       problems: ["gone", "conflict"],
-      answers: { 200: view("Mailbox", "The mailbox as it is now", ["Link"]) }
+      responses: { 200: viewResponse("Mailbox", "The mailbox as it is now", ["Link"]) }
     },
     "DELETE /mailboxes/{mailbox}": {
       id: "deleteMailbox",
       summary: "Removes the mailbox with all that is in it (A10)",
       needs: "role",
       problems: ["gone", "conflict"],
-      answers: { 204: nothing("It is removed") }
+      responses: { 204: emptyResponse("It is removed") }
     },
     "POST /mailboxes/{mailbox}/password": {
       id: "renewSecrets",
       summary: "Changes both secrets of the mailbox",
       needs: "role",
-      body: button,
+      body: buttonRequestBody,
       problems: ["gone"],
-      answers: { 200: view("Mailbox", "The new secrets, shown this once", ["Link"]) }
+      responses: { 200: viewResponse("Mailbox", "The new secrets, shown this once", ["Link"]) }
     },
     "GET /mailboxes/{mailbox}/notifications/{notification}": {
       id: "getNotification",
       summary: "One notification",
       needs: "reader",
-      answers: {
-        200: view("Notification", "The notification", ["Link"], {
+      responses: {
+        200: viewResponse("Notification", "The notification", ["Link"], {
           "text/xml+rss": ref("Notification"),
           ...linkedData("The JSON-LD as it came, or an `Announce` of Activity Streams.")
         })
@@ -187,17 +195,17 @@ export const mailboxOperations: Area = {
       id: "deleteNotificationByForm",
       summary: "The same as DELETE, for a page's form with `method=delete`",
       needs: "reader",
-      body: formBody(formOf({ method: oneOf("delete") }, ["method"])),
+      body: formRequestBody(formSchema({ method: oneOf("delete") }, ["method"])),
       problems: ["precondition-failed"],
-      answers: {
-        303: nothing("To the mailbox, without it", ["Location", "Cache-Control", "Link"])
+      responses: {
+        303: emptyResponse("To the mailbox, without it", ["Location", "Cache-Control", "Link"])
       }
     },
     "DELETE /mailboxes/{mailbox}/notifications/{notification}": {
       id: "deleteNotification",
       summary: "Removes one notification",
       needs: "reader",
-      answers: { 204: nothing("It is removed", ["Link"]) }
+      responses: { 204: emptyResponse("It is removed", ["Link"]) }
     }
   }
 }

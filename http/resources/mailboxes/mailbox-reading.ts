@@ -5,8 +5,8 @@ import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
 import { feedTypes, linkedDataType, type MediaType, negotiate, notificationTypes,
   type ResourceView } from "../../formats/index.ts"
 import { xmlDeclaration } from "../../formats/xml/index.ts"
-import { ask, type Call, conditionsHold, emptyAnswer, entityTags, type HandlerAnswer,
-  type HandlerFailure, type HeaderList, httpError, isConditional, preferredWaitSeconds, readInput,
+import { ask, type Call, emptyAnswer, entityTags, type HandlerAnswer, type HandlerFailure,
+  type HeaderList, httpError, isConditional, preconditionsHold, preferredWaitSeconds, readInput,
   renderedAnswer, renderView, type Service, type ViewAnswer } from "../../pipeline/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { ListingCache, listingKey } from "./listing-cache.ts"
@@ -204,7 +204,7 @@ const remove = Effect.fnUntraced(function*(
   if (isConditional(call)) {
     // A notification never changes, so that what was looked at is what is removed.
     const tags = entityTags(call, notificationView(place, entry), entryTypes)
-    if (!conditionsHold(call, tags)) return yield* httpError("precondition-failed")
+    if (!preconditionsHold(call, tags)) return yield* httpError("precondition-failed")
   }
   const { idRandom, n } = entry
   const message: MailboxMessage = { _tag: "Remove", n, idRandom, reader: reading.reader }

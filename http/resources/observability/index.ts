@@ -1,4 +1,4 @@
 /** Health, metrics and the archive of a running node (protocol §6). */
 export { observabilityOperations } from "./observability-operations.ts"
 export { observabilityRoutes } from "./observability-routes.ts"
-export { metricsText } from "./prometheus-text.ts"
+export { makeMetricsText } from "./prometheus-text.ts"

@@ -1,15 +1,15 @@
 /** What `/livez`, `/readyz`, `/metrics` and `/archive` answer. */
-import { type Area, type Operation, text } from "../../formats/openapi/index.ts"
+import { type Operation, type OperationGroup, text } from "../../formats/openapi/index.ts"
 
 const plain = (id: string, summary: string, description: string): Operation => ({
   id,
   summary,
-  answers: {
+  responses: {
     200: { description, content: { "text/plain": text }, headers: ["Cache-Control"] }
   }
 })
 
-export const observabilityOperations: Area = {
+export const observabilityOperations: OperationGroup = {
   tag: "operation",
   about: "For who runs the service: probes, measures, and everything in one file.",
   schemas: {},
@@ -22,7 +22,7 @@ export const observabilityOperations: Area = {
       summary: "Everything that is kept, as an archive that `restante restore` takes",
       needs: "role",
       problems: ["conflict"],
-      answers: {
+      responses: {
         200: {
           description: "The archive; it is whole when its last line says so",
           content: { "application/octet-stream": {} },

@@ -223,7 +223,7 @@ const deliverySeries = (exporter: Exporter, measures: () => DeliveryMetrics): vo
 }
 
 /** Answers the text of `/metrics`, as of the time of the call; `delivery` where it is measured. */
-export const metricsText = (
+export const makeMetricsText = (
   system: SystemApi,
   measures: HttpMetrics,
   nowMs: () => number,

@@ -4,9 +4,9 @@ import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
 import { callerOf } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
-import { absoluteUri, ask, type Call, conditionsHold, emptyAnswer, entityTags, type HandlerAnswer,
-  type HandlerFailure, httpError, isConditional, isPageWanted, readInput, type Service,
-  type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, ask, type Call, emptyAnswer, entityTags, type HandlerAnswer,
+  type HandlerFailure, httpError, isConditional, isPageWanted, preconditionsHold, readInput,
+  type Service, type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
 import { describe, mailboxPath, type OutgoingNotificationRef, outgoingOf,
   readerHeaders } from "./outgoing-access.ts"
 import { liveAnswer, whenChanged } from "./outgoing-live.ts"
@@ -78,7 +78,7 @@ const unchanged = (
   view: NotificationView
 ): Effect.Effect<{ readonly ifVersion?: number }, HandlerFailure> => {
   if (!isConditional(call)) return Effect.succeed({})
-  return conditionsHold(call, entityTags(call, statusView(outgoing, view)))
+  return preconditionsHold(call, entityTags(call, statusView(outgoing, view)))
     ? Effect.succeed({ ifVersion: view.version })
     : Effect.fail(httpError("precondition-failed", "the notification is not as the condition says"))
 }

@@ -1,18 +1,19 @@
 /** What outgoing mailboxes take and answer (A5 to A8). */
-import { type Area, attribute, attributes, type BodyDescription, button, digits, document, events,
-  file, formBody, formOf, list, nothing, object, oneOf, open, paging, root, seeOther, text, time,
-  uri, view } from "../../formats/openapi/index.ts"
+import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
+  emptyResponse, eventContent, extensible, fileOperation, formRequestBody, formSchema, list, object,
+  oneOf, type OperationGroup, pagingParameters, type RequestBodyDescription, rootElement,
+  seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
 
 const status = oneOf("sent", "waiting", "failed")
 
 const recipient = object({
-  ...attributes({ href: uri, attempts: digits, last: time, next: time, code: digits }),
+  ...attributes({ href: uri, attempts: digits, last: dateTime, next: dateTime, code: digits }),
   status: attribute(oneOf("success", "retry", "waiting", "failed")),
   location: attribute(text),
   problem: attribute(text)
 }, ["status", "href", "attempts"])
 
-const sentForm = formOf({
+const sentForm = formSchema({
   to: { type: "string", description: "Recipients, a line each; the field may repeat." },
   from: text,
   description: text,
@@ -20,64 +21,74 @@ const sentForm = formOf({
   content: text
 }, ["to", "description"])
 
-const replayForm: BodyDescription = { ...formBody(formOf(["since"])), required: false }
+const replayForm: RequestBodyDescription = {
+  ...formRequestBody(formSchema(["since"])),
+  required: false
+}
 
-export const outgoingOperations: Area = {
+export const outgoingOperations: OperationGroup = {
   tag: "outgoing",
   about: "Where notifications are sent from, with patience, to one or more mailboxes.",
   schemas: {
-    SentNotification: open(root("notification", {
+    SentNotification: extensible(rootElement("notification", {
       from: attribute({ type: ["string", "boolean"], description: "Names the sender." }),
       to: { anyOf: [uri, list(uri)] },
       item: { type: "object", additionalProperties: true }
     }, ["to", "item"])),
-    Outgoing: root("notification", {
-      ...attributes({ href: uri, time, status }),
+    Outgoing: rootElement("notification", {
+      ...attributes({ href: uri, dateTime, status }),
       recipient: list(recipient)
     }, ["href", "time", "status", "recipient"]),
-    OutgoingListing: root("notifications", {
+    OutgoingListing: rootElement("notifications", {
       ...attributes({ href: uri }),
-      notification: list(object(attributes({ status, href: uri, time }), ["status", "href"]))
+      notification: list(object(attributes({ status, href: uri, dateTime }), ["status", "href"]))
     }, ["href", "notification"]),
-    Retried: root(
+    Retried: rootElement(
       "retried",
       attributes({ notifications: digits, recipients: digits, next: uri }),
       ["notifications", "recipients"]
     )
   },
   operations: {
-    "GET /outgoing.js": file("getOutgoingScript", "The script of its page", "text/javascript"),
+    "GET /outgoing.js": fileOperation(
+      "getOutgoingScript",
+      "The script of its page",
+      "text/javascript"
+    ),
     "GET /outgoing": {
       id: "getOwnOutgoing",
       summary: "Leads to the caller's own outgoing mailbox",
       needs: "account",
-      answers: { 303: nothing("Where it is", ["Location", "Vary", "Cache-Control"]) }
+      responses: { 303: emptyResponse("Where it is", ["Location", "Vary", "Cache-Control"]) }
     },
     "POST /outgoing": {
       id: "sendFromOwn",
       summary: "Leads what is to be sent to the caller's own outgoing mailbox, which takes it",
       needs: "account",
-      body: { ...formBody(sentForm), required: false, kind: "empty" },
-      answers: { 307: nothing("Where it is", ["Location", "Vary", "Cache-Control"]) }
+      body: { ...formRequestBody(sentForm), required: false, kind: "empty" },
+      responses: { 307: emptyResponse("Where it is", ["Location", "Vary", "Cache-Control"]) }
     },
     "GET /outgoing/{account}": {
       id: "listOutgoing",
       summary: "What was sent, newest first (A7)",
       needs: "role",
-      query: { ...paging, status: { description: "Only those that stand so.", schema: status } },
+      query: {
+        ...pagingParameters,
+        status: { description: "Only those that stand so.", schema: status }
+      },
       problems: ["gone"],
-      answers: { 200: view("OutgoingListing", "A page of it") }
+      responses: { 200: viewResponse("OutgoingListing", "A page of it") }
     },
     "POST /outgoing/{account}": {
       id: "send",
       summary: "Sends a notification to one or more mailboxes (A5)",
       needs: "role",
       headers: ["traceparent"],
-      body: document("SentNotification", { form: sentForm }),
+      body: documentRequestBody("SentNotification", { form: sentForm }),
       problems: ["gone"],
-      answers: {
-        202: view("Outgoing", "Durably queued", ["Location", "Notification-Status"]),
-        303: seeOther
+      responses: {
+        202: viewResponse("Outgoing", "Durably queued", ["Location", "Notification-Status"]),
+        303: seeOtherResponse
       }
     },
     "POST /outgoing/{account}/retry": {
@@ -90,7 +101,7 @@ export const outgoingOperations: Area = {
       },
       body: replayForm,
       problems: ["gone"],
-      answers: { 202: view("Retried", "How many are tried again") }
+      responses: { 202: viewResponse("Retried", "How many are tried again") }
     },
     "GET /outgoing/{account}/{notification}": {
       id: "getOutgoing",
@@ -99,12 +110,12 @@ export const outgoingOperations: Area = {
       needs: "role",
       headers: ["Prefer", "Last-Event-ID"],
       problems: ["gone", "malformed"],
-      answers: {
-        200: view(
+      responses: {
+        200: viewResponse(
           "Outgoing",
           "How it stands",
           ["Notification-Status?", "Preference-Applied?"],
-          events("An event `status` for each change, its data the document as XML.")
+          eventContent("An event `status` for each change, its data the document as XML.")
         )
       }
     },
@@ -112,26 +123,26 @@ export const outgoingOperations: Area = {
       id: "deleteOutgoingByForm",
       summary: "The same as DELETE, for a page's form with `method=delete`",
       needs: "role",
-      body: formBody(formOf({ method: oneOf("delete") }, ["method"])),
+      body: formRequestBody(formSchema({ method: oneOf("delete") }, ["method"])),
       problems: ["gone", "precondition-failed"],
-      answers: { 204: nothing("It is removed"), 303: seeOther }
+      responses: { 204: emptyResponse("It is removed"), 303: seeOtherResponse }
     },
     "DELETE /outgoing/{account}/{notification}": {
       id: "deleteOutgoing",
       summary: "Removes it; no attempt starts afterwards (A8)",
       needs: "role",
       problems: ["gone", "conflict"],
-      answers: { 204: nothing("It is removed") }
+      responses: { 204: emptyResponse("It is removed") }
     },
     "POST /outgoing/{account}/{notification}/retry": {
       id: "retryOutgoing",
       summary: "Tries its failed recipients again",
       needs: "role",
-      body: button,
+      body: buttonRequestBody,
       problems: ["gone"],
-      answers: {
-        202: view("Outgoing", "How it stands", ["Notification-Status"]),
-        303: seeOther
+      responses: {
+        202: viewResponse("Outgoing", "How it stands", ["Notification-Status"]),
+        303: seeOtherResponse
       }
     }
   }

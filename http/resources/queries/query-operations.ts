@@ -1,6 +1,7 @@
 /** What queries take and answer, and what the address of a table takes. */
-import { type Area, attributes, document, formOf, list, nothing, object, oneOf, paging, ref, root,
-  type Schema, seeOther, text, time, uri, view } from "../../formats/openapi/index.ts"
+import { attributes, dateTime, documentRequestBody, emptyResponse, formSchema, list, object, oneOf,
+  type OperationGroup, pagingParameters, ref, rootElement, type Schema, seeOtherResponse, text, uri,
+  viewResponse } from "../../formats/openapi/index.ts"
 import { operators } from "../../query-engine/index.ts"
 
 const on = oneOf("customers", "quotes")
@@ -19,7 +20,7 @@ const order = attributes({ by: text, direction: oneOf("asc", "desc") })
 
 const controls = ["1", "2", "3"].flatMap((at) => [`field${at}`, `op${at}`, `value${at}`])
 
-const form = formOf(
+const form = formSchema(
   [
     "method",
     "title",
@@ -34,7 +35,7 @@ const form = formOf(
   ]
 )
 
-export const queryOperations: Area = {
+export const queryOperations: OperationGroup = {
   tag: "queries",
   about: "Queries that are too much for an address, as resources of their own.",
   schemas: {
@@ -49,15 +50,15 @@ export const queryOperations: Area = {
         { const: "", description: "None: `all` holds then, and `any` does not." }
       ]
     },
-    Query: root("query", {
-      ...attributes({ on, href: uri, expires: time }),
+    Query: rootElement("query", {
+      ...attributes({ on, href: uri, expires: dateTime }),
       title: text,
       ...conditions,
       return: text,
       order: object(order, ["by"]),
       limit: { type: ["string", "integer"] }
     }, ["on"]),
-    Queries: root("queries", {
+    Queries: rootElement("queries", {
       query: list(object(attributes({ href: uri, on, title: text }), ["href", "on"]))
     }, ["query"])
   },
@@ -66,44 +67,44 @@ export const queryOperations: Area = {
       id: "listQueries",
       summary: "The caller's own queries; none without an account",
       needs: "anyone",
-      query: paging,
-      answers: { 200: view("Queries", "A page of them") }
+      query: pagingParameters,
+      responses: { 200: viewResponse("Queries", "A page of them") }
     },
     "POST /queries": {
       id: "createQuery",
       summary: "Makes a query; its link `edit` is for who may change it",
       needs: "anyone",
-      body: document("Query", { form }),
-      answers: { 201: view("Query", "The query", ["Location", "Link"]) }
+      body: documentRequestBody("Query", { form }),
+      responses: { 201: viewResponse("Query", "The query", ["Location", "Link"]) }
     },
     "GET /queries/{query}": {
       id: "getQuery",
       summary: "A query",
       problems: ["gone"],
-      answers: { 200: view("Query", "The query", ["Link"]) }
+      responses: { 200: viewResponse("Query", "The query", ["Link"]) }
     },
     "PUT /queries/{query}": {
       id: "replaceQuery",
       summary: "Another query in its place, at the edit URI or by its owner",
       needs: "anyone",
-      body: document("Query"),
+      body: documentRequestBody("Query"),
       problems: ["unauthenticated", "gone"],
-      answers: { 200: view("Query", "The query as it is now", ["Link"]) }
+      responses: { 200: viewResponse("Query", "The query as it is now", ["Link"]) }
     },
     "POST /queries/{query}": {
       id: "changeQueryByForm",
       summary: "PUT, or with `method=delete` DELETE, for a page's form",
       needs: "anyone",
-      body: document("Query", { form }),
+      body: documentRequestBody("Query", { form }),
       problems: ["unauthenticated", "gone", "precondition-failed"],
-      answers: { 303: seeOther }
+      responses: { 303: seeOtherResponse }
     },
     "DELETE /queries/{query}": {
       id: "deleteQuery",
       summary: "Removes a query, at the edit URI or by its owner",
       needs: "anyone",
       problems: ["unauthenticated", "gone"],
-      answers: { 204: nothing("It is removed") }
+      responses: { 204: emptyResponse("It is removed") }
     }
   }
 }

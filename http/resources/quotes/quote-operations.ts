@@ -1,6 +1,7 @@
 /** What quotes take and answer (C1, C3, C4). */
-import { type Area, attribute, attributes, document, elementText, formOf, list, nothing, object,
-  ref, root, seeOther, text, time, uri, view } from "../../formats/openapi/index.ts"
+import { attribute, attributes, dateTime, documentRequestBody, elementText, emptyResponse,
+  formSchema, list, object, type OperationGroup, ref, rootElement, seeOtherResponse, text, uri,
+  viewResponse } from "../../formats/openapi/index.ts"
 import { rowQuery } from "../rows/index.ts"
 
 const price = {
@@ -20,24 +21,24 @@ const newPrice = {
 
 const fields = ["price", "currency", "name"]
 
-export const quoteOperations: Area = {
+export const quoteOperations: OperationGroup = {
   tag: "quotes",
   about: "Prices by symbol, their decimals exact.",
   schemas: {
-    NewQuote: root("quote", {
+    NewQuote: rootElement("quote", {
       ...attributes({ symbol: text, href: uri }),
       price: newPrice,
       name: text,
       updated: text
     }, ["price"]),
-    Quote: root("quote", {
+    Quote: rootElement("quote", {
       ...attributes({ href: uri, symbol: text }),
       price,
       name: text,
-      updated: time
+      updated: dateTime
     }, ["href", "symbol"]),
     Quotes: {
-      ...root("quotes", { quote: list(ref("Quote")) }, ["quote"])
+      ...rootElement("quotes", { quote: list(ref("Quote")) }, ["quote"])
     },
     QuoteOrQuotes: { anyOf: [ref("Quotes"), ref("Quote")] }
   },
@@ -50,46 +51,48 @@ export const quoteOperations: Area = {
         ...rowQuery
       },
       problems: ["not-found", "gone", "unprocessable"],
-      answers: { 200: view("QuoteOrQuotes", "The quote, or a page of quotes") }
+      responses: { 200: viewResponse("QuoteOrQuotes", "The quote, or a page of quotes") }
     },
     "POST /quotes": {
       id: "createQuote",
       summary: "Sets the quote of the symbol in the document; for the role quotes",
       needs: "role",
-      body: document("NewQuote", { form: formOf(["symbol", ...fields], ["symbol", "price"]) }),
+      body: documentRequestBody("NewQuote", {
+        form: formSchema(["symbol", ...fields], ["symbol", "price"])
+      }),
       problems: ["gone", "not-found"],
-      answers: { 201: view("Quote", "The quote", ["Location"]), 303: seeOther }
+      responses: { 201: viewResponse("Quote", "The quote", ["Location"]), 303: seeOtherResponse }
     },
     "GET /quotes/{symbol}": {
       id: "getQuote",
       summary: "A quote",
       problems: ["gone"],
-      answers: { 200: view("Quote", "The quote") }
+      responses: { 200: viewResponse("Quote", "The quote") }
     },
     "PUT /quotes/{symbol}": {
       id: "putQuote",
       summary: "Sets a quote; for the role quotes (C3)",
       needs: "role",
-      body: document("NewQuote"),
-      answers: {
-        200: view("Quote", "Set over an earlier one"),
-        201: view("Quote", "A new quote", ["Location"])
+      body: documentRequestBody("NewQuote"),
+      responses: {
+        200: viewResponse("Quote", "Set over an earlier one"),
+        201: viewResponse("Quote", "A new quote", ["Location"])
       }
     },
     "POST /quotes/{symbol}": {
       id: "changeQuoteByForm",
       summary: "PUT, or with `method=delete` DELETE, for a page's form",
       needs: "role",
-      body: document("NewQuote", { form: formOf(["method", ...fields]) }),
+      body: documentRequestBody("NewQuote", { form: formSchema(["method", ...fields]) }),
       problems: ["gone", "precondition-failed"],
-      answers: { 303: seeOther }
+      responses: { 303: seeOtherResponse }
     },
     "DELETE /quotes/{symbol}": {
       id: "deleteQuote",
       summary: "Removes a delisted symbol; for the role quotes (C4)",
       needs: "role",
       problems: ["gone"],
-      answers: { 204: nothing("It is removed") }
+      responses: { 204: emptyResponse("It is removed") }
     }
   }
 }

@@ -5,9 +5,9 @@ import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { absoluteUri, ask, type Call, conditionsHold, emptyAnswer, entityTags, type HandlerAnswer,
-  type HandlerFailure, httpError, isConditional, isPageWanted, readInput, type RequestInput,
-  type Service, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, ask, type Call, emptyAnswer, entityTags, type HandlerAnswer,
+  type HandlerFailure, httpError, isConditional, isPageWanted, preconditionsHold, readInput,
+  type RequestInput, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { type MailboxRef, readerHeaders } from "../mailboxes/index.ts"
 import { collectionPath, describeAt, type DescribedRegistration, registrationNamed, registrationOf,
   type RegistrationRef, requireSubscriber } from "./registration-access.ts"
@@ -74,7 +74,7 @@ const unchanged = (
   { registration, view }: DescribedRegistration
 ): Effect.Effect<{ readonly ifVersion?: number }, HandlerFailure> => {
   if (!isConditional(call)) return Effect.succeed({})
-  return conditionsHold(call, entityTags(call, registrationView(place, registration, view)))
+  return preconditionsHold(call, entityTags(call, registrationView(place, registration, view)))
     ? Effect.succeed({ ifVersion: view.version })
     : Effect.fail(httpError("precondition-failed", "the registration is not as the condition says"))
 }

@@ -1,40 +1,41 @@
 /** What push registrations take and answer (A12). */
-import { type Area, attribute, attributes, button, digits, document, formBody, formOf, list,
-  nothing, object, oneOf, ref, root, seeOther, text, time, uri, view,
-  withoutPage } from "../../formats/openapi/index.ts"
+import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
+  emptyResponse, formRequestBody, formSchema, list, object, oneOf, type OperationGroup, ref,
+  rootElement, seeOtherResponse, text, uri, viewResponse,
+  withoutHtml } from "../../formats/openapi/index.ts"
 
 const status = attribute(text)
 
 const form = attribute(oneOf("native", "websub"))
 
-export const registrationOperations: Area = {
+export const registrationOperations: OperationGroup = {
   tag: "registrations",
   about: "Callbacks that are told what is new in a mailbox: Standard Webhooks, or W3C WebSub.",
   schemas: {
-    NewRegistration: root("registration", { callback: uri }, ["callback"]),
-    ChangedRegistration: root("registration", { callback: uri }),
-    Registration: root("registration", {
-      ...attributes({ href: uri, created: time }),
+    NewRegistration: rootElement("registration", { callback: uri }, ["callback"]),
+    ChangedRegistration: rootElement("registration", { callback: uri }),
+    Registration: rootElement("registration", {
+      ...attributes({ href: uri, created: dateTime }),
       status,
       form,
       callback: uri,
       secret: { type: "string", description: "Of Standard Webhooks, shown this once." },
       account: text,
       cursor: text,
-      "lease-until": time,
+      "lease-until": dateTime,
       attempts: digits,
-      last: time,
-      next: time,
+      last: dateTime,
+      next: dateTime,
       code: digits,
       problem: text,
-      "rotated-until": time
+      "rotated-until": dateTime
     }, ["href", "status", "form", "created", "callback", "cursor", "attempts"]),
     RegistrationEntry: object({
       ...attributes({ href: uri, callback: uri, attempts: digits }),
       status,
       form
     }, ["href", "status", "form", "callback", "attempts"]),
-    Registrations: root("registrations", {
+    Registrations: rootElement("registrations", {
       ...attributes({ href: uri }),
       registration: list(ref("RegistrationEntry"))
     }, ["href", "registration"])
@@ -44,14 +45,14 @@ export const registrationOperations: Area = {
       id: "listRegistrations",
       summary: "The mailbox's registrations",
       needs: "reader",
-      answers: { 200: view("Registrations", "All of them", ["Link"]) }
+      responses: { 200: viewResponse("Registrations", "All of them", ["Link"]) }
     },
     "POST /mailboxes/{mailbox}/registrations": {
       id: "register",
       summary: "Registers a callback, or takes a WebSub subscription",
       needs: "reader",
-      body: document("NewRegistration", {
-        form: formOf([
+      body: documentRequestBody("NewRegistration", {
+        form: formSchema([
           "callback",
           "hub.mode",
           "hub.topic",
@@ -60,10 +61,10 @@ export const registrationOperations: Area = {
           "hub.lease_seconds"
         ])
       }),
-      answers: {
-        201: view("Registration", "Registered, with its secret", ["Location", "Link"]),
+      responses: {
+        201: viewResponse("Registration", "Registered, with its secret", ["Location", "Link"]),
         202: {
-          ...view("Registration", "The intent of the subscriber is verified now", [
+          ...viewResponse("Registration", "The intent of the subscriber is verified now", [
             "Location?",
             "Link"
           ]),
@@ -75,26 +76,28 @@ export const registrationOperations: Area = {
       id: "getRegistration",
       summary: "How a registration stands",
       needs: "reader",
-      answers: { 200: view("Registration", "The registration", ["Link"]) }
+      responses: { 200: viewResponse("Registration", "The registration", ["Link"]) }
     },
     "PUT /mailboxes/{mailbox}/registrations/{registration}": {
       id: "liftRegistration",
       summary: "Lifts a suspension or verifies anew; it may name another callback",
       needs: "reader",
-      body: document("ChangedRegistration", { isOptional: true }),
+      body: documentRequestBody("ChangedRegistration", { isOptional: true }),
       problems: ["conflict"],
-      answers: { 200: view("Registration", "The registration as it is now", ["Link"]) }
+      responses: { 200: viewResponse("Registration", "The registration as it is now", ["Link"]) }
     },
     "POST /mailboxes/{mailbox}/registrations/{registration}": {
       id: "changeRegistrationByForm",
       summary: "PUT or DELETE, as `method` says, for a page's form",
       needs: "reader",
-      body: formBody(formOf({ method: oneOf("put", "delete"), callback: text }, ["method"])),
+      body: formRequestBody(
+        formSchema({ method: oneOf("put", "delete"), callback: text }, ["method"])
+      ),
       problems: ["precondition-failed"],
-      answers: {
-        200: withoutPage(view("Registration", "The registration as it is now", ["Link"])),
-        204: nothing("It is removed", ["Link"]),
-        303: seeOther
+      responses: {
+        200: withoutHtml(viewResponse("Registration", "The registration as it is now", ["Link"])),
+        204: emptyResponse("It is removed", ["Link"]),
+        303: seeOtherResponse
       }
     },
     "DELETE /mailboxes/{mailbox}/registrations/{registration}": {
@@ -102,14 +105,14 @@ export const registrationOperations: Area = {
       summary: "Removes a registration; nothing is pushed afterwards",
       needs: "reader",
       problems: ["conflict"],
-      answers: { 204: nothing("It is removed", ["Link"]) }
+      responses: { 204: emptyResponse("It is removed", ["Link"]) }
     },
     "POST /mailboxes/{mailbox}/registrations/{registration}/secret": {
       id: "rotateSecret",
       summary: "A new secret; the older one signs too for a while",
       needs: "reader",
-      body: button,
-      answers: { 200: view("Registration", "The new secret, shown this once", ["Link"]) }
+      body: buttonRequestBody,
+      responses: { 200: viewResponse("Registration", "The new secret, shown this once", ["Link"]) }
     }
   }
 }

@@ -8,7 +8,7 @@ import type { RecordChange } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, requireAccount } from "../../auth/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { attemptsMax } from "../../limits.ts"
-import { type Call, conditionsHold, entityTags, type HandlerFailure, httpError, isConditional,
+import { type Call, entityTags, type HandlerFailure, httpError, isConditional, preconditionsHold,
   type Service } from "../../pipeline/index.ts"
 
 /** A kind of such resources. */
@@ -77,7 +77,7 @@ const holds = (
   key: string,
   value: string | undefined
 ): Effect.Effect<void, HandlerFailure> =>
-  !isConditional(call) || conditionsHold(call, tagsOf(service, call, kept, key, value))
+  !isConditional(call) || preconditionsHold(call, tagsOf(service, call, kept, key, value))
     ? Effect.void
     : Effect.fail(httpError("precondition-failed", "it is not as the condition says"))
 

@@ -1,4 +1,4 @@
-import { paging, type Parameter, text, uri } from "../../formats/openapi/index.ts"
+import { pagingParameters, type Parameter, text, uri } from "../../formats/openapi/index.ts"
 
 /** What the addresses of customers and quotes take alike. */
 export const rowQuery: Readonly<Record<string, Parameter>> = {
@@ -7,5 +7,5 @@ export const rowQuery: Readonly<Record<string, Parameter>> = {
     schema: text
   },
   query: { description: "The URI of a query, which must hold too.", schema: uri },
-  ...paging
+  ...pagingParameters
 }

@@ -1,22 +1,23 @@
 /** What the bridge, its sessions and the questions without a session take and answer (Area B). */
-import { type AnswerDescription, type Area, attribute, attributes, document, elementText, formBody,
-  formOf, list, nothing, object, oneOf, type Operation, type OperationKey, paging, type Parameter,
-  root, seeOther, text, time, uri, view } from "../../formats/openapi/index.ts"
+import { attribute, attributes, dateTime, documentRequestBody, elementText, emptyResponse,
+  formRequestBody, formSchema, list, object, oneOf, type Operation, type OperationGroup,
+  type OperationKey, pagingParameters, type Parameter, type ResponseDescription, rootElement,
+  seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
 
 type Step = "name" | "quest" | "hard_question"
 
 const answered = object(attributes({ href: uri }), ["href"])
 
 /** What the bridge-keeper says to an answer that is none, or wrong. */
-const rejected: AnswerDescription = {
-  ...view("Rejection", "What the bridge-keeper says instead; or nothing acceptable", [
+const rejected: ResponseDescription = {
+  ...viewResponse("Rejection", "What the bridge-keeper says instead; or nothing acceptable", [
     "Vary",
     "Cache-Control"
   ]),
   isView: false
 }
 
-const pageForm = formOf(["answer", "href", "continue"])
+const pageForm = formSchema(["answer", "href", "continue"])
 
 const ofStep = (step: Step): Readonly<Record<OperationKey, Operation>> => {
   const at = `/sessions/{session}/${step}` as const
@@ -26,29 +27,32 @@ const ofStep = (step: Step): Readonly<Record<OperationKey, Operation>> => {
     id: `getAnswer${name}`,
     summary: `The recorded answer to ${step}`,
     problems: ["gone"],
-    answers: { 200: view("Answer", "The answer") }
+    responses: { 200: viewResponse("Answer", "The answer") }
   }
   operations[`PUT ${at}`] = {
     id: `answer${name}`,
     summary: `Answers ${step}, or answers it again`,
     description: "409 out of order; 405 when the conversation is over.",
-    body: document("Answer"),
+    body: documentRequestBody("Answer"),
     problems: ["gone", "conflict", "method-not-allowed"],
-    answers: {
+    responses: {
       // After the last one there is nothing to answer again.
       ...step === "hard_question" ? {} : {
-        200: view("Challenge", "Recorded over an earlier one", ["Location", "Content-Location"])
+        200: viewResponse("Challenge", "Recorded over an earlier one", [
+          "Location",
+          "Content-Location"
+        ])
       },
-      201: view("Challenge", "Recorded; what comes next", ["Location", "Content-Location"]),
+      201: viewResponse("Challenge", "Recorded; what comes next", ["Location", "Content-Location"]),
       406: rejected
     }
   }
   operations[`POST ${at}`] = {
     id: `answer${name}ByForm`,
     summary: "The same as PUT, for a page's form",
-    body: formBody(pageForm),
+    body: formRequestBody(pageForm),
     problems: ["gone", "method-not-allowed", "precondition-failed"],
-    answers: { 303: seeOther, 406: rejected }
+    responses: { 303: seeOtherResponse, 406: rejected }
   }
   return operations
 }
@@ -72,19 +76,19 @@ const question = (
   summary,
   query,
   problems: ["unprocessable"],
-  answers: { 200: view("Challenge", "What comes next"), 406: rejected }
+  responses: { 200: viewResponse("Challenge", "What comes next"), 406: rejected }
 })
 
-export const sessionOperations: Area = {
+export const sessionOperations: OperationGroup = {
   tag: "sessions",
   about: "A conversation whose every state has a URI; and the same questions without a session.",
   schemas: {
-    Answer: root("answer", {
+    Answer: rootElement("answer", {
       ...attributes({ continue: text, href: uri }),
       text: { type: "string", description: "In a JSON request the text may be named so." },
       ...elementText("The answer.")
     }),
-    Challenge: root("challenge", {
+    Challenge: rootElement("challenge", {
       session: attribute(uri),
       p: text,
       method: oneOf("GET", "PUT", "POST"),
@@ -98,14 +102,14 @@ export const sessionOperations: Area = {
       quest: answered,
       hard_question: answered
     }, ["p", "method", "uri"]),
-    Rejection: root("p", {
+    Rejection: rootElement("p", {
       p: { type: "string", description: "In JSON; in XML the text of the root." },
       ...elementText("What is said.")
     }),
-    Sessions: root("sessions", {
+    Sessions: rootElement("sessions", {
       session: list(
         object({
-          ...attributes({ href: uri, started: time }),
+          ...attributes({ href: uri, started: dateTime }),
           status: attribute(oneOf("name", "quest", "hard_question", "crossed", "cast"))
         }, ["href", "status", "started"])
       )
@@ -115,22 +119,22 @@ export const sessionOperations: Area = {
     "GET /cross_bridge": {
       id: "crossBridge",
       summary: "Where a session begins (B1)",
-      answers: { 200: view("Challenge", "How to begin", ["Link"]) }
+      responses: { 200: viewResponse("Challenge", "How to begin", ["Link"]) }
     },
     "GET /sessions": {
       id: "listSessions",
       summary: "All sessions, newest first (B3)",
-      query: paging,
-      answers: { 200: view("Sessions", "A page of them", ["Link"]) }
+      query: pagingParameters,
+      responses: { 200: viewResponse("Sessions", "A page of them", ["Link"]) }
     },
     "POST /sessions": {
       id: "startSession",
       summary: "Begins a session (B2)",
-      body: document("Answer", { form: pageForm }),
+      body: documentRequestBody("Answer", { form: pageForm }),
       problems: ["gone"],
-      answers: {
-        201: view("Challenge", "The first question", ["Location"]),
-        303: seeOther,
+      responses: {
+        201: viewResponse("Challenge", "The first question", ["Location"]),
+        303: seeOtherResponse,
         406: rejected
       }
     },
@@ -138,13 +142,13 @@ export const sessionOperations: Area = {
       id: "getSession",
       summary: "How a session stands (B4)",
       problems: ["gone"],
-      answers: { 200: view("Challenge", "What comes next, and what was answered") }
+      responses: { 200: viewResponse("Challenge", "What comes next, and what was answered") }
     },
     "DELETE /sessions/{session}": {
       id: "deleteSession",
       summary: "Removes a session",
       problems: ["gone", "conflict"],
-      answers: { 204: nothing("It is removed") }
+      responses: { 204: emptyResponse("It is removed") }
     },
     ...ofStep("name"),
     ...ofStep("quest"),

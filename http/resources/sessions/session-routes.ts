@@ -5,8 +5,8 @@ import type { SessionMessage, SessionReply,
   SessionView as Session } from "../../../actors/session/index.ts"
 import { type Address, address, isActorId, isRefusal } from "../../../runtime/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
-import { absoluteUri, ask, askOrRefusal, type Call, conditionsHold, emptyAnswer, entityTags,
-  type HandlerAnswer, type HandlerFailure, httpError, isConditional, refusalError,
+import { absoluteUri, ask, askOrRefusal, type Call, emptyAnswer, entityTags, type HandlerAnswer,
+  type HandlerFailure, httpError, isConditional, preconditionsHold, refusalError,
   type ResourceHandler, type Route, type Service, viewAnswer,
   withFormRedisplay } from "../../pipeline/index.ts"
 import { readReference } from "./answer-reference.ts"
@@ -84,7 +84,7 @@ const unchanged = Effect.fnUntraced(function*(
     ? sessionView(id, session)
     : yield* recorded(service, id, step, session)
   const tags = view === undefined ? undefined : entityTags(call, view)
-  if (!conditionsHold(call, tags)) return yield* httpError("precondition-failed")
+  if (!preconditionsHold(call, tags)) return yield* httpError("precondition-failed")
   return { ifVersion: session.version }
 })
 
