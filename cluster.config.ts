@@ -8,66 +8,66 @@ export interface ClusterConfig {
   readonly host: string
   /** TCP port to listen on; 0 takes a free one. */
   readonly port: number
-  /** Origin that every URI given out begins with; `http://localhost:<port>` when undefined. */
+  /** Origin of every URI of the service; `http://localhost:<port>` when undefined. */
   readonly baseUrl: string | undefined
-  /** Folder of the embedded store, or of a cluster node's name; made when it is missing. */
+  /** Folder of the embedded store, or of a cluster node's name; created when it is missing. */
   readonly dataDir: string
-  readonly store: {
+  readonly storage: {
     /**
-     * Database of the embedded store. When undefined, the one that the folder has; a new folder
-     * gets RocksDB where it runs, else LevelDB.
+     * Database of the embedded store. When undefined, the database that the folder has; a new
+     * folder gets RocksDB where it runs, else LevelDB.
      */
     readonly engine: "rocksdb" | "leveldb" | undefined
   }
   /**
-   * Token of the account `admin`. When undefined, the first start with an empty store chooses one
-   * and prints it once. Better set by the environment than written here.
+   * Token of the account `admin`. When undefined, the first start with an empty store generates
+   * one and prints it once. Prefer the environment variable to a value in this file.
    */
   readonly adminToken: string | undefined
-  /** An outside issuer of tokens (OpenID Connect, OAuth), whose JWTs are accepted as Bearer. */
+  /** An external issuer of tokens (OpenID Connect, OAuth), whose JWTs are accepted as Bearer. */
   readonly auth: {
-    /** Its keys: the URL of its JWK Set, a file, or the set itself; undefined: the issuer tells. */
+    /** Its keys: the URL of its JWK Set, a file, or the set itself; undefined: by discovery. */
     readonly jwks: string | undefined
-    /** `iss` of its tokens, to the letter; undefined: no issuer. */
+    /** `iss` of its tokens, compared exactly; undefined: no issuer. */
     readonly issuer: string | undefined
-    /** One of these must be in `aud`; needed with `issuer`. */
+    /** One of these must be in `aud`; required with `issuer`. */
     readonly audience: ReadonlyArray<string> | undefined
-    /** Claim with the account's name, and the one with its roles; dots lead into objects. */
+    /** Claims with the account's name and with its roles; a dot selects a member of an object. */
     readonly accountClaim: string
     readonly rolesClaim: string
-    /** What the issuer's names of roles begin with: with `restante-`, `restante-admin` is admin. */
+    /** Prefix of the issuer's role names: with `restante-`, `restante-admin` is admin. */
     readonly rolesPrefix: string | undefined
-    /** How far the issuer's clock may be off, at most 5 minutes. */
+    /** Largest offset of the issuer's clock, at most 5 minutes. */
     readonly clockTolerance: string
     /** Algorithms of signatures that are accepted. */
     readonly algorithms: ReadonlyArray<string>
-    /** File, PEM: the authority of the key server's certificate, instead of the system's. */
+    /** PEM file: the authority of the key server's certificate, instead of the system's. */
     readonly ca: string | undefined
   }
   readonly proxies: {
-    /** Prefixes (CIDR) of proxies in front of this service whose X-Forwarded-For is believed. */
+    /** Prefixes (CIDR) of proxies in front of this service whose X-Forwarded-For is trusted. */
     readonly trusted: ReadonlyArray<string>
   }
   readonly rates: {
     /**
-     * Requests that one address may make at this node, as `600/1m`: so many in so long, which may
-     * come at once; undefined for any number. Set `proxies.trusted` first where there are proxies.
+     * Requests that one address may make at this node, as `600/1m`: a quota and a window; bursts
+     * are allowed. Undefined: no limit. Set `proxies.trusted` first where there are proxies.
      */
     readonly address: string | undefined
-    /** Requests that one account may make at this node, likewise. */
+    /** Requests that one account may make at this node, in the same form. */
     readonly account: string | undefined
   }
   readonly log: {
     /** Least severe level that is written. */
     readonly level: "trace" | "debug" | "info" | "warn" | "error" | "none"
-    /** One line of JSON each, text for people, or `auto`: text when standard error is a terminal. */
+    /** `json` lines, `text` for people, or `auto`: text when standard error is a terminal. */
     readonly format: "auto" | "json" | "text"
   }
   readonly outgoing: {
-    /** The wait before each attempt, the first included; after the last one it has failed. */
+    /** The wait before each attempt, the first included; after the last one the delivery fails. */
     readonly retrySchedule: ReadonlyArray<string>
-    /** How long a notification stays after all its recipients have ended. */
-    readonly keep: string
+    /** How long a notification is kept after the last attempt for all its recipients. */
+    readonly retention: string
   }
   readonly outbound: {
     /** Address prefixes (CIDR) that outgoing requests may reach although they are not public. */
@@ -92,7 +92,7 @@ export interface ClusterConfig {
     readonly retention: string
   }
   readonly cors: {
-    /** Origin whose pages may read answers, `*` for all, `none` for no other. */
+    /** Origin whose pages may read responses, `*` for all, `none` for no other. */
     readonly origin: string
   }
   /** How to reach NATS, when the node is one of a cluster. */
@@ -106,7 +106,7 @@ export interface ClusterConfig {
     readonly nkeySeed: string | undefined
     /** File of credentials (JWT and seed). */
     readonly creds: string | undefined
-    /** Files, PEM: the authority of the servers' certificates, and a certificate of the node. */
+    /** PEM files: the authority of the servers' certificates, and a certificate of the node. */
     readonly ca: string | undefined
     readonly cert: string | undefined
     readonly key: string | undefined
@@ -114,19 +114,19 @@ export interface ClusterConfig {
     readonly replicas: 1 | 3 | 5 | undefined
   }
   readonly cluster: {
-    /** Name of this node, of no other; when undefined one is made up and kept in `dataDir`. */
+    /** Unique name of this node; when undefined one is generated and stored in `dataDir`. */
     readonly nodeId: string | undefined
-    /** Streams that share the actors; the same for every node, and for as long as there is data. */
+    /** Streams that share the actors; the same for every node, and fixed while there is data. */
     readonly buckets: number
   }
   readonly limits: {
-    /** Actors kept in memory; above it the least recently used idle ones are put to sleep. */
-    readonly residentActors: number
-    /** Messages that one actor holds without having replied; one more is refused. */
+    /** Actors in memory; above it the least recently used idle actors are passivated. */
+    readonly activationsMax: number
+    /** Messages without a reply of one actor; one more is refused. */
     readonly inboxMax: number
-    /** An actor without a message for so long is put to sleep. */
+    /** An actor is passivated after this time without a message. */
     readonly idleTimeout: string
-    /** How long a stopping node waits for what is under way. */
+    /** How long a stopping node waits for work in progress. */
     readonly drainTimeout: string
   }
 }
@@ -136,9 +136,7 @@ export const clusterConfig: ClusterConfig = {
   port: 8080,
   baseUrl: undefined,
   dataDir: "./data",
-  store: {
-    engine: undefined
-  },
+  storage: { engine: undefined },
   adminToken: undefined,
   auth: {
     jwks: undefined,
@@ -159,7 +157,7 @@ export const clusterConfig: ClusterConfig = {
   log: { level: "info", format: "auto" },
   outgoing: {
     retrySchedule: ["0s", "5s", "1m", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"],
-    keep: "P7D"
+    retention: "P7D"
   },
   outbound: { allow: [] },
   content: { publish: "anyone", bytesMax: "1GiB" },
@@ -179,5 +177,5 @@ export const clusterConfig: ClusterConfig = {
     replicas: undefined
   },
   cluster: { nodeId: undefined, buckets: 4 },
-  limits: { residentActors: 10_000, inboxMax: 10_000, idleTimeout: "60s", drainTimeout: "20s" }
+  limits: { activationsMax: 10_000, inboxMax: 10_000, idleTimeout: "60s", drainTimeout: "20s" }
 }

@@ -8,8 +8,8 @@ export const exitCodes = {
   failed: 1,
   /** The command line is wrong. */
   usage: 2,
-  /** The store is damaged. */
-  damaged: 74,
+  /** The store is corrupted. */
+  corrupted: 74,
   /** Not now: the store is in use by another process, or the service does not answer. */
   unavailable: 75,
   /** A setting, or this platform, does not allow it. */

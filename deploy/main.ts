@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-/** The command line: the only composition root, imported by nobody. */
+/** The entry point of the command line; nothing imports it. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Exit, Layer, type Runtime } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { accountCommand, backupCommand, bridgeCommand, checkCommand, configCommand, doctorCommand,
   loadCommand, migrateCommand, outboxCommand, presenter, queryCommand, readCommand, registerCommand,
-  registrationsCommand, restoreCommand, sendCommand, serveCommand, topCommand,
+  registrationsCommand, rejectRetiredFlags, restoreCommand, sendCommand, serveCommand, topCommand,
   watchCommand } from "./cli/index.ts"
 import { CommandFailed, exitCodes } from "./command-failure.ts"
 import { version } from "./version.ts"
@@ -41,8 +41,8 @@ const exitCodeOf = (failure: unknown): number => {
 }
 
 /**
- * Being interrupted by a signal, and having drained, is success, unless a command was to tell of an
- * end that it has not seen.
+ * A command that a signal interrupts has succeeded, as `serve` has drained. A command that must
+ * reach its end sets `process.exitCode` while it runs.
  */
 const teardown: Runtime.Teardown = (exit, onExit) => {
   if (Exit.isSuccess(exit)) return onExit(exitCodes.ok)
@@ -56,7 +56,7 @@ const report = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Effect.sync(() => {
     if (Cause.hasInterruptsOnly(cause)) return
     const failure = Cause.squash(cause)
-    if (CliError.isCliError(failure)) return // shown by the command line itself
+    if (CliError.isCliError(failure)) return // the command line has printed it
     const text = failure instanceof CommandFailed ? failure.message : Cause.pretty(cause)
     process.stderr.write(text.replace(/^(?=\S)/gm, "restante: ") + "\n")
   })
@@ -66,8 +66,10 @@ const commandLine = Layer.merge(
   CliOutput.layerPresenter(presenter)
 )
 
-restante.pipe(
-  Command.run({ version }),
+Effect.andThen(
+  rejectRetiredFlags(process.argv.slice(2)),
+  restante.pipe(Command.run({ version }))
+).pipe(
   Effect.tapCause(report),
   Effect.provide(Layer.merge(NodeServices.layer, commandLine)),
   NodeRuntime.runMain({ disableErrorReporting: true, teardown })

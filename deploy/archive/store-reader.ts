@@ -1,4 +1,4 @@
-/** Reads a whole store as parts: actors, each content's bytes before it, then records and blobs. */
+/** An open store as an archive. */
 import { Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { ContentState } from "../../actors/content/index.ts"
@@ -7,8 +7,9 @@ import { contentKind, idempotencyKind, notificationKind,
 import { type ActorPart, BlobMissing, type BlobsApi, type ItemsPart, StorageCorrupted,
   type StoreContentsApi } from "../../runtime/index.ts"
 import { blobsPage, blobTriesMax } from "../limits.ts"
-import type { ArchivePart, BlobPart } from "./archive-parts.ts"
-import { BlobLost } from "./archive-reader.ts"
+import { version } from "../version.ts"
+import { BlobLost, Encoder, type Header, headerOf } from "./format.ts"
+import type { ArchivePart, BlobPart } from "./parts.ts"
 
 /**
  * Kinds that know what came of others are read before those: what a relay has delivered, how far a
@@ -136,3 +137,12 @@ export const drain = async (
     if (part._tag !== "Blob" || await isSound(part)) seen(part)
   }
 }
+
+/* Reads a whole store as parts: actors, each content's bytes before it, then records and blobs. */
+
+/** All of a store as it is read; it may be in use. */
+export const archiveOf = (
+  source: ArchiveSource & { readonly kind: Header["source"] },
+  encoder = new Encoder()
+): AsyncIterable<Uint8Array> =>
+  encoder.encode(headerOf(version, source.kind, Date.now()), partsOf(source))

@@ -5,8 +5,8 @@ import { type ActorPart, type Address, type BlobsApi, type Commit, type ItemsPar
   StorageUnavailable } from "../../runtime/index.ts"
 import { archiveGroupBytesMax, commitRemovals, groupActors, groupRecords, groupsAtOnce,
   smallBlobBytes, smallBlobsAtOnce } from "../limits.ts"
-import { type ArchivePart, type BlobPart, piecesOf } from "./archive-parts.ts"
-import { BlobLost } from "./archive-reader.ts"
+import { BlobLost } from "./format.ts"
+import { type ArchivePart, type BlobPart, piecesOf } from "./parts.ts"
 
 /** What is written to. */
 export interface ArchiveTarget {

@@ -64,10 +64,6 @@ export const nodeNameOf = (settings: NodeSettings): Effect.Effect<string, NodeUn
     : Effect.succeed(settings.nodeId)
 }
 
-/** Where everything is kept, for people. */
-export const placeOf = ({ dataDir, natsUrl }: NodeSettings): string =>
-  natsUrl === undefined ? dataDir : `NATS at ${natsUrl.join(", ")}`
-
 /**
  * Embedded, groups are so large that commits share a flush well, and so small that one group is
  * answered while the next is flushed, when as many clients wait as do on a busy node. On NATS a
@@ -125,11 +121,12 @@ export type BackendFailure =
   | NatsTooOld
   | BucketsDiffer
   | NodeNameTaken
+  | NodeUnnamed
 
 /** The node's view of the records: in its data directory, or in memory where that cannot be had. */
-const viewOf = ({ dataDir, store }: NodeSettings, node: string): OpenView => {
+const viewOf = ({ dataDir, storageEngine }: NodeSettings, node: string): OpenView => {
   const folder = join(dataDir, "view", node)
-  return embeddedView(folder, store).pipe(Effect.catch((failure) => {
+  return embeddedView(folder, storageEngine).pipe(Effect.catch((failure) => {
     const detail = "detail" in failure ? failure.detail : "another process has it"
     const text = `${folder} cannot be used (${detail}): the view of the records is in memory`
     return Effect.as(Effect.logWarning(text), makeMemoryView())
@@ -157,5 +154,5 @@ export const backend = (
   node: string
 ): Layer.Layer<Ports, BackendFailure> =>
   settings.natsUrl === undefined
-    ? Layer.merge(embedded(settings.dataDir, { engine: settings.store }), alone)
+    ? Layer.merge(embedded(settings.dataDir, { engine: settings.storageEngine }), alone)
     : overNats(settings, settings.natsUrl, node)

@@ -1,5 +1,5 @@
-/** The store that a node runs on, and what the operator is told when it cannot be used. */
+/** The store that a node runs on, and the messages for when it cannot be used. */
 export { backend, type BackendFailure, groupLimits, isClustered, natsOptions, nodeNameOf,
-  NodeUnnamed, placeOf, type Ports } from "./backend.ts"
-export { differing, missing } from "./engine-messages.ts"
+  type Ports } from "./backend.ts"
 export { failpoint } from "./failpoint.ts"
+export { backendFailed } from "./failure-messages.ts"

@@ -1,8 +1,9 @@
 /** `restante restore`. */
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import type { BackedUp, Filled, Seen } from "../archive/index.ts"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
-import type { BackedUp, Filled, Seen } from "../maintenance/index.ts"
+import { storageLocation } from "../settings/index.ts"
 import { load, settingFlags } from "./flags.ts"
 import { adminFlags, asAdmin, jsonFlag, table } from "./terminal.ts"
 
@@ -11,7 +12,8 @@ const progressMs = 500
 const mebibyte = 1024 * 1024
 
 const isOfStore = (name: string): boolean =>
-  name === "data-dir" || name === "store" || name === "cluster-buckets" || name.startsWith("nats-")
+  name === "data-dir" || name === "storage-engine" || name === "cluster-buckets" ||
+  name.startsWith("nats-")
 
 /** Flags that say which store; without NATS_URL it is the one in DATA_DIR. */
 export const storeFlags: Record<string, Flag.Flag<Option.Option<string>>> = Object.fromEntries(
@@ -113,12 +115,12 @@ export const backupCommand = Command.make(
   },
   Effect.fnUntraced(function*({ file, json, plain, token, url, ...flags }) {
     // Only the commands on stores need the native modules.
-    const { backUp, backUpRunning, placeOf, rowsOf, explained } = yield* Effect.promise(() =>
-      import("../maintenance/archive.ts")
+    const { backUp, backUpRunning, rowsOf, explained } = yield* Effect.promise(() =>
+      import("../archive/index.ts")
     )
     const address = Option.getOrUndefined(url)
     const { settings } = yield* load(address === undefined ? flags : {})
-    const place = address ?? placeOf(settings)
+    const place = address ?? storageLocation(settings)
     const ofStore = (seen: Seen) => Effect.scoped(backUp(settings, file, plain, seen))
     const saved: Effect.Effect<BackedUp, Error> = address === undefined
       ? withProgress(ofStore)
@@ -165,8 +167,8 @@ export const checkCommand = Command.make(
   Effect.fnUntraced(function*({ json, ...flags }) {
     const { settings } = yield* load(flags)
     // Only the commands on stores need the native modules.
-    const { check, placeOf } = yield* Effect.promise(() => import("../maintenance/check.ts"))
-    const place = placeOf(settings)
+    const { check } = yield* Effect.promise(() => import("../doctor/index.ts"))
+    const place = storageLocation(settings)
     const { counts, problems, store } = yield* check(settings)
     if (json) yield* Console.log(JSON.stringify({ place, store, counts, problems }, null, 2))
     else {
@@ -210,14 +212,14 @@ export const migrateCommand = Command.make(
         exitCode: exitCodes.usage
       })
     }
-    const { explained, migrate, placeOf } = yield* Effect.promise(() =>
-      import("../maintenance/archive.ts")
-    )
+    const { explained, migrate } = yield* Effect.promise(() => import("../archive/index.ts"))
     const from = { ...rest, natsUrl: undefined }
-    const place = placeOf(settings)
+    const place = storageLocation(settings)
     const filled = yield* withProgress((seen) => Effect.scoped(migrate(from, settings, seen)))
       .pipe(
-        Effect.mapError((failure) => explained(`${placeOf(from)} or ${place}`, undefined, failure))
+        Effect.mapError((failure) =>
+          explained(`${storageLocation(from)} or ${place}`, undefined, failure)
+        )
       )
     yield* report(place, filled, json)
   })
@@ -237,10 +239,8 @@ export const restoreCommand = Command.make(
   { ...storeFlags, file: fileArgument("The archive"), json: jsonFlag() },
   Effect.fnUntraced(function*({ file, json, ...flags }) {
     const { settings } = yield* load(flags)
-    const { explained, placeOf, restore } = yield* Effect.promise(() =>
-      import("../maintenance/archive.ts")
-    )
-    const place = placeOf(settings)
+    const { explained, restore } = yield* Effect.promise(() => import("../archive/index.ts"))
+    const place = storageLocation(settings)
     const filled = yield* withProgress((seen) => Effect.scoped(restore(settings, file, seen)))
       .pipe(Effect.mapError((failure) => explained(place, file, failure)))
     yield* report(place, filled, json)

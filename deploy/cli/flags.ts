@@ -2,7 +2,8 @@
 import { Effect, Option, Result } from "effect"
 import { Flag } from "effect/cli"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
-import { allSettings, type LoadedSettings, loadSettings } from "../settings/index.ts"
+import { allSettings, type LoadedSettings, loadSettings,
+  replacementOfFlag } from "../settings/index.ts"
 
 type SettingFlags = Record<string, Flag.Flag<Option.Option<string>>>
 
@@ -13,7 +14,7 @@ export const settingFlags: SettingFlags = Object.fromEntries(
       one.flag,
       Flag.String(one.flag).pipe(
         Flag.withMetavar(one.kind.metavar),
-        Flag.withDescription(`${one.about} (${one.env})`),
+        Flag.withDescription(`${one.description} (${one.variable})`),
         Flag.optional
       )
     ]]
@@ -33,4 +34,20 @@ export const load = (
     : Effect.fail(
       new CommandFailed({ message: loaded.failure.message, exitCode: exitCodes.configuration })
     )
+}
+
+/** Fails with the name of the new flag where the command line has one of an earlier version. */
+export const rejectRetiredFlags = (
+  args: ReadonlyArray<string>
+): Effect.Effect<void, CommandFailed> => {
+  for (const arg of args) {
+    const [, name = ""] = /^--([a-z-]+)/.exec(arg) ?? []
+    const replacement = replacementOfFlag(name)
+    if (replacement !== undefined) {
+      const message =
+        `the command line has --${name}, which is no longer a flag: use --${replacement}`
+      return Effect.fail(new CommandFailed({ message, exitCode: exitCodes.configuration }))
+    }
+  }
+  return Effect.void
 }

@@ -2,6 +2,7 @@
 export { accountCommand } from "./account.ts"
 export { backupCommand, checkCommand, migrateCommand, restoreCommand } from "./archive-commands.ts"
 export { bridgeCommand } from "./bridge.ts"
+export { rejectRetiredFlags } from "./flags.ts"
 export { readCommand, watchCommand } from "./mailbox.ts"
 export { configCommand, doctorCommand, serveCommand } from "./node-commands.ts"
 export { outboxCommand, sendCommand } from "./outgoing.ts"

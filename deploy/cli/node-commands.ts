@@ -2,8 +2,7 @@
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
-import { loggingLayer } from "../node/index.ts"
-import { baseUrlOf, type FoundSetting, type NodeSettings } from "../settings/index.ts"
+import { baseUrlOf, type NodeSettings, type ResolvedSetting } from "../settings/index.ts"
 import { version } from "../version.ts"
 import { load, settingFlags } from "./flags.ts"
 import { jsonFlag, plain, printJson, some, table } from "./terminal.ts"
@@ -17,15 +16,15 @@ interface Row {
   readonly about: string
 }
 
-const row = (settings: NodeSettings) => ({ setting, source, text }: FoundSetting): Row => {
-  const derived = setting.name === "baseUrl" && text === undefined && settings.port !== 0
+const row = (settings: NodeSettings) => ({ setting, source, text }: ResolvedSetting): Row => {
+  const derived = setting.key === "baseUrl" && text === undefined && settings.port !== 0
   return {
-    name: setting.name,
+    name: setting.key,
     value: derived ? baseUrlOf(settings, settings.port) : text ?? null,
     source: derived ? "port" : source,
-    env: setting.env,
+    env: setting.variable,
     flag: setting.flag === undefined ? null : `--${setting.flag}`,
-    about: setting.about
+    about: setting.description
   }
 }
 
@@ -41,8 +40,8 @@ export const configCommand = Command.make(
     json: jsonFlag()
   },
   Effect.fnUntraced(function*({ json, ...flags }) {
-    const { found, settings } = yield* load(flags)
-    const rows = found.map(row(settings))
+    const { resolved, settings } = yield* load(flags)
+    const rows = resolved.map(row(settings))
     yield* json ? printJson(rows) : Console.log(lines(rows))
   })
 ).pipe(
@@ -59,7 +58,7 @@ export const doctorCommand = Command.make(
   Effect.fnUntraced(function*({ json, ...flags }) {
     const { settings } = yield* load(flags)
     // Only the commands on stores need the native modules.
-    const { examine } = yield* Effect.promise(() => import("../doctor/doctor.ts"))
+    const { examine } = yield* Effect.promise(() => import("../doctor/index.ts"))
     const findings = yield* examine(settings)
     if (json) yield* printJson(findings)
     else {
@@ -85,7 +84,7 @@ export const serveCommand = Command.make(
   Effect.fnUntraced(function*(flags) {
     const loaded = yield* load(flags)
     // Only this command needs the native modules.
-    const { serve } = yield* Effect.promise(() => import("../node/serve.ts"))
+    const { loggingLayer, serve } = yield* Effect.promise(() => import("../node/index.ts"))
     yield* serve(loaded, version).pipe(Effect.provide(loggingLayer(loaded.settings)))
   })
 ).pipe(

@@ -2,11 +2,10 @@
 import { Context, Effect, Layer } from "effect"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { connection, Nats, type NatsApi } from "../../runtime/nats/index.ts"
-import { backend, natsOptions, placeOf } from "../backend/index.ts"
+import { backend, backendFailed, natsOptions } from "../backend/index.ts"
 import { askMs, clockFailMs, clockWarnMs, natsPayloadWantedBytes,
   natsRoundTripWarnMs } from "../limits.ts"
-import { stopped } from "../node/index.ts"
-import { baseUrlOf, type NodeSettings } from "../settings/index.ts"
+import { baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { fail, type Finding, ok, warn } from "./finding.ts"
 
 /** Opens the embedded store as a node would; one that is in use is well. */
@@ -15,9 +14,9 @@ export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
     Effect.as(ok("store", `${settings.dataDir} opens`)),
     Effect.catch((failure) => {
       if (failure._tag === "StorageLocked") {
-        return Effect.succeed(ok("store", stopped(settings.dataDir, failure).message))
+        return Effect.succeed(ok("store", backendFailed(settings.dataDir, failure).message))
       }
-      const { message } = stopped(placeOf(settings), failure)
+      const { message } = backendFailed(storageLocation(settings), failure)
       return Effect.succeed(
         fail("store", message, "see what `restante check` says; restore a backup if it is damaged")
       )
@@ -93,7 +92,7 @@ export const servers = (
       })
     })
   ).pipe(Effect.catch((failure) => {
-    const found = stopped(placeOf(settings), failure).message
+    const found = backendFailed(storageLocation(settings), failure).message
     const advice = "see that NATS_URL, its user or credentials and TLS are right, and that the " +
       "servers have JetStream on"
     return Effect.succeed([fail("NATS", found, advice)])

@@ -1,3 +1,3 @@
 /** One node, put together. */
 export { loggingLayer } from "./logging.ts"
-export { stopped } from "./serve.ts"
+export { serve } from "./serve.ts"

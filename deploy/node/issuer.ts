@@ -3,7 +3,7 @@ import { Effect, Schema, type Scope } from "effect"
 import { readFile } from "node:fs/promises"
 import { makeOutbound, readerOf } from "../../actors/outbound/index.ts"
 import { Issuer, keySetBytesMax, metadataUrl, parseKeySet, parseKeysUrl } from "../../http/index.ts"
-import { type GivenPlace, givenPlaceOf, type NodeSettings } from "../settings/index.ts"
+import { type KeySetSource, keySetSourceOf, type NodeSettings } from "../settings/index.ts"
 import { version } from "../version.ts"
 
 /** A file or text of the issuer's settings cannot be used: the settings are wrong. */
@@ -13,13 +13,13 @@ export class IssuerUnusable extends Schema.TaggedError<IssuerUnusable>()("Issuer
 
 /** Where an issuer's keys are. */
 type KeyPlace =
-  | GivenPlace
+  | KeySetSource
   /** Where its metadata say. */
   | { readonly _tag: "Issuer"; readonly metadataUrl: string }
 
 /** By `auth.jwks`; without it the issuer is to tell, if it is a URL. */
 const keyPlaceOf = (jwks: string | undefined, issuer: string): KeyPlace | undefined => {
-  if (jwks !== undefined) return givenPlaceOf(jwks)
+  if (jwks !== undefined) return keySetSourceOf(jwks)
   const url = metadataUrl(issuer)
   return url === undefined ? undefined : { _tag: "Issuer", metadataUrl: url }
 }

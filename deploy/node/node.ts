@@ -13,10 +13,10 @@ import { assertNative, bootstrap, countRequest, CredentialCache, HttpMetrics, ke
   sweepOrphans, watchLoads, watchQueries } from "../../http/index.ts"
 import { Blobs, Placement, Records, Storage, type StorageFailure, StorageUnavailable, StoreContents,
   System, type Transport } from "../../runtime/index.ts"
-import { archiveOf } from "../archive/index.ts"
-import { backend, failpoint, groupLimits, isClustered, nodeNameOf, placeOf,
+import { archiveOf } from "../archive/store-reader.ts"
+import { backend, failpoint, groupLimits, isClustered, nodeNameOf,
   type Ports } from "../backend/index.ts"
-import { adminTokenOf, baseUrlOf, type NodeSettings } from "../settings/index.ts"
+import { adminTokenOf, baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"
 import { serviceKeyOf } from "./service-key.ts"
@@ -95,13 +95,13 @@ const systemLayer = (settings: NodeSettings, { arriving, baseUrl, outbound }: Sh
         links: linksUnder(baseUrl),
         documents: notificationDocuments,
         schedule: settings.retrySchedule,
-        keepMs: settings.outgoingKeep,
+        keepMs: settings.outgoingRetention,
         arriving,
         random: Math.random
       }),
       limits: {
         ...groupLimits(settings),
-        residentActorsMax: settings.residentActors,
+        residentActorsMax: settings.activationsMax,
         inboxMax: settings.inboxMax,
         idleMs: settings.idleTimeout,
         sweepMs: Math.min(settings.idleTimeout, sweepMsMax),
@@ -289,7 +289,7 @@ const serveOver = Effect.fnUntraced(function*(
     baseUrl,
     host: settings.host,
     port,
-    place: placeOf(settings),
+    place: storageLocation(settings),
     engine: isClustered(settings) ? undefined : service.engine,
     node: isClustered(settings) ? shared.node : undefined,
     adminToken: token

@@ -1,10 +1,9 @@
 /** `restante serve`: runs one node, tells the operator where, and what stops it. */
 import { Effect } from "effect"
 import type { ServerUnavailable } from "../../http/index.ts"
-import { type BackendFailure, differing, missing, type NodeUnnamed,
-  placeOf } from "../backend/index.ts"
+import { backendFailed, type BackendFailure } from "../backend/index.ts"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
-import type { LoadedSettings } from "../settings/index.ts"
+import { type LoadedSettings, storageLocation } from "../settings/index.ts"
 import type { IssuerUnusable } from "./issuer.ts"
 import { runNode, type ServingNode } from "./node.ts"
 
@@ -24,61 +23,20 @@ const banner = (version: string, serving: ServingNode): string => {
   return `${lines.join("\n")}\n`
 }
 
-/**
- * What the operator is told, and the exit code, for each way in which a node cannot run. `place` is
- * where it keeps everything.
- */
-export const stopped = (
-  place: string,
-  failure: BackendFailure | NodeUnnamed | IssuerUnusable | ServerUnavailable
+/** The message and the exit code for each failure that ends a node. */
+const stopped = (
+  location: string,
+  failure: BackendFailure | IssuerUnusable | ServerUnavailable
 ): CommandFailed => {
-  const ends = (message: string, exitCode: CommandFailed["exitCode"]): CommandFailed =>
-    new CommandFailed({ message, exitCode })
-  switch (failure._tag) {
-    case "StorageLocked": {
-      const holder = failure.pid === undefined ? "another process" : `process ${failure.pid}`
-      return ends(`${place} is in use by ${holder}`, exitCodes.unavailable)
-    }
-    case "StorageCorrupted":
-      return ends(`${place} is damaged: ${failure.detail}`, exitCodes.damaged)
-    case "StorageFull":
-      return ends(`${place} has no room left: ${failure.detail}`, exitCodes.unavailable)
-    case "StorageUnavailable":
-      return ends(`${place} cannot be used: ${failure.detail}`, exitCodes.unavailable)
-    case "EngineDiffers":
-      return ends(differing(failure), exitCodes.configuration)
-    case "EngineMissing":
-      return ends(missing(place, failure), exitCodes.configuration)
-    case "NatsTooOld":
-      return ends(
-        `${place} is version ${failure.found}; ${failure.wanted} or newer is needed`,
-        exitCodes.unavailable
-      )
-    case "BucketsDiffer":
-      return ends(
-        `${place} was set up with ${failure.found}, this node with ${failure.wanted}: ` +
-          "CLUSTER_BUCKETS stays as it was at the first start",
-        exitCodes.unavailable
-      )
-    case "NodeNameTaken":
-      return ends(
-        `another process is the node ${failure.node} of the cluster on ${place}: ` +
-          "each needs a NODE_ID, or a data directory, of its own",
-        exitCodes.unavailable
-      )
-    case "NodeUnnamed":
-      return ends(
-        `${failure.file} cannot be used for this node's name: ${failure.detail}`,
-        exitCodes.unavailable
-      )
-    case "IssuerUnusable":
-      return ends(failure.message, exitCodes.configuration)
-    case "ServerUnavailable":
-      return ends(
-        failure.message,
-        failure.reason === "NativeModule" ? exitCodes.configuration : exitCodes.unavailable
-      )
+  const { _tag } = failure
+  if (_tag !== "IssuerUnusable" && _tag !== "ServerUnavailable") {
+    return backendFailed(location, failure)
   }
+  const isConfiguration = _tag === "IssuerUnusable" || failure.reason === "NativeModule"
+  return new CommandFailed({
+    message: failure.message,
+    exitCode: isConfiguration ? exitCodes.configuration : exitCodes.unavailable
+  })
 }
 
 /** URIs that a node of a cluster gives out without it lead to this machine only. */
@@ -100,4 +58,4 @@ export const serve = (
     runNode(settings, (serving) => {
       process.stdout.write(banner(version, serving))
     })
-  ).pipe(Effect.mapError((failure) => stopped(placeOf(settings), failure)))
+  ).pipe(Effect.mapError((failure) => stopped(storageLocation(settings), failure)))

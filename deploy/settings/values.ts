@@ -1,16 +1,16 @@
-/** How the values of settings are written: schemas from text, and what each expects in words. */
+/** The kinds of values of settings: a schema from text, and the expected form in words. */
 import { Effect, Redacted, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { IpNetwork } from "effect/net"
-import { parseKeySet, type Rate } from "../../http/index.ts"
+import { claimPathCharsMax, claimPathDotsMax, parseKeySet, type Rate } from "../../http/index.ts"
 
-/** The same by `auth.jwks`. */
-export type GivenPlace =
+/** Where `auth.jwks` says that the keys are. */
+export type KeySetSource =
   | { readonly _tag: "Url"; readonly url: string }
   | { readonly _tag: "File"; readonly file: string }
   | { readonly _tag: "Inline"; readonly text: string }
 
-/** Reads `auth.jwks`; undefined when it is none of the three. */
-export const givenPlaceOf = (value: string): GivenPlace | undefined => {
+/** Parses `auth.jwks`; undefined when it is none of the three. */
+export const keySetSourceOf = (value: string): KeySetSource | undefined => {
   if (value.startsWith("{")) {
     return typeof parseKeySet(value) === "string" ? undefined : { _tag: "Inline", text: value }
   }
@@ -23,11 +23,10 @@ export const givenPlaceOf = (value: string): GivenPlace | undefined => {
   return isHttp && hash + username + password === "" ? { _tag: "Url", url: value } : undefined
 }
 
-/** A kind of value: its schema, and the words that a person is told when a value is not one. */
+/** A kind of value. `expected` describes it in messages about a wrong value. */
 export interface ValueKind<A> {
   readonly schema: Schema.Codec<A, string>
   readonly expected: string
-  /** For `--help`. */
   readonly metavar: string
 }
 
@@ -89,14 +88,14 @@ const originOf = (text: string): string | undefined => {
   return isHttp && bare ? url.origin : undefined
 }
 
-/** A schema from text by a function that answers undefined to what it does not take. */
-export const reading = <A>(
+/** A schema from text by a parser that returns undefined for malformed text. */
+const parsedBy = <A>(
   to: Schema.Codec<A>,
-  read: (text: string) => A | undefined
+  parse: (text: string) => A | undefined
 ): Schema.Codec<A, string> =>
   Schema.String.pipe(Schema.decodeTo(to, {
     decode: SchemaGetter.transformEffect((text: string) => {
-      const value = read(text)
+      const value = parse(text)
       return value === undefined
         ? Effect.fail(new SchemaIssue.InvalidValue())
         : Effect.succeed(value)
@@ -106,17 +105,17 @@ export const reading = <A>(
 
 export const text: ValueKind<string> = {
   schema: Schema.NonEmptyString,
-  expected: "a text",
+  expected: "text",
   metavar: "text"
 }
 
 /** A whole number between two bounds, both included. */
-export const integer = (least: number, most: number): ValueKind<number> => ({
-  schema: reading(
-    Schema.Int.check(Schema.isBetween({ minimum: least, maximum: most })),
+export const integer = (minimum: number, maximum: number): ValueKind<number> => ({
+  schema: parsedBy(
+    Schema.Int.check(Schema.isBetween({ minimum, maximum })),
     (digits) => /^\d{1,15}$/.test(digits) ? Number(digits) : undefined
   ),
-  expected: `a whole number from ${least} to ${most}`,
+  expected: `a whole number from ${minimum} to ${maximum}`,
   metavar: "number"
 })
 
@@ -128,11 +127,10 @@ export const oneOf = <const Names extends ReadonlyArray<string>>(
   metavar: names.join("|")
 })
 
-/** One of some numbers. */
 export const oneNumberOf = <const Numbers extends ReadonlyArray<number>>(
   ...numbers: Numbers
 ): ValueKind<Numbers[number]> => ({
-  schema: reading(
+  schema: parsedBy(
     Schema.Literals(numbers),
     (digits) => numbers.find((one) => String(one) === digits)
   ),
@@ -144,14 +142,14 @@ const namePattern = /^[A-Za-z0-9_=-]{1,100}$/
 
 export const isNodeName = (text: string): boolean => namePattern.test(text)
 
-/** Name of a node: also a part of keys in NATS, so that few characters are left. */
+/** Name of a node. Keys in NATS contain it, which limits its characters. */
 export const nodeName: ValueKind<string> = {
   schema: Schema.String.check(Schema.isPattern(namePattern)),
   expected: "1 to 100 characters of A-Z, a-z, 0-9, _, = and -",
   metavar: "name"
 }
 
-/** The address of a NATS server, without credentials: it is shown and logged. */
+/** The address of a NATS server, without credentials, since addresses are logged. */
 const natsServerOf = (text: string): string | undefined => {
   const whole = /^[a-z]+:\/\//.test(text) ? text : `nats://${text}`
   if (!/^(nats|tls):\/\//.test(whole) || !URL.canParse(whole)) return undefined
@@ -161,21 +159,21 @@ const natsServerOf = (text: string): string | undefined => {
 }
 
 export const natsServer: ValueKind<string> = {
-  schema: reading(Schema.String, natsServerOf),
+  schema: parsedBy(Schema.String, natsServerOf),
   expected: "servers such as nats://host:4222 or tls://host:4222, without credentials",
   metavar: "url"
 }
 
 /** Time in ms. */
 export const duration: ValueKind<number> = {
-  schema: reading(Schema.Int, durationMs),
+  schema: parsedBy(Schema.Int, durationMs),
   expected: "a duration such as 500ms, 5s, 1m, 30min, 2h, 7d or P30D",
   metavar: "duration"
 }
 
 /** Time in ms, above 0. */
-export const span: ValueKind<number> = {
-  schema: reading(Schema.Int.check(Schema.isGreaterThan(0)), durationMs),
+export const positiveDuration: ValueKind<number> = {
+  schema: parsedBy(Schema.Int.check(Schema.isGreaterThan(0)), durationMs),
   expected: "a duration above 0 such as 500ms, 5s, 1m, 30min, 2h, 7d or P30D",
   metavar: "duration"
 }
@@ -185,16 +183,15 @@ const rateWindowMaxMs = 86_400_000
 const rateOf = (written: string): Rate | undefined => {
   const [, quota = "", window = ""] = /^(\d{1,9})\/(.+)$/.exec(written) ?? []
   const windowMs = durationMs(/^[a-z]/.test(window) ? `1${window}` : window)
-  // The field that tells it has whole seconds.
+  // The RateLimit header field has whole seconds.
   if (windowMs === undefined || windowMs === 0 || windowMs % 1000 !== 0) return undefined
   return Number(quota) > 0 && windowMs <= rateWindowMaxMs
     ? { quota: Number(quota), windowMs }
     : undefined
 }
 
-/** So many requests in so long. */
 export const rate: ValueKind<Rate> = {
-  schema: reading(
+  schema: parsedBy(
     Schema.Struct({ quota: Schema.Int, windowMs: Schema.Int }),
     rateOf
   ),
@@ -204,20 +201,20 @@ export const rate: ValueKind<Rate> = {
 
 /** Size in bytes. */
 export const size: ValueKind<number> = {
-  schema: reading(Schema.Int.check(Schema.isGreaterThan(0)), sizeBytes),
+  schema: parsedBy(Schema.Int.check(Schema.isGreaterThan(0)), sizeBytes),
   expected: "a size above 0 such as 65536, 256KiB, 10MiB or 1GiB",
   metavar: "size"
 }
 
 export const origin: ValueKind<string> = {
-  schema: reading(Schema.String, originOf),
+  schema: parsedBy(Schema.String, originOf),
   expected: "an http or https URL of a host only, such as https://post.example.org",
   metavar: "url"
 }
 
 /** An origin, or `*` for all. */
 export const corsOrigin: ValueKind<string> = {
-  schema: reading(
+  schema: parsedBy(
     Schema.String,
     (value) => value === "*" || value === "none" ? value : originOf(value)
   ),
@@ -225,14 +222,14 @@ export const corsOrigin: ValueKind<string> = {
   metavar: "origin"
 }
 
-/** An address prefix in CIDR form; a bare address stands for itself alone. */
+/** An address prefix in CIDR form; a bare address is a prefix of that one address. */
 export const network: ValueKind<string> = {
-  schema: reading(Schema.String, networkOf),
+  schema: parsedBy(Schema.String, networkOf),
   expected: "address prefixes such as 10.0.0.0/8, 127.0.0.1 or fd00::/8",
   metavar: "prefix"
 }
 
-/** A token: visible ASCII without spaces, which is never printed. */
+/** A token: visible ASCII without spaces. It is never printed. */
 export const secret: ValueKind<Redacted.Redacted> = {
   schema: Schema.String.check(Schema.isPattern(/^[\x21-\x7e]+$/)).pipe(
     Schema.decodeTo(Schema.Redacted(Schema.String), {
@@ -245,10 +242,14 @@ export const secret: ValueKind<Redacted.Redacted> = {
 }
 
 /** Values separated by commas. */
-export const list = <A>(kind: ValueKind<A>, least = 0, most = 64): ValueKind<ReadonlyArray<A>> => ({
+export const list = <A>(
+  kind: ValueKind<A>,
+  minimum = 0,
+  maximum = 64
+): ValueKind<ReadonlyArray<A>> => ({
   schema: Schema.String.pipe(
     Schema.decodeTo(
-      Schema.Array(kind.schema).check(Schema.isBetweenLength(least, most)),
+      Schema.Array(kind.schema).check(Schema.isBetweenLength(minimum, maximum)),
       {
         decode: SchemaGetter.transform((values: string) =>
           values.split(",").map((value) => value.trim()).filter((value) => value !== "")
@@ -258,7 +259,36 @@ export const list = <A>(kind: ValueKind<A>, least = 0, most = 64): ValueKind<Rea
     )
   ),
   expected: `${
-    least === 0 ? "at most" : `${least} to`
-  } ${most} values, separated by commas: ${kind.expected}`,
+    minimum === 0 ? "at most" : `${minimum} to`
+  } ${maximum} values, separated by commas: ${kind.expected}`,
   metavar: `${kind.metavar},…`
 })
+
+/** Signatures by a private key only: with a shared secret, a verifier can also sign. */
+export const algorithm = oneOf(
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"] as const,
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"] as const
+)
+
+/** The name of a claim, or a path to one. */
+export const claim: ValueKind<string> = {
+  schema: parsedBy(
+    Schema.String,
+    (path) =>
+      path.length <= claimPathCharsMax && path.split(".").length <= claimPathDotsMax + 1 &&
+        !/(^|\.)(\.|$)/.test(path)
+        ? path
+        : undefined
+  ),
+  expected: "the name of a claim such as sub, or a path such as realm_access.roles",
+  metavar: "claim"
+}
+
+export const keySet: ValueKind<string> = {
+  schema: parsedBy(
+    Schema.String,
+    (value) => keySetSourceOf(value) === undefined ? undefined : value
+  ),
+  expected: "an http or https URL without credentials, a file, or a JWK Set of public keys",
+  metavar: "url|file"
+}

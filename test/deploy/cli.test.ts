@@ -1,4 +1,5 @@
 /** The command line as it is built, run as a process of its own. */
+import { Result } from "effect"
 import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
@@ -7,6 +8,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
+import { clusterConfig } from "../../cluster.config.ts"
+import { loadSettings } from "../../deploy/settings/settings.ts"
 
 const main = fileURLToPath(new URL("../../dist/bin/restante.js", import.meta.url))
 
@@ -134,6 +137,46 @@ describe("restante", () => {
       expect(stderr).toContain(`${name} is ${JSON.stringify(value)} (from environment ${env})`)
       expect(stderr).toContain("expected ")
     }
+  })
+
+  it.each([
+    ["STORE", "STORAGE_ENGINE"],
+    ["OUTGOING_KEEP", "OUTGOING_RETENTION"],
+    ["RESIDENT_ACTORS", "ACTIVATIONS_MAX"],
+    ["ACTOR_QUEUE_MAX", "INBOX_MAX"]
+  ])("stops on the retired %s, and names %s", (retired, replacement) => {
+    const flagOf = (variable: string) => `--${variable.toLowerCase().replaceAll("_", "-")}`
+    for (const command of ["config", "serve"]) {
+      expect(restante([command], { [retired]: "1" })).toMatchObject({
+        status: 78,
+        stderr: `restante: the environment has ${retired}, which is no longer a setting: ` +
+          `set ${replacement} instead\n`
+      })
+      expect(restante([command, flagOf(retired), "1"])).toMatchObject({
+        status: 78,
+        stderr: `restante: the command line has ${flagOf(retired)}, which is no longer a flag: ` +
+          `use ${flagOf(replacement)}\n`
+      })
+    }
+    expect(restante(["config"], { [retired]: "" }).status).toBe(0)
+  })
+
+  it("refuses a configuration key that is not a setting", () => {
+    const { outgoing } = clusterConfig
+    const config = { ...clusterConfig, store: { engine: "leveldb" }, prot: 80 }
+    const loaded = loadSettings({}, {}, { ...config, outgoing: { ...outgoing, keep: "P7D" } })
+    expect(Result.getFailure(loaded)).toMatchObject({
+      value: {
+        message: [
+          "cluster.config.ts has the key outgoing.keep, which is not a setting: " +
+          "use outgoing.retention instead",
+          "cluster.config.ts has the key store.engine, which is not a setting: " +
+          "use storage.engine instead",
+          "cluster.config.ts has the key prot, which is not a setting: " +
+          "remove it, or see `restante config` for the keys that exist"
+        ].join("\n")
+      }
+    })
   })
 
   it.each([

@@ -4,7 +4,7 @@ import { array, assert, constantFrom, dictionary, property, string } from "fast-
 import { describe, expect, it } from "vitest"
 import { Role } from "../../actors/account/protocol.ts"
 import { loadSettings } from "../../deploy/settings/settings.ts"
-import { givenPlaceOf } from "../../deploy/settings/values.ts"
+import { keySetSourceOf } from "../../deploy/settings/values.ts"
 import { claimAt, evaluateClaims } from "../../http/auth/issuer/claims.ts"
 import { metadataUrl, parseKeysUrl } from "../../http/auth/issuer/discovery.ts"
 import { isJwt } from "../../http/auth/issuer/issuer.ts"
@@ -91,11 +91,11 @@ describe("keys", () => {
   })
 
   it("are at a URL, in a file, or in the setting itself", () => {
-    expect(givenPlaceOf("https://issuer.example/jwks?v=1")).toMatchObject({ _tag: "Url" })
-    expect(givenPlaceOf("./jwks.json")).toEqual({ _tag: "File", file: "./jwks.json" })
-    expect(givenPlaceOf(JSON.stringify({ keys: [jwk] }))).toMatchObject({ _tag: "Inline" })
+    expect(keySetSourceOf("https://issuer.example/jwks?v=1")).toMatchObject({ _tag: "Url" })
+    expect(keySetSourceOf("./jwks.json")).toEqual({ _tag: "File", file: "./jwks.json" })
+    expect(keySetSourceOf(JSON.stringify({ keys: [jwk] }))).toMatchObject({ _tag: "Inline" })
     const none = ["", "ftp://issuer.example/", "https://user@issuer.example/", "{}", "https://"]
-    for (const text of none) expect([text, givenPlaceOf(text)]).toEqual([text, undefined])
+    for (const text of none) expect([text, keySetSourceOf(text)]).toEqual([text, undefined])
   })
 })
 

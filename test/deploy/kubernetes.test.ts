@@ -113,7 +113,7 @@ describe("a node", () => {
   const environment = environmentOf(set)
 
   it("gets settings that it takes, and its pod's name", () => {
-    const known = new Set(allSettings.map(({ env }) => env))
+    const known = new Set(allSettings.map(({ variable }) => variable))
     expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([])
     const loaded = loadSettings(environment)
     expect(Result.isSuccess(loaded) ? "" : loaded.failure.message).toBe("")

@@ -18,7 +18,7 @@ const cluster = compose(secrets)
 const nodes = cluster.names("restante-")
 const servers = cluster.names("nats-")
 const folder = mkdtempSync(join(tmpdir(), "restante-deploy-"))
-const known = new Set(allSettings.map(({ env }) => env))
+const known = new Set(allSettings.map(({ variable }) => variable))
 const yamlFiles = readdirSync(join(root, "deploy"), { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".yaml"))
 

@@ -23,7 +23,7 @@ export const natsConfiguration = (
   changed: (text: string) => string = (text) => text
 ): string => {
   mkdirSync(folder, { recursive: true })
-  cpSync(join(root, "deploy/nats"), join(folder, "nats"), { recursive: true })
+  cpSync(join(root, "deploy/manifests/nats"), join(folder, "nats"), { recursive: true })
   let text = replaced(
     textOf("deploy/manifests/nats.conf"),
     "store_dir: \"/data\"",

@@ -21,7 +21,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
   it("refuses while a flush stalls for long, and goes on", { timeout: 180_000 }, async () => {
     const dataDir = temporaryFolder()
     const faults = new Faults(dataDir)
-    const service = await start({ dataDir, env: { STORE: engine, ...faults.env } })
+    const service = await start({ dataDir, env: { STORAGE_ENGINE: engine, ...faults.env } })
     const deposits = await Deposits.open(service.url, "stalled")
     const quiet = await Deposits.open(service.url, "quiet")
     expect((await deposits.make(service.url))?.status).toBe(202)
@@ -47,7 +47,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     )
     await deposits.verify(service.url)
     await service.kill()
-    const again = await start({ dataDir, env: { STORE: engine } })
+    const again = await start({ dataDir, env: { STORAGE_ENGINE: engine } })
     await deposits.verify(again.url)
     expect((await again.stop()).code).toBe(0)
     faults.close()
@@ -61,7 +61,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
 
   it(`loses nothing in ${RESTARTS} restarts in a row`, { timeout: 300_000 }, async () => {
     const dataDir = temporaryFolder()
-    const env = { STORE: engine }
+    const env = { STORAGE_ENGINE: engine }
     const random = randomOf(`restarts ${engine}`)
     const first = await start({ dataDir, env })
     const deposits = await Deposits.open(first.url, "restarted")

@@ -43,7 +43,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
   let tried = 0
 
   beforeAll(async () => {
-    service = await start({ dataDir, env: { STORE: engine, ...faults.env } })
+    service = await start({ dataDir, env: { STORAGE_ENGINE: engine, ...faults.env } })
     deposits = await Deposits.open(service.url, "faulty")
     quiet = await Deposits.open(service.url, "quiet")
     expectStatus(await quiet.make(service.url) ?? fail("no answer"), 202)
@@ -178,7 +178,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
 
   it("has all of it after kill -9", async () => {
     await service.kill()
-    service = await start({ dataDir, env: { STORE: engine, ...faults.env } })
+    service = await start({ dataDir, env: { STORAGE_ENGINE: engine, ...faults.env } })
     await recovers()
     expect((await service.stop()).code).toBe(0)
     const operations = deposits.kept.size

@@ -53,7 +53,7 @@ it("shows /metrics to nobody outside", () => {
 })
 
 it("names variables that are settings, in every file that readers save", () => {
-  const known = new Set(allSettings.map(({ env }) => env))
+  const known = new Set(allSettings.map(({ variable }) => variable))
   const files = pages.flatMap(blocksOf).filter(({ mark }) => mark?.kind === "file")
   const named = files.filter(({ language }) => language === "ini").flatMap(({ page, text }) =>
     [...text.matchAll(/^(?:Environment=)?([A-Z][A-Z0-9_]+)=/gm)].map(([, env = ""]) => ({

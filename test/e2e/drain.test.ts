@@ -225,7 +225,7 @@ describe("a damaged store", () => {
       damage(dataDir)
       const refused = launch({ dataDir })
       expect((await refused.end()).code, `${name}: ${refused.output}`).toBe(74)
-      expect(refused.output, name).toContain(`${dataDir} is damaged`)
+      expect(refused.output, name).toContain(`${dataDir} is corrupted`)
       const checked = await command(["check", "--data-dir", dataDir])
       expect(checked.code, `${name}: ${checked.output}`).toBe(1)
     }

@@ -109,35 +109,39 @@ describe("where RocksDB does not run", () => {
 
   it("refuses to be told otherwise, and a folder that has it", async () => {
     const platform = noRocksdb()
-    const insisted = await refused({ ...platform.env, STORE: "rocksdb" })
+    const insisted = await refused({ ...platform.env, STORAGE_ENGINE: "rocksdb" })
     expect(insisted.code).toBe(78)
-    expect(insisted.output).toMatch(/STORE says rocksdb, and RocksDB's native module .*cannot be/)
+    expect(insisted.output).toMatch(
+      /STORAGE_ENGINE is rocksdb, and Node .* cannot load RocksDB's native module/
+    )
     expect(insisted.output).toContain(failures.format)
-    expect(insisted.output).toContain("set STORE=leveldb")
-    const service = await start({ env: { STORE: "rocksdb" } })
+    expect(insisted.output).toContain("set STORAGE_ENGINE=leveldb")
+    const service = await start({ env: { STORAGE_ENGINE: "rocksdb" } })
     expect(service.output).toContain(`RocksDB store in ${service.dataDir}`)
     await service.stop()
     const found = await refused(platform.env, service.dataDir)
     expect(found.code).toBe(78)
-    expect(found.output).toContain("STORE=rocksdb restante backup <file>")
+    expect(found.output).toContain("STORAGE_ENGINE=rocksdb restante backup <file>")
     const checked = await command(["check", "--data-dir", service.dataDir], platform.env)
     expect(checked.code).toBe(78)
   })
 })
 
 it("refuses a folder of the other database, and moves it as it says", async () => {
-  const service = await start({ env: { STORE: "leveldb" } })
+  const service = await start({ env: { STORAGE_ENGINE: "leveldb" } })
   const { dataDir } = service
   await service.stop()
-  const differs = await refused({ STORE: "rocksdb" }, dataDir)
+  const differs = await refused({ STORAGE_ENGINE: "rocksdb" }, dataDir)
   expect(differs.code).toBe(78)
-  expect(differs.output).toContain(`${dataDir} is of leveldb, and STORE says rocksdb`)
-  expect(differs.output).toContain("STORE=leveldb restante backup <file>")
+  expect(differs.output).toContain(
+    `${dataDir} is a leveldb database, and STORAGE_ENGINE is rocksdb`
+  )
+  expect(differs.output).toContain("STORAGE_ENGINE=leveldb restante backup <file>")
   const [file, fresh] = [join(temporaryFolder(), "file"), join(temporaryFolder(), "new")]
-  const from = { STORE: "leveldb", DATA_DIR: dataDir }
+  const from = { STORAGE_ENGINE: "leveldb", DATA_DIR: dataDir }
   expect(await command(["backup", file], from)).toMatchObject({ code: 0 })
   const to = ["restore", file, "--data-dir", fresh]
-  expect(await command(to, { STORE: "rocksdb" })).toMatchObject({ code: 0 })
+  expect(await command(to, { STORAGE_ENGINE: "rocksdb" })).toMatchObject({ code: 0 })
   const moved = await start({ dataDir: fresh })
   expect(moved.output).toContain(`RocksDB store in ${fresh}`)
   // The account admin came along: no other token was chosen.

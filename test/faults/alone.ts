@@ -35,7 +35,7 @@ export class Alone implements Ground {
 
   private constructor(store: Store) {
     this.dataDir = temporaryFolder()
-    this.env = { STORE: store, ...workloadEnv, ...this.clock.env }
+    this.env = { STORAGE_ENGINE: store, ...workloadEnv, ...this.clock.env }
     this.service = launch({ dataDir: this.dataDir, env: this.env })
   }
 

@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import { join } from "node:path"
 import { expect, it } from "vitest"
-import { backUp, restore } from "../../../deploy/maintenance/archive.ts"
+import { backUp, restore } from "../../../deploy/archive/transfer.ts"
 import { loadSettings, type NodeSettings } from "../../../deploy/settings/settings.ts"
 import { address } from "../../../runtime/actor/address.ts"
 import { type EngineName, inspect } from "../../../runtime/embedded/index.ts"
@@ -15,7 +15,7 @@ import { newFolder, upon } from "./folders.ts"
 const ACTORS = 300
 
 const settingsOf = (dataDir: string, store: EngineName): NodeSettings =>
-  Result.getOrThrow(loadSettings({ DATA_DIR: dataDir, STORE: store })).settings
+  Result.getOrThrow(loadSettings({ DATA_DIR: dataDir, STORAGE_ENGINE: store })).settings
 
 async function* bytes(length: number) {
   for (let at = 0; at < length; at += 10_000) yield Buffer.alloc(Math.min(10_000, length - at), at)

@@ -6,8 +6,8 @@ import { Readable } from "node:stream"
 import { constants, createGunzip, createGzip } from "node:zlib"
 import { StorageCorrupted } from "../../runtime/index.ts"
 import { gzipLevel, writeBytes } from "../limits.ts"
-import type { ArchivePart } from "./archive-parts.ts"
-import { ArchiveDamaged, Decoder } from "./archive-reader.ts"
+import { ArchiveDamaged, Decoder } from "./format.ts"
+import type { ArchivePart } from "./parts.ts"
 import { drain } from "./store-reader.ts"
 
 /** A file that is there already. */

@@ -1,8 +1,9 @@
 /** What the operator is told when a command on archives comes to nothing. */
 import { isTagged } from "effect/Predicate"
-import { ArchiveDamaged, FileThere } from "../archive/index.ts"
+import { backendFailed } from "../backend/index.ts"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
-import { stopped } from "../node/index.ts"
+import { FileThere } from "./file.ts"
+import { ArchiveDamaged } from "./format.ts"
 import type { ArchiveFailure, OpeningFailure } from "./stores.ts"
 
 const tags: ReadonlyArray<OpeningFailure["_tag"]> = [
@@ -28,7 +29,7 @@ export const explained = (
   const ends = (message: string): CommandFailed =>
     new CommandFailed({ message, exitCode: exitCodes.failed })
   if (failure instanceof CommandFailed) return failure
-  if (isOpening(failure)) return stopped(place, failure)
+  if (isOpening(failure)) return backendFailed(place, failure)
   if (failure instanceof ArchiveDamaged) {
     return ends(`${file ?? place} cannot be used: ${failure.detail}`)
   }

@@ -10,9 +10,11 @@ import { Blobs, type BlobsApi, Records, type RecordsApi, Storage, type StorageAp
 import * as restoring from "../../runtime/nats/contents/restore.ts"
 import { type BucketsDiffer, connection, Nats, natsBlobs, natsContents, natsRecords, natsRegistry,
   natsStorage, type NatsTooOld } from "../../runtime/nats/index.ts"
-import type { ArchiveDamaged, Counts, FileThere, Header } from "../archive/index.ts"
 import { natsOptions } from "../backend/index.ts"
 import type { NodeSettings } from "../settings/index.ts"
+import type { FileThere } from "./file.ts"
+import type { ArchiveDamaged, Header } from "./format.ts"
+import type { Counts } from "./parts.ts"
 
 /** An archive that was written. */
 export interface BackedUp {
@@ -93,7 +95,7 @@ export const openSource = Effect.fnUntraced(function*(
     if (!existsSync(join(dataDir, "store"))) {
       return yield* new StorageUnavailable({ detail: "there is no store" })
     }
-    return yield* portsOf("embedded", embedded(dataDir, { engine: settings.store }))
+    return yield* portsOf("embedded", embedded(dataDir, { engine: settings.storageEngine }))
   }
   const common = yield* Layer.build(cluster(settings, natsUrl))
   return yield* Effect.gen(function*() {
@@ -114,7 +116,7 @@ export const openTarget = Effect.fnUntraced(function*(
     yield* beginRestoring(dataDir)
     const store = yield* portsOf(
       "embedded",
-      embedded(dataDir, { engine: settings.store, restoring: true })
+      embedded(dataDir, { engine: settings.storageEngine, restoring: true })
     )
     return { ...store, done: endRestoring(dataDir) }
   }

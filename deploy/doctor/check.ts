@@ -4,15 +4,11 @@ import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound } from "../../actors/outbound/index.ts"
 import { notificationDocuments } from "../../http/index.ts"
 import { inspect } from "../../runtime/embedded/index.ts"
-import { isClustered, placeOf } from "../backend/index.ts"
+import { type ArchiveFailure, explained, openSource } from "../archive/index.ts"
+import { backendFailed, isClustered } from "../backend/index.ts"
 import type { CommandFailed } from "../command-failure.ts"
-import { stopped } from "../node/index.ts"
-import { baseUrlOf, type NodeSettings } from "../settings/index.ts"
-import { explained } from "./failure-messages.ts"
+import { baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { inspect as inspectAll } from "./store-inspection.ts"
-import { type ArchiveFailure, openSource } from "./stores.ts"
-
-export { placeOf } from "../backend/index.ts"
 
 /** What was found: counts by what is counted, and one line for each problem. */
 export interface CheckReport {
@@ -23,9 +19,9 @@ export interface CheckReport {
 }
 
 const checkStopped = (
-  { dataDir, store }: NodeSettings
+  { dataDir, storageEngine }: NodeSettings
 ): Effect.Effect<CheckReport, CommandFailed> =>
-  inspect(dataDir, store).pipe(
+  inspect(dataDir, storageEngine).pipe(
     Effect.map(({ counts: { actors, ...counts }, engine, faults }) => ({
       store: engine,
       counts: {
@@ -41,7 +37,7 @@ const checkStopped = (
       "StorageCorrupted",
       ({ detail }) => Effect.succeed<CheckReport>({ counts: {}, problems: [detail] })
     ),
-    Effect.mapError((failure) => stopped(dataDir, failure))
+    Effect.mapError((failure) => backendFailed(dataDir, failure))
   )
 
 /** Reads all of the cluster, as its behaviors do. */
@@ -62,7 +58,7 @@ const checkCluster = Effect.fnUntraced(function*(
     links: linksUnder(baseUrlOf(settings, settings.port)),
     documents: notificationDocuments,
     schedule: settings.retrySchedule,
-    keepMs: settings.outgoingKeep,
+    keepMs: settings.outgoingRetention,
     arriving: new Set(),
     random: Math.random
   })
@@ -86,7 +82,7 @@ export const check = (settings: NodeSettings): Effect.Effect<CheckReport, Comman
         const damage = "_tag" in failure && failure._tag === "StorageCorrupted"
         return damage
           ? Effect.succeed<CheckReport>({ counts: {}, problems: [failure.detail] })
-          : Effect.fail(explained(placeOf(settings), undefined, failure))
+          : Effect.fail(explained(storageLocation(settings), undefined, failure))
       })
     )
     : checkStopped(settings)

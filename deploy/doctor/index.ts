@@ -1,0 +1,3 @@
+/** Verification of a store, and of everything that a node needs. */
+export { check } from "./check.ts"
+export { examine } from "./doctor.ts"
