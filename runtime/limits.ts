@@ -292,18 +292,18 @@ if (inlineBlobBytesMax >= groupBytesMax || groupBytesMax > sharedBytes) {
 /* Every bound of the embedded store. */
 
 /** How long one attempt to connect may take. */
-export const connectMs = 5_000
+export const connectTimeoutMs = 5_000
 
 /** Wait between two attempts to connect to the same server. */
 export const reconnectWaitMs = 250
 
 /** How long a node's first message to itself may take; another one is sent every `RIGHT_MS`. */
-export const rightsMs = 20_000
+export const permissionCheckMs = 20_000
 
-export const rightMs = 2_000
+export const permissionCheckAttemptMs = 2_000
 
 /** A fault of one kind that the servers tell of again within this time is not logged again. */
-export const sameFaultMs = 10_000
+export const repeatedErrorLogMs = 10_000
 
 /** A connection that answers no ping for about three of these is given up. */
 export const pingIntervalMs = 5_000
@@ -322,50 +322,50 @@ export const bucketsDefault = 4
 export const bucketsMax = 64
 
 /** Messages of one atomic batch: what a group aims at, and what the servers take. */
-export const groupMessages = 500
+export const batchTargetMessages = 500
 
 export const batchMessagesMax = 1_000
 
 /** Log items of one message, and bytes of one that holds several. */
-export const packItemsMax = 16
+export const logMessageItemsMax = 16
 
-export const packBytes = 64 * 1024
+export const logMessageBytes = 64 * 1024
 
 /** Bytes of one group: it is closed when it has so many. */
-export const groupBytes = 4 * 1024 * 1024
+export const batchTargetBytes = 4 * 1024 * 1024
 
 /** Atomic batches under way at once in one bucket. */
 export const batchesInFlight = 2
 
 /** How long the acknowledgement of a write may take before the servers are asked about it. */
-export const writeMs = 3_000
+export const writeTimeoutMs = 3_000
 
 /** How long one read may take before it is given up. */
-export const readMs = 2_000
+export const readTimeoutMs = 2_000
 
 /**
  * A key is asked for again after so long, beside the questions that are not answered yet: a stream
  * without a leader answers nobody, and its next leader nothing that was asked before.
  */
-export const readAgainMs = 250
+export const readResendMs = 250
 
 /** A call that came to nothing for so long fails, when it is certain that nothing was kept. */
 export const giveUpMs = 8_000
 
 /** Wait before a write or read is tried again. */
-export const retryMs = 50
+export const retryDelayMs = 50
 
 /** A batch that fails so often without a member at fault is sent member by member. */
-export const questionsPerRequestMax = 3
+export const batchFailuresMax = 3
 
 /** Actors whose last sequences are remembered. */
-export const lanesMax = 50_000
+export const cachedActorsMax = 50_000
 
 /** A longer text of a state is not kept for the first commit after a load. */
-export const textKeptMax = 1_024
+export const cachedStateCharsMax = 1_024
 
 /** Keys in one read of many (the servers take 1,024), and reads of one key at once. */
-export const keysMax = 1_000
+export const keysPerReadMax = 1_000
 
 /** How often a read from a copy that is behind is tried again. */
 export const staleRetriesMax = 200
@@ -373,71 +373,71 @@ export const staleRetriesMax = 200
 export const staleRetryMs = 5
 
 /** When all of the store is read: keys of one question, and actors that are read at once. */
-export const contentsKeys = 300
+export const contentsKeysPerRead = 300
 
-export const contentsAtOnce = 16
+export const contentsActorsInFlight = 16
 
 /** Items above the recorded head that are asked for with an actor, first and then. */
-export const contentsBeyond: ReadonlyArray<number> = [1, 48]
+export const contentsExtraItems: ReadonlyArray<number> = [1, 48]
 
 /** Messages of one step of reading a stream in its order. */
-export const walkBatch = 250
+export const streamScanMessages = 250
 
 /** Room left for headers in a message, bytes. */
-export const headerBytes = 1_024
+export const headerReserveBytes = 1_024
 
 /** One removal looks so many numbers further for how far a log is cleared. */
-export const clearedMax = 256
+export const watermarkAdvanceMax = 256
 
 /** How long marks stay of cleared items, of ended timers and of actors without a log. */
 export const markerTtl = "10s"
 
 /** How long making a stream may take, while a cluster finds itself. */
-export const makeStreamMs = 20_000
+export const createStreamTimeoutMs = 20_000
 
 /**
  * After so long it is asked for again: a stream without a leader yet answers nobody, and of those
  * who make it at once not everyone is answered.
  */
-export const makeStreamAgainMs = 750
+export const createStreamResendMs = 750
 
 /** A listing of ids is kept so long for the next page. */
-export const listingKeepMs = 30_000
+export const listingCacheMs = 30_000
 
 /** How long the last owner of a shard still tells whoever asks that the shard has moved. */
-export const movedMs = 1_000
+export const movedReplyMs = 1_000
 
 /** It tells nodes nothing of a first copy that it reads later: the next owner may have decided. */
-export const movedSaidMs = movedMs + 500
+export const movedReplyLatestMs = movedReplyMs + 500
 
 /** For so long after a node took a shard it must be granted each message (`moving.ts`). */
-export const settledMs = 2 * movedMs
+export const tenureSettledMs = 2 * movedReplyMs
 
 /** How long it waits for that. */
-export const grantMs = 2_000
+export const grantTimeoutMs = 2_000
 
 /** A client that is no node is told so only after a while, since the next owner may answer it. */
-export const otherNodesReplyMs = 250
+export const noOwnerReplyDelayMs = 250
 
 /** How soon a message whose shard moves is sent again, the first time and at the longest. */
-export const againMs = 15
+export const movedResendMs = 15
 
-export const againMaxMs = 240
+export const movedResendMaxMs = 240
 
 /** It is sent again too when nobody has said anything of it for so long. */
 export const resendAfterMs = 500
 
 /** A message of which nothing was heard for so long may be lost: it is sent again. */
-export const probeMs = 1_000
+export const silenceResendMs = 1_000
 
 /** For so long at least a message that was answered is known, should it come again. */
-export const answeredMs = 10_000
+export const answeredKeepMs = 10_000
 
 /** How long the answer to a message may come after the word that it was answered. */
-export const overtakenMs = 500
+export const lateReplyMs = 500
 
 /** For so long a node tells of shards that it held what it has not decided. */
-export const holdingsMs = 2 * answeredMs
+export const pastTenureKeepMs = 2 * answeredKeepMs
 
 /** How long a caller should wait for a shard to be served. */
 export const noOwnerRetryMs = 1_000
@@ -445,7 +445,7 @@ export const noOwnerRetryMs = 1_000
 /** The bucket that the nodes of a cluster share, and how long an expired key is told of. */
 export const clusterBucket = "cluster"
 
-export const clusterMarkerMs = 3_600_000
+export const registryMarkerTtlMs = 3_600_000
 
 /** How long the lease of who fills a cluster lasts, and how often it is renewed. */
 export const restorerTtlMs = 10_000
@@ -453,20 +453,20 @@ export const restorerTtlMs = 10_000
 export const restorerRenewMs = 2_000
 
 /** How long one call of the registry may take. */
-export const registryCallMs = 5_000
+export const registryTimeoutMs = 5_000
 
 /**
  * A registry that does not answer for so long is asked by way of another server: this one may be
  * cut off from the others. Answers under way are lost with the connection, so it is longer than
  * nearly all elections take (4 to 9 s), and shorter than a membership lasts.
  */
-export const turnAwayMs = 8_000
+export const registryServerSwitchMs = 8_000
 
 /** Wait before a watch that broke off is begun anew. */
-export const watchRetryMs = 500
+export const registryWatchRetryMs = 500
 
 /** A watch that told nothing for so long is begun anew: nodes refresh more often than that. */
-export const watchSilentMs = 6_000
+export const registryWatchSilenceMs = 6_000
 
 /** The bucket of the record port. */
 export const recordsBucket = "records"
@@ -474,16 +474,16 @@ export const recordsBucket = "records"
 /** How long the mark of a deleted record stays; a view that was fed too long ago begins anew. */
 export const recordMarkerTtl = "3600s"
 
-export const recordSilenceMs = 1_800_000
+export const viewResumeMaxMs = 1_800_000
 
 /** Bytes of an encoded key; a NATS subject and what is around it have 4,096. */
 export const recordKeyBytesMax = 3_500
 
 /** How long a read waits for the view before it asks the leader. */
-export const watchLagMs = 1_000
+export const viewLagWaitMs = 1_000
 
 /** Wait before a view that broke off is fed anew, and at most while it cannot be filled. */
-export const recordWatchRetryMs = 250
+export const viewRetryMs = 250
 
 export const viewRetryMaxMs = 30_000
 
@@ -492,35 +492,35 @@ export const viewFetchMessages = 2_000
 
 export const viewWriteMessages = 1_000
 
-export const viewWaitingMax = 64_000
+export const viewQueueMax = 64_000
 
 /** Writes in one turn of the event loop: as many as one turn may bring messages for. */
-export const viewWritesAtOnce = 8
+export const viewWritesPerTurn = 8
 
 /** How often it is looked whether the view is where the stream is, and how often it notes that. */
 export const viewCheckMs = 20_000
 
-export const viewNoteMs = 300_000
+export const viewProgressMs = 300_000
 
 /** For so long after its start a node says that it is not ready while its view is being filled. */
 export const viewUnreadyMs = 60_000
 
 /** Names of a listing's next page that stood at the end of the last one. */
-export const listingOverlap = 100
+export const listingOverlapNames = 100
 
 /** Keys that are listed while the view is behind; of a larger part the view is waited for. */
 export const listedKeysMax = 100_000
 
 /** Plain publishes under way at once in one bucket. */
-export const plainInFlight = 256
+export const singleWritesInFlight = 256
 
 /** Commits that make a window, by which plain and grouped writing are compared. */
-export const paceSamples = 64
+export const writeModeSamples = 64
 
 /** Windows until the slower manner is tried again: at first, and at most. */
-export const paceWindows = 2
+export const writeModeWindows = 2
 
-export const paceWindowsMax = 1_024
+export const writeModeWindowsMax = 1_024
 
 /** The bucket of the blob port. */
 export const blobsBucket = "blobs"
@@ -540,28 +540,28 @@ export const blobReadsAhead = 2
 export const blobGiveUpMs = 30_000
 
 /** How long the writing of a blob may take; chunks much older that no head names are left over. */
-export const blobWriteMs = 6 * 3_600_000
+export const blobUploadMaxMs = 6 * 3_600_000
 
 /** How far the clocks of nodes may be apart, for what is left over. */
-export const blobClocksMs = 3_600_000
+export const blobClockSkewMs = 3_600_000
 
 /** How long a blob that is removed can still be read: this, and its time at the slowest rate. */
-export const blobLingerMs = 60_000
+export const blobReadGraceMs = 60_000
 
-export const blobLingerMaxMs = 3_600_000
+export const blobReadGraceMaxMs = 3_600_000
 
-export const blobSlowestBytesPerMs = 32
+export const blobReadRateMinBytesPerMs = 32
 
 /** Removed blobs whose chunks this node will delete; beyond that the sweep does. */
-export const blobLeavingMax = 100_000
+export const blobGarbageMax = 100_000
 
 /** How often it is looked whose time is over, and how many are deleted at once. */
-export const blobPurgeMs = 1_000
+export const blobPurgeIntervalMs = 1_000
 
 export const blobPurgesInFlight = 4
 
 /** How often each node looks for left-over chunks; they must be found twice. */
-export const blobSweepMs = 6 * 3_600_000
+export const blobSweepIntervalMs = 6 * 3_600_000
 
 /** Left-overs that are remembered until the next sweep. */
 export const blobOrphansMax = 10_000

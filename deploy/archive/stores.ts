@@ -122,7 +122,7 @@ export const openTarget = Effect.fnUntraced(function*(
   }
   const common = yield* Layer.build(cluster(settings, natsUrl))
   return yield* Effect.gen(function*() {
-    const done = yield* restoring.beginRestoring(settings.clusterBuckets)
+    const done = yield* restoring.beginRestore(settings.clusterBuckets)
     return { ...(yield* portsOf("nats", natsPorts(settings))), done }
   }).pipe(Effect.provide(common))
 })

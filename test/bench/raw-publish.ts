@@ -6,9 +6,9 @@
  */
 import { Effect } from "effect"
 import { connection, Nats } from "../../runtime/nats/connection/connection.ts"
-import { expecting, type NatsApi, type StreamMessage,
+import { expectSequence, type NatsApi, type StreamMessage,
   write } from "../../runtime/nats/connection/requests.ts"
-import { makeBucket } from "../../runtime/nats/stream/buckets.ts"
+import { ensureBucket } from "../../runtime/nats/stream/buckets.ts"
 
 const [servers = "", mode = "single", seconds = "4"] = process.argv.slice(2)
 
@@ -27,8 +27,8 @@ const message = (records: ReadonlyArray<number>): StreamMessage => {
   const at = written++ % mailboxes
   // In a batch, and beside another batch, a record may be compared once only.
   const fence = messages > 1
-    ? expecting(0)
-    : expecting(records[at] ?? 0, `${actor(at)}.state`)
+    ? expectSequence(0)
+    : expectSequence(records[at] ?? 0, `${actor(at)}.state`)
   return {
     subject: `${actor(at)}.log.${written}`,
     data,
@@ -45,7 +45,7 @@ const makeRecord = async (nats: NatsApi, at: number): Promise<number> => {
 
 const run = Effect.gen(function*() {
   const nats = yield* Nats
-  yield* Effect.promise(() => makeBucket(nats, bucket))
+  yield* Effect.promise(() => ensureBucket(nats, bucket))
   const records: Array<number> = []
   for (let at = 0; at < mailboxes; at++) {
     records.push(yield* Effect.promise(() => makeRecord(nats, at)))

@@ -3,16 +3,16 @@
  * them has had time to come to the end, and of uploads that came to nothing. What a node leaves
  * behind as it ends, others find by a sweep.
  */
-import { blobClocksMs, blobLeavingMax, blobLingerMaxMs, blobLingerMs, blobOrphansMax, blobPurgeMs,
-  blobPurgesInFlight, blobSlowestBytesPerMs, blobSweepMs, blobWriteMs,
-  writeMs } from "../../limits.ts"
-import { type NatsApi, persist } from "../connection/index.ts"
-import { api, lastOfMany, pieces, subjectsOf } from "../stream/index.ts"
-import { begunAtMs, blobsPlace, type ChunkSet, chunksFilter, firstChunksFilter, headSubject,
-  idOfHead, parseHead, setOfChunk } from "./blob-keys.ts"
+import { blobClockSkewMs, blobGarbageMax, blobOrphansMax, blobPurgeIntervalMs, blobPurgesInFlight,
+  blobReadGraceMaxMs, blobReadGraceMs, blobReadRateMinBytesPerMs, blobSweepIntervalMs,
+  blobUploadMaxMs, writeTimeoutMs } from "../../limits.ts"
+import { type NatsApi, retryUntilDeadline } from "../connection/index.ts"
+import { callApi, listSubjects, pagesOf, readLastOfMany } from "../stream/index.ts"
+import { begunAtMs, blobsKv, type ChunkSet, chunksFilter, firstChunksFilter, headSubject, idOfHead,
+  parseHead, setOfChunk } from "./blob-keys.ts"
 import { findHead } from "./blob-transfer.ts"
 
-export interface BlobTimes {
+export interface BlobGarbageTimes {
   /** How long removed chunks stay at least, ms. */
   readonly lingerMs: number
   /** From sweep to sweep, ms. */
@@ -21,17 +21,17 @@ export interface BlobTimes {
   readonly orphanMs: number
 }
 
-export const blobTimes: BlobTimes = {
-  lingerMs: blobLingerMs,
-  sweepMs: blobSweepMs,
-  orphanMs: blobWriteMs + blobClocksMs
+export const blobGarbageTimes: BlobGarbageTimes = {
+  lingerMs: blobReadGraceMs,
+  sweepMs: blobSweepIntervalMs,
+  orphanMs: blobUploadMaxMs + blobClockSkewMs
 }
 
 const keyOf = ({ id, set }: ChunkSet): string => `${id}.${set}`
 
-export class BlobLeavings {
+export class BlobGarbageCollector {
   private readonly nats: NatsApi
-  private readonly times: BlobTimes
+  private readonly times: BlobGarbageTimes
   /** What is to be deleted, and when. */
   private readonly leaving = new Map<ChunkSet, number>()
   /** What the last sweep found. */
@@ -41,7 +41,7 @@ export class BlobLeavings {
   private isSweeping = false
   private isOver = false
 
-  constructor(nats: NatsApi, times: BlobTimes) {
+  constructor(nats: NatsApi, times: BlobGarbageTimes) {
     this.nats = nats
     this.times = times
     const sweep = (): void => void this.sweep().catch(() => undefined)
@@ -50,7 +50,7 @@ export class BlobLeavings {
     this.timers = [
       first,
       setInterval(sweep, times.sweepMs),
-      setInterval(() => void this.purgeDue(), blobPurgeMs)
+      setInterval(() => void this.purgeDue(), blobPurgeIntervalMs)
     ]
     for (const timer of this.timers) timer.unref()
   }
@@ -62,17 +62,17 @@ export class BlobLeavings {
 
   /** Chunks of a blob that was removed or replaced. */
   linger(chunks: ChunkSet, lengthBytes: number): void {
-    const slowestMs = lengthBytes / blobSlowestBytesPerMs
-    this.leaveIn(chunks, Math.min(this.times.lingerMs + slowestMs, blobLingerMaxMs))
+    const slowestMs = lengthBytes / blobReadRateMinBytesPerMs
+    this.leaveIn(chunks, Math.min(this.times.lingerMs + slowestMs, blobReadGraceMaxMs))
   }
 
   /** Chunks that nobody has seen; some may be on their way still. */
   discard(chunks: ChunkSet): void {
-    this.leaveIn(chunks, writeMs)
+    this.leaveIn(chunks, writeTimeoutMs)
   }
 
   private leaveIn(chunks: ChunkSet, ms: number): void {
-    if (this.leaving.size < blobLeavingMax) this.leaving.set(chunks, performance.now() + ms)
+    if (this.leaving.size < blobGarbageMax) this.leaving.set(chunks, performance.now() + ms)
   }
 
   private async purgeDue(): Promise<void> {
@@ -96,7 +96,7 @@ export class BlobLeavings {
     const found = await findHead(this.nats, chunks.id)
     if (found?.head.set === chunks.set) return
     const filter = { filter: chunksFilter(chunks) }
-    await persist(() => api(this.nats, `STREAM.PURGE.${blobsPlace.stream}`, filter))
+    await retryUntilDeadline(() => callApi(this.nats, `STREAM.PURGE.${blobsKv.stream}`, filter))
   }
 
   /**
@@ -118,10 +118,10 @@ export class BlobLeavings {
     const orphans = new Set<string>()
     const begunBeforeMs = Date.now() - this.times.orphanMs
     let purged = 0
-    const listing = subjectsOf(this.nats, blobsPlace.stream, firstChunksFilter)
+    const listing = listSubjects(this.nats, blobsKv.stream, firstChunksFilter)
     for await (const { lastSeq, subjects } of listing) {
       const old = subjects.filter((subject) => begunAtMs(setOfChunk(subject)) <= begunBeforeMs)
-      for (const piece of pieces(old)) {
+      for (const piece of pagesOf(old)) {
         if (this.isOver) return purged
         for (const chunks of await this.unnamed(piece.map(setOfChunk), lastSeq)) {
           const key = keyOf(chunks)
@@ -139,7 +139,7 @@ export class BlobLeavings {
   private async unnamed(sets: ReadonlyArray<ChunkSet>, lastSeq: number) {
     const subjects = [...new Set(sets.map(({ id }) => headSubject(id)))]
     const named = new Set<string>()
-    for (const stored of await lastOfMany(this.nats, blobsPlace.stream, subjects, lastSeq)) {
+    for (const stored of await readLastOfMany(this.nats, blobsKv.stream, subjects, lastSeq)) {
       named.add(keyOf({ id: idOfHead(stored.subject), set: parseHead(stored.text()).set }))
     }
     return sets.filter((chunks) => !named.has(keyOf(chunks)))

@@ -6,13 +6,13 @@ import { randomBytes } from "node:crypto"
 import { StorageCorrupted } from "../../actor/index.ts"
 import { blobsBucket } from "../../limits.ts"
 import type { BlobInfo } from "../../ports/index.ts"
-import { placeOf } from "../stream/index.ts"
+import { bucketNamed } from "../stream/index.ts"
 
-export const blobsPlace = placeOf(blobsBucket)
+export const blobsKv = bucketNamed(blobsBucket)
 
-const heads = `${blobsPlace.prefix}head.`
+const heads = `${blobsKv.prefix}head.`
 
-const chunks = `${blobsPlace.prefix}chunk.`
+const chunks = `${blobsKv.prefix}chunk.`
 
 /** The chunks of one upload. */
 export interface ChunkSet {

@@ -2,12 +2,12 @@
 import { createHash } from "node:crypto"
 import { BlobAborted, BlobTooLarge, StorageCorrupted, StorageFull,
   StorageUnavailable } from "../../actor/index.ts"
-import { blobGiveUpMs, blobReadsAhead, blobWriteMs, blobWritesInFlight, giveUpMs, readMs,
-  retryMs } from "../../limits.ts"
+import { blobGiveUpMs, blobReadsAhead, blobUploadMaxMs, blobWritesInFlight, giveUpMs, readTimeoutMs,
+  retryDelayMs } from "../../limits.ts"
 import type { BlobInfo, ByteRange } from "../../ports/index.ts"
-import { isFull, type NatsApi, persist, wait, write } from "../connection/index.ts"
-import { last } from "../stream/index.ts"
-import { blobsPlace, type ChunkSet, chunkSubject, type Head, headSubject,
+import { isFull, type NatsApi, retryUntilDeadline, wait, write } from "../connection/index.ts"
+import { readLast } from "../stream/index.ts"
+import { blobsKv, type ChunkSet, chunkSubject, type Head, headSubject,
   parseHead } from "./blob-keys.ts"
 
 export interface FoundBlob {
@@ -17,7 +17,7 @@ export interface FoundBlob {
 
 /** The head of a blob, from the leader. */
 export const findHead = async (nats: NatsApi, id: string): Promise<FoundBlob | undefined> => {
-  const stored = await last(nats, blobsPlace.stream, headSubject(id))
+  const stored = await readLast(nats, blobsKv.stream, headSubject(id))
   return stored && { head: parseHead(stored.text()), seq: stored.seq }
 }
 
@@ -29,17 +29,17 @@ const missing = async (nats: NatsApi, { id, set }: ChunkSet, n: number): Promise
 /** A chunk never changes: any copy that has it will do, and the leader must have it. */
 const readChunk = async (nats: NatsApi, chunks: ChunkSet, n: number): Promise<Uint8Array> => {
   const subject = chunkSubject(chunks, n)
-  const question = `$JS.API.DIRECT.GET.${blobsPlace.stream}.${subject}`
-  const ask = () => nats.request(question, "", undefined, readMs)
-  const reply = await persist(ask, blobGiveUpMs)
+  const question = `$JS.API.DIRECT.GET.${blobsKv.stream}.${subject}`
+  const ask = () => nats.request(question, "", undefined, readTimeoutMs)
+  const reply = await retryUntilDeadline(ask, blobGiveUpMs)
   if ((reply.headers?.code ?? 0) === 0) return reply.data
-  const stored = await last(nats, blobsPlace.stream, subject)
+  const stored = await readLast(nats, blobsKv.stream, subject)
   if (stored === undefined) throw await missing(nats, chunks, n)
   return stored.bytes()
 }
 
 /** The bytes, a few chunks ahead of what is asked for. */
-export async function* bytesOf(
+export async function* readBlob(
   nats: NatsApi,
   id: string,
   head: Head,
@@ -161,7 +161,7 @@ class ChunkWriter {
       if (performance.now() - sinceMs > patienceMs || this.nats.nc.isClosed()) {
         return new StorageUnavailable({ detail })
       }
-      await wait(retryMs)
+      await wait(retryDelayMs)
     }
   }
 }
@@ -170,7 +170,7 @@ class ChunkWriter {
  * Stores all that the source gives as the chunks of one set. Throws BlobTooLarge, BlobAborted,
  * StorageFull or StorageUnavailable once nothing is under way any more.
  */
-export const receive = async (
+export const storeBlob = async (
   nats: NatsApi,
   chunks: ChunkSet,
   chunkBytes: number,
@@ -178,7 +178,7 @@ export const receive = async (
   bytesMax: number,
   signal: AbortSignal
 ): Promise<BlobInfo> => {
-  const untilMs = performance.now() + blobWriteMs
+  const untilMs = performance.now() + blobUploadMaxMs
   const hash = createHash("sha256")
   const writer = new ChunkWriter(nats, chunks, chunkBytes)
   const iterator = source[Symbol.asyncIterator]()

@@ -5,19 +5,21 @@
 import { Effect, Layer } from "effect"
 import { BlobAborted, BlobMissing, BlobTooLarge, StorageCorrupted, type StorageFailure, StorageFull,
   StorageUnavailable } from "../../actor/index.ts"
-import { blobGiveUpMs, blobsBucket, headerBytes, listingKeepMs, natsBlobChunkBytes,
-  retryMs } from "../../limits.ts"
+import { blobGiveUpMs, blobsBucket, headerReserveBytes, listingCacheMs, natsBlobChunkBytes,
+  retryDelayMs } from "../../limits.ts"
 import { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "../../ports/index.ts"
-import { expecting, isFull, Nats, type NatsApi, persist, unavailable, wait,
+import { asStorageUnavailable, expectSequence, isFull, Nats, type NatsApi, retryUntilDeadline, wait,
   write } from "../connection/index.ts"
-import { api, makeBucket, subjectsOf } from "../stream/index.ts"
-import { BlobLeavings, type BlobTimes, blobTimes } from "./blob-garbage.ts"
-import { begunAtMs, blobsPlace, type Head, headsFilter, headSubject, idOfHead,
+import { callApi, ensureBucket, listSubjects } from "../stream/index.ts"
+import { BlobGarbageCollector, type BlobGarbageTimes, blobGarbageTimes } from "./blob-garbage.ts"
+import { begunAtMs, blobsKv, type Head, headsFilter, headSubject, idOfHead,
   newSet } from "./blob-keys.ts"
-import { bytesOf, findHead, type FoundBlob, receive } from "./blob-transfer.ts"
+import { findHead, type FoundBlob, readBlob, storeBlob } from "./blob-transfer.ts"
 
 const asFailure = (error: unknown): StorageFailure =>
-  error instanceof StorageFull || error instanceof StorageCorrupted ? error : unavailable(error)
+  error instanceof StorageFull || error instanceof StorageCorrupted
+    ? error
+    : asStorageUnavailable(error)
 
 const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
   Effect.tryPromise({ try: ask, catch: asFailure })
@@ -32,17 +34,17 @@ interface Continued {
 
 class NatsBlobs {
   private readonly nats: NatsApi
-  readonly leavings: BlobLeavings
+  readonly leavings: BlobGarbageCollector
   private continued: Continued | undefined
 
-  constructor(nats: NatsApi, times: BlobTimes) {
+  constructor(nats: NatsApi, times: BlobGarbageTimes) {
     this.nats = nats
-    this.leavings = new BlobLeavings(nats, times)
+    this.leavings = new BlobGarbageCollector(nats, times)
   }
 
   private chunkBytes(): number {
     const payloadMax = this.nats.nc.info?.max_payload ?? Infinity
-    return Math.max(1, Math.min(natsBlobChunkBytes, payloadMax - headerBytes))
+    return Math.max(1, Math.min(natsBlobChunkBytes, payloadMax - headerReserveBytes))
   }
 
   async receive(
@@ -54,7 +56,7 @@ class NatsBlobs {
     const set = newSet(Date.now())
     const chunkBytes = this.chunkBytes()
     try {
-      const info = await receive(this.nats, { id, set }, chunkBytes, source, bytesMax, signal)
+      const info = await storeBlob(this.nats, { id, set }, chunkBytes, source, bytesMax, signal)
       return { ...info, set, chunkBytes }
     } catch (error) {
       this.leavings.discard({ id, set })
@@ -72,11 +74,11 @@ class NatsBlobs {
     const data = JSON.stringify(head)
     let before: FoundBlob | undefined
     let isDoubtful = false
-    for (;; await wait(retryMs)) {
+    for (;; await wait(retryDelayMs)) {
       const found = await this.headBy(id, isOver)
       if (found?.head.set === head.set) break
       before = found
-      const headers = `Nats-Msg-Id: ${head.set}\r\n${expecting(found?.seq ?? 0)}`
+      const headers = `Nats-Msg-Id: ${head.set}\r\n${expectSequence(found?.seq ?? 0)}`
       const written = await write(this.nats, [{ subject: headSubject(id), data, headers }])
       if (written._tag === "Kept") break
       const { detail } = written
@@ -92,7 +94,7 @@ class NatsBlobs {
   }
 
   private async headBy(id: string, isOver: () => boolean): Promise<FoundBlob | undefined> {
-    for (;; await wait(retryMs)) {
+    for (;; await wait(retryDelayMs)) {
       try {
         return await findHead(this.nats, id)
       } catch (error) {
@@ -110,7 +112,7 @@ class NatsBlobs {
   async open(id: string, range: ByteRange | undefined): Promise<AsyncIterable<Uint8Array>> {
     const found = await findHead(this.nats, id)
     if (found === undefined) throw new BlobMissing({ id })
-    return bytesOf(this.nats, id, found.head, range)
+    return readBlob(this.nats, id, found.head, range)
   }
 
   async info(id: string): Promise<BlobInfo | undefined> {
@@ -128,7 +130,7 @@ class NatsBlobs {
     const found = await findHead(this.nats, id)
     if (found === undefined) return
     const upTo = { filter: headSubject(id), seq: found.seq + 1 }
-    await persist(() => api(this.nats, `STREAM.PURGE.${blobsPlace.stream}`, upTo))
+    await retryUntilDeadline(() => callApi(this.nats, `STREAM.PURGE.${blobsKv.stream}`, upTo))
     this.leave(id, found)
   }
 
@@ -143,13 +145,13 @@ class NatsBlobs {
     const end = page.at(-1)
     this.continued = end === undefined || at + limit >= ids.length
       ? undefined
-      : { ids, at: at + limit, after: end, untilMs: performance.now() + listingKeepMs }
+      : { ids, at: at + limit, after: end, untilMs: performance.now() + listingCacheMs }
     return page
   }
 
   private async list(after: string | undefined): Promise<ReadonlyArray<string>> {
     const ids = new Set<string>()
-    for await (const { subjects } of subjectsOf(this.nats, blobsPlace.stream, headsFilter)) {
+    for await (const { subjects } of listSubjects(this.nats, blobsKv.stream, headsFilter)) {
       for (const subject of subjects) {
         const id = idOfHead(subject)
         if (after === undefined || id > after) ids.add(id)
@@ -181,13 +183,16 @@ const apiOf = (blobs: NatsBlobs): BlobsApi => ({
 
 /** The blob port; makes its stream when it is not there. */
 export const natsBlobs = (
-  times: BlobTimes = blobTimes
+  times: BlobGarbageTimes = blobGarbageTimes
 ): Layer.Layer<Blobs, StorageUnavailable, Nats> =>
   Layer.effect(
     Blobs,
     Effect.gen(function*() {
       const nats = yield* Nats
-      yield* Effect.tryPromise({ try: () => makeBucket(nats, blobsBucket), catch: unavailable })
+      yield* Effect.tryPromise({
+        try: () => ensureBucket(nats, blobsBucket),
+        catch: asStorageUnavailable
+      })
       const blobs = yield* Effect.acquireRelease(
         Effect.sync(() => new NatsBlobs(nats, times)),
         ({ leavings }) => Effect.sync(() => leavings.end())

@@ -10,12 +10,12 @@ import { type Authenticator, connect, type ConnectionOptions, credsAuthenticator
 import { Context, Effect, Layer, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { StorageUnavailable } from "../../actor/index.ts"
-import { connectMs, pingIntervalMs, pingsOutMax, readMs, reconnectWaitMs, replicasCluster,
-  sameFaultMs } from "../../limits.ts"
-import { type NatsApi, persist, rawHeaders, type ReadBarrier, Requests,
-  resendUntilAnswered } from "./requests.ts"
+import { connectTimeoutMs, pingIntervalMs, pingsOutMax, readTimeoutMs, reconnectWaitMs,
+  repeatedErrorLogMs, replicasCluster } from "../../limits.ts"
+import { type NatsApi, rawHeaders, type ReadBarrier, Requests, resendUntilAnswered,
+  retryUntilDeadline } from "./requests.ts"
 
-type Dialling = Required<
+type ReconnectPolicy = Required<
   Pick<ConnectionOptions, "reconnectDelayHandler" | "reconnectToServer">
 >
 
@@ -23,7 +23,7 @@ type Dialling = Required<
  * Dials the servers in turn, each after RECONNECT_WAIT_MS at the soonest, by the monotonic clock
  * `nowMs`. For one connection.
  */
-export const dialling = (nowMs = () => performance.now()): Dialling => {
+export const reconnectPolicy = (nowMs = () => performance.now()): ReconnectPolicy => {
   const dialledMs = new Map<string, number>()
   const lastOf = ({ hostname, port }: { readonly hostname: string; readonly port: number }) =>
     dialledMs.get(`${hostname}:${port}`) ?? -Infinity
@@ -46,7 +46,7 @@ export const dialling = (nowMs = () => performance.now()): Dialling => {
 
 /* What becomes of a connection, for the log of who runs the node. */
 
-class Tidings {
+class ConnectionEvents {
   private isLost = false
   private readonly toldMs = new Map<string, number>()
 
@@ -72,7 +72,7 @@ class Tidings {
   /** A user without rights is told so upon every message. */
   private isNews(name: string): boolean {
     const nowMs = performance.now()
-    const isOld = nowMs - (this.toldMs.get(name) ?? -Infinity) < sameFaultMs
+    const isOld = nowMs - (this.toldMs.get(name) ?? -Infinity) < repeatedErrorLogMs
     if (!isOld) this.toldMs.set(name, nowMs)
     return !isOld
   }
@@ -82,7 +82,7 @@ class Tidings {
 export const logConnectionEvents = (nc: NatsConnection): Effect.Effect<void> =>
   Effect.map(Effect.context<never>(), (context) => {
     const run = Effect.runForkWith(context)
-    const tidings = new Tidings()
+    const tidings = new ConnectionEvents()
     void (async () => {
       for await (const status of nc.status()) run(tidings.of(status))
     })()
@@ -95,7 +95,7 @@ interface Acknowledgement {
   readonly error?: { readonly description: string }
 }
 
-class Marks {
+class StreamBarriers {
   private readonly sending: Sending
   private readonly subject: string
   private flying: Promise<ReadBarrier> | undefined
@@ -127,9 +127,9 @@ class Marks {
   /** Any of several marks will do: one is sent again and again while nobody leads. */
   private send(): Promise<ReadBarrier> {
     const { subject } = this
-    return persist(() =>
+    return retryUntilDeadline(() =>
       resendUntilAnswered(async () => {
-        const reply = await this.sending.request(subject, "", undefined, readMs)
+        const reply = await this.sending.request(subject, "", undefined, readTimeoutMs)
         // The servers' own answer to a publish.
         const { error, seq } = JSON.parse(reply.string()) as Acknowledgement
         if (seq === undefined) throw new Error(`${subject}: ${error?.description}`)
@@ -143,7 +143,7 @@ class Marks {
 export class ReadBarriers {
   private readonly sending: Sending
   private readonly node: string
-  private readonly marks = new Map<string, Marks>()
+  private readonly marks = new Map<string, StreamBarriers>()
 
   /** `node`: the connection's name; the mark is written over at each use. */
   constructor(sending: Sending, node: string) {
@@ -154,7 +154,7 @@ export class ReadBarriers {
   of(stream: string): Promise<ReadBarrier> {
     const known = this.marks.get(stream)
     const subject = `$${stream.replace("_", ".")}._seen.${this.node}`
-    const marks = known ?? new Marks(this.sending, subject)
+    const marks = known ?? new StreamBarriers(this.sending, subject)
     if (known === undefined) this.marks.set(stream, marks)
     return marks.make()
   }
@@ -192,12 +192,12 @@ export class NatsTooOld extends Schema.TaggedError<NatsTooOld>()("NatsTooOld", {
 }) {}
 
 /** The oldest servers with atomic batch publish. */
-export const OLDEST = [2, 12] as const
+export const oldestVersion = [2, 12] as const
 
 export const isTooOld = (version: string): boolean => {
   const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10))
   // A version that cannot be read (NaN) is none that is known to be new enough.
-  return !(major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]))
+  return !(major > oldestVersion[0] || (major === oldestVersion[0] && minor >= oldestVersion[1]))
 }
 
 const authenticatorOf = (options: NatsOptions): Authenticator | undefined => {
@@ -215,9 +215,9 @@ const connectionOptions = (options: NatsOptions): ConnectionOptions => {
   return {
     servers: [...options.servers],
     name: options.name,
-    timeout: connectMs,
+    timeout: connectTimeoutMs,
     maxReconnectAttempts: -1,
-    ...dialling(),
+    ...reconnectPolicy(),
     pingInterval: pingIntervalMs,
     maxPingOut: pingsOutMax,
     ignoreAuthErrorAbort: true,
@@ -239,33 +239,33 @@ const unavailable = (error: unknown): StorageUnavailable =>
  * Copies of a stream by default. A cluster is taken to be one of three servers or more, however
  * many of them are there just now: a stream made too early would keep one copy for ever.
  */
-const replicasFor = (nc: NatsConnection): number => isAlone(nc) ? 1 : replicasCluster
+const replicasFor = (nc: NatsConnection): number => isSingleServer(nc) ? 1 : replicasCluster
 
-const isAlone = (nc: NatsConnection): boolean => (nc.info?.cluster ?? "") === ""
+const isSingleServer = (nc: NatsConnection): boolean => (nc.info?.cluster ?? "") === ""
 
 /**
  * Fails with what keeps this node out. Servers tell of each other before they say who may come in:
  * the client, which tries each that it knows once, is told of it anew by the next one, and would
  * be refused by a cluster for ever. So it hears of no others before it was let in once.
  */
-const assertLetIn = async (options: ConnectionOptions): Promise<void> => {
+const assertAdmitted = async (options: ConnectionOptions): Promise<void> => {
   const nc = await connect({ ...options, ignoreClusterUpdates: true, reconnect: false })
   await nc.close()
 }
 
 const open = async (options: NatsOptions): Promise<NatsApi | NatsTooOld> => {
-  await assertLetIn(connectionOptions(options))
+  await assertAdmitted(connectionOptions(options))
   const nc = await connect(connectionOptions(options))
   const version = nc.info?.version ?? "unknown"
   if (isTooOld(version)) {
     await nc.close()
-    return new NatsTooOld({ found: version, wanted: OLDEST.join(".") })
+    return new NatsTooOld({ found: version, wanted: oldestVersion.join(".") })
   }
   const requests = new Requests(nc)
-  const asking: Pick<NatsApi, "request" | "replies" | "send"> = {
+  const asking: Pick<NatsApi, "request" | "requestMany" | "publish"> = {
     request: (...request) => requests.request(...request),
-    replies: (...question) => requests.replies(...question),
-    send: (subject, data, headersText) =>
+    requestMany: (...question) => requests.requestMany(...question),
+    publish: (subject, data, headersText) =>
       nc.publish(
         subject,
         data,
@@ -279,7 +279,7 @@ const open = async (options: NatsOptions): Promise<NatsApi | NatsTooOld> => {
     js: jetstream(nc),
     jsm: await jetstreamManager(nc, { checkAPI: false }),
     replicas: options.replicas ?? replicasFor(nc),
-    confirmed: async (stream) => isAlone(nc) ? undefined : confirmations.of(stream)
+    readBarrier: async (stream) => isSingleServer(nc) ? undefined : confirmations.of(stream)
   }
 }
 

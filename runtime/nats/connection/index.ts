@@ -1,6 +1,6 @@
 /** The connection to NATS, its requests, and read barriers. */
 export { connection, Nats, type NatsOptions, NatsTooOld } from "./connection.ts"
-export { answersOf, ApiError, expecting, gather, headerIn, inboxes, isFull, isMoved, isNoResponders,
-  isOwnInbox, type NatsApi, persist, rawHeaders, resendUntilAnswered, type StoredMessage,
-  type StreamMessage, type StreamReplies, unavailable, wait, write,
-  type Written } from "./requests.ts"
+export { ApiError, asStorageUnavailable, collectMessages, expectSequence, headerIn, isFull,
+  isNodeInbox, isNoResponders, isSequenceConflict, type NatsApi, nodeInboxPrefix, parseReplies,
+  rawHeaders, resendUntilAnswered, retryUntilDeadline, type StoredMessage, type StreamMessage,
+  type StreamReplies, wait, write, type WriteResult } from "./requests.ts"

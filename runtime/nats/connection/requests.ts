@@ -2,7 +2,8 @@
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream"
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
 import { StorageUnavailable } from "../../actor/index.ts"
-import { giveUpMs, readAgainMs, readMs, requestSweepMs, retryMs, writeMs } from "../../limits.ts"
+import { giveUpMs, readResendMs, readTimeoutMs, requestSweepMs, retryDelayMs,
+  writeTimeoutMs } from "../../limits.ts"
 
 /*
  * Reads that are never older than their beginning. A server that was cut off believes for a while
@@ -36,7 +37,7 @@ export interface NatsApi {
     timeoutMs: number
   ) => Promise<Msg>
   /** Publishes and takes all replies up to one with a status; rejects as `request` does. */
-  readonly replies: (
+  readonly requestMany: (
     subject: string,
     data: string,
     timeoutMs: number
@@ -45,16 +46,16 @@ export interface NatsApi {
    * A message in the stream that a majority has stored since the call; undefined where the server
    * is alone, and its word is the last one.
    */
-  readonly confirmed: (stream: string) => Promise<ReadBarrier | undefined>
+  readonly readBarrier: (stream: string) => Promise<ReadBarrier | undefined>
   /** Publishes without a reply. */
-  readonly send: (subject: string, data: Uint8Array | string, headersText?: string) => void
+  readonly publish: (subject: string, data: Uint8Array | string, headersText?: string) => void
 }
 
-export const inboxes = "_INBOX.restante"
+export const nodeInboxPrefix = "_INBOX.restante"
 
 /** Whether a message with this reply subject was sent by a node. */
-export const isOwnInbox = (reply: string | undefined): boolean =>
-  reply?.startsWith(`${inboxes}.`) === true
+export const isNodeInbox = (reply: string | undefined): boolean =>
+  reply?.startsWith(`${nodeInboxPrefix}.`) === true
 
 /** 503 without content: the server says that nobody has subscribed. */
 export const isNoResponders = ({ data, headers }: Msg): boolean =>
@@ -136,7 +137,7 @@ export class Requests {
   }
 
   /** All replies up to the one that has a status, which comes last. */
-  replies(subject: string, data: string, timeoutMs: number): Promise<ReadonlyArray<Msg>> {
+  requestMany(subject: string, data: string, timeoutMs: number): Promise<ReadonlyArray<Msg>> {
     return new Promise((resolve, reject) => {
       const replies: Array<Msg> = []
       this.ask(subject, data, undefined, timeoutMs, reject, (reply) => {
@@ -212,7 +213,7 @@ export interface StreamReplies {
   readonly code: number
   readonly stored: ReadonlyArray<StoredMessage>
   /** Messages that match and were left out: servers end an answer of too many bytes. */
-  readonly left: number
+  readonly remaining: number
   /** The copy that answered holds everything up to this sequence. */
   readonly upTo: number
 }
@@ -220,7 +221,7 @@ export interface StreamReplies {
 const numberIn = (message: Msg, name: string): number => Number(message.headers?.get(name) || 0)
 
 /** A message that was read directly. */
-const storedOf = (message: Msg): StoredMessage => ({
+const directMessage = (message: Msg): StoredMessage => ({
   subject: message.headers?.get("Nats-Subject") ?? "",
   seq: numberIn(message, "Nats-Sequence"),
   header: (name) => message.headers?.has(name) === true ? message.headers.get(name) : undefined,
@@ -232,10 +233,10 @@ const storedOf = (message: Msg): StoredMessage => ({
  * Throws when one has been lost on its way, as where a connection or a route broke meanwhile: each
  * names the sequence of the one before it (ADR-31 of NATS, batched requests).
  */
-export const answersOf = (replies: ReadonlyArray<Msg>): StreamReplies => {
+export const parseReplies = (replies: ReadonlyArray<Msg>): StreamReplies => {
   const end = replies.at(-1)
   const code = end?.headers?.code ?? 0
-  if (end === undefined || code !== 204) return { code, stored: [], left: 0, upTo: 0 }
+  if (end === undefined || code !== 204) return { code, stored: [], remaining: 0, upTo: 0 }
   let before = 0
   for (const reply of replies) {
     if (numberIn(reply, "Nats-Last-Sequence") !== before) {
@@ -245,8 +246,8 @@ export const answersOf = (replies: ReadonlyArray<Msg>): StreamReplies => {
   }
   return {
     code,
-    stored: replies.slice(0, -1).map(storedOf),
-    left: numberIn(end, "Nats-Num-Pending"),
+    stored: replies.slice(0, -1).map(directMessage),
+    remaining: numberIn(end, "Nats-Num-Pending"),
     upTo: numberIn(end, "Nats-UpTo-Sequence")
   }
 }
@@ -255,16 +256,16 @@ export const answersOf = (replies: ReadonlyArray<Msg>): StreamReplies => {
  * What there is of `subjects`, asked again for what was left out. The first of them is asked for
  * each time, and counts as it was seen last: it may say what the others mean.
  */
-export const gather = async (
+export const collectMessages = async (
   subjects: ReadonlyArray<string>,
-  ask: (subjects: ReadonlyArray<string>) => Promise<Pick<StreamReplies, "stored" | "left">>
+  ask: (subjects: ReadonlyArray<string>) => Promise<Pick<StreamReplies, "stored" | "remaining">>
 ): Promise<ReadonlyArray<StoredMessage>> => {
   const found = new Map<string, StoredMessage>()
   for (let rest = subjects;;) {
     const known = found.size
-    const { left, stored } = await ask(rest)
+    const { remaining, stored } = await ask(rest)
     for (const one of stored) found.set(one.subject, one)
-    if (left === 0) return [...found.values()]
+    if (remaining === 0) return [...found.values()]
     if (found.size === known) throw new Error("the servers send no message of this size")
     rest = subjects.filter((subject, at) => at === 0 || !found.has(subject))
   }
@@ -289,7 +290,7 @@ export interface StoredMessage {
 }
 
 /** What the servers said of a write. `Unknown`: it may have been kept, or may still be. */
-export type Written =
+export type WriteResult =
   | { readonly _tag: "Kept"; readonly first: number }
   | { readonly _tag: "Refused"; readonly code: number; readonly detail: string }
   | { readonly _tag: "Unknown"; readonly detail: string }
@@ -303,12 +304,12 @@ const FULL = new Set([10_023, 10_028, 10_047, 10_077, 10_120, 10_122])
 /** Nothing was stored, and the same may be tried again. */
 const AGAIN = new Set([10_176, 10_210, 10_211])
 
-export const isMoved = (code: number): boolean => MOVED.has(code)
+export const isSequenceConflict = (code: number): boolean => MOVED.has(code)
 
 export const isFull = (code: number): boolean => FULL.has(code)
 
 /** Expects the last sequence of the message's own subject, or of another. */
-export const expecting = (seq: number, subject?: string): string =>
+export const expectSequence = (seq: number, subject?: string): string =>
   `Nats-Expected-Last-Subject-Sequence: ${seq}\r\n` +
   (subject === undefined ? "" : `Nats-Expected-Last-Subject-Sequence-Subject: ${subject}\r\n`)
 
@@ -322,7 +323,7 @@ interface Acknowledgement {
   }
 }
 
-const judge = (text: string, messages: number): Written => {
+const judge = (text: string, messages: number): WriteResult => {
   // The servers' own answer to a publish.
   const answer = JSON.parse(text) as Acknowledgement
   const { error } = answer
@@ -340,9 +341,9 @@ const batchPrefix = Math.random().toString(36).slice(2, 10)
 
 /** Writes all of the messages or none: one by itself, more as an atomic batch. */
 export const write = async (
-  { request, send }: Pick<NatsApi, "request" | "send">,
+  { request, publish }: Pick<NatsApi, "request" | "publish">,
   messages: ReadonlyArray<StreamMessage>
-): Promise<Written> => {
+): Promise<WriteResult> => {
   try {
     const id = `${batchPrefix}${(batches++).toString(36)}`
     let reply: Promise<{ string: () => string }> | undefined
@@ -351,14 +352,14 @@ export const write = async (
       if (message === undefined) break
       const { data, headers, subject } = message
       if (messages.length === 1) {
-        reply = request(subject, data, `NATS/1.0\r\n${headers}\r\n`, writeMs)
+        reply = request(subject, data, `NATS/1.0\r\n${headers}\r\n`, writeTimeoutMs)
         break
       }
       const block = `NATS/1.0\r\nNats-Batch-Id: ${id}\r\nNats-Batch-Sequence: ${
         at + 1
       }\r\n${headers}`
-      if (at < messages.length - 1) send(subject, data, `${block}\r\n`)
-      else reply = request(subject, data, `${block}Nats-Batch-Commit: 1\r\n\r\n`, writeMs)
+      if (at < messages.length - 1) publish(subject, data, `${block}\r\n`)
+      else reply = request(subject, data, `${block}Nats-Batch-Commit: 1\r\n\r\n`, writeTimeoutMs)
     }
     return judge((await reply)?.string() ?? "{}", messages.length)
   } catch (error) {
@@ -390,13 +391,13 @@ const NO_MESSAGE = 10_037
 
 export const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-export const unavailable = (error: unknown): StorageUnavailable =>
+export const asStorageUnavailable = (error: unknown): StorageUnavailable =>
   error instanceof StorageUnavailable
     ? error
     : new StorageUnavailable({ detail: error instanceof Error ? error.message : String(error) })
 
 /** Asks until there is an answer, for GIVE_UP_MS unless told otherwise. */
-export const persist = async <A>(
+export const retryUntilDeadline = async <A>(
   attempt: () => Promise<A>,
   patienceMs: number = giveUpMs
 ): Promise<A> => {
@@ -407,8 +408,8 @@ export const persist = async <A>(
     } catch (error) {
       if (error instanceof ApiError && error.code === NO_MESSAGE) throw error
       const isClosed = error instanceof NoReply && error.reason === "closed"
-      if (isClosed || performance.now() > untilMs) throw unavailable(error)
-      await wait(retryMs)
+      if (isClosed || performance.now() > untilMs) throw asStorageUnavailable(error)
+      await wait(retryDelayMs)
     }
   }
 }
@@ -416,9 +417,9 @@ export const persist = async <A>(
 /** The first answer to a question that is asked again and again, for READ_MS. */
 export const resendUntilAnswered = <A>(attempt: () => Promise<A>): Promise<A> =>
   new Promise((resolve, reject) => {
-    let left = readMs / readAgainMs
+    let left = readTimeoutMs / readResendMs
     let open = 0
-    const again = setInterval(() => ask(), readAgainMs)
+    const again = setInterval(() => ask(), readResendMs)
     const settle = (tell: () => void) => {
       clearInterval(again)
       tell()

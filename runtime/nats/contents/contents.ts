@@ -6,31 +6,32 @@ import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
 import { type Address, keyOf, type LogItem, shardOf, SHARDS,
   type StorageUnavailable } from "../../actor/index.ts"
-import { contentsAtOnce, contentsBeyond, contentsKeys } from "../../limits.ts"
+import { contentsActorsInFlight, contentsExtraItems, contentsKeysPerRead } from "../../limits.ts"
 import { type ActorPart, type ActorRead, type ActorSource, type ItemsPart, readActor,
   type RecordPart, StoreContents, type StoreContentsApi } from "../../ports/index.ts"
-import { Nats, type NatsApi, type StoredMessage, unavailable } from "../connection/index.ts"
-import { recordOf, recordsPlace } from "../records/index.ts"
-import { type ActorEntry, countOf, entryOf, isItem, isMarker, itemsOf, loadEntry,
+import { asStorageUnavailable, Nats, type NatsApi,
+  type StoredMessage } from "../connection/index.ts"
+import { recordOf, recordsKv } from "../records/index.ts"
+import { type ActorEntry, isLiveItem, isMarker, itemCount, itemsOf, loadEntry, parseEntry,
   readLog } from "../storage/index.ts"
-import { actorKeys, addressOfState, addressOfTimer, type BucketPlace, type BucketsDiffer, bucketsOf,
-  coveredBy, last, lastOfMany, statesOf, statesOfShard, subjectsOf, timersOf,
-  walk } from "../stream/index.ts"
+import { acknowledgedSequence, actorKeys, addressOfState, addressOfTimer, type Bucket,
+  type BucketsDiffer, bucketsOf, listSubjects, readLast, readLastOfMany, scanStream, statesOfKind,
+  statesOfShard, timersOf } from "../stream/index.ts"
 
 /** An actor to be read, with what its record told. */
-export interface Wanted {
+export interface WantedActor {
   readonly address: Address
   readonly head: number
 }
 
 /** Groups of which none asks for more keys than one question may. */
-export const questions = (wanted: ReadonlyArray<Wanted>, beyond: number) => {
-  const groups: Array<Array<Wanted>> = []
+export const groupReads = (wanted: ReadonlyArray<WantedActor>, beyond: number) => {
+  const groups: Array<Array<WantedActor>> = []
   let keys = Infinity
   for (const one of wanted) {
     const more = 2 + one.head + beyond
     keys += more
-    if (keys > contentsKeys) {
+    if (keys > contentsKeysPerRead) {
       groups.push([])
       keys = more
     }
@@ -56,14 +57,14 @@ const bySubject = (stored: ReadonlyArray<StoredMessage>): ReadonlyMap<string, St
 
 class NatsContents implements ActorSource {
   private readonly nats: NatsApi
-  private readonly places: ReadonlyArray<BucketPlace>
+  private readonly places: ReadonlyArray<Bucket>
 
-  constructor(nats: NatsApi, places: ReadonlyArray<BucketPlace>) {
+  constructor(nats: NatsApi, places: ReadonlyArray<Bucket>) {
     this.nats = nats
     this.places = places
   }
 
-  private placeOf(of: Address): BucketPlace {
+  private placeOf(of: Address): Bucket {
     const place = this.places[shardOf(of) % this.places.length]
     if (place === undefined) throw new RangeError(`no bucket for ${keyOf(of)}`)
     return place
@@ -72,7 +73,7 @@ class NatsContents implements ActorSource {
   async look(of: Address): Promise<ActorRead> {
     const place = this.placeOf(of)
     const { floor, head, seq, text } = await loadEntry(this.nats, place, of)
-    const timer = timerAtMs(await last(this.nats, place.stream, actorKeys(place, of).timer))
+    const timer = timerAtMs(await readLast(this.nats, place.stream, actorKeys(place, of).timer))
     return { fence: seq, life: floor, state: text, head, timer }
   }
 
@@ -84,7 +85,7 @@ class NatsContents implements ActorSource {
   async numbers(of: Address): Promise<ReadonlyArray<number>> {
     const numbers: Array<number> = []
     for (;;) {
-      const items = await this.read(of, (numbers.at(-1) ?? 0) + 1, contentsKeys)
+      const items = await this.read(of, (numbers.at(-1) ?? 0) + 1, contentsKeysPerRead)
       if (items.length === 0) return numbers
       for (const { n } of items) numbers.push(n)
     }
@@ -92,7 +93,7 @@ class NatsContents implements ActorSource {
 
   async *actors(first: ReadonlyArray<string> = []): AsyncGenerator<Part> {
     for (const kind of first) {
-      for (const place of this.places) yield* this.states(place, statesOf(place, kind))
+      for (const place of this.places) yield* this.states(place, statesOfKind(place, kind))
     }
     const told = new Set(first)
     for (let shard = 0; shard < SHARDS; shard++) {
@@ -102,18 +103,18 @@ class NatsContents implements ActorSource {
   }
 
   /** The actors of these records that are wanted. */
-  private async *states(place: BucketPlace, filter: string, isWanted?: (of: Address) => boolean) {
-    for await (const page of subjectsOf(this.nats, place.stream, filter)) {
+  private async *states(place: Bucket, filter: string, isWanted?: (of: Address) => boolean) {
+    for await (const page of listSubjects(this.nats, place.stream, filter)) {
       const all = page.subjects.map((subject) => addressOfState(place, subject))
         .filter((of) => isWanted?.(of) ?? true)
-      for (let at = 0; at < all.length; at += contentsKeys) {
-        yield* this.page(place, all.slice(at, at + contentsKeys), page.lastSeq)
+      for (let at = 0; at < all.length; at += contentsKeysPerRead) {
+        yield* this.page(place, all.slice(at, at + contentsKeysPerRead), page.lastSeq)
       }
     }
   }
 
   /** But for kinds that are told already. */
-  private async *shard(place: BucketPlace, shard: number, told: ReadonlySet<string>) {
+  private async *shard(place: Bucket, shard: number, told: ReadonlySet<string>) {
     const { nats } = this
     const known = new Set<string>()
     yield* this.states(place, statesOfShard(place, shard), (of) => {
@@ -121,7 +122,7 @@ class NatsContents implements ActorSource {
       return !told.has(of.kind)
     })
     const bare: Array<Address> = []
-    for await (const { subjects } of subjectsOf(nats, place.stream, timersOf(place, shard))) {
+    for await (const { subjects } of listSubjects(nats, place.stream, timersOf(place, shard))) {
       for (const subject of subjects) {
         const of = addressOfTimer(place, subject)
         if (!known.has(keyOf(of))) bare.push(of)
@@ -132,22 +133,22 @@ class NatsContents implements ActorSource {
 
   /** The actors of a page: the small ones many at once, the others by themselves. */
   private async *page(
-    place: BucketPlace,
+    place: Bucket,
     addresses: ReadonlyArray<Address>,
     lastSeq: number
   ): AsyncGenerator<Part> {
     const records = await this.recordsOf(place, addresses, lastSeq)
-    let wanted = addresses.map((address): Wanted => ({
+    let wanted = addresses.map((address): WantedActor => ({
       address,
       head: records.get(keyOf(address))?.head ?? 0
     }))
-    for (const beyond of contentsBeyond) {
-      const small = wanted.filter(({ head }) => 2 + head + beyond <= contentsKeys)
+    for (const beyond of contentsExtraItems) {
+      const small = wanted.filter(({ head }) => 2 + head + beyond <= contentsKeysPerRead)
       const left = wanted.filter((one) => !small.includes(one))
-      for (const group of questions(small, beyond)) {
+      for (const group of groupReads(small, beyond)) {
         const snapshots = await this.snapshots(place, group, beyond, lastSeq)
         // What was read is of one moment when its record is the same still.
-        const seq = await coveredBy(this.nats, place.stream)
+        const seq = await acknowledgedSequence(this.nats, place.stream)
         const after = await this.recordsOf(place, group.map((one) => one.address), seq)
         for (const one of group) {
           const key = keyOf(one.address)
@@ -162,22 +163,22 @@ class NatsContents implements ActorSource {
   }
 
   private async recordsOf(
-    place: BucketPlace,
+    place: Bucket,
     addresses: ReadonlyArray<Address>,
     lastSeq: number
   ): Promise<ReadonlyMap<string, ActorEntry>> {
     const subjects = addresses.map((of) => actorKeys(place, of).state)
-    const found = bySubject(await lastOfMany(this.nats, place.stream, subjects, lastSeq))
+    const found = bySubject(await readLastOfMany(this.nats, place.stream, subjects, lastSeq))
     return new Map(addresses.map((of) => [
       keyOf(of),
-      entryOf(found.get(actorKeys(place, of).state))
+      parseEntry(found.get(actorKeys(place, of).state))
     ]))
   }
 
   /** Actors whose whole logs came with their records, by key. */
   private async snapshots(
-    place: BucketPlace,
-    wanted: ReadonlyArray<Wanted>,
+    place: Bucket,
+    wanted: ReadonlyArray<WantedActor>,
     beyond: number,
     lastSeq: number
   ): Promise<ReadonlyMap<string, Snapshot>> {
@@ -185,7 +186,7 @@ class NatsContents implements ActorSource {
       const { log, state, timer } = actorKeys(place, address)
       return [state, timer, ...Array.from({ length: head + beyond }, (_, at) => log + (at + 1))]
     })
-    const found = bySubject(await lastOfMany(this.nats, place.stream, subjects, lastSeq))
+    const found = bySubject(await readLastOfMany(this.nats, place.stream, subjects, lastSeq))
     const snapshots = new Map<string, Snapshot>()
     for (const one of wanted) {
       const snapshot = snapshotOf(place, one, beyond, found)
@@ -196,8 +197,8 @@ class NatsContents implements ActorSource {
 
   /** Each by itself, the next ones begun before they are asked for. */
   private async *each(addresses: ReadonlyArray<Address>): AsyncGenerator<Part> {
-    for (let at = 0; at < addresses.length; at += contentsAtOnce) {
-      const some = addresses.slice(at, at + contentsAtOnce).map((of) => readActor(this, of))
+    for (let at = 0; at < addresses.length; at += contentsActorsInFlight) {
+      const some = addresses.slice(at, at + contentsActorsInFlight).map((of) => readActor(this, of))
       const begun = await Promise.all(
         some.map(async (parts) => [parts, await parts.next()] as const)
       )
@@ -210,10 +211,10 @@ class NatsContents implements ActorSource {
   }
 
   async *records(): AsyncGenerator<RecordPart> {
-    const { prefix, stream } = recordsPlace
+    const { prefix, stream } = recordsKv
     // One that was rewritten meanwhile comes again, at the end.
     const told = new Set<number>()
-    for await (const { isLate, messages } of walk(this.nats, stream, `${prefix}>`)) {
+    for await (const { isLate, messages } of scanStream(this.nats, stream, `${prefix}>`)) {
       for (const stored of messages) {
         const { subject } = stored
         if (isMarker(stored) || subject.startsWith(`${prefix}_`)) continue
@@ -236,20 +237,20 @@ const isNothing = ({ head, state, timer }: ActorPart): boolean =>
 
 /** The actor as one question found it; undefined when there may be more of its log. */
 const snapshotOf = (
-  place: BucketPlace,
-  { address, head }: Wanted,
+  place: Bucket,
+  { address, head }: WantedActor,
   beyond: number,
   found: ReadonlyMap<string, StoredMessage>
 ): Snapshot | undefined => {
   const keys = actorKeys(place, address)
-  const entry = entryOf(found.get(keys.state))
+  const entry = parseEntry(found.get(keys.state))
   if (entry.head > head) return undefined
   const items: Array<LogItem> = []
   for (let n = 1; n <= head + beyond;) {
     const stored = found.get(keys.log + n)
-    if (stored !== undefined && isItem(entry, n, stored)) {
+    if (stored !== undefined && isLiveItem(entry, n, stored)) {
       items.push(...itemsOf(n, stored))
-      n += countOf(stored)
+      n += itemCount(stored)
     } else if (n <= entry.head) n++
     else {
       const last = Math.max(entry.head, n - 1)
@@ -266,7 +267,7 @@ async function* failing<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
   try {
     yield* parts
   } catch (error) {
-    throw unavailable(error)
+    throw asStorageUnavailable(error)
   }
 }
 

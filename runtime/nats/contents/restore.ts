@@ -7,8 +7,9 @@ import { Effect, Schedule, type Scope } from "effect"
 import { StorageCorrupted, StorageUnavailable } from "../../actor/index.ts"
 import { blobsBucket, recordsBucket, restorerRenewMs, restorerTtlMs } from "../../limits.ts"
 import { Registry } from "../../ports/index.ts"
-import { Nats, type NatsApi, persist, unavailable } from "../connection/index.ts"
-import { api, info, makeBucket, makeBuckets } from "../stream/index.ts"
+import { asStorageUnavailable, Nats, type NatsApi,
+  retryUntilDeadline } from "../connection/index.ts"
+import { callApi, ensureActorBuckets, ensureBucket, streamInfo } from "../stream/index.ts"
 
 const MARK = "restoring"
 
@@ -40,16 +41,16 @@ const nodesOf = Effect.fnUntraced(function*() {
 })
 
 const streamsOf = async (nats: NatsApi, buckets: number | undefined) => {
-  const actors = await makeBuckets(nats, buckets)
+  const actors = await ensureActorBuckets(nats, buckets)
   if ("_tag" in actors) throw refusal(`it has ${actors.found}, and not ${actors.wanted}`)
   const others = await Promise.all(
-    [recordsBucket, blobsBucket].map((bucket) => makeBucket(nats, bucket))
+    [recordsBucket, blobsBucket].map((bucket) => ensureBucket(nats, bucket))
   )
   return [...actors, ...others].map(({ stream }) => stream)
 }
 
 const messagesIn = async (nats: NatsApi, stream: string): Promise<number> => {
-  const { state } = await persist(() => info(nats, stream))
+  const { state } = await retryUntilDeadline(() => streamInfo(nats, stream))
   return state.messages
 }
 
@@ -70,7 +71,7 @@ export const hasContents = (nats: NatsApi): Effect.Effect<boolean, StorageUnavai
       }
       return false
     },
-    catch: unavailable
+    catch: asStorageUnavailable
   })
 
 /** Takes the mark, so that of two that begin at once one goes on. */
@@ -110,7 +111,7 @@ const keepLease = Effect.fnUntraced(function*(first: number) {
  * filling: it removes the mark, unless somebody else has taken it. Fails with StorageUnavailable
  * when nodes run, or there is a store that was not broken off while it was filled.
  */
-export const beginRestoring = Effect.fnUntraced(function*(
+export const beginRestore = Effect.fnUntraced(function*(
   buckets: number | undefined
 ): Effect.fn.Return<
   Effect.Effect<void, StorageUnavailable>,
@@ -120,7 +121,7 @@ export const beginRestoring = Effect.fnUntraced(function*(
   const nats = yield* Nats
   const registry = yield* Registry
   const attempt = <A>(call: () => Promise<A>) =>
-    Effect.tryPromise({ try: call, catch: unavailable })
+    Effect.tryPromise({ try: call, catch: asStorageUnavailable })
   const streams = yield* attempt(() => streamsOf(nats, buckets))
   const counts = yield* attempt(() =>
     Promise.all(streams.map((stream) => messagesIn(nats, stream)))
@@ -138,7 +139,11 @@ export const beginRestoring = Effect.fnUntraced(function*(
   }
   if (taken.isAgain) {
     yield* attempt(() =>
-      Promise.all(streams.map((stream) => persist(() => api(nats, `STREAM.PURGE.${stream}`, {}))))
+      Promise.all(
+        streams.map((stream) =>
+          retryUntilDeadline(() => callApi(nats, `STREAM.PURGE.${stream}`, {}))
+        )
+      )
     )
   }
   return end

@@ -1,3 +1,3 @@
 /** Record tables in a JetStream key-value bucket, and each node's view of them. */
-export { recordOf, recordsPlace } from "./record-keys.ts"
+export { recordOf, recordsKv } from "./record-keys.ts"
 export { natsRecords, natsRecordsWith } from "./records.ts"

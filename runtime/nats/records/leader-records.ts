@@ -1,11 +1,11 @@
 /** Records as the servers have them: what is read of them while the view is behind. */
 import { StorageUnavailable } from "../../actor/index.ts"
-import { keysMax, listedKeysMax } from "../../limits.ts"
+import { keysPerReadMax, listedKeysMax } from "../../limits.ts"
 import { byBytes, type RecordEntry, type RecordRange } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
 import { isMarker } from "../storage/index.ts"
-import { last, lastOfMany, pieces, subjectsOf } from "../stream/index.ts"
-import { recordOf, recordsFilter, recordsPlace, recordSubject } from "./record-keys.ts"
+import { listSubjects, pagesOf, readLast, readLastOfMany } from "../stream/index.ts"
+import { recordOf, recordsFilter, recordsKv, recordSubject } from "./record-keys.ts"
 
 /** The part has more keys than are listed. */
 export class TooManyKeys extends StorageUnavailable {}
@@ -24,7 +24,7 @@ const isWithin = (key: string, { after, prefix = "", reverse }: RecordRange): bo
 }
 
 /** Reads show everything up to `lastSeq`, which the leader named. */
-export class RemoteRecords {
+export class LeaderRecords {
   private readonly nats: NatsApi
   private readonly lastSeq: number
 
@@ -34,7 +34,7 @@ export class RemoteRecords {
   }
 
   async get(table: string, key: string): Promise<string | undefined> {
-    const stored = await last(this.nats, recordsPlace.stream, recordSubject(table, key))
+    const stored = await readLast(this.nats, recordsKv.stream, recordSubject(table, key))
     return stored === undefined || isMarker(stored) ? undefined : stored.text()
   }
 
@@ -44,8 +44,8 @@ export class RemoteRecords {
   ): Promise<ReadonlyArray<string | undefined>> {
     const values = new Map<string, string>()
     const subjects = [...new Set(keys)].map((key) => recordSubject(table, key))
-    for (const some of pieces(subjects)) {
-      const stored = await lastOfMany(this.nats, recordsPlace.stream, some, this.lastSeq)
+    for (const some of pagesOf(subjects)) {
+      const stored = await readLastOfMany(this.nats, recordsKv.stream, some, this.lastSeq)
       for (const message of stored) {
         if (!isMarker(message)) values.set(recordOf(message.subject).key, message.text())
       }
@@ -57,8 +57,8 @@ export class RemoteRecords {
     const keys = await this.keysIn(table, range)
     const entries: Array<RecordEntry> = []
     // A key may be that of a mark, which is no record.
-    for (let at = 0; at < keys.length && entries.length < range.limit; at += keysMax) {
-      const some = keys.slice(at, at + keysMax)
+    for (let at = 0; at < keys.length && entries.length < range.limit; at += keysPerReadMax) {
+      const some = keys.slice(at, at + keysPerReadMax)
       for (const [index, value] of (await this.getMany(table, some)).entries()) {
         const key = some[index]
         if (key !== undefined && value !== undefined) entries.push({ key, value })
@@ -83,7 +83,7 @@ export class RemoteRecords {
     const keys: Array<string> = []
     const filter = recordsFilter(table, partOf(range))
     let listed = 0
-    for await (const { subjects } of subjectsOf(this.nats, recordsPlace.stream, filter)) {
+    for await (const { subjects } of listSubjects(this.nats, recordsKv.stream, filter)) {
       listed += subjects.length
       if (listed > listedKeysMax) {
         const detail = `this node's view of ${table} is behind, and there are too many to list`

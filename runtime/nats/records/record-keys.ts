@@ -4,9 +4,9 @@
  * empty is `=`. So the keys of one owner, `<owner>/…`, are found by one filter.
  */
 import { recordsBucket } from "../../limits.ts"
-import { placeOf } from "../stream/index.ts"
+import { bucketNamed } from "../stream/index.ts"
 
-export const recordsPlace = placeOf(recordsBucket)
+export const recordsKv = bucketNamed(recordsBucket)
 
 const isPlain = (byte: number): boolean =>
   (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x5a) ||
@@ -33,14 +33,14 @@ const decodePart = (part: string): string => {
 }
 
 export const recordSubject = (table: string, key: string): string =>
-  `${recordsPlace.prefix}${table}.${key.split("/").map(encodePart).join(".")}`
+  `${recordsKv.prefix}${table}.${key.split("/").map(encodePart).join(".")}`
 
 /** All records of a table, or those whose key begins with `<part>/`. */
 export const recordsFilter = (table: string, part: string | undefined): string =>
-  `${recordsPlace.prefix}${table}.${part === undefined ? "" : `${encodePart(part)}.`}>`
+  `${recordsKv.prefix}${table}.${part === undefined ? "" : `${encodePart(part)}.`}>`
 
 /** Table and key of a subject. */
 export const recordOf = (subject: string): { readonly table: string; readonly key: string } => {
-  const [table = "", ...parts] = subject.slice(recordsPlace.prefix.length).split(".")
+  const [table = "", ...parts] = subject.slice(recordsKv.prefix.length).split(".")
   return { table, key: parts.map(decodePart).join("/") }
 }

@@ -3,12 +3,12 @@
  * got. A view that cannot go on from there is cleared and filled from the beginning.
  */
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from "@nats-io/jetstream"
-import { recordSilenceMs, recordWatchRetryMs, viewCheckMs, viewFetchMessages, viewNoteMs,
-  viewRetryMaxMs, viewWaitingMax, viewWriteMessages, viewWritesAtOnce } from "../../limits.ts"
+import { viewCheckMs, viewFetchMessages, viewProgressMs, viewQueueMax, viewResumeMaxMs,
+  viewRetryMaxMs, viewRetryMs, viewWriteMessages, viewWritesPerTurn } from "../../limits.ts"
 import type { RecordChange, ViewApi } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
-import { info, nextSeqOf, writtenMsOf } from "../stream/index.ts"
-import { recordOf, recordsPlace } from "./record-keys.ts"
+import { nextSequence, streamInfo, writtenAtMs } from "../stream/index.ts"
+import { recordOf, recordsKv } from "./record-keys.ts"
 
 /** Version of the view's keys and values; another one is not read. */
 const VERSION = 1
@@ -21,7 +21,7 @@ export interface ViewProgress {
   readonly seq: number
   readonly writtenMs: number
   /** When the view was last known to hold all that there was. */
-  readonly knownMs: number
+  readonly completeAtMs: number
 }
 
 /** What the leader says of the stream. */
@@ -34,17 +34,17 @@ export interface StreamStatus {
   readonly writtenMs: number | undefined
 }
 
-export const writeNote = (note: ViewProgress): string =>
+export const encodeProgress = (note: ViewProgress): string =>
   JSON.stringify({ version: VERSION, ...note })
 
 /** undefined: there is none, or not of this version. */
-export const readNote = (text: string | undefined): ViewProgress | undefined => {
+export const decodeProgress = (text: string | undefined): ViewProgress | undefined => {
   try {
     // This node's own text, unless it is damaged: then its fields do not fit.
     const { version, ...note } = JSON.parse(text ?? "{}") as ViewProgress & {
       readonly version: number
     }
-    const numbers = [note.seq, note.writtenMs, note.knownMs]
+    const numbers = [note.seq, note.writtenMs, note.completeAtMs]
     return version === VERSION && numbers.every(Number.isFinite) ? note : undefined
   } catch {
     return undefined
@@ -56,16 +56,16 @@ export const readNote = (text: string | undefined): ViewProgress | undefined => 
  * nor of one that has lost its end and goes on otherwise; not where nothing is left of what the
  * view holds; and not after so long that marks of deleted keys may have ended.
  */
-export const goesOn = (note: ViewProgress, standing: StreamStatus): boolean =>
+export const canResume = (note: ViewProgress, standing: StreamStatus): boolean =>
   note.created === standing.created &&
   note.seq <= standing.lastSeq &&
   (note.seq === 0 || note.seq >= standing.firstSeq) &&
   (standing.writtenMs === undefined || standing.writtenMs === note.writtenMs) &&
-  standing.nowMs - note.knownMs <= recordSilenceMs
+  standing.nowMs - note.completeAtMs <= viewResumeMaxMs
 
 /* Messages of the stream of records on their way into the view, in whole batches. */
 
-interface Fed {
+interface FeedMessage {
   /** undefined: no record, but a key of the writers' own. */
   readonly change: RecordChange | undefined
   readonly seq: number
@@ -78,14 +78,14 @@ interface Fed {
 }
 
 /** What the view takes in at once. */
-export interface Piece {
+export interface ViewBatch {
   readonly changes: ReadonlyArray<RecordChange>
   readonly seq: number
   readonly writtenMs: number
   readonly isLast: boolean
 }
 
-const fedOf = (message: JsMsg): Fed => {
+const fedOf = (message: JsMsg): FeedMessage => {
   const { headers, seq, subject } = message
   const { pending } = message.info
   const { key, table } = recordOf(subject)
@@ -105,7 +105,7 @@ const fedOf = (message: JsMsg): Fed => {
 }
 
 export class RecordFeed {
-  private waiting: Array<Fed> = []
+  private waiting: Array<FeedMessage> = []
 
   get size(): number {
     return this.waiting.length
@@ -120,7 +120,7 @@ export class RecordFeed {
   }
 
   /** The next piece: batches that are whole, but for one that is too large for a piece. */
-  next(): Piece | undefined {
+  next(): ViewBatch | undefined {
     const { waiting } = this
     let whole = 0
     for (const [at, { batch, isEnd }] of waiting.entries()) {
@@ -146,7 +146,7 @@ interface Waiting {
   readonly resolve: (reached: boolean) => void
 }
 
-const { stream } = recordsPlace
+const { stream } = recordsKv
 
 export class RecordView {
   private readonly nats: NatsApi
@@ -169,7 +169,7 @@ export class RecordView {
   private clockMs = 0
   private isBehind = true
   private wake: (() => void) | undefined
-  private retryMs = recordWatchRetryMs
+  private retryMs = viewRetryMs
   /** Everything up to this sequence is in the view. */
   private reached = -1
   /** How often it was given up: what was read over that may be of two views. */
@@ -245,7 +245,7 @@ export class RecordView {
       // What cannot be kept, on a disk that is full, is not fetched all the while.
       this.retryMs = this.broken && this.isFilling
         ? Math.min(2 * this.retryMs, viewRetryMaxMs)
-        : recordWatchRetryMs
+        : viewRetryMs
       if (!this.ended) await this.pause(this.retryMs)
     }
     await this.keepNote().catch(() => undefined)
@@ -266,8 +266,8 @@ export class RecordView {
   private async follow(): Promise<void> {
     const { nats, store } = this
     // Who says that it leads may have been cut off. A mark will be brought, or one after it.
-    const mark = await nats.confirmed(stream)
-    const { created, state, ts } = await info(nats, stream)
+    const mark = await nats.readBarrier(stream)
+    const { created, state, ts } = await streamInfo(nats, stream)
     const lastSeq = Math.max(state.last_seq, mark?.seq ?? 0)
     const nowMs = Date.parse(ts)
     this.clockMs = nowMs - Date.now()
@@ -276,8 +276,8 @@ export class RecordView {
     const note = await this.held()
     const standing = { created, firstSeq: state.first_seq, lastSeq, nowMs }
     const seq = note?.seq ?? 0
-    const writtenMs = seq === 0 ? undefined : await writtenMsOf(nats, stream, seq)
-    if (note !== undefined && goesOn(note, { ...standing, writtenMs })) this.note = note
+    const writtenMs = seq === 0 ? undefined : await writtenAtMs(nats, stream, seq)
+    if (note !== undefined && canResume(note, { ...standing, writtenMs })) this.note = note
     else {
       this.generation++
       this.reached = -1
@@ -285,7 +285,7 @@ export class RecordView {
       this.isFilling = true
       await store.clear()
       this.broken = false
-      this.note = { created, seq: 0, writtenMs: 0, knownMs: nowMs }
+      this.note = { created, seq: 0, writtenMs: 0, completeAtMs: nowMs }
     }
     const from = this.note.seq
     this.advance(from)
@@ -300,7 +300,7 @@ export class RecordView {
       max_messages: viewFetchMessages,
       callback: (message) => {
         this.feed.take(message)
-        if (this.feed.size > viewWaitingMax) this.messages?.stop()
+        if (this.feed.size > viewQueueMax) this.messages?.stop()
         this.writing ??= this.drain()
       }
     })
@@ -312,7 +312,7 @@ export class RecordView {
     if (this.broken) return undefined
     if (this.note !== undefined) return this.note
     try {
-      return readNote(this.store.note())
+      return decodeProgress(this.store.note())
     } catch {
       return undefined
     }
@@ -322,7 +322,7 @@ export class RecordView {
     try {
       for (let pieces = 0;; pieces++) {
         // What arrives in the same turn of the event loop goes together, and others have theirs.
-        if (pieces % viewWritesAtOnce === 0) await new Promise((end) => setImmediate(end))
+        if (pieces % viewWritesPerTurn === 0) await new Promise((end) => setImmediate(end))
         const piece = this.broken ? undefined : this.feed.next()
         if (piece === undefined) return
         await this.takeIn(piece)
@@ -334,20 +334,20 @@ export class RecordView {
     }
   }
 
-  private async takeIn({ changes, isLast, seq, writtenMs }: Piece): Promise<void> {
+  private async takeIn({ changes, isLast, seq, writtenMs }: ViewBatch): Promise<void> {
     const { note } = this
     const nowMs = Date.now() + this.clockMs
     // Marks of what was deleted meanwhile may be gone.
-    if (note === undefined || nowMs - note.knownMs > recordSilenceMs) {
+    if (note === undefined || nowMs - note.completeAtMs > viewResumeMaxMs) {
       this.rebuild()
       return
     }
-    const knownMs = Math.max(note.knownMs, writtenMs)
-    this.note = { ...note, seq, writtenMs, knownMs }
+    const completeAtMs = Math.max(note.completeAtMs, writtenMs)
+    this.note = { ...note, seq, writtenMs, completeAtMs }
     // Marks of readers come all the while, and alone are no reason to write.
-    if (changes.length > 0 || knownMs - this.notedMs > viewNoteMs) {
-      await this.store.write(changes, writeNote(this.note))
-      this.notedMs = knownMs
+    if (changes.length > 0 || completeAtMs - this.notedMs > viewProgressMs) {
+      await this.store.write(changes, encodeProgress(this.note))
+      this.notedMs = completeAtMs
     }
     if (this.broken) return
     this.advance(seq)
@@ -364,14 +364,14 @@ export class RecordView {
     if (note === undefined) return
     if (this.reached < target.seq) {
       if (target.isMark) return
-      const next = await nextSeqOf(this.nats, stream, ">", note.seq + 1)
+      const next = await nextSequence(this.nats, stream, ">", note.seq + 1)
       if (next !== undefined && next <= target.seq) return
     }
     if (this.broken || this.note?.created !== note.created) return
     this.isBehind = false
     this.isFilled = true
     this.isFilling = false
-    this.note = { ...this.note, knownMs: Math.max(this.note.knownMs, target.ms) }
+    this.note = { ...this.note, completeAtMs: Math.max(this.note.completeAtMs, target.ms) }
     this.advance(target.seq)
   }
 
@@ -389,7 +389,7 @@ export class RecordView {
   private async check(): Promise<void> {
     const { note, reached } = this
     if (note === undefined || reached < 0) return
-    const { created, state, ts } = await info(this.nats, stream)
+    const { created, state, ts } = await streamInfo(this.nats, stream)
     if (this.note !== note) return
     const isIdle = this.feed.size === 0 && this.writing === undefined
     const isOther = created !== note.created || state.last_seq < note.seq
@@ -397,15 +397,15 @@ export class RecordView {
     this.checkedSeq = reached
     if (isOther || isStuck) this.messages?.stop()
     else if (isIdle && state.last_seq <= reached) {
-      this.note = { ...note, knownMs: Math.max(note.knownMs, Date.parse(ts)) }
-      if (this.note.knownMs - this.notedMs > viewNoteMs) await this.keepNote()
+      this.note = { ...note, completeAtMs: Math.max(note.completeAtMs, Date.parse(ts)) }
+      if (this.note.completeAtMs - this.notedMs > viewProgressMs) await this.keepNote()
     }
   }
 
   private async keepNote(): Promise<void> {
     const { note } = this
     if (note === undefined || this.broken || this.writing !== undefined) return
-    this.notedMs = note.knownMs
-    await this.store.write([], writeNote(note))
+    this.notedMs = note.completeAtMs
+    await this.store.write([], encodeProgress(note))
   }
 }

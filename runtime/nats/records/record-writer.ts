@@ -4,14 +4,14 @@
  * cannot undo what was written since.
  */
 import { type StorageFailure, StorageFull, StorageUnavailable } from "../../actor/index.ts"
-import { batchMessagesMax, giveUpMs, groupMessages, headerBytes, recordKeyBytesMax, recordMarkerTtl,
-  retryMs } from "../../limits.ts"
+import { batchMessagesMax, batchTargetMessages, giveUpMs, headerReserveBytes, recordKeyBytesMax,
+  recordMarkerTtl, retryDelayMs } from "../../limits.ts"
 import type { RecordChange } from "../../ports/index.ts"
-import { expecting, isFull, isMoved, type NatsApi, type StreamMessage, unavailable, wait, write,
-  type Written } from "../connection/index.ts"
+import { asStorageUnavailable, expectSequence, isFull, isSequenceConflict, type NatsApi,
+  type StreamMessage, wait, write, type WriteResult } from "../connection/index.ts"
 import { COMMIT, isMarker } from "../storage/index.ts"
-import { last } from "../stream/index.ts"
-import { recordsPlace, recordSubject } from "./record-keys.ts"
+import { readLast } from "../stream/index.ts"
+import { recordsKv, recordSubject } from "./record-keys.ts"
 
 interface Job {
   readonly changes: ReadonlyArray<RecordChange>
@@ -73,7 +73,7 @@ const messagesOf = (group: ReadonlyArray<Job>): Map<string, StreamMessage> =>
 
 export class RecordWriter {
   private readonly nats: NatsApi
-  private readonly fence = `${recordsPlace.prefix}_fence.${Math.random().toString(36).slice(2)}`
+  private readonly fence = `${recordsKv.prefix}_fence.${Math.random().toString(36).slice(2)}`
   private fenceSeq = 0
   private batches = 0
   /** What was expected last and written, which is likely to be expected as it is now. */
@@ -91,7 +91,7 @@ export class RecordWriter {
       const detail = `${changes.length} records at once; the servers take ${batchMessagesMax - 1}`
       return new StorageFull({ detail })
     }
-    const bytesMax = (this.nats.nc.info?.max_payload ?? Infinity) - headerBytes
+    const bytesMax = (this.nats.nc.info?.max_payload ?? Infinity) - headerReserveBytes
     for (const { key, table, value } of changes) {
       if (recordSubject(table, key).length > recordKeyBytesMax) {
         return new StorageFull({ detail: `a key of ${key.length} characters in ${table}` })
@@ -122,7 +122,7 @@ export class RecordWriter {
     for (const job of this.waiting) {
       messages += job.changes.length
       const isApart = job.expected.length > 0 || group.some(({ expected }) => expected.length > 0)
-      if (group.length > 0 && (isApart || messages > groupMessages)) break
+      if (group.length > 0 && (isApart || messages > batchTargetMessages)) break
       taken++
       if (!job.abandoned) group.push(job)
     }
@@ -154,19 +154,19 @@ export class RecordWriter {
         }
       } catch (error) {
         // Nobody could be asked, for long: that is no answer.
-        if (!going.isDoubtful || this.nats.nc.isClosed()) return fail(unavailable(error))
+        if (!going.isDoubtful || this.nats.nc.isClosed()) return fail(asStorageUnavailable(error))
       }
-      await wait(retryMs)
+      await wait(retryDelayMs)
     }
   }
 
   /** Whether it was kept, or what was said instead. Rejects where nobody can be asked. */
-  private async attempt(going: Going): Promise<boolean | Exclude<Written, { _tag: "Kept" }>> {
+  private async attempt(going: Going): Promise<boolean | Exclude<WriteResult, { _tag: "Kept" }>> {
     const { expected, id, messages } = going
     if (expected.length > 0 && !await this.expect(expected, messages)) {
       return going.isDoubtful && await this.isKept(id)
     }
-    const headers = `${expecting(this.fenceSeq)}${COMMIT}: ${id}\r\n${FADING}`
+    const headers = `${expectSequence(this.fenceSeq)}${COMMIT}: ${id}\r\n${FADING}`
     const fence: StreamMessage = { subject: this.fence, data: "", headers }
     const written = await write(this.nats, [fence, ...messages.values()])
     if (written._tag === "Kept") {
@@ -175,7 +175,7 @@ export class RecordWriter {
       return true
     }
     going.isDoubtful ||= written._tag === "Unknown"
-    const isUnsure = written._tag === "Unknown" || isMoved(written.code)
+    const isUnsure = written._tag === "Unknown" || isSequenceConflict(written.code)
     return isUnsure && await this.isKept(id) ? true : written
   }
 
@@ -196,7 +196,7 @@ export class RecordWriter {
       const known = latest.get(subject)
       const seen = known?.value === value ? known : await this.see(subject)
       if (seen.value !== value || message === undefined) return false
-      const change = expecting(seen.seq)
+      const change = expectSequence(seen.seq)
       const own = message.headers.replace(/^Nats-Expected-Last-Subject-Sequence: \d+\r\n/, "")
       messages.set(subject, { ...message, headers: change + own })
     }
@@ -204,14 +204,14 @@ export class RecordWriter {
   }
 
   private async see(subject: string): Promise<Seen> {
-    const stored = await last(this.nats, recordsPlace.stream, subject)
+    const stored = await readLast(this.nats, recordsKv.stream, subject)
     const value = stored === undefined || isMarker(stored) ? null : stored.text()
     return { seq: stored?.seq ?? 0, value }
   }
 
   /** Whether the batch is there; the next one goes upon what there is. Rejects when unknown. */
   private async isKept(id: string): Promise<boolean> {
-    const stored = await last(this.nats, recordsPlace.stream, this.fence)
+    const stored = await readLast(this.nats, recordsKv.stream, this.fence)
     this.fenceSeq = stored?.seq ?? 0
     return stored?.header(COMMIT) === id
   }

@@ -1,14 +1,14 @@
 /** The record port on JetStream. */
 import { Effect, Layer } from "effect"
 import { type StorageFailure, StorageUnavailable } from "../../actor/index.ts"
-import { batchMessagesMax, giveUpMs, recordsBucket, viewUnreadyMs,
-  watchLagMs } from "../../limits.ts"
+import { batchMessagesMax, giveUpMs, recordsBucket, viewLagWaitMs,
+  viewUnreadyMs } from "../../limits.ts"
 import { assertExpected, makeMemoryView, type OpenView, type RecordChange, Records, type RecordsApi,
   type RecordsInMemory, type ViewApi, Watchers } from "../../ports/index.ts"
-import { Nats, type NatsApi, unavailable } from "../connection/index.ts"
-import { LastSequence, makeBucket } from "../stream/index.ts"
-import { RemoteRecords, TooManyKeys } from "./leader-records.ts"
-import { recordsPlace } from "./record-keys.ts"
+import { asStorageUnavailable, Nats, type NatsApi } from "../connection/index.ts"
+import { ensureBucket, LastSequence } from "../stream/index.ts"
+import { LeaderRecords, TooManyKeys } from "./leader-records.ts"
+import { recordsKv } from "./record-keys.ts"
 import { RecordView } from "./record-view.ts"
 import { RecordWriter } from "./record-writer.ts"
 
@@ -36,7 +36,7 @@ class NatsRecords implements RecordsApi {
         this.watchers.all()
       }
     })
-    this.lastSequence = new LastSequence(nats, recordsPlace.stream)
+    this.lastSequence = new LastSequence(nats, recordsKv.stream)
   }
 
   end(): Promise<void> {
@@ -111,13 +111,13 @@ class NatsRecords implements RecordsApi {
       : Effect.fail(new StorageUnavailable({ detail: "the view of the records is being filled" }))
   })
 
-  private remote(lastSeq: number): RemoteRecords {
-    return new RemoteRecords(this.nats, lastSeq)
+  private remote(lastSeq: number): LeaderRecords {
+    return new LeaderRecords(this.nats, lastSeq)
   }
 
   /** How long to wait for the view; one that is being filled will be behind for longer. */
   private get lagMs(): number {
-    return this.view.isFilling ? 0 : watchLagMs
+    return this.view.isFilling ? 0 : viewLagWaitMs
   }
 
   /** The sequence of what was acknowledged last, at whichever node. */
@@ -166,7 +166,7 @@ class NatsRecords implements RecordsApi {
 }
 
 const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
-  Effect.tryPromise({ try: ask, catch: unavailable })
+  Effect.tryPromise({ try: ask, catch: asStorageUnavailable })
 
 /** The record port upon a view that `open` opens; makes its stream when it is not there. */
 export const natsRecordsWith = (
@@ -176,7 +176,10 @@ export const natsRecordsWith = (
     Records,
     Effect.gen(function*() {
       const nats = yield* Nats
-      yield* Effect.tryPromise({ try: () => makeBucket(nats, recordsBucket), catch: unavailable })
+      yield* Effect.tryPromise({
+        try: () => ensureBucket(nats, recordsBucket),
+        catch: asStorageUnavailable
+      })
       const view = yield* open
       return yield* Effect.acquireRelease(
         Effect.sync(() => new NatsRecords(nats, view)),

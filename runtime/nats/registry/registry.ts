@@ -8,22 +8,25 @@ import { type KV, type KvEntry, Kvm, type KvWatchEntry } from "@nats-io/kv"
 import type { QueuedIterator } from "@nats-io/transport-node"
 import { Effect, Layer, Schedule } from "effect"
 import { StorageUnavailable } from "../../actor/index.ts"
-import { clusterBucket, clusterMarkerMs, makeStreamAgainMs, makeStreamMs, registryCallMs, retryMs,
-  turnAwayMs, watchRetryMs, watchSilentMs } from "../../limits.ts"
+import { clusterBucket, createStreamResendMs, createStreamTimeoutMs, registryMarkerTtlMs,
+  registryServerSwitchMs, registryTimeoutMs, registryWatchRetryMs, registryWatchSilenceMs,
+  retryDelayMs } from "../../limits.ts"
 import { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "../../ports/index.ts"
-import { expecting, isFull, Nats, type NatsApi, write, type Written } from "../connection/index.ts"
+import { expectSequence, isFull, Nats, type NatsApi, write,
+  type WriteResult } from "../connection/index.ts"
 import { isMarker } from "../storage/index.ts"
-import { assertFit, lastOfLeader, placeOf } from "../stream/index.ts"
+import { assertStreamConfig, bucketNamed, readLastFromLeader } from "../stream/index.ts"
 
-const { stream } = placeOf(clusterBucket)
+const { stream } = bucketNamed(clusterBucket)
 
 /** The server's code of a write that met another sequence than it expected. */
 const WRONG_LAST_SEQUENCE = 10_071
 
-const hasMoved = (written: Written): boolean =>
+const hasMoved = (written: WriteResult): boolean =>
   written._tag === "Refused" && written.code === WRONG_LAST_SEQUENCE
 
-const hasNoRoom = (written: Written): boolean => written._tag === "Refused" && isFull(written.code)
+const hasNoRoom = (written: WriteResult): boolean =>
+  written._tag === "Refused" && isFull(written.code)
 
 const failed = (error: unknown): StorageUnavailable =>
   new StorageUnavailable({
@@ -55,9 +58,9 @@ class Watch {
   constructor(kv: KV, onChange: (entry: RegistryEntry) => void) {
     this.kv = kv
     this.onChange = onChange
-    this.look = setInterval(() => this.hearken(), watchSilentMs / 4)
+    this.look = setInterval(() => this.hearken(), registryWatchSilenceMs / 4)
     this.told = new Promise((resolve, reject) => {
-      setTimeout(() => reject(new Error("the watch tells nothing")), registryCallMs).unref()
+      setTimeout(() => reject(new Error("the watch tells nothing")), registryTimeoutMs).unref()
       void this.run(resolve)
     })
   }
@@ -70,14 +73,14 @@ class Watch {
 
   /** A watch may go silent with the connection or its server, and not notice. */
   private hearken(): void {
-    if (performance.now() - this.heardMs > watchSilentMs) this.iterator?.stop()
+    if (performance.now() - this.heardMs > registryWatchSilenceMs) this.iterator?.stop()
   }
 
   private async run(told: () => void): Promise<void> {
     while (!this.stopped) {
       // It breaks off with the connection: what was missed is told by the next.
       await this.once(told).catch(() => undefined)
-      if (!this.stopped) await new Promise((resolve) => setTimeout(resolve, watchRetryMs))
+      if (!this.stopped) await new Promise((resolve) => setTimeout(resolve, registryWatchRetryMs))
     }
   }
 
@@ -111,12 +114,13 @@ class NatsRegistry implements RegistryApi {
   readonly get: RegistryApi["get"] = (key) =>
     Effect.map(
       attempt(async () => {
-        const found = await lastOfLeader(this.nats, stream, `$KV.${clusterBucket}.${key}`).catch(
-          (error: unknown) => {
-            this.unanswered()
-            throw error
-          }
-        )
+        const found = await readLastFromLeader(this.nats, stream, `$KV.${clusterBucket}.${key}`)
+          .catch(
+            (error: unknown) => {
+              this.unanswered()
+              throw error
+            }
+          )
         this.answeredMs = performance.now()
         return found
       }),
@@ -141,7 +145,7 @@ class NatsRegistry implements RegistryApi {
 
   readonly remove: RegistryApi["remove"] = (key, expected) => {
     // The mark ends too: names that were made up leave nothing.
-    const lines = `KV-Operation: DEL\r\nNats-TTL: ${seconds(clusterMarkerMs)}\r\n`
+    const lines = `KV-Operation: DEL\r\nNats-TTL: ${seconds(registryMarkerTtlMs)}\r\n`
     return Effect.asVoid(this.write(key, "", expected, lines))
   }
 
@@ -163,7 +167,7 @@ class NatsRegistry implements RegistryApi {
     const message = {
       subject: `$KV.${clusterBucket}.${key}`,
       data,
-      headers: expecting(last) + lines
+      headers: expectSequence(last) + lines
     }
     return Effect.flatMap(
       attempt(async () => {
@@ -188,22 +192,22 @@ class NatsRegistry implements RegistryApi {
   private unanswered(): void {
     const nowMs = performance.now()
     const sinceMs = Math.max(this.answeredMs, this.turnedMs)
-    if (nowMs - sinceMs < turnAwayMs || this.nats.nc.isClosed()) return
+    if (nowMs - sinceMs < registryServerSwitchMs || this.nats.nc.isClosed()) return
     this.turnedMs = nowMs
     void this.nats.nc.reconnect().catch(() => undefined)
   }
 }
 
 const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
-  const kvm = new Kvm(jetstream(nats.nc, { timeout: makeStreamAgainMs }))
+  const kvm = new Kvm(jetstream(nats.nc, { timeout: createStreamResendMs }))
   const { replicas } = nats
   const make = async (): Promise<KV> => {
-    const options = { replicas, history: 1, markerTTL: clusterMarkerMs, allow_direct: false }
+    const options = { replicas, history: 1, markerTTL: registryMarkerTtlMs, allow_direct: false }
     const opened = () => kvm.open(clusterBucket, { allow_direct: false })
     const bucket = await opened()
     const { streamInfo } = await bucket.status().catch(() => ({ streamInfo: undefined }))
     if (streamInfo === undefined) return kvm.create(clusterBucket, options)
-    assertFit(stream, { ...streamInfo.config }, {
+    assertStreamConfig(stream, { ...streamInfo.config }, {
       allow_msg_ttl: true,
       storage: "file",
       max_age: 0
@@ -211,8 +215,8 @@ const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
     return bucket
   }
   // A cluster that has just begun elects its leaders first.
-  const tries = Math.ceil(makeStreamMs / makeStreamAgainMs)
-  return Effect.retry(attempt(make), { times: tries, schedule: Schedule.spaced(retryMs) })
+  const tries = Math.ceil(createStreamTimeoutMs / createStreamResendMs)
+  return Effect.retry(attempt(make), { times: tries, schedule: Schedule.spaced(retryDelayMs) })
 }
 
 /** The registry of the cluster; makes its bucket when it is not there. */

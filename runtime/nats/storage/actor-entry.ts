@@ -7,19 +7,19 @@
  * mere rewriting carries on in `Restante-Revision`.
  */
 import type { LogItem } from "../../actor/index.ts"
-import { packBytes, packItemsMax } from "../../limits.ts"
+import { logMessageBytes, logMessageItemsMax } from "../../limits.ts"
 import type { StoredMessage } from "../connection/index.ts"
 
 const GONE = "-"
 
 /** What is written at the key of item `n`: it and those that follow, undefined where removed. */
-export interface Pack {
+export interface LogMessage {
   readonly n: number
   readonly values: ReadonlyArray<string | undefined>
 }
 
 /** The message of a pack; `headers` are whole lines. */
-export const written = ({ values }: Pack): { data: string; headers: string } => {
+export const encodeLogMessage = ({ values }: LogMessage): { data: string; headers: string } => {
   const [first] = values
   if (values.length === 1) return { data: first ?? "", headers: "" }
   const lengths = values.map((value) => value === undefined ? GONE : Buffer.byteLength(value))
@@ -28,10 +28,10 @@ export const written = ({ values }: Pack): { data: string; headers: string } => 
 }
 
 /** Items in packs of numbers that follow each other, each of at most so many bytes. */
-export const packsOf = (
+export const groupItems = (
   append: ReadonlyArray<LogItem>,
   bytesMax: number
-): ReadonlyArray<Pack> => {
+): ReadonlyArray<LogMessage> => {
   const packs: Array<{ n: number; values: Array<string> }> = []
   let bytesLeft = 0
   for (const { n, value } of append) {
@@ -39,20 +39,20 @@ export const packsOf = (
     const bytes = 3 * value.length + 1
     const last = packs.at(-1)
     const fits = last !== undefined && n === last.n + last.values.length &&
-      last.values.length < packItemsMax && bytes <= bytesLeft
+      last.values.length < logMessageItemsMax && bytes <= bytesLeft
     if (fits) {
       last.values.push(value)
       bytesLeft -= bytes
     } else {
       packs.push({ n, values: [value] })
-      bytesLeft = Math.min(packBytes, bytesMax) - bytes
+      bytesLeft = Math.min(logMessageBytes, bytesMax) - bytes
     }
   }
   return packs
 }
 
 /** The pack of a stored message at the key of item `n`. */
-export const packOf = (n: number, stored: StoredMessage): Pack => {
+export const parseLogMessage = (n: number, stored: StoredMessage): LogMessage => {
   const lengths = stored.header(ITEMS)?.split(",")
   if (lengths === undefined) return { n, values: [stored.text()] }
   const bytes = Buffer.from(stored.bytes())
@@ -68,13 +68,15 @@ export const packOf = (n: number, stored: StoredMessage): Pack => {
 
 /** The items of a stored message at the key of item `n`, without those that were removed. */
 export const itemsOf = (n: number, stored: StoredMessage): ReadonlyArray<LogItem> =>
-  packOf(n, stored).values.flatMap((value, at) => value === undefined ? [] : [{ n: n + at, value }])
+  parseLogMessage(n, stored).values.flatMap((value, at) =>
+    value === undefined ? [] : [{ n: n + at, value }]
+  )
 
 /** The numbers at whose keys item `n` may be. */
-export const numbersFor = (n: number): ReadonlyArray<number> =>
+export const keysOfItem = (n: number): ReadonlyArray<number> =>
   Array.from(
-    { length: Math.min(n, packItemsMax) },
-    (_, at) => n - Math.min(n, packItemsMax) + 1 + at
+    { length: Math.min(n, logMessageItemsMax) },
+    (_, at) => n - Math.min(n, logMessageItemsMax) + 1 + at
   )
 
 /*
@@ -100,12 +102,12 @@ export const CAP = "Restante-Cap"
 export const ITEMS = "Restante-Items"
 
 /** The items up to this number were removed. */
-export const CLEARED = "Restante-Cleared"
+export const LOW_WATERMARK = "Restante-Cleared"
 
 /** `<n>:<sequence>`: items above n with a lower sequence were never committed. */
 export const VOID = "Restante-Void"
 
-export interface ClearedRange {
+export interface VoidRange {
   readonly after: number
   /** undefined: the sequence of the record that says so. */
   readonly before: number | undefined
@@ -124,12 +126,12 @@ export interface ActorEntry {
   readonly nextSeq: number
   readonly floor: number
   /** Up to this number no item counts: each of them was removed. */
-  readonly cleared: number
+  readonly lowWatermark: number
   /** Whether more of them may be: always, when the next one is removed. */
-  readonly isFurther: boolean
-  readonly gone: ClearedRange | undefined
+  readonly mayAdvance: boolean
+  readonly voided: VoidRange | undefined
   /** Whether this activation has written the state's key since it was loaded. */
-  readonly claimed: boolean
+  readonly isFenced: boolean
   /** Id of the commit that wrote the state's key. */
   readonly commit: string | undefined
   /** A sequence of the stream that holds all that is known of the actor. */
@@ -141,7 +143,7 @@ const numberOf = (stored: StoredMessage, name: string): number => Number(stored.
 export const isMarker = (stored: StoredMessage): boolean =>
   stored.header("KV-Operation") !== undefined
 
-const voidOf = (stored: StoredMessage): ClearedRange | undefined => {
+const voidOf = (stored: StoredMessage): VoidRange | undefined => {
   const cap = stored.header(CAP)
   if (cap !== undefined) return { after: Number(cap), before: undefined }
   const [after, before] = stored.header(VOID)?.split(":") ?? []
@@ -150,7 +152,7 @@ const voidOf = (stored: StoredMessage): ClearedRange | undefined => {
 }
 
 /** What the state record alone tells; its log may be longer. */
-export const entryOf = (stored: StoredMessage | undefined): ActorEntry => {
+export const parseEntry = (stored: StoredMessage | undefined): ActorEntry => {
   const nothing: ActorEntry = {
     seq: 0,
     revision: 0,
@@ -158,10 +160,10 @@ export const entryOf = (stored: StoredMessage | undefined): ActorEntry => {
     head: 0,
     nextSeq: 0,
     floor: 0,
-    cleared: 0,
-    isFurther: true,
-    gone: undefined,
-    claimed: false,
+    lowWatermark: 0,
+    mayAdvance: true,
+    voided: undefined,
+    isFenced: false,
     commit: undefined,
     lastSeq: 0
   }
@@ -176,25 +178,25 @@ export const entryOf = (stored: StoredMessage | undefined): ActorEntry => {
     head: Number(head ?? 0),
     // A mark without a head removed the actor; what is left of its log counts no more.
     floor: head === undefined && isGone ? stored.seq : numberOf(stored, FLOOR),
-    cleared: numberOf(stored, CLEARED),
-    gone: voidOf(stored),
+    lowWatermark: numberOf(stored, LOW_WATERMARK),
+    voided: voidOf(stored),
     commit: stored.header(COMMIT),
     lastSeq: stored.seq
   }
 }
 
 /** Whether a commit too large for one batch is under way, or was broken off. */
-export const isCapped = ({ gone }: ActorEntry): boolean =>
-  gone !== undefined && gone.before === undefined
+export const isCapped = ({ voided }: ActorEntry): boolean =>
+  voided !== undefined && voided.before === undefined
 
 /** How many numbers a stored message stands for. */
-export const countOf = (stored: StoredMessage): number =>
+export const itemCount = (stored: StoredMessage): number =>
   stored.header(ITEMS)?.split(",").length ?? 1
 
 /** Whether a stored message, at the key of item `n`, is of the actor's log. */
-export const isItem = (entry: ActorEntry, n: number, stored: StoredMessage): boolean => {
+export const isLiveItem = (entry: ActorEntry, n: number, stored: StoredMessage): boolean => {
   if (stored.seq <= entry.floor || isMarker(stored)) return false
-  if (n + countOf(stored) - 1 <= entry.cleared) return false
-  const { gone } = entry
-  return gone === undefined || n <= gone.after || stored.seq > (gone.before ?? Infinity)
+  if (n + itemCount(stored) - 1 <= entry.lowWatermark) return false
+  const { voided } = entry
+  return voided === undefined || n <= voided.after || stored.seq > (voided.before ?? Infinity)
 }

@@ -1,10 +1,11 @@
 /** Reading an actor's log. */
 import type { Address, LogItem } from "../../actor/index.ts"
-import { keysMax, packItemsMax } from "../../limits.ts"
+import { keysPerReadMax, logMessageItemsMax } from "../../limits.ts"
 import type { NatsApi, StoredMessage } from "../connection/index.ts"
-import { actorKeys, type BucketPlace, coveredBy, last, lastOfMany, momentOf,
-  subjectsOf } from "../stream/index.ts"
-import { type ActorEntry, countOf, entryOf, isItem, itemsOf, numbersFor } from "./actor-entry.ts"
+import { acknowledgedSequence, actorKeys, barrierReader, type Bucket, listSubjects, readLast,
+  readLastOfMany } from "../stream/index.ts"
+import { type ActorEntry, isLiveItem, itemCount, itemsOf, keysOfItem,
+  parseEntry } from "./actor-entry.ts"
 
 /** The end of a stored pack of items, as far as one copy shows. */
 interface End {
@@ -19,18 +20,20 @@ interface End {
  */
 const findEnd = async (
   nats: NatsApi,
-  place: BucketPlace,
+  place: Bucket,
   log: string,
   entry: ActorEntry,
   first: End
 ): Promise<End> => {
   const endAt = async (at: number): Promise<End | undefined> => {
-    const keys = numbersFor(at).filter((n) => n > entry.head).map((n) => log + n)
-    const ends = (await lastOfMany(nats, place.stream, keys, 0)).flatMap((stored): Array<End> => {
-      const n = Number(stored.subject.slice(log.length))
-      const end = { n: n + countOf(stored) - 1, seq: stored.seq }
-      return isItem(entry, n, stored) && end.n >= at ? [end] : []
-    })
+    const keys = keysOfItem(at).filter((n) => n > entry.head).map((n) => log + n)
+    const ends = (await readLastOfMany(nats, place.stream, keys, 0)).flatMap(
+      (stored): Array<End> => {
+        const n = Number(stored.subject.slice(log.length))
+        const end = { n: n + itemCount(stored) - 1, seq: stored.seq }
+        return isLiveItem(entry, n, stored) && end.n >= at ? [end] : []
+      }
+    )
     return ends[0]
   }
   const longer = ({ n }: End): number => n + Math.max(1, n - entry.head)
@@ -52,19 +55,19 @@ const findEnd = async (
 /** The state record, then the end of the log, as they are at the call or later. */
 export const loadEntry = async (
   nats: NatsApi,
-  place: BucketPlace,
+  place: Bucket,
   of: Address
 ): Promise<ActorEntry> => {
   const { log, state } = actorKeys(place, of)
-  const moment = await momentOf(nats, place.stream)
-  const entry = entryOf(await moment.last(state))
+  const moment = await barrierReader(nats, place.stream)
+  const entry = parseEntry(await moment.last(state))
   if (entry.seq === 0) return entry
   let { head, lastSeq } = entry
   let next = await moment.last(log + (head + 1))
   let isFirst = true
   // Items may be added meanwhile: what is returned as the end must be one and the same answer.
-  while (next !== undefined && isItem(entry, head + 1, next)) {
-    const end = { n: head + countOf(next), seq: next.seq }
+  while (next !== undefined && isLiveItem(entry, head + 1, next)) {
+    const end = { n: head + itemCount(next), seq: next.seq }
     const found = isFirst ? await findEnd(nats, place, log, entry, end) : end
     isFirst = false
     head = found.n
@@ -77,15 +80,15 @@ export const loadEntry = async (
 /** Id of the commit that wrote a key last. */
 export const commitOfKey = async (
   nats: NatsApi,
-  place: BucketPlace,
+  place: Bucket,
   subject: string
 ): Promise<string | undefined> =>
-  (await last(nats, place.stream, subject))?.header("Restante-Commit")
+  (await readLast(nats, place.stream, subject))?.header("Restante-Commit")
 
 /* Reading one actor from the leader of its stream. */
 
 /** Numbers of one read: their keys, those before them that may hold the first, and the state's. */
-const WAVE = keysMax - packItemsMax
+const WAVE = keysPerReadMax - logMessageItemsMax
 
 /** A wave that finds fewer than one in so many is in a part that was mostly removed. */
 const SPARSE = 8
@@ -101,12 +104,12 @@ const range = (from: number, count: number): ReadonlyArray<number> =>
 
 class LogReader {
   private readonly nats: NatsApi
-  private readonly place: BucketPlace
+  private readonly place: Bucket
   private readonly state: string
   private readonly log: string
   private readonly lastSeq: number
 
-  constructor(nats: NatsApi, place: BucketPlace, of: Address, lastSeq: number) {
+  constructor(nats: NatsApi, place: Bucket, of: Address, lastSeq: number) {
     this.nats = nats
     this.place = place
     const keys = actorKeys(place, of)
@@ -118,27 +121,27 @@ class LogReader {
   /** What is at the keys of these numbers, which ascend. The record comes from the same copy. */
   async at(numbers: ReadonlyArray<number>): Promise<Found> {
     const subjects = [this.state, ...numbers.map((n) => this.log + n)]
-    const stored = await lastOfMany(this.nats, this.place.stream, subjects, this.lastSeq)
+    const stored = await readLastOfMany(this.nats, this.place.stream, subjects, this.lastSeq)
     const found = new Map<string, StoredMessage>(
       stored.map((message) => [message.subject, message])
     )
-    const entry = entryOf(found.get(this.state))
+    const entry = parseEntry(found.get(this.state))
     const items: Array<LogItem> = []
     let { head } = entry
     for (const n of numbers) {
       const message = found.get(this.log + n)
-      if (message === undefined || !isItem(entry, n, message)) continue
+      if (message === undefined || !isLiveItem(entry, n, message)) continue
       // Above the record's head a number that is missing ends the log.
       if (n > head + 1 && items.length > 0) break
       items.push(...itemsOf(n, message))
-      head = Math.max(head, n + countOf(message) - 1)
+      head = Math.max(head, n + itemCount(message) - 1)
     }
     return { items, head }
   }
 
   /** The items of so many numbers. */
   async wave(first: number, count: number): Promise<Found> {
-    const before = numbersFor(first).slice(0, -1)
+    const before = keysOfItem(first).slice(0, -1)
     const { head, items } = await this.at([...before, ...range(first, count)])
     return { items: items.filter(({ n }) => n >= first && n < first + count), head }
   }
@@ -146,10 +149,10 @@ class LogReader {
   /** All keys that may hold an item from `from` on, by their numbers, ascending. */
   async numbers(from: number): Promise<ReadonlyArray<number>> {
     const numbers: Array<number> = []
-    for await (const { subjects } of subjectsOf(this.nats, this.place.stream, `${this.log}*`)) {
+    for await (const { subjects } of listSubjects(this.nats, this.place.stream, `${this.log}*`)) {
       for (const subject of subjects) {
         const n = Number(subject.slice(this.log.length))
-        if (n > from - packItemsMax) numbers.push(n)
+        if (n > from - logMessageItemsMax) numbers.push(n)
       }
     }
     return numbers.sort((a, b) => a - b)
@@ -159,7 +162,7 @@ class LogReader {
 /** `known`: what the owner of the actor knows of it; anyone else asks the leader. */
 export const readLog = async (
   nats: NatsApi,
-  place: BucketPlace,
+  place: Bucket,
   of: Address,
   known: ActorEntry | undefined,
   first: number,
@@ -167,14 +170,14 @@ export const readLog = async (
 ): Promise<ReadonlyArray<LogItem>> => {
   const [entry, lastSeq] = known === undefined
     ? await Promise.all([
-      last(nats, place.stream, actorKeys(place, of).state).then(entryOf),
-      coveredBy(nats, place.stream)
+      readLast(nats, place.stream, actorKeys(place, of).state).then(parseEntry),
+      acknowledgedSequence(nats, place.stream)
     ])
     : [known, known.lastSeq]
   if (entry.seq === 0 || (entry.head === 0 && entry.floor === entry.seq)) return []
   const reader = new LogReader(nats, place, of, lastSeq)
   const items: Array<LogItem> = []
-  let next = Math.max(first, entry.cleared + 1)
+  let next = Math.max(first, entry.lowWatermark + 1)
   while (items.length < limit) {
     const size = Math.min(WAVE, limit - items.length)
     if (known !== undefined && next > known.head) return items

@@ -1,19 +1,20 @@
 /** The ids of the actors of a kind, in order, over all buckets. */
-import { keysMax, listingKeepMs } from "../../limits.ts"
+import { keysPerReadMax, listingCacheMs } from "../../limits.ts"
 import type { NatsApi } from "../connection/index.ts"
-import { type BucketPlace, idOfState, lastOfMany, statesOf, subjectsOf } from "../stream/index.ts"
+import { type Bucket, idOfState, listSubjects, readLastOfMany,
+  statesOfKind } from "../stream/index.ts"
 import { isMarker } from "./actor-entry.ts"
 
 interface Candidate {
   readonly id: string
-  readonly place: BucketPlace
+  readonly place: Bucket
   readonly subject: string
 }
 
 interface Listing {
   readonly candidates: ReadonlyArray<Candidate>
   /** For each place a sequence that covers what was listed. */
-  readonly lastSeqs: ReadonlyMap<BucketPlace, number>
+  readonly lastSeqs: ReadonlyMap<Bucket, number>
 }
 
 /** A listing that the next page of whoever reads on goes on with. */
@@ -24,12 +25,12 @@ interface Continued extends Listing {
   readonly untilMs: number
 }
 
-export class Scanner {
+export class ActorScanner {
   private readonly nats: NatsApi
-  private readonly places: ReadonlyArray<BucketPlace>
+  private readonly places: ReadonlyArray<Bucket>
   private continued: Continued | undefined
 
-  constructor(nats: NatsApi, places: ReadonlyArray<BucketPlace>) {
+  constructor(nats: NatsApi, places: ReadonlyArray<Bucket>) {
     this.nats = nats
     this.places = places
   }
@@ -42,22 +43,22 @@ export class Scanner {
     const ids: Array<string> = []
     let at = goesOn ? continued.at : 0
     while (ids.length < limit && at < listing.candidates.length) {
-      const page = listing.candidates.slice(at, at + Math.min(limit - ids.length, keysMax))
+      const page = listing.candidates.slice(at, at + Math.min(limit - ids.length, keysPerReadMax))
       ids.push(...await this.living(listing, page))
       at += page.length
     }
     const last = ids.at(-1)
     this.continued = last === undefined || at >= listing.candidates.length
       ? undefined
-      : { ...listing, kind, after: last, at, untilMs: performance.now() + listingKeepMs }
+      : { ...listing, kind, after: last, at, untilMs: performance.now() + listingCacheMs }
     return ids
   }
 
   private async list(kind: string, after: string | undefined): Promise<Listing> {
     const candidates: Array<Candidate> = []
-    const lastSeqs = new Map<BucketPlace, number>()
+    const lastSeqs = new Map<Bucket, number>()
     for (const place of this.places) {
-      const listing = subjectsOf(this.nats, place.stream, statesOf(place, kind))
+      const listing = listSubjects(this.nats, place.stream, statesOfKind(place, kind))
       for await (const { lastSeq, subjects } of listing) {
         lastSeqs.set(place, lastSeq)
         for (const subject of subjects) {
@@ -81,7 +82,7 @@ export class Scanner {
         .map(({ subject }) => subject)
       if (subjects.length === 0) continue
       const lastSeq = lastSeqs.get(place) ?? 0
-      for (const stored of await lastOfMany(this.nats, place.stream, subjects, lastSeq)) {
+      for (const stored of await readLastOfMany(this.nats, place.stream, subjects, lastSeq)) {
         if (!isMarker(stored)) living.add(stored.subject)
       }
     }

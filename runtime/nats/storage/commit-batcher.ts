@@ -3,12 +3,13 @@
  * a commit is one message and that is quicker, by itself.
  */
 import { type Address, keyOf, type StorageFailure } from "../../actor/index.ts"
-import { batchesInFlight, batchMessagesMax, groupBytes, groupMessages, lanesMax, paceSamples,
-  paceWindows, paceWindowsMax, plainInFlight, questionsPerRequestMax } from "../../limits.ts"
+import { batchesInFlight, batchFailuresMax, batchMessagesMax, batchTargetBytes, batchTargetMessages,
+  cachedActorsMax, singleWritesInFlight, writeModeSamples, writeModeWindows,
+  writeModeWindowsMax } from "../../limits.ts"
 import type { Commit, CommitOutcome } from "../../ports/index.ts"
-import { type NatsApi, write, type Written } from "../connection/index.ts"
-import type { ActorEntry, Pack } from "./actor-entry.ts"
-import type { Plan } from "./commit-plan.ts"
+import { type NatsApi, write, type WriteResult } from "../connection/index.ts"
+import type { ActorEntry, LogMessage } from "./actor-entry.ts"
+import type { CommitPlan } from "./commit-plan.ts"
 
 /** One commit on its way. */
 export interface CommitJob {
@@ -17,22 +18,22 @@ export interface CommitJob {
   readonly sinceMs: number
   readonly bytes: number
   /** The items that it appends. */
-  readonly packs: ReadonlyArray<Pack>
+  readonly logMessages: ReadonlyArray<LogMessage>
   readonly done: (outcome: CommitOutcome) => void
   /** It is certain that nothing was kept. */
   readonly failed: (failure: StorageFailure) => void
   readonly broken: (defect: unknown) => void
   /** Whether the entry was read for this very commit. */
-  fresh: boolean
+  isReloaded: boolean
   /** Whether a write of it may have been kept, or may still be. */
-  doubtful: boolean
+  mayBeStored: boolean
   /** Writes that failed without this commit being at fault. */
   tries: number
   /** Nobody waits any more: it is not sent again. */
   abandoned: boolean
 }
 
-export interface Lane {
+export interface ActorQueue {
   readonly address: Address
   entry: ActorEntry | undefined
   readonly waiting: Array<CommitJob>
@@ -41,30 +42,30 @@ export interface Lane {
   readonly idle: Array<() => void>
 }
 
-export class ActorLanes {
-  private readonly lanes = new Map<string, Lane>()
+export class ActorQueues {
+  private readonly lanes = new Map<string, ActorQueue>()
 
   /** The lane of an actor, now the one used last. */
-  of(address: Address): Lane {
+  of(address: Address): ActorQueue {
     const key = keyOf(address)
     const known = this.lanes.get(key)
     const lane = known ?? { address, entry: undefined, waiting: [], busy: false, idle: [] }
     if (known !== undefined) this.lanes.delete(key)
     this.lanes.set(key, lane)
-    if (known === undefined && this.lanes.size > lanesMax) this.evict(lane)
+    if (known === undefined && this.lanes.size > cachedActorsMax) this.evict(lane)
     return lane
   }
 
   /** The lane of an actor, if there is one; it counts as no use of it. */
-  peek(address: Address): Lane | undefined {
+  peek(address: Address): ActorQueue | undefined {
     return this.lanes.get(keyOf(address))
   }
 
-  private evict(kept: Lane): void {
+  private evict(kept: ActorQueue): void {
     for (const [key, lane] of this.lanes) {
       if (lane.busy || lane === kept) continue
       this.lanes.delete(key)
-      if (this.lanes.size <= lanesMax) return
+      if (this.lanes.size <= cachedActorsMax) return
     }
   }
 }
@@ -76,31 +77,31 @@ export class ActorLanes {
  * time that a commit takes: the slower one is tried again now and then, ever less often.
  */
 
-export type Manner = "plain" | "grouped"
+export type WriteMode = "plain" | "grouped"
 
 /** The other manner must be so much quicker. */
 const CLEARLY = 0.9
 
-const other = (manner: Manner): Manner => manner === "plain" ? "grouped" : "plain"
+const other = (manner: WriteMode): WriteMode => manner === "plain" ? "grouped" : "plain"
 
-export class BatchingChoice {
-  manner: Manner = "plain"
+export class WriteModeChoice {
+  manner: WriteMode = "plain"
   /** Mean time of a commit in each manner, when last measured. */
-  private readonly meansMs: Record<Manner, number | undefined> = {
+  private readonly meansMs: Record<WriteMode, number | undefined> = {
     plain: undefined,
     grouped: undefined
   }
   private samples = 0
   private sumMs = 0
   private windows = 0
-  private windowsToTrial = paceWindows
+  private windowsToTrial = writeModeWindows
   private onTrial = false
 
   /** A commit was written in this manner, and took so long. */
-  took(manner: Manner, ms: number): void {
+  took(manner: WriteMode, ms: number): void {
     if (manner !== this.manner) return
     this.sumMs += ms
-    if (++this.samples < paceSamples) return
+    if (++this.samples < writeModeSamples) return
     this.meansMs[manner] = this.sumMs / this.samples
     this.samples = 0
     this.sumMs = 0
@@ -113,10 +114,10 @@ export class BatchingChoice {
     if (this.onTrial) {
       this.onTrial = false
       if (theirs !== undefined && mine < CLEARLY * theirs) {
-        this.windowsToTrial = paceWindows
+        this.windowsToTrial = writeModeWindows
       } else {
         this.manner = other(this.manner)
-        this.windowsToTrial = Math.min(2 * this.windowsToTrial, paceWindowsMax)
+        this.windowsToTrial = Math.min(2 * this.windowsToTrial, writeModeWindowsMax)
       }
       this.windows = 0
     } else if (++this.windows >= this.windowsToTrial) {
@@ -130,16 +131,16 @@ export class BatchingChoice {
 
 /** One commit, ready to be written. */
 export interface BatchMember {
-  readonly lane: Lane
+  readonly lane: ActorQueue
   readonly job: CommitJob
   /** What the plan was made upon. */
   readonly entry: ActorEntry
-  readonly plan: Plan
+  readonly plan: CommitPlan
   readonly readyMs: number
 }
 
 export interface CommitBatcherEvents {
-  readonly written: (members: ReadonlyArray<BatchMember>, written: Written) => void
+  readonly written: (members: ReadonlyArray<BatchMember>, written: WriteResult) => void
   /** Nobody waits for it any more, and it was not sent. */
   readonly dropped: (member: BatchMember) => void
 }
@@ -147,7 +148,7 @@ export interface CommitBatcherEvents {
 export class CommitBatcher {
   private readonly nats: NatsApi
   private readonly events: CommitBatcherEvents
-  private readonly pace = new BatchingChoice()
+  private readonly pace = new WriteModeChoice()
   private ready: Array<BatchMember> = []
   private batches = 0
   private plain = 0
@@ -181,8 +182,9 @@ export class CommitBatcher {
     const { ready } = this
     this.ready = []
     for (const member of ready) {
-      if (member.plan.messages.length > 1 || this.plain >= plainInFlight) this.ready.push(member)
-      else if (member.job.abandoned) this.events.dropped(member)
+      if (member.plan.messages.length > 1 || this.plain >= singleWritesInFlight) {
+        this.ready.push(member)
+      } else if (member.job.abandoned) this.events.dropped(member)
       else void this.sendOne(member)
     }
   }
@@ -201,7 +203,11 @@ export class CommitBatcher {
     this.answer(members, written, "grouped")
   }
 
-  private answer(members: ReadonlyArray<BatchMember>, written: Written, manner: Manner): void {
+  private answer(
+    members: ReadonlyArray<BatchMember>,
+    written: WriteResult,
+    manner: WriteMode
+  ): void {
     if (written._tag === "Kept") {
       const nowMs = performance.now()
       for (const { plan, readyMs } of members) {
@@ -220,7 +226,7 @@ export class CommitBatcher {
     for (const member of this.ready) {
       const { job, plan } = member
       const more = messages + plan.messages.length
-      const isAlone = job.tries >= questionsPerRequestMax
+      const isAlone = job.tries >= batchFailuresMax
       if (members.length > 0 && (isAlone || more > batchMessagesMax)) break
       taken++
       if (job.abandoned) {
@@ -230,7 +236,7 @@ export class CommitBatcher {
       members.push(member)
       messages = more
       bytes += job.bytes
-      if (isAlone || messages >= groupMessages || bytes >= groupBytes) break
+      if (isAlone || messages >= batchTargetMessages || bytes >= batchTargetBytes) break
     }
     this.ready = this.ready.slice(taken)
     return members

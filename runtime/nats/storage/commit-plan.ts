@@ -2,23 +2,23 @@
 import { keyOf, LogConflict, RevisionConflict } from "../../actor/index.ts"
 import { markerTtl } from "../../limits.ts"
 import type { Commit, CommitOutcome } from "../../ports/index.ts"
-import { expecting, type StreamMessage } from "../connection/index.ts"
-import { type ActorKeys, actorKeys, type BucketPlace } from "../stream/index.ts"
-import { type ActorEntry, CAP, CLEARED, COMMIT, FLOOR, HEAD, type Pack, REVISION, VOID,
-  written } from "./actor-entry.ts"
-import { type Clearing, nothingCleared, type Torn } from "./log-clearer.ts"
+import { expectSequence, type StreamMessage } from "../connection/index.ts"
+import { type ActorKeys, actorKeys, type Bucket } from "../stream/index.ts"
+import { type ActorEntry, CAP, COMMIT, encodeLogMessage, FLOOR, HEAD, type LogMessage,
+  LOW_WATERMARK, REVISION, VOID } from "./actor-entry.ts"
+import { type LogTrim, noTrim, type TrimmedMessage } from "./log-clearer.ts"
 
 /** A commit with all that its messages are made of. */
-export interface Work {
+export interface CommitWork {
   readonly commit: Commit
   readonly id: string
   /** Its appended items. */
-  readonly packs: ReadonlyArray<Pack>
+  readonly logMessages: ReadonlyArray<LogMessage>
   /** What becomes of the items it removes. */
-  readonly clearing: Clearing
+  readonly clearing: LogTrim
 }
 
-export interface Plan {
+export interface CommitPlan {
   readonly messages: ReadonlyArray<StreamMessage>
   /** The actor once they are kept, the first of them with this sequence. */
   readonly after: (first: number) => ActorEntry
@@ -30,7 +30,7 @@ const FADING = `${MARKER}Nats-TTL: ${markerTtl}\r\n`
 
 /** What becomes of timers, at most one message for each. */
 const timerMessages = (
-  place: BucketPlace,
+  place: Bucket,
   keys: ActorKeys,
   commit: Commit
 ): ReadonlyArray<StreamMessage> => {
@@ -56,13 +56,15 @@ export const headAfter = (entry: ActorEntry, commit: Commit): number =>
 
 /** Headers of a state record. */
 const recordHeaders = (entry: ActorEntry, id: string, head: number, revision: number): string => {
-  const { cleared, floor, gone } = entry
-  let headers = `${expecting(entry.seq)}${COMMIT}: ${id}\r\n${HEAD}: ${head}\r\n`
+  const { lowWatermark, floor, voided } = entry
+  let headers = `${expectSequence(entry.seq)}${COMMIT}: ${id}\r\n${HEAD}: ${head}\r\n`
   if (revision > 0) headers += `${REVISION}: ${revision}\r\n`
   if (floor > 0) headers += `${FLOOR}: ${floor}\r\n`
-  if (cleared > 0) headers += `${CLEARED}: ${cleared}\r\n`
-  if (gone !== undefined) {
-    headers += `${VOID}: ${gone.after}${gone.before === undefined ? "" : `:${gone.before}`}\r\n`
+  if (lowWatermark > 0) headers += `${LOW_WATERMARK}: ${lowWatermark}\r\n`
+  if (voided !== undefined) {
+    headers += `${VOID}: ${voided.after}${
+      voided.before === undefined ? "" : `:${voided.before}`
+    }\r\n`
   }
   return headers
 }
@@ -103,28 +105,28 @@ const checked = (
   const next = `${keys.log}${entry.head + 1}`
   const [first, ...rest] = messages
   if (first === undefined) {
-    return [{ subject: next, data: "", headers: FADING + expecting(entry.nextSeq) }]
+    return [{ subject: next, data: "", headers: FADING + expectSequence(entry.nextSeq) }]
   }
   const own = first.subject === next
-  return [withHeaders(first, expecting(entry.nextSeq, own ? undefined : next)), ...rest]
+  return [withHeaders(first, expectSequence(entry.nextSeq, own ? undefined : next)), ...rest]
 }
 
 /** The removal of an actor: a mark, which all older items of its log are below. */
 const removal = (
-  place: BucketPlace,
+  place: Bucket,
   keys: ActorKeys,
   entry: ActorEntry,
   commit: Commit,
   id: string
-): Plan => {
+): CommitPlan => {
   const others = timerMessages(place, keys, commit)
-  const fades = entry.head === 0 && entry.floor === 0 && entry.gone === undefined
+  const fades = entry.head === 0 && entry.floor === 0 && entry.voided === undefined
   const mark: StreamMessage = {
     subject: keys.state,
     data: "",
-    headers: `${expecting(entry.seq)}${COMMIT}: ${id}\r\n${fades ? FADING : MARKER}`
+    headers: `${expectSequence(entry.seq)}${COMMIT}: ${id}\r\n${fades ? FADING : MARKER}`
   }
-  const messages = [mark, ...entry.claimed ? others : checked(keys, entry, others)]
+  const messages = [mark, ...entry.isFenced ? others : checked(keys, entry, others)]
   return {
     messages,
     after: (first) => ({
@@ -134,21 +136,25 @@ const removal = (
       text: undefined,
       head: 0,
       floor: fades ? 0 : first,
-      cleared: 0,
-      isFurther: true,
-      gone: undefined,
-      claimed: true,
+      lowWatermark: 0,
+      mayAdvance: true,
+      voided: undefined,
+      isFenced: true,
       lastSeq: first + messages.length - 1
     })
   }
 }
 
 /** Whether the removed actor may have left something that a purge must take. */
-export const leavesLog = (entry: ActorEntry): boolean => entry.floor > 0
+export const needsPurge = (entry: ActorEntry): boolean => entry.floor > 0
 
 /** Numbers left out that a commit which was broken off may have used. */
-const leftOut = (entry: ActorEntry, { append }: Commit, head: number): ReadonlyArray<Torn> => {
-  if (entry.gone === undefined) return []
+const leftOut = (
+  entry: ActorEntry,
+  { append }: Commit,
+  head: number
+): ReadonlyArray<TrimmedMessage> => {
+  if (entry.voided === undefined) return []
   const used = new Set(append.map(({ n }) => n))
   return Array.from({ length: head - entry.head }, (_, at) => entry.head + 1 + at)
     .filter((n) => !used.has(n))
@@ -162,45 +168,45 @@ const leftOut = (entry: ActorEntry, { append }: Commit, head: number): ReadonlyA
  */
 const clearingMessages = (
   { log }: ActorKeys,
-  { cleared, faded, torn }: Clearing
+  { lowWatermark, faded, trimmed }: LogTrim
 ): ReadonlyArray<StreamMessage> => [
-  ...torn.map(({ last, n, rest }) => ({
+  ...trimmed.map(({ last, n, rest }) => ({
     subject: log + n,
     ...rest === undefined
-      ? { data: "", headers: last <= cleared ? FADING : MARKER }
-      : written(rest)
+      ? { data: "", headers: last <= lowWatermark ? FADING : MARKER }
+      : encodeLogMessage(rest)
   })),
   ...faded.map((n) => ({ subject: log + n, data: "", headers: FADING }))
 ]
 
 const itemMessages = (
   { log }: ActorKeys,
-  packs: ReadonlyArray<Pack>,
+  logMessages: ReadonlyArray<LogMessage>,
   firstHeaders: string
 ): ReadonlyArray<StreamMessage> =>
-  packs.map((pack, at) => {
-    const { data, headers } = written(pack)
+  logMessages.map((pack, at) => {
+    const { data, headers } = encodeLogMessage(pack)
     return { subject: log + pack.n, data, headers: at === 0 ? firstHeaders + headers : headers }
   })
 
 /** `rewrite`: the state's record is written though the commit brings none. */
-export const planOf = (
-  place: BucketPlace,
+export const planCommit = (
+  place: Bucket,
   before: ActorEntry,
-  { clearing, commit, id, packs }: Work,
-  rewrite = !before.claimed
-): Plan => {
-  const { cleared, isFurther } = clearing
-  const entry: ActorEntry = { ...before, cleared, isFurther }
+  { clearing, commit, id, logMessages }: CommitWork,
+  rewrite = !before.isFenced
+): CommitPlan => {
+  const { lowWatermark, mayAdvance } = clearing
+  const entry: ActorEntry = { ...before, lowWatermark, mayAdvance }
   const keys = actorKeys(place, commit.address)
   const { state } = commit
   if (state === null) return removal(place, keys, entry, commit, id)
   const head = headAfter(entry, commit)
   const others: ReadonlyArray<StreamMessage> = [
-    ...itemMessages(keys, packs, `${COMMIT}: ${id}\r\n`),
+    ...itemMessages(keys, logMessages, `${COMMIT}: ${id}\r\n`),
     ...clearingMessages(keys, {
       ...clearing,
-      torn: [...clearing.torn, ...leftOut(entry, commit, head)]
+      trimmed: [...clearing.trimmed, ...leftOut(entry, commit, head)]
     }),
     ...timerMessages(place, keys, commit)
   ]
@@ -208,12 +214,12 @@ export const planOf = (
     const [first, ...rest] = others
     const messages = first === undefined
       ? []
-      : [withHeaders(first, expecting(entry.seq, keys.state)), ...rest]
+      : [withHeaders(first, expectSequence(entry.seq, keys.state)), ...rest]
     const lastSeq = (from: number) => Math.max(entry.lastSeq, from + messages.length - 1)
     return { messages, after: (from) => ({ ...entry, head, lastSeq: lastSeq(from) }) }
   }
   const record = recordMessage(keys, entry, commit, id, head)
-  const messages = [record, ...entry.claimed ? others : checked(keys, entry, others)]
+  const messages = [record, ...entry.isFenced ? others : checked(keys, entry, others)]
   return {
     messages,
     after: (first) => ({
@@ -222,10 +228,10 @@ export const planOf = (
       revision: typeof state === "string" ? first : entry.revision,
       text: undefined,
       head,
-      gone: entry.gone === undefined
+      voided: entry.voided === undefined
         ? undefined
-        : { ...entry.gone, before: entry.gone.before ?? first },
-      claimed: true,
+        : { ...entry.voided, before: entry.voided.before ?? first },
+      isFenced: true,
       lastSeq: first + messages.length - 1
     })
   }
@@ -235,7 +241,11 @@ export const planOf = (
  * The first step of a commit that is too large for one batch: items above the head do not count
  * from now on. The entry must not be claimed, so that it has its text.
  */
-export const capPlan = (place: BucketPlace, entry: ActorEntry, { commit, id }: Work): Plan => {
+export const capPlan = (
+  place: Bucket,
+  entry: ActorEntry,
+  { commit, id }: CommitWork
+): CommitPlan => {
   const nothing: Commit = {
     ...commit,
     state: undefined,
@@ -244,8 +254,8 @@ export const capPlan = (place: BucketPlace, entry: ActorEntry, { commit, id }: W
     timer: undefined,
     signals: []
   }
-  const clearing = nothingCleared(entry)
-  const plan = planOf(place, entry, { commit: nothing, id, packs: [], clearing })
+  const clearing = noTrim(entry)
+  const plan = planCommit(place, entry, { commit: nothing, id, logMessages: [], clearing })
   const [record, ...rest] = plan.messages
   if (record === undefined) return plan
   return { ...plan, messages: [withHeaders(record, `${CAP}: ${entry.head}\r\n`), ...rest] }
@@ -253,32 +263,32 @@ export const capPlan = (place: BucketPlace, entry: ActorEntry, { commit, id }: W
 
 /** The second step: the items, in batches of so many messages. */
 export const itemPlans = (
-  place: BucketPlace,
+  place: Bucket,
   capped: ActorEntry,
-  { commit, packs }: Work,
+  { commit, logMessages }: CommitWork,
   messagesMax: number
 ): ReadonlyArray<ReadonlyArray<StreamMessage>> => {
   const keys = actorKeys(place, commit.address)
   const plans: Array<ReadonlyArray<StreamMessage>> = []
-  for (let from = 0; from < packs.length; from += messagesMax) {
-    const some = packs.slice(from, from + messagesMax)
-    plans.push(itemMessages(keys, some, expecting(capped.seq, keys.state)))
+  for (let from = 0; from < logMessages.length; from += messagesMax) {
+    const some = logMessages.slice(from, from + messagesMax)
+    plans.push(itemMessages(keys, some, expectSequence(capped.seq, keys.state)))
   }
   return plans
 }
 
 /** The last step: everything else, and the items count. */
 export const uncapPlan = (
-  place: BucketPlace,
+  place: Bucket,
   entry: ActorEntry,
   capped: ActorEntry,
-  work: Work
-): Plan => {
+  work: CommitWork
+): CommitPlan => {
   const head = headAfter(entry, work.commit)
-  return planOf(
+  return planCommit(
     place,
     { ...capped, text: entry.text, head },
-    { ...work, commit: { ...work.commit, append: [], head }, packs: [] },
+    { ...work, commit: { ...work.commit, append: [], head }, logMessages: [] },
     true
   )
 }
@@ -305,7 +315,7 @@ export const conflictOf = (entry: ActorEntry, commit: Commit): Conflict | undefi
 }
 
 /** Another activation has written the state's key, if only to say that it is there. */
-export const overtaken = (
+export const conflictAfterReload = (
   known: ActorEntry,
   fresh: ActorEntry,
   commit: Commit
@@ -325,7 +335,7 @@ export const conflict = (conflict: Conflict): CommitOutcome => ({ _tag: "Conflic
  * actor now. Items stay where they are, and a claim of the state's record keeps its revision: so
  * where the revision is what it was, nothing was kept.
  */
-export const mayBeUnder = (
+export const mayBeOverwritten = (
   known: ActorEntry,
   fresh: ActorEntry,
   { append, state }: Commit

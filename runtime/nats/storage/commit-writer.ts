@@ -4,38 +4,45 @@
  * anything is said of it.
  */
 import { StorageFull, StorageUnavailable } from "../../actor/index.ts"
-import { batchMessagesMax, giveUpMs, groupMessages, retryMs, textKeptMax } from "../../limits.ts"
-import { isFull, isMoved, type NatsApi, type StreamMessage, unavailable, wait, write,
-  type Written } from "../connection/index.ts"
-import { actorKeys, api, type BucketPlace } from "../stream/index.ts"
+import { batchMessagesMax, batchTargetMessages, cachedStateCharsMax, giveUpMs,
+  retryDelayMs } from "../../limits.ts"
+import { asStorageUnavailable, isFull, isSequenceConflict, type NatsApi, type StreamMessage, wait,
+  write, type WriteResult } from "../connection/index.ts"
+import { actorKeys, type Bucket, callApi } from "../stream/index.ts"
 import { type ActorEntry, isCapped } from "./actor-entry.ts"
 import { commitOfKey, loadEntry } from "./actor-log.ts"
-import { type BatchMember, CommitBatcher, type CommitJob, type Lane } from "./commit-batcher.ts"
-import { capPlan, committed, conflict, conflictOf, itemPlans, leavesLog, mayBeUnder, overtaken,
-  type Plan, planOf, uncapPlan, type Work } from "./commit-plan.ts"
-import { type Clearing, clearingOf, nothingCleared } from "./log-clearer.ts"
+import { type ActorQueue, type BatchMember, CommitBatcher,
+  type CommitJob } from "./commit-batcher.ts"
+import { capPlan, type CommitPlan, committed, type CommitWork, conflict, conflictAfterReload,
+  conflictOf, itemPlans, mayBeOverwritten, needsPurge, planCommit,
+  uncapPlan } from "./commit-plan.ts"
+import { type LogTrim, noTrim, planTrim } from "./log-clearer.ts"
 
 interface NotKept {
-  readonly written: Exclude<Written, { readonly _tag: "Kept" }>
+  readonly written: Exclude<WriteResult, { readonly _tag: "Kept" }>
   /** Whether it was the step by which the commit counts. */
   readonly wasLast: boolean
 }
 
 /** The actor after a step, or why it was not kept. */
-const step = async (nats: NatsApi, plan: Plan, wasLast: boolean): Promise<ActorEntry | NotKept> => {
+const step = async (
+  nats: NatsApi,
+  plan: CommitPlan,
+  wasLast: boolean
+): Promise<ActorEntry | NotKept> => {
   const written = await write(nats, plan.messages)
   return written._tag === "Kept" ? plan.after(written.first) : { written, wasLast }
 }
 
 const attempt = async (
   nats: NatsApi,
-  place: BucketPlace,
+  place: Bucket,
   entry: ActorEntry,
-  work: Work
+  work: CommitWork
 ): Promise<ActorEntry | NotKept> => {
   const capped = await step(nats, capPlan(place, entry, work), false)
   if ("written" in capped) return capped
-  for (const messages of itemPlans(place, capped, work, groupMessages)) {
+  for (const messages of itemPlans(place, capped, work, batchTargetMessages)) {
     const written = await write(nats, messages)
     if (written._tag !== "Kept") return { written, wasLast: false }
   }
@@ -44,7 +51,7 @@ const attempt = async (
 
 /** While leaders change, a write may be refused as moved that was kept. */
 const mayBeKept = ({ wasLast, written }: NotKept): boolean =>
-  wasLast && (written._tag === "Unknown" || isMoved(written.code))
+  wasLast && (written._tag === "Unknown" || isSequenceConflict(written.code))
 
 const tooLarge = (messages: ReadonlyArray<StreamMessage>): StorageFull | undefined =>
   messages.length <= batchMessagesMax
@@ -55,9 +62,9 @@ const tooLarge = (messages: ReadonlyArray<StreamMessage>): StorageFull | undefin
     })
 
 /** Writes and tells the job what has become of it; never rejects. */
-export const writeLarge = async (
+export const writeLargeCommit = async (
   nats: NatsApi,
-  place: BucketPlace,
+  place: Bucket,
   job: CommitJob
 ): Promise<void> => {
   const { commit, id } = job
@@ -72,24 +79,24 @@ export const writeLarge = async (
       if (found !== undefined) {
         return job.done(isUnsure ? { _tag: "Indeterminate" } : conflict(found))
       }
-      const work = { ...job, clearing: await clearingOf(nats, place, entry, commit, true) }
+      const work = { ...job, clearing: await planTrim(nats, place, entry, commit, true) }
       const refusal = tooLarge(uncapPlan(place, entry, entry, work).messages)
       if (refusal !== undefined) return job.failed(refusal)
       const outcome = await attempt(nats, place, entry, work)
       if (!("written" in outcome)) return job.done(committed(commit, outcome.revision))
       const { written, written: { detail } } = outcome
       isUnsure ||= mayBeKept(outcome)
-      job.doubtful ||= written._tag === "Unknown"
+      job.mayBeStored ||= written._tag === "Unknown"
       const full = written._tag === "Refused" && isFull(written.code)
       const isOver = full || performance.now() - job.sinceMs > giveUpMs
-      if (isOver && !job.doubtful) {
+      if (isOver && !job.mayBeStored) {
         return job.failed(full ? new StorageFull({ detail }) : new StorageUnavailable({ detail }))
       }
     } catch (error) {
       if (nats.nc.isClosed()) return job.broken(error)
-      if (!job.doubtful) return job.failed(unavailable(error))
+      if (!job.mayBeStored) return job.failed(asStorageUnavailable(error))
     }
-    await wait(retryMs)
+    await wait(retryDelayMs)
   }
 }
 
@@ -100,11 +107,11 @@ export const writeLarge = async (
  */
 
 export class BucketWriter {
-  readonly place: BucketPlace
+  readonly place: Bucket
   private readonly nats: NatsApi
   private readonly outbox: CommitBatcher
 
-  constructor(nats: NatsApi, place: BucketPlace) {
+  constructor(nats: NatsApi, place: Bucket) {
     this.nats = nats
     this.place = place
     this.outbox = new CommitBatcher(nats, {
@@ -116,37 +123,37 @@ export class BucketWriter {
     })
   }
 
-  submit(lane: Lane, job: CommitJob): void {
+  submit(lane: ActorQueue, job: CommitJob): void {
     lane.waiting.push(job)
     if (!lane.busy) this.next(lane)
   }
 
   /** Reads the actor anew once its commits under way are done with. */
-  async load(lane: Lane): Promise<ActorEntry> {
+  async load(lane: ActorQueue): Promise<ActorEntry> {
     while (lane.busy) await new Promise<void>((resolve) => lane.idle.push(resolve))
     lane.busy = true
     try {
       const entry = await this.reload(lane)
       // It is read again for the commit that needs it.
-      if ((entry.text?.length ?? 0) > textKeptMax) lane.entry = undefined
+      if ((entry.text?.length ?? 0) > cachedStateCharsMax) lane.entry = undefined
       return entry
     } finally {
       this.next(lane)
     }
   }
 
-  private async reload(lane: Lane): Promise<ActorEntry> {
+  private async reload(lane: ActorQueue): Promise<ActorEntry> {
     const { address } = lane
     const known = lane.entry
     lane.entry = undefined
     const fresh = await loadEntry(this.nats, this.place, address)
     if (fresh.floor > 0) void this.purge(address, fresh.floor)
-    const isSame = known?.claimed === true && known.seq === fresh.seq && known.head === fresh.head
-    lane.entry = isSame ? { ...fresh, text: undefined, claimed: true } : fresh
+    const isSame = known?.isFenced === true && known.seq === fresh.seq && known.head === fresh.head
+    lane.entry = isSame ? { ...fresh, text: undefined, isFenced: true } : fresh
     return fresh
   }
 
-  private next(lane: Lane): void {
+  private next(lane: ActorQueue): void {
     lane.busy = false
     for (let job = lane.waiting.shift(); job !== undefined; job = lane.waiting.shift()) {
       if (job.abandoned) continue
@@ -157,43 +164,43 @@ export class BucketWriter {
     for (const resolve of lane.idle.splice(0)) resolve()
   }
 
-  private start(lane: Lane, job: CommitJob): void {
+  private start(lane: ActorQueue, job: CommitJob): void {
     if (lane.entry === undefined) void this.restart(lane, job)
     else this.prepare(lane, job, lane.entry)
   }
 
-  private async restart(lane: Lane, job: CommitJob): Promise<void> {
-    job.fresh = true
+  private async restart(lane: ActorQueue, job: CommitJob): Promise<void> {
+    job.isReloaded = true
     try {
       await this.reload(lane)
     } catch (error) {
-      return this.finish(lane, job, () => job.failed(unavailable(error)))
+      return this.finish(lane, job, () => job.failed(asStorageUnavailable(error)))
     }
     this.start(lane, job)
   }
 
-  private prepare(lane: Lane, job: CommitJob, entry: ActorEntry): void {
+  private prepare(lane: ActorQueue, job: CommitJob, entry: ActorEntry): void {
     const { commit } = job
     const found = conflictOf(entry, commit)
     if (found !== undefined) {
-      if (!job.fresh) return void this.restart(lane, job)
+      if (!job.isReloaded) return void this.restart(lane, job)
       return this.finish(lane, job, () => job.done(conflict(found)))
     }
-    if (commit.remove.length === 0) this.add(lane, job, entry, nothingCleared(entry))
+    if (commit.remove.length === 0) this.add(lane, job, entry, noTrim(entry))
     else void this.clear(lane, job, entry)
   }
 
   /** Looks at the messages that hold the items which the commit removes. */
-  private async clear(lane: Lane, job: CommitJob, entry: ActorEntry): Promise<void> {
+  private async clear(lane: ActorQueue, job: CommitJob, entry: ActorEntry): Promise<void> {
     try {
-      this.add(lane, job, entry, await clearingOf(this.nats, this.place, entry, job.commit))
+      this.add(lane, job, entry, await planTrim(this.nats, this.place, entry, job.commit))
     } catch (error) {
-      this.finish(lane, job, () => job.failed(unavailable(error)))
+      this.finish(lane, job, () => job.failed(asStorageUnavailable(error)))
     }
   }
 
-  private add(lane: Lane, job: CommitJob, entry: ActorEntry, clearing: Clearing): void {
-    const plan = planOf(this.place, entry, { ...job, clearing })
+  private add(lane: ActorQueue, job: CommitJob, entry: ActorEntry, clearing: LogTrim): void {
+    const plan = planCommit(this.place, entry, { ...job, clearing })
     if (plan.messages.length === 0) {
       return this.finish(lane, job, () => job.done(committed(job.commit, entry.revision)))
     }
@@ -201,13 +208,13 @@ export class BucketWriter {
     this.outbox.add({ lane, job, entry, plan, readyMs: performance.now() })
   }
 
-  private async large(lane: Lane, job: CommitJob): Promise<void> {
+  private async large(lane: ActorQueue, job: CommitJob): Promise<void> {
     lane.entry = undefined
-    await writeLarge(this.nats, this.place, job)
+    await writeLargeCommit(this.nats, this.place, job)
     this.next(lane)
   }
 
-  private finish(lane: Lane, job: CommitJob, tell: () => void): void {
+  private finish(lane: ActorQueue, job: CommitJob, tell: () => void): void {
     try {
       tell()
     } catch (defect) {
@@ -227,7 +234,7 @@ export class BucketWriter {
 
   /** The commit was kept, and left the actor like this, at this revision. */
   private concluded(
-    lane: Lane,
+    lane: ActorQueue,
     job: CommitJob,
     entry: ActorEntry,
     revision = entry.revision
@@ -238,30 +245,30 @@ export class BucketWriter {
     lane.entry = commit.state === null ? undefined : entry
     job.done(committed(commit, revision))
     if (commit.state !== null) return this.next(lane)
-    if (!leavesLog(entry)) return this.next(lane)
+    if (!needsPurge(entry)) return this.next(lane)
     void this.purge(commit.address, entry.floor).then(() => this.next(lane))
   }
 
   /** Takes what a removed actor left. Until then its items are known by their sequence. */
   private async purge(address: CommitJob["commit"]["address"], upTo: number): Promise<void> {
     const { all } = actorKeys(this.place, address)
-    await api(this.nats, `STREAM.PURGE.${this.place.stream}`, { filter: all, seq: upTo + 1 })
+    await callApi(this.nats, `STREAM.PURGE.${this.place.stream}`, { filter: all, seq: upTo + 1 })
       .catch(() => undefined)
   }
 
   private async settle(
     members: ReadonlyArray<BatchMember>,
-    written: Exclude<Written, { readonly _tag: "Kept" }>
+    written: Exclude<WriteResult, { readonly _tag: "Kept" }>
   ): Promise<void> {
     const { _tag, detail } = written
     const code = written._tag === "Refused" ? written.code : undefined
     for (const { job } of members) {
       job.tries++
-      if (_tag === "Unknown") job.doubtful = true
+      if (_tag === "Unknown") job.mayBeStored = true
     }
     // Another sequence than expected is certain; all else may pass.
-    if (code !== 10_071) await wait(retryMs)
-    const asks = code === undefined || isMoved(code)
+    if (code !== 10_071) await wait(retryDelayMs)
+    const asks = code === undefined || isSequenceConflict(code)
     const failure = code !== undefined && isFull(code)
       ? new StorageFull({ detail })
       : new StorageUnavailable({ detail })
@@ -273,8 +280,8 @@ export class BucketWriter {
       }
       const isOver = failure._tag === "StorageFull" ||
         performance.now() - job.sinceMs > giveUpMs
-      if (isOver && !job.doubtful) return this.finish(lane, job, () => job.failed(failure))
-      if (asks || job.doubtful) return this.examine(member)
+      if (isOver && !job.mayBeStored) return this.finish(lane, job, () => job.failed(failure))
+      if (asks || job.mayBeStored) return this.examine(member)
       this.outbox.add(member)
     }))
   }
@@ -285,33 +292,33 @@ export class BucketWriter {
   ): Promise<void> {
     const { commit } = job
     let fresh: ActorEntry
-    let clearing: Clearing
+    let clearing: LogTrim
     let wasKept: boolean
     try {
       lane.entry = undefined
       fresh = await loadEntry(this.nats, this.place, commit.address)
       // Of a refusal too: while leaders change one may be told of what was kept after all.
       wasKept = await this.wasKept(job, fresh)
-      clearing = await clearingOf(this.nats, this.place, fresh, commit)
+      clearing = await planTrim(this.nats, this.place, fresh, commit)
     } catch (error) {
       return this.unanswered({ entry, job, lane }, error)
     }
     if (wasKept) {
       // Where another wrote since, nothing that is decided upon this commit may be written.
       const revision = fresh.commit === job.id ? fresh.revision : Number.NaN
-      return this.concluded(lane, job, { ...fresh, claimed: false }, revision)
+      return this.concluded(lane, job, { ...fresh, isFenced: false }, revision)
     }
-    const found = overtaken(entry, fresh, commit)
+    const found = conflictAfterReload(entry, fresh, commit)
     lane.entry = fresh
     if (found !== undefined) {
-      const isUnsure = job.doubtful && mayBeUnder(entry, fresh, commit)
+      const isUnsure = job.mayBeStored && mayBeOverwritten(entry, fresh, commit)
       return this.finish(
         lane,
         job,
         () => job.done(isUnsure ? { _tag: "Indeterminate" } : conflict(found))
       )
     }
-    const plan = planOf(this.place, fresh, { ...job, clearing })
+    const plan = planCommit(this.place, fresh, { ...job, clearing })
     this.outbox.add({ lane, job, entry: fresh, plan, readyMs: performance.now() })
   }
 
@@ -329,8 +336,10 @@ export class BucketWriter {
     const { job, lane } = member
     if (job.abandoned) return this.next(lane)
     if (this.nats.nc.isClosed()) return this.finish(lane, job, () => job.broken(error))
-    if (!job.doubtful) return this.finish(lane, job, () => job.failed(unavailable(error)))
-    await wait(retryMs)
+    if (!job.mayBeStored) {
+      return this.finish(lane, job, () => job.failed(asStorageUnavailable(error)))
+    }
+    await wait(retryDelayMs)
     return this.examine(member)
   }
 }

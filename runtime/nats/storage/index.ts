@@ -1,5 +1,5 @@
 /** Actors in JetStream key-value buckets. */
-export { type ActorEntry, COMMIT, countOf, entryOf, isItem, isMarker,
-  itemsOf } from "./actor-entry.ts"
+export { type ActorEntry, COMMIT, isLiveItem, isMarker, itemCount, itemsOf,
+  parseEntry } from "./actor-entry.ts"
 export { loadEntry, readLog } from "./actor-log.ts"
 export { natsStorage } from "./storage.ts"

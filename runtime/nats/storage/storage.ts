@@ -2,14 +2,14 @@
 import { Effect, Layer } from "effect"
 import { type Address, keyOf, RevisionConflict, shardOf, type StorageFailure,
   StorageUnavailable } from "../../actor/index.ts"
-import { headerBytes } from "../../limits.ts"
+import { headerReserveBytes } from "../../limits.ts"
 import { type Commit, type CommitOutcome, Storage, type StorageApi } from "../../ports/index.ts"
-import { Nats, type NatsApi, unavailable } from "../connection/index.ts"
-import { type BucketPlace, type BucketsDiffer, bucketsOf, info } from "../stream/index.ts"
-import { packsOf } from "./actor-entry.ts"
+import { asStorageUnavailable, Nats, type NatsApi } from "../connection/index.ts"
+import { type Bucket, type BucketsDiffer, bucketsOf, streamInfo } from "../stream/index.ts"
+import { groupItems } from "./actor-entry.ts"
 import { readLog } from "./actor-log.ts"
-import { Scanner } from "./actor-scan.ts"
-import { ActorLanes, type CommitJob } from "./commit-batcher.ts"
+import { ActorScanner } from "./actor-scan.ts"
+import { ActorQueues, type CommitJob } from "./commit-batcher.ts"
 import { BucketWriter } from "./commit-writer.ts"
 import { nextTimers } from "./stored-timers.ts"
 
@@ -52,13 +52,13 @@ const commitPrefix = Math.random().toString(36).slice(2, 10)
 class NatsStorage {
   private readonly nats: NatsApi
   private readonly writers: ReadonlyArray<BucketWriter>
-  private readonly lanes = new ActorLanes()
-  private readonly scanner: Scanner
+  private readonly lanes = new ActorQueues()
+  private readonly scanner: ActorScanner
 
-  constructor(nats: NatsApi, places: ReadonlyArray<BucketPlace>) {
+  constructor(nats: NatsApi, places: ReadonlyArray<Bucket>) {
     this.nats = nats
     this.writers = places.map((place) => new BucketWriter(nats, place))
-    this.scanner = new Scanner(nats, places)
+    this.scanner = new ActorScanner(nats, places)
   }
 
   private writerOf(shard: number): BucketWriter {
@@ -113,7 +113,7 @@ class NatsStorage {
       broken(new TypeError(`${keyOf(address)}: removing items demands the state`))
       return undefined
     }
-    const max = (this.nats.nc.info?.max_payload ?? Infinity) - headerBytes
+    const max = (this.nats.nc.info?.max_payload ?? Infinity) - headerReserveBytes
     const bytes = this.bytesOf(commit, max)
     if (bytes === undefined) {
       const detail = `${keyOf(address)}: a text is larger than the servers' max_payload`
@@ -125,12 +125,12 @@ class NatsStorage {
       id: `${commitPrefix}${(commits++).toString(36)}`,
       sinceMs: performance.now(),
       bytes,
-      packs: packsOf(commit.append, max),
+      logMessages: groupItems(commit.append, max),
       done: settle,
       failed: settle,
       broken,
-      fresh: false,
-      doubtful: false,
+      isReloaded: false,
+      mayBeStored: false,
       tries: 0,
       abandoned: false
     }
@@ -157,7 +157,7 @@ class NatsStorage {
   /** Only who has claimed an actor knows it without asking. */
   private known(address: Address) {
     const entry = this.lanes.peek(address)?.entry
-    return entry?.claimed === true ? entry : undefined
+    return entry?.isFenced === true ? entry : undefined
   }
 
   readonly timers: StorageApi["timers"] = (shard, limit) =>
@@ -169,7 +169,7 @@ class NatsStorage {
   /** A stream takes commits as long as it has a leader, and that a majority. */
   readonly health: StorageApi["health"] = asked(async () => {
     await Promise.all(this.writers.map(async ({ place: { stream } }) => {
-      const { cluster } = await info(this.nats, stream)
+      const { cluster } = await streamInfo(this.nats, stream)
       const others = cluster?.replicas ?? []
       const there = 1 + others.filter(({ current, offline }) => current && offline !== true).length
       if (2 * there <= others.length + 1 || cluster?.leader === "") {
@@ -180,7 +180,7 @@ class NatsStorage {
 }
 
 const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
-  Effect.tryPromise({ try: ask, catch: unavailable })
+  Effect.tryPromise({ try: ask, catch: asStorageUnavailable })
 
 /** The storage port; makes its streams when they are not there. */
 export const natsStorage = (

@@ -1,7 +1,7 @@
 /** The timers of a shard that come first, however many there are. */
 import type { Timer, TimerPage } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
-import { addressOfTimer, type BucketPlace, lastOfMany, pieces, subjectsOf,
+import { addressOfTimer, type Bucket, listSubjects, pagesOf, readLastOfMany,
   timersOf } from "../stream/index.ts"
 import { isMarker } from "./actor-entry.ts"
 
@@ -34,15 +34,15 @@ export class SoonestTimers {
 
 export const nextTimers = async (
   nats: NatsApi,
-  place: BucketPlace,
+  place: Bucket,
   shard: number,
   limit: number
 ): Promise<TimerPage> => {
   const soonest = new SoonestTimers(limit)
-  const listing = subjectsOf(nats, place.stream, timersOf(place, shard))
+  const listing = listSubjects(nats, place.stream, timersOf(place, shard))
   for await (const { lastSeq, subjects } of listing) {
-    for (const piece of pieces(subjects)) {
-      for (const stored of await lastOfMany(nats, place.stream, piece, lastSeq)) {
+    for (const piece of pagesOf(subjects)) {
+      for (const stored of await readLastOfMany(nats, place.stream, piece, lastSeq)) {
         if (isMarker(stored)) continue
         soonest.add({ address: addressOfTimer(place, stored.subject), atMs: Number(stored.text()) })
       }

@@ -1,11 +1,11 @@
 /** The streams of the store: made when they are not there, checked when they are. */
 import { Effect, Schema } from "effect"
 import { SHARDS, type StorageUnavailable } from "../../actor/index.ts"
-import { bucketsDefault, bucketsMax, makeStreamAgainMs, makeStreamMs,
-  retryMs } from "../../limits.ts"
-import { type NatsApi, unavailable, wait } from "../connection/index.ts"
-import { bucketName, type BucketPlace, placeOf } from "./keys.ts"
-import { api } from "./reader.ts"
+import { bucketsDefault, bucketsMax, createStreamResendMs, createStreamTimeoutMs,
+  retryDelayMs } from "../../limits.ts"
+import { asStorageUnavailable, type NatsApi, wait } from "../connection/index.ts"
+import { type Bucket, bucketName, bucketNamed } from "./keys.ts"
+import { callApi } from "./reader.ts"
 
 /** The cluster was made with another number of buckets, or another number of shards. */
 export class BucketsDiffer extends Schema.TaggedError<BucketsDiffer>()("BucketsDiffer", {
@@ -56,7 +56,7 @@ const NEEDED = {
 } as const
 
 /** Throws, saying why, where a stream would lose or refuse what is written to it. */
-export const assertFit = (
+export const assertStreamConfig = (
   stream: string,
   config: Configured,
   needed: Configured = NEEDED
@@ -78,23 +78,23 @@ const codeOf = (error: unknown): number | undefined =>
 
 /** Asks until the servers answer; a cluster that has just begun elects its leaders first. */
 const patiently = async <A>(attempt: () => Promise<A>): Promise<A> => {
-  const untilMs = performance.now() + makeStreamMs
+  const untilMs = performance.now() + createStreamTimeoutMs
   for (;;) {
     try {
       return await attempt()
     } catch (error) {
       const code = codeOf(error)
       if (code === NO_STREAM || code === IN_USE) throw error
-      if (performance.now() > untilMs) throw unavailable(error)
-      await wait(retryMs)
+      if (performance.now() > untilMs) throw asStorageUnavailable(error)
+      await wait(retryDelayMs)
     }
   }
 }
 
-const describe = async (nats: NatsApi, stream: string): Promise<Described | undefined> => {
+const describeStream = async (nats: NatsApi, stream: string): Promise<Described | undefined> => {
   try {
     return await patiently(() =>
-      api<Described>(nats, `STREAM.INFO.${stream}`, {}, makeStreamAgainMs)
+      callApi<Described>(nats, `STREAM.INFO.${stream}`, {}, createStreamResendMs)
     )
   } catch (error) {
     if (codeOf(error) === NO_STREAM) return undefined
@@ -103,21 +103,21 @@ const describe = async (nats: NatsApi, stream: string): Promise<Described | unde
 }
 
 /** Makes the stream, unless another node was faster. */
-export const makeBucket = async (
+export const ensureBucket = async (
   nats: NatsApi,
   bucket: string,
   metadata: Record<string, string> = {}
-): Promise<BucketPlace> => {
-  const place = placeOf(bucket)
-  const found = await describe(nats, place.stream)
+): Promise<Bucket> => {
+  const place = bucketNamed(bucket)
+  const found = await describeStream(nats, place.stream)
   if (found !== undefined) {
-    assertFit(place.stream, found.config)
+    assertStreamConfig(place.stream, found.config)
     return place
   }
   const config = streamConfig(bucket, nats.replicas, metadata)
   try {
     const question = `STREAM.CREATE.${place.stream}`
-    await patiently(() => api(nats, question, config, makeStreamAgainMs))
+    await patiently(() => callApi(nats, question, config, createStreamResendMs))
   } catch (error) {
     if (codeOf(error) !== IN_USE) throw error
   }
@@ -125,12 +125,12 @@ export const makeBucket = async (
 }
 
 /** The places of all actors; `wanted` undefined takes what is there, or the default. */
-export const makeBuckets = async (
+export const ensureActorBuckets = async (
   nats: NatsApi,
   wanted: number | undefined
-): Promise<ReadonlyArray<BucketPlace> | BucketsDiffer> => {
-  const found = await describe(nats, placeOf(bucketName(0, 1)).stream) ??
-    await describe(nats, placeOf(bucketName(0, 2)).stream)
+): Promise<ReadonlyArray<Bucket> | BucketsDiffer> => {
+  const found = await describeStream(nats, bucketNamed(bucketName(0, 1)).stream) ??
+    await describeStream(nats, bucketNamed(bucketName(0, 2)).stream)
   const noted = found?.config.metadata?.[BUCKETS_NOTE]
   const shards = found?.config.metadata?.[SHARDS_NOTE]
   const buckets = wanted ?? Number(noted ?? bucketsDefault)
@@ -145,16 +145,16 @@ export const makeBuckets = async (
   }
   const metadata = { [BUCKETS_NOTE]: String(buckets), [SHARDS_NOTE]: String(SHARDS) }
   const names = Array.from({ length: buckets }, (_, at) => bucketName(at, buckets))
-  return Promise.all(names.map((name) => makeBucket(nats, name, metadata)))
+  return Promise.all(names.map((name) => ensureBucket(nats, name, metadata)))
 }
 
 /** The same as an effect, as the layers upon them make them. */
 export const bucketsOf = (
   nats: NatsApi,
   wanted: number | undefined
-): Effect.Effect<ReadonlyArray<BucketPlace>, StorageUnavailable | BucketsDiffer> =>
+): Effect.Effect<ReadonlyArray<Bucket>, StorageUnavailable | BucketsDiffer> =>
   Effect.flatMap(
-    Effect.tryPromise({ try: () => makeBuckets(nats, wanted), catch: unavailable }),
-    (places): Effect.Effect<ReadonlyArray<BucketPlace>, BucketsDiffer> =>
+    Effect.tryPromise({ try: () => ensureActorBuckets(nats, wanted), catch: asStorageUnavailable }),
+    (places): Effect.Effect<ReadonlyArray<Bucket>, BucketsDiffer> =>
       "_tag" in places ? Effect.fail(places) : Effect.succeed(places)
   )

@@ -1,8 +1,9 @@
 /** Streams: their names, their settings, and reads from their leader. */
-export { assertFit, BucketsDiffer, bucketsOf, makeBucket, makeBuckets } from "./buckets.ts"
-export { type ActorKeys, actorKeys, addressOfState, addressOfTimer, type BucketPlace, idOfState,
-  placeOf, statesOf, statesOfShard, timersOf } from "./keys.ts"
+export { assertStreamConfig, BucketsDiffer, bucketsOf, ensureActorBuckets,
+  ensureBucket } from "./buckets.ts"
+export { type ActorKeys, actorKeys, addressOfState, addressOfTimer, type Bucket, bucketNamed,
+  idOfState, statesOfKind, statesOfShard, timersOf } from "./keys.ts"
 export { LastSequence } from "./last-sequence.ts"
-export { api, coveredBy, info, last, lastOfLeader, lastOfMany, momentOf, nextSeqOf, walk,
-  writtenMsOf } from "./reader.ts"
-export { pieces, subjectsOf } from "./subject-listing.ts"
+export { acknowledgedSequence, barrierReader, callApi, nextSequence, readLast, readLastFromLeader,
+  readLastOfMany, scanStream, streamInfo, writtenAtMs } from "./reader.ts"
+export { listSubjects, pagesOf } from "./subject-listing.ts"

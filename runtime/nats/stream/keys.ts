@@ -6,7 +6,7 @@
 import { type Address, shardOf } from "../../actor/index.ts"
 
 /** One bucket: its stream, and how the subjects of its keys begin. */
-export interface BucketPlace {
+export interface Bucket {
   readonly stream: string
   readonly prefix: string
 }
@@ -15,7 +15,7 @@ export interface BucketPlace {
 export const bucketName = (at: number, buckets: number): string =>
   buckets === 1 ? "actors" : `actors-${at}`
 
-export const placeOf = (bucket: string): BucketPlace => ({
+export const bucketNamed = (bucket: string): Bucket => ({
   stream: `KV_${bucket}`,
   prefix: `$KV.${bucket}.`
 })
@@ -30,7 +30,7 @@ export interface ActorKeys {
   readonly timer: string
 }
 
-export const actorKeys = ({ prefix }: BucketPlace, of: Address): ActorKeys => {
+export const actorKeys = ({ prefix }: Bucket, of: Address): ActorKeys => {
   const actor = `${shardOf(of)}.${of.kind}.${of.id}`
   return {
     state: `${prefix}${actor}.state`,
@@ -41,27 +41,26 @@ export const actorKeys = ({ prefix }: BucketPlace, of: Address): ActorKeys => {
 }
 
 /** The timers of a shard. */
-export const timersOf = ({ prefix }: BucketPlace, shard: number): string =>
-  `${prefix}timer.${shard}.>`
+export const timersOf = ({ prefix }: Bucket, shard: number): string => `${prefix}timer.${shard}.>`
 
 /** The actor of a timer's subject. */
-export const addressOfTimer = ({ prefix }: BucketPlace, subject: string): Address => {
+export const addressOfTimer = ({ prefix }: Bucket, subject: string): Address => {
   const [, , kind = "", id = ""] = subject.slice(prefix.length).split(".")
   return { kind, id }
 }
 
 /** The state records of a shard. */
-export const statesOfShard = ({ prefix }: BucketPlace, shard: number): string =>
+export const statesOfShard = ({ prefix }: Bucket, shard: number): string =>
   `${prefix}${shard}.*.*.state`
 
 /** The state records of a kind, and the id in such a record's subject. */
-export const statesOf = ({ prefix }: BucketPlace, kind: string): string =>
+export const statesOfKind = ({ prefix }: Bucket, kind: string): string =>
   `${prefix}*.${kind}.*.state`
 
-export const addressOfState = ({ prefix }: BucketPlace, subject: string): Address => {
+export const addressOfState = ({ prefix }: Bucket, subject: string): Address => {
   const [, kind = "", id = ""] = subject.slice(prefix.length).split(".")
   return { kind, id }
 }
 
-export const idOfState = ({ prefix }: BucketPlace, subject: string): string =>
+export const idOfState = ({ prefix }: Bucket, subject: string): string =>
   subject.slice(prefix.length).split(".")[2] ?? ""

@@ -2,8 +2,8 @@
  * A sequence of a stream that covers whatever was acknowledged, asked for many at a time: that of a
  * mark that a majority has stored, or the last one by the word of a server that is alone.
  */
-import { type NatsApi, persist, resendUntilAnswered } from "../connection/index.ts"
-import { info } from "./reader.ts"
+import { type NatsApi, resendUntilAnswered, retryUntilDeadline } from "../connection/index.ts"
+import { streamInfo } from "./reader.ts"
 
 export interface Last {
   readonly seq: number
@@ -44,8 +44,8 @@ export class LastSequence {
   private async question(): Promise<Last> {
     const { nats, stream } = this
     const [mark, { created, state }] = await Promise.all([
-      nats.confirmed(stream),
-      persist(() => resendUntilAnswered(() => info(nats, stream)))
+      nats.readBarrier(stream),
+      retryUntilDeadline(() => resendUntilAnswered(() => streamInfo(nats, stream)))
     ])
     return { created, seq: mark?.seq ?? state.last_seq }
   }

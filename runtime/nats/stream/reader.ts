@@ -2,11 +2,11 @@
  * Reads a stream in the order of its sequences. What is there all the while is met, however often
  * it is rewritten: a rewritten key moves to the end. What is met twice counts as it was met last.
  */
-import { readMs, staleRetriesMax, staleRetryMs, walkBatch } from "../../limits.ts"
-import { answersOf, ApiError, gather, headerIn, type NatsApi, persist, resendUntilAnswered,
-  type StoredMessage, type StreamReplies, wait } from "../connection/index.ts"
+import { readTimeoutMs, staleRetriesMax, staleRetryMs, streamScanMessages } from "../../limits.ts"
+import { ApiError, collectMessages, headerIn, type NatsApi, parseReplies, resendUntilAnswered,
+  retryUntilDeadline, type StoredMessage, type StreamReplies, wait } from "../connection/index.ts"
 
-export type Asking = Pick<NatsApi, "request" | "replies" | "confirmed">
+export type StreamAccess = Pick<NatsApi, "request" | "requestMany" | "readBarrier">
 
 interface Answer {
   readonly error?: {
@@ -17,11 +17,11 @@ interface Answer {
 }
 
 /** One question to the JetStream API, answered by the stream's leader. */
-export const api = async <A>(
-  { request }: Asking,
+export const callApi = async <A>(
+  { request }: StreamAccess,
   question: string,
   data: object,
-  timeoutMs: number = readMs
+  timeoutMs: number = readTimeoutMs
 ): Promise<A> => {
   const reply = await request(`$JS.API.${question}`, JSON.stringify(data), undefined, timeoutMs)
   // The servers' own answers, as the API describes them.
@@ -45,15 +45,15 @@ export interface MessageAnswer {
  * The last message of a subject by the word of who leads, or thinks so; undefined when there is
  * none. It is enough where a server is alone, and where what follows is a compare-and-set.
  */
-export const lastOfLeader = async (
-  asking: Asking,
+export const readLastFromLeader = async (
+  asking: StreamAccess,
   stream: string,
   subject: string
 ): Promise<StoredMessage | undefined> => {
   try {
-    const { message } = await persist(() =>
+    const { message } = await retryUntilDeadline(() =>
       resendUntilAnswered(() =>
-        api<MessageAnswer>(asking, `STREAM.MSG.GET.${stream}`, { last_by_subj: subject })
+        callApi<MessageAnswer>(asking, `STREAM.MSG.GET.${stream}`, { last_by_subj: subject })
       )
     )
     const headers = Buffer.from(message.hdrs ?? "", "base64").toString("latin1")
@@ -71,18 +71,21 @@ export const lastOfLeader = async (
 }
 
 /** One moment of a stream; what is read from it is as it was then, or later. */
-export interface Moment {
+export interface BarrierReader {
   /** The last message of a subject; undefined when there is none. */
   readonly last: (subject: string) => Promise<StoredMessage | undefined>
 }
 
 /** The moment of the call. */
-export const momentOf = async (asking: Asking, stream: string): Promise<Moment> => {
-  const mark = await asking.confirmed(stream)
-  if (mark === undefined) return { last: (subject) => lastOfLeader(asking, stream, subject) }
+export const barrierReader = async (
+  asking: StreamAccess,
+  stream: string
+): Promise<BarrierReader> => {
+  const mark = await asking.readBarrier(stream)
+  if (mark === undefined) return { last: (subject) => readLastFromLeader(asking, stream, subject) }
   return {
     last: async (subject) => {
-      const found = await gather(
+      const found = await collectMessages(
         [subject, mark.subject],
         (rest) => copied(asking, stream, rest, mark.seq)
       )
@@ -92,28 +95,34 @@ export const momentOf = async (asking: Asking, stream: string): Promise<Moment> 
 }
 
 /** The last message of a subject, as it is at the call or later; undefined when there is none. */
-export const last = async (
-  asking: Asking,
+export const readLast = async (
+  asking: StreamAccess,
   stream: string,
   subject: string
-): Promise<StoredMessage | undefined> => (await momentOf(asking, stream)).last(subject)
+): Promise<StoredMessage | undefined> => (await barrierReader(asking, stream)).last(subject)
 
 /** What any copy answers. */
-export const answer = async (asking: Asking, stream: string, subjects: ReadonlyArray<string>) => {
+export const directGet = async (
+  asking: StreamAccess,
+  stream: string,
+  subjects: ReadonlyArray<string>
+) => {
   const question = JSON.stringify({ multi_last: subjects })
-  return answersOf(await asking.replies(`$JS.API.DIRECT.GET.${stream}`, question, readMs))
+  return parseReplies(
+    await asking.requestMany(`$JS.API.DIRECT.GET.${stream}`, question, readTimeoutMs)
+  )
 }
 
 /** From a copy that holds everything up to `lastSeq`; one of the subjects there is at least. */
 const copied = (
-  asking: Asking,
+  asking: StreamAccess,
   stream: string,
   subjects: ReadonlyArray<string>,
   lastSeq: number
 ): Promise<StreamReplies> =>
-  persist(async () => {
+  retryUntilDeadline(async () => {
     for (let tries = 0; tries < staleRetriesMax; tries++) {
-      const answers = await answer(asking, stream, subjects)
+      const answers = await directGet(asking, stream, subjects)
       if (answers.code === 413) throw new RangeError("more keys than can be read at once")
       if (answers.code === 204 && answers.upTo >= lastSeq) return answers
       await wait(staleRetryMs)
@@ -126,35 +135,35 @@ const copied = (
  * to `lastSeq`: from one copy, unless they are more bytes than servers send at once. At most
  * KEYS_MAX of them may exist.
  */
-export const lastOfMany = (
-  asking: Asking,
+export const readLastOfMany = (
+  asking: StreamAccess,
   stream: string,
   subjects: ReadonlyArray<string>,
   lastSeq: number
 ): Promise<ReadonlyArray<StoredMessage>> =>
-  gather(subjects, (rest) => lastOfSome(asking, stream, rest, lastSeq))
+  collectMessages(subjects, (rest) => lastOfSome(asking, stream, rest, lastSeq))
 
 const lastOfSome = async (
-  asking: Asking,
+  asking: StreamAccess,
   stream: string,
   subjects: ReadonlyArray<string>,
   lastSeq: number
-): Promise<Pick<StreamReplies, "stored" | "left">> => {
-  const answers = await persist(() => answer(asking, stream, subjects))
+): Promise<Pick<StreamReplies, "stored" | "remaining">> => {
+  const answers = await retryUntilDeadline(() => directGet(asking, stream, subjects))
   const { code, upTo } = answers
   if (code === 413) throw new RangeError("more keys than can be read at once")
   if (code === 204 && upTo >= lastSeq) return answers
   if (code !== 404) return copied(asking, stream, subjects, lastSeq)
   // A copy that has none of them does not say how far it has got.
-  const mark = await asking.confirmed(stream)
-  if (mark === undefined) return { stored: await eachAlone(asking, stream, subjects), left: 0 }
+  const mark = await asking.readBarrier(stream)
+  if (mark === undefined) return { stored: await eachAlone(asking, stream, subjects), remaining: 0 }
   const seq = Math.max(lastSeq, mark.seq)
-  const { left, stored } = await copied(asking, stream, [...subjects, mark.subject], seq)
-  return { left, stored: stored.filter(({ subject }) => subject !== mark.subject) }
+  const { remaining, stored } = await copied(asking, stream, [...subjects, mark.subject], seq)
+  return { remaining, stored: stored.filter(({ subject }) => subject !== mark.subject) }
 }
 
-const eachAlone = async (asking: Asking, stream: string, subjects: ReadonlyArray<string>) =>
-  (await Promise.all(subjects.map((subject) => lastOfLeader(asking, stream, subject))))
+const eachAlone = async (asking: StreamAccess, stream: string, subjects: ReadonlyArray<string>) =>
+  (await Promise.all(subjects.map((subject) => readLastFromLeader(asking, stream, subject))))
     .filter((stored) => stored !== undefined)
 
 export interface InfoAnswer {
@@ -174,13 +183,16 @@ export interface InfoAnswer {
   }
 }
 
-export const info = (asking: Asking, stream: string): Promise<InfoAnswer> =>
-  api<InfoAnswer>(asking, `STREAM.INFO.${stream}`, {})
+export const streamInfo = (asking: StreamAccess, stream: string): Promise<InfoAnswer> =>
+  callApi<InfoAnswer>(asking, `STREAM.INFO.${stream}`, {})
 
 /** A sequence that covers everything that was acknowledged before the call. */
-export const coveredBy = async (asking: Asking, stream: string): Promise<number> => {
-  const mark = await asking.confirmed(stream)
-  return mark?.seq ?? (await info(asking, stream)).state.last_seq
+export const acknowledgedSequence = async (
+  asking: StreamAccess,
+  stream: string
+): Promise<number> => {
+  const mark = await asking.readBarrier(stream)
+  return mark?.seq ?? (await streamInfo(asking, stream)).state.last_seq
 }
 
 /* Single messages of a stream, by the word of who leads it, or thinks so. */
@@ -191,7 +203,9 @@ const found = async (
   wanted: object
 ): Promise<MessageAnswer["message"] | undefined> => {
   try {
-    const answer = await persist(() => api<MessageAnswer>(nats, `STREAM.MSG.GET.${stream}`, wanted))
+    const answer = await retryUntilDeadline(() =>
+      callApi<MessageAnswer>(nats, `STREAM.MSG.GET.${stream}`, wanted)
+    )
     return answer.message
   } catch (error) {
     if (error instanceof ApiError) return undefined
@@ -200,7 +214,7 @@ const found = async (
 }
 
 /** When the message of a sequence was written, ms since the epoch; undefined when it is gone. */
-export const writtenMsOf = async (
+export const writtenAtMs = async (
   nats: NatsApi,
   stream: string,
   seq: number
@@ -210,7 +224,7 @@ export const writtenMsOf = async (
 }
 
 /** The sequence of the first message that matches, from `seq` on; the leader may have none. */
-export const nextSeqOf = async (
+export const nextSequence = async (
   nats: NatsApi,
   stream: string,
   filter: string,
@@ -224,27 +238,27 @@ export const nextSeqOf = async (
  */
 
 const batchFrom = async (nats: NatsApi, stream: string, filter: string, seq: number) => {
-  const question = JSON.stringify({ seq, next_by_subj: filter, batch: walkBatch })
-  const { stored } = await persist(async () =>
-    answersOf(await nats.replies(`$JS.API.DIRECT.GET.${stream}`, question, readMs))
+  const question = JSON.stringify({ seq, next_by_subj: filter, batch: streamScanMessages })
+  const { stored } = await retryUntilDeadline(async () =>
+    parseReplies(await nats.requestMany(`$JS.API.DIRECT.GET.${stream}`, question, readTimeoutMs))
   )
   return stored
 }
 
 /** What was read in one step. */
-export interface WalkStep {
+export interface ScanStep {
   readonly messages: ReadonlyArray<StoredMessage>
   /** Whether all of these were written after the walk was begun. */
   readonly isLate: boolean
 }
 
 /** All messages that match and that there were when it began, or as they were written since. */
-export async function* walk(
+export async function* scanStream(
   nats: NatsApi,
   stream: string,
   filter: string
-): AsyncGenerator<WalkStep> {
-  const { state } = await persist(() => info(nats, stream))
+): AsyncGenerator<ScanStep> {
+  const { state } = await retryUntilDeadline(() => streamInfo(nats, stream))
   for (let seq = 1;;) {
     const batch = await batchFrom(nats, stream, filter, seq)
     const early = batch.filter((stored) => stored.seq <= state.last_seq)
@@ -252,9 +266,9 @@ export async function* walk(
     if (early.length < batch.length) yield { messages: batch.slice(early.length), isLate: true }
     const last = batch.at(-1)?.seq
     // A copy may be behind, and only the leader knows the end.
-    if (last === undefined && await nextSeqOf(nats, stream, filter, seq) === undefined) return
+    if (last === undefined && await nextSequence(nats, stream, filter, seq) === undefined) return
     seq = (last ?? seq - 1) + 1
     // What is written all the while is no reason to go on for ever.
-    if (early.length < batch.length && seq > (await info(nats, stream)).state.last_seq) return
+    if (early.length < batch.length && seq > (await streamInfo(nats, stream)).state.last_seq) return
   }
 }

@@ -1,7 +1,7 @@
 /** The names of a stream's subjects, by the word of who leads it. */
-import { keysMax, listingOverlap, readMs } from "../../limits.ts"
-import { persist } from "../connection/index.ts"
-import { api, type Asking, type InfoAnswer } from "./reader.ts"
+import { keysPerReadMax, listingOverlapNames, readTimeoutMs } from "../../limits.ts"
+import { retryUntilDeadline } from "../connection/index.ts"
+import { callApi, type InfoAnswer, type StreamAccess } from "./reader.ts"
 
 /** Names in the order of the servers, which sort them as bytes; subjects are ASCII. */
 const inOrder = (subjects: Readonly<Record<string, number>> | undefined): ReadonlyArray<string> =>
@@ -14,19 +14,19 @@ const inOrder = (subjects: Readonly<Record<string, number>> | undefined): Readon
  * A page is asked for by how many names stand before it, which are fewer when some were removed
  * meanwhile: so each begins before the end of the last one, and what was told is left out.
  */
-export async function* subjectsOf(
-  asking: Asking,
+export async function* listSubjects(
+  asking: StreamAccess,
   stream: string,
   filter: string
 ): AsyncGenerator<{ readonly subjects: ReadonlyArray<string>; readonly lastSeq: number }> {
-  const atLeast = (await asking.confirmed(stream))?.seq ?? 0
+  const atLeast = (await asking.readBarrier(stream))?.seq ?? 0
   const page = async (offset: number) => {
     const question = { subjects_filter: filter, offset }
-    let withinMs = readMs
-    const { state, total = 0 } = await persist(async () => {
+    let withinMs = readTimeoutMs
+    const { state, total = 0 } = await retryUntilDeadline(async () => {
       // Among millions of names the leader needs longer than for anything else.
       withinMs *= 2
-      const answer = await api<InfoAnswer>(
+      const answer = await callApi<InfoAnswer>(
         asking,
         `STREAM.INFO.${stream}`,
         question,
@@ -38,7 +38,7 @@ export async function* subjectsOf(
     return { names: inOrder(state.subjects), lastSeq: state.last_seq, total }
   }
   let last: string | undefined
-  for (let [offset, back] = [0, listingOverlap];;) {
+  for (let [offset, back] = [0, listingOverlapNames];;) {
     const { lastSeq, names, total } = await page(offset)
     const [first] = names
     // Names may stand between the last one that was told and this page.
@@ -47,19 +47,19 @@ export async function* subjectsOf(
       back *= 2
       continue
     }
-    back = listingOverlap
+    back = listingOverlapNames
     const told = last
     const subjects = told === undefined ? names : names.filter((name) => name > told)
     if (subjects.length > 0) yield { subjects, lastSeq }
     last = subjects.at(-1) ?? last
     if (names.length === 0 || offset + names.length >= total) return
-    offset = Math.max(offset + 1, offset + names.length - listingOverlap)
+    offset = Math.max(offset + 1, offset + names.length - listingOverlapNames)
   }
 }
 
 /** Pieces of at most KEYS_MAX. */
-export const pieces = (subjects: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
+export const pagesOf = (subjects: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
   Array.from(
-    { length: Math.ceil(subjects.length / keysMax) },
-    (_, at) => subjects.slice(at * keysMax, (at + 1) * keysMax)
+    { length: Math.ceil(subjects.length / keysPerReadMax) },
+    (_, at) => subjects.slice(at * keysPerReadMax, (at + 1) * keysPerReadMax)
   )

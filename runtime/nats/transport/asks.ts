@@ -5,10 +5,10 @@
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
 import { Effect } from "effect"
 import { type Address, AskTimeout, keyOf, NoOwner, subjectOf } from "../../actor/index.ts"
-import { againMaxMs, againMs, answeredMs, noOwnerRetryMs, overtakenMs, probeMs,
-  resendAfterMs } from "../../limits.ts"
-import { inboxes, isNoResponders, rawHeaders } from "../connection/index.ts"
-import { headersText, holdingOf, inquiries, isSaid, nodeHeader, saidBy, say,
+import { answeredKeepMs, lateReplyMs, movedResendMaxMs, movedResendMs, noOwnerRetryMs,
+  resendAfterMs, silenceResendMs } from "../../limits.ts"
+import { isNoResponders, nodeInboxPrefix, rawHeaders } from "../connection/index.ts"
+import { headersText, isMarked, markedHeaders, markLine, nodeHeader, tenureInquiries, tenureOf,
   type TenureReport } from "./message-grants.ts"
 
 export type AskFailed = NoOwner | AskTimeout
@@ -30,22 +30,22 @@ interface Ask {
   /** A node has said that its shard moves: from then on nobody decides on it unasked. */
   moves: boolean
   /** By their claims, the times that the shard was held and nobody decided on it. */
-  told: Map<number, Told> | undefined
+  told: Map<number, TenureOutcome> | undefined
 }
 
-interface Told extends TenureReport {
+interface TenureOutcome extends TenureReport {
   /** It began before the message was sent: no earlier one matters. */
   readonly isFirst: boolean
 }
 
-const toldOf = ({ sentMs }: Ask, holding: TenureReport): Told => ({
+const toldOf = ({ sentMs }: Ask, holding: TenureReport): TenureOutcome => ({
   ...holding,
   isFirst: holding.forMs >= performance.now() - sentMs
 })
 
-export class Asks {
+export class PendingAsks {
   private readonly nc: NatsConnection
-  private readonly inbox = createInbox(inboxes)
+  private readonly inbox = createInbox(nodeInboxPrefix)
   private readonly pending = new Map<string, Ask>()
   private readonly granted: MsgHdrs
   private readonly refused: MsgHdrs
@@ -53,8 +53,8 @@ export class Asks {
 
   constructor(nc: NatsConnection, node: string) {
     this.nc = nc
-    this.granted = saidBy(node, "granted")
-    this.refused = saidBy(node, "refused")
+    this.granted = markedHeaders(node, "granted")
+    this.refused = markedHeaders(node, "refused")
     const tokenAt = this.inbox.length + 1
     nc.subscribe(`${this.inbox}.*`, {
       callback: (error, reply) => {
@@ -71,7 +71,7 @@ export class Asks {
   ): Effect.Effect<string, AskFailed> {
     return Effect.callback((resume) => {
       const token = (this.count++).toString(36)
-      const look = setTimeout(() => this.look(token), Math.min(probeMs, deadlineMs))
+      const look = setTimeout(() => this.look(token), Math.min(silenceResendMs, deadlineMs))
       this.pending.set(token, {
         to,
         data,
@@ -94,7 +94,7 @@ export class Asks {
   private send(token: string): void {
     const ask = this.pending.get(token)
     if (ask === undefined) return
-    const lines = ask.headerLines + (ask.copies > 0 ? say("again") : "")
+    const lines = ask.headerLines + (ask.copies > 0 ? markLine("again") : "")
     ask.copies++
     ask.again = undefined
     const reply = `${this.inbox}.${token}`
@@ -112,26 +112,26 @@ export class Asks {
   private take(token: string, reply: Msg): void {
     const ask = this.pending.get(token)
     const { headers } = reply
-    if (isSaid("wanted", headers)) return this.wanted(token, ask, reply)
+    if (isMarked("wanted", headers)) return this.wanted(token, ask, reply)
     if (ask === undefined) return
     if (isNoResponders(reply)) return this.nobody(token, ask)
     const node = headers?.get(nodeHeader)
-    if (isSaid("taken", headers)) this.hold(ask, ask.holder ?? node)
-    else if (isSaid("answered", headers)) this.answered(token, ask, node)
-    else if (isSaid("gone", headers)) this.gone(token, ask, holdingOf(headers))
-    else if (isSaid("moved", headers)) {
+    if (isMarked("taken", headers)) this.hold(ask, ask.holder ?? node)
+    else if (isMarked("answered", headers)) this.answered(token, ask, node)
+    else if (isMarked("gone", headers)) this.gone(token, ask, tenureOf(headers))
+    else if (isMarked("moved", headers)) {
       if (ask.holder !== undefined && ask.holder !== node) return
       // Of a copy that nobody had asked for it tells no more than that this node has not decided.
       const tellsAll = ask.moves || ask.holder === node || ask.copies === 1
       if (tellsAll) this.sendAgain(token, ask)
-      else this.gone(token, ask, holdingOf(headers))
+      else this.gone(token, ask, tenureOf(headers))
     } else this.end(token, Effect.succeed(reply.string()))
   }
 
   /** A node would decide on it: the first one may that is the only one. */
   private wanted(token: string, ask: Ask | undefined, question: Msg): void {
     const may = ask !== undefined && ask.holder === undefined &&
-      (ask.moves || ask.copies === 1 || this.isSole(token, ask, holdingOf(question.headers)))
+      (ask.moves || ask.copies === 1 || this.isSole(token, ask, tenureOf(question.headers)))
     if (may) this.hold(ask, question.headers?.get(nodeHeader))
     try {
       question.respond("", { headers: may ? this.granted : this.refused })
@@ -146,7 +146,7 @@ export class Asks {
    */
   private isSole(token: string, ask: Ask, holding: TenureReport | undefined): boolean {
     // Who had answered it may have forgotten that after so long.
-    if (holding === undefined || performance.now() - ask.sentMs > answeredMs) return false
+    if (holding === undefined || performance.now() - ask.sentMs > answeredKeepMs) return false
     for (let held = toldOf(ask, holding); !held.isFirst;) {
       const { after, orphaned } = held
       if (after === undefined) return true
@@ -164,7 +164,7 @@ export class Asks {
 
   private inquire(token: string, claim: number): void {
     try {
-      this.nc.publish(inquiries, `${this.inbox}.${token} ${claim}`)
+      this.nc.publish(tenureInquiries, `${this.inbox}.${token} ${claim}`)
     } catch {
       // The connection closes: nobody is asked.
     }
@@ -176,14 +176,14 @@ export class Asks {
     if (ask.told?.has(holding.claim) === true) return
     ask.told ??= new Map()
     ask.told.set(holding.claim, toldOf(ask, holding))
-    if (this.isSole(token, ask, holding)) this.sendIn(token, ask, againMs)
+    if (this.isSole(token, ask, holding)) this.sendIn(token, ask, movedResendMs)
   }
 
   /** Unless its answer is on its way yet, it is lost. */
   private answered(token: string, ask: Ask, node: string | undefined): void {
     this.hold(ask, ask.holder ?? node)
     clearTimeout(ask.look)
-    ask.look = setTimeout(() => this.end(token, Effect.fail(this.timeout(ask))), overtakenMs)
+    ask.look = setTimeout(() => this.end(token, Effect.fail(this.timeout(ask))), lateReplyMs)
   }
 
   private hold(ask: Ask, node: string | undefined): void {
@@ -203,7 +203,7 @@ export class Asks {
   private sendAgain(token: string, ask: Ask): void {
     ask.holder = undefined
     ask.moves = true
-    this.sendIn(token, ask, Math.min(againMs * 2 ** (ask.copies - 1), againMaxMs))
+    this.sendIn(token, ask, Math.min(movedResendMs * 2 ** (ask.copies - 1), movedResendMaxMs))
   }
 
   private sendIn(token: string, ask: Ask, delayMs: number): void {
@@ -218,7 +218,7 @@ export class Asks {
     const leftMs = ask.sentMs + ask.deadlineMs - performance.now()
     // A timer may come a little early.
     if (leftMs < 1) return this.late(token, ask)
-    ask.look = setTimeout(() => this.look(token), Math.min(probeMs, leftMs))
+    ask.look = setTimeout(() => this.look(token), Math.min(silenceResendMs, leftMs))
     if (ask.holder === undefined && ask.again === undefined) this.send(token)
   }
 

@@ -1,34 +1,42 @@
 /** Messages that this node may decide only when the one that asks grants them (`moving.ts`). */
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
-import { answeredMs, grantMs, holdingsMs } from "../../limits.ts"
+import { answeredKeepMs, grantTimeoutMs, pastTenureKeepMs } from "../../limits.ts"
 import type { ShardTenure } from "../../ports/index.ts"
-import { inboxes, isNoResponders, isOwnInbox, rawHeaders } from "../connection/index.ts"
+import { isNodeInbox, isNoResponders, nodeInboxPrefix, rawHeaders } from "../connection/index.ts"
 
 const name = "Restante"
 
 /** Which node says so: a name that is new at each start. */
 export const nodeHeader = "Restante-Node"
 
-type Said = "again" | "answered" | "gone" | "granted" | "moved" | "refused" | "taken" | "wanted"
+type MessageMark =
+  | "again"
+  | "answered"
+  | "gone"
+  | "granted"
+  | "moved"
+  | "refused"
+  | "taken"
+  | "wanted"
 
 /** Where all nodes hear who asks what became of a message: its reply subject, and a claim. */
-export const inquiries = "restante.held.nodes"
+export const tenureInquiries = "restante.held.nodes"
 
 /** Lines of headers, each ended by CR LF, as a whole. */
 export const headersText = (lines: string): string => `NATS/1.0\r\n${lines}\r\n`
 
-export const say = (said: Said): string => `${name}: ${said}\r\n`
+export const markLine = (said: MessageMark): string => `${name}: ${said}\r\n`
 
 /** The headers by which a node says so. */
-export const saidBy = (node: string, said: Said, lines = ""): MsgHdrs =>
-  rawHeaders(headersText(`${say(said)}${nodeHeader}: ${node}\r\n${lines}`))
+export const markedHeaders = (node: string, said: MessageMark, lines = ""): MsgHdrs =>
+  rawHeaders(headersText(`${markLine(said)}${nodeHeader}: ${node}\r\n${lines}`))
 
 interface Headers {
   readonly get: (name: string) => string
 }
 
 /** Whether this was said in the headers of a message. */
-export const isSaid = (said: Said, headers: Headers | undefined): boolean =>
+export const isMarked = (said: MessageMark, headers: Headers | undefined): boolean =>
   headers !== undefined && headers.get(name) === said
 
 /** Reply subjects of nodes, each a number of its node's inbox: these take little room. */
@@ -52,7 +60,7 @@ class Replies {
 const numberAt = (reply: string, at: number): number => Number.parseInt(reply.slice(at + 1), 36)
 
 /** The messages of nodes that this node has, by their reply subjects: for one that comes again. */
-export class Taken {
+export class ReceivedMessages {
   private readonly underWay = new Set<string>()
   private answered = new Replies()
   private answeredBefore = new Replies()
@@ -72,9 +80,9 @@ export class Taken {
   /** It is answered, or was not taken in the end. */
   over(reply: string, answered: boolean): void {
     this.underWay.delete(reply)
-    if (!answered || !isOwnInbox(reply)) return
+    if (!answered || !isNodeInbox(reply)) return
     const nowMs = performance.now()
-    if (nowMs - this.turnedMs > answeredMs) {
+    if (nowMs - this.turnedMs > answeredKeepMs) {
       this.answeredBefore = this.answered
       this.answered = new Replies()
       this.turnedMs = nowMs
@@ -98,14 +106,14 @@ export interface TenureReport extends ShardTenure {
 }
 
 /** The line of a header that tells of it; nothing where a node stands alone. */
-export const holdingLine = (held: ShardTenure | undefined, sinceMs: number): string => {
+export const tenureLine = (held: ShardTenure | undefined, sinceMs: number): string => {
   if (held === undefined) return ""
   const forMs = Math.floor(performance.now() - sinceMs)
   const { after = 0, claim, orphaned } = held
   return `${tenureHeader}: ${claim} ${forMs} ${after} ${orphaned ? 1 : 0}\r\n`
 }
 
-export const holdingOf = (
+export const tenureOf = (
   headers: { readonly get: (name: string) => string } | undefined
 ): TenureReport | undefined => {
   const text = headers?.get(tenureHeader) ?? ""
@@ -120,16 +128,16 @@ interface Past {
 }
 
 /** The times that are over, for as long as somebody may ask about them. */
-export class PastHoldings {
+export class PastTenures {
   private readonly past = new Map<number, Past>()
 
   ended(held: ShardTenure | undefined, sinceMs: number): void {
     if (held === undefined) return
     const endedMs = performance.now()
     for (const [claim, one] of this.past) {
-      if (endedMs - one.endedMs > holdingsMs) this.past.delete(claim)
+      if (endedMs - one.endedMs > pastTenureKeepMs) this.past.delete(claim)
     }
-    this.past.set(held.claim, { line: () => holdingLine(held, sinceMs), endedMs })
+    this.past.set(held.claim, { line: () => tenureLine(held, sinceMs), endedMs })
   }
 
   /** The line that tells of the time with this claim; undefined when it is not over, or unknown. */
@@ -193,10 +201,10 @@ interface Wanted {
   readonly deadline: NodeJS.Timeout
 }
 
-export class Grants {
+export class GrantRequests {
   private readonly nc: NatsConnection
   private readonly node: string
-  private readonly inbox = createInbox(inboxes)
+  private readonly inbox = createInbox(nodeInboxPrefix)
   private readonly wanted = new Map<string, Wanted>()
   private readonly replies = new Set<string>()
   private count = 0
@@ -223,11 +231,11 @@ export class Grants {
    */
   ask(reply: string, lines: string, settle: Wanted["settle"]): void {
     const token = (this.count++).toString(36)
-    const deadline = setTimeout(() => this.settle(token, "late"), grantMs)
+    const deadline = setTimeout(() => this.settle(token, "late"), grantTimeoutMs)
     this.wanted.set(token, { reply, settle, deadline })
     this.replies.add(reply)
     try {
-      const headers = saidBy(this.node, "wanted", lines)
+      const headers = markedHeaders(this.node, "wanted", lines)
       this.nc.publish(reply, "", { reply: `${this.inbox}.${token}`, headers })
     } catch {
       // The connection is closed: nobody has heard of it.
@@ -236,7 +244,7 @@ export class Grants {
   }
 
   private take(token: string, message: Msg): void {
-    const granted = !isNoResponders(message) && isSaid("granted", message.headers)
+    const granted = !isNoResponders(message) && isMarked("granted", message.headers)
     this.settle(token, granted ? "granted" : "refused")
   }
 

@@ -2,7 +2,7 @@
 import { type NatsConnection, TimeoutError } from "@nats-io/transport-node"
 import { Effect } from "effect"
 import { StorageUnavailable } from "../../actor/index.ts"
-import { rightMs, rightsMs } from "../../limits.ts"
+import { permissionCheckAttemptMs, permissionCheckMs } from "../../limits.ts"
 import { Nats } from "../connection/index.ts"
 
 /** Below the actors' subjects, and none of them. */
@@ -11,10 +11,10 @@ const subject = () => `restante.rights.${crypto.randomUUID()}`
 /** Answers itself once; a message that is lost with a connection, or late, is no refusal. */
 const hear = async (nc: NatsConnection): Promise<void> => {
   const own = subject()
-  const untilMs = performance.now() + rightsMs
+  const untilMs = performance.now() + permissionCheckMs
   const answered = async (): Promise<unknown> => {
     try {
-      return await nc.request(own, "", { timeout: rightMs })
+      return await nc.request(own, "", { timeout: permissionCheckAttemptMs })
     } catch (error) {
       if (!(error instanceof TimeoutError) || performance.now() > untilMs) throw error
       return answered()

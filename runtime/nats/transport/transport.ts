@@ -6,14 +6,14 @@ import type { Msg, MsgHdrs, NatsConnection, Subscription } from "@nats-io/transp
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { type Address, type AskTimeout, fromSubject, keyOf, MessageTooLarge, NoOwner,
   UnknownMessage } from "../../actor/index.ts"
-import { headerBytes, movedMs, movedSaidMs, noOwnerRetryMs, otherNodesReplyMs,
-  settledMs } from "../../limits.ts"
+import { headerReserveBytes, movedReplyLatestMs, movedReplyMs, noOwnerReplyDelayMs, noOwnerRetryMs,
+  tenureSettledMs } from "../../limits.ts"
 import { type Serve, type ShardClaim, Transport, type TransportApi } from "../../ports/index.ts"
-import { isOwnInbox, Nats } from "../connection/index.ts"
-import { Asks } from "./asks.ts"
+import { isNodeInbox, Nats } from "../connection/index.ts"
+import { PendingAsks } from "./asks.ts"
 import { Hints } from "./hints.ts"
-import { Grants, holdingLine, inquiries, isSaid, PastHoldings, saidBy,
-  Taken } from "./message-grants.ts"
+import { GrantRequests, isMarked, markedHeaders, PastTenures, ReceivedMessages, tenureInquiries,
+  tenureLine } from "./message-grants.ts"
 
 const traceHeader = "traceparent"
 
@@ -45,19 +45,19 @@ const isInOrder = ({ held, saysUntilMs, serve }: Served): boolean =>
 class NatsTransport {
   private readonly nc: NatsConnection
   private readonly node: string
-  private readonly asks: Asks
-  private readonly grants: Grants
-  private readonly taken = new Taken()
-  private readonly past = new PastHoldings()
+  private readonly asks: PendingAsks
+  private readonly grants: GrantRequests
+  private readonly taken = new ReceivedMessages()
+  private readonly past = new PastTenures()
   private readonly shards = new Map<number, Served>()
   private leaving = 0
 
   constructor(nc: NatsConnection, node: string) {
     this.nc = nc
     this.node = node
-    this.asks = new Asks(nc, node)
-    this.grants = new Grants(nc, node)
-    nc.subscribe(inquiries, {
+    this.asks = new PendingAsks(nc, node)
+    this.grants = new GrantRequests(nc, node)
+    nc.subscribe(tenureInquiries, {
       callback: (error, inquiry) => {
         if (error === null) this.inquired(inquiry)
       }
@@ -82,7 +82,7 @@ class NatsTransport {
     const known = this.shards.get(shard)
     if (known?.serve !== undefined) throw new Error(`shard ${shard} is served already`)
     const sinceMs = performance.now()
-    const now = { serve, held, sinceMs, settledAtMs: sinceMs + settledMs }
+    const now = { serve, held, sinceMs, settledAtMs: sinceMs + tenureSettledMs }
     if (known !== undefined) {
       clearTimeout(known.farewell)
       Object.assign(known, now)
@@ -102,10 +102,10 @@ class NatsTransport {
   end(shard: number): void {
     const served = this.shards.get(shard)
     if (served === undefined) return
-    served.saysUntilMs = isInOrder(served) ? performance.now() + movedSaidMs : 0
+    served.saysUntilMs = isInOrder(served) ? performance.now() + movedReplyLatestMs : 0
     served.serve = undefined
     this.past.ended(served.held, served.sinceMs)
-    served.farewell = setTimeout(() => void this.leave(shard, served.subscription), movedMs)
+    served.farewell = setTimeout(() => void this.leave(shard, served.subscription), movedReplyMs)
   }
 
   /** What is on its way is answered yet. */
@@ -118,26 +118,26 @@ class NatsTransport {
 
   /** Waits until nobody is sent here any more. */
   async close(): Promise<void> {
-    const endMs = performance.now() + 2 * movedMs
+    const endMs = performance.now() + 2 * movedReplyMs
     while (
       this.shards.size + this.leaving > 0 && performance.now() < endMs && !this.nc.isClosed()
     ) {
-      await new Promise((resolve) => setTimeout(resolve, movedMs / 20))
+      await new Promise((resolve) => setTimeout(resolve, movedReplyMs / 20))
     }
   }
 
   private get bytesMax(): number {
-    return (this.nc.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerBytes
+    return (this.nc.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerReserveBytes
   }
 
   private take(served: Served, message: Msg): void {
     // A message that is sent without a reply subject is taken too, and answered to nobody.
     const { headers, reply = "" } = message
-    const isNodes = isOwnInbox(reply)
+    const isNodes = isNodeInbox(reply)
     if (isNodes && this.grants.has(reply)) return
     const already = isNodes ? this.taken.of(reply) : undefined
-    if (already !== undefined) return this.answer(message, "", saidBy(this.node, already))
-    const again = isSaid("again", headers)
+    if (already !== undefined) return this.answer(message, "", markedHeaders(this.node, already))
+    const again = isMarked("again", headers)
     const inOrder = isInOrder(served)
     if (served.serve === undefined || !inOrder) {
       const moves = inOrder && (again || performance.now() <= served.saysUntilMs)
@@ -150,7 +150,7 @@ class NatsTransport {
     }
     const hasSettled = performance.now() > served.settledAtMs
     if (!isNodes || (hasSettled && !again)) return this.decide(served, to, message, false)
-    this.grants.ask(reply, holdingLine(served.held, served.sinceMs), (verdict) => {
+    this.grants.ask(reply, tenureLine(served.held, served.sinceMs), (verdict) => {
       if (verdict === "refused") return
       const isHere = verdict === "granted" && served.serve !== undefined
       if (isHere) this.decide(served, to, message, true)
@@ -179,12 +179,12 @@ class NatsTransport {
    * first answer that comes: the next owner's, if there is one.
    */
   private notHere({ held, sinceMs }: Served, message: Msg, moves: boolean): void {
-    if (isOwnInbox(message.reply)) {
-      const lines = holdingLine(held, sinceMs)
-      return this.answer(message, "", saidBy(this.node, moves ? "moved" : "gone", lines))
+    if (isNodeInbox(message.reply)) {
+      const lines = tenureLine(held, sinceMs)
+      return this.answer(message, "", markedHeaders(this.node, moves ? "moved" : "gone", lines))
     }
     const failure = new NoOwner({ key: message.subject, retryAfterMs: noOwnerRetryMs })
-    setTimeout(() => this.answer(message, failureText(failure)), otherNodesReplyMs)
+    setTimeout(() => this.answer(message, failureText(failure)), noOwnerReplyDelayMs)
   }
 
   /** Somebody asks what became of a message while this node held its shard by a claim. */
@@ -193,7 +193,7 @@ class NatsTransport {
     const lines = this.past.lineOf(Number(claim))
     if (lines === undefined || this.nc.isClosed()) return
     const said = this.taken.of(reply) ?? "gone"
-    this.nc.publish(reply, "", { headers: saidBy(this.node, said, lines) })
+    this.nc.publish(reply, "", { headers: markedHeaders(this.node, said, lines) })
   }
 
   private reply(to: Address, message: Msg, text: string): void {

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { StorageUnavailable } from "../../../runtime/actor/errors.ts"
 import { blobGiveUpMs, giveUpMs } from "../../../runtime/limits.ts"
-import { bytesOf, receive } from "../../../runtime/nats/blobs/blob-transfer.ts"
+import { readBlob, storeBlob } from "../../../runtime/nats/blobs/blob-transfer.ts"
 import { type NatsApi, NoReply } from "../../../runtime/nats/connection/requests.ts"
 
 beforeEach(() => void vi.useFakeTimers())
@@ -33,7 +33,7 @@ async function* chunks(count: number): AsyncIterable<Uint8Array> {
 const upload = (api: NatsApi) => {
   const told: Array<unknown> = []
   const never = new AbortController().signal
-  receive(api, { id: "one", set: "set" }, CHUNK_BYTES, chunks(6), 1_000, never).then(
+  storeBlob(api, { id: "one", set: "set" }, CHUNK_BYTES, chunks(6), 1_000, never).then(
     ({ lengthBytes }) => told.push(lengthBytes),
     (error: unknown) => told.push(error)
   )
@@ -78,7 +78,7 @@ it("goes on with a download, too, when a leader is found late", async () => {
     return { ...reply, data }
   }
   const head = { digest: "", set: "set", lengthBytes: CHUNK_BYTES, chunkBytes: CHUNK_BYTES }
-  const pieces = bytesOf({ ...api, request: chunked }, "one", head, undefined)
+  const pieces = readBlob({ ...api, request: chunked }, "one", head, undefined)
   const told: Array<Uint8Array | undefined> = []
   void pieces[Symbol.asyncIterator]().next().then(({ value }) => told.push(value))
   await vi.advanceTimersByTimeAsync(blobGiveUpMs - 1_000)

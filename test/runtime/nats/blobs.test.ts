@@ -4,7 +4,7 @@ import { connect } from "@nats-io/transport-node"
 import { Effect, Fiber, Layer } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import { blobTimes } from "../../../runtime/nats/blobs/blob-garbage.ts"
+import { blobGarbageTimes } from "../../../runtime/nats/blobs/blob-garbage.ts"
 import { natsBlobs } from "../../../runtime/nats/blobs/blobs.ts"
 import { connection } from "../../../runtime/nats/connection/connection.ts"
 import { NoReply } from "../../../runtime/nats/connection/requests.ts"
@@ -46,7 +46,7 @@ const keysOf = async (url: string, begin: string): Promise<number> => {
   return Object.keys(state.subjects ?? {}).length
 }
 
-const open = (url: string, times = blobTimes): Promise<Harness<BlobsApi>> =>
+const open = (url: string, times = blobGarbageTimes): Promise<Harness<BlobsApi>> =>
   fromLayer(
     Blobs,
     Layer.provide(natsBlobs(times), connection({ servers: [url], name: "test" })),
@@ -95,7 +95,7 @@ describe("one server", () => {
 
   describe("blobs on JetStream", () => {
     const nodes: Array<Harness<BlobsApi>> = []
-    const node = async (times = blobTimes): Promise<BlobsApi> => {
+    const node = async (times = blobGarbageTimes): Promise<BlobsApi> => {
       const harness = await open(server.url, times)
       nodes.push(harness)
       return harness.api
@@ -201,7 +201,7 @@ describe("one server", () => {
     })
 
     it("deletes what was removed or replaced, after a while", async () => {
-      const blobs = await node({ ...blobTimes, lingerMs: 0 })
+      const blobs = await node({ ...blobGarbageTimes, lingerMs: 0 })
       await run(blobs.put("one", one(randomBytes(2_000)), MIB))
       const kept = randomBytes(3_000)
       await run(blobs.put("one", one(kept), MIB))
@@ -230,10 +230,10 @@ describe("one server", () => {
       expect(await keysOf(server.url, "chunk")).toBe(24)
       // The node that knows of them ends.
       await Promise.all(nodes.splice(0).map(({ close }) => close()))
-      const young = await node({ ...blobTimes, sweepMs: 20 })
+      const young = await node({ ...blobGarbageTimes, sweepMs: 20 })
       await wait(200)
       expect(await keysOf(server.url, "chunk")).toBe(24)
-      const sweeping = await node({ ...blobTimes, sweepMs: 20, orphanMs: 0 })
+      const sweeping = await node({ ...blobGarbageTimes, sweepMs: 20, orphanMs: 0 })
       await until(async () => await keysOf(server.url, "chunk") === 8)
       await wait(100)
       expect(await run(sweeping.scan(undefined, 10))).toEqual(["replaced"])

@@ -3,11 +3,12 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { ReadBarriers } from "../../../runtime/nats/connection/connection.ts"
 import type { NatsApi } from "../../../runtime/nats/connection/requests.ts"
-import { coveredBy, last, lastOfMany } from "../../../runtime/nats/stream/reader.ts"
+import { acknowledgedSequence, readLast,
+  readLastOfMany } from "../../../runtime/nats/stream/reader.ts"
 
-type Asking = Parameters<typeof last>[0]
+type Asking = Parameters<typeof readLast>[0]
 
-type Replies = Awaited<ReturnType<NatsApi["replies"]>>
+type Replies = Awaited<ReturnType<NatsApi["requestMany"]>>
 
 const stream = "KV_x"
 
@@ -47,7 +48,7 @@ class Stale {
       const seq = this.put(subject, String(data))
       return this.message(JSON.stringify({ stream, seq }), 0, {})
     }
-    const replies: NatsApi["replies"] = async (_, question) => {
+    const requestMany: NatsApi["requestMany"] = async (_, question) => {
       this.asked++
       const upTo = this.copy()
       const wanted: { readonly multi_last: ReadonlyArray<string> } = JSON.parse(question)
@@ -70,8 +71,8 @@ class Stale {
       }
       return [...messages, this.message("", 204, end)]
     }
-    const confirmations = new ReadBarriers({ request }, "a node")
-    return { request, replies, confirmed: (of) => confirmations.of(of) }
+    const barriers = new ReadBarriers({ request }, "a node")
+    return { request, requestMany, readBarrier: (of) => barriers.of(of) }
   })()
 }
 
@@ -94,7 +95,7 @@ describe("a read", () => {
           for (const [at, key] of puts.entries()) store.put(`k${key}`, `v${at}`)
           for (const key of [0, 1, 2, 3, 9]) {
             const at = puts.lastIndexOf(key)
-            const found = await last(store.asking, stream, `k${key}`)
+            const found = await readLast(store.asking, stream, `k${key}`)
             expect(found?.text()).toBe(at < 0 ? undefined : `v${at}`)
           }
         }
@@ -107,16 +108,16 @@ describe("a read", () => {
         const store = new Stale(catchingUp([6, ...lags]))
         for (let at = 0; at < before; at++) store.put("other", "x")
         store.put("k", "v")
-        const covered = await coveredBy(store.asking, stream)
-        const found = await lastOfMany(store.asking, stream, ["k", "none"], covered)
+        const covered = await acknowledgedSequence(store.asking, stream)
+        const found = await readLastOfMany(store.asking, stream, ["k", "none"], covered)
         expect(found.map((one) => [one.subject, one.text()])).toEqual([["k", "v"]])
       })
     ))
 
   it("does not wait for another's mark that was sent before it", async () => {
     const store = new Stale(() => 0)
-    const first = store.asking.confirmed(stream)
-    const [second, third] = [store.asking.confirmed(stream), store.asking.confirmed(stream)]
+    const first = store.asking.readBarrier(stream)
+    const [second, third] = [store.asking.readBarrier(stream), store.asking.readBarrier(stream)]
     const seqs = await Promise.all([first, second, third])
     expect(seqs.map((mark) => mark?.seq)).toEqual([1, 2, 2])
     expect(seqs[0]?.subject).toBe("$KV.x._seen.a_node")

@@ -3,8 +3,8 @@ import { Effect, Logger } from "effect"
 import { createServer, type Server } from "node:net"
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { reconnectWaitMs } from "../../../runtime/limits.ts"
-import { connection, dialling, isTooOld, Nats,
-  type NatsOptions } from "../../../runtime/nats/connection/connection.ts"
+import { connection, isTooOld, Nats, type NatsOptions,
+  reconnectPolicy } from "../../../runtime/nats/connection/connection.ts"
 import { freePorts, type NatsCluster, type NatsServer, startCluster,
   startServer } from "./servers.ts"
 
@@ -133,7 +133,7 @@ describe("dialling", () => {
 
   it("takes the servers in turn, and each after a pause", () => {
     let nowMs = 0
-    const { reconnectToServer } = dialling(() => nowMs)
+    const { reconnectToServer } = reconnectPolicy(() => nowMs)
     const dial = () => {
       // All of a server that is looked at.
       const dialled = reconnectToServer(pool as never, null)
@@ -152,7 +152,7 @@ describe("dialling", () => {
   })
 
   it("tries no server when there is none", () => {
-    expect(dialling().reconnectToServer([], null)).toBeNull()
+    expect(reconnectPolicy().reconnectToServer([], null)).toBeNull()
   })
 })
 

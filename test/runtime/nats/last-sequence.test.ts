@@ -10,7 +10,7 @@ const start = (mark: () => ReadBarrier | undefined) => {
   let asked = 0
   const state = { messages: 1, first_seq: 1, last_seq: 5 }
   const nats = {
-    confirmed: async () => {
+    readBarrier: async () => {
       asked++
       return mark()
     },

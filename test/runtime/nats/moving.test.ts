@@ -7,7 +7,7 @@ import { Effect, Exit, Layer, ManagedRuntime, Scope } from "effect"
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { address, shardOf } from "../../../runtime/actor/address.ts"
-import { movedSaidMs, probeMs, settledMs } from "../../../runtime/limits.ts"
+import { movedReplyLatestMs, silenceResendMs, tenureSettledMs } from "../../../runtime/limits.ts"
 import { Nats } from "../../../runtime/nats/connection/connection.ts"
 import type { NatsApi } from "../../../runtime/nats/connection/requests.ts"
 import { natsTransport } from "../../../runtime/nats/transport/transport.ts"
@@ -22,7 +22,7 @@ const ASKS = 40
 const DEADLINE_MS = 10_000
 
 /** The longest way: one message does not reach two nodes further apart than the proof allows. */
-const WAY_MS = settledMs - movedSaidMs - 50
+const WAY_MS = tenureSettledMs - movedReplyLatestMs - 50
 
 const KNOWN_MS = 100
 
@@ -243,22 +243,41 @@ describe("asks while their shard moves", () => {
     const [asker, first, second] = world.nodes
     if (asker === undefined || first === undefined || second === undefined) throw new Error("none")
     world.take(first)
-    await vi.advanceTimersByTimeAsync(settledMs)
+    await vi.advanceTimersByTimeAsync(tenureSettledMs)
     world.standStill()
     const asked = world.ask(asker, "x")
     await vi.advanceTimersByTimeAsync(DEADLINE_MS / 2)
     expect([...world.ends]).toEqual([])
     world.take(second)
-    await vi.advanceTimersByTimeAsync(probeMs + 2 * KNOWN_MS + 2 * WAY_MS)
+    await vi.advanceTimersByTimeAsync(silenceResendMs + 2 * KNOWN_MS + 2 * WAY_MS)
     expect([...world.ends]).toEqual([["x", "AskTimeout"]])
     await vi.advanceTimersByTimeAsync(2 * DEADLINE_MS)
     await asked
     expect([...world.decided]).toEqual([])
   })
 
+  it("are answered by the next owner while the last one stands still", async () => {
+    const world = new World(randomOf(1))
+    await world.start()
+    const [asker, first, second] = world.nodes
+    if (asker === undefined || first === undefined || second === undefined) throw new Error("none")
+    world.take(first)
+    await vi.advanceTimersByTimeAsync(tenureSettledMs)
+    world.standStill()
+    world.take(second)
+    await vi.advanceTimersByTimeAsync(KNOWN_MS)
+    const texts = Array.from({ length: 20 }, (_, n) => String(n))
+    const asked = Promise.all(texts.map((text) => world.ask(asker, text)))
+    await vi.advanceTimersByTimeAsync(silenceResendMs + 4 * WAY_MS)
+    expect([...world.ends].sort()).toEqual(texts.map((text) => [text, `done ${text}`]).sort())
+    await vi.advanceTimersByTimeAsync(DEADLINE_MS)
+    await asked
+    expect(twice(world)).toEqual([])
+  })
+
   it("are decided once though one that stood still says that it has not decided", () => {
     const history = { seed, beforeMs: fc.nat(WAY_MS), stayMs: fc.nat(1_000), notices: fc.boolean() }
-    const stoodMs = 2 * settledMs
+    const stoodMs = 2 * tenureSettledMs
     return fc.assert(
       fc.asyncProperty(fc.record(history), async ({ beforeMs, notices, seed, stayMs }) => {
         const world = new World(randomOf(seed))
@@ -267,7 +286,7 @@ describe("asks while their shard moves", () => {
         if (asker === undefined || first === undefined) throw new Error("none")
         if (second === undefined || third === undefined) throw new Error("none")
         world.take(first)
-        await vi.advanceTimersByTimeAsync(settledMs)
+        await vi.advanceTimersByTimeAsync(tenureSettledMs)
         const noticed = world.standStill(stoodMs)
         world.take(second)
         await vi.advanceTimersByTimeAsync(stoodMs - beforeMs)

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest"
-import { BatchingChoice, type Manner } from "../../../runtime/nats/storage/commit-batcher.ts"
+import { type WriteMode, WriteModeChoice } from "../../../runtime/nats/storage/commit-batcher.ts"
 
 /** How many of so many commits went plainly, when they take so long. */
 const plainly = (
-  pace: BatchingChoice,
+  pace: WriteModeChoice,
   commits: number,
-  costMs: Readonly<Record<Manner, number>>
+  costMs: Readonly<Record<WriteMode, number>>
 ): number => {
   let plain = 0
   for (let at = 0; at < commits; at++) {
@@ -20,7 +20,7 @@ describe("the pace", () => {
   it.each([[1, 5, 0.85, 1], [5, 1, 0, 0.15]])(
     "of %i ms plain and %i ms grouped keeps to the quicker, and follows a change",
     (plain, grouped, least, most) => {
-      const pace = new BatchingChoice()
+      const pace = new WriteModeChoice()
       plainly(pace, 10_000, { plain: 3, grouped: 1 })
       plainly(pace, 300_000, { plain, grouped })
       const share = plainly(pace, 100_000, { plain, grouped }) / 100_000

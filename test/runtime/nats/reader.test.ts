@@ -1,9 +1,9 @@
 /** Reading a key while its stream has no leader, over servers that are made up. */
 import type { Msg } from "@nats-io/transport-node"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
-import { readAgainMs, readMs } from "../../../runtime/limits.ts"
+import { readResendMs, readTimeoutMs } from "../../../runtime/limits.ts"
 import { NoReply } from "../../../runtime/nats/connection/requests.ts"
-import { last } from "../../../runtime/nats/stream/reader.ts"
+import { readLast } from "../../../runtime/nats/stream/reader.ts"
 
 beforeEach(() => void vi.useFakeTimers())
 
@@ -23,22 +23,22 @@ const asked = (heard: number) => {
     await pause(timeoutMs)
     throw new NoReply(subject, "timeout")
   }
-  const replies = () => Promise.reject(new Error("not asked"))
-  const answer = last({ request, replies, confirmed: async () => undefined }, "S", "s")
+  const requestMany = () => Promise.reject(new Error("not asked"))
+  const answer = readLast({ request, requestMany, readBarrier: async () => undefined }, "S", "s")
   void answer.then(() => questions.answered = true)
   return questions
 }
 
 it("asks once where the leader answers", async () => {
   const questions = asked(1)
-  await vi.advanceTimersByTimeAsync(readMs)
+  await vi.advanceTimersByTimeAsync(readTimeoutMs)
   expect(questions).toEqual({ count: 1, answered: true })
 })
 
 it("asks again while a question is not answered, and takes the first answer", async () => {
   const questions = asked(3)
-  await vi.advanceTimersByTimeAsync(2 * readAgainMs)
+  await vi.advanceTimersByTimeAsync(2 * readResendMs)
   expect(questions).toEqual({ count: 3, answered: true })
-  await vi.advanceTimersByTimeAsync(readMs)
+  await vi.advanceTimersByTimeAsync(readTimeoutMs)
   expect(questions.count).toBe(3)
 })

@@ -1,12 +1,12 @@
 /** When a view goes on from where it was, and how messages become pieces of it. */
 import type { JsMsg } from "@nats-io/jetstream"
 import { describe, expect, it } from "vitest"
-import { recordSilenceMs, viewWriteMessages } from "../../../runtime/limits.ts"
+import { viewResumeMaxMs, viewWriteMessages } from "../../../runtime/limits.ts"
 import { recordSubject } from "../../../runtime/nats/records/record-keys.ts"
-import { goesOn, readNote, RecordFeed, type ViewProgress,
-  writeNote } from "../../../runtime/nats/records/record-view.ts"
+import { canResume, decodeProgress, encodeProgress, RecordFeed,
+  type ViewProgress } from "../../../runtime/nats/records/record-view.ts"
 
-const note: ViewProgress = { created: "then", seq: 10, writtenMs: 1_000, knownMs: 2_000 }
+const note: ViewProgress = { created: "then", seq: 10, writtenMs: 1_000, completeAtMs: 2_000 }
 
 const standing = { created: "then", firstSeq: 3, lastSeq: 12, nowMs: 3_000, writtenMs: 1_000 }
 
@@ -20,17 +20,17 @@ describe("a view", () => {
     ["of a stream that has lost its end", {}, { lastSeq: 9 }, false],
     ["of a stream that lost its end and goes on otherwise", {}, { writtenMs: 1_001 }, false],
     ["of which the stream has nothing any more", {}, { firstSeq: 11 }, false],
-    ["that was fed just in time", {}, { nowMs: 2_000 + recordSilenceMs }, true],
-    ["that was fed too long ago", {}, { nowMs: 2_001 + recordSilenceMs }, false]
+    ["that was fed just in time", {}, { nowMs: 2_000 + viewResumeMaxMs }, true],
+    ["that was fed too long ago", {}, { nowMs: 2_001 + viewResumeMaxMs }, false]
   ])("%s", (_, noted, stands, expected) => {
     const { writtenMs, ...others } = standing
-    expect(goesOn({ ...note, ...noted }, { writtenMs, ...others, ...stands })).toBe(expected)
+    expect(canResume({ ...note, ...noted }, { writtenMs, ...others, ...stands })).toBe(expected)
   })
   it("has a note that is read as it was written, and no other", () => {
-    expect(readNote(writeNote(note))).toEqual(note)
-    const other = writeNote(note).replace(/"version":\d+/, "\"version\":0")
+    expect(decodeProgress(encodeProgress(note))).toEqual(note)
+    const other = encodeProgress(note).replace(/"version":\d+/, "\"version\":0")
     for (const text of [undefined, "", "{", "null", "{}", other]) {
-      expect(readNote(text)).toBeUndefined()
+      expect(decodeProgress(text)).toBeUndefined()
     }
   })
 })

@@ -25,7 +25,7 @@ const stub = (next: () => number | undefined, mark?: ReadBarrier): NatsApi => {
   }
   const nats = {
     nc: { isClosed: () => false },
-    confirmed: async () => mark,
+    readBarrier: async () => mark,
     request: async (subject: string) => ({ string: () => JSON.stringify(answer(subject)) }),
     js: { consumers: { get: async () => consumer } }
   }

@@ -30,9 +30,9 @@ const servers = () => {
   }
   /** The headers of the last message at each subject. */
   const sent = new Map<string, string>()
-  const send: NatsApi["send"] = (subject, _, headers) => void sent.set(subject, headers ?? "")
+  const publish: NatsApi["publish"] = (subject, _, headers) => void sent.set(subject, headers ?? "")
   const nc = { isClosed: () => false, info: { max_payload: 1_000_000 } }
-  const api = { request, send, nc, confirmed: async () => undefined }
+  const api = { request, publish, nc, readBarrier: async () => undefined }
   // What is asked of a connection here is all there.
   return { says, sent, writer: new RecordWriter(api as unknown as NatsApi) }
 }

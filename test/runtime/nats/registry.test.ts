@@ -1,7 +1,7 @@
 /** The registry in the bucket `cluster`. */
 import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest"
-import { turnAwayMs } from "../../../runtime/limits.ts"
+import { registryServerSwitchMs } from "../../../runtime/limits.ts"
 import { connection, Nats } from "../../../runtime/nats/connection/connection.ts"
 import { natsRegistry } from "../../../runtime/nats/registry/registry.ts"
 import { Registry, type RegistryEntry } from "../../../runtime/ports/registry.ts"
@@ -60,7 +60,7 @@ const writtenLate = async (
     yield* registry.put("node.a", "1", 0)
     yield* Effect.promise(() => before(nats))
     const late = performance.now.bind(performance)
-    vi.spyOn(performance, "now").mockImplementation(() => late() + 2 * turnAwayMs)
+    vi.spyOn(performance, "now").mockImplementation(() => late() + 2 * registryServerSwitchMs)
     const refused = yield* Effect.result(registry.put("node.b", "1", 0))
     // It breaks off where the connection turns to another server.
     yield* Effect.promise(() => nats.nc.flush().catch(() => undefined))

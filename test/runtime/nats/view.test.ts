@@ -5,9 +5,9 @@ import { readdir, rm, truncate } from "node:fs/promises"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { embeddedView, engineNames } from "../../../runtime/embedded/index.ts"
-import { recordSilenceMs } from "../../../runtime/limits.ts"
+import { viewResumeMaxMs } from "../../../runtime/limits.ts"
 import { connection } from "../../../runtime/nats/connection/connection.ts"
-import { readNote, writeNote } from "../../../runtime/nats/records/record-view.ts"
+import { decodeProgress, encodeProgress } from "../../../runtime/nats/records/record-view.ts"
 import { natsRecordsWith } from "../../../runtime/nats/records/records.ts"
 import { Records, type RecordsApi } from "../../../runtime/ports/records.ts"
 import { fromLayer, type Harness } from "../../suites/harness.ts"
@@ -116,9 +116,9 @@ const planted = async (change: (note: string) => string = (note) => note) => {
 }
 
 const changed = (change: object) => (text: string): string => {
-  const note = readNote(text)
+  const note = decodeProgress(text)
   if (note === undefined) throw new Error(`no note: ${text}`)
-  return writeNote({ ...note, ...change })
+  return encodeProgress({ ...note, ...change })
 }
 
 describe("a view that was closed", () => {
@@ -134,7 +134,7 @@ describe("a view that was closed", () => {
   })
 
   it.each([
-    ["it was fed too long ago", changed({ knownMs: Date.now() - recordSilenceMs - 60_000 })],
+    ["it was fed too long ago", changed({ knownMs: Date.now() - viewResumeMaxMs - 60_000 })],
     ["it is of another stream", changed({ created: "2020-01-01T00:00:00Z" })],
     ["it is ahead of the stream", changed({ seq: 1_000 })],
     ["the stream has another message there", changed({ writtenMs: 1 })],

@@ -1,10 +1,10 @@
 /** Reads of many messages at once: what the servers leave out, or what is lost, shows. */
 import type { Msg, MsgHdrs } from "@nats-io/transport-node"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { listingOverlap } from "../../../runtime/limits.ts"
-import { answersOf } from "../../../runtime/nats/connection/requests.ts"
+import { listingOverlapNames } from "../../../runtime/limits.ts"
+import { parseReplies } from "../../../runtime/nats/connection/requests.ts"
 import { natsStorage } from "../../../runtime/nats/storage/storage.ts"
-import { subjectsOf } from "../../../runtime/nats/stream/subject-listing.ts"
+import { listSubjects } from "../../../runtime/nats/stream/subject-listing.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
 import { alice, commitOf, run } from "../../suites/storage-probe.ts"
 import { onNats } from "./backend.ts"
@@ -60,16 +60,16 @@ const listed = [
 ]
 
 it("notices any message of an answer that was lost on its way", () => {
-  const { left, stored, upTo } = answersOf(listed)
+  const { remaining, stored, upTo } = parseReplies(listed)
   expect(stored.map(({ seq }) => seq)).toEqual([3, 7, 8])
-  expect([left, upTo]).toEqual([2, 9])
+  expect([remaining, upTo]).toEqual([2, 9])
   for (const lost of [[0], [1], [2], [0, 1], [1, 2], [0, 1, 2]]) {
-    expect(() => answersOf(listed.filter((_, at) => !lost.includes(at)))).toThrow("were lost")
+    expect(() => parseReplies(listed.filter((_, at) => !lost.includes(at)))).toThrow("were lost")
   }
 })
 
 /** A leader that lists so many names at once, of which some go between two pages. */
-const PAGE = 3 * listingOverlap
+const PAGE = 3 * listingOverlapNames
 
 const leader = (names: Set<string>, between: (page: number) => void) => {
   let pages = 0
@@ -83,11 +83,11 @@ const leader = (names: Set<string>, between: (page: number) => void) => {
     const answer = { total: names.size, state: { last_seq: 1, subjects } }
     return { string: () => JSON.stringify(answer) } as Msg // what is read of an answer
   }
-  const replies = () => Promise.reject(new Error("not asked"))
-  return { request, replies, confirmed: async () => undefined }
+  const requestMany = () => Promise.reject(new Error("not asked"))
+  return { request, requestMany, readBarrier: async () => undefined }
 }
 
-it.each([0, 1, listingOverlap, 2 * listingOverlap + 5])(
+it.each([0, 1, listingOverlapNames, 2 * listingOverlapNames + 5])(
   "lists every name that stays, where %i are removed between two pages",
   async (gone) => {
     const names = Array.from({ length: 4 * PAGE }, (_, at) => `s.${String(at).padStart(6, "0")}`)
@@ -96,7 +96,7 @@ it.each([0, 1, listingOverlap, 2 * listingOverlap + 5])(
     const between = (page: number) => {
       if (page === 1) { for (const name of names.slice(0, gone)) there.delete(name) }
     }
-    for await (const { subjects } of subjectsOf(leader(there, between), "S", "s.>")) {
+    for await (const { subjects } of listSubjects(leader(there, between), "S", "s.>")) {
       told.push(...subjects)
     }
     expect(told).toEqual(names)
