@@ -31,7 +31,7 @@ export interface Unit {
 }
 
 /** One wording of a question, and the answers that it accepts: any one of `accepts` is enough. */
-export interface Variant {
+export interface QuestionVariant {
   /** An earlier answer that must contain one of the texts; without it the variant always fits. */
   readonly when?: { readonly step: string; readonly contains: ReadonlyArray<string> }
   readonly ask: string
@@ -42,7 +42,7 @@ export interface Question<Step extends string> {
   /** The name of its answer. */
   readonly step: Step
   /** The first that fits is asked. */
-  readonly variants: readonly [...ReadonlyArray<Variant>, Variant]
+  readonly variants: readonly [...ReadonlyArray<QuestionVariant>, QuestionVariant]
 }
 
 export interface Script<Step extends string> {
@@ -103,7 +103,7 @@ const matches = (text: string, accepted: Accepted): boolean => {
 export const variantOf = <Step extends string>(
   question: Question<Step>,
   answers: AnswerTexts<Step>
-): Variant => {
+): QuestionVariant => {
   const given: { readonly [step: string]: string | undefined } = answers
   const fits = question.variants.find(({ when }) =>
     when === undefined ||

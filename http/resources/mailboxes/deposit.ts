@@ -15,6 +15,7 @@ import { acceptedBodies, bodyKind, linkedDataType, negotiate,
 import { failure, type NotificationDocument, type Result,
   storedFragment } from "../../formats/xml/index.ts"
 import { documentBytesMax } from "../../limits.ts"
+import { inlinedOf, isPublished, readNotification } from "../../notification-body.ts"
 import { ask, attachForm, bodyError, type Call, countRequest, type HandlerAnswer,
   type HandlerFailure, type HttpError, httpError, type Parameters, readBody, refusalError,
   type Rendered, renderedAnswer, renderFailure, renderView, type RouteMetrics, type Service,
@@ -22,7 +23,6 @@ import { ask, attachForm, bodyError, type Call, countRequest, type HandlerAnswer
 import type { Exchange, HttpRequest } from "../../wire/index.ts"
 import { publishInline } from "../content/index.ts"
 import { isLinkedData, readLinkedData } from "../interop/index.ts"
-import { inlinedOf, isPublished, readNotification } from "../notification-body.ts"
 import { checkSecret, linked, type MailboxRef, mailboxRefCache } from "./mailbox-access.ts"
 import { depositedPage, depositForm } from "./mailbox-views.ts"
 

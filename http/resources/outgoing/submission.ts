@@ -6,10 +6,10 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { failure, type NotificationDocument, type Result, storedFragment,
   success } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
+import { inlinedOf, isPublished, readNotification } from "../../notification-body.ts"
 import { askOrRefusal, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError,
   isPageWanted, readBody, refusalError, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { publishInline } from "../content/index.ts"
-import { inlinedOf, isPublished, readNotification } from "../notification-body.ts"
 import { describe, describeAs, outgoingNamed, type OutgoingNotificationRef, type OutgoingRef,
   readerHeaders, senderOf } from "./outgoing-access.ts"
 import { enter, entered, mark } from "./outgoing-entries.ts"

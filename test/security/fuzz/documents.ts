@@ -3,12 +3,12 @@ import { parseForm } from "../../../http/formats/form-fields.ts"
 import { parseDocument, parseFragment, parseJsonDocument, parseNotificationText, storedFragment,
   toJson, writeDocument } from "../../../http/formats/xml/index.ts"
 import { documentBytesMax, formBytesMax } from "../../../http/limits.ts"
+import { readNotification } from "../../../http/notification-body.ts"
 import { filterOf } from "../../../http/query-engine/condition.ts"
 import { queryElement, queryIn } from "../../../http/query-engine/query-document.ts"
 import { FileBroken, FileReader,
   formats } from "../../../http/resources/customers/customer-files.ts"
 import { linkedDataOf, readLinkedData } from "../../../http/resources/interop/linked-data.ts"
-import { readNotification } from "../../../http/resources/notification-body.ts"
 import { tableOf, tables } from "../../../http/resources/queries/query-forms.ts"
 import { bytesOf, must, mustEqual } from "./expecting.ts"
 import type { Target } from "./fuzzer.ts"

@@ -1,11 +1,11 @@
 /** A notification document as a body brings it, for deposits (A2) and for relays (A5) alike. */
 import { Effect } from "effect"
-import { bodyKind, type FormFields, parseFormBody } from "../formats/index.ts"
+import { bodyKind, type FormFields, parseFormBody } from "./formats/index.ts"
 import { failure, isText, type NotificationDocument, notificationElement, parseJsonDocument,
   parseNotification, parseNotificationText, type Result, type RuleFault, writeElement,
-  type XmlFault } from "../formats/xml/index.ts"
-import { headerValueCharsMax } from "../limits.ts"
-import { type HttpError, httpError, unsupportedMediaType } from "../pipeline/index.ts"
+  type XmlFault } from "./formats/xml/index.ts"
+import { headerValueCharsMax } from "./limits.ts"
+import { type HttpError, httpError, unsupportedMediaType } from "./pipeline/index.ts"
 
 const faultOf = (fault: XmlFault | RuleFault): HttpError => {
   switch (fault._tag) {
