@@ -1,5 +1,6 @@
 /** One request as a handler sees it, and what a handler answers. */
 import { Effect } from "effect"
+import { isActorId } from "../../runtime/index.ts"
 import type { Identity, IdSource } from "../auth/credentials/index.ts"
 import { acceptedBodies, bodyKind, type FormFields, type MediaType, negotiate, parseForm,
   parseFormBody, type ResourceView, standardTypes } from "../formats/index.ts"
@@ -8,6 +9,7 @@ import { documentBytesMax } from "../limits.ts"
 import type { BodyFault, EventStream, Exchange, HttpRequest, RequestBody } from "../wire/index.ts"
 import { type HandlerFailure, type HeaderList, type HttpError, httpError } from "./failures.ts"
 import type { Parameters } from "./routing.ts"
+import { absoluteUri, type Service } from "./service.ts"
 
 /** Whether a browser sent a form, and is to be led to another page. */
 export const isPageWanted = ({ request: { headers } }: Call): boolean =>
@@ -62,6 +64,15 @@ export type HandlerAnswer =
     readonly start: (events: EventStream) => void
   }
 
+/** Header fields of an answer that shows a secret, or changes with every request. */
+export const noStore: HeaderList = [["Cache-Control", "no-store"]]
+
+/** Header fields of an answer that only the authenticated reader may see. */
+export const readerHeaders: HeaderList = [
+  ["Vary", "Authorization"],
+  ["Cache-Control", "private, no-cache"]
+]
+
 export type Handled = Effect.Effect<HandlerAnswer, HandlerFailure>
 
 /** What answers one method of one resource. */
@@ -77,11 +88,34 @@ export interface ResourceHandler {
   readonly direct?: (request: HttpRequest, exchange: Exchange, parameters: Parameters) => void
 }
 
+/** A handler that is written as a generator over the service and the call. */
+export const defineHandler = (
+  run: (service: Service, call: Call) => Effect.fn.Return<HandlerAnswer, HandlerFailure>
+): (service: Service) => ResourceHandler["handle"] => {
+  const handle = Effect.fnUntraced(run)
+  return (service) => (call) => handle(service, call)
+}
+
+/** An actor's id in the path; 404 for a text that cannot be one. */
+export const actorIdOf = (
+  { parameters }: Call,
+  name: string
+): Effect.Effect<string, HttpError> => {
+  const id = parameters.get(name)
+  return parameters.secret(name) === undefined && isActorId(id)
+    ? Effect.succeed(id)
+    : Effect.fail(httpError("not-found"))
+}
+
 export const emptyAnswer = (status: number, headers: HeaderList = []): HandlerAnswer => ({
   _tag: "Plain",
   status,
   headers
 })
+
+/** 303: leads a browser to another page after its form. */
+export const seeOther = (service: Service, path: string): HandlerAnswer =>
+  emptyAnswer(303, [["Location", absoluteUri(service, path)], ...noStore])
 
 export const viewAnswer = (
   view: ResourceView,

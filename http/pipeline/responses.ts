@@ -118,6 +118,34 @@ export const isConditional = (call: Call): boolean => {
     headers.has("if-unmodified-since")
 }
 
+/** A resource as a conditional request finds it: `tags` are undefined where there is none. */
+interface ConditionedState {
+  readonly version: number
+  readonly tags: ReadonlyArray<string> | undefined
+}
+
+/**
+ * The version for which the conditions of a request hold. Its actor compares the version again, so
+ * that no change comes between. Empty for a request without conditions, which does not run
+ * `describe`; fails with 412.
+ */
+export const expectedVersion = (
+  call: Call,
+  describe: Effect.Effect<ConditionedState, HandlerFailure>
+): Effect.Effect<{ readonly ifVersion?: number }, HandlerFailure> =>
+  isConditional(call)
+    ? Effect.flatMap(describe, ({ tags, version }) =>
+      preconditionsHold(call, tags)
+        ? Effect.succeed({ ifVersion: version })
+        : Effect.fail(conditionFailed))
+    : Effect.succeed({})
+
+/** 412 of a change whose condition names another state. */
+export const conditionFailed = httpError(
+  "precondition-failed",
+  "the resource has changed: GET it, and send the change again with its new entity tag"
+)
+
 /** A failure as its problem document. */
 export const renderFailure = (
   failure: HandlerFailure,

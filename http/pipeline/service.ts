@@ -96,6 +96,16 @@ export const ask = <Reply>(
       isRefusal(reply) ? Effect.fail(refusalError(reply)) : Effect.succeed(reply)
   )
 
+/** The reply, which must be the one with this tag; the protocol of its actor allows no other. */
+export const expectReply = <Reply extends Tagged, const Tag extends Reply["_tag"]>(
+  reply: Reply,
+  tag: Tag
+): Extract<Reply, { readonly _tag: Tag }> => {
+  if (reply._tag !== tag) throw new Error(`an actor replied ${reply._tag} instead of ${tag}`)
+  // The comparison above narrows the union, which TypeScript does not follow for a generic tag.
+  return reply as Extract<Reply, { readonly _tag: Tag }>
+}
+
 /** The absolute URI of a path of this service. */
 export const absoluteUri = (service: Service, path: string): string =>
   service.settings.baseUrl + path

@@ -1,8 +1,8 @@
 /** One cabinet (protocol §1.5): whose it is, changed, removed. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childOf } from "../../http/formats/xml/index.ts"
-import { cabinetOf, type Cabinets, owner, rightsIn, startCabinets,
-  told } from "./cabinets-harness.ts"
+import { cabinetOf, type Cabinets, descriptionsIn, owner, rightsIn,
+  startCabinets } from "./cabinets-harness.ts"
 import { timeOf } from "./mailbox-harness.ts"
 
 let service: Cabinets
@@ -71,7 +71,7 @@ describe("/cabinets/<id>", () => {
     expect([put.status, put.child("title")]).toEqual([200, ""])
     const after = await service.read(href, service.bob)
     expect(rightsIn(after)).toEqual(["mail false"])
-    expect(told(after)).toEqual([])
+    expect(descriptionsIn(after)).toEqual([])
     expect(childOf(after.xml, "query")?.attributes["contains"]).toBe("Grail")
     expect(after.etag).not.toBe(before.etag)
     for (const [body, status] of [["<cabinet/>", 422], ["<cabinet>", 400]] as const) {

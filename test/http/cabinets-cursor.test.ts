@@ -107,7 +107,7 @@ class World {
 }
 
 const shownOn = ({ entries }: MergedPage): ReadonlyArray<string> =>
-  entries.map(({ entry, place }) => `${place.name}/${entry.n}`)
+  entries.map(({ entry, mailbox }) => `${mailbox.name}/${entry.n}`)
 
 const name = fc.constantFrom("a", "b", "c", "d")
 const skewMs = fc.integer({ min: -5_000, max: 5_000 })
@@ -162,14 +162,14 @@ describe("a cabinet's cursor", () => {
           const isQuiet = queue.length === 0
           const page = await world.read(names, time, limit, query)
           expect(page.entries.length).toBeLessThanOrEqual(limit)
-          expect(page.entries.length === limit || !page.more).toBe(true)
-          const order = page.entries.map(({ entry, place }) =>
-            `${entry.received} ${place.name} ${String(entry.n).padStart(9)}`
+          expect(page.entries.length === limit || !page.hasMore).toBe(true)
+          const order = page.entries.map(({ entry, mailbox }) =>
+            `${entry.received} ${mailbox.name} ${String(entry.n).padStart(9)}`
           )
           if (isQuiet) expect(order).toEqual(order.toSorted())
           seen.push(...shownOn(page))
           time = page.time
-          return page.more
+          return page.hasMore
         }
         world.during = () => {
           const next = queue.pop()
@@ -245,9 +245,9 @@ describe("a page", () => {
     const wanted = world.deposit("a", startMs + cabinetScanItemsMax, "the Grail")
     const query = { contains: "grail" }
     const first = await world.read(["a", "b"], undefined, 100, query)
-    expect([first.entries, first.more]).toEqual([[], true])
+    expect([first.entries, first.hasMore]).toEqual([[], true])
     const second = await world.read(["a", "b"], first.time, 100, query)
-    expect([shownOn(second), second.more]).toEqual([[wanted], false])
+    expect([shownOn(second), second.hasMore]).toEqual([[wanted], false])
   })
 
   it("gets past any number of items that are no notifications", async () => {
@@ -255,7 +255,7 @@ describe("a page", () => {
     for (let at = 0; at <= cabinetScanItemsMax; at++) world.removal("a")
     const wanted = world.deposit("a", startMs, "x")
     const first = await world.read(["a"], undefined, 9)
-    expect([first.entries, first.more]).toEqual([[], true])
+    expect([first.entries, first.hasMore]).toEqual([[], true])
     expect(shownOn(await world.read(["a"], first.time, 9))).toEqual([wanted])
   })
 
@@ -264,9 +264,9 @@ describe("a page", () => {
     const text = "x".repeat(cabinetScanCharsMax / 4)
     for (let at = 0; at < 6; at++) world.deposit("a", startMs, text)
     const first = await world.read(["a"], undefined, 100, { contains: "y" })
-    expect([first.entries.length, first.more]).toEqual([0, true])
+    expect([first.entries.length, first.hasMore]).toEqual([0, true])
     const shown = await world.read(["a"], undefined, 100)
-    expect([shown.entries.length, shown.more]).toEqual([4, true])
+    expect([shown.entries.length, shown.hasMore]).toEqual([4, true])
     expect(shownOn(await world.read(["a"], shown.time, 100))).toEqual(["a/5", "a/6"])
   })
 

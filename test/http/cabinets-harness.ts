@@ -65,7 +65,7 @@ export const startCabinets = async (): Promise<Cabinets> => {
 }
 
 /** `<mailbox>/<description>` of each notification, in their order. */
-export const told = (answer: Answered): ReadonlyArray<string> =>
+export const descriptionsIn = (answer: Answered): ReadonlyArray<string> =>
   childrenOf(answer.xml, "notification").map((one) => {
     const mailbox = one.attributes["mailbox"]?.split("/").at(-1)
     return `${mailbox}/${childText(itemOf(one), "description")}`

@@ -1,8 +1,8 @@
 /** Reading a cabinet (protocol §1.5): rights, order, pages, query, representations. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { cabinetOf, type Cabinets, nextOf, owner, rightsIn, startCabinets,
-  told } from "./cabinets-harness.ts"
+import { cabinetOf, type Cabinets, descriptionsIn, nextOf, owner, rightsIn,
+  startCabinets } from "./cabinets-harness.ts"
 import { timeOf } from "./mailbox-harness.ts"
 
 let service: Cabinets
@@ -22,7 +22,7 @@ const walk = async (from: string): Promise<{ all: Array<string>; time: string; p
   let time = ""
   for (let href: string | undefined = from; href !== undefined; pages++) {
     const page: Awaited<ReturnType<typeof send>> = await service.read(href)
-    all.push(...told(page))
+    all.push(...descriptionsIn(page))
     time = timeOf(page)
     href = nextOf(page)
   }
@@ -41,7 +41,7 @@ describe("GET /cabinets/<id>", () => {
     }
     const href = await service.make([here("m-c"), here("m-a"), here("m-b")])
     const whole = await service.read(href)
-    expect(told(whole)).toEqual(sent)
+    expect(descriptionsIn(whole)).toEqual(sent)
     expect(whole.xml.attributes).toMatchObject({ href, title: "" })
     expect(timeOf(whole)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z~[A-Za-z0-9_-]+$/)
     expect(nextOf(whole)).toBeUndefined()
@@ -53,17 +53,17 @@ describe("GET /cabinets/<id>", () => {
     expect([paged.all, paged.pages]).toEqual([sent, 5])
     expect(await walk(`${href}?since=${paged.time}`)).toMatchObject({ all: [], time: paged.time })
     await service.deposit("m-a", "later")
-    expect(told(await service.read(`${href}?since=${paged.time}`))).toEqual(["m-a/later"])
+    expect(descriptionsIn(await service.read(`${href}?since=${paged.time}`))).toEqual(["m-a/later"])
     const fifth = childrenOf(whole.xml, "notification")[5]?.attributes["received"] ?? ""
     const since = encodeURIComponent(fifth)
-    expect(told(await service.read(`${href}?since=${since}`))).toEqual([
+    expect(descriptionsIn(await service.read(`${href}?since=${since}`))).toEqual([
       ...sent.slice(5),
       "m-a/later"
     ])
     const cursor = timeOf(await send("GET", here("m-a"), { basic: owner }))
-    expect(told(await service.read(`${href}?since=${cursor}`))).toEqual(["m-a/later"])
+    expect(descriptionsIn(await service.read(`${href}?since=${cursor}`))).toEqual(["m-a/later"])
     const far = `${href}?since=2199-01-01T00:00:00%2B01:00`
-    expect(told(await service.read(far))).toEqual([])
+    expect(descriptionsIn(await service.read(far))).toEqual([])
   })
 
   test("400 for a since or limit that is none", async () => {
@@ -114,7 +114,7 @@ describe("GET /cabinets/<id>", () => {
     const seen = await service.read(bobs, service.bob)
     expect(rightsIn(seen))
       .toEqual(["r-open false", "r-shared true", "r-gone false", "r-none false"])
-    expect(told(seen)).toEqual(["r-shared/x"])
+    expect(descriptionsIn(seen)).toEqual(["r-shared/x"])
     const own = await service.make(hrefs)
     expect(rightsIn(await service.read(own)))
       .toEqual(["r-open true", "r-shared true", "r-gone false", "r-none false"])
@@ -122,7 +122,7 @@ describe("GET /cabinets/<id>", () => {
     const body = cabinetOf([secrets.get("r-open") ?? "", shared])
     await send("PUT", bobs, { basic: service.bob, body })
     const again = await service.read(`${bobs}?since=${timeOf(seen)}`, service.bob)
-    expect(told(again)).toEqual(["r-open/x"])
+    expect(descriptionsIn(again)).toEqual(["r-open/x"])
     // New secrets end the right that an old one gave.
     await send("POST", "/mailboxes/r-shared/password", { basic: owner })
     expect(rightsIn(await service.read(bobs, service.bob)))
@@ -145,16 +145,20 @@ describe("GET /cabinets/<id>", () => {
     const both = [here("q-a"), here("q-b")]
     const href = await service.make(both, "<query contains=\"grail\"/>")
     const found = await service.read(href)
-    expect(told(found).toSorted()).toEqual(["q-a/The GRAIL is here", "q-a/d", "q-b/a link"])
-    expect((await walk(`${href}?limit=1`)).all).toEqual(told(found))
+    expect(descriptionsIn(found).toSorted()).toEqual([
+      "q-a/The GRAIL is here",
+      "q-a/d",
+      "q-b/a link"
+    ])
+    expect((await walk(`${href}?limit=1`)).all).toEqual(descriptionsIn(found))
     const marked = await service.make(both, "<query contains=\"&lt;grail&gt; &amp;\"/>")
-    expect(told(await service.read(marked))).toEqual(["q-a/d"])
+    expect(descriptionsIn(await service.read(marked))).toEqual(["q-a/d"])
     const tags = await service.make(both, "<query contains=\"description\"/>")
-    expect(told(await service.read(tags))).toEqual([])
+    expect(descriptionsIn(await service.read(tags))).toEqual([])
     const future = await service.make(both, "<query since=\"2199-01-01T00:00:00Z\"/>")
-    expect(told(await service.read(future))).toEqual([])
+    expect(descriptionsIn(await service.read(future))).toEqual([])
     const past = await service.make(both, "<query since=\"2020-01-01T00:00:00Z\"/>")
-    expect(told(await service.read(past))).toHaveLength(5)
+    expect(descriptionsIn(await service.read(past))).toHaveLength(5)
   })
 
   test("what is shown counts as retrieved, not what is passed over or asked by HEAD", async () => {
@@ -163,14 +167,14 @@ describe("GET /cabinets/<id>", () => {
     for (const text of ["one grail", "two", "three grail"]) await service.deposit("kept", text)
     const href = await service.make([here("kept")], "<query contains=\"grail\"/>")
     await send("HEAD", href, { basic: owner })
-    expect(told(await service.read(href))).toEqual(["kept/one grail", "kept/three grail"])
+    expect(descriptionsIn(await service.read(href))).toEqual(["kept/one grail", "kept/three grail"])
     await expect.poll(async () => {
       const list = await send("GET", "/mailboxes", { basic: owner })
       return childrenOf(list.xml, "mailbox")
         .find(({ attributes }) => attributes["href"] === here("kept"))?.attributes["notifications"]
     }, { timeout: 5_000 }).toBe("1")
     const all = await service.make([here("kept")])
-    expect(told(await service.read(all))).toEqual(["kept/two"])
+    expect(descriptionsIn(await service.read(all))).toEqual(["kept/two"])
   })
 
   test("every representation, ETag, 304, HEAD, 406", async () => {

@@ -191,7 +191,7 @@ describe("B4–B6: questions and answers", () => {
     expect([robin.status, robin.header("location")]).toEqual([200, `${bridge.base}${path}/name`])
     expect(challengeOf(robin).p).toContain("Assyria")
     await put(`${path}/name`, "<answer>Sir Lancelot</answer>")
-    expect(challengeOf(await send("GET", path)).p).toContain("color")
+    expect(challengeOf(await send("GET", path)).p).toContain("colour")
   })
 
   it("refuses answers out of order with 409", async () => {

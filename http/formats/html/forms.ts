@@ -120,6 +120,25 @@ ${controls.map((control) => row(definition, control))}
 `
 }
 
+/** The hidden field that says which method a form stands for: HTML has neither PUT nor DELETE. */
+export const methodControl = (method: "put" | "delete"): Control => ({
+  name: "method",
+  label: "",
+  type: "hidden",
+  value: method
+})
+
+/** The form that stands for DELETE of a resource. */
+export const deleteForm = (action: string, legend: string, submit = "Remove"): Html =>
+  renderForm({
+    id: "delete",
+    action,
+    legend,
+    controls: [methodControl("delete")],
+    submit,
+    tone: "danger"
+  })
+
 /** A button by itself that POSTs, with what it is about for those who do not see where it is. */
 export const renderButton = (
   action: string,

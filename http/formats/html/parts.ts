@@ -14,6 +14,18 @@ export const timeAt = (atMs: number): Html => time(new Date(atMs).toISOString())
 export const badge = (kind: "good" | "wait" | "bad", text: string, id?: string): Html =>
   html`<span class="badge ${kind}"${id === undefined ? nothing : html` id="${id}"`}>${text}</span>`
 
+/** The badge of each value of a status. */
+export type StatusBadges<Status extends string> = {
+  readonly [S in Status]: readonly [kind: "good" | "wait" | "bad", text: string]
+}
+
+/** The badge of a status. */
+export const statusBadge = <Status extends string>(
+  badges: StatusBadges<Status>,
+  status: Status,
+  id?: string
+): Html => badge(badges[status][0], badges[status][1], id)
+
 /** What a table's column is called; numbers stand to the right, under each other. */
 export type Heading = string | { readonly number: string }
 
@@ -57,3 +69,16 @@ export const liveState: Html =
 /** A secret that a person takes elsewhere; `/page.js` adds a button that copies it. */
 export const copyField = (what: string, text: string): Html =>
   html`<span data-copy="${what}"><code>${text}</code></span>`
+
+/** A page that shows secrets, and no other does: what each is for, and the secret. */
+export const secretsOnce = (
+  secrets: ReadonlyArray<readonly [label: string, secret: Html | string]>
+): Html =>
+  html`<p>Keep this: it is not shown again.</p>
+<dl>${
+    secrets.map(([label, secret]) =>
+      html`<dt>${label}</dt><dd>${secret}</dd>
+`
+    )
+  }</dl>
+`

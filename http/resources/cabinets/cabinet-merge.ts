@@ -1,11 +1,10 @@
 /**
- * Reading a cabinet: the logs of its mailboxes merged in the order of receipt, one page at a
- * time. Only what a page needs of each log is read, and a page looks at a bounded number of
- * notifications, so that one that finds little comes short and says where to go on.
+ * Reading a cabinet: merges the logs of its mailboxes in the order of receipt, one page at a time.
+ * A page reads only the parts of the logs that it needs. It scans a bounded number of
+ * notifications, so that a page whose query matches little is short and links to the next one.
  */
 import { Effect } from "effect"
-import type { CabinetQuery, CabinetView as Cabinet,
-  KeptMailbox } from "../../../actors/cabinet/index.ts"
+import type { CabinetQuery, CabinetView, KeptMailbox } from "../../../actors/cabinet/index.ts"
 import { type MailboxView, parseSince } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { type Element, parseFragment } from "../../formats/xml/index.ts"
@@ -16,24 +15,26 @@ import { listAs, type MailboxEntry, type MailboxRef, mailboxRefNamed, readPage,
   startOf } from "../mailboxes/index.ts"
 import { type CabinetSince, formatCabinetCursor, positionKey, timeOf } from "./cabinet-cursor.ts"
 
-export type EntryFilter = (entry: MailboxEntry) => boolean
+/* Which notifications a cabinet's query matches. */
+
+type EntryFilter = (entry: MailboxEntry) => boolean
 
 const fold = (text: string): string => text.normalize("NFC").toLowerCase()
 
-/** All text of some nodes, so that no text runs over from one element into the next. */
+/** All text of some nodes, with a line break between two elements. */
 const textIn = (nodes: ReadonlyArray<Element | string>): string =>
   nodes.map((node) => typeof node === "string" ? node : textIn(node.children)).join("\n")
 
-/** Whether an entry is wanted: received at the time or later, and with the text, in any case. */
-export const filterOf = (query: CabinetQuery | undefined): EntryFilter => {
+/** Matches entries received at the time or later that contain the text, in any case. */
+const filterOf = (query: CabinetQuery | undefined): EntryFilter => {
   const atMs = query?.since === undefined ? undefined : timeOf(query.since)?.atMs
-  const wanted = query?.contains === undefined ? undefined : fold(query.contains)
+  const text = query?.contains === undefined ? undefined : fold(query.contains)
   return (entry) =>
     (atMs === undefined || entry.atMs >= atMs) &&
-    (wanted === undefined || fold(textIn(parseFragment(entry.fragment))).includes(wanted))
+    (text === undefined || fold(textIn(parseFragment(entry.fragment))).includes(text))
 }
 
-/* Which notifications a cabinet's query wants. */
+/* Merging the logs. */
 
 /** What a request for a cabinet asks for. */
 export interface CabinetRequest {
@@ -41,173 +42,170 @@ export interface CabinetRequest {
   readonly limit: number
 }
 
-/** Entries of one log, none between them passed over. */
-export type EntryRun = ReadonlyArray<MailboxEntry>
+/** Consecutive entries of one log that a page shows. */
+type EntryRun = ReadonlyArray<MailboxEntry>
 
-/** One mailbox of the cabinet while a page is made of it. */
-class Source {
-  readonly place: MailboxRef
-  /** Undefined when its reader has no right to it. */
+/** One mailbox of the cabinet while a page is merged. */
+class MailboxSource {
+  readonly mailbox: MailboxRef
+  /** Undefined when the cabinet's owner may not read it. */
   readonly view: MailboxView | undefined
-  /** Up to here all has been looked at. */
+  /** Every item up to this number is merged. */
   position: number
-  /** When the item at the position was received; 0 while that is not known. */
+  /** When the item at the position was received; 0 while unknown. */
   atMs = 0
-  /** What was shown of it. */
+  /** The entries that the page shows. */
   readonly runs: Array<Array<MailboxEntry>> = []
+  /** Every item up to this number is read. */
+  readUpTo: number
   private entries: ReadonlyArray<MailboxEntry> = []
-  private taken = 0
-  private after: number
-  private more: boolean
-  private passed = true
+  private merged = 0
+  private hasMore: boolean
+  private startsRun = true
 
-  constructor(place: MailboxRef, view: MailboxView | undefined, position: number) {
-    this.place = place
+  constructor(mailbox: MailboxRef, view: MailboxView | undefined, position: number) {
+    this.mailbox = mailbox
     this.view = view
     this.position = position
-    this.after = position
-    this.more = view !== undefined
+    this.readUpTo = position
+    this.hasMore = view !== undefined
   }
 
   get next(): MailboxEntry | undefined {
-    return this.entries[this.taken]
+    return this.entries[this.merged]
   }
 
-  /** Whether more of its log has to be read before its next entry is known. */
-  get isDry(): boolean {
-    return this.more && this.taken >= this.entries.length
+  /** Whether more of its log must be read before its next entry is known. */
+  get needsRead(): boolean {
+    return this.hasMore && this.merged >= this.entries.length
   }
 
-  /** Goes on to the entry after `entry`, which is shown or passed over. */
-  take(entry: MailboxEntry, isShown: boolean): void {
-    this.taken++
+  /** Moves past its next entry, which the page shows or the query excludes. */
+  advance(entry: MailboxEntry, isShown: boolean): void {
+    this.merged++
     this.position = entry.n
     this.atMs = entry.atMs
-    if (!isShown) this.passed = true
-    else if (this.passed) {
+    if (!isShown) this.startsRun = true
+    else if (this.startsRun) {
       this.runs.push([entry])
-      this.passed = false
+      this.startsRun = false
     } else this.runs.at(-1)?.push(entry)
-    this.settle()
+    this.skipRemoved()
   }
 
-  /** Takes the next part of the log; `upTo` is the last number that it covers. */
-  fill(entries: ReadonlyArray<MailboxEntry>, more: boolean, upTo: number): void {
+  /** Adds the next part of the log, which covers the numbers up to `upTo`. */
+  add(entries: ReadonlyArray<MailboxEntry>, hasMore: boolean, upTo: number): void {
     this.entries = entries
-    this.taken = 0
-    this.more = more
-    this.after = Math.max(this.after, upTo)
-    this.settle()
+    this.merged = 0
+    this.hasMore = hasMore
+    this.readUpTo = Math.max(this.readUpTo, upTo)
+    this.skipRemoved()
   }
 
-  get readFrom(): number {
-    return this.after
-  }
-
-  /** Where all is looked at that was read, the position is behind what was removed, too. */
-  private settle(): void {
-    if (this.taken < this.entries.length) return
-    this.position = Math.max(this.position, this.after)
-    if (!this.more) this.atMs = Math.max(this.atMs, this.view?.lastAtMs ?? 0)
+  /** When all that was read is merged, the position moves past removed items too. */
+  private skipRemoved(): void {
+    if (this.merged < this.entries.length) return
+    this.position = Math.max(this.position, this.readUpTo)
+    if (!this.hasMore) this.atMs = Math.max(this.atMs, this.view?.lastAtMs ?? 0)
   }
 }
 
 /** One notification of a page, and the mailbox that holds it. */
 export interface MergedEntry {
-  readonly place: MailboxRef
+  readonly mailbox: MailboxRef
   readonly entry: MailboxEntry
 }
 
 /** One page of a cabinet, oldest first. */
 export interface MergedPage {
-  readonly mailboxes: ReadonlyArray<{ readonly place: MailboxRef; readonly isReadable: boolean }>
+  readonly mailboxes: ReadonlyArray<{ readonly mailbox: MailboxRef; readonly isReadable: boolean }>
   readonly entries: ReadonlyArray<MergedEntry>
-  /** The cursor behind all that the page covers. */
+  /** The cursor after everything that the page covers. */
   readonly time: string
   readonly atMs: number
-  readonly more: boolean
-  /** What was shown of each mailbox. */
+  readonly hasMore: boolean
+  /** The entries of each mailbox that the page shows. */
   readonly shown: ReadonlyArray<
-    { readonly place: MailboxRef; readonly runs: ReadonlyArray<EntryRun> }
+    { readonly mailbox: MailboxRef; readonly runs: ReadonlyArray<EntryRun> }
   >
 }
 
 /** The mailbox as the cabinet's owner may read it: by the account, or by the secret's hash. */
 const viewOf = Effect.fnUntraced(function*(
   service: Service,
-  place: MailboxRef,
+  mailbox: MailboxRef,
   owner: string,
   { secretHash }: KeptMailbox
 ): Effect.fn.Return<MailboxView | undefined, HandlerFailure> {
   const reader = { account: owner, ...secretHash === undefined ? {} : { secretHash } }
-  const reply = yield* listAs(service, place, reader).pipe(
-    // One mailbox in trouble is not the others' trouble: what it holds comes when it is back.
+  const reply = yield* listAs(service, mailbox, reader).pipe(
+    // A quarantined mailbox does not stop the others: its notifications come when it is back.
     Effect.catchTag("Quarantined", () => Effect.succeed(undefined))
   )
   return reply === undefined || isRefusal(reply) ? undefined : reply.view
 })
 
-/** The mailbox, read from where the request and the query begin. */
-const open = Effect.fnUntraced(function*(
+/** A mailbox, read from where the request and the query begin. */
+const openSource = Effect.fnUntraced(function*(
   service: Service,
-  cabinet: Cabinet,
-  mailbox: KeptMailbox,
+  cabinet: CabinetView,
+  listed: KeptMailbox,
   since: CabinetSince | undefined
-): Effect.fn.Return<Source, HandlerFailure> {
-  const place = mailboxRefNamed(service, mailbox.name)
-  const view = yield* viewOf(service, place, cabinet.owner, mailbox)
-  const known = since?._tag === "Behind" ? since.positions.get(positionKey(mailbox.name)) ?? 0 : 0
-  // What was not read keeps its position, for when it may be read again.
-  if (view === undefined) return new Source(place, view, known)
-  if (known > 0) return new Source(place, view, Math.min(known, view.head))
-  const wished = since?._tag === "At" ? since : undefined
+): Effect.fn.Return<MailboxSource, HandlerFailure> {
+  const mailbox = mailboxRefNamed(service, listed.name)
+  const view = yield* viewOf(service, mailbox, cabinet.owner, listed)
+  const position = since?._tag === "Behind" ? since.positions.get(positionKey(listed.name)) ?? 0 : 0
+  // A mailbox that could not be read keeps its position until it can be read again.
+  if (view === undefined) return new MailboxSource(mailbox, view, position)
+  if (position > 0) return new MailboxSource(mailbox, view, Math.min(position, view.head))
+  const requested = since?._tag === "At" ? since : undefined
   const queried = cabinet.query?.since === undefined ? undefined : timeOf(cabinet.query.since)
-  const later = (wished?.atMs ?? 0) >= (queried?.atMs ?? 0) ? wished : queried
-  return new Source(place, view, yield* startOf(service, place, later, view.head))
+  const later = (requested?.atMs ?? 0) >= (queried?.atMs ?? 0) ? requested : queried
+  return new MailboxSource(mailbox, view, yield* startOf(service, mailbox, later, view.head))
 })
 
-/** A page under way. */
-class Merge {
+/** A page while it is merged. */
+class PageMerge {
   readonly entries: Array<MergedEntry> = []
-  /** In the order that decides between notifications of the same time. */
-  private readonly sources: ReadonlyArray<Source>
+  /** By name, which decides between notifications of the same time. */
+  private readonly sources: ReadonlyArray<MailboxSource>
   private readonly limit: number
-  private readonly isWanted: EntryFilter
-  private looked = 0
-  private lookedChars = 0
+  private readonly matches: EntryFilter
+  private scannedItems = 0
+  private scannedChars = 0
 
-  constructor(sources: ReadonlyArray<Source>, limit: number, isWanted: EntryFilter) {
+  constructor(sources: ReadonlyArray<MailboxSource>, limit: number, matches: EntryFilter) {
     this.sources = sources
     this.limit = limit
-    this.isWanted = isWanted
+    this.matches = matches
   }
 
   get isFull(): boolean {
-    return this.entries.length >= this.limit || this.looked >= cabinetScanItemsMax ||
-      this.lookedChars >= cabinetScanCharsMax
+    return this.entries.length >= this.limit || this.scannedItems >= cabinetScanItemsMax ||
+      this.scannedChars >= cabinetScanCharsMax
   }
 
-  /** Counts a reading that found nothing, so that not even those are without end. */
-  count(items: number): void {
-    this.looked += items
+  /** Counts a read that found no entry, so that the number of those is bounded too. */
+  countEmptyRead(items: number): void {
+    this.scannedItems += items
   }
 
-  get dry(): ReadonlyArray<Source> {
-    return this.sources.filter((source) => source.isDry)
+  get sourcesToRead(): ReadonlyArray<MailboxSource> {
+    return this.sources.filter((source) => source.needsRead)
   }
 
-  /** Whether anything is left, as far as is known. */
-  get isOver(): boolean {
-    return this.sources.every((source) => !source.isDry && source.next === undefined)
+  /** Whether every log is merged to its end. */
+  get isComplete(): boolean {
+    return this.sources.every((source) => !source.needsRead && source.next === undefined)
   }
 
-  /** Merges until the page is full, or a log has to be read on, or all are at their end. */
+  /** Merges until the page is full, a log must be read further, or all logs are at their end. */
   advance(): void {
     while (!this.isFull) {
-      let source: Source | undefined
+      let source: MailboxSource | undefined
       let entry: MailboxEntry | undefined
       for (const other of this.sources) {
-        if (other.isDry) return
+        if (other.needsRead) return
         const { next } = other
         if (next !== undefined && (entry === undefined || next.atMs < entry.atMs)) {
           source = other
@@ -215,61 +213,65 @@ class Merge {
         }
       }
       if (source === undefined || entry === undefined) return
-      this.looked++
-      this.lookedChars += entry.fragment.length
-      const isShown = this.isWanted(entry)
-      source.take(entry, isShown)
-      if (isShown) this.entries.push({ place: source.place, entry })
+      this.scannedItems++
+      this.scannedChars += entry.fragment.length
+      const isShown = this.matches(entry)
+      source.advance(entry, isShown)
+      if (isShown) this.entries.push({ mailbox: source.mailbox, entry })
     }
   }
 }
 
-const byName = (left: Source, right: Source): number => left.place.name < right.place.name ? -1 : 1
+const byName = (left: MailboxSource, right: MailboxSource): number =>
+  left.mailbox.name < right.mailbox.name ? -1 : 1
 
-/** Reads on where a log has to be: a part as long as the number of mailboxes leaves room for. */
-const fill = (service: Service, merge: Merge, chunk: number) =>
-  Effect.forEach(merge.dry, (source) =>
+/** Reads the next `chunk` items of every log that needs them. */
+const readSources = (service: Service, merge: PageMerge, chunk: number) =>
+  Effect.forEach(merge.sourcesToRead, (source) =>
     Effect.gen(function*() {
-      const { place, readFrom, view } = source
+      const { mailbox, readUpTo, view } = source
       if (view === undefined) return
-      const since = { _tag: "After" as const, n: readFrom }
-      // What is read beyond the head that was told is there all the same.
-      const page = yield* readPage(service, place, view, { since, limit: chunk, read: true })
+      const since = { _tag: "After" as const, n: readUpTo }
+      // Items beyond the head of the view are committed too, and may be shown.
+      const page = yield* readPage(service, mailbox, view, { since, limit: chunk, read: true })
       const time = parseSince(page.time)
-      source.fill(page.entries, page.more, time?._tag === "After" ? time.n : readFrom)
-      if (page.entries.length === 0) merge.count(chunk)
+      source.add(page.entries, page.more, time?._tag === "After" ? time.n : readUpTo)
+      if (page.entries.length === 0) merge.countEmptyRead(chunk)
     }), { concurrency: askedAtOnceMax, discard: true })
 
 /**
- * One page of a cabinet for its owner. A notification that was deposited before the page was
- * read is on it, or behind its `time`: that names how far each log has been read, and log numbers
- * follow the order of commits.
+ * One page of a cabinet for its owner. A notification that was deposited before the page was read
+ * is on it or after its `time`, which names how far each log has been read: log numbers follow the
+ * order of commits.
  */
 export const readCabinet = Effect.fnUntraced(function*(
   service: Service,
-  cabinet: Cabinet,
+  cabinet: CabinetView,
   { limit, since }: CabinetRequest
 ): Effect.fn.Return<MergedPage, HandlerFailure> {
   const sources = yield* Effect.forEach(
     cabinet.mailboxes,
-    (mailbox) => open(service, cabinet, mailbox, since),
+    (listed) => openSource(service, cabinet, listed, since),
     { concurrency: askedAtOnceMax }
   )
   const readable = sources.filter(({ view }) => view !== undefined).toSorted(byName)
   const share = Math.floor(pageEntriesMax / Math.max(1, readable.length))
   const chunk = Math.max(cabinetChunkItemsMin, Math.min(limit + 1, share))
-  const merge = new Merge(readable, limit, filterOf(cabinet.query))
-  while (!merge.isFull && !merge.isOver) {
-    yield* fill(service, merge, chunk)
+  const merge = new PageMerge(readable, limit, filterOf(cabinet.query))
+  while (!merge.isFull && !merge.isComplete) {
+    yield* readSources(service, merge, chunk)
     merge.advance()
   }
   const atMs = sources.reduce((most, source) => Math.max(most, source.atMs), cabinet.createdAtMs)
   return {
-    mailboxes: sources.map(({ place, view }) => ({ place, isReadable: view !== undefined })),
+    mailboxes: sources.map(({ mailbox, view }) => ({ mailbox, isReadable: view !== undefined })),
     entries: merge.entries,
     atMs,
-    time: formatCabinetCursor(atMs, sources.map(({ place, position }) => [place.name, position])),
-    more: !merge.isOver,
-    shown: readable.map(({ place, runs }) => ({ place, runs }))
+    time: formatCabinetCursor(
+      atMs,
+      sources.map(({ mailbox, position }) => [mailbox.name, position])
+    ),
+    hasMore: !merge.isComplete,
+    shown: readable.map(({ mailbox, runs }) => ({ mailbox, runs }))
   }
 })

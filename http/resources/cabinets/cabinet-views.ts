@@ -1,23 +1,28 @@
-/** What cabinets show: the document, the merged listing, and the list of one's own. */
-import type { CabinetView as Cabinet } from "../../../actors/cabinet/index.ts"
-import { badge, type Control, emptyState, type Html, html, type HtmlForm, link, livePart,
-  liveScriptPath, liveState, nothing, type PageLink, renderForm,
+/** What cabinets show: the document, the merged listing, and the list of the caller's cabinets. */
+import type { CabinetView } from "../../../actors/cabinet/index.ts"
+import { badge, type Control, deleteForm, emptyState, type Html, html, type HtmlForm, link,
+  livePart, liveScriptPath, liveState, nothing, type PageLink, renderForm,
   table } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { type Element, element, escapeAttribute, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
 import { containsCharsMax, titleCharsMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
-import { entryElement, entryItem, mailboxRefNamed, summaryOf } from "../mailboxes/index.ts"
+import { entryElement, entryItem, feedLinks, mailboxRefNamed,
+  summaryOf } from "../mailboxes/index.ts"
 import type { MergedEntry, MergedPage } from "./cabinet-merge.ts"
 
-const mergedItem = ({ entry, place }: MergedEntry): Html =>
-  entryItem(summaryOf(place, entry), html` · in ${link(place.href, place.name)}`)
+export const collectionPath = "/cabinets"
 
-const controls = (
-  service: Service,
-  cabinet?: Pick<Cabinet, "title" | "mailboxes" | "query">
-): ReadonlyArray<Control> => [
+export const cabinetPath = (id: string): string => `${collectionPath}/${id}`
+
+const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "Your cabinets" }
+
+const titleOf = ({ title }: CabinetView): string => title ?? "A cabinet"
+
+/* The pages, which work without a script. */
+
+const controls = (service: Service, cabinet?: CabinetView): ReadonlyArray<Control> => [
   { name: "title", label: "Title", value: cabinet?.title ?? "", maxlength: titleCharsMax },
   {
     name: "mailbox",
@@ -27,8 +32,8 @@ const controls = (
     value: (cabinet?.mailboxes ?? [])
       .map(({ name }) => mailboxRefNamed(service, name).href)
       .join("\n"),
-    hint: "An address a line: your own mailboxes, or shared addresses that you were given. "
-      + "A shared address is not shown again; it stays good as long as its mailbox is listed."
+    hint: "One address a line: your own mailboxes, or shared addresses that you received. "
+      + "A shared address is not shown again; it stays valid while its mailbox is listed."
   },
   {
     name: "contains",
@@ -45,19 +50,17 @@ const controls = (
   }
 ]
 
-/** The form that makes a cabinet; `mailboxes` is what it begins with. */
-export const makeForm = (service: Service, mailboxes = ""): HtmlForm => ({
+/** The form that creates a cabinet. */
+export const createForm = (service: Service): HtmlForm => ({
   id: "make",
-  action: "/cabinets",
-  legend: "Make a cabinet",
-  controls: controls(service).map((control) =>
-    control.name === "mailbox" ? { ...control, value: mailboxes } : control
-  ),
-  submit: "Make"
+  action: collectionPath,
+  legend: "Create a cabinet",
+  controls: controls(service),
+  submit: "Create"
 })
 
-/** The form that changes one. */
-export const changeForm = (service: Service, path: string, cabinet?: Cabinet): HtmlForm => ({
+/** The form that replaces the contents of a cabinet. */
+export const replaceForm = (service: Service, path: string, cabinet?: CabinetView): HtmlForm => ({
   id: "change",
   action: path,
   legend: "Change this cabinet",
@@ -65,82 +68,44 @@ export const changeForm = (service: Service, path: string, cabinet?: Cabinet): H
   submit: "Change"
 })
 
-/** What its owner sees: the notifications of all mailboxes, oldest first. */
-export const cabinetPage = (page: MergedPage): Html =>
-  html`${livePart("entries", cabinetParts(page))}${liveState}`
-
-const cabinetParts = (page: MergedPage): Html =>
-  html`<h2>Mailboxes</h2>
-<ul>${
-    page.mailboxes.map(({ isReadable, place }) =>
-      html`<li>${link(place.href)}${
-        isReadable ? nothing : html` ${badge("bad", "✗ cannot be read")}`
-      }</li>
-`
-    )
-  }</ul>
-<h2>Notifications</h2>
-${
-    page.entries.length > 0
-      ? html`<ol class="entries">${page.entries.map(mergedItem)}</ol>`
-      : page.more
-      ? emptyState("There is nothing on this page: see the next one.")
-      : emptyState("There is nothing here.", "What comes into its mailboxes is shown here, too.")
-  }`
-
-/** What follows: the forms. */
-export const cabinetForms = (service: Service, path: string, cabinet: Cabinet): Html =>
-  html`${renderForm(changeForm(service, path, cabinet))}${
-    renderForm({
-      id: "delete",
-      action: path,
-      legend: "Remove this cabinet; its mailboxes stay as they are",
-      controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
-      submit: "Remove",
-      tone: "danger"
-    })
-  }`
-
-/** One of the caller's own cabinets. */
-export interface OwnCabinet {
-  readonly path: string
-  readonly title: string
-  readonly mailboxes: number
+const entriesOf = (page: MergedPage): Html => {
+  if (page.entries.length > 0) {
+    return html`<ol class="entries">${
+      page.entries.map(({ entry, mailbox }) =>
+        entryItem(summaryOf(mailbox, entry), html` · in ${link(mailbox.href, mailbox.name)}`)
+      )
+    }</ol>`
+  }
+  return page.hasMore
+    ? emptyState("This page is empty: see the next one.")
+    : emptyState("There is nothing here.", "Notifications in its mailboxes appear here.")
 }
 
-/** The caller's own cabinets. */
-export const ownPage = (own: ReadonlyArray<OwnCabinet>): Html =>
-  html`${livePart("own", ownTable(own))}${liveState}`
-
-const ownTable = (own: ReadonlyArray<OwnCabinet>): Html =>
-  own.length === 0
-    ? emptyState("You have none yet.", "A cabinet shows several mailboxes as one: make it below.")
-    : table(
-      "Your cabinets",
-      ["Cabinet", { number: "Mailboxes" }],
-      own.map(({ mailboxes, path, title }) =>
-        html`<tr><td>${link(path, title)}</td><td class="num">${mailboxes}</td></tr>
+const cabinetPage = (page: MergedPage): Html => {
+  const mailboxes = page.mailboxes.map(({ isReadable, mailbox }) =>
+    html`<li>${link(mailbox.href)}${
+      isReadable ? nothing : html` ${badge("bad", "✗ cannot be read")}`
+    }</li>
 `
-      )
-    )
+  )
+  const content = html`<h2>Mailboxes</h2>
+<ul>${mailboxes}</ul>
+<h2>Notifications</h2>
+${entriesOf(page)}`
+  return html`${livePart("entries", content)}${liveState}`
+}
 
-/* The pages of cabinets: to read one, to change it, to make one; they work without a script. */
+/* The documents. */
 
-export const collectionPath = "/cabinets"
+const queryElements = ({ query }: CabinetView): ReadonlyArray<Element> =>
+  query === undefined ? [] : [element("query", { contains: query.contains, since: query.since })]
 
-export const cabinetPath = (id: string): string => `${collectionPath}/${id}`
-
-const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "Your cabinets" }
-
-const titleOf = ({ title }: Cabinet): string => title ?? "A cabinet"
-
-const queryElements = ({ query }: Cabinet): ReadonlyArray<Element> =>
-  query === undefined
-    ? []
-    : [element("query", { contains: query.contains, since: query.since })]
-
-/** The cabinet's document: what its owner says of it, secrets aside. */
-export const cabinetDocument = (service: Service, id: string, cabinet: Cabinet): ResourceView => ({
+/** The document of a cabinet, without secrets. */
+export const cabinetDocument = (
+  service: Service,
+  id: string,
+  cabinet: CabinetView
+): ResourceView => ({
   title: titleOf(cabinet),
   tree: element(
     "cabinet",
@@ -157,14 +122,14 @@ export const cabinetDocument = (service: Service, id: string, cabinet: Cabinet):
   ]
 })
 
-/** A notification as its mailbox shows it, and which one that is. */
-const mergedElement = ({ entry, place }: MergedEntry): Element => {
-  const notification = entryElement(place, entry)
-  return { ...notification, attributes: { ...notification.attributes, mailbox: place.href } }
+/** A notification with the mailbox that holds it. */
+const mergedElement = ({ entry, mailbox }: MergedEntry): Element => {
+  const notification = entryElement(mailbox, entry)
+  return { ...notification, attributes: { ...notification.attributes, mailbox: mailbox.href } }
 }
 
-const mergedXml = ({ entry, place }: MergedEntry): string => {
-  const href = escapeAttribute(place.href)
+const mergedXml = ({ entry, mailbox }: MergedEntry): string => {
+  const href = escapeAttribute(mailbox.href)
   return `<notification href="${href}/notifications/${entry.id}" received="${entry.received}" ` +
     `mailbox="${href}">${entry.fragment}</notification>`
 }
@@ -179,30 +144,30 @@ const feedOf = (
   title,
   updated: new Date(page.atMs).toISOString(),
   next,
-  entries: page.entries.map(({ entry, place }) => {
-    const { description, from, href: id, received, url } = summaryOf(place, entry)
+  entries: page.entries.map(({ entry, mailbox }) => {
+    const { description, from, href: id, received, url } = summaryOf(mailbox, entry)
     return { id, title: description, received, url, author: from }
   })
 })
 
-/** The view of a page: its XML is a join of stored fragments, all else is built when wanted. */
+/** The view of a page: its XML joins stored fragments; other formats are built when requested. */
 export const pageView = (
   service: Service,
   id: string,
-  cabinet: Cabinet,
+  cabinet: CabinetView,
   page: MergedPage,
   limit: number
 ): ResourceView => {
   const path = cabinetPath(id)
   const href = absoluteUri(service, path)
   const title = titleOf(cabinet)
-  const next = page.more
+  const next = page.hasMore
     ? `${href}?since=${encodeURIComponent(page.time)}&limit=${limit}`
     : undefined
   const root = { href, title: cabinet.title ?? "", time: page.time }
   const parts = [
-    ...page.mailboxes.map(({ isReadable, place }) =>
-      element("mailbox", { href: place.href, readable: String(isReadable) })
+    ...page.mailboxes.map(({ isReadable, mailbox }) =>
+      element("mailbox", { href: mailbox.href, readable: String(isReadable) })
     ),
     ...queryElements(cabinet)
   ]
@@ -215,28 +180,45 @@ export const pageView = (
     links: [
       collectionLink,
       ...next === undefined ? [] : [{ rel: "next", href: next, title: "Later notifications" }],
-      { rel: "alternate", href, type: "application/atom+xml" },
-      { rel: "alternate", href, type: "application/rss+xml" }
+      ...feedLinks(href)
     ],
     body: () => cabinetPage(page),
-    forms: () => cabinetForms(service, path, cabinet),
+    forms: () =>
+      html`${renderForm(replaceForm(service, path, cabinet))}${
+        deleteForm(path, "Remove this cabinet; its mailboxes stay as they are")
+      }`,
     feed: () => feedOf(href, title, page, next),
     script: liveScriptPath
   }
 }
 
-/** One line of the list. */
-export interface ListedCabinetRow {
+/** One cabinet of a listing. */
+export interface ListedCabinet {
   readonly id: string
-  readonly cabinet: Cabinet
+  readonly cabinet: CabinetView
 }
 
-const createdOf = ({ createdAtMs }: Cabinet): string => new Date(createdAtMs).toISOString()
+const listingTable = (listed: ReadonlyArray<ListedCabinet>): Html =>
+  listed.length === 0
+    ? emptyState(
+      "You have no cabinet yet.",
+      "A cabinet shows several mailboxes as one: create it below."
+    )
+    : table(
+      "Your cabinets",
+      ["Cabinet", { number: "Mailboxes" }],
+      listed.map(({ cabinet, id }) =>
+        html`<tr><td>${
+          link(cabinetPath(id), titleOf(cabinet))
+        }</td><td class="num">${cabinet.mailboxes.length}</td></tr>
+`
+      )
+    )
 
-/** The list of one's own. */
+/** The list of the caller's cabinets. */
 export const listingView = (
   service: Service,
-  listed: ReadonlyArray<ListedCabinetRow>,
+  listed: ReadonlyArray<ListedCabinet>,
   next: ReadonlyArray<PageLink>
 ): ResourceView => ({
   title: "Your cabinets",
@@ -247,18 +229,13 @@ export const listingView = (
       element("cabinet", {
         href: absoluteUri(service, cabinetPath(id)),
         title: cabinet.title ?? "",
-        created: createdOf(cabinet),
+        created: new Date(cabinet.createdAtMs).toISOString(),
         mailboxes: cabinet.mailboxes.length
       })
     )
   ),
-  body: () =>
-    ownPage(listed.map(({ cabinet, id }) => ({
-      path: cabinetPath(id),
-      title: titleOf(cabinet),
-      mailboxes: cabinet.mailboxes.length
-    }))),
-  forms: renderForm(makeForm(service)),
+  body: () => html`${livePart("own", listingTable(listed))}${liveState}`,
+  forms: renderForm(createForm(service)),
   links: next,
   script: liveScriptPath
 })

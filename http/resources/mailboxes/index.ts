@@ -1,7 +1,7 @@
 /** Mailboxes as resources (protocol §1.2). */
 export { listAs, type MailboxRef, mailboxRefNamed, type ProvenReader, requireReader,
   withMailbox } from "./mailbox-access.ts"
-export { entryElement, type MailboxEntry, readPage, sinceOf, spansOf, startOf,
+export { entryElement, feedLinks, type MailboxEntry, readPage, sinceOf, spansOf, startOf,
   tellRetrieved } from "./mailbox-listing.ts"
 export { mailboxOperations } from "./mailbox-operations.ts"
 export { readerHeaders } from "./mailbox-reading.ts"

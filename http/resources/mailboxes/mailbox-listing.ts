@@ -247,9 +247,9 @@ export const placeLinks = (place: MailboxRef): ReadonlyArray<PageLink> => [
   { rel: inboxRel, href: place.href }
 ]
 
-export const feedLinks = (place: MailboxRef): ReadonlyArray<PageLink> => [
-  { rel: "alternate", href: place.here, type: "application/atom+xml" },
-  { rel: "alternate", href: place.here, type: "application/rss+xml" }
+export const feedLinks = (href: string): ReadonlyArray<PageLink> => [
+  { rel: "alternate", href, type: "application/atom+xml" },
+  { rel: "alternate", href, type: "application/rss+xml" }
 ]
 
 /** `hub` and `self` are where, and as what, a WebSub subscriber subscribes (WebSub §4). */
@@ -268,7 +268,7 @@ export const linksOf = (
       href: next,
       title: older === undefined ? "Later notifications" : "Older notifications"
     }],
-  ...feedLinks(place)
+  ...feedLinks(place.here)
 ]
 
 /*

@@ -67,7 +67,7 @@ const showPublic = (
           throw new Error("the public page is served as HTML only")
         },
         body: () => publicPage(place, view),
-        links: [...placeLinks(place), ...feedLinks(place)]
+        links: [...placeLinks(place), ...feedLinks(place.here)]
       },
       offered: listingTypes,
       headers: [["Vary", "Authorization"], ["Accept-Post", acceptPost]]

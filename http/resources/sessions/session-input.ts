@@ -4,7 +4,7 @@ import type { FormFields } from "../../formats/index.ts"
 import { childrenOf, type Element, isText, textOf } from "../../formats/xml/index.ts"
 import { type Call, type HttpError, httpError, readInput } from "../../pipeline/index.ts"
 
-/** An answer as it came: text or a reference, and the `continue` attribute where there was one. */
+/** An answer as a body has it: text or a reference, and the `continue` attribute if there is one. */
 export interface SessionInput {
   readonly text: string
   readonly href?: string
@@ -12,48 +12,42 @@ export interface SessionInput {
   readonly isForm: boolean
 }
 
-/** JSON has no text beside properties, so that it may be named. */
+/** A JSON document has no text beside its properties, so that the text may be a property. */
 const textNames = new Set(["answer", "text"])
 
-const parts = (href: string | undefined, goesOn: string | undefined) => ({
-  ...href === undefined ? {} : { href },
-  ...goesOn === undefined ? {} : { continue: goesOn }
-})
+const formType = "application/x-www-form-urlencoded"
 
-const checked = (given: SessionInput): Effect.Effect<SessionInput, HttpError> =>
-  given.href !== undefined && given.text.trim() !== ""
-    ? Effect.fail(httpError("unprocessable", "an answer is either text or an href, not both"))
-    : Effect.succeed(given)
+interface Fields {
+  readonly text: string
+  readonly href: string | undefined
+  readonly continue: string | undefined
+}
 
-const ofDocument = (root: Element): Effect.Effect<SessionInput, HttpError> => {
+const fieldsOfDocument = (root: Element): Effect.Effect<Fields, HttpError> => {
   const unknown = childrenOf(root).find(({ name }) => !textNames.has(name))
   if (unknown !== undefined) {
     return Effect.fail(httpError("unprocessable", `an answer has no element ${unknown.name}`))
   }
-  const { continue: goesOn, href } = root.attributes
-  return checked({ text: textOf(root), ...parts(href, goesOn), isForm: false })
+  const { continue: continued, href } = root.attributes
+  return Effect.succeed({ text: textOf(root), href, continue: continued })
 }
 
-const ofForm = (fields: FormFields): Effect.Effect<SessionInput, HttpError> => {
-  const text = fields.get("answer") ?? ""
-  const href = fields.get("href")
-  if (!isText(text)) {
-    return Effect.fail(httpError("malformed", "the answer holds a control character"))
-  }
-  const given = href === "" ? undefined : href
-  return checked({ text, ...parts(given, fields.get("continue")), isForm: true })
+const fieldsOfForm = (form: FormFields): Effect.Effect<Fields, HttpError> => {
+  const text = form.get("answer") ?? ""
+  return isText(text)
+    ? Effect.succeed({ text, href: form.get("href") || undefined, continue: form.get("continue") })
+    : Effect.fail(httpError("malformed", "the answer holds a control character"))
 }
 
-/** What the body answers. `from`: which kinds of body are read here; another is 415. */
+/** The answer in the body. `from` says which bodies are read here; another is 415. */
 export const readAnswerInput = Effect.fnUntraced(function*(
   call: Call,
   from: "documents" | "forms" | "both"
 ): Effect.fn.Return<SessionInput, HttpError> {
   if (from === "forms") {
     const type = call.request.headers.get("content-type") ?? ""
-    const formType = "application/x-www-form-urlencoded"
     if (type.split(";", 1)[0]?.trim().toLowerCase() !== formType) {
-      const detail = `only this page's form is POSTed here, as ${formType}; PUT a document`
+      const detail = `POST takes the form of this page, ${formType}; PUT takes a document`
       return yield* httpError("unsupported-media-type", detail, [["Accept-Post", formType]])
     }
   }
@@ -61,5 +55,16 @@ export const readAnswerInput = Effect.fnUntraced(function*(
     form: from !== "documents",
     mayBeEmpty: from === "both"
   })
-  return yield* input._tag === "Form" ? ofForm(input.fields) : ofDocument(input.root)
+  const isForm = input._tag === "Form"
+  const fields = yield* isForm ? fieldsOfForm(input.fields) : fieldsOfDocument(input.root)
+  const { continue: continued, href, text } = fields
+  if (href !== undefined && text.trim() !== "") {
+    return yield* httpError("unprocessable", "an answer is either text or an href, not both")
+  }
+  return {
+    text,
+    ...href === undefined ? {} : { href },
+    ...continued === undefined ? {} : { continue: continued },
+    isForm
+  }
 })

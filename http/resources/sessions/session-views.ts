@@ -1,13 +1,18 @@
-/** What the resources of Area B show: challenges, recorded answers, the listing, their pages. */
+/** What Area B shows: challenges, recorded answers, rejections, the listing, and their pages. */
 import { answerCharsMax, bridge } from "../../../actors/index.ts"
-import type { RecordedAnswer, SessionView as Session } from "../../../actors/session/index.ts"
-import { badge, type Control, emptyState, type Html, html, type HtmlForm, link, nothing,
-  type PageLink, renderForm, table, time } from "../../formats/html/index.ts"
-import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element } from "../../formats/xml/index.ts"
+import type { RecordedAnswer, SessionView } from "../../../actors/session/index.ts"
+import { type Control, emptyState, type Html, html, type HtmlForm, link, nothing, type PageLink,
+  renderForm, renderPage, statusBadge, type StatusBadges, table,
+  time } from "../../formats/html/index.ts"
+import { contentTypeOf, type MediaType, negotiate, type ResourceView,
+  standardTypes } from "../../formats/index.ts"
+import { type Element, element, writeDocument } from "../../formats/xml/index.ts"
+import type { Call, HandlerAnswer } from "../../pipeline/index.ts"
 
-/** A step of the script is the name of its answer's resource, too. */
-export type AnswerStep = Session["recorded"][number]
+/** A step of the script, which also names the resource of its answer. */
+export type AnswerStep = SessionView["recorded"][number]
+
+export const answerSteps: ReadonlyArray<AnswerStep> = ["name", "quest", "hard_question"]
 
 export const entryPath = "/cross_bridge"
 
@@ -36,10 +41,10 @@ export const answerControl = (name: string, label: string): Control => ({
   hint: "Your answer, in words."
 })
 
-const proceeding: Control = { name: "continue", label: "", type: "hidden", value: "true" }
+const continueControl: Control = { name: "continue", label: "", type: "hidden", value: "true" }
 
-/** What is said, as a page shows it. */
-export const spoken = (p: string): Html =>
+/** The words of the bridge-keeper on a page. */
+export const quoted = (p: string): Html =>
   html`<blockquote><p>${p}</p></blockquote>
 `
 
@@ -53,10 +58,10 @@ export const entryView: ResourceView = {
     element("method", {}, "POST"),
     element("uri", {}, collectionPath)
   ),
-  body: html`${spoken(bridge.entry)}${
+  body: html`${quoted(bridge.entry)}${
     renderForm({
       action: collectionPath,
-      controls: [proceeding],
+      controls: [continueControl],
       submit: "Ask me the questions, bridge-keeper. I am not afraid."
     })
   }`,
@@ -71,10 +76,10 @@ export const entryView: ResourceView = {
 }
 
 /** Whether a session has ended, so that its answers are read-only. */
-export const isOver = (session: Session): boolean =>
+export const isOver = (session: SessionView): boolean =>
   session.status === "crossed" || session.status === "cast"
 
-const challenge = (id: string, session: Session): Element => {
+const challenge = (id: string, session: SessionView): Element => {
   const { p, recorded, status } = session
   const path = sessionPath(id)
   return element(
@@ -92,23 +97,23 @@ const endings: { readonly [status: string]: string } = {
   cast: "You were cast into the Gorge of Eternal Peril."
 }
 
-const recordedList = (id: string, { recorded }: Session): Html =>
+const recordedList = (id: string, { recorded }: SessionView): Html =>
   recorded.length === 0
     ? nothing
     : html`<h2>Answered</h2>
 <ul>${recorded.map((step) => html`<li>${link(answerPath(id, step), stepTitles[step])}</li>`)}</ul>
 `
 
-/** The form of a session's question at its path; `asked` is the question's own words. */
-export const questionForm = (action: string, asked: string): HtmlForm => ({
+/** The form that answers a question of a session. */
+export const questionForm = (action: string, question: string): HtmlForm => ({
   action,
-  controls: [answerControl("answer", asked), proceeding],
+  controls: [answerControl("answer", question), continueControl],
   submit: "Answer"
 })
 
-const sessionBody = (id: string, session: Session): Html => {
+const sessionBody = (id: string, session: SessionView): Html => {
   const ending = endings[session.status]
-  return html`${spoken(session.p)}${
+  return html`${quoted(session.p)}${
     ending === undefined
       ? renderForm(questionForm(`${sessionPath(id)}/${session.status}`, session.p))
       : html`<p>${ending}</p>
@@ -117,20 +122,20 @@ const sessionBody = (id: string, session: Session): Html => {
   }${recordedList(id, session)}`
 }
 
-const sessionTitle = ({ status }: Session): string => {
+const sessionTitle = ({ status }: SessionView): string => {
   if (status === "crossed") return "The other side"
   return status === "cast" ? "The Gorge of Eternal Peril" : "The bridge-keeper asks"
 }
 
 /** The current challenge of a session (B4). */
-export const sessionView = (id: string, session: Session): ResourceView => ({
+export const sessionView = (id: string, session: SessionView): ResourceView => ({
   title: sessionTitle(session),
   tree: challenge(id, session),
   body: () => sessionBody(id, session),
   links: [collectionLink, entryLink]
 })
 
-/** A recorded answer: what was PUT, an href kept as it came. */
+/** A recorded answer as it was PUT: its text, or its href. */
 export const answerView = (
   id: string,
   step: AnswerStep,
@@ -144,14 +149,14 @@ export const answerView = (
       ? element("answer", {}, text)
       : element("answer", { href }),
     body: () =>
-      html`${spoken(text)}${
+      html`${quoted(text)}${
         href === undefined ? nothing : html`<p class="quiet">Read from ${link(href)}</p>
 `
       }${
         readOnly ? nothing : renderForm({
           action: answerPath(id, step),
           legend: "Change this answer",
-          controls: [answerControl("answer", "Another answer"), proceeding],
+          controls: [answerControl("answer", "Another answer"), continueControl],
           submit: "Change"
         })
       }`,
@@ -159,27 +164,25 @@ export const answerView = (
   }
 }
 
-const standings: { readonly [status: string]: Html } = {
-  crossed: badge("good", "✓ crossed"),
-  cast: badge("bad", "✗ cast into the gorge"),
-  name: badge("wait", "○ asked for the name"),
-  quest: badge("wait", "○ asked for the quest"),
-  hard_question: badge("wait", "○ at the last question")
+const badges: StatusBadges<SessionView["status"]> = {
+  crossed: ["good", "✓ crossed"],
+  cast: ["bad", "✗ cast into the gorge"],
+  name: ["wait", "○ asked for the name"],
+  quest: ["wait", "○ asked for the quest"],
+  hard_question: ["wait", "○ at the last question"]
 }
 
-const standing = ({ status }: Session): Html => standings[status] ?? html`${status}`
-
-/** One line of the listing. */
-export interface ListedSessionRow {
+/** One session of the listing. */
+export interface ListedSession {
   readonly id: string
-  readonly session: Session
+  readonly session: SessionView
 }
 
-const startedOf = (session: Session): string => new Date(session.startedAtMs).toISOString()
+const startedOf = (session: SessionView): string => new Date(session.startedAtMs).toISOString()
 
 /** The listing (B3). */
 export const listingView = (
-  listed: ReadonlyArray<ListedSessionRow>,
+  listed: ReadonlyArray<ListedSession>,
   next: ReadonlyArray<PageLink>
 ): ResourceView => ({
   title: "Sessions",
@@ -202,10 +205,40 @@ export const listingView = (
         ["Started", "Stands at"],
         listed.map(({ id, session }) =>
           html`<tr><td><a href="${sessionPath(id)}">${time(startedOf(session))}</a></td><td>${
-            standing(session)
+            statusBadge(badges, session.status)
           }</td></tr>
 `
         )
       ),
   links: [entryLink, ...next]
 })
+
+/* The answers that the protocol gives as 406 with the element `p` instead of a problem. */
+
+const rejectionBody = (type: MediaType, p: string, back: PageLink, path: string): string => {
+  switch (type) {
+    case "application/json":
+      return `${JSON.stringify({ p })}\n`
+    case "text/plain":
+      return `${p}\n`
+    case "text/html":
+      return renderPage({ title: "Not accepted", path, body: quoted(p), links: [back] })
+    default:
+      return writeDocument(element("p", {}, p))
+  }
+}
+
+/** 406 with the words of the bridge-keeper; `back` is the link on its page (protocol §2, seed §7). */
+export const rejection = (call: Call, p: string, back: PageLink): HandlerAnswer => {
+  const type = negotiate(call.request.headers.get("accept"), standardTypes) ?? "application/xml"
+  return {
+    _tag: "Plain",
+    status: 406,
+    headers: [
+      ["Content-Type", contentTypeOf(type)],
+      ["Vary", "Accept"],
+      ["Cache-Control", "no-store"]
+    ],
+    body: rejectionBody(type, p, back, call.request.path)
+  }
+}

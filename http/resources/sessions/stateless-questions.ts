@@ -1,6 +1,4 @@
-/**
- * The stateless variant (B8–B11): the answers so far are parameters of the URI, nothing is stored.
- */
+/** The stateless questions (B8 to B11): the URI holds the answers so far, nothing is stored. */
 import { Effect } from "effect"
 import { answerCharsMax, bridge, scriptProgress } from "../../../actors/index.ts"
 import { type Control, html, type HtmlForm, link, type PageLink,
@@ -9,10 +7,9 @@ import type { FormFields } from "../../formats/index.ts"
 import { element, isText } from "../../formats/xml/index.ts"
 import { type Call, type Handled, type HandlerAnswer, type HttpError, httpError, readQuery,
   type ResourceHandler, type Route, viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
-import { rejection } from "./session-rejection.ts"
-import { answerControl, type AnswerStep, entryPath, spoken } from "./session-views.ts"
+import { answerControl, type AnswerStep, entryPath, quoted, rejection } from "./session-views.ts"
 
-/** One question's resource: the parameter of its answer, and where that is sent. */
+/** One question's resource, the query parameter of its answer, and the path that takes it. */
 interface Question {
   readonly path: string
   readonly step: AnswerStep
@@ -32,7 +29,8 @@ const questions: ReadonlyArray<Question> = [
   { path: hardPath, step: "hard_question", parameter: "air_speed", next: hardPath }
 ]
 
-type Given = ReadonlyArray<readonly [parameter: string, text: string]>
+/** The answers in a URI. */
+type Answers = ReadonlyArray<readonly [parameter: string, text: string]>
 
 const start: PageLink = { rel: "start", href: namePath, title: "From the beginning" }
 
@@ -41,8 +39,8 @@ const links: ReadonlyArray<PageLink> = [
   { rel: "alternate", href: entryPath, title: "The bridge, with a session" }
 ]
 
-/** What is wrong with the value of one parameter: it is missing, blank, no text, or too long. */
-const faultOf = (name: string, text: string): HttpError | undefined => {
+/** The fault of one parameter: it is missing, blank, not text, or too long. */
+const parameterFault = (name: string, text: string): HttpError | undefined => {
   if (text.trim() === "") return httpError("malformed", `the query parameter ${name} is missing`)
   if (!isText(text)) return httpError("malformed", `${name} holds a control character`)
   return text.length > answerCharsMax
@@ -50,41 +48,41 @@ const faultOf = (name: string, text: string): HttpError | undefined => {
     : undefined
 }
 
-const uriOf = (path: string, given: Given): string => {
-  const query = given.map(([name, text]) => `${name}=${encodeURIComponent(text)}`).join("&")
+const uriOf = (path: string, answers: Answers): string => {
+  const query = answers.map(([name, text]) => `${name}=${encodeURIComponent(text)}`).join("&")
   return query === "" ? path : `${path}?${query}`
 }
 
-const questionForm = ({ next, parameter }: Question, p: string, given: Given): HtmlForm => ({
+const questionForm = ({ next, parameter }: Question, p: string, answers: Answers): HtmlForm => ({
   action: next,
   method: "get",
   controls: [
-    ...given.map(([name, value]): Control => ({ name, label: "", type: "hidden", value })),
+    ...answers.map(([name, value]): Control => ({ name, label: "", type: "hidden", value })),
     answerControl(parameter, p)
   ],
   submit: "Answer"
 })
 
-/** The form that asks for the first answer which is refused, with those before it. */
+/** The form that asks for the first refused answer again, with the answers before it. */
 const refusedForm = (fields: FormFields): HtmlForm | undefined => {
-  const given: Array<readonly [string, string]> = []
-  const answers: { [S in AnswerStep]?: string } = {}
+  const answers: Array<readonly [string, string]> = []
+  const byStep: { [S in AnswerStep]?: string } = {}
   for (const question of questions) {
     const { parameter, step } = question
     const text = fields.get(parameter) ?? ""
-    if (faultOf(parameter, text) !== undefined) {
-      const course = scriptProgress(bridge, answers)
-      return course._tag === "Asks" ? questionForm(question, course.p, given) : undefined
+    if (parameterFault(parameter, text) !== undefined) {
+      const progress = scriptProgress(bridge, byStep)
+      return progress._tag === "Asks" ? questionForm(question, progress.p, answers) : undefined
     }
-    answers[step] = text
-    given.push([parameter, text])
+    byStep[step] = text
+    answers.push([parameter, text])
   }
   return undefined
 }
 
-const challenge = (question: Question, p: string, given: Given): HandlerAnswer => {
+const challenge = (question: Question, p: string, answers: Answers): HandlerAnswer => {
   const { next, parameter } = question
-  const begun = uriOf(next, given)
+  const uri = uriOf(next, answers)
   return viewAnswer({
     title: "The bridge-keeper asks",
     tree: element(
@@ -92,14 +90,14 @@ const challenge = (question: Question, p: string, given: Given): HandlerAnswer =
       {},
       element("p", {}, p),
       element("method", {}, "GET"),
-      element("uri", { parameter }, `${begun}${given.length === 0 ? "?" : "&"}${parameter}=`)
+      element("uri", { parameter }, `${uri}${answers.length === 0 ? "?" : "&"}${parameter}=`)
     ),
-    body: html`${spoken(p)}${renderForm(questionForm(question, p, given))}`,
+    body: html`${quoted(p)}${renderForm(questionForm(question, p, answers))}`,
     links
   })
 }
 
-const crossed = (p: string, given: Given): HandlerAnswer =>
+const crossed = (p: string, answers: Answers): HandlerAnswer =>
   viewAnswer({
     title: "The other side",
     tree: element(
@@ -107,38 +105,38 @@ const crossed = (p: string, given: Given): HandlerAnswer =>
       {},
       element("p", {}, p),
       element("method", {}, "GET"),
-      element("uri", {}, uriOf(hardPath, given))
+      element("uri", {}, uriOf(hardPath, answers))
     ),
-    body: html`${spoken(p)}<p>You have crossed the Bridge of Death.</p>
+    body: html`${quoted(p)}<p>You have crossed the Bridge of Death.</p>
 <p>${link(namePath, "Come to the bridge again")}</p>
 `,
     links
   })
 
-const ask = (at: number) =>
+/** The question at an index: the URI must have the answers to those before it. */
+const getQuestion = (at: number) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HttpError> {
     const query = yield* readQuery(call)
-    const answers: { [S in AnswerStep]?: string } = {}
-    const given: Array<readonly [string, string]> = []
-    for (const [index, { parameter, step }] of questions.entries()) {
-      // Its own answer only comes to the last question: that of any other goes on to the next.
-      const wanted = index < at || (at === questions.length - 1 && query.has(parameter))
-      if (index > at || !wanted) continue
+    const byStep: { [S in AnswerStep]?: string } = {}
+    const answers: Array<readonly [string, string]> = []
+    // The last question takes its own answer; the answer to any other goes to the next question.
+    const isAnswered = at === questions.length - 1 && query.has(questions[at]?.parameter ?? "")
+    for (const { parameter, step } of questions.slice(0, isAnswered ? at + 1 : at)) {
       const text = query.get(parameter) ?? ""
-      const fault = faultOf(parameter, text)
+      const fault = parameterFault(parameter, text)
       if (fault !== undefined) return yield* fault
-      answers[step] = text
-      given.push([parameter, text])
+      byStep[step] = text
+      answers.push([parameter, text])
     }
-    const course = scriptProgress(bridge, answers)
-    if (course._tag === "Cast") return rejection(call, course.p, start)
-    if (course._tag === "Crossed") return crossed(course.p, given)
-    const question = questions.find(({ step }) => step === course.step)
-    if (question === undefined) throw new Error(`${course.step} has no resource`)
-    return challenge(question, course.p, given)
+    const progress = scriptProgress(bridge, byStep)
+    if (progress._tag === "Cast") return rejection(call, progress.p, start)
+    if (progress._tag === "Crossed") return crossed(progress.p, answers)
+    const question = questions.find(({ step }) => step === progress.step)
+    if (question === undefined) throw new Error(`${progress.step} has no resource`)
+    return challenge(question, progress.p, answers)
   })
 
-/** The three questions' resources. */
+/** The routes of the three questions. */
 export const questionRoutes: ReadonlyArray<Route<ResourceHandler>> = questions.map((
   { path },
   at
@@ -148,7 +146,7 @@ export const questionRoutes: ReadonlyArray<Route<ResourceHandler>> = questions.m
     GET: {
       handle: withFormRedisplay(
         (_, fields) => refusedForm(fields),
-        (call): Handled => ask(at)(call)
+        (call): Handled => getQuestion(at)(call)
       )
     }
   }

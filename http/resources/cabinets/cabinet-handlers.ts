@@ -1,0 +1,189 @@
+/** Handlers of cabinets; what a page of a cabinet holds is in `cabinet-merge.ts`. */
+import { Effect } from "effect"
+import type { CabinetMessage, CabinetReply, CabinetView } from "../../../actors/cabinet/index.ts"
+import { cabinetKind } from "../../../actors/index.ts"
+import { type Address, address, isRefusal } from "../../../runtime/index.ts"
+import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
+import { feedTypes } from "../../formats/index.ts"
+import { pageEntriesDefault } from "../../limits.ts"
+import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, emptyAnswer,
+  entityTags, expectedVersion, expectReply, type HandlerFailure, httpError, readerHeaders,
+  readInput, readPageRequest, readQuery, renderedAnswer, renderView, type RequestInput, seeOther,
+  type Service, viewAnswer } from "../../pipeline/index.ts"
+import { spansOf, tellRetrieved } from "../mailboxes/index.ts"
+import { enterResource, listResources, type NewestFirstIndex,
+  removeResource } from "../newest-first-index.ts"
+import { parseCabinetSince } from "./cabinet-cursor.ts"
+import { contentsOf } from "./cabinet-input.ts"
+import { type CabinetRequest, readCabinet } from "./cabinet-merge.ts"
+import { cabinetDocument, cabinetPath, collectionPath, listingView,
+  pageView } from "./cabinet-views.ts"
+
+/** The cabinets of each account. */
+const cabinetIndex: NewestFirstIndex = { table: "cabinets-by-owner", keysTable: "cabinet-keys" }
+
+const addressOf = (id: string): Address => address(cabinetKind, id)
+
+/** A cabinet as the request names it, and the account of the request. */
+interface CabinetRef {
+  readonly id: string
+  readonly to: Address
+  readonly account: AuthenticatedAccount
+}
+
+/** Fails with 401, and with 404 for a text that cannot be an id. */
+const cabinetRefOf = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call
+): Effect.fn.Return<CabinetRef, HandlerFailure> {
+  const account = yield* requireAccount(service, call)
+  const id = yield* actorIdOf(call, "cabinet")
+  return { id, to: addressOf(id), account }
+})
+
+/** The cabinet, for its owner; fails with 403, 404 or 410. */
+const describeCabinet = (
+  service: Service,
+  { account, to }: CabinetRef
+): Effect.Effect<CabinetView, HandlerFailure> => {
+  const message: CabinetMessage = { _tag: "Describe", caller: callerOf(account) }
+  return Effect.map(
+    ask<CabinetReply>(service, to, message),
+    (reply) => expectReply(reply, "Described").view
+  )
+}
+
+/** A page of the caller's own cabinets, newest first. */
+export const getCabinets = defineHandler(function*(service, call) {
+  const account = yield* requireAccount(service, call)
+  const index = { ...cabinetIndex, owner: account.name, href: absoluteUri(service, collectionPath) }
+  const message: CabinetMessage = { _tag: "Describe", caller: callerOf(account) }
+  const { next, rows } = yield* listResources(
+    service,
+    call,
+    index,
+    (id) =>
+      Effect.map(askOrRefusal<CabinetReply>(service, addressOf(id), message), (reply) => {
+        if (isRefusal(reply)) return reply.reason === "Gone" ? "Gone" : undefined
+        return { id, cabinet: expectReply(reply, "Described").view }
+      })
+  )
+  return viewAnswer(listingView(service, rows, next), { headers: readerHeaders })
+})
+
+export const postCabinets = defineHandler(function*(service, call) {
+  const account = yield* requireAccount(service, call)
+  const contents = yield* contentsOf(service, yield* readInput(call, "cabinet", { form: true }))
+  const id = call.ids.id("cabinet")
+  yield* enterResource(service, cabinetIndex, account.name, id)
+  const requestId = call.ids.id("request")
+  const message: CabinetMessage = { _tag: "Create", requestId, owner: account.name, contents }
+  const { view } = expectReply(yield* ask<CabinetReply>(service, addressOf(id), message), "Created")
+  return viewAnswer(cabinetDocument(service, id, view), {
+    status: 201,
+    headers: [["Location", absoluteUri(service, cabinetPath(id))], ...readerHeaders]
+  })
+})
+
+/** `limit` and `since` of the query; 400 for malformed ones. */
+const cabinetRequestOf = Effect.fnUntraced(function*(
+  call: Call
+): Effect.fn.Return<CabinetRequest, HandlerFailure> {
+  const { limit } = yield* readPageRequest(call, () => false)
+  const text = (yield* readQuery(call)).get("since")
+  const since = text === undefined ? undefined : parseCabinetSince(text)
+  if (text !== undefined && since === undefined) {
+    return yield* httpError(
+      "malformed",
+      "since must be the time of an earlier answer, or RFC 3339's"
+    )
+  }
+  return { since, limit }
+})
+
+export const getCabinet = defineHandler(function*(service, call) {
+  const ref = yield* cabinetRefOf(service, call)
+  const request = yield* cabinetRequestOf(call)
+  const cabinet = yield* describeCabinet(service, ref)
+  const page = yield* readCabinet(service, cabinet, request)
+  const rendered = renderView(
+    {
+      _tag: "View",
+      status: 200,
+      view: pageView(service, ref.id, cabinet, page, request.limit),
+      offered: feedTypes,
+      headers: readerHeaders
+    },
+    call,
+    service.settings.baseUrl
+  )
+  // As with a mailbox (A11): a notification is retrieved when an answer has shown it.
+  if (call.request.method === "GET" && rendered.status === 200) {
+    for (const { mailbox, runs } of page.shown) {
+      tellRetrieved(service, mailbox, runs.flatMap(spansOf))
+    }
+  }
+  return renderedAnswer(rendered)
+})
+
+const expectedCabinet = (service: Service, call: Call, ref: CabinetRef) =>
+  expectedVersion(
+    call,
+    Effect.gen(function*() {
+      const cabinet = yield* describeCabinet(service, ref)
+      const limit = pageEntriesDefault
+      const page = yield* readCabinet(service, cabinet, { since: undefined, limit })
+      const view = pageView(service, ref.id, cabinet, page, limit)
+      return { version: cabinet.version, tags: entityTags(call, view, feedTypes) }
+    })
+  )
+
+const replaceContents = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  ref: CabinetRef,
+  input: RequestInput
+): Effect.fn.Return<CabinetView, HandlerFailure> {
+  const message: CabinetMessage = {
+    _tag: "Replace",
+    caller: callerOf(ref.account),
+    contents: yield* contentsOf(service, input),
+    ...yield* expectedCabinet(service, call, ref)
+  }
+  return expectReply(yield* ask<CabinetReply>(service, ref.to, message), "Replaced").view
+})
+
+export const putCabinet = defineHandler(function*(service, call) {
+  const ref = yield* cabinetRefOf(service, call)
+  const view = yield* replaceContents(service, call, ref, yield* readInput(call, "cabinet"))
+  return viewAnswer(cabinetDocument(service, ref.id, view), { headers: readerHeaders })
+})
+
+const removeCabinet = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  ref: CabinetRef
+): Effect.fn.Return<void, HandlerFailure> {
+  const expected = yield* expectedCabinet(service, call, ref)
+  const caller = callerOf(ref.account)
+  const message: CabinetMessage = { _tag: "Remove", caller, ...expected }
+  yield* ask<CabinetReply>(service, ref.to, message)
+  yield* removeResource(service, cabinetIndex, ref.id)
+})
+
+export const deleteCabinet = defineHandler(function*(service, call) {
+  yield* removeCabinet(service, call, yield* cabinetRefOf(service, call))
+  return emptyAnswer(204)
+})
+
+/** PUT and DELETE from the forms of a cabinet's page. */
+export const postCabinetForm = defineHandler(function*(service, call) {
+  const ref = yield* cabinetRefOf(service, call)
+  const input = yield* readInput(call, "cabinet", { form: true })
+  if (input._tag === "Form" && input.fields.get("method") === "delete") {
+    yield* removeCabinet(service, call, ref)
+    return seeOther(service, collectionPath)
+  }
+  yield* replaceContents(service, call, ref, input)
+  return seeOther(service, cabinetPath(ref.id))
+})

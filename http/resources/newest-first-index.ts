@@ -1,0 +1,131 @@
+/**
+ * An index of resources, newest first. An entry is written before its resource is created and
+ * removed after the resource has ended, so that no resource is ever missing from the index. A crash
+ * between leaves a stale entry, which the next listing removes.
+ */
+import { Effect } from "effect"
+import { askedAtOnceMax } from "../limits.ts"
+import { type Call, type HandlerFailure, nextLink, readPageRequest,
+  type Service } from "../pipeline/index.ts"
+import type { PageLink } from "../formats/html/index.ts"
+
+/** Ascending keys are newest first: a key holds the time until this one, in 13 digits. */
+const newestMs = 9_999_999_999_999
+
+const timeDigits = 13
+
+const cursorPattern = /^\d{13}\.[A-Za-z0-9_=-]{1,200}$/
+
+/** Whether a text can be the cursor of an entry. */
+export const isCursor = (text: string): boolean => cursorPattern.test(text)
+
+/** The cursor of a resource that was created at a time, ms since the epoch. */
+export const cursorOf = (atMs: number, id: string): string =>
+  `${String(newestMs - atMs).padStart(timeDigits, "0")}.${id}`
+
+/** One entry of an index; `cursor` is its key without the owner. */
+export interface IndexEntry {
+  readonly cursor: string
+  readonly id: string
+  /** When it was entered, ms since the epoch. */
+  readonly atMs: number
+  readonly value: string
+}
+
+/** The tables of an index. */
+export interface NewestFirstIndex {
+  /** `<owner>/<cursor>` of each resource, or `<cursor>` where nobody owns them. */
+  readonly table: string
+  /** The id of each resource: its key in the other table. */
+  readonly keysTable: string
+}
+
+const prefixOf = (owner: string): string => owner === "" ? "" : `${owner}/`
+
+/** The entries after a cursor. */
+export const readEntries = (
+  { records }: Service,
+  { table }: Pick<NewestFirstIndex, "table">,
+  owner: string,
+  { after, limit }: { readonly after: string | undefined; readonly limit: number }
+): Effect.Effect<ReadonlyArray<IndexEntry>, HandlerFailure> => {
+  const prefix = prefixOf(owner)
+  const range = {
+    limit,
+    ...prefix === "" ? {} : { prefix },
+    ...after === undefined ? {} : { after: prefix + after }
+  }
+  return Effect.map(records.range(table, range), (rows) =>
+    rows.map(({ key, value }) => {
+      const cursor = key.slice(prefix.length)
+      return {
+        cursor,
+        id: cursor.slice(timeDigits + 1),
+        atMs: newestMs - Number(cursor.slice(0, timeDigits)),
+        value
+      }
+    }))
+}
+
+/** Enters a resource, before it is created; an entered one keeps its entry. */
+export const enterResource = Effect.fnUntraced(function*(
+  { nowMs, records }: Service,
+  { keysTable, table }: NewestFirstIndex,
+  owner: string,
+  id: string
+): Effect.fn.Return<void, HandlerFailure> {
+  if ((yield* records.get(keysTable, id)) !== undefined) return
+  const key = prefixOf(owner) + cursorOf(nowMs(), id)
+  yield* records.write([
+    { table, key, value: id },
+    { table: keysTable, key: id, value: key }
+  ])
+})
+
+/** Removes the entry of a resource that has ended. */
+export const removeResource = Effect.fnUntraced(function*(
+  { records }: Service,
+  { keysTable, table }: NewestFirstIndex,
+  id: string
+): Effect.fn.Return<void, HandlerFailure> {
+  const key = yield* records.get(keysTable, id)
+  if (key === undefined) return
+  yield* records.write([
+    { table, key, value: null, fades: true },
+    { table: keysTable, key: id, value: null, fades: true }
+  ])
+})
+
+/** A page of a listing. */
+export interface ResourcePage<Row> {
+  readonly rows: ReadonlyArray<Row>
+  /** The link to the next page; empty on the last one. */
+  readonly next: ReadonlyArray<PageLink>
+}
+
+/**
+ * The page that a request asks for. `describe` returns the row of a resource, nothing for one that
+ * was never created, or `Gone` for one that has ended: its entry is stale and is removed.
+ */
+export const listResources = Effect.fnUntraced(function*<Row>(
+  service: Service,
+  call: Call,
+  index: NewestFirstIndex & { readonly owner: string; readonly href: string },
+  describe: (id: string) => Effect.Effect<Row | "Gone" | undefined, HandlerFailure>
+): Effect.fn.Return<ResourcePage<Row>, HandlerFailure> {
+  const page = yield* readPageRequest(call, isCursor)
+  const entries = yield* readEntries(service, index, index.owner, page)
+  const rows = yield* Effect.forEach(
+    entries,
+    ({ id }) =>
+      Effect.flatMap(describe(id), (row) =>
+        row === "Gone"
+          ? Effect.as(removeResource(service, index, id), undefined)
+          : Effect.succeed(row)),
+    { concurrency: askedAtOnceMax }
+  )
+  return {
+    rows: rows.filter((row) => row !== undefined),
+    next: nextLink(index.href, page, entries.map(({ cursor }) => cursor))
+  }
+})

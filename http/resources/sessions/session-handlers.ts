@@ -1,0 +1,205 @@
+/** Handlers of sessions and their answers (B1 to B7). */
+import { Effect } from "effect"
+import { sessionKind } from "../../../actors/index.ts"
+import type { SessionMessage, SessionReply, SessionView } from "../../../actors/session/index.ts"
+import { type Address, address, isRefusal } from "../../../runtime/index.ts"
+import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, emptyAnswer,
+  entityTags, expectedVersion, expectReply, type HandlerFailure, httpError, isPageWanted,
+  refusalError, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { enterResource, listResources, type NewestFirstIndex,
+  removeResource } from "../newest-first-index.ts"
+import { readReference } from "./answer-reference.ts"
+import { readAnswerInput, type SessionInput } from "./session-input.ts"
+import { answerPath, type AnswerStep, answerView, collectionPath, entryLink, isOver, listingView,
+  rejection, sessionPath, sessionView } from "./session-views.ts"
+
+/** Every session; they have no owner. */
+const sessionIndex: NewestFirstIndex = { table: "sessions", keysTable: "session-keys" }
+
+const addressOf = (id: string): Address => address(sessionKind, id)
+
+const describeSession = (
+  service: Service,
+  id: string
+): Effect.Effect<SessionView, HandlerFailure> => {
+  const message: SessionMessage = { _tag: "Describe" }
+  return Effect.map(
+    ask<SessionReply>(service, addressOf(id), message),
+    (reply) => expectReply(reply, "Described").view
+  )
+}
+
+/** A page of the sessions, newest first (B3). */
+export const getSessions = defineHandler(function*(service, call) {
+  const index = { ...sessionIndex, owner: "", href: absoluteUri(service, collectionPath) }
+  const message: SessionMessage = { _tag: "Describe" }
+  const { next, rows } = yield* listResources(
+    service,
+    call,
+    index,
+    (id) =>
+      Effect.map(askOrRefusal<SessionReply>(service, addressOf(id), message), (reply) => {
+        if (isRefusal(reply)) return reply.reason === "Gone" ? "Gone" : undefined
+        return { id, session: expectReply(reply, "Described").view }
+      })
+  )
+  return viewAnswer(listingView(rows, next))
+})
+
+/** B2. Nothing is created, not even an entry of the listing, unless `continue` is `true`. */
+export const postSessions = defineHandler(function*(service, call) {
+  const input = yield* readAnswerInput(call, "both")
+  const id = call.ids.id("session")
+  if (input.continue === "true") yield* enterResource(service, sessionIndex, "", id)
+  const message: SessionMessage = {
+    _tag: "Start",
+    requestId: call.ids.id("request"),
+    ...input.continue === undefined ? {} : { continue: input.continue }
+  }
+  const reply = yield* ask<SessionReply>(service, addressOf(id), message, call.ids.drawn)
+  if (reply._tag === "Rejected") return rejection(call, reply.p, entryLink)
+  const { view } = expectReply(reply, "Started")
+  if (input.isForm && isPageWanted(call)) return seeOther(service, sessionPath(id))
+  return viewAnswer(sessionView(id, view), {
+    status: 201,
+    headers: [["Location", absoluteUri(service, sessionPath(id))]]
+  })
+})
+
+/** B4. */
+export const getSession = defineHandler(function*(service, call) {
+  const id = yield* actorIdOf(call, "session")
+  return viewAnswer(sessionView(id, yield* describeSession(service, id)))
+})
+
+export const deleteSession = defineHandler(function*(service, call) {
+  const id = yield* actorIdOf(call, "session")
+  const expected = yield* expectedVersion(
+    call,
+    Effect.map(describeSession(service, id), (session) => ({
+      version: session.version,
+      tags: entityTags(call, sessionView(id, session))
+    }))
+  )
+  const message: SessionMessage = { _tag: "Delete", ...expected }
+  yield* ask<SessionReply>(service, addressOf(id), message)
+  yield* removeResource(service, sessionIndex, id)
+  return emptyAnswer(204)
+})
+
+/* The answers of a session. */
+
+/** The view of a recorded answer, undefined before it is recorded. */
+const recordedView = Effect.fnUntraced(function*(
+  service: Service,
+  id: string,
+  step: AnswerStep,
+  session: SessionView
+) {
+  if (!session.recorded.includes(step)) return
+  const message: SessionMessage = { _tag: "ReadAnswer", step }
+  const reply = yield* ask<SessionReply>(service, addressOf(id), message)
+  return answerView(id, step, expectReply(reply, "Recorded").answer, isOver(session))
+})
+
+export const getAnswer = (step: AnswerStep) =>
+  defineHandler(function*(service, call) {
+    const id = yield* actorIdOf(call, "session")
+    const view = yield* recordedView(service, id, step, yield* describeSession(service, id))
+    return view === undefined
+      ? yield* httpError("not-found", "this question is not answered yet")
+      : viewAnswer(view)
+  })
+
+/** 405 of an answer after the end of its session. */
+const ended = httpError(
+  "method-not-allowed",
+  "the conversation is over, its answers are read-only",
+  [
+    ["Allow", "GET, HEAD, OPTIONS"]
+  ]
+)
+
+/** The text of an answer, or the text that its reference leads to. */
+const answerTextOf = Effect.fnUntraced(function*(
+  service: Service,
+  id: string,
+  input: SessionInput
+): Effect.fn.Return<string, HandlerFailure> {
+  const { href, text } = input
+  if (href === undefined || (input.continue !== undefined && input.continue !== "true")) return text
+  // A session that has ended refuses the answer before anything is read for it.
+  if (isOver(yield* describeSession(service, id))) return yield* ended
+  return yield* readReference(service, href)
+})
+
+const recordOnce = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  id: string,
+  step: AnswerStep,
+  from: "documents" | "forms"
+): Effect.fn.Return<SessionReply, HandlerFailure> {
+  const input = yield* readAnswerInput(call, from)
+  const expected = yield* expectedVersion(
+    call,
+    Effect.gen(function*() {
+      const session = yield* describeSession(service, id)
+      const view = yield* recordedView(service, id, step, session)
+      const tags = view === undefined ? undefined : entityTags(call, view)
+      return { version: session.version, tags }
+    })
+  )
+  const message: SessionMessage = {
+    _tag: "Answer",
+    step,
+    text: yield* answerTextOf(service, id, input),
+    ...input.href === undefined ? {} : { href: input.href },
+    ...input.continue === undefined ? {} : { continue: input.continue },
+    ...expected
+  }
+  const reply = yield* askOrRefusal<SessionReply>(service, addressOf(id), message)
+  if (!isRefusal(reply)) return reply
+  return yield* reply.reason === "Ended" ? ended : refusalError(reply)
+})
+
+/** Records an answer (B5 to B7). After the end it fails with 405, whatever else is wrong with it. */
+const recordAnswer = (
+  service: Service,
+  call: Call,
+  id: string,
+  step: AnswerStep,
+  from: "documents" | "forms"
+): Effect.Effect<SessionReply, HandlerFailure> =>
+  Effect.catch(recordOnce(service, call, id, step, from), (failure) =>
+    Effect.flatMap(
+      describeSession(service, id),
+      (session) => Effect.fail(isOver(session) ? ended : failure)
+    ))
+
+export const putAnswer = (step: AnswerStep) =>
+  defineHandler(function*(service, call) {
+    const id = yield* actorIdOf(call, "session")
+    const reply = yield* recordAnswer(service, call, id, step, "documents")
+    if (reply._tag === "Rejected") {
+      return rejection(call, reply.p, { rel: "up", href: sessionPath(id), title: "The session" })
+    }
+    const { created, view } = expectReply(reply, "Answered")
+    return viewAnswer(sessionView(id, view), {
+      status: created ? 201 : 200,
+      headers: [
+        ["Location", absoluteUri(service, answerPath(id, step))],
+        ["Content-Location", sessionPath(id)]
+      ]
+    })
+  })
+
+/** PUT from the form of a page. */
+export const postAnswerForm = (step: AnswerStep) =>
+  defineHandler(function*(service, call) {
+    const id = yield* actorIdOf(call, "session")
+    const reply = yield* recordAnswer(service, call, id, step, "forms")
+    return reply._tag === "Rejected"
+      ? rejection(call, reply.p, { rel: "up", href: sessionPath(id), title: "The session" })
+      : seeOther(service, sessionPath(id))
+  })
