@@ -3,7 +3,7 @@ import { isTagged } from "effect/Predicate"
 import { backendFailed } from "../backend/index.ts"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
 import { FileThere } from "./file.ts"
-import { ArchiveDamaged } from "./format.ts"
+import { ArchiveCorrupted } from "./format.ts"
 import type { ArchiveFailure, OpeningFailure } from "./stores.ts"
 
 const tags: ReadonlyArray<OpeningFailure["_tag"]> = [
@@ -30,7 +30,7 @@ export const explained = (
     new CommandFailed({ message, exitCode: exitCodes.failed })
   if (failure instanceof CommandFailed) return failure
   if (isOpening(failure)) return backendFailed(place, failure)
-  if (failure instanceof ArchiveDamaged) {
+  if (failure instanceof ArchiveCorrupted) {
     return ends(`${file ?? place} cannot be used: ${failure.detail}`)
   }
   if (failure instanceof FileThere) return ends(`${file ?? place} is there already`)

@@ -6,7 +6,7 @@ import { Readable } from "node:stream"
 import { constants, createGunzip, createGzip } from "node:zlib"
 import { StorageCorrupted } from "../../runtime/index.ts"
 import { gzipLevel, writeBytes } from "../limits.ts"
-import { ArchiveDamaged, Decoder } from "./format.ts"
+import { ArchiveCorrupted, Decoder } from "./format.ts"
 import type { ArchivePart } from "./parts.ts"
 import { drain } from "./store-reader.ts"
 
@@ -100,7 +100,7 @@ async function* bytesOf(path: string): AsyncGenerator<Uint8Array> {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : ""
     if (!code.startsWith("Z_") && code !== "ERR_ZLIB") throw error
-    throw new ArchiveDamaged({ detail: `it is truncated or damaged: ${String(error)}` })
+    throw new ArchiveCorrupted({ detail: `it is truncated or corrupted: ${String(error)}` })
   } finally {
     file.destroy()
     gunzip.destroy()
@@ -110,13 +110,13 @@ async function* bytesOf(path: string): AsyncGenerator<Uint8Array> {
 /** Reads an archive; its header and counts are in the decoder. */
 export const decoderOf = (path: string): Decoder => new Decoder(bytesOf(path))
 
-/** Reads all of an archive and keeps nothing. Throws {@link ArchiveDamaged}. */
+/** Reads all of an archive and keeps nothing. Throws {@link ArchiveCorrupted}. */
 export const verify = async (path: string, seen: (part: ArchivePart) => void): Promise<Decoder> => {
   const decoder = decoderOf(path)
   try {
     await drain(decoder.parts(), seen)
   } catch (error) {
-    if (error instanceof StorageCorrupted) throw new ArchiveDamaged({ detail: error.detail })
+    if (error instanceof StorageCorrupted) throw new ArchiveCorrupted({ detail: error.detail })
     throw error
   }
   return decoder

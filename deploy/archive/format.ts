@@ -1,4 +1,4 @@
-/** Reads an archive back, and refuses one that is truncated, damaged or of another format. */
+/** Reads an archive back, and refuses one that is truncated, corrupted or of another format. */
 import { Schema } from "effect"
 import { createHash } from "node:crypto"
 import { address, fromKey, keyOf, type LogItem, SHARDS } from "../../runtime/index.ts"
@@ -177,12 +177,12 @@ export const isCounted = ({ counts, unsteady }: Counter, trailer: Trailer): bool
 /* How an archive is spelled: see this folder's README. Encoding, and the lines' shapes. */
 
 /** The archive cannot be relied upon. */
-export class ArchiveDamaged extends Schema.TaggedError<ArchiveDamaged>()("ArchiveDamaged", {
+export class ArchiveCorrupted extends Schema.TaggedError<ArchiveCorrupted>()("ArchiveCorrupted", {
   detail: Schema.String
 }) {}
 
-const damaged = (detail: string): never => {
-  throw new ArchiveDamaged({ detail })
+const corrupted = (detail: string): never => {
+  throw new ArchiveCorrupted({ detail })
 }
 
 /** A blob that its source lost while it was read; what came of it counts for nothing. */
@@ -227,8 +227,8 @@ class Lines {
         return line
       }
       const there = this.buffer.length - this.at
-      if (there > lineBytesMax) damaged("a line is too long")
-      if (!(await this.more())) return there === 0 ? undefined : damaged("it ends within a line")
+      if (there > lineBytesMax) corrupted("a line is too long")
+      if (!(await this.more())) return there === 0 ? undefined : corrupted("it ends within a line")
       from = this.at + there
     }
   }
@@ -239,12 +239,12 @@ class Lines {
   }
 
   async bytes(count: number): Promise<Buffer> {
-    if (count > lineBytesMax) damaged("a piece of a blob is too long")
+    if (count > lineBytesMax) corrupted("a piece of a blob is too long")
     while (this.buffer.length - this.at < count + 1) {
-      if (!(await this.more())) damaged("it ends within a blob")
+      if (!(await this.more())) corrupted("it ends within a blob")
     }
     const bytes = this.buffer.subarray(this.at, this.at + count)
-    if (this.buffer[this.at + count] !== LINE_FEED) damaged("a piece of a blob does not end")
+    if (this.buffer[this.at + count] !== LINE_FEED) corrupted("a piece of a blob does not end")
     this.count(this.buffer.subarray(this.at, this.at + count + 1))
     this.at += count + 1
     return bytes
@@ -260,7 +260,7 @@ const parsed = (line: Uint8Array): unknown => {
     // Whatever it is, a schema looks at it.
     return JSON.parse(Buffer.from(line).toString("utf8")) as unknown
   } catch {
-    return damaged("a line is no JSON")
+    return corrupted("a line is no JSON")
   }
 }
 
@@ -268,22 +268,22 @@ const shaped = <A>(decode: (input: unknown) => A, input: unknown): A => {
   try {
     return decode(input)
   } catch (error) {
-    return damaged(`a line is none of an archive: ${String(error).slice(0, 200)}`)
+    return corrupted(`a line is none of an archive: ${String(error).slice(0, 200)}`)
   }
 }
 
-/** The last line; throws {@link ArchiveDamaged} for another one, or none. */
+/** The last line; throws {@link ArchiveCorrupted} for another one, or none. */
 export const trailerOf = (line: Uint8Array): Trailer => {
   const value = line.length === 0 ? undefined : parsed(line)
   const isEnd = typeof value === "object" && value !== null && "end" in value
-  return isEnd ? shaped(decodeTrailer, value) : damaged("it is truncated")
+  return isEnd ? shaped(decodeTrailer, value) : corrupted("it is truncated")
 }
 
 const addressOf = (key: string) => {
   try {
     return fromKey(key)
   } catch {
-    return damaged(`${key.slice(0, 100)} names no actor`)
+    return corrupted(`${key.slice(0, 100)} names no actor`)
   }
 }
 
@@ -305,7 +305,7 @@ export class Decoder {
 
   private async next(): Promise<unknown> {
     const line = await this.lines.line()
-    if (line === undefined) return damaged("it is truncated")
+    if (line === undefined) return corrupted("it is truncated")
     const value = parsed(line)
     const isEnd = typeof value === "object" && value !== null && "end" in value
     if (!isEnd) this.lines.count(line)
@@ -315,17 +315,17 @@ export class Decoder {
   private async begin(): Promise<void> {
     const first = await this.next()
     if (typeof first !== "object" || first === null || !("restante" in first)) {
-      damaged("it is no archive of restante")
+      corrupted("it is no archive of restante")
     }
     const header = shaped(decodeHeader, first)
     if (header.format > archiveFormatVersion) {
-      damaged(`it is of format ${header.format}, from version ${header.version}; this is older`)
+      corrupted(`it is of format ${header.format}, from version ${header.version}; this is older`)
     }
-    if (header.shards !== SHARDS) damaged(`it has ${header.shards} shards instead of ${SHARDS}`)
+    if (header.shards !== SHARDS) corrupted(`it has ${header.shards} shards instead of ${SHARDS}`)
     this.header = header
   }
 
-  /** All parts, to the verified end. Throws {@link ArchiveDamaged}. */
+  /** All parts, to the verified end. Throws {@link ArchiveCorrupted}. */
   async *parts(): AsyncGenerator<ArchivePart> {
     await this.begin()
     for (;;) {
@@ -354,7 +354,7 @@ export class Decoder {
     if ("record" in line) {
       return { _tag: "Record", table: line.table, key: line.record, value: line.value }
     }
-    return damaged("a piece of a blob without its blob")
+    return corrupted("a piece of a blob without its blob")
   }
 
   private async *blob(line: Extract<Line, { blob: string }>): AsyncGenerator<ArchivePart> {
@@ -362,7 +362,7 @@ export class Decoder {
     try {
       address("content", id)
     } catch {
-      damaged(`${id.slice(0, 100)} names no blob`)
+      corrupted(`${id.slice(0, 100)} names no blob`)
     }
     const pieces = this.pieces(id, lengthBytes)
     const part: ArchivePart = { _tag: "Blob", id, lengthBytes, digest, bytes: pieces }
@@ -387,17 +387,17 @@ export class Decoder {
       } else if ("blobEnd" in line) {
         this.lost = line.blobEnd === "lost"
         if (this.lost) throw new BlobLost(`blob ${id} was lost while it was read`)
-        if (found !== lengthBytes) damaged(`blob ${id} has ${found} bytes of ${lengthBytes}`)
+        if (found !== lengthBytes) corrupted(`blob ${id} has ${found} bytes of ${lengthBytes}`)
         return
-      } else damaged(`blob ${id} does not end`)
+      } else corrupted(`blob ${id} does not end`)
     }
   }
 
   private async end(value: unknown): Promise<void> {
     const trailer = shaped(decodeTrailer, value)
-    if (trailer.sha256 !== this.lines.sha256) damaged("its checksum differs")
-    if (await this.lines.line() !== undefined) damaged("there is something after its end")
-    if (!isCounted(this.counter, trailer)) damaged("its counts differ")
+    if (trailer.sha256 !== this.lines.sha256) corrupted("its checksum differs")
+    if (await this.lines.line() !== undefined) corrupted("there is something after its end")
+    if (!isCounted(this.counter, trailer)) corrupted("its counts differ")
     this.trailer = trailer
   }
 }

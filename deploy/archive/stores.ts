@@ -13,7 +13,7 @@ import { type BucketsDiffer, connection, Nats, natsBlobs, natsContents, natsReco
 import { natsOptions } from "../backend/index.ts"
 import type { NodeSettings } from "../settings/index.ts"
 import type { FileThere } from "./file.ts"
-import type { ArchiveDamaged, Header } from "./format.ts"
+import type { ArchiveCorrupted, Header } from "./format.ts"
 import type { Counts } from "./parts.ts"
 
 /** An archive that was written. */
@@ -28,7 +28,7 @@ export interface BackedUp {
 }
 
 /** What an archive command came to nothing by. */
-export type ArchiveFailure = OpeningFailure | ArchiveDamaged | FileThere | Error
+export type ArchiveFailure = OpeningFailure | ArchiveCorrupted | FileThere | Error
 
 /** An open store. */
 export interface Opened {

@@ -7,7 +7,7 @@ import { CommandFailed } from "../command-failure.ts"
 import { trailerBytesMax } from "../limits.ts"
 import type { NodeSettings } from "../settings/index.ts"
 import { decoderOf, save, verify } from "./file.ts"
-import { ArchiveDamaged, Encoder, type Trailer, trailerOf } from "./format.ts"
+import { ArchiveCorrupted, Encoder, type Trailer, trailerOf } from "./format.ts"
 import { type ArchivePart, Counter, differences } from "./parts.ts"
 import { archiveOf, drain, partsOf } from "./store-reader.ts"
 import { fill } from "./store-writer.ts"
@@ -143,13 +143,13 @@ class Ending {
     this.held = this.held.subarray(known)
   }
 
-  /** Throws {@link ArchiveDamaged}. */
+  /** Throws {@link ArchiveCorrupted}. */
   end(): Trailer {
     const last = this.held.lastIndexOf(LINE_FEED, -2) + 1
     this.hash.update(this.held.subarray(0, last))
     const trailer = trailerOf(this.held.subarray(last))
     if (trailer.sha256 === this.hash.digest("hex")) return trailer
-    throw new ArchiveDamaged({ detail: "its checksum differs" })
+    throw new ArchiveCorrupted({ detail: "its checksum differs" })
   }
 }
 

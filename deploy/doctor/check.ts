@@ -79,8 +79,8 @@ export const check = (settings: NodeSettings): Effect.Effect<CheckReport, Comman
   isClustered(settings)
     ? Effect.scoped(checkCluster(settings)).pipe(
       Effect.catch((failure) => {
-        const damage = "_tag" in failure && failure._tag === "StorageCorrupted"
-        return damage
+        const corruption = "_tag" in failure && failure._tag === "StorageCorrupted"
+        return corruption
           ? Effect.succeed<CheckReport>({ counts: {}, problems: [failure.detail] })
           : Effect.fail(explained(storageLocation(settings), undefined, failure))
       })

@@ -18,7 +18,11 @@ export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
       }
       const { message } = backendFailed(storageLocation(settings), failure)
       return Effect.succeed(
-        fail("store", message, "see what `restante check` says; restore a backup if it is damaged")
+        fail(
+          "store",
+          message,
+          "see what `restante check` says; restore a backup if it is corrupted"
+        )
       )
     })
   )

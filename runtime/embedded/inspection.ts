@@ -227,7 +227,7 @@ const inspectFolder = async (
 
 /**
  * Reads all of a stopped store and compares it with itself. Opening recovers the write-ahead log,
- * as any start does. Damage is a fault in the answer; StorageLocked when a process runs on it.
+ * as any start does. Corruption is a fault in the answer; StorageLocked when a process runs on it.
  * `engine` insists on a database, as `embedded` does.
  */
 export const inspect = (

@@ -7,7 +7,7 @@ import type { Effect, Scope } from "effect"
 import { RecordTables } from "./record-table.ts"
 import type { RecordChange, RecordsInMemory } from "./records.ts"
 
-/** Whatever is read throws or rejects where the copy is damaged, or is being cleared. */
+/** Whatever is read throws or rejects where the copy is corrupted, or is being cleared. */
 export interface ViewApi extends RecordsInMemory {
   /** What was noted with the last write that is still there; undefined after `clear`. */
   readonly note: () => string | undefined
@@ -16,7 +16,7 @@ export interface ViewApi extends RecordsInMemory {
    * crash leaves the first ones, each whole.
    */
   readonly write: (changes: ReadonlyArray<RecordChange>, note: string) => Promise<void>
-  /** Forgets everything, damage too. */
+  /** Forgets everything, corruption too. */
   readonly clear: () => Promise<void>
 }
 

@@ -3,7 +3,7 @@ import { Effect, Fiber } from "effect"
 import fc from "fast-check"
 import { createHash } from "node:crypto"
 import { describe, expect, it } from "vitest"
-import { ArchiveDamaged, Decoder, Encoder, headerOf } from "../../deploy/archive/format.ts"
+import { ArchiveCorrupted, Decoder, Encoder, headerOf } from "../../deploy/archive/format.ts"
 import { type ArchivePart, Counter } from "../../deploy/archive/parts.ts"
 import { drain } from "../../deploy/archive/store-reader.ts"
 import { fill } from "../../deploy/archive/store-writer.ts"
@@ -181,7 +181,7 @@ describe("an archive", () => {
     ]
     for (const [spoiled, message] of wrong) {
       const failure = await counted(Buffer.from(spoiled, "latin1")).catch((error: unknown) => error)
-      expect(failure).toBeInstanceOf(ArchiveDamaged)
+      expect(failure).toBeInstanceOf(ArchiveCorrupted)
       expect(failure).toMatchObject({ detail: expect.stringMatching(message) })
     }
   })

@@ -13,7 +13,7 @@ it("names tests that exist", () => {
   expect([...named].filter((path) => !existsSync(join(root, path)))).toEqual([])
 })
 
-it("names every test that kills, damages, cuts off or deceives", () => {
+it("names every test that kills, corrupts, cuts off or deceives", () => {
   const suites = [
     "test/e2e",
     "test/disk",
@@ -26,7 +26,7 @@ it("names every test that kills, damages, cuts off or deceives", () => {
   const dangerous = suites.flatMap((folder) =>
     readdirSync(join(root, folder))
       .filter((file) =>
-        /crash|fail|fault|damage|corrupt|spoil|power|full|fence|hostile|outbound|secrets/.test(file)
+        /crash|fail|fault|corruption|corrupt|spoil|power|full|fence|hostile|outbound|secrets/.test(file)
       )
       .filter((file) => /\.(test|long)\.ts$/.test(file))
       .map((file) => `${folder}/${file}`)

@@ -180,7 +180,7 @@ describe("a start that is refused", () => {
   })
 })
 
-describe("a damaged store", () => {
+describe("a corrupted store", () => {
   const filled = async (): Promise<string> => {
     const service = await start()
     const mailbox = await openMailbox(service.url, "alice")
@@ -199,7 +199,7 @@ describe("a damaged store", () => {
     return join(dataDir, "store", names.at(-1) ?? "")
   }
 
-  const damages: ReadonlyArray<[string, (dataDir: string) => void]> = [
+  const corruptions: ReadonlyArray<[string, (dataDir: string) => void]> = [
     ["a log that was cut", (dataDir) => {
       const log = newest(dataDir, /\.log$/)
       truncateSync(log, Math.floor(readFileSync(log).length / 2))
@@ -218,11 +218,11 @@ describe("a damaged store", () => {
 
   it("is refused with 74 and a message, and whole again when it is restored", async () => {
     const whole = await filled()
-    for (const [name, damage] of damages) {
+    for (const [name, corruption] of corruptions) {
       const dataDir = join(temporaryFolder(), "copy")
       mkdirSync(dataDir)
       cpSync(whole, dataDir, { recursive: true })
-      damage(dataDir)
+      corruption(dataDir)
       const refused = launch({ dataDir })
       expect((await refused.end()).code, `${name}: ${refused.output}`).toBe(74)
       expect(refused.output, name).toContain(`${dataDir} is corrupted`)

@@ -25,7 +25,7 @@ const failures = {
   quarantined: new Quarantined({ key, retryAfterMs: 60_000 }),
   full: new StorageFull({ detail: "secret path" }),
   unavailable: new StorageUnavailable({ detail: "secret path" }),
-  damaged: new StorageCorrupted({ detail: "secret path" }),
+  corrupted: new StorageCorrupted({ detail: "secret path" }),
   timeout: new AskTimeout({ key, deadlineMs: 1 }),
   defect: new ActorDefect({ key })
 }
@@ -130,7 +130,7 @@ describe("failures", () => {
     ["full", 507, null],
     ["unavailable", 503, "1"],
     ["timeout", 503, "1"],
-    ["damaged", 500, null],
+    ["corrupted", 500, null],
     ["defect", 500, null]
   ]
   it.each(cases)("%s is %i with Retry-After %s", async (name, status, retryAfter) => {

@@ -67,7 +67,7 @@ it(
     await done(service, first)
     expect(await found(service.url, 1)).toEqual(idsOf(1))
     expect(existsSync(join(view, "CURRENT"))).toBe(true)
-    const damages = [
+    const corruptions = [
       () => undefined,
       () => rmSync(view, { recursive: true }),
       () => {
@@ -75,11 +75,11 @@ it(
         for (const name of names) truncateSync(join(view, name), 1_000)
       }
     ]
-    for (const [at, damage] of damages.entries()) {
+    for (const [at, corruption] of corruptions.entries()) {
       const path = await load(service.url, at + 2)
       await pause(50 + 40 * at)
       await service.kill()
-      damage()
+      corruption()
       service = await start(options)
       // Another node's write, as it were, while this one was away.
       const put = await fetch(`${service.url}/customers/z${at}`, {
@@ -90,7 +90,7 @@ it(
       expect(put.status).toBe(201)
       // Read-your-writes, whatever the view holds by now.
       expect(await found(service.url, 100)).toEqual(
-        [...damages.keys()].slice(0, at + 1).map((n) => `z${n}`)
+        [...corruptions.keys()].slice(0, at + 1).map((n) => `z${n}`)
       )
       expect(path).toMatch(/^\/loads\//)
     }

@@ -1,7 +1,7 @@
 /**
  * The file `acknowledged` beside the database: how many commits were told to be durable. It is
- * what makes a write-ahead log that was cut or damaged noticed, since RocksDB recovers in
- * silence up to the first damaged record. Two slots are written in turn, each 16 bytes: a mark,
+ * what makes a write-ahead log that was cut or corrupted noticed, since RocksDB recovers in
+ * silence up to the first corrupted record. Two slots are written in turn, each 16 bytes: a mark,
  * the count (u64, big endian) and a CRC-32 of both, so that a torn slot leaves the other.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs"

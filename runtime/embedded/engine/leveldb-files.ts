@@ -63,7 +63,7 @@ interface Fragment {
   readonly data: Buffer
 }
 
-/** The fragments of a log, undefined for each that is damaged. */
+/** The fragments of a log, undefined for each that is corrupted. */
 function* fragmentsOf(log: Buffer): Generator<Fragment | undefined> {
   for (let at = 0; at < log.length;) {
     const left = Math.min(BLOCK_BYTES - at % BLOCK_BYTES, log.length - at)
@@ -82,7 +82,7 @@ function* fragmentsOf(log: Buffer): Generator<Fragment | undefined> {
   }
 }
 
-/** The batches of a log that are whole, and undefined for what is damaged. */
+/** The batches of a log that are whole, and undefined for what is corrupted. */
 function* batchesOf(log: Buffer): Generator<Buffer | undefined> {
   let parts: Array<Buffer> = []
   for (const fragment of fragmentsOf(log)) {
@@ -109,14 +109,16 @@ const readLog = (path: string): Buffer => unlessGone(() => readFileSync(path), B
 export const logGap = (folder: string): string | undefined => {
   const logs = readdirSync(folder).filter((name) => name.endsWith(".log"))
   let next: bigint | undefined
-  let damaged: string | undefined
+  let corrupted: string | undefined
   for (const name of logs.sort((one, other) => parseInt(one, 10) - parseInt(other, 10))) {
     for (const batch of batchesOf(readLog(join(folder, name)))) {
       if (batch === undefined) {
-        damaged ??= name
+        corrupted ??= name
         continue
       }
-      if (damaged !== undefined) return `${damaged} is damaged before the end of what was written`
+      if (corrupted !== undefined) {
+        return `${corrupted} is corrupted before the end of what was written`
+      }
       if (batch.length < BATCH_HEADER_BYTES) return `${name} holds a batch without a header`
       const sequence = batch.readBigUInt64LE(0)
       if (next !== undefined && sequence !== next) {
@@ -129,7 +131,7 @@ export const logGap = (folder: string): string | undefined => {
 }
 
 /*
- * LevelDB's write-ahead logs (doc/log_format.md of LevelDB). LevelDB leaves out what is damaged in
+ * LevelDB's write-ahead logs (doc/log_format.md of LevelDB). LevelDB leaves out what is corrupted in
  * them and goes on with the next block, in silence. What was being written when a process or the
  * power was lost is at the end; whatever a batch follows was durable. Every batch has a sequence
  * number too, so that one that is missing without a trace shows.

@@ -1,7 +1,7 @@
 /**
  * RocksDB's logs, write-ahead ones and manifests (db/log_format.h of RocksDB). At a record whose
  * type is that of recycled logs, in a log that has not begun so, RocksDB reads the same place again
- * for ever (facebook/rocksdb#13333). No log here is recycled, so such a type is damage, and one
+ * for ever (facebook/rocksdb#13333). No log here is recycled, so such a type is corruption, and one
  * changed bit makes it of the usual one. It is looked for before RocksDB reads.
  */
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs"
@@ -29,7 +29,7 @@ interface Progress {
 
 /**
  * Where RocksDB would stay in a block, as `progress` has it. `exactly`: as RocksDB does, which
- * passes over the rest of a block from the first damaged record on; else wherever it could be.
+ * passes over the rest of a block from the first corrupted record on; else wherever it could be.
  */
 const stuckIn = (block: Buffer, progress: Progress, exactly: boolean): number | undefined => {
   for (let at = 0; at + HEADER_BYTES <= block.length;) {
@@ -97,7 +97,7 @@ export const assertReadable = (folder: string): void => {
     const at = unlessGone(() => stuckAt(join(folder, name)), undefined)
     if (at !== undefined) {
       throw new StorageCorrupted({
-        detail: `${name} is damaged at byte ${at}: the type of a record`
+        detail: `${name} is corrupted at byte ${at}: the type of a record`
       })
     }
   }

@@ -73,7 +73,7 @@ const detailOf = (error: unknown): string =>
   error instanceof EngineMissing ? error.detail : rootOf(error).detail
 
 /**
- * The view in `folder`, which is made when it is not there, and anew when it is damaged. Fails with
+ * The view in `folder`, which is made when it is not there, and anew when it is corrupted. Fails with
  * StorageLocked when another process holds it, with StorageUnavailable when it cannot be made or no
  * database runs here. `wanted` insists on a database; a view of another one is read or made anew.
  */

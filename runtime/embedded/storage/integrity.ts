@@ -38,7 +38,7 @@ export const openFailure = (dataDir: string, error: unknown): OpenFailure => {
   return failure._tag === "StorageUnavailable" && lost ? new StorageCorrupted({ detail }) : failure
 }
 
-const damaged = (detail: string): never => {
+const corrupted = (detail: string): never => {
   throw new StorageCorrupted({ detail })
 }
 
@@ -47,19 +47,19 @@ const verifiedCommits = (dataDir: string, database: Database): number => {
   const [format, count] = database.getTexts([FORMAT_KEY, COMMITS_KEY])
   const acknowledged = readAcknowledged(dataDir)
   const commits = Number(count ?? 0)
-  if (acknowledged === null) damaged("the file `acknowledged` is unreadable")
+  if (acknowledged === null) corrupted("the file `acknowledged` is unreadable")
   else if (acknowledged !== undefined && commits < acknowledged) {
-    damaged(
-      "the log was cut or damaged: it holds " +
+    corrupted(
+      "the log was cut or corrupted: it holds " +
         `${commits} of ${acknowledged} acknowledged commits`
     )
   } else if (acknowledged === undefined && count !== undefined) {
-    damaged("the file `acknowledged` is missing: the log cannot be verified")
+    corrupted("the file `acknowledged` is missing: the log cannot be verified")
   }
   if (format !== undefined && format !== FORMAT) {
     throw new StorageUnavailable({ detail: `the store is of another format: ${format}` })
   }
-  if (format === undefined && count !== undefined) damaged("the store's format is missing")
+  if (format === undefined && count !== undefined) corrupted("the store's format is missing")
   return commits
 }
 

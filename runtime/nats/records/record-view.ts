@@ -40,7 +40,7 @@ export const encodeProgress = (note: ViewProgress): string =>
 /** undefined: there is none, or not of this version. */
 export const decodeProgress = (text: string | undefined): ViewProgress | undefined => {
   try {
-    // This node's own text, unless it is damaged: then its fields do not fit.
+    // This node's own text, unless it is corrupted: then its fields do not fit.
     const { version, ...note } = JSON.parse(text ?? "{}") as ViewProgress & {
       readonly version: number
     }

@@ -158,7 +158,7 @@ class NatsRecords implements RecordsApi {
       const value = await ask(this.held)
       return this.view.generation === generation ? { value } : undefined
     } catch {
-      // It is damaged: whatever it is, it can be read again.
+      // It is corrupted: whatever it is, it can be read again.
       this.view.rebuild()
       return undefined
     }

@@ -115,10 +115,13 @@ it.each(engineNames)(
   overFullDisk
 )
 
-it.each(engineNames)("does not start on a full disk as if it were damaged: %s", async (engine) => {
-  const folder = await smallDisk(engine, 16)
-  fill(join(folder, "ballast"))
-  await expect(upon(folder, Effect.void)).rejects.toMatchObject({ _tag: "StorageFull" })
-  rmSync(join(folder, "ballast"))
-  await upon(folder, Effect.void)
-})
+it.each(engineNames)(
+  "does not start on a full disk as if it were corrupted: %s",
+  async (engine) => {
+    const folder = await smallDisk(engine, 16)
+    fill(join(folder, "ballast"))
+    await expect(upon(folder, Effect.void)).rejects.toMatchObject({ _tag: "StorageFull" })
+    rmSync(join(folder, "ballast"))
+    await upon(folder, Effect.void)
+  }
+)

@@ -1,4 +1,4 @@
-/** Records by whose type RocksDB would read a log for ever are damage; all else is left to it. */
+/** Records by whose type RocksDB would read a log for ever are corruption; all else is left to it. */
 import { Effect } from "effect"
 import { cp, readdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -71,7 +71,7 @@ describe("a log of RocksDB", () => {
     expect(await found(both)).toBe(undefined)
   })
 
-  it("is passed over from a damaged record to the end of the block", async () => {
+  it("is passed over from a corrupted record to the end of the block", async () => {
     // The length leads into the middle of a record that looks like one of a recycled log.
     const trap = record(FULL, `${"\0".repeat(6)}\x05`)
     const torn = Buffer.concat([one, changed(trap, 4, 0), one])
@@ -110,7 +110,7 @@ describe("a store on RocksDB", () => {
       for (const at of records) {
         for (const type of RECYCLED) {
           await writeFile(path, changed(whole, at + 6, type))
-          const detail = `${name} is damaged at byte ${at}: the type of a record`
+          const detail = `${name} is corrupted at byte ${at}: the type of a record`
           expect(await openingFailure(crashed)).toMatchObject({ _tag: "StorageCorrupted", detail })
           tried[name.endsWith(".log") ? "log" : "manifest"]++
         }

@@ -1,4 +1,4 @@
-/** The view in a folder: its contract, and damage of every kind. */
+/** The view in a folder: its contract, and corruption of every kind. */
 import { Effect } from "effect"
 import { readdir, rm, truncate, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -25,7 +25,7 @@ const filled = async (engine?: EngineName) => {
   return folder
 }
 
-const damages: Readonly<Record<string, (folder: string) => Promise<void>>> = {
+const corruptions: Readonly<Record<string, (folder: string) => Promise<void>>> = {
   "a manifest that is gone": async (folder) => {
     for (const name of await readdir(folder)) {
       if (name.startsWith("MANIFEST")) await rm(join(folder, name))
@@ -41,10 +41,10 @@ const damages: Readonly<Record<string, (folder: string) => Promise<void>>> = {
   "a folder that is gone": (folder) => rm(folder, { recursive: true })
 }
 
-describe.each(engineNames)("a damaged view in %s", (engine) => {
-  it.each(Object.keys(damages))("is made anew: %s", async (name) => {
+describe.each(engineNames)("a corrupted view in %s", (engine) => {
+  it.each(Object.keys(corruptions))("is made anew: %s", async (name) => {
     const folder = await filled(engine)
-    await damages[name]?.(folder)
+    await corruptions[name]?.(folder)
     const { close, view } = await openView(embeddedView(folder, engine))
     expect(await view.note()).toBeUndefined()
     expect(await view.range("t", { limit: 9 })).toEqual([])

@@ -1,4 +1,4 @@
-/** Nodes that keep their view of the records in a folder: restarts, damage, and who goes on. */
+/** Nodes that keep their view of the records in a folder: restarts, corruption, and who goes on. */
 import { Effect, Layer, Schedule } from "effect"
 import fc from "fast-check"
 import { readdir, rm, truncate } from "node:fs/promises"
@@ -145,7 +145,7 @@ describe("a view that was closed", () => {
     await node.close()
   })
 
-  it("is filled anew when a read finds it damaged", async () => {
+  it("is filled anew when a read finds it corrupted", async () => {
     const folder = join(await newFolder(), "view")
     const first = await start(folder)
     const keys = Array.from({ length: 900 }, (_, at) => `key ${String(at).padStart(4, "0")}`)

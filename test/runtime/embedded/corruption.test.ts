@@ -1,4 +1,4 @@
-/** A damaged store refuses to start, or has kept all that was acknowledged; never a silent gap. */
+/** A corrupted store refuses to start, or has kept all that was acknowledged; never a silent gap. */
 import { Effect, Result } from "effect"
 import { copyFile, cp, open, readdir, readFile, rm, stat, truncate } from "node:fs/promises"
 import { join } from "node:path"
@@ -63,7 +63,7 @@ const flip = async (path: string, at: number): Promise<void> => {
   await file.close()
 }
 
-describe.each(engineNames)("a damaged store, %s", (engine) => {
+describe.each(engineNames)("a corrupted store, %s", (engine) => {
   it("opens a crashed one whole", async () => {
     const { after } = await crashed(engine)
     expect(await itemsIn(after)).toEqual(itemsOf(1, COMMITS))
@@ -81,7 +81,7 @@ describe.each(engineNames)("a damaged store, %s", (engine) => {
       await truncate(join(copy, "store", log.slice(log.lastIndexOf("/") + 1)), size)
       expect(await openingFailure(copy)).toMatchObject({
         _tag: "StorageCorrupted",
-        detail: `the log was cut or damaged: it holds ${COMMITS - 1} of ${COMMITS} acknowledged ` +
+        detail: `the log was cut or corrupted: it holds ${COMMITS - 1} of ${COMMITS} acknowledged ` +
           "commits"
       })
       // The same cut, of a commit that was never acknowledged, is what a crash leaves.

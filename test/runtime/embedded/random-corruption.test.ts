@@ -1,6 +1,6 @@
 /**
  * A byte changed, or everything from it on cut or zeroed, in any file of a store that was killed:
- * it is refused as damaged, or all that was acknowledged is there, or `inspect` names a fault.
+ * it is refused as corrupted, or all that was acknowledged is there, or `inspect` names a fault.
  */
 import { Effect, Exit } from "effect"
 import { createHash } from "node:crypto"
@@ -96,15 +96,15 @@ const kinds = ["flipped", "cut", "zeroed"] as const
 
 type Kind = typeof kinds[number]
 
-const spoil = (whole: Buffer, at: number, kind: Kind): Buffer => {
+const corrupt = (whole: Buffer, at: number, kind: Kind): Buffer => {
   if (kind === "cut") return whole.subarray(0, at)
-  const spoiled = Buffer.from(whole)
-  if (kind === "zeroed") return spoiled.fill(0, at, Math.min(at + SECTOR, whole.length))
-  spoiled.writeUInt8((spoiled.readUInt8(at) ^ (1 << (at % 8))) & 0xff, at)
-  return spoiled
+  const corrupted = Buffer.from(whole)
+  if (kind === "zeroed") return corrupted.fill(0, at, Math.min(at + SECTOR, whole.length))
+  corrupted.writeUInt8((corrupted.readUInt8(at) ^ (1 << (at % 8))) & 0xff, at)
+  return corrupted
 }
 
-interface Damage {
+interface Corruption {
   readonly name: string
   readonly at: number
   readonly kind: Kind
@@ -119,9 +119,12 @@ const filesIn = async (folder: string): Promise<ReadonlyArray<readonly [string, 
 }
 
 /** A few of them, or in the long form all that there is time for. */
-const damages = (files: ReadonlyArray<readonly [string, Buffer]>, seed: string) => {
+const corruptions = (files: ReadonlyArray<readonly [string, Buffer]>, seed: string) => {
   const random = randomOf(seed)
-  const one = ([name, { length }]: readonly [string, Buffer], at = random() * length): Damage => ({
+  const one = (
+    [name, { length }]: readonly [string, Buffer],
+    at = random() * length
+  ): Corruption => ({
     name,
     at: Math.floor(at),
     kind: kinds[Math.floor(random() * kinds.length)] ?? "flipped"
@@ -138,7 +141,7 @@ const damages = (files: ReadonlyArray<readonly [string, Buffer]>, seed: string) 
   })
 }
 
-describe.each(engineNames)("a spoiled store, %s", (engine) => {
+describe.each(engineNames)("a store with random corruption, %s", (engine) => {
   it("is refused, or has everything", { timeout: long ? 3_600_000 : 120_000 }, async () => {
     const folder = await crashed(engine)
     const pristine = await newFolder()
@@ -147,12 +150,12 @@ describe.each(engineNames)("a spoiled store, %s", (engine) => {
     const files = new Map(await filesIn(folder))
     const found = { refused: 0, named: 0, whole: 0 }
     const wrong: Array<string> = []
-    const tried = damages([...files], `spoiled ${engine}`)
+    const tried = corruptions([...files], `corrupted ${engine}`)
     for (const { at, kind, name } of tried) {
       const what = `${name} ${kind} at ${at}`
       const copy = await newFolder()
       await cp(folder, copy, { recursive: true })
-      await writeFile(join(copy, name), spoil(files.get(name) ?? Buffer.alloc(0), at, kind))
+      await writeFile(join(copy, name), corrupt(files.get(name) ?? Buffer.alloc(0), at, kind))
       const exit = await Effect.runPromiseExit(Effect.provide(contents, embedded(copy)))
       if (Exit.isSuccess(exit)) {
         if (exit.value === all) found.whole++
@@ -170,7 +173,7 @@ describe.each(engineNames)("a spoiled store, %s", (engine) => {
     expect(wrong).toEqual([])
     expect(found.refused).toBeGreaterThan(0)
     note({
-      name: `a spoiled byte, sector or end of a file, ${engine}`,
+      name: `a corrupted byte, sector or end of a file, ${engine}`,
       runs: 1,
       faults: tried.length,
       operations: tried.length * (COMMITS + 2)
