@@ -225,8 +225,8 @@ export const sharedBytes = 2 * groupBytesMax
 /** Changes of one write of records. */
 export const recordChangesMax = 20_000
 
-/** Actors whose revision and head are remembered, so that their next commit need not read. */
-export const knownActorsMax = 20_000
+/** Actors whose fences are cached, so that their next commit needs no read. */
+export const cachedFencesMax = 20_000
 
 /** Blocks of tables that are kept in memory, bytes. */
 export const blockCacheBytes = 16 * 1024 * 1024

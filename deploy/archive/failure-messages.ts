@@ -13,6 +13,7 @@ const tags: ReadonlyArray<OpeningFailure["_tag"]> = [
   "StorageUnavailable",
   "EngineDiffers",
   "EngineMissing",
+  "StoreFormatUnsupported",
   "NatsTooOld",
   "BucketsDiffer"
 ]

@@ -2,11 +2,10 @@
 import { Effect, Layer, type Scope } from "effect"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { beginRestoring, embedded, endRestoring, type EngineDiffers,
-  type EngineMissing } from "../../runtime/embedded/index.ts"
+import { beginRestoring, embedded, endRestoring,
+  type OpenFailure } from "../../runtime/embedded/index.ts"
 import { Blobs, type BlobsApi, Records, type RecordsApi, Storage, type StorageApi,
-  type StorageFailure, type StorageLocked, StorageUnavailable, StoreContents,
-  type StoreContentsApi } from "../../runtime/index.ts"
+  StorageUnavailable, StoreContents, type StoreContentsApi } from "../../runtime/index.ts"
 import * as restoring from "../../runtime/nats/contents/restore.ts"
 import { type BucketsDiffer, connection, Nats, natsBlobs, natsContents, natsRecords, natsRegistry,
   natsStorage, type NatsTooOld } from "../../runtime/nats/index.ts"
@@ -45,13 +44,7 @@ export interface Filling extends Opened {
   readonly done: Effect.Effect<void, OpeningFailure>
 }
 
-export type OpeningFailure =
-  | StorageFailure
-  | StorageLocked
-  | EngineDiffers
-  | EngineMissing
-  | NatsTooOld
-  | BucketsDiffer
+export type OpeningFailure = OpenFailure | NatsTooOld | BucketsDiffer
 
 type Ports = Storage | StoreContents | Records | Blobs
 

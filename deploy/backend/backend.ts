@@ -3,11 +3,10 @@ import { Effect, Layer, Redacted, Schema } from "effect"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { randomId } from "../../http/index.ts"
-import { embedded, embeddedView, type EngineDiffers,
-  type EngineMissing } from "../../runtime/embedded/index.ts"
+import { embedded, embeddedView, type OpenFailure } from "../../runtime/embedded/index.ts"
 import { alone, type Blobs, clustered, type Limits, makeMemoryView, type NodeNameTaken,
-  type OpenView, type Placement, type Records, type Storage, type StorageFailure,
-  type StorageLocked, type StoreContents, type Transport } from "../../runtime/index.ts"
+  type OpenView, type Placement, type Records, type Storage, type StoreContents,
+  type Transport } from "../../runtime/index.ts"
 import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, natsBlobs,
   natsContents, type NatsOptions, natsRecordsWith, natsRegistry, natsStorage, type NatsTooOld,
   natsTransport } from "../../runtime/nats/index.ts"
@@ -114,10 +113,7 @@ export const natsOptions = (
 export type Ports = Storage | Transport | Records | Blobs | StoreContents | Placement
 
 export type BackendFailure =
-  | StorageFailure
-  | StorageLocked
-  | EngineDiffers
-  | EngineMissing
+  | OpenFailure
   | NatsTooOld
   | BucketsDiffer
   | NodeNameTaken

@@ -28,7 +28,7 @@ const engineMissing = (folder: string, { detail, engine, reason }: EngineMissing
   const cause = `${node} cannot load ${name}: ${detail.split("\n")[0]}. ${platforms}`
   if (reason === "none") return `no database runs here: ${cause}`
   const isRocks = engine === "rocksdb"
-  if (reason === "insisted") {
+  if (reason === "wanted") {
     const advice = isRocks ? " Unset STORAGE_ENGINE, or set STORAGE_ENGINE=leveldb." : ""
     return `STORAGE_ENGINE is ${engine}, and ${cause}${advice}`
   }
@@ -54,6 +54,13 @@ export const backendFailed = (location: string, failure: BackendFailure): Comman
       return fail(`${location} has no room left: ${failure.detail}`)
     case "StorageUnavailable":
       return fail(`${location} cannot be used: ${failure.detail}`)
+    case "StoreFormatUnsupported":
+      return fail(
+        `${location} cannot be opened: its store has the format ${failure.found}, and this ` +
+          `version reads ${failure.supported}. Set DATA_DIR to an empty folder, or run the ` +
+          "version that wrote the store",
+        configuration
+      )
     case "EngineDiffers":
       return fail(engineDiffers(failure), configuration)
     case "EngineMissing":

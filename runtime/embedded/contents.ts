@@ -1,11 +1,11 @@
-/** The contents port on the embedded store. */
+/** The contents port on the embedded store: reads all of it, for archives. */
 import { type Address, fromKey, keyOf, type LogItem } from "../actor/index.ts"
 import { contentsItems, contentsPage } from "../limits.ts"
 import { type ActorPart, type ActorRead, type ActorSource, type ItemsPart, readActor,
   type RecordPart, type StoreContentsApi } from "../ports/index.ts"
-import { asFailure, type EngineSnapshot, readSpan } from "./engine/index.ts"
+import { asFailure, type EngineSnapshot, pagesOf, readSpan } from "./engine/index.ts"
 import * as keys from "./keys.ts"
-import { asItems, type EmbeddedStore, parseRecord } from "./storage/index.ts"
+import { type EmbeddedStore, itemsIn, parseRecord } from "./storage/index.ts"
 
 class EmbeddedContents implements ActorSource {
   private readonly store: EmbeddedStore
@@ -14,23 +14,8 @@ class EmbeddedContents implements ActorSource {
     this.store = store
   }
 
-  /** Pages of rows: keys, without what they all begin with, and values in turn. */
-  async *pages(prefix: string, values: boolean): AsyncGenerator<ReadonlyArray<[string, string]>> {
-    const lt = keys.endOf(prefix)
-    let from: { gte: string } | { gt: string } = { gte: prefix }
-    for (;;) {
-      const span = { ...from, lt, limit: contentsPage }
-      const rows = await readSpan(this.store.database, span, false, values)
-      const page: Array<[string, string]> = []
-      for (let at = 0; at < rows.length; at += 2) {
-        page.push([(rows[at] ?? "").slice(prefix.length), rows[at + 1] ?? ""])
-      }
-      yield page
-      if (page.length < contentsPage) return
-      from = { gt: rows.at(-2) ?? "" }
-      // Others have their turn, where the service runs.
-      await new Promise((resolve) => setImmediate(resolve))
-    }
+  private pages(prefix: string, values: boolean) {
+    return pagesOf(this.store.database, prefix, { limit: contentsPage, values })
   }
 
   /** Record, epoch of a log without one, and timer. */
@@ -40,7 +25,7 @@ class EmbeddedContents implements ActorSource {
   }
 
   async look(of: Address): Promise<ActorRead> {
-    return this.store.database().atOnce((view) => this.lookIn(view, of))
+    return this.store.database().withSnapshot((view) => this.lookIn(view, of))
   }
 
   private async lookIn(view: EngineSnapshot, of: Address): Promise<ActorRead> {
@@ -67,7 +52,7 @@ class EmbeddedContents implements ActorSource {
   private async items(life: number, from: number, limit: number) {
     const prefix = keys.logPrefix(life)
     const span = { gte: prefix + keys.digits(from), lt: keys.logEnd(prefix), limit }
-    return asItems(await readSpan(this.store.database, span, false))
+    return itemsIn(await readSpan(this.store.database, span, false))
   }
 
   async numbers(of: Address): Promise<ReadonlyArray<number>> {
@@ -80,11 +65,11 @@ class EmbeddedContents implements ActorSource {
   }
 
   /**
-   * Actors of which the records are known. What is read beside them is of the same moment when the
-   * records are the same afterwards; whatever is larger, or changes, is read by itself.
+   * Reads the actors of a page of state records. Their timers and short logs belong to the same
+   * moment if the records have not changed afterwards. Other actors are read one by one.
    */
   private async *page(
-    page: ReadonlyArray<[string, string]>
+    page: ReadonlyArray<readonly [string, string]>
   ): AsyncGenerator<ItemsPart | ActorPart> {
     const found = page.map(([key, record]) => ({
       key,
@@ -116,12 +101,12 @@ class EmbeddedContents implements ActorSource {
   async *actors(first: ReadonlyArray<string> = []): AsyncGenerator<ItemsPart | ActorPart> {
     for (const kind of first) {
       for await (const page of this.pages(`actor/${kind}/`, true)) {
-        yield* this.page(page.map(([id, record]) => [`${kind}/${id}`, record]))
+        yield* this.page(page.map(([id, record]) => [`${kind}/${id}`, record] as const))
       }
     }
-    const told = new Set(first)
+    const done = new Set(first)
     for await (const page of this.pages("actor/", true)) {
-      yield* this.page(page.filter(([key]) => !told.has(key.slice(0, key.indexOf("/")))))
+      yield* this.page(page.filter(([key]) => !done.has(key.slice(0, key.indexOf("/")))))
     }
     for await (const page of this.pages("bare/", false)) {
       for (const [key] of page) yield* readActor(this, fromKey(key))
@@ -130,7 +115,7 @@ class EmbeddedContents implements ActorSource {
       for (const [key] of page) {
         const of = fromKey(key.slice(key.indexOf("/") + 1))
         const [record, bare] = this.texts(of)
-        // All others were told with their records.
+        // The others were read with their records.
         if (record === undefined && bare === undefined) yield* readActor(this, of)
       }
     }
@@ -146,7 +131,8 @@ class EmbeddedContents implements ActorSource {
   }
 }
 
-async function* failing<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
+/** Maps what a generator throws to the failures of the port. */
+async function* mapFailures<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
   try {
     yield* parts
   } catch (error) {
@@ -154,12 +140,12 @@ async function* failing<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
   }
 }
 
-/** The contents port upon an open store. */
+/** The contents port on an open store. */
 export const makeContents = (store: EmbeddedStore): StoreContentsApi => {
   const contents = new EmbeddedContents(store)
   return {
-    actors: (first) => failing(contents.actors(first)),
-    actor: (of) => failing(readActor(contents, of)),
-    records: () => failing(contents.records())
+    actors: (first) => mapFailures(contents.actors(first)),
+    actor: (of) => mapFailures(readActor(contents, of)),
+    records: () => mapFailures(contents.records())
   }
 }

@@ -1,15 +1,15 @@
-/** What a folder lists: flushed, so that the name of a new file is durable; or gone. */
+/** Flushing folders, so that the names of new files are durable, and reading files that may be gone. */
 import { closeSync, fsyncSync, openSync } from "node:fs"
 import { open } from "node:fs/promises"
 
-/** Windows has no flush of folders: NTFS keeps names by its journal. */
+/** Windows cannot flush folders: the journal of NTFS keeps names. */
 const canFlush = process.platform !== "win32"
 
-/** Whether what was opened is not there. */
+/** Whether an error says that a file does not exist. */
 export const isGone = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT"
 
-/** What a file or folder is read as, and `otherwise` where there is none. */
+/** The result of `read`, or `otherwise` when the file or folder does not exist. */
 export const unlessGone = <A, B>(read: () => A, otherwise: B): A | B => {
   try {
     return read()
@@ -19,7 +19,7 @@ export const unlessGone = <A, B>(read: () => A, otherwise: B): A | B => {
   }
 }
 
-/** Blocks for one flush. */
+/** Flushes a folder, and blocks meanwhile. */
 export const flushFolder = (folder: string): void => {
   if (!canFlush) return
   const file = openSync(folder, "r")
@@ -30,7 +30,7 @@ export const flushFolder = (folder: string): void => {
   }
 }
 
-/** The same beside the event loop. */
+/** Flushes a folder without blocking. */
 export const syncFolder = async (path: string): Promise<void> => {
   if (!canFlush) return
   const folder = await open(path, "r")

@@ -5,15 +5,14 @@ import { createReadStream } from "node:fs"
 import { access, readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { StorageCorrupted, StorageUnavailable } from "../actor/index.ts"
-import { arrivingPath, type BlobRecord, blobsPath, fileNames, idOfName,
-  parseBlob } from "./blobs/index.ts"
-import { asFailure, type Database, databasePath, type EngineName,
-  readSpan } from "./engine/index.ts"
-import { bytesKey, endOf, lastNumber } from "./keys.ts"
+import { type BlobRecord, blobsPath, fileNames, idOfName, parseBlob,
+  uploadsPath } from "./blobs/index.ts"
+import { asFailure, type Database, databasePath, type EngineName, pagesOf } from "./engine/index.ts"
+import { bytesKey, lastNumber } from "./keys.ts"
 import { type OpenFailure, openFailure, openVerified, parseRecord } from "./storage/index.ts"
 
 export interface EmbeddedInspection {
-  /** The database that it stands on; undefined when it could not be opened. */
+  /** The database of the folder; undefined when it could not be opened. */
   readonly engine: EngineName | undefined
   readonly counts: {
     readonly commits: number
@@ -23,58 +22,54 @@ export interface EmbeddedInspection {
     readonly timers: number
     readonly records: number
     readonly blobs: number
-    /** Of all blobs' contents. */
+    /** Bytes of all content. */
     readonly blobBytes: number
-    /** Items of removed actors that are yet to be swept. */
+    /** Log items of removed actors that are not deleted yet. */
     readonly garbageItems: number
-    /** Files that nothing names; the next start removes them. */
-    readonly leftOverFiles: number
+    /** Files that no blob names; the next start deletes them. */
+    readonly orphanFiles: number
   }
-  /** What contradicts itself, a sentence each; empty when the store is sound. */
+  /** One sentence for each contradiction; empty when the store is intact. */
   readonly faults: ReadonlyArray<string>
 }
 
-/** Rows read at once. */
-const PAGE = 1_000
+const pageRows = 1_000
 
 async function* rowsOf(
   database: Database,
   prefix: string,
   values = true
 ): AsyncIterable<readonly [string, string]> {
-  const lt = endOf(prefix)
-  let from: { gte: string } | { gt: string } = { gte: prefix }
-  for (;;) {
-    const rows = await readSpan(() => database, { ...from, lt, limit: PAGE }, false, values)
-    for (let at = 0; at < rows.length; at += 2) {
-      yield [(rows[at] ?? "").slice(prefix.length), rows[at + 1] ?? ""]
-    }
-    if (rows.length < 2 * PAGE) return
-    from = { gt: rows.at(-2) ?? "" }
+  for await (const page of pagesOf(() => database, prefix, { limit: pageRows, values })) {
+    yield* page
   }
 }
 
-interface Log {
+/** A log that an actor has, by its state record or without one. */
+interface InspectedLog {
   readonly name: string
-  /** Greatest number it may hold; Infinity when only its items tell. */
+  /** The recorded head; Infinity without a state record. */
   readonly head: number
 }
 
-class Inspector {
+const newCounts = () => ({
+  commits: 0,
+  actors: {} as Record<string, number>, // of any kinds
+  logItems: 0,
+  timers: 0,
+  records: 0,
+  blobs: 0,
+  blobBytes: 0,
+  garbageItems: 0,
+  orphanFiles: 0
+})
+
+class StoreInspector {
   readonly faults: Array<string> = []
-  readonly actors: Record<string, number> = {}
-  readonly counted = {
-    logItems: 0,
-    timers: 0,
-    records: 0,
-    blobs: 0,
-    blobBytes: 0,
-    garbageItems: 0,
-    leftOverFiles: 0
-  }
+  readonly counts = newCounts()
   private readonly dataDir: string
   private readonly database: Database
-  private readonly logs = new Map<number, Log>()
+  private readonly logs = new Map<number, InspectedLog>()
   private readonly garbage = new Set<number>()
   private readonly files = new Map<string, string>()
 
@@ -87,18 +82,18 @@ class Inspector {
     await this.readActors()
     await this.readLogs()
     for await (const [key, at] of rowsOf(this.database, "timer/")) {
-      this.counted.timers++
-      if (!Number.isFinite(Number(at))) this.faults.push(`timer ${key} is no time: ${at}`)
+      this.counts.timers++
+      if (!Number.isFinite(Number(at))) this.faults.push(`timer ${key} has no time: ${at}`)
     }
-    for await (const _ of rowsOf(this.database, "record/", false)) this.counted.records++
+    for await (const _ of rowsOf(this.database, "record/", false)) this.counts.records++
     for await (const [id, text] of rowsOf(this.database, "blob/")) await this.readBlob(id, text)
-    await this.readLeftOvers()
+    await this.readOrphans()
   }
 
   private async readActors(): Promise<void> {
     for await (const [name, record] of rowsOf(this.database, "actor/")) {
       const kind = name.slice(0, name.indexOf("/"))
-      this.actors[kind] = (this.actors[kind] ?? 0) + 1
+      this.counts.actors[kind] = (this.counts.actors[kind] ?? 0) + 1
       try {
         const { epoch, head } = parseRecord(record)
         this.addLog(epoch, { name, head })
@@ -112,15 +107,15 @@ class Inspector {
     for await (const [epoch] of rowsOf(this.database, "garbage/")) this.garbage.add(Number(epoch))
   }
 
-  private addLog(epoch: number, log: Log): void {
+  private addLog(epoch: number, log: InspectedLog): void {
     const other = this.logs.get(epoch)
     if (other !== undefined) this.faults.push(`${log.name} and ${other.name} share a log`)
     this.logs.set(epoch, log)
   }
 
   /**
-   * The recorded head may lag behind the log, since appending alone does not write the record;
-   * so what is verified is that items beyond it follow upon it without a gap.
+   * The recorded head may be behind the log, because a commit without a state does not write the
+   * record. So this verifies that the items after the head have no gap.
    */
   private async readLogs(): Promise<void> {
     let epoch = -1
@@ -129,26 +124,26 @@ class Inspector {
       const own = Number(key.slice(0, key.indexOf("/")))
       const n = lastNumber(key)
       if (this.garbage.has(own)) {
-        this.counted.garbageItems++
+        this.counts.garbageItems++
         continue
       }
       const log = this.logs.get(own)
-      this.counted.logItems++
+      this.counts.logItems++
       if (own !== epoch) last = 0
       epoch = own
       if (log === undefined) this.faults.push(`log item ${key} belongs to no actor`)
       else if (n > log.head && n !== Math.max(last, log.head) + 1) {
-        this.faults.push(`actor ${log.name}: item ${n} follows upon ${Math.max(last, log.head)}`)
+        this.faults.push(`actor ${log.name}: item ${n} follows ${Math.max(last, log.head)}`)
       }
       last = n
     }
   }
 
   private async readBlob(id: string, text: string): Promise<void> {
-    this.counted.blobs++
+    this.counts.blobs++
     try {
       const record = parseBlob(text)
-      this.counted.blobBytes += record.lengthBytes
+      this.counts.blobBytes += record.lengthBytes
       if (record.file !== undefined) this.files.set(record.file, id)
       const { digest, lengthBytes } = await this.digestOf(id, record)
       if (lengthBytes !== record.lengthBytes) {
@@ -174,25 +169,13 @@ class Inspector {
     return { digest: hash.digest("base64url"), lengthBytes: found }
   }
 
-  private async readLeftOvers(): Promise<void> {
-    const arriving = await readdir(arrivingPath(this.dataDir)).catch(() => [])
-    this.counted.leftOverFiles += arriving.length
+  private async readOrphans(): Promise<void> {
+    const uploads = await readdir(uploadsPath(this.dataDir)).catch(() => [])
+    this.counts.orphanFiles += uploads.length
     for await (const name of fileNames(this.dataDir)) {
-      if (this.files.get(name) !== idOfName(name)) this.counted.leftOverFiles++
+      if (this.files.get(name) !== idOfName(name)) this.counts.orphanFiles++
     }
   }
-}
-
-const none: EmbeddedInspection["counts"] = {
-  commits: 0,
-  actors: {},
-  logItems: 0,
-  timers: 0,
-  records: 0,
-  blobs: 0,
-  blobBytes: 0,
-  garbageItems: 0,
-  leftOverFiles: 0
 }
 
 const inspectFolder = async (
@@ -207,10 +190,10 @@ const inspectFolder = async (
     opened = await openVerified(dataDir, { create: false, restoring: false, wanted })
   } catch (error) {
     if (!(error instanceof StorageCorrupted)) throw error
-    return { engine: undefined, counts: none, faults: [error.detail] }
+    return { engine: undefined, counts: newCounts(), faults: [error.detail] }
   }
   const { commits, database } = opened
-  const inspector = new Inspector(dataDir, database)
+  const inspector = new StoreInspector(dataDir, database)
   try {
     await inspector.run()
   } catch (error) {
@@ -220,15 +203,14 @@ const inspectFolder = async (
   } finally {
     await database.close()
   }
-  const { engine } = database
-  const { actors, counted, faults } = inspector
-  return { engine, counts: { commits, actors, ...counted }, faults }
+  const { counts, faults } = inspector
+  return { engine: database.engine, counts: { ...counts, commits }, faults }
 }
 
 /**
- * Reads all of a stopped store and compares it with itself. Opening recovers the write-ahead log,
- * as any start does. Corruption is a fault in the answer; StorageLocked when a process runs on it.
- * `engine` insists on a database, as `embedded` does.
+ * Reads all of a stopped store and checks that it agrees with itself. Opening recovers the
+ * write-ahead log, as any start does. Corruption is a fault in the result. Fails with StorageLocked
+ * when a process has the store open; `engine` as in `embedded`.
  */
 export const inspect = (
   dataDir: string,

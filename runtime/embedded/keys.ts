@@ -1,19 +1,19 @@
-/** How the embedded store spells its keys: see this folder's README. All of them are text. */
+/** The keys of the embedded store, all of them text; the README of this folder lists them. */
 import { type Address, keyOf, shardOf } from "../actor/index.ts"
 
-/** Digits of a number in a key, so that keys sort as their numbers do. */
+/** Numbers are padded to so many digits, so that keys sort as their numbers do. */
 const DIGITS = 16
 
 export const digits = (n: number): string => String(n).padStart(DIGITS, "0")
 
-/** The number that a key ends in. */
+/** The number at the end of a key. */
 export const lastNumber = (key: string): number => Number(key.slice(-DIGITS))
 
 export const FORMAT_KEY = "meta/format"
 
 export const COMMITS_KEY = "meta/commits"
 
-/** Of what a view of a cluster's records notes of itself. */
+/** Of the position that the feeder of a view stores with its records. */
 export const VIEW_KEY = "meta/view"
 
 /** Of the state record. */
@@ -22,10 +22,10 @@ export const actorKey = (key: string): string => `actor/${key}`
 /** Of the epoch of a log whose actor has no state record. */
 export const bareKey = (key: string): string => `bare/${key}`
 
-/** What the keys of one log begin with; an epoch belongs to one life of one actor. */
+/** The prefix of the keys of one log; an epoch belongs to one life of one actor. */
 export const logPrefix = (epoch: number): string => `log/${digits(epoch)}/`
 
-/** After all keys of the log with this prefix: they go on in digits alone. */
+/** After all keys of the log with this prefix, which continue in digits only. */
 export const logEnd = (prefix: string): string => `${prefix}:`
 
 export const garbageKey = (epoch: number): string => `garbage/${digits(epoch)}`
@@ -37,14 +37,14 @@ export const timerKey = (address: Address): string =>
 
 export const recordKey = (table: string, key: string): string => `record/${table}/${key}`
 
-/** Of what is known of a blob. */
+/** Of the length, digest and file name of a blob. */
 export const blobKey = (id: string): string => `blob/${id}`
 
 /** Of the bytes of a small blob. */
 export const bytesKey = (id: string): string => `bytes/${id}`
 
-/** The byte that no UTF-8 text holds: after every key with this prefix, before all others. */
+/** No UTF-8 text contains this byte. */
 const AFTER_ALL = Buffer.from([0xff])
 
-/** First key after all those that begin with `prefix`. */
+/** The end of the span of all keys that begin with `prefix`. */
 export const endOf = (prefix: string): Buffer => Buffer.concat([Buffer.from(prefix), AFTER_ALL])

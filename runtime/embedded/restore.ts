@@ -1,6 +1,6 @@
 /**
- * Filling a folder from an archive. A mark lies in it from before the first write until after the
- * last, and nothing opens a folder with such a mark but the next restoring, which begins anew.
+ * Fills a folder from an archive. The file `restoring` lies in it from before the first write until
+ * after the last one. Only another restore opens such a folder, and begins from nothing.
  */
 import { Effect } from "effect"
 import { closeSync, existsSync, fsyncSync, openSync, writeSync } from "node:fs"
@@ -12,10 +12,10 @@ import { flushFolder } from "./folders.ts"
 
 const markPath = (dataDir: string): string => join(dataDir, "restoring")
 
-/** What belongs to a store, beside the mark. */
-const parts = ["store", "blobs", "acknowledged", "lock", "engine"]
+/** The names in a data folder, beside the mark. */
+const names = ["store", "blobs", "acknowledged", "lock", "engine"]
 
-/** Throws StorageCorrupted when the folder was filled in part. */
+/** Throws StorageCorrupted when a restore into the folder did not end. */
 export const assertWhole = (dataDir: string): void => {
   if (!existsSync(markPath(dataDir))) return
   throw new StorageCorrupted({
@@ -34,18 +34,18 @@ const writeMark = (dataDir: string): void => {
   flushFolder(dataDir)
 }
 
-/** Fails with StorageLocked when another process fills the folder just now. */
+/** Rejects with StorageLocked when another process fills the folder now. */
 const assertFree = async (dataDir: string): Promise<void> => {
   if (!existsSync(databasePath(dataDir))) return
   try {
     await (await openDatabase(dataDir, engineOf(dataDir) ?? "rocksdb", false)).close()
   } catch (error) {
-    // Anything else may be what a broken-off restoring left.
+    // A stopped restore may leave a folder that does not open.
     if (isLocked(error)) throw new StorageLocked({ path: dataDir, pid: undefined })
   }
 }
 
-/** Removes the mark: what was written counts, or nothing was. */
+/** Removes the mark durably. */
 const unmark = async (dataDir: string): Promise<void> => {
   await rm(markPath(dataDir), { force: true })
   flushFolder(dataDir)
@@ -55,18 +55,18 @@ const begin = async (dataDir: string): Promise<void> => {
   await mkdir(dataDir, { recursive: true })
   const there = await readdir(dataDir)
   const isMarked = existsSync(markPath(dataDir))
-  if (!isMarked && there.some((name) => parts.includes(name))) {
+  if (!isMarked && there.some((name) => names.includes(name))) {
     throw new StorageUnavailable({ detail: "there is a store already: only a new one is filled" })
   }
   if (isMarked) await assertFree(dataDir)
   else writeMark(dataDir)
-  for (const name of parts) await rm(join(dataDir, name), { recursive: true, force: true })
+  for (const name of names) await rm(join(dataDir, name), { recursive: true, force: true })
   flushFolder(dataDir)
 }
 
 /**
- * Makes the folder ready to be filled: empty, and marked. Fails with StorageUnavailable when there
- * is a store that was not broken off while it was filled.
+ * Empties the folder and marks it. Fails with StorageUnavailable when it has a store that is not the
+ * rest of a stopped restore.
  */
 export const beginRestoring = (dataDir: string) =>
   Effect.tryPromise({
@@ -74,6 +74,6 @@ export const beginRestoring = (dataDir: string) =>
     catch: (error) => error instanceof StorageLocked ? error : asFailure(error)
   })
 
-/** The folder is filled, durably, and can be served. */
+/** Ends the restore: from now on a node can open the folder. */
 export const endRestoring = (dataDir: string) =>
   Effect.tryPromise({ try: () => unmark(dataDir), catch: asFailure })

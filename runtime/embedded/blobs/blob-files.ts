@@ -1,4 +1,4 @@
-/** The files of large blobs: `blobs/<2 hex>/<id>.<suffix>`, and `blobs/tmp` while they arrive. */
+/** The files of large blobs: `blobs/<2 hex>/<id>.<suffix>`, and `blobs/tmp` during uploads. */
 import { createHash, type Hash, randomBytes } from "node:crypto"
 import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
@@ -9,17 +9,17 @@ import { syncFolder } from "../folders.ts"
 
 export const blobsPath = (dataDir: string): string => join(dataDir, "blobs")
 
-export const arrivingPath = (dataDir: string): string => join(blobsPath(dataDir), "tmp")
+export const uploadsPath = (dataDir: string): string => join(blobsPath(dataDir), "tmp")
 
-/** Lets go of a source when whoever waits for its content has gone. */
-export interface Abort {
-  /** Ends the wait for the next chunk. A promise raced against each chunk would keep them all. */
+/** Stops an upload when its caller is interrupted. */
+export interface UploadAbort {
+  /** Rejects the wait for the next chunk. `Promise.race` would retain every chunk. */
   reject: (reason: Error) => void
   aborted: boolean
 }
 
-export const abortOf = (signal: AbortSignal): Abort => {
-  const abort: Abort = { reject: () => {}, aborted: false }
+export const abortOf = (signal: AbortSignal): UploadAbort => {
+  const abort: UploadAbort = { reject: () => {}, aborted: false }
   const interrupt = (): void => {
     abort.aborted = true
     abort.reject(new Error("interrupted"))
@@ -28,25 +28,25 @@ export const abortOf = (signal: AbortSignal): Abort => {
   return abort
 }
 
-/** What came in: in memory when it is small, else as a file at its place, flushed. */
+/** Received content: small content in memory, large content in a flushed file. */
 export interface ReceivedBlob {
   readonly info: BlobInfo
   readonly content: Buffer | { readonly file: string }
 }
 
-/** In the names of all files that this process brings. */
-const run = randomBytes(4).toString("hex")
+/** Part of the names of all files that this process writes. */
+const runId = randomBytes(4).toString("hex")
 
 /** A new name for the content of `id`, relative to the folder of blobs. */
 const newName = (id: string): string => {
   const folder = createHash("sha256").update(id).digest("hex").slice(0, 2)
-  return join(folder, `${id}.${run}${randomBytes(6).toString("hex")}`)
+  return join(folder, `${id}.${runId}${randomBytes(6).toString("hex")}`)
 }
 
-/** The id that a file's name was made for. */
+/** The blob id in a file name. */
 export const idOfName = (name: string): string => name.slice(3, name.lastIndexOf("."))
 
-/** Makes a folder, with those that it is in, and lets their names be durable. */
+/** Creates a folder and its parents durably. */
 export const makeFolder = async (path: string): Promise<void> => {
   const first = await mkdir(path, { recursive: true })
   if (first === undefined) return
@@ -55,10 +55,10 @@ export const makeFolder = async (path: string): Promise<void> => {
   }
 }
 
-/** The next chunk, undefined at the end; throws BlobAborted, also when nobody waits any more. */
-const next = async (
+/** The next chunk; undefined at the end. Rejects with BlobAborted, also when interrupted. */
+const nextChunk = async (
   source: AsyncIterator<Uint8Array>,
-  abort: Abort
+  abort: UploadAbort
 ): Promise<Uint8Array | undefined> => {
   try {
     const step = await new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
@@ -72,13 +72,13 @@ const next = async (
   }
 }
 
-/** Streams a source to memory or, when it is large, to a file. Throws leaving nothing behind. */
+/** Streams a source to memory or, when it is large, to a file. Leaves no file when it rejects. */
 export const receive = async (
   dataDir: string,
   id: string,
   source: AsyncIterable<Uint8Array>,
   bytesMax: number,
-  abort: Abort
+  abort: UploadAbort
 ): Promise<ReceivedBlob> => {
   const chunks: Array<Buffer> = []
   const hash = createHash("sha256")
@@ -86,9 +86,9 @@ export const receive = async (
   let lengthBytes = 0
   try {
     for (
-      let chunk = await next(iterator, abort);
+      let chunk = await nextChunk(iterator, abort);
       chunk !== undefined;
-      chunk = await next(iterator, abort)
+      chunk = await nextChunk(iterator, abort)
     ) {
       lengthBytes += chunk.length
       if (lengthBytes > bytesMax) throw new BlobTooLarge({ bytesMax })
@@ -99,7 +99,7 @@ export const receive = async (
       }
     }
   } catch (error) {
-    // The source may hold on to something; that it cannot let go of it changes nothing.
+    // Lets the source release its resources.
     void iterator.return?.().catch(() => undefined)
     throw error
   }
@@ -109,24 +109,24 @@ export const receive = async (
 const receiveFile = async (
   dataDir: string,
   id: string,
-  begun: ReadonlyArray<Buffer>,
+  received: ReadonlyArray<Buffer>,
   iterator: AsyncIterator<Uint8Array>,
   hash: Hash,
-  begunBytes: number,
+  receivedBytes: number,
   bytesMax: number,
-  abort: Abort
+  abort: UploadAbort
 ): Promise<ReceivedBlob> => {
   const name = newName(id)
-  const arriving = join(arrivingPath(dataDir), randomBytes(12).toString("hex"))
-  const place = join(blobsPath(dataDir), name)
-  let lengthBytes = begunBytes
-  const file = await open(arriving, "wx")
+  const temporary = join(uploadsPath(dataDir), randomBytes(12).toString("hex"))
+  const target = join(blobsPath(dataDir), name)
+  let lengthBytes = receivedBytes
+  const file = await open(temporary, "wx")
   try {
-    for (const chunk of begun) await writeAll(file, chunk)
+    for (const chunk of received) await writeAll(file, chunk)
     for (
-      let chunk = await next(iterator, abort);
+      let chunk = await nextChunk(iterator, abort);
       chunk !== undefined;
-      chunk = await next(iterator, abort)
+      chunk = await nextChunk(iterator, abort)
     ) {
       lengthBytes += chunk.length
       if (lengthBytes > bytesMax) throw new BlobTooLarge({ bytesMax })
@@ -134,11 +134,11 @@ const receiveFile = async (
       await writeAll(file, chunk)
     }
     await file.sync()
-    await makeFolder(dirname(place))
-    await rename(arriving, place)
-    await syncFolder(dirname(place))
+    await makeFolder(dirname(target))
+    await rename(temporary, target)
+    await syncFolder(dirname(target))
   } catch (error) {
-    await rm(arriving, { force: true })
+    await rm(temporary, { force: true })
     throw error
   } finally {
     await file.close()
@@ -151,8 +151,8 @@ const writeAll = async (file: FileHandle, chunk: Uint8Array): Promise<void> => {
 }
 
 /**
- * The bytes of a file, a chunk each time that one is asked for. The file is open from now on, so
- * that its removal does not matter; it is closed at the end, and when nobody begins to read.
+ * Opens a file and reads its bytes in chunks on demand. Its removal does not matter once it is
+ * open. It is closed at the end, or after {@link blobUnreadMs} when nobody begins to read.
  */
 export const openFile = async (
   path: string,
@@ -187,7 +187,7 @@ export const openFile = async (
   }
 }
 
-/** Names of all files at their places, relative to the folder of blobs. */
+/** Names of all complete files, relative to the folder of blobs. */
 export async function* fileNames(dataDir: string): AsyncIterable<string> {
   const folders = await readdir(blobsPath(dataDir)).catch(() => [])
   for (const folder of folders.filter((name) => /^[0-9a-f]{2}$/.test(name))) {
@@ -196,15 +196,15 @@ export async function* fileNames(dataDir: string): AsyncIterable<string> {
 }
 
 /**
- * Removes what earlier processes left and nothing names. What this one has brought may be named
- * yet; no clock tells the one from the other, since clocks are set back.
+ * Deletes the files of earlier processes that no blob names. A file of this process may get its
+ * name later. No clock can distinguish the two, because clocks are set back.
  */
-export const removeLeftOvers = async (
+export const removeOrphans = async (
   dataDir: string,
   isNamed: (id: string, name: string) => boolean
 ): Promise<void> => {
   for await (const name of fileNames(dataDir)) {
-    const isOfThisRun = name.slice(name.lastIndexOf(".") + 1).startsWith(run)
+    const isOfThisRun = name.slice(name.lastIndexOf(".") + 1).startsWith(runId)
     if (isOfThisRun || isNamed(idOfName(name), name)) continue
     await rm(join(blobsPath(dataDir), name), { force: true })
   }

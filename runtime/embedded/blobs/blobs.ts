@@ -1,20 +1,20 @@
 /**
  * The blob port on the embedded store: small content in the database, larger content in files
- * that the database names. A file counts once its name is committed; others are left-overs.
+ * that the database names. A file without a committed name is an orphan.
  */
 import { Effect } from "effect"
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { BlobAborted, BlobMissing, BlobTooLarge, StorageCorrupted } from "../../actor/index.ts"
 import type { BlobInfo, BlobsApi, ByteRange } from "../../ports/index.ts"
-import { asFailure, readSpan, type WriteBatch } from "../engine/index.ts"
+import { asFailure, keysIn, readSpan, type WriteBatch } from "../engine/index.ts"
 import { isGone } from "../folders.ts"
 import { blobKey, bytesKey, endOf } from "../keys.ts"
 import type { EmbeddedStore } from "../storage/index.ts"
-import { abortOf, arrivingPath, blobsPath, makeFolder, openFile, receive, type ReceivedBlob,
-  removeLeftOvers } from "./blob-files.ts"
+import { abortOf, blobsPath, makeFolder, openFile, receive, type ReceivedBlob, removeOrphans,
+  uploadsPath } from "./blob-files.ts"
 
-/** What the database keeps of a blob. */
+/** What the database stores of a blob. */
 export interface BlobRecord extends BlobInfo {
   /** Name of its file; undefined when the bytes are in the database. */
   readonly file?: string
@@ -31,7 +31,7 @@ export const parseBlob = (text: string): BlobRecord => {
 
 class EmbeddedBlobs {
   private readonly store: EmbeddedStore
-  /** The records that the group being prepared or written will leave. */
+  /** The records after the group that is being prepared or written. */
   private readonly staged = new Map<string, BlobRecord | undefined>()
 
   constructor(store: EmbeddedStore) {
@@ -43,22 +43,22 @@ class EmbeddedBlobs {
     return text === undefined ? undefined : parseBlob(text)
   }
 
-  keep(id: string, { content, info }: ReceivedBlob): ReturnType<BlobsApi["put"]> {
+  write(id: string, { content, info }: ReceivedBlob): ReturnType<BlobsApi["put"]> {
     const bytes = Buffer.isBuffer(content) ? content : undefined
     const record: BlobRecord = Buffer.isBuffer(content) ? info : { ...info, file: content.file }
-    const write = (batch: WriteBatch): void => {
+    const put = (batch: WriteBatch): void => {
       batch.put(blobKey(id), JSON.stringify(record))
       if (bytes !== undefined) batch.putBytes(bytesKey(id), bytes)
     }
-    return this.replace(id, record, write).pipe(
+    return this.replace(id, record, put).pipe(
       Effect.as(info),
       Effect.tapCause(() => this.discard(record)),
-      // Whether the file is named must be known before it may be deleted.
+      // The file may be deleted only when it is certain that no commit names it.
       Effect.uninterruptible
     )
   }
 
-  /** Writes what `id` shall be, and deletes the file that it was. */
+  /** Replaces the record of `id`, and deletes the file of the old one. */
   replace(id: string, record: BlobRecord | undefined, write: (batch: WriteBatch) => void) {
     let before: BlobRecord | undefined
     const unstage = (): void => {
@@ -81,7 +81,7 @@ class EmbeddedBlobs {
   discard(record: BlobRecord | undefined): Effect.Effect<void> {
     if (record?.file === undefined) return Effect.void
     const path = join(blobsPath(this.store.dataDir), record.file)
-    // What cannot be deleted now is found as a left-over at the next start.
+    // The next start deletes the file as an orphan.
     return Effect.promise(() => rm(path, { force: true }).catch(() => undefined))
   }
 
@@ -101,7 +101,7 @@ class EmbeddedBlobs {
         if (now?.file === record.file) {
           throw new StorageCorrupted({ detail: `blob ${id} has no file ${record.file}` })
         }
-        // It was replaced meanwhile.
+        // Another upload replaced it.
         record = now
       }
     }
@@ -113,20 +113,20 @@ async function* inMemory(bytes: Buffer): AsyncIterable<Uint8Array> {
   if (bytes.length > 0) yield bytes
 }
 
-/** The blob port upon an open store. */
+/** The blob port on an open store. */
 export const makeBlobs = Effect.fnUntraced(function*(store: EmbeddedStore) {
   const { dataDir } = store
   const blobs = new EmbeddedBlobs(store)
   yield* Effect.tryPromise({
     try: async () => {
-      await rm(arrivingPath(dataDir), { recursive: true, force: true })
-      await makeFolder(arrivingPath(dataDir))
+      await rm(uploadsPath(dataDir), { recursive: true, force: true })
+      await makeFolder(uploadsPath(dataDir))
     },
     catch: asFailure
   })
-  // Of no consequence to anything but room on the disk, and tried again at the next start.
+  // A failure costs disk space only, and the next start retries.
   yield* Effect.forkScoped(
-    Effect.tryPromise(() => removeLeftOvers(dataDir, (id, name) => blobs.find(id)?.file === name))
+    Effect.tryPromise(() => removeOrphans(dataDir, (id, name) => blobs.find(id)?.file === name))
       .pipe(Effect.ignore)
   )
   const api: BlobsApi = {
@@ -135,28 +135,28 @@ export const makeBlobs = Effect.fnUntraced(function*(store: EmbeddedStore) {
         try: (signal) => receive(dataDir, id, source, bytesMax, abortOf(signal)),
         catch: (error) =>
           error instanceof BlobTooLarge || error instanceof BlobAborted ? error : asFailure(error)
-      }).pipe(Effect.flatMap((received) => blobs.keep(id, received))),
+      }).pipe(Effect.flatMap((received) => blobs.write(id, received))),
     open: (id, range) =>
       Effect.tryPromise({
         try: () => blobs.open(id, range),
         catch: (error) => error instanceof BlobMissing ? error : asFailure(error)
       }),
     info: (id) =>
-      store.reading(() => {
+      store.read(() => {
         const found = blobs.find(id)
         return found && { lengthBytes: found.lengthBytes, digest: found.digest }
       }),
     remove: (id) => Effect.uninterruptible(blobs.replace(id, undefined, () => undefined)),
     scan: (after, limit) =>
-      store.reading<ReadonlyArray<string>>(() => {
+      store.read<ReadonlyArray<string>>(() => {
         if (limit <= 0) return []
         const prefix = blobKey("")
         const from = after === undefined ? { gte: prefix } : { gt: prefix + after }
         const span = { ...from, lt: endOf(prefix), limit }
-        const ids = (rows: ReadonlyArray<string>) =>
-          rows.filter((_, at) => at % 2 === 0).map((key) => key.slice(prefix.length))
         const rows = readSpan(store.database, span, false, false)
-        return rows instanceof Promise ? rows.then(ids) : ids(rows)
+        return rows instanceof Promise
+          ? rows.then((all) => keysIn(all, prefix.length))
+          : keysIn(rows, prefix.length)
       })
   }
   return api

@@ -1,6 +1,6 @@
 /**
- * Which database a folder stands on. It is chosen once, at the first start, and written down in the
- * file `engine`; a native module that is not chosen is never loaded.
+ * Which database a folder uses. The first start chooses it and writes it to the file `engine`. The
+ * native module of the other database is never loaded.
  */
 import { Schema } from "effect"
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
@@ -15,25 +15,25 @@ import { loadRocksdb, openRocksdb } from "./rocksdb.ts"
 
 export const databasePath = (dataDir: string): string => join(dataDir, "store")
 
-const notePath = (dataDir: string): string => join(dataDir, "engine")
+const enginePath = (dataDir: string): string => join(dataDir, "engine")
 
-/** The folder was made upon another database than the one that is insisted on. */
+/** The folder has another database than the wanted one. */
 export class EngineDiffers extends Schema.TaggedError<EngineDiffers>()("EngineDiffers", {
   path: Schema.String,
   found: Schema.Literals(engineNames),
   wanted: Schema.Literals(engineNames)
 }) {}
 
-/** The native module of a database has no binary that runs here. */
+/** The native module of a database has no binary for this machine. */
 export class EngineMissing extends Schema.TaggedError<EngineMissing>()("EngineMissing", {
   engine: Schema.Literals(engineNames),
-  /** Why none of the others is taken. */
-  reason: Schema.Literals(["insisted", "found", "none"]),
+  /** Why no other database is possible: it is wanted, the folder has it, or none runs here. */
+  reason: Schema.Literals(["wanted", "found", "none"]),
   detail: Schema.String
 }) {}
 
 const loaders: Readonly<Record<EngineName, () => Promise<unknown>>> = {
-  // A promise, so that it rejects where it throws.
+  // Async, so that an error rejects the promise.
   rocksdb: async () => loadRocksdb(),
   leveldb: () => import("classic-level")
 }
@@ -42,25 +42,25 @@ const openers: Readonly<
   Record<EngineName, (path: string, createIfMissing: boolean) => Promise<Database>>
 > = { rocksdb: openRocksdb, leveldb: openLeveldb }
 
-/** With less memory, where it has much by itself. */
+/** A view needs less memory than a store. */
 const viewOpeners: Readonly<Record<EngineName, (path: string) => Promise<Database>>> = {
   rocksdb: (path) => openRocksdb(path, true, viewMemtableBytes),
   leveldb: (path) => openLeveldb(path, true)
 }
 
 /**
- * What the folder was made upon; undefined when there is no store. Folders from before there was a
- * choice have RocksDB. Throws StorageCorrupted when the file `engine` names none.
+ * The database of a folder; undefined when there is no store. A store without a file `engine` has
+ * RocksDB. Throws StorageCorrupted when the file `engine` names no database.
  */
 export const engineOf = (dataDir: string): EngineName | undefined => {
-  if (existsSync(notePath(dataDir))) {
-    const text = readFileSync(notePath(dataDir), "utf8").trim()
+  if (existsSync(enginePath(dataDir))) {
+    const text = readFileSync(enginePath(dataDir), "utf8").trim()
     const name = engineNames.find((one) => one === text)
     if (name !== undefined) return name
     throw new StorageCorrupted({ detail: "the file `engine` names no database" })
   }
-  const isThere = existsSync(databasePath(dataDir)) || existsSync(acknowledgedPath(dataDir))
-  return isThere ? "rocksdb" : undefined
+  const hasStore = existsSync(databasePath(dataDir)) || existsSync(acknowledgedPath(dataDir))
+  return hasStore ? "rocksdb" : undefined
 }
 
 const load = async (engine: EngineName, reason: EngineMissing["reason"]): Promise<void> => {
@@ -71,8 +71,8 @@ const load = async (engine: EngineName, reason: EngineMissing["reason"]): Promis
   }
 }
 
-/** The first that can be loaded. */
-const firstThere = async (): Promise<EngineName> => {
+/** The first database that can be loaded. */
+const firstLoadable = async (): Promise<EngineName> => {
   const [first, second] = engineNames
   try {
     await load(first, "found")
@@ -84,8 +84,8 @@ const firstThere = async (): Promise<EngineName> => {
 }
 
 /**
- * The database that the folder has, or is to have. Rejects with EngineDiffers when `wanted` is
- * another, EngineMissing when it cannot be loaded.
+ * Chooses the database of a folder: the one that it has, else `wanted`, else the first that can be
+ * loaded. Rejects with EngineDiffers or EngineMissing.
  */
 export const chooseEngine = async (
   dataDir: string,
@@ -96,21 +96,21 @@ export const chooseEngine = async (
     throw new EngineDiffers({ path: dataDir, found, wanted })
   }
   const engine = found ?? wanted
-  if (engine === undefined) return firstThere()
-  await load(engine, wanted === undefined ? "found" : "insisted")
+  if (engine === undefined) return firstLoadable()
+  await load(engine, wanted === undefined ? "found" : "wanted")
   return engine
 }
 
-/** Writes the choice down, durably, unless it is there. */
-export const noteEngine = (dataDir: string, engine: EngineName): void => {
-  const path = notePath(dataDir)
+/** Writes the file `engine` durably, unless it exists. */
+export const writeEngine = (dataDir: string, engine: EngineName): void => {
+  const path = enginePath(dataDir)
   if (existsSync(path)) return
-  const arriving = `${path}.tmp`
+  const temporary = `${path}.tmp`
   try {
-    writeFileSync(arriving, `${engine}\n`, { flush: true })
-    renameSync(arriving, path)
+    writeFileSync(temporary, `${engine}\n`, { flush: true })
+    renameSync(temporary, path)
   } catch (error) {
-    rmSync(arriving, { force: true })
+    rmSync(temporary, { force: true })
     throw error
   }
   flushFolder(dataDir)
@@ -123,16 +123,13 @@ export const openDatabase = (
   createIfMissing: boolean
 ): Promise<Database> => openers[engine](databasePath(dataDir), createIfMissing)
 
-/**
- * The database for a view: `wanted`, or the first that can be loaded. Rejects with EngineMissing
- * where there is none.
- */
+/** The database for a view: `wanted`, else the first that can be loaded, else EngineMissing. */
 export const viewEngine = async (wanted: EngineName | undefined): Promise<EngineName> => {
-  if (wanted === undefined) return firstThere()
-  await load(wanted, "insisted")
+  if (wanted === undefined) return firstLoadable()
+  await load(wanted, "wanted")
   return wanted
 }
 
-/** Opens the database of a view, which is made where there is none. Rejects as the other does. */
+/** Opens or creates the database of a view. Rejects with the binding's own error. */
 export const openViewDatabase = (path: string, engine: EngineName): Promise<Database> =>
   viewOpeners[engine](path)

@@ -1,88 +1,52 @@
 /**
- * LevelDB's tables (doc/table_format.md of LevelDB). Each block has a checksum, which LevelDB looks
- * at only when it is told to, and the binding has no way to tell it.
+ * Verifies the files of a LevelDB folder before LevelDB opens it. LevelDB skips corrupted log
+ * records in silence, checks no table, and may end the process when it reads a corrupted one. The
+ * binding has no option for paranoid checks.
  */
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync,
   statSync } from "node:fs"
 import { readFile } from "node:fs/promises"
+import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { unlessGone } from "../folders.ts"
+import { blockBytes, maskedCrc32c, recordHeaderBytes, recordType } from "./log-format.ts"
 
-/** CRC-32C (RFC 3720, appendix B.4), which Node's zlib lacks, as LevelDB keeps it in its files. */
+const require = createRequire(import.meta.url)
 
-const POLYNOMIAL = 0x82f63b78
+// The package has no types: this is the one function that is used.
+const { uncompress } = require("snappyjs") as { uncompress: (bytes: Uint8Array) => Uint8Array }
 
-const steps = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte
-  for (let bit = 0; bit < 8; bit++) crc = (crc & 1) === 0 ? crc >>> 1 : (crc >>> 1) ^ POLYNOMIAL
-  return crc
-})
-
-/** Four bytes at once: what each of them makes of the rest, one table after the other. */
-const LANES = 4
-
-const lanes = new Uint32Array(LANES * 256)
-
-lanes.set(steps)
-
-for (let at = 256; at < lanes.length; at++) {
-  const before = lanes[at - 256] ?? 0
-  lanes[at] = (steps[before & 0xff] ?? 0) ^ (before >>> 8)
-}
-
-export const crc32c = (bytes: Uint8Array): number => {
-  let crc = 0xffffffff
-  let at = 0
-  for (const end = bytes.length - LANES; at <= end; at += LANES) {
-    crc ^= (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) |
-      ((bytes[at + 3] ?? 0) << 24)
-    crc = (lanes[768 + (crc & 0xff)] ?? 0) ^ (lanes[512 + ((crc >>> 8) & 0xff)] ?? 0) ^
-      (lanes[256 + ((crc >>> 16) & 0xff)] ?? 0) ^ (lanes[crc >>> 24] ?? 0)
-  }
-  for (; at < bytes.length; at++) {
-    crc = (steps[(crc ^ (bytes[at] ?? 0)) & 0xff] ?? 0) ^ (crc >>> 8)
-  }
-  return ~crc >>> 0
-}
-
-/** As it stands in a file: turned, since a checksum of bytes that hold checksums tells little. */
-export const masked = (crc: number): number =>
-  ((((crc >>> 15) | (crc << 17)) >>> 0) + 0xa282ead8) >>> 0
-
-const BLOCK_BYTES = 32 * 1024
-
-const HEADER_BYTES = 7
-
-const [FULL, FIRST, LAST] = [1, 2, 4]
+/* Write-ahead logs, by doc/log_format.md of LevelDB. */
 
 /** At the start of a batch: its sequence number (u64) and how many changes it has (u32). */
 const BATCH_HEADER_BYTES = 12
 
-interface Fragment {
+interface LogFragment {
   readonly type: number
   readonly data: Buffer
 }
 
-/** The fragments of a log, undefined for each that is corrupted. */
-function* fragmentsOf(log: Buffer): Generator<Fragment | undefined> {
+/** The fragments of a log; undefined for each corrupted one. */
+function* fragmentsOf(log: Buffer): Generator<LogFragment | undefined> {
   for (let at = 0; at < log.length;) {
-    const left = Math.min(BLOCK_BYTES - at % BLOCK_BYTES, log.length - at)
-    const end = left < HEADER_BYTES ? Infinity : HEADER_BYTES + log.readUInt16LE(at + 4)
+    const left = Math.min(blockBytes - at % blockBytes, log.length - at)
+    const end = left < recordHeaderBytes
+      ? Infinity
+      : recordHeaderBytes + log.readUInt16LE(at + 4)
     if (end > left) {
       // The rest of a block is padding, or its lengths cannot be trusted.
-      if (left >= HEADER_BYTES) yield undefined
+      if (left >= recordHeaderBytes) yield undefined
       at += left
       continue
     }
-    const isWhole = masked(crc32c(log.subarray(at + 6, at + end))) === log.readUInt32LE(at)
-    yield isWhole
-      ? { type: log.readUInt8(at + 6), data: log.subarray(at + HEADER_BYTES, at + end) }
+    yield maskedCrc32c(log.subarray(at + 6, at + end)) === log.readUInt32LE(at)
+      ? { type: log.readUInt8(at + 6), data: log.subarray(at + recordHeaderBytes, at + end) }
       : undefined
     at += end
   }
 }
 
-/** The batches of a log that are whole, and undefined for what is corrupted. */
+/** The complete batches of a log; undefined for each corrupted fragment. */
 function* batchesOf(log: Buffer): Generator<Buffer | undefined> {
   let parts: Array<Buffer> = []
   for (const fragment of fragmentsOf(log)) {
@@ -92,20 +56,24 @@ function* batchesOf(log: Buffer): Generator<Buffer | undefined> {
       continue
     }
     const { data, type } = fragment
-    if (type === FULL) yield data
-    else if (type === FIRST) parts = [data]
+    if (type === recordType.full) yield data
+    else if (type === recordType.first) parts = [data]
     else if (parts.length > 0) parts.push(data)
-    if (type === LAST && parts.length > 0) {
+    if (type === recordType.last && parts.length > 0) {
       yield Buffer.concat(parts)
       parts = []
     }
   }
 }
 
-/** Whoever has the database open may have put it away. */
+/** A process that has the database open may have removed the log since it was listed. */
 const readLog = (path: string): Buffer => unlessGone(() => readFileSync(path), Buffer.alloc(0))
 
-/** Where the logs in a folder lack a batch that is followed by another; undefined when nowhere. */
+/**
+ * Describes the first batch that the logs in a folder lack before a later one; undefined when they
+ * lack none. A crash leaves an incomplete batch at the end only: every batch before it was
+ * flushed. Sequence numbers show a batch that is missing without a trace.
+ */
 export const logGap = (folder: string): string | undefined => {
   const logs = readdirSync(folder).filter((name) => name.endsWith(".log"))
   let next: bigint | undefined
@@ -130,12 +98,7 @@ export const logGap = (folder: string): string | undefined => {
   return undefined
 }
 
-/*
- * LevelDB's write-ahead logs (doc/log_format.md of LevelDB). LevelDB leaves out what is corrupted in
- * them and goes on with the next block, in silence. What was being written when a process or the
- * power was lost is at the end; whatever a batch follows was durable. Every batch has a sequence
- * number too, so that one that is missing without a trace shows.
- */
+/* Tables, by doc/table_format.md of LevelDB. */
 
 const FOOTER_BYTES = 48
 
@@ -146,175 +109,152 @@ const MAGIC = 0xdb4775248b80fb57n
 
 const SNAPPY = 1
 
-/** Something that cannot be read: what it is. */
-class Unreadable extends Error {}
+/** The message says which part of a table is corrupted. */
+class TableCorrupted extends Error {}
 
-class Reader {
-  at: number
-  readonly bytes: Buffer
+class TableReader {
+  at = 0
+  private readonly bytes: Buffer
 
-  constructor(bytes: Buffer, at = 0) {
+  constructor(bytes: Buffer) {
     this.bytes = bytes
-    this.at = at
-  }
-
-  byte(): number {
-    const byte = this.bytes[this.at++]
-    if (byte === undefined) throw new Unreadable("a number is cut")
-    return byte
   }
 
   varint(): number {
     let value = 0
     for (let scale = 1;; scale *= 128) {
-      const byte = this.byte()
+      const byte = this.bytes[this.at++]
+      if (byte === undefined) throw new TableCorrupted("a number is cut")
       value += (byte & 0x7f) * scale
       if (byte < 0x80) return value
-      if (scale > 2 ** 49) throw new Unreadable("a number is too large")
+      if (scale > 2 ** 49) throw new TableCorrupted("a number is too large")
     }
   }
 
-  skip(bytes: number): Buffer {
-    if (this.at + bytes > this.bytes.length) throw new Unreadable("a block is cut")
+  take(bytes: number): Buffer {
     this.at += bytes
-    return this.bytes.subarray(this.at - bytes, this.at)
+    return sliceOf(this.bytes, this.at - bytes, bytes)
   }
 }
 
-/** Undoes Snappy (format_description.txt of Snappy), for the index of a table. */
-const decompressed = (bytes: Buffer): Buffer => {
-  const from = new Reader(bytes)
-  const to = Buffer.alloc(from.varint())
-  let length = 0
-  while (from.at < bytes.length) {
-    const tag = from.byte()
-    const kind = tag & 3
-    if (kind === 0) {
-      const extra = Math.max(0, (tag >>> 2) - 59)
-      const size = extra === 0 ? tag >>> 2 : from.skip(extra).readUIntLE(0, extra)
-      length += from.skip(size + 1).copy(to, length)
-      continue
-    }
-    const size = kind === 1 ? ((tag >>> 2) & 7) + 4 : (tag >>> 2) + 1
-    const back = kind === 1
-      ? (tag >>> 5) * 256 + from.byte()
-      : from.skip(kind === 2 ? 2 : 4).readUIntLE(0, kind === 2 ? 2 : 4)
-    if (back === 0 || back > length) throw new Unreadable("a block is not of Snappy")
-    const end = length + size
-    for (; length < end; length++) to[length] = to[length - back] ?? 0
-  }
-  return to
+const sliceOf = (bytes: Buffer, at: number, length: number): Buffer => {
+  if (at + length > bytes.length) throw new TableCorrupted("a block is cut")
+  return bytes.subarray(at, at + length)
 }
 
-interface Handle {
+interface BlockHandle {
   readonly offset: number
   readonly size: number
 }
 
-const handleOf = (reader: Reader): Handle => ({ offset: reader.varint(), size: reader.varint() })
+const handleIn = (reader: TableReader): BlockHandle => ({
+  offset: reader.varint(),
+  size: reader.varint()
+})
 
-/** A block whose checksum is right. */
-const blockOf = (table: Buffer, { offset, size }: Handle): { kind: number; bytes: Buffer } => {
-  const reader = new Reader(table, offset)
-  const whole = reader.skip(size + TRAILER_BYTES)
-  if (masked(crc32c(whole.subarray(0, size + 1))) !== whole.readUInt32LE(size + 1)) {
-    throw new Unreadable(`the checksum of the block at byte ${offset} differs`)
+/** Reads a block and checks its checksum. */
+const readBlock = (table: Buffer, { offset, size }: BlockHandle) => {
+  const block = sliceOf(table, offset, size + TRAILER_BYTES)
+  if (maskedCrc32c(block.subarray(0, size + 1)) !== block.readUInt32LE(size + 1)) {
+    throw new TableCorrupted(`the checksum of the block at byte ${offset} differs`)
   }
-  return { kind: whole.readUInt8(size), bytes: whole.subarray(0, size) }
+  return { compression: block.readUInt8(size), bytes: block.subarray(0, size) }
 }
 
-/** The places of blocks that an index names. */
-function* handlesIn({ bytes, kind }: ReturnType<typeof blockOf>): Generator<Handle> {
-  const block = kind === SNAPPY ? decompressed(bytes) : bytes
+const decompress = (bytes: Buffer): Buffer => {
+  try {
+    return Buffer.from(uncompress(bytes))
+  } catch {
+    throw new TableCorrupted("a block is not of Snappy")
+  }
+}
+
+/** Checks all blocks that an index block names. */
+const verifyIndexed = (table: Buffer, index: BlockHandle): void => {
+  const { bytes, compression } = readBlock(table, index)
+  const block = compression === SNAPPY ? decompress(bytes) : bytes
   const end = block.length - 4 - 4 * block.readUInt32LE(block.length - 4)
-  for (const reader = new Reader(block); reader.at < end;) {
+  for (const reader = new TableReader(block); reader.at < end;) {
     reader.varint() // bytes of the key that it shares with the one before
     const keyBytes = reader.varint()
     const valueBytes = reader.varint()
-    reader.skip(keyBytes)
-    yield handleOf(new Reader(reader.skip(valueBytes)))
+    reader.take(keyBytes)
+    readBlock(table, handleIn(new TableReader(reader.take(valueBytes))))
   }
 }
 
-/** Whether these last bytes of a file end a table. */
-const isClosed = (bytes: Buffer): boolean =>
-  bytes.length >= 8 && bytes.readBigUInt64LE(bytes.length - 8) === MAGIC
+const verifyTable = (table: Buffer): void => {
+  if (table.length < FOOTER_BYTES) throw new TableCorrupted("its end is missing")
+  const footer = new TableReader(table.subarray(table.length - FOOTER_BYTES))
+  verifyIndexed(table, handleIn(footer))
+  verifyIndexed(table, handleIn(footer))
+}
 
-const isCut = (path: string): boolean => {
+/** Whether a table lacks its last bytes. */
+const isTruncated = (path: string): boolean => {
   let file: number
   try {
     file = openSync(path, "r")
   } catch {
-    // Gone, by whoever has the database open; what else it may be, opening will tell.
+    // A process that has the database open removed it; opening reports any other cause.
     return false
   }
   try {
     const bytes = Buffer.alloc(8)
     const read = readSync(file, bytes, 0, 8, Math.max(0, fstatSync(file).size - 8))
-    return !isClosed(bytes.subarray(0, read))
+    return read < 8 || bytes.readBigUInt64LE(0) !== MAGIC
   } finally {
     closeSync(file)
   }
 }
 
-const verify = (table: Buffer): void => {
-  if (table.length < FOOTER_BYTES) throw new Unreadable("its end is missing")
-  const footer = new Reader(table.subarray(table.length - FOOTER_BYTES))
-  const meta = handleOf(footer)
-  const index = handleOf(footer)
-  for (const handle of handlesIn(blockOf(table, meta))) blockOf(table, handle)
-  for (const handle of handlesIn(blockOf(table, index))) blockOf(table, handle)
-}
-
-/** The tables in a folder, with their paths. */
+/** The paths of the tables in a folder. */
 const tablesIn = (folder: string): ReadonlyArray<string> =>
   readdirSync(folder).filter((name) => /\.(ldb|sst)$/.test(name)).map((name) => join(folder, name))
 
-/** What tells one state of a file from another. */
-export const stampOf = (path: string): string | undefined => {
+/** Identifies one state of a file; undefined when there is no file. */
+export const fileStateOf = (path: string): string | undefined => {
   const found = statSync(path, { throwIfNoEntry: false })
   return found && `${found.ino} ${found.size} ${found.mtimeMs}`
 }
 
-/** Stamps of tables by path that this process has found sound: none is ever changed. */
-const sound = new Map<string, string | undefined>()
+/** States of tables that this process has verified, by path. LevelDB never changes a table. */
+const verified = new Map<string, string | undefined>()
 
-/** What is wrong with a table; undefined when it is sound, or gone. */
+/** Describes what is wrong with a table; undefined when it is intact, or gone. */
 const faultOf = async (path: string): Promise<string | undefined> => {
-  const stamp = stampOf(path)
-  if (stamp === undefined || sound.get(path) === stamp) return undefined
+  const state = fileStateOf(path)
+  if (state === undefined || verified.get(path) === state) return undefined
   try {
-    verify(await readFile(path))
-    sound.set(path, stamp)
+    verifyTable(await readFile(path))
+    verified.set(path, state)
     return undefined
   } catch (error) {
-    if (stampOf(path) !== stamp) return undefined
-    if (error instanceof Unreadable) return `${path}: ${error.message}`
-    // Anything else is the disk's trouble, not the table's.
+    if (fileStateOf(path) !== state) return undefined
+    if (error instanceof TableCorrupted) return `${path}: ${error.message}`
+    // A RangeError comes of a wrong length in the table, anything else from the disk.
     if (!(error instanceof RangeError)) throw error
     return `${path}: its lengths are wrong`
   }
 }
 
 /**
- * What is wrong with the first table that is; undefined when all are sound. LevelDB may end the
- * process at what it reads of one that is not. Those without an end are of an interrupted
- * compaction: whether they count, opening tells. Rejects when one cannot be read.
+ * Describes what is wrong with the first corrupted table; undefined when all are intact. Truncated
+ * tables are left out: an interrupted compaction leaves them, and opening shows whether they
+ * count. Rejects when a table cannot be read.
  */
 export const tableFault = async (folder: string): Promise<string | undefined> => {
   const tables = tablesIn(folder)
-  for (const path of sound.keys()) {
-    if (dirname(path) === folder && !tables.includes(path)) sound.delete(path)
+  for (const path of verified.keys()) {
+    if (dirname(path) === folder && !tables.includes(path)) verified.delete(path)
   }
   for (const path of tables) {
-    const fault = isCut(path) ? undefined : await faultOf(path)
+    const fault = isTruncated(path) ? undefined : await faultOf(path)
     if (fault !== undefined) return fault
   }
   return undefined
 }
 
-/** Tables that were cut: of the database, or left half-written by a crash; with their stamps. */
-export const cutTables = (folder: string): ReadonlyMap<string, string | undefined> =>
-  new Map(
-    tablesIn(folder).filter(isCut).map((path) => [path, stampOf(path)])
-  )
+/** Paths and states of truncated tables: parts of the database, or left by a crash. */
+export const truncatedTables = (folder: string): ReadonlyMap<string, string | undefined> =>
+  new Map(tablesIn(folder).filter(isTruncated).map((path) => [path, fileStateOf(path)]))

@@ -1,4 +1,7 @@
-/** Writes groups to LevelDB: a batch with a flush each, by the threads of libuv. */
+/**
+ * LevelDB, by `classic-level`, where the binding of RocksDB has no binary. Single keys are read
+ * synchronously; the threads of libuv read spans and write. `leveldb-files.ts` verifies the folder.
+ */
 import type { ClassicLevel, Snapshot } from "classic-level"
 import { closeSync, existsSync, fdatasync, openSync, write } from "node:fs"
 import { promisify } from "node:util"
@@ -9,16 +12,16 @@ import { syncFolder } from "../folders.ts"
 import { ACKNOWLEDGEMENT_BYTES, SLOTS } from "./acknowledgement.ts"
 import { type ClearRequest, type Database, type EngineSnapshot, type EngineWriter, type KeyRange,
   rootOf, type WriteRequest, type WriterEvents } from "./engine.ts"
-import { cutTables, logGap, stampOf, tableFault } from "./leveldb-files.ts"
+import { fileStateOf, logGap, tableFault, truncatedTables } from "./leveldb-files.ts"
 import { type BatchChange, changesOf } from "./write-batch.ts"
 
 type Native = ClassicLevel<string, string>
 
-/** Keys as text, while the bounds of a span may be bytes: the binding takes either. */
+/** Keys are text; the bounds of a span may be bytes. */
 const textOrBytes = {
   name: "text-or-bytes",
   format: "utf8",
-  encode: (key: string | Buffer): string => key as string, // is handed on as it is
+  encode: (key: string | Buffer): string => key as string, // the binding takes either
   decode: (key: string): string => key
 } as const
 
@@ -33,7 +36,7 @@ const BEFORE_ALL = Buffer.from([0])
 
 class LevelDatabase implements Database {
   readonly engine = "leveldb"
-  readonly isImmediate = false
+  readonly isSynchronous = false
   private readonly native: Native
 
   constructor(native: Native) {
@@ -47,7 +50,7 @@ class LevelDatabase implements Database {
   getTexts(keys: ReadonlyArray<string>): ReadonlyArray<string | undefined> {
     return keys.length < 2
       ? keys.map((key) => this.native.getSync(key))
-      : this.atOnce((view) => view.getTexts(keys))
+      : this.withSnapshot((view) => view.getTexts(keys))
   }
 
   getBytes(key: string): Buffer | undefined {
@@ -65,7 +68,7 @@ class LevelDatabase implements Database {
     return this.rows(span, reverse, values, undefined)
   }
 
-  atOnce<A>(read: (view: EngineSnapshot) => A): A {
+  withSnapshot<A>(read: (view: EngineSnapshot) => A): A {
     const { native } = this
     const snapshot = native.snapshot()
     const close = () => snapshot.close()
@@ -98,7 +101,7 @@ class LevelDatabase implements Database {
   }
 
   startWriter(...[acknowledged, events]: Parameters<Database["startWriter"]>) {
-    return startWriting(this.native, acknowledged, events)
+    return new LeveldbWriter(this.native, acknowledged, events)
   }
 
   close(): Promise<void> {
@@ -134,7 +137,7 @@ class LevelDatabase implements Database {
         for (const [key, value] of entries) rows.push(String(key), value ?? "")
       }
       if (rows.length < 2 * limit) return rows
-      // LevelDB passes over blocks that it cannot read, and says so at the end of a span alone.
+      // LevelDB skips blocks that it cannot read, and reports them at the end of a span only.
       iterator.seek(reverse ? BEFORE_ALL : bounds.lt)
       await iterator.next()
       return rows
@@ -144,43 +147,11 @@ class LevelDatabase implements Database {
   }
 }
 
-/**
- * Opens the database in a folder. Rejects with the binding's own error, with StorageCorrupted when
- * its logs have a gap, a table was cut, or a checksum in one differs: LevelDB opens such a folder
- * in silence, and may end the process later.
- */
-export const openLeveldb = async (path: string, createIfMissing: boolean): Promise<Database> => {
-  const { ClassicLevel } = await import("classic-level")
-  const isThere = existsSync(path)
-  const gap = isThere ? logGap(path) : undefined
-  // A process that has it open may have begun another log between two reads.
-  if (gap !== undefined && logGap(path) === gap) throw new StorageCorrupted({ detail: gap })
-  const fault = isThere ? await tableFault(path) : undefined
-  if (fault !== undefined) throw new StorageCorrupted({ detail: fault })
-  const cut = isThere ? cutTables(path) : new Map<string, string>()
-  const native: Native = new ClassicLevel(path)
-  await native.open({ ...openOptions, createIfMissing })
-  // Opening has removed what a crash left half-written.
-  for (const [table, stamp] of cut) {
-    if (stampOf(table) !== stamp) continue
-    await native.close()
-    throw new StorageCorrupted({ detail: `${table} was cut` })
-  }
-  // Opening has let CURRENT name another manifest, and the folder was flushed before that.
-  await syncFolder(path)
-  return new LevelDatabase(native)
-}
-
-/*
- * LevelDB, by `classic-level`: where RocksDB's binding has no binary. Keys are read at once, spans
- * and writes by the threads of libuv. What LevelDB keeps silent about is looked
- * for by `leveldb-log.ts` and `leveldb-tables.ts`.
- */
-
 const writeAt = promisify(write)
 
+/** Writes each group as a batch with a flush, and the count of commits after it. */
 class LeveldbWriter implements EngineWriter {
-  private readonly native: ClassicLevel<string, string>
+  private readonly native: Native
   private readonly file: number
   private readonly events: WriterEvents
   private bytes: Buffer = Buffer.alloc(0)
@@ -189,7 +160,7 @@ class LeveldbWriter implements EngineWriter {
   /** A flush of the count that is under way. */
   private syncing: Promise<void> | undefined = undefined
 
-  constructor(native: ClassicLevel<string, string>, acknowledged: string, events: WriterEvents) {
+  constructor(native: Native, acknowledged: string, events: WriterEvents) {
     this.native = native
     this.file = openSync(acknowledged, "r+")
     this.events = events
@@ -198,10 +169,10 @@ class LeveldbWriter implements EngineWriter {
   post(request: WriteRequest | ClearRequest): void {
     const done = request._tag === "Write" ? this.write(request) : this.clear(request)
     done.then(
-      () => this.events.answered(undefined),
+      () => this.events.replied(undefined),
       (error: unknown) => {
         const { code, detail } = rootOf(error)
-        this.events.answered({ code, message: detail })
+        this.events.replied({ code, message: detail })
       }
     )
   }
@@ -209,7 +180,7 @@ class LeveldbWriter implements EngineWriter {
   async end(): Promise<void> {
     clearTimeout(this.syncTimer)
     await this.syncing
-    // What is acknowledged is durable already: that this fails can only fail to warn later.
+    // A failure loses nothing: the commits are durable already.
     await new Promise<void>((resolve) => fdatasync(this.file, () => resolve()))
     closeSync(this.file)
   }
@@ -235,9 +206,28 @@ class LeveldbWriter implements EngineWriter {
   }
 }
 
-/** Starts to write; `acknowledged` is the file of that name. */
-export const startWriting = (
-  native: ClassicLevel<string, string>,
-  acknowledged: string,
-  events: WriterEvents
-): EngineWriter => new LeveldbWriter(native, acknowledged, events)
+/**
+ * Opens the database in a folder. Rejects with the binding's own error, or with StorageCorrupted
+ * when its logs have a gap or a table is truncated or has a wrong checksum.
+ */
+export const openLeveldb = async (path: string, createIfMissing: boolean): Promise<Database> => {
+  const { ClassicLevel } = await import("classic-level")
+  const isThere = existsSync(path)
+  const gap = isThere ? logGap(path) : undefined
+  // Another process may have begun a log between two reads of this one.
+  if (gap !== undefined && logGap(path) === gap) throw new StorageCorrupted({ detail: gap })
+  const fault = isThere ? await tableFault(path) : undefined
+  if (fault !== undefined) throw new StorageCorrupted({ detail: fault })
+  const truncated = isThere ? truncatedTables(path) : new Map<string, string>()
+  const native: Native = new ClassicLevel(path)
+  await native.open({ ...openOptions, createIfMissing })
+  // Opening removed the tables that a crash left incomplete.
+  for (const [table, state] of truncated) {
+    if (fileStateOf(table) !== state) continue
+    await native.close()
+    throw new StorageCorrupted({ detail: `${table} was cut` })
+  }
+  // Opening renamed CURRENT after the last flush of the folder.
+  await syncFolder(path)
+  return new LevelDatabase(native)
+}

@@ -1,11 +1,10 @@
 /**
- * The thread that writes to RocksDB. It shares the open database by its handle, so that the disk's
- * flush never holds up the event loop of the thread that decides.
+ * The thread that writes to RocksDB. It shares the open database by its handle, so that flushes
+ * never block the event loop of the main thread.
  *
- * The functions `run` and `fill` are run from their own source text (`new Worker(text, { eval:
- * true })`): so they run alike from compiled files and under a test runner that compiles in
- * memory, where a thread could not load a `.ts` file. They must therefore use nothing but their
- * parameters and Node's own globals.
+ * The thread runs the source text of `run` and `fill` (`new Worker(text, { eval: true })`). That
+ * works in compiled files and under a test runner that compiles in memory, where a thread cannot
+ * load a `.ts` file. So both functions use only their parameters and the globals of Node.
  */
 import type * as Fs from "node:fs"
 import type * as Threads from "node:worker_threads"
@@ -15,7 +14,7 @@ import { ACKNOWLEDGEMENT_BYTES, SLOTS } from "./acknowledgement.ts"
 import type { ClearRequest, EngineWriter, WriteRequest, WriterEvents,
   WriterReply } from "./engine.ts"
 
-/** Flushes what was acknowledged, lets go of the database, and ends. */
+/** Flushes the acknowledged count, releases the database, and ends the thread. */
 interface EndRequest {
   readonly _tag: "End"
 }
@@ -31,7 +30,7 @@ interface Settings {
   readonly syncMs: number
 }
 
-/** Changes that are written together. */
+/** Changes that the binding writes together. */
 export interface RocksBatch {
   readonly _put: (key: Uint8Array, value: Uint8Array, options: object) => void
   readonly _del: (key: Uint8Array, options: object) => void
@@ -46,7 +45,7 @@ interface SharedDatabase {
   readonly _clear: (options: object) => Promise<void>
 }
 
-/** Fills a batch from its encoding, see batch.ts. */
+/** Decodes a batch, see write-batch.ts. */
 const fill = (batch: RocksBatch, bytes: Buffer, from: number, to: number): void => {
   const removed = 0xffffffff
   const options = {}
@@ -66,7 +65,7 @@ const run = async (
   load: (name: string) => unknown,
   fill: (batch: RocksBatch, bytes: Buffer, from: number, to: number) => void
 ): Promise<void> => {
-  // `load` is require: what it gives is known by its name alone.
+  // `load` is require, which has no types here.
   const { closeSync, fdatasyncSync, openSync, writeSync } = load("node:fs") as typeof Fs
   const { parentPort, workerData } = load("node:worker_threads") as typeof Threads
   const settings = workerData as Settings
@@ -81,7 +80,7 @@ const run = async (
   let turn = 0
   let syncTimer: NodeJS.Timeout | undefined
 
-  // What is acknowledged is durable already: this can only fail to warn later.
+  // A failure loses nothing: the commits are durable already.
   const attempt = (task: () => void): void => {
     try {
       task()
@@ -114,7 +113,7 @@ const run = async (
       else if (request._tag === "Clear") await database._clear(request)
       else end()
     } catch (error) {
-      // What the binding and Node throw are errors, mostly with a code.
+      // The binding and Node throw errors, mostly with a code.
       const { code = "", message } = error as { readonly code?: string; message: string }
       reply = { code, message }
     }
@@ -123,7 +122,7 @@ const run = async (
   })
 }
 
-/** Starts the thread upon the open database of this handle. */
+/** Starts the thread on the open database of this handle. */
 export const startThread = (
   binding: string,
   handle: bigint,
@@ -141,9 +140,9 @@ export const startThread = (
   const failing = "(error) => { setImmediate(() => { throw error }) }"
   const text = `(${run.toString()})(require, ${fill.toString()}).catch(${failing})`
   const worker = new Worker(text, { eval: true, execArgv: [], workerData })
-  worker.on("message", events.answered)
-  worker.on("error", (error) => events.lost(`the writing thread broke: ${String(error)}`))
-  worker.on("exit", () => events.lost("the writing thread ended"))
+  worker.on("message", events.replied)
+  worker.on("error", (error) => events.exited(`the writing thread broke: ${String(error)}`))
+  worker.on("exit", () => events.exited("the writing thread ended"))
   return {
     post: (request) => worker.postMessage(request),
     end: () =>

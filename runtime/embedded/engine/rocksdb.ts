@@ -1,7 +1,4 @@
-/**
- * RocksDB, by the part of `@nxtedition/rocksdb` that is used here, typed. The binding has no types
- * of its own, and what is synchronous in it blocks the calling thread.
- */
+/** RocksDB, by `@nxtedition/rocksdb`: the binding has no types, so this file declares them. */
 import { createRequire } from "node:module"
 import { blockCacheBytes, memtableBytes } from "../../limits.ts"
 import type { Database, EngineSnapshot, KeyRange, Slice } from "./engine.ts"
@@ -43,19 +40,19 @@ type Binding = { readonly RocksLevel: new(path: string) => Native }
 
 const require = createRequire(import.meta.url)
 
-/** The binding's name, for the thread that writes: it is there once it could be loaded here. */
+/** The path of the binding, for the writer thread. */
 const bindingPath = (): string => require.resolve("@nxtedition/rocksdb")
 
 /** Loads the binding; throws where it has no binary that runs. */
 export const loadRocksdb = (): Binding =>
-  // The binding is CommonJS without types; this is the one place where it gets them.
+  // A CommonJS module without types.
   require(bindingPath()) as Binding
 
 const openOptions = {
-  // Each group is synced; compressing it costs more than the bytes it saves.
+  // Each group is flushed: compressing it costs more time than the saved bytes.
   walCompression: false,
-  // The deeper levels are compressed all the same, without a dictionary trained for each table:
-  // that took half of the time of compaction.
+  // The binding compresses deeper levels anyway. Training a dictionary for each table took half
+  // of the time of compaction.
   compression: false,
   compaction: "level",
   cacheSize: blockCacheBytes,
@@ -69,7 +66,7 @@ const UTF8 = {
   asyncIO: false
 } as const
 
-/** The binding's `timeout` of a read that goes on until it is done. */
+/** The binding's `timeout` of a read without a deadline. */
 const NO_DEADLINE = 0
 
 /** The binding counts in 32 bits. */
@@ -77,9 +74,9 @@ const LIMIT_MAX = 2 ** 31 - 1
 
 class RocksDatabase implements Database {
   readonly engine = "rocksdb"
-  readonly isImmediate = true
+  readonly isSynchronous = true
   private readonly native: Native
-  /** It is used again and again, once it is needed. */
+  /** Reused by all writes. */
   private batch: RocksBatch | undefined
 
   constructor(native: Native) {
@@ -99,8 +96,7 @@ class RocksDatabase implements Database {
   }
 
   lastKey(gte: string, lt: string): string | undefined {
-    // Without a deadline: of a slice that ran out before its first key nothing could be told from
-    // a log that is empty.
+    // A slice that timed out before its first key would look like an empty log.
     const { rows } = this.query({ gte, lt, limit: 1 }, true, false, NO_DEADLINE)
     return rows[0]
   }
@@ -110,11 +106,11 @@ class RocksDatabase implements Database {
     return this.native.querySync({ ...UTF8, ...span, limit, reverse, values, timeout })
   }
 
-  atOnce<A>(read: (view: EngineSnapshot) => A): A {
+  withSnapshot<A>(read: (view: EngineSnapshot) => A): A {
     return read(this)
   }
 
-  /** In the calling thread: it takes no longer than copying what is written. */
+  /** In the calling thread: an unflushed write takes as long as a copy. */
   async write(changes: ReadonlyArray<BatchChange>): Promise<void> {
     const batch = this.batch ??= this.native.batch()
     const options = {}
@@ -138,8 +134,8 @@ class RocksDatabase implements Database {
 }
 
 /**
- * Opens the database in a folder. Rejects with the binding's own error, and with StorageCorrupted
- * where RocksDB would never end.
+ * Opens the database in a folder. Rejects with the binding's own error, or with StorageCorrupted
+ * when RocksDB would read a log forever.
  */
 export const openRocksdb = async (
   path: string,

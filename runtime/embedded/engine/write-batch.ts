@@ -1,7 +1,7 @@
 /**
- * One group of changes, encoded into memory that is shared with the writing thread:
- * a 16-byte acknowledgement (see acknowledged.ts), then for each change the lengths of key and
- * value (u32 each, little endian; a length of 2^32 - 1 removes the key) and their bytes.
+ * One group of changes, encoded into memory that the writer thread shares: a 16-byte acknowledgement
+ * (see acknowledgement.ts), then for each change the lengths of key and value (u32 each, little
+ * endian; a value length of 2^32 - 1 removes the key) and their bytes.
  */
 import { sharedBytes } from "../../limits.ts"
 import { COMMITS_KEY } from "../keys.ts"
@@ -16,7 +16,7 @@ export type BatchChange =
   | { readonly type: "put"; readonly key: Buffer; readonly value: Buffer }
   | { readonly type: "del"; readonly key: Buffer }
 
-/** The changes between two places of an encoded batch, upon its own memory. */
+/** Decodes the changes between two offsets of a batch; they share its memory. */
 export const changesOf = (bytes: Buffer, from: number, to: number): Array<BatchChange> => {
   const changes: Array<BatchChange> = []
   for (let at = from; at < to;) {
@@ -31,14 +31,14 @@ export const changesOf = (bytes: Buffer, from: number, to: number): Array<BatchC
   return changes
 }
 
-/** A place in a batch to go back to. */
+/** A state of a batch, for {@link WriteBatch.rollBack}. */
 export interface BatchMark {
   readonly length: number
   readonly commits: number
 }
 
 export class WriteBatch {
-  /** The running count of commits in the store, with those of this batch. */
+  /** Count of the commits in the store, with those of this batch. */
   commits = 0
   /** Bytes used. */
   length = ACKNOWLEDGEMENT_BYTES
@@ -46,7 +46,7 @@ export class WriteBatch {
   private view: DataView = new DataView(this.bytes.buffer)
 
   get shared(): SharedArrayBuffer {
-    // It is made as such, here and in `reserve`.
+    // This class allocates no other kind of memory.
     return this.bytes.buffer as unknown as SharedArrayBuffer
   }
 
@@ -54,7 +54,7 @@ export class WriteBatch {
     return this.length === ACKNOWLEDGEMENT_BYTES
   }
 
-  /** Empties the batch; counting goes on from `commits`. */
+  /** Empties the batch; the store has `commits` so far. */
   begin(commits: number): void {
     this.commits = commits
     this.length = ACKNOWLEDGEMENT_BYTES
@@ -65,12 +65,12 @@ export class WriteBatch {
     return { length: this.length, commits: this.commits }
   }
 
-  back({ commits, length }: BatchMark): void {
+  rollBack({ commits, length }: BatchMark): void {
     this.commits = commits
     this.length = length
   }
 
-  /** `key` is ASCII, as all keys made of numbers are: both are written by one call. */
+  /** `key` is ASCII, as keys of log items are: one call writes both texts. */
   putItem(key: string, value: string): void {
     this.reserve(HEADER_BYTES + key.length + 3 * value.length)
     const keyAt = this.length + HEADER_BYTES
@@ -109,7 +109,7 @@ export class WriteBatch {
     this.length += HEADER_BYTES + keyBytes
   }
 
-  /** Adds the count of commits, and what is to be acknowledged once the batch is durable. */
+  /** Adds the count of commits, and the acknowledgement that follows when the batch is durable. */
   finish(): void {
     this.put(COMMITS_KEY, String(this.commits))
     writeAcknowledgement(this.bytes, this.commits)

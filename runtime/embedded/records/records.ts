@@ -213,10 +213,10 @@ export const makeRecords = (store: EmbeddedStore): RecordsApi => {
   return {
     changesMax: recordChangesMax,
     ...writing(store, telling),
-    get: (table, key) => store.reading(() => held.get(table, key)),
-    getMany: (table, keys) => store.reading(() => held.getMany(table, keys)),
-    range: (table, range) => store.reading(() => held.range(table, range)),
-    keys: (table, ranges) => store.reading(() => held.keys(table, ranges)),
+    get: (table, key) => store.read(() => held.get(table, key)),
+    getMany: (table, keys) => store.read(() => held.getMany(table, keys)),
+    range: (table, range) => store.read(() => held.range(table, range)),
+    keys: (table, ranges) => store.read(() => held.keys(table, ranges)),
     watch: watchers.watch,
     isCurrent: Effect.succeed(true),
     // The storage port tells of the store that both are upon.

@@ -1,17 +1,26 @@
-/** Opening the store of a folder, and whether it is whole. */
+/** Opens the database of a folder, and verifies that it lacks nothing acknowledged. */
+import { Schema } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { SHARDS, StorageCorrupted, type StorageFailure, StorageLocked,
-  StorageUnavailable } from "../../actor/index.ts"
+import { SHARDS, StorageCorrupted, type StorageFailure, StorageLocked } from "../../actor/index.ts"
 import { asFailure, chooseEngine, createAcknowledged, type Database, EngineDiffers, EngineMissing,
-  type EngineName, noteEngine, openDatabase, readAcknowledged, rootOf } from "../engine/index.ts"
+  type EngineName, openDatabase, readAcknowledged, rootOf, writeEngine } from "../engine/index.ts"
 import { COMMITS_KEY, FORMAT_KEY } from "../keys.ts"
 import { assertWhole } from "../restore.ts"
 
-/** Version of the keys and values; another one is not read. */
-const VERSION = 1
+/** Version of the keys and values. Version 1 had other keys of timers. */
+const VERSION = 2
 
+/** The value of the format key: a store with another one is refused. */
 export const FORMAT = JSON.stringify({ version: VERSION, shards: SHARDS })
+
+/** The store has a format that this version does not read: JSON texts of both. */
+export class StoreFormatUnsupported
+  extends Schema.TaggedError<StoreFormatUnsupported>()("StoreFormatUnsupported", {
+    found: Schema.String,
+    supported: Schema.String
+  })
+{}
 
 const lockPath = (dataDir: string): string => join(dataDir, "lock")
 
@@ -24,16 +33,23 @@ const holderOf = (dataDir: string): number | undefined => {
   }
 }
 
-export type OpenFailure = StorageFailure | StorageLocked | EngineDiffers | EngineMissing
+export type OpenFailure =
+  | StorageFailure
+  | StorageLocked
+  | EngineDiffers
+  | EngineMissing
+  | StoreFormatUnsupported
 
-/** An error of opening: whatever is not a full disk or a lock means that parts do not fit. */
+/** An error of opening as a typed failure. */
 export const openFailure = (dataDir: string, error: unknown): OpenFailure => {
-  if (error instanceof StorageLocked) return error
-  if (error instanceof EngineDiffers || error instanceof EngineMissing) return error
+  if (
+    error instanceof StorageLocked || error instanceof EngineDiffers ||
+    error instanceof EngineMissing || error instanceof StoreFormatUnsupported
+  ) return error
   const { code, detail } = rootOf(error)
   if (code === "LEVEL_LOCKED") return new StorageLocked({ path: dataDir, pid: holderOf(dataDir) })
   const failure = asFailure(error)
-  // A table or manifest that is gone is called an input/output error, by its text alone.
+  // The bindings report a missing table or manifest as an input/output error.
   const lost = /No such file|cannot find|Corruption|does not exist/.test(detail)
   return failure._tag === "StorageUnavailable" && lost ? new StorageCorrupted({ detail }) : failure
 }
@@ -42,9 +58,12 @@ const corrupted = (detail: string): never => {
   throw new StorageCorrupted({ detail })
 }
 
-/** The count of commits, after comparing what is there with what was acknowledged. */
+/** The count of commits in the database, when it has the format and all acknowledged commits. */
 const verifiedCommits = (dataDir: string, database: Database): number => {
   const [format, count] = database.getTexts([FORMAT_KEY, COMMITS_KEY])
+  if (format !== undefined && format !== FORMAT) {
+    throw new StoreFormatUnsupported({ found: format, supported: FORMAT })
+  }
   const acknowledged = readAcknowledged(dataDir)
   const commits = Number(count ?? 0)
   if (acknowledged === null) corrupted("the file `acknowledged` is unreadable")
@@ -56,26 +75,23 @@ const verifiedCommits = (dataDir: string, database: Database): number => {
   } else if (acknowledged === undefined && count !== undefined) {
     corrupted("the file `acknowledged` is missing: the log cannot be verified")
   }
-  if (format !== undefined && format !== FORMAT) {
-    throw new StorageUnavailable({ detail: `the store is of another format: ${format}` })
-  }
   if (format === undefined && count !== undefined) corrupted("the store's format is missing")
   return commits
 }
 
 /** How a folder is opened. */
 export interface Opening {
-  /** Makes a store where there is none. */
+  /** Creates a store where there is none. */
   readonly create: boolean
-  /** It is being filled from an archive by the caller. */
+  /** The caller fills the store from an archive. */
   readonly restoring: boolean
-  /** The database that is insisted on. */
+  /** The database that the folder must have. */
   readonly wanted: EngineName | undefined
 }
 
 /**
- * Opens and verifies the database of `dataDir`. Throws what opening fails with; StorageCorrupted also
- * for a store that was restored in part, unless it is just being restored.
+ * Opens and verifies the database of `dataDir`. Rejects with an {@link OpenFailure}: also with
+ * StorageCorrupted for a store that was restored in part, unless `restoring`.
  */
 export const openVerified = async (
   dataDir: string,
@@ -83,8 +99,8 @@ export const openVerified = async (
 ): Promise<{ readonly database: Database; readonly commits: number }> => {
   if (!restoring) assertWhole(dataDir)
   const engine = await chooseEngine(dataDir, wanted)
-  if (create) noteEngine(dataDir, engine)
-  // Where commits were counted there was a database: making a new one would delete what is left.
+  if (create) writeEngine(dataDir, engine)
+  // The count of commits proves that there was a database: a new one would delete its remains.
   const isNew = create && readAcknowledged(dataDir) === undefined
   const database = await openDatabase(dataDir, engine, isNew).catch((error: unknown) => {
     throw openFailure(dataDir, error)

@@ -1,16 +1,15 @@
 /**
  * Deletes the logs of removed actors, a few items between two groups, so that removing a mailbox
- * of a million items holds up nobody. What is to be swept is in the store, so that it goes on
- * after a restart.
+ * of a million items delays nobody. The store lists these logs, so that the next process continues.
  */
 import { sweepItems } from "../../limits.ts"
-import { firstKey, readSpan } from "../engine/index.ts"
+import { firstKey, keysIn, readSpan } from "../engine/index.ts"
 import { digits, endOf, garbageKey, lastNumber, logPrefix } from "../keys.ts"
 import type { EmbeddedStore } from "./store.ts"
 
 const GARBAGE = "garbage/"
 
-export class Sweeper {
+export class LogSweeper {
   private readonly store: EmbeddedStore
   private readonly waiting = new Set<number>()
   private sweeping = false
@@ -20,18 +19,18 @@ export class Sweeper {
     store.onReopened(() => void this.resume())
   }
 
-  /** Takes up what an earlier process, or one before a failed write, left over. */
+  /** Continues what an earlier process, or this one before a failed write, left undone. */
   async resume(): Promise<void> {
     const span = { gte: GARBAGE, lt: endOf(GARBAGE), limit: Infinity }
     try {
       const rows = await readSpan(this.store.database, span, false, false)
-      for (let at = 0; at < rows.length; at += 2) this.sweep(lastNumber(rows[at] ?? ""))
+      for (const key of keysIn(rows, 0)) this.sweep(lastNumber(key))
     } catch {
-      // The store is closed or reopens: the next start takes it up.
+      // The store is closed, or reopens and then resumes.
     }
   }
 
-  /** Deletes the log of this epoch in due course. */
+  /** Queues the log of this epoch. */
   sweep(epoch: number): void {
     this.waiting.add(epoch)
     if (!this.sweeping) this.next()
@@ -46,7 +45,7 @@ export class Sweeper {
   private async step(epoch: number, from: number): Promise<void> {
     const prefix = logPrefix(epoch)
     try {
-      // Numbers that are gone already are skipped by one seek, not step by step.
+      // One seek skips the numbers that were removed before.
       const first = await firstKey(this.store.database, {
         gte: prefix + digits(from),
         lt: endOf(prefix)
@@ -78,7 +77,7 @@ export class Sweeper {
     })
   }
 
-  /** Until the store is opened anew: by this process after a failed write, or by the next. */
+  /** Until the store is reopened, by this process or the next. */
   private giveUp(): void {
     this.waiting.clear()
     this.sweeping = false

@@ -1,33 +1,35 @@
 /** The storage port on the embedded store. */
 import { Effect } from "effect"
 import { type Address, keyOf, type LogItem, StorageCorrupted } from "../../actor/index.ts"
-import { knownActorsMax } from "../../limits.ts"
+import { cachedFencesMax } from "../../limits.ts"
 import { assertCommit, type Commit, type CommitOutcome, conflictOf, type StorageApi,
   type StoredActor, type TimerPage } from "../../ports/index.ts"
-import { type EngineSnapshot, engineTitles, readSpan, type WriteBatch } from "../engine/index.ts"
+import { type EngineSnapshot, engineTitles, keysIn, readSpan,
+  type WriteBatch } from "../engine/index.ts"
 import * as keys from "../keys.ts"
-import type { Sweeper } from "./log-sweeper.ts"
+import type { LogSweeper } from "./log-sweeper.ts"
 import type { EmbeddedStore } from "./store.ts"
 import { nextTimers } from "./stored-timers.ts"
 
-/** An actor as it is in the database. */
-export interface FoundActor {
-  readonly known: ActorFence
-  readonly state: string | undefined
-}
-
-/** What the fences need to know of an actor. */
-export interface ActorFence {
+/** What the fences of an actor are checked against. */
+interface ActorFence {
   readonly revision: number
   readonly head: number
-  /** Names the actor's log, see {@link keys.logPrefix}; 0 when it has neither log nor record. */
+  /** Names the log of the actor, see {@link keys.logPrefix}; 0 without a log and a record. */
   readonly epoch: number
   readonly prefix: string
 }
 
-export const unknown: ActorFence = { revision: 0, head: 0, epoch: 0, prefix: "" }
+/** The fence of an actor without a log and a record. */
+const noActor: ActorFence = { revision: 0, head: 0, epoch: 0, prefix: "" }
 
-/** `<revision> <head> <epoch>` and the text, on the lines of a state record. */
+/** An actor in the database. */
+interface FoundActor {
+  readonly fence: ActorFence
+  readonly state: string | undefined
+}
+
+/** A state record: `<revision> <head> <epoch>`, a line feed, the state. */
 export const parseRecord = (
   record: string
 ): { revision: number; head: number; epoch: number; state: string } => {
@@ -40,67 +42,65 @@ export const parseRecord = (
   return { revision, head, epoch, state: record.slice(end + 1) }
 }
 
-/** The record of an actor, and the epoch of a log without one. */
-export const recordsOf = (view: EngineSnapshot, key: string) => {
+/** Reads the record of an actor, and the epoch of its log: 0 when it has neither. */
+const readActorRecord = (view: EngineSnapshot, key: string) => {
   const [record, bare] = view.getTexts([keys.actorKey(key), keys.bareKey(key)])
-  return { parsed: record === undefined ? undefined : parseRecord(record), bare }
+  const parsed = record === undefined ? undefined : parseRecord(record)
+  return { parsed, epoch: parsed?.epoch ?? Number(bare ?? 0) }
 }
 
-/** Names the log of an actor, 0 when it has neither log nor record. */
-export const epochOf = (
-  { bare, parsed }: {
-    readonly parsed: { readonly epoch: number } | undefined
-    readonly bare: string | undefined
-  }
-): number => parsed?.epoch ?? Number(bare ?? 0)
-
-/** An actor as a view shows it; `head` where it is known already. */
-export const lookUpIn = (
+/** Reads an actor; `knownHead` saves the search for the end of its log. */
+const findActor = (
   view: EngineSnapshot,
   key: string,
-  head: number | undefined
+  knownHead: number | undefined
 ): FoundActor | Promise<FoundActor> => {
-  const records = recordsOf(view, key)
-  const { parsed } = records
-  const epoch = epochOf(records)
-  if (epoch === 0) return { known: unknown, state: undefined }
+  const { epoch, parsed } = readActorRecord(view, key)
+  if (epoch === 0) return { fence: noActor, state: undefined }
   const prefix = keys.logPrefix(epoch)
   const revision = parsed?.revision ?? 0
-  const foundOf = (last: number): FoundActor => ({
-    known: { revision, head: Math.max(parsed?.head ?? 0, last), epoch, prefix },
+  const found = (lastNumber: number): FoundActor => ({
+    fence: { revision, head: Math.max(parsed?.head ?? 0, lastNumber), epoch, prefix },
     state: parsed?.state
   })
-  if (head !== undefined) return foundOf(head)
+  if (knownHead !== undefined) return found(knownHead)
   const last = view.lastKey(prefix, keys.logEnd(prefix))
   return last instanceof Promise
-    ? last.then((name) => foundOf(keys.lastNumber(name ?? "0")))
-    : foundOf(keys.lastNumber(last ?? "0"))
+    ? last.then((name) => found(keys.lastNumber(name ?? "0")))
+    : found(keys.lastNumber(last ?? "0"))
 }
 
-/* What the database tells of an actor: its record, and the log that belongs to it. */
-
-/** What is kept of one actor. */
-interface Entry {
-  readonly key: string
-  /** What is durable, when that is remembered. */
-  known: ActorFence | undefined
-  /** What the group that is being written will make known. */
-  staged: ActorFence | undefined
-}
-
-const loadedOf = ({ known: { head, revision }, state }: FoundActor): StoredActor => ({
+const storedActor = ({ fence: { head, revision }, state }: FoundActor): StoredActor => ({
   state,
   revision,
   head
 })
 
+/** Log items of rows, in which keys and values alternate. */
+export const itemsIn = (rows: ReadonlyArray<string>): Array<LogItem> => {
+  const items: Array<LogItem> = []
+  for (let at = 0; at < rows.length; at += 2) {
+    items.push({ n: keys.lastNumber(rows[at] ?? ""), value: rows[at + 1] ?? "" })
+  }
+  return items
+}
+
+/** A cached fence. */
+interface FenceEntry {
+  readonly key: string
+  /** The durable fence, when it is cached. */
+  durable: ActorFence | undefined
+  /** The fence after the group in flight. */
+  staged: ActorFence | undefined
+}
+
 class EmbeddedStorage {
   private readonly store: EmbeddedStore
-  private readonly sweeper: Sweeper
-  /** Actors lately written or loaded, oldest first: this process is the only writer. */
-  private readonly entries = new Map<string, Entry>()
+  private readonly sweeper: LogSweeper
+  /** Fences of recent actors, oldest first; valid because this process is the only writer. */
+  private readonly entries = new Map<string, FenceEntry>()
 
-  constructor(store: EmbeddedStore, sweeper: Sweeper) {
+  constructor(store: EmbeddedStore, sweeper: LogSweeper) {
     this.store = store
     this.sweeper = sweeper
     store.onReopened(() => this.entries.clear())
@@ -109,18 +109,18 @@ class EmbeddedStorage {
   commit(group: ReadonlyArray<Commit>): ReturnType<StorageApi["commit"]> {
     for (const commit of group) assertCommit(commit)
     const outcomes: Array<CommitOutcome> = []
-    const touched: Array<Entry> = []
+    const touched: Array<FenceEntry> = []
     const garbage: Array<number> = []
-    const fetched = this.store.isImmediate ? undefined : new Map<string, ActorFence>()
-    let unfetched: unknown
+    const fetched = this.store.isSynchronous ? undefined : new Map<string, ActorFence>()
+    let fetchError: unknown
     const fetch = fetched === undefined ? undefined : () => {
-      unfetched = undefined
+      fetchError = undefined
       return this.fetch(group, fetched).catch((error: unknown) => {
-        unfetched = error
+        fetchError = error
       })
     }
     const prepare = (batch: WriteBatch): void => {
-      if (unfetched !== undefined) throw unfetched
+      if (fetchError !== undefined) throw fetchError
       for (const commit of group) {
         outcomes.push(this.apply(batch, commit, touched, garbage, fetched))
       }
@@ -130,8 +130,8 @@ class EmbeddedStorage {
         const { staged } = entry
         if (staged === undefined) continue
         entry.staged = undefined
-        entry.known = staged
-        if (staged === unknown) this.forget(entry)
+        entry.durable = staged
+        if (staged === noActor) this.evict(entry)
       }
       for (const epoch of garbage) this.sweeper.sweep(epoch)
       return outcomes
@@ -139,7 +139,7 @@ class EmbeddedStorage {
     return this.store.submit(prepare, durable, () => {
       for (const entry of touched) {
         entry.staged = undefined
-        this.forget(entry)
+        this.evict(entry)
       }
     }, fetch)
   }
@@ -147,20 +147,20 @@ class EmbeddedStorage {
   load(address: Address): StoredActor | Promise<StoredActor> {
     const key = keyOf(address)
     const { commits } = this.store.writer
-    const found = this.lookUp(key)
+    const found = this.find(key)
     if (found instanceof Promise) {
-      return found.then((then) => {
-        // What was read is of then: others may have written since.
+      return found.then((actor) => {
         const entry = this.entries.get(key)
-        const isNow = this.store.writer.commits === commits && entry?.staged === undefined
-        if (isNow) this.remember(key, entry, then.known)
-        return loadedOf(then)
+        // A commit since the snapshot may have changed the actor: its fence is not cached then.
+        const isCurrent = this.store.writer.commits === commits && entry?.staged === undefined
+        if (isCurrent) this.cache(key, entry, actor.fence)
+        return storedActor(actor)
       })
     }
     const entry = this.entries.get(key)
-    if (entry?.staged !== undefined) return loadedOf(this.lookAgain(key, found))
-    this.remember(key, entry, found.known)
-    return loadedOf(found)
+    if (entry?.staged !== undefined) return storedActor(this.findStable(key, found))
+    this.cache(key, entry, found.fence)
+    return storedActor(found)
   }
 
   read(
@@ -170,13 +170,13 @@ class EmbeddedStorage {
   ): ReadonlyArray<LogItem> | Promise<Array<LogItem>> {
     if (limit <= 0) return []
     const key = keyOf(address)
-    const known = this.entries.get(key)?.known
-    const epoch = known?.epoch ?? epochOf(recordsOf(this.store.database(), key))
+    const fence = this.entries.get(key)?.durable
+    const epoch = fence?.epoch ?? readActorRecord(this.store.database(), key).epoch
     if (epoch === 0) return []
-    const prefix = known?.prefix ?? keys.logPrefix(epoch)
+    const prefix = fence?.prefix ?? keys.logPrefix(epoch)
     const span = { gte: prefix + keys.digits(Math.max(from, 0)), lt: keys.logEnd(prefix), limit }
     const rows = readSpan(this.store.database, span, false)
-    return rows instanceof Promise ? rows.then(asItems) : asItems(rows)
+    return rows instanceof Promise ? rows.then(itemsIn) : itemsIn(rows)
   }
 
   timers(shard: number, limit: number): Promise<TimerPage> {
@@ -194,87 +194,86 @@ class EmbeddedStorage {
     const span = after === undefined
       ? { gte: prefix, lt, limit }
       : { gt: prefix + after, lt, limit }
-    const asIds = (rows: ReadonlyArray<string>): Array<string> =>
-      pairs(rows).map(([key]) => key.slice(prefix.length))
     const rows = readSpan(this.store.database, span, false, false)
-    return rows instanceof Promise ? rows.then(asIds) : asIds(rows)
+    return rows instanceof Promise
+      ? rows.then((all) => keysIn(all, prefix.length))
+      : keysIn(rows, prefix.length)
   }
 
-  private remember(key: string, entry: Entry | undefined, known: ActorFence): void {
-    if (known === unknown) {
-      if (entry !== undefined) this.forget(entry)
-    } else if (entry !== undefined) entry.known = known
-    else this.enter({ key, known, staged: undefined })
+  private cache(key: string, entry: FenceEntry | undefined, fence: ActorFence): void {
+    if (fence === noActor) {
+      if (entry !== undefined) this.evict(entry)
+    } else if (entry !== undefined) entry.durable = fence
+    else this.add({ key, durable: fence, staged: undefined })
   }
 
-  /** Takes an entry in, and drops the oldest when there are too many. */
-  private enter(entry: Entry): void {
+  /** Adds an entry, and evicts the oldest when there are too many. */
+  private add(entry: FenceEntry): void {
     const { entries } = this
     entries.set(entry.key, entry)
-    if (entries.size <= knownActorsMax) return
+    if (entries.size <= cachedFencesMax) return
     for (const oldest of entries.values()) {
       entries.delete(oldest.key)
       if (oldest.staged === undefined) return
-      // It is being written: it counts as new.
+      // The group in flight needs it: it counts as new.
       entries.set(oldest.key, oldest)
     }
   }
 
-  private forget(entry: Entry): void {
+  private evict(entry: FenceEntry): void {
     if (this.entries.get(entry.key) === entry) this.entries.delete(entry.key)
   }
 
-  private lookUp(key: string): FoundActor | Promise<FoundActor> {
+  private find(key: string): FoundActor | Promise<FoundActor> {
     const cached = this.entries.get(key)
-    const head = cached?.staged === undefined ? cached?.known?.head : undefined
-    return this.store.database().atOnce((view) => lookUpIn(view, key, head))
+    const head = cached?.staged === undefined ? cached?.durable?.head : undefined
+    return this.store.database().withSnapshot((view) => findActor(view, key, head))
   }
 
   /**
-   * Where `atOnce` does not keep to one moment: the group under way may be written between the
-   * reads of the record and of its log.
+   * A synchronous database has no snapshots: the group in flight may become visible between the
+   * reads of a record and its log. So this reads until two results agree.
    */
-  private lookAgain(key: string, first: FoundActor): FoundActor {
+  private findStable(key: string, first: FoundActor): FoundActor {
     for (let found = first;;) {
-      const again = this.lookUpNow(key)
-      const isSame = again.known.head === found.known.head &&
-        again.known.revision === found.known.revision
+      const next = this.findNow(key)
+      const isSame = next.fence.head === found.fence.head &&
+        next.fence.revision === found.fence.revision
       if (isSame) return found
-      found = again
+      found = next
     }
   }
 
-  private lookUpNow(key: string): FoundActor {
-    const found = this.lookUp(key)
-    // Whoever cannot look at once has fetched before.
+  private findNow(key: string): FoundActor {
+    const found = this.find(key)
+    // On an asynchronous database the job has fetched its actors.
     if (found instanceof Promise) throw new TypeError(`${key} was not fetched`)
     return found
   }
 
-  /** What a group has to know of its actors; of the moment before it is prepared. */
+  /** Reads the fences of a group's actors before the group is prepared. */
   private async fetch(
     group: ReadonlyArray<Commit>,
     fetched: Map<string, ActorFence>
   ): Promise<void> {
     for (const { address } of group) {
       const key = keyOf(address)
-      const known = this.entries.get(key)?.known ?? (await this.lookUp(key)).known
-      fetched.set(key, known)
+      fetched.set(key, this.entries.get(key)?.durable ?? (await this.find(key)).fence)
     }
   }
 
   private apply(
     batch: WriteBatch,
     commit: Commit,
-    touched: Array<Entry>,
+    touched: Array<FenceEntry>,
     garbage: Array<number>,
     fetched: ReadonlyMap<string, ActorFence> | undefined
   ): CommitOutcome {
     const { state } = commit
     const key = keyOf(commit.address)
-    const entry = this.entries.get(key) ?? { key, known: undefined, staged: undefined }
-    const known = entry.staged ?? entry.known ?? fetched?.get(key) ?? this.lookUpNow(key).known
-    const conflict = conflictOf(commit, known)
+    const entry = this.entries.get(key) ?? { key, durable: undefined, staged: undefined }
+    const fence = entry.staged ?? entry.durable ?? fetched?.get(key) ?? this.findNow(key).fence
+    const conflict = conflictOf(commit, fence)
     if (conflict !== undefined) return { _tag: "Conflict", conflict }
     const revision = ++batch.commits
     for (const { address, atMs } of commit.signals) {
@@ -284,9 +283,9 @@ class EmbeddedStorage {
     if (timer === null) batch.remove(keys.timerKey(commit.address))
     else if (timer !== undefined) batch.put(keys.timerKey(commit.address), String(timer))
     if (state === null) {
-      this.erase(batch, key, known)
-      if (known.head > 0) garbage.push(known.epoch)
-      this.stage(entry, unknown, touched)
+      this.erase(batch, key, fence)
+      if (fence.head > 0) garbage.push(fence.epoch)
+      this.stage(entry, noActor, touched)
       return { _tag: "Committed", revision: 0 }
     }
     const outcome: CommitOutcome = {
@@ -294,62 +293,47 @@ class EmbeddedStorage {
       revision: state === undefined ? commit.expected : revision
     }
     if (state === undefined && commit.append.length === 0) return outcome
-    const epoch = known.epoch === 0 ? revision : known.epoch
-    const prefix = known.epoch === 0 ? keys.logPrefix(epoch) : known.prefix
+    const epoch = fence.epoch === 0 ? revision : fence.epoch
+    const prefix = fence.epoch === 0 ? keys.logPrefix(epoch) : fence.prefix
     for (const { n, value } of commit.append) batch.putItem(prefix + keys.digits(n), value)
     for (const n of commit.remove) batch.remove(prefix + keys.digits(n))
-    let head = Math.max(known.head, commit.append.at(-1)?.n ?? 0)
+    let head = Math.max(fence.head, commit.append.at(-1)?.n ?? 0)
     if (state === undefined) {
-      if (known.epoch === 0) batch.put(keys.bareKey(key), String(epoch))
-      this.stage(entry, { revision: known.revision, head, epoch, prefix }, touched)
+      if (fence.epoch === 0) batch.put(keys.bareKey(key), String(epoch))
+      this.stage(entry, { revision: fence.revision, head, epoch, prefix }, touched)
       return outcome
     }
     head = Math.max(head, commit.head)
     batch.put(keys.actorKey(key), `${revision} ${head} ${epoch}\n${state}`)
-    if (known.revision === 0 && known.epoch !== 0) batch.remove(keys.bareKey(key))
+    if (fence.revision === 0 && fence.epoch !== 0) batch.remove(keys.bareKey(key))
     this.stage(entry, { revision, head, epoch, prefix }, touched)
     return outcome
   }
 
-  /** Removes the record; the log is out of sight with it, and swept afterwards. */
-  private erase(batch: WriteBatch, key: string, known: ActorFence): void {
+  /** Removes the record, and with it the only reference to the log, which the sweeper deletes. */
+  private erase(batch: WriteBatch, key: string, fence: ActorFence): void {
     batch.remove(keys.actorKey(key))
     batch.remove(keys.bareKey(key))
-    if (known.head > 0) batch.put(keys.garbageKey(known.epoch), key)
+    if (fence.head > 0) batch.put(keys.garbageKey(fence.epoch), key)
   }
 
-  private stage(entry: Entry, staged: ActorFence, touched: Array<Entry>): void {
+  private stage(entry: FenceEntry, staged: ActorFence, touched: Array<FenceEntry>): void {
     touched.push(entry)
     entry.staged = staged
-    if (entry.known === undefined) this.enter(entry)
+    if (entry.durable === undefined) this.add(entry)
   }
 }
 
-const pairs = (rows: ReadonlyArray<string>): Array<readonly [string, string]> => {
-  const found: Array<readonly [string, string]> = []
-  for (let at = 0; at < rows.length; at += 2) found.push([rows[at] ?? "", rows[at + 1] ?? ""])
-  return found
-}
-
-/** Log items of keys and values in turn. */
-export const asItems = (rows: ReadonlyArray<string>): Array<LogItem> => {
-  const items: Array<LogItem> = []
-  for (let at = 0; at < rows.length; at += 2) {
-    items.push({ n: keys.lastNumber(rows[at] ?? ""), value: rows[at + 1] ?? "" })
-  }
-  return items
-}
-
-/** The storage port upon an open store. */
-export const makeStorage = (store: EmbeddedStore, sweeper: Sweeper): StorageApi => {
+/** The storage port on an open store. */
+export const makeStorage = (store: EmbeddedStore, sweeper: LogSweeper): StorageApi => {
   const storage = new EmbeddedStorage(store, sweeper)
   return {
     engine: engineTitles[store.database().engine],
     commit: (group) => Effect.suspend(() => storage.commit(group)),
-    load: (address) => store.reading(() => storage.load(address)),
-    read: (address, from, limit) => store.reading(() => storage.read(address, from, limit)),
-    timers: (shard, limit) => store.reading(() => storage.timers(shard, limit)),
-    scan: (kind, after, limit) => store.reading(() => storage.scan(kind, after, limit)),
+    load: (address) => store.read(() => storage.load(address)),
+    read: (address, from, limit) => store.read(() => storage.read(address, from, limit)),
+    timers: (shard, limit) => store.read(() => storage.timers(shard, limit)),
+    scan: (kind, after, limit) => store.read(() => storage.scan(kind, after, limit)),
     health: Effect.suspend(() => {
       const failure = store.health()
       return failure === undefined ? Effect.void : Effect.fail(failure)

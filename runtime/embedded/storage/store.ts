@@ -1,6 +1,8 @@
 /**
- * The embedded store: one open database, what writes to it and its guards, shared by the storage,
- * record and blob ports. See this folder's README for keys and guarantees.
+ * The embedded store: one open database and its group writer, shared by the storage, record and
+ * blob ports. Every change joins the next group. One group at a time is written and flushed beside
+ * the event loop. The database takes no writes after a failed one: every job fails at once until
+ * the store has reopened the database. The README of this folder describes keys and guarantees.
  */
 import { Effect, type Scope } from "effect"
 import { readdirSync, statfsSync, statSync } from "node:fs"
@@ -11,21 +13,21 @@ import { type StorageFailure, StorageFull, StorageLocked,
 import { groupBytesMax, probeBytes, recoverFirstMs, recoverFreeBytesMin,
   recoverLastMs } from "../../limits.ts"
 import { acknowledgedPath, asFailure, type ClearRequest, type Database, databasePath,
-  type EngineName, type EngineWriter, WriteBatch, type WriteRequest, type WriterEvents,
-  type WriterReply } from "../engine/index.ts"
+  type EngineName, type EngineWriter, WriteBatch, type WriteRequest,
+  type WriterEvents } from "../engine/index.ts"
 import { FORMAT_KEY } from "../keys.ts"
 import { FORMAT, type OpenFailure, openFailure, openVerified } from "./integrity.ts"
 
-/** A change that joins a group. Exactly one of the last three is called, once. */
+/** A change that joins a group. Exactly one of `durable`, `failed` and `broken` is called, once. */
 export interface WriteJob {
   /**
-   * Reads what `prepare` will need and cannot read at once; called when all groups before are
-   * durable, and again when the job was not taken into the group then. Never rejects.
+   * Reads what `prepare` needs and cannot read synchronously. Called when all earlier groups are
+   * durable, and again when the job did not fit into the group. Never rejects.
    */
   readonly fetch?: (() => Promise<void>) | undefined
   /**
-   * Checks fences and adds its changes. Called when all groups before are durable; the jobs
-   * before it in this group have been prepared.
+   * Checks fences and adds its changes. Called when all earlier groups are durable and the jobs
+   * before it in this group are prepared.
    */
   readonly prepare: (batch: WriteBatch) => void
   readonly durable: () => void
@@ -34,70 +36,63 @@ export interface WriteJob {
   readonly broken: (defect: unknown) => void
 }
 
-/** Where the writer's troubles go. */
-export interface Trouble {
-  readonly onFailure: (failure: StorageFailure) => void
-}
-
-export class GroupWriter {
+class GroupWriter {
   /** Count of the commits that are durable. */
   commits = 0
-  private readonly trouble: Trouble
+  /** Why every job fails; undefined while the writer accepts jobs. */
+  failure: StorageFailure | undefined = undefined
+  private readonly onFailure: (failure: StorageFailure) => void
   private readonly batch = new WriteBatch()
   private engine: EngineWriter | undefined = undefined
-  /** The memory that the engine knows. */
+  /** The memory that the engine already has. */
   private shared: SharedArrayBuffer | undefined = undefined
-  private failure: StorageFailure | undefined = undefined
   private jobs: Array<WriteJob> = []
   private clears: Array<{ request: ClearRequest; done: (failed: boolean) => void }> = []
-  private clearNext = false
-  private answered: ((failure: StorageFailure | undefined) => void) | undefined = undefined
-  private idle: Array<() => void> = []
+  /** Groups and clears take turns. */
+  private isClearNext = false
+  /** Handles the reply to the one request in flight. */
+  private onReply: ((failure: StorageFailure | undefined) => void) | undefined = undefined
+  private idleWaiters: Array<() => void> = []
 
-  constructor(trouble: Trouble) {
-    this.trouble = trouble
+  constructor(onFailure: (failure: StorageFailure) => void) {
+    this.onFailure = onFailure
   }
 
-  /** Why nothing can be written just now. */
-  get failing(): StorageFailure | undefined {
-    return this.failure
-  }
-
-  /** Writes through what this starts from now on. */
+  /** Writes through the engine that `start` returns, until `detach`. */
   attach(start: (events: WriterEvents) => EngineWriter, commits: number): void {
     this.shared = undefined
     this.commits = commits
     this.failure = undefined
     const engine = start({
-      answered: (reply) => {
-        if (this.engine === engine) this.answer(reply)
+      replied: (reply) => {
+        if (this.engine === engine) this.settle(reply === undefined ? undefined : asFailure(reply))
       },
-      lost: (detail) => {
+      exited: (detail) => {
         if (this.engine !== engine) return
         this.engine = undefined
         const failure = new StorageUnavailable({ detail })
-        if (this.answered !== undefined) this.settle(failure)
+        if (this.onReply !== undefined) this.settle(failure)
         else this.fail(failure)
       }
     })
     this.engine = engine
-    this.next()
+    this.writeNext()
   }
 
-  /** Ends the engine's writing; resolves when it has let go of the database. */
+  /** Fails all jobs and ends the engine's writer; resolves when it has released the database. */
   async detach(failure: StorageFailure): Promise<void> {
     this.failure ??= failure
     this.failAll(this.failure)
-    if (this.answered !== undefined) await new Promise<void>((resolve) => this.idle.push(resolve))
+    if (this.onReply !== undefined) await this.idle()
     const { engine } = this
     this.engine = undefined
     await engine?.end()
   }
 
-  /** Resolves when all that was submitted has been answered. */
-  async drained(): Promise<void> {
-    while (this.answered !== undefined || (this.jobs.length > 0 && this.failure === undefined)) {
-      await new Promise<void>((resolve) => this.idle.push(resolve))
+  /** Resolves when all submitted jobs are settled. */
+  async drain(): Promise<void> {
+    while (this.onReply !== undefined || (this.jobs.length > 0 && this.failure === undefined)) {
+      await this.idle()
     }
   }
 
@@ -107,45 +102,49 @@ export class GroupWriter {
       return
     }
     this.jobs.push(job)
-    if (this.answered === undefined) this.next()
+    if (this.onReply === undefined) this.writeNext()
   }
 
-  /** Deletes a span of keys between two groups; `done` tells whether it failed. */
+  /** Deletes a span of keys between two groups, without a flush. */
   clear(request: ClearRequest, done: (failed: boolean) => void): void {
     if (this.failure !== undefined) {
       done(true)
       return
     }
     this.clears.push({ request, done })
-    if (this.answered === undefined) this.next()
+    if (this.onReply === undefined) this.writeNext()
   }
 
-  private next(): void {
-    while (this.answered === undefined && this.failure === undefined) {
-      const clear = this.jobs.length === 0 || this.clearNext ? this.clears.shift() : undefined
-      this.clearNext = false
+  private idle(): Promise<void> {
+    return new Promise((resolve) => this.idleWaiters.push(resolve))
+  }
+
+  private writeNext(): void {
+    while (this.onReply === undefined && this.failure === undefined) {
+      const clear = this.jobs.length === 0 || this.isClearNext ? this.clears.shift() : undefined
+      this.isClearNext = false
       if (clear !== undefined) {
-        this.send(clear.request, (failure) => clear.done(failure !== undefined))
+        this.post(clear.request, (failure) => clear.done(failure !== undefined))
       } else if (this.jobs.length > 0) {
         this.beginGroup()
-        this.clearNext = true
+        this.isClearNext = true
       } else break
     }
-    if (this.answered === undefined) { for (const resolve of this.idle.splice(0)) resolve() }
+    if (this.onReply === undefined) { for (const resolve of this.idleWaiters.splice(0)) resolve() }
   }
 
-  /** Lets the jobs read before a group is made of them, where any of them has to. */
+  /** Lets the waiting jobs fetch what they need before a group is made of them. */
   private beginGroup(): void {
     const { jobs } = this
     const { length } = jobs
     const fetching = jobs.flatMap(({ fetch }) => fetch === undefined ? [] : [fetch()])
     if (fetching.length === 0) return this.writeGroup(length)
-    this.answered = () => {}
+    this.onReply = () => {}
     void Promise.all(fetching).then(() => {
-      this.answered = undefined
-      // They have failed when the writer has.
+      this.onReply = undefined
+      // A failure of the writer has failed these jobs already.
       if (this.jobs === jobs && this.failure === undefined) this.writeGroup(length)
-      this.next()
+      this.writeNext()
     })
   }
 
@@ -167,7 +166,7 @@ export class GroupWriter {
     batch.finish()
     const shared = batch.shared === this.shared ? undefined : batch.shared
     this.shared = batch.shared
-    this.send({ _tag: "Write", length: batch.length, shared }, (failure) => {
+    this.post({ _tag: "Write", length: batch.length, shared }, (failure) => {
       if (failure === undefined) {
         this.commits = batch.commits
         for (const job of group) job.durable()
@@ -175,46 +174,43 @@ export class GroupWriter {
     })
   }
 
+  /** Whether the job has added its changes. A job that throws is settled, and adds nothing. */
   private prepare(job: WriteJob): boolean {
     const mark = this.batch.mark()
     try {
       job.prepare(this.batch)
       return true
     } catch (error) {
-      this.batch.back(mark)
-      // A TypeError is a broken invariant of ours; the binding and the port throw others.
+      this.batch.rollBack(mark)
+      // Only a broken invariant throws a TypeError; the binding and the ports throw other errors.
       if (error instanceof TypeError) job.broken(error)
       else job.failed(asFailure(error))
       return false
     }
   }
 
-  private send(
+  private post(
     request: WriteRequest | ClearRequest,
-    answered: (failure: StorageFailure | undefined) => void
+    onReply: (failure: StorageFailure | undefined) => void
   ): void {
-    this.answered = answered
+    this.onReply = onReply
     this.engine?.post(request)
   }
 
-  private answer(reply: WriterReply): void {
-    this.settle(reply === undefined ? undefined : asFailure(reply))
-  }
-
   private settle(failure: StorageFailure | undefined): void {
-    const answered = this.answered
-    this.answered = undefined
+    const { onReply } = this
+    this.onReply = undefined
     if (failure !== undefined) this.failure ??= failure
-    answered?.(failure)
+    onReply?.(failure)
     if (failure !== undefined) this.fail(failure)
-    this.next()
+    this.writeNext()
   }
 
   private fail(failure: StorageFailure): void {
-    const known = this.failure !== undefined && this.failure !== failure
+    const isReported = this.failure !== undefined && this.failure !== failure
     this.failure ??= failure
     this.failAll(failure)
-    if (!known) this.trouble.onFailure(failure)
+    if (!isReported) this.onFailure(failure)
   }
 
   private failAll(failure: StorageFailure): void {
@@ -223,13 +219,7 @@ export class GroupWriter {
   }
 }
 
-/*
- * The group writer: whatever changes the store joins the next group, and one group at a time is
- * written and flushed beside the event loop. After a failed write every job fails at once
- * until the store has been opened anew (see store.ts).
- */
-
-/** Bytes of the write-ahead logs: what opening anew may have to write into tables. */
+/** Bytes of the write-ahead logs: reopening the database may write them into tables. */
 const logBytes = (dataDir: string): number => {
   const folder = databasePath(dataDir)
   return readdirSync(folder).filter((name) => name.endsWith(".log")).reduce(
@@ -243,8 +233,8 @@ const freeBytes = (dataDir: string): number => {
   return bavail * bsize
 }
 
-/** Writes something and flushes it; rejects where that cannot be done. */
-const probe = async (dataDir: string): Promise<void> => {
+/** Writes and flushes a file; rejects where the disk refuses that. */
+const probeDisk = async (dataDir: string): Promise<void> => {
   const path = join(dataDir, "probe")
   try {
     await writeFile(path, Buffer.alloc(probeBytes), { flush: true })
@@ -254,9 +244,9 @@ const probe = async (dataDir: string): Promise<void> => {
 }
 
 export interface StoreOptions {
-  /** It is being filled from an archive by the caller. */
+  /** The caller fills the store from an archive. */
   readonly restoring: boolean
-  /** The database that is insisted on. */
+  /** The database that the folder must have. */
   readonly wanted: EngineName | undefined
 }
 
@@ -265,7 +255,7 @@ export class EmbeddedStore {
   readonly writer: GroupWriter
   private open: Database | undefined = undefined
   private closed = false
-  private engineReadsAtOnce = true
+  private hasSynchronousReads = true
   private recoverTimer: NodeJS.Timeout | undefined = undefined
   private recovering: Promise<void> = Promise.resolve()
   private readonly reopenListeners: Array<() => void> = []
@@ -274,28 +264,26 @@ export class EmbeddedStore {
   constructor(dataDir: string, options: StoreOptions) {
     this.dataDir = dataDir
     this.options = options
-    this.writer = new GroupWriter({
-      onFailure: (failure) => this.recoverLater(failure, recoverFirstMs)
-    })
+    this.writer = new GroupWriter((failure) => this.recoverLater(failure, recoverFirstMs))
   }
 
-  /** The open database; throws StorageUnavailable while it is being opened anew. */
+  /** The open database; throws StorageUnavailable while the store reopens it. */
   readonly database = (): Database => {
     if (this.open !== undefined) return this.open
     throw new StorageUnavailable({ detail: this.closed ? "the store is closed" : "reopening" })
   }
 
-  /** Whether what belongs together can be read at once: see {@link Database}. */
-  get isImmediate(): boolean {
-    return this.engineReadsAtOnce
+  /** See {@link Database}: also answers while the store reopens the database. */
+  get isSynchronous(): boolean {
+    return this.hasSynchronousReads
   }
 
-  /** Called after the store was opened anew: what was remembered of it may not hold. */
+  /** Calls `listener` after each reopening: cached values may be stale. */
   onReopened(listener: () => void): void {
     this.reopenListeners.push(listener)
   }
 
-  /** Opens the database and starts the writing thread. Throws what opening fails with. */
+  /** Opens the database and starts its writer. Rejects with the error of opening. */
   async start(): Promise<void> {
     const { commits, database } = await openVerified(this.dataDir, {
       ...this.options,
@@ -305,24 +293,24 @@ export class EmbeddedStore {
     if (database.getText(FORMAT_KEY) === undefined) await this.writeFormat()
   }
 
-  /** Finishes what was submitted, and lets go of everything. */
+  /** Settles what was submitted, and closes the database. */
   async stop(): Promise<void> {
     this.closed = true
     clearTimeout(this.recoverTimer)
     await this.recovering
-    await this.writer.drained()
-    await this.letGo(new StorageUnavailable({ detail: "the store is closed" }))
+    await this.writer.drain()
+    await this.detach(new StorageUnavailable({ detail: "the store is closed" }))
   }
 
-  /** Fails while the store cannot take commits. */
+  /** The failure with which the store rejects commits; undefined while it accepts them. */
   health(): StorageFailure | undefined {
-    if (this.writer.failing !== undefined) return this.writer.failing
+    if (this.writer.failure !== undefined) return this.writer.failure
     const free = freeBytes(this.dataDir)
     if (free >= recoverFreeBytesMin) return undefined
     return new StorageFull({ detail: `${free} bytes are left on the disk` })
   }
 
-  /** Submits a change; see {@link WriteJob}. */
+  /** Submits a change, see {@link WriteJob}; `undo` runs unless it is durable. */
   submit<A>(
     prepare: WriteJob["prepare"],
     result: () => A,
@@ -346,8 +334,8 @@ export class EmbeddedStore {
     })
   }
 
-  /** Reads of the database; what it throws becomes the port's failure. */
-  reading<A>(read: () => A | Promise<A>): Effect.Effect<A, StorageFailure> {
+  /** Runs reads, after a reopening in progress; what they throw becomes a StorageFailure. */
+  read<A>(read: () => A | Promise<A>): Effect.Effect<A, StorageFailure> {
     return Effect.suspend(() => {
       if (this.open === undefined && !this.closed) {
         const waited = () => this.recovering.then(read)
@@ -366,9 +354,17 @@ export class EmbeddedStore {
 
   private attach(database: Database, commits: number): void {
     this.open = database
-    this.engineReadsAtOnce = database.isImmediate
+    this.hasSynchronousReads = database.isSynchronous
     const acknowledged = acknowledgedPath(this.dataDir)
     this.writer.attach((events) => database.startWriter(acknowledged, events), commits)
+  }
+
+  private async detach(failure: StorageFailure): Promise<void> {
+    await this.writer.detach(failure)
+    const database = this.open
+    this.open = undefined
+    // What closing cannot flush was never acknowledged.
+    await database?.close().catch(() => undefined)
   }
 
   private async writeFormat(): Promise<void> {
@@ -385,38 +381,26 @@ export class EmbeddedStore {
     throw failure
   }
 
-  private async letGo(failure: StorageFailure): Promise<void> {
-    await this.writer.detach(failure)
-    const database = this.open
-    this.open = undefined
-    // What cannot be flushed any more was never acknowledged.
-    await database?.close().catch(() => undefined)
-  }
-
-  /**
-   * The database takes no more writes after one that failed, but goes on reading. So it is kept
-   * open for readers until there is room, and then closed and opened anew.
-   */
   private recoverLater(failure: StorageFailure, pauseMs: number): void {
     if (this.closed) return
     this.recoverTimer = setTimeout(() => {
       this.recovering = this.recover(failure).catch((error: unknown) => {
-        const again = error instanceof StorageLocked ? failure : asFailure(error)
-        this.recoverLater(again, Math.min(2 * pauseMs, recoverLastMs))
+        const next = error instanceof StorageLocked ? failure : asFailure(error)
+        this.recoverLater(next, Math.min(2 * pauseMs, recoverLastMs))
       })
     }, pauseMs)
     this.recoverTimer.unref()
   }
 
+  /** Reopens the database. Readers keep the old one until the disk has room and takes writes. */
   private async recover(failure: StorageFailure): Promise<void> {
     if (this.closed) return
     const free = freeBytes(this.dataDir)
     if (free < recoverFreeBytesMin + (this.open === undefined ? 0 : logBytes(this.dataDir))) {
       throw failure
     }
-    // A disk that takes nothing yet must not cost the readers their database.
-    if (this.open !== undefined) await probe(this.dataDir)
-    await this.letGo(failure)
+    if (this.open !== undefined) await probeDisk(this.dataDir)
+    await this.detach(failure)
     const { commits, database } = await openVerified(this.dataDir, {
       ...this.options,
       create: false
@@ -427,7 +411,7 @@ export class EmbeddedStore {
   }
 }
 
-/** Opens the store of a folder for as long as the scope. */
+/** Opens the store of a folder, and closes it with the scope. */
 export const openStore = (
   dataDir: string,
   options: StoreOptions

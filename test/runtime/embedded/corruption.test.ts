@@ -81,7 +81,8 @@ describe.each(engineNames)("a corrupted store, %s", (engine) => {
       await truncate(join(copy, "store", log.slice(log.lastIndexOf("/") + 1)), size)
       expect(await openingFailure(copy)).toMatchObject({
         _tag: "StorageCorrupted",
-        detail: `the log was cut or corrupted: it holds ${COMMITS - 1} of ${COMMITS} acknowledged ` +
+        detail:
+          `the log was cut or corrupted: it holds ${COMMITS - 1} of ${COMMITS} acknowledged ` +
           "commits"
       })
       // The same cut, of a commit that was never acknowledged, is what a crash leaves.
@@ -243,7 +244,7 @@ describe.each(engineNames)("inspect, %s", (engine) => {
         blobs: 2,
         blobBytes: 100_100,
         garbageItems: 0,
-        leftOverFiles: 0
+        orphanFiles: 0
       },
       faults: []
     })
@@ -255,7 +256,7 @@ describe.each(engineNames)("inspect, %s", (engine) => {
     await copyFile(file, join(folder, "blobs", "tmp", "half"))
     await flip(file, 77_777)
     const { counts, faults } = await Effect.runPromise(inspect(folder))
-    expect(counts.leftOverFiles).toBe(2)
+    expect(counts.orphanFiles).toBe(2)
     expect(faults).toEqual(["blob large: its SHA-256 differs"])
     await truncate(file, 500)
     expect((await Effect.runPromise(inspect(folder))).faults).toEqual([
@@ -263,7 +264,7 @@ describe.each(engineNames)("inspect, %s", (engine) => {
     ])
     // The next start removes what nothing names.
     await upon(folder, Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 200))))
-    expect((await Effect.runPromise(inspect(folder))).counts.leftOverFiles).toBe(0)
+    expect((await Effect.runPromise(inspect(folder))).counts.orphanFiles).toBe(0)
     await rm(file)
     expect((await Effect.runPromise(inspect(folder))).faults).toHaveLength(1)
   })

@@ -10,7 +10,7 @@ import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
 import { address } from "../../../runtime/actor/address.ts"
 import type { LogItem } from "../../../runtime/actor/behavior.ts"
-import { noteEngine } from "../../../runtime/embedded/engine/engine-choice.ts"
+import { writeEngine } from "../../../runtime/embedded/engine/engine-choice.ts"
 import { type EngineName, engineNames, inspect } from "../../../runtime/embedded/index.ts"
 import { Blobs } from "../../../runtime/ports/blobs.ts"
 import { Records } from "../../../runtime/ports/records.ts"
@@ -26,7 +26,7 @@ const smallDisk = async (engine: EngineName, megabytes: number): Promise<string>
   const folder = await newFolder()
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder])
   onTestFinished(() => void execFileSync("umount", ["-l", folder]))
-  noteEngine(folder, engine)
+  writeEngine(folder, engine)
   return folder
 }
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { onTestFinished } from "vitest"
-import { noteEngine } from "../../../runtime/embedded/engine/engine-choice.ts"
+import { writeEngine } from "../../../runtime/embedded/engine/engine-choice.ts"
 import { embedded, type EngineName } from "../../../runtime/embedded/index.ts"
 import type { Blobs } from "../../../runtime/ports/blobs.ts"
 import type { Records } from "../../../runtime/ports/records.ts"
@@ -14,7 +14,7 @@ import type { Storage } from "../../../runtime/ports/storage.ts"
 export const newFolder = async (engine?: EngineName): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "restante-"))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  if (engine !== undefined) noteEngine(folder, engine)
+  if (engine !== undefined) writeEngine(folder, engine)
   return folder
 }
 

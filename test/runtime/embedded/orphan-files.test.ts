@@ -2,8 +2,8 @@
 import { copyFile, mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { expect, it, vi } from "vitest"
-import { abortOf, arrivingPath, blobsPath, fileNames, receive,
-  removeLeftOvers } from "../../../runtime/embedded/blobs/blob-files.ts"
+import { abortOf, blobsPath, fileNames, receive, removeOrphans,
+  uploadsPath } from "../../../runtime/embedded/blobs/blob-files.ts"
 import { newFolder } from "./folders.ts"
 
 const LENGTH = 100_000
@@ -16,7 +16,7 @@ async function* bytes() {
 
 it.each([-HOUR_MS, 0, HOUR_MS])("whatever the clock says: %i ms", async (offMs) => {
   const folder = await newFolder()
-  await mkdir(arrivingPath(folder), { recursive: true })
+  await mkdir(uploadsPath(folder), { recursive: true })
   const signal = new AbortController().signal
   const { content } = await receive(folder, "new", bytes(), LENGTH, abortOf(signal))
   const name = "file" in content ? content.file : ""
@@ -24,7 +24,7 @@ it.each([-HOUR_MS, 0, HOUR_MS])("whatever the clock says: %i ms", async (offMs) 
   for (const suffix of ["left", "named"]) await copyFile(join(blobsPath(folder), name), at(suffix))
   const clock = vi.spyOn(Date, "now").mockReturnValue(Date.now() + offMs)
   try {
-    await removeLeftOvers(folder, (id, file) => id === "old" && file.endsWith("named"))
+    await removeOrphans(folder, (id, file) => id === "old" && file.endsWith("named"))
   } finally {
     clock.mockRestore()
   }

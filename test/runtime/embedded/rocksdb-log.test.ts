@@ -4,7 +4,8 @@ import { cp, readdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { address } from "../../../runtime/actor/address.ts"
-import { crc32c, masked } from "../../../runtime/embedded/engine/leveldb-files.ts"
+import { blockBytes, maskedCrc32c, recordHeaderBytes,
+  recordType } from "../../../runtime/embedded/engine/log-format.ts"
 import { stuckAt } from "../../../runtime/embedded/engine/rocksdb-log.ts"
 import { inspect } from "../../../runtime/embedded/index.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
@@ -13,25 +14,21 @@ import { newFolder, openingFailure, upon } from "./folders.ts"
 
 const alice = address("mailbox", "alice")
 
-const BLOCK_BYTES = 32 * 1024
-
-const HEADER_BYTES = 7
-
-const [FULL, FIRST, LAST] = [1, 2, 4]
+const { first: FIRST, full: FULL, last: LAST } = recordType
 
 const RECYCLED = [5, 6, 7, 8, 11]
 
 /** A record as it stands in a log. */
 const record = (type: number, text: string): Buffer => {
   const body = Buffer.concat([Buffer.from([type]), Buffer.from(text)])
-  const header = Buffer.alloc(HEADER_BYTES - 1)
-  header.writeUInt32LE(masked(crc32c(body)))
+  const header = Buffer.alloc(recordHeaderBytes - 1)
+  header.writeUInt32LE(maskedCrc32c(body))
   header.writeUInt16LE(text.length, 4)
   return Buffer.concat([header, body])
 }
 
 const padded = (block: Buffer): Buffer =>
-  Buffer.concat([block, Buffer.alloc(BLOCK_BYTES - block.length)])
+  Buffer.concat([block, Buffer.alloc(blockBytes - block.length)])
 
 /** One byte changed. */
 const changed = (whole: Buffer, at: number, byte: number): Buffer => {
@@ -61,7 +58,7 @@ describe("a log of RocksDB", () => {
     expect(await found(changed(two, one.length + 6, type))).toBe(one.length)
     // In a later block, and in a later piece of what is read at once.
     const far = Buffer.concat(Array.from({ length: 40 }, () => padded(one)))
-    const at = 39 * BLOCK_BYTES
+    const at = 39 * blockBytes
     expect(await found(changed(far, at + 6, type))).toBe(at)
   })
 
@@ -77,14 +74,16 @@ describe("a log of RocksDB", () => {
     const torn = Buffer.concat([one, changed(trap, 4, 0), one])
     expect(await found(torn)).toBe(undefined)
     const later = Buffer.concat([padded(torn), changed(one, 6, 6)])
-    expect(await found(later)).toBe(BLOCK_BYTES)
+    expect(await found(later)).toBe(blockBytes)
   })
 })
 
 /** Where records begin in a log of one block. */
 const recordsOf = (log: Buffer): ReadonlyArray<number> => {
   const places: Array<number> = []
-  for (let at = 0; at < log.length; at += HEADER_BYTES + log.readUInt16LE(at + 4)) places.push(at)
+  for (let at = 0; at < log.length; at += recordHeaderBytes + log.readUInt16LE(at + 4)) {
+    places.push(at)
+  }
   return places
 }
 

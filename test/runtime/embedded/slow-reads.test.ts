@@ -1,6 +1,6 @@
 /** Reads that take longer than a slice of the event loop: what is there is found all the same. */
 import { expect, it } from "vitest"
-import { firstKey } from "../../../runtime/embedded/engine/engine.ts"
+import { firstKey } from "../../../runtime/embedded/engine/spans.ts"
 import { openRocksdb } from "../../../runtime/embedded/engine/rocksdb.ts"
 import type { BatchChange } from "../../../runtime/embedded/engine/write-batch.ts"
 import { newFolder } from "./folders.ts"
