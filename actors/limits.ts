@@ -110,7 +110,7 @@ export const tokenRemovalRetryMs = 60_000
 export const errandLeaseMs = 120_000
 
 /** An attempt that met a store or actor away is made again after so long. */
-export const awayRetryMs = 1_000
+export const unavailableRetryMs = 1_000
 
 /** Bytes of a fetched copy: unless the mailbox says otherwise, and at the most. */
 export const cachedBytesDefault = 1024 * 1024
@@ -140,13 +140,13 @@ export const recipientsInlineMax = 16
 /** So many logged results are then taken into the record at once. */
 export const resultsFoldedAt = 64
 
-/** Documents up to so many characters are kept at hand for their attempts. */
-export const documentAtHandCharsMax = 4096
+/** Characters of the largest document that is cached for its attempts. */
+export const cachedDocumentCharsMax = 4096
 
-/** Characters of such documents that are kept at hand, of this node. */
-export const documentsAtHandCharsMax = 4 * 1024 * 1024
+/** Characters of all cached documents of a node. */
+export const cachedDocumentsCharsMax = 4 * 1024 * 1024
 
-/** Characters of documents that were read for attempts under way, of this node. */
+/** Characters of documents that the running attempts of a node have read. */
 export const documentCharsInFlightMax = 64 * 1024 * 1024
 
 /** Characters of an answer's Location, and of a problem, that a recipient's record keeps. */
@@ -211,9 +211,9 @@ export interface DeliveryLimits {
   readonly waitMs: number
   /** A full lane is looked at again after so long; by so many in a second, when it is served. */
   readonly fullRetryMs: number
-  readonly fullReturnsPerSecond: number
+  readonly fullRetriesPerSecond: number
   /** Faults in a row that open an origin's circuit; how long it opens first, and at most. */
-  readonly faultsMax: number
+  readonly failuresMax: number
   readonly openMs: number
   readonly openMaxMs: number
   /** Deferred attempts that come back in a second, of this node. */
@@ -237,8 +237,8 @@ export const deliveryLimits: DeliveryLimits = {
   waitingMax: 16_384,
   waitMs: 30_000,
   fullRetryMs: 1_000,
-  fullReturnsPerSecond: 2_500,
-  faultsMax: 10,
+  fullRetriesPerSecond: 2_500,
+  failuresMax: 10,
   openMs: 1_000,
   openMaxMs: 60_000,
   deferredPerSecond: 1_000,
@@ -258,10 +258,10 @@ export const redirectsMax = 3
 /** Characters of a URI that is asked or given on. */
 export const uriCharsMax = 8_192
 
-/** URIs of which is remembered where they lead to, twice as many, and how long they may be. */
-export const rememberedTargetsMax = 1_024
+/** URIs whose destination is cached, and the longest URI that is cached. */
+export const destinationsCachedMax = 2_048
 
-export const rememberedUriCharsMax = 512
+export const cachedUriCharsMax = 512
 
 /** Addresses of one name that are tried. */
 export const addressesMax = 8

@@ -2,7 +2,7 @@
 import { Clock, Effect, Semaphore } from "effect"
 import { type Address, address, type Behavior, isRefusal, type Peers,
   type Refusal } from "../../runtime/index.ts"
-import { awayRetryMs, fetchBytesInFlightMax, fetchPermitBytes } from "../limits.ts"
+import { fetchBytesInFlightMax, fetchPermitBytes, unavailableRetryMs } from "../limits.ts"
 import { decodeItem, isRemoval, mailboxKind, type MailboxMessage, type MailboxReply,
   type OwnerSettings } from "../mailbox/index.ts"
 import type { DeliveryOutcome } from "../outbound/index.ts"
@@ -103,7 +103,7 @@ const attempt = Effect.fnUntraced(function*(
 const putOff = ({ random }: BackgroundTaskDependencies): Effect.Effect<BackgroundTaskMessage> =>
   Effect.map(
     Clock.currentTimeMillis,
-    (nowMs) => attempted({ _tag: "Deferred", untilMs: nowMs + awayRetryMs }, random())
+    (nowMs) => attempted({ _tag: "Deferred", untilMs: nowMs + unavailableRetryMs }, random())
   )
 
 export const backgroundTask = (

@@ -61,11 +61,11 @@ const onAttempt = (
   switch (outcome._tag) {
     case "Delivered":
       return copy === undefined ? over() : show(copy, nowMs)
-    case "Refused":
+    case "PermanentFailure":
       return failed(outcome.problem)
     case "Deferred":
       return later({ _tag: "Retrying", tries, nextAtMs: outcome.untilMs })
-    case "Faulted": {
+    case "RetryableFailure": {
       const nextAtMs = dueAtMs(schedule, tries + 1, outcome, nowMs, random)
       return nextAtMs === undefined
         ? failed(outcome.problem)
@@ -82,7 +82,7 @@ const onReport = (
   nowMs: number
 ): Decided => {
   if (outcome._tag === "Deferred") return later({ ...state, nextAtMs: outcome.untilMs })
-  if (outcome._tag !== "Faulted") return over()
+  if (outcome._tag !== "RetryableFailure") return over()
   const tries = state.tries + 1
   const nextAtMs = dueAtMs(schedule, tries, outcome, nowMs, random)
   return nextAtMs === undefined ? over() : later({ ...state, tries, nextAtMs })

@@ -27,18 +27,18 @@ const accessOf = ({ password }: Pointer) =>
 /** How a refusal of this service's own content ends an attempt: as its status code would. */
 const refusedOutcome = (
   { reason }: Refusal
-): Extract<DeliveryOutcome, { _tag: "Refused" | "Faulted" }> => {
+): Extract<DeliveryOutcome, { _tag: "PermanentFailure" | "RetryableFailure" }> => {
   switch (reason) {
     case "Gone":
-      return { _tag: "Refused", code: 410, problem: "the content was deleted" }
+      return { _tag: "PermanentFailure", code: 410, problem: "the content was deleted" }
     case "Unauthenticated":
     case "Forbidden":
-      return { _tag: "Refused", code: 401, problem: "the message password is wrong" }
+      return { _tag: "PermanentFailure", code: 401, problem: "the message password is wrong" }
     case "Full":
     case "Busy":
-      return { _tag: "Faulted", code: 503, problem: "the content takes no more just now" }
+      return { _tag: "RetryableFailure", code: 503, problem: "the content takes no more just now" }
     default:
-      return { _tag: "Refused", code: 404, problem: "there is no such content" }
+      return { _tag: "PermanentFailure", code: 404, problem: "there is no such content" }
   }
 }
 
@@ -53,7 +53,7 @@ const askContent = (
 }
 
 const tooLarge = (bytesMax: number): DeliveryOutcome => ({
-  _tag: "Refused",
+  _tag: "PermanentFailure",
   problem: `the content is larger than ${bytesMax} bytes`
 })
 
@@ -79,7 +79,9 @@ const fetchOwn = Effect.fnUntraced(function*(
   const source = yield* blobs.open(blobId).pipe(
     Effect.catchTag("BlobMissing", () => Effect.succeed(undefined))
   )
-  if (source === undefined) return { _tag: "Faulted", problem: "the content is being replaced" }
+  if (source === undefined) {
+    return { _tag: "RetryableFailure", problem: "the content is being replaced" }
+  }
   const bytes = yield* Effect.promise(() => gather(source))
   const fetched: Fetched = { uri: pointer.url, code: 200, type, bytes }
   return { _tag: "Fetched", fetched }

@@ -103,7 +103,7 @@ const absent: Mailboxes["Absent"] = {
   Destroy: () => deny("NotFound"),
   Register: () => deny("NotFound"),
   Unregister: () => deny("NotFound"),
-  Look: () => deny("NotFound"),
+  ReadHead: () => deny("NotFound"),
   Registrations: () => deny("NotFound"),
   Fetched: () => deny("NotFound"),
   Expire: () => stay(),
@@ -237,9 +237,9 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
   Destroy: destroy,
   Register: register,
   Unregister: unregister,
-  Look: ({ lastAtMs, registrations }, { id }, { head }) =>
+  ReadHead: ({ lastAtMs, registrations }, { id }, { head }) =>
     registrations.includes(partOf(id))
-      ? stay().reply<MailboxReply>({ _tag: "Looked", head, lastAtMs })
+      ? stay().reply<MailboxReply>({ _tag: "Head", head, lastAtMs })
       : deny("NotFound"),
   Registrations: (state, { reader }) =>
     mayRead(state, reader)
@@ -262,7 +262,7 @@ const destroyed: Mailboxes["Destroyed"] = {
   Destroy: () => deny("Gone"),
   Register: () => deny("Gone"),
   Unregister: () => deny("Gone"),
-  Look: () => deny("Gone"),
+  ReadHead: () => deny("Gone"),
   Registrations: () => deny("Gone"),
   Fetched: () => deny("Gone"),
   Expire: () => stay(),

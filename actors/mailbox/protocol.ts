@@ -128,8 +128,8 @@ export const MailboxMessage = Schema.Union([
   Schema.TaggedStruct("Register", { id: RegistrationId, reader: MailboxReader }),
   /** A registration has ended. From itself. */
   Schema.TaggedStruct("Unregister", { id: RegistrationId }),
-  /** How far the log goes. From a registration: NotFound when it is none of this mailbox. */
-  Schema.TaggedStruct("Look", { id: RegistrationId }),
+  /** Reads the head of the log. From a registration: NotFound if the mailbox has none such. */
+  Schema.TaggedStruct("ReadHead", { id: RegistrationId }),
   /** Which registrations there are; for readers. */
   Schema.TaggedStruct("Registrations", { reader: MailboxReader }),
   /** The cached copies have changed. From an errand. */
@@ -180,7 +180,7 @@ export type MailboxReply =
   | { readonly _tag: "Configured"; readonly version: number }
   /** The head when the right to register was proven. */
   | { readonly _tag: "Registered"; readonly head: number }
-  | { readonly _tag: "Looked"; readonly head: number; readonly lastAtMs: number }
+  | { readonly _tag: "Head"; readonly head: number; readonly lastAtMs: number }
   /** What stands after the `=` of the registrations' ids, in the order they came. */
   | { readonly _tag: "Registrations"; readonly ids: ReadonlyArray<string> }
   | { readonly _tag: "Done" }

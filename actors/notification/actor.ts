@@ -5,9 +5,9 @@ import type { Schedule } from "../outbound/index.ts"
 import { jsonRecord, strictMessage } from "../schemas.ts"
 import { withResults } from "./attempts.ts"
 import { notificationTable } from "./decide.ts"
-import { RelayResources } from "./memory-budget.ts"
 import { type NotificationAction, NotificationMessage, type NotificationReply,
   NotificationState } from "./protocol.ts"
+import { RelayResources } from "./relay-resources.ts"
 import { makeAttempt, type RelayDependencies } from "./relay.ts"
 import { StatusHints } from "./status-hints.ts"
 
@@ -27,7 +27,7 @@ const record = jsonRecord(NotificationState)
 /** The state without what is volatile. */
 const stored = (state: NotificationState): NotificationState => {
   if (state._tag !== "Queued") return state
-  const { underWay: _, ...kept } = state
+  const { running: _, ...kept } = state
   return kept
 }
 
@@ -35,8 +35,8 @@ const stored = (state: NotificationState): NotificationState => {
 export const notification = (
   deps: NotificationDependencies
 ): Behavior<NotificationState, NotificationMessage, NotificationReply, NotificationAction> => {
-  const notes = new StatusHints(deps.records)
-  const office = new RelayResources()
+  const statusHints = new StatusHints(deps.records)
+  const resources = new RelayResources()
   return {
     kind: notificationKind,
     initial: { _tag: "Absent" },
@@ -51,10 +51,10 @@ export const notification = (
     },
     timerMessage: { _tag: "TimerFired" },
     perform: (action, self, peers) => {
-      if (action._tag === "Attempt") return makeAttempt(deps, office, self, peers, action)
-      // It is removed: what waits for its turn must not start.
-      if (action.status === null) office.standing.remove(self.id)
-      return notes.note(action.listedAs, action.status)
+      if (action._tag === "Attempt") return makeAttempt(deps, resources, self, peers, action)
+      // It is removed: its waiting attempts must not start.
+      if (action.status === null) resources.running.markRemoved(self.id)
+      return statusHints.note(action.listedAs, action.status)
     }
   }
 }

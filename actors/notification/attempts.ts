@@ -44,11 +44,11 @@ const counted = (
       const isKept = location !== "" && location.length <= locationCharsMax
       return { ...made, status: "success", code, ...isKept ? { location } : {} }
     }
-    case "Refused": {
+    case "PermanentFailure": {
       const problem = shortened(outcome.problem)
       return { ...made, status: "failed", ...codeOf(outcome), problem }
     }
-    case "Faulted": {
+    case "RetryableFailure": {
       const told = { ...codeOf(outcome), problem: shortened(outcome.problem) }
       const nextAtMs = dueAtMs(schedule, made.tries, outcome, nowMs, random)
       return nextAtMs === undefined

@@ -4,7 +4,7 @@
  */
 import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
-import { attemptLeaseMs, attemptsAtOnceMax, deferredHeldMs, deferredMinMs, documentAtHandCharsMax,
+import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, deferredHeldMs, deferredMinMs,
   recipientsInlineMax, resultsFoldedAt } from "../limits.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, isOutdated, type Reason } from "../refusals.ts"
@@ -12,7 +12,7 @@ import type { Caller } from "../schemas.ts"
 import { afterAttempt, againFrom, encodeResult, hasEnded, isNext, type Queued,
   statusOf } from "./attempts.ts"
 import type { NotificationAction, NotificationMessage, NotificationReply, NotificationState,
-  NotificationView, RecipientState, UnderWay } from "./protocol.ts"
+  NotificationView, RecipientState, RunningAttempt } from "./protocol.ts"
 
 export type NotificationDecision = Decision<
   NotificationState,
@@ -73,34 +73,34 @@ const firstDue = (
   return due.length > room ? due.slice(0, room) : due
 }
 
-const begunAt = (recipients: ReadonlyArray<number>, nowMs: number): ReadonlyArray<UnderWay> =>
+const begunAt = (recipients: ReadonlyArray<number>, nowMs: number): ReadonlyArray<RunningAttempt> =>
   recipients.map((recipient) => ({ recipient, untilMs: nowMs + attemptLeaseMs }))
 
 /**
  * What is under way beside the attempt at `told`. After a reload that is not known: then what is
  * due may be, since this message is no timer, which would begin it.
  */
-export const underWayOf = (
+export const runningOf = (
   state: Queued,
   told: number | undefined,
   nowMs: number
-): ReadonlyArray<UnderWay> => {
-  const { underWay } = state
-  if (underWay !== undefined) return underWay.filter(({ recipient }) => recipient !== told)
+): ReadonlyArray<RunningAttempt> => {
+  const { running } = state
+  if (running !== undefined) return running.filter(({ recipient }) => recipient !== told)
   const busy = new Set(told === undefined ? [] : [told])
   return begunAt(firstDue(state, busy, attemptsAtOnceMax - busy.size, nowMs), nowMs)
 }
 
 interface Begun {
   readonly started: ReadonlyArray<number>
-  readonly underWay: ReadonlyArray<UnderWay>
+  readonly running: ReadonlyArray<RunningAttempt>
   /** When there is something to do, if nothing comes before. */
   readonly nextAtMs: number
 }
 
 /** Begins what is due, as far as there is room. */
 const begin = (state: Queued, nowMs: number): Begun => {
-  const going = state.underWay?.filter(({ untilMs }) => untilMs > nowMs) ?? []
+  const going = state.running?.filter(({ untilMs }) => untilMs > nowMs) ?? []
   const busy = new Set<number>()
   let attempts = 0
   let nextAtMs = Number.POSITIVE_INFINITY
@@ -110,14 +110,14 @@ const begin = (state: Queued, nowMs: number): Begun => {
     if (untilMs < nextAtMs) nextAtMs = untilMs
   }
   const started = firstDue(state, busy, Math.max(0, attemptsAtOnceMax - attempts), nowMs)
-  const underWay = started.length === 0 ? going : [...going, ...begunAt(started, nowMs)]
+  const running = started.length === 0 ? going : [...going, ...begunAt(started, nowMs)]
   if (started.length > 0) nextAtMs = Math.min(nextAtMs, nowMs + attemptLeaseMs)
   for (const recipient of state.recipients) {
     // What is due begins when another attempt has ended.
     const { nextAtMs: atMs = 0 } = recipient
     if (atMs > nowMs && atMs < nextAtMs && !hasEnded(recipient)) nextAtMs = atMs
   }
-  return { started, underWay, nextAtMs }
+  return { started, running, nextAtMs }
 }
 
 const attemptAt = (state: Queued, at: number, document: string | undefined): NotificationAction => {
@@ -166,15 +166,15 @@ export const goOn = (
   context: DecisionContext
 ): NotificationDecision => {
   const { nowMs } = context
-  const { nextAtMs, started, underWay } = begin(given, nowMs)
-  const state: Queued = { ...given, underWay }
+  const { nextAtMs, started, running } = begin(given, nowMs)
+  const state: Queued = { ...given, running }
   const decision = written(state, change, context)
   const document = change._tag === "All" ? change.document : undefined
-  const isSmall = given.chars <= documentAtHandCharsMax
+  const isSmall = given.chars <= cachedDocumentCharsMax
   for (const at of started) {
     decision.perform<NotificationAction>(attemptAt(state, at, isSmall ? document : undefined))
   }
-  if (underWay.length === 0) return decision.setTimer(nextAtMs)
+  if (running.length === 0) return decision.setTimer(nextAtMs)
   // A timer that began something is past; what a request begins stores one.
   return (change._tag === "All" ? decision.setTimer(nowMs) : decision).deferTimer(nextAtMs)
 }
@@ -187,7 +187,7 @@ export const end = (
   context: DecisionContext
 ): NotificationDecision => {
   const { nowMs } = context
-  const state: Queued = { ...given, endedAtMs: nowMs, underWay: [] }
+  const state: Queued = { ...given, endedAtMs: nowMs, running: [] }
   const { listedAs, recipients } = state
   return writeResult(state, at, context)
     .setTimer(nowMs + keepMs)
@@ -270,8 +270,8 @@ const putOff = (
 ): Queued | undefined => {
   if (outcome._tag !== "Deferred" || outcome.untilMs > nowMs + deferredHeldMs) return undefined
   const untilMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
-  const held: UnderWay = { recipient, untilMs, deferred: true }
-  return { ...state, underWay: [...underWayOf(state, recipient, nowMs), held] }
+  const held: RunningAttempt = { recipient, untilMs, deferred: true }
+  return { ...state, running: [...runningOf(state, recipient, nowMs), held] }
 }
 
 const attempted =
@@ -289,7 +289,7 @@ const attempted =
       ...state,
       recipients: state.recipients.with(at, after),
       version: state.version + 1,
-      underWay: underWayOf(state, at, nowMs)
+      running: runningOf(state, at, nowMs)
     }
     return hasEnded(after) && next.recipients.every(hasEnded)
       ? end(next, at, keepMs, context)
@@ -310,7 +310,7 @@ const retry: Notifications["Queued"]["Retry"] = (state, { caller }, context) => 
     ...open,
     recipients: state.recipients.map((one) => isFailed(one) ? againFrom(one, nowMs) : one),
     version: state.version + 1,
-    underWay: underWayOf(state, undefined, nowMs)
+    running: runningOf(state, undefined, nowMs)
   }
   return goOn(next, { _tag: "All" }, context)
     .perform<NotificationAction>({ _tag: "Note", listedAs: state.listedAs, status: "waiting" })

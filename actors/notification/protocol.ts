@@ -29,14 +29,14 @@ export const RecipientState = Schema.Struct({
 
 export type RecipientState = typeof RecipientState.Type
 
-const UnderWay = Schema.Struct({
+const RunningAttempt = Schema.Struct({
   recipient: Count,
   untilMs: Count,
   /** No attempt is under way: it was put off for a short time. */
   deferred: Schema.optionalKey(Schema.Literal(true))
 })
 
-export type UnderWay = typeof UnderWay.Type
+export type RunningAttempt = typeof RunningAttempt.Type
 
 export const NotificationState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
@@ -60,7 +60,7 @@ export const NotificationState = Schema.Union([
     /** When the last recipient ended. */
     endedAtMs: Schema.optionalKey(Count),
     /** Volatile: attempts under way, each held to be lost after `untilMs`. Unknown without. */
-    underWay: Schema.optionalKey(Schema.Array(UnderWay))
+    running: Schema.optionalKey(Schema.Array(RunningAttempt))
   }),
   Schema.TaggedStruct("Removed", { account: Schema.String, removedAtMs: Count })
 ])

@@ -1,13 +1,13 @@
-/** One attempt at a recipient: inside, or over HTTP by the rules of outbound requests. */
+/** One attempt at a recipient: local delivery, or a request to another service (protocol §1.3). */
 import { Clock, Effect, Tracer } from "effect"
 import type { Address, AskFailure, Peers, StorageFailure } from "../../runtime/index.ts"
-import { awayRetryMs } from "../limits.ts"
+import { unavailableRetryMs } from "../limits.ts"
 import type { Links } from "../links.ts"
 import type { DeliveryOutcome, Outbound, OutboundContent } from "../outbound/index.ts"
 import { fragmentOf } from "./decide.ts"
-import { deliverLocally, nameOf } from "./local-delivery.ts"
-import type { RelayResources } from "./memory-budget.ts"
+import { deliverLocally, derivedName } from "./local-delivery.ts"
 import type { NotificationAction, NotificationMessage } from "./protocol.ts"
+import type { RelayResources } from "./relay-resources.ts"
 
 /** What attempts need. */
 export interface RelayDependencies {
@@ -21,164 +21,176 @@ export interface RelayDependencies {
   readonly random: () => number
 }
 
-export type Attempt = Extract<NotificationAction, { readonly _tag: "Attempt" }>
+export type AttemptAction = Extract<NotificationAction, { readonly _tag: "Attempt" }>
 
-type Failure = AskFailure | StorageFailure
+/** Undefined if the notification has been removed: the attempt is obsolete. */
+type AttemptOutcome = DeliveryOutcome | undefined
 
-const documentOf = (
-  { documents }: RelayResources,
-  peers: Peers,
-  self: Address,
-  { document = documents.get(self.id) }: Attempt
-): Effect.Effect<string | undefined, StorageFailure> =>
-  document === undefined
-    ? Effect.map(peers.read(self, 1, 1), ([item]) => {
-      if (item?.n !== 1) return
-      documents.keep(self.id, item.value)
-      return item.value
-    })
-    : Effect.succeed(document)
-
+/** No attempt was made: memory, the store or another actor is unavailable. It is retried soon. */
 const deferred: Effect.Effect<DeliveryOutcome> = Effect.map(
   Clock.currentTimeMillis,
-  (nowMs) => ({ _tag: "Deferred", untilMs: nowMs + awayRetryMs })
+  (nowMs) => ({ _tag: "Deferred", untilMs: nowMs + unavailableRetryMs })
 )
 
-/** What became of a handing over that was not made; nobody is told. */
-const unwanted: DeliveryOutcome = { _tag: "Refused", problem: "no longer wanted" }
+class RelayAttempt {
+  readonly #deps: RelayDependencies
+  readonly #resources: RelayResources
+  readonly #self: Address
+  readonly #peers: Peers
+  readonly #action: Omit<AttemptAction, "document">
+  #reservedChars = 0
 
-/** At a mailbox of this service; its node is told which request it follows from, as others are. */
-const inside = (
-  { links }: RelayDependencies,
-  office: RelayResources,
-  self: Address,
-  peers: Peers,
-  action: Attempt
-): Effect.Effect<DeliveryOutcome | undefined, Failure> =>
-  Effect.flatMap(documentOf(office, peers, self, action), (document) => {
-    if (document === undefined || office.standing.isRemoved(self.id)) {
-      return Effect.succeed(undefined)
+  constructor(
+    deps: RelayDependencies,
+    resources: RelayResources,
+    self: Address,
+    peers: Peers,
+    { document, ...action }: AttemptAction
+  ) {
+    this.#deps = deps
+    this.#resources = resources
+    this.#self = self
+    this.#peers = peers
+    // A waiting attempt holds no document: all attempts of the notification share the cached one.
+    this.#action = action
+    if (document !== undefined && !resources.documents.has(self.id)) {
+      resources.documents.set(self.id, document)
     }
-    const fragment = fragmentOf(document)
-    if (fragment === undefined) throw new Error("the first item is no notification document")
-    const { account, to, traceId } = action
-    const span = Tracer.externalSpan({ traceId, spanId: office.spans.next(), sampled: true })
-    return Effect.withParentSpan(
-      deliverLocally(peers, links, { id: self.id, to, account, fragment }),
-      span
-    )
-  })
-
-/** Takes room for what is not at hand; it is given back when the scope of the attempt ends. */
-class Portion {
-  private taken = 0
-  private readonly office: RelayResources
-
-  constructor(office: RelayResources) {
-    this.office = office
   }
 
-  take(self: Address, { chars, document = this.office.documents.get(self.id) }: Attempt): boolean {
-    if (document !== undefined || this.taken > 0) return true
-    if (!this.office.room.take(chars)) return false
-    this.taken = chars
+  begin(): Effect.Effect<AttemptOutcome, AskFailure | StorageFailure> {
+    const { to } = this.#action
+    this.#resources.running.begin(this.#self.id)
+    if (!this.#deps.links.isOwn(to)) return this.#post()
+    return this.#reserve() ? this.#deliverLocally(to) : deferred
+  }
+
+  end(): void {
+    this.#resources.running.end(this.#self.id)
+    this.#resources.memory.release(this.#reservedChars)
+    this.#reservedChars = 0
+  }
+
+  #isObsolete(): boolean {
+    return this.#resources.running.isRemoved(this.#self.id)
+  }
+
+  #cachedDocument(): string | undefined {
+    return this.#resources.documents.get(this.#self.id)
+  }
+
+  /** Reserves memory for a document that is not cached. */
+  #reserve(): boolean {
+    if (this.#reservedChars > 0 || this.#cachedDocument() !== undefined) return true
+    const { chars } = this.#action
+    if (!this.#resources.memory.reserve(chars)) return false
+    this.#reservedChars = chars
     return true
   }
 
-  giveBack(): void {
-    this.office.room.give(this.taken)
-    this.taken = 0
+  #readDocument(): Effect.Effect<string | undefined, StorageFailure> {
+    const cached = this.#cachedDocument()
+    if (cached !== undefined) return Effect.succeed(cached)
+    return Effect.map(this.#peers.read(this.#self, 1, 1), ([item]) => {
+      if (item?.n !== 1) return undefined
+      this.#resources.documents.set(this.#self.id, item.value)
+      return item.value
+    })
+  }
+
+  /** At a mailbox of this service; the trace continues on the mailbox's node. */
+  #deliverLocally(to: string): Effect.Effect<AttemptOutcome, AskFailure | StorageFailure> {
+    return Effect.flatMap(this.#readDocument(), (document): Effect.Effect<AttemptOutcome> => {
+      if (document === undefined || this.#isObsolete()) return Effect.succeed(undefined)
+      const fragment = fragmentOf(document)
+      if (fragment === undefined) throw new Error("the first item is no notification document")
+      const { account, traceId } = this.#action
+      const spanId = this.#resources.spanIds.next()
+      return Effect.withParentSpan(
+        deliverLocally(this.#peers, this.#deps.links, { id: this.#self.id, to, account, fragment }),
+        Tracer.externalSpan({ traceId, spanId, sampled: true })
+      )
+    })
+  }
+
+  /**
+   * Over HTTP. A request that waits for its permit holds no document: the document is read when
+   * the permit is granted, unless the notification has been removed by then.
+   */
+  #post(): Effect.Effect<AttemptOutcome> {
+    const { documents, links, outbound } = this.#deps
+    const { to } = this.#action
+    let notSent: "obsolete" | "unavailable" | undefined
+    const contentOf = (body: string | undefined): OutboundContent | undefined => {
+      if (body !== undefined && !this.#isObsolete()) return this.#contentOf(body)
+      notSent = "obsolete"
+      return undefined
+    }
+    const unavailable = (): undefined => {
+      notSent = "unavailable"
+      return undefined
+    }
+    const posted = outbound.post({
+      uri: to,
+      discovers: true,
+      load: () => {
+        const cached = this.#cachedDocument()
+        if (cached !== undefined || this.#isObsolete()) return contentOf(cached)
+        if (!this.#reserve()) return unavailable()
+        return this.#readDocument().pipe(
+          Effect.map(contentOf),
+          Effect.catch(() => Effect.sync(unavailable))
+        )
+      },
+      toLinkedData: ({ body, headers }) => ({
+        headers: { ...headers, "Content-Type": "application/ld+json" },
+        body: documents.activityOf(fragmentOf(body) ?? "", to)
+      }),
+      deliverLocally: (uri) =>
+        !links.isOwn(uri) ? undefined : this.#deliverLocally(uri).pipe(
+          Effect.catch(() => Effect.sync(unavailable)),
+          Effect.map((outcome): DeliveryOutcome => {
+            if (outcome !== undefined) return outcome
+            notSent ??= "obsolete"
+            return { _tag: "PermanentFailure", problem: "no longer wanted" }
+          })
+        )
+    })
+    return Effect.flatMap(posted, (outcome): Effect.Effect<AttemptOutcome> => {
+      if (notSent === "unavailable") return deferred
+      return Effect.succeed(notSent === "obsolete" ? undefined : outcome)
+    })
+  }
+
+  #contentOf(body: string): OutboundContent {
+    const { to, traceId } = this.#action
+    return {
+      headers: {
+        "Content-Type": "text/xml+rss; charset=utf-8",
+        "Idempotency-Key": `"${derivedName("relay", this.#self.id, to)}"`,
+        traceparent: `00-${traceId}-${this.#resources.spanIds.next()}-01`
+      },
+      body
+    }
   }
 }
 
-/**
- * Over HTTP. What waits for its turn holds no document: it is read when the turn has come, unless
- * the notification has been removed by then.
- */
-const outside = (
-  deps: RelayDependencies,
-  office: RelayResources,
-  self: Address,
-  peers: Peers,
-  action: Attempt,
-  portion: Portion
-): Effect.Effect<DeliveryOutcome | undefined> => {
-  const { documents, links, outbound } = deps
-  const { to, traceId } = action
-  let found: "letter" | "nothing" | "away" = "letter"
-  const letterOf = (body: string | undefined): OutboundContent | undefined => {
-    if (body === undefined || office.standing.isRemoved(self.id)) {
-      found = "nothing"
-      return
-    }
-    const headers = {
-      "Content-Type": "text/xml+rss; charset=utf-8",
-      "Idempotency-Key": `"${nameOf("relay", self.id, to)}"`,
-      traceparent: `00-${traceId}-${office.spans.next()}-01`
-    }
-    return { headers, body }
-  }
-  const putOff = (): undefined => {
-    found = "away"
-    return undefined
-  }
-  const letter = (): OutboundContent | undefined | Effect.Effect<OutboundContent | undefined> => {
-    const atHand = action.document ?? office.documents.get(self.id)
-    if (atHand !== undefined || office.standing.isRemoved(self.id)) return letterOf(atHand)
-    if (!portion.take(self, action)) return putOff()
-    return documentOf(office, peers, self, action).pipe(
-      Effect.map(letterOf),
-      Effect.catch(() => Effect.sync(putOff))
-    )
-  }
-  const linkedData = ({ body, headers }: OutboundContent): OutboundContent => ({
-    headers: { ...headers, "Content-Type": "application/ld+json" },
-    body: documents.activityOf(fragmentOf(body) ?? "", to)
-  })
-  const handsOver = (uri: string): Effect.Effect<DeliveryOutcome> | undefined =>
-    !links.isOwn(uri) ? undefined : inside(deps, office, self, peers, { ...action, to: uri }).pipe(
-      Effect.catch(() => Effect.sync(putOff)),
-      Effect.map((outcome) => {
-        if (outcome === undefined && found === "letter") found = "nothing"
-        return outcome ?? unwanted
-      })
-    )
-  return Effect.flatMap(
-    outbound.post({ uri: to, letter, discovers: true, linkedData, handsOver }),
-    (outcome): Effect.Effect<DeliveryOutcome | undefined> => {
-      if (found === "away") return deferred
-      return Effect.succeed(found === "letter" ? outcome : undefined)
-    }
-  )
-}
-
-/**
- * Makes the attempt and gives what is to be told: nothing when it is no longer wanted; when a
- * store or actor is away it was none, and comes again a little later.
- */
+/** Makes the attempt and returns its outcome as a message; nothing if it is obsolete. */
 export const makeAttempt = (
   deps: RelayDependencies,
-  office: RelayResources,
+  resources: RelayResources,
   self: Address,
   peers: Peers,
-  { document, ...action }: Attempt
+  action: AttemptAction
 ): Effect.Effect<NotificationMessage | void> => {
-  const { attempt, recipient, to } = action
-  const portion = new Portion(office)
-  return Effect.suspend(() => {
-    if (document !== undefined) office.documents.keep(self.id, document)
-    office.standing.begin(self.id)
-    if (!deps.links.isOwn(to)) return outside(deps, office, self, peers, action, portion)
-    return portion.take(self, action) ? inside(deps, office, self, peers, action) : deferred
-  }).pipe(
+  const relay = new RelayAttempt(deps, resources, self, peers, action)
+  const { attempt, recipient } = action
+  return Effect.suspend(() => relay.begin()).pipe(
     Effect.catch(() => deferred),
     Effect.map((outcome): NotificationMessage | void => {
       if (outcome === undefined) return
       return { _tag: "Attempted", recipient, attempt, outcome, random: deps.random() }
     }),
-    Effect.ensuring(Effect.sync(() => {
-      office.standing.end(self.id)
-      portion.giveBack()
-    }))
+    Effect.ensuring(Effect.sync(() => relay.end()))
   )
 }

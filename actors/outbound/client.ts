@@ -1,16 +1,13 @@
-/** Reading a resource of another service once, for whoever cannot wait for a later attempt. */
+/** The one client of all outbound requests (protocol §5), with its connections and limiter. */
 import { Effect, type Scope } from "effect"
 import { Agent } from "undici"
 import { answerHeadBytesMax, type DeliveryLimits, keepAliveMaxMs, keepAliveMs,
   makeDeliveryLimits } from "../limits.ts"
-import { makeConnector, makeNames } from "./connector.ts"
+import { makeConnector, makeNameResolver } from "./connector.ts"
 import { addressRules, DestinationCache } from "./destination.ts"
-import { decoded } from "./exchange.ts"
 import { OriginLimiter, type OriginLimiterMetrics, type OriginMetrics } from "./origin-limiter.ts"
-import type { DeliveryOutcome, Fetching, FetchOutcome, Outbound } from "./protocol.ts"
-import { type Budget, type FinalAnswer, followRedirects, headersOf, type OutboundRequest,
-  type OutboundResources, post } from "./request.ts"
-import { outcomeOf, valueOf } from "./schedule.ts"
+import type { DeliveryOutcome, Outbound } from "./protocol.ts"
+import { get, type OutboundResources, post } from "./request.ts"
 
 export interface OutboundOptions {
   /** Prefixes or addresses that may be reached though they are forbidden (`outbound.allow`). */
@@ -37,15 +34,15 @@ export interface OutboundMetrics extends OriginLimiterMetrics {
 
 export interface OutboundService extends Outbound {
   readonly metrics: () => OutboundMetrics
-  /** The origins that are in trouble or have most to do. */
+  /** The origins with open circuits or the most requests, those first. */
   readonly busiestOrigins: (max: number) => ReadonlyArray<OriginMetrics>
 }
 
-const acquireWays = Effect.fnUntraced(function*(options: OutboundOptions) {
-  const { allow, ca, dnsServers, hostsFile, nowMs, random } = options
+const acquireResources = Effect.fnUntraced(function*(options: OutboundOptions) {
+  const { allow, ca, dnsServers, hostsFile, nowMs, random, userAgent } = options
   const limits = makeDeliveryLimits(options.limits)
   const rules = addressRules(allow)
-  const names = makeNames({
+  const names = makeNameResolver({
     limits,
     ...dnsServers === undefined ? {} : { dnsServers },
     ...hostsFile === undefined ? {} : { hostsFile }
@@ -69,74 +66,36 @@ const acquireWays = Effect.fnUntraced(function*(options: OutboundOptions) {
       await agent.destroy()
     })
   )
-  return {
+  const destinations = new DestinationCache(rules)
+  const limiter = new OriginLimiter({ limits, nowMs, random })
+  const resources: OutboundResources = {
     agent,
     connector,
+    destinations,
+    limiter,
     limits,
-    targets: new DestinationCache(rules),
-    lanes: new OriginLimiter({ limits, nowMs, random })
+    userAgent,
+    nowMs
   }
-})
-
-const larger = (bytesMax: number): FetchOutcome => ({
-  _tag: "Refused",
-  problem: `larger than ${bytesMax} bytes`
-})
-
-/** What a 2xx answer to a GET holds. */
-const fetched = Effect.fnUntraced(function*({ answer, url }: FinalAnswer, bytesMax: number) {
-  const { broken, bytes, code, headers, isTooLarge } = answer
-  if (isTooLarge) return larger(bytesMax)
-  if (broken !== undefined) return { _tag: "Faulted", code, problem: broken } as const
-  const plain = yield* decoded(valueOf(headers, "content-encoding"), bytes, bytesMax)
-  switch (plain._tag) {
-    case "TooLarge":
-      return larger(bytesMax)
-    case "Unknown":
-      return { _tag: "Refused", code, problem: "the content encoding is not known" } as const
-    case "Damaged":
-      return { _tag: "Faulted", code, problem: "the content encoding is damaged" } as const
-    case "Decoded": {
-      const type = valueOf(headers, "content-type") ?? "application/octet-stream"
-      return {
-        _tag: "Fetched",
-        fetched: { uri: url.href, code, type, bytes: plain.bytes }
-      } as const
-    }
-  }
-})
-
-const get = Effect.fnUntraced(function*(
-  ways: OutboundResources,
-  { nowMs, userAgent }: OutboundOptions,
-  { bytesMax, headers, uri }: Fetching
-): Effect.fn.Return<FetchOutcome> {
-  const voyage: OutboundRequest = {
-    uri,
-    method: "GET",
-    load: { headers: headersOf(headers ?? {}, userAgent) },
-    keep: "all",
-    bytesMax
-  }
-  const budget: Budget = { sendMs: ways.limits.attemptMs, waitMs: ways.limits.waitMs }
-  const came = yield* followRedirects(ways, voyage, budget)
-  if (came._tag === "Reached") {
-    const outcome = outcomeOf(came.answer, came.url, nowMs())
-    return outcome._tag === "Delivered" ? yield* fetched(came, bytesMax) : outcome
-  }
-  // Travels deliver nothing: only an answer does.
-  return came as Exclude<typeof came, { readonly _tag: "Delivered" }>
+  return resources
 })
 
 /**
- * The client, with its connections, lanes and circuits; they end with the scope. Prefixes and
- * limits that are wrong are defects.
+ * The client, with its connections and origin limiter; they end with the scope. Invalid prefixes
+ * and limits are defects.
  */
 export const makeOutbound = (
   options: OutboundOptions
 ): Effect.Effect<OutboundService, never, Scope.Scope> =>
-  Effect.map(acquireWays(options), (ways) => {
-    const outcomes = { Delivered: 0, Fetched: 0, Refused: 0, Faulted: 0, Deferred: 0 }
+  Effect.map(acquireResources(options), (resources) => {
+    const { connector, limiter } = resources
+    const outcomes = {
+      Delivered: 0,
+      Fetched: 0,
+      PermanentFailure: 0,
+      RetryableFailure: 0,
+      Deferred: 0
+    }
     const counted = <A extends { readonly _tag: keyof typeof outcomes }>(
       effect: Effect.Effect<A>
     ): Effect.Effect<A> =>
@@ -145,26 +104,27 @@ export const makeOutbound = (
         return outcome
       })
     return {
-      post: (posting) => counted(post(ways, options, posting)),
-      get: (fetching) => counted(get(ways, options, fetching)),
+      post: (outboundPost) => counted(post(resources, outboundPost)),
+      get: (outboundGet) => counted(get(resources, outboundGet)),
       metrics: () => ({
-        ...ways.lanes.measures(),
+        ...limiter.metrics(),
         outcomes: { ...outcomes },
-        connections: ways.connector.open()
+        connections: connector.openCount()
       }),
-      busiestOrigins: (max) => ways.lanes.worst(max)
+      busiestOrigins: (max) => limiter.busiest(max)
     }
   })
 
-/* The one client of all outbound requests (protocol §5). */
-
-/** What was read. */
+/** A resource that was read. */
 export interface Read {
   readonly type: string
   readonly bytes: Uint8Array
 }
 
-/** GET, whole, at most `bytesMax` bytes; fails with what was wrong, for people. */
+/**
+ * Reads a resource of another service once, for a caller that cannot wait for a retry: a GET of
+ * at most `bytesMax` bytes. It fails with the problem, for people.
+ */
 export const readerOf =
   (outbound: Pick<Outbound, "get">) =>
   (uri: string, accept: string, bytesMax: number): Effect.Effect<Read, string> =>
@@ -173,9 +133,9 @@ export const readerOf =
         case "Fetched":
           return Effect.succeed({ type: outcome.fetched.type, bytes: outcome.fetched.bytes })
         case "Deferred":
-          return Effect.fail("the other service is not asked just now: try again later")
-        case "Refused":
-        case "Faulted":
+          return Effect.fail("requests to the other service are suspended: retry later")
+        case "PermanentFailure":
+        case "RetryableFailure":
           return Effect.fail(outcome.problem)
       }
     })

@@ -1,4 +1,4 @@
-/** Connections to checked addresses: undici asks for them, and gets no others (protocol §5). */
+/** Connections to checked addresses; undici can open no others (protocol §5). */
 import { promises as dns } from "node:dns"
 import { readFile, stat } from "node:fs/promises"
 import { connect as connectTcp, isIP, type Socket } from "node:net"
@@ -6,31 +6,31 @@ import { connect as connectTls, type TLSSocket } from "node:tls"
 import type { buildConnector } from "undici"
 import { addressesMax, type DeliveryLimits, settingsBytesMax, settingsFreshMs } from "../limits.ts"
 import { type AddressRules, hostOf } from "./destination.ts"
-import { fault, faultOf, ForbiddenAddress, nameFaultOf, nameInTime,
-  notConnectedInTime } from "./problems.ts"
+import { connectionFailure, connectionFailureOf, connectTimedOut, ForbiddenAddress, nameFailureOf,
+  nameTimedOut } from "./problems.ts"
 
-export interface Names {
-  /** The addresses of a name in lower case without its last dot; rejects with OutboundFault. */
+export interface NameResolver {
+  /** The addresses of a lower-case name without its last dot; rejects with ConnectionFailure. */
   readonly resolve: (name: string) => Promise<ReadonlyArray<string>>
-  /** Gives up what is being asked. */
+  /** Cancels the requests to name servers. */
   readonly close: () => void
 }
 
-export interface NamesOptions {
+export interface NameResolverOptions {
   readonly limits: Pick<DeliveryLimits, "nameMs" | "nameTries">
   /** Instead of the system's, as `127.0.0.1:53`. */
   readonly dnsServers?: ReadonlyArray<string>
   readonly hostsFile?: string
 }
 
-/** The text of a file, read again when it has changed; empty without one, or when too large. */
-const followedFile = (path: string): () => Promise<string> => {
+/** Reads a file again if it has changed; its text is empty if it is missing or too large. */
+const watchedFile = (path: string): () => Promise<string> => {
   let text = ""
   let stamp = ""
-  let lookedMs = -Infinity
+  let checkedMs = -Infinity
   return async () => {
-    if (performance.now() - lookedMs < settingsFreshMs) return text
-    lookedMs = performance.now()
+    if (performance.now() - checkedMs < settingsFreshMs) return text
+    checkedMs = performance.now()
     try {
       const { ino, mtimeMs, size } = await stat(path)
       const now = `${ino} ${mtimeMs} ${size}`
@@ -45,7 +45,7 @@ const followedFile = (path: string): () => Promise<string> => {
   }
 }
 
-/** The addresses by name of a hosts file (hosts(5)). */
+/** The addresses in a hosts file, by name (hosts(5)). */
 export const parseHosts = (text: string): ReadonlyMap<string, ReadonlyArray<string>> => {
   const byName = new Map<string, Array<string>>()
   for (const line of text.split("\n")) {
@@ -53,8 +53,8 @@ export const parseHosts = (text: string): ReadonlyMap<string, ReadonlyArray<stri
     if (isIP(address) === 0) continue
     for (const name of names) {
       const key = name.toLowerCase().replace(/\.$/, "")
-      const there = byName.get(key)
-      there === undefined ? byName.set(key, [address]) : there.push(address)
+      const addresses = byName.get(key)
+      addresses === undefined ? byName.set(key, [address]) : addresses.push(address)
     }
   }
   return byName
@@ -65,12 +65,14 @@ const systemServers = "/etc/resolv.conf"
 const systemHosts = "/etc/hosts"
 
 /**
- * Name resolution without getaddrinfo, which occupies a thread of the pool and cannot be given up.
- * Names are taken to be whole: no search list is tried.
+ * Resolves names by `localhost`, the hosts file, and the name servers (c-ares). getaddrinfo would
+ * occupy a thread of the pool and cannot be canceled. No search list is tried.
  */
-export const makeNames = ({ dnsServers, hostsFile, limits }: NamesOptions): Names => {
-  const hostsText = followedFile(hostsFile ?? systemHosts)
-  const serversText = dnsServers === undefined ? followedFile(systemServers) : async () => ""
+export const makeNameResolver = (
+  { dnsServers, hostsFile, limits }: NameResolverOptions
+): NameResolver => {
+  const hostsText = watchedFile(hostsFile ?? systemHosts)
+  const serversText = dnsServers === undefined ? watchedFile(systemServers) : async () => ""
   let hosts = { text: "", byName: parseHosts("") }
   const makeResolver = () => {
     const made = new dns.Resolver({ timeout: limits.nameMs, tries: limits.nameTries })
@@ -79,7 +81,7 @@ export const makeNames = ({ dnsServers, hostsFile, limits }: NamesOptions): Name
   }
   let resolver: { readonly text: string; readonly of: dns.Resolver } | undefined
 
-  const askServers = async (name: string): Promise<ReadonlyArray<string>> => {
+  const queryServers = async (name: string): Promise<ReadonlyArray<string>> => {
     const text = await serversText()
     if (resolver?.text !== text) resolver = { text, of: makeResolver() }
     const [six, four] = await Promise.allSettled([
@@ -89,7 +91,7 @@ export const makeNames = ({ dnsServers, hostsFile, limits }: NamesOptions): Name
     const found = [six, four].flatMap((answer) => answer.status === "fulfilled" ? answer.value : [])
     if (found.length > 0) return found
     const reasons = [four, six].map((answer) =>
-      nameFaultOf((answer as PromiseRejectedResult).reason)
+      nameFailureOf((answer as PromiseRejectedResult).reason)
     )
     throw reasons.find(({ problem }) => problem !== "the name has no address") ?? reasons[0]
   }
@@ -98,23 +100,21 @@ export const makeNames = ({ dnsServers, hostsFile, limits }: NamesOptions): Name
       if (name === "localhost" || name.endsWith(".localhost")) return ["127.0.0.1", "::1"]
       const text = await hostsText()
       if (hosts.text !== text) hosts = { text, byName: parseHosts(text) }
-      return hosts.byName.get(name) ?? askServers(name)
+      return hosts.byName.get(name) ?? queryServers(name)
     },
     close: () => resolver?.of.cancel()
   }
 }
 
-/* Names to addresses: `localhost`, the hosts file, and the name servers by c-ares. */
-
 export interface Connector {
   readonly connect: buildConnector.connector
-  /** Connections that are open or being made. */
-  readonly open: () => number
+  /** How many connections are open or being opened. */
+  readonly openCount: () => number
   readonly close: () => void
 }
 
 export interface ConnectorOptions {
-  readonly names: Names
+  readonly names: NameResolver
   readonly rules: AddressRules
   readonly limits: Pick<DeliveryLimits, "connectMs" | "nextAddressMs">
   /** Certificates that are trusted instead of the system's, as PEM. */
@@ -132,30 +132,12 @@ const interleaved = (addresses: ReadonlyArray<string>): ReadonlyArray<string> =>
   return pairs.flat().filter((address) => address !== undefined).slice(0, addressesMax)
 }
 
-/** What can be given up at any time: sockets that are being tried, and the timers beside them. */
-class Undertaking {
-  readonly #undo = new Set<() => void>()
-  ended = false
-
-  /** What `undo` has to do when it ends; gives what takes that back. */
-  with(undo: () => void): () => void {
-    this.#undo.add(undo)
-    return () => this.#undo.delete(undo)
-  }
-
-  end(): void {
-    this.ended = true
-    for (const undo of this.#undo) undo()
-    this.#undo.clear()
-  }
-}
-
-/** The first connection that comes about, each next address tried beside the ones before. */
+/** The first connection that opens; the next address is tried beside the earlier ones. */
 const race = (
   addresses: ReadonlyArray<string>,
   port: number,
   nextMs: number,
-  under: Undertaking,
+  signal: AbortSignal,
   track: (socket: Socket) => void
 ): Promise<Socket> =>
   new Promise((resolve, reject) => {
@@ -163,27 +145,24 @@ const race = (
     let failed = 0
     let first: unknown
     let timer: NodeJS.Timeout | undefined
-    const others = new Map<Socket, () => void>()
-    under.with(() => clearTimeout(timer))
+    const pending = new Set<Socket>()
     const attempt = (): void => {
       clearTimeout(timer)
       const host = addresses[next++]
-      if (host === undefined || under.ended) return
-      const socket = connectTcp({ host, port, noDelay: true, keepAlive: true })
+      if (host === undefined || signal.aborted) return
+      const socket = connectTcp({ host, port, noDelay: true, keepAlive: true, signal })
       track(socket)
-      const release = under.with(() => socket.destroy())
-      others.set(socket, release)
+      pending.add(socket)
       socket.once("connect", () => {
         clearTimeout(timer)
         next = addresses.length
-        others.delete(socket)
-        for (const other of others.keys()) other.destroy()
-        release()
+        pending.delete(socket)
+        for (const other of pending) other.destroy()
         resolve(socket)
       })
       socket.on("error", (error) => {
         first ??= error
-        others.delete(socket)
+        pending.delete(socket)
         if (++failed === addresses.length) reject(first)
         else attempt()
       })
@@ -192,15 +171,13 @@ const race = (
     attempt()
   })
 
-/** TLS over a connection, verified for the name or address that was asked for. */
+/** TLS over a connection, verified for the name or address of the URI. */
 const secured = (
   socket: Socket,
   host: string,
-  ca: ReadonlyArray<string> | undefined,
-  under: Undertaking
+  ca: ReadonlyArray<string> | undefined
 ): Promise<TLSSocket> =>
   new Promise((resolve, reject) => {
-    const release = under.with(() => socket.destroy())
     const secure = connectTls({
       socket,
       host,
@@ -208,7 +185,7 @@ const secured = (
       ...isIP(host) === 0 ? { servername: host } : {},
       ...ca === undefined ? {} : { ca: [...ca] },
       ALPNProtocols: ["http/1.1"],
-      // Said here so that no environment variable says otherwise.
+      // Set here so that no environment variable (NODE_TLS_REJECT_UNAUTHORIZED) disables it.
       rejectUnauthorized: true
     })
     const fail = (error: unknown): void => {
@@ -216,10 +193,9 @@ const secured = (
       reject(error)
     }
     secure.once("error", fail)
-    secure.once("close", () => reject(faultOf({ code: "ECONNRESET" })))
+    secure.once("close", () => reject(connectionFailureOf({ code: "ECONNRESET" })))
     secure.once("secureConnect", () => {
       secure.off("error", fail)
-      release()
       resolve(secure)
     })
   })
@@ -239,43 +215,43 @@ export const makeConnector = ({ ca, limits, names, rules }: ConnectorOptions): C
   }
   const open = async (
     { hostname, port, protocol }: buildConnector.Options,
-    under: Undertaking,
-    resolved: () => void
+    signal: AbortSignal,
+    onResolved: () => void
   ): Promise<Socket> => {
     const host = hostOf(hostname)
-    const secure = protocol === "https:"
+    const isSecure = protocol === "https:"
     const addresses = await permitted(host)
-    resolved()
-    const number = port === "" ? secure ? 443 : 80 : Number(port)
-    const socket = await race(addresses, number, limits.nextAddressMs, under, track)
-    return secure ? await secured(socket, host, ca, under) : socket
+    onResolved()
+    const number = port === "" ? isSecure ? 443 : 80 : Number(port)
+    const socket = await race(addresses, number, limits.nextAddressMs, signal, track)
+    return isSecure ? await secured(socket, host, ca) : socket
   }
   const connect: buildConnector.connector = (options, callback) => {
-    const under = new Undertaking()
-    let late = nameInTime
+    const abort = new AbortController()
+    let problem = nameTimedOut
     const timer = setTimeout(() => {
-      under.end()
-      callback(fault(late), null)
+      abort.abort()
+      callback(connectionFailure(problem), null)
     }, limits.connectMs)
-    const resolved = (): void => {
-      late = notConnectedInTime
+    const onResolved = (): void => {
+      problem = connectTimedOut
     }
-    open(options, under, resolved).then(
+    open(options, abort.signal, onResolved).then(
       (socket) => {
         clearTimeout(timer)
-        under.ended ? socket.destroy() : callback(null, socket)
+        abort.signal.aborted ? socket.destroy() : callback(null, socket)
       },
       (error: unknown) => {
         clearTimeout(timer)
-        if (under.ended) return
-        under.end()
-        callback(error instanceof ForbiddenAddress ? error : faultOf(error), null)
+        if (abort.signal.aborted) return
+        abort.abort()
+        callback(error instanceof ForbiddenAddress ? error : connectionFailureOf(error), null)
       }
     )
   }
   return {
     connect,
-    open: () => sockets.size,
+    openCount: () => sockets.size,
     close: () => {
       for (const socket of sockets) socket.destroy()
     }

@@ -1,22 +1,23 @@
-/** Which URIs outbound requests may ask (protocol §5). Pure. */
+/** The destinations that outbound requests may reach: addresses, ports, URIs (protocol §5). Pure. */
 import { Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
+import { LRUCache } from "lru-cache"
 import { isIP } from "node:net"
-import { rememberedTargetsMax, rememberedUriCharsMax, uriCharsMax } from "../limits.ts"
+import { cachedUriCharsMax, destinationsCachedMax, uriCharsMax } from "../limits.ts"
 import { notAllowed } from "./problems.ts"
 
-/** The judgment over addresses. */
+/** Which addresses are permitted. */
 export interface AddressRules {
-  /** Whether a numeric address, without brackets, may be connected to; false for all else. */
+  /** Whether a numeric address, without brackets, may be connected to; false for other texts. */
   readonly permits: (address: string) => boolean
-  /** Whether the operator has allowed it by name of its prefix. */
+  /** Whether the operator has allowed its prefix. */
   readonly allows: (address: string) => boolean
 }
 
 const networks = (...prefixes: ReadonlyArray<string>): ReadonlyArray<IpNetwork.IpNetwork> =>
   prefixes.map(IpNetwork.fromStringUnsafe)
 
-/** IANA special-purpose registry (RFC 6890 and successors), and what clouds put among the rest. */
+/** IANA special-purpose registry (RFC 6890 and successors), and addresses of cloud services. */
 const forbidden4 = networks(
   "0.0.0.0/8", // this network
   "10.0.0.0/8", // private
@@ -33,10 +34,10 @@ const forbidden4 = networks(
   "203.0.113.0/24", // documentation
   "224.0.0.0/4", // multicast
   "240.0.0.0/4", // reserved, broadcast
-  "168.63.129.16/32" // a cloud's inner services at a public address
+  "168.63.129.16/32" // internal services of one cloud
 )
 
-/** All of IPv6 is forbidden but global unicast, and of that these. */
+/** IPv6 is forbidden except for global unicast without these networks. */
 const globalUnicast = IpNetwork.fromStringUnsafe("2000::/3")
 
 const forbidden6 = networks(
@@ -45,14 +46,14 @@ const forbidden6 = networks(
   "3fff::/20" // documentation
 )
 
-/** Networks whose addresses hold an IPv4 address, by its first octet's place. */
+/** Networks whose addresses embed an IPv4 address, with the offset of its first octet. */
 const embedding: ReadonlyArray<readonly [network: IpNetwork.IpNetwork, at: number]> = [
   [IpNetwork.fromStringUnsafe("::ffff:0:0/96"), 12], // IPv4-mapped
   [IpNetwork.fromStringUnsafe("64:ff9b::/96"), 12], // NAT64
   [IpNetwork.fromStringUnsafe("2002::/16"), 2] // 6to4
 ]
 
-/** Forms that nobody should use: only for an IPv4 address that is allowed by name. */
+/** IPv4-compatible addresses are deprecated: permitted only if the IPv4 address is allowed. */
 const compatible = IpNetwork.fromStringUnsafe("::/96")
 
 const within = (list: ReadonlyArray<IpNetwork.IpNetwork>, address: NetAddress.IpAddress): boolean =>
@@ -80,13 +81,15 @@ export const parsePrefix = (text: string): IpNetwork.IpNetwork | undefined => {
 }
 
 /**
- * The rules with what the operator allows: prefixes or addresses. An IPv4 prefix also allows the
- * IPv6 forms of its addresses. A text that is no prefix is a defect.
+ * The rules, with the prefixes and addresses that the operator allows. An IPv4 prefix also allows
+ * the IPv6 forms of its addresses. An invalid prefix is a defect.
  */
 export const addressRules = (allow: ReadonlyArray<string>): AddressRules => {
   const allowed = allow.map((text) => {
     const network = parsePrefix(text)
-    if (network === undefined) throw new RangeError(`outbound.allow: ${text} is no IP prefix`)
+    if (network === undefined) {
+      throw new RangeError(`outbound.allow: ${text} is not an IP prefix or address`)
+    }
     return network
   })
   const permits4 = (address: NetAddress.Ipv4Address): boolean =>
@@ -115,119 +118,39 @@ export const addressRules = (allow: ReadonlyArray<string>): AddressRules => {
   }
 }
 
-/* Which IP addresses outbound requests may reach (protocol §5). Pure. */
-
-/** Where a request goes. */
+/** A URI that a request may be sent to. */
 export interface Destination {
   readonly url: URL
-  /** Scheme, host and port, as lanes and connections are kept by. */
+  /** Scheme, host and port: the key of connections and of the origin limiter. */
   readonly origin: string
-  /** Path and query, as they are sent. */
+  /** Path and query. */
   readonly path: string
 }
 
-/** A URI that is not asked, and why not. */
-export interface NoDestination {
+/** A URI that no request may be sent to, and why. */
+export interface ForbiddenDestination {
   readonly problem: string
 }
 
-/** Ports of other protocols, which a request must not speak to (Fetch Standard §2.9). */
-const blockedPorts: ReadonlySet<number> = new Set([
-  0,
-  1,
-  7,
-  9,
-  11,
-  13,
-  15,
-  17,
-  19,
-  20,
-  21,
-  22,
-  23,
-  25,
-  37,
-  42,
-  43,
-  53,
-  69,
-  77,
-  79,
-  87,
-  95,
-  101,
-  102,
-  103,
-  104,
-  109,
-  110,
-  111,
-  113,
-  115,
-  117,
-  119,
-  123,
-  135,
-  137,
-  139,
-  143,
-  161,
-  179,
-  389,
-  427,
-  465,
-  512,
-  513,
-  514,
-  515,
-  526,
-  530,
-  531,
-  532,
-  540,
-  548,
-  554,
-  556,
-  563,
-  587,
-  601,
-  636,
-  989,
-  990,
-  993,
-  995,
-  1719,
-  1720,
-  1723,
-  2049,
-  3659,
-  4045,
-  4190,
-  5060,
-  5061,
-  6000,
-  6566,
-  6665,
-  6666,
-  6667,
-  6668,
-  6669,
-  6679,
-  6697,
-  10080
-])
+/** Ports of other protocols that a request must not reach (Fetch Standard §2.9). */
+const blockedPorts: ReadonlySet<number> = new Set(
+  ("0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 " +
+    "111 113 115 117 119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 " +
+    "532 540 548 554 556 563 587 601 636 989 990 993 995 1719 1720 1723 2049 3659 4045 4190 " +
+    "5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080")
+    .split(" ").map(Number)
+)
 
 /** A URL's host name without the brackets of an IPv6 address and without the last dot. */
 export const hostOf = (hostname: string): string =>
   hostname.startsWith("[") ? hostname.slice(1, -1) : hostname.replace(/\.$/, "")
 
-/** An operator who allows an address answers for its ports. */
+/** An address that the operator allows is allowed with all its ports. */
 const isPortAllowed = (host: string, port: number, rules: AddressRules): boolean =>
   !blockedPorts.has(port) ||
   (port !== 0 && rules.allows(host === "localhost" ? "127.0.0.1" : host))
 
-/** Parsed once: `URL.canParse` before it would do all the work twice. */
+/** `URL.canParse` before `new URL` would parse twice. */
 const parsed = (uri: string): URL | undefined => {
   try {
     return new URL(uri)
@@ -237,10 +160,13 @@ const parsed = (uri: string): URL | undefined => {
 }
 
 /**
- * Judges a URI. The URL parser has made one form of every spelling of an IPv4 address, so that a
- * literal is judged here; a name is judged by the addresses it leads to, when connecting.
+ * Checks a URI. The URL parser normalizes every spelling of an IPv4 address, so a literal address
+ * is checked here. A name is checked by the addresses that it resolves to, when connecting.
  */
-export const destinationOf = (uri: string, rules: AddressRules): Destination | NoDestination => {
+export const destinationOf = (
+  uri: string,
+  rules: AddressRules
+): Destination | ForbiddenDestination => {
   if (uri.length > uriCharsMax) return { problem: "the URI is too long" }
   const url = parsed(uri)
   if (url === undefined) return { problem: "the URI is not valid" }
@@ -258,26 +184,22 @@ export const destinationOf = (uri: string, rules: AddressRules): Destination | N
   return { url, origin: url.origin, path: url.pathname + url.search }
 }
 
-/** Targets that were judged lately, since many requests go to few: in two generations. */
+/** The destinations of recent URIs, since many requests go to few of them. */
 export class DestinationCache {
   readonly #rules: AddressRules
-  #known = new Map<string, Destination | NoDestination>()
-  #before = new Map<string, Destination | NoDestination>()
+  readonly #recent = new LRUCache<string, Destination | ForbiddenDestination>({
+    max: destinationsCachedMax
+  })
 
   constructor(rules: AddressRules) {
     this.#rules = rules
   }
 
-  of(uri: string): Destination | NoDestination {
-    const known = this.#known.get(uri)
-    if (known !== undefined) return known
-    const target = this.#before.get(uri) ?? destinationOf(uri, this.#rules)
-    if (uri.length > rememberedUriCharsMax) return target
-    if (this.#known.size >= rememberedTargetsMax) {
-      this.#before = this.#known
-      this.#known = new Map()
-    }
-    this.#known.set(uri, target)
-    return target
+  get(uri: string): Destination | ForbiddenDestination {
+    const cached = this.#recent.get(uri)
+    if (cached !== undefined) return cached
+    const destination = destinationOf(uri, this.#rules)
+    if (uri.length <= cachedUriCharsMax) this.#recent.set(uri, destination)
+    return destination
   }
 }

@@ -3,9 +3,8 @@
  * rel=ldp#inbox, and the inbox that JSON-LD names (Linked Data Notifications §3.1). Pure.
  */
 import { Buffer } from "node:buffer"
-import { uriCharsMax } from "../limits.ts"
 import type { Headers } from "./exchange.ts"
-import { resolved, valueOf } from "./schedule.ts"
+import { resolved, valueOf } from "./response.ts"
 
 /** Names of one relation, in lower case. */
 type Rel = ReadonlyArray<string>
@@ -16,101 +15,33 @@ const inboxIri = "http://www.w3.org/ns/ldp#inbox"
 
 const inboxRel: Rel = [inboxIri]
 
-/** RDFa knows the prefix without being told. */
+/** RDFa predefines the prefix `ldp`. */
 const inboxRelInHtml: Rel = [inboxIri, "ldp:inbox"]
 
 const names = (rel: Rel, rels: string | undefined): boolean =>
   rels !== undefined &&
   rels.toLowerCase().split(/[ \t\n\f\r]+/).some((name) => rel.includes(name))
 
-const isSpace = (char: string | undefined): boolean =>
-  char === " " || char === "\t" || char === "\n" || char === "\f" || char === "\r"
+/** A link of a header, with the parameters that follow it; junk up to the comma is skipped. */
+const linkPattern = /<([^<>]*)>((?:\s*;[^;,="<>]*(?:=\s*(?:"(?:[^"\\]|\\.)*(?:"|$)|[^;,"]*))?)*)/g
 
-/** Reads a text from its start to its end, never back. */
-class Cursor {
-  readonly text: string
-  at = 0
+const parameterPattern = /;\s*([^;,="\s]*)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)|([^;,"\s]*)))?/g
 
-  constructor(text: string) {
-    this.text = text
+/** The parameters of a link; the first of each name counts (RFC 8288 §3). */
+const parametersOf = (text: string): ReadonlyMap<string, string> => {
+  const parameters = new Map<string, string>()
+  for (const [, name = "", quoted, token = ""] of text.matchAll(parameterPattern)) {
+    const key = name.toLowerCase()
+    if (!parameters.has(key)) parameters.set(key, quoted?.replace(/\\(.)/g, "$1") ?? token)
   }
-
-  get char(): string | undefined {
-    return this.text[this.at]
-  }
-
-  get isAtEnd(): boolean {
-    return this.at >= this.text.length
-  }
-
-  spaces(): void {
-    while (isSpace(this.char)) this.at += 1
-  }
-
-  /** Takes this character, when it is next. */
-  takes(char: string): boolean {
-    if (this.char !== char) return false
-    this.at += 1
-    return true
-  }
-
-  /** What there is up to one of these characters, or to the end. */
-  until(ends: string): string {
-    const from = this.at
-    while (!this.isAtEnd && !ends.includes(this.char ?? "")) this.at += 1
-    return this.text.slice(from, this.at)
-  }
-
-  /** Moves behind the next `mark`; to the end without one. */
-  past(mark: string): void {
-    const found = this.text.indexOf(mark, this.at)
-    this.at = found < 0 ? this.text.length : found + mark.length
-  }
-}
-
-/** A quoted string of a header, after its first quote. */
-const quoted = (cursor: Cursor): string => {
-  let value = ""
-  while (!cursor.isAtEnd) {
-    value += cursor.until("\\\"")
-    if (cursor.takes("\"")) return value
-    cursor.at += 1
-    value += cursor.char ?? ""
-    cursor.at += 1
-  }
-  return value
-}
-
-/** The parameters behind a link's target; the first of each name counts (RFC 8288 §3). */
-const parameters = (cursor: Cursor): ReadonlyMap<string, string> => {
-  const found = new Map<string, string>()
-  for (;;) {
-    cursor.spaces()
-    if (!cursor.takes(";")) return found
-    cursor.spaces()
-    const name = cursor.until("=;, \t").toLowerCase()
-    cursor.spaces()
-    let value = ""
-    if (cursor.takes("=")) {
-      cursor.spaces()
-      value = cursor.takes("\"") ? quoted(cursor) : cursor.until(";, \t")
-    }
-    if (name !== "" && !found.has(name)) found.set(name, value)
-  }
+  return parameters
 }
 
 /** The target of the first link of this relation whose context is the resource itself. */
 const inLinkHeader = (rel: Rel, header: string): string | undefined => {
-  const cursor = new Cursor(header)
-  while (!cursor.isAtEnd) {
-    cursor.past("<")
-    if (cursor.isAtEnd) return undefined
-    const target = cursor.until(">")
-    cursor.at += 1
-    const params = parameters(cursor)
-    if (names(rel, params.get("rel")) && !params.has("anchor")) return target.trim()
-    // What is not a parameter belongs to no link.
-    cursor.past(",")
+  for (const [, target = "", text = ""] of header.matchAll(linkPattern)) {
+    const parameters = parametersOf(text)
+    if (names(rel, parameters.get("rel")) && !parameters.has("anchor")) return target.trim()
   }
   return undefined
 }
@@ -135,65 +66,63 @@ interface Tag {
   readonly attributes: ReadonlyMap<string, string>
 }
 
-/** A start tag behind its `<`, leniently as HTML §13.2.5 does. */
-const startTag = (cursor: Cursor): Tag => {
-  const name = cursor.until(" \t\n\f\r/>").toLowerCase()
-  const attributes = new Map<string, string>()
-  for (;;) {
-    while (isSpace(cursor.char) || cursor.char === "/") cursor.at += 1
-    if (cursor.isAtEnd || cursor.takes(">")) return { name, attributes }
-    const key = (cursor.takes("=") ? "=" : "") + cursor.until(" \t\n\f\r/>=").toLowerCase()
-    cursor.spaces()
-    let value = ""
-    if (cursor.takes("=")) {
-      cursor.spaces()
-      const quote = cursor.takes("\"") ? "\"" : cursor.takes("'") ? "'" : undefined
-      value = cursor.until(quote ?? " \t\n\f\r>")
-      if (quote !== undefined) cursor.at += 1
-    }
-    if (!attributes.has(key)) attributes.set(key, value.slice(0, uriCharsMax))
-  }
+/** Elements whose content is text or inert: tags in it do not count. */
+const textElements = new Set([
+  "script",
+  "style",
+  "textarea",
+  "title",
+  "noscript",
+  "template",
+  "iframe"
+])
+
+/** The position behind the next `mark`; the end of the text without one. */
+const indexBehind = (text: string, mark: string, from: number): number => {
+  const at = text.indexOf(mark, from)
+  return at < 0 ? text.length : at + mark.length
 }
 
-/** Elements whose content is text: what looks like a tag there is none. */
-const textual = new Set(["script", "style", "textarea", "title", "noscript", "template", "iframe"])
-
-/** The start tags of a document in order. */
+/**
+ * The start tags of a document in order, read as leniently as HTML §13.2.5. It moves forward only,
+ * in linear time, and builds no tree: the pages of strangers may be hostile.
+ */
 function* startTags(html: string): Generator<Tag> {
-  const cursor = new Cursor(html)
-  const lower = new Cursor(html.replace(/[A-Z]/g, (letter) => letter.toLowerCase()))
-  for (;;) {
-    cursor.past("<")
-    if (cursor.isAtEnd) return
-    if (html.startsWith("!--", cursor.at)) {
-      cursor.past("-->")
-    } else if (/[A-Za-z]/.test(cursor.char ?? "")) {
-      const tag = startTag(cursor)
-      yield tag
-      if (textual.has(tag.name)) {
-        lower.at = cursor.at
-        lower.past(`</${tag.name}`)
-        cursor.at = lower.at
-      }
+  const lower = html.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+  const start = /<(?:!--|([a-z][^\s/>]*))/g
+  const attribute = /[\s/]*([^\s/>][^\s/>=]*)\s*(?:=\s*(?:"([^"]*)"?|'([^']*)'?|([^\s>]*)))?/y
+  for (let match = start.exec(lower); match !== null; match = start.exec(lower)) {
+    const [, name] = match
+    if (name === undefined) {
+      start.lastIndex = indexBehind(lower, "-->", start.lastIndex)
+      continue
     }
+    const attributes = new Map<string, string>()
+    let at = attribute.lastIndex = start.lastIndex
+    for (let found = attribute.exec(html); found !== null; found = attribute.exec(html)) {
+      const [, key = "", double, single, unquoted = ""] = found
+      const lowerKey = key.toLowerCase()
+      if (!attributes.has(lowerKey)) attributes.set(lowerKey, double ?? single ?? unquoted)
+      at = attribute.lastIndex
+    }
+    yield { name, attributes }
+    at = indexBehind(lower, ">", at)
+    start.lastIndex = textElements.has(name) ? indexBehind(lower, `</${name}`, at) : at
   }
 }
 
-/** What a relation of a document refers to: that of a `link` before that of an `a`. */
+/** The URI of a relation in a document: that of a `link` before that of an `a`. */
 const inHtml = (rel: Rel, html: string, uri: URL): string | undefined => {
-  let base = uri
+  let base: URL | undefined
   let anchor: string | undefined
-  let isBased = false
   for (const { attributes, name } of startTags(html)) {
     const href = attributes.get("href")
     if (href === undefined) continue
-    if (name === "base" && !isBased) {
-      isBased = true
-      base = new URL(resolved(unescaped(href), uri) ?? uri)
-    }
+    if (name === "base") base ??= new URL(resolved(unescaped(href), uri) ?? uri)
     if ((name !== "link" && name !== "a") || !names(rel, attributes.get("rel"))) continue
-    if (name === "link") return resolved(unescaped(href).trim(), base)
-    anchor ??= resolved(unescaped(href).trim(), base)
+    const target = resolved(unescaped(href).trim(), base ?? uri)
+    if (name === "link") return target
+    anchor ??= target
   }
   return anchor
 }
@@ -208,7 +137,7 @@ const linkedIn = (rel: Rel, { link }: Headers, uri: URL): string | undefined => 
 
 const textOf = (body: Uint8Array): string => Buffer.from(body).toString("utf8")
 
-/** The mailbox that an answer of `uri` names, as an absolute http(s) URI; undefined without one. */
+/** The mailbox that a response of `uri` names, as an absolute http(s) URI; undefined without one. */
 export const mailboxIn = (headers: Headers, body: Uint8Array, uri: URL): string | undefined => {
   const linked = linkedIn(mailboxRel, headers, uri)
   if (linked !== undefined) return linked
@@ -234,10 +163,10 @@ const nodesOf = (root: unknown): ReadonlyArray<Node> =>
 const idOf = (value: unknown): unknown =>
   isNode(value) ? ["@id", "id"].map((key) => value[key]).find((id) => id !== undefined) : value
 
-/** Names of the property without its contexts, which are never fetched. */
+/** Names of the property. JSON-LD contexts are never fetched. */
 const inboxNames = [inboxIri, "ldp:inbox", "inbox"]
 
-/** The inbox of what a JSON-LD document is about: of `uris`, or of a node without a name. */
+/** The inbox of the node in a JSON-LD document that has one of these URIs, or no id. */
 const inJson = (text: string, base: URL, uris: ReadonlyArray<string>): string | undefined => {
   let root: unknown
   try {
@@ -256,8 +185,8 @@ const inJson = (text: string, base: URL, uris: ReadonlyArray<string>): string | 
 }
 
 /**
- * The inbox that an answer of `uri` names; `target` is what was asked for, which may have led
- * there. Undefined without one.
+ * The inbox that a response of `uri` names; undefined without one. `target` is the URI before its
+ * redirects.
  */
 export const inboxIn = (
   headers: Headers,

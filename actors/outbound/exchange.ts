@@ -1,17 +1,18 @@
-/** One request and its answer over undici, bounded in time and bytes. */
+/** One request and its response over undici, bounded in time and bytes. */
 import { Effect } from "effect"
 import { promisify } from "node:util"
 import { brotliDecompress, gunzip, inflate } from "node:zlib"
 import { type Agent, type Dispatcher, errors } from "undici"
 import { answerBytesMax, type DeliveryLimits } from "../limits.ts"
-import { faultOf, ForbiddenAddress, noAnswerInTime } from "./problems.ts"
+import { connectionFailureOf, ForbiddenAddress, noAnswerInTime, notAllowed } from "./problems.ts"
+import type { DeliveryOutcome } from "./protocol.ts"
 
-/** The body as it is meant; or why there is none. */
+/** The decompressed body; or why there is none. */
 export type Decoded =
   | { readonly _tag: "Decoded"; readonly bytes: Uint8Array }
   | { readonly _tag: "TooLarge" }
   | { readonly _tag: "Unknown" }
-  | { readonly _tag: "Damaged" }
+  | { readonly _tag: "Corrupted" }
 
 const decoders = {
   gzip: promisify(gunzip),
@@ -20,13 +21,13 @@ const decoders = {
   br: promisify(brotliDecompress)
 }
 
-const isKnown = (encoding: string): encoding is keyof typeof decoders =>
+const isSupported = (encoding: string): encoding is keyof typeof decoders =>
   Object.hasOwn(decoders, encoding)
 
 const isTooLarge = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
 
-/** Decompresses to at most `bytesMax`, and stops where there would be more. */
+/** Undoes a Content-Encoding that was not requested; stops at `bytesMax`. */
 export const decoded = (
   encoding: string | undefined,
   bytes: Uint8Array,
@@ -34,18 +35,16 @@ export const decoded = (
 ): Effect.Effect<Decoded> => {
   const name = (encoding ?? "identity").trim().toLowerCase()
   if (name === "identity" || name === "") return Effect.succeed({ _tag: "Decoded", bytes })
-  if (!isKnown(name)) return Effect.succeed({ _tag: "Unknown" })
+  if (!isSupported(name)) return Effect.succeed({ _tag: "Unknown" })
   return Effect.tryPromise(() => decoders[name](bytes, { maxOutputLength: Math.max(1, bytesMax) }))
     .pipe(
       Effect.match({
         onSuccess: (plain): Decoded =>
           plain.length > bytesMax ? { _tag: "TooLarge" } : { _tag: "Decoded", bytes: plain },
-        onFailure: ({ cause }): Decoded => ({ _tag: isTooLarge(cause) ? "TooLarge" : "Damaged" })
+        onFailure: ({ cause }): Decoded => ({ _tag: isTooLarge(cause) ? "TooLarge" : "Corrupted" })
       })
     )
 }
-
-/* Undoes a Content-Encoding that was not asked for, within bounds. */
 
 export type Headers = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
@@ -54,51 +53,69 @@ export interface ExchangeRequest {
   readonly path: string
   readonly method: "GET" | "POST"
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | undefined
   /**
-   * What is kept of a 2xx answer's body: nothing, its first bytes, or all of it, in which case a
-   * body with more bytes is {@link Answered.isTooLarge}.
+   * What is kept of a 2xx response's body: nothing, its first bytes, or all of it. If all of it,
+   * a body with more bytes is {@link ExchangeResponse.isTooLarge}.
    */
   readonly keep: "nothing" | "start" | "all"
   readonly bytesMax: number
 }
 
-/** The peer has answered: its head is complete. */
-export interface Answered {
-  readonly _tag: "Answered"
+/** The peer has responded: its head is complete. */
+export interface ExchangeResponse {
+  readonly _tag: "Response"
   readonly code: number
   readonly headers: Headers
   readonly bytes: Uint8Array
   readonly isTooLarge: boolean
-  /** Why the body did not come to its end, though it was to be kept. */
+  /** Why the body is not complete, if it was to be kept. */
   readonly broken?: string
 }
 
-/** No answer, or no valid one. `own`: this node is to blame. */
+/** No response, or no valid one. `health` is what that says of the origin. */
 export interface ExchangeFailure {
-  readonly _tag: "Broken"
-  readonly problem: string
-  readonly own: boolean
+  readonly _tag: "Failed"
+  readonly outcome: Exclude<DeliveryOutcome, { readonly _tag: "Delivered" | "Deferred" }>
+  readonly health: "failing" | "unknown"
 }
 
-export type Exchanged =
-  | Answered
-  | ExchangeFailure
-  | { readonly _tag: "Forbidden" }
-  | { readonly _tag: "Unsendable" }
+export type ExchangeResult = ExchangeResponse | ExchangeFailure
 
 const isOk = (code: number): boolean => code >= 200 && code < 300
 
-const givenUp = new Error("given up")
+const stopped = new Error("the exchange was stopped")
 
-/** Whether undici finds the request itself wrong, such as a line break in a header. */
-const isInvalid = (error: unknown): boolean => error instanceof errors.InvalidArgumentError
+/** The failure of an exchange that has no response. */
+const failureOf = (error: unknown): ExchangeFailure => {
+  if (error instanceof ForbiddenAddress) {
+    return permanentFailure(notAllowed)
+  }
+  // undici rejects the request itself, such as a line break in a header.
+  if (error instanceof errors.InvalidArgumentError) {
+    return permanentFailure("a header or the target cannot be sent")
+  }
+  const { isLocal, problem } = connectionFailureOf(error)
+  return retryableFailure(problem, isLocal)
+}
+
+const permanentFailure = (problem: string): ExchangeFailure => ({
+  _tag: "Failed",
+  outcome: { _tag: "PermanentFailure", problem },
+  health: "unknown"
+})
+
+const retryableFailure = (problem: string, isLocal: boolean): ExchangeFailure => ({
+  _tag: "Failed",
+  outcome: { _tag: "RetryableFailure", problem },
+  health: isLocal ? "unknown" : "failing"
+})
 
 /** The handler of one exchange, which settles once. */
 class Handler implements Dispatcher.DispatchHandler {
   readonly #request: ExchangeRequest
   readonly #limits: Pick<DeliveryLimits, "drainMs">
-  readonly #settle: (exchanged: Exchanged) => void
+  readonly #settle: (result: ExchangeResult) => void
   readonly #endMs: number
   #controller: Dispatcher.DispatchController | undefined
   #head: { readonly code: number; readonly headers: Headers; readonly keeps: boolean } | undefined
@@ -111,25 +128,25 @@ class Handler implements Dispatcher.DispatchHandler {
     request: ExchangeRequest,
     timeoutMs: number,
     limits: Pick<DeliveryLimits, "drainMs">,
-    settle: (exchanged: Exchanged) => void
+    settle: (result: ExchangeResult) => void
   ) {
     this.#request = request
     this.#limits = limits
     this.#settle = settle
     this.#endMs = performance.now() + timeoutMs
-    this.#timer = setTimeout(() => this.#late(), timeoutMs)
+    this.#timer = setTimeout(() => this.#timedOut(), timeoutMs)
   }
 
-  /** Gives the exchange up, whatever has come of it. */
+  /** Stops the exchange; it settles no more. */
   stop(): void {
     this.#settled = true
     clearTimeout(this.#timer)
-    this.#controller?.abort(givenUp)
+    this.#controller?.abort(stopped)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#settled) controller.abort(givenUp)
+    if (this.#settled) controller.abort(stopped)
   }
 
   onResponseStart(
@@ -143,10 +160,10 @@ class Handler implements Dispatcher.DispatchHandler {
     if (!keeps) {
       clearTimeout(this.#timer)
       const leftMs = Math.min(this.#limits.drainMs, this.#endMs - performance.now())
-      this.#timer = setTimeout(() => this.#late(), leftMs)
+      this.#timer = setTimeout(() => this.#timedOut(), leftMs)
     } else if (
       this.#request.keep === "all" && Number(headers["content-length"]) > this.#request.bytesMax
-    ) this.#answered({ isTooLarge: true })
+    ) this.#respond({ isTooLarge: true })
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -154,18 +171,18 @@ class Handler implements Dispatcher.DispatchHandler {
     this.#size += chunk.length
     const { bytesMax, keep } = this.#request
     if (!this.#head.keeps) {
-      if (this.#size > answerBytesMax) this.#answered({})
+      if (this.#size > answerBytesMax) this.#respond({})
       return
     }
     this.#chunks.push(chunk)
-    if (this.#size > bytesMax) this.#answered({ isTooLarge: keep === "all" })
+    if (this.#size > bytesMax) this.#respond({ isTooLarge: keep === "all" })
   }
 
   onResponseEnd(): void {
     if (this.#settled) return
-    // Nothing more comes, so that there is nothing to give up.
+    // The connection is idle again: stop() must not abort it.
     this.#controller = undefined
-    this.#answered({})
+    this.#respond({})
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: unknown): void {
@@ -173,30 +190,26 @@ class Handler implements Dispatcher.DispatchHandler {
     this.failed(error)
   }
 
-  /** The exchange has failed, before its request was sent or after. */
+  /** The exchange has failed, before or after its request was sent. */
   failed(error: unknown): void {
     if (this.#settled) return
-    if (error instanceof ForbiddenAddress) return this.#done({ _tag: "Forbidden" })
-    if (isInvalid(error)) return this.#done({ _tag: "Unsendable" })
-    const { own, problem } = faultOf(error)
-    this.#head === undefined
-      ? this.#done({ _tag: "Broken", problem, own })
-      : this.#answered({ broken: problem })
+    const failure = failureOf(error)
+    const { problem } = failure.outcome
+    this.#head === undefined ? this.#end(failure) : this.#respond({ broken: problem })
   }
 
-  #late(): void {
-    if (this.#head === undefined) {
-      this.#done({ _tag: "Broken", problem: noAnswerInTime, own: false })
-    } else this.#answered({ broken: noAnswerInTime })
+  #timedOut(): void {
+    if (this.#head !== undefined) return this.#respond({ broken: noAnswerInTime })
+    this.#end(retryableFailure(noAnswerInTime, false))
   }
 
-  #answered(rest: { readonly isTooLarge?: boolean; readonly broken?: string }): void {
+  #respond(rest: { readonly isTooLarge?: boolean; readonly broken?: string }): void {
     const head = this.#head
     if (head === undefined) return
     const { broken, isTooLarge = false } = rest
     const bytes = isTooLarge ? Buffer.alloc(0) : Buffer.concat(this.#chunks)
-    this.#done({
-      _tag: "Answered",
+    this.#end({
+      _tag: "Response",
       code: head.code,
       headers: head.headers,
       bytes: bytes.subarray(0, this.#request.bytesMax),
@@ -205,34 +218,38 @@ class Handler implements Dispatcher.DispatchHandler {
     })
   }
 
-  #done(exchanged: Exchanged): void {
+  #end(result: ExchangeResult): void {
     this.stop()
-    this.#settle(exchanged)
+    this.#settle(result)
   }
 }
 
 /**
- * Sends a request and takes its answer, within `timeoutMs`; the result gives it up. `settle` is
- * called once, maybe before this returns. When its body does not matter, the answer counts as it
- * stands once its head is there, though the body drips or breaks off.
+ * Sends a request and reads its response, within `timeoutMs`. If the body is not kept, the
+ * response counts once its head is complete, even if the body is slow or breaks off.
  */
 export const exchange = (
   agent: Agent,
   request: ExchangeRequest,
   timeoutMs: number,
   keepsConnection: boolean,
-  limits: Pick<DeliveryLimits, "drainMs">,
-  settle: (exchanged: Exchanged) => void
-): () => void => {
-  const handler = new Handler(request, Math.max(1, timeoutMs), limits, settle)
-  const { body, headers, method, origin, path } = request
-  try {
-    agent.dispatch(
-      { origin, path, method, headers, body: body ?? null, reset: !keepsConnection },
-      handler
+  limits: Pick<DeliveryLimits, "drainMs">
+): Effect.Effect<ExchangeResult> =>
+  Effect.callback((resume) => {
+    const handler = new Handler(
+      request,
+      Math.max(1, timeoutMs),
+      limits,
+      (result) => resume(Effect.succeed(result))
     )
-  } catch (error) {
-    handler.failed(error)
-  }
-  return () => handler.stop()
-}
+    const { body, headers, method, origin, path } = request
+    try {
+      agent.dispatch(
+        { origin, path, method, headers, body: body ?? null, reset: !keepsConnection },
+        handler
+      )
+    } catch (error) {
+      handler.failed(error)
+    }
+    return Effect.sync(() => handler.stop())
+  })

@@ -1,97 +1,89 @@
 /**
- * A lane for each origin: how many attempts are in flight and waiting, and its circuit. No origin
- * holds up another: whose turn it is goes around among the origins that wait.
+ * Limits the requests to each origin: how many are in flight, how many wait, and a circuit breaker
+ * for origins that fail. Origins take turns, so that no origin delays another one.
  */
+import { Effect, Exit } from "effect"
 import { deferredJitterMs, type DeliveryLimits } from "../limits.ts"
 
-/** What an attempt says of its origin: that it answers, that it does not, or neither. */
-export type Health = "answers" | "faults" | "unknown"
-
-type CircuitLimits = Pick<DeliveryLimits, "faultsMax" | "openMs" | "openMaxMs">
+/** What a request says of its origin. */
+export type OriginHealth = "healthy" | "failing" | "unknown"
 
 /**
- * Closed until so many faults in a row; then open, for twice as long each time; after that one
- * probe at a time is let through. What answers closes it.
+ * The circuit breaker of one origin. Closed until `failuresMax` failures in a row; then open, for
+ * twice as long each time. After that it lets one probe at a time through; a response closes it.
  */
 export class CircuitBreaker {
-  readonly #limits: CircuitLimits
-  #faults = 0
+  readonly #limits: Pick<DeliveryLimits, "failuresMax" | "openMs" | "openMaxMs">
+  #failures = 0
   #openings = 0
   #untilMs = 0
-  #probing = false
+  #isProbing = false
 
-  constructor(limits: CircuitLimits) {
+  constructor(limits: Pick<DeliveryLimits, "failuresMax" | "openMs" | "openMaxMs">) {
     this.#limits = limits
   }
 
-  /** Whether it has opened and not been closed since. */
+  /** Whether it has opened and not closed since. */
   get isOpen(): boolean {
     return this.#openings > 0
   }
 
-  /** Whether there is nothing to remember. */
+  /** Whether it has no failure to remember. */
   get isBlank(): boolean {
-    return this.#openings === 0 && this.#faults === 0
+    return this.#openings === 0 && this.#failures === 0
   }
 
-  /** When an attempt that is turned away now may come back; undefined: it may go ahead. */
-  closedUntil(nowMs: number, retryMs: number): number | undefined {
+  /** When a request that comes now may be retried; undefined if it may be sent now. */
+  retryAtMs(nowMs: number, probeRetryMs: number): number | undefined {
     if (this.#openings === 0) return undefined
     if (nowMs < this.#untilMs) return this.#untilMs
-    return this.#probing ? nowMs + retryMs : undefined
+    return this.#isProbing ? nowMs + probeRetryMs : undefined
   }
 
-  /** An attempt begins; gives whether it is the probe. */
+  /** Begins a request; returns whether it is the probe. */
   begin(): boolean {
     if (this.#openings === 0) return false
-    this.#probing = true
+    this.#isProbing = true
     return true
   }
 
-  /** An attempt has ended; gives whether this opened the circuit. */
-  end(health: Health, probe: boolean, nowMs: number): boolean {
-    if (probe) this.#probing = false
+  /** Ends a request; returns whether it has opened the circuit. */
+  end(health: OriginHealth, isProbe: boolean, nowMs: number): boolean {
+    if (isProbe) this.#isProbing = false
     if (health === "unknown") return false
-    if (health === "answers") {
-      this.#faults = 0
+    if (health === "healthy") {
+      this.#failures = 0
       this.#openings = 0
       return false
     }
-    // Attempts from before the opening say nothing new.
-    if (this.#openings > 0 && !probe) return false
-    this.#faults += 1
-    if (!probe && this.#faults < this.#limits.faultsMax) return false
-    const longer = this.#limits.openMs * 2 ** Math.min(this.#openings, 30)
-    this.#untilMs = nowMs + Math.min(longer, this.#limits.openMaxMs)
+    // A failure of a request that began before the opening is no new evidence.
+    if (this.#openings > 0 && !isProbe) return false
+    this.#failures += 1
+    if (!isProbe && this.#failures < this.#limits.failuresMax) return false
+    const openMs = this.#limits.openMs * 2 ** Math.min(this.#openings, 30)
+    this.#untilMs = nowMs + Math.min(openMs, this.#limits.openMaxMs)
     this.#openings += 1
-    this.#faults = 0
+    this.#failures = 0
     return true
   }
 }
 
-/* When what was deferred comes back: no faster than the node can bear, each origin on its own. */
-
-/** The last return that was given out to an origin. */
-export interface Returns {
+/** The last retry time that was given to a request of an origin. */
+export interface RetrySlots {
   lastMs: number
 }
 
-/** The returns of origins that have had no deferral before. */
-export const noReturns = (): Returns => ({ lastMs: 0 })
-
 const sweepMs = 1_000
 
-const rateSpanMs = 250
-
 /**
- * Gives each origin a line of returns. The lines share the node's rate, so that the longest of
- * them does not put off the others; the rate is kept on average, not to the millisecond.
+ * Spreads the retries of deferred requests. Origins share the node's rate, so that an origin with
+ * many deferred requests does not delay the others. The rate is kept on average only.
  */
 export class RetryPacing {
   readonly #stepMs: number
   readonly #random: () => number
-  /** Origins whose line reaches beyond now, as of the last sweep. */
-  readonly #lines = new Set<Returns>()
+  /** Origins with a retry in the future, as of the last sweep. */
+  readonly #pending = new Set<RetrySlots>()
   #sweptMs = 0
 
   constructor(perSecond: number, random: () => number) {
@@ -100,25 +92,27 @@ export class RetryPacing {
   }
 
   /**
-   * The time of the next return in this line, not before `earliestMs`. An origin that is served
-   * faster than its share has a `servedMs` of its own between two returns.
+   * The time of the origin's next retry, not before `earliestMs`. `originStepMs` bounds the time
+   * between two retries of an origin that serves faster than its share.
    */
-  next(line: Returns, earliestMs: number, nowMs: number, servedMs?: number): number {
+  next(slots: RetrySlots, earliestMs: number, nowMs: number, originStepMs = Infinity): number {
     if (nowMs - this.#sweptMs >= sweepMs || nowMs < this.#sweptMs) this.#sweep(nowMs)
-    this.#lines.add(line)
-    const stepMs = Math.min(this.#stepMs * this.#lines.size, servedMs ?? Number.POSITIVE_INFINITY)
-    line.lastMs = Math.max(line.lastMs + stepMs, earliestMs)
-    return Math.round(line.lastMs + this.#random() * deferredJitterMs)
+    this.#pending.add(slots)
+    const stepMs = Math.min(this.#stepMs * this.#pending.size, originStepMs)
+    slots.lastMs = Math.max(slots.lastMs + stepMs, earliestMs)
+    return Math.round(slots.lastMs + this.#random() * deferredJitterMs)
   }
 
   #sweep(nowMs: number): void {
     this.#sweptMs = nowMs
-    for (const line of this.#lines) if (line.lastMs <= nowMs) this.#lines.delete(line)
+    for (const slots of this.#pending) if (slots.lastMs <= nowMs) this.#pending.delete(slots)
   }
 }
 
-/** How many attempts a lane has served in a second, as of the last span. */
-export class ServiceRate {
+const rateSpanMs = 250
+
+/** How many requests an origin has served in a second, as of the last span. */
+class ServiceRate {
   #sinceMs: number
   #count = 0
   #perSecond: number | undefined
@@ -128,17 +122,17 @@ export class ServiceRate {
   }
 
   count(nowMs: number): void {
-    this.#turn(nowMs)
+    this.#advance(nowMs)
     this.#count += 1
   }
 
-  /** 0 until one was served; undefined while it is not known how many. */
+  /** 0 until one was served; undefined until the first span is over. */
   perSecond(nowMs: number): number | undefined {
-    this.#turn(nowMs)
+    this.#advance(nowMs)
     return this.#perSecond ?? (this.#count === 0 ? 0 : undefined)
   }
 
-  #turn(nowMs: number): void {
+  #advance(nowMs: number): void {
     const spanMs = nowMs - this.#sinceMs
     if (spanMs >= 0 && spanMs < rateSpanMs) return
     this.#perSecond = spanMs < 0 ? undefined : this.#count * 1_000 / spanMs
@@ -147,9 +141,7 @@ export class ServiceRate {
   }
 }
 
-/* The circuit breaker of one origin, and when what it turns away may come back. */
-
-/** No attempt was made. */
+/** The request was not sent; it may be retried at `untilMs`. */
 export interface Deferred {
   readonly _tag: "Deferred"
   readonly untilMs: number
@@ -163,13 +155,12 @@ export interface OriginLimiterMetrics {
   readonly origins: number
 }
 
-/** How one origin stands. */
+/** The requests of one origin, and its circuit. */
 export interface OriginMetrics {
   readonly origin: string
   readonly inFlight: number
   readonly waiting: number
   readonly oldestWaitingMs: number
-  /** It is left alone after failures, or probed. */
   readonly circuitOpen: boolean
 }
 
@@ -180,61 +171,52 @@ export interface OriginLimiterOptions {
   readonly random: () => number
 }
 
-/** Returns to a full lane outnumber what it serves by so much. */
-const returnsAhead = 1.5
+/** An origin with a full queue gets more retries than it serves, by this factor. */
+const retriesPerServed = 1.5
 
-/** An origin that serves fewer than this is given no more returns than one whose circuit opened. */
+/** An origin that serves fewer requests than this gets no more retries than an open circuit. */
 const slowPerSecond = 100
 
-interface Lane {
+interface Origin {
   readonly origin: string
   readonly circuit: CircuitBreaker
-  readonly returns: Returns
+  readonly retries: RetrySlots
   readonly service: ServiceRate
-  /** In the order in which they came. */
-  readonly waiting: Set<LimiterPermit>
+  /** In the order of their arrival. */
+  readonly waiting: Set<Permit>
   inFlight: number
 }
 
-/** Who goes through a lane. What is called here may leave the lane, or enter another. */
-export interface LimiterWaiter {
-  /** Called first of all. */
-  readonly entered: (turn: LimiterPermit) => void
-  /** Its turn has come; {@link OriginLimiter.leave} ends it. */
-  readonly begin: () => void
-  /** There was no turn, and it is over. */
-  readonly deferred: (deferred: Deferred) => void
-}
-
-/** One attempt's way through its lane. */
-export interface LimiterPermit {
-  readonly lane: Lane
+/** One request's permit to its origin. */
+interface Permit {
+  readonly _tag: "Permit"
+  readonly origin: Origin
   readonly sinceMs: number
-  readonly passenger: LimiterWaiter
-  state: "waiting" | "begun" | "over"
-  probe: boolean
+  readonly resume: (result: Effect.Effect<Permit | Deferred>) => void
+  state: "waiting" | "granted" | "over"
+  isProbe: boolean
   timer: NodeJS.Timeout | undefined
 }
 
 export class OriginLimiter {
   readonly #options: OriginLimiterOptions
-  readonly #pace: RetryPacing
+  readonly #retryPacing: RetryPacing
   /** In the order of their last use. */
-  readonly #lanes = new Map<string, Lane>()
-  /** All that wait, in the order in which they came. */
-  readonly #waiting = new Set<LimiterPermit>()
-  /** Lanes that have somebody waiting and room for an attempt; the first has the next turn. */
-  readonly #ready = new Set<Lane>()
-  readonly #open = new Set<Lane>()
+  readonly #origins = new Map<string, Origin>()
+  /** All that wait, in the order of their arrival. */
+  readonly #waiting = new Set<Permit>()
+  /** Origins with a waiting request and room for one in flight; the first is next. */
+  readonly #ready = new Set<Origin>()
+  readonly #open = new Set<Origin>()
   #inFlight = 0
-  #giving = false
+  #isGranting = false
 
   constructor(options: OriginLimiterOptions) {
     this.#options = options
-    this.#pace = new RetryPacing(options.limits.deferredPerSecond, options.random)
+    this.#retryPacing = new RetryPacing(options.limits.deferredPerSecond, options.random)
   }
 
-  measures(): OriginLimiterMetrics {
+  metrics(): OriginLimiterMetrics {
     const [oldest] = this.#waiting
     return {
       inFlight: this.#inFlight,
@@ -243,175 +225,204 @@ export class OriginLimiter {
         ? 0
         : Math.max(0, this.#options.nowMs() - oldest.sinceMs),
       circuitsOpen: this.#open.size,
-      origins: this.#lanes.size
+      origins: this.#origins.size
     }
   }
 
-  /** The origins that are in trouble or have most to do, those first; `max` at most. */
-  worst(max: number): ReadonlyArray<OriginMetrics> {
-    const rank = ({ circuit, inFlight, waiting }: Lane): number =>
+  /** The origins with open circuits or the most requests, those first; at most `max`. */
+  busiest(max: number): ReadonlyArray<OriginMetrics> {
+    const rank = ({ circuit, inFlight, waiting }: Origin): number =>
       (circuit.isOpen ? 1e9 : 0) + waiting.size * 1e3 + inFlight
-    const busy = [...this.#lanes.values()].filter((lane) => rank(lane) > 0)
+    const busy = [...this.#origins.values()].filter((one) => rank(one) > 0)
     const nowMs = this.#options.nowMs()
-    return busy.sort((a, b) => rank(b) - rank(a)).slice(0, max).map((lane) => {
-      const { circuit: { isOpen: circuitOpen }, inFlight, origin, waiting: turns } = lane
-      const [{ sinceMs } = { sinceMs: nowMs }] = turns
+    return busy.sort((a, b) => rank(b) - rank(a)).slice(0, max).map((one) => {
+      const { circuit: { isOpen: circuitOpen }, inFlight, origin, waiting } = one
+      const [{ sinceMs } = { sinceMs: nowMs }] = waiting
       const oldestWaitingMs = Math.max(0, nowMs - sinceMs)
-      return { origin, inFlight, waiting: turns.size, oldestWaitingMs, circuitOpen }
+      return { origin, inFlight, waiting: waiting.size, oldestWaitingMs, circuitOpen }
     })
   }
 
-  #lane(origin: string): Lane {
+  /**
+   * Runs `use` with a permit of the origin, after at most `waitMs` in its queue. Deferred if the
+   * circuit is open, a queue is full, or the wait is over. The circuit breaker learns from
+   * `healthOf`. The permit is passed on before the result is returned.
+   */
+  withPermit<A>(
+    origin: string,
+    waitMs: number,
+    use: Effect.Effect<A>,
+    healthOf: (result: A) => OriginHealth
+  ): Effect.Effect<A | Deferred> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(
+        restore(this.#acquire(origin, waitMs)),
+        (permit): Effect.Effect<A | Deferred> =>
+          permit._tag === "Deferred"
+            ? Effect.succeed(permit)
+            : Effect.onExit(restore(use), (exit) => {
+              this.#release(permit, Exit.isSuccess(exit) ? healthOf(exit.value) : "unknown")
+              return Effect.void
+            })
+      )
+    )
+  }
+
+  #acquire(origin: string, waitMs: number): Effect.Effect<Permit | Deferred> {
+    return Effect.callback((resume) => {
+      const permit = this.#enqueue(origin, Math.max(0, waitMs), resume)
+      return Effect.sync(() => this.#release(permit, "unknown"))
+    })
+  }
+
+  #enqueue(name: string, waitMs: number, resume: Permit["resume"]): Permit {
+    const { limits, nowMs } = this.#options
+    const sinceMs = nowMs()
+    const origin = this.#origin(name)
+    const permit: Permit = {
+      _tag: "Permit",
+      origin,
+      resume,
+      sinceMs,
+      state: "waiting",
+      isProbe: false,
+      timer: undefined
+    }
+    const retryAtMs = origin.circuit.retryAtMs(sinceMs, limits.fullRetryMs)
+    const isFull = origin.waiting.size >= limits.waitingPerOriginMax ||
+      this.#waiting.size >= limits.waitingMax
+    if (retryAtMs !== undefined) this.#defer(permit, retryAtMs)
+    else if (
+      this.#inFlight < limits.inFlightMax && origin.waiting.size === 0 && this.#hasRoom(origin)
+    ) {
+      this.#grant(permit)
+    } else if (isFull) this.#deferFull(permit, sinceMs)
+    else {
+      origin.waiting.add(permit)
+      this.#waiting.add(permit)
+      permit.timer = setTimeout(() => this.#defer(permit, nowMs() + limits.fullRetryMs), waitMs)
+      if (this.#hasRoom(origin)) this.#ready.add(origin)
+    }
+    return permit
+  }
+
+  #origin(name: string): Origin {
     const { limits } = this.#options
-    const known = this.#lanes.get(origin)
-    const lane: Lane = known ??
+    const existing = this.#origins.get(name)
+    const origin: Origin = existing ??
       {
-        origin,
+        origin: name,
         circuit: new CircuitBreaker(limits),
-        returns: noReturns(),
+        retries: { lastMs: 0 },
         service: new ServiceRate(this.#options.nowMs()),
         waiting: new Set(),
         inFlight: 0
       }
-    this.#lanes.delete(origin)
-    this.#lanes.set(origin, lane)
-    if (known === undefined && this.#lanes.size > limits.originsMax) this.#forgetOne(lane)
-    return lane
+    this.#origins.delete(name)
+    this.#origins.set(name, origin)
+    if (existing === undefined && this.#origins.size > limits.originsMax) this.#forgetIdle(origin)
+    return origin
   }
 
-  /** Forgets the origin that has been idle for longest. */
-  #forgetOne(fresh: Lane): void {
-    for (const lane of this.#lanes.values()) {
-      if (lane === fresh || lane.inFlight > 0 || lane.waiting.size > 0) continue
-      this.#forget(lane)
+  /** Forgets the origin that has been idle for longest, but not this one. */
+  #forgetIdle(newest: Origin): void {
+    for (const origin of this.#origins.values()) {
+      if (origin === newest || origin.inFlight > 0 || origin.waiting.size > 0) continue
+      this.#forget(origin)
       return
     }
   }
 
-  #forget(lane: Lane): void {
-    if (this.#lanes.get(lane.origin) === lane) this.#lanes.delete(lane.origin)
-    this.#open.delete(lane)
+  #forget(origin: Origin): void {
+    if (this.#origins.get(origin.origin) === origin) this.#origins.delete(origin.origin)
+    this.#open.delete(origin)
   }
 
-  /** Waits for a turn, `waitMs` at the most; the passenger is told of it, maybe at once. */
-  enter(origin: string, waitMs: number, passenger: LimiterWaiter): void {
-    const { limits, nowMs } = this.#options
-    const now = nowMs()
-    const lane = this.#lane(origin)
-    const turn: LimiterPermit = {
-      lane,
-      passenger,
-      sinceMs: now,
-      state: "waiting",
-      probe: false,
-      timer: undefined
-    }
-    passenger.entered(turn)
-    const turnedAway = lane.circuit.closedUntil(now, limits.fullRetryMs)
-    const isFull = lane.waiting.size >= limits.waitingPerOriginMax ||
-      this.#waiting.size >= limits.waitingMax
-    if (turnedAway !== undefined) {
-      this.#defer(turn, turnedAway)
-    } else if (this.#inFlight < limits.inFlightMax && lane.waiting.size === 0 && this.#has(lane)) {
-      this.#begin(turn)
-    } else if (isFull) {
-      this.#turnAway(turn, now)
-    } else {
-      lane.waiting.add(turn)
-      this.#waiting.add(turn)
-      turn.timer = setTimeout(() => this.#defer(turn, nowMs() + limits.fullRetryMs), waitMs)
-      if (this.#has(lane)) this.#ready.add(lane)
-    }
+  #hasRoom(origin: Origin): boolean {
+    return origin.inFlight < this.#options.limits.perOriginMax
   }
 
-  /** Whether a lane has room for one more attempt. */
-  #has(lane: Lane): boolean {
-    return lane.inFlight < this.#options.limits.perOriginMax
-  }
-
-  #begin(turn: LimiterPermit): void {
-    this.#unqueue(turn)
-    turn.state = "begun"
-    turn.probe = turn.lane.circuit.begin()
-    turn.lane.inFlight += 1
+  #grant(permit: Permit): void {
+    this.#dequeue(permit)
+    permit.state = "granted"
+    permit.isProbe = permit.origin.circuit.begin()
+    permit.origin.inFlight += 1
     this.#inFlight += 1
-    turn.passenger.begin()
+    permit.resume(Effect.succeed(permit))
   }
 
-  #defer(turn: LimiterPermit, earliestMs: number, stepMs?: number): void {
-    this.#unqueue(turn)
-    turn.state = "over"
-    const untilMs = this.#pace.next(turn.lane.returns, earliestMs, this.#options.nowMs(), stepMs)
-    turn.passenger.deferred({ _tag: "Deferred", untilMs })
+  #defer(permit: Permit, earliestMs: number, originStepMs?: number): void {
+    this.#dequeue(permit)
+    permit.state = "over"
+    const { retries } = permit.origin
+    const untilMs = this.#retryPacing.next(retries, earliestMs, this.#options.nowMs(), originStepMs)
+    permit.resume(Effect.succeed({ _tag: "Deferred", untilMs }))
   }
 
   /**
-   * A full lane's returns come as it empties, and faster than it was served of late, so that it
-   * never idles while there is work for it; those that come too early wait once more.
+   * Defers a request whose queue is full. Retries come while the queue empties, and faster than
+   * the origin has served, so that it never idles. A retry that comes too early is deferred again.
    */
-  #turnAway(turn: LimiterPermit, nowMs: number): void {
-    const { fullRetryMs, fullReturnsPerSecond } = this.#options.limits
-    const served = turn.lane.service.perSecond(nowMs)
+  #deferFull(permit: Permit, nowMs: number): void {
+    const { fullRetriesPerSecond, fullRetryMs } = this.#options.limits
+    const served = permit.origin.service.perSecond(nowMs)
     if (served !== undefined && served < slowPerSecond) {
-      return this.#defer(turn, nowMs + fullRetryMs)
+      return this.#defer(permit, nowMs + fullRetryMs)
     }
-    const perSecond = Math.max(fullReturnsPerSecond, (served ?? 0) * returnsAhead)
-    const halfEmptyMs = turn.lane.waiting.size * 500 / perSecond
-    this.#defer(turn, nowMs + Math.min(halfEmptyMs, fullRetryMs), 1_000 / perSecond)
+    const perSecond = Math.max(fullRetriesPerSecond, (served ?? 0) * retriesPerServed)
+    const halfEmptyMs = permit.origin.waiting.size * 500 / perSecond
+    this.#defer(permit, nowMs + Math.min(halfEmptyMs, fullRetryMs), 1_000 / perSecond)
   }
 
-  #unqueue(turn: LimiterPermit): void {
-    clearTimeout(turn.timer)
-    turn.lane.waiting.delete(turn)
-    this.#waiting.delete(turn)
-    if (turn.lane.waiting.size === 0) this.#ready.delete(turn.lane)
+  #dequeue(permit: Permit): void {
+    clearTimeout(permit.timer)
+    permit.origin.waiting.delete(permit)
+    this.#waiting.delete(permit)
+    if (permit.origin.waiting.size === 0) this.#ready.delete(permit.origin)
   }
 
-  /**
-   * A turn is over, whether it was begun or given up before; the circuit learns from it. To leave
-   * twice, or after a deferral, is to leave once.
-   */
-  leave(turn: LimiterPermit, health: Health): void {
-    const { lane, state } = turn
+  /** Ends a permit, granted or still waiting. A second call has no effect. */
+  #release(permit: Permit, health: OriginHealth): void {
+    const { origin, state } = permit
     if (state === "over") return
-    turn.state = "over"
-    if (state === "waiting") this.#unqueue(turn)
-    if (state === "begun") {
-      lane.inFlight -= 1
+    permit.state = "over"
+    if (state === "waiting") this.#dequeue(permit)
+    else {
+      origin.inFlight -= 1
       this.#inFlight -= 1
-      lane.service.count(this.#options.nowMs())
-      this.#learn(turn, health)
+      origin.service.count(this.#options.nowMs())
+      this.#updateCircuit(permit, health)
     }
-    if (lane.waiting.size > 0 && this.#has(lane)) this.#ready.add(lane)
-    this.#next()
-    const isIdle = lane.inFlight === 0 && lane.waiting.size === 0 && lane.circuit.isBlank
-    if (isIdle && lane.returns.lastMs <= this.#options.nowMs()) this.#forget(lane)
+    if (origin.waiting.size > 0 && this.#hasRoom(origin)) this.#ready.add(origin)
+    this.#grantNext()
+    const isIdle = origin.inFlight === 0 && origin.waiting.size === 0 && origin.circuit.isBlank
+    if (isIdle && origin.retries.lastMs <= this.#options.nowMs()) this.#forget(origin)
   }
 
-  #learn({ lane, probe }: LimiterPermit, health: Health): void {
+  #updateCircuit({ isProbe, origin }: Permit, health: OriginHealth): void {
     const { limits, nowMs } = this.#options
-    const opened = lane.circuit.end(health, probe, nowMs())
-    lane.circuit.isOpen ? this.#open.add(lane) : this.#open.delete(lane)
-    if (!opened) return
-    const until = lane.circuit.closedUntil(nowMs(), limits.fullRetryMs) ?? nowMs()
-    for (const turn of lane.waiting) this.#defer(turn, until)
+    const hasOpened = origin.circuit.end(health, isProbe, nowMs())
+    origin.circuit.isOpen ? this.#open.add(origin) : this.#open.delete(origin)
+    if (!hasOpened) return
+    const retryAtMs = origin.circuit.retryAtMs(nowMs(), limits.fullRetryMs) ?? nowMs()
+    for (const permit of origin.waiting) this.#defer(permit, retryAtMs)
   }
 
-  /** Gives out turns while there are some; each lane that had one goes to the end. */
-  #next(): void {
-    // A turn may be over before its begin returns: the loop that is running sees to the rest.
-    if (this.#giving) return
-    this.#giving = true
+  /** Grants permits while there is room; an origin that got one goes to the end. */
+  #grantNext(): void {
+    // A request may end inside its grant: the running loop then grants the next one.
+    if (this.#isGranting) return
+    this.#isGranting = true
     const { limits, nowMs } = this.#options
-    for (const lane of this.#ready) {
+    for (const origin of this.#ready) {
       if (this.#inFlight >= limits.inFlightMax) break
-      this.#ready.delete(lane)
-      const [turn] = lane.waiting
-      if (turn === undefined) continue
-      const turnedAway = lane.circuit.closedUntil(nowMs(), limits.fullRetryMs)
-      turnedAway === undefined ? this.#begin(turn) : this.#defer(turn, turnedAway)
-      if (lane.waiting.size > 0 && this.#has(lane)) this.#ready.add(lane)
+      this.#ready.delete(origin)
+      const [permit] = origin.waiting
+      if (permit === undefined) continue
+      const retryAtMs = origin.circuit.retryAtMs(nowMs(), limits.fullRetryMs)
+      retryAtMs === undefined ? this.#grant(permit) : this.#defer(permit, retryAtMs)
+      if (origin.waiting.size > 0 && this.#hasRoom(origin)) this.#ready.add(origin)
     }
-    this.#giving = false
+    this.#isGranting = false
   }
 }

@@ -1,64 +1,67 @@
 /**
- * Delivery: what an attempt to reach another service comes to, and what makes attempts. Every
- * outbound request of the service goes through an {@link Outbound} (protocol §5).
+ * Outbound HTTP: the requests, and the outcome of one attempt. Every request of the service to
+ * another service goes through an {@link Outbound} (protocol §5).
  */
 import { type Effect, Schema } from "effect"
 import { Count } from "../schemas.ts"
 
 /**
- * How one attempt turned out. `problem` is for people: it names the fault, never what was found
- * inside the network, and no secret.
+ * The outcome of one attempt. `problem` is for people: it names the failure. It holds no secret
+ * and nothing that was found inside the network.
  */
 export const DeliveryOutcome = Schema.Union([
-  /** 2xx. `location` is the absolute URI of the answer's Location, when it has one. */
+  /** 2xx. `location` is the absolute URI of the response's Location, if there is one. */
   Schema.TaggedStruct("Delivered", { code: Count, location: Schema.optionalKey(Schema.String) }),
-  /** It ends here: 410, other 4xx, a redirect that is not followed, a target that is forbidden. */
-  Schema.TaggedStruct("Refused", { code: Schema.optionalKey(Count), problem: Schema.String }),
-  /** To be tried again: 408, 425, 429, 5xx, transport faults. Retry-After as ms from now. */
-  Schema.TaggedStruct("Faulted", {
+  /** No retry helps: 410, other 4xx, a redirect that is not followed, a forbidden target. */
+  Schema.TaggedStruct("PermanentFailure", {
+    code: Schema.optionalKey(Count),
+    problem: Schema.String
+  }),
+  /** 408, 425, 429, 5xx, transport failures. `retryAfterMs` is Retry-After, from now. */
+  Schema.TaggedStruct("RetryableFailure", {
     code: Schema.optionalKey(Count),
     problem: Schema.String,
     retryAfterMs: Schema.optionalKey(Count)
   }),
-  /** No attempt was made: the origin has its fill, or its circuit is open. Come back then. */
+  /** No attempt was made: the origin's queue is full, or its circuit is open. Retry then. */
   Schema.TaggedStruct("Deferred", { untilMs: Count })
 ])
 
 export type DeliveryOutcome = typeof DeliveryOutcome.Type
 
-/** What is sent; `headers` has neither Host, nor Content-Length, nor credentials. */
+/** Headers and body of a post; `headers` has neither Host, nor Content-Length, nor credentials. */
 export interface OutboundContent {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** A letter that is made when it is sent, so that a request that waits holds nothing. */
-export interface DeferredContent {
+/** Content that is loaded only when it is sent, so that a waiting request holds no memory. */
+export interface BodySource {
   /**
-   * Asked when the request's turn has come, on each hop: undefined gives the request up, and the
-   * outcome is Refused, "no longer wanted". It does not throw.
+   * Called on each hop, when the request has its permit. Undefined gives the request up: the
+   * outcome is PermanentFailure, "no longer wanted". It does not throw.
    */
-  readonly letter: () => OutboundContent | undefined | Effect.Effect<OutboundContent | undefined>
+  readonly load: () => OutboundContent | undefined | Effect.Effect<OutboundContent | undefined>
 }
 
 /** A request with a body. */
-export type Posting = (OutboundContent | DeferredContent) & {
+export type OutboundPost = (OutboundContent | BodySource) & {
   readonly uri: string
-  /** Whether a 405 or 415 makes it look for a mailbox at the target (rel=mailbox). */
+  /** Whether a 405 or 415 starts discovery of a mailbox at the target (rel=mailbox). */
   readonly discovers?: boolean
   /**
-   * The letter as JSON-LD, for a target that takes nothing else: an inbox of Linked Data
-   * Notifications, by its Accept-Post or found as rel=ldp#inbox. Only of a post that discovers.
+   * The content as JSON-LD, for an inbox of Linked Data Notifications: one that its Accept-Post
+   * names, or that is found as rel=ldp#inbox. Only used if the post discovers.
    */
-  readonly linkedData?: (letter: OutboundContent) => OutboundContent
+  readonly toLinkedData?: (content: OutboundContent) => OutboundContent
   /**
-   * Takes the letter to a mailbox that was found without a request, when that is one of this
-   * service; undefined for all others. Only of a post that discovers.
+   * Delivers to a discovered mailbox of this service without HTTP; undefined for any other URI.
+   * Only used if the post discovers.
    */
-  readonly handsOver?: (uri: string) => Effect.Effect<DeliveryOutcome> | undefined
+  readonly deliverLocally?: (uri: string) => Effect.Effect<DeliveryOutcome> | undefined
 }
 
-/** What a GET found. */
+/** The resource that a GET returned. */
 export interface Fetched {
   /** The final URI, after redirects. */
   readonly uri: string
@@ -68,24 +71,24 @@ export interface Fetched {
   readonly bytes: Uint8Array
 }
 
-export interface Fetching {
+export interface OutboundGet {
   readonly uri: string
   readonly headers?: Readonly<Record<string, string>>
-  /** More than so many bytes, after decompression, are a refusal. */
+  /** A body with more bytes, after decompression, is a permanent failure. */
   readonly bytesMax: number
 }
 
-/** A GET that has 2xx gives what it found; all else is as with an attempt, never Delivered. */
+/** The outcome of a GET: a 2xx is Fetched, never Delivered. */
 export type FetchOutcome =
   | { readonly _tag: "Fetched"; readonly fetched: Fetched }
   | Exclude<DeliveryOutcome, { readonly _tag: "Delivered" }>
 
 /**
- * Requests to other services under the rules of protocol §5: addresses checked and pinned, each
- * hop anew, time and bytes bounded, attempts per origin bounded, a circuit breaker per origin.
+ * Requests to other services under the rules of protocol §5: each hop's address is checked and
+ * pinned; time, bytes and attempts per origin are bounded; each origin has a circuit breaker.
  * Its effects never fail and are interruptible.
  */
 export interface Outbound {
-  readonly post: (posting: Posting) => Effect.Effect<DeliveryOutcome>
-  readonly get: (fetching: Fetching) => Effect.Effect<FetchOutcome>
+  readonly post: (post: OutboundPost) => Effect.Effect<DeliveryOutcome>
+  readonly get: (get: OutboundGet) => Effect.Effect<FetchOutcome>
 }

@@ -1,4 +1,4 @@
-/** The registration bound to the runtime: how it verifies, looks and pushes. */
+/** The push registration bound to the runtime: verification, checks and pushes. */
 import { Effect } from "effect"
 import type { Address, Behavior, Peers } from "../../runtime/index.ts"
 import { challengeBytesMax } from "../limits.ts"
@@ -6,7 +6,8 @@ import { registrationKind } from "../mailbox/index.ts"
 import type { DeliveryOutcome, FetchOutcome, Schedule } from "../outbound/index.ts"
 import { jsonRecord, strictMessage } from "../schemas.ts"
 import { registrationTable } from "./decide.ts"
-import { askMailbox, away, look, mailboxOf, MailboxReadCache } from "./mailbox-reader.ts"
+import { askMailbox, checkMailbox, mailboxOf, PushResources,
+  unavailable } from "./mailbox-reader.ts"
 import { type RegistrationAction, RegistrationMessage, type RegistrationReply,
   RegistrationState } from "./protocol.ts"
 import { push, type PushDependencies } from "./push.ts"
@@ -18,23 +19,23 @@ export interface RegistrationDependencies extends PushDependencies {
 
 type Verify = Extract<RegistrationAction, { readonly _tag: "Verify" }>
 
-/** What a verification without a lease says: ten years, since WebSub §5.3 wants a number. */
+/** WebSub §5.3 requires a number of seconds; ten years stand for no lease. */
 const unendingLeaseSeconds = 10 * 365 * 86_400
 
-/** The callback with parameters after those that it has (WebSub §5.3). */
+/** The callback with these parameters appended to its own (WebSub §5.3). */
 const withQuery = (callback: string, parameters: Readonly<Record<string, string>>): string => {
   const base = callback.split("#", 1)[0] ?? callback
   const query = new URLSearchParams(parameters).toString()
   return `${base}${base.includes("?") ? "&" : "?"}${query}`
 }
 
-/** Whether a 2xx came with exactly the challenge. */
-const echoOf = (answer: FetchOutcome, challenge: string): DeliveryOutcome => {
-  if (answer._tag !== "Fetched") return answer
-  const { bytes, code } = answer.fetched
+/** Delivered if a 2xx has exactly the challenge as its body. */
+const echoOutcome = (outcome: FetchOutcome, challenge: string): DeliveryOutcome => {
+  if (outcome._tag !== "Fetched") return outcome
+  const { bytes, code } = outcome.fetched
   return Buffer.from(bytes).toString("utf8") === challenge
     ? { _tag: "Delivered", code }
-    : { _tag: "Refused", code, problem: "the callback did not echo the challenge" }
+    : { _tag: "PermanentFailure", code, problem: "the callback did not echo the challenge" }
 }
 
 const verify = (
@@ -49,16 +50,16 @@ const verify = (
     "hub.challenge": challenge,
     ...mode === "subscribe" ? { "hub.lease_seconds": String(lease) } : {}
   })
-  return Effect.map(outbound.get({ uri, bytesMax: challengeBytesMax }), (answer) => ({
+  return Effect.map(outbound.get({ uri, bytesMax: challengeBytesMax }), (outcome) => ({
     _tag: "Verified",
     challenge,
-    outcome: echoOf(answer, challenge),
+    outcome: echoOutcome(outcome, challenge),
     random: random()
   }))
 }
 
-/** Tells a subscriber that its subscription has ended (WebSub §5.2); what it says is not heard. */
-const denied = (
+/** Notifies a subscriber that its subscription has ended (WebSub §5.2); once only. */
+const notifyDenied = (
   { links, outbound }: RegistrationDependencies,
   self: Address,
   callback: string,
@@ -76,12 +77,12 @@ const record = jsonRecord(RegistrationState)
 
 const encode = (state: RegistrationState): string => {
   if (state._tag !== "Registered") return record.encode(state)
-  const { again: _again, underWay: _underWay, verifyingUntilMs: _verifying, ...stored } = state
+  const { checkAgain: _check, running: _running, verifyingUntilMs: _verifying, ...stored } = state
   return record.encode(stored)
 }
 
 const detach = (peers: Peers, self: Address): Effect.Effect<RegistrationMessage | void> =>
-  // When it fails it comes again with the timer that is held.
+  // If it fails, the deferred timer fires it again.
   askMailbox(peers, self, { _tag: "Unregister", id: self.id }).pipe(
     Effect.as<RegistrationMessage>({ _tag: "Detached", untilMs: 0 }),
     Effect.catch(() => Effect.void)
@@ -90,7 +91,7 @@ const detach = (peers: Peers, self: Address): Effect.Effect<RegistrationMessage 
 export const registration = (
   deps: RegistrationDependencies
 ): Behavior<RegistrationState, RegistrationMessage, RegistrationReply, RegistrationAction> => {
-  const desk = new MailboxReadCache()
+  const resources = new PushResources()
   return {
     kind: registrationKind,
     initial: { _tag: "Absent" },
@@ -102,17 +103,20 @@ export const registration = (
     perform: (action, self, peers) => {
       switch (action._tag) {
         case "Verify":
-          if (action.mode === "subscribe") desk.pushes.withdraw(self.id, action.callback)
+          if (action.mode === "subscribe") resources.pushes.withdraw(self.id, action.callback)
           return verify(deps, self, action)
-        case "Look":
-          return Effect.catch(look(desk, peers, self, action), () => away(action))
+        case "CheckMailbox":
+          return Effect.catch(
+            checkMailbox(resources, peers, self, action),
+            () => unavailable(action)
+          )
         case "Push":
-          return push(deps, desk, peers, self, action)
+          return push(deps, resources, peers, self, action)
         case "Detach":
-          desk.pushes.withdraw(self.id)
+          resources.pushes.withdraw(self.id)
           return detach(peers, self)
         case "Deny":
-          return denied(deps, self, action.callback, action.reason)
+          return notifyDenied(deps, self, action.callback, action.reason)
       }
     }
   }

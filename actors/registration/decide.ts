@@ -5,8 +5,8 @@
  */
 import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
-import { awayRetryMs, deferredMinMs, failingMaxMs, registeringMs, registrationLeaseMs,
-  registrationSecretsMax, rotationMs, verificationsMax } from "../limits.ts"
+import { deferredMinMs, failingMaxMs, registeringMs, registrationLeaseMs, registrationSecretsMax,
+  rotationMs, unavailableRetryMs, verificationsMax } from "../limits.ts"
 import { type DeliveryOutcome, dueAtMs, type Schedule } from "../outbound/index.ts"
 import { deny, isOutdated } from "../refusals.ts"
 import type { RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
@@ -105,22 +105,22 @@ const advance = (
   look: boolean,
   actions: Array<RegistrationAction>
 ): Registered => {
-  if ((state.underWay?.untilMs ?? 0) > nowMs) return look ? { ...state, again: true } : state
+  if ((state.running?.untilMs ?? 0) > nowMs) return look ? { ...state, checkAgain: true } : state
   const { callback, cursor, form, mailboxGone, nextAtMs = 0, pushing, status } = state
   const untilMs = nowMs + registrationLeaseMs
   if (isPushing(state) && pushing !== undefined) {
-    if (nextAtMs > nowMs) return drop(state, "underWay")
+    if (nextAtMs > nowMs) return drop(state, "running")
     const secrets = signing(state, nowMs)
     const push = { form, callback, secrets, from: cursor, upTo: pushing, mailboxGone, untilMs }
     actions.push({ _tag: "Push", ...push })
-    const begun: Registered = { ...state, underWay: { what: "push", untilMs } }
-    return look ? { ...begun, again: true } : begun
+    const begun: Registered = { ...state, running: { kind: "push", untilMs } }
+    return look ? { ...begun, checkAgain: true } : begun
   }
-  const idle = drop(state, "underWay", "again")
+  const idle = drop(state, "running", "checkAgain")
   if (!look) return idle
   // Without pushes to make it only learns whether its mailbox is still there.
-  actions.push({ _tag: "Look", from: cursor, reads: status === "active", untilMs })
-  return { ...idle, underWay: { what: "look", untilMs } }
+  actions.push({ _tag: "CheckMailbox", from: cursor, readsChanges: status === "active", untilMs })
+  return { ...idle, running: { kind: "check", untilMs } }
 }
 
 const earliest = (times: ReadonlyArray<number | undefined>): number | null => {
@@ -136,18 +136,18 @@ export const goOn = (given: Registered, nowMs: number, how: How): RegistrationDe
   }
   const actions: Array<RegistrationAction> = []
   const state = advance(verify(given, nowMs, actions), nowMs, look, actions)
-  const { intent, leaseUntilMs, nextAtMs, underWay, verifyingUntilMs } = state
+  const { intent, leaseUntilMs, nextAtMs, running, verifyingUntilMs } = state
   const atMs = earliest([
     laterMs,
     leaseUntilMs,
     verifyingUntilMs ?? intent?.nextAtMs,
-    underWay?.untilMs ?? (isPushing(state) ? nextAtMs : undefined)
+    running?.untilMs ?? (isPushing(state) ? nextAtMs : undefined)
   ])
   const decision: RegistrationDecision = changed
     ? become<RegistrationState>(state)
     : stay<RegistrationState>().becomeInMemory(state)
   for (const action of actions) decision.perform(action)
-  if (verifyingUntilMs === undefined && underWay === undefined) return decision.setTimer(atMs)
+  if (verifyingUntilMs === undefined && running === undefined) return decision.setTimer(atMs)
   // What changes nothing was begun by a timer, which is stored.
   return (changed ? decision.setTimer(nowMs) : decision).deferTimer(atMs ?? nowMs)
 }
@@ -181,7 +181,7 @@ export const viewOf = (state: Registered, nowMs: number): RegistrationView => {
 
 type OutcomeRow = Registrations["Registered"]
 
-type Failed = Extract<DeliveryOutcome, { readonly _tag: "Refused" | "Faulted" }>
+type Failed = Extract<DeliveryOutcome, { readonly _tag: "PermanentFailure" | "RetryableFailure" }>
 
 const mailboxIsGone = "the mailbox has been removed"
 
@@ -207,12 +207,12 @@ const retryAtMs = (
   nowMs: number,
   random: number
 ): number => {
-  const fault = failed._tag === "Faulted"
+  const fault = failed._tag === "RetryableFailure"
     ? { ...failed, problem }
-    : { _tag: "Faulted", problem } as const
+    : { _tag: "RetryableFailure", problem } as const
   const made = Math.min(tries, schedule.length - 1)
   const dueMs = dueAtMs(schedule, made, fault, nowMs, random) ?? 0
-  return Math.max(dueMs, nowMs + awayRetryMs)
+  return Math.max(dueMs, nowMs + unavailableRetryMs)
 }
 
 /** The callback has echoed: it wants what was asked for it. */
@@ -252,7 +252,7 @@ export const verified =
     }
     const tries = intent.tries + 1
     const failed = failing(free, outcome, nowMs)
-    if (outcome._tag === "Faulted" && tries < verificationsMax) {
+    if (outcome._tag === "RetryableFailure" && tries < verificationsMax) {
       const nextAtMs = retryAtMs(schedule, tries, outcome, nowMs, random)
       return on({ ...failed, intent: { ...intent, tries, nextAtMs } })
     }
@@ -263,25 +263,25 @@ export const verified =
   }
 
 /** A look has ended; or a push met its mailbox gone. */
-export const found: OutcomeRow["Found"] = (state, message, { nowMs }) => {
+export const found: OutcomeRow["Checked"] = (state, message, { nowMs }) => {
   const { from, mailboxGone, more, untilMs, upTo } = message
-  const { again = false, underWay } = state
-  if (underWay === undefined) return stay()
+  const { checkAgain = false, running } = state
+  if (running === undefined) return stay()
   if (mailboxGone && state.status !== "active") return end(state, nowMs, mailboxIsGone)
   if (mailboxGone) {
-    const last = drop(state, "underWay", "again", "nextAtMs")
+    const last = drop(state, "running", "checkAgain", "nextAtMs")
     const next: Registered = { ...last, mailboxGone, pushing: state.cursor, tries: 0 }
     return goOn(next, nowMs, { look: false, changed: true })
   }
   // One from before the last push may have ended in the same millisecond.
-  const isCurrent = underWay.what === "look" && underWay.untilMs === untilMs &&
+  const isCurrent = running.kind === "check" && running.untilMs === untilMs &&
     from === state.cursor
   if (!isCurrent) return stay()
-  const free = drop(state, "underWay")
+  const free = drop(state, "running")
   if (upTo <= from || state.status !== "active") {
-    return goOn(free, nowMs, { look: again, changed: false })
+    return goOn(free, nowMs, { look: checkAgain, changed: false })
   }
-  return goOn({ ...free, pushing: upTo }, nowMs, { look: again || more, changed: true })
+  return goOn({ ...free, pushing: upTo }, nowMs, { look: checkAgain || more, changed: true })
 }
 
 /** A push was acknowledged. */
@@ -293,9 +293,9 @@ const acknowledged = (
 ): RegistrationDecision => {
   if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
   // Without what was under way it is not known what else came meanwhile.
-  const look = state.again === true || state.underWay === undefined
+  const look = state.checkAgain === true || state.running === undefined
   const next: Registered = {
-    ...drop(state, "pushing", "underWay", "failingSinceMs", "nextAtMs", "problem"),
+    ...drop(state, "pushing", "running", "failingSinceMs", "nextAtMs", "problem"),
     cursor: upTo,
     tries: 0,
     lastAtMs: nowMs,
@@ -310,11 +310,11 @@ export const pushed = (schedule: Schedule): OutcomeRow["Pushed"] => (state, mess
   const isCurrent = state.pushing === upTo && state.callback === callback
   if (!isCurrent || state.status !== "active") return stay()
   if (outcome._tag === "Delivered") return acknowledged(state, upTo, outcome.code, nowMs)
-  const free = drop(state, "underWay")
+  const free = drop(state, "running")
   const on = (next: Registered): RegistrationDecision =>
     goOn(next, nowMs, { look: false, changed: true })
   if (outcome._tag === "Deferred") return on({ ...free, nextAtMs: deferredUntilMs(outcome, nowMs) })
-  if (outcome._tag === "Refused" && (state.mailboxGone || outcome.code === 410)) {
+  if (outcome._tag === "PermanentFailure" && (state.mailboxGone || outcome.code === 410)) {
     return end(state, nowMs, state.mailboxGone ? mailboxIsGone : undefined)
   }
   const tries = state.tries + 1
@@ -324,24 +324,24 @@ export const pushed = (schedule: Schedule): OutcomeRow["Pushed"] => (state, mess
     return on({ ...failed, nextAtMs: retryAtMs(schedule, tries, outcome, nowMs, random) })
   }
   if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
-  return on({ ...drop(failed, "nextAtMs", "again"), status: "suspended" })
+  return on({ ...drop(failed, "nextAtMs", "checkAgain"), status: "suspended" })
 }
 
 /** Goes on a little later: it could not look or push. */
 const later = (state: Registered, nowMs: number): RegistrationDecision => {
-  const laterMs = nowMs + awayRetryMs
-  const free = drop(state, "underWay")
+  const laterMs = nowMs + unavailableRetryMs
+  const free = drop(state, "running")
   const isPushing = state.pushing !== undefined
   const next = isPushing ? { ...free, nextAtMs: laterMs } : free
   return goOn(next, nowMs, { look: false, changed: isPushing, laterMs })
 }
 
-export const away: OutcomeRow["Away"] = (state, { untilMs }, { nowMs }) =>
-  state.underWay?.untilMs === untilMs ? later(state, nowMs) : stay()
+export const away: OutcomeRow["Unavailable"] = (state, { untilMs }, { nowMs }) =>
+  state.running?.untilMs === untilMs ? later(state, nowMs) : stay()
 
 /** The mailbox does not know it: not yet, since it is made first, or no more. */
 export const detached: OutcomeRow["Detached"] = (state, { untilMs }, { nowMs }) => {
-  if (state.underWay?.untilMs !== untilMs) return stay()
+  if (state.running?.untilMs !== untilMs) return stay()
   return nowMs - state.createdAtMs < registeringMs ? later(state, nowMs) : end(state, nowMs)
 }
 
@@ -455,7 +455,7 @@ const lift: Row["Lift"] = (state, message, { nowMs }) => {
         "pushing",
         "verifyingUntilMs",
         // What a push to another callback comes to is not waited for.
-        ...state.underWay?.what === "push" ? ["underWay"] as const : []
+        ...state.running?.kind === "push" ? ["running"] as const : []
       ),
       status: "unverified",
       intent: subscribe({ form: state.form, secret }, { challenge, leaseSeconds }, nowMs)
@@ -480,8 +480,8 @@ const rotate: Row["Rotate"] = (state, { secret }, { nowMs }) => {
  * is the next one, there is no need to look.
  */
 const timerFired: Row["TimerFired"] = (state, _message, { hint, nowMs }) => {
-  const { cursor, pushing, status, underWay } = state
-  const isFree = pushing === undefined && (underWay?.untilMs ?? 0) <= nowMs
+  const { cursor, pushing, status, running } = state
+  const isFree = pushing === undefined && (running?.untilMs ?? 0) <= nowMs
   return isFree && status === "active" && hint === cursor + 1
     ? goOn({ ...state, pushing: hint }, nowMs, { look: false, changed: true })
     : goOn(state, nowMs, { look: true, changed: false })
@@ -497,10 +497,10 @@ const registered = (schedule: Schedule): Row => ({
   Delete: (state, message, { nowMs }) =>
     isOutdated(state, message) ? deny("PreconditionFailed") : end(state, nowMs).reply(done),
   Verified: verified(schedule),
-  Found: found,
+  Checked: found,
   Pushed: pushed(schedule),
   Detached: detached,
-  Away: away,
+  Unavailable: away,
   TimerFired: timerFired
 })
 
@@ -521,10 +521,10 @@ const none = (reason: "NotFound" | "Gone") => ({
   Rotate: () => deny(reason),
   Delete: () => deny(reason),
   Verified: () => stay(),
-  Found: () => stay(),
+  Checked: () => stay(),
   Pushed: () => stay(),
   Detached: () => stay<RegistrationState>().setTimer(null),
-  Away: () => stay(),
+  Unavailable: () => stay(),
   TimerFired: detach
 })
 

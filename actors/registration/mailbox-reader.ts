@@ -1,5 +1,6 @@
-/** What a registration asks of its mailbox: how far its log goes, and what is in it. */
+/** What a registration reads of its mailbox: the head of its log, and the changes in it. */
 import { Clock, Effect } from "effect"
+import { LRUCache } from "lru-cache"
 import { type Address, address, type AskFailure, isRefusal, type LogItem, type Peers, placingPart,
   type Refusal, type StorageFailure } from "../../runtime/index.ts"
 import { batchesCharsMax, batchFreshMs, pushCharsMax, pushItemsMax,
@@ -7,102 +8,85 @@ import { batchesCharsMax, batchFreshMs, pushCharsMax, pushItemsMax,
 import { mailboxKind, type MailboxMessage, type MailboxReply } from "../mailbox/index.ts"
 import type { RegistrationAction, RegistrationMessage } from "./protocol.ts"
 
-/** Some changes of a mailbox, as a push carries them. */
+/** Changes of a mailbox, as one push carries them. */
 export interface ChangeBatch {
   readonly items: ReadonlyArray<LogItem>
-  /** Whether more follows. */
+  /** Whether more changes follow. */
   readonly more: boolean
   /** The document of a push that carries them all. */
   document?: string
   /** The headers that all pushes of the mailbox have. */
-  common?: Readonly<Record<string, string>>
+  commonHeaders?: Readonly<Record<string, string>>
 }
 
-interface Known {
+interface CachedBatch {
   readonly batch: ChangeBatch
-  readonly chars: number
-  readonly untilMs: number
+  readonly readAtMs: number
 }
 
 /**
- * The batches that were read last, for a short time: a mailbox's registrations push the same. An
- * item that has been removed meanwhile is pushed yet, and its removal after it.
+ * The recent batches, for a short time: the registrations of a mailbox push the same changes. An
+ * item that was removed since is still pushed; its removal follows it.
  */
-class Batches {
-  private readonly known = new Map<string, Known>()
-  private chars = 0
+class ChangeBatchCache {
+  readonly #recent = new LRUCache<string, CachedBatch>({
+    maxSize: batchesCharsMax,
+    sizeCalculation: ({ batch }) => batch.items.reduce((sum, { value }) => sum + value.length, 1)
+  })
 
   get(key: string, nowMs: number): ChangeBatch | undefined {
-    const found = this.known.get(key)
-    // A clock that was set back makes nothing fresher.
-    const isFresh = found !== undefined && nowMs < found.untilMs &&
-      nowMs >= found.untilMs - batchFreshMs
-    return isFresh ? found.batch : undefined
+    const cached = this.#recent.get(key)
+    if (cached === undefined) return undefined
+    // The age is negative if the clock was set back.
+    const ageMs = nowMs - cached.readAtMs
+    return ageMs >= 0 && ageMs < batchFreshMs ? cached.batch : undefined
   }
 
-  keep(key: string, batch: ChangeBatch, nowMs: number): void {
-    const chars = batch.items.reduce((sum, { value }) => sum + value.length, 0)
-    this.forget(key)
-    this.known.set(key, { batch, chars, untilMs: nowMs + batchFreshMs })
-    this.chars += chars
-    for (const [first, { untilMs }] of this.known) {
-      if (this.chars <= batchesCharsMax && untilMs > nowMs) return
-      this.forget(first)
-    }
-  }
-
-  private forget(key: string): void {
-    this.chars -= this.known.get(key)?.chars ?? 0
-    this.known.delete(key)
+  set(key: string, batch: ChangeBatch, nowMs: number): void {
+    this.#recent.set(key, { batch, readAtMs: nowMs })
   }
 }
 
-interface Current {
+interface Push {
   readonly callback: string
   readonly untilMs: number
 }
 
-/** The push of each registration here that waits or is under way, unless it was withdrawn. */
-class Pushes {
-  private readonly current = new Map<string, Current>()
+/** The waiting or running push of each registration on this node, unless it was withdrawn. */
+class CurrentPushes {
+  readonly #byId = new Map<string, Push>()
 
-  begin(id: string, push: Current): void {
-    this.current.set(id, push)
+  begin(id: string, push: Push): void {
+    this.#byId.set(id, push)
   }
 
-  isWanted(id: string, { untilMs }: Current): boolean {
-    return this.current.get(id)?.untilMs === untilMs
+  isCurrent(id: string, { untilMs }: Push): boolean {
+    return this.#byId.get(id)?.untilMs === untilMs
   }
 
-  /** The registration has ended, or moves to another callback. */
+  /** Withdraws the push unless it goes to `callback`: the registration has ended or changed. */
   withdraw(id: string, callback?: string): void {
-    if (this.current.get(id)?.callback !== callback) this.current.delete(id)
+    if (this.#byId.get(id)?.callback !== callback) this.#byId.delete(id)
   }
 
-  end(id: string, push: Current): void {
-    if (this.isWanted(id, push)) this.current.delete(id)
+  end(id: string, push: Push): void {
+    if (this.isCurrent(id, push)) this.#byId.delete(id)
   }
 }
 
-export class MailboxReadCache {
-  readonly batches = new Batches()
-  readonly pushes = new Pushes()
+/** What the pushes of one node share. */
+export class PushResources {
+  readonly batches = new ChangeBatchCache()
+  readonly pushes = new CurrentPushes()
 }
-
-/* What the pushes of one node share: what was read of mailboxes lately, and what is wanted. */
 
 export type PushAction = Extract<RegistrationAction, { readonly _tag: "Push" }>
 
-export type LookAction = Extract<RegistrationAction, { readonly _tag: "Look" }>
+export type CheckMailboxAction = Extract<RegistrationAction, { readonly _tag: "CheckMailbox" }>
 
 export type MailboxReadFailure = AskFailure | StorageFailure
 
-interface Span {
-  readonly from: number
-  readonly upTo: number
-}
-
-/** The name of the mailbox that a registration is of. */
+/** The name of the mailbox of a registration. */
 export const mailboxOf = (self: Address): string => placingPart(self.id)
 
 export const askMailbox = (
@@ -110,23 +94,46 @@ export const askMailbox = (
   self: Address,
   message: MailboxMessage
 ): Effect.Effect<MailboxReply | Refusal, AskFailure> =>
-  // A mailbox answers in its own protocol, and in no other.
+  // A mailbox replies in its own protocol only.
   peers.ask(address(mailboxKind, mailboxOf(self)), message) as Effect.Effect<
     MailboxReply | Refusal,
     AskFailure
   >
 
-const readAnew = Effect.fnUntraced(function*(
+/** The cache key of the changes after item `from`, up to `upTo`. */
+export const batchKey = (
+  self: Address,
+  { from, upTo }: { readonly from: number; readonly upTo: number }
+): string => `${mailboxOf(self)} ${from} ${upTo}`
+
+/** The changes after item `from`, up to `upTo`, as far as one push carries them; cached or read. */
+export const readBatch = Effect.fnUntraced(function*(
+  { batches }: PushResources,
   peers: Peers,
   self: Address,
   from: number,
   upTo: number
 ): Effect.fn.Return<ChangeBatch, StorageFailure> {
-  const of = address(mailboxKind, mailboxOf(self))
+  const nowMs = yield* Clock.currentTimeMillis
+  const key = batchKey(self, { from, upTo })
+  const cached = batches.get(key, nowMs)
+  if (cached !== undefined) return cached
+  const batch = yield* readChanges(peers, self, from, upTo)
+  batches.set(key, batch, nowMs)
+  return batch
+})
+
+const readChanges = Effect.fnUntraced(function*(
+  peers: Peers,
+  self: Address,
+  from: number,
+  upTo: number
+): Effect.fn.Return<ChangeBatch, StorageFailure> {
+  const mailbox = address(mailboxKind, mailboxOf(self))
   const items: Array<LogItem> = []
   let chars = 0
   for (let after = from; after < upTo;) {
-    const part = yield* peers.read(of, after + 1, pushReadItems)
+    const part = yield* peers.read(mailbox, after + 1, pushReadItems)
     for (const item of part) {
       if (item.n > upTo) return { items, more: false }
       chars += item.value.length
@@ -139,67 +146,40 @@ const readAnew = Effect.fnUntraced(function*(
   return { items, more: false }
 })
 
-/** The name of what a push may hold of the log after item `from`, up to `upTo`. */
-export const batchKey = (self: Address, { from, upTo }: Span): string =>
-  `${mailboxOf(self)} ${from} ${upTo}`
-
-/** What a push may hold of the log after item `from`, up to `upTo`; read lately, or now. */
-export const readBatch = (
-  { batches }: MailboxReadCache,
+/** The head of the mailbox's log; or a message, if it is removed or has no such registration. */
+export const readHead = Effect.fnUntraced(function*(
   peers: Peers,
   self: Address,
-  from: number,
-  upTo: number
-): Effect.Effect<ChangeBatch, StorageFailure> =>
-  Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
-    const key = batchKey(self, { from, upTo })
-    const known = batches.get(key, nowMs)
-    if (known !== undefined) return Effect.succeed(known)
-    return Effect.map(readAnew(peers, self, from, upTo), (batch) => {
-      batches.keep(key, batch, nowMs)
-      return batch
-    })
-  })
-
-/** The mailbox is gone, whichever look or push has found that. */
-const gone = (from: number): RegistrationMessage => ({
-  _tag: "Found",
-  untilMs: 0,
-  from,
-  upTo: from,
-  more: false,
-  mailboxGone: true
-})
-
-/** The mailbox's word on how far its log goes; or the message that it knows none of us. */
-export const lookAt = Effect.fnUntraced(function*(
-  peers: Peers,
-  self: Address,
-  { from, untilMs }: LookAction | PushAction
+  { from, untilMs }: CheckMailboxAction | PushAction
 ): Effect.fn.Return<
-  RegistrationMessage | Extract<MailboxReply, { readonly _tag: "Looked" }>,
+  RegistrationMessage | Extract<MailboxReply, { readonly _tag: "Head" }>,
   AskFailure
 > {
-  const reply = yield* askMailbox(peers, self, { _tag: "Look", id: self.id })
-  if (!isRefusal(reply) && reply._tag === "Looked") return reply
-  return isRefusal(reply) && reply.reason === "Gone" ? gone(from) : { _tag: "Detached", untilMs }
+  const reply = yield* askMailbox(peers, self, { _tag: "ReadHead", id: self.id })
+  if (!isRefusal(reply) && reply._tag === "Head") return reply
+  if (!isRefusal(reply) || reply.reason !== "Gone") return { _tag: "Detached", untilMs }
+  // Its removal is final, whichever check or push has found it.
+  return { _tag: "Checked", untilMs: 0, from, upTo: from, more: false, mailboxGone: true }
 })
 
-/** It could not be asked. */
-export const away = ({ untilMs }: LookAction | PushAction): Effect.Effect<RegistrationMessage> =>
-  Effect.succeed({ _tag: "Away", untilMs })
+/** The store or the mailbox is unavailable. */
+export const unavailable = (
+  { untilMs }: CheckMailboxAction | PushAction
+): Effect.Effect<RegistrationMessage> => Effect.succeed({ _tag: "Unavailable", untilMs })
 
-/** Looks for changes. */
-export const look = Effect.fnUntraced(function*(
-  desk: MailboxReadCache,
+/** Checks the mailbox for changes. */
+export const checkMailbox = Effect.fnUntraced(function*(
+  resources: PushResources,
   peers: Peers,
   self: Address,
-  action: LookAction
+  action: CheckMailboxAction
 ): Effect.fn.Return<RegistrationMessage, MailboxReadFailure> {
-  const { from, reads, untilMs } = action
-  const looked = yield* lookAt(peers, self, action)
-  if (looked._tag !== "Looked") return looked
-  const found = reads ? yield* readBatch(desk, peers, self, from, looked.head) : undefined
-  const upTo = found?.items.at(-1)?.n ?? from
-  return { _tag: "Found", untilMs, from, upTo, more: found?.more ?? false, mailboxGone: false }
+  const { from, readsChanges, untilMs } = action
+  const reply = yield* readHead(peers, self, action)
+  if (reply._tag !== "Head") return reply
+  const batch = readsChanges
+    ? yield* readBatch(resources, peers, self, from, reply.head)
+    : undefined
+  const upTo = batch?.items.at(-1)?.n ?? from
+  return { _tag: "Checked", untilMs, from, upTo, more: batch?.more ?? false, mailboxGone: false }
 })

@@ -40,7 +40,7 @@ const Intent = Schema.Struct({
 })
 
 /** What is under way on this node, and until when it is not held to be lost. */
-const UnderWay = Schema.Struct({ what: Schema.Literals(["look", "push"]), untilMs: Count })
+const Running = Schema.Struct({ kind: Schema.Literals(["check", "push"]), untilMs: Count })
 
 export const RegistrationState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
@@ -74,9 +74,9 @@ export const RegistrationState = Schema.Union([
     problem: Schema.optionalKey(Schema.String),
     /** Volatile, as the next two: a verification is under way, not held to be lost until then. */
     verifyingUntilMs: Schema.optionalKey(Count),
-    underWay: Schema.optionalKey(UnderWay),
+    running: Schema.optionalKey(Running),
     /** There may be more than what is under way will find: it is looked for after. */
-    again: Schema.optionalKey(Schema.Boolean)
+    checkAgain: Schema.optionalKey(Schema.Boolean)
   }),
   Schema.TaggedStruct("Removed", { removedAtMs: Count })
 ])
@@ -126,7 +126,7 @@ export const RegistrationMessage = Schema.Union([
    * when the two are equal. `untilMs` is that of the action, here and below, so that what comes
    * late is not taken for the answer to another.
    */
-  Schema.TaggedStruct("Found", {
+  Schema.TaggedStruct("Checked", {
     untilMs: Count,
     from: Count,
     upTo: Count,
@@ -143,7 +143,7 @@ export const RegistrationMessage = Schema.Union([
   /** The mailbox does not know it, or knows it no more: to a Detach, or to a look or push. */
   Schema.TaggedStruct("Detached", { untilMs: Count }),
   /** The store or the mailbox could not be reached: this look or push was not made. */
-  Schema.TaggedStruct("Away", { untilMs: Count }),
+  Schema.TaggedStruct("Unavailable", { untilMs: Count }),
   Schema.TaggedStruct("TimerFired", {})
 ])
 
@@ -185,9 +185,9 @@ export type RegistrationAction =
   }
   /** Looks for changes after the cursor; or only whether the mailbox is still there. */
   | {
-    readonly _tag: "Look"
+    readonly _tag: "CheckMailbox"
     readonly from: number
-    readonly reads: boolean
+    readonly readsChanges: boolean
     /** When it is held to be lost. */
     readonly untilMs: number
   }

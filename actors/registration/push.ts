@@ -1,13 +1,13 @@
-/** One push: the changes that it carries, signed, in the lane of its callback's origin. */
+/** One push: the signed document of some changes, sent to the callback. */
 import { type Clock, Effect } from "effect"
-import { hash } from "node:crypto"
 import type { Address, Peers } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
 import { itemAtMs } from "../mailbox/index.ts"
 import { hubSignature, type Outbound, type OutboundContent,
   webhookHeaders } from "../outbound/index.ts"
-import { away, batchKey, lookAt, mailboxOf, type MailboxReadCache, type MailboxReadFailure,
-  type PushAction, readBatch } from "./mailbox-reader.ts"
+import { sha256 } from "../secret-hash.ts"
+import { batchKey, mailboxOf, type MailboxReadFailure, type PushAction, type PushResources,
+  readBatch, readHead, unavailable } from "./mailbox-reader.ts"
 import type { RegistrationMessage } from "./protocol.ts"
 import { changesDocument, deletedDocument } from "./push-document.ts"
 
@@ -19,13 +19,13 @@ export interface PushDependencies {
   readonly random: () => number
 }
 
-/** The same for the same changes of the same registration, whenever they are pushed. */
+/** The same in every attempt to push these changes. */
 const pushId = (self: Address, { from, mailboxGone, upTo }: PushAction): string => {
   const text = `${self.id} ${from} ${upTo} ${mailboxGone ? "deleted" : "changed"}`
-  return `msg_${hash("sha256", text, "base64url")}`
+  return `msg_${sha256(text)}`
 }
 
-/** What all pushes of a mailbox say. */
+/** The headers of all pushes of a mailbox. */
 const commonHeaders = (links: Links, self: Address): Readonly<Record<string, string>> => {
   const mailbox = mailboxOf(self)
   const hub = `<${links.registrations(mailbox)}>; rel="hub"`
@@ -51,10 +51,10 @@ const headersOf = (
     : { ...common, "X-Hub-Signature": hubSignature(secret, body) }
 }
 
-/** The document of a push; or what is told instead of one. */
+/** The document of a push; or the message that replaces it. */
 const documentOf = Effect.fnUntraced(function*(
   { links }: PushDependencies,
-  desk: MailboxReadCache,
+  resources: PushResources,
   peers: Peers,
   self: Address,
   action: PushAction,
@@ -63,57 +63,58 @@ const documentOf = Effect.fnUntraced(function*(
   const { from, mailboxGone, upTo } = action
   const mailbox = mailboxOf(self)
   if (mailboxGone) return deletedDocument(links, mailbox, upTo, nowMs)
-  const batch = yield* readBatch(desk, peers, self, from, upTo)
+  const batch = yield* readBatch(resources, peers, self, from, upTo)
   if (batch.document !== undefined) return batch.document
   const { items } = batch
   const last = items.at(-1)
   if (last !== undefined) {
     return batch.document = changesDocument(links, mailbox, items, upTo, itemAtMs(last.value))
   }
-  // All of it has been removed meanwhile, with its mailbox or before it.
-  const looked = yield* lookAt(peers, self, action)
-  return looked._tag === "Looked"
-    ? changesDocument(links, mailbox, items, upTo, looked.lastAtMs)
-    : looked
+  // All changes have been removed since, with the mailbox or one by one.
+  const reply = yield* readHead(peers, self, action)
+  return reply._tag === "Head"
+    ? changesDocument(links, mailbox, items, upTo, reply.lastAtMs)
+    : reply
 })
 
-/** Pushes, and says what came of it; nothing was sent when something else is told. */
+/** Pushes, and returns the outcome as a message; or another message if nothing was sent. */
 export const push = (
   deps: PushDependencies,
-  desk: MailboxReadCache,
+  resources: PushResources,
   peers: Peers,
   self: Address,
   action: PushAction
 ): Effect.Effect<RegistrationMessage> => {
   const { callback, upTo } = action
-  let instead: RegistrationMessage | undefined
-  const letterFrom = (clock: Clock.Clock) => () => {
-    // It may have been withdrawn before its turn came.
-    if (!desk.pushes.isWanted(self.id, action)) return undefined
+  const { batches, pushes } = resources
+  let notSent: RegistrationMessage | undefined
+  const loadAt = (clock: Clock.Clock) => () => {
+    // It may have been withdrawn while it waited for its permit.
+    if (!pushes.isCurrent(self.id, action)) return undefined
     const nowMs = clock.currentTimeMillisUnsafe()
-    const batch = desk.batches.get(batchKey(self, action), nowMs)
-    const written = (body: string): OutboundContent => {
-      const common = batch?.common ?? commonHeaders(deps.links, self)
-      if (batch !== undefined) batch.common = common
+    const batch = batches.get(batchKey(self, action), nowMs)
+    const contentOf = (body: string): OutboundContent => {
+      const common = batch?.commonHeaders ?? commonHeaders(deps.links, self)
+      if (batch !== undefined) batch.commonHeaders = common
       return { headers: headersOf(common, self, action, body, nowMs), body }
     }
-    if (batch?.document !== undefined) return written(batch.document)
-    return documentOf(deps, desk, peers, self, action, nowMs).pipe(
-      Effect.catch(() => away(action)),
-      Effect.map((made): OutboundContent | undefined => {
-        if (typeof made === "string") return written(made)
-        instead = made
+    if (batch?.document !== undefined) return contentOf(batch.document)
+    return documentOf(deps, resources, peers, self, action, nowMs).pipe(
+      Effect.catch(() => unavailable(action)),
+      Effect.map((document): OutboundContent | undefined => {
+        if (typeof document === "string") return contentOf(document)
+        notSent = document
         return undefined
       })
     )
   }
   return Effect.clockWith((clock) => {
-    desk.pushes.begin(self.id, action)
-    return deps.outbound.post({ uri: callback, letter: letterFrom(clock) })
+    pushes.begin(self.id, action)
+    return deps.outbound.post({ uri: callback, load: loadAt(clock) })
   }).pipe(
     Effect.map((outcome): RegistrationMessage =>
-      instead ?? { _tag: "Pushed", callback, upTo, outcome, random: deps.random() }
+      notSent ?? { _tag: "Pushed", callback, upTo, outcome, random: deps.random() }
     ),
-    Effect.ensuring(Effect.sync(() => desk.pushes.end(self.id, action)))
+    Effect.ensuring(Effect.sync(() => pushes.end(self.id, action)))
   )
 }

@@ -38,8 +38,8 @@ const attempted = (outcome: Attempted["outcome"], kept?: typeof copy): Backgroun
   ...kept === undefined ? {} : { copy: kept }
 })
 const delivered: Attempted["outcome"] = { _tag: "Delivered", code: 200 }
-const refused: Attempted["outcome"] = { _tag: "Refused", code: 404, problem: "not found" }
-const faulted: Attempted["outcome"] = { _tag: "Faulted", problem: "no answer in time" }
+const refused: Attempted["outcome"] = { _tag: "PermanentFailure", code: 404, problem: "not found" }
+const faulted: Attempted["outcome"] = { _tag: "RetryableFailure", problem: "no answer in time" }
 const deferred: Attempted["outcome"] = { _tag: "Deferred", untilMs: nowMs + 5 }
 
 /** It is tried now: the timer stays stored, and held. */

@@ -74,7 +74,7 @@ export const register: Variant<MailboxMessage, "Register"> = {
   reader: { account: "alice" }
 }
 export const unregister: MailboxMessage = { _tag: "Unregister", id: "alice=registration-1" }
-export const look: MailboxMessage = { _tag: "Look", id: "alice=registration-1" }
+export const readHead: MailboxMessage = { _tag: "ReadHead", id: "alice=registration-1" }
 export const registrations = (
   reader: Variant<MailboxMessage, "List">["reader"]
 ): MailboxMessage => ({

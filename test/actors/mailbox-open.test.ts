@@ -5,7 +5,7 @@ import { defaultSettings, type MailboxMessage,
   type MailboxState } from "../../actors/mailbox/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 import { absent, bob, changeSecrets, configure, create, decide, deposit, describeIt, destroy,
-  destroyed, done, expire, fetched, list, look, ms30Days, nobody, open, part, register,
+  destroyed, done, expire, fetched, list, ms30Days, nobody, open, part, readHead, register,
   registrations, registrationSignal, remove, retrieved, self, table, taskSignal, timerFired,
   unregister, watched } from "./mailbox-cells.ts"
 
@@ -193,10 +193,10 @@ describe("an open mailbox", () => {
       expect(decision.answer).toEqual(done)
       expectOnlyReply(decide(open, unregister), done)
     },
-    "Open.Look": () => {
-      const looked = { _tag: "Looked", head: 9, lastAtMs: nowMs - 5 }
-      expectOnlyReply(decide(watched, look, { head: 9 }), looked)
-      expectRefused(decide(open, look, { head: 9 }), "NotFound")
+    "Open.ReadHead": () => {
+      const reply = { _tag: "Head", head: 9, lastAtMs: nowMs - 5 }
+      expectOnlyReply(decide(watched, readHead, { head: 9 }), reply)
+      expectRefused(decide(open, readHead, { head: 9 }), "NotFound")
     },
     "Open.Registrations": () => {
       const ids = { _tag: "Registrations", ids: ["registration-1"] }

@@ -3,8 +3,8 @@ import { mailbox } from "../../actors/mailbox/actor.ts"
 import type { MailboxState } from "../../actors/mailbox/protocol.ts"
 import { expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, changeSecrets, configure, create, decide, deposit, describeIt, destroy, destroyed,
-  expire, fetched, list, look, open, register, registrations, remove, retrieved, table, timerFired,
-  unregister } from "./mailbox-cells.ts"
+  expire, fetched, list, open, readHead, register, registrations, remove, retrieved, table,
+  timerFired, unregister } from "./mailbox-cells.ts"
 
 const refusesAll = (state: MailboxState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),
@@ -17,7 +17,7 @@ const refusesAll = (state: MailboxState, reason: string) => ({
   Destroy: () => expectRefused(decide(state, destroy), reason),
   Register: () => expectRefused(decide(state, register), reason),
   Unregister: () => expectRefused(decide(state, unregister), reason),
-  Look: () => expectRefused(decide(state, look), reason),
+  ReadHead: () => expectRefused(decide(state, readHead), reason),
   Registrations: () => expectRefused(decide(state, registrations({})), reason),
   Fetched: () => expectRefused(decide(state, fetched), reason),
   Expire: () => expectOnlyReply(decide(state, expire({})), undefined)
@@ -44,7 +44,7 @@ describe("a mailbox that is not open", () => {
     "Absent.Destroy": whenAbsent.Destroy,
     "Absent.Register": whenAbsent.Register,
     "Absent.Unregister": whenAbsent.Unregister,
-    "Absent.Look": whenAbsent.Look,
+    "Absent.ReadHead": whenAbsent.ReadHead,
     "Absent.Registrations": whenAbsent.Registrations,
     "Absent.Fetched": whenAbsent.Fetched,
     "Absent.Expire": whenAbsent.Expire,
@@ -61,7 +61,7 @@ describe("a mailbox that is not open", () => {
     "Destroyed.Destroy": whenDestroyed.Destroy,
     "Destroyed.Register": whenDestroyed.Register,
     "Destroyed.Unregister": whenDestroyed.Unregister,
-    "Destroyed.Look": whenDestroyed.Look,
+    "Destroyed.ReadHead": whenDestroyed.ReadHead,
     "Destroyed.Registrations": whenDestroyed.Registrations,
     "Destroyed.Fetched": whenDestroyed.Fetched,
     "Destroyed.Expire": whenDestroyed.Expire,

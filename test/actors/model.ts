@@ -10,9 +10,9 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   state: S
   timerAtMs: number | null = null
   /** Until when the timer is held in memory. */
-  heldUntilMs: number | undefined = undefined
+  deferredUntilMs: number | undefined = undefined
   /** Whom its commits woke, by key. */
-  woken: Array<string> = []
+  signaled: Array<string> = []
   /** Actions that were asked for and neither performed nor lost. */
   actions: Array<A> = []
   readonly log = new Map<number, string>()
@@ -32,7 +32,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   send(message: M, nowMs: number): unknown {
     // Every message must come through the envelope as it went in.
     expect(this.behavior.decodeMessage(JSON.parse(JSON.stringify(message)))).toEqual(message)
-    const context = { nowMs, head: this.head, hint: this.hint, recent: this.recent }
+    const context = { nowMs, head: this.head, hint: this.hint, findDuplicate: this.findDuplicate }
     this.hint = undefined
     const decision = decider(this.behavior.table)(this.state, message, context)
     if (decision.removesActor) {
@@ -56,13 +56,13 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     const { deferUntilMs, timerAtMs } = decision
     if (timerAtMs !== undefined) {
       this.timerAtMs = timerAtMs
-      this.heldUntilMs = undefined
+      this.deferredUntilMs = undefined
     }
-    if (deferUntilMs !== undefined) this.heldUntilMs = deferUntilMs
+    if (deferUntilMs !== undefined) this.deferredUntilMs = deferUntilMs
     else if (timerAtMs === undefined && message === this.behavior.timerMessage) {
       this.timerAtMs = null
     }
-    this.woken.push(...(decision.signals ?? []).map((wake) => keyOf(wake.address)))
+    this.signaled.push(...(decision.signals ?? []).map((wake) => keyOf(wake.address)))
     this.actions.push(...decision.actions ?? [])
     return decision.answer
   }
@@ -89,7 +89,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   /** Whether a timer would be delivered now. */
   isDue(nowMs: number): boolean {
     if (this.foreignAtMs !== undefined) return this.foreignAtMs <= nowMs
-    return this.timerAtMs !== null && Math.max(this.timerAtMs, this.heldUntilMs ?? 0) <= nowMs
+    return this.timerAtMs !== null && Math.max(this.timerAtMs, this.deferredUntilMs ?? 0) <= nowMs
   }
 
   /** The actor is loaded again; what it asked for goes on, and what it held is held. */
@@ -103,7 +103,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   restart(): void {
     this.actions = []
     this.meetForeign()
-    this.heldUntilMs = undefined
+    this.deferredUntilMs = undefined
     this.reload()
   }
 
@@ -111,12 +111,12 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   private meetForeign(): number | undefined {
     if (this.foreignAtMs === undefined) return
     this.timerAtMs = this.foreignAtMs
-    this.heldUntilMs = undefined
+    this.deferredUntilMs = undefined
     this.foreignAtMs = undefined
     return this.foreignHint
   }
 
-  private readonly recent = (key: string): number | undefined => {
+  private readonly findDuplicate = (key: string): number | undefined => {
     const { recall } = this.behavior
     if (recall === undefined) return
     return this.last(recall.items).find(({ value }) => recall.keyOf(value) === key)?.n

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { attemptLeaseMs, attemptsAtOnceMax, deferredHeldMs, deferredMinMs, documentAtHandCharsMax,
+import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, deferredHeldMs, deferredMinMs,
   locationCharsMax, problemCharsMax, recipientsInlineMax,
   resultsFoldedAt } from "../../actors/limits.ts"
 import { encodeResult, type Queued, withResults } from "../../actors/notification/attempts.ts"
@@ -14,7 +14,7 @@ describe("what an attempt comes to", () => {
     stateOf(decide(two, attempted(outcome))).recipients[0]
 
   const faultedFor = (retryAfterMs: number): Attempted["outcome"] => ({
-    _tag: "Faulted",
+    _tag: "RetryableFailure",
     problem: "answered 503",
     retryAfterMs
   })
@@ -79,7 +79,7 @@ describe("what an attempt comes to", () => {
     const long = uri(1).padEnd(locationCharsMax + 1, "x")
     expect(after({ _tag: "Delivered", code: 201, location: long })).not.toHaveProperty("location")
     const problem = "x".repeat(problemCharsMax + 1)
-    expect(after({ _tag: "Refused", problem })?.problem).toHaveLength(problemCharsMax)
+    expect(after({ _tag: "PermanentFailure", problem })?.problem).toHaveLength(problemCharsMax)
   })
 })
 
@@ -123,13 +123,13 @@ describe("attempts under way", () => {
     const decision = decide(reloaded(two), attempted(faulted))
     expect(begun(decision)).toEqual([])
     expect(decision.deferUntilMs).toBe(nowMs + 5_000)
-    expect(stateOf(decision).underWay).toEqual([
+    expect(stateOf(decision).running).toEqual([
       { recipient: 1, untilMs: nowMs + attemptLeaseMs }
     ])
   })
 
   it("carry a small document only", () => {
-    const inside = "x".repeat(documentAtHandCharsMax)
+    const inside = "x".repeat(cachedDocumentCharsMax)
     const large = `<notification>${inside}</notification>`
     const decision = decide(absent, { ...create([uri(0)]), document: large })
     expect(decision.actions).toMatchObject([{ document: undefined, chars: large.length }])
@@ -157,7 +157,7 @@ describe("results", () => {
     expect(none).toEqual([])
     const state = stateOf(decide(many, attempted(faulted, 3), { head: 1 }))
     const log = [{ n: 1, value: document }, { n: 2, value: first }]
-    expect(withResults(many, log)).toEqual({ ...many, ...state, underWay: many.underWay })
+    expect(withResults(many, log)).toEqual({ ...many, ...state, running: many.running })
     expect(withResults(state, log)).toEqual(state)
     expect(withResults({ ...many, folded: 2 }, log)).toEqual({ ...many, folded: 2 })
     expect(() => withResults(many, [{ n: 2, value: encodeResult(99, many) }])).toThrow()

@@ -59,7 +59,7 @@ export const where = (state: Queued, some: Partial<RecipientState>): Queued => (
   recipients: state.recipients.map((one) => ({ ...one, ...some }))
 })
 export const reloaded = (state: Queued): Queued => {
-  const { underWay: _, ...stored } = state
+  const { running: _, ...stored } = state
   return stored
 }
 
@@ -70,8 +70,16 @@ export const attempted = (
   attempt = 1
 ): Attempted => ({ _tag: "Attempted", recipient, attempt, outcome, random: 0.5 })
 export const delivered: Attempted["outcome"] = { _tag: "Delivered", code: 202, location: uri(9) }
-export const refused: Attempted["outcome"] = { _tag: "Refused", code: 410, problem: "answered 410" }
-export const faulted: Attempted["outcome"] = { _tag: "Faulted", code: 503, problem: "answered 503" }
+export const refused: Attempted["outcome"] = {
+  _tag: "PermanentFailure",
+  code: 410,
+  problem: "answered 410"
+}
+export const faulted: Attempted["outcome"] = {
+  _tag: "RetryableFailure",
+  code: 503,
+  problem: "answered 503"
+}
 export const deferred: Attempted["outcome"] = { _tag: "Deferred", untilMs: nowMs + 190_000 }
 
 export const timerFired: NotificationMessage = { _tag: "TimerFired" }

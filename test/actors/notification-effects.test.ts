@@ -3,21 +3,21 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { documentCharsInFlightMax, notesAtOnceMax, notesWaitingMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
-import { MemoryBudget, RelayResources } from "../../actors/notification/memory-budget.ts"
+import { MemoryBudget, RelayResources } from "../../actors/notification/relay-resources.ts"
 import type { NotificationMessage } from "../../actors/notification/protocol.ts"
-import { type Attempt, makeAttempt } from "../../actors/notification/relay.ts"
+import { type AttemptAction, makeAttempt } from "../../actors/notification/relay.ts"
 import { StatusHints } from "../../actors/notification/status-hints.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
 import { address, type Peers, type RecordChange, StorageUnavailable } from "../../runtime/index.ts"
 import { noDependencies } from "./dependencies.ts"
-import { letterOf } from "./letters.ts"
+import { contentOf } from "./contents.ts"
 
 const links = linksUnder("https://post.test")
 const self = address("notification", "n1")
 const document = "<notification><item/></notification>"
 const elsewhere = "https://example.org/inbox"
 
-const attempt = (to: string, atHand = true): Attempt => ({
+const attempt = (to: string, atHand = true): AttemptAction => ({
   _tag: "Attempt",
   recipient: 0,
   attempt: 1,
@@ -31,32 +31,32 @@ const attempt = (to: string, atHand = true): Attempt => ({
 const away = Effect.fail(new StorageUnavailable({ detail: "away" }))
 const stored: Peers["read"] = () => Effect.succeed([{ n: 1, value: document }])
 
-/** Asks for the letter, and sends when there is one. */
+/** Asks for the content, and sends when there is one. */
 const outbound: Outbound = {
   post: (posting) =>
-    Effect.map(letterOf(posting), (letter) =>
-      letter !== undefined
+    Effect.map(contentOf(posting), (content) =>
+      content !== undefined
         ? { _tag: "Delivered", code: 202 }
-        : { _tag: "Refused", problem: "no longer wanted" }),
-  get: () => Effect.succeed({ _tag: "Faulted", problem: "never asked" })
+        : { _tag: "PermanentFailure", problem: "no longer wanted" }),
+  get: () => Effect.succeed({ _tag: "RetryableFailure", problem: "never asked" })
 }
 
 const deps = { documents: noDependencies.documents }
 
 const runAt = (
-  office: RelayResources,
-  action: Attempt,
+  resources: RelayResources,
+  action: AttemptAction,
   peers: Peers
 ): Promise<NotificationMessage | void> =>
   Effect.runPromise(
-    makeAttempt({ ...deps, outbound, links, random: () => 0.5 }, office, self, peers, action)
+    makeAttempt({ ...deps, outbound, links, random: () => 0.5 }, resources, self, peers, action)
   )
 
 const run = (
-  action: Attempt,
+  action: AttemptAction,
   peers: Peers,
-  room = new MemoryBudget()
-): Promise<NotificationMessage | void> => runAt(new RelayResources(room), action, peers)
+  memory = new MemoryBudget()
+): Promise<NotificationMessage | void> => runAt(new RelayResources(memory), action, peers)
 
 /** The trace that each ask of a peer belongs to. */
 const traced = (seen: Array<string>): Peers => ({
@@ -91,7 +91,7 @@ describe("an attempt", () => {
     const unread: Peers = { ask: () => away, read: () => away }
     expect(await run(attempt(to, false), unread)).toMatchObject(told("Deferred"))
     const full = new MemoryBudget()
-    expect(full.take(documentCharsInFlightMax)).toBe(true)
+    expect(full.reserve(documentCharsInFlightMax)).toBe(true)
     const peers: Peers = { ask: () => away, read: stored }
     expect(await run(attempt(to, false), peers, full)).toMatchObject(told("Deferred"))
   })
@@ -100,36 +100,36 @@ describe("an attempt", () => {
     const gone: Peers = { ask: () => away, read: () => Effect.succeed([]) }
     expect(await run(attempt(to, false), gone)).toBeUndefined()
     for (const atHand of [true, false]) {
-      const office = new RelayResources()
+      const resources = new RelayResources()
       const removed: Peers = {
         ask: () => away,
         read: () => {
-          office.standing.remove(self.id)
+          resources.running.markRemoved(self.id)
           return Effect.succeed([{ n: 1, value: document }])
         }
       }
       // Another attempt of the same notification is under way: the removal is told to both.
-      office.standing.begin(self.id)
-      if (atHand) office.standing.remove(self.id)
-      expect(await runAt(office, attempt(to, atHand), removed)).toBeUndefined()
+      resources.running.begin(self.id)
+      if (atHand) resources.running.markRemoved(self.id)
+      expect(await runAt(resources, attempt(to, atHand), removed)).toBeUndefined()
     }
   })
 
   it("faults while the mailbox is away", async () => {
     const peers: Peers = { ask: () => away, read: stored }
     expect(await run(attempt(links.mailbox("bob")), peers)).toMatchObject({
-      outcome: { _tag: "Faulted", code: 503 }
+      outcome: { _tag: "RetryableFailure", code: 503 }
     })
   })
 
-  it("gives back the room that it took", async () => {
-    const room = new MemoryBudget()
+  it("gives back the memory that it took", async () => {
+    const memory = new MemoryBudget()
     const peers: Peers = { ask: () => away, read: stored }
     for (let count = 0; count < 3; count++) {
-      expect(await run(attempt(elsewhere, false), peers, room)).toMatchObject(told("Delivered"))
+      expect(await run(attempt(elsewhere, false), peers, memory)).toMatchObject(told("Delivered"))
     }
-    expect(room.take(documentCharsInFlightMax)).toBe(true)
-    expect(room.take(1)).toBe(false)
+    expect(memory.reserve(documentCharsInFlightMax)).toBe(true)
+    expect(memory.reserve(1)).toBe(false)
   })
 })
 

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { afterEach, describe, expect, it } from "vitest"
-import { documentAtHandCharsMax } from "../../actors/limits.ts"
+import { cachedDocumentCharsMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { mailbox, mailboxKind } from "../../actors/mailbox/actor.ts"
 import { decodeItem, notificationId } from "../../actors/mailbox/log-item.ts"
@@ -15,7 +15,7 @@ import { type Address, address, type RecordChange, type Tagged } from "../../run
 import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash as hashMark } from "./cells.ts"
 import { noDependencies } from "./dependencies.ts"
-import { letterOf } from "./letters.ts"
+import { contentOf } from "./contents.ts"
 
 afterEach(dropAll)
 
@@ -46,22 +46,22 @@ const startRelays = async (
     Effect.sync(() => {
       for (const { key, table, value } of changes) written.set(`${table}:${key}`, value)
     })
-  const refused: DeliveryOutcome = { _tag: "Refused", problem: "no longer wanted" }
+  const refused: DeliveryOutcome = { _tag: "PermanentFailure", problem: "no longer wanted" }
   const relays = notification({
     documents: noDependencies.documents,
     outbound: {
       post: (posting) =>
         Effect.gen(function*() {
-          const letter = yield* letterOf(posting)
-          if (letter === undefined) return refused
+          const content = yield* contentOf(posting)
+          if (content === undefined) return refused
           const { discovers = false, uri } = posting
-          const post: Post = { uri, discovers, ...letter }
+          const post: Post = { uri, discovers, ...content }
           posts.push(post)
           const came = answer(post, posts.length)
           if (came._tag !== "Found") return came
-          return yield* posting.handsOver?.(came.uri) ?? Effect.succeed(refused)
+          return yield* posting.deliverLocally?.(came.uri) ?? Effect.succeed(refused)
         }),
-      get: () => Effect.succeed({ _tag: "Faulted", problem: "never asked" })
+      get: () => Effect.succeed({ _tag: "RetryableFailure", problem: "never asked" })
     },
     links,
     schedule,
@@ -122,7 +122,11 @@ const delivered = (): DeliveryOutcome => ({
 
 describe("an attempt over HTTP", () => {
   it("posts the document, with a key that stays and a trace", async () => {
-    const faulted: DeliveryOutcome = { _tag: "Faulted", code: 503, problem: "answered 503" }
+    const faulted: DeliveryOutcome = {
+      _tag: "RetryableFailure",
+      code: 503,
+      problem: "answered 503"
+    }
     const relays = await startRelays((_, count) => count < 3 ? faulted : delivered())
     await relays.create([elsewhere])
     const view = await relays.ended()
@@ -167,7 +171,7 @@ describe("an attempt over HTTP", () => {
   })
 
   it("reads a large document, and gives each recipient and notification its own key", async () => {
-    const large = `<notification>${"x".repeat(documentAtHandCharsMax)}</notification>`
+    const large = `<notification>${"x".repeat(cachedDocumentCharsMax)}</notification>`
     const relays = await startRelays(delivered)
     await relays.create([elsewhere, `${elsewhere}/2`], large)
     await relays.create([elsewhere], large, "n2")
@@ -178,7 +182,11 @@ describe("an attempt over HTTP", () => {
   })
 
   it("gives up at a refusal, and is tried again by hand with the same key", async () => {
-    const refused: DeliveryOutcome = { _tag: "Refused", code: 410, problem: "answered 410" }
+    const refused: DeliveryOutcome = {
+      _tag: "PermanentFailure",
+      code: 410,
+      problem: "answered 410"
+    }
     const relays = await startRelays((_, count) => count === 1 ? refused : delivered())
     await relays.create([elsewhere])
     expect((await relays.ended()).status).toBe("failed")

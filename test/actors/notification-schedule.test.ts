@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { attemptLeaseMs } from "../../actors/limits.ts"
 import type { DeliveryOutcome } from "../../actors/outbound/protocol.ts"
-import { retryAfterMaxMs } from "../../actors/outbound/schedule.ts"
+import { retryAfterMaxMs } from "../../actors/outbound/response.ts"
 import { nowMs as beganAtMs } from "./cells.ts"
 import { World } from "./notification-world.ts"
 
@@ -11,13 +11,17 @@ const outcomes: fc.Arbitrary<DeliveryOutcome> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<DeliveryOutcome>({ _tag: "Delivered", code: 202 }) },
   {
     weight: 1,
-    arbitrary: fc.constant<DeliveryOutcome>({ _tag: "Refused", code: 410, problem: "gone" })
+    arbitrary: fc.constant<DeliveryOutcome>({
+      _tag: "PermanentFailure",
+      code: 410,
+      problem: "gone"
+    })
   },
   {
     weight: 6,
     arbitrary: fc.option(fc.integer({ min: 0, max: 2 * retryAfterMaxMs }), { nil: undefined }).map(
       (retryAfterMs): DeliveryOutcome => ({
-        _tag: "Faulted",
+        _tag: "RetryableFailure",
         problem: "answered 503",
         ...retryAfterMs === undefined ? {} : { retryAfterMs }
       })
@@ -63,7 +67,7 @@ const steps = fc.array(
 const take = (world: World, step: Step): void => {
   switch (step.do) {
     case "tell":
-      if (world.underWay.length > 0) world.tell(step.at, step.outcome, step.random, step.twice)
+      if (world.running.length > 0) world.tell(step.at, step.outcome, step.random, step.twice)
       return
     case "pass":
       return world.pass()
@@ -77,7 +81,7 @@ const take = (world: World, step: Step): void => {
     case "crash":
       return world.crash()
     case "lose":
-      world.underWay.pop()
+      world.running.pop()
       return
     case "retry":
       return world.retry()
@@ -92,8 +96,8 @@ const finish = (world: World): void => {
   for (let count = 0; world.queued?.endedAtMs === undefined; count++) {
     if (world.queued === undefined) return
     expect(count).toBeLessThan(most)
-    if (world.underWay.length === 0) world.pass()
-    else world.tell(0, { _tag: "Faulted", problem: "answered 503" }, 0.9, false)
+    if (world.running.length === 0) world.pass()
+    else world.tell(0, { _tag: "RetryableFailure", problem: "answered 503" }, 0.9, false)
   }
   expect(world.note).toBe(
     world.queued.recipients.some(({ status }) => status === "failed") ? "failed" : "sent"
@@ -140,9 +144,9 @@ describe("a notification's course", () => {
 
   it("makes a lost attempt again when its lease is over", () => {
     const world = new World(1)
-    world.underWay = []
+    world.running = []
     world.pass()
-    expect(world.underWay).toMatchObject([{ attempt: 1 }])
+    expect(world.running).toMatchObject([{ attempt: 1 }])
     expect(world.nowMs).toBe(beganAtMs + attemptLeaseMs)
   })
 })

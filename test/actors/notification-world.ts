@@ -10,7 +10,8 @@ import { hasEnded } from "../../actors/notification/attempts.ts"
 import type { NotificationAction, NotificationMessage, NotificationReply,
   NotificationState } from "../../actors/notification/protocol.ts"
 import type { DeliveryOutcome } from "../../actors/outbound/protocol.ts"
-import { jitterPart, retryAfterMaxMs } from "../../actors/outbound/schedule.ts"
+import { retryAfterMaxMs } from "../../actors/outbound/response.ts"
+import { jitterFraction } from "../../actors/outbound/schedule.ts"
 import { nowMs as beganAtMs } from "./cells.ts"
 import { noDependencies, noOutbound } from "./dependencies.ts"
 import { Model } from "./model.ts"
@@ -49,7 +50,7 @@ export class World {
   >(behavior)
   nowMs = beganAtMs
   /** Attempts at other services, that may be told late, twice or never. */
-  underWay: Array<Attempt> = []
+  running: Array<Attempt> = []
   told: Array<NotificationMessage> = []
   /** What each recipient waits for; undefined once it has ended. */
   readonly expected: Array<Expected | undefined>
@@ -99,8 +100,8 @@ export class World {
     expect(expected).toBeDefined()
     expect(attempt.attempt).toBe(expected?.attempt)
     expect(this.nowMs).toBeGreaterThanOrEqual(expected?.fromMs ?? Number.NaN)
-    this.underWay.push(attempt)
-    const begun = this.queued?.underWay?.filter(({ deferred }) => deferred !== true)
+    this.running.push(attempt)
+    const begun = this.queued?.running?.filter(({ deferred }) => deferred !== true)
     expect(begun?.length).toBeLessThanOrEqual(attemptsAtOnceMax)
   }
 
@@ -133,14 +134,14 @@ export class World {
     model.reload()
     const stored = model.state
     model.state = before
-    const { folded: _, underWay: __, ...told } = before as Queued
+    const { folded: _, running: __, ...told } = before as Queued
     expect(stored).toMatchObject(told)
-    expect(stored).not.toHaveProperty("underWay")
+    expect(stored).not.toHaveProperty("running")
   }
 
   /** An attempt has turned out so; what it means for the recipient is worked out apart. */
   tell(at: number, outcome: DeliveryOutcome, random: number, twice: boolean): void {
-    const attempt = this.underWay.splice(at % this.underWay.length, 1)[0]
+    const attempt = this.running.splice(at % this.running.length, 1)[0]
     if (attempt === undefined) return
     const { attempt: number, recipient } = attempt
     const message: NotificationMessage = {
@@ -171,7 +172,7 @@ export class World {
       const isHeld = outcome.untilMs <= nowMs + deferredHeldMs
       return { ...expected, fromMs: isHeld ? expected.fromMs : dueMs, toMs: dueMs }
     }
-    if (outcome._tag !== "Faulted") return undefined
+    if (outcome._tag !== "RetryableFailure") return undefined
     const tries = expected.tries + 1
     const wait = schedule[tries]
     if (wait === undefined) return undefined
@@ -179,8 +180,8 @@ export class World {
     return {
       attempt: expected.attempt + 1,
       tries,
-      fromMs: nowMs + Math.max(Math.floor(wait * (1 - jitterPart)), asked),
-      toMs: nowMs + Math.max(Math.ceil(wait * (1 + jitterPart)), asked)
+      fromMs: nowMs + Math.max(Math.floor(wait * (1 - jitterFraction)), asked),
+      toMs: nowMs + Math.max(Math.ceil(wait * (1 + jitterFraction)), asked)
     }
   }
 
@@ -192,8 +193,8 @@ export class World {
     this.fireTimer()
     for (const [at, expected] of this.expected.entries()) {
       if (expected === undefined || expected.toMs > this.nowMs || this.isRemoved) continue
-      const { underWay = [] } = this.queued ?? {}
-      const begun = underWay.filter(({ deferred, untilMs }) => !deferred || untilMs > this.nowMs)
+      const { running = [] } = this.queued ?? {}
+      const begun = running.filter(({ deferred, untilMs }) => !deferred || untilMs > this.nowMs)
       const isBegun = begun.some(({ recipient }) => recipient === at)
       const attempts = begun.filter(({ deferred }) => deferred !== true).length
       expect(isBegun || attempts === attemptsAtOnceMax).toBe(true)
@@ -210,11 +211,11 @@ export class World {
 
   /** The node dies with all that is under way; what is due is begun again at once. */
   crash(): void {
-    const lost = new Set(this.underWay.map(({ recipient }) => recipient))
-    this.underWay = []
+    const lost = new Set(this.running.map(({ recipient }) => recipient))
+    this.running = []
     this.model.restart()
     this.fireTimer()
-    const begun = new Set(this.underWay.map(({ recipient }) => recipient))
+    const begun = new Set(this.running.map(({ recipient }) => recipient))
     for (const recipient of lost) {
       const dueMs = this.expected[recipient]?.toMs ?? Number.POSITIVE_INFINITY
       if (dueMs > this.nowMs || this.isRemoved) continue

@@ -42,9 +42,9 @@ export const unverified: Registered = {
 export const verifying: Registered = { ...unverified, verifyingUntilMs: leaseEndMs }
 export const { intent: _intent, ...withoutIntent } = unverified
 export const active: Registered = { ...withoutIntent, status: "active" }
-export const looking: Registered = { ...active, underWay: { what: "look", untilMs: leaseEndMs } }
+export const looking: Registered = { ...active, running: { kind: "check", untilMs: leaseEndMs } }
 export const toPush: Registered = { ...active, pushing: 8 }
-export const pushing: Registered = { ...toPush, underWay: { what: "push", untilMs: leaseEndMs } }
+export const pushing: Registered = { ...toPush, running: { kind: "push", untilMs: leaseEndMs } }
 export const suspended: Registered = {
   ...toPush,
   status: "suspended",
@@ -79,8 +79,12 @@ export const lift: Variant<RegistrationMessage, "Lift"> = { _tag: "Lift", challe
 export const rotate: RegistrationMessage = { _tag: "Rotate", secret: "whsec_2" }
 export const remove: Variant<RegistrationMessage, "Delete"> = { _tag: "Delete" }
 export const delivered: DeliveryOutcome = { _tag: "Delivered", code: 200 }
-export const refused: DeliveryOutcome = { _tag: "Refused", code: 404, problem: "not found" }
-export const faulted: DeliveryOutcome = { _tag: "Faulted", problem: "no answer in time" }
+export const refused: DeliveryOutcome = {
+  _tag: "PermanentFailure",
+  code: 404,
+  problem: "not found"
+}
+export const faulted: DeliveryOutcome = { _tag: "RetryableFailure", problem: "no answer in time" }
 export const deferred: DeliveryOutcome = { _tag: "Deferred", untilMs: nowMs + 700 }
 export const verified = (outcome: DeliveryOutcome, challenge = "c1"): RegistrationMessage => ({
   _tag: "Verified",
@@ -89,7 +93,7 @@ export const verified = (outcome: DeliveryOutcome, challenge = "c1"): Registrati
   random: 0.5
 })
 export const found = (upTo: number, more = false, mailboxGone = false): RegistrationMessage => ({
-  _tag: "Found",
+  _tag: "Checked",
   untilMs: leaseEndMs,
   from: 3,
   upTo,
@@ -104,7 +108,7 @@ export const pushed = (outcome: DeliveryOutcome, upTo = 8): RegistrationMessage 
   random: 0.5
 })
 export const detached: RegistrationMessage = { _tag: "Detached", untilMs: leaseEndMs }
-export const away: RegistrationMessage = { _tag: "Away", untilMs: leaseEndMs }
+export const away: RegistrationMessage = { _tag: "Unavailable", untilMs: leaseEndMs }
 export const timerFired: RegistrationMessage = { _tag: "TimerFired" }
 
 export const verify = {
@@ -114,7 +118,12 @@ export const verify = {
   challenge: "c1",
   leaseSeconds: 0
 }
-export const look: RegistrationAction = { _tag: "Look", from: 3, reads: true, untilMs: leaseEndMs }
+export const look: RegistrationAction = {
+  _tag: "CheckMailbox",
+  from: 3,
+  readsChanges: true,
+  untilMs: leaseEndMs
+}
 export const push: RegistrationAction = {
   _tag: "Push",
   form: "native",

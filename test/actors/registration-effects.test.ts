@@ -17,7 +17,7 @@ import type { RegistrationMessage, RegistrationReply,
 import { address, type SystemApi } from "../../runtime/index.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash } from "./cells.ts"
-import { letterOf } from "./letters.ts"
+import { contentOf } from "./contents.ts"
 
 afterEach(dropAll)
 
@@ -51,9 +51,11 @@ class Receiver implements Outbound {
 
   readonly post: Outbound["post"] = (posting) =>
     Effect.gen({ self: this }, function*() {
-      const letter = yield* letterOf(posting)
-      if (letter === undefined) return { _tag: "Refused", problem: "no longer wanted" } as const
-      this.posts.push({ uri: posting.uri, ...letter })
+      const content = yield* contentOf(posting)
+      if (content === undefined) {
+        return { _tag: "PermanentFailure", problem: "no longer wanted" } as const
+      }
+      this.posts.push({ uri: posting.uri, ...content })
       yield* Effect.promise(() => this.answering)
       return this.outcomes.shift() ?? { _tag: "Delivered", code: 200 }
     })
@@ -191,7 +193,7 @@ describe("a registration in a system", () => {
     await world.register()
     let answer = () => {}
     world.receiver.answering = new Promise((resolve) => answer = resolve)
-    world.receiver.outcomes.push({ _tag: "Faulted", problem: "reset" })
+    world.receiver.outcomes.push({ _tag: "RetryableFailure", problem: "reset" })
     const all = [await world.deposit()]
     await world.pushes(1)
     for (let left = 130; left > 0; left--) all.push(await world.deposit())
@@ -229,7 +231,7 @@ describe("a registration in a system", () => {
     const world = await World.make()
     await world.register()
     expect(await world.listed()).toEqual([self.id.slice("alice=".length)])
-    world.receiver.outcomes.push({ _tag: "Refused", code: 410, problem: "gone" })
+    world.receiver.outcomes.push({ _tag: "PermanentFailure", code: 410, problem: "gone" })
     await world.deposit()
     await until(async () => (await world.listed()).length === 0)
     await world.deposit()

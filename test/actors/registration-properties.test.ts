@@ -18,7 +18,7 @@ type Command =
   /** One of the effects under way ends so. `lost`: it was made, and its answer never came. */
   | { readonly _tag: "End"; readonly which: number; readonly as: End }
 
-type Look = Extract<RegistrationAction, { readonly _tag: "Look" }>
+type Look = Extract<RegistrationAction, { readonly _tag: "CheckMailbox" }>
 type End = "delivered" | "faulted" | "refused" | "deferred" | "lost" | "away"
 
 const commands: Arbitrary<ReadonlyArray<Command>> = array(
@@ -52,7 +52,7 @@ const commands: Arbitrary<ReadonlyArray<Command>> = array(
 )
 
 const away = ({ untilMs }: { readonly untilMs: number }): RegistrationMessage => ({
-  _tag: "Away",
+  _tag: "Unavailable",
   untilMs
 })
 
@@ -76,7 +76,7 @@ class World {
   readonly removed = new Set<number>()
   readonly pushed = new Set<number>()
   private head = 3
-  private underWay: Array<RegistrationAction> = []
+  private running: Array<RegistrationAction> = []
   /** What was pushed after each cursor: the same each time. */
   private readonly batches = new Map<number, number>()
   private readonly actor = new Model(
@@ -103,7 +103,7 @@ class World {
 
   private send(message: RegistrationMessage): void {
     this.actor.send(message, this.nowMs)
-    this.underWay.push(...this.actor.actions.splice(0))
+    this.running.push(...this.actor.actions.splice(0))
   }
 
   private outcomeOf(as: End): DeliveryOutcome {
@@ -111,19 +111,19 @@ class World {
       case "delivered":
         return { _tag: "Delivered", code: 200 }
       case "refused":
-        return { _tag: "Refused", code: 400, problem: "no" }
+        return { _tag: "PermanentFailure", code: 400, problem: "no" }
       case "deferred":
         return { _tag: "Deferred", untilMs: this.nowMs + 2_000 }
       default:
-        return { _tag: "Faulted", problem: "no answer in time" }
+        return { _tag: "RetryableFailure", problem: "no answer in time" }
     }
   }
 
-  private find({ from, reads, untilMs }: Look): RegistrationMessage {
+  private find({ from, readsChanges, untilMs }: Look): RegistrationMessage {
     const numbers = [...this.log].filter((n) => n > from)
-    const batch = numbers.slice(0, reads ? batchItems : 0)
-    const more = reads && numbers.length > batch.length
-    return { _tag: "Found", untilMs, from, upTo: batch.at(-1) ?? from, more, mailboxGone: false }
+    const batch = numbers.slice(0, readsChanges ? batchItems : 0)
+    const more = readsChanges && numbers.length > batch.length
+    return { _tag: "Checked", untilMs, from, upTo: batch.at(-1) ?? from, more, mailboxGone: false }
   }
 
   /** A push reaches its receiver. */
@@ -145,7 +145,7 @@ class World {
         if (as === "lost") return
         return this.send({ _tag: "Verified", challenge, outcome, random: 0.5 })
       }
-      case "Look": {
+      case "CheckMailbox": {
         if (as === "lost") return
         return this.send(as === "away" ? away(action) : this.find(action))
       }
@@ -176,10 +176,10 @@ class World {
       case "Pass":
         this.nowMs += command.ms
         actor.fireTimer(this.nowMs)
-        this.underWay.push(...actor.actions.splice(0))
+        this.running.push(...actor.actions.splice(0))
         return
       case "Restart":
-        this.underWay = []
+        this.running = []
         return actor.restart()
       case "Reload":
         // It takes a while, by which what was begun after it is told from what was before.
@@ -188,7 +188,7 @@ class World {
       case "Lift":
         return this.send({ _tag: "Lift", challenge: `c${this.nowMs}` })
       case "End": {
-        const [action] = this.underWay.splice(command.which, 1)
+        const [action] = this.running.splice(command.which, 1)
         if (action !== undefined) this.end(action, command.as)
       }
     }
@@ -204,9 +204,9 @@ class World {
   settle(): void {
     this.run({ _tag: "Lift" })
     for (let rounds = 0; rounds < 200; rounds++) {
-      while (this.underWay.length > 0) this.run({ _tag: "End", which: 0, as: "delivered" })
+      while (this.running.length > 0) this.run({ _tag: "End", which: 0, as: "delivered" })
       this.run({ _tag: "Pass", ms: 10 })
-      if (this.underWay.length > 0) continue
+      if (this.running.length > 0) continue
       const { timerAtMs } = this.actor
       if (timerAtMs === null) return
       this.run({ _tag: "Pass", ms: registrationLeaseMs })

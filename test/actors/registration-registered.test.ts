@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest"
-import { awayRetryMs, failingMaxMs, registeringMs, rotationMs } from "../../actors/limits.ts"
+import { failingMaxMs, registeringMs, rotationMs, unavailableRetryMs } from "../../actors/limits.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, active, asked, away, callback, create, decide, deferred, delivered, describeIt,
@@ -11,7 +11,7 @@ import { absent, active, asked, away, callback, create, decide, deferred, delive
 /** Suspended, and looking whether its mailbox is still there. */
 const looksOn: Registered = {
   ...suspended,
-  underWay: { what: "look", untilMs: leaseEndMs }
+  running: { kind: "check", untilMs: leaseEndMs }
 }
 
 describe("a registration", () => {
@@ -69,7 +69,7 @@ describe("a registration", () => {
         status: "active",
         tries: 0,
         version: 2,
-        again: true
+        checkAgain: true
       })
       expect(lifted.nextState).not.toHaveProperty("failingSinceMs")
       const anew = decide({ ...unverified, intent: { ...asked, tries: 5 } }, lift)
@@ -104,7 +104,7 @@ describe("a registration", () => {
       const echoed = decide(verifying, verified(delivered))
       expectBegun(echoed, look)
       expect(echoed.nextState)
-        .toEqual({ ...active, lastAtMs: nowMs, code: 200, underWay: looking.underWay })
+        .toEqual({ ...active, lastAtMs: nowMs, code: 200, running: looking.running })
       expectNothing(decide(verifying, verified(delivered, "old")))
       const no = decide(verifying, verified(refused))
       expect(no.nextState).toMatchObject({ status: "unverified", code: 404, problem: "not found" })
@@ -128,15 +128,15 @@ describe("a registration", () => {
       expectEnd(decide(leaving, verified(delivered)))
       expect(decide(leaving, verified(refused)).nextState).not.toHaveProperty("intent")
     },
-    "Registered.Found": () => {
+    "Registered.Checked": () => {
       const decision = decide(looking, found(8))
       expectBegun(decision, push)
       expect(decision.nextState).toEqual(pushing)
-      expect(decide(looking, found(8, true)).nextState).toEqual({ ...pushing, again: true })
+      expect(decide(looking, found(8, true)).nextState).toEqual({ ...pushing, checkAgain: true })
       expect(effectsOf(decide(looking, found(3)))).toEqual({ nextState: active, timerAtMs: null })
-      expectBegun(decide({ ...looking, again: true }, found(3)), look)
+      expectBegun(decide({ ...looking, checkAgain: true }, found(3)), look)
       expectNothing(decide(active, found(8)))
-      expectNothing(decide({ ...active, underWay: { what: "look", untilMs: 1 } }, found(8)))
+      expectNothing(decide({ ...active, running: { kind: "check", untilMs: 1 } }, found(8)))
       const gone = decide(looking, found(3, false, true))
       expectBegun(gone, { ...push, upTo: 3, mailboxGone: true })
       expectEnd(decide(looksOn, found(3, false, true)))
@@ -147,7 +147,7 @@ describe("a registration", () => {
       expect(decision.nextState).toEqual(after)
       expect(decision.timerAtMs).toBeNull()
       const lookOn = { ...look, from: 8 }
-      expectBegun(decide({ ...pushing, again: true }, pushed(delivered)), lookOn)
+      expectBegun(decide({ ...pushing, checkAgain: true }, pushed(delivered)), lookOn)
       expectBegun(decide(toPush, pushed(delivered)), lookOn)
       expectNothing(decide(pushing, pushed(delivered, 7)))
       expectNothing(decide({ ...pushing, callback: "http://other.org" }, pushed(delivered)))
@@ -165,28 +165,28 @@ describe("a registration", () => {
       const waits = decide(pushing, pushed(deferred))
       expect(waits.nextState).toEqual({ ...toPush, nextAtMs: nowMs + 700 })
       expect(waits.timerAtMs).toBe(nowMs + 700)
-      expectEnd(decide(pushing, pushed({ _tag: "Refused", code: 410, problem: "gone" })))
+      expectEnd(decide(pushing, pushed({ _tag: "PermanentFailure", code: 410, problem: "gone" })))
       const last: Registered = { ...pushing, mailboxGone: true }
       for (const outcome of [delivered, refused]) expectEnd(decide(last, pushed(outcome)))
       const deny = { _tag: "Deny", callback, reason: "the mailbox has been removed" } as const
       expectEnd(decide({ ...last, form: "websub" }, pushed(delivered)), deny)
     },
     "Registered.Detached": () => {
-      expect(decide(looking, detached).timerAtMs).toBe(nowMs + awayRetryMs)
+      expect(decide(looking, detached).timerAtMs).toBe(nowMs + unavailableRetryMs)
       expectEnd(decide({ ...looking, createdAtMs: nowMs - registeringMs }, detached))
       expectNothing(decide({ ...active, createdAtMs: 0 }, detached))
     },
-    "Registered.Away": () => {
+    "Registered.Unavailable": () => {
       expect(effectsOf(decide(looking, away)))
-        .toEqual({ nextState: active, timerAtMs: nowMs + awayRetryMs })
+        .toEqual({ nextState: active, timerAtMs: nowMs + unavailableRetryMs })
       const later = decide(pushing, away)
-      expect(later.nextState).toEqual({ ...toPush, nextAtMs: nowMs + awayRetryMs })
+      expect(later.nextState).toEqual({ ...toPush, nextAtMs: nowMs + unavailableRetryMs })
       expectNothing(decide(active, away))
     },
     "Registered.TimerFired": () => {
       expectBegun(decide(active, timerFired), look)
       expectBegun(decide(toPush, timerFired), push)
-      expect(decide(toPush, timerFired).nextState).toEqual({ ...pushing, again: true })
+      expect(decide(toPush, timerFired).nextState).toEqual({ ...pushing, checkAgain: true })
       // One item has come, the next one: no need to look.
       const next = decide(active, timerFired, { hint: active.cursor + 1 })
       expectBegun(next, { ...push, upTo: active.cursor + 1 })
@@ -197,13 +197,13 @@ describe("a registration", () => {
       expectBegun(decide(toPush, timerFired, { hint: active.cursor + 1 }), push)
       const during = decide(pushing, timerFired)
       expect(effectsOf(during))
-        .toEqual({ nextState: { ...pushing, again: true }, deferUntilMs: leaseEndMs })
-      const lost = { ...looking, underWay: { what: "look", untilMs: nowMs } } as const
+        .toEqual({ nextState: { ...pushing, checkAgain: true }, deferUntilMs: leaseEndMs })
+      const lost = { ...looking, running: { kind: "check", untilMs: nowMs } } as const
       expectBegun(decide(lost, timerFired), look)
       const early: RegistrationState = { ...toPush, nextAtMs: nowMs + 9 }
       expect(decide(early, timerFired)).toMatchObject({ timerAtMs: nowMs + 9, actions: undefined })
-      expectBegun(decide(suspended, timerFired), { ...look, reads: false })
-      expectBegun(decide(unverified, timerFired), verify, { ...look, reads: false })
+      expectBegun(decide(suspended, timerFired), { ...look, readsChanges: false })
+      expectBegun(decide(unverified, timerFired), verify, { ...look, readsChanges: false })
       expectEnd(decide({ ...subscribed, leaseUntilMs: nowMs }, timerFired))
       const leased = decide({ ...subscribed, leaseUntilMs: nowMs + 5 }, timerFired)
       expect(leased.deferUntilMs).toBe(nowMs + 5)

@@ -27,10 +27,10 @@ const none = (state: RegistrationState, reason: string) => ({
   Rotate: () => expectRefused(decide(state, rotate), reason),
   Delete: () => expectRefused(decide(state, remove), reason),
   Verified: () => expectNothing(decide(state, verified(delivered))),
-  Found: () => expectNothing(decide(state, found(8))),
+  Checked: () => expectNothing(decide(state, found(8))),
   Pushed: () => expectNothing(decide(state, pushed(delivered))),
   Detached: () => expect(effectsOf(decide(state, detached))).toEqual({ timerAtMs: null }),
-  Away: () => expectNothing(decide(state, away)),
+  Unavailable: () => expectNothing(decide(state, away)),
   TimerFired: () => expectBegun(decide(state, timerFired), detach)
 })
 const whenAbsent = none(absent, "NotFound")
@@ -45,10 +45,10 @@ describe("a registration that is not there", () => {
     "Absent.Rotate": whenAbsent.Rotate,
     "Absent.Delete": whenAbsent.Delete,
     "Absent.Verified": whenAbsent.Verified,
-    "Absent.Found": whenAbsent.Found,
+    "Absent.Checked": whenAbsent.Checked,
     "Absent.Pushed": whenAbsent.Pushed,
     "Absent.Detached": whenAbsent.Detached,
-    "Absent.Away": whenAbsent.Away,
+    "Absent.Unavailable": whenAbsent.Unavailable,
     "Absent.TimerFired": whenAbsent.TimerFired,
 
     "Removed.Create": whenRemoved.Create,
@@ -58,10 +58,10 @@ describe("a registration that is not there", () => {
     "Removed.Rotate": whenRemoved.Rotate,
     "Removed.Delete": whenRemoved.Delete,
     "Removed.Verified": whenRemoved.Verified,
-    "Removed.Found": whenRemoved.Found,
+    "Removed.Checked": whenRemoved.Checked,
     "Removed.Pushed": whenRemoved.Pushed,
     "Removed.Detached": whenRemoved.Detached,
-    "Removed.Away": whenRemoved.Away,
+    "Removed.Unavailable": whenRemoved.Unavailable,
     "Removed.TimerFired": whenRemoved.TimerFired
   })
 })

@@ -3,10 +3,10 @@
  * answer, or nothing; what they were sent, and what they said, is kept.
  */
 import { Effect } from "effect"
-import type { DeliveryOutcome, Fetching, FetchOutcome, Outbound, OutboundContent,
-  Posting } from "../../actors/outbound/protocol.ts"
-import { outcomeOf } from "../../actors/outbound/schedule.ts"
-import { letterOf } from "../actors/letters.ts"
+import type { DeliveryOutcome, FetchOutcome, Outbound, OutboundContent, OutboundGet,
+  OutboundPost } from "../../actors/outbound/protocol.ts"
+import { outcomeOf } from "../../actors/outbound/response.ts"
+import { contentOf } from "../actors/contents.ts"
 import type { Noise } from "./plan.ts"
 import { type Computer, EPOCH_MS, type VirtualTime } from "./time.ts"
 import type { Trace } from "./trace.ts"
@@ -48,7 +48,7 @@ export class Outside {
   /** When callbacks have echoed a challenge for the first time. */
   readonly echoes = new Map<string, number>()
   /** An attempt begins on a node. */
-  onAttempt: (uri: string, letter: OutboundContent, computer: Computer) => void = () => {}
+  onAttempt: (uri: string, content: OutboundContent, computer: Computer) => void = () => {}
   private readonly time: VirtualTime
   private readonly trace: Trace
 
@@ -61,12 +61,12 @@ export class Outside {
   /** The client of one node. */
   outbound(computer: Computer): Outbound {
     return {
-      post: (posting) => this.post(computer, posting),
-      get: (fetching) => this.get(computer, fetching)
+      post: (post) => this.post(computer, post),
+      get: (get) => this.get(computer, get)
     }
   }
 
-  private post(computer: Computer, posting: Posting): Effect.Effect<DeliveryOutcome> {
+  private post(computer: Computer, post: OutboundPost): Effect.Effect<DeliveryOutcome> {
     const { time } = this
     return Effect.suspend((): Effect.Effect<DeliveryOutcome> => {
       if (time.random() < this.noise.deferrals) {
@@ -74,18 +74,18 @@ export class Outside {
         const untilMs = time.wallMs(computer) + Math.round(time.random() * 3_000)
         return Effect.succeed({ _tag: "Deferred", untilMs })
       }
-      const letterInTurn = Effect.andThen(this.turn(computer), letterOf(posting))
-      return Effect.flatMap(letterInTurn, (letter): Effect.Effect<DeliveryOutcome> => {
-        if (letter === undefined) {
-          return Effect.succeed({ _tag: "Refused", problem: "no longer wanted" })
+      const contentInTurn = Effect.andThen(this.turn(computer), contentOf(post))
+      return Effect.flatMap(contentInTurn, (content): Effect.Effect<DeliveryOutcome> => {
+        if (content === undefined) {
+          return Effect.succeed({ _tag: "PermanentFailure", problem: "no longer wanted" })
         }
-        this.onAttempt(posting.uri, letter, computer)
-        return this.send(computer, posting.uri, letter)
+        this.onAttempt(post.uri, content, computer)
+        return this.send(computer, post.uri, content)
       })
     })
   }
 
-  /** Its letter is asked for when its turn has come, and may be no longer wanted then. */
+  /** Its content is asked for when its turn has come, and may be no longer wanted then. */
   private turn(computer: Computer): Effect.Effect<void> {
     const { noise: { deferrals }, time } = this
     if (deferrals === 0 || time.random() >= TURNS) return Effect.void
@@ -104,9 +104,9 @@ export class Outside {
       const answer = this.answerOf(uri)
       const settle = (outcome: DeliveryOutcome, afterMs: number): void =>
         void time.on(computer, afterMs, () => resume(Effect.succeed(outcome)))
-      const silent: DeliveryOutcome = { _tag: "Faulted", problem: "no answer in time" }
+      const silent: DeliveryOutcome = { _tag: "RetryableFailure", problem: "no answer in time" }
       if (!answer.received) {
-        return settle({ _tag: "Faulted", problem: "the connection was reset" }, WAY_MS)
+        return settle({ _tag: "RetryableFailure", problem: "the connection was reset" }, WAY_MS)
       }
       settle(silent, ATTEMPT_MS / computer.rate)
       time.later(time.random() * WAY_MS, () => {
@@ -119,7 +119,7 @@ export class Outside {
           isTooLarge: false
         } as const
         const outcome = outcomeOf(answered, new URL(uri), time.wallMs(computer))
-        const { retryAfterMs = 0 } = outcome._tag === "Faulted" ? outcome : {}
+        const { retryAfterMs = 0 } = outcome._tag === "RetryableFailure" ? outcome : {}
         const atMs = time.nowMs
         this.deliveries.push({ uri, computer: name, headers, body, atMs, code, retryAfterMs })
         this.trace.note(
@@ -133,13 +133,13 @@ export class Outside {
   }
 
   /** A challenge is echoed, as far as the callback is there. */
-  private get(computer: Computer, { uri }: Fetching): Effect.Effect<FetchOutcome> {
+  private get(computer: Computer, { uri }: OutboundGet): Effect.Effect<FetchOutcome> {
     const { time } = this
     return Effect.callback((resume) => {
       const answer = this.answerOf(uri)
       const settle = (outcome: FetchOutcome, afterMs: number) =>
         time.on(computer, afterMs, () => resume(Effect.succeed(outcome)))
-      settle({ _tag: "Faulted", problem: "no answer in time" }, ATTEMPT_MS / computer.rate)
+      settle({ _tag: "RetryableFailure", problem: "no answer in time" }, ATTEMPT_MS / computer.rate)
       if (!answer.received || !answer.heard) return
       const { code } = answer
       const challenge = new URL(uri).searchParams.get("hub.challenge") ?? ""
@@ -151,7 +151,7 @@ export class Outside {
       settle(
         code < 300
           ? { _tag: "Fetched", fetched }
-          : { _tag: "Faulted", code, problem: `answered ${code}` },
+          : { _tag: "RetryableFailure", code, problem: `answered ${code}` },
         time.random() * 2 * WAY_MS
       )
     })

@@ -93,11 +93,11 @@ const cursorFirst = (behavior: AnyBehavior): AnyBehavior => {
     RegistrationAction
   >
   const { Registered } = table
-  type Cell<Tag extends "Found" | "TimerFired"> = typeof Registered[Tag]
-  const advanced = <Tag extends "Found" | "TimerFired">(cell: Cell<Tag>): Cell<Tag> =>
+  type Cell<Tag extends "Checked" | "TimerFired"> = typeof Registered[Tag]
+  const advanced = <Tag extends "Checked" | "TimerFired">(cell: Cell<Tag>): Cell<Tag> =>
     ((state: Registered, message: never, context: never) => {
       // Each of the two cells takes its own message.
-      const decision = (cell as (...asked: ReadonlyArray<unknown>) => ReturnType<Cell<"Found">>)(
+      const decision = (cell as (...asked: ReadonlyArray<unknown>) => ReturnType<Cell<"Checked">>)(
         state,
         message,
         context
@@ -114,7 +114,7 @@ const cursorFirst = (behavior: AnyBehavior): AnyBehavior => {
       ...table,
       Registered: {
         ...Registered,
-        Found: advanced<"Found">(Registered.Found),
+        Checked: advanced<"Checked">(Registered.Checked),
         TimerFired: advanced<"TimerFired">(Registered.TimerFired)
       }
     }

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { mailboxKind, notificationKind } from "../../actors/index.ts"
 import { decodeItem, isRemoval, itemAtMs, partChars } from "../../actors/mailbox/log-item.ts"
-import { nameOf } from "../../actors/notification/local-delivery.ts"
+import { derivedName } from "../../actors/notification/local-delivery.ts"
 import type { NotificationState } from "../../actors/notification/protocol.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { type Address, address, keyOf } from "../../runtime/actor/address.ts"
@@ -178,7 +178,7 @@ const recipientHolds = (
   }
   // What is removed in the commit that stores it is never seen.
   if (known.destroyed.has(name.replace("-", "/"))) return
-  const idRandom = nameOf("item", id, to).slice(0, partChars)
+  const idRandom = derivedName("item", id, to).slice(0, partChars)
   const items = witness.appended.get(`${mailboxKind}/${name}`) ?? []
   if (!items.some(({ value }) => !isRemoval(value) && decodeItem(value).idRandom === idRandom)) {
     world.violate(`${id} says that ${to} has it, which never got it`)

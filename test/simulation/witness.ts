@@ -2,7 +2,7 @@
 import { Effect, Schema } from "effect"
 import { hasEnded } from "../../actors/notification/attempts.ts"
 import { NotificationState } from "../../actors/notification/protocol.ts"
-import { jitterPart } from "../../actors/outbound/schedule.ts"
+import { jitterFraction } from "../../actors/outbound/schedule.ts"
 import { type Address, keyOf, shardOf } from "../../runtime/actor/address.ts"
 import { claimKey } from "../../runtime/cluster/claims.ts"
 import { schedule } from "./nodes.ts"
@@ -109,8 +109,8 @@ export class Witness {
         this.world.violate(`${key} tries ${to} once more after its last time`)
         continue
       }
-      const leastMs = Math.floor(waitMs * (1 - jitterPart))
-      const mostMs = Math.ceil(waitMs * (1 + jitterPart))
+      const leastMs = Math.floor(waitMs * (1 - jitterFraction))
+      const mostMs = Math.ceil(waitMs * (1 + jitterFraction))
       const leftMs = nextAtMs - lastAtMs
       const isKept = this.asked(key, to, code).some((askedMs) =>
         leftMs >= Math.max(leastMs, askedMs) && leftMs <= Math.max(mostMs, askedMs)

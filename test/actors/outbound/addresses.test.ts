@@ -113,10 +113,10 @@ describe("with prefixes allowed", () => {
     expect(rules.permits("127.0.0.1")).toBe(false)
   })
 
-  it("what is no prefix is a defect", () => {
+  it("an invalid prefix is a defect", () => {
     for (const text of ["", "localhost", "10.0.0.0/33", "10.0.0/8", "1.2.3.4/", "::/129"]) {
       expect(parsePrefix(text)).toBeUndefined()
-      expect(() => addressRules([text])).toThrow(/no IP prefix/)
+      expect(() => addressRules([text])).toThrow(/not an IP prefix/)
     }
   })
 })

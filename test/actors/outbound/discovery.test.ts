@@ -116,7 +116,7 @@ describe("a post", () => {
     expect(mailbox.came).toMatchObject([
       { method: "POST", path: "/box", body: "<item/>", headers: { "idempotency-key": "k" } }
     ])
-    expect(outbound.metrics().outcomes).toMatchObject({ Delivered: 1, Refused: 0 })
+    expect(outbound.metrics().outcomes).toMatchObject({ Delivered: 1, PermanentFailure: 0 })
   })
 
   it("goes to the mailbox of a Link header, and looks no further", async () => {
@@ -127,7 +127,7 @@ describe("a post", () => {
         : response.writeHead(200, { link: `<${mailbox.uri}>; rel=mailbox` }).end()
     })
     const { post } = await client()
-    expect(await post(at.uri, { discovers })).toMatchObject({ _tag: "Refused", code: 405 })
+    expect(await post(at.uri, { discovers })).toMatchObject({ _tag: "PermanentFailure", code: 405 })
     expect(mailbox.came).toHaveLength(1)
   })
 
@@ -141,19 +141,21 @@ describe("a post", () => {
           : response.writeHead(200, { link: `<${home.uri}/box>; rel=${rel}` }).end()
       })
       const taken: Array<string> = []
-      const handsOver = (uri: string) => {
+      const deliverLocally = (uri: string) => {
         if (!uri.startsWith(home.uri)) return
         return Effect.sync((): DeliveryOutcome => {
           taken.push(uri)
           return { _tag: "Delivered", code: 202, location: "http://home/stored" }
         })
       }
-      const linkedData = (letter: OutboundContent) => letter
+      const toLinkedData = (letter: OutboundContent) => letter
       const { post } = await client()
-      expect(await post(at.uri, { discovers, linkedData, handsOver }))
+      expect(await post(at.uri, { discovers, toLinkedData, deliverLocally }))
         .toEqual({ _tag: "Delivered", code: 202, location: "http://home/stored" })
       expect([taken, home.came]).toEqual([[`${home.uri}/box`], []])
-      expect(await post(home.uri, { discovers, handsOver })).toMatchObject({ _tag: "Delivered" })
+      expect(await post(home.uri, { discovers, deliverLocally })).toMatchObject({
+        _tag: "Delivered"
+      })
       expect([taken.length, home.came.length]).toEqual([1, 1])
     }
   )
@@ -161,7 +163,7 @@ describe("a post", () => {
   it("does not look unless it is told", async () => {
     const at = await answering(405, { link: "</box>; rel=mailbox" })
     const { post } = await client()
-    expect(await post(at.uri)).toMatchObject({ _tag: "Refused", code: 405 })
+    expect(await post(at.uri)).toMatchObject({ _tag: "PermanentFailure", code: 405 })
     expect(at.came).toHaveLength(1)
   })
 
@@ -171,7 +173,10 @@ describe("a post", () => {
       const at = await receiver((request, response) => {
         response.writeHead(request.method === "POST" ? 415 : 200, { link }).end()
       })
-      expect(await post(`${at.uri}/`, { discovers })).toMatchObject({ _tag: "Refused", code: 415 })
+      expect(await post(`${at.uri}/`, { discovers })).toMatchObject({
+        _tag: "PermanentFailure",
+        code: 415
+      })
       expect(at.came).toHaveLength(2)
     }
   })
@@ -185,7 +190,7 @@ describe("a post", () => {
     }, "127.0.0.2")
     const { post } = await client({ allow: ["127.0.0.2"] })
     expect(await post(at.uri, { discovers })).toEqual({
-      _tag: "Refused",
+      _tag: "PermanentFailure",
       problem: "the address is not allowed"
     })
     expect(hits()).toBe(0)
@@ -197,7 +202,7 @@ describe("a post", () => {
     })
     const { post } = await client()
     expect(await post(at.uri, { discovers })).toEqual({
-      _tag: "Faulted",
+      _tag: "RetryableFailure",
       code: 503,
       problem: "answered 503",
       retryAfterMs: 3_000

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { client, closedPort, speaking } from "./rig.ts"
 
-const faulted = (problem: string) => ({ _tag: "Faulted", problem })
+const faulted = (problem: string) => ({ _tag: "RetryableFailure", problem })
 
 describe("a receiver that fails", () => {
   it("by not being there", async () => {
@@ -85,6 +85,6 @@ describe("a receiver that fails", () => {
       )
     )
     const { post } = await client()
-    expect(await post(uri)).toMatchObject({ _tag: "Faulted" })
+    expect(await post(uri)).toMatchObject({ _tag: "RetryableFailure" })
   })
 })

@@ -26,11 +26,18 @@ it("a hanging origin with a thousand posts holds up no healthy one", async () =>
 it("an origin that is gone opens its circuit, and closes it when it is back", async () => {
   const port = await closedPort()
   const clock = { nowMs: Date.now() }
-  const { outbound, post } = await client({ nowMs: () => clock.nowMs, limits: { faultsMax: 3 } })
+  const { outbound, post } = await client({ nowMs: () => clock.nowMs, limits: { failuresMax: 3 } })
   const gone = `http://127.0.0.1:${port}`
   const outcomes: Array<DeliveryOutcome["_tag"]> = []
   for (let n = 0; n < 6; n++) outcomes.push((await post(gone))._tag)
-  expect(outcomes).toEqual(["Faulted", "Faulted", "Faulted", "Deferred", "Deferred", "Deferred"])
+  expect(outcomes).toEqual([
+    "RetryableFailure",
+    "RetryableFailure",
+    "RetryableFailure",
+    "Deferred",
+    "Deferred",
+    "Deferred"
+  ])
   expect(outbound.metrics()).toMatchObject({ circuitsOpen: 1, origins: 1 })
   const { createServer } = await import("node:http")
   const back = createServer((_, response) => void response.writeHead(204).end())
@@ -45,16 +52,16 @@ it("an origin that is gone opens its circuit, and closes it when it is back", as
 
 it("an origin that answers with errors keeps its circuit closed", async () => {
   const at = await answering(503)
-  const { outbound, post } = await client({ limits: { faultsMax: 2 } })
+  const { outbound, post } = await client({ limits: { failuresMax: 2 } })
   for (let n = 0; n < 5; n++) expect(await post(at.uri)).toMatchObject({ code: 503 })
   expect(outbound.metrics().circuitsOpen).toBe(0)
 })
 
 it("a forbidden name neither opens a circuit nor is remembered", async () => {
-  const { outbound, post } = await client({ allow: [], limits: { faultsMax: 1 } })
+  const { outbound, post } = await client({ allow: [], limits: { failuresMax: 1 } })
   for (let n = 0; n < 3; n++) {
     expect(await post("http://localhost/")).toMatchObject({
-      _tag: "Refused"
+      _tag: "PermanentFailure"
     })
   }
   expect(outbound.metrics()).toMatchObject({ circuitsOpen: 0, origins: 0 })
@@ -99,12 +106,12 @@ const occupied = async () => {
 
 const sent = { headers: {}, body: "<item/>" }
 
-const unwanted = { _tag: "Refused", problem: "no longer wanted" }
+const unwanted = { _tag: "PermanentFailure", problem: "no longer wanted" }
 
-it("a letter is asked for when its turn has come", async () => {
+it("content is loaded when the permit is granted", async () => {
   const { answer, at, first, post } = await occupied()
   let wanted = true
-  const second = post(at.uri, { letter: () => wanted ? sent : undefined })
+  const second = post(at.uri, { load: () => wanted ? sent : undefined })
   wanted = false
   answer()
   expect(await first).toMatchObject({ _tag: "Delivered" })

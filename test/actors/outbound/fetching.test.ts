@@ -48,7 +48,7 @@ describe("a get finds", () => {
     })
     const { get } = await client({ limits: { attemptMs: 20_000 } })
     const problem = "larger than 100000 bytes"
-    expect(await get(at.uri, 100_000)).toEqual({ _tag: "Refused", problem })
+    expect(await get(at.uri, 100_000)).toEqual({ _tag: "PermanentFailure", problem })
   })
 
   it("exactly as many bytes as it may", async () => {
@@ -61,14 +61,14 @@ describe("a get finds", () => {
         })
         const { get } = await client()
         expect([size, (await get(at.uri, 1_000))._tag])
-          .toEqual([size, size > 1_000 ? "Refused" : "Fetched"])
+          .toEqual([size, size > 1_000 ? "PermanentFailure" : "Fetched"])
       }
     }
   })
 })
 
 describe("a get fails", () => {
-  const faulted = (problem: string) => ({ _tag: "Faulted", code: 200, problem })
+  const faulted = (problem: string) => ({ _tag: "RetryableFailure", code: 200, problem })
 
   it("by more bytes than it says", async () => {
     const { uri } = await speaking((socket) => {
@@ -80,7 +80,7 @@ describe("a get fails", () => {
     })
     const { get } = await client()
     const problem = "larger than 1000 bytes"
-    expect(await get(uri)).toEqual({ _tag: "Refused", problem })
+    expect(await get(uri)).toEqual({ _tag: "PermanentFailure", problem })
   })
 
   it("by a body that drips", async () => {
@@ -107,18 +107,26 @@ describe("a get fails", () => {
   it("by an encoding that is damaged, or not known", async () => {
     const { get } = await client()
     const damaged = await answering(200, { "content-encoding": "gzip" }, "no gzip")
-    expect(await get(damaged.uri)).toEqual(faulted("the content encoding is damaged"))
+    expect(await get(damaged.uri)).toEqual(faulted("the content encoding is corrupted"))
     for (const encoding of ["zstd", "gzip, gzip", "constructor"]) {
       const unknown = await answering(200, { "content-encoding": encoding }, "x")
-      expect(await get(unknown.uri)).toMatchObject({ _tag: "Refused", code: 200 })
+      expect(await get(unknown.uri)).toMatchObject({ _tag: "PermanentFailure", code: 200 })
     }
   })
 
   it("as a post does", async () => {
     const { get } = await client()
     const gone = await answering(410)
-    expect(await get(gone.uri)).toEqual({ _tag: "Refused", code: 410, problem: "answered 410" })
+    expect(await get(gone.uri)).toEqual({
+      _tag: "PermanentFailure",
+      code: 410,
+      problem: "answered 410"
+    })
     const busy = await answering(503, { "retry-after": "1" }, "x".repeat(5_000))
-    expect(await get(busy.uri)).toMatchObject({ _tag: "Faulted", code: 503, retryAfterMs: 1_000 })
+    expect(await get(busy.uri)).toMatchObject({
+      _tag: "RetryableFailure",
+      code: 503,
+      retryAfterMs: 1_000
+    })
   })
 })

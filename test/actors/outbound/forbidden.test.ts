@@ -7,7 +7,7 @@ import { nameServer } from "./nameserver.ts"
 import { answering, client, closedPort, guarded, receiver } from "./rig.ts"
 import { spellings } from "./spellings.ts"
 
-const notAllowed = { _tag: "Refused", problem: "the address is not allowed" }
+const notAllowed = { _tag: "PermanentFailure", problem: "the address is not allowed" }
 
 describe("a literal or local name", () => {
   it.each(spellings)("%s is refused by post and get", async (host) => {
@@ -133,14 +133,14 @@ describe("a URI", () => {
   ]
   it("asks any port of an address that the operator allows", async () => {
     const { post } = await client({ allow: ["127.0.0.0/8"] })
-    expect(await post("http://127.0.0.1:1/")).toMatchObject({ _tag: "Faulted" })
-    expect(await post("http://localhost:9/")).toMatchObject({ _tag: "Faulted" })
-    expect(await post("http://127.0.0.1:0/")).toMatchObject({ _tag: "Refused" })
+    expect(await post("http://127.0.0.1:1/")).toMatchObject({ _tag: "RetryableFailure" })
+    expect(await post("http://localhost:9/")).toMatchObject({ _tag: "RetryableFailure" })
+    expect(await post("http://127.0.0.1:0/")).toMatchObject({ _tag: "PermanentFailure" })
   })
 
   it.each(refusals)("%s is refused", async (uri, problem) => {
     const { get, post } = await client()
-    expect(await post(uri)).toEqual({ _tag: "Refused", problem })
-    expect(await get(uri)).toEqual({ _tag: "Refused", problem })
+    expect(await post(uri)).toEqual({ _tag: "PermanentFailure", problem })
+    expect(await get(uri)).toEqual({ _tag: "PermanentFailure", problem })
   })
 })

@@ -54,7 +54,7 @@ const written = ({ body, headers }: OutboundContent): OutboundContent => ({
 
 const letter = {
   discovers: true,
-  linkedData: written,
+  toLinkedData: written,
   headers: { "content-type": "text/xml+rss", "idempotency-key": "k" }
 }
 
@@ -88,7 +88,7 @@ describe("sending (LDN §3.2)", () => {
         .toEqual({ _tag: "Delivered", code: 201, location: `${at.uri}/n/1` })
       expect(methods(at)).toEqual(["POST", "POST"])
       expect(at.came[1]).toMatchObject(asLinkedData)
-      expect(outbound.metrics().outcomes).toMatchObject({ Delivered: 1, Refused: 0 })
+      expect(outbound.metrics().outcomes).toMatchObject({ Delivered: 1, PermanentFailure: 0 })
     }
   )
 
@@ -121,23 +121,26 @@ describe("sending (LDN §3.2)", () => {
   it("sends no JSON-LD where the receiver takes other types only", async () => {
     const at = await inboxOnly({ "accept-post": "text/turtle" })
     const { post } = await client()
-    expect(await post(at.uri, letter)).toMatchObject({ _tag: "Refused", code: 415 })
+    expect(await post(at.uri, letter)).toMatchObject({ _tag: "PermanentFailure", code: 415 })
     expect(methods(at)).toEqual(["POST", "GET"])
   })
 
   it("sends none where there is none of what is sent, nor to what takes no posts", async () => {
     const { post } = await client()
-    const { linkedData: _, ...plain } = letter
+    const { toLinkedData: _, ...plain } = letter
     const typed = await inboxOnly({ "accept-post": ld })
-    expect(await post(typed.uri, plain)).toMatchObject({ _tag: "Refused", code: 415 })
+    expect(await post(typed.uri, plain)).toMatchObject({ _tag: "PermanentFailure", code: 415 })
     const closed = await inboxOnly({ link: `</>; rel="${rel}"` }, 200, 405)
-    expect(await post(`${closed.uri}/`, letter)).toMatchObject({ _tag: "Refused", code: 405 })
+    expect(await post(`${closed.uri}/`, letter)).toMatchObject({
+      _tag: "PermanentFailure",
+      code: 405
+    })
     expect(methods(closed)).toEqual(["POST", "GET"])
   })
 
   it("ends with what the inbox answers: a fault is tried again, a refusal is the end", async () => {
     const { post } = await client()
-    for (const [code, tag] of [[503, "Faulted"], [422, "Refused"]] as const) {
+    for (const [code, tag] of [[503, "RetryableFailure"], [422, "PermanentFailure"]] as const) {
       const at = await receiver((request, response) => {
         const isLinked = request.headers["content-type"] === ld
         response.writeHead(isLinked ? code : 415, { "accept-post": ld }).end()
@@ -154,7 +157,7 @@ describe("sending (LDN §3.2)", () => {
     }, "127.0.0.2")
     const { post } = await client({ allow: ["127.0.0.2"] })
     expect(await post(at.uri, letter))
-      .toEqual({ _tag: "Refused", problem: "the address is not allowed" })
+      .toEqual({ _tag: "PermanentFailure", problem: "the address is not allowed" })
     expect(hits()).toBe(0)
   })
 })

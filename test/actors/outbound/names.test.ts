@@ -4,7 +4,7 @@ import { parseHosts } from "../../../actors/outbound/connector.ts"
 import { nameServer, type Question } from "./nameserver.ts"
 import { answering, client, connectionIsFree, guarded, receiver } from "./rig.ts"
 
-const faulted = (problem: string) => ({ _tag: "Faulted", problem })
+const faulted = (problem: string) => ({ _tag: "RetryableFailure", problem })
 
 const servedBy = async (question: Question) => {
   const dns = await nameServer(question)
@@ -81,7 +81,14 @@ describe("rebinding", () => {
     const outcomes: Array<string> = []
     for (let n = 0; n < 6; n++) outcomes.push((await post(`http://rebind.test:${port}/`))._tag)
     expect(outcomes).toEqual(
-      ["Delivered", "Refused", "Delivered", "Refused", "Delivered", "Refused"]
+      [
+        "Delivered",
+        "PermanentFailure",
+        "Delivered",
+        "PermanentFailure",
+        "Delivered",
+        "PermanentFailure"
+      ]
     )
     expect(hits()).toBe(3)
   })

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { answering, client, closedPort, connectionIsFree, receiver, speaking } from "./rig.ts"
 
-const faulted = (problem: string) => ({ _tag: "Faulted", problem })
+const faulted = (problem: string) => ({ _tag: "RetryableFailure", problem })
 
 describe("a receiver that answers", () => {
   it("gets the body with the caller's headers, and no others but its own", async () => {
@@ -53,14 +53,23 @@ describe("a receiver that answers", () => {
   it.each([400, 401, 403, 404, 405, 410, 415, 422, 451])("%d ends it", async (code) => {
     const at = await answering(code, { "retry-after": "5" })
     const { post } = await client()
-    expect(await post(at.uri)).toEqual({ _tag: "Refused", code, problem: `answered ${code}` })
+    expect(await post(at.uri)).toEqual({
+      _tag: "PermanentFailure",
+      code,
+      problem: `answered ${code}`
+    })
   })
 
   it.each([408, 425, 429, 500, 502, 503, 504, 599])("%d is tried again", async (code) => {
     const at = await answering(code, { "retry-after": "5" })
     const { post } = await client()
     const problem = `answered ${code}`
-    expect(await post(at.uri)).toEqual({ _tag: "Faulted", code, problem, retryAfterMs: 5_000 })
+    expect(await post(at.uri)).toEqual({
+      _tag: "RetryableFailure",
+      code,
+      problem,
+      retryAfterMs: 5_000
+    })
   })
 
   it("429 may ask for any wait, of which a day is honored", async () => {
@@ -97,9 +106,9 @@ describe("a receiver that answers", () => {
   it("gets nothing when the request is no longer wanted", async () => {
     const at = await answering(204)
     const { outbound, post } = await client()
-    const letter = () => Effect.succeed(undefined)
-    expect(await post(at.uri, { letter })).toEqual({
-      _tag: "Refused",
+    const load = () => Effect.succeed(undefined)
+    expect(await post(at.uri, { load })).toEqual({
+      _tag: "PermanentFailure",
       problem: "no longer wanted"
     })
     expect(at.came).toEqual([])
@@ -111,7 +120,7 @@ describe("a receiver that answers", () => {
     const { post } = await client()
     for (const headers of [{ "x-a": "b\r\nx-c: d" }, { "x-a\r\nx-c": "d" }, { "x a": "d" }]) {
       expect(await post(at.uri, { headers })).toEqual({
-        _tag: "Refused",
+        _tag: "PermanentFailure",
         problem: "a header or the target cannot be sent"
       })
     }
@@ -131,7 +140,7 @@ describe("a receiver that answers", () => {
     }
     expect(ports.size).toBe(1)
     expect(outbound.metrics()).toMatchObject({
-      outcomes: { Delivered: 5, Refused: 0, Faulted: 0, Deferred: 0, Fetched: 0 },
+      outcomes: { Delivered: 5, PermanentFailure: 0, RetryableFailure: 0, Deferred: 0, Fetched: 0 },
       connections: 1,
       origins: 0
     })

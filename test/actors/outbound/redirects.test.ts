@@ -33,7 +33,11 @@ describe("a post", () => {
   it("ends after three of them", async () => {
     const at = await chain(308)
     const { post } = await client()
-    const refused: DeliveryOutcome = { _tag: "Refused", code: 308, problem: "too many redirects" }
+    const refused: DeliveryOutcome = {
+      _tag: "PermanentFailure",
+      code: 308,
+      problem: "too many redirects"
+    }
     expect(await post(`${at.uri}/4`)).toEqual(refused)
     expect(at.came).toHaveLength(4)
   })
@@ -41,7 +45,10 @@ describe("a post", () => {
   it("ends in a loop", async () => {
     const at = await answering(307, { location: "/" })
     const { post } = await client()
-    expect(await post(at.uri)).toMatchObject({ _tag: "Refused", problem: "too many redirects" })
+    expect(await post(at.uri)).toMatchObject({
+      _tag: "PermanentFailure",
+      problem: "too many redirects"
+    })
     expect(at.came).toHaveLength(4)
   })
 
@@ -50,7 +57,7 @@ describe("a post", () => {
     const at = await answering(code, { location: target.uri })
     const { post } = await client()
     const problem = `answered ${code}, a redirect that is not followed`
-    expect(await post(at.uri)).toEqual({ _tag: "Refused", code, problem })
+    expect(await post(at.uri)).toEqual({ _tag: "PermanentFailure", code, problem })
     expect(target.came).toEqual([])
   })
 
@@ -59,7 +66,7 @@ describe("a post", () => {
     async (location) => {
       const at = await answering(307, location === undefined ? {} : { location })
       const { post } = await client()
-      expect(await post(at.uri)).toMatchObject({ _tag: "Refused", code: 307 })
+      expect(await post(at.uri)).toMatchObject({ _tag: "PermanentFailure", code: 307 })
     }
   )
 
@@ -68,7 +75,7 @@ describe("a post", () => {
     const at = await answering(307, { location: target.uri })
     const { post } = await client()
     expect(await post(at.uri)).toEqual({
-      _tag: "Faulted",
+      _tag: "RetryableFailure",
       code: 503,
       problem: "answered 503",
       retryAfterMs: 7_000
@@ -80,7 +87,7 @@ describe("a post", () => {
       setTimeout(() => response.writeHead(307, { location: "/" }).end(), 150)
     })
     const { post } = await client({ limits: { attemptMs: 400, connectMs: 400 } })
-    expect(await post(at.uri)).toEqual({ _tag: "Faulted", problem: "no answer in time" })
+    expect(await post(at.uri)).toEqual({ _tag: "RetryableFailure", problem: "no answer in time" })
   })
 })
 
@@ -99,7 +106,7 @@ describe("a get", () => {
   it("ends after three of them", async () => {
     const at = await chain(302)
     const { get } = await client()
-    expect(await get(`${at.uri}/4`)).toMatchObject({ _tag: "Refused", code: 302 })
+    expect(await get(`${at.uri}/4`)).toMatchObject({ _tag: "PermanentFailure", code: 302 })
   })
 
   it("keeps a message's password to the origin it was meant for", async () => {

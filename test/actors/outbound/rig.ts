@@ -5,8 +5,8 @@ import { type AddressInfo, createServer as createTcp, type Server, type Socket }
 import { onTestFinished } from "vitest"
 import { makeOutbound, type OutboundOptions,
   type OutboundService } from "../../../actors/outbound/client.ts"
-import type { DeferredContent, DeliveryOutcome, FetchOutcome, OutboundContent,
-  Posting } from "../../../actors/outbound/protocol.ts"
+import type { BodySource, DeliveryOutcome, FetchOutcome, OutboundContent,
+  OutboundPost } from "../../../actors/outbound/protocol.ts"
 
 /** Limits that end quickly. */
 export const quick = {
@@ -20,13 +20,13 @@ export const quick = {
 
 const loopback = ["127.0.0.0/8"]
 
-type Options = Pick<Posting, "discovers" | "linkedData" | "handsOver">
+type Options = Pick<OutboundPost, "discovers" | "toLinkedData" | "deliverLocally">
 
 export interface Client {
   readonly outbound: OutboundService
   readonly post: (
     uri: string,
-    more?: Partial<OutboundContent & DeferredContent> & Options
+    more?: Partial<OutboundContent & BodySource> & Options
   ) => Promise<DeliveryOutcome>
   readonly get: (uri: string, bytesMax?: number) => Promise<FetchOutcome>
 }

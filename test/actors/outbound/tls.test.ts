@@ -28,7 +28,7 @@ const trusting = async () => {
 }
 
 const faulted = (why: string) => ({
-  _tag: "Faulted",
+  _tag: "RetryableFailure",
   problem: `the certificate is not valid: ${why}`
 })
 
@@ -84,7 +84,7 @@ it("a server without TLS gets nothing", async () => {
   const at = await answering(204)
   const { post } = await trusting()
   expect(await post(at.uri.replace("http:", "https:")))
-    .toEqual({ _tag: "Faulted", problem: "TLS could not be agreed upon" })
+    .toEqual({ _tag: "RetryableFailure", problem: "the TLS handshake failed" })
   expect(at.came).toEqual([])
 })
 
@@ -99,7 +99,7 @@ it("a redirect from https to http is not followed", async () => {
   })
   const port = await listening(server)
   const { get, post } = await trusting()
-  const refused = { _tag: "Refused", code: 307 }
+  const refused = { _tag: "PermanentFailure", code: 307 }
   expect(await post(`https://good.test:${port}/`)).toMatchObject(refused)
   expect(await get(`https://good.test:${port}/`)).toMatchObject(refused)
   expect(target.came).toEqual([])

@@ -1,7 +1,7 @@
 /** The parsers of header fields, paths, queries and cursors, and of what other services answer. */
 import { isIP } from "node:net"
 import { mailboxIn } from "../../../actors/outbound/discovery.ts"
-import { retryAfterMaxMs, retryAfterMs } from "../../../actors/outbound/schedule.ts"
+import { retryAfterMaxMs, retryAfterMs } from "../../../actors/outbound/response.ts"
 import { traceparentOf } from "../../../http/app.ts"
 import { identityOf } from "../../../http/auth/credentials/credentials.ts"
 import { isJwt } from "../../../http/auth/issuer/issuer.ts"

@@ -1,65 +1,33 @@
-/** Lanes: whose turn it is, what is deferred and until when, and circuits. */
-import { Deferred as Latch, Effect, Exit, Fiber } from "effect"
+/** The origin limiter: permits, queues, deferrals and circuits. */
+import { Deferred as Latch, Effect, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
 import { type DeliveryLimits, makeDeliveryLimits } from "../../../actors/limits.ts"
-import { type Deferred, type Health, type LimiterPermit,
-  OriginLimiter } from "../../../actors/outbound/origin-limiter.ts"
+import { type OriginHealth, OriginLimiter } from "../../../actors/outbound/origin-limiter.ts"
 
 const small = { perOriginMax: 2, inFlightMax: 4, waitingPerOriginMax: 3, waitingMax: 5 }
 
 const startMs = 1_000_000
 
-/** Does `use` when its turn has come, as a passenger would. */
-const run = <A>(
-  lanes: OriginLimiter,
-  origin: string,
-  waitMs: number,
-  use: Effect.Effect<A>,
-  healthOf: (result: A) => Health
-): Effect.Effect<A | Deferred> =>
-  Effect.callback((resume) => {
-    let turn: LimiterPermit | undefined
-    const leave = (health: Health) => turn !== undefined && lanes.leave(turn, health)
-    let fiber: Fiber.Fiber<A> | undefined
-    lanes.enter(origin, waitMs, {
-      entered: (given) => {
-        turn = given
-      },
-      begin: () => {
-        fiber = Effect.runFork(use)
-        fiber.addObserver((exit) => {
-          leave(Exit.isSuccess(exit) ? healthOf(exit.value) : "unknown")
-          resume(exit)
-        })
-      },
-      deferred: (deferred) => resume(Effect.succeed(deferred))
-    })
-    return Effect.sync(() => {
-      leave("unknown")
-      fiber?.interruptUnsafe()
-    })
-  })
-
-/** Lanes with a clock that stands, and attempts that end when they are told. */
-const lanesOf = (limits: Partial<DeliveryLimits> = {}) => {
+/** A limiter with a clock that stands still, and requests that end when the test says so. */
+const limiterOf = (limits: Partial<DeliveryLimits> = {}) => {
   const clock = { nowMs: startMs }
-  const lanes = new OriginLimiter({
+  const limiter = new OriginLimiter({
     limits: makeDeliveryLimits({ ...small, ...limits }),
     nowMs: () => clock.nowMs,
     random: () => 0
   })
   const begun: Array<string> = []
-  /** Begins an attempt; `end` lets it come out with this health. */
+  /** Begins a request; `end` ends it with this health. */
   const attempt = (origin: string, name = origin, waitMs = 60_000) => {
-    const latch = Latch.makeUnsafe<Health>()
+    const latch = Latch.makeUnsafe<OriginHealth>()
     const use = Effect.suspend(() => {
       begun.push(name)
       return Latch.await(latch)
     })
-    const fiber = Effect.runFork(run(lanes, origin, waitMs, use, (health) => health))
+    const fiber = Effect.runFork(limiter.withPermit(origin, waitMs, use, (health) => health))
     return {
       fiber,
-      end: async (health: Health = "answers") => {
+      end: async (health: OriginHealth = "healthy") => {
         Effect.runSync(Latch.succeed(latch, health))
         return await Effect.runPromise(Fiber.join(fiber))
       },
@@ -67,30 +35,30 @@ const lanesOf = (limits: Partial<DeliveryLimits> = {}) => {
     }
   }
   const fail = async (origin: string, times: number) => {
-    for (let n = 0; n < times; n++) await attempt(origin).end("faults")
+    for (let n = 0; n < times; n++) await attempt(origin).end("failing")
   }
-  return { attempt, begun, clock, fail, lanes }
+  return { attempt, begun, clock, fail, limiter }
 }
 
 const deferred = (untilMs: number) => ({ _tag: "Deferred", untilMs })
 
-describe("a lane", () => {
-  it("has so many attempts in flight, and the others wait in order", async () => {
-    const { attempt, begun, lanes } = lanesOf()
+describe("an origin", () => {
+  it("has a bounded number of requests in flight; the others wait in order", async () => {
+    const { attempt, begun, limiter } = limiterOf()
     const [a, b, c, d] = ["a", "b", "c", "d"].map((name) => attempt("o", name))
     expect(begun).toEqual(["a", "b"])
-    expect(lanes.measures()).toMatchObject({ inFlight: 2, waiting: 2 })
+    expect(limiter.metrics()).toMatchObject({ inFlight: 2, waiting: 2 })
     await b?.end()
     expect(begun).toEqual(["a", "b", "c"])
     await a?.end()
     await c?.end()
     await d?.end()
     expect(begun).toEqual(["a", "b", "c", "d"])
-    expect(lanes.measures()).toMatchObject({ inFlight: 0, waiting: 0, origins: 0 })
+    expect(limiter.metrics()).toMatchObject({ inFlight: 0, waiting: 0, origins: 0 })
   })
 
-  it("defers what its queue does not hold, to when it will have emptied", async () => {
-    const { attempt, begun } = lanesOf({ fullReturnsPerSecond: 2_000 })
+  it("defers what its queue does not hold until the queue has emptied", async () => {
+    const { attempt, begun } = limiterOf({ fullRetriesPerSecond: 2_000 })
     const first = attempt("o")
     for (let n = 0; n < 4; n++) attempt("o")
     await first.end()
@@ -101,8 +69,8 @@ describe("a lane", () => {
     expect(begun).toHaveLength(3)
   })
 
-  it("gives a full lane that is hardly served few returns", async () => {
-    const { attempt, clock } = lanesOf()
+  it("paces few retries to a full queue that is hardly served", async () => {
+    const { attempt, clock } = limiterOf()
     for (let n = 0; n < 5; n++) attempt("o")
     clock.nowMs += 1_000
     const backMs = clock.nowMs + 1_000
@@ -110,8 +78,8 @@ describe("a lane", () => {
     expect(await attempt("o").result()).toEqual(deferred(backMs + 1))
   })
 
-  it("gives a full lane more returns than it serves", async () => {
-    const { attempt, clock } = lanesOf({ fullReturnsPerSecond: 1 })
+  it("paces more retries to a full queue than it serves", async () => {
+    const { attempt, clock } = limiterOf({ fullRetriesPerSecond: 1 })
     const going = Array.from({ length: 5 }, () => attempt("o"))
     for (let n = 0; n < 2_000; n++) {
       await going.shift()?.end()
@@ -119,29 +87,29 @@ describe("a lane", () => {
     }
     clock.nowMs += 1_000
     for (let n = 0; n < 30; n++) await attempt("o").result()
-    // It served 2,000 in the second, so that 3,000 may come back in one.
+    // It served 2,000 in one second, so 3,000 may be retried in the next one.
     expect(await attempt("o").result()).toEqual(deferred(clock.nowMs + 11))
   })
 
   it("defers what the node's queue does not hold", async () => {
-    const { attempt, lanes } = lanesOf()
+    const { attempt, limiter } = limiterOf()
     for (let n = 0; n < 5; n++) attempt("one")
     for (let n = 0; n < 4; n++) attempt("two")
-    expect(lanes.measures()).toMatchObject({ inFlight: 4, waiting: 5 })
+    expect(limiter.metrics()).toMatchObject({ inFlight: 4, waiting: 5 })
     expect(await attempt("three").result()).toMatchObject({ _tag: "Deferred" })
   })
 
   it("defers what has waited too long", async () => {
-    const { attempt, begun, lanes } = lanesOf()
+    const { attempt, begun, limiter } = limiterOf()
     const [first] = [attempt("o"), attempt("o")]
     expect(await attempt("o", "late", 5).result()).toEqual(deferred(startMs + 1_000))
-    expect(lanes.measures().waiting).toBe(0)
+    expect(limiter.metrics().waiting).toBe(0)
     await first.end()
     expect(begun).toEqual(["o", "o"])
   })
 
-  it("forgets what is interrupted, waiting or in flight", async () => {
-    const { attempt, begun, lanes } = lanesOf()
+  it("releases the permit of an interrupted request, waiting or in flight", async () => {
+    const { attempt, begun, limiter } = limiterOf()
     const [one, two, three, four] = ["1", "2", "3", "4"].map((name) => attempt("o", name))
     if (one === undefined || three === undefined) throw new Error("no attempt")
     await Effect.runPromise(Fiber.interrupt(three.fiber))
@@ -149,18 +117,18 @@ describe("a lane", () => {
     expect(begun).toEqual(["1", "2", "4"])
     await two?.end()
     await four?.end()
-    expect(lanes.measures()).toMatchObject({ inFlight: 0, waiting: 0, origins: 0 })
+    expect(limiter.metrics()).toMatchObject({ inFlight: 0, waiting: 0, origins: 0 })
   })
 
-  it("survives an attempt that dies", async () => {
-    const { lanes } = lanesOf()
-    const died = run(lanes, "o", 10, Effect.die("bug"), () => "answers")
+  it("releases the permit of a request that dies", async () => {
+    const { limiter } = limiterOf()
+    const died = limiter.withPermit("o", 10, Effect.die("bug"), () => "healthy")
     expect((await Effect.runPromiseExit(died))._tag).toBe("Failure")
-    expect(lanes.measures()).toMatchObject({ inFlight: 0, origins: 0 })
+    expect(limiter.metrics()).toMatchObject({ inFlight: 0, origins: 0 })
   })
 
-  it("gives ten thousand turns in a row without a deep stack", async () => {
-    const { attempt, lanes } = lanesOf({
+  it("grants ten thousand permits in a row without a deep stack", async () => {
+    const { attempt, limiter } = limiterOf({
       perOriginMax: 1,
       inFlightMax: 1,
       waitingPerOriginMax: 10_000,
@@ -169,16 +137,16 @@ describe("a lane", () => {
     const first = attempt("o")
     const others = Array.from(
       { length: 10_000 },
-      () => Effect.runPromise(run(lanes, "o", 60_000, Effect.succeed(1), () => "answers"))
+      () => Effect.runPromise(limiter.withPermit("o", 60_000, Effect.succeed(1), () => "healthy"))
     )
     await first.end()
     expect(new Set(await Promise.all(others))).toEqual(new Set([1]))
   })
 })
 
-describe("between lanes", () => {
-  it("turns go around", async () => {
-    const { attempt, begun } = lanesOf({
+describe("between origins", () => {
+  it("permits alternate", async () => {
+    const { attempt, begun } = limiterOf({
       inFlightMax: 2,
       waitingPerOriginMax: 100,
       waitingMax: 100
@@ -195,37 +163,37 @@ describe("between lanes", () => {
     }
   })
 
-  it("a full lane holds up no other", () => {
-    const { attempt, begun } = lanesOf({ waitingPerOriginMax: 1_000, waitingMax: 1_000 })
+  it("a full queue delays no other origin", () => {
+    const { attempt, begun } = limiterOf({ waitingPerOriginMax: 1_000, waitingMax: 1_000 })
     for (let n = 0; n < 500; n++) attempt("dead")
     attempt("healthy")
     expect(begun).toEqual(["dead", "dead", "healthy"])
   })
 
   it("idle origins are forgotten, the longest idle first", async () => {
-    const { attempt, fail, lanes } = lanesOf({ originsMax: 10, faultsMax: 2 })
+    const { attempt, fail, limiter } = limiterOf({ originsMax: 10, failuresMax: 2 })
     const busy = attempt("busy")
     for (let n = 0; n < 50; n++) await fail(`o${n}`, 1)
-    expect(lanes.measures()).toMatchObject({ origins: 10, inFlight: 1 })
-    // o49 is remembered and opens, o0 is not.
+    expect(limiter.metrics()).toMatchObject({ origins: 10, inFlight: 1 })
+    // o49 is remembered and its circuit opens; o0 is forgotten.
     await fail("o49", 1)
     await fail("o0", 1)
-    expect(lanes.measures().circuitsOpen).toBe(1)
+    expect(limiter.metrics().circuitsOpen).toBe(1)
     await busy.end()
   })
 })
 
 describe("a circuit", () => {
-  it("opens after so many faults in a row, and defers what comes and what waits", async () => {
-    const { attempt, begun, fail, lanes } = lanesOf({ faultsMax: 3 })
+  it("opens after several failures in a row, and defers new and waiting requests", async () => {
+    const { attempt, begun, fail, limiter } = limiterOf({ failuresMax: 3 })
     await fail("o", 2)
-    await attempt("o").end("answers")
+    await attempt("o").end("healthy")
     await fail("o", 2)
-    expect(lanes.measures().circuitsOpen).toBe(0)
+    expect(limiter.metrics().circuitsOpen).toBe(0)
     const flying = [attempt("o"), attempt("o")]
     const waiting = [attempt("o"), attempt("o")]
-    await flying[0]?.end("faults")
-    expect(lanes.measures()).toMatchObject({ circuitsOpen: 1, waiting: 0 })
+    await flying[0]?.end("failing")
+    expect(limiter.metrics()).toMatchObject({ circuitsOpen: 1, waiting: 0 })
     expect(await waiting[0]?.result()).toEqual(deferred(startMs + 1_000))
     expect(await waiting[1]?.result()).toEqual(deferred(startMs + 1_001))
     expect(await attempt("o").result()).toEqual(deferred(startMs + 1_002))
@@ -234,26 +202,26 @@ describe("a circuit", () => {
     expect(begun.slice(before)).toEqual(["other"])
   })
 
-  it("lets one probe through when its time is over, which closes it", async () => {
-    const { attempt, begun, clock, fail, lanes } = lanesOf({ faultsMax: 3 })
+  it("lets one probe through when its time is over; a response closes it", async () => {
+    const { attempt, begun, clock, fail, limiter } = limiterOf({ failuresMax: 3 })
     await fail("o", 3)
     clock.nowMs += 1_000
     const probe = attempt("o", "probe")
     expect(await attempt("o").result()).toMatchObject({ _tag: "Deferred" })
-    await probe.end("answers")
-    expect(lanes.measures().circuitsOpen).toBe(0)
+    await probe.end("healthy")
+    expect(limiter.metrics().circuitsOpen).toBe(0)
     const [one, two] = [attempt("o", "one"), attempt("o", "two")]
     expect(begun.slice(3)).toEqual(["probe", "one", "two"])
     await one.end()
     await two.end()
   })
 
-  it("lets the next probe through when one came to nothing", async () => {
-    const { attempt, begun, clock, fail } = lanesOf({ faultsMax: 1 })
+  it("lets the next probe through if the last one had no result", async () => {
+    const { attempt, begun, clock, fail } = limiterOf({ failuresMax: 1 })
     await fail("o", 1)
     clock.nowMs += 1_000
     await attempt("o", "unknown").end("unknown")
-    await attempt("o", "next").end("answers")
+    await attempt("o", "next").end("healthy")
     expect(begun.slice(1)).toEqual(["unknown", "next"])
   })
 })
@@ -264,7 +232,7 @@ it("limits that contradict each other are defects", () => {
     { perOriginMax: 1_000 },
     { waitingPerOriginMax: 100_000 },
     { openMs: 100_000 },
-    { faultsMax: 0 },
+    { failuresMax: 0 },
     { drainMs: 0.5 }
   ]
   for (const limits of wrong) expect(() => makeDeliveryLimits(limits)).toThrow(/does not hold/)

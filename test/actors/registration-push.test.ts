@@ -3,20 +3,20 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { batchesCharsMax, batchFreshMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
-import type { Posting } from "../../actors/outbound/protocol.ts"
-import { MailboxReadCache } from "../../actors/registration/mailbox-reader.ts"
+import type { OutboundPost } from "../../actors/outbound/protocol.ts"
+import { PushResources } from "../../actors/registration/mailbox-reader.ts"
 import { push } from "../../actors/registration/push.ts"
 import { address, type Peers } from "../../runtime/index.ts"
-import { letterOf } from "./letters.ts"
+import { contentOf } from "./contents.ts"
 
 const callback = "http://example.org/hook"
 const batch = (chars = 1) => ({ items: [{ n: 1, value: "x".repeat(chars) }], more: false })
 
 describe("batches", () => {
   it("are known for a short time, and not to a clock that was set back", () => {
-    const { batches } = new MailboxReadCache()
+    const { batches } = new PushResources()
     const one = batch()
-    batches.keep("a 0 1", one, 1_000)
+    batches.set("a 0 1", one, 1_000)
     expect(batches.get("a 0 1", 1_000 + batchFreshMs - 1)).toBe(one)
     expect(batches.get("a 0 1", 1_000 + batchFreshMs)).toBeUndefined()
     expect(batches.get("a 0 1", 999)).toBeUndefined()
@@ -24,9 +24,9 @@ describe("batches", () => {
   })
 
   it("give way to later ones when there are too many characters", () => {
-    const { batches } = new MailboxReadCache()
-    batches.keep("first", batch(batchesCharsMax / 2), 0)
-    batches.keep("second", batch(batchesCharsMax / 2 + 1), 0)
+    const { batches } = new PushResources()
+    batches.set("first", batch(batchesCharsMax / 2), 0)
+    batches.set("second", batch(batchesCharsMax / 2 + 1), 0)
     expect(batches.get("first", 0)).toBeUndefined()
     expect(batches.get("second", 0)).toBeDefined()
   })
@@ -47,20 +47,20 @@ describe("a push that waits for its turn", () => {
   } as const
 
   /** Whether it is sent after this was done. */
-  const sentAfter = async (meanwhile: (desk: MailboxReadCache) => void): Promise<boolean> => {
-    const desk = new MailboxReadCache()
+  const sentAfter = async (meanwhile: (resources: PushResources) => void): Promise<boolean> => {
+    const resources = new PushResources()
     const sent: Array<unknown> = []
-    const post = (posting: Posting) =>
+    const post = (posting: OutboundPost) =>
       Effect.suspend(() => {
-        meanwhile(desk)
-        return Effect.map(letterOf(posting), (letter) => {
-          if (letter !== undefined) sent.push(letter)
+        meanwhile(resources)
+        return Effect.map(contentOf(posting), (content) => {
+          if (content !== undefined) sent.push(content)
           return { _tag: "Delivered", code: 200 } as const
         })
       })
     const outbound = { post, get: () => Effect.never }
     const deps = { outbound, links: linksUnder("http://own.test"), random: () => 0.5 }
-    await Effect.runPromise(push(deps, desk, away, self, action))
+    await Effect.runPromise(push(deps, resources, away, self, action))
     return sent.length > 0
   }
 

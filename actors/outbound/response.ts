@@ -1,0 +1,80 @@
+/** Response headers, and the outcome of a response (protocol §1.3). Pure. */
+import { uriCharsMax } from "../limits.ts"
+import type { ExchangeResponse, Headers } from "./exchange.ts"
+import type { DeliveryOutcome } from "./protocol.ts"
+
+/** The value of a header; undefined without one, or if it was sent more than once. */
+export const valueOf = (headers: Headers, name: string): string | undefined => {
+  const value = headers[name]
+  return typeof value === "string" ? value : undefined
+}
+
+const imfDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
+
+const oldDate = /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/
+
+const asctimeDate = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/
+
+/** An HTTP date (RFC 9110 §5.6.7) as ms since the epoch; NaN for anything else. */
+const dateOf = (text: string): number => {
+  if (imfDate.test(text) || oldDate.test(text)) return Date.parse(text)
+  return asctimeDate.test(text) ? Date.parse(`${text} GMT`) : NaN
+}
+
+/** The longest Retry-After that is honored. */
+export const retryAfterMaxMs = 24 * 60 * 60 * 1000
+
+/** Retry-After in either form as ms from now, at most a day; undefined for anything else. */
+export const retryAfterMs = (value: string | undefined, nowMs: number): number | undefined => {
+  if (value === undefined) return undefined
+  const text = value.trim()
+  const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : dateOf(text) - nowMs
+  return Number.isNaN(waitMs)
+    ? undefined
+    : Math.round(Math.min(Math.max(waitMs, 0), retryAfterMaxMs))
+}
+
+/** The absolute http(s) URI of a Location, or of another reference; undefined for others. */
+export const resolved = (reference: string | undefined, base: URL): string | undefined => {
+  if (reference === undefined || !URL.canParse(reference, base.href)) return undefined
+  const url = new URL(reference, base)
+  const isWeb = url.protocol === "http:" || url.protocol === "https:"
+  const isPlain = url.username === "" && url.password === ""
+  return isWeb && isPlain && url.href.length <= uriCharsMax ? url.href : undefined
+}
+
+const retryableCodes = [408, 425, 429]
+
+/** The outcome of a response from `uri`; a code below 200 or above 599 counts as 5xx. */
+export const outcomeOf = (
+  { code, headers }: Pick<ExchangeResponse, "code" | "headers">,
+  uri: URL,
+  nowMs: number
+): DeliveryOutcome => {
+  if (code >= 200 && code < 300) {
+    const location = resolved(valueOf(headers, "location"), uri)
+    return { _tag: "Delivered", code, ...location === undefined ? {} : { location } }
+  }
+  const problem = `answered ${code}`
+  if (code >= 500 || retryableCodes.includes(code)) {
+    const waitMs = retryAfterMs(valueOf(headers, "retry-after"), nowMs)
+    const retryAfter = waitMs === undefined ? {} : { retryAfterMs: waitMs }
+    return { _tag: "RetryableFailure", code, problem, ...retryAfter }
+  }
+  return code < 400
+    ? { _tag: "PermanentFailure", code, problem: `${problem}, a redirect that is not followed` }
+    : { _tag: "PermanentFailure", code, problem }
+}
+
+/** The URI that a redirect of this method leads to; undefined if the response is final. */
+export const redirectOf = (
+  { code, headers }: Pick<ExchangeResponse, "code" | "headers">,
+  method: "GET" | "POST",
+  from: URL
+): string | undefined => {
+  const codes = method === "GET" ? [301, 302, 303, 307, 308] : [307, 308]
+  const follows = codes.includes(code)
+  const to = follows ? resolved(valueOf(headers, "location"), from) : undefined
+  const isDowngrade = from.protocol === "https:" && to?.startsWith("http:") === true
+  return isDowngrade ? undefined : to
+}
