@@ -187,9 +187,9 @@ export class World {
 
   /** Time passes until the next timer, and then what is due must begin. */
   pass(): void {
-    const { heldUntilMs = 0, timerAtMs } = this.model
+    const { deferredUntilMs = 0, timerAtMs } = this.model
     if (timerAtMs === null) return
-    this.nowMs = Math.max(this.nowMs, timerAtMs, heldUntilMs)
+    this.nowMs = Math.max(this.nowMs, timerAtMs, deferredUntilMs)
     this.fireTimer()
     for (const [at, expected] of this.expected.entries()) {
       if (expected === undefined || expected.toMs > this.nowMs || this.isRemoved) continue
