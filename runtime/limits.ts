@@ -207,89 +207,89 @@ export const makePlacementLimits = (changes: Partial<PlacementLimits> = {}): Pla
   return limits
 }
 
-/** Content up to this many bytes is kept inside the database, larger content in a file. */
+/* The embedded store. */
+
+/** Content up to this many bytes is stored in the database, larger content in a file. */
 export const inlineBlobBytesMax = 64 * 1024
 
-/** Bytes read from a blob's file at once. */
+/** Bytes of one read of a blob's file. */
 export const embeddedBlobChunkBytes = 128 * 1024
 
-/** A blob that was opened and not begun to be read is closed after this long, ms. */
+/** An opened blob that nobody begins to read is closed after this time. */
 export const blobUnreadMs = 30_000
 
-/** No further work joins a group that has reached this many bytes. */
+/** No further job joins a group that has reached this many bytes. */
 export const groupBytesMax = 4 * 1024 * 1024
 
-/** Bytes of the buffer that is shared with the writing thread; it grows when it must. */
+/** Initial bytes of the buffer that the writer thread shares; it grows for larger groups. */
 export const sharedBytes = 2 * groupBytesMax
 
-/** Changes of one write of records. */
+/** Greatest number of changes in one write of records. */
 export const recordChangesMax = 20_000
 
 /** Actors whose fences are cached, so that their next commit needs no read. */
 export const cachedFencesMax = 20_000
 
-/** Blocks of tables that are kept in memory, bytes. */
+/** Bytes of table blocks in memory. */
 export const blockCacheBytes = 16 * 1024 * 1024
 
-/** RocksDB keeps up to 1.5 times this many bytes of what was written and is not in a table. */
+/** RocksDB keeps up to 1.5 times this many bytes of recent writes in memory. */
 export const memtableBytes = 64 * 1024 * 1024
 
-/** The same of a view of a cluster's records, which is written without being flushed. */
+/** The same for a view of a cluster's records, whose writes are not flushed. */
 export const viewMemtableBytes = 16 * 1024 * 1024
 
-/** Characters of the answers to reads of records that are kept, and of one such answer. */
+/** Characters of the cached results of record reads, and of one result. */
 export const cachedCharsMax = 2 * 1024 * 1024
 
-export const cachedAnswerCharsMax = 128 * 1024
+export const cachedResultCharsMax = 128 * 1024
 
-/** Bytes of RocksDB's logs that are read at once before it reads them; whole blocks of 32 KiB. */
+/** Bytes of one read when RocksDB's logs are checked; whole blocks of 32 KiB. */
 export const rocksdbLogReadBytes = 1024 * 1024
 
-/** LevelDB writes what was written into a table when its log has this many bytes; it keeps two. */
+/** LevelDB writes a table when its log has this many bytes; it keeps two logs. */
 export const leveldbBufferBytes = 16 * 1024 * 1024
 
-/** LevelDB begins another table after this many bytes. */
+/** Bytes after which LevelDB begins the next table. */
 export const leveldbTableBytes = 8 * 1024 * 1024
 
-/** Rows, and about the bytes, that LevelDB's iterator brings at once. */
+/** Rows, and about the bytes, of one read of LevelDB's iterator. */
 export const leveldbChunkRows = 1_000
 
 export const leveldbChunkBytes = 256 * 1024
 
-/** A read that takes longer goes on in the next turn of the event loop, ms. */
+/** A longer read continues in the next turn of the event loop. */
 export const readSliceMs = 5
 
 /** Timers that are read in one step. */
 export const timersPerStep = 500
 
-/** Rows that are read at once when all of the store is read. */
+/** Rows of one page when an archive reads all of the store. */
 export const contentsPage = 200
 
-/** A log that may have as many items is read by itself. */
+/** An archive reads logs with fewer items together with their actors. */
 export const contentsItems = 32
 
-/** Items of a removed actor's log that are deleted in one step. */
+/** Log items of a removed actor that the sweeper deletes in one step. */
 export const sweepItems = 500
 
-/** The count of acknowledged commits is flushed to disk this often, ms. */
+/** How often the count of acknowledged commits is flushed. */
 export const acknowledgedSyncMs = 1_000
 
-/** First and longest pause between attempts to go on after a failed write, ms. */
+/** First and longest pause between attempts to reopen the database after a failed write. */
 export const recoverFirstMs = 100
 
 export const recoverLastMs = 5_000
 
-/** Room that must be there, beside that of the write-ahead logs, to go on after a full disk. */
+/** Free bytes, beside the size of the write-ahead logs, that reopening needs after a full disk. */
 export const recoverFreeBytesMin = 4 * 1024 * 1024
 
-/** Written and flushed to see whether a disk takes anything. */
+/** Bytes that the store writes and flushes to probe a disk. */
 export const probeBytes = 4 * 1024
 
 if (inlineBlobBytesMax >= groupBytesMax || groupBytesMax > sharedBytes) {
   throw new Error("runtime/limits.ts: the limits contradict each other")
 }
-
-/* Every bound of the embedded store. */
 
 /** How long one attempt to connect may take. */
 export const connectTimeoutMs = 5_000

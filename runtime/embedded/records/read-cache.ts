@@ -1,12 +1,12 @@
 /**
- * What was read of tables that have not changed since, as it was answered: the same objects, so
- * that who decodes them can keep that too. A read through the database and its binding costs half
- * a microsecond for each row, however warm the database is.
+ * Caches the results of reads until their table changes. A hit returns the same object, so that
+ * its readers can cache what they decode from it. An uncached read costs half a microsecond a row
+ * in the binding, however warm the database is.
  */
-import { cachedAnswerCharsMax, cachedCharsMax } from "../../limits.ts"
+import { cachedCharsMax, cachedResultCharsMax } from "../../limits.ts"
 import type { RecordEntry, RecordRange, RecordsInMemory } from "../../ports/index.ts"
 
-interface Answer {
+interface CachedResult {
   readonly value: object
   readonly chars: number
   readonly table: string
@@ -24,105 +24,101 @@ const nameOf = ({ after, limit, prefix, reverse }: RecordRange): string =>
   }`
 
 export class ReadCache implements RecordsInMemory {
-  private readonly held: RecordsInMemory
-  private answers = new Map<string, Answer>()
-  /** The names of the answers from each table. */
+  private readonly records: RecordsInMemory
+  /** By a name of the read, least recently used first. */
+  private results = new Map<string, CachedResult>()
+  /** The names of the results of each table. */
   private tables = new Map<string, Set<string>>()
-  /** How many changes of each table are under way. */
-  private readonly unsure = new Map<string, number>()
+  /** The number of changes in flight, by table. */
+  private readonly changes = new Map<string, number>()
   private chars = 0
 
-  constructor(held: RecordsInMemory) {
-    this.held = held
+  constructor(records: RecordsInMemory) {
+    this.records = records
   }
 
-  readonly get: RecordsInMemory["get"] = (table, key) => this.held.get(table, key)
+  readonly get: RecordsInMemory["get"] = (table, key) => this.records.get(table, key)
 
   readonly getMany: RecordsInMemory["getMany"] = (table, keys) =>
-    this.answer(
+    this.read(
       table,
       `${table}\u0000${keys.length}\u0000${keys.join("\u0000")}`,
-      () => this.held.getMany(table, keys),
+      () => this.records.getMany(table, keys),
       charsOf
     )
 
   readonly range: RecordsInMemory["range"] = (table, range) =>
-    this.answer(
+    this.read(
       table,
       `${table}\u0000range\u0000${nameOf(range)}`,
-      () => this.held.range(table, range),
+      () => this.records.range(table, range),
       charsOfEntries
     )
 
   readonly keys: RecordsInMemory["keys"] = (table, ranges) =>
-    this.answer(
+    this.read(
       table,
       `${table}\u0000keys\u0000${ranges.map(nameOf).join("\u0001")}`,
-      () => this.held.keys(table, ranges),
+      () => this.records.keys(table, ranges),
       (found) => found.reduce((sum, keys) => sum + charsOf(keys), 0)
     )
 
-  /** Some readers may see a change of a table from now on; nothing of it is kept meanwhile. */
-  changing(table: string): void {
-    this.unsure.set(table, (this.unsure.get(table) ?? 0) + 1)
-    this.forget(table)
-  }
-
-  /** Everybody sees that change now. */
-  changed(table: string): void {
-    const others = (this.unsure.get(table) ?? 1) - 1
-    if (others === 0) this.unsure.delete(table)
-    else this.unsure.set(table, others)
-  }
-
-  private forget(table: string): void {
+  /** From now on a read may see a change of the table: nothing of it is cached until the end. */
+  beginChange(table: string): void {
+    this.changes.set(table, (this.changes.get(table) ?? 0) + 1)
     const names = this.tables.get(table)
     if (names === undefined) return
     this.tables.delete(table)
     for (const name of names) {
-      this.chars -= this.answers.get(name)?.chars ?? 0
-      this.answers.delete(name)
+      this.chars -= this.results.get(name)?.chars ?? 0
+      this.results.delete(name)
     }
   }
 
+  /** From now on every read sees the change. */
+  endChange(table: string): void {
+    const others = (this.changes.get(table) ?? 1) - 1
+    if (others === 0) this.changes.delete(table)
+    else this.changes.set(table, others)
+  }
+
   clear(): void {
-    this.answers.clear()
+    this.results.clear()
     this.tables.clear()
     this.chars = 0
   }
 
-  private answer<A extends object>(
+  private read<A extends object>(
     table: string,
     name: string,
     read: () => A | Promise<A>,
     measure: (value: A) => number
   ): A | Promise<A> {
-    const known = this.answers.get(name)
-    if (known !== undefined) {
-      // The least lately used stand first.
-      this.answers.delete(name)
-      this.answers.set(name, known)
-      // The name tells what kind of question it answers.
-      return known.value as A
+    const cached = this.results.get(name)
+    if (cached !== undefined) {
+      this.results.delete(name)
+      this.results.set(name, cached)
+      // The name determines the type of the result.
+      return cached.value as A
     }
     const value = read()
-    if (!(value instanceof Promise) && !this.unsure.has(table)) {
-      this.keep(table, name, value, measure(value) + name.length)
+    if (!(value instanceof Promise) && !this.changes.has(table)) {
+      this.add(table, name, value, measure(value) + name.length)
     }
     return value
   }
 
-  private keep(table: string, name: string, value: object, chars: number): void {
-    if (chars > cachedAnswerCharsMax) return
-    this.answers.set(name, { value, chars, table })
+  private add(table: string, name: string, value: object, chars: number): void {
+    if (chars > cachedResultCharsMax) return
+    this.results.set(name, { value, chars, table })
     this.chars += chars
     const names = this.tables.get(table) ?? new Set<string>()
     this.tables.set(table, names.add(name))
-    for (const [oldest, answer] of this.answers) {
+    for (const [oldest, result] of this.results) {
       if (this.chars <= cachedCharsMax) return
-      this.answers.delete(oldest)
-      this.tables.get(answer.table)?.delete(oldest)
-      this.chars -= answer.chars
+      this.results.delete(oldest)
+      this.tables.get(result.table)?.delete(oldest)
+      this.chars -= result.chars
     }
   }
 }

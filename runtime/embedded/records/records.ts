@@ -3,12 +3,14 @@ import { Effect } from "effect"
 import { recordChangesMax } from "../../limits.ts"
 import { assertExpected, byBytes, type RecordChange, type RecordEntry, type RecordRange,
   type RecordsApi, type RecordsInMemory, Watchers } from "../../ports/index.ts"
-import { type Database, readSpan, type WriteBatch } from "../engine/index.ts"
+import { type Database, keysIn, readSpan, type WriteBatch } from "../engine/index.ts"
 import { endOf, recordKey } from "../keys.ts"
 import type { EmbeddedStore } from "../storage/index.ts"
 import { ReadCache } from "./read-cache.ts"
 
-const entriesOf = (rows: ReadonlyArray<string>, skip: number): Array<RecordEntry> => {
+/* Reads of an open database; a view of a cluster's records reads in the same way. */
+
+const entriesIn = (rows: ReadonlyArray<string>, skip: number): Array<RecordEntry> => {
   const entries: Array<RecordEntry> = []
   for (let at = 0; at < rows.length; at += 2) {
     entries.push({ key: (rows[at] ?? "").slice(skip), value: rows[at + 1] ?? "" })
@@ -18,86 +20,83 @@ const entriesOf = (rows: ReadonlyArray<string>, skip: number): Array<RecordEntry
 
 const least = (one: Buffer, other: Buffer): Buffer => Buffer.compare(one, other) < 0 ? one : other
 
-/** The span of keys of a range. */
+/** The span of the keys of a range. */
 const spanOf = (table: string, { after, limit, prefix = "", reverse }: RecordRange) => {
   const from = recordKey(table, prefix)
   const end = endOf(from)
   if (after === undefined) return { gte: from, lt: end, limit }
   const bound = recordKey(table, after)
   if (reverse === true) return { gte: from, lt: least(Buffer.from(bound), end), limit }
-  const before = Buffer.compare(Buffer.from(bound), Buffer.from(from)) < 0
-  return before ? { gte: from, lt: end, limit } : { gt: bound, lt: end, limit }
+  const isBefore = Buffer.compare(Buffer.from(bound), Buffer.from(from)) < 0
+  return isBefore ? { gte: from, lt: end, limit } : { gt: bound, lt: end, limit }
 }
 
 /** There is no key from `from` up to `to`; undefined: to the end of the table. */
-interface Gap {
+interface KeyGap {
   readonly from: string
   readonly to: string | undefined
 }
 
-/** Where a range begins. No key holds U+0000: after a key comes that key with one. */
+/** The least key of a range. Keys contain no U+0000, so `${after}\0` is the least one after it. */
 const startOf = ({ after, prefix = "" }: RecordRange): string =>
   after === undefined || byBytes(after, prefix) < 0 ? prefix : `${after}\u0000`
 
-const isIn = ({ from, to }: Gap, range: RecordRange): boolean => {
+const isWithinGap = ({ from, to }: KeyGap, range: RecordRange): boolean => {
   const { prefix = "", reverse } = range
   if (reverse === true || byBytes(from, startOf(range)) > 0) return false
   return to === undefined || (byBytes(to, prefix) > 0 && !to.startsWith(prefix))
 }
 
 /**
- * The keys of several ranges. Where nothing begins with a prefix, a look for it still finds what
- * comes next: the ranges before that are known to be empty, and are not looked for.
+ * Reads the keys of several ranges, synchronously where the database can. The read of an empty
+ * range returns the next key of the table: all ranges before that key are empty too, and need no
+ * read.
  */
-class KeyLooks {
-  private readonly database: () => Database
-  private readonly table: string
-  private readonly ranges: ReadonlyArray<RecordRange>
-  private readonly found: Array<ReadonlyArray<string>> = []
-  private gap: Gap | undefined
-
-  constructor(database: () => Database, table: string, ranges: ReadonlyArray<RecordRange>) {
-    this.database = database
-    this.table = table
-    this.ranges = ranges
+const readKeys = (
+  database: () => Database,
+  table: string,
+  ranges: ReadonlyArray<RecordRange>
+): ReadonlyArray<ReadonlyArray<string>> | Promise<ReadonlyArray<ReadonlyArray<string>>> => {
+  const found: Array<ReadonlyArray<string>> = []
+  const skip = recordKey(table, "").length
+  let gap: KeyGap | undefined
+  const add = (range: RecordRange, isOpen: boolean, rows: ReadonlyArray<string>): void => {
+    const keys = keysIn(rows, skip)
+    const { prefix = "" } = range
+    const within = isOpen ? keys.filter((key) => key.startsWith(prefix)) : keys
+    if (isOpen && within.length === 0) gap = { from: startOf(range), to: keys[0] }
+    found.push(within)
   }
-
-  /** In this turn of the event loop, as long as nothing takes long. */
-  look(): ReadonlyArray<ReadonlyArray<string>> | Promise<ReadonlyArray<ReadonlyArray<string>>> {
-    while (this.found.length < this.ranges.length) {
-      const range = this.ranges[this.found.length]
-      if (range === undefined) break
-      if (range.limit <= 0 || (this.gap !== undefined && isIn(this.gap, range))) {
-        this.found.push([])
+  const readRest = (): ReturnType<typeof readKeys> => {
+    for (
+      let range = ranges[found.length];
+      range !== undefined;
+      range = ranges[found.length]
+    ) {
+      if (range.limit <= 0 || (gap !== undefined && isWithinGap(gap, range))) {
+        found.push([])
         continue
       }
-      const { prefix, reverse } = range
-      const isOpen = reverse !== true && prefix !== undefined
-      const span = spanOf(this.table, range)
-      const open = isOpen ? { ...span, lt: endOf(recordKey(this.table, "")) } : span
-      const rows = readSpan(this.database, open, reverse === true)
+      const next = range
+      const isOpen = next.reverse !== true && next.prefix !== undefined
+      const span = spanOf(table, next)
+      const open = isOpen ? { ...span, lt: endOf(recordKey(table, "")) } : span
+      const rows = readSpan(database, open, next.reverse === true)
       if (rows instanceof Promise) {
         return rows.then((all) => {
-          this.take(range, isOpen, all)
-          return this.look()
+          add(next, isOpen, all)
+          return readRest()
         })
       }
-      this.take(range, isOpen, rows)
+      add(next, isOpen, rows)
     }
-    return this.found
+    return found
   }
-
-  private take(range: RecordRange, isOpen: boolean, rows: ReadonlyArray<string>): void {
-    const keys = entriesOf(rows, recordKey(this.table, "").length).map(({ key }) => key)
-    const { prefix = "" } = range
-    const fitting = isOpen ? keys.filter((key) => key.startsWith(prefix)) : keys
-    if (isOpen && fitting.length === 0) this.gap = { from: startOf(range), to: keys[0] }
-    this.found.push(fitting)
-  }
+  return readRest()
 }
 
-/** The records of a database, which is asked for anew at each step of a read. */
-export const heldIn = (database: () => Database): RecordsInMemory => ({
+/** The records of a database; each step of a read calls `database` for the one that is open. */
+export const recordsIn = (database: () => Database): RecordsInMemory => ({
   get: (table, key) => database().getText(recordKey(table, key)),
   getMany: (table, keys) => database().getTexts(keys.map((key) => recordKey(table, key))),
   range: (table, range) => {
@@ -105,13 +104,13 @@ export const heldIn = (database: () => Database): RecordsInMemory => ({
     const skip = recordKey(table, "").length
     const rows = readSpan(database, spanOf(table, range), range.reverse === true)
     return rows instanceof Promise
-      ? rows.then((all) => entriesOf(all, skip))
-      : entriesOf(rows, skip)
+      ? rows.then((all) => entriesIn(all, skip))
+      : entriesIn(rows, skip)
   },
-  keys: (table, ranges) => new KeyLooks(database, table, ranges).look()
+  keys: (table, ranges) => readKeys(database, table, ranges)
 })
 
-/* Records as they are read from an open database. */
+/* Writes of the store. */
 
 const apply = (batch: WriteBatch, changes: ReadonlyArray<RecordChange>): void => {
   if (changes.length === 0) return
@@ -122,14 +121,11 @@ const apply = (batch: WriteBatch, changes: ReadonlyArray<RecordChange>): void =>
   }
 }
 
-const tablesOf = (changes: ReadonlyArray<RecordChange>): ReadonlySet<string> =>
-  new Set(changes.map(({ table }) => table))
-
 /**
- * What the group under way changes and the database does not show yet. A group is prepared when all
- * groups before it are durable, so that the rest of what was changed can be read.
+ * The changes of the group in flight, which the database does not show yet. A group is prepared
+ * when all earlier groups are durable, so the database shows everything else.
  */
-class Unwritten {
+class StagedRecords {
   private readonly values = new Map<string, { readonly value: string | null; by: object }>()
 
   add(by: object, changes: ReadonlyArray<RecordChange>): void {
@@ -145,81 +141,80 @@ class Unwritten {
     }
   }
 
-  holds(store: EmbeddedStore, { key, table, value }: RecordChange): boolean {
+  /** Whether a record has the expected value. */
+  agrees(store: EmbeddedStore, { key, table, value }: RecordChange): boolean {
     const name = recordKey(table, key)
-    const unwritten = this.values.get(name)
-    const known = unwritten === undefined ? store.database().getText(name) : unwritten.value
-    return (known ?? null) === value
+    const staged = this.values.get(name)
+    const current = staged === undefined ? store.database().getText(name) : staged.value
+    return (current ?? null) === value
   }
 }
 
-const writing = (
+/** Writes changes if all records have their expected values; whether they had. */
+const conditionalWrite = (
   store: EmbeddedStore,
   { begin, end }: Pick<Watchers, "begin" | "end">
-): Pick<RecordsApi, "write" | "writeIf"> => {
-  const unwritten = new Unwritten()
-  const submit = (
-    expected: ReadonlyArray<RecordChange>,
-    changes: ReadonlyArray<RecordChange>
-  ) =>
+): RecordsApi["writeIf"] => {
+  const staged = new StagedRecords()
+  return (expected, changes) =>
     Effect.suspend(() => {
       const by = {}
-      let isKept = false
-      const done = () => {
-        if (!isKept) return
-        unwritten.drop(by, changes)
+      let isWritten = false
+      const unstage = () => {
+        if (!isWritten) return
+        staged.drop(by, changes)
         end(changes)
       }
       return store.submit(
         (batch) => {
           assertExpected(expected, changes)
-          isKept = expected.every((change) => unwritten.holds(store, change))
-          if (!isKept) return
+          isWritten = expected.every((change) => staged.agrees(store, change))
+          if (!isWritten) return
           apply(batch, changes)
-          unwritten.add(by, changes)
+          staged.add(by, changes)
           begin(changes)
         },
         () => {
-          done()
-          return isKept
+          unstage()
+          return isWritten
         },
-        done
+        unstage
       )
     })
-  return {
-    write: (changes) => Effect.asVoid(submit([], changes)),
-    writeIf: submit
-  }
 }
 
-/** The record port upon an open store. */
+const tablesOf = (changes: ReadonlyArray<RecordChange>): ReadonlySet<string> =>
+  new Set(changes.map(({ table }) => table))
+
+/** The record port on an open store. */
 export const makeRecords = (store: EmbeddedStore): RecordsApi => {
-  const held = new ReadCache(heldIn(store.database))
+  const cache = new ReadCache(recordsIn(store.database))
   const watchers = new Watchers()
   store.onReopened(() => {
-    held.clear()
+    cache.clear()
     watchers.all()
   })
-  const telling = {
-    begin: (changes: ReadonlyArray<RecordChange>) => {
-      for (const table of tablesOf(changes)) held.changing(table)
+  const writeIf = conditionalWrite(store, {
+    begin: (changes) => {
+      for (const table of tablesOf(changes)) cache.beginChange(table)
       watchers.begin(changes)
     },
-    end: (changes: ReadonlyArray<RecordChange>) => {
-      for (const table of tablesOf(changes)) held.changed(table)
+    end: (changes) => {
+      for (const table of tablesOf(changes)) cache.endChange(table)
       watchers.end(changes)
     }
-  }
+  })
   return {
     changesMax: recordChangesMax,
-    ...writing(store, telling),
-    get: (table, key) => store.read(() => held.get(table, key)),
-    getMany: (table, keys) => store.read(() => held.getMany(table, keys)),
-    range: (table, range) => store.read(() => held.range(table, range)),
-    keys: (table, ranges) => store.read(() => held.keys(table, ranges)),
+    write: (changes) => Effect.asVoid(writeIf([], changes)),
+    writeIf,
+    get: (table, key) => store.read(() => cache.get(table, key)),
+    getMany: (table, keys) => store.read(() => cache.getMany(table, keys)),
+    range: (table, range) => store.read(() => cache.range(table, range)),
+    keys: (table, ranges) => store.read(() => cache.keys(table, ranges)),
     watch: watchers.watch,
     isCurrent: Effect.succeed(true),
-    // The storage port tells of the store that both are upon.
+    // The storage port reports the health of the store.
     health: Effect.void
   }
 }

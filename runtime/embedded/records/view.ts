@@ -1,4 +1,4 @@
-/** The view port in a database of its own: records as in the embedded store, and what is noted. */
+/** The view port: a copy of the records of a cluster in its own database, for one node. */
 import { Effect } from "effect"
 import { rm } from "node:fs/promises"
 import { StorageLocked, StorageUnavailable } from "../../actor/index.ts"
@@ -7,7 +7,7 @@ import { type BatchChange, type Database, EngineMissing, type EngineName, isLock
   openViewDatabase, rootOf, viewEngine } from "../engine/index.ts"
 import { recordKey, VIEW_KEY } from "../keys.ts"
 import { ReadCache } from "./read-cache.ts"
-import { heldIn } from "./records.ts"
+import { recordsIn } from "./records.ts"
 
 const changeOf = ({ key, table, value }: RecordChange): BatchChange => {
   const name = Buffer.from(recordKey(table, key))
@@ -20,7 +20,7 @@ class EmbeddedView {
   private readonly folder: string
   private readonly engine: EngineName
   private open: Database | undefined
-  readonly held = new ReadCache(heldIn(() => this.database()))
+  readonly cache = new ReadCache(recordsIn(() => this.database()))
 
   constructor(folder: string, engine: EngineName) {
     this.folder = folder
@@ -32,11 +32,11 @@ class EmbeddedView {
     throw new StorageUnavailable({ detail: "the view is not open" })
   }
 
-  /** Opens what is there; what cannot be opened is made anew. */
+  /** Opens the database; replaces it by an empty one when it does not open. */
   async start(): Promise<void> {
     const { engine, folder } = this
     this.open = await openViewDatabase(folder, engine).catch(async (error: unknown) => {
-      // Another process has it, perhaps the last one of this node that still ends.
+      // Perhaps the last process of this node has not ended yet.
       if (isLocked(error)) throw new StorageLocked({ path: folder, pid: undefined })
       await rm(folder, { recursive: true, force: true })
       return openViewDatabase(folder, engine)
@@ -46,8 +46,8 @@ class EmbeddedView {
   async stop(): Promise<void> {
     const database = this.open
     this.open = undefined
-    this.held.clear()
-    // What it could not flush is lost with its note.
+    this.cache.clear()
+    // The records that closing cannot flush are lost together with their position.
     await database?.close().catch(() => undefined)
   }
 
@@ -60,11 +60,11 @@ class EmbeddedView {
   async write(changes: ReadonlyArray<RecordChange>, note: string): Promise<void> {
     const noted = { type: "put", key: Buffer.from(VIEW_KEY), value: Buffer.from(note) } as const
     const tables = new Set(changes.map(({ table }) => table))
-    for (const table of tables) this.held.changing(table)
+    for (const table of tables) this.cache.beginChange(table)
     try {
       await this.database().write([...changes.map(changeOf), noted])
     } finally {
-      for (const table of tables) this.held.changed(table)
+      for (const table of tables) this.cache.endChange(table)
     }
   }
 }
@@ -73,9 +73,9 @@ const detailOf = (error: unknown): string =>
   error instanceof EngineMissing ? error.detail : rootOf(error).detail
 
 /**
- * The view in `folder`, which is made when it is not there, and anew when it is corrupted. Fails with
- * StorageLocked when another process holds it, with StorageUnavailable when it cannot be made or no
- * database runs here. `wanted` insists on a database; a view of another one is read or made anew.
+ * The view in `folder`, created when missing and emptied when corrupted. Fails with StorageLocked
+ * when another process has it open, and with StorageUnavailable when it cannot be created or no
+ * database runs here. A view on another database than `wanted` is emptied too.
  */
 export const embeddedView = (
   folder: string,
@@ -97,10 +97,10 @@ export const embeddedView = (
       (view) => Effect.promise(() => view.stop())
     ),
     (view): ViewApi => ({
-      get: view.held.get,
-      getMany: view.held.getMany,
-      range: view.held.range,
-      keys: view.held.keys,
+      get: view.cache.get,
+      getMany: view.cache.getMany,
+      range: view.cache.range,
+      keys: view.cache.keys,
       note: () => view.database().getText(VIEW_KEY),
       write: (changes, note) => view.write(changes, note),
       clear: () => view.clear()

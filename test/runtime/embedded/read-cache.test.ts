@@ -30,16 +30,16 @@ it("gives what is there, and the same answer while nothing changes", () => {
       const tables = new RecordTables()
       const cache = new ReadCache(tables)
       for (const [changes, questions] of rounds) {
-        for (const one of changes) cache.changing(one.table)
+        for (const one of changes) cache.beginChange(one.table)
         const before = questions.map(({ range: wanted, table: name }) => cache.range(name, wanted))
         tables.apply(changes)
         for (const [at, { range: wanted, table: name }] of questions.entries()) {
-          const isUnsure = changes.some((one) => one.table === name)
+          const isChanging = changes.some((one) => one.table === name)
           const found = cache.range(name, wanted)
           expect(found).toEqual(tables.range(name, wanted))
-          expect(found === before[at]).toBe(!isUnsure)
+          expect(found === before[at]).toBe(!isChanging)
         }
-        for (const one of changes) cache.changed(one.table)
+        for (const one of changes) cache.endChange(one.table)
         for (const { keys, range: wanted, ranges, table: name } of questions) {
           const answers = () => [
             cache.range(name, wanted),
@@ -78,8 +78,8 @@ it("forgets what was asked for least lately when it holds much", () => {
   for (let limit = 200; limit < 200 + 2 * many; limit++) void cache.range("t", { limit })
   expect(cache.range("t", { limit: 1 })).not.toBe(first)
   tables.apply([{ table: "t", key: "k", value: value.repeat(2) }])
-  cache.changing("t")
-  cache.changed("t")
+  cache.beginChange("t")
+  cache.endChange("t")
   const large = cache.range("t", { limit: 1 })
   expect([large, cache.range("t", { limit: 1 }) === large]).toEqual([
     tables.range("t", { limit: 1 }),
