@@ -38,9 +38,9 @@ export interface Dependencies {
 /** Every behavior of the service. */
 export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
   account(deps.records),
+  backgroundTask(deps),
   cabinet,
   content(deps.blobs),
-  backgroundTask(deps),
   idempotency,
   mailbox({ notificationsMax: notificationsMaxDefault, ...deps.limits }),
   notification(deps),

@@ -106,8 +106,8 @@ export const accountTokensMax = 16
 /** The records of expired tokens that could not be removed are tried again after so long. */
 export const tokenRemovalRetryMs = 60_000
 
-/** An errand under way is taken up again after so long, when it was lost. */
-export const errandLeaseMs = 120_000
+/** A background task whose attempt was lost is repeated after this time. */
+export const backgroundTaskLeaseMs = 120_000
 
 /** An attempt that met a store or actor away is made again after so long. */
 export const unavailableRetryMs = 1_000

@@ -10,7 +10,7 @@ interface Activities {
 }
 
 /**
- * What errands need of XML: what a notification points to, and the receipt (A4); and what relays
+ * What background tasks need of XML: what a notification points to, and the receipt (A4); and what relays
  * do.
  */
 export const notificationDocuments: Documents & Activities = {

@@ -21,7 +21,7 @@ export const account = (
   perform: ({ account, tokens }) =>
     records.write(tokens.flatMap(({ hash, id }) => tokenRemoval(account, id, hash))).pipe(
       Effect.map((): AccountMessage => ({
-        _tag: "Forgotten",
+        _tag: "TokenRecordsRemoved",
         tokenIds: tokens.map(({ id }) => id)
       })),
       // The timer that is set for later finds it undone.

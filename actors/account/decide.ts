@@ -113,7 +113,7 @@ const absent: Accounts["Absent"] = {
   AddToken: () => deny("NotFound"),
   RemoveToken: () => deny("NotFound"),
   RemoveTokens: () => deny("NotFound"),
-  Forgotten: () => stay(),
+  TokenRecordsRemoved: () => stay(),
   SetRoles: () => deny("NotFound"),
   Remove: () => deny("NotFound"),
   TimerFired: () => stay()
@@ -156,7 +156,7 @@ const timerFired: Accounts["Active"]["TimerFired"] = (state, _message, { nowMs }
   const expired = state.tokens.filter((token) => !isValid(token, nowMs))
   if (expired.length === 0) return stay<AccountState>().setTimer(firstExpiry(state.tokens))
   return stay<AccountState>().setTimer(nowMs + tokenRemovalRetryMs).perform<AccountAction>({
-    _tag: "Forget",
+    _tag: "RemoveTokenRecords",
     account: state.name,
     tokens: expired.map(({ hash, id }) => ({ id, hash }))
   })
@@ -209,7 +209,7 @@ const active: Accounts["Active"] = {
       ? stay().reply(revoked)
       : changed(state, { tokens: [] }).reply(revoked)
   },
-  Forgotten: (state, { tokenIds }, { nowMs }) => {
+  TokenRecordsRemoved: (state, { tokenIds }, { nowMs }) => {
     const tokens = state.tokens.filter((token) =>
       isValid(token, nowMs) || !tokenIds.includes(token.id)
     )
@@ -246,7 +246,7 @@ const removed: Accounts["Removed"] = {
   AddToken: () => deny("Gone"),
   RemoveToken: () => deny("Gone"),
   RemoveTokens: () => deny("Gone"),
-  Forgotten: () => stay(),
+  TokenRecordsRemoved: () => stay(),
   SetRoles: () => deny("Gone"),
   Remove: () => deny("Gone"),
   TimerFired: () => stay()

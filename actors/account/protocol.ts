@@ -76,7 +76,7 @@ export const AccountMessage = Schema.Union([
   /** Removes every token. By an admin or the account itself. */
   Schema.TaggedStruct("RemoveTokens", { caller: Caller, ...ifVersion }),
   /** The records of expired tokens are gone, so that the account can forget them too. */
-  Schema.TaggedStruct("Forgotten", { tokenIds: Schema.Array(Schema.String) }),
+  Schema.TaggedStruct("TokenRecordsRemoved", { tokenIds: Schema.Array(Schema.String) }),
   /** By an admin. */
   Schema.TaggedStruct("SetRoles", { caller: Caller, roles }),
   /** By an admin. */
@@ -88,7 +88,7 @@ export type AccountMessage = typeof AccountMessage.Type
 
 /** Removes the records that lead to expired tokens. */
 export interface AccountAction {
-  readonly _tag: "Forget"
+  readonly _tag: "RemoveTokenRecords"
   readonly account: string
   readonly tokens: ReadonlyArray<Pick<Token, "id" | "hash">>
 }

@@ -1,15 +1,16 @@
 /**
- * The copy that an eager fetch keeps: a content resource of the mailbox's owner, under a URI that
- * follows from the notification's, so that a repeated fetch keeps one copy and not two.
+ * The copy of an eager fetch: a content resource of the mailbox's owner. Its id is derived from
+ * the notification's, so that a repeated fetch stores one copy.
  */
 import { Effect } from "effect"
-import { hash, randomBytes } from "node:crypto"
-import { type Address, address, type AskFailure, isRefusal, type Peers, type Refusal,
+import { randomBytes } from "node:crypto"
+import { address, type AskFailure, isRefusal, type Peers,
   type StorageFailure } from "../../runtime/index.ts"
-import { contentKind, type ContentMessage, type ContentReply } from "../content/index.ts"
 import { cachedBytesMax } from "../limits.ts"
 import { mailboxKind, type MailboxMessage } from "../mailbox/index.ts"
 import type { Fetched } from "../outbound/index.ts"
+import { sha256 } from "../secret-hash.ts"
+import { askContent } from "./fetch-and-receipt.ts"
 import { type BackgroundTaskDependencies, type CachedContent, cachedKey, cachedTable,
   type ContentCopy } from "./protocol.ts"
 
@@ -19,38 +20,28 @@ const typeCharsMax = 255
 
 const typePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[\x20-\x7e]+$/
 
-const hashOf = (text: string): string => hash("sha256", text, "base64url")
-
-const askContent = (
-  peers: Peers,
-  to: Address,
-  message: ContentMessage
-): Effect.Effect<ContentReply | Refusal, AskFailure> =>
-  // Content answers in its own protocol, and in no other.
-  peers.ask(to, message) as Effect.Effect<ContentReply | Refusal, AskFailure>
-
 async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** Keeps a copy for the mailbox's owner. `key` is the notification's secret. */
-export const keepCopy = Effect.fnUntraced(function*(
+/** Stores a copy for the mailbox's owner. `key` is the random part of the notification's id. */
+export const storeCopy = Effect.fnUntraced(function*(
   { arriving, blobs }: BackgroundTaskDependencies,
   peers: Peers,
   key: string,
   owner: string,
   { bytes, type }: Fetched
 ): Effect.fn.Return<ContentCopy, AskFailure | StorageFailure> {
-  const id = hashOf(`copy ${key}`).slice(0, idChars)
+  const id = sha256(`copy ${key}`).slice(0, idChars)
   const blobId = `${id}=${randomBytes(16).toString("base64url")}`
   arriving.add(blobId)
-  const keep = Effect.gen(function*() {
+  const store = Effect.gen(function*() {
     const { digest, lengthBytes } = yield* Effect.catchTags(
       blobs.put(blobId, single(bytes), cachedBytesMax),
-      // Neither can be: the bytes are in memory, and were counted.
+      // Neither can happen: the bytes are in memory, and were counted.
       { BlobTooLarge: Effect.die, BlobAborted: Effect.die }
     )
-    const reply = yield* askContent(peers, address(contentKind, id), {
+    const reply = yield* askContent(peers, id, {
       _tag: "Publish",
       requestId: id,
       body: {
@@ -61,7 +52,7 @@ export const keepCopy = Effect.fnUntraced(function*(
         lengthBytes,
         digest
       },
-      // Nobody has the secret that this would be the hash of: only the owner's account may edit.
+      // The hash of no known secret: only the owner's account may edit.
       editHash: randomBytes(32).toString("base64url"),
       owner
     })
@@ -69,27 +60,22 @@ export const keepCopy = Effect.fnUntraced(function*(
     if (!isFirst) yield* blobs.remove(blobId)
     return { contentId: id, owner }
   })
-  return yield* Effect.ensuring(keep, Effect.sync(() => arriving.delete(blobId)))
+  return yield* Effect.ensuring(store, Effect.sync(() => arriving.delete(blobId)))
 })
 
-interface NotificationPosition {
+interface CopySource {
   readonly mailbox: string
   readonly n: number
 }
 
-const tellMailbox = (peers: Peers, mailbox: string) => {
-  const message: MailboxMessage = { _tag: "Fetched" }
-  return peers.ask(address(mailboxKind, mailbox), message)
-}
-
-/** Enters the copy for listings, then tells the mailbox that its listing has changed. */
-export const showCopy = Effect.fnUntraced(function*(
+/** Enters the copy for listings, then notifies the mailbox that its listing has changed. */
+export const listCopy = Effect.fnUntraced(function*(
   { records }: BackgroundTaskDependencies,
   peers: Peers,
-  { mailbox, n }: NotificationPosition,
+  { mailbox, n }: CopySource,
   { contentId }: ContentCopy
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
-  const described = yield* askContent(peers, address(contentKind, contentId), {
+  const described = yield* askContent(peers, contentId, {
     _tag: "Describe",
     access: {}
   })
@@ -99,14 +85,15 @@ export const showCopy = Effect.fnUntraced(function*(
     const value = JSON.stringify(cached)
     yield* records.write([{ table: cachedTable, key: cachedKey(mailbox, n), value }])
   }
-  yield* tellMailbox(peers, mailbox)
+  const changed: MailboxMessage = { _tag: "CopiesChanged" }
+  yield* peers.ask(address(mailboxKind, mailbox), changed)
 })
 
-/** Takes the copy away with its notification. */
-export const clearCopy = Effect.fnUntraced(function*(
+/** Removes the copy of a removed notification. */
+export const removeCopy = Effect.fnUntraced(function*(
   { records }: BackgroundTaskDependencies,
   peers: Peers,
-  { mailbox, n }: NotificationPosition,
+  { mailbox, n }: CopySource,
   { contentId, owner }: ContentCopy
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
   yield* records.write([{
@@ -115,7 +102,6 @@ export const clearCopy = Effect.fnUntraced(function*(
     value: null,
     fades: true
   }])
-  // Refused where it is gone already.
-  const message: ContentMessage = { _tag: "Remove", access: { account: owner } }
-  yield* askContent(peers, address(contentKind, contentId), message)
+  // The content refuses if it is gone already.
+  yield* askContent(peers, contentId, { _tag: "Remove", access: { account: owner } })
 })

@@ -1,31 +1,29 @@
-/** The two duties: to fetch what a notification points to (A3), and to send a receipt (A4). */
+/** The two kinds of background tasks: to fetch content (A3), and to send a receipt (A4). */
 import { Effect, type Semaphore } from "effect"
-import { hash } from "node:crypto"
-import { type Address, address, type AskFailure, isRefusal, type Peers, type Refusal,
+import { address, type AskFailure, isRefusal, type Peers, type Refusal,
   type StorageFailure } from "../../runtime/index.ts"
 import { contentKind, type ContentMessage, type ContentReply } from "../content/index.ts"
 import { cachedBytesDefault, cachedBytesMax, fetchPermitBytes } from "../limits.ts"
 import type { OwnerSettings } from "../mailbox/index.ts"
 import type { DeliveryOutcome, Fetched, FetchOutcome } from "../outbound/index.ts"
+import { sha256 } from "../secret-hash.ts"
 import type { BackgroundTaskDependencies, OutgoingReceipt, Pointer } from "./protocol.ts"
 
-/** A duty, looked up. */
+/** What a task reads of its notification and mailbox. */
 export interface TaskInput {
   readonly pointer: Pointer
   /** URI of the mailbox. */
   readonly mailbox: string
   readonly settings: OwnerSettings
-  /** Random part of the notification's id: what is derived from it cannot be guessed. */
+  /** Random part of the notification's id: names derived from it cannot be guessed. */
   readonly key: string
 }
 
-const hashOf = (text: string): string => hash("sha256", text, "base64url")
-
 const accessOf = ({ password }: Pointer) =>
-  password === undefined ? {} : { passwordHash: hashOf(password) }
+  password === undefined ? {} : { passwordHash: sha256(password) }
 
-/** How a refusal of this service's own content ends an attempt: as its status code would. */
-const refusedOutcome = (
+/** The outcome of a refusal by content of this service: that of its status code. */
+const outcomeOf = (
   { reason }: Refusal
 ): Extract<DeliveryOutcome, { _tag: "PermanentFailure" | "RetryableFailure" }> => {
   switch (reason) {
@@ -36,21 +34,19 @@ const refusedOutcome = (
       return { _tag: "PermanentFailure", code: 401, problem: "the message password is wrong" }
     case "Full":
     case "Busy":
-      return { _tag: "RetryableFailure", code: 503, problem: "the content takes no more just now" }
+      return { _tag: "RetryableFailure", code: 503, problem: "the content is full or busy" }
     default:
       return { _tag: "PermanentFailure", code: 404, problem: "there is no such content" }
   }
 }
 
-const askContent = (
+export const askContent = (
   peers: Peers,
   id: string,
   message: ContentMessage
-): Effect.Effect<ContentReply | Refusal, AskFailure> => {
-  const to: Address = address(contentKind, id)
-  // Content answers in its own protocol, and in no other.
-  return peers.ask(to, message) as Effect.Effect<ContentReply | Refusal, AskFailure>
-}
+): Effect.Effect<ContentReply | Refusal, AskFailure> =>
+  // Content replies in its own protocol only.
+  peers.ask(address(contentKind, id), message) as Effect.Effect<ContentReply | Refusal, AskFailure>
 
 const tooLarge = (bytesMax: number): DeliveryOutcome => ({
   _tag: "PermanentFailure",
@@ -72,8 +68,8 @@ const fetchOwn = Effect.fnUntraced(function*(
 ): Effect.fn.Return<FetchOutcome, AskFailure | StorageFailure> {
   const message: ContentMessage = { _tag: "Describe", access: accessOf(pointer) }
   const reply = yield* askContent(peers, id, message)
-  if (isRefusal(reply)) return refusedOutcome(reply)
-  if (reply._tag !== "Described") throw new Error(`content answered ${reply._tag}`)
+  if (isRefusal(reply)) return outcomeOf(reply)
+  if (reply._tag !== "Described") throw new Error(`content replied ${reply._tag}`)
   const { blobId, lengthBytes, type } = reply.view.body
   if (lengthBytes > bytesMax) return tooLarge(bytesMax) as FetchOutcome // never Delivered
   const source = yield* blobs.open(blobId).pipe(
@@ -87,21 +83,21 @@ const fetchOwn = Effect.fnUntraced(function*(
   return { _tag: "Fetched", fetched }
 })
 
-/** Fetches the content, up to the mailbox's limit; `room` bounds the bytes of all fetches. */
+/** Fetches the content, up to the mailbox's limit; `memory` bounds the bytes of all fetches. */
 export const fetchContent = (
   deps: BackgroundTaskDependencies,
   peers: Peers,
-  room: Semaphore.Semaphore,
-  found: TaskInput
+  memory: Semaphore.Semaphore,
+  input: TaskInput
 ): Effect.Effect<FetchOutcome, AskFailure | StorageFailure> => {
-  const { pointer, settings } = found
+  const { pointer, settings } = input
   const bytesMax = Math.min(settings.fetchLimitBytes ?? cachedBytesDefault, cachedBytesMax)
   const id = deps.links.contentOf(pointer.url)
   const headers = pointer.password === undefined ? {} : { "Message-Password": pointer.password }
   const fetching = id === undefined
     ? deps.outbound.get({ uri: pointer.url, headers: { Accept: "*/*", ...headers }, bytesMax })
-    : fetchOwn(deps, peers, found, id, bytesMax)
-  return room.withPermits(Math.max(1, Math.ceil(bytesMax / fetchPermitBytes)))(fetching)
+    : fetchOwn(deps, peers, input, id, bytesMax)
+  return memory.withPermits(Math.max(1, Math.ceil(bytesMax / fetchPermitBytes)))(fetching)
 }
 
 /** Sends a receipt to the message's URI. */
@@ -123,7 +119,7 @@ export const sendReceipt = (
       uri: pointer.url,
       headers: {
         "Content-Type": "application/xml; charset=utf-8",
-        "Idempotency-Key": `"${hashOf(`${key} ${status}`)}"`,
+        "Idempotency-Key": `"${sha256(`${key} ${status}`)}"`,
         ...pointer.password === undefined ? {} : { "Message-Password": pointer.password }
       },
       body: documents.receiptDocument(receipt)
@@ -132,6 +128,6 @@ export const sendReceipt = (
   const value = JSON.stringify(receipt)
   return Effect.map(
     askContent(peers, id, { _tag: "Receipt", access: accessOf(pointer), value }),
-    (reply) => isRefusal(reply) ? refusedOutcome(reply) : { _tag: "Delivered", code: 202 }
+    (reply) => isRefusal(reply) ? outcomeOf(reply) : { _tag: "Delivered", code: 202 }
   )
 }

@@ -1,8 +1,8 @@
 /**
- * An errand: one outbound duty of a mailbox for one of its notifications (protocol §1.2): to fetch
- * the content (A3), or to send a receipt (A4). Its id is `<mailbox>=<n, base 36>-<duty>`, so that
- * it is placed with its mailbox, whose commits wake it; what there is to do it reads from the
- * mailbox's log, each time anew.
+ * A background task: one outbound request of a mailbox for one of its notifications (protocol
+ * §1.2): to fetch the content (A3), or to send a receipt (A4). Its id is
+ * `<mailbox>=<n, base 36>-<kind>`, so that it is in the shard of its mailbox, whose commits signal
+ * it. It reads what to do from the mailbox and its log in every attempt.
  */
 import { Schema } from "effect"
 import type { BlobsApi, RecordsApi } from "../../runtime/index.ts"
@@ -10,7 +10,7 @@ import type { Links } from "../links.ts"
 import { DeliveryOutcome, type Outbound, type Schedule } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
 
-/** What errands need. */
+/** What background tasks need. */
 export interface BackgroundTaskDependencies {
   readonly outbound: Outbound
   readonly links: Links
@@ -18,7 +18,7 @@ export interface BackgroundTaskDependencies {
   readonly documents: Documents
   readonly blobs: Pick<BlobsApi, "put" | "open" | "remove">
   readonly records: Pick<RecordsApi, "write" | "get">
-  /** Blobs that are stored and not yet shown by their content. */
+  /** Blobs that are stored and not yet referenced by their content. */
   readonly arriving: Set<string>
   readonly random: () => number
 }
@@ -27,57 +27,56 @@ export const BackgroundTaskKind = Schema.Literals(["fetch", "received", "retriev
 
 export type BackgroundTaskKind = typeof BackgroundTaskKind.Type
 
-/** A copy that a fetch has kept: a content resource of the mailbox's owner. */
+/** The copy of a fetch: a content resource of the mailbox's owner. */
 export const ContentCopy = Schema.Struct({ contentId: Schema.String, owner: Schema.String })
 
 export type ContentCopy = typeof ContentCopy.Type
 
-/** Attempts made at what is to be done now, and when the next is due. */
-const trials = { tries: Count, nextAtMs: Count }
+/** Attempts made in this state, and when the next one is due. */
+const attempts = { tries: Count, nextAtMs: Count }
 
 export const BackgroundTaskState = Schema.Union([
-  /** Nothing is recorded: not begun, or over. */
+  /** Nothing is recorded: it has not begun, or has ended. */
   Schema.TaggedStruct("Absent", {}),
-  /** Tried, to be tried again. */
-  Schema.TaggedStruct("Retrying", trials),
-  /** The fetch has failed for good: the sender is told by a receipt of a problem. */
-  Schema.TaggedStruct("Reporting", { problem: Schema.String, ...trials }),
-  /** A copy is kept; `shown` once the mailbox knows. */
-  Schema.TaggedStruct("Kept", { copy: ContentCopy, shown: Schema.Boolean })
+  Schema.TaggedStruct("Retrying", attempts),
+  /** The fetch has failed for good: a receipt reports the problem to the sender. */
+  Schema.TaggedStruct("Reporting", { problem: Schema.String, ...attempts }),
+  /** The copy is stored; `isListed` once the mailbox knows of it. */
+  Schema.TaggedStruct("Copied", { copy: ContentCopy, isListed: Schema.Boolean })
 ])
 
 export type BackgroundTaskState = typeof BackgroundTaskState.Type
 
 export const BackgroundTaskMessage = Schema.Union([
-  /** How the fetch or the receipt turned out; `random` in [0, 1) jitters. */
+  /** The outcome of a fetch or a receipt; `random` in [0, 1) jitters. */
   Schema.TaggedStruct("Attempted", {
     outcome: DeliveryOutcome,
-    /** The copy that a fetch has kept. */
+    /** The copy that a fetch has stored. */
     copy: Schema.optionalKey(ContentCopy),
     random: Schema.Number
   }),
-  /** There is nothing to do: the notification is gone, or its mailbox, or it wants nothing. */
-  Schema.TaggedStruct("Moot", {}),
-  /** The mailbox shows the copy. */
-  Schema.TaggedStruct("Shown", {}),
-  /** The copy was looked at: whether its notification is still there. */
-  Schema.TaggedStruct("Looked", { there: Schema.Boolean }),
+  /** The notification or its mailbox is gone, or the mailbox no longer wants the task. */
+  Schema.TaggedStruct("Obsolete", {}),
+  /** The copy is in the mailbox's listings. */
+  Schema.TaggedStruct("CopyListed", {}),
+  /** Whether the notification of the copy still exists. */
+  Schema.TaggedStruct("NotificationChecked", { exists: Schema.Boolean }),
   Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type BackgroundTaskMessage = typeof BackgroundTaskMessage.Type
 
 export type BackgroundTaskAction =
-  /** Does the duty, or reports `problem` in its place. */
+  /** Fetches or sends the receipt; or reports `problem` instead. */
   | { readonly _tag: "Attempt"; readonly problem: string | undefined }
-  /** Enters the copy for the mailbox's listings, and tells the mailbox. */
-  | { readonly _tag: "Show"; readonly copy: ContentCopy }
-  /** Looks whether the notification is still there. */
-  | { readonly _tag: "Look"; readonly copy: ContentCopy }
-  /** Removes the copy of a notification that is gone. */
-  | { readonly _tag: "Clear"; readonly copy: ContentCopy }
+  /** Enters the copy for the mailbox's listings, and notifies the mailbox. */
+  | { readonly _tag: "ListCopy"; readonly copy: ContentCopy }
+  /** Checks whether the notification still exists. */
+  | { readonly _tag: "CheckNotification" }
+  /** Removes the copy of a removed notification. */
+  | { readonly _tag: "RemoveCopy"; readonly copy: ContentCopy }
 
-/** What a notification points to. */
+/** The content that a notification points to. */
 export interface Pointer {
   readonly url: string
   /** The message password. */
@@ -92,14 +91,14 @@ export interface OutgoingReceipt {
   readonly description?: string
 }
 
-/** The documents that an errand reads and writes; XML is the business of others. */
+/** Reads and writes the XML of background tasks. */
 export interface Documents {
-  /** What a stored notification's fragment points to; undefined when it cannot be read. */
+  /** The pointer of a stored notification's fragment; undefined if it cannot be read. */
   readonly pointerOf: (fragment: string) => Pointer | undefined
   readonly receiptDocument: (receipt: OutgoingReceipt) => string
 }
 
-/** The table of records that tells a listing of its copies. */
+/** The table of records in which a listing finds its copies. */
 export const cachedTable = "cached"
 
 const numberDigits = 12

@@ -7,11 +7,11 @@ import type { Caller } from "../schemas.ts"
 import type { CabinetContent, CabinetMessage, CabinetReply, CabinetState,
   CabinetView } from "./protocol.ts"
 
-type Kept = Variant<CabinetState, "Kept">
+type Active = Variant<CabinetState, "Active">
 
 type Cabinets = BehaviorTable<CabinetState, CabinetMessage, CabinetReply>
 
-const view = (state: Kept): CabinetView => {
+const view = (state: Active): CabinetView => {
   const { createdAtMs, mailboxes, owner, query, title, version } = state
   return {
     owner,
@@ -24,7 +24,11 @@ const view = (state: Kept): CabinetView => {
 }
 
 /** Why the caller may not do it; undefined when it may. */
-const notOwner = (state: Kept, { account, admin }: Caller, orAdmin: boolean): Reason | undefined =>
+const notOwner = (
+  state: Active,
+  { account, admin }: Caller,
+  orAdmin: boolean
+): Reason | undefined =>
   account === state.owner || (orAdmin && admin)
     ? undefined
     : account === undefined
@@ -43,7 +47,7 @@ const unfit = ({ mailboxes }: CabinetContent): Decision<never> | undefined => {
 }
 
 /** The new list, with the rights that the old one had where the new one brings none. */
-const withRights = (contents: CabinetContent, { mailboxes }: Kept): CabinetContent => ({
+const withRights = (contents: CabinetContent, { mailboxes }: Active): CabinetContent => ({
   ...contents,
   mailboxes: contents.mailboxes.map((mailbox) =>
     mailbox.secretHash === undefined
@@ -52,7 +56,7 @@ const withRights = (contents: CabinetContent, { mailboxes }: Kept): CabinetConte
   )
 })
 
-const kept: Cabinets["Kept"] = {
+const active: Cabinets["Active"] = {
   Create: (state, { owner, requestId }) =>
     requestId === state.requestId && owner === state.owner
       ? stay().reply<CabinetReply>({ _tag: "Created", view: view(state) })
@@ -70,8 +74,8 @@ const kept: Cabinets["Kept"] = {
     const fault = unfit(message.contents)
     if (fault !== undefined) return fault
     const { createdAtMs, owner, requestId, version } = state
-    const next: Kept = {
-      _tag: "Kept",
+    const next: Active = {
+      _tag: "Active",
       owner,
       requestId,
       createdAtMs,
@@ -97,8 +101,8 @@ export const cabinetTable: Cabinets = {
     Create: (_state, { contents, owner, requestId }, { nowMs }) => {
       const fault = unfit(contents)
       if (fault !== undefined) return fault
-      const next: Kept = {
-        _tag: "Kept",
+      const next: Active = {
+        _tag: "Active",
         owner,
         requestId,
         createdAtMs: nowMs,
@@ -112,7 +116,7 @@ export const cabinetTable: Cabinets = {
     Remove: () => deny("NotFound"),
     TimerFired: () => stay()
   },
-  Kept: kept,
+  Active: active,
   Removed: {
     Create: () => deny("Gone"),
     Describe: () => deny("Gone"),

@@ -8,7 +8,7 @@ const Kept = Schema.Struct({
   secretHash: Schema.optionalKey(SecretHash)
 })
 
-export type KeptMailbox = typeof Kept.Type
+export type CabinetMailbox = typeof Kept.Type
 
 const Query = Schema.Struct({
   /** Only notifications in which this text occurs, in whatever case. */
@@ -30,7 +30,7 @@ export type CabinetContent = typeof CabinetContent.Type
 
 export const CabinetState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
-  Schema.TaggedStruct("Kept", {
+  Schema.TaggedStruct("Active", {
     /** Account that created it. */
     owner: Schema.String,
     /** Of the request that created it, so that its repetition is recognized. */

@@ -10,7 +10,7 @@ import { sameHash } from "../secret-hash.ts"
 import { type ContentAccess, type ContentAction, type ContentMessage, type ContentReply,
   type ContentState, encodeReceipt } from "./protocol.ts"
 
-type Kept = Variant<ContentState, "Kept">
+type Published = Variant<ContentState, "Published">
 
 type Removed = Variant<ContentState, "Removed">
 
@@ -18,11 +18,11 @@ type Contents = BehaviorTable<ContentState, ContentMessage, ContentReply, Conten
 
 const done: ContentReply = { _tag: "Done" }
 
-const mayEdit = (state: Kept, { editHash, account }: ContentAccess): boolean =>
+const mayEdit = (state: Published, { editHash, account }: ContentAccess): boolean =>
   sameHash(editHash, state.editHash) || (account !== undefined && account === state.owner)
 
 /** Why the access may not edit; a capability that is wrong is not told that there is content. */
-const editDenied = (state: Kept, access: ContentAccess): Reason | undefined =>
+const editDenied = (state: Published, access: ContentAccess): Reason | undefined =>
   mayEdit(state, access)
     ? undefined
     : access.editHash !== undefined
@@ -31,7 +31,7 @@ const editDenied = (state: Kept, access: ContentAccess): Reason | undefined =>
     ? "Unauthenticated"
     : "Forbidden"
 
-const readDenied = (state: Kept, access: ContentAccess): Reason | undefined => {
+const readDenied = (state: Published, access: ContentAccess): Reason | undefined => {
   if (mayEdit(state, access)) return undefined
   if (access.editHash !== undefined) return "NotFound"
   return state.passwordHash === undefined || sameHash(access.passwordHash, state.passwordHash)
@@ -41,7 +41,7 @@ const readDenied = (state: Kept, access: ContentAccess): Reason | undefined => {
 
 /** Goes on in a state that has stale blobs: removes them now, and again if that fails. */
 const discard = (
-  state: Kept | Removed,
+  state: Published | Removed,
   nowMs: number
 ): Decision<ContentState, never, ContentAction> =>
   become<ContentState>(state)
@@ -74,14 +74,14 @@ const bury = (state: Removed, nowMs: number): Decision<ContentState, never, Cont
   return left > 0 ? decision.setTimer(nowMs) : decision
 }
 
-const holds = (held: boolean): Decision<ContentState, ContentReply, ContentAction> =>
-  stay<ContentState>().reply<ContentReply>({ _tag: "Holds", held })
+const holds = (hasBlob: boolean): Decision<ContentState, ContentReply, ContentAction> =>
+  stay<ContentState>().reply<ContentReply>({ _tag: "HasBlob", hasBlob })
 
 const absent: Contents["Absent"] = {
   Publish: (_state, message, { nowMs }) => {
     const { requestId, body, editHash, passwordHash, owner } = message
-    const kept: Kept = {
-      _tag: "Kept",
+    const kept: Published = {
+      _tag: "Published",
       requestId,
       body,
       lastModifiedMs: nowMs,
@@ -102,12 +102,12 @@ const absent: Contents["Absent"] = {
   Overwrite: () => deny("NotFound"),
   Remove: () => deny("NotFound"),
   Receipt: () => deny("NotFound"),
-  Holds: () => holds(false),
+  HasBlob: () => holds(false),
   BlobsRemoved: () => stay(),
   TimerFired: () => stay()
 }
 
-const overwrite: Contents["Kept"]["Overwrite"] = (state, message, { nowMs }) => {
+const overwrite: Contents["Published"]["Overwrite"] = (state, message, { nowMs }) => {
   const { access, body, ifDigest } = message
   const reason = editDenied(state, access)
   if (reason !== undefined) return deny(reason)
@@ -117,7 +117,7 @@ const overwrite: Contents["Kept"]["Overwrite"] = (state, message, { nowMs }) => 
   }
   if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
   if (state.stale.length >= staleBlobsMax) return deny("Busy", "earlier bodies are being removed")
-  const next: Kept = {
+  const next: Published = {
     ...state,
     body,
     generation: generation + 1,
@@ -131,7 +131,7 @@ const overwrite: Contents["Kept"]["Overwrite"] = (state, message, { nowMs }) => 
   })
 }
 
-const kept: Contents["Kept"] = {
+const published: Contents["Published"] = {
   Publish: (state, { requestId }) =>
     requestId === state.requestId
       ? stay().reply<ContentReply>({
@@ -175,7 +175,8 @@ const kept: Contents["Kept"] = {
     return append<ContentState>(encodeReceipt(nowMs, value))
       .reply<ContentReply>({ _tag: "Received", n: head + 1, atMs: nowMs })
   },
-  Holds: (state, { blobId }) => holds(state.body.blobId === blobId || state.stale.includes(blobId)),
+  HasBlob: (state, { blobId }) =>
+    holds(state.body.blobId === blobId || state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
     const stale = cleared(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
@@ -193,7 +194,7 @@ const removed: Contents["Removed"] = {
   Overwrite: () => deny("Gone"),
   Remove: () => deny("Gone"),
   Receipt: () => deny("Gone"),
-  Holds: (state, { blobId }) => holds(state.stale.includes(blobId)),
+  HasBlob: (state, { blobId }) => holds(state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
     const stale = cleared(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
@@ -210,4 +211,4 @@ const removed: Contents["Removed"] = {
       : bury(state, nowMs)
 }
 
-export const contentTable: Contents = { Absent: absent, Kept: kept, Removed: removed }
+export const contentTable: Contents = { Absent: absent, Published: published, Removed: removed }

@@ -21,7 +21,7 @@ const stale = Schema.Array(Schema.String)
 
 export const ContentState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
-  Schema.TaggedStruct("Kept", {
+  Schema.TaggedStruct("Published", {
     /** Of the request that published it, so that its repetition is recognized. */
     requestId: Schema.String,
     body: ContentBody,
@@ -77,7 +77,7 @@ export const ContentMessage = Schema.Union([
   /** Keeps a receipt (A4) as a log item: {@link decodeReceipt} of receipt.ts reads it. */
   Schema.TaggedStruct("Receipt", { access: ContentAccess, value: Schema.String }),
   /** Whether a blob is one of this content's: asked of blobs that a crash may have orphaned. */
-  Schema.TaggedStruct("Holds", { blobId: Schema.String }),
+  Schema.TaggedStruct("HasBlob", { blobId: Schema.String }),
   /** The blobs are gone from the store. */
   Schema.TaggedStruct("BlobsRemoved", { blobIds: Schema.Array(Schema.String) }),
   Schema.TaggedStruct("TimerFired", {})
@@ -101,7 +101,7 @@ export type ContentReply =
   | { readonly _tag: "Described"; readonly view: ContentView }
   | { readonly _tag: "Overwritten"; readonly generation: number; readonly lastModifiedMs: number }
   | { readonly _tag: "Received"; readonly n: number; readonly atMs: number }
-  | { readonly _tag: "Holds"; readonly held: boolean }
+  | { readonly _tag: "HasBlob"; readonly hasBlob: boolean }
   | { readonly _tag: "Done" }
 
 /** Removes blobs from the store; a timer finds it undone. */

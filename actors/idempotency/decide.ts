@@ -9,9 +9,9 @@ type Keys = BehaviorTable<IdempotencyState, IdempotencyMessage, IdempotencyReply
 
 type Known = Variant<IdempotencyState, "Begun" | "Done">
 
-const fresh: IdempotencyReply = { _tag: "Fresh" }
+const proceed: IdempotencyReply = { _tag: "Proceed" }
 
-const noted: IdempotencyReply = { _tag: "Noted" }
+const acknowledged: IdempotencyReply = { _tag: "Acknowledged" }
 
 /** The key's life is counted from its first use, whatever became of that. */
 const expire = (state: Known, nowMs: number): Decision<IdempotencyState> => {
@@ -33,21 +33,21 @@ export const idempotencyTable: Keys = {
     Begin: (_state, { attempt }, { nowMs }) =>
       become<IdempotencyState>({ _tag: "Begun", attempt, firstAtMs: nowMs, attemptAtMs: nowMs })
         .setTimer(nowMs + idempotencyKeepMs)
-        .reply(fresh),
+        .reply(proceed),
     Complete: () => deny("NotFound"),
-    Abandon: () => stay().reply(noted),
+    Abandon: () => stay().reply(acknowledged),
     TimerFired: () => stay()
   },
   Begun: {
     Begin: (state, { attempt }, { nowMs }) => {
-      if (attempt === state.attempt) return stay().reply(fresh)
+      if (attempt === state.attempt) return stay().reply(proceed)
       // An attempt that neither ended nor gave up was cut off; a clock that ran back counts too.
       const ageMs = nowMs - state.attemptAtMs
       const mayLive = ageMs >= 0 && ageMs < idempotencyAttemptMs
       if (mayLive && !isOfEarlierStart(state.attempt, attempt)) {
         return stay().reply<IdempotencyReply>({ _tag: "InProgress" })
       }
-      return become<IdempotencyState>({ ...state, attempt, attemptAtMs: nowMs }).reply(fresh)
+      return become<IdempotencyState>({ ...state, attempt, attemptAtMs: nowMs }).reply(proceed)
     },
     Complete: (state, { attempt, bodyDigest, sealed }) =>
       attempt === state.attempt
@@ -58,11 +58,11 @@ export const idempotencyTable: Keys = {
           bodyDigest,
           sealed
         })
-          .reply(noted)
+          .reply(acknowledged)
         : deny("Superseded"),
     Abandon: (state, { attempt }) =>
       attempt === state.attempt
-        ? stay<IdempotencyState>().removeActor().reply(noted)
+        ? stay<IdempotencyState>().removeActor().reply(acknowledged)
         : deny("Superseded"),
     TimerFired: (state, _message, { nowMs }) => expire(state, nowMs)
   },
@@ -70,9 +70,9 @@ export const idempotencyTable: Keys = {
     Begin: ({ bodyDigest, sealed }) =>
       stay().reply<IdempotencyReply>({ _tag: "Done", bodyDigest, sealed }),
     Complete: (state, { attempt }) =>
-      attempt === state.attempt ? stay().reply(noted) : deny("Superseded"),
+      attempt === state.attempt ? stay().reply(acknowledged) : deny("Superseded"),
     Abandon: (state, { attempt }) =>
-      attempt === state.attempt ? stay().reply(noted) : deny("Superseded"),
+      attempt === state.attempt ? stay().reply(acknowledged) : deny("Superseded"),
     TimerFired: (state, _message, { nowMs }) => expire(state, nowMs)
   }
 }

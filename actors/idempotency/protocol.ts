@@ -42,9 +42,9 @@ export type IdempotencyMessage = typeof IdempotencyMessage.Type
 
 export type IdempotencyReply =
   /** Carry the request out, then complete or abandon it. */
-  | { readonly _tag: "Fresh" }
+  | { readonly _tag: "Proceed" }
   /** Another attempt is under way: 409. */
   | { readonly _tag: "InProgress" }
   /** The answer that was given. */
   | { readonly _tag: "Done"; readonly bodyDigest: string; readonly sealed: string }
-  | { readonly _tag: "Noted" }
+  | { readonly _tag: "Acknowledged" }

@@ -105,7 +105,7 @@ const absent: Mailboxes["Absent"] = {
   Unregister: () => deny("NotFound"),
   ReadHead: () => deny("NotFound"),
   Registrations: () => deny("NotFound"),
-  Fetched: () => deny("NotFound"),
+  CopiesChanged: () => deny("NotFound"),
   Expire: () => stay(),
   TimerFired: () => stay()
 }
@@ -245,7 +245,8 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     mayRead(state, reader)
       ? stay().reply<MailboxReply>({ _tag: "Registrations", ids: state.registrations })
       : deny(readerDenied(reader)),
-  Fetched: (state) => become<MailboxState>({ ...state, fetched: state.fetched + 1 }).reply(done),
+  CopiesChanged: (state) =>
+    become<MailboxState>({ ...state, fetched: state.fetched + 1 }).reply(done),
   Expire: expired,
   TimerFired: expire
 })
@@ -264,7 +265,7 @@ const destroyed: Mailboxes["Destroyed"] = {
   Unregister: () => deny("Gone"),
   ReadHead: () => deny("Gone"),
   Registrations: () => deny("Gone"),
-  Fetched: () => deny("Gone"),
+  CopiesChanged: () => deny("Gone"),
   Expire: () => stay(),
   TimerFired: (state, _message, context) => clear(state, context)
 }

@@ -132,8 +132,8 @@ export const MailboxMessage = Schema.Union([
   Schema.TaggedStruct("ReadHead", { id: RegistrationId }),
   /** Which registrations there are; for readers. */
   Schema.TaggedStruct("Registrations", { reader: MailboxReader }),
-  /** The cached copies have changed. From an errand. */
-  Schema.TaggedStruct("Fetched", {}),
+  /** The cached copies have changed. From a background task. */
+  Schema.TaggedStruct("CopiesChanged", {}),
   /** What ReadExpired found at these numbers: notifications, events of removal, nothing. */
   Schema.TaggedStruct("Expire", {
     removed: Schema.Array(Removal),

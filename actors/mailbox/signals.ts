@@ -7,7 +7,7 @@ import type { MailboxState } from "./protocol.ts"
 
 export const registrationKind = "registration"
 
-export const backgroundTaskKind = "errand"
+export const backgroundTaskKind = "background-task"
 
 type Open = Variant<MailboxState, "Open">
 

@@ -40,11 +40,11 @@ const writeResult = (state: Queued, at: number, context: DecisionContext): Notif
 
 /** Removes the notification. */
 export const remove = (state: Queued, { head, nowMs }: DecisionContext): NotificationDecision => {
-  const { account, listedAs } = state
+  const { account, listingKey } = state
   return become<NotificationState>({ _tag: "Removed", account, removedAtMs: nowMs })
     .removeItems(1, ...unfolded(state, head))
     .setTimer(null)
-    .perform<NotificationAction>({ _tag: "Note", listedAs, status: null })
+    .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status: null })
 }
 
 /** So many recipients that are due and not among the busy ones, the longest due first. */
@@ -188,10 +188,14 @@ export const end = (
 ): NotificationDecision => {
   const { nowMs } = context
   const state: Queued = { ...given, endedAtMs: nowMs, running: [] }
-  const { listedAs, recipients } = state
+  const { listingKey, recipients } = state
   return writeResult(state, at, context)
     .setTimer(nowMs + keepMs)
-    .perform<NotificationAction>({ _tag: "Note", listedAs, status: statusOf(recipients) })
+    .perform<NotificationAction>({
+      _tag: "UpdateListing",
+      listingKey,
+      status: statusOf(recipients)
+    })
 }
 
 /*
@@ -241,7 +245,7 @@ const view = ({ account, createdAtMs, recipients, version }: Queued): Notificati
 })
 
 const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, message, context) => {
-  const { account, document, listedAs, requestId, to, traceId } = message
+  const { account, document, listingKey, requestId, to, traceId } = message
   if (to.length === 0) return deny("Invalid", "a notification has at least one recipient")
   if (fragmentOf(document) === undefined) return deny("Invalid", "this is no notification")
   const { head, nowMs } = context
@@ -252,7 +256,7 @@ const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, me
     account,
     requestId,
     createdAtMs: nowMs,
-    listedAs,
+    listingKey,
     traceId,
     recipients: to.map((uri) => ({ to: uri, status: "waiting", attempts: 0, tries: 0, nextAtMs })),
     version: 1,
@@ -313,7 +317,11 @@ const retry: Notifications["Queued"]["Retry"] = (state, { caller }, context) => 
     running: runningOf(state, undefined, nowMs)
   }
   return goOn(next, { _tag: "All" }, context)
-    .perform<NotificationAction>({ _tag: "Note", listedAs: state.listedAs, status: "waiting" })
+    .perform<NotificationAction>({
+      _tag: "UpdateListing",
+      listingKey: state.listingKey,
+      status: "waiting"
+    })
     .reply(reply)
 }
 

@@ -47,7 +47,7 @@ export const NotificationState = Schema.Union([
     requestId: Schema.String,
     createdAtMs: Count,
     /** Key of its entry in the outgoing mailbox's listing. */
-    listedAs: Schema.String,
+    listingKey: Schema.String,
     /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
     traceId: Schema.String,
     recipients: Schema.Array(RecipientState),
@@ -72,7 +72,7 @@ export const NotificationMessage = Schema.Union([
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
     account: Schema.String,
-    listedAs: Schema.String,
+    listingKey: Schema.String,
     traceId: Schema.String,
     /**
      * The notification document that every recipient gets, without `to`: `<notification>`, the
@@ -133,4 +133,8 @@ export type NotificationAction =
     readonly chars: number
   }
   /** Notes in the listing how it stands, or takes it out (null): a hint, and cheap to lose. */
-  | { readonly _tag: "Note"; readonly listedAs: string; readonly status: NotificationStatus | null }
+  | {
+    readonly _tag: "UpdateListing"
+    readonly listingKey: string
+    readonly status: NotificationStatus | null
+  }

@@ -21,10 +21,10 @@ export class StatusHints {
   }
 
   /** Notes a hint. The first one's effect writes all that come meanwhile. */
-  note(listedAs: string, status: NotificationStatus | null): Effect.Effect<void> {
+  note(listingKey: string, status: NotificationStatus | null): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.waiting.size >= notesWaitingMax && !this.waiting.has(listedAs)) return Effect.void
-      this.waiting.set(listedAs, status)
+      if (this.waiting.size >= notesWaitingMax && !this.waiting.has(listingKey)) return Effect.void
+      this.waiting.set(listingKey, status)
       if (this.isWriting) return Effect.void
       this.isWriting = true
       return Effect.ensuring(

@@ -438,7 +438,7 @@ const unsubscribe: Row["Unsubscribe"] = (state, { challenge }, { nowMs }) => {
   return goOn(next, nowMs, { look: false, changed: true }).reply(done)
 }
 
-const lift: Row["Lift"] = (state, message, { nowMs }) => {
+const lift: Row["Update"] = (state, message, { nowMs }) => {
   const { callback = state.callback, challenge } = message
   if (isOutdated(state, message)) return deny("PreconditionFailed")
   const isMoved = callback !== state.callback
@@ -492,7 +492,7 @@ const registered = (schedule: Schedule): Row => ({
   Create: renew,
   Unsubscribe: unsubscribe,
   Describe: (state, _message, { nowMs }) => stay().reply(described(state, nowMs)),
-  Lift: lift,
+  Update: lift,
   Rotate: rotate,
   Delete: (state, message, { nowMs }) =>
     isOutdated(state, message) ? deny("PreconditionFailed") : end(state, nowMs).reply(done),
@@ -517,7 +517,7 @@ const detach = (
 const none = (reason: "NotFound" | "Gone") => ({
   Unsubscribe: () => deny(reason),
   Describe: () => deny(reason),
-  Lift: () => deny(reason),
+  Update: () => deny(reason),
   Rotate: () => deny(reason),
   Delete: () => deny(reason),
   Verified: () => stay(),

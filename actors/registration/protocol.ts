@@ -107,7 +107,7 @@ export const RegistrationMessage = Schema.Union([
   /** As it is shown. The rights are those of the mailbox, checked before. */
   Schema.TaggedStruct("Describe", {}),
   /** PUT: lifts a suspension, or verifies anew; a new callback is verified first. */
-  Schema.TaggedStruct("Lift", {
+  Schema.TaggedStruct("Update", {
     callback: Schema.optionalKey(Schema.String),
     challenge: Schema.String,
     ifVersion: Schema.optionalKey(Count)

@@ -21,8 +21,8 @@ const waitMsOf = (state: ThrottleState, of: Counted, nowMs: number): number =>
 
 export const throttleTable: BehaviorTable<ThrottleState, ThrottleMessage, ThrottleReply> = {
   Counting: {
-    Look: (state, { of }, { nowMs }) => stay().reply(wait(waitMsOf(state, of, nowMs))),
-    Wrong: (state, message, { nowMs }): Decision<ThrottleState, ThrottleReply> => {
+    Check: (state, { of }, { nowMs }) => stay().reply(wait(waitMsOf(state, of, nowMs))),
+    RecordFailure: (state, message, { nowMs }): Decision<ThrottleState, ThrottleReply> => {
       const waitMs = waitMsOf(state, message.of, nowMs)
       if (waitMs > 0) return stay<ThrottleState>().reply(wait(waitMs))
       const isOver = leftMs(state, nowMs) === 0

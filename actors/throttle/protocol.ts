@@ -25,12 +25,12 @@ export type Counted = typeof Counted.Type
 
 export const ThrottleMessage = Schema.Union([
   /** Whether one may try. */
-  Schema.TaggedStruct("Look", { of: Counted }),
+  Schema.TaggedStruct("Check", { of: Counted }),
   /**
    * Something wrong was tried. `try` is the beginning of its hash: the same one again is no guess
    * but a client that was not told of a change, and counts once.
    */
-  Schema.TaggedStruct("Wrong", {
+  Schema.TaggedStruct("RecordFailure", {
     of: Counted,
     try: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(16)))
   }),

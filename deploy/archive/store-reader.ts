@@ -31,7 +31,7 @@ const decodeContent = Schema.decodeUnknownOption(Schema.fromJsonString(ContentSt
 export const blobOf = ({ address, state }: ActorPart): string | undefined => {
   if (address.kind !== contentKind || state === undefined) return undefined
   const decoded = decodeContent(state)
-  if (decoded._tag === "None" || decoded.value._tag !== "Kept") return undefined
+  if (decoded._tag === "None" || decoded.value._tag !== "Published") return undefined
   return decoded.value.body.blobId
 }
 

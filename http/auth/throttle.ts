@@ -50,7 +50,7 @@ export const checkPasswordThrottle = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<void, HandlerFailure> {
-  const waitMs = yield* tell(service, clientIn(service, call), { _tag: "Look", of: "passwords" })
+  const waitMs = yield* tell(service, clientIn(service, call), { _tag: "Check", of: "passwords" })
   if (waitMs > 0) return yield* tooMany(manyPasswords, waitMs)
 })
 
@@ -66,11 +66,11 @@ export const checkTokenThrottle = Effect.fnUntraced(function*(
   const { credentialCache } = service
   const client = clientIn(service, call)
   if (credentialCache.isRemembered(tokenHash) || !credentialCache.isSuspect(client)) return
-  const waitMs = yield* tell(service, client, { _tag: "Look", of: "tokens" })
+  const waitMs = yield* tell(service, client, { _tag: "Check", of: "tokens" })
   if (waitMs > 0) return yield* tooMany(manyTokens, waitMs)
   const account = accountTried(call)
   if (account === undefined) return
-  const accountWaitMs = yield* tell(service, account, { _tag: "Look", of: "account" })
+  const accountWaitMs = yield* tell(service, account, { _tag: "Check", of: "account" })
   if (accountWaitMs > 0) return yield* tooMany(manyOfAccount, accountWaitMs)
 })
 
@@ -82,7 +82,7 @@ const countForAccount = Effect.fnUntraced(function*(
 ): Effect.fn.Return<void, HandlerFailure> {
   const account = accountTried(call)
   if (account === undefined) return
-  const waitMs = yield* tell(service, account, { _tag: "Wrong", of: "account", try: of })
+  const waitMs = yield* tell(service, account, { _tag: "RecordFailure", of: "account", try: of })
   if (waitMs > 0) return yield* tooMany(manyOfAccount, waitMs)
 })
 
@@ -95,7 +95,7 @@ export const countWrongToken = Effect.fnUntraced(function*(
   const client = clientIn(service, call)
   service.credentialCache.markSuspect(client)
   const of = tokenHash.slice(0, tryChars)
-  const waitMs = yield* tell(service, client, { _tag: "Wrong", of: "tokens", try: of })
+  const waitMs = yield* tell(service, client, { _tag: "RecordFailure", of: "tokens", try: of })
   if (waitMs > 0) return yield* tooMany(manyTokens, waitMs)
   yield* countForAccount(service, call, of)
 })
@@ -107,7 +107,7 @@ export const countWrongPassword = Effect.fnUntraced(function*(
 ): Effect.fn.Return<void, HandlerFailure> {
   const { identity } = call
   const client = clientIn(service, call)
-  yield* tell(service, client, { _tag: "Wrong", of: "passwords" })
+  yield* tell(service, client, { _tag: "RecordFailure", of: "passwords" })
   if (identity._tag !== "Basic") return
   service.credentialCache.markSuspect(client)
   yield* countForAccount(service, call, secretHash(identity.password).slice(0, tryChars))

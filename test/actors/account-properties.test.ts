@@ -62,7 +62,7 @@ describe("an account", () => {
           // Some effects are lost; the others come to their end.
           if (token % 3 === 0) actor.actions = []
           for (const { tokens: gone } of actor.actions.splice(0)) {
-            actor.send({ _tag: "Forgotten", tokenIds: gone.map(({ id }) => id) }, atMs)
+            actor.send({ _tag: "TokenRecordsRemoved", tokenIds: gone.map(({ id }) => id) }, atMs)
           }
           for (const [id, expiresAtMs] of tokens) if (atMs >= expiresAtMs) expired.add(id)
           for (const id of expired) tokens.delete(id)
@@ -79,7 +79,7 @@ describe("an account", () => {
         const laterMs = atMs + 2 * tokenRemovalRetryMs
         actor.fireTimer(laterMs)
         for (const { tokens: gone } of actor.actions.splice(0)) {
-          actor.send({ _tag: "Forgotten", tokenIds: gone.map(({ id }) => id) }, laterMs)
+          actor.send({ _tag: "TokenRecordsRemoved", tokenIds: gone.map(({ id }) => id) }, laterMs)
         }
         expect(actor.timerAtMs).toBeNull()
       })

@@ -82,7 +82,7 @@ const remove: Variant<AccountMessage, "Remove"> = { _tag: "Remove", caller: admi
 const removeTokens: Variant<AccountMessage, "RemoveTokens"> = { _tag: "RemoveTokens", caller: self }
 const admit: AccountMessage = { _tag: "Admit", name: "alice" }
 const forgotten = (...tokenIds: ReadonlyArray<string>): AccountMessage => ({
-  _tag: "Forgotten",
+  _tag: "TokenRecordsRemoved",
   tokenIds
 })
 const timerFired: AccountMessage = { _tag: "TimerFired" }
@@ -102,7 +102,7 @@ const refusesAll = (state: AccountState, reason: string) => ({
   AddToken: () => expectRefused(decide(state, addToken), reason),
   RemoveToken: () => expectRefused(decide(state, removeToken), reason),
   RemoveTokens: () => expectRefused(decide(state, removeTokens), reason),
-  Forgotten: () => expectOnlyReply(decide(state, forgotten("t1")), undefined),
+  TokenRecordsRemoved: () => expectOnlyReply(decide(state, forgotten("t1")), undefined),
   SetRoles: () => expectRefused(decide(state, setRoles), reason),
   Remove: () => expectRefused(decide(state, remove), reason),
   TimerFired: () => expectOnlyReply(decide(state, timerFired), undefined)
@@ -143,7 +143,7 @@ describe("the account's table", () => {
     "Absent.AddToken": whenAbsent.AddToken,
     "Absent.RemoveToken": whenAbsent.RemoveToken,
     "Absent.RemoveTokens": whenAbsent.RemoveTokens,
-    "Absent.Forgotten": whenAbsent.Forgotten,
+    "Absent.TokenRecordsRemoved": whenAbsent.TokenRecordsRemoved,
     "Absent.SetRoles": whenAbsent.SetRoles,
     "Absent.Remove": whenAbsent.Remove,
     "Absent.TimerFired": whenAbsent.TimerFired,
@@ -236,7 +236,7 @@ describe("the account's table", () => {
       expectRefused(decide(alice, { ...removeTokens, ifVersion: 9 }), "PreconditionFailed")
       adminOnly(removeTokens, alice)
     },
-    "Active.Forgotten": () => {
+    "Active.TokenRecordsRemoved": () => {
       // Only what has expired is forgotten, whatever the message says.
       expectOnlyReply(decide(brief, forgotten("t1", "t3")), undefined)
       const over = decide(brief, forgotten("t1", "t3"), { nowMs: about.expiresAtMs })
@@ -266,7 +266,11 @@ describe("the account's table", () => {
       expect(effectsOf(decide(brief, timerFired))).toEqual({ timerAtMs: about.expiresAtMs })
       expect(effectsOf(decide(brief, timerFired, { nowMs: about.expiresAtMs }))).toEqual({
         timerAtMs: about.expiresAtMs + tokenRemovalRetryMs,
-        actions: [{ _tag: "Forget", account: "alice", tokens: [{ id: "t3", hash: hash("t3") }] }]
+        actions: [{
+          _tag: "RemoveTokenRecords",
+          account: "alice",
+          tokens: [{ id: "t3", hash: hash("t3") }]
+        }]
       })
     },
 
@@ -278,7 +282,7 @@ describe("the account's table", () => {
     "Removed.AddToken": whenRemoved.AddToken,
     "Removed.RemoveToken": whenRemoved.RemoveToken,
     "Removed.RemoveTokens": whenRemoved.RemoveTokens,
-    "Removed.Forgotten": whenRemoved.Forgotten,
+    "Removed.TokenRecordsRemoved": whenRemoved.TokenRecordsRemoved,
     "Removed.SetRoles": whenRemoved.SetRoles,
     "Removed.Remove": whenRemoved.Remove,
     "Removed.TimerFired": whenRemoved.TimerFired

@@ -16,8 +16,8 @@ const query = { contains: "Grail" }
 const contents: CabinetContent = { title: "All", mailboxes, query }
 const absent: CabinetState = { _tag: "Absent" }
 const removed: CabinetState = { _tag: "Removed" }
-const kept: Variant<CabinetState, "Kept"> = {
-  _tag: "Kept",
+const kept: Variant<CabinetState, "Active"> = {
+  _tag: "Active",
   owner: "alice",
   requestId: "r1",
   createdAtMs: nowMs,
@@ -74,19 +74,19 @@ describe("the cabinet's table", () => {
     "Absent.Remove": rows.absent.Remove,
     "Absent.TimerFired": rows.absent.TimerFired,
 
-    "Kept.Create": () => {
+    "Active.Create": () => {
       expectOnlyReply(decide(kept, create), { _tag: "Created", view })
       expectRefused(decide(kept, { ...create, requestId: "r2" }), "Taken")
       expectRefused(decide(kept, { ...create, owner: "bob" }), "Taken")
     },
-    "Kept.Describe": () => {
+    "Active.Describe": () => {
       expectOnlyReply(decide(kept, describeIt), { _tag: "Described", view })
       for (const caller of [stranger, admin]) {
         expectRefused(decide(kept, { _tag: "Describe", caller }), "Forbidden")
       }
       expectRefused(decide(kept, { _tag: "Describe", caller: nobody }), "Unauthenticated")
     },
-    "Kept.Replace": () => {
+    "Active.Replace": () => {
       const next: CabinetContent = {
         mailboxes: [{ name: "news" }, { name: "mail", secretHash: hash("m") }, { name: "more" }]
       }
@@ -102,7 +102,7 @@ describe("the cabinet's table", () => {
         ...known,
         mailboxes: [mailboxes[0], { name: "mail", secretHash: hash("m") }, { name: "more" }]
       }
-      expect(decision.nextState).toEqual({ _tag: "Kept", requestId: "r1", ...after })
+      expect(decision.nextState).toEqual({ _tag: "Active", requestId: "r1", ...after })
       expect(decision.durable).toBe(true)
       expect(decision.answer).toEqual({ _tag: "Replaced", view: after })
       expectRefused(decide(kept, { ...replace, caller: stranger }), "Forbidden")
@@ -113,7 +113,7 @@ describe("the cabinet's table", () => {
         expectRefused(decide(kept, { ...replace, contents: bad }), "Invalid")
       }
     },
-    "Kept.Remove": () => {
+    "Active.Remove": () => {
       for (const caller of [owner, admin]) {
         const decision = decide(kept, { _tag: "Remove", caller, ifVersion: 1 })
         expect(decision.nextState).toEqual(removed)
@@ -124,7 +124,7 @@ describe("the cabinet's table", () => {
       expectRefused(decide(kept, { _tag: "Remove", caller: nobody }), "Unauthenticated")
       expectRefused(decide(kept, { ...remove, ifVersion: 2 }), "PreconditionFailed")
     },
-    "Kept.TimerFired": () => expectOnlyReply(decide(kept, timerFired), undefined),
+    "Active.TimerFired": () => expectOnlyReply(decide(kept, timerFired), undefined),
 
     "Removed.Create": () => expectRefused(decide(removed, create), "Gone"),
     "Removed.Describe": rows.removed.Describe,

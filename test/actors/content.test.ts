@@ -15,8 +15,8 @@ const bodyOf = (blobId: string) => ({
   digest: `sha-${blobId}`
 })
 const absent: ContentState = { _tag: "Absent" }
-const kept: Variant<ContentState, "Kept"> = {
-  _tag: "Kept",
+const kept: Variant<ContentState, "Published"> = {
+  _tag: "Published",
   requestId: "r1",
   body: bodyOf("b1"),
   lastModifiedMs: nowMs,
@@ -27,7 +27,7 @@ const kept: Variant<ContentState, "Kept"> = {
   stale: []
 }
 const open: ContentState = {
-  _tag: "Kept",
+  _tag: "Published",
   requestId: "r1",
   body: bodyOf("b1"),
   lastModifiedMs: nowMs,
@@ -65,7 +65,7 @@ const blobsRemoved = (...blobIds: Array<string>): ContentMessage => ({
   _tag: "BlobsRemoved",
   blobIds
 })
-const holds = (blobId: string): ContentMessage => ({ _tag: "Holds", blobId })
+const holds = (blobId: string): ContentMessage => ({ _tag: "HasBlob", blobId })
 const timerFired: ContentMessage = { _tag: "TimerFired" }
 const retryAtMs = nowMs + blobRemovalRetryMs
 
@@ -104,17 +104,17 @@ describe("the content's table", () => {
     "Absent.Overwrite": whenAbsent.Overwrite,
     "Absent.Remove": whenAbsent.Remove,
     "Absent.Receipt": whenAbsent.Receipt,
-    "Absent.Holds": () =>
-      expectOnlyReply(decide(absent, holds("b1")), { _tag: "Holds", held: false }),
+    "Absent.HasBlob": () =>
+      expectOnlyReply(decide(absent, holds("b1")), { _tag: "HasBlob", hasBlob: false }),
     "Absent.BlobsRemoved": () => expectOnlyReply(decide(absent, blobsRemoved("b1")), undefined),
     "Absent.TimerFired": () => expectOnlyReply(decide(absent, timerFired), undefined),
 
-    "Kept.Publish": () => {
+    "Published.Publish": () => {
       const repeated = { _tag: "Published", generation: 1, repeated: true }
       expectOnlyReply(decide(kept, publish), repeated)
       expectRefused(decide(kept, { ...publish, requestId: "r2" }), "Taken")
     },
-    "Kept.Describe": () => {
+    "Published.Describe": () => {
       const view = {
         body: bodyOf("b1"),
         lastModifiedMs: nowMs,
@@ -139,12 +139,12 @@ describe("the content's table", () => {
       expect(decide(open, describeBy({})).answer)
         .toMatchObject({ view: { mayEdit: false, hasPassword: false } })
     },
-    "Kept.Authorize": () => {
+    "Published.Authorize": () => {
       expectOnlyReply(decide(kept, authorize(edit)), { _tag: "Done" })
       expectOnlyReply(decide(kept, authorize({ account: "alice" })), { _tag: "Done" })
       editRights(authorize)
     },
-    "Kept.Overwrite": () => {
+    "Published.Overwrite": () => {
       const decision = decide(kept, { ...overwrite, ifDigest: "sha-b1" }, { nowMs: nowMs + 5 })
       expect(decision.nextState).toEqual({
         ...kept,
@@ -169,7 +169,7 @@ describe("the content's table", () => {
       expectRefused(decide({ ...kept, stale }, overwrite), "Busy")
       editRights((access) => ({ ...overwrite, access }))
     },
-    "Kept.Remove": () => {
+    "Published.Remove": () => {
       const decision = decide({ ...kept, stale: ["b0"] }, remove, { head: 2 })
       expect(decision.nextState).toEqual({ _tag: "Removed", stale: ["b0", "b1"], receiptsLeft: 0 })
       expect(decision.removals).toEqual([2, 1])
@@ -183,7 +183,7 @@ describe("the content's table", () => {
       expectRefused(decide(kept, { ...remove, ifDigest: "sha-b0" }), "PreconditionFailed")
       editRights((access) => ({ ...remove, access }))
     },
-    "Kept.Receipt": () => {
+    "Published.Receipt": () => {
       const decision = decide(kept, receipt(password), { head: 4 })
       expect(decision.nextState).toBeUndefined()
       expect(decision.items?.map(decodeReceipt)).toEqual([{ atMs: nowMs, value: "<receipt/>" }])
@@ -193,7 +193,7 @@ describe("the content's table", () => {
       expectRefused(decide(kept, receipt(wrongEdit)), "NotFound")
       expect(decide(open, receipt({})).answer).toMatchObject({ n: 1 })
     },
-    "Kept.BlobsRemoved": () => {
+    "Published.BlobsRemoved": () => {
       const state: ContentState = { ...kept, stale: ["b0", "b3"] }
       const part = decide(state, blobsRemoved("b0"))
       expect(part).toMatchObject({ nextState: { ...kept, stale: ["b3"] }, timerAtMs: retryAtMs })
@@ -201,14 +201,14 @@ describe("the content's table", () => {
       expect(all).toMatchObject({ nextState: kept, timerAtMs: null, durable: true })
       expectOnlyReply(decide(state, blobsRemoved("b9")), undefined)
     },
-    "Kept.Holds": () => {
+    "Published.HasBlob": () => {
       const state: ContentState = { ...kept, stale: ["b0"] }
       for (const id of [kept.body.blobId, "b0"]) {
-        expectOnlyReply(decide(state, holds(id)), { _tag: "Holds", held: true })
+        expectOnlyReply(decide(state, holds(id)), { _tag: "HasBlob", hasBlob: true })
       }
-      expectOnlyReply(decide(state, holds("b9")), { _tag: "Holds", held: false })
+      expectOnlyReply(decide(state, holds("b9")), { _tag: "HasBlob", hasBlob: false })
     },
-    "Kept.TimerFired": () => {
+    "Published.TimerFired": () => {
       expect(decide(kept, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })
       const again = decide({ ...kept, stale: ["b0"] }, timerFired)
       expect(again.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b0"] }])
@@ -230,10 +230,10 @@ describe("the content's table", () => {
         .toMatchObject({ timerAtMs: nowMs })
       expectOnlyReply(decide(removed, blobsRemoved("b1")), undefined)
     },
-    "Removed.Holds": () => {
+    "Removed.HasBlob": () => {
       const state: ContentState = { ...removed, stale: ["b1"] }
-      expectOnlyReply(decide(state, holds("b1")), { _tag: "Holds", held: true })
-      expectOnlyReply(decide(state, holds("b2")), { _tag: "Holds", held: false })
+      expectOnlyReply(decide(state, holds("b1")), { _tag: "HasBlob", hasBlob: true })
+      expectOnlyReply(decide(state, holds("b2")), { _tag: "HasBlob", hasBlob: false })
     },
     "Removed.TimerFired": () => {
       expect(decide(removed, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })

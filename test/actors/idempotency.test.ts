@@ -24,8 +24,8 @@ const begin = (attempt: string): IdempotencyMessage => ({ _tag: "Begin", attempt
 const complete = (attempt: string): IdempotencyMessage => ({ _tag: "Complete", attempt, ...answer })
 const abandon = (attempt: string): IdempotencyMessage => ({ _tag: "Abandon", attempt })
 const timerFired: IdempotencyMessage = { _tag: "TimerFired" }
-const fresh = { _tag: "Fresh" }
-const noted = { _tag: "Noted" }
+const proceed = { _tag: "Proceed" }
+const acknowledged = { _tag: "Acknowledged" }
 const inProgress = { _tag: "InProgress" }
 
 const expires = (state: IdempotencyState) => () => {
@@ -43,47 +43,47 @@ describe("the idempotency key's table", () => {
       expect(decision.nextState).toEqual(begun)
       expect(decision.durable).toBe(true)
       expect(decision.timerAtMs).toBe(nowMs + idempotencyKeepMs)
-      expect(decision.answer).toEqual(fresh)
+      expect(decision.answer).toEqual(proceed)
     },
     "Absent.Complete": () => expectRefused(decide(absent, complete("a1")), "NotFound"),
-    "Absent.Abandon": () => expectOnlyReply(decide(absent, abandon("a1")), noted),
+    "Absent.Abandon": () => expectOnlyReply(decide(absent, abandon("a1")), acknowledged),
     "Absent.TimerFired": () => expectOnlyReply(decide(absent, timerFired), undefined),
 
     "Begun.Begin": () => {
-      expectOnlyReply(decide(begun, begin("a1")), fresh)
+      expectOnlyReply(decide(begun, begin("a1")), proceed)
       const last = { nowMs: nowMs + idempotencyAttemptMs - 1 }
       expectOnlyReply(decide(begun, begin("a2"), last), inProgress)
       const lateMs = nowMs + idempotencyAttemptMs
       const late = decide(begun, begin("a2"), { nowMs: lateMs })
       expect(late.nextState).toEqual({ ...begun, attempt: "a2", attemptAtMs: lateMs })
-      expect(late.answer).toEqual(fresh)
-      expect(decide(begun, begin("a2"), { nowMs: nowMs - 1 }).answer).toEqual(fresh)
+      expect(late.answer).toEqual(proceed)
+      expect(decide(begun, begin("a2"), { nowMs: nowMs - 1 }).answer).toEqual(proceed)
       const started: IdempotencyState = { ...begun, attempt: "n1.s1.r1" }
-      expect(decide(started, begin("n1.s2.r2")).answer).toEqual(fresh)
+      expect(decide(started, begin("n1.s2.r2")).answer).toEqual(proceed)
       expectOnlyReply(decide(started, begin("n1.s1.r2")), inProgress)
       expectOnlyReply(decide(started, begin("n2.s2.r2")), inProgress)
     },
     "Begun.Complete": () => {
       const decision = decide(begun, complete("a1"))
       expect(decision.nextState).toEqual(finished)
-      expect(decision.answer).toEqual(noted)
+      expect(decision.answer).toEqual(acknowledged)
       expectRefused(decide(begun, complete("a2")), "Superseded")
     },
     "Begun.Abandon": () => {
       const decision = decide(begun, abandon("a1"))
       expect(decision.removesActor).toBe(true)
-      expect(decision.answer).toEqual(noted)
+      expect(decision.answer).toEqual(acknowledged)
       expectRefused(decide(begun, abandon("a2")), "Superseded")
     },
     "Begun.TimerFired": expires(begun),
 
     "Done.Begin": () => expectOnlyReply(decide(finished, begin("a2")), { _tag: "Done", ...answer }),
     "Done.Complete": () => {
-      expectOnlyReply(decide(finished, complete("a1")), noted)
+      expectOnlyReply(decide(finished, complete("a1")), acknowledged)
       expectRefused(decide(finished, complete("a2")), "Superseded")
     },
     "Done.Abandon": () => {
-      expectOnlyReply(decide(finished, abandon("a1")), noted)
+      expectOnlyReply(decide(finished, abandon("a1")), acknowledged)
       expectRefused(decide(finished, abandon("a2")), "Superseded")
     },
     "Done.TimerFired": expires(finished)
@@ -117,11 +117,11 @@ describe("an idempotency key", () => {
           } else if (does === "begin") {
             const reply = actor.send(begin(id), atMs)
             if (doneBy !== undefined) expect(reply).toEqual({ _tag: "Done", ...answer })
-            else if (holder === id) expect(reply).toEqual(fresh)
+            else if (holder === id) expect(reply).toEqual(proceed)
             else if (holder !== undefined && atMs - sinceMs < idempotencyAttemptMs) {
               expect(reply).toEqual(inProgress)
             } else {
-              expect(reply).toEqual(fresh)
+              expect(reply).toEqual(proceed)
               if (holder === undefined) firstMs = atMs
               holder = id
               sinceMs = atMs

@@ -81,7 +81,7 @@ export const registrations = (
   _tag: "Registrations",
   reader
 })
-export const fetched: MailboxMessage = { _tag: "Fetched" }
+export const fetched: MailboxMessage = { _tag: "CopiesChanged" }
 export const expire = (found: Partial<Variant<MailboxMessage, "Expire">>): MailboxMessage => ({
   _tag: "Expire",
   removed: [],
@@ -102,7 +102,7 @@ export const registrationSignal = (hint?: number) => ({
   ...hint === undefined ? {} : { hint }
 })
 export const taskSignal = (id: string) => ({
-  address: address("errand", `alice=${id}`),
+  address: address("background-task", `alice=${id}`),
   atMs: nowMs
 })
 export const configure: Variant<MailboxMessage, "Configure"> = {

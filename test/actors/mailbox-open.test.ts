@@ -203,7 +203,7 @@ describe("an open mailbox", () => {
       expectOnlyReply(decide(watched, registrations({ account: "alice" })), ids)
       expectRefused(decide(watched, registrations({ account: "bob" })), "Forbidden")
     },
-    "Open.Fetched": () => {
+    "Open.CopiesChanged": () => {
       expect(decide(open, fetched).nextState).toEqual({ ...open, fetched: 1 })
       expect(decide(watched, list({ account: "alice" })).answer)
         .toMatchObject({ view: { fetched: 1 } })

@@ -19,7 +19,7 @@ const refusesAll = (state: MailboxState, reason: string) => ({
   Unregister: () => expectRefused(decide(state, unregister), reason),
   ReadHead: () => expectRefused(decide(state, readHead), reason),
   Registrations: () => expectRefused(decide(state, registrations({})), reason),
-  Fetched: () => expectRefused(decide(state, fetched), reason),
+  CopiesChanged: () => expectRefused(decide(state, fetched), reason),
   Expire: () => expectOnlyReply(decide(state, expire({})), undefined)
 })
 const whenAbsent = refusesAll(absent, "NotFound")
@@ -46,7 +46,7 @@ describe("a mailbox that is not open", () => {
     "Absent.Unregister": whenAbsent.Unregister,
     "Absent.ReadHead": whenAbsent.ReadHead,
     "Absent.Registrations": whenAbsent.Registrations,
-    "Absent.Fetched": whenAbsent.Fetched,
+    "Absent.CopiesChanged": whenAbsent.CopiesChanged,
     "Absent.Expire": whenAbsent.Expire,
     "Absent.TimerFired": () => expectOnlyReply(decide(absent, timerFired), undefined),
 
@@ -63,7 +63,7 @@ describe("a mailbox that is not open", () => {
     "Destroyed.Unregister": whenDestroyed.Unregister,
     "Destroyed.ReadHead": whenDestroyed.ReadHead,
     "Destroyed.Registrations": whenDestroyed.Registrations,
-    "Destroyed.Fetched": whenDestroyed.Fetched,
+    "Destroyed.CopiesChanged": whenDestroyed.CopiesChanged,
     "Destroyed.Expire": whenDestroyed.Expire,
     "Destroyed.TimerFired": () => {
       expect(decide(destroyed, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })

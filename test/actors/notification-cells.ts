@@ -37,7 +37,7 @@ export const create = (
   _tag: "Create",
   requestId: "r1",
   account: "alice",
-  listedAs: "alice/1",
+  listingKey: "alice/1",
   traceId: "0".repeat(31) + "1",
   document,
   to
@@ -98,8 +98,12 @@ export const deleting = (caller: typeof owner | typeof nobody): NotificationMess
 export const begun = ({ actions = [] }: Decided): ReadonlyArray<number> =>
   actions.flatMap((action) => action._tag === "Attempt" ? [action.recipient] : [])
 export const notes = ({ actions = [] }: Decided): ReadonlyArray<unknown> =>
-  actions.filter(({ _tag }) => _tag === "Note")
-export const note = (status: string | null) => ({ _tag: "Note", listedAs: "alice/1", status })
+  actions.filter(({ _tag }) => _tag === "UpdateListing")
+export const note = (status: string | null) => ({
+  _tag: "UpdateListing",
+  listingKey: "alice/1",
+  status
+})
 
 export const one = created(1)
 export const two = created(2)

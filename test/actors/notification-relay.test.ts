@@ -89,7 +89,7 @@ const startRelays = async (
         _tag: "Create",
         requestId: "r",
         account: "alice",
-        listedAs: `alice/${id}`,
+        listingKey: `alice/${id}`,
         traceId,
         document: given,
         to

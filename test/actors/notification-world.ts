@@ -72,7 +72,7 @@ export class World {
       _tag: "Create",
       requestId: "r",
       account: "alice",
-      listedAs: "alice/1",
+      listingKey: "alice/1",
       traceId: "1".repeat(32),
       document: "<notification><item/></notification>",
       to: this.expected.map((_, at) => `https://example.org/${at}`)
@@ -86,7 +86,7 @@ export class World {
   send(message: NotificationMessage): unknown {
     const answer = this.model.send(message, this.nowMs)
     for (const action of this.model.actions.splice(0)) {
-      if (action._tag === "Note") this.note = action.status
+      if (action._tag === "UpdateListing") this.note = action.status
       else this.begin(action)
     }
     this.check()

@@ -75,7 +75,7 @@ export const hubCreate: Variant<RegistrationMessage, "Create"> = {
 }
 export const unsubscribe: RegistrationMessage = { _tag: "Unsubscribe", challenge: "c3" }
 export const describeIt: RegistrationMessage = { _tag: "Describe" }
-export const lift: Variant<RegistrationMessage, "Lift"> = { _tag: "Lift", challenge: "c4" }
+export const lift: Variant<RegistrationMessage, "Update"> = { _tag: "Update", challenge: "c4" }
 export const rotate: RegistrationMessage = { _tag: "Rotate", secret: "whsec_2" }
 export const remove: Variant<RegistrationMessage, "Delete"> = { _tag: "Delete" }
 export const delivered: DeliveryOutcome = { _tag: "Delivered", code: 200 }

@@ -183,7 +183,7 @@ describe("a registration in a system", () => {
     })
     expect(world.receiver.posts).toEqual([])
     world.receiver.echoes = true
-    await world.ask({ _tag: "Lift", challenge: "another" })
+    await world.ask({ _tag: "Update", challenge: "another" })
     const [push] = await world.pushes(1)
     expect(hrefs(push?.body ?? "", "notification")).toEqual([href])
   })

@@ -10,7 +10,7 @@ import { nowMs as startMs } from "./cells.ts"
 import { Model } from "./model.ts"
 
 type Command =
-  | { readonly _tag: "Restart" | "Reload" | "Lift" }
+  | { readonly _tag: "Restart" | "Reload" | "Update" }
   /** The mailbox says with its timer how far its log goes, or it does not. */
   | { readonly _tag: "Deposit"; readonly told: boolean }
   | { readonly _tag: "Remove"; readonly n: number }
@@ -46,7 +46,7 @@ const commands: Arbitrary<ReadonlyArray<Command>> = array(
         ms: constantFrom(0, 10, 1_000, 6_000, registrationLeaseMs, failingMaxMs)
       })
     },
-    record({ _tag: constantFrom("Restart" as const, "Reload" as const, "Lift" as const) })
+    record({ _tag: constantFrom("Restart" as const, "Reload" as const, "Update" as const) })
   ),
   { maxLength: 100, size: "max" }
 )
@@ -185,8 +185,8 @@ class World {
         // It takes a while, by which what was begun after it is told from what was before.
         this.nowMs++
         return actor.reload()
-      case "Lift":
-        return this.send({ _tag: "Lift", challenge: `c${this.nowMs}` })
+      case "Update":
+        return this.send({ _tag: "Update", challenge: `c${this.nowMs}` })
       case "End": {
         const [action] = this.running.splice(command.which, 1)
         if (action !== undefined) this.end(action, command.as)
@@ -202,7 +202,7 @@ class World {
 
   /** All goes well from now on, and nothing more happens in the mailbox. */
   settle(): void {
-    this.run({ _tag: "Lift" })
+    this.run({ _tag: "Update" })
     for (let rounds = 0; rounds < 200; rounds++) {
       while (this.running.length > 0) this.run({ _tag: "End", which: 0, as: "delivered" })
       this.run({ _tag: "Pass", ms: 10 })

@@ -62,7 +62,7 @@ describe("a registration", () => {
         }
       })
     },
-    "Registered.Lift": () => {
+    "Registered.Update": () => {
       const lifted = decide(suspended, lift)
       expectBegun(lifted, push)
       expect(lifted.nextState).toMatchObject({

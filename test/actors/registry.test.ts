@@ -7,9 +7,9 @@ describe("the registry of kinds", () => {
   it("has each kind once", () => {
     expect(all.map(({ kind }) => kind)).toEqual([
       "account",
+      "background-task",
       "cabinet",
       "content",
-      "errand",
       "idempotency",
       "mailbox",
       "notification",

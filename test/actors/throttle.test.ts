@@ -20,8 +20,12 @@ const tried = (
   tried
 })
 const wait = (waitMs: number) => ({ _tag: "Wait", waitMs })
-const wrong: ThrottleMessage = { _tag: "Wrong", of: "passwords" }
-const wrongToken = (one: string): ThrottleMessage => ({ _tag: "Wrong", of: "tokens", try: one })
+const wrong: ThrottleMessage = { _tag: "RecordFailure", of: "passwords" }
+const wrongToken = (one: string): ThrottleMessage => ({
+  _tag: "RecordFailure",
+  of: "tokens",
+  try: one
+})
 const { initial } = throttle
 const last = { nowMs: nowMs + wrongTriesWindowMs - 1 }
 const over = { nowMs: nowMs + wrongTriesWindowMs }
@@ -33,9 +37,9 @@ const most: ReadonlyArray<readonly [Counted, number]> = [
 
 describe("the throttle's table", () => {
   testCells(table, {
-    "Counting.Look": () => {
+    "Counting.Check": () => {
       for (const [of, max] of most) {
-        const look: ThrottleMessage = { _tag: "Look", of }
+        const look: ThrottleMessage = { _tag: "Check", of }
         expectOnlyReply(decide(initial, look), wait(0))
         expectOnlyReply(decide(tried(max - 1), look), wait(0))
         expectOnlyReply(decide(tried(max), look), wait(wrongTriesWindowMs))
@@ -44,7 +48,7 @@ describe("the throttle's table", () => {
         expectOnlyReply(decide(tried(max), look, { nowMs: nowMs - 1 }), wait(0))
       }
     },
-    "Counting.Wrong": () => {
+    "Counting.RecordFailure": () => {
       const first = decide(initial, wrong)
       expect([first.answer, first.nextState]).toEqual([wait(0), tried(1)])
       expect(decide(tried(1), wrong, last).nextState).toEqual(tried(2))
@@ -65,10 +69,10 @@ describe("the throttle's table", () => {
   it.each(most)("lets so many %s be wrong within any window, and no more", (of, max) => {
     let state = initial
     for (let n = 0; n < max; n += 1) {
-      expect(decide(state, { _tag: "Look", of }).answer).toEqual(wait(0))
-      state = decide(state, { _tag: "Wrong", of, try: `${n}` }).nextState ?? state
+      expect(decide(state, { _tag: "Check", of }).answer).toEqual(wait(0))
+      state = decide(state, { _tag: "RecordFailure", of, try: `${n}` }).nextState ?? state
     }
-    expect(decide(state, { _tag: "Look", of }).answer).toEqual(wait(wrongTriesWindowMs))
+    expect(decide(state, { _tag: "Check", of }).answer).toEqual(wait(wrongTriesWindowMs))
   })
 
   it("never asks for a longer wait than the window, and keeps no more than it counts", () => {
@@ -80,7 +84,7 @@ describe("the throttle's table", () => {
         atMs += stepMs
         const decision = decide(state, wrongToken(`${token}`), { nowMs: atMs })
         state = decision.nextState ?? state
-        const { answer } = decide(state, { _tag: "Look", of: "tokens" }, { nowMs: atMs })
+        const { answer } = decide(state, { _tag: "Check", of: "tokens" }, { nowMs: atMs })
         expect(answer).toSatisfy(({ waitMs }: ThrottleReply) =>
           waitMs >= 0 && waitMs <= wrongTriesWindowMs
         )

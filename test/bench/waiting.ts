@@ -19,18 +19,18 @@ const document = head + "x".repeat(documentChars - head.length - tail.length) + 
 
 interface Stored {
   readonly id: string
-  readonly listedAs: string
+  readonly listingKey: string
   readonly atMs: number
 }
 
-const commitOf = ({ atMs, id, listedAs }: Stored): Commit => {
+const commitOf = ({ atMs, id, listingKey }: Stored): Commit => {
   const nextAtMs = atMs + Number(dueInMs)
   const state = {
     _tag: "Queued",
     account: "admin",
     requestId: id,
     createdAtMs: atMs,
-    listedAs,
+    listingKey,
     traceId: "1".repeat(32),
     recipients: [{ to: recipient, status: "waiting", attempts: 0, tries: 0, nextAtMs }],
     version: 1,
@@ -59,11 +59,11 @@ const fill = Effect.gen(function*() {
       return {
         id,
         atMs,
-        listedAs: `admin/${String(newestMs - atMs).padStart(keyDigits, "0")}.${id}`
+        listingKey: `admin/${String(newestMs - atMs).padStart(keyDigits, "0")}.${id}`
       }
     })
     yield* records.write(
-      group.map(({ listedAs }) => ({ table: "outgoing", key: listedAs, value: "waiting" }))
+      group.map(({ listingKey }) => ({ table: "outgoing", key: listingKey, value: "waiting" }))
     )
     const outcomes = yield* storage.commit(group.map(commitOf))
     if (outcomes.some(({ _tag }) => _tag !== "Committed")) throw new Error("a commit was refused")

@@ -1,6 +1,6 @@
 /**
  * The process dies at each step of the actors that deliver: outgoing notifications, registrations
- * and errands. Whatever was accepted before is done by the process that comes after.
+ * and background tasks. Whatever was accepted before is done by the process that comes after.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { asAdmin, childOf, expectStatus, listMailbox, type Mailbox, mailboxOf, notification,
@@ -163,7 +163,7 @@ const actUntilDeath = async (failpoint: string, name: string): Promise<ReadonlyA
 }
 
 describe.each(["decided", "committed", "replied", "performed"])("dying when %s", (step) => {
-  it.each(["notification", "registration", "errand"])("%s", async (kind) => {
+  it.each(["notification", "registration", "background-task"])("%s", async (kind) => {
     for (const n of [1, 2, 3]) {
       const done = await actUntilDeath(`${step}:${kind}:${n}`, `${step}-${kind}-${n}`)
       const service = await start({ dataDir, env })

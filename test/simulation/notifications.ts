@@ -51,7 +51,7 @@ const send = (turn: Turn, operation: Operation) => {
     _tag: "Create",
     requestId: `send ${mark}`,
     account: owner,
-    listedAs: `${owner}/${mark}`,
+    listingKey: `${owner}/${mark}`,
     traceId: String(mark).padStart(32, "0"),
     document: `<notification><item><description>n${mark}</description></item></notification>`,
     to

@@ -105,7 +105,7 @@ export const registrationVerbs: Verbs = {
     _tag: "Rotate",
     secret: `whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2La${String(mark).padStart(4, "0")}`
   }), undefined),
-  lift: toKnown(({ mark }) => ({ _tag: "Lift", challenge: `lift-${mark}` }), "lift"),
+  lift: toKnown(({ mark }) => ({ _tag: "Update", challenge: `lift-${mark}` }), "lift"),
   delete: (turn, operation) =>
     operation.mark % 5 === 0 ? deleteKnown(turn, operation) : Promise.resolve()
 }

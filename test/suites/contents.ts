@@ -130,7 +130,7 @@ export const contentsSuite = <E>(
       await commit({ address: bare, append: numbered(1, 3), timer: 7 })
       const few = shown(1, 3)
       expected.set(keyOf(bare), { state: undefined, head: 3, timer: 7, items: few, steady })
-      const woken = address("errand", "p0=woken")
+      const woken = address("background-task", "p0=woken")
       await commit({
         address: address("plain", "p0"),
         signals: [{ address: woken, atMs: 5 }]

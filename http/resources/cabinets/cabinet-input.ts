@@ -1,6 +1,6 @@
 /** Reading a cabinet document, or the form of a page: what it says, or which rule it breaks. */
 import { Effect } from "effect"
-import type { CabinetContent, CabinetQuery, KeptMailbox } from "../../../actors/cabinet/index.ts"
+import type { CabinetContent, CabinetMailbox, CabinetQuery } from "../../../actors/cabinet/index.ts"
 import { cabinetMailboxesMax, linksUnder } from "../../../actors/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { childOf, childrenOf, failure, isText, type Result,
@@ -50,14 +50,14 @@ const shownHref = (href: string): string => {
 const mailboxesOf = (
   service: Service,
   hrefs: ReadonlyArray<string>
-): Result<ReadonlyArray<KeptMailbox>, string> => {
+): Result<ReadonlyArray<CabinetMailbox>, string> => {
   if (hrefs.length === 0) return failure("a cabinet has one mailbox or more")
   if (hrefs.length > cabinetMailboxesMax) {
     return failure(`a cabinet has ${cabinetMailboxesMax} mailboxes at the most`)
   }
   const { baseUrl } = service.settings
   const { mailboxOf } = linksUnder(baseUrl)
-  const mailboxes = new Map<string, KeptMailbox>()
+  const mailboxes = new Map<string, CabinetMailbox>()
   for (const [at, href] of hrefs.entries()) {
     const isPath = href.startsWith("/") && !href.startsWith("//")
     const own = href.length > uriCharsMax ? undefined : mailboxOf(isPath ? baseUrl + href : href)

@@ -4,7 +4,7 @@
  * notifications, so that a page whose query matches little is short and links to the next one.
  */
 import { Effect } from "effect"
-import type { CabinetQuery, CabinetView, KeptMailbox } from "../../../actors/cabinet/index.ts"
+import type { CabinetMailbox, CabinetQuery, CabinetView } from "../../../actors/cabinet/index.ts"
 import { type MailboxView, parseSince } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { type Element, parseFragment } from "../../formats/xml/index.ts"
@@ -135,7 +135,7 @@ const viewOf = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   owner: string,
-  { secretHash }: KeptMailbox
+  { secretHash }: CabinetMailbox
 ): Effect.fn.Return<MailboxView | undefined, HandlerFailure> {
   const reader = { account: owner, ...secretHash === undefined ? {} : { secretHash } }
   const reply = yield* listAs(service, mailbox, reader).pipe(
@@ -149,7 +149,7 @@ const viewOf = Effect.fnUntraced(function*(
 const openSource = Effect.fnUntraced(function*(
   service: Service,
   cabinet: CabinetView,
-  listed: KeptMailbox,
+  listed: CabinetMailbox,
   since: CabinetSince | undefined
 ): Effect.fn.Return<MailboxSource, HandlerFailure> {
   const mailbox = mailboxRefNamed(service, listed.name)

@@ -22,11 +22,11 @@ const isOld = ({ blobs, nowMs }: Service, blobId: string): Effect.Effect<boolean
 
 const isOrphan = (service: Service, blobId: string): Effect.Effect<boolean, HandlerFailure> => {
   if (service.pendingBlobs.has(blobId)) return Effect.succeed(false)
-  const message: ContentMessage = { _tag: "Holds", blobId }
+  const message: ContentMessage = { _tag: "HasBlob", blobId }
   const content = address(contentKind, placingPart(blobId))
   return Effect.flatMap(
-    ask<Extract<ContentReply, { _tag: "Holds" }>>(service, content, message),
-    ({ held }) => held ? Effect.succeed(false) : isOld(service, blobId)
+    ask<Extract<ContentReply, { _tag: "HasBlob" }>>(service, content, message),
+    ({ hasBlob }) => hasBlob ? Effect.succeed(false) : isOld(service, blobId)
   )
 }
 

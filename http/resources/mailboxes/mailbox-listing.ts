@@ -279,7 +279,7 @@ export const linksOf = (
 const numberOf = (key: string): number => Number(key.slice(key.lastIndexOf("/") + 1))
 
 const copyOf = (service: Service, value: string): string => {
-  // Written by the errand that keeps the copy, and by nobody else.
+  // Written by the background task that keeps the copy, and by nobody else.
   const { contentId, lengthBytes, type } = JSON.parse(value) as CachedContent
   const href = absoluteUri(service, `/content/${contentId}`)
   return writeElement(element("cached", { href, type, length: lengthBytes }))

@@ -80,12 +80,12 @@ const queue = Effect.fnUntraced(function*(
 ): Effect.fn.Return<NotificationView, HandlerFailure> {
   const { account } = place
   const isKeyed = isRepeatable(call)
-  const listedAs = yield* enter(service, account, outgoing.id, isKeyed)
+  const listingKey = yield* enter(service, account, outgoing.id, isKeyed)
   const message: NotificationMessage = {
     _tag: "Create",
     requestId: call.ids.id("request"),
     account,
-    listedAs,
+    listingKey,
     traceId: traceIdOf(call),
     ...given
   }
@@ -96,7 +96,7 @@ const queue = Effect.fnUntraced(function*(
     call.ids.drawn
   )
   if (isRefusal(reply)) {
-    yield* Effect.ignore(mark(service, account, [listedAs.slice(account.length + 1)], null))
+    yield* Effect.ignore(mark(service, account, [listingKey.slice(account.length + 1)], null))
     return yield* refusalError(reply)
   }
   if (reply._tag !== "Created") throw new Error(`a notification answered ${reply._tag}`)

@@ -99,7 +99,7 @@ const lift = Effect.fnUntraced(function*(
 ): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
   const { registration } = found
   const message: RegistrationMessage = {
-    _tag: "Lift",
+    _tag: "Update",
     challenge: call.ids.id("challenge"),
     ...yield* changedCallback(input, found),
     ...yield* unchanged(call, place, found)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { backgroundTaskTable } from "../../actors/background-task/decide.ts"
 import { type BackgroundTaskAction, type BackgroundTaskMessage, type BackgroundTaskState,
   cachedKey } from "../../actors/background-task/protocol.ts"
-import { errandLeaseMs } from "../../actors/limits.ts"
+import { backgroundTaskLeaseMs } from "../../actors/limits.ts"
 import { address, type DecisionContext } from "../../runtime/index.ts"
 import { decider, effectsOf, nowMs, testCells } from "./cells.ts"
 
@@ -12,8 +12,10 @@ const decide = decider<BackgroundTaskState, BackgroundTaskMessage, never, Backgr
   table
 )
 
-const fetching: Partial<DecisionContext> = { self: address("errand", "alice=1-fetch") }
-const receipting: Partial<DecisionContext> = { self: address("errand", "alice=1-received") }
+const fetching: Partial<DecisionContext> = { self: address("background-task", "alice=1-fetch") }
+const receipting: Partial<DecisionContext> = {
+  self: address("background-task", "alice=1-received")
+}
 const copy = { contentId: "c1", owner: "alice" }
 const absent: BackgroundTaskState = { _tag: "Absent" }
 const retrying: BackgroundTaskState = { _tag: "Retrying", tries: 1, nextAtMs: nowMs }
@@ -23,19 +25,22 @@ const reporting: BackgroundTaskState = {
   tries: 0,
   nextAtMs: nowMs
 }
-const kept: BackgroundTaskState = { _tag: "Kept", copy, shown: false }
-const shown: BackgroundTaskState = { _tag: "Kept", copy, shown: true }
+const copied: BackgroundTaskState = { _tag: "Copied", copy, isListed: false }
+const listed: BackgroundTaskState = { _tag: "Copied", copy, isListed: true }
 
 const timerFired: BackgroundTaskMessage = { _tag: "TimerFired" }
-const moot: BackgroundTaskMessage = { _tag: "Moot" }
-const isShown: BackgroundTaskMessage = { _tag: "Shown" }
-const looked = (there: boolean): BackgroundTaskMessage => ({ _tag: "Looked", there })
+const obsolete: BackgroundTaskMessage = { _tag: "Obsolete" }
+const copyListed: BackgroundTaskMessage = { _tag: "CopyListed" }
+const checked = (exists: boolean): BackgroundTaskMessage => ({
+  _tag: "NotificationChecked",
+  exists
+})
 type Attempted = Extract<BackgroundTaskMessage, { readonly _tag: "Attempted" }>
-const attempted = (outcome: Attempted["outcome"], kept?: typeof copy): BackgroundTaskMessage => ({
+const attempted = (outcome: Attempted["outcome"], copied?: typeof copy): BackgroundTaskMessage => ({
   _tag: "Attempted",
   outcome,
   random: 0.5,
-  ...kept === undefined ? {} : { copy: kept }
+  ...copied === undefined ? {} : { copy: copied }
 })
 const delivered: Attempted["outcome"] = { _tag: "Delivered", code: 200 }
 const refused: Attempted["outcome"] = { _tag: "PermanentFailure", code: 404, problem: "not found" }
@@ -45,7 +50,7 @@ const deferred: Attempted["outcome"] = { _tag: "Deferred", untilMs: nowMs + 5 }
 /** It is tried now: the timer stays stored, and held. */
 const expectAttempt = (decision: ReturnType<typeof decide>, problem: string | undefined): void => {
   expect(decision.actions).toEqual([{ _tag: "Attempt", problem }])
-  expect(decision.deferUntilMs).toBe(nowMs + errandLeaseMs)
+  expect(decision.deferUntilMs).toBe(nowMs + backgroundTaskLeaseMs)
 }
 
 const expectOver = (decision: ReturnType<typeof decide>): void => {
@@ -57,8 +62,8 @@ const expectNothing = (decision: ReturnType<typeof decide>): void =>
   expect(effectsOf(decision)).toBeUndefined()
 
 const ignores = (state: BackgroundTaskState) => ({
-  Shown: () => expectNothing(decide(state, isShown, fetching)),
-  Looked: () => expectNothing(decide(state, looked(false), fetching))
+  CopyListed: () => expectNothing(decide(state, copyListed, fetching)),
+  NotificationChecked: () => expectNothing(decide(state, checked(false), fetching))
 })
 
 const expectReport = (decision: ReturnType<typeof decide>, problem: string): void => {
@@ -67,14 +72,14 @@ const expectReport = (decision: ReturnType<typeof decide>, problem: string): voi
   expectAttempt(decision, problem)
 }
 
-describe("the errand's table", () => {
+describe("the background task's table", () => {
   testCells(table, {
     "Absent.TimerFired": () => expectAttempt(decide(absent, timerFired, fetching), undefined),
     "Absent.Attempted": () => {
       const first = decide(absent, attempted(delivered, copy), fetching)
-      expect(first.nextState).toEqual({ _tag: "Kept", copy, shown: false })
+      expect(first.nextState).toEqual({ _tag: "Copied", copy, isListed: false })
       expect(first.timerAtMs).toBe(nowMs)
-      expect(first.actions).toEqual([{ _tag: "Show", copy }])
+      expect(first.actions).toEqual([{ _tag: "ListCopy", copy }])
       expectOver(decide(absent, attempted(delivered), receipting))
       expectReport(decide(absent, attempted(refused), fetching), "not found")
       expectOver(decide(absent, attempted(refused), receipting))
@@ -84,9 +89,9 @@ describe("the errand's table", () => {
       const later = decide(absent, attempted(deferred), fetching)
       expect(later.nextState).toEqual({ _tag: "Retrying", tries: 0, nextAtMs: nowMs + 5 })
     },
-    "Absent.Moot": () => expectOver(decide(absent, moot, fetching)),
-    "Absent.Shown": ignores(absent).Shown,
-    "Absent.Looked": ignores(absent).Looked,
+    "Absent.Obsolete": () => expectOver(decide(absent, obsolete, fetching)),
+    "Absent.CopyListed": ignores(absent).CopyListed,
+    "Absent.NotificationChecked": ignores(absent).NotificationChecked,
     "Retrying.TimerFired": () => {
       expectAttempt(decide(retrying, timerFired, fetching), undefined)
       const early: BackgroundTaskState = { _tag: "Retrying", tries: 1, nextAtMs: nowMs + 9 }
@@ -99,9 +104,9 @@ describe("the errand's table", () => {
       expectReport(decide(last, attempted(faulted), fetching), "no answer in time")
       expectOver(decide(last, attempted(faulted), receipting))
     },
-    "Retrying.Moot": () => expectOver(decide(retrying, moot, fetching)),
-    "Retrying.Shown": ignores(retrying).Shown,
-    "Retrying.Looked": ignores(retrying).Looked,
+    "Retrying.Obsolete": () => expectOver(decide(retrying, obsolete, fetching)),
+    "Retrying.CopyListed": ignores(retrying).CopyListed,
+    "Retrying.NotificationChecked": ignores(retrying).NotificationChecked,
     "Reporting.TimerFired": () => {
       expectAttempt(decide(reporting, timerFired, fetching), "gone")
       const early: BackgroundTaskState = { ...reporting, nextAtMs: nowMs + 9 }
@@ -121,26 +126,26 @@ describe("the errand's table", () => {
       })
       expectOver(decide({ ...reporting, tries: 2 }, attempted(faulted), fetching))
     },
-    "Reporting.Moot": () => expectOver(decide(reporting, moot, fetching)),
-    "Reporting.Shown": ignores(reporting).Shown,
-    "Reporting.Looked": ignores(reporting).Looked,
-    "Kept.TimerFired": () => {
-      expect(decide(kept, timerFired, fetching).actions).toEqual([{ _tag: "Show", copy }])
-      expect(decide(shown, timerFired, fetching).actions).toEqual([{ _tag: "Look", copy }])
+    "Reporting.Obsolete": () => expectOver(decide(reporting, obsolete, fetching)),
+    "Reporting.CopyListed": ignores(reporting).CopyListed,
+    "Reporting.NotificationChecked": ignores(reporting).NotificationChecked,
+    "Copied.TimerFired": () => {
+      expect(decide(copied, timerFired, fetching).actions).toEqual([{ _tag: "ListCopy", copy }])
+      expect(decide(listed, timerFired, fetching).actions).toEqual([{ _tag: "CheckNotification" }])
     },
-    "Kept.Attempted": () => expectNothing(decide(kept, attempted(delivered), fetching)),
-    "Kept.Moot": () => expectOver(decide(shown, moot, fetching)),
-    "Kept.Shown": () => {
-      const decision = decide(kept, isShown, fetching)
-      expect(decision.nextState).toEqual(shown)
+    "Copied.Attempted": () => expectNothing(decide(copied, attempted(delivered), fetching)),
+    "Copied.Obsolete": () => expectOver(decide(listed, obsolete, fetching)),
+    "Copied.CopyListed": () => {
+      const decision = decide(copied, copyListed, fetching)
+      expect(decision.nextState).toEqual(listed)
       expect(decision.timerAtMs).toBe(nowMs)
-      expect(decision.actions).toEqual([{ _tag: "Look", copy }])
+      expect(decision.actions).toEqual([{ _tag: "CheckNotification" }])
     },
-    "Kept.Looked": () => {
-      expect(effectsOf(decide(shown, looked(true), fetching))).toEqual({ timerAtMs: null })
-      const gone = decide(shown, looked(false), fetching)
-      expect(gone.actions).toEqual([{ _tag: "Clear", copy }])
-      expect(gone.deferUntilMs).toBe(nowMs + errandLeaseMs)
+    "Copied.NotificationChecked": () => {
+      expect(effectsOf(decide(listed, checked(true), fetching))).toEqual({ timerAtMs: null })
+      const gone = decide(listed, checked(false), fetching)
+      expect(gone.actions).toEqual([{ _tag: "RemoveCopy", copy }])
+      expect(gone.deferUntilMs).toBe(nowMs + backgroundTaskLeaseMs)
     }
   })
 })
