@@ -1,7 +1,12 @@
 /**
- * What a registration decides (protocol §1.4): nothing is pushed before the callback has echoed
- * a challenge; what is pushed goes in the order of the mailbox's log, one push at a time, and the
- * cursor follows what was acknowledged.
+ * What a push registration decides (protocol §1.4). Nothing is pushed before the callback has
+ * echoed a challenge. Changes are pushed in the order of the mailbox's log, one push at a time,
+ * and the cursor follows what the callback has acknowledged.
+ *
+ * Two things run beside each other: the verification of the callback, and the check for changes
+ * with their push. While either runs, the stored timer is past and deferred in memory: after a
+ * crash it fires at once, and whatever was lost is repeated. What runs is volatile state; its
+ * result clears it.
  */
 import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
@@ -12,148 +17,189 @@ import { deny, isOutdated } from "../refusals.ts"
 import type { RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
   RegistrationView } from "./protocol.ts"
 
-export type Registrations = BehaviorTable<
+type Registrations = BehaviorTable<
   RegistrationState,
   RegistrationMessage,
   RegistrationReply,
   RegistrationAction
 >
 
-export type Registered = Variant<RegistrationState, "Registered">
+type Registered = Variant<RegistrationState, "Registered">
 
-export type Intent = NonNullable<Registered["intent"]>
+type Row = Registrations["Registered"]
 
-export type RegistrationDecision = Decision<
-  RegistrationState,
-  RegistrationReply,
-  RegistrationAction
->
+type Intent = NonNullable<Registered["intent"]>
 
-/** The properties of the state that may be left out. */
-type Optional = {
-  [Key in keyof Registered]-?: undefined extends { [K in Key]?: Registered[K] }[Key]
-    ? object extends Pick<Registered, Key> ? Key : never
-    : never
-}[keyof Registered]
+type RegistrationDecision = Decision<RegistrationState, RegistrationReply, RegistrationAction>
 
-/** The state without these. */
-export const drop = (state: Registered, ...keys: ReadonlyArray<Optional>): Registered => {
-  const left: Record<string, unknown> = {}
-  // Not by `delete`, which makes slow objects.
-  for (const key in state) {
-    if (!(keys as ReadonlyArray<string>).includes(key)) left[key] = state[key as Optional]
+/** The table, under the service's schedule. */
+export const registrationTable = (schedule: Schedule): Registrations => ({
+  Absent: { Create: register, ...unregistered("NotFound") },
+  Registered: {
+    Create: renew,
+    Unsubscribe: unsubscribe,
+    Describe: (state, _message, { nowMs }) => stay().reply(described(state, nowMs)),
+    Update: update,
+    Rotate: rotate,
+    Delete: (state, message, { nowMs }) =>
+      isOutdated(state, message) ? deny("PreconditionFailed") : end(state, nowMs).reply(done),
+    Verified: verified(schedule),
+    Checked: checked,
+    Pushed: pushed(schedule),
+    Detached: detached,
+    Unavailable: (state, { untilMs }, { nowMs }) =>
+      state.running?.untilMs === untilMs ? retrySoon(state, nowMs) : stay(),
+    TimerFired: timerFired
+  },
+  Removed: { Create: register, ...unregistered("Gone") }
+})
+
+/** The cells without a registration. The mailbox may still list it, so a timer detaches it. */
+const unregistered = (reason: "NotFound" | "Gone") => ({
+  Unsubscribe: () => deny(reason),
+  Describe: () => deny(reason),
+  Update: () => deny(reason),
+  Rotate: () => deny(reason),
+  Delete: () => deny(reason),
+  Verified: () => stay(),
+  Checked: () => stay(),
+  Pushed: () => stay(),
+  Detached: () => stay<RegistrationState>().setTimer(null),
+  Unavailable: () => stay(),
+  TimerFired: (
+    _state: RegistrationState,
+    _message: RegistrationMessage,
+    { nowMs }: DecisionContext
+  ): RegistrationDecision =>
+    stay<RegistrationState>()
+      .perform<RegistrationAction>({ _tag: "Detach" })
+      .deferTimer(nowMs + registrationLeaseMs)
+})
+
+/* Requests of the owner. */
+
+const done: RegistrationReply = { _tag: "Done" }
+
+const described = (state: Registered, nowMs: number): RegistrationReply => ({
+  _tag: "Described",
+  view: viewOf(state, nowMs)
+})
+
+const created = (state: Registered, nowMs: number, repeated: boolean): RegistrationReply => ({
+  _tag: "Created",
+  view: viewOf(state, nowMs),
+  repeated
+})
+
+const register = (
+  _state: RegistrationState,
+  message: Variant<RegistrationMessage, "Create">,
+  { nowMs }: DecisionContext
+): Decision<never> | RegistrationDecision => {
+  const { account, callback, cursor, form, requestId, secret } = message
+  if (form === "native" && secret === undefined) return deny("Invalid", "there is no secret")
+  const state: Registered = {
+    _tag: "Registered",
+    requestId,
+    createdAtMs: nowMs,
+    form,
+    callback,
+    ...account === undefined ? {} : { account },
+    secrets: form === "websub" || secret === undefined ? [] : [{ value: secret }],
+    status: "unverified",
+    version: 1,
+    intent: subscription(message, message, nowMs),
+    cursor,
+    mailboxGone: false,
+    tries: 0
   }
-  // All that is not optional is still there.
-  return left as unknown as Registered
+  return proceed(state, nowMs, { checks: false, isChanged: true })
+    .reply(created(state, nowMs, false))
 }
 
-/** Why it may look for changes now, and whether anything of the state is new. */
-interface How {
-  /** There may be something that it does not know of. */
-  readonly look: boolean
-  /** The state has changed in what is stored. */
-  readonly changed: boolean
-  /** Nothing more can be done before, ms since the epoch; it looks then. */
-  readonly laterMs?: number
-}
+/** The intent to subscribe; a WebSub secret signs from the echo on. */
+const subscription = (
+  { form, secret }: { readonly form: string; readonly secret?: string | undefined },
+  { challenge, leaseSeconds }: { readonly challenge: string; readonly leaseSeconds: number },
+  nowMs: number
+): Intent => ({
+  mode: "subscribe",
+  challenge,
+  leaseSeconds,
+  tries: 0,
+  nextAtMs: nowMs,
+  ...form === "native" || secret === undefined ? {} : { secret }
+})
 
-/** Ends the registration, and takes it off the mailbox's list; `reason` tells a subscriber. */
-export const end = (
-  { callback, form }: Registered,
-  nowMs: number,
-  reason?: string
-): RegistrationDecision => {
-  const decision: RegistrationDecision = become<RegistrationState>({
-    _tag: "Removed",
-    removedAtMs: nowMs
-  })
-    .setTimer(nowMs)
-    .deferTimer(nowMs + registrationLeaseMs)
-    .perform<RegistrationAction>({ _tag: "Detach" })
-  return reason === undefined || form !== "websub"
-    ? decision
-    : decision.perform<RegistrationAction>({ _tag: "Deny", callback, reason })
-}
-
-/** Begins a verification that is due. */
-const verify = (
-  state: Registered,
-  nowMs: number,
-  actions: Array<RegistrationAction>
-): Registered => {
-  const { callback, intent, verifyingUntilMs = 0 } = state
-  if (verifyingUntilMs > nowMs) return state
-  if (intent?.nextAtMs === undefined || intent.nextAtMs > nowMs) {
-    return drop(state, "verifyingUntilMs")
+/** WebSub: another lease or secret for the same subscription, from the echo on. */
+const renew: Row["Create"] = (state, message, { nowMs }) => {
+  const { callback, cursor, form, requestId } = message
+  if (requestId === state.requestId) return stay().reply(created(state, nowMs, true))
+  if (form !== "websub" || state.form !== form || callback !== state.callback) return deny("Taken")
+  const next: Registered = {
+    ...without(state, "verifyingUntilMs"),
+    requestId,
+    version: state.version + 1,
+    intent: subscription(message, message, nowMs),
+    // Before the first echo no push was promised.
+    cursor: state.status === "unverified" ? cursor : state.cursor
   }
-  const { challenge, leaseSeconds, mode } = intent
-  actions.push({ _tag: "Verify", callback, mode, challenge, leaseSeconds })
-  return { ...state, verifyingUntilMs: nowMs + registrationLeaseMs }
+  return proceed(next, nowMs, { checks: false, isChanged: true })
+    .reply(created(next, nowMs, false))
 }
 
-const isPushing = ({ pushing, status }: Registered): boolean =>
-  status === "active" && pushing !== undefined
-
-/** The secrets that sign now, newest first. */
-const signing = ({ secrets }: Registered, nowMs: number): ReadonlyArray<string> =>
-  secrets.flatMap(({ untilMs, value }) => untilMs === undefined || untilMs > nowMs ? [value] : [])
-
-/** Begins a push that is due, or looks for changes. */
-const advance = (
-  state: Registered,
-  nowMs: number,
-  look: boolean,
-  actions: Array<RegistrationAction>
-): Registered => {
-  if ((state.running?.untilMs ?? 0) > nowMs) return look ? { ...state, checkAgain: true } : state
-  const { callback, cursor, form, mailboxGone, nextAtMs = 0, pushing, status } = state
-  const untilMs = nowMs + registrationLeaseMs
-  if (isPushing(state) && pushing !== undefined) {
-    if (nextAtMs > nowMs) return drop(state, "running")
-    const secrets = signing(state, nowMs)
-    const push = { form, callback, secrets, from: cursor, upTo: pushing, mailboxGone, untilMs }
-    actions.push({ _tag: "Push", ...push })
-    const begun: Registered = { ...state, running: { kind: "push", untilMs } }
-    return look ? { ...begun, checkAgain: true } : begun
+const unsubscribe: Row["Unsubscribe"] = (state, { challenge }, { nowMs }) => {
+  if (state.form !== "websub") return deny("Invalid", "this is no WebSub subscription")
+  // An unverified subscription keeps the lease and secret of its intent.
+  const previous = state.status === "unverified" ? state.intent : undefined
+  const { leaseSeconds = 0, secret } = previous ?? {}
+  const intent: Intent = {
+    ...subscription({ form: state.form, secret }, { challenge, leaseSeconds }, nowMs),
+    mode: "unsubscribe"
   }
-  const idle = drop(state, "running", "checkAgain")
-  if (!look) return idle
-  // Without pushes to make it only learns whether its mailbox is still there.
-  actions.push({ _tag: "CheckMailbox", from: cursor, readsChanges: status === "active", untilMs })
-  return { ...idle, running: { kind: "check", untilMs } }
+  const next = { ...without(state, "verifyingUntilMs"), intent }
+  return proceed(next, nowMs, { checks: false, isChanged: true }).reply(done)
 }
 
-const earliest = (times: ReadonlyArray<number | undefined>): number | null => {
-  const known = times.filter((time) => time !== undefined)
-  return known.length === 0 ? null : Math.min(...known)
-}
-
-/** Goes on in `given`: begins what is due, and sets the timer for what is not. */
-export const goOn = (given: Registered, nowMs: number, how: How): RegistrationDecision => {
-  const { changed, laterMs, look } = how
-  if (given.leaseUntilMs !== undefined && given.leaseUntilMs <= nowMs) {
-    return end(given, nowMs)
+const update: Row["Update"] = (state, message, { nowMs }) => {
+  const { callback = state.callback, challenge } = message
+  if (isOutdated(state, message)) return deny("PreconditionFailed")
+  const isMoved = callback !== state.callback
+  if (isMoved && state.form === "websub") {
+    return deny("Invalid", "the callback of a WebSub subscription cannot change")
   }
-  const actions: Array<RegistrationAction> = []
-  const state = advance(verify(given, nowMs, actions), nowMs, look, actions)
-  const { intent, leaseUntilMs, nextAtMs, running, verifyingUntilMs } = state
-  const atMs = earliest([
-    laterMs,
-    leaseUntilMs,
-    verifyingUntilMs ?? intent?.nextAtMs,
-    running?.untilMs ?? (isPushing(state) ? nextAtMs : undefined)
-  ])
-  const decision: RegistrationDecision = changed
-    ? become<RegistrationState>(state)
-    : stay<RegistrationState>().becomeInMemory(state)
-  for (const action of actions) decision.perform(action)
-  if (verifyingUntilMs === undefined && running === undefined) return decision.setTimer(atMs)
-  // What changes nothing was begun by a timer, which is stored.
-  return (changed ? decision.setTimer(nowMs) : decision).deferTimer(atMs ?? nowMs)
+  const reset = without(state, "failingSinceMs", "nextAtMs", "problem", "code")
+  const base: Registered = { ...reset, callback, version: state.version + 1, tries: 0 }
+  const { leaseSeconds = 0, secret } = state.intent ?? {}
+  const next: Registered = isMoved || state.status === "unverified"
+    ? {
+      ...without(
+        base,
+        "pushing",
+        "verifyingUntilMs",
+        // The result of a push to the previous callback does not count.
+        ...state.running?.kind === "push" ? ["running"] as const : []
+      ),
+      status: "unverified",
+      intent: subscription({ form: state.form, secret }, { challenge, leaseSeconds }, nowMs)
+    }
+    : { ...base, status: "active" }
+  return proceed(next, nowMs, { checks: next.status === "active", isChanged: true })
+    .reply(described(next, nowMs))
 }
 
-/** As its owner sees it. */
-export const viewOf = (state: Registered, nowMs: number): RegistrationView => {
+const rotate: Row["Rotate"] = (state, { secret }, { nowMs }) => {
+  if (state.form !== "native") return deny("Invalid", "the subscriber chose its secret")
+  const older = state.secrets
+    .map(({ untilMs, value }) => ({ value, untilMs: untilMs ?? nowMs + rotationMs }))
+    .filter(({ untilMs }) => untilMs > nowMs)
+  const secrets = [{ value: secret }, ...older].slice(0, registrationSecretsMax)
+  const next: Registered = { ...state, secrets, version: state.version + 1 }
+  return become<RegistrationState>(next).reply(described(next, nowMs))
+}
+
+/** The registration as its owner sees it. */
+const viewOf = (state: Registered, nowMs: number): RegistrationView => {
   const { code, intent, lastAtMs, leaseUntilMs, problem, secrets, status } = state
   const isUnverified = status === "unverified"
   const older = secrets.flatMap(({ untilMs }) =>
@@ -177,114 +223,113 @@ export const viewOf = (state: Registered, nowMs: number): RegistrationView => {
   }
 }
 
-/* What a registration makes of the answers that it gets: of callbacks, of its mailbox. Pure. */
+/* The timer, and the results of verifications, checks and pushes. */
 
-type OutcomeRow = Registrations["Registered"]
-
-type Failed = Extract<DeliveryOutcome, { readonly _tag: "PermanentFailure" | "RetryableFailure" }>
-
-const mailboxIsGone = "the mailbox has been removed"
-
-/** The state after an attempt that failed. */
-const failing = (state: Registered, { code, problem }: Failed, nowMs: number): Registered => ({
-  ...drop(state, "code"),
-  lastAtMs: nowMs,
-  problem,
-  ...code === undefined ? {} : { code }
-})
-
-/** When an attempt that was not made is. */
-const deferredUntilMs = (
-  { untilMs }: Extract<DeliveryOutcome, { readonly _tag: "Deferred" }>,
-  nowMs: number
-): number => Math.max(untilMs, nowMs + deferredMinMs)
-
-/** When it is tried again; the schedule's last wait goes on. */
-const retryAtMs = (
-  schedule: Schedule,
-  tries: number,
-  { problem, ...failed }: Failed,
-  nowMs: number,
-  random: number
-): number => {
-  const fault = failed._tag === "RetryableFailure"
-    ? { ...failed, problem }
-    : { _tag: "RetryableFailure", problem } as const
-  const made = Math.min(tries, schedule.length - 1)
-  const dueMs = dueAtMs(schedule, made, fault, nowMs, random) ?? 0
-  return Math.max(dueMs, nowMs + unavailableRetryMs)
+/**
+ * Pushes or checks for changes. If the mailbox has signaled exactly the next item, it is pushed
+ * without a check.
+ */
+const timerFired: Row["TimerFired"] = (state, _message, { hint, nowMs }) => {
+  const { cursor, pushing, running, status } = state
+  const isIdle = pushing === undefined && (running?.untilMs ?? 0) <= nowMs
+  return isIdle && status === "active" && hint === cursor + 1
+    ? proceed({ ...state, pushing: hint }, nowMs, { checks: false, isChanged: true })
+    : proceed(state, nowMs, { checks: true, isChanged: false })
 }
 
-/** The callback has echoed: it wants what was asked for it. */
+const verified = (schedule: Schedule): Row["Verified"] => (state, message, { nowMs }) => {
+  const { challenge, outcome, random } = message
+  const { intent } = state
+  if (intent === undefined || intent.challenge !== challenge) return stay()
+  const idle = without(state, "verifyingUntilMs")
+  if (outcome._tag === "Delivered") return echoed(idle, intent, outcome.code, nowMs)
+  const change = { checks: false, isChanged: true }
+  if (outcome._tag === "Deferred") {
+    const nextAtMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
+    return proceed({ ...idle, intent: { ...intent, nextAtMs } }, nowMs, change)
+  }
+  const tries = intent.tries + 1
+  const failed = withFailure(idle, outcome, nowMs)
+  if (outcome._tag === "RetryableFailure" && tries < verificationsMax) {
+    const nextAtMs = retryAtMs(schedule, tries, outcome, nowMs, random)
+    return proceed({ ...failed, intent: { ...intent, tries, nextAtMs } }, nowMs, change)
+  }
+  // A verified registration continues without the intent; an unverified one waits for an Update.
+  if (state.status !== "unverified") return proceed(without(failed, "intent"), nowMs, change)
+  const { nextAtMs: _, ...kept } = intent
+  return proceed({ ...failed, intent: { ...kept, mode: "subscribe", tries } }, nowMs, change)
+}
+
+/** The callback has echoed the challenge: the intent takes effect. */
 const echoed = (
   state: Registered,
-  intent: Intent,
+  { leaseSeconds, mode, secret }: Intent,
   code: number,
   nowMs: number
 ): RegistrationDecision => {
-  if (intent.mode === "unsubscribe") return end(state, nowMs)
-  const { form } = state
-  const { leaseSeconds, secret } = intent
+  if (mode === "unsubscribe") return end(state, nowMs)
   const next: Registered = {
-    ...drop(state, "intent", "leaseUntilMs", "failingSinceMs", "nextAtMs", "problem"),
+    ...without(state, "intent", "leaseUntilMs", "failingSinceMs", "nextAtMs", "problem"),
     status: "active",
     tries: 0,
     lastAtMs: nowMs,
     code,
-    ...form === "native" ? {} : { secrets: secret === undefined ? [] : [{ value: secret }] },
+    ...state.form === "native" ? {} : { secrets: secret === undefined ? [] : [{ value: secret }] },
     ...leaseSeconds === 0 ? {} : { leaseUntilMs: nowMs + leaseSeconds * 1000 }
   }
-  return goOn(next, nowMs, { look: true, changed: true })
+  return proceed(next, nowMs, { checks: true, isChanged: true })
 }
 
-/** The callback has answered to a challenge. */
-export const verified =
-  (schedule: Schedule): OutcomeRow["Verified"] => (state, message, { nowMs }) => {
-    const { challenge, outcome, random } = message
-    const { intent } = state
-    if (intent === undefined || intent.challenge !== challenge) return stay()
-    const free = drop(state, "verifyingUntilMs")
-    const on = (next: Registered): RegistrationDecision =>
-      goOn(next, nowMs, { look: false, changed: true })
-    if (outcome._tag === "Delivered") return echoed(free, intent, outcome.code, nowMs)
-    if (outcome._tag === "Deferred") {
-      return on({ ...free, intent: { ...intent, nextAtMs: deferredUntilMs(outcome, nowMs) } })
-    }
-    const tries = intent.tries + 1
-    const failed = failing(free, outcome, nowMs)
-    if (outcome._tag === "RetryableFailure" && tries < verificationsMax) {
-      const nextAtMs = retryAtMs(schedule, tries, outcome, nowMs, random)
-      return on({ ...failed, intent: { ...intent, tries, nextAtMs } })
-    }
-    // What holds goes on without it; an unverified one keeps what it wished, to be asked anew.
-    if (state.status !== "unverified") return on(drop(failed, "intent"))
-    const { nextAtMs: _, ...wish } = intent
-    return on({ ...failed, intent: { ...wish, mode: "subscribe", tries } })
-  }
+const mailboxIsGone = "the mailbox has been removed"
 
-/** A look has ended; or a push met its mailbox gone. */
-export const found: OutcomeRow["Checked"] = (state, message, { nowMs }) => {
+/** A check has ended; or a push has found the mailbox removed. */
+const checked: Row["Checked"] = (state, message, { nowMs }) => {
   const { from, mailboxGone, more, untilMs, upTo } = message
   const { checkAgain = false, running } = state
   if (running === undefined) return stay()
   if (mailboxGone && state.status !== "active") return end(state, nowMs, mailboxIsGone)
   if (mailboxGone) {
-    const last = drop(state, "running", "checkAgain", "nextAtMs")
+    const last = without(state, "running", "checkAgain", "nextAtMs")
     const next: Registered = { ...last, mailboxGone, pushing: state.cursor, tries: 0 }
-    return goOn(next, nowMs, { look: false, changed: true })
+    return proceed(next, nowMs, { checks: false, isChanged: true })
   }
-  // One from before the last push may have ended in the same millisecond.
-  const isCurrent = running.kind === "check" && running.untilMs === untilMs &&
-    from === state.cursor
+  // A check from before the last push may have ended in the same millisecond.
+  const isCurrent = running.kind === "check" && running.untilMs === untilMs && from === state.cursor
   if (!isCurrent) return stay()
-  const free = drop(state, "running")
+  const idle = without(state, "running")
   if (upTo <= from || state.status !== "active") {
-    return goOn(free, nowMs, { look: checkAgain, changed: false })
+    return proceed(idle, nowMs, { checks: checkAgain, isChanged: false })
   }
-  return goOn({ ...free, pushing: upTo }, nowMs, { look: checkAgain || more, changed: true })
+  const next: Registered = { ...idle, pushing: upTo }
+  return proceed(next, nowMs, { checks: checkAgain || more, isChanged: true })
 }
 
-/** A push was acknowledged. */
+const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }) => {
+  const { callback, outcome, random, upTo } = message
+  const isCurrent = state.pushing === upTo && state.callback === callback
+  if (!isCurrent || state.status !== "active") return stay()
+  if (outcome._tag === "Delivered") return acknowledged(state, upTo, outcome.code, nowMs)
+  const idle = without(state, "running")
+  const change = { checks: false, isChanged: true }
+  if (outcome._tag === "Deferred") {
+    const nextAtMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
+    return proceed({ ...idle, nextAtMs }, nowMs, change)
+  }
+  if (outcome._tag === "PermanentFailure" && (state.mailboxGone || outcome.code === 410)) {
+    return end(state, nowMs, state.mailboxGone ? mailboxIsGone : undefined)
+  }
+  const tries = state.tries + 1
+  const failingSinceMs = state.failingSinceMs ?? nowMs
+  const failed = { ...withFailure(idle, outcome, nowMs), tries, failingSinceMs }
+  if (nowMs - failingSinceMs < failingMaxMs) {
+    const nextAtMs = retryAtMs(schedule, tries, outcome, nowMs, random)
+    return proceed({ ...failed, nextAtMs }, nowMs, change)
+  }
+  if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
+  const suspended = without(failed, "nextAtMs", "checkAgain")
+  return proceed({ ...suspended, status: "suspended" }, nowMs, change)
+}
+
 const acknowledged = (
   state: Registered,
   upTo: number,
@@ -292,245 +337,192 @@ const acknowledged = (
   nowMs: number
 ): RegistrationDecision => {
   if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
-  // Without what was under way it is not known what else came meanwhile.
-  const look = state.checkAgain === true || state.running === undefined
+  // After a reload (no `running`) there may be changes that no message has told of.
+  const checks = state.checkAgain === true || state.running === undefined
   const next: Registered = {
-    ...drop(state, "pushing", "running", "failingSinceMs", "nextAtMs", "problem"),
+    ...without(state, "pushing", "running", "failingSinceMs", "nextAtMs", "problem"),
     cursor: upTo,
     tries: 0,
     lastAtMs: nowMs,
     code
   }
-  return goOn(next, nowMs, { look, changed: true })
+  return proceed(next, nowMs, { checks, isChanged: true })
 }
 
-/** The callback has answered to a push. */
-export const pushed = (schedule: Schedule): OutcomeRow["Pushed"] => (state, message, { nowMs }) => {
-  const { callback, outcome, random, upTo } = message
-  const isCurrent = state.pushing === upTo && state.callback === callback
-  if (!isCurrent || state.status !== "active") return stay()
-  if (outcome._tag === "Delivered") return acknowledged(state, upTo, outcome.code, nowMs)
-  const free = drop(state, "running")
-  const on = (next: Registered): RegistrationDecision =>
-    goOn(next, nowMs, { look: false, changed: true })
-  if (outcome._tag === "Deferred") return on({ ...free, nextAtMs: deferredUntilMs(outcome, nowMs) })
-  if (outcome._tag === "PermanentFailure" && (state.mailboxGone || outcome.code === 410)) {
-    return end(state, nowMs, state.mailboxGone ? mailboxIsGone : undefined)
-  }
-  const tries = state.tries + 1
-  const failingSinceMs = state.failingSinceMs ?? nowMs
-  const failed = { ...failing(free, outcome, nowMs), tries, failingSinceMs }
-  if (nowMs - failingSinceMs < failingMaxMs) {
-    return on({ ...failed, nextAtMs: retryAtMs(schedule, tries, outcome, nowMs, random) })
-  }
-  if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
-  return on({ ...drop(failed, "nextAtMs", "checkAgain"), status: "suspended" })
-}
-
-/** Goes on a little later: it could not look or push. */
-const later = (state: Registered, nowMs: number): RegistrationDecision => {
-  const laterMs = nowMs + unavailableRetryMs
-  const free = drop(state, "running")
-  const isPushing = state.pushing !== undefined
-  const next = isPushing ? { ...free, nextAtMs: laterMs } : free
-  return goOn(next, nowMs, { look: false, changed: isPushing, laterMs })
-}
-
-export const away: OutcomeRow["Unavailable"] = (state, { untilMs }, { nowMs }) =>
-  state.running?.untilMs === untilMs ? later(state, nowMs) : stay()
-
-/** The mailbox does not know it: not yet, since it is made first, or no more. */
-export const detached: OutcomeRow["Detached"] = (state, { untilMs }, { nowMs }) => {
+/** The mailbox does not list it: not yet, since it is created first, or no longer. */
+const detached: Row["Detached"] = (state, { untilMs }, { nowMs }) => {
   if (state.running?.untilMs !== untilMs) return stay()
-  return nowMs - state.createdAtMs < registeringMs ? later(state, nowMs) : end(state, nowMs)
+  return nowMs - state.createdAtMs < registeringMs ? retrySoon(state, nowMs) : end(state, nowMs)
 }
 
-/*
- * The course of a registration: what it does next, and when. Two things go on beside each other:
- * verifying the callback, and looking for changes and pushing them, one at a time. Pure.
- *
- * While either is under way the stored timer is past and held: after a crash it fires at once,
- * and what was lost is begun again. What is under way is volatile; its answer clears it.
- */
+/** The check or push was not made: the store or the mailbox was unavailable. */
+const retrySoon = (state: Registered, nowMs: number): RegistrationDecision => {
+  const laterMs = nowMs + unavailableRetryMs
+  const idle = without(state, "running")
+  const isPushing = state.pushing !== undefined
+  const next = isPushing ? { ...idle, nextAtMs: laterMs } : idle
+  return proceed(next, nowMs, { checks: false, isChanged: isPushing, laterMs })
+}
 
-type Row = Registrations["Registered"]
+type Failure = Extract<
+  DeliveryOutcome,
+  { readonly _tag: "PermanentFailure" | "RetryableFailure" }
+>
 
-type Refused = Decision<never>
-
-const done: RegistrationReply = { _tag: "Done" }
-
-const described = (state: Registered, nowMs: number): RegistrationReply => ({
-  _tag: "Described",
-  view: viewOf(state, nowMs)
-})
-
-const created = (state: Registered, nowMs: number, repeated: boolean): RegistrationReply => ({
-  _tag: "Created",
-  view: viewOf(state, nowMs),
-  repeated
-})
-
-/** What is asked of the callback; in the WebSub form its secret is used from the echo on. */
-const subscribe = (
-  { form, secret }: { readonly form: string; readonly secret?: string | undefined },
-  { challenge, leaseSeconds }: { readonly challenge: string; readonly leaseSeconds: number },
+const withFailure = (
+  state: Registered,
+  { code, problem }: Failure,
   nowMs: number
-): Intent => ({
-  mode: "subscribe",
-  challenge,
-  leaseSeconds,
-  tries: 0,
-  nextAtMs: nowMs,
-  ...form === "native" || secret === undefined ? {} : { secret }
+): Registered => ({
+  ...without(state, "code"),
+  lastAtMs: nowMs,
+  problem,
+  ...code === undefined ? {} : { code }
 })
 
-const register = (
-  _state: RegistrationState,
-  message: Variant<RegistrationMessage, "Create">,
-  { nowMs }: DecisionContext
-): Refused | RegistrationDecision => {
-  const { account, callback, cursor, form, requestId, secret } = message
-  if (form === "native" && secret === undefined) return deny("Invalid", "there is no secret")
-  const state: Registered = {
-    _tag: "Registered",
-    requestId,
-    createdAtMs: nowMs,
-    form,
-    callback,
-    ...account === undefined ? {} : { account },
-    secrets: form === "websub" || secret === undefined ? [] : [{ value: secret }],
-    status: "unverified",
-    version: 1,
-    intent: subscribe(message, message, nowMs),
-    cursor,
-    mailboxGone: false,
-    tries: 0
+/** When a failure is retried: by the schedule, whose last wait repeats. */
+const retryAtMs = (
+  schedule: Schedule,
+  tries: number,
+  failure: Failure,
+  nowMs: number,
+  random: number
+): number => {
+  const retryable = failure._tag === "RetryableFailure"
+    ? failure
+    : { _tag: "RetryableFailure", problem: failure.problem } as const
+  const made = Math.min(tries, schedule.length - 1)
+  const dueMs = dueAtMs(schedule, made, retryable, nowMs, random) ?? 0
+  return Math.max(dueMs, nowMs + unavailableRetryMs)
+}
+
+/* What runs next, and when. */
+
+interface Change {
+  /** Whether there may be changes that it does not know of. */
+  readonly checks: boolean
+  /** Whether the stored part of the state has changed. */
+  readonly isChanged: boolean
+  /** When to check again, if nothing more can be done now; ms since the epoch. */
+  readonly laterMs?: number
+}
+
+/** Begins what is due, and sets the timer for the rest. */
+const proceed = (
+  current: Registered,
+  nowMs: number,
+  { checks, isChanged, laterMs }: Change
+): RegistrationDecision => {
+  if (current.leaseUntilMs !== undefined && current.leaseUntilMs <= nowMs) {
+    return end(current, nowMs)
   }
-  return goOn(state, nowMs, { look: false, changed: true }).reply(created(state, nowMs, false))
-}
-
-/** WebSub: subscribing again to what it has, with another lease or secret from the echo on. */
-const renew: Row["Create"] = (state, message, { nowMs }) => {
-  const { callback, cursor, form, requestId } = message
-  if (requestId === state.requestId) return stay().reply(created(state, nowMs, true))
-  if (form !== "websub" || state.form !== form || callback !== state.callback) return deny("Taken")
-  const next: Registered = {
-    ...drop(state, "verifyingUntilMs"),
-    requestId,
-    version: state.version + 1,
-    intent: subscribe(message, message, nowMs),
-    // Before the first echo nothing was promised.
-    cursor: state.status === "unverified" ? cursor : state.cursor
+  const actions: Array<RegistrationAction> = []
+  const verifying = beginVerification(current, nowMs, actions)
+  const state = beginPushOrCheck(verifying, nowMs, checks, actions)
+  const { intent, leaseUntilMs, nextAtMs, running, verifyingUntilMs } = state
+  const nextTimerMs = earliest([
+    laterMs,
+    leaseUntilMs,
+    verifyingUntilMs ?? intent?.nextAtMs,
+    running?.untilMs ?? (isPushing(state) ? nextAtMs : undefined)
+  ])
+  const decision: RegistrationDecision = isChanged
+    ? become<RegistrationState>(state)
+    : stay<RegistrationState>().becomeInMemory(state)
+  for (const action of actions) decision.perform(action)
+  if (verifyingUntilMs === undefined && running === undefined) {
+    return decision.setTimer(nextTimerMs)
   }
-  return goOn(next, nowMs, { look: false, changed: true }).reply(created(next, nowMs, false))
+  // Without a change the timer that has just fired is still stored.
+  return (isChanged ? decision.setTimer(nowMs) : decision).deferTimer(nextTimerMs ?? nowMs)
 }
 
-const unsubscribe: Row["Unsubscribe"] = (state, { challenge }, { nowMs }) => {
-  if (state.form !== "websub") return deny("Invalid", "it is no WebSub subscription")
-  // One that never echoed keeps what it wished for.
-  const wish = state.status === "unverified" ? state.intent : undefined
-  const { leaseSeconds = 0, secret } = wish ?? {}
-  const intent: Intent = {
-    ...subscribe({ form: state.form, secret }, { challenge, leaseSeconds }, nowMs),
-    mode: "unsubscribe"
+/** Begins a verification that is due. */
+const beginVerification = (
+  state: Registered,
+  nowMs: number,
+  actions: Array<RegistrationAction>
+): Registered => {
+  const { callback, intent, verifyingUntilMs = 0 } = state
+  if (verifyingUntilMs > nowMs) return state
+  if (intent?.nextAtMs === undefined || intent.nextAtMs > nowMs) {
+    return without(state, "verifyingUntilMs")
   }
-  const next = { ...drop(state, "verifyingUntilMs"), intent }
-  return goOn(next, nowMs, { look: false, changed: true }).reply(done)
+  const { challenge, leaseSeconds, mode } = intent
+  actions.push({ _tag: "Verify", callback, mode, challenge, leaseSeconds })
+  return { ...state, verifyingUntilMs: nowMs + registrationLeaseMs }
 }
 
-const lift: Row["Update"] = (state, message, { nowMs }) => {
-  const { callback = state.callback, challenge } = message
-  if (isOutdated(state, message)) return deny("PreconditionFailed")
-  const isMoved = callback !== state.callback
-  if (isMoved && state.form === "websub") {
-    return deny("Invalid", "a WebSub subscription is of its callback")
+/** Begins a push that is due, or a check for changes. */
+const beginPushOrCheck = (
+  state: Registered,
+  nowMs: number,
+  checks: boolean,
+  actions: Array<RegistrationAction>
+): Registered => {
+  if ((state.running?.untilMs ?? 0) > nowMs) return checks ? { ...state, checkAgain: true } : state
+  const { callback, cursor, form, mailboxGone, nextAtMs = 0, pushing, status } = state
+  const untilMs = nowMs + registrationLeaseMs
+  if (isPushing(state) && pushing !== undefined) {
+    if (nextAtMs > nowMs) return without(state, "running")
+    const secrets = validSecrets(state, nowMs)
+    const push = { form, callback, secrets, from: cursor, upTo: pushing, mailboxGone, untilMs }
+    actions.push({ _tag: "Push", ...push })
+    const begun: Registered = { ...state, running: { kind: "push", untilMs } }
+    return checks ? { ...begun, checkAgain: true } : begun
   }
-  const reset = drop(state, "failingSinceMs", "nextAtMs", "problem", "code")
-  const base: Registered = { ...reset, callback, version: state.version + 1, tries: 0 }
-  const { leaseSeconds = 0, secret } = state.intent ?? {}
-  const next: Registered = isMoved || state.status === "unverified"
-    ? {
-      ...drop(
-        base,
-        "pushing",
-        "verifyingUntilMs",
-        // What a push to another callback comes to is not waited for.
-        ...state.running?.kind === "push" ? ["running"] as const : []
-      ),
-      status: "unverified",
-      intent: subscribe({ form: state.form, secret }, { challenge, leaseSeconds }, nowMs)
-    }
-    : { ...base, status: "active" }
-  return goOn(next, nowMs, { look: next.status === "active", changed: true })
-    .reply(described(next, nowMs))
+  const idle = without(state, "running", "checkAgain")
+  if (!checks) return idle
+  // If it does not push, it only checks that the mailbox still exists.
+  actions.push({
+    _tag: "CheckMailbox",
+    from: cursor,
+    readsChanges: status === "active",
+    untilMs
+  })
+  return { ...idle, running: { kind: "check", untilMs } }
 }
 
-const rotate: Row["Rotate"] = (state, { secret }, { nowMs }) => {
-  if (state.form !== "native") return deny("Invalid", "the subscriber chose its secret")
-  const older = state.secrets
-    .map(({ untilMs, value }) => ({ value, untilMs: untilMs ?? nowMs + rotationMs }))
-    .filter(({ untilMs }) => untilMs > nowMs)
-  const secrets = [{ value: secret }, ...older].slice(0, registrationSecretsMax)
-  const next: Registered = { ...state, secrets, version: state.version + 1 }
-  return become<RegistrationState>(next).reply(described(next, nowMs))
+const isPushing = ({ pushing, status }: Registered): boolean =>
+  status === "active" && pushing !== undefined
+
+/** The secrets that sign now, newest first. */
+const validSecrets = ({ secrets }: Registered, nowMs: number): ReadonlyArray<string> =>
+  secrets.flatMap(({ untilMs, value }) => untilMs === undefined || untilMs > nowMs ? [value] : [])
+
+const earliest = (times: ReadonlyArray<number | undefined>): number | null => {
+  const set = times.filter((time) => time !== undefined)
+  return set.length === 0 ? null : Math.min(...set)
 }
 
-/**
- * Begins a push, or looks for changes. When the mailbox has said that one item has come and that
- * is the next one, there is no need to look.
- */
-const timerFired: Row["TimerFired"] = (state, _message, { hint, nowMs }) => {
-  const { cursor, pushing, status, running } = state
-  const isFree = pushing === undefined && (running?.untilMs ?? 0) <= nowMs
-  return isFree && status === "active" && hint === cursor + 1
-    ? goOn({ ...state, pushing: hint }, nowMs, { look: false, changed: true })
-    : goOn(state, nowMs, { look: true, changed: false })
+/** Ends the registration and detaches it from the mailbox; a WebSub subscriber gets `reason`. */
+const end = (
+  { callback, form }: Registered,
+  nowMs: number,
+  reason?: string
+): RegistrationDecision => {
+  const decision: RegistrationDecision = become<RegistrationState>({
+    _tag: "Removed",
+    removedAtMs: nowMs
+  })
+    .setTimer(nowMs)
+    .deferTimer(nowMs + registrationLeaseMs)
+    .perform<RegistrationAction>({ _tag: "Detach" })
+  return reason === undefined || form !== "websub"
+    ? decision
+    : decision.perform<RegistrationAction>({ _tag: "Deny", callback, reason })
 }
 
-/** The registration's row of the table, under the service's schedule. */
-const registered = (schedule: Schedule): Row => ({
-  Create: renew,
-  Unsubscribe: unsubscribe,
-  Describe: (state, _message, { nowMs }) => stay().reply(described(state, nowMs)),
-  Update: lift,
-  Rotate: rotate,
-  Delete: (state, message, { nowMs }) =>
-    isOutdated(state, message) ? deny("PreconditionFailed") : end(state, nowMs).reply(done),
-  Verified: verified(schedule),
-  Checked: found,
-  Pushed: pushed(schedule),
-  Detached: detached,
-  Unavailable: away,
-  TimerFired: timerFired
-})
+type OptionalKey = {
+  [Key in keyof Registered]-?: object extends Pick<Registered, Key> ? Key : never
+}[keyof Registered]
 
-/** There is none, and the mailbox may not know yet. */
-const detach = (
-  _state: RegistrationState,
-  _message: RegistrationMessage,
-  { nowMs }: DecisionContext
-): RegistrationDecision =>
-  stay<RegistrationState>().perform<RegistrationAction>({ _tag: "Detach" }).deferTimer(
-    nowMs + registrationLeaseMs
-  )
-
-const none = (reason: "NotFound" | "Gone") => ({
-  Unsubscribe: () => deny(reason),
-  Describe: () => deny(reason),
-  Update: () => deny(reason),
-  Rotate: () => deny(reason),
-  Delete: () => deny(reason),
-  Verified: () => stay(),
-  Checked: () => stay(),
-  Pushed: () => stay(),
-  Detached: () => stay<RegistrationState>().setTimer(null),
-  Unavailable: () => stay(),
-  TimerFired: detach
-})
-
-/** The registration's table, under the service's schedule. */
-export const registrationTable = (schedule: Schedule): Registrations => ({
-  Absent: { Create: register, ...none("NotFound") },
-  Registered: registered(schedule),
-  Removed: { Create: register, ...none("Gone") }
-})
+/** The state without these optional properties. `delete` would make slow objects. */
+const without = (state: Registered, ...keys: ReadonlyArray<OptionalKey>): Registered => {
+  const rest: Record<string, unknown> = {}
+  for (const key in state) {
+    if (!(keys as ReadonlyArray<string>).includes(key)) rest[key] = state[key as OptionalKey]
+  }
+  // All required properties are still there.
+  return rest as unknown as Registered
+}
