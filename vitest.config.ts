@@ -45,8 +45,10 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // For what hangs: a slow machine takes several times as long as a quiet one.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
     // More than there are processors: many suites wait for processes that start, or for time.
     maxWorkers: 4,
     pool: "forks",

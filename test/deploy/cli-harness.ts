@@ -9,7 +9,7 @@ import { closeReceivers, receiver } from "../e2e/receivers.ts"
 const main = fileURLToPath(new URL("../../dist/bin/restante.js", import.meta.url))
 
 /** What is waited for comes within it. */
-export const withinMs = 20_000
+export const withinMs = 120_000
 
 /** How a command ended. */
 export interface Ran {

@@ -135,7 +135,7 @@ describe("restante register", () => {
   it("says when the callback does not echo", async () => {
     const ran = await restante(["register", "alice", `${deaf}/hook`, "--wait"])
     expect(ran).toMatchObject({ status: 1, stderr: expect.stringContaining("challenge") })
-  }, 40_000)
+  })
 
   it("wants URIs", async () => {
     expect(await restante(["register", "alice", "hook"])).toMatchObject({ status: 2 })
@@ -258,7 +258,7 @@ describe("restante doctor", () => {
     expect(nowhere.of("NATS")).toMatchObject({ state: "fail" })
     const wrong = await restante(["doctor"], { PORT: "many" })
     expect(wrong).toMatchObject({ status: 78, stderr: expect.stringContaining("PORT") })
-  }, 60_000)
+  })
 
   describe("of a cluster", () => {
     let nats: NatsServer

@@ -277,5 +277,5 @@ describe("restante serve and account", () => {
     expect(await ended).toBe(0)
     expect(restante(["check", "--data-dir", dataDir]).status).toBe(0)
     rmSync(dataDir, { recursive: true })
-  }, 120_000)
+  })
 })

@@ -62,7 +62,7 @@ it("removes it too when the test's process is killed", async () => {
   const args = ["--input-type=module", "-e", program, keeper, fake.host, "one=test"]
   const { signal } = await new Running(process.execPath, args, {}).end()
   expect(signal).toBe("SIGKILL")
-  await expect.poll(() => fake.asked.filter((one) => one.startsWith("DELETE")), { timeout: 20_000 })
+  await expect.poll(() => fake.asked.filter((one) => one.startsWith("DELETE")), { timeout: 60_000 })
     .toEqual(removals)
   fake.close()
 })

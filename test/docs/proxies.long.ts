@@ -120,7 +120,7 @@ describe.each(["nginx", "caddy"] as const)("%s", (name) => {
     stream.setEncoding("utf8").on("data", (text: string) => told += text).on("error", () => {})
     for (const text of ["one", "two", "three"]) {
       expect((await deposit(path, text)).status).toBe(202)
-      await expect.poll(() => told, { timeout: 10_000 }).toContain(`<description>${text}</`)
+      await expect.poll(() => told, { timeout: 60_000 }).toContain(`<description>${text}</`)
     }
     stream.destroy()
   }, testMs)

@@ -72,7 +72,7 @@ interface Sent {
   readonly timeoutMs?: number
 }
 
-const answerWithinMs = 20_000
+const answerWithinMs = 120_000
 
 /** One request; rejects when no whole answer came, and then nobody knows what has been done. */
 export const send = async (base: string, path: string, sent: Sent = {}): Promise<Answer> => {

@@ -266,7 +266,7 @@ describe("a minute later", () => {
     }
     expect(wrong).toEqual([])
     expect((await service.stop()).code).toBe(0)
-  }, 120_000)
+  })
 
   it("leaves a store that checks out", async () => {
     const checked = await command(["check", "--data-dir", dataDir])

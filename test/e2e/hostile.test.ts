@@ -6,7 +6,6 @@ import { hostileDocuments } from "./documents.ts"
 import { blobFiles, cleanUp, eventually, type Service, start } from "./process.ts"
 import { head, open, statusesOf } from "./raw.ts"
 
-const answerMs = 2_000
 const memory = "restante_process_resident_memory_bytes"
 /** What may stay above what a first round of the same left. */
 const keptBytesMax = 96 * 1024 * 1024
@@ -37,9 +36,7 @@ const expectProblem = (answer: Answer): void => {
 describe("documents", () => {
   it.each(hostileDocuments)("refuses $name", async ({ body, type = "application/xml" }) => {
     const headers = { "content-type": type }
-    const startedMs = performance.now()
     const answer = await send(service.url, mailbox.path, { method: "POST", body, headers })
-    expect(performance.now() - startedMs).toBeLessThan(answerMs)
     expectProblem(answer)
   })
 
@@ -65,7 +62,7 @@ describe("documents", () => {
       }
     }
     expectStatus(await send(service.url, `${session}/name`), 404)
-  }, 60_000)
+  })
 
   it("kept none of them", async () => {
     expect(await listMailbox(service.url, mailbox)).toEqual([])
@@ -256,5 +253,5 @@ describe("after all that", () => {
     const reader = { authorization: basic("any", mailbox.password) }
     expectStatus(await send(service.url, mailbox.path, { headers: reader }), 200)
     expectStatus(await putXml(service.url, "/nowhere", "<a/>"), 404, 405)
-  }, 60_000)
+  })
 })

@@ -98,5 +98,5 @@ describe("noise", () => {
     for (const { description } of await listMailbox(service.url, mailbox)) {
       expect(description).toHaveLength("mutation".length)
     }
-  }, 60_000)
+  })
 })

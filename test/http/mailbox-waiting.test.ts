@@ -33,7 +33,6 @@ describe("long polls", () => {
     await service.deposit(href, "now")
     const full = await waiting
     expect(descriptions(full)).toEqual(["now"])
-    expect(performance.now() - begun).toBeLessThan(10_000)
     expect(descriptions(await wait(20, start))).toEqual(["now"])
     const ended = wait(20, timeOf(full))
     await new Promise((resolve) => setTimeout(resolve, 100))

@@ -171,7 +171,7 @@ describe("the harness finds", () => {
 })
 
 // Hundreds of requests each.
-describe("every operation answers as it says", { timeout: 120_000 }, () => {
+describe("every operation answers as it says", () => {
   it("the service, probes and files", () => askService(talk))
   it("accounts and tokens", () => askAccounts(talk))
   it("content and receipts", () => askContent(talk))

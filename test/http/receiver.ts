@@ -54,7 +54,7 @@ export const startReceiver = async (
 }
 
 const pollMs = 10
-const withinMs = 15_000
+const withinMs = 120_000
 
 /** Asks again and again until the answer is not undefined. */
 export const eventually = async <A>(

@@ -72,4 +72,4 @@ it("leaves all of a file or nothing, and all of what was answered", async () => 
   }
   for (const [age, found] of expected) expect(await counted(service.url, age)).toBe(found)
   expect((await service.stop()).code).toBe(0)
-}, 120_000)
+})

@@ -253,7 +253,7 @@ describe("whatever happens to nodes and network", () => {
       }),
       { numRuns: Number(process.env["PLACEMENT_RUNS"] ?? 40), interruptAfterTimeLimit: 60_000 }
     )
-  }, 120_000)
+  })
 })
 
 it("says why it could not be refreshed", async () => {

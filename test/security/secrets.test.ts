@@ -115,7 +115,7 @@ describe("15: ids", () => {
       expect(all.token.xml.children.join("")).toMatch(/^[\w-]{43}$/)
       expect(all.account.child("token")).toMatch(/^[\w-]{43}$/)
     }
-  }, 60_000)
+  })
 })
 
 describe("16: secrets", () => {
@@ -196,7 +196,7 @@ it("18: an unknown thing and a wrong secret are told the same", async () => {
       }
     }
   }
-}, 60_000)
+})
 
 it("20: what shows a secret is never stored by others, nor told to the next page", async () => {
   const { account, cabinet, content, mailbox, query, registration, token } = await makeAll()
@@ -211,4 +211,4 @@ it("20: what shows a secret is never stored by others, nor told to the next page
   for (const answered of [...Object.values(shown), cabinet, read]) {
     expect(answered.header("referrer-policy")).toBe("no-referrer")
   }
-}, 60_000)
+})

@@ -49,4 +49,4 @@ it("a table without a cell, a state or the right types does not compile", () => 
   const expected = lines.flatMap((line, at) => line.includes("@ts-expect-error") ? [at + 2] : [])
   expect(expected.length).toBe(6)
   expect([...new Set(errorsOf(bare))]).toEqual(expected)
-}, 60_000)
+})

@@ -15,7 +15,7 @@ beforeAll(() => {
 })
 
 describe.each(engineNames)("kill -9, %s", (engine) => {
-  it(`loses nothing in ${ROUNDS} rounds upon one folder`, { timeout: 120_000 }, async () => {
+  it(`loses nothing in ${ROUNDS} rounds upon one folder`, async () => {
     const folder = await newFolder(engine)
     const heads = new Map<number, number>()
     const blobs = new Map<string, string>()

@@ -124,7 +124,7 @@ describe("LevelDB's logs", () => {
 })
 
 describe("LevelDB's tables", () => {
-  it("are verified block by block, compressed and not", { timeout: 60_000 }, async () => {
+  it("are verified block by block, compressed and not", async () => {
     const folder = await newFolder("leveldb")
     const noise = (n: number) => crc32c(Buffer.from(String(n))).toString(36)
     const value = (n: number) =>

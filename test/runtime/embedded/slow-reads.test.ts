@@ -20,7 +20,7 @@ const putOf = (n: number): BatchChange => ({
   value: Buffer.from("item")
 })
 
-it("finds what lies behind many that were removed", { timeout: 60_000 }, async () => {
+it("finds what lies behind many that were removed", async () => {
   const folder = await newFolder()
   const filled = await openRocksdb(folder, true, MEMTABLE_BYTES)
   for (let at = 1; at < REMOVED; at += STEP) {

@@ -63,7 +63,7 @@ const keys = async (): Promise<ReadonlyArray<number>> => {
 
 /** Marks fade after a while. */
 const expectKeys = (numbers: ReadonlyArray<number>) =>
-  expect.poll(keys, { timeout: 40_000, interval: 500 }).toEqual(numbers)
+  expect.poll(keys, { timeout: 60_000, interval: 500 }).toEqual(numbers)
 
 it("keeps nothing of what was removed from the beginning on", async () => {
   const mailbox = await opened()
@@ -78,7 +78,7 @@ it("keeps nothing of what was removed from the beginning on", async () => {
   await expectKeys([])
   // The server has some again, which count no more.
   await server.restart()
-  await expect.poll(() => mailbox.read().catch(() => undefined), { timeout: 15_000 }).toEqual([])
+  await expect.poll(() => mailbox.read().catch(() => undefined), { timeout: 60_000 }).toEqual([])
   await mailbox.append(1)
   expect(await mailbox.read()).toEqual(itemsOf(44, 44))
 })
@@ -96,7 +96,7 @@ it("keeps a mark of what was removed behind an item, until that is removed", asy
   expect(await keys()).toHaveLength(120)
   await server.restart()
   const numbers = async () => (await mailbox.read()).map(({ n }) => n)
-  await expect.poll(() => numbers().catch(() => undefined), { timeout: 15_000 }).toEqual(left)
+  await expect.poll(() => numbers().catch(() => undefined), { timeout: 60_000 }).toEqual(left)
   await mailbox.remove(...left.filter((n) => n <= 550))
   await mailbox.reopen()
   expect(await numbers()).toEqual([600])

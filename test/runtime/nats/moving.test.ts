@@ -235,7 +235,7 @@ describe("asks while their shard moves", () => {
       ),
       { ...runs, seed: 1 }
     )
-  }, 120_000)
+  })
 
   it("end once another has the shard of one that stands still, and are not decided", async () => {
     const world = new World(randomOf(1))
@@ -301,7 +301,7 @@ describe("asks while their shard moves", () => {
       }),
       { numRuns: 10 * runs.numRuns }
     )
-  }, 120_000)
+  })
 
   it("are decided once at the most when owners die", () => {
     const stays = fc.array(fc.oneof({ weight: 4, arbitrary: stay }, fc.constant(0)), {
@@ -320,5 +320,5 @@ describe("asks while their shard moves", () => {
       }),
       runs
     )
-  }, 120_000)
+  })
 })

@@ -84,7 +84,7 @@ export const settled = (among: ReadonlyArray<Node>): Promise<void> =>
     const owners = shards.map((shard) => among.filter(({ placement }) => placement.owns(shard)))
     return owners.every(({ length }) => length === 1) &&
       among.every((node) => owners.some(([owner]) => owner === node))
-  }, { timeout: 25_000, interval: 20 }).toBe(true)
+  }, { timeout: 60_000, interval: 20 }).toBe(true)
 
 export const add: Message = { _tag: "Add", by: 1 }
 

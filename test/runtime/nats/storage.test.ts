@@ -179,7 +179,7 @@ describe("one server", () => {
     await new Promise((resolve) => setTimeout(resolve, 12_000))
     await server.restart()
     const numbers = async () => (await run(api.read(alice, 1, 10))).map(({ n }) => n)
-    await expect.poll(() => numbers().catch(() => undefined), { timeout: 15_000 }).toEqual([1, 3])
+    await expect.poll(() => numbers().catch(() => undefined), { timeout: 60_000 }).toEqual([1, 3])
     await close()
   })
 
