@@ -297,48 +297,48 @@ export const sortedRowsMax = 100_000
 export const chunkRows = 500
 
 /**
- * Rows in order of their ids that are looked at before the index is asked: where most rows match,
- * the page is full by then.
+ * Rows that a page scans in the order of their keys before it uses the index: where most rows
+ * match, the page is full by then.
  */
 export const probeRows = 200
 
-/** As many times that are looked at where that seems to be enough. */
+/** It scans up to so many times more where that promises to fill the page. */
 export const probeFactorMax = 6
 
-/** The fewest keys that are read of each value of an index at a time. */
+/** Least number of keys in one read of an index value. */
 export const mergeKeysMin = 4
 
-/** As many times its even share of a page is read ahead of each. */
+/** A merge reads so many times the even share of a page from each index value. */
 export const mergeKeysFactor = 1.5
 
-/** Rows that are read beyond those that are expected to do for a page. */
+/** Rows read beyond those that a page is expected to need. */
 export const spareRows = 8
 
-/** Rows that are looked at before others have their turn. */
+/** Rows scanned in one turn of the event loop. */
 export const turnRows = 1_000
 
-/** Rows, and characters, of one block of rows that are held in memory. */
+/** Rows, and characters, of one block of cached rows. */
 export const blockRows = 128
 
 export const blockCharsMax = 32 * 1024
 
-/** What a block takes beside its text and numbers, about. */
+/** Approximate bytes of a block beside its text and numbers. */
 export const blockOverheadBytes = 400
 
-/** Bytes of the rows of one table that are held: some 1,300,000 of 60 characters. */
-export const heldBytesMax = 96 * 1024 * 1024
+/** Bytes of the cached rows of one table: some 1,300,000 rows of 60 characters. */
+export const rowCacheBytesMax = 96 * 1024 * 1024
 
-/** Rows that are read at once to be held. */
+/** Rows of one read that fills a row cache. */
 export const fillRows = 400
 
-/** As many times as that took it rests then. */
+/** After each read the filling pauses for so many times its duration. */
 export const fillRest = 2
 
-/** How long it waits while more changes than it could read, ms. */
+/** How long the filling waits while rows change faster than it can read. */
 export const fillPauseMs = 500
 
-/** Blocks in which something has changed that one answer reads again. */
-export const heldLoadsMax = 4
+/** Changed ranges that one page reads into the cache. */
+export const rowCacheLoadsMax = 4
 
 /** Attempts of a change that others come before, each upon the row as it is then. */
 export const attemptsMax = 20

@@ -1,4 +1,4 @@
-/** The conditions of a query: what they are, and whether a row fulfils them. Pure. */
+/** The conditions of a query, as filters of rows and as bounds of an index. Pure. */
 import { compareValues, fieldOf, type Row, type TableField,
   type TableSchema } from "./table-fields.ts"
 
@@ -19,7 +19,7 @@ export type Operator = typeof operators[number]
 export const isOperator = (text: string): text is Operator =>
   operators.some((operator) => operator === text)
 
-/** Of texts only; letter case does not count. */
+/** For texts only; they ignore case. */
 export const textOperators: ReadonlySet<Operator> = new Set(["contains", "starts", "ends"])
 
 export type RowCondition =
@@ -42,7 +42,7 @@ export interface RowQuery {
   readonly on: TableSchema["name"]
   readonly title?: string
   readonly condition?: RowCondition
-  /** Fields to show; all when there are none. */
+  /** Fields to return; all by default. */
   readonly fields?: ReadonlyArray<string>
   readonly order?: Order
   /** Rows at the most, over all pages. */
@@ -51,7 +51,7 @@ export interface RowQuery {
 
 export type RowFilter = (row: Row, key: string) => boolean
 
-/** Texts are compared without regard to case by this form of them. */
+/** The form of a text that comparisons without case use. */
 export const fold = (text: string): string => text.normalize("NFC").toLowerCase()
 
 type Value = string | number | undefined
@@ -66,24 +66,24 @@ const textTest = (op: Operator, wanted: string): (text: string) => boolean => {
 
 const orderTest = (field: TableField, op: Operator, wanted: string): (value: Value) => boolean => {
   const value = field.kind === "number" ? Number(wanted) : wanted
-  const order = (given: Value) => compareValues(field, given, value)
+  const order = (actual: Value) => compareValues(field, actual, value)
   switch (op) {
     case "eq":
-      return (given) => order(given) === 0
+      return (actual) => order(actual) === 0
     case "ne":
-      return (given) => order(given) !== 0
+      return (actual) => order(actual) !== 0
     case "lt":
-      return (given) => order(given) < 0
+      return (actual) => order(actual) < 0
     case "le":
-      return (given) => order(given) <= 0
+      return (actual) => order(actual) <= 0
     case "gt":
-      return (given) => order(given) > 0
+      return (actual) => order(actual) > 0
     default:
-      return (given) => order(given) >= 0
+      return (actual) => order(actual) >= 0
   }
 }
 
-/** A condition as a function. A text that is missing is the empty one. */
+/** A condition as a filter. A missing text counts as empty. */
 export const filterOf = (table: TableSchema, condition: RowCondition): RowFilter => {
   switch (condition._tag) {
     case "all": {
@@ -102,13 +102,13 @@ export const filterOf = (table: TableSchema, condition: RowCondition): RowFilter
       const { field: name, op, value } = condition
       const field = fieldOf(table, name)
       if (field === undefined) throw new Error(`${table.name} have no field ${name}`)
-      const given = (row: Row, key: string) => name === table.key ? key : row[name]
+      const valueOf = (row: Row, key: string) => name === table.key ? key : row[name]
       if (textOperators.has(op)) {
         const test = textTest(op, value)
-        return (row, key) => test(String(given(row, key) ?? ""))
+        return (row, key) => test(String(valueOf(row, key) ?? ""))
       }
       const test = orderTest(field, op, value)
-      return (row, key) => test(given(row, key))
+      return (row, key) => test(valueOf(row, key))
     }
   }
 }
@@ -147,7 +147,7 @@ const either = (one: NumberRange, other: NumberRange): NumberRange => {
   return { low: Math.min(one.low, other.low), high: Math.max(one.high, other.high) }
 }
 
-/** A span of an indexed field that holds every row which fulfils the condition. */
+/** Bounds of an indexed field for all rows that the condition accepts. */
 export const spanOf = (
   condition: RowCondition | undefined,
   field: string,

@@ -1,17 +1,17 @@
-/** The cursors of listings that are queries: opaque to clients, checked when they come back. */
+/** Cursors of query listings: opaque to clients, validated when they return. */
 import { cursorCharsMax, queryLimitMax } from "../limits.ts"
 import type { Order } from "./condition.ts"
 import type { Cursor } from "./query-run.ts"
 import type { TableSchema } from "./table-fields.ts"
 
-/** Where a page ended, and how many rows were given by then. */
+/** Where a page ended, and how many rows the pages so far had. */
 export interface CursorPosition {
-  readonly given: number
+  readonly count: number
   readonly cursor: Cursor
 }
 
-export const writePlace = ({ cursor, given }: CursorPosition): string =>
-  Buffer.from(JSON.stringify([given, cursor.key, cursor.value])).toString("base64url")
+export const encodeCursor = ({ count, cursor }: CursorPosition): string =>
+  Buffer.from(JSON.stringify([count, cursor.key, cursor.value])).toString("base64url")
 
 const isKey = (value: unknown): value is string =>
   typeof value === "string" && !/[\u0000/]/.test(value)
@@ -29,8 +29,8 @@ const parse = (text: string): unknown => {
   }
 }
 
-/** The place that a cursor tells, undefined where it is none for this order. */
-export const readPlace = (
+/** The position in a cursor; undefined for a cursor that is not valid for this order. */
+export const decodeCursor = (
   table: TableSchema,
   order: Order,
   text: string
@@ -38,15 +38,15 @@ export const readPlace = (
   if (text.length > cursorCharsMax) return undefined
   const parts: unknown = parse(text)
   if (!Array.isArray(parts) || parts.length < 2 || parts.length > 3) return undefined
-  const [given, key, last]: ReadonlyArray<unknown> = parts
+  const [count, key, last]: ReadonlyArray<unknown> = parts
   const value = last ?? undefined
-  if (!isKey(key) || typeof given !== "number" || !Number.isSafeInteger(given)) return undefined
-  if (given < 0 || given > queryLimitMax) return undefined
+  if (!isKey(key) || typeof count !== "number" || !Number.isSafeInteger(count)) return undefined
+  if (count < 0 || count > queryLimitMax) return undefined
   if (order.by === table.index?.field) {
     const { max } = table.index
     if (typeof value !== "number" || value < 0 || value > max) return undefined
-    return { given, cursor: { key, value } }
+    return { count, cursor: { key, value } }
   }
-  if (value === undefined) return { given, cursor: { key } }
-  return isValue(value) && order.by !== table.key ? { given, cursor: { key, value } } : undefined
+  if (value === undefined) return { count, cursor: { key } }
+  return isValue(value) && order.by !== table.key ? { count, cursor: { key, value } } : undefined
 }

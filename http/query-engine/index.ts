@@ -1,7 +1,7 @@
 /** Queries over tables of rows: conditions, sources, cursors, and rows in memory. */
 export { filterOf, type NumberRange, type Operator, operators, type Order, type RowCondition,
   type RowFilter, type RowQuery, spanOf } from "./condition.ts"
-export { readPlace, writePlace } from "./cursor.ts"
+export { type CursorPosition, decodeCursor, encodeCursor } from "./cursor.ts"
 export { fieldNames, fieldsIn, queryElement, queryIn } from "./query-document.ts"
 export { runQuery } from "./query-run.ts"
 export { RowCaches } from "./row-cache.ts"

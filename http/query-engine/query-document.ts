@@ -1,4 +1,4 @@
-/** Queries as documents: reading one, with the rule that it breaks, and writing it. */
+/** Queries as documents: parsing with an error that names the broken rule, and writing. */
 import { childrenOf, type Element, element, failure, isText, type Result, success,
   textOf } from "../formats/xml/index.ts"
 import { conditionDepthMax, conditionNodesMax, queryLimitMax, returnFieldsMax, titleCharsMax,
@@ -7,10 +7,11 @@ import { isOperator, operators, type RowCondition, type RowQuery,
   textOperators } from "./condition.ts"
 import { fieldOf, isDecimal, type TableSchema } from "./table-fields.ts"
 
-class Broken extends Error {}
+/** The message is the rule that a document breaks. */
+class RuleBroken extends Error {}
 
-const refuse = (rule: string): never => {
-  throw new Broken(rule)
+const reject = (rule: string): never => {
+  throw new RuleBroken(rule)
 }
 
 /** The names of the fields of a table, its key among them. */
@@ -22,7 +23,7 @@ export const fieldNames = (table: TableSchema): ReadonlyArray<string> => [
 const knownField = (table: TableSchema, name: string | undefined, where: string) => {
   const field = name === undefined ? undefined : fieldOf(table, name)
   return field ??
-    refuse(`${where}: the fields of ${table.name} are ${fieldNames(table).join(", ")}`)
+    reject(`${where}: the fields of ${table.name} are ${fieldNames(table).join(", ")}`)
 }
 
 const conditionNames = new Set(["all", "any", "not", "where"])
@@ -31,23 +32,23 @@ const whereOf = (table: TableSchema, node: Element): RowCondition => {
   const { field: name, op = "eq", value = textOf(node) } = node.attributes
   const field = knownField(table, name?.trim(), "where")
   const operator = op.trim()
-  if (!isOperator(operator)) return refuse(`where: the operators are ${operators.join(", ")}`)
-  if (childrenOf(node).length > 0) return refuse("where has no elements in it")
+  if (!isOperator(operator)) return reject(`where: the operators are ${operators.join(", ")}`)
+  if (childrenOf(node).length > 0) return reject("where has no elements in it")
   if (value.length > valueCharsMax || !isText(value)) {
-    return refuse(`where: a value has ${valueCharsMax} characters at the most`)
+    return reject(`where: a value has ${valueCharsMax} characters at the most`)
   }
   const { kind } = field
   if (textOperators.has(operator)) {
     return kind === "text"
       ? { _tag: "where", field: field.name, op: operator, value }
-      : refuse(`where: ${field.name} is a number, which ${operator} cannot look into`)
+      : reject(`where: ${field.name} is a number, which ${operator} cannot look into`)
   }
   const number = value.trim()
   if (kind === "number" && !/^-?\d{1,9}$/.test(number)) {
-    return refuse(`where: ${field.name} is compared with a whole number`)
+    return reject(`where: ${field.name} is compared with a whole number`)
   }
   if (kind === "decimal" && !isDecimal(number)) {
-    return refuse(`where: ${field.name} is compared with a decimal number`)
+    return reject(`where: ${field.name} is compared with a decimal number`)
   }
   return {
     _tag: "where",
@@ -68,29 +69,29 @@ const conditionOf = (
   counting: Counting
 ): RowCondition => {
   if (++counting.nodes > conditionNodesMax) {
-    return refuse(`a query has ${conditionNodesMax} conditions at the most`)
+    return reject(`a query has ${conditionNodesMax} conditions at the most`)
   }
   if (depth > conditionDepthMax) {
-    return refuse(`conditions stand in each other ${conditionDepthMax} deep at the most`)
+    return reject(`conditions stand in each other ${conditionDepthMax} deep at the most`)
   }
   if (node.name === "where") return whereOf(table, node)
   const inner = childrenOf(node)
-  const stranger = inner.find(({ name }) => !conditionNames.has(name))
-  if (stranger !== undefined) return refuse(`${node.name} has no element ${stranger.name} in it`)
+  const other = inner.find(({ name }) => !conditionNames.has(name))
+  if (other !== undefined) return reject(`${node.name} has no element ${other.name} in it`)
   const of = inner.map((child) => conditionOf(table, child, depth + 1, counting))
   if (node.name === "all" || node.name === "any") return { _tag: node.name, of }
   const [one] = of
   return one !== undefined && of.length === 1
     ? { _tag: "not", of: one }
-    : refuse("not has one condition in it")
+    : reject("not has one condition in it")
 }
 
-/** The names in a list of fields: spaces, plus signs or commas separate them. */
-export const namesIn = (text: string): ReadonlyArray<string> => [
+/** The names in a list: spaces, plus signs or commas separate them. */
+const namesIn = (text: string): ReadonlyArray<string> => [
   ...new Set(text.split(/[\s+,]+/).filter((name) => name !== ""))
 ]
 
-/** The fields that a list names, or the rule that it breaks. */
+/** The fields in a list, or the rule that it breaks. */
 export const fieldsIn = (
   table: TableSchema,
   text: string
@@ -106,7 +107,7 @@ export const fieldsIn = (
 const orderOf = (table: TableSchema, node: Element): RowQuery["order"] => {
   const { by, direction = "asc" } = node.attributes
   const field = knownField(table, by?.trim(), "order")
-  if (direction !== "asc" && direction !== "desc") return refuse("order: direction is asc or desc")
+  if (direction !== "asc" && direction !== "desc") return reject("order: direction is asc or desc")
   return { by: field.name, descending: direction === "desc" }
 }
 
@@ -114,12 +115,12 @@ const limitOf = (text: string): number => {
   const limit = text.trim()
   return /^[1-9]\d{0,9}$/.test(limit) && Number(limit) <= queryLimitMax
     ? Number(limit)
-    : refuse(`limit is a whole number from 1 to ${queryLimitMax}`)
+    : reject(`limit is a whole number from 1 to ${queryLimitMax}`)
 }
 
 const single = (root: Element, name: string): Element | undefined => {
   const [first, second] = childrenOf(root, name)
-  return second === undefined ? first : refuse(`a query has one ${name} at the most`)
+  return second === undefined ? first : reject(`a query has one ${name} at the most`)
 }
 
 const otherNames = new Set(["title", "return", "order", "limit"])
@@ -127,32 +128,32 @@ const otherNames = new Set(["title", "return", "order", "limit"])
 const titleOf = (root: Element): string | undefined => {
   const node = single(root, "title")
   const title = node === undefined ? "" : textOf(node).trim()
-  if (title.length > titleCharsMax) refuse(`title has ${titleCharsMax} characters at the most`)
+  if (title.length > titleCharsMax) reject(`title has ${titleCharsMax} characters at the most`)
   return title === "" ? undefined : title
 }
 
 const returnOf = (table: TableSchema, root: Element): ReadonlyArray<string> | undefined => {
   const node = single(root, "return")
   const fields = fieldsIn(table, node === undefined ? "" : textOf(node))
-  if (!fields.ok) return refuse(fields.fault)
+  if (!fields.ok) return reject(fields.fault)
   return fields.value.length === 0 ? undefined : fields.value
 }
 
 const readQuery = (tables: ReadonlyArray<TableSchema>, root: Element): RowQuery => {
   const on = root.attributes["on"]?.trim()
   const table = tables.find(({ name }) => name === on) ??
-    refuse(`on is one of ${tables.map(({ name }) => name).join(", ")}`)
-  const stranger = childrenOf(root).find(({ name }) =>
+    reject(`on is one of ${tables.map(({ name }) => name).join(", ")}`)
+  const other = childrenOf(root).find(({ name }) =>
     !conditionNames.has(name) && !otherNames.has(name)
   )
-  if (stranger !== undefined) refuse(`a query has no element ${stranger.name}`)
+  if (other !== undefined) reject(`a query has no element ${other.name}`)
   const counting: Counting = { nodes: 0 }
   const conditions = childrenOf(root).filter(({ name }) => conditionNames.has(name))
     .map((node) => conditionOf(table, node, 1, counting))
   const [condition] = conditions
   const [title, fields] = [titleOf(root), returnOf(table, root)]
   const [order, limit] = [single(root, "order"), single(root, "limit")]
-  const orderGiven = order === undefined ? undefined : orderOf(table, order)
+  const rowOrder = order === undefined ? undefined : orderOf(table, order)
   return {
     on: table.name,
     ...title === undefined ? {} : { title },
@@ -161,12 +162,12 @@ const readQuery = (tables: ReadonlyArray<TableSchema>, root: Element): RowQuery 
       ? {}
       : { condition: conditions.length === 1 ? condition : { _tag: "all", of: conditions } },
     ...fields === undefined ? {} : { fields },
-    ...orderGiven === undefined ? {} : { order: orderGiven },
+    ...rowOrder === undefined ? {} : { order: rowOrder },
     ...limit === undefined ? {} : { limit: limitOf(textOf(limit)) }
   }
 }
 
-/** The query that a document says, or the rule that it breaks. */
+/** The query of a document, or the rule that it breaks. */
 export const queryIn = (
   tables: ReadonlyArray<TableSchema>,
   root: Element
@@ -174,7 +175,7 @@ export const queryIn = (
   try {
     return success(readQuery(tables, root))
   } catch (error) {
-    if (error instanceof Broken) return failure(error.message)
+    if (error instanceof RuleBroken) return failure(error.message)
     throw error
   }
 }

@@ -1,77 +1,74 @@
-/** Answers a query: chooses where its rows come from, filters, orders, and stops at a page. */
+/** Runs a query: chooses the source of its rows, filters and orders them, and ends at a page. */
 import { Effect } from "effect"
 import { byBytes, type RecordsApi, type StorageFailure } from "../../runtime/index.ts"
 import { chunkRows, probeFactorMax, probeRows, scannedRowsMax, sortedRowsMax, spareRows,
   turnRows } from "../limits.ts"
 import type { NumberRange, Order, RowFilter } from "./condition.ts"
-import type { HeldSource, RowCache } from "./row-cache.ts"
+import type { CachedSource, RowCache } from "./row-cache.ts"
 import { inOrder, merge, type RowEntry, type RowScan, type RowSource, scan } from "./row-sources.ts"
 import { compareValues, fieldOf, indexKey, type TableSchema } from "./table-fields.ts"
 
-/** Where a page ended: the row after which the next one goes on. */
+/** Where a page ended: the next one begins after this row. */
 export interface Cursor {
   readonly key: string
-  /** Of the field that orders, where that is not the key; absent where the row has none. */
+  /** The value of the field that orders, unless that is the key; absent when the row has none. */
   readonly value?: string | number
 }
 
-/** One page of what is asked. */
+/** A request for one page. */
 export interface RowRequest {
   readonly table: TableSchema
   readonly filter: RowFilter
-  /** Of the indexed field; every row that the filter lets through is within. */
+  /** Bounds of the indexed field for all rows that the filter accepts. */
   readonly span: NumberRange
   readonly order: Order
   readonly limit: number
   readonly after: Cursor | undefined
 }
 
-/** A page; or, where rows must be sorted first, that there are too many. */
+/** A page, or `TooMany` when it needs a sort of too many rows. */
 export type RowPage =
   | {
     readonly _tag: "Page"
     readonly entries: ReadonlyArray<RowEntry>
-    /** Where the next page begins; undefined where there is none. */
+    /** Undefined on the last page. */
     readonly next: Cursor | undefined
   }
   | { readonly _tag: "TooMany" }
 
-/** How much one answer looks at. */
-export interface Bounds {
+/** How many rows one page may read. */
+export interface QueryLimits {
   readonly scannedRowsMax: number
   readonly sortedRowsMax: number
   readonly chunkRows: number
   readonly probeRows: number
 }
 
-export const usualBounds: Bounds = { scannedRowsMax, sortedRowsMax, chunkRows, probeRows }
+const defaultLimits: QueryLimits = { scannedRowsMax, sortedRowsMax, chunkRows, probeRows }
 
-/** Lets others have their turn. */
+/** Yields to the event loop. */
 const pause = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
 type IndexedTable = TableSchema & { readonly index: NonNullable<TableSchema["index"]> }
 
 const isIndexed = <A extends { readonly table: TableSchema }>(
-  asked: A
-): asked is A & { readonly table: IndexedTable } => asked.table.index !== undefined
+  request: A
+): request is A & { readonly table: IndexedTable } => request.table.index !== undefined
 
 const isRestricted = ({ span, table }: RowRequest & { readonly table: IndexedTable }): boolean =>
   span.low > 0 || span.high < table.index.max
 
 interface Gathered {
   readonly entries: ReadonlyArray<RowEntry>
-  /** Key (of the source) of the last that was looked at, when the source is not at its end. */
+  /** The last scanned key of the source; undefined when the page is full or the source ended. */
   readonly last: string | undefined
 }
 
-/**
- * How many rows to read for those that are still needed, if the rest is like what was scanned, and
- * a few more: so no more are read than shown where most rows fit.
- */
+/** How many rows to read for `needed` matches at the rate of matches so far, with some spare. */
 const nextRows = (needed: number, found: number, scanned: number): number =>
   Math.ceil(1.25 * needed * scanned / Math.max(found, 1)) + spareRows
 
-/** Reads a source until there are enough rows, or enough was looked at. */
+/** Reads a source until `limit` rows match or `scannedMax` rows are scanned. */
 const gather = Effect.fnUntraced(function*(
   source: RowSource,
   filter: RowFilter,
@@ -113,24 +110,24 @@ const page = (
   return { _tag: "Page", entries, next: isFull ? cursorOf(last) : onwards }
 }
 
-/** Rows that are held, and then those of the store. */
-const joined = (held: HeldSource, rest: (after: string | undefined) => RowSource): RowSource => {
+/** Reads the cache, and from the first missing row on the store. */
+const cacheThenStore = (
+  cached: CachedSource,
+  rest: (after: string | undefined) => RowSource
+): RowSource => {
   let later: RowSource | undefined
   return (wanted) => {
     if (later !== undefined) return later(wanted)
-    return Effect.map(held.next(wanted), (found) => {
-      const stopped = held.stopped()
-      if (stopped === undefined) return found
-      later = rest(stopped.after)
+    return Effect.map(cached.next(wanted), (found) => {
+      const missed = cached.missedAt()
+      if (missed === undefined) return found
+      later = rest(missed.after)
       return { ...found, isLast: false }
     })
   }
 }
 
-/**
- * The first rows in the order of their keys; more of them, where so many fit that the page will
- * soon be full.
- */
+/** Scans the first `rows`, and more when their matches promise to fill the page soon. */
 const probed = Effect.fnUntraced(function*(
   source: RowSource,
   filter: RowFilter,
@@ -139,7 +136,7 @@ const probed = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Gathered, StorageFailure> {
   const first = yield* gather(source, filter, limit, rows, rows)
   const hits = first.entries.length
-  // Twice what would be needed if the rest were like the beginning.
+  // Twice what the page needs at the rate of matches so far.
   const more = Math.ceil(2 * (limit - hits) * rows / Math.max(hits, 1))
   if (first.last === undefined || more > probeFactorMax * rows) return first
   const needed = limit - hits
@@ -147,87 +144,88 @@ const probed = Effect.fnUntraced(function*(
   return { entries: [...first.entries, ...second.entries], last: second.last }
 })
 
-/** The rows of a restricted span as the store has them, in the order of their keys. */
-const ofSpan = Effect.fnUntraced(function*(
-  reading: RowScan,
+/** Reads the rows of a restricted span from the store, in the order of their keys. */
+const readSpan = Effect.fnUntraced(function*(
+  rowScan: RowScan,
   { filter, limit, span, table: { index } }: RowRequest & { readonly table: IndexedTable },
-  { chunkRows: chunk, probeRows: probes, scannedRowsMax: most }: Bounds
+  { chunkRows: chunk, probeRows: probes, scannedRowsMax: most }: QueryLimits
 ): Effect.fn.Return<Gathered, StorageFailure> {
   const probe = probes === 0
-    ? { entries: [], last: reading.after ?? "" }
-    : yield* probed(scan(reading), filter, limit, Math.max(probes, 2 * limit))
+    ? { entries: [], last: rowScan.after ?? "" }
+    : yield* probed(scan(rowScan), filter, limit, Math.max(probes, 2 * limit))
   const { entries, last: from } = probe
   if (from === undefined) return probe
   const rest = limit - entries.length
-  const going = { ...reading, after: from === "" ? undefined : from }
-  const merged = yield* gather(merge(going, index, span, rest), filter, rest, most, chunk)
+  const continued = { ...rowScan, after: from === "" ? undefined : from }
+  const merged = yield* gather(merge(continued, index, span, rest), filter, rest, most, chunk)
   return { entries: [...entries, ...merged.entries], last: merged.last }
 })
 
-const byKey = Effect.fnUntraced(function*(
+/** A page in the order of the keys. */
+const pageByKey = Effect.fnUntraced(function*(
   records: RecordsApi,
-  asked: RowRequest,
-  bounds: Bounds,
-  held: RowCache | undefined
+  request: RowRequest,
+  limits: QueryLimits,
+  cache: RowCache | undefined
 ): Effect.fn.Return<RowPage, StorageFailure> {
-  const { after, filter, limit, order: { descending: reverse }, span, table } = asked
-  const reading: RowScan = { records, table, reverse, after: after?.key }
-  const { chunkRows: chunk, scannedRowsMax: most } = bounds
-  const answer = ({ entries, last }: Gathered) =>
+  const { after, filter, limit, order: { descending: reverse }, span, table } = request
+  const rowScan: RowScan = { records, table, reverse, after: after?.key }
+  const { chunkRows: chunk, scannedRowsMax: most } = limits
+  const toPage = ({ entries, last }: Gathered) =>
     page(entries, limit, ({ key }) => ({ key }), last === undefined ? undefined : { key: last })
-  const first = held?.read(after?.key, reverse, span)
-  if (!isIndexed(asked) || !isRestricted(asked)) {
-    const scanned = (from: string | undefined) => scan({ ...reading, after: from })
-    const source = first === undefined ? scan(reading) : joined(first, scanned)
-    return answer(yield* gather(source, filter, limit, most, chunk))
+  const first = cache?.read(after?.key, reverse, span)
+  if (!isIndexed(request) || !isRestricted(request)) {
+    const scanned = (from: string | undefined) => scan({ ...rowScan, after: from })
+    const source = first === undefined ? scan(rowScan) : cacheThenStore(first, scanned)
+    return toPage(yield* gather(source, filter, limit, most, chunk))
   }
-  if (first === undefined) return answer(yield* ofSpan(reading, asked, bounds))
+  if (first === undefined) return toPage(yield* readSpan(rowScan, request, limits))
   const found = yield* gather(first.next, filter, limit, most, chunk)
-  const stopped = first.stopped()
-  if (stopped === undefined) return answer(found)
-  const rest = { ...asked, limit: limit - found.entries.length }
-  const more = yield* ofSpan({ ...reading, after: stopped.after }, rest, bounds)
-  return answer({ entries: [...found.entries, ...more.entries], last: more.last })
+  const missed = first.missedAt()
+  if (missed === undefined) return toPage(found)
+  const rest = { ...request, limit: limit - found.entries.length }
+  const more = yield* readSpan({ ...rowScan, after: missed.after }, rest, limits)
+  return toPage({ entries: [...found.entries, ...more.entries], last: more.last })
 })
 
-/** In the order of the index. */
-const byIndex = Effect.fnUntraced(function*(
+/** A page in the order of the index. */
+const pageByIndex = Effect.fnUntraced(function*(
   records: RecordsApi,
   { after, filter, limit, order, span, table }: RowRequest,
-  { chunkRows: chunk, scannedRowsMax: most }: Bounds
+  { chunkRows: chunk, scannedRowsMax: most }: QueryLimits
 ): Effect.fn.Return<RowPage, StorageFailure> {
   const { index } = table
   if (index === undefined) throw new Error(`${table.name} have no index`)
   const cursorOf = ({ key, row }: RowEntry): Cursor => ({ key, value: row[index.field] ?? 0 })
   const start = after === undefined ? undefined : indexKey(Number(after.value), after.key)
-  const reading: RowScan = { records, table, reverse: order.descending, after: start }
-  const { entries, last } = yield* gather(inOrder(reading, index, span), filter, limit, most, chunk)
+  const rowScan: RowScan = { records, table, reverse: order.descending, after: start }
+  const { entries, last } = yield* gather(inOrder(rowScan, index, span), filter, limit, most, chunk)
   if (last === undefined) return page(entries, limit, cursorOf)
   const slash = last.indexOf("/")
   const onwards = { key: last.slice(slash + 1), value: Number(last.slice(0, slash)) }
   return page(entries, limit, cursorOf, onwards)
 })
 
-/** In the order of any other field: all that fit are looked at, and the first ones kept. */
-const sorted = Effect.fnUntraced(function*(
+/** A page in the order of another field: scans all matches, and keeps the first ones. */
+const sortedPage = Effect.fnUntraced(function*(
   records: RecordsApi,
-  asked: RowRequest,
-  bounds: Bounds,
-  held: RowCache | undefined
+  request: RowRequest,
+  limits: QueryLimits,
+  cache: RowCache | undefined
 ): Effect.fn.Return<RowPage, StorageFailure> {
-  const { after, filter, limit, order, span, table } = asked
+  const { after, filter, limit, order, span, table } = request
   const field = fieldOf(table, order.by)
   if (field === undefined) throw new Error(`${table.name} have no field ${order.by}`)
-  const reading: RowScan = { records, table, reverse: false, after: undefined }
+  const rowScan: RowScan = { records, table, reverse: false, after: undefined }
   const stored = (from: string | undefined) => {
-    const going = { ...reading, after: from }
-    return isIndexed(asked) && isRestricted(asked)
-      ? merge(going, asked.table.index, span, bounds.chunkRows)
-      : scan(going)
+    const continued = { ...rowScan, after: from }
+    return isIndexed(request) && isRestricted(request)
+      ? merge(continued, request.table.index, span, limits.chunkRows)
+      : scan(continued)
   }
-  const source = held === undefined
+  const source = cache === undefined
     ? stored(undefined)
-    : joined(held.read(undefined, false, span), stored)
+    : cacheThenStore(cache.read(undefined, false, span), stored)
   const direction = order.descending ? -1 : 1
   const compare = (one: Cursor, other: Cursor) =>
     direction *
@@ -237,33 +235,33 @@ const sorted = Effect.fnUntraced(function*(
     return value === undefined ? { key } : { key, value }
   }
   const compareEntries = (one: RowEntry, other: RowEntry) => compare(cursorOf(one), cursorOf(other))
-  let kept: Array<RowEntry> = []
+  let first: Array<RowEntry> = []
   for (let scanned = 0;;) {
-    const found = yield* source(bounds.chunkRows)
+    const found = yield* source(limits.chunkRows)
     scanned += found.scanned
     for (const entry of found.entries) {
       if (!filter(entry.row, entry.key)) continue
-      if (after === undefined || compare(cursorOf(entry), after) > 0) kept.push(entry)
+      if (after === undefined || compare(cursorOf(entry), after) > 0) first.push(entry)
     }
     if (found.isLast) break
-    if (scanned >= bounds.sortedRowsMax) return { _tag: "TooMany" }
-    if (kept.length > 2 * limit) kept = kept.sort(compareEntries).slice(0, limit)
+    if (scanned >= limits.sortedRowsMax) return { _tag: "TooMany" }
+    if (first.length > 2 * limit) first = first.sort(compareEntries).slice(0, limit)
     yield* pause
   }
-  return page(kept.sort(compareEntries).slice(0, limit), limit, cursorOf)
+  return page(first.sort(compareEntries).slice(0, limit), limit, cursorOf)
 })
 
-/** One page of the rows that are asked for, in their order; of those in memory where they are. */
+/** Reads one page of a query, from the cache as far as that has the rows. */
 export const runQuery = (
   records: RecordsApi,
-  asked: RowRequest,
-  held: RowCache | undefined,
-  bounds: Bounds = usualBounds
+  request: RowRequest,
+  cache: RowCache | undefined,
+  limits: QueryLimits = defaultLimits
 ): Effect.Effect<RowPage, StorageFailure> => {
-  const { order, span, table } = asked
+  const { order, span, table } = request
   if (span.low > span.high) return Effect.succeed({ _tag: "Page", entries: [], next: undefined })
-  if (order.by === table.key) return byKey(records, asked, bounds, held)
+  if (order.by === table.key) return pageByKey(records, request, limits, cache)
   return order.by === table.index?.field
-    ? byIndex(records, asked, bounds)
-    : sorted(records, asked, bounds, held)
+    ? pageByIndex(records, request, limits)
+    : sortedPage(records, request, limits, cache)
 }

@@ -1,6 +1,6 @@
 /**
- * Where candidates come from, a chunk at a time and in order: the table itself, or an index of it.
- * Rows are the truth; a key of an index that fits none any more is passed over.
+ * Sources of candidate rows, in order and in chunks: the table itself, or an index of it. The rows
+ * are the truth: a stale key of an index is skipped.
  */
 import { Effect } from "effect"
 import { byBytes, type RecordsApi, type StorageFailure } from "../../runtime/index.ts"
@@ -15,17 +15,17 @@ export interface RowEntry {
 
 export interface Chunk {
   readonly entries: ReadonlyArray<RowEntry>
-  /** What was looked at for them, stale keys among it. */
+  /** Number of rows and keys read for them, with stale keys. */
   readonly scanned: number
-  /** Key of the last of those. */
+  /** The last of those keys. */
   readonly last: string | undefined
   readonly isLast: boolean
 }
 
-/** The next candidates: about as many as are wanted. */
+/** Reads the next candidates, about `wanted`. */
 export type RowSource = (wanted: number) => Effect.Effect<Chunk, StorageFailure>
 
-/** Which records, in which direction, after which. */
+/** Which rows to read: direction, and the key to begin after. */
 export interface RowScan {
   readonly records: RecordsApi
   readonly table: TableSchema
@@ -36,14 +36,14 @@ export interface RowScan {
 const afterOf = (after: string | undefined): { readonly after?: string } =>
   after === undefined ? {} : { after }
 
-/** Rows of answers that a store gives again as they are, while nothing has changed. */
+/** Decoded rows by the result of a read: a store returns the same object until a row changes. */
 const decoded = new WeakMap<object, ReadonlyArray<unknown>>()
 
-/** What is made of each part of an answer, made once. */
-const once = <A, B>(answer: ReadonlyArray<A>, make: (part: A) => B): ReadonlyArray<B> => {
-  // It was made of this very answer, which is asked for one purpose only.
-  const known = decoded.get(answer) as ReadonlyArray<B> | undefined
-  if (known !== undefined) return known
+/** Decodes each part of a result, once for each result. */
+const decodeOnce = <A, B>(answer: ReadonlyArray<A>, make: (part: A) => B): ReadonlyArray<B> => {
+  // Each result is decoded by one caller only.
+  const cached = decoded.get(answer) as ReadonlyArray<B> | undefined
+  if (cached !== undefined) return cached
   const made = answer.map(make)
   decoded.set(answer, made)
   return made
@@ -58,7 +58,7 @@ export const scan = ({ after, records, reverse, table }: RowScan): RowSource => 
       (found): Chunk => {
         last = found.at(-1)?.key ?? last
         return {
-          entries: once(found, ({ key, value }) => ({ key, row: table.parse(value) })),
+          entries: decodeOnce(found, ({ key, value }) => ({ key, row: table.parse(value) })),
           scanned: found.length,
           last,
           isLast: found.length < limit
@@ -72,7 +72,7 @@ interface Index {
   readonly table: string
 }
 
-/** The rows that keys of an index lead to, and that still are as the index says. */
+/** The rows of the keys of an index, without those whose key is stale. */
 const rowsOf = (
   { records, table }: RowScan,
   { field }: Index,
@@ -81,7 +81,10 @@ const rowsOf = (
   Effect.map(
     records.getMany(table.name, found.map(({ key }) => key)),
     (values) => {
-      const rows = once(values, (value) => value === undefined ? undefined : table.parse(value))
+      const rows = decodeOnce(
+        values,
+        (value) => value === undefined ? undefined : table.parse(value)
+      )
       return found.flatMap(({ key, number }, at) => {
         const row = rows[at]
         return row !== undefined && row[field] === number ? [{ key, row }] : []
@@ -109,25 +112,25 @@ export const inOrder = (reading: RowScan, index: Index, span: NumberRange): RowS
   })
 }
 
-/** The keys under one number of an index, read ahead. */
-interface List {
+/** The keys of one index value, read ahead. */
+interface KeyList {
   readonly number: number
   keys: ReadonlyArray<string>
   at: number
-  isWhole: boolean
+  isComplete: boolean
 }
 
-const listsOf = ({ high, low }: NumberRange): Array<List> =>
+const listsOf = ({ high, low }: NumberRange): Array<KeyList> =>
   Array.from({ length: Math.max(0, high - low + 1) }, (_, at) => ({
     number: low + at,
     keys: [],
     at: 0,
-    isWhole: false
+    isComplete: false
   }))
 
-/** The list whose next key comes first. */
-const foremost = (lists: ReadonlyArray<List>, reverse: boolean): List | undefined => {
-  let first: List | undefined
+/** The list with the first next key. */
+const firstList = (lists: ReadonlyArray<KeyList>, reverse: boolean): KeyList | undefined => {
+  let first: KeyList | undefined
   let firstKey = ""
   for (const list of lists) {
     const key = list.keys[list.at]
@@ -141,9 +144,8 @@ const foremost = (lists: ReadonlyArray<List>, reverse: boolean): List | undefine
 }
 
 /**
- * Rows of a span in the order of their own keys: the lists of all numbers of the span, each in that
- * order already, are merged. So a page costs one look into each list and its rows, whether one row
- * in two fits or one in a million, and wherever those are.
+ * Rows of a span in the order of their own keys: a merge of the key lists of all numbers of the
+ * span. A page costs one read of each list and of its rows, whatever fraction of the rows match.
  */
 export const merge = (
   reading: RowScan,
@@ -154,9 +156,11 @@ export const merge = (
   const { records, reverse } = reading
   const start = reading.after
   let lists = listsOf(span)
-  /** Reads on in each list that is at its end soon, so that all are read by few looks. */
+  /** Reads further keys of every list that is nearly used up, in one call. */
   const fill = (limit: number) => {
-    const some = lists.filter(({ at, isWhole, keys }) => !isWhole && 2 * (keys.length - at) < limit)
+    const some = lists.filter(({ at, isComplete, keys }) =>
+      !isComplete && 2 * (keys.length - at) < limit
+    )
     const ranges = some.map(({ keys, number }) => {
       const last = keys.at(-1) ?? start
       const after = last === undefined ? undefined : indexKey(number, last)
@@ -164,16 +168,16 @@ export const merge = (
     })
     return Effect.map(records.keys(index.table, ranges), (found) => {
       for (const [at, list] of some.entries()) {
-        const more = once(found[at] ?? [], (key) => indexed(key).key)
-        list.isWhole = more.length < limit
+        const more = decodeOnce(found[at] ?? [], (key) => indexed(key).key)
+        list.isComplete = more.length < limit
         list.keys = list.at < list.keys.length ? [...list.keys.slice(list.at), ...more] : more
         list.at = 0
       }
-      lists = lists.filter(({ at, isWhole, keys }) => at < keys.length || !isWhole)
+      lists = lists.filter(({ at, isComplete, keys }) => at < keys.length || !isComplete)
     })
   }
   const ahead = (rows: number) => {
-    const open = lists.filter(({ isWhole }) => !isWhole).length
+    const open = lists.filter(({ isComplete }) => !isComplete).length
     return Math.max(mergeKeysMin, Math.ceil(mergeKeysFactor * rows / Math.max(1, open)))
   }
   let isFilled = false
@@ -183,16 +187,16 @@ export const merge = (
     const found: Array<{ number: number; key: string }> = []
     let previous: string | undefined
     for (;;) {
-      const first = foremost(lists, reverse)
+      const first = firstList(lists, reverse)
       const key = first?.keys[first.at]
       if (first === undefined || key === undefined) break
-      // A page never ends between two keys that lead to one row: one of them is stale.
+      // A page must not end between two keys of one row, of which one is stale.
       if (found.length >= wanted && key !== previous) break
       found.push({ number: first.number, key })
       previous = key
       first.at++
       if (first.at < first.keys.length) continue
-      if (first.isWhole) lists = lists.filter((list) => list !== first)
+      if (first.isComplete) lists = lists.filter((list) => list !== first)
       else yield* fill(ahead(wanted - found.length))
     }
     return {

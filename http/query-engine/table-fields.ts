@@ -1,7 +1,7 @@
-/** What a table holds: its fields, how they compare, and where they stand in a document. */
+/** Tables of rows: their fields, the order of values, and the keys of an index. */
 import { byBytes } from "../../runtime/index.ts"
 
-/** A row's fields as they were sent, but for `number`, which is whole and between 0 and 999. */
+/** The fields of a row as clients sent them; a `number` is an integer from 0 to 999. */
 export type Row = Readonly<Record<string, string | number>>
 
 export interface TableField {
@@ -13,11 +13,11 @@ export interface TableField {
 /** A table of records, each row under its key. */
 export interface TableSchema {
   readonly name: "customers" | "quotes"
-  /** What stands for the key among the fields. */
+  /** The name of the key among the fields. */
   readonly key: string
-  /** In the order in which they are shown; the key is not among them. */
+  /** In the order of representations; without the key. */
   readonly fields: ReadonlyArray<TableField>
-  /** The field by which rows are found without looking at all of them, and its bounds. */
+  /** The indexed field, the table of the index, and the greatest value. */
   readonly index?: {
     readonly field: string
     readonly table: string
@@ -34,11 +34,11 @@ export const fieldOf = (table: TableSchema, name: string): TableField | undefine
 /** Digits of an index's number in a key. */
 const indexDigits = 3
 
-/** What the keys of an index begin with, for one number. */
+/** The prefix of the keys of an index for one number. */
 export const indexPrefix = (number: number): string =>
   `${String(number).padStart(indexDigits, "0")}/`
 
-/** The key under which an index leads to a row. */
+/** The key of a row in an index. */
 export const indexKey = (number: number, key: string): string => indexPrefix(number) + key
 
 /** The number and the row's key in a key of an index. */

@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { filterOf, type Order, spanOf } from "../../http/query-engine/condition.ts"
-import { readPlace, writePlace } from "../../http/query-engine/cursor.ts"
+import { decodeCursor, encodeCursor } from "../../http/query-engine/cursor.ts"
 import { conditionElement, queryElement, queryIn } from "../../http/query-engine/query-document.ts"
-import { type Bounds, type Cursor, type RowRequest,
+import { type Cursor, type QueryLimits, type RowRequest,
   runQuery } from "../../http/query-engine/query-run.ts"
 import { compareDecimals, indexKey, isDecimal } from "../../http/query-engine/table-fields.ts"
 import { customerChanges, customerRemoval,
@@ -17,7 +17,7 @@ import { condition, naive, order, people, type Person } from "./naive.ts"
 
 const run = Effect.runPromise
 
-const bounds: fc.Arbitrary<Bounds> = fc.record({
+const bounds: fc.Arbitrary<QueryLimits> = fc.record({
   scannedRowsMax: fc.integer({ min: 1, max: 40 }),
   sortedRowsMax: fc.constant(1_000),
   chunkRows: fc.integer({ min: 1, max: 20 }),
@@ -34,7 +34,7 @@ const fill = async (records: RecordsApi, all: ReadonlyArray<Person>): Promise<vo
 const walk = async (
   records: RecordsApi,
   asked: Omit<RowRequest, "after">,
-  by: Bounds
+  by: QueryLimits
 ): Promise<ReadonlyArray<string>> => {
   const ids: Array<string> = []
   let after: Cursor | undefined
@@ -45,10 +45,10 @@ const walk = async (
     ids.push(...page.entries.map(({ key }) => key))
     if (page.next === undefined) return ids
     // As it comes back from a client.
-    const place = readPlace(
+    const place = decodeCursor(
       customersTable,
       asked.order,
-      writePlace({ given: 0, cursor: page.next })
+      encodeCursor({ count: 0, cursor: page.next })
     )
     expect(place?.cursor).toEqual(page.next)
     after = place?.cursor
@@ -59,7 +59,7 @@ const walk = async (
 const all = { low: 0, high: customersTable.index?.max ?? 0 }
 
 /** A page that ends between a stale key and the right one of the same row. */
-const betweenTwoKeys: [ReadonlyArray<Person>, Array<number>, Order, number, Bounds] = [
+const betweenTwoKeys: [ReadonlyArray<Person>, Array<number>, Order, number, QueryLimits] = [
   [{ id: "a", row: { name: "", age: 2 } }],
   [1],
   { by: "id", descending: false },

@@ -72,7 +72,7 @@ const idIn = (service: Service, href: string): string | undefined => {
 }
 
 /** The query that a parameter names: 400 for what is no URI of one, 422 for one that is not fit. */
-export const queryAt = Effect.fnUntraced(function*(
+export const readNamedQuery = Effect.fnUntraced(function*(
   service: Service,
   href: string,
   table: TableSchema

@@ -1,63 +1,96 @@
-/** Rows as the address asks for them: C1 without a symbol, and C2 (protocol §3). */
+/** Pages of rows: C1 without a symbol, and C2 (protocol §3). */
 import { Effect } from "effect"
 import type { PageLink } from "../../formats/html/index.ts"
 import { pageEntriesDefault, pageEntriesMax, sortedRowsMax } from "../../limits.ts"
-import { absoluteUri, type Call, type HandlerFailure, type HttpError, httpError, readQuery,
+import { absoluteUri, type Call, type HandlerFailure, httpError, readQuery,
   type Service } from "../../pipeline/index.ts"
-import { fieldsIn, filterOf, type NumberRange, type Order, readPlace, type RowEntry, type RowFilter,
-  type RowQuery, runQuery, spanOf, type TableSchema, writePlace } from "../../query-engine/index.ts"
-import { queryAt } from "./query-store.ts"
+import { type CursorPosition, decodeCursor, encodeCursor, fieldsIn, filterOf, type NumberRange,
+  type Order, type RowEntry, type RowFilter, type RowQuery, runQuery, spanOf,
+  type TableSchema } from "../../query-engine/index.ts"
+import { readNamedQuery } from "./query-store.ts"
 
 /** A page of rows. */
 export interface RowListing {
   readonly entries: ReadonlyArray<RowEntry>
-  /** The fields to show; undefined for all. */
+  /** The fields to return; undefined for all. */
   readonly fields: ReadonlyArray<string> | undefined
-  /** The query that was named, and its URI as it was given. */
+  /** The query of the request, and its URI as sent. */
   readonly query: { readonly href: string; readonly query: RowQuery } | undefined
   readonly links: ReadonlyArray<PageLink>
 }
 
-/** What an address asks beside what every listing takes. */
-export interface Narrowed {
-  /** The least value of the indexed field. */
+/** A restriction beside those that every listing accepts. */
+export interface RowRestriction {
+  /** Least value of the indexed field. */
   readonly least?: number
-  /** The only row that is wanted. */
+  /** The only row to return. */
   readonly key?: string
 }
 
-const limitOf = (text: string | undefined): number | undefined => {
-  if (text === undefined) return pageEntriesDefault
-  return /^[1-9]\d{0,8}$/.test(text) && Number(text) <= pageEntriesMax ? Number(text) : undefined
+/** The parameters of a listing. */
+interface ListingRequest {
+  readonly parameters: ReadonlyArray<readonly [string, string]>
+  readonly limit: number
+  readonly fields: ReadonlyArray<string>
+  readonly query: RowListing["query"]
+  readonly order: Order
+  readonly position: CursorPosition | undefined
 }
 
-/** The address of the next page: what was asked, and where to go on. */
-const nextAddress = (
+const limitOf = (text: string): number | undefined =>
+  /^[1-9]\d{0,8}$/.test(text) && Number(text) <= pageEntriesMax ? Number(text) : undefined
+
+/** Fails with 400, or with 422 for a query that does not fit the table. */
+const readListingRequest = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  table: TableSchema
+): Effect.fn.Return<ListingRequest, HandlerFailure> {
+  const parameters = yield* readQuery(call)
+  // Browsers send empty fields of a form.
+  const limit = limitOf(parameters.get("limit") || String(pageEntriesDefault))
+  if (limit === undefined) {
+    return yield* httpError("malformed", `limit must be a whole number from 1 to ${pageEntriesMax}`)
+  }
+  const href = parameters.get("query")
+  const query = href === undefined
+    ? undefined
+    : { href, query: yield* readNamedQuery(service, href, table) }
+  const fields = fieldsIn(table, parameters.all("return").join(" "))
+  if (!fields.ok) return yield* httpError("malformed", fields.fault)
+  const order: Order = query?.query.order ?? { by: table.key, descending: false }
+  const after = parameters.get("after")
+  const position = after === undefined ? undefined : decodeCursor(table, order, after)
+  if (after !== undefined && position === undefined) {
+    return yield* httpError("malformed", "after is no cursor of this listing")
+  }
+  return { parameters: parameters.entries(), limit, fields: fields.value, query, order, position }
+})
+
+/** The URI of the next page: the same parameters, with another cursor. */
+const nextUri = (
   service: Service,
   path: string,
-  given: ReadonlyArray<readonly [string, string]>,
-  limit: number,
+  { limit, parameters }: ListingRequest,
   after: string
 ): string => {
-  const kept = given.filter(([name]) => name !== "limit" && name !== "after")
-  const all = [...kept, ["limit", String(limit)] as const, ["after", after] as const]
+  const others = parameters.filter(([name]) => name !== "limit" && name !== "after")
+  const all = [...others, ["limit", String(limit)] as const, ["after", after] as const]
   const query = all.map(([name, value]) =>
     `${encodeURIComponent(name)}=${encodeURIComponent(value)}`
   )
   return `${absoluteUri(service, path)}?${query.join("&")}`
 }
 
-interface Wanted {
-  readonly filter: RowFilter
-  readonly span: NumberRange
-}
-
-const everything: RowFilter = () => true
-
-const wantedOf = (table: TableSchema, query: RowQuery | undefined, { least }: Narrowed): Wanted => {
+/** The filter of a listing, and the bounds of the indexed field for the rows that it accepts. */
+const filterAndSpan = (
+  table: TableSchema,
+  query: RowQuery | undefined,
+  { least }: RowRestriction
+): { readonly filter: RowFilter; readonly span: NumberRange } => {
   const { index } = table
   const condition = query?.condition
-  const byQuery = condition === undefined ? everything : filterOf(table, condition)
+  const byQuery: RowFilter = condition === undefined ? () => true : filterOf(table, condition)
   const all = { low: 0, high: index?.max ?? 0 }
   const span = index === undefined ? all : spanOf(condition, index.field, all)
   if (least === undefined || index === undefined) return { filter: byQuery, span }
@@ -68,78 +101,66 @@ const wantedOf = (table: TableSchema, query: RowQuery | undefined, { least }: Na
   }
 }
 
-/** Whether the one row that is wanted is there and fits. */
-const oneRow = (
+/** The row of a key, if the filter accepts it. */
+const readOne = (
   service: Service,
   table: TableSchema,
   filter: RowFilter,
   key: string
-): Effect.Effect<{ readonly entries: ReadonlyArray<RowEntry> }, HandlerFailure> =>
+): Effect.Effect<ReadonlyArray<RowEntry>, HandlerFailure> =>
   Effect.map(service.records.get(table.name, key), (value) => {
     const row = value === undefined ? undefined : table.parse(value)
-    return { entries: row !== undefined && filter(row, key) ? [{ key, row }] : [] }
+    return row !== undefined && filter(row, key) ? [{ key, row }] : []
   })
 
-const badFields = (detail: string): HttpError => httpError("malformed", detail)
-
-/** The page that a request asks of a table at `path`. Fails with 400 or 422. */
+/** Reads the page of a table that a request names. Fails with 400 or 422. */
 export const listRows = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   table: TableSchema,
   path: string,
-  narrowed: Narrowed = {}
+  restriction: RowRestriction = {}
 ): Effect.fn.Return<RowListing, HandlerFailure> {
-  const given = yield* readQuery(call)
-  // A form that is sent empty says nothing.
-  const limit = limitOf(given.get("limit") || undefined)
-  if (limit === undefined) {
-    return yield* badFields(`limit must be a whole number from 1 to ${pageEntriesMax}`)
+  const request = yield* readListingRequest(service, call, table)
+  const { fields, limit, order, position, query } = request
+  const { filter, span } = filterAndSpan(table, query?.query, restriction)
+  const listing = (entries: ReadonlyArray<RowEntry>, links: RowListing["links"]): RowListing => ({
+    entries,
+    fields: fields.length > 0 ? fields : query?.query.fields,
+    query,
+    links
+  })
+  const { key } = restriction
+  const earlierRows = position?.count ?? 0
+  const rowsLeft = (query?.query.limit ?? Infinity) - earlierRows
+  if (key !== undefined) {
+    const entries = position === undefined ? yield* readOne(service, table, filter, key) : []
+    return listing(entries, [])
   }
-  const href = given.get("query")
-  const query = href === undefined ? undefined : yield* queryAt(service, href, table)
-  const asked = fieldsIn(table, given.all("return").join(" "))
-  if (!asked.ok) return yield* badFields(asked.fault)
-  const order: Order = query?.order ?? { by: table.key, descending: false }
-  const text = given.get("after")
-  const place = text === undefined ? undefined : readPlace(table, order, text)
-  if (text !== undefined && place === undefined) {
-    return yield* badFields("after is no cursor of this listing")
-  }
-  const givenRows = place?.given ?? 0
-  const left = (query?.limit ?? Infinity) - givenRows
-  const page = Math.min(limit, left)
-  const after = place?.cursor
-  const wanted = wantedOf(table, query, narrowed)
-  const { key } = narrowed
-  const ofOne = key === undefined || after !== undefined
-    ? { entries: [] }
-    : yield* oneRow(service, table, wanted.filter, key)
-  const found = page <= 0 || key !== undefined
-    ? { _tag: "Page" as const, ...ofOne, next: undefined }
-    : yield* runQuery(
-      service.records,
-      { table, ...wanted, order, limit: page, after },
-      service.rowCaches.of(table)
-    )
-  if (found._tag === "TooMany") {
+  if (rowsLeft <= 0) return listing([], [])
+  const page = yield* runQuery(
+    service.records,
+    {
+      table,
+      filter,
+      span,
+      order,
+      limit: Math.min(limit, rowsLeft),
+      after: position?.cursor
+    },
+    service.rowCaches.of(table)
+  )
+  if (page._tag === "TooMany") {
     const detail = `more than ${sortedRowsMax} ${table.name} would have to be put in order of ` +
       `${order.by}: narrow the query, or order by ${table.index?.field ?? table.key}`
     return yield* httpError("unprocessable", detail)
   }
-  const { entries, next } = found
-  const rows = givenRows + entries.length
-  const onwards = next === undefined || entries.length >= left
-    ? undefined
-    : writePlace({ given: rows, cursor: next })
-  return {
-    entries,
-    fields: asked.value.length > 0 ? asked.value : query?.fields,
-    query: query === undefined || href === undefined ? undefined : { href, query },
-    links: onwards === undefined ? [] : [{
-      rel: "next",
-      href: nextAddress(service, path, given.entries(), limit, onwards),
-      title: "Next page"
-    }]
-  }
+  const { entries, next } = page
+  if (next === undefined || entries.length >= rowsLeft) return listing(entries, [])
+  const after = encodeCursor({ count: earlierRows + entries.length, cursor: next })
+  return listing(entries, [{
+    rel: "next",
+    href: nextUri(service, path, request, after),
+    title: "Next page"
+  }])
 })

@@ -12,7 +12,7 @@ import { chooseRange, evaluatePreconditions, httpDate, isIfRangeSatisfied,
   parseHttpDate } from "../../../http/pipeline/preconditions.ts"
 import { clientAddress } from "../../../http/pipeline/rate-limits.ts"
 import { compileRoutes } from "../../../http/pipeline/routing.ts"
-import { readPlace, writePlace } from "../../../http/query-engine/cursor.ts"
+import { decodeCursor, encodeCursor } from "../../../http/query-engine/cursor.ts"
 import { parseCabinetSince } from "../../../http/resources/cabinets/cabinet-cursor.ts"
 import { sinceOf } from "../../../http/resources/mailboxes/mailbox-listing.ts"
 import { tables } from "../../../http/resources/queries/query-forms.ts"
@@ -204,9 +204,13 @@ const cursors: Target = {
     parseCabinetSince(input)
     for (const table of tables) {
       for (const by of [table.key, table.index?.field ?? table.key, "name"]) {
-        const place = readPlace(table, { by, descending: false }, input)
+        const place = decodeCursor(table, { by, descending: false }, input)
         if (place === undefined) continue
-        mustEqual(readPlace(table, { by, descending: false }, writePlace(place)), place, "the same")
+        mustEqual(
+          decodeCursor(table, { by, descending: false }, encodeCursor(place)),
+          place,
+          "the same"
+        )
       }
     }
   }

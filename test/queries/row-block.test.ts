@@ -1,7 +1,7 @@
-/** Rows that are packed, against the rows. */
+/** Packed rows, compared with the rows. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { Block, blocksOf, columnsOf, NotPacked } from "../../http/query-engine/row-cache.ts"
+import { blocksOf, columnsOf, RowBlock, UnpackableRow } from "../../http/query-engine/row-block.ts"
 import { customersTable } from "../../http/resources/customers/customer-table.ts"
 import { quotesTable } from "../../http/resources/quotes/quote-table.ts"
 import { people, type Person } from "./naive.ts"
@@ -9,11 +9,11 @@ import { people, type Person } from "./naive.ts"
 const columns = columnsOf(customersTable) ?? { index: "", names: [], texts: 0 }
 
 describe("a block", () => {
-  it("has the rows that were packed", () => {
+  it("has the packed rows", () => {
     const rows = people.filter(({ length }) => length > 0)
     fc.assert(fc.property(rows, fc.nat(150), fc.nat(150), (some, one, other) => {
       const entries = some.map(({ id, row }) => ({ key: id, row }))
-      const block = new Block(columns, entries)
+      const block = new RowBlock(columns, entries)
       expect(entries.map((_, at) => block.entry(at))).toEqual(entries)
       expect(entries.map((_, at) => block.key(at))).toEqual(entries.map(({ key }) => key))
       const [low, high] = [Math.min(one, other), Math.max(one, other)]
@@ -38,14 +38,14 @@ describe("a block", () => {
     expect(block?.bytes).toBeGreaterThan(140_000)
   })
 
-  it("refuses what it could not give back", () => {
-    const packed = (row: Person["row"]) => () => new Block(columns, [{ key: "k", row }])
+  it("rejects rows that it could not return unchanged", () => {
+    const packed = (row: Person["row"]) => () => new RowBlock(columns, [{ key: "k", row }])
     for (const age of [-1, 1.5, Number.NaN, 1e6, "7"]) {
-      expect(packed({ name: "n", age })).toThrow(NotPacked)
+      expect(packed({ name: "n", age })).toThrow(UnpackableRow)
     }
-    expect(packed({ name: "n" })).toThrow(NotPacked)
-    expect(packed({ name: 7, age: 7 })).toThrow(NotPacked)
-    expect(packed({ name: "n", age: 7, other: "x" })).toThrow(NotPacked)
+    expect(packed({ name: "n" })).toThrow(UnpackableRow)
+    expect(packed({ name: 7, age: 7 })).toThrow(UnpackableRow)
+    expect(packed({ name: "n", age: 7, other: "x" })).toThrow(UnpackableRow)
     expect(columnsOf(quotesTable)).toBeUndefined()
   })
 })

@@ -1,9 +1,10 @@
-/** Customers in memory, and rows of them that are held: what the tests of those have in common. */
+/** Customers in memory and a cache of their rows, for the tests of row caches. */
 import { Effect } from "effect"
 import { expect } from "vitest"
-import { type Bounds, type Cursor, type RowRequest,
+import { type Cursor, type QueryLimits, type RowRequest,
   runQuery } from "../../http/query-engine/query-run.ts"
-import { columnsOf, type HeldBounds, RowCache } from "../../http/query-engine/row-cache.ts"
+import { columnsOf } from "../../http/query-engine/row-block.ts"
+import { RowCache, type RowCacheLimits } from "../../http/query-engine/row-cache.ts"
 import { customerChanges, customerRemoval,
   customersTable } from "../../http/resources/customers/customer-table.ts"
 import type { RecordsApi } from "../../runtime/index.ts"
@@ -13,14 +14,14 @@ import type { Person } from "./naive.ts"
 export const run = Effect.runPromise
 export const all = { low: 0, high: customersTable.index?.max ?? 0 }
 export const columns = columnsOf(customersTable) ?? { index: "", names: [], texts: 0 }
-export const generous: HeldBounds = {
+export const generous: RowCacheLimits = {
   blockRows: 4,
   fillPauseMs: 1,
   fillRows: 10,
-  heldBytesMax: 1e9,
-  heldLoadsMax: 2
+  rowCacheBytesMax: 1e9,
+  rowCacheLoadsMax: 2
 }
-export const bounds: Bounds = {
+export const bounds: QueryLimits = {
   scannedRowsMax: 40,
   sortedRowsMax: 1_000,
   chunkRows: 7,
@@ -59,31 +60,31 @@ export const agedFrom = (low: number): Query => ({
 export const walk = async (
   records: RecordsApi,
   asked: Query,
-  held: RowCache,
+  cache: RowCache,
   by = bounds,
   start?: Cursor
 ) => {
   const rows: Array<Person> = []
   let after = start
   for (let pages = 0; pages < 500; pages++) {
-    const page = await run(runQuery(records, { ...asked, after }, held, by))
+    const page = await run(runQuery(records, { ...asked, after }, cache, by))
     if (page._tag === "TooMany") throw new Error("too many")
     expect(page.entries.length).toBeLessThanOrEqual(asked.limit)
     rows.push(...page.entries.map(({ key, row }) => ({ id: key, row })))
     after = page.next
     if (after === undefined) return rows
   }
-  throw new Error("it has no end")
+  throw new Error("the pages do not end")
 }
 
-export const filled = async (records: RecordsApi, held: RowCache): Promise<void> => {
-  while (!held.isFull) {
-    await walk(records, everything, held)
+export const filled = async (records: RecordsApi, cache: RowCache): Promise<void> => {
+  while (!cache.isFull) {
+    await walk(records, everything, cache)
     await new Promise((resolve) => setTimeout(resolve, 1))
   }
 }
 
-/** The records, and how often they were read. */
+/** Counts the reads of records. */
 export const counted = (records: RecordsApi) => {
   const reads = { count: 0 }
   const counting =
@@ -106,12 +107,12 @@ export const person = (n: number, age = n % 90): Person => ({
   row: { name: `Somebody ${n}`, age, city: `City ${n % 7}` }
 })
 
-export const world = async (count: number, by: HeldBounds = generous) => {
+export const world = async (count: number, by: RowCacheLimits = generous) => {
   const records = makeMemoryRecords()
   for (let n = 0; n < count; n++) await run(put(records, person(n)))
   const { api, reads } = counted(records)
-  const held = new RowCache(api, customersTable, columns, by)
-  await filled(api, held)
+  const cache = new RowCache(api, customersTable, columns, by)
+  await filled(api, cache)
   reads.count = 0
-  return { records, api, reads, held }
+  return { records, api, reads, cache }
 }
