@@ -165,9 +165,9 @@ class Application {
         pattern
       )
     }
-    const { contentBytesMax } = this.service.settings
+    const { documentParser, settings: { contentBytesMax } } = this.service
     const body = wanted === "document"
-      ? documentBody(exchange)
+      ? documentBody(exchange, documentParser.limits.documentBytesMax)
       : wanted === "stream"
       ? streamBody(exchange, contentBytesMax, isKeyed)
       : noBody
@@ -179,6 +179,7 @@ class Application {
       allow,
       identity,
       body,
+      documentParser,
       ids: randomIds
     }
     this.perform(call, handler, pattern)

@@ -3,9 +3,9 @@ export { makeApplication } from "./app.ts"
 export { CredentialCache, randomId, randomIds } from "./auth/credentials/index.ts"
 export { Issuer, metadataUrl, parseKeySet, parseKeysUrl } from "./auth/issuer/index.ts"
 export { notificationDocuments } from "./documents.ts"
-export { childOf, parseText, textOf } from "./formats/xml/index.ts"
-export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs, keySetBytesMax,
-  setDocumentLimits } from "./limits.ts"
+export { childOf, DocumentParser, parseText, textOf } from "./formats/xml/index.ts"
+export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
+  keySetBytesMax } from "./limits.ts"
 export { countRequest, HttpMetrics, makeRateLimiter, type Rate,
   type Service } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"

@@ -1,9 +1,19 @@
-/** Every bound of `/cluster`. Units stand last in the names. */
-/** Largest document (protocol §0). The operator's: `setDocumentLimits`. */
-export let documentBytesMax = 256 * 1024
+/** Every bound of the HTTP side. Each name ends in its unit. */
+/** The bounds of documents that an operator may choose (protocol §0). */
+export interface DocumentLimits {
+  /** Bytes of a document. */
+  readonly documentBytesMax: number
+  /** Levels of elements; the root is level 1. */
+  readonly xmlDepthMax: number
+  /** `to` elements of one notification. */
+  readonly recipientsMax: number
+}
 
-/** Deepest nesting of elements, the root counted (protocol §0). The operator's. */
-export let xmlDepthMax = 32
+export const defaultDocumentLimits: DocumentLimits = {
+  documentBytesMax: 256 * 1024,
+  xmlDepthMax: 32,
+  recipientsMax: 1000
+}
 
 /** Elements and pieces of text of one document together. */
 export const xmlNodesMax = 20_000
@@ -22,9 +32,6 @@ export const linkedDataValuesMax = 20_000
 
 /** Length of the description that is taken from JSON-LD. */
 export const linkedDataTitleCharsMax = 1000
-
-/** `to` elements of one notification (protocol §0). The operator's. */
-export let recipientsMax = 1000
 
 /** Length of one URI in a document or header. */
 export const uriCharsMax = 2048
@@ -98,8 +105,6 @@ const holds = (relation: boolean, name: string): void => {
 }
 
 holds(pageEntriesDefault <= pageEntriesMax, "pageEntriesDefault <= pageEntriesMax")
-
-holds(formBytesMax <= documentBytesMax, "formBytesMax <= documentBytesMax")
 
 holds(pathCharsMax + acceptCharsMax < headerBlockBytesMax, "path and Accept fit the header block")
 
@@ -208,18 +213,6 @@ export const referenceHopsMax = 4
 
 /** How long a fixed file may be kept without asking again. */
 export const fixedMaxAgeSeconds = 24 * 60 * 60
-
-/** The bounds of documents that the operator chose; set once, before the first request. */
-export const setDocumentLimits = (chosen: {
-  readonly documentBytesMax: number
-  readonly xmlDepthMax: number
-  readonly recipientsMax: number
-}): void => {
-  holds(formBytesMax <= chosen.documentBytesMax, "formBytesMax <= documentBytesMax")
-  documentBytesMax = chosen.documentBytesMax
-  xmlDepthMax = chosen.xmlDepthMax
-  recipientsMax = chosen.recipientsMax
-}
 
 /* Every bound of tokens of the outside issuer. */
 

@@ -1,9 +1,8 @@
 /** A notification document as a body brings it, for deposits (A2) and for relays (A5) alike. */
 import { Effect } from "effect"
 import { bodyKind, type FormFields, parseFormBody } from "./formats/index.ts"
-import { failure, isText, type NotificationDocument, notificationElement, parseJsonDocument,
-  parseNotification, parseNotificationText, type Result, type RuleFault, writeElement,
-  type XmlFault } from "./formats/xml/index.ts"
+import { type DocumentParser, failure, isText, type NotificationDocument, notificationElement,
+  type Result, type RuleFault, writeElement, type XmlFault } from "./formats/xml/index.ts"
 import { headerValueCharsMax } from "./limits.ts"
 import { type HttpError, httpError, unsupportedMediaType } from "./pipeline/index.ts"
 
@@ -28,7 +27,10 @@ const recipientsOf = (fields: FormFields): ReadonlyArray<string> =>
     .filter((line) => line !== "")
 
 /** The notification that a page's form stands for. */
-const readForm = (bytes: Uint8Array): Result<NotificationDocument, HttpError> => {
+const readForm = (
+  parser: DocumentParser,
+  bytes: Uint8Array
+): Result<NotificationDocument, HttpError> => {
   const fields = parseFormBody(bytes)
   if (!fields.ok) return failure(httpError("malformed", fields.fault.detail))
   const [description = "", url = "", text = ""] = ["description", "url", "content"].map((name) =>
@@ -44,25 +46,26 @@ const readForm = (bytes: Uint8Array): Result<NotificationDocument, HttpError> =>
   const content = text.trim() === "" ? undefined : { type: "text/plain; charset=utf-8", text }
   const from = fields.value.get("from") === "true"
   const root = notificationElement({ to, from, description, url, content })
-  return checked(parseNotificationText(writeElement(root)))
+  return checked(parser.parseNotificationText(writeElement(root)))
 }
 
 /** The notification of a body, in any of the types that are accepted; else 400, 413, 415, 422. */
 export const readNotification = (
+  parser: DocumentParser,
   bytes: Uint8Array,
   contentType: string
 ): Result<NotificationDocument, HttpError> => {
   switch (bodyKind(contentType)) {
     case "xml":
-      return checked(parseNotification(bytes, contentType))
+      return checked(parser.parseNotification(bytes, contentType))
     case "json": {
-      const root = parseJsonDocument("notification", bytes, contentType)
+      const root = parser.parseJson("notification", bytes, contentType)
       return root.ok
-        ? checked(parseNotificationText(writeElement(root.value)))
+        ? checked(parser.parseNotificationText(writeElement(root.value)))
         : failure(faultOf(root.fault))
     }
     case "form":
-      return readForm(bytes)
+      return readForm(parser, bytes)
     case undefined:
       return failure(unsupportedMediaType(true))
   }

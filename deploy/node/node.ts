@@ -7,10 +7,10 @@ import { Effect, Layer } from "effect"
 import { createServer } from "node:net"
 import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound, type OutboundService, readerOf } from "../../actors/outbound/index.ts"
-import { assertNative, bootstrap, countRequest, CredentialCache, HttpMetrics, keepPublishingFigures,
-  listen, makeApplication, makeMetricsText, makeRateLimiter, notificationDocuments, randomId,
-  resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, setDocumentLimits,
-  sweepOrphans, watchLoads, watchQueries } from "../../http/index.ts"
+import { assertNative, bootstrap, countRequest, CredentialCache, DocumentParser, HttpMetrics,
+  keepPublishingFigures, listen, makeApplication, makeMetricsText, makeRateLimiter,
+  notificationDocuments, randomId, resourceTable, resumeLoads, RowCaches, ServerUnavailable,
+  type Service, sweepOrphans, watchLoads, watchQueries } from "../../http/index.ts"
 import { Blobs, Placement, Records, Storage, type StorageFailure, StorageUnavailable, StoreContents,
   System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/store-reader.ts"
@@ -193,6 +193,7 @@ const makeService = Effect.fnUntraced(function*(
     system,
     blobs,
     records,
+    documentParser: new DocumentParser(settings),
     rowCaches: new RowCaches(records),
     readRemote: readerOf(outbound),
     pendingBlobs: arriving,
@@ -306,7 +307,6 @@ export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode
   Effect.scoped(Effect.gen(function*() {
     // A first start that cannot serve must not choose a token that nobody is told.
     yield* Effect.try({ try: assertNative, catch: asUnavailable })
-    setDocumentLimits(settings)
     const port = yield* portOf(settings)
     const outbound = yield* makeOutbound({
       allow: settings.outboundAllow,

@@ -4,8 +4,7 @@ import { isActorId } from "../../runtime/index.ts"
 import type { Identity, IdSource } from "../auth/credentials/index.ts"
 import { acceptedBodies, bodyKind, type FormFields, type MediaType, negotiate, parseForm,
   parseFormBody, type ResourceView, standardTypes } from "../formats/index.ts"
-import { type Element, element, parseDocument, parseJsonDocument } from "../formats/xml/index.ts"
-import { documentBytesMax } from "../limits.ts"
+import { type DocumentParser, type Element, element } from "../formats/xml/index.ts"
 import type { BodyFault, EventStream, Exchange, HttpRequest, RequestBody } from "../wire/index.ts"
 import { type HandlerFailure, type HeaderList, type HttpError, httpError } from "./failures.ts"
 import type { Parameters } from "./routing.ts"
@@ -21,6 +20,7 @@ export interface Call {
   readonly exchange: Exchange
   /** What was sent; reading began when the request came. */
   readonly body: RequestBody
+  readonly documentParser: DocumentParser
   readonly parameters: Parameters
   /** `Allow` of this path. */
   readonly allow: string
@@ -136,7 +136,7 @@ export const bodyError = (fault: BodyFault): HttpError => {
     case "TooLarge":
       return httpError(
         "document-too-large",
-        `a document may have ${documentBytesMax} bytes at the most`
+        `a document may have at most ${fault.bytesMax} bytes`
       )
     case "Timeout":
       return httpError("request-timeout", "the body did not arrive in time")
@@ -189,8 +189,8 @@ export const readInput = Effect.fnUntraced(function*(
     return { _tag: "Form", fields: fields.value, bytes }
   }
   const parsed = kind === "json"
-    ? parseJsonDocument(rootName, bytes, contentType)
-    : parseDocument(bytes, contentType)
+    ? call.documentParser.parseJson(rootName, bytes, contentType)
+    : call.documentParser.parseXml(bytes, contentType)
   if (!parsed.ok) {
     const slug = parsed.fault._tag === "TooLarge" ? "document-too-large" : "malformed"
     return yield* httpError(slug, parsed.fault.detail)

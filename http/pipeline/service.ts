@@ -4,6 +4,7 @@ import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsAp
   type SystemApi, type Tagged } from "../../runtime/index.ts"
 import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
+import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
 import { type HttpError, refusalError } from "./failures.ts"
 import type { HttpMetrics, OutboundStatus } from "./http-metrics.ts"
@@ -31,6 +32,7 @@ export interface Service {
   readonly system: SystemApi
   readonly blobs: BlobsApi
   readonly records: RecordsApi
+  readonly documentParser: DocumentParser
   /** Rows of `records` that this node has in memory. */
   readonly rowCaches: RowCaches
   /** What this node keeps everything in, for people. */

@@ -5,7 +5,6 @@
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
-import { documentBytesMax } from "../limits.ts"
 import type { Exchange } from "./exchange.ts"
 import { BodyError, type BodyFault } from "./request.ts"
 
@@ -32,11 +31,11 @@ export const noBody: RequestBody = {
   digest: () => createHash("sha256").digest("base64url")
 }
 
-/** Collects a document. */
-export const documentBody = (exchange: Exchange): RequestBody => {
+/** Collects a document of at most `bytesMax`. */
+export const documentBody = (exchange: Exchange, bytesMax: number): RequestBody => {
   let outcome: Uint8Array | BodyFault | undefined
   let wake: (() => void) | undefined
-  exchange.bytes(documentBytesMax, (body) => {
+  exchange.bytes(bytesMax, (body) => {
     outcome = body
     wake?.()
   })

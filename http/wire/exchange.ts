@@ -25,8 +25,6 @@ export interface Shared {
   settled: (() => void) | undefined
 }
 
-const fault = (tag: BodyFault["_tag"]): BodyFault => ({ _tag: tag })
-
 /** The answering side of one request. Every exchange is answered or aborted exactly once. */
 export class Exchange {
   readonly #native: NativeResponse
@@ -105,12 +103,12 @@ export class Exchange {
   }
 
   /**
-   * The whole body, at most `limitBytes`, by callback: exactly once, with a copy of its own.
+   * The whole body, at most `bytesMax`, by callback: exactly once, with a copy of its own.
    * `TooLarge` and `Timeout` want an answer, which will also close the connection.
    */
-  bytes(limitBytes: number, done: (body: Uint8Array | BodyFault) => void): void {
-    if (this.#aborted) return done(fault("Aborted"))
-    if (this.#declaredBytes > limitBytes) return done(fault("TooLarge"))
+  bytes(bytesMax: number, done: (body: Uint8Array | BodyFault) => void): void {
+    if (this.#aborted) return done({ _tag: "Aborted" })
+    if (this.#declaredBytes > bytesMax) return done({ _tag: "TooLarge", bytesMax })
     let parts: Array<Uint8Array> | undefined
     let size = 0
     let timer: NodeJS.Timeout | undefined
@@ -126,28 +124,28 @@ export class Exchange {
       if (isLast) this.#bodyDone = true
       if (over) return
       size += chunk.byteLength
-      if (size > limitBytes) return finish(fault("TooLarge"))
+      if (size > bytesMax) return finish({ _tag: "TooLarge", bytesMax })
       const part = Buffer.from(new Uint8Array(chunk))
       if (isLast) return finish(parts === undefined ? part : Buffer.concat([...parts, part], size))
       if (parts === undefined) {
         parts = [part]
-        timer = setTimeout(() => finish(fault("Timeout")), bodyDeadlineMs)
-        this.onAbort(() => finish(fault("Aborted")))
+        timer = setTimeout(() => finish({ _tag: "Timeout" }), bodyDeadlineMs)
+        this.onAbort(() => finish({ _tag: "Aborted" }))
       } else parts.push(part)
     })
-    if (this.#declaredBytes !== 0) this.onAbort(() => finish(fault("Aborted")))
+    if (this.#declaredBytes !== 0) this.onAbort(() => finish({ _tag: "Aborted" }))
   }
 
   /**
-   * The body as it arrives, at most `limitBytes`; the sender is paused while the reader is behind.
+   * The body as it arrives, at most `bytesMax`; the sender is paused while the reader is behind.
    * Throws a `BodyError`: what was read before must then be thrown away. Must be called before the
    * handler returns to the event loop, and read by one reader.
    */
-  stream(limitBytes: number): AsyncIterable<Uint8Array> {
+  stream(bytesMax: number): AsyncIterable<Uint8Array> {
     if (this.#aborted) throw new BodyError("Aborted")
-    if (this.#declaredBytes > limitBytes) throw new BodyError("TooLarge")
+    if (this.#declaredBytes > bytesMax) throw new BodyError("TooLarge")
     const native = this.#native
-    const upload = new Upload(limitBytes, uploadBufferBytesMax, {
+    const upload = new Upload(bytesMax, uploadBufferBytesMax, {
       pause: () => native.pause(),
       resume: () => {
         if (!this.#aborted && !this.#answered) native.resume()

@@ -34,12 +34,12 @@ export class RequestHeaders {
   }
 }
 
-/** Why a body did not arrive whole. After `Aborted` there is nobody left to answer. */
-export interface BodyFault {
-  readonly _tag: "TooLarge" | "Aborted" | "Timeout"
-}
+/** Why a body did not arrive completely. After `Aborted` the client is gone. */
+export type BodyFault =
+  | { readonly _tag: "TooLarge"; readonly bytesMax: number }
+  | { readonly _tag: "Aborted" | "Timeout" }
 
-/** The same as an error, thrown by `stream`. */
+/** A {@link BodyFault} as the error that `Exchange.stream` throws. */
 export class BodyError extends Error {
   readonly _tag: BodyFault["_tag"]
   constructor(tag: BodyFault["_tag"]) {

@@ -3,10 +3,11 @@
  * every type that it answers, and wrongly in every way that the document itself gives away.
  */
 import { expect } from "vitest"
-import { fromJson, writeDocument } from "../../http/formats/xml/index.ts"
+import { writeDocument } from "../../http/formats/xml/index.ts"
 import type { Operation } from "./contract.ts"
 import { adminToken, type Answered, type Harness } from "./harness.ts"
 import { parametersOf, requestFaults } from "./requests.ts"
+import { parser } from "./document-parser.ts"
 
 export const admin = `admin:${adminToken}`
 
@@ -74,7 +75,7 @@ export class Asker {
     if (type === formType) return new URLSearchParams(step.form?.(round) ?? {}).toString()
     const json = step.json?.(round)
     if (json === undefined || type === "application/json") return JSON.stringify(json)
-    const root = fromJson(step.root ?? "", json)
+    const root = parser.fromJson(step.root ?? "", json)
     if (!root.ok) throw new Error(root.fault.detail)
     return writeDocument(root.value)
   }

@@ -5,6 +5,8 @@ import { makeOutbound, readerOf } from "../../actors/outbound/client.ts"
 import { type AccessRecord, makeApplication } from "../../http/app.ts"
 import { CredentialCache } from "../../http/auth/credentials/credential-cache.ts"
 import { notificationDocuments } from "../../http/documents.ts"
+import { DocumentParser } from "../../http/formats/xml/document-parser.ts"
+import { defaultDocumentLimits } from "../../http/limits.ts"
 import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import { makeRateLimiter } from "../../http/pipeline/rate-limits.ts"
@@ -109,6 +111,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     system: await runtime.runPromise(Effect.service(System)),
     blobs: await runtime.runPromise(Effect.service(Blobs)),
     records,
+    documentParser: new DocumentParser(defaultDocumentLimits),
     rowCaches: new RowCaches(records),
     readRemote: readerOf(outbound),
     pendingBlobs: arriving,

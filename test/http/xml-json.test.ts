@@ -1,10 +1,11 @@
 /** Documents as JSON. */
 import { describe, expect, it } from "vitest"
-import { element, fromJson, parseJsonDocument, toJson } from "../../http/formats/xml/index.ts"
+import { element, toJson } from "../../http/formats/xml/index.ts"
+import { parser } from "./document-parser.ts"
 
 describe("JSON", () => {
   it("maps elements, attributes and repeated elements both ways", () => {
-    const read = fromJson("notification", {
+    const read = parser.fromJson("notification", {
       from: true,
       to: ["http://a/", "http://b/"],
       item: { description: "d", url: "u", content: { type: "text/plain", "#text": "hi" } }
@@ -37,7 +38,7 @@ describe("JSON", () => {
   it("reads numbers digit by digit, and none within strings", () => {
     const text =
       "{\"a\":12.50,\"b\":[-0,1e400,12345678901234567890],\"c\":\"1.50 \\\"2.50\\\" \\\\\"}"
-    expect(parseJsonDocument("r", Buffer.from(text))).toMatchObject({
+    expect(parser.parseJson("r", Buffer.from(text))).toMatchObject({
       value: {
         children: [
           element("a", {}, "12.50"),
@@ -51,17 +52,17 @@ describe("JSON", () => {
   })
 
   it("unwraps a root, shows empty lists, and refuses bad names and depth", () => {
-    expect(fromJson("answer", { answer: { continue: true } })).toMatchObject({
+    expect(parser.fromJson("answer", { answer: { continue: true } })).toMatchObject({
       value: { attributes: { continue: "true" } }
     })
-    expect(fromJson("answer", "yes")).toMatchObject({ value: { children: ["yes"] } })
+    expect(parser.fromJson("answer", "yes")).toMatchObject({ value: { children: ["yes"] } })
     expect(toJson(element("sessions"))).toEqual({ session: [] })
-    expect(fromJson("a", JSON.parse("{\"__proto__\":1}")).ok).toBe(false)
-    expect(fromJson("a", { "b c": 1 }).ok).toBe(false)
-    expect(fromJson("a", { b: "\u0000" }).ok).toBe(false)
-    expect(fromJson("a", [1]).ok).toBe(false)
+    expect(parser.fromJson("a", JSON.parse("{\"__proto__\":1}")).ok).toBe(false)
+    expect(parser.fromJson("a", { "b c": 1 }).ok).toBe(false)
+    expect(parser.fromJson("a", { b: "\u0000" }).ok).toBe(false)
+    expect(parser.fromJson("a", [1]).ok).toBe(false)
     let deep: unknown = 1
     for (let level = 0; level < 40; level += 1) deep = { a: deep }
-    expect(fromJson("r", deep).ok).toBe(false)
+    expect(parser.fromJson("r", deep).ok).toBe(false)
   })
 })

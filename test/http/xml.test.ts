@@ -1,11 +1,12 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { type Element, element, fromJson, parseDocument, parseFragment, parseNotification,
-  parseText, storedFragment, writeDocument, writeElement } from "../../http/formats/xml/index.ts"
+import { type Element, element, parseFragment, parseText, storedFragment, writeDocument,
+  writeElement } from "../../http/formats/xml/index.ts"
+import { parser } from "./document-parser.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
-const doc = (text: string) => parseDocument(bytes(text))
-const note = (text: string) => parseNotification(bytes(text))
+const doc = (text: string) => parser.parseXml(bytes(text))
+const note = (text: string) => parser.parseNotification(bytes(text))
 const item = (inside: string) => `<notification><item>${inside}</item></notification>`
 const plain = "<description>d</description><url>http://a/</url>"
 
@@ -34,10 +35,10 @@ describe("parseDocument", () => {
   })
 
   it("refuses what is not UTF-8, and what is too large", () => {
-    expect(parseDocument(new Uint8Array([0x3c, 0x61, 0xff, 0x2f, 0x3e])).ok).toBe(false)
-    expect(parseDocument(Buffer.from("\ufeff<a/>", "utf16le")).ok).toBe(false)
-    expect(parseDocument(bytes("<a/>"), "text/xml; charset=utf-16").ok).toBe(false)
-    expect(parseDocument(bytes(`\ufeff<a/>`), "text/xml; charset=\"UTF-8\"").ok).toBe(true)
+    expect(parser.parseXml(new Uint8Array([0x3c, 0x61, 0xff, 0x2f, 0x3e])).ok).toBe(false)
+    expect(parser.parseXml(Buffer.from("\ufeff<a/>", "utf16le")).ok).toBe(false)
+    expect(parser.parseXml(bytes("<a/>"), "text/xml; charset=utf-16").ok).toBe(false)
+    expect(parser.parseXml(bytes(`\ufeff<a/>`), "text/xml; charset=\"UTF-8\"").ok).toBe(true)
     expect(doc(`<a>${" ".repeat(256 * 1024)}</a>`)).toMatchObject({ fault: { _tag: "TooLarge" } })
   })
 
@@ -183,9 +184,9 @@ describe("parseNotification", () => {
 
   it("survives any bytes, and agrees with the other parser on what is well-formed", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (input) => {
-      parseNotification(input)
-      parseDocument(input)
-      fromJson("a", input)
+      parser.parseNotification(input)
+      parser.parseXml(input)
+      parser.fromJson("a", input)
     }))
   })
 

@@ -6,6 +6,7 @@ import { rowCharsMax } from "../../http/limits.ts"
 import { FileBroken, FileReader,
   type Format } from "../../http/resources/customers/customer-files.ts"
 import type { CustomerInput } from "../../http/resources/customers/customer-input.ts"
+import { parser } from "../http/document-parser.ts"
 
 const text = fc.string({
   unit: fc.constantFrom("a", "B", " ", ",", "\"", "\n", "\r\n", "é", "\u{1F40E}", "<", "&", "'"),
@@ -40,7 +41,7 @@ const written: Readonly<Record<Format, (all: ReadonlyArray<CustomerInput>) => st
 
 const read = (format: Format, pieces: ReadonlyArray<Uint8Array>): Array<CustomerInput | string> => {
   const found: Array<CustomerInput | string> = []
-  const reader = new FileReader(format, (row) => {
+  const reader = new FileReader(parser, format, (row) => {
     found.push(row.ok ? { ...row.value } : row.fault)
   })
   for (const piece of pieces) reader.write(piece)
@@ -87,7 +88,7 @@ it.each(
     ["xml", "<customers><customer><!-- "]
   ] as const
 )("holds no more of a row of %s that begins %s than it may have", (format, begin) => {
-  const reader = new FileReader(format, () => {})
+  const reader = new FileReader(parser, format, () => {})
   reader.write(Buffer.from(begin))
   const piece = Buffer.alloc(10_000, "x")
   let pieces = 0

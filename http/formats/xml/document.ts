@@ -1,14 +1,16 @@
 /**
- * Reading any document that is not on the hot path: checked by saxes, built by xml-js.
- * xml-js alone overflows the stack on deep input and lets names reach prototypes, so that nothing
- * gets to it which the check has not passed, and what it built is copied into our own model.
+ * Reads documents that are not on the hot path: saxes checks them, then xml-js builds them.
+ * xml-js alone overflows the stack on deep input and lets names reach prototypes. It therefore only
+ * sees text that passed the check, and its result is copied into our own model.
  */
 import xmlJs from "xml-js"
-import { decodeDocument } from "./decoding.ts"
-import { type Element, failure, type Result, success, type XmlFault } from "./element.ts"
-import { checkDeclaration, checkNamespaces, checkOpened, guardedParser } from "./guard.ts"
+import { defaultDocumentLimits } from "../../limits.ts"
+import { type Element, failure, type OpenElement, type Result, success,
+  type XmlFault } from "./element.ts"
+import { checkDeclaration, checkNamespaces, checkOpened, guardedParser,
+  usesNamespaces } from "./guarded-parser.ts"
 
-const check = (source: string): void => {
+const check = (source: string, depthMax: number): void => {
   let depth = 0
   let nodes = 0
   let prefixed = false
@@ -17,7 +19,7 @@ const check = (source: string): void => {
       depth += 1
       nodes += 1
       if (depth === 1) checkDeclaration(parser.xmlDecl)
-      checkOpened(tag.name, tag.attributes, depth, nodes)
+      checkOpened(tag.name, tag.attributes, depth, nodes, depthMax)
       if (!prefixed) prefixed = usesNamespaces(tag.name, tag.attributes)
     },
     close: () => {
@@ -29,18 +31,6 @@ const check = (source: string): void => {
   })
   parser.write(source).close()
   if (prefixed) checkNamespaces(source)
-}
-
-/** Whether an element needs the namespace check: a prefix or any xmlns attribute. */
-export const usesNamespaces = (
-  name: string,
-  attributes: Readonly<Record<string, unknown>>
-): boolean => {
-  if (name.includes(":")) return true
-  for (const key in attributes) {
-    if (key === "xmlns" || key.includes(":")) return true
-  }
-  return false
 }
 
 const copy = (built: xmlJs.Element): Element => {
@@ -66,10 +56,16 @@ const copy = (built: xmlJs.Element): Element => {
   return { name: built.name ?? "", attributes, children }
 }
 
-/** As `parseDocument`, of text that is already decoded. */
-export const parseText = (source: string): Result<Element, XmlFault> => {
+/**
+ * The root element of a document. Fails with `Malformed`: the text is not well-formed, has a
+ * document type or an undeclared prefix, is too deep or too large, or uses a reserved name.
+ */
+export const parseText = (
+  source: string,
+  depthMax = defaultDocumentLimits.xmlDepthMax
+): Result<Element, XmlFault> => {
   try {
-    check(source)
+    check(source, depthMax)
     // xml2js returns one of two shapes; the non-compact one has `elements`.
     const built = xmlJs.xml2js(normalize(source), {
       compact: false,
@@ -88,56 +84,29 @@ export const parseText = (source: string): Result<Element, XmlFault> => {
   }
 }
 
-/** XML 1.0 §2.11: line ends are one line feed; sax leaves them as they came. */
+/** XML 1.0 §2.11: a line end is one line feed; sax, which xml-js uses, does not normalize. */
 const normalize = (source: string): string =>
   source.includes("\r") ? source.replace(/\r\n?/g, "\n") : source
 
 /**
- * The root element of a document body.
- * Fails with `TooLarge` beyond 256 KiB, else `Malformed` with the reason: not UTF-8, not
- * well-formed, a document type, an undeclared prefix, too deep, too many nodes, a reserved name.
+ * The children of a fragment that this service wrote and stored, of any size; a fault in it is a
+ * defect.
  */
-export const parseDocument = (
-  bytes: Uint8Array,
-  contentType = ""
-): Result<Element, XmlFault> => {
-  const decoded = decodeDocument(bytes, contentType)
-  return decoded.ok ? parseText(decoded.value) : decoded
-}
-
-/** The children that a fragment of this service's own making consists of; a fault is a defect. */
 export const parseFragment = (fragment: string): ReadonlyArray<Element | string> => {
-  const parser = parseTrusted(`<fragment>${fragment}</fragment>`)
-  return parser.children
-}
-
-/** Builds the model from text of this service's own making, of any size; a fault is a defect. */
-const parseTrusted = (source: string): Element => {
-  interface Open {
-    readonly name: string
-    readonly attributes: Record<string, string>
-    readonly children: Array<Element | string>
-  }
-  const top: Open = { name: "", attributes: Object.create(null), children: [] }
-  const stack: Array<Open> = [top]
-  let current = top
+  const stack: Array<OpenElement> = [{ name: "", attributes: {}, children: [] }]
   const parser = guardedParser({
-    open: (tag) => {
-      const next: Open = { name: tag.name, attributes: tag.attributes, children: [] }
-      current.children.push(next)
+    open: ({ attributes, name }) => {
+      const next: OpenElement = { name, attributes, children: [] }
+      stack.at(-1)?.children.push(next)
       stack.push(next)
-      current = next
     },
-    close: () => {
-      stack.pop()
-      current = stack[stack.length - 1] ?? top
-    },
+    close: () => void stack.pop(),
     text: (text) => {
-      if (stack.length > 1) current.children.push(text)
+      if (stack.length > 1) stack.at(-1)?.children.push(text)
     }
   })
-  parser.write(source).close()
-  const root = top.children[0]
+  parser.write(`<fragment>${fragment}</fragment>`).close()
+  const root = stack[0]?.children[0]
   if (root === undefined || typeof root === "string") throw new Error("a fragment has no root")
-  return root
+  return root.children
 }

@@ -1,6 +1,6 @@
 /**
  * The document model: an element with attributes and children, its writer, and the escaping rules.
- * It holds the boundary that nothing which is not well-formed XML 1.0 is ever written.
+ * The writer throws rather than write text that is not well-formed XML 1.0.
  */
 /** One element. `attributes` has no prototype; children are elements and text, in order. */
 export interface Element {
@@ -9,7 +9,12 @@ export interface Element {
   readonly children: ReadonlyArray<Element | string>
 }
 
-/** A value, or the fault that stands in its way. */
+/** An element that a parser has not closed yet. */
+export interface OpenElement extends Element {
+  readonly children: Array<Element | string>
+}
+
+/** A value, or the fault that prevents it. */
 export type Result<A, E> =
   | { readonly ok: true; readonly value: A }
   | { readonly ok: false; readonly fault: E }
@@ -18,13 +23,13 @@ export const success = <A>(value: A): Result<A, never> => ({ ok: true, value })
 
 export const failure = <E>(fault: E): Result<never, E> => ({ ok: false, fault })
 
-/** Why a document was not taken: bad syntax (400) or a size beyond `http/limits.ts` (413). */
+/** Why a document is rejected: bad syntax (400), or more bytes than allowed (413). */
 export interface XmlFault {
   readonly _tag: "Malformed" | "TooLarge"
   readonly detail: string
 }
 
-/** Names that could reach an object's prototype in some reader; never accepted, never written. */
+/** Names that could reach an object's prototype in some reader: never accepted, never written. */
 const reservedNames: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
 
 export const isReservedName = (name: string): boolean => reservedNames.has(name)
@@ -40,42 +45,39 @@ const namePattern = new RegExp(`^[${nameStart}][${nameStart}${nameRest}]*$`)
 /** Whether a string is an XML 1.0 name (of the basic plane) that this service accepts. */
 export const isName = (name: string): boolean => namePattern.test(name) && !reservedNames.has(name)
 
-/** What XML 1.0 cannot carry even as a character reference, lone surrogates among it. */
+/** Characters that XML 1.0 cannot hold even as references, including lone surrogates. */
 // eslint-disable-next-line no-control-regex
 const forbidden = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]|\p{Surrogate}/u
 
 /** Whether a string can be written as XML text: no control characters, no lone surrogates. */
 export const isText = (text: string): boolean => !forbidden.test(text)
 
-const needsText = /[&<>\r\u0000-\u0008\u000B\u000C\u000E-\u001F\uD800-\uDFFF\uFFFE\uFFFF]/
+const unsafeInText = /[&<>\r\u0000-\u0008\u000B\u000C\u000E-\u001F\uD800-\uDFFF\uFFFE\uFFFF]/
 
-const needsAttribute = /[&<>"\t\n\r\u0000-\u0008\u000B\u000C\u000E-\u001F\uD800-\uDFFF\uFFFE\uFFFF]/
-
-const refuseForbidden = (text: string): void => {
-  if (forbidden.test(text)) throw new Error("a control character cannot be written as XML")
-}
+const unsafeInAttribute =
+  /[&<>"\t\n\r\u0000-\u0008\u000B\u000C\u000E-\u001F\uD800-\uDFFF\uFFFE\uFFFF]/
 
 /**
- * Text as XML character data. A carriage return becomes a reference, or a reader would lose it.
- * Throws (a defect) on characters that XML cannot carry: check input with `isText`.
+ * Text as XML character data. A carriage return becomes a reference, since readers normalize it.
+ * Throws (a defect) on characters that XML cannot hold: check input with `isText`.
  */
 export const escapeText = (text: string): string => {
-  if (!needsText.test(text)) return text
-  refuseForbidden(text)
+  if (!unsafeInText.test(text)) return text
+  if (forbidden.test(text)) throw new Error("a control character cannot be written as XML")
   return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
     .replace(/\r/g, "&#13;")
 }
 
 /** Text as the value of a double-quoted attribute; throws as `escapeText` does. */
 export const escapeAttribute = (text: string): string => {
-  if (!needsAttribute.test(text)) return text
+  if (!unsafeInAttribute.test(text)) return text
   return escapeText(text).replace(/"/g, "&quot;").replace(/\t/g, "&#9;").replace(/\n/g, "&#10;")
 }
 
-/** What `element` takes as attributes: absent values are left out. */
+/** Attributes for `element`, which omits undefined ones. */
 export type AttributesInput = Readonly<Record<string, string | number | undefined>>
 
-/** Builds an element; `undefined` children are left out and numbers become text. */
+/** Builds an element; it omits undefined children, and numbers become text. */
 export const element = (
   name: string,
   attributes: AttributesInput = {},
@@ -85,27 +87,27 @@ export const element = (
   for (const [key, value] of Object.entries(attributes)) {
     if (value !== undefined) own[key] = String(value)
   }
-  const kept: Array<Element | string> = []
+  const present: Array<Element | string> = []
   for (const child of children) {
-    if (child !== undefined) kept.push(typeof child === "number" ? String(child) : child)
+    if (child !== undefined) present.push(typeof child === "number" ? String(child) : child)
   }
-  return { name, attributes: own, children: kept }
+  return { name, attributes: own, children: present }
 }
 
-/** All text below an element, in order. */
+/** The text of an element and of its descendants, in document order. */
 export const textOf = (node: Element): string => {
   let text = ""
   for (const child of node.children) text += typeof child === "string" ? child : textOf(child)
   return text
 }
 
-/** The element children, in order, of one name when given. */
+/** The element children in order, or only those of one name. */
 export const childrenOf = (node: Element, name?: string): ReadonlyArray<Element> =>
   node.children.filter((child): child is Element =>
     typeof child !== "string" && (name === undefined || child.name === name)
   )
 
-/** The first child element of that name. */
+/** The first child element of a name. */
 export const childOf = (node: Element, name: string): Element | undefined => {
   for (const child of node.children) {
     if (typeof child !== "string" && child.name === name) return child
@@ -114,16 +116,16 @@ export const childOf = (node: Element, name: string): Element | undefined => {
 }
 
 const openTag = (node: Element): string => {
-  if (!isName(node.name)) throw new Error(`${JSON.stringify(node.name)} is no element name`)
+  if (!isName(node.name)) throw new Error(`${JSON.stringify(node.name)} is not an element name`)
   let tag = `<${node.name}`
   for (const key in node.attributes) {
-    if (!isName(key)) throw new Error(`${JSON.stringify(key)} is no attribute name`)
+    if (!isName(key)) throw new Error(`${JSON.stringify(key)} is not an attribute name`)
     tag += ` ${key}="${escapeAttribute(node.attributes[key] ?? "")}"`
   }
   return tag
 }
 
-/** An element as XML text, undeclared. Throws (a defect) on names or text it cannot write. */
+/** An element as XML text without a declaration. Throws (a defect) on invalid names or text. */
 export const writeElement = (node: Element): string => {
   if (node.children.length === 0) return `${openTag(node)}/>`
   let text = `${openTag(node)}>`

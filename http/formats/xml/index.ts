@@ -1,17 +1,11 @@
-/**
- * Everything XML, under one name: the rest of `http/` imports this file only, and `http/xml/` alone
- * imports xml-js and saxes.
- */
-export { decodeDocument } from "./decoding.ts"
-export { parseDocument, parseFragment, parseText } from "./document.ts"
+/** XML documents, and their JSON form: the only importer of saxes and xml-js. */
+export { DocumentParser } from "./document-parser.ts"
+export { parseFragment, parseText } from "./document.ts"
 export { type AttributesInput, childOf, childrenOf, type Element, element, escapeAttribute, failure,
   isName, isText, type Result, success, textOf, writeDocument, writeElement, xmlDeclaration,
   type XmlFault } from "./element.ts"
-export { XmlRejected } from "./guard.ts"
-export { type AttributeNames, fromJson, type JsonDocument, parseJsonDocument,
-  toJson } from "./json.ts"
-export { isUri, type NotificationDocument, type ParsedInlineContent,
-  type RuleFault } from "./notification-rules.ts"
-export { type FragmentChanges, notificationElement, parseNotification, parseNotificationText,
-  storedFragment } from "./notification.ts"
-export { rowParser } from "./rows.ts"
+export { XmlRejected } from "./guarded-parser.ts"
+export { type JsonDocument, toJson } from "./json.ts"
+export { type FragmentChanges, isUri, type NotificationDocument, notificationElement,
+  type ParsedInlineContent, type RuleFault, storedFragment } from "./notification-document.ts"
+export { rowParser } from "./row-parser.ts"

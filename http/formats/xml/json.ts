@@ -1,18 +1,17 @@
 /**
- * The same documents as JSON (protocol §0): an element becomes a property, an attribute a
- * property, a repeatable element an array, and the text of an element that also has those `#text`.
- * The root element's name is not part of the JSON; a lone property of that name is unwrapped.
+ * Documents as JSON (protocol §0). Attributes and elements become properties, a repeatable element
+ * becomes an array, and the text of an element that has properties becomes `#text`. The JSON does
+ * not contain the root element's name; a reader unwraps an only property of that name.
  */
-import { xmlDepthMax, xmlNameCharsMax, xmlNodesMax } from "../../limits.ts"
-import { decodeDocument } from "./decoding.ts"
+import { xmlNameCharsMax, xmlNodesMax } from "../../limits.ts"
 import { type Element, failure, isName, isText, type Result, success,
   type XmlFault } from "./element.ts"
 
-/** Which properties of which element are attributes when JSON is read; others are elements. */
-export type AttributeNames = Readonly<Record<string, ReadonlyArray<string>>>
+/** Names by the name of their parent element. */
+type NamesByParent = Readonly<Record<string, ReadonlyArray<string>>>
 
-/** The attributes of the documents that clients send. */
-export const documentAttributes: AttributeNames = {
+/** The properties that are attributes in the documents that clients send; others are elements. */
+const attributeNames: NamesByParent = {
   notification: ["from", "href", "received"],
   content: ["type", "encoding"],
   answer: ["continue", "href"],
@@ -27,8 +26,8 @@ export const documentAttributes: AttributeNames = {
   customer: ["id", "href"]
 }
 
-/** Which children of which element are arrays in JSON even when there is only one. */
-const repeatables: AttributeNames = {
+/** The children that are arrays in JSON even if there is only one. */
+const repeatables: NamesByParent = {
   mailbox: ["notification"],
   mailboxes: ["mailbox"],
   cabinet: ["mailbox", "notification"],
@@ -51,8 +50,6 @@ export type JsonDocument = string | ReadonlyArray<JsonDocument> | {
 }
 
 const own = (): Record<string, JsonDocument> => Object.create(null)
-
-const hasInk = /\S/
 
 const valueOf = (node: Element): JsonDocument => {
   let hasAttributes = false
@@ -82,12 +79,12 @@ const objectOf = (node: Element): Record<string, JsonDocument> => {
     const single = list.length === 1 && first !== undefined && !isRepeatable(node.name, name)
     object[name] = single ? first : list
   }
-  if (hasInk.test(text)) object["#text"] = text
+  if (text.trim() !== "") object["#text"] = text
   return object
 }
 
-/** Lists that an answer's root shows as an empty array rather than not at all. */
-const emptyLists = (root: Element, object: Record<string, JsonDocument>): void => {
+/** An empty listing shows its list as an empty array. */
+const addEmptyLists = (root: Element, object: Record<string, JsonDocument>): void => {
   if (root.name === "mailboxes") {
     object["mailbox"] ??= []
     return
@@ -106,15 +103,16 @@ const emptyLists = (root: Element, object: Record<string, JsonDocument>): void =
 /** The JSON form of a document: always an object. */
 export const toJson = (root: Element): { readonly [key: string]: JsonDocument } => {
   const object = objectOf(root)
-  emptyLists(root, object)
+  addEmptyLists(root, object)
   return object
 }
 
-class Misfit extends Error {}
+/** The JSON value cannot be a document; `fromJson` returns it as `Malformed`. */
+class JsonRejected extends Error {}
 
-interface Reading {
+interface JsonReading {
   nodes: number
-  readonly attributes: AttributeNames
+  readonly depthMax: number
 }
 
 const isScalar = (value: unknown): value is string | number | boolean =>
@@ -122,22 +120,32 @@ const isScalar = (value: unknown): value is string | number | boolean =>
 
 const scalar = (value: string | number | boolean): string => {
   const text = String(value)
-  if (!isText(text)) throw new Misfit("a string holds a control character or a lone surrogate")
+  if (!isText(text)) {
+    throw new JsonRejected("a string holds a control character or a lone surrogate")
+  }
   return text
 }
 
-const count = (reading: Reading): void => {
+const countNode = (reading: JsonReading): void => {
   reading.nodes += 1
-  if (reading.nodes > xmlNodesMax) throw new Misfit(`there are more than ${xmlNodesMax} values`)
+  if (reading.nodes > xmlNodesMax) {
+    throw new JsonRejected(`there are more than ${xmlNodesMax} values`)
+  }
 }
 
-const read = (name: string, value: unknown, depth: number, reading: Reading): Element => {
-  if (depth > xmlDepthMax) throw new Misfit(`values are nested deeper than ${xmlDepthMax}`)
-  count(reading)
+const readElement = (
+  name: string,
+  value: unknown,
+  depth: number,
+  reading: JsonReading
+): Element => {
+  const { depthMax } = reading
+  if (depth > depthMax) throw new JsonRejected(`values are nested deeper than ${depthMax}`)
+  countNode(reading)
   const attributes: Record<string, string> = Object.create(null)
   const children: Array<Element | string> = []
   if (isScalar(value)) children.push(scalar(value))
-  else if (Array.isArray(value)) throw new Misfit(`${name} cannot be an array of arrays`)
+  else if (Array.isArray(value)) throw new JsonRejected(`${name} cannot be an array of arrays`)
   else if (typeof value === "object" && value !== null) {
     for (const [key, inner] of Object.entries(value)) {
       readProperty(name, key, inner, depth, reading, attributes, children)
@@ -151,7 +159,7 @@ const readProperty = (
   key: string,
   value: unknown,
   depth: number,
-  reading: Reading,
+  reading: JsonReading,
   attributes: Record<string, string>,
   children: Array<Element | string>
 ): void => {
@@ -161,33 +169,35 @@ const readProperty = (
     return
   }
   const name = key.startsWith("@") ? key.slice(1) : key
-  // A colon would be a namespace prefix, which JSON has no way to declare.
+  // A colon would be a namespace prefix, which JSON cannot declare.
   if (!isName(name) || name.includes(":") || name.length > xmlNameCharsMax) {
-    throw new Misfit(`${JSON.stringify(key.slice(0, 40))} cannot be an element's name`)
+    throw new JsonRejected(`${JSON.stringify(key.slice(0, 40))} cannot be an element's name`)
   }
-  const isAttribute = key !== name || Boolean(reading.attributes[parent]?.includes(key))
+  const isAttribute = key !== name || Boolean(attributeNames[parent]?.includes(key))
   if (isAttribute && isScalar(value)) {
-    count(reading)
+    countNode(reading)
     attributes[name] = scalar(value)
     return
   }
   for (const inner of Array.isArray(value) ? value : [value]) {
-    children.push(read(name, inner, depth + 1, reading))
+    children.push(readElement(name, inner, depth + 1, reading))
   }
 }
 
-/** The document of that root name from parsed JSON; fails with `Malformed`. */
+/** The document with this root element from a JSON value; fails with `Malformed`. */
 export const fromJson = (
   rootName: string,
   value: unknown,
-  attributes: AttributeNames = documentAttributes
+  depthMax: number
 ): Result<Element, XmlFault> => {
   try {
     const inner = unwrap(rootName, value)
-    if (inner === null || Array.isArray(inner)) throw new Misfit("the document must be an object")
-    return success(read(rootName, inner, 1, { nodes: 0, attributes }))
+    if (inner === null || Array.isArray(inner)) {
+      throw new JsonRejected("the document must be an object")
+    }
+    return success(readElement(rootName, inner, 1, { nodes: 0, depthMax }))
   } catch (error) {
-    if (error instanceof Misfit) return failure({ _tag: "Malformed", detail: error.message })
+    if (error instanceof JsonRejected) return failure({ _tag: "Malformed", detail: error.message })
     throw error
   }
 }
@@ -202,26 +212,17 @@ const unwrap = (rootName: string, value: unknown): unknown => {
 
 const numbers = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
-/** Valid JSON with its numbers as strings: no digit of them gets lost, no zero at their end. */
+/** Valid JSON with its numbers as strings, so that every digit of them remains. */
 const withExactNumbers = (text: string): string =>
   text.replace(numbers, (one) => one.startsWith("\"") ? one : `"${one}"`)
 
-/** As `fromJson`, from a request body; fails with `TooLarge` or `Malformed`. */
-export const parseJsonDocument = (
-  rootName: string,
-  bytes: Uint8Array,
-  contentType = "",
-  attributes: AttributeNames = documentAttributes
-): Result<Element, XmlFault> => {
-  const decoded = decodeDocument(bytes, contentType)
-  if (!decoded.ok) return decoded
-  let value: unknown
+/** Parses JSON; its numbers become strings. Fails with `Malformed`. */
+export const parseExactJson = (text: string): Result<unknown, XmlFault> => {
   try {
-    value = JSON.parse(decoded.value)
-    const exact = withExactNumbers(decoded.value)
-    if (exact !== decoded.value) value = JSON.parse(exact)
+    const value: unknown = JSON.parse(text)
+    const exact = withExactNumbers(text)
+    return success(exact === text ? value : JSON.parse(exact))
   } catch {
     return failure({ _tag: "Malformed", detail: "the body is not valid JSON" })
   }
-  return fromJson(rootName, value, attributes)
 }

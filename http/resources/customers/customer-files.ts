@@ -1,7 +1,7 @@
 /** Files of customers as they arrive, in any piecing: CSV (RFC 4180), JSON lines, XML, JSON. */
-import { childrenOf, failure, fromJson, type Result, rowParser, success,
+import { childrenOf, type DocumentParser, failure, type Result, rowParser, success,
   XmlRejected } from "../../formats/xml/index.ts"
-import { columnsMax, documentBytesMax, rowCharsMax } from "../../limits.ts"
+import { columnsMax, rowCharsMax } from "../../limits.ts"
 import { type CustomerInput, givenIn } from "./customer-input.ts"
 
 export const formats = ["csv", "jsonl", "xml", "json"] as const
@@ -178,8 +178,13 @@ const lineReader = (onRow: OnRow): Reader => {
   }
 }
 
-const xmlReader = (onRow: OnRow): Reader => {
-  const parser = rowParser("customers", "customer", rowCharsMax, (row) => onRow(givenIn(row)))
+const xmlReader = (onRow: OnRow, { limits }: DocumentParser): Reader => {
+  const parser = rowParser(
+    "customers",
+    "customer",
+    { charsMax: rowCharsMax, depthMax: limits.xmlDepthMax },
+    (row) => onRow(givenIn(row))
+  )
   const guarded = (parse: () => void): void => {
     try {
       parse()
@@ -194,7 +199,8 @@ const xmlReader = (onRow: OnRow): Reader => {
 }
 
 /** JSON is not read piece by piece: it is a document, with a document's bounds. */
-const jsonReader = (onRow: OnRow): Reader => {
+const jsonReader = (onRow: OnRow, documentParser: DocumentParser): Reader => {
+  const { documentBytesMax } = documentParser.limits
   let all = ""
   const parsed = (): unknown => {
     try {
@@ -212,7 +218,7 @@ const jsonReader = (onRow: OnRow): Reader => {
       }
     },
     end: () => {
-      const root = fromJson("customers", parsed())
+      const root = documentParser.fromJson("customers", parsed())
       if (!root.ok) throw new FileBroken(root.fault.detail)
       for (const child of childrenOf(root.value)) {
         if (child.name !== "customer") throw new FileBroken("customers has customer only")
@@ -222,20 +228,21 @@ const jsonReader = (onRow: OnRow): Reader => {
   }
 }
 
-const readers: Readonly<Record<Format, (onRow: OnRow) => Reader>> = {
-  csv: csvReader,
-  jsonl: lineReader,
-  xml: xmlReader,
-  json: jsonReader
-}
+const readers: Readonly<Record<Format, (onRow: OnRow, documentParser: DocumentParser) => Reader>> =
+  {
+    csv: csvReader,
+    jsonl: lineReader,
+    xml: xmlReader,
+    json: jsonReader
+  }
 
 /** Reads bytes as they arrive. Throws FileBroken where they cannot be read on. */
 export class FileReader {
   private readonly decoder = new TextDecoder("utf-8", { fatal: true })
   private readonly reader: Reader
 
-  constructor(format: Format, onRow: OnRow) {
-    this.reader = readers[format](onRow)
+  constructor(documentParser: DocumentParser, format: Format, onRow: OnRow) {
+    this.reader = readers[format](onRow, documentParser)
   }
 
   write(bytes: Uint8Array): void {

@@ -26,6 +26,7 @@ interface Batch {
 
 /** The rows of a file after the first `from`, in batches. */
 async function* batchesOf(
+  { documentParser }: Service,
   { format }: CustomerLoad,
   source: AsyncIterable<Uint8Array>,
   from: number,
@@ -34,7 +35,7 @@ async function* batchesOf(
   let at = 0
   let rows: Array<Numbered> = []
   let ready: Array<Batch> = []
-  const reader = new FileReader(format, (given) => {
+  const reader = new FileReader(documentParser, format, (given) => {
     at++
     if (at <= from) return
     const customer = given.ok ? customerOf(given.value) : given
@@ -157,7 +158,7 @@ export const applyLoad = Effect.fnUntraced(function*(
 ): Effect.fn.Return<CustomerLoad | undefined, HandlerFailure> {
   const { pendingBlobs, blobs, records } = service
   const size = Math.min(loadBatchRows, Math.floor((records.changesMax - 2) / changesPerRow))
-  const batches = batchesOf(begun, yield* blobs.open(begun.blob), begun.at, size)
+  const batches = batchesOf(service, begun, yield* blobs.open(begun.blob), begun.at, size)
   const steps = new Steps(service, begun)
   const ready = Effect.map(nextOf(service, batches), (read) => {
     if (read === undefined) return undefined

@@ -4,6 +4,7 @@
  * been changed by then.
  */
 import { Effect } from "effect"
+import type { DocumentParser } from "../../formats/xml/index.ts"
 import { problemsMax } from "../../limits.ts"
 import { type Call, type HandlerFailure, httpError, type Service } from "../../pipeline/index.ts"
 import { FileBroken, FileReader, type Format } from "./customer-files.ts"
@@ -26,8 +27,8 @@ class Checker {
   readonly problems: Array<RowProblem> = []
   private readonly reader: FileReader
 
-  constructor(format: Format, isLenient: boolean) {
-    this.reader = new FileReader(format, (given) => {
+  constructor(documentParser: DocumentParser, format: Format, isLenient: boolean) {
+    this.reader = new FileReader(documentParser, format, (given) => {
       this.rows++
       const customer = given.ok ? customerOf(given.value) : given
       if (customer.ok) return
@@ -73,7 +74,7 @@ export const receive = Effect.fnUntraced(function*(
   const { pendingBlobs, blobs, nowMs, records, settings: { contentBytesMax } } = service
   const id = call.ids.id("load")
   const blob = `load=${id}`
-  const checker = new Checker(format, isLenient)
+  const checker = new Checker(service.documentParser, format, isLenient)
   let refused: Refused | undefined
   async function* checked(): AsyncGenerator<Uint8Array> {
     try {

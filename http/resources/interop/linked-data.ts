@@ -4,8 +4,9 @@
  * its contexts: no context is ever fetched, so terms are known by their usual names only.
  */
 import { linkedDataType, mediaTypeOf } from "../../formats/index.ts"
-import { childrenOf, decodeDocument, element, failure, isText, isUri, type NotificationDocument,
-  parseFragment, type Result, success, textOf, writeElement } from "../../formats/xml/index.ts"
+import { childrenOf, type DocumentParser, element, failure, isText, isUri,
+  type NotificationDocument, parseFragment, type Result, success, textOf,
+  writeElement } from "../../formats/xml/index.ts"
 import { headerValueCharsMax, linkedDataDepthMax, linkedDataTitleCharsMax, linkedDataValuesMax,
   uriCharsMax } from "../../limits.ts"
 import { type HttpError, httpError } from "../../pipeline/index.ts"
@@ -184,10 +185,11 @@ const keptAs = (text: string, type: string): string => {
  * Fails with 400, 413 and 422.
  */
 export const readLinkedData = (
+  parser: DocumentParser,
   bytes: Uint8Array,
   contentType: string
 ): Result<NotificationDocument, HttpError> => {
-  const decoded = decodeDocument(bytes, contentType)
+  const decoded = parser.decode(bytes, contentType)
   if (!decoded.ok) {
     const { _tag, detail } = decoded.fault
     return failure(httpError(_tag === "TooLarge" ? "document-too-large" : "malformed", detail))

@@ -14,7 +14,6 @@ import { acceptedBodies, bodyKind, linkedDataType, negotiate,
   standardTypes } from "../../formats/index.ts"
 import { failure, type NotificationDocument, type Result,
   storedFragment } from "../../formats/xml/index.ts"
-import { documentBytesMax } from "../../limits.ts"
 import { inlinedOf, isPublished, readNotification } from "../../notification-body.ts"
 import { ask, attachForm, bodyError, type Call, countRequest, type HandlerAnswer,
   type HandlerFailure, type HttpError, httpError, type Parameters, readBody, refusalError,
@@ -49,13 +48,14 @@ export const acceptPost = acceptedBodies(true, linkedDataType)
 
 /** The notification of a body, in any of the types that a mailbox takes. */
 const readDeposit = (
+  { documentParser }: Service,
   bytes: Uint8Array,
   contentType: string
 ): Result<NotificationDocument, HttpError> => {
-  if (isLinkedData(contentType)) return readLinkedData(bytes, contentType)
+  if (isLinkedData(contentType)) return readLinkedData(documentParser, bytes, contentType)
   return bodyKind(contentType) === undefined
     ? failure(unsupportedMediaType(true, acceptPost))
-    : readNotification(bytes, contentType)
+    : readNotification(documentParser, bytes, contentType)
 }
 
 /** 202 (A2), or 201 of Linked Data Notifications (§3.3): it is stored when it is answered. */
@@ -163,7 +163,7 @@ export const postMailbox = (service: Service) =>
   Effect.fnUntraced(
     function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
       const bytes = yield* readBody(call)
-      const document = readDeposit(bytes, call.request.headers.get("content-type") ?? "")
+      const document = readDeposit(service, bytes, call.request.headers.get("content-type") ?? "")
       if (!document.ok) return yield* document.fault
       const account = yield* authenticate(service, call)
       const given = { document: document.value, digest: documentDigest(bytes) }
@@ -200,7 +200,7 @@ class Direct {
   take(bytes: Uint8Array, contentType: string): void {
     const { place, service } = this
     this.bytes = bytes
-    const document = readDeposit(bytes, contentType)
+    const document = readDeposit(service, bytes, contentType)
     if (!document.ok) return this.refuse(document.fault)
     const digest = documentDigest(bytes)
     if (place.secret !== undefined || isPublished(document.value)) {
@@ -262,7 +262,7 @@ export const directDeposit = (service: Service, route: string) => {
     if (bodyKind(contentType) === undefined) {
       return direct.refuse(unsupportedMediaType(true, acceptPost))
     }
-    exchange.bytes(documentBytesMax, (body) => {
+    exchange.bytes(service.documentParser.limits.documentBytesMax, (body) => {
       if (!(body instanceof Uint8Array)) return direct.refuse(bodyError(body))
       try {
         direct.take(body, contentType)

@@ -36,12 +36,14 @@ export const outgoingOperations: OperationGroup = {
       item: { type: "object", additionalProperties: true }
     }, ["to", "item"])),
     Outgoing: rootElement("notification", {
-      ...attributes({ href: uri, dateTime, status }),
+      ...attributes({ href: uri, time: dateTime, status }),
       recipient: list(recipient)
     }, ["href", "time", "status", "recipient"]),
     OutgoingListing: rootElement("notifications", {
       ...attributes({ href: uri }),
-      notification: list(object(attributes({ status, href: uri, dateTime }), ["status", "href"]))
+      notification: list(
+        object(attributes({ status, href: uri, time: dateTime }), ["status", "href"])
+      )
     }, ["href", "notification"]),
     Retried: rootElement(
       "retried",

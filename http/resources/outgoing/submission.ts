@@ -116,7 +116,11 @@ export const postOutgoing = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const place = yield* senderOf(service, call)
     const bytes = yield* readBody(call)
-    const read = readNotification(bytes, call.request.headers.get("content-type") ?? "")
+    const read = readNotification(
+      service.documentParser,
+      bytes,
+      call.request.headers.get("content-type") ?? ""
+    )
     if (!read.ok) return yield* read.fault
     const to = recipientsOf(read.value)
     if (!to.ok) return yield* httpError("unprocessable", to.fault, [], { rule: "to" })

@@ -5,7 +5,7 @@ import { secretHash } from "../../auth/credentials/index.ts"
 import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
-import { type Element, parseDocument } from "../../formats/xml/index.ts"
+import type { Element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Call, clientAddress, emptyAnswer, type HandlerAnswer,
   type HandlerFailure, httpError, nextLink, readInput, readPageRequest, type RequestInput,
   type ResourceHandler, type Route, type Service, viewAnswer,
@@ -63,23 +63,29 @@ const mayChange = (
   })
 
 /** What a form's text holds, as if it had been sent by itself. */
-const writtenIn = (document: string): Effect.Effect<Element, HandlerFailure> => {
-  const parsed = parseDocument(Buffer.from(document.trim()), "application/xml")
+const writtenIn = (
+  { documentParser }: Call,
+  document: string
+): Effect.Effect<Element, HandlerFailure> => {
+  const parsed = documentParser.parseXml(Buffer.from(document.trim()))
   if (!parsed.ok) return Effect.fail(httpError("malformed", `document: ${parsed.fault.detail}`))
   return parsed.value.name === "query"
     ? Effect.succeed(parsed.value)
     : Effect.fail(httpError("unprocessable", "the root element of the document must be query"))
 }
 
-const elementOf = (input: RequestInput): Effect.Effect<Element, HandlerFailure> => {
+const elementOf = (
+  call: Call,
+  input: RequestInput
+): Effect.Effect<Element, HandlerFailure> => {
   if (input._tag === "Document") return Effect.succeed(input.root)
   const document = input.fields.get("document")
-  return document === undefined ? Effect.succeed(fromForm(input.fields)) : writtenIn(document)
+  return document === undefined ? Effect.succeed(fromForm(input.fields)) : writtenIn(call, document)
 }
 
 const queryOfInput = Effect.fnUntraced(
-  function*(input: RequestInput): Effect.fn.Return<RowQuery, HandlerFailure> {
-    const query = queryIn(tables, yield* elementOf(input))
+  function*(call: Call, input: RequestInput): Effect.fn.Return<RowQuery, HandlerFailure> {
+    const query = queryIn(tables, yield* elementOf(call, input))
     return query.ok ? query.value : yield* httpError("unprocessable", query.fault)
   }
 )
@@ -87,7 +93,7 @@ const queryOfInput = Effect.fnUntraced(
 const create = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const account = yield* optionalAccount(service, call)
-    const query = yield* queryOfInput(yield* readInput(call, "query", { form: true }))
+    const query = yield* queryOfInput(call, yield* readInput(call, "query", { form: true }))
     const { ids, request } = call
     const client = clientAddress(request, service.settings.trustedProxies)
     if (account === undefined) yield* mayMake(service, client)
@@ -129,7 +135,7 @@ const replaced = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, HandlerFailure> {
   const { id, kept } = place
   yield* mayChange(service, call, place)(yield* readKept(service, kept, id))
-  const query = yield* queryOfInput(input)
+  const query = yield* queryOfInput(call, input)
   const { value } = yield* replaceKept(service, call, kept, id, (before) =>
     // Who was allowed to change it a moment ago must not make it anew.
     before === undefined

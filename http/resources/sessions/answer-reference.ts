@@ -9,7 +9,7 @@ import { sessionKind } from "../../../actors/index.ts"
 import type { SessionMessage, SessionReply } from "../../../actors/session/index.ts"
 import { address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { bodyKind } from "../../formats/index.ts"
-import { decodeDocument, isText, parseDocument, textOf } from "../../formats/xml/index.ts"
+import { isText, textOf } from "../../formats/xml/index.ts"
 import { referenceHopsMax, referredBytesMax, uriCharsMax } from "../../limits.ts"
 import { askOrRefusal, type HandlerFailure, type HttpError, httpError, localPath,
   type Service } from "../../pipeline/index.ts"
@@ -47,12 +47,12 @@ const textIn = (
   hops: number
 ): Effect.Effect<string, HandlerFailure> => {
   if (bodyKind(type) !== "xml") {
-    const text = decodeDocument(bytes, type)
+    const text = service.documentParser.decode(bytes, type)
     return text.ok && isText(text.value)
       ? Effect.succeed(text.value)
       : Effect.fail(unreadable("what it refers to is not text"))
   }
-  const parsed = parseDocument(bytes, type)
+  const parsed = service.documentParser.parseXml(bytes, type)
   if (!parsed.ok) return Effect.fail(unreadable("what it refers to is not well-formed XML"))
   const href = parsed.value.name === "answer" ? parsed.value.attributes["href"] : undefined
   return href === undefined

@@ -1,8 +1,8 @@
 /** The parsers of bodies: XML, notifications, JSON, JSON-LD, forms, queries, files of customers. */
 import { parseForm } from "../../../http/formats/form-fields.ts"
-import { parseDocument, parseFragment, parseJsonDocument, parseNotificationText, storedFragment,
-  toJson, writeDocument } from "../../../http/formats/xml/index.ts"
-import { documentBytesMax, formBytesMax } from "../../../http/limits.ts"
+import { parseFragment, storedFragment, toJson,
+  writeDocument } from "../../../http/formats/xml/index.ts"
+import { formBytesMax } from "../../../http/limits.ts"
 import { readNotification } from "../../../http/notification-body.ts"
 import { filterOf } from "../../../http/query-engine/condition.ts"
 import { queryElement, queryIn } from "../../../http/query-engine/query-document.ts"
@@ -12,6 +12,7 @@ import { linkedDataOf, readLinkedData } from "../../../http/resources/interop/li
 import { tableOf, tables } from "../../../http/resources/queries/query-forms.ts"
 import { bytesOf, must, mustEqual } from "./expecting.ts"
 import type { Target } from "./fuzzer.ts"
+import { parser } from "../../http/document-parser.ts"
 
 const item = "<item><description>d &amp; e</description><url>http://a.test/1?b=c</url></item>"
 const notification = `<notification>${item}</notification>`
@@ -43,14 +44,14 @@ const xmlTokens = [
 
 const xml: Target = {
   name: "xml",
-  bytesMax: documentBytesMax,
+  bytesMax: parser.limits.documentBytesMax,
   seeds: [notification, "<a b='c'><!-- d --><e/>f<![CDATA[g]]>&#104;</a>", "<p:a xmlns:p='u'/>"],
   tokens: xmlTokens,
   run: (input) => {
-    const read = parseDocument(bytesOf(input), "application/xml")
+    const read = parser.parseXml(bytesOf(input), "application/xml")
     if (!read.ok) return must(read.fault.detail !== "", "a fault says what is wrong")
     const written = writeDocument(read.value)
-    const again = parseDocument(Buffer.from(written), "application/xml")
+    const again = parser.parseXml(Buffer.from(written), "application/xml")
     must(again.ok, "what was written is read")
     if (again.ok) mustEqual(writeDocument(again.value), written, "and is the same")
   }
@@ -70,7 +71,7 @@ const notificationTokens = [
 
 const notifications: Target = {
   name: "notification",
-  bytesMax: documentBytesMax,
+  bytesMax: parser.limits.documentBytesMax,
   seeds: [
     notification,
     `<?xml version="1.0"?>\n<notification><to>http://b.test/</to>${item}</notification>`,
@@ -80,12 +81,12 @@ const notifications: Target = {
   tokens: notificationTokens,
   run: (input) => {
     const bytes = bytesOf(input)
-    const read = readNotification(bytes, "text/xml+rss")
+    const read = readNotification(parser, bytes, "text/xml+rss")
     if (!read.ok) return
-    must(parseDocument(bytes, "text/xml").ok, "a notification is a document")
+    must(parser.parseXml(bytes, "text/xml").ok, "a notification is a document")
     const fragment = storedFragment(read.value)
     must(parseFragment(fragment).length > 0, "what is stored is read")
-    const again = parseNotificationText(`<notification>${fragment}</notification>`)
+    const again = parser.parseNotificationText(`<notification>${fragment}</notification>`)
     must(again.ok, "and is a notification")
     if (!again.ok) return
     const { description, url } = read.value
@@ -113,7 +114,7 @@ const jsonTokens = [
 
 const json: Target = {
   name: "json",
-  bytesMax: documentBytesMax,
+  bytesMax: parser.limits.documentBytesMax,
   seeds: [
     "{\"item\":{\"description\":\"d\",\"url\":\"http://a.test/\"}}",
     "{\"notification\":{\"to\":[\"http://b.test/\"],\"item\":{\"description\":\"d\"}}}",
@@ -121,21 +122,21 @@ const json: Target = {
   ],
   tokens: jsonTokens,
   run: (input) => {
-    const read = parseJsonDocument("notification", bytesOf(input), "application/json")
+    const read = parser.parseJson("notification", bytesOf(input), "application/json")
     if (!read.ok) return
     const written = JSON.stringify(toJson(read.value))
-    const again = parseJsonDocument("notification", Buffer.from(written), "application/json")
+    const again = parser.parseJson("notification", Buffer.from(written), "application/json")
     must(again.ok, "what was written is read")
     // Where text and elements are mixed, JSON does not tell their order.
     if (again.ok) mustEqual(toJson(again.value), toJson(read.value), "the same")
-    must(parseDocument(Buffer.from(writeDocument(read.value)), "text/xml").ok, "it is XML too")
-    readNotification(bytesOf(input), "application/json")
+    must(parser.parseXml(Buffer.from(writeDocument(read.value)), "text/xml").ok, "it is XML too")
+    readNotification(parser, bytesOf(input), "application/json")
   }
 }
 
 const linkedData: Target = {
   name: "json-ld",
-  bytesMax: documentBytesMax,
+  bytesMax: parser.limits.documentBytesMax,
   seeds: [
     "{\"@context\":\"https://www.w3.org/ns/activitystreams\",\"type\":\"Announce\","
     + "\"object\":\"http://a.test/1\",\"actor\":{\"id\":\"http://b.test/\"}}",
@@ -156,7 +157,7 @@ const linkedData: Target = {
     "#"
   ],
   run: (input) => {
-    const read = readLinkedData(bytesOf(input), "application/ld+json")
+    const read = readLinkedData(parser, bytesOf(input), "application/ld+json")
     if (!read.ok) return
     const fragment = storedFragment(read.value)
     must(parseFragment(fragment).length > 0, "what is stored is read")
@@ -188,13 +189,13 @@ const forms: Target = {
       must(again.ok, "what was written is read")
       if (again.ok) mustEqual(again.value.entries(), pairs, "the same fields")
     }
-    readNotification(bytesOf(input), "application/x-www-form-urlencoded")
+    readNotification(parser, bytesOf(input), "application/x-www-form-urlencoded")
   }
 }
 
 const queries: Target = {
   name: "query",
-  bytesMax: documentBytesMax,
+  bytesMax: parser.limits.documentBytesMax,
   seeds: [
     "<query on='customers'><where field='age' op='ge' value='21'/><return>name</return></query>",
     "<query on='customers'><all><any><where field='name' op='contains' value='a'/>"
@@ -218,7 +219,7 @@ const queries: Target = {
     "1e5"
   ],
   run: (input) => {
-    const root = parseDocument(bytesOf(input), "application/xml")
+    const root = parser.parseXml(bytesOf(input), "application/xml")
     if (!root.ok) return
     const read = queryIn(tables, root.value)
     if (!read.ok) return must(read.fault !== "", "a fault says what is wrong")
@@ -233,7 +234,7 @@ const queries: Target = {
 
 const rowsIn = (format: typeof formats[number], pieces: ReadonlyArray<Uint8Array>) => {
   const rows: Array<unknown> = []
-  const reader = new FileReader(format, (row) => rows.push(row))
+  const reader = new FileReader(parser, format, (row) => rows.push(row))
   try {
     for (const piece of pieces) reader.write(piece)
     reader.end()
@@ -246,7 +247,7 @@ const rowsIn = (format: typeof formats[number], pieces: ReadonlyArray<Uint8Array
 
 const customers: Target = {
   name: "customers",
-  bytesMax: documentBytesMax,
+  bytesMax: parser.limits.documentBytesMax,
   seeds: [
     "0id,name,age\r\na,\"Ann \"\"A\"\"\",30\r\nb,Bob,40\r\n",
     "1{\"id\":\"a\",\"name\":\"Ann\",\"age\":30}\n{\"id\":\"b\"}\n",

@@ -1,21 +1,15 @@
 /**
- * A saxes parser with this service's refusals: no document type, no processing instruction, no
- * reserved or overlong name, bounded depth, nodes and attributes, XML 1.0 in UTF-8 only.
- * Every refusal is thrown as a `Refusal`, because a callback cannot return one.
+ * A saxes parser that rejects what this service does not accept: document types, processing
+ * instructions, reserved or long names, too many levels, nodes or attributes, and anything but
+ * XML 1.0 in UTF-8. A callback cannot return a fault, so each check throws `XmlRejected`.
  */
 import { SaxesParser, type SaxesTagPlain, type XMLDecl } from "saxes"
-import { xmlAttributesMax, xmlDepthMax, xmlNameCharsMax, xmlNodesMax } from "../../limits.ts"
-import { refuseEncoding } from "./decoding.ts"
+import { xmlAttributesMax, xmlNameCharsMax, xmlNodesMax } from "../../limits.ts"
+import { encodingFault } from "./decoding.ts"
 import { isReservedName } from "./element.ts"
 
-/** Thrown inside a parser's callbacks, caught by the function that drives the parser. */
-export class XmlRejected extends Error {
-  readonly malformed: boolean
-  constructor(detail: string, malformed = true) {
-    super(detail)
-    this.malformed = malformed
-  }
-}
+/** A parser's callback throws this; the function that drives the parser catches it. */
+export class XmlRejected extends Error {}
 
 const astral = /[\uD800-\uDFFF]/
 
@@ -23,17 +17,18 @@ const checkName = (name: string): void => {
   if (name.length > xmlNameCharsMax) {
     throw new XmlRejected(`a name is longer than ${xmlNameCharsMax} characters`)
   }
-  // Names beyond the basic plane are XML that not every reader takes: stored, they spoil listings.
+  // Not every XML reader accepts names beyond the basic plane: one would break a whole listing.
   if (astral.test(name)) throw new XmlRejected("a name holds a character that is not accepted")
   if (isReservedName(name)) throw new XmlRejected(`the name ${name} is not accepted`)
 }
 
-/** Checks an opened element's name, attributes and place; `depth` counts the root as 1. */
+/** Checks an element's name, attributes and position; `depth` counts the root as 1. */
 export const checkOpened = (
   name: string,
   attributes: Readonly<Record<string, unknown>>,
   depth: number,
-  nodes: number
+  nodes: number,
+  depthMax: number
 ): void => {
   checkName(name)
   let count = 0
@@ -44,11 +39,11 @@ export const checkOpened = (
   if (count > xmlAttributesMax) {
     throw new XmlRejected(`an element has more than ${xmlAttributesMax} attributes`)
   }
-  if (depth > xmlDepthMax) throw new XmlRejected(`elements are nested deeper than ${xmlDepthMax}`)
+  if (depth > depthMax) throw new XmlRejected(`elements are nested deeper than ${depthMax}`)
   if (nodes > xmlNodesMax) throw new XmlRejected(`the document has more than ${xmlNodesMax} nodes`)
 }
 
-/** What a parser reports; positions are UTF-16 indexes into the text it was given. */
+/** Receives what the parser reads. */
 export interface Handlers {
   readonly open: (tag: SaxesTagPlain) => void
   readonly close: (tag: SaxesTagPlain) => void
@@ -62,14 +57,11 @@ type PlainOptions = {
   defaultXMLVersion: "1.0"
 }
 
-const refuseDoctype = (): never => {
-  throw new XmlRejected("a document type declaration is not accepted")
-}
-
 /**
- * A parser that reports to `handlers`. After it threw it must not be used again.
- * Seven handlers and no more: an eighth makes V8 keep the parser, whose handlers are set by
- * computed keys, as a dictionary, and every parse in the process six times slower (measured).
+ * A parser that reports to `handlers`. Do not use it again after it threw.
+ * It has seven handlers and must not get an eighth: saxes sets handlers by computed keys, and with
+ * eight of them V8 turns the parser into a dictionary. Every parse is then six times slower
+ * (measured).
  */
 export const guardedParser = (handlers: Handlers): SaxesParser<PlainOptions> => {
   const parser = new SaxesParser<PlainOptions>({
@@ -81,7 +73,9 @@ export const guardedParser = (handlers: Handlers): SaxesParser<PlainOptions> => 
   parser.on("error", (error) => {
     throw new XmlRejected(error.message)
   })
-  parser.on("doctype", refuseDoctype)
+  parser.on("doctype", () => {
+    throw new XmlRejected("a document type declaration is not accepted")
+  })
   parser.on("processinginstruction", () => {
     throw new XmlRejected("a processing instruction is not accepted")
   })
@@ -92,16 +86,28 @@ export const guardedParser = (handlers: Handlers): SaxesParser<PlainOptions> => 
   return parser
 }
 
-/** To be called for the root element, since the declaration has no handler of its own. */
+/** Checks the XML declaration. Call it at the root element: eight handlers would be one too many. */
 export const checkDeclaration = (declaration: XMLDecl): void => {
   if (declaration.version !== undefined && declaration.version !== "1.0") {
     throw new XmlRejected("only XML 1.0 is accepted")
   }
-  const detail = refuseEncoding(declaration.encoding)
+  const detail = encodingFault(declaration.encoding)
   if (detail !== undefined) throw new XmlRejected(detail)
 }
 
-/** Throws a `Refusal` unless every prefix of the document is declared (Namespaces in XML 1.0). */
+/** Whether an element needs the namespace check: a prefix or any xmlns attribute. */
+export const usesNamespaces = (
+  name: string,
+  attributes: Readonly<Record<string, unknown>>
+): boolean => {
+  if (name.includes(":")) return true
+  for (const key in attributes) {
+    if (key === "xmlns" || key.includes(":")) return true
+  }
+  return false
+}
+
+/** Throws `XmlRejected` unless every prefix of the document is declared (Namespaces in XML 1.0). */
 export const checkNamespaces = (source: string): void => {
   const parser = new SaxesParser({
     xmlns: true,

@@ -1,15 +1,15 @@
 /**
- * Reading the plainest notifications, which are nearly all: elements without attributes that hold
- * text without references. A parser takes five times as long for them. Whatever is not as plain
- * as that, or breaks a rule, is left to the parser, so that one place alone says what is wrong.
+ * Reads plain notifications, as nearly all are: elements without attributes whose text has no
+ * references. `NotificationParser` takes five times as long for them. It reads every other
+ * notification and every one that breaks a rule, so that only one parser explains faults.
  */
 import { uriCharsMax } from "../../limits.ts"
 import { isReservedName } from "./element.ts"
-import { fieldOf, isUri, type NotificationDocument } from "./notification-rules.ts"
+import { fieldOf, isUri, type NotificationDocument } from "./notification-document.ts"
 
-/** A reference, the end of a marked section, or what a parser changes or refuses. */
+/** References, `]`, and characters that an XML parser changes or rejects. */
 // eslint-disable-next-line no-control-regex
-const unplain = /[^\t\n\x20-%'-\\^-\x7e\u00a0-\ud7ff\ue000-\ufffd]/
+const notPlain = /[^\t\n\x20-%'-\\^-\x7e\u00a0-\ud7ff\ue000-\ufffd]/
 
 const opening = "<notification>"
 
@@ -25,14 +25,14 @@ const greaterThan = 62
 
 const slash = 47
 
-/** Elements of an item and characters of a name that are still plain. */
+/** A plain item has no more elements, and its names have no more characters. */
 const childrenMax = 32
 
 const nameCharsMax = 32
 
 const noRecipients: ReadonlyArray<string> = []
 
-const afterBlanks = (text: string, from: number): number => {
+const skipBlanks = (text: string, from: number): number => {
   let at = from
   for (;;) {
     const code = text.charCodeAt(at)
@@ -41,7 +41,7 @@ const afterBlanks = (text: string, from: number): number => {
   }
 }
 
-/** Whether it is a name of letters alone; their case does not matter here. */
+/** Whether the name consists of ASCII letters; `| 32` makes them lower case. */
 const isPlainName = (name: string): boolean => {
   if (name.length === 0 || name.length > nameCharsMax) return false
   for (let at = 0; at < name.length; at++) {
@@ -51,21 +51,21 @@ const isPlainName = (name: string): boolean => {
   return !isReservedName(name)
 }
 
-const isWhole = (text: string, from: number): boolean => {
+const isComplete = (text: string, from: number): boolean => {
   if (!text.startsWith(itemClosing, from)) return false
-  const at = afterBlanks(text, from + itemClosing.length)
+  const at = skipBlanks(text, from + itemClosing.length)
   return text.startsWith(closing, at) && at + closing.length === text.length
 }
 
 const isPlainUri = (text: string): boolean =>
   text !== "" && text.length <= uriCharsMax && isUri(text)
 
-/** The notification of a text, or undefined when it is for the parser to read. */
+/** The notification, or undefined if the text is not plain and needs `NotificationParser`. */
 export const parsePlainNotification = (text: string): NotificationDocument | undefined => {
-  if (!text.startsWith(opening) || unplain.test(text)) return
-  let at = afterBlanks(text, opening.length)
+  if (!text.startsWith(opening) || notPlain.test(text)) return
+  let at = skipBlanks(text, opening.length)
   if (!text.startsWith(itemOpening, at)) return
-  at = afterBlanks(text, at + itemOpening.length)
+  at = skipBlanks(text, at + itemOpening.length)
   let description: string | undefined
   let url: string | undefined
   let password: string | undefined
@@ -88,13 +88,13 @@ export const parsePlainNotification = (text: string): NotificationDocument | und
     else if (name === "url" && url === undefined) url = text.slice(valueAt, end).trim()
     else if (name === "password" && password === undefined) {
       password = text.slice(valueAt, end).trim()
-    } // One that is given twice, or that is rare.
+    } // A duplicate, or a field that is rare.
     else if (fieldOf(name) !== undefined) return
     else extra += text.slice(start, at)
-    at = afterBlanks(text, at)
+    at = skipBlanks(text, at)
   }
   if (description === undefined || url === undefined) return
-  if (!isPlainUri(url) || !isWhole(text, at)) return
+  if (!isPlainUri(url) || !isComplete(text, at)) return
   return {
     to: noRecipients,
     from: false,

@@ -1,33 +1,27 @@
-/** A long document of many like elements, read as it arrives: each is told when it is whole. */
-import type { Element } from "./element.ts"
-import { checkDeclaration, checkOpened, guardedParser, XmlRejected } from "./guard.ts"
+/** Reads a long document of equal elements as it arrives and reports each complete one. */
+import type { Element, OpenElement } from "./element.ts"
+import { checkDeclaration, checkOpened, guardedParser, XmlRejected } from "./guarded-parser.ts"
 
-/** Takes text as it arrives; throws a `Refusal` when it is not such a document. */
+/** Takes text as it arrives; throws `XmlRejected` if it is not such a document. */
 export interface RowParser {
   readonly write: (text: string) => void
   readonly end: () => void
 }
 
-interface Open {
-  readonly name: string
-  readonly attributes: Record<string, string>
-  readonly children: Array<Element | string>
-}
-
-/** Elements and texts in one row, at the most. */
+/** Elements and texts in one row. */
 const rowNodesMax = 1_000
 
 /**
- * Reads `<rootName><rowName/>…</rootName>`. `charsMax` bounds a row, and whatever comes between
- * two tags. Prefixes of names are not looked into.
+ * Reads `<rootName><rowName/>…</rootName>`. `charsMax` bounds a row and the text between two tags,
+ * `depthMax` the nesting. Name prefixes are not checked.
  */
 export const rowParser = (
   rootName: string,
   rowName: string,
-  charsMax: number,
+  { charsMax, depthMax }: { readonly charsMax: number; readonly depthMax: number },
   onRow: (row: Element) => void
 ): RowParser => {
-  const stack: Array<Open> = []
+  const stack: Array<OpenElement> = []
   let depth = 0
   let nodes = 0
   let chars = 0
@@ -35,15 +29,15 @@ export const rowParser = (
     open: ({ attributes, name }) => {
       depth++
       chars = depth <= 2 ? 0 : chars
-      checkOpened(name, attributes, depth, ++nodes)
+      checkOpened(name, attributes, depth, ++nodes, depthMax)
       if (depth === 1) {
         checkDeclaration(parser.xmlDecl)
-        if (name !== rootName) {
-          throw new XmlRejected(`the root element must be ${rootName}, not ${name}`)
-        }
-        return
+        if (name === rootName) return
+        throw new XmlRejected(`the root element must be ${rootName}, not ${name}`)
       }
-      if (depth === 2 && name !== rowName) throw new XmlRejected(`${rootName} has ${rowName} only`)
+      if (depth === 2 && name !== rowName) {
+        throw new XmlRejected(`${rootName} may only contain ${rowName}`)
+      }
       if (nodes > rowNodesMax) {
         throw new XmlRejected(`a ${rowName} has more than ${rowNodesMax} parts`)
       }
@@ -66,7 +60,7 @@ export const rowParser = (
       nodes++
       if (depth >= 2) stack.at(-1)?.children.push(text)
       else if (depth === 1 && text.trim() !== "") {
-        throw new XmlRejected(`${rootName} has no text of its own`)
+        throw new XmlRejected(`${rootName} may not contain text`)
       } else nodes = 0
     }
   })

@@ -1,8 +1,8 @@
 /** Plain notifications are read without the parser, and as the parser would have read them. */
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { parseNotificationText } from "../../http/formats/xml/index.ts"
-import { parsePlainNotification } from "../../http/formats/xml/plain-notification.ts"
+import { parsePlainNotification } from "../../http/formats/xml/plain-notification-parser.ts"
+import { parser } from "./document-parser.ts"
 
 const blank = fc.constantFrom("", "", "\n", "  ", "\t\n ")
 const text = fc.oneof(
@@ -42,7 +42,7 @@ const document = fc.tuple(
 )
 
 /** A remark before the root changes nothing, and is nothing plain. */
-const byParser = (source: string) => parseNotificationText(`<!---->${source}`)
+const byParser = (source: string) => parser.parseNotificationText(`<!---->${source}`)
 
 const usual = "<notification><item><description>d</description><url> http://a/ </url>" +
   "<password>p</password><subject>s</subject><tag>t</tag></item></notification>"
@@ -58,10 +58,10 @@ describe("a plain notification", () => {
   })
 
   it("is what the parser makes of it", () => {
-    expect(parseNotificationText(usual)).toEqual(byParser(usual))
+    expect(parser.parseNotificationText(usual)).toEqual(byParser(usual))
     fc.assert(
       fc.property(document, (source) => {
-        expect(parseNotificationText(source)).toEqual(byParser(source))
+        expect(parser.parseNotificationText(source)).toEqual(byParser(source))
       }),
       { numRuns: 3_000 }
     )
@@ -70,10 +70,10 @@ describe("a plain notification", () => {
   it("is none when it is cut or changed at any place", () => {
     for (let at = 0; at <= usual.length; at++) {
       const cut = usual.slice(0, at)
-      expect(parseNotificationText(cut).ok).toBe(at === usual.length)
+      expect(parser.parseNotificationText(cut).ok).toBe(at === usual.length)
       for (const piece of ["<", ">", "/", "&", "]", " ", "\u0000"]) {
         const changed = cut + piece + usual.slice(at + 1)
-        expect(parseNotificationText(changed)).toEqual(byParser(changed))
+        expect(parser.parseNotificationText(changed)).toEqual(byParser(changed))
       }
     }
   })

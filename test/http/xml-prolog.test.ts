@@ -1,6 +1,6 @@
 /** What may stand around a notification's root, and what may not. */
 import { describe, expect, it } from "vitest"
-import { parseNotificationText } from "../../http/formats/xml/index.ts"
+import { parser } from "./document-parser.ts"
 
 const root = "<notification><item><description>d</description><url>http://a/</url></item>" +
   "</notification>"
@@ -16,8 +16,8 @@ describe("around the root", () => {
     ["<?xml version='1.0'?>", "\n"],
     [`${usual}<!-- a remark -->`, "<!-- another -->\n"]
   ])("%j and %j change nothing", (before, after) => {
-    const plain = parseNotificationText(root)
-    expect(parseNotificationText(before + root + after)).toEqual(plain)
+    const plain = parser.parseNotificationText(root)
+    expect(parser.parseNotificationText(before + root + after)).toEqual(plain)
     expect(plain.ok).toBe(true)
   })
 
@@ -32,19 +32,19 @@ describe("around the root", () => {
     [`${usual}<?php ?>`, ""],
     ["<?xml version=\"1.1\" encoding=\"UTF-8\"?>x", ""]
   ])("%j and %j are refused", (before, after) => {
-    expect(parseNotificationText(before + root + after)).toMatchObject({ ok: false })
+    expect(parser.parseNotificationText(before + root + after)).toMatchObject({ ok: false })
   })
 
   it.each(["<\u{10000}/>", "<a \u{10000}=\"1\"/>"])("a name as in %s is refused", (inside) => {
     const text = root.replace("</item>", `${inside}</item>`)
-    expect(parseNotificationText(text)).toMatchObject({
+    expect(parser.parseNotificationText(text)).toMatchObject({
       ok: false,
       fault: { _tag: "Malformed" }
     })
   })
 
   it.each(["", usual, `${usual}\n`, "\n"])("%j alone is no document", (text) => {
-    expect(parseNotificationText(text)).toMatchObject({
+    expect(parser.parseNotificationText(text)).toMatchObject({
       ok: false,
       fault: { _tag: "Malformed" }
     })
