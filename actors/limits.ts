@@ -131,8 +131,8 @@ export const attemptLeaseMs = 120_000
 /** A deferred attempt is made again after so long at the least. */
 export const deferredMinMs = 100
 
-/** A deferral that ends within this time is remembered only, and the attempt held till then. */
-export const deferredHeldMs = 110_000
+/** A deferral that ends within this time is kept in memory only. */
+export const deferredInMemoryMs = 110_000
 
 /** With more recipients than this, what attempts come to is logged, and the record left. */
 export const recipientsInlineMax = 16
@@ -179,7 +179,7 @@ holds(removalsPerEvent <= removalsMax, "an event tells of removals of one decisi
 
 holds(resultsFoldedAt < removalsMax, "logged results are removed in one decision")
 
-holds(deferredHeldMs < attemptLeaseMs, "what is deferred comes before what is lost")
+holds(deferredInMemoryMs < attemptLeaseMs, "a deferral ends before its attempt counts as lost")
 
 holds(notesAtOnceMax <= notesWaitingMax, "hints that are written have waited")
 

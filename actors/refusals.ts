@@ -1,22 +1,23 @@
-/** Why a behavior refuses: the closed list that the HTTP side maps to status codes. */
+/** The reasons of refusals: the closed list that the HTTP side maps to status codes. */
 import { type Decision, refuse } from "../runtime/index.ts"
+import type { Caller } from "./schemas.ts"
 
 export type Reason =
-  /** There is no such resource, or a capability for it is wrong. */
+  /** There is no such resource, or the capability for it is wrong. */
   | "NotFound"
-  /** It was here, and was deleted. */
+  /** It was deleted. */
   | "Gone"
   /** The id or name belongs to another resource, or belonged to one. */
   | "Taken"
   /** No credentials, or a wrong secret. */
   | "Unauthenticated"
-  /** The credentials are good, and do not allow this. */
+  /** The credentials are valid, but do not allow this. */
   | "Forbidden"
-  /** What it keeps has reached its bound. */
+  /** It has reached its bound. */
   | "Full"
-  /** Too much of what it asked for is undone; later it may go. */
+  /** Too much earlier work is unfinished; a retry may succeed. */
   | "Busy"
-  /** If-Match or its like did not hold. */
+  /** If-Match or another precondition did not hold. */
   | "PreconditionFailed"
   /** An answer came before the one that it follows. */
   | "OutOfOrder"
@@ -24,16 +25,26 @@ export type Reason =
   | "Ended"
   /** Well-formed, but against a rule of the document. */
   | "Invalid"
-  /** Another attempt has taken this one's place. */
+  /** Another attempt has replaced this one. */
   | "Superseded"
   /** The account that the service was set up with keeps its role and its existence. */
   | "LastAdmin"
 
-/** Whether a conditional change comes too late: the state is no longer the version it has seen. */
+/** A refusal with a reason of the list. */
+export const deny = (reason: Reason, detail?: string): Decision<never> => refuse(reason, detail)
+
+/** Whether a conditional change is too late: the state no longer has the version it expects. */
 export const isOutdated = (
   { version }: { readonly version: number },
   { ifVersion }: { readonly ifVersion?: number }
 ): boolean => ifVersion !== undefined && ifVersion !== version
 
-/** A refusal whose reason is one of the list. */
-export const deny = (reason: Reason, detail?: string): Decision<never> => refuse(reason, detail)
+/** Why the caller is neither the owner nor, if `orAdmin`, an admin; undefined if it is. */
+export const notOwner = (
+  owner: string,
+  { account, admin }: Caller,
+  orAdmin: boolean
+): Reason | undefined => {
+  if (account === owner || (orAdmin && admin)) return undefined
+  return account === undefined ? "Unauthenticated" : "Forbidden"
+}

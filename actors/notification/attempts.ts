@@ -1,4 +1,4 @@
-/** What an attempt makes of its recipient, and how the log tells it. Pure. */
+/** The recipient after an attempt, and its log item. Pure. */
 import { Schema } from "effect"
 import type { LogItem, Variant } from "../../runtime/index.ts"
 import { deferredMinMs, locationCharsMax, problemCharsMax } from "../limits.ts"
@@ -10,11 +10,11 @@ export type Queued = Variant<NotificationState, "Queued">
 
 type Attempted = Variant<NotificationMessage, "Attempted">
 
-/** Whether nothing more is tried. */
+/** Whether there are no more attempts. */
 export const hasEnded = ({ status }: RecipientState): boolean =>
   status === "success" || status === "failed"
 
-/** How a notification stands as a whole. */
+/** The status of the whole notification. */
 export const statusOf = (recipients: ReadonlyArray<RecipientState>): NotificationStatus => {
   if (!recipients.every(hasEnded)) return "waiting"
   return recipients.some(({ status }) => status === "failed") ? "failed" : "sent"
@@ -29,8 +29,8 @@ const codeOf = ({ code }: { readonly code?: number }): { readonly code?: number 
 
 const shortened = (problem: string): string => problem.slice(0, problemCharsMax)
 
-/** What comes of an attempt that was made: the last one's answer takes the place of older ones. */
-const counted = (
+/** The recipient after an attempt that was made; its result replaces the previous one. */
+const afterResult = (
   schedule: Schedule,
   { attempts, to, tries }: RecipientState,
   outcome: Exclude<DeliveryOutcome, { readonly _tag: "Deferred" }>,
@@ -49,16 +49,16 @@ const counted = (
       return { ...made, status: "failed", ...codeOf(outcome), problem }
     }
     case "RetryableFailure": {
-      const told = { ...codeOf(outcome), problem: shortened(outcome.problem) }
+      const failure = { ...codeOf(outcome), problem: shortened(outcome.problem) }
       const nextAtMs = dueAtMs(schedule, made.tries, outcome, nowMs, random)
       return nextAtMs === undefined
-        ? { ...made, status: "failed", ...told }
-        : { ...made, status: "retry", nextAtMs, ...told }
+        ? { ...made, status: "failed", ...failure }
+        : { ...made, status: "retry", nextAtMs, ...failure }
     }
   }
 }
 
-/** The recipient after an attempt; a deferred one was none, and comes again. */
+/** The recipient after an attempt. A deferred attempt was not made, and is repeated. */
 export const afterAttempt = (
   schedule: Schedule,
   recipient: RecipientState,
@@ -67,17 +67,17 @@ export const afterAttempt = (
 ): RecipientState =>
   outcome._tag === "Deferred"
     ? { ...recipient, nextAtMs: Math.max(outcome.untilMs, nowMs + deferredMinMs) }
-    : counted(schedule, recipient, outcome, random, nowMs)
+    : afterResult(schedule, recipient, outcome, random, nowMs)
 
-/** One that has failed, to be tried again from the schedule's start. */
-export const againFrom = (recipient: RecipientState, nowMs: number): RecipientState => ({
+/** A failed recipient that is tried again from the start of the schedule. */
+export const restarted = (recipient: RecipientState, nowMs: number): RecipientState => ({
   ...recipient,
   status: "retry",
   tries: 0,
   nextAtMs: nowMs
 })
 
-/** A log item that tells how one recipient stands; to apply it twice is to apply it once. */
+/** A log item with the state of one recipient; it is idempotent. */
 const Result = Schema.fromJsonString(
   Schema.Struct({ recipient: Schema.Number, version: Schema.Number, now: RecipientState })
 )
@@ -87,7 +87,7 @@ const decoded = Schema.decodeUnknownSync(Result)
 export const encodeResult = (at: number, { recipients, version }: Queued): string =>
   JSON.stringify({ recipient: at, version, now: { ...recipients[at], to: "" } })
 
-/** The state with what the log items tell that its record does not. */
+/** The state with the results of log items that its record has not folded in. */
 export const withResults = (state: Queued, items: ReadonlyArray<LogItem>): Queued => {
   const later = items.filter(({ n }) => n > state.folded)
   if (later.length === 0) return state

@@ -1,60 +1,273 @@
 /**
- * What an outgoing notification decides: each recipient is tried by the schedule until it has the
- * notification, refuses it or the schedule is exhausted; then all is kept for a while.
+ * What an outgoing notification decides (protocol §1.3). Each recipient is tried by the schedule
+ * until the notification is delivered, fails permanently, or the schedule is exhausted. When all
+ * recipients have ended, the notification is kept for its retention.
+ *
+ * While attempts run, the stored timer is past and deferred in memory: after a crash it fires at
+ * once, and whatever is due is repeated. Otherwise the timer is stored for the next attempt.
  */
 import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
-import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, deferredHeldMs, deferredMinMs,
-  recipientsInlineMax, resultsFoldedAt } from "../limits.ts"
+import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, deferredInMemoryMs,
+  deferredMinMs, recipientsInlineMax, resultsFoldedAt } from "../limits.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
-import { deny, isOutdated, type Reason } from "../refusals.ts"
-import type { Caller } from "../schemas.ts"
-import { afterAttempt, againFrom, encodeResult, hasEnded, isNext, type Queued,
+import { deny, isOutdated, notOwner } from "../refusals.ts"
+import { afterAttempt, encodeResult, hasEnded, isNext, type Queued, restarted,
   statusOf } from "./attempts.ts"
 import type { NotificationAction, NotificationMessage, NotificationReply, NotificationState,
   NotificationView, RecipientState, RunningAttempt } from "./protocol.ts"
 
-export type NotificationDecision = Decision<
+type Notifications = BehaviorTable<
   NotificationState,
+  NotificationMessage,
   NotificationReply,
   NotificationAction
 >
 
-/** The log items that may go: results that the record does not tell. */
-const unfolded = ({ folded }: Queued, head: number): ReadonlyArray<number> =>
-  Array.from({ length: Math.max(0, head - folded) }, (_, at) => folded + 1 + at)
+type NotificationDecision = Decision<NotificationState, NotificationReply, NotificationAction>
 
-/** Writes the state, with all that the log tells. */
-const write = (state: Queued, { head }: DecisionContext): NotificationDecision => {
-  const decision = become<NotificationState>({ ...state, folded: head })
-  const results = unfolded(state, head)
-  return results.length === 0 ? decision : decision.removeItems(...results)
+type Attempted = Variant<NotificationMessage, "Attempted">
+
+type Removed = Variant<NotificationState, "Removed">
+
+const done: NotificationReply = { _tag: "Done" }
+
+/** The table, under the service's schedule; an ended notification is kept for `retentionMs`. */
+export const notificationTable = (schedule: Schedule, retentionMs: number): Notifications => ({
+  Absent: {
+    Create: create(schedule),
+    Describe: () => deny("NotFound"),
+    Attempted: () => stay(),
+    Retry: () => deny("NotFound"),
+    Delete: () => deny("NotFound"),
+    TimerFired: () => stay<NotificationState>().setTimer(null)
+  },
+  Queued: {
+    Create: (state, { account, requestId }) =>
+      requestId === state.requestId && account === state.account
+        ? stay().reply(created(state, true))
+        : deny("Taken"),
+    Describe: (state, { caller }) => {
+      const reason = notOwner(state.account, caller, true)
+      return reason === undefined
+        ? stay().reply<NotificationReply>({ _tag: "Described", view: viewOf(state) })
+        : deny(reason)
+    },
+    Attempted: attempted(schedule, retentionMs),
+    Retry: retry,
+    Delete: (state, message, context) => {
+      const reason = notOwner(state.account, message.caller, true)
+      if (reason !== undefined) return deny(reason)
+      if (isOutdated(state, message)) return deny("PreconditionFailed")
+      return remove(state, context).reply(done)
+    },
+    TimerFired: (state, _message, context) => {
+      if (state.endedAtMs === undefined) return proceed(state, { _tag: "Nothing" }, context)
+      const untilMs = state.endedAtMs + retentionMs
+      return context.nowMs < untilMs
+        ? stay<NotificationState>().setTimer(untilMs)
+        : remove(state, context)
+    }
+  },
+  Removed: {
+    Create: () => deny("Taken"),
+    Describe: gone,
+    Attempted: () => stay(),
+    Retry: gone,
+    Delete: gone,
+    TimerFired: () => stay<NotificationState>().setTimer(null)
+  }
+})
+
+const gone = (
+  { account }: Removed,
+  { caller }: Variant<NotificationMessage, "Describe" | "Retry" | "Delete">
+) => deny(notOwner(account, caller, true) ?? "Gone")
+
+const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, message, context) => {
+  const { account, document, listingKey, requestId, to, traceId } = message
+  if (to.length === 0) return deny("Invalid", "a notification has at least one recipient")
+  if (fragmentOf(document) === undefined) return deny("Invalid", "this is no notification")
+  const { head, nowMs } = context
+  // The middle of the jitter: the first attempt is due exactly as the schedule says.
+  const nextAtMs = nowMs + (waitMs(schedule, 0, 0.5) ?? 0)
+  const state: Queued = {
+    _tag: "Queued",
+    account,
+    requestId,
+    createdAtMs: nowMs,
+    listingKey,
+    traceId,
+    recipients: to.map((uri) => ({ to: uri, status: "waiting", attempts: 0, tries: 0, nextAtMs })),
+    version: 1,
+    folded: head + 1,
+    chars: document.length
+  }
+  return proceed(state, { _tag: "All", document }, context).reply(created(state, false))
 }
 
-/** Writes how one recipient stands. */
-const writeResult = (state: Queued, at: number, context: DecisionContext): NotificationDecision =>
-  state.recipients.length <= recipientsInlineMax || state.endedAtMs !== undefined ||
-    context.head - state.folded >= resultsFoldedAt
-    ? write(state, context)
-    : append<NotificationState>(encodeResult(at, state)).becomeInMemory(state)
+const openingTag = "<notification>"
 
-/** Removes the notification. */
-export const remove = (state: Queued, { head, nowMs }: DecisionContext): NotificationDecision => {
-  const { account, listingKey } = state
-  return become<NotificationState>({ _tag: "Removed", account, removedAtMs: nowMs })
-    .removeItems(1, ...unfolded(state, head))
-    .setTimer(null)
-    .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status: null })
+const closingTag = "</notification>"
+
+/** The fragment of a document, as a mailbox stores it; undefined if the document has none. */
+export const fragmentOf = (document: string): string | undefined =>
+  document.startsWith(openingTag) && document.endsWith(closingTag)
+    ? document.slice(openingTag.length, -closingTag.length)
+    : undefined
+
+const created = ({ createdAtMs }: Queued, repeated: boolean): NotificationReply => ({
+  _tag: "Created",
+  createdAtMs,
+  repeated
+})
+
+const viewOf = ({ account, createdAtMs, recipients, version }: Queued): NotificationView => ({
+  account,
+  createdAtMs,
+  status: statusOf(recipients),
+  recipients,
+  version
+})
+
+const retry: Notifications["Queued"]["Retry"] = (state, { caller }, context) => {
+  const reason = notOwner(state.account, caller, true)
+  if (reason !== undefined) return deny(reason)
+  const recipients = state.recipients.filter(isFailed).length
+  const reply: NotificationReply = { _tag: "Retried", recipients }
+  if (recipients === 0) return stay().reply(reply)
+  const { nowMs } = context
+  const { endedAtMs: _, ...open } = state
+  const next: Queued = {
+    ...open,
+    recipients: state.recipients.map((one) => isFailed(one) ? restarted(one, nowMs) : one),
+    version: state.version + 1,
+    running: runningBeside(state, undefined, nowMs)
+  }
+  return proceed(next, { _tag: "All" }, context)
+    .perform<NotificationAction>({
+      _tag: "UpdateListing",
+      listingKey: state.listingKey,
+      status: "waiting"
+    })
+    .reply(reply)
 }
 
-/** So many recipients that are due and not among the busy ones, the longest due first. */
+const isFailed = ({ status }: RecipientState): boolean => status === "failed"
+
+const attempted =
+  (schedule: Schedule, retentionMs: number): Notifications["Queued"]["Attempted"] =>
+  (state, message, context) => {
+    const { attempt, recipient: at } = message
+    const { nowMs } = context
+    const before = state.recipients[at]
+    // The message is late or repeated.
+    if (before === undefined || !isNext(before, attempt)) return stay()
+    const deferred = deferredInMemory(state, message, nowMs)
+    if (deferred !== undefined) return proceed(deferred, { _tag: "Nothing" }, context)
+    const after = afterAttempt(schedule, before, message, nowMs)
+    const next: Queued = {
+      ...state,
+      recipients: state.recipients.with(at, after),
+      version: state.version + 1,
+      running: runningBeside(state, at, nowMs)
+    }
+    return hasEnded(after) && next.recipients.every(hasEnded)
+      ? end(next, at, retentionMs, context)
+      : proceed(next, { _tag: "Result", at }, context)
+  }
+
+/** The state with an attempt that is deferred for a short time; undefined if that is stored. */
+const deferredInMemory = (
+  state: Queued,
+  { outcome, recipient }: Attempted,
+  nowMs: number
+): Queued | undefined => {
+  if (outcome._tag !== "Deferred" || outcome.untilMs > nowMs + deferredInMemoryMs) return undefined
+  const untilMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
+  const deferred: RunningAttempt = { recipient, untilMs, deferred: true }
+  return { ...state, running: [...runningBeside(state, recipient, nowMs), deferred] }
+}
+
+/**
+ * The attempts that run beside the one at `recipient`. After a reload they are unknown: then all
+ * that is due may be running, since only a timer begins attempts and this message is none.
+ */
+const runningBeside = (
+  state: Queued,
+  recipient: number | undefined,
+  nowMs: number
+): ReadonlyArray<RunningAttempt> => {
+  const { running } = state
+  if (running !== undefined) return running.filter((one) => one.recipient !== recipient)
+  const busy = new Set(recipient === undefined ? [] : [recipient])
+  return leased(firstDue(state, busy, attemptsAtOnceMax - busy.size, nowMs), nowMs)
+}
+
+/** The part of the state that has changed and is written. */
+type NotificationChange =
+  | { readonly _tag: "Nothing" }
+  /** The state of one recipient. */
+  | { readonly _tag: "Result"; readonly at: number }
+  | { readonly _tag: "All"; readonly document?: string }
+
+/** Begins what is due and sets the timer for the rest; some recipients have not ended. */
+const proceed = (
+  current: Queued,
+  change: NotificationChange,
+  context: DecisionContext
+): NotificationDecision => {
+  const { nowMs } = context
+  const { nextTimerMs, running, started } = beginDue(current, nowMs)
+  const state: Queued = { ...current, running }
+  const decision = write(state, change, context)
+  const document = change._tag === "All" ? change.document : undefined
+  const isSmall = current.chars <= cachedDocumentCharsMax
+  for (const at of started) {
+    decision.perform<NotificationAction>(attemptAt(state, at, isSmall ? document : undefined))
+  }
+  if (running.length === 0) return decision.setTimer(nextTimerMs)
+  // A timer that began attempts is past already; a request must store one.
+  return (change._tag === "All" ? decision.setTimer(nowMs) : decision).deferTimer(nextTimerMs)
+}
+
+interface Begun {
+  readonly started: ReadonlyArray<number>
+  readonly running: ReadonlyArray<RunningAttempt>
+  /** When there is something to do, if no message comes before. */
+  readonly nextTimerMs: number
+}
+
+/** Begins what is due, as far as the number of attempts allows. */
+const beginDue = (state: Queued, nowMs: number): Begun => {
+  const current = state.running?.filter(({ untilMs }) => untilMs > nowMs) ?? []
+  const busy = new Set<number>()
+  let attempts = 0
+  let nextTimerMs = Number.POSITIVE_INFINITY
+  for (const { deferred, recipient, untilMs } of current) {
+    busy.add(recipient)
+    if (deferred !== true) attempts += 1
+    if (untilMs < nextTimerMs) nextTimerMs = untilMs
+  }
+  const started = firstDue(state, busy, Math.max(0, attemptsAtOnceMax - attempts), nowMs)
+  const running = started.length === 0 ? current : [...current, ...leased(started, nowMs)]
+  if (started.length > 0) nextTimerMs = Math.min(nextTimerMs, nowMs + attemptLeaseMs)
+  for (const recipient of state.recipients) {
+    // A recipient that is due now begins when another attempt has ended.
+    const { nextAtMs: atMs = 0 } = recipient
+    if (atMs > nowMs && atMs < nextTimerMs && !hasEnded(recipient)) nextTimerMs = atMs
+  }
+  return { started, running, nextTimerMs }
+}
+
+/** At most `max` recipients that are due and not busy, the longest due first. */
 const firstDue = (
   { recipients }: Queued,
   busy: ReadonlySet<number>,
-  room: number,
+  max: number,
   nowMs: number
 ): ReadonlyArray<number> => {
-  if (room === 0) return []
+  if (max === 0) return []
   const due: Array<number> = []
   const dueMs: Array<number> = []
   let isOrdered = true
@@ -70,55 +283,14 @@ const firstDue = (
     dueMs[at] = nextAtMs
   }
   if (!isOrdered) due.sort((one, other) => (dueMs[one] ?? 0) - (dueMs[other] ?? 0))
-  return due.length > room ? due.slice(0, room) : due
+  return due.length > max ? due.slice(0, max) : due
 }
 
-const begunAt = (recipients: ReadonlyArray<number>, nowMs: number): ReadonlyArray<RunningAttempt> =>
-  recipients.map((recipient) => ({ recipient, untilMs: nowMs + attemptLeaseMs }))
-
-/**
- * What is under way beside the attempt at `told`. After a reload that is not known: then what is
- * due may be, since this message is no timer, which would begin it.
- */
-export const runningOf = (
-  state: Queued,
-  told: number | undefined,
+const leased = (
+  recipients: ReadonlyArray<number>,
   nowMs: number
-): ReadonlyArray<RunningAttempt> => {
-  const { running } = state
-  if (running !== undefined) return running.filter(({ recipient }) => recipient !== told)
-  const busy = new Set(told === undefined ? [] : [told])
-  return begunAt(firstDue(state, busy, attemptsAtOnceMax - busy.size, nowMs), nowMs)
-}
-
-interface Begun {
-  readonly started: ReadonlyArray<number>
-  readonly running: ReadonlyArray<RunningAttempt>
-  /** When there is something to do, if nothing comes before. */
-  readonly nextAtMs: number
-}
-
-/** Begins what is due, as far as there is room. */
-const begin = (state: Queued, nowMs: number): Begun => {
-  const going = state.running?.filter(({ untilMs }) => untilMs > nowMs) ?? []
-  const busy = new Set<number>()
-  let attempts = 0
-  let nextAtMs = Number.POSITIVE_INFINITY
-  for (const { deferred, recipient, untilMs } of going) {
-    busy.add(recipient)
-    if (deferred !== true) attempts += 1
-    if (untilMs < nextAtMs) nextAtMs = untilMs
-  }
-  const started = firstDue(state, busy, Math.max(0, attemptsAtOnceMax - attempts), nowMs)
-  const running = started.length === 0 ? going : [...going, ...begunAt(started, nowMs)]
-  if (started.length > 0) nextAtMs = Math.min(nextAtMs, nowMs + attemptLeaseMs)
-  for (const recipient of state.recipients) {
-    // What is due begins when another attempt has ended.
-    const { nextAtMs: atMs = 0 } = recipient
-    if (atMs > nowMs && atMs < nextAtMs && !hasEnded(recipient)) nextAtMs = atMs
-  }
-  return { started, running, nextAtMs }
-}
+): ReadonlyArray<RunningAttempt> =>
+  recipients.map((recipient) => ({ recipient, untilMs: nowMs + attemptLeaseMs }))
 
 const attemptAt = (state: Queued, at: number, document: string | undefined): NotificationAction => {
   const recipient = state.recipients[at]
@@ -136,13 +308,7 @@ const attemptAt = (state: Queued, at: number, document: string | undefined): Not
   }
 }
 
-/** What has changed, and so is written: nothing, how one recipient stands, or all. */
-export type NotificationChange =
-  | { readonly _tag: "Nothing" }
-  | { readonly _tag: "Result"; readonly at: number }
-  | { readonly _tag: "All"; readonly document?: string }
-
-const written = (
+const write = (
   state: Queued,
   change: NotificationChange,
   context: DecisionContext
@@ -154,223 +320,49 @@ const written = (
       return writeResult(state, change.at, context)
     case "All":
       return change.document === undefined
-        ? write(state, context)
+        ? writeAll(state, context)
         : become<NotificationState>(state).append(change.document)
   }
 }
 
-/** Goes on in `given`, some of whose recipients have not ended. */
-export const goOn = (
-  given: Queued,
-  change: NotificationChange,
-  context: DecisionContext
-): NotificationDecision => {
-  const { nowMs } = context
-  const { nextAtMs, started, running } = begin(given, nowMs)
-  const state: Queued = { ...given, running }
-  const decision = written(state, change, context)
-  const document = change._tag === "All" ? change.document : undefined
-  const isSmall = given.chars <= cachedDocumentCharsMax
-  for (const at of started) {
-    decision.perform<NotificationAction>(attemptAt(state, at, isSmall ? document : undefined))
-  }
-  if (running.length === 0) return decision.setTimer(nextAtMs)
-  // A timer that began something is past; what a request begins stores one.
-  return (change._tag === "All" ? decision.setTimer(nowMs) : decision).deferTimer(nextAtMs)
+/** Writes the state of one recipient: as a log item if the record is large. */
+const writeResult = (state: Queued, at: number, context: DecisionContext): NotificationDecision =>
+  state.recipients.length <= recipientsInlineMax || state.endedAtMs !== undefined ||
+    context.head - state.folded >= resultsFoldedAt
+    ? writeAll(state, context)
+    : append<NotificationState>(encodeResult(at, state)).becomeInMemory(state)
+
+/** Writes the record, and removes the log items that it has folded in. */
+const writeAll = (state: Queued, { head }: DecisionContext): NotificationDecision => {
+  const decision = become<NotificationState>({ ...state, folded: head })
+  const results = unfolded(state, head)
+  return results.length === 0 ? decision : decision.removeItems(...results)
 }
 
-/** All recipients have ended: it is kept for a while. */
-export const end = (
-  given: Queued,
+/** The numbers of the results that are in the log and not in the record. */
+const unfolded = ({ folded }: Queued, head: number): ReadonlyArray<number> =>
+  Array.from({ length: Math.max(0, head - folded) }, (_, at) => folded + 1 + at)
+
+/** All recipients have ended. */
+const end = (
+  current: Queued,
   at: number,
-  keepMs: number,
+  retentionMs: number,
   context: DecisionContext
 ): NotificationDecision => {
   const { nowMs } = context
-  const state: Queued = { ...given, endedAtMs: nowMs, running: [] }
+  const state: Queued = { ...current, endedAtMs: nowMs, running: [] }
   const { listingKey, recipients } = state
+  const status = statusOf(recipients)
   return writeResult(state, at, context)
-    .setTimer(nowMs + keepMs)
-    .perform<NotificationAction>({
-      _tag: "UpdateListing",
-      listingKey,
-      status: statusOf(recipients)
-    })
+    .setTimer(nowMs + retentionMs)
+    .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status })
 }
 
-/*
- * The course of a notification: which attempts begin, what is written, when it goes on. Pure.
- *
- * While attempts are under way the stored timer is past, and held: after a crash it fires at
- * once and all that is due is begun again. Otherwise it is stored for the next time.
- */
-
-type Notifications = BehaviorTable<
-  NotificationState,
-  NotificationMessage,
-  NotificationReply,
-  NotificationAction
->
-
-const done: NotificationReply = { _tag: "Done" }
-
-const opening = "<notification>"
-
-const closing = "</notification>"
-
-/** The fragment of a document, as a mailbox stores it; undefined when it is not wrapped so. */
-export const fragmentOf = (document: string): string | undefined =>
-  document.startsWith(opening) && document.endsWith(closing)
-    ? document.slice(opening.length, -closing.length)
-    : undefined
-
-/** Why the caller may not have it; undefined when it may. */
-const denied = (of: string, { account, admin }: Caller): Reason | undefined => {
-  if (admin || account === of) return undefined
-  return account === undefined ? "Unauthenticated" : "Forbidden"
+const remove = (state: Queued, { head, nowMs }: DecisionContext): NotificationDecision => {
+  const { account, listingKey } = state
+  return become<NotificationState>({ _tag: "Removed", account, removedAtMs: nowMs })
+    .removeItems(1, ...unfolded(state, head))
+    .setTimer(null)
+    .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status: null })
 }
-
-const created = ({ createdAtMs }: Queued, repeated: boolean): NotificationReply => ({
-  _tag: "Created",
-  createdAtMs,
-  repeated
-})
-
-const view = ({ account, createdAtMs, recipients, version }: Queued): NotificationView => ({
-  account,
-  createdAtMs,
-  status: statusOf(recipients),
-  recipients,
-  version
-})
-
-const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, message, context) => {
-  const { account, document, listingKey, requestId, to, traceId } = message
-  if (to.length === 0) return deny("Invalid", "a notification has at least one recipient")
-  if (fragmentOf(document) === undefined) return deny("Invalid", "this is no notification")
-  const { head, nowMs } = context
-  // A factor of one: the first attempt is due as the schedule says, to the millisecond.
-  const nextAtMs = nowMs + (waitMs(schedule, 0, 0.5) ?? 0)
-  const state: Queued = {
-    _tag: "Queued",
-    account,
-    requestId,
-    createdAtMs: nowMs,
-    listingKey,
-    traceId,
-    recipients: to.map((uri) => ({ to: uri, status: "waiting", attempts: 0, tries: 0, nextAtMs })),
-    version: 1,
-    folded: head + 1,
-    chars: document.length
-  }
-  return goOn(state, { _tag: "All", document }, context).reply(created(state, false))
-}
-
-/** The state with an attempt that was put off for a short time; undefined: it is written. */
-const putOff = (
-  state: Queued,
-  { outcome, recipient }: Variant<NotificationMessage, "Attempted">,
-  nowMs: number
-): Queued | undefined => {
-  if (outcome._tag !== "Deferred" || outcome.untilMs > nowMs + deferredHeldMs) return undefined
-  const untilMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
-  const held: RunningAttempt = { recipient, untilMs, deferred: true }
-  return { ...state, running: [...runningOf(state, recipient, nowMs), held] }
-}
-
-const attempted =
-  (schedule: Schedule, keepMs: number): Notifications["Queued"]["Attempted"] =>
-  (state, message, context) => {
-    const { attempt, recipient: at } = message
-    const { nowMs } = context
-    const before = state.recipients[at]
-    // It came late or twice.
-    if (before === undefined || !isNext(before, attempt)) return stay()
-    const shortly = putOff(state, message, nowMs)
-    if (shortly !== undefined) return goOn(shortly, { _tag: "Nothing" }, context)
-    const after = afterAttempt(schedule, before, message, nowMs)
-    const next: Queued = {
-      ...state,
-      recipients: state.recipients.with(at, after),
-      version: state.version + 1,
-      running: runningOf(state, at, nowMs)
-    }
-    return hasEnded(after) && next.recipients.every(hasEnded)
-      ? end(next, at, keepMs, context)
-      : goOn(next, { _tag: "Result", at }, context)
-  }
-
-const isFailed = ({ status }: RecipientState): boolean => status === "failed"
-
-const retry: Notifications["Queued"]["Retry"] = (state, { caller }, context) => {
-  const reason = denied(state.account, caller)
-  if (reason !== undefined) return deny(reason)
-  const recipients = state.recipients.filter(isFailed).length
-  const reply: NotificationReply = { _tag: "Retried", recipients }
-  if (recipients === 0) return stay().reply(reply)
-  const { nowMs } = context
-  const { endedAtMs: _, ...open } = state
-  const next: Queued = {
-    ...open,
-    recipients: state.recipients.map((one) => isFailed(one) ? againFrom(one, nowMs) : one),
-    version: state.version + 1,
-    running: runningOf(state, undefined, nowMs)
-  }
-  return goOn(next, { _tag: "All" }, context)
-    .perform<NotificationAction>({
-      _tag: "UpdateListing",
-      listingKey: state.listingKey,
-      status: "waiting"
-    })
-    .reply(reply)
-}
-
-const queued = (schedule: Schedule, keepMs: number): Notifications["Queued"] => ({
-  Create: (state, { account, requestId }) =>
-    requestId === state.requestId && account === state.account
-      ? stay().reply(created(state, true))
-      : deny("Taken"),
-  Describe: (state, { caller }) => {
-    const reason = denied(state.account, caller)
-    return reason === undefined
-      ? stay().reply<NotificationReply>({ _tag: "Described", view: view(state) })
-      : deny(reason)
-  },
-  Attempted: attempted(schedule, keepMs),
-  Retry: retry,
-  Delete: (state, message, context) => {
-    const reason = denied(state.account, message.caller)
-    if (reason !== undefined) return deny(reason)
-    if (isOutdated(state, message)) return deny("PreconditionFailed")
-    return remove(state, context).reply(done)
-  },
-  TimerFired: (state, _message, context) => {
-    if (state.endedAtMs === undefined) return goOn(state, { _tag: "Nothing" }, context)
-    const untilMs = state.endedAtMs + keepMs
-    return context.nowMs < untilMs
-      ? stay<NotificationState>().setTimer(untilMs)
-      : remove(state, context)
-  }
-})
-
-/** The notification's table, under the service's schedule; it is kept so long after its end. */
-export const notificationTable = (schedule: Schedule, keepMs: number): Notifications => ({
-  Absent: {
-    Create: create(schedule),
-    Describe: () => deny("NotFound"),
-    Attempted: () => stay(),
-    Retry: () => deny("NotFound"),
-    Delete: () => deny("NotFound"),
-    TimerFired: () => stay<NotificationState>().setTimer(null)
-  },
-  Queued: queued(schedule, keepMs),
-  Removed: {
-    Create: () => deny("Taken"),
-    Describe: ({ account }, { caller }) => deny(denied(account, caller) ?? "Gone"),
-    Attempted: () => stay(),
-    Retry: ({ account }, { caller }) => deny(denied(account, caller) ?? "Gone"),
-    Delete: ({ account }: Variant<NotificationState, "Removed">, { caller }) =>
-      deny(denied(account, caller) ?? "Gone"),
-    TimerFired: () => stay<NotificationState>().setTimer(null)
-  }
-})

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, deferredHeldMs, deferredMinMs,
-  locationCharsMax, problemCharsMax, recipientsInlineMax,
+import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, deferredInMemoryMs,
+  deferredMinMs, locationCharsMax, problemCharsMax, recipientsInlineMax,
   resultsFoldedAt } from "../../actors/limits.ts"
 import { encodeResult, type Queued, withResults } from "../../actors/notification/attempts.ts"
 import type { RecipientState } from "../../actors/notification/protocol.ts"
@@ -62,14 +62,14 @@ describe("what an attempt comes to", () => {
     const shortly = (afterMs: number) =>
       decide(one, attempted({ _tag: "Deferred", untilMs: nowMs + afterMs }))
     expect(shortly(0).deferUntilMs).toBe(nowMs + deferredMinMs)
-    const decision = shortly(deferredHeldMs)
+    const decision = shortly(deferredInMemoryMs)
     expect(decision.durable).toBe(false)
     expect(decision.timerAtMs).toBeUndefined()
-    expect(decision.deferUntilMs).toBe(nowMs + deferredHeldMs)
+    expect(decision.deferUntilMs).toBe(nowMs + deferredInMemoryMs)
     const held = stateOf(decision)
     expect(held.recipients).toEqual(one.recipients)
     expect(begun(decide(held, timerFired))).toEqual([])
-    expect(begun(decide(held, timerFired, { nowMs: nowMs + deferredHeldMs }))).toEqual([0])
+    expect(begun(decide(held, timerFired, { nowMs: nowMs + deferredInMemoryMs }))).toEqual([0])
     const many = created(attemptsAtOnceMax + 2)
     const others = decide(many, attempted({ _tag: "Deferred", untilMs: nowMs + 1_000 }))
     expect(begun(others)).toEqual([attemptsAtOnceMax])

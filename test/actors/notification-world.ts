@@ -3,7 +3,7 @@
  * are due, each recipient ended once, nothing after its removal.
  */
 import { expect } from "vitest"
-import { attemptsAtOnceMax, deferredHeldMs, deferredMinMs } from "../../actors/limits.ts"
+import { attemptsAtOnceMax, deferredInMemoryMs, deferredMinMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { notification } from "../../actors/notification/actor.ts"
 import { hasEnded } from "../../actors/notification/attempts.ts"
@@ -169,7 +169,7 @@ export class World {
     if (outcome._tag === "Deferred") {
       const dueMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
       // A short deferral is only remembered: when it is lost the attempt comes earlier.
-      const isHeld = outcome.untilMs <= nowMs + deferredHeldMs
+      const isHeld = outcome.untilMs <= nowMs + deferredInMemoryMs
       return { ...expected, fromMs: isHeld ? expected.fromMs : dueMs, toMs: dueMs }
     }
     if (outcome._tag !== "RetryableFailure") return undefined
