@@ -228,7 +228,7 @@ const rejectionBody = (type: MediaType, p: string, back: PageLink, path: string)
   }
 }
 
-/** 406 with the words of the bridge-keeper; `back` is the link on its page (protocol §2, seed §7). */
+/** 406 with the words of the bridge-keeper; `back` is the link on its page (protocol §2). */
 export const rejection = (call: Call, p: string, back: PageLink): HandlerAnswer => {
   const type = negotiate(call.request.headers.get("accept"), standardTypes) ?? "application/xml"
   return {
