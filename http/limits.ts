@@ -137,6 +137,9 @@ export const tokenLabelCharsMax = 100
 
 export const tokenLifetimeMaxMs = 10 * 365 * 24 * 60 * 60 * 1000
 
+/** Records of tokens that are removed together. */
+export const tokenRecordsPage = 100
+
 /** Blobs that the sweep for orphans looks at together. */
 export const sweepPageBlobs = 500
 
@@ -154,6 +157,9 @@ export const latestScannedMax = 10_000
 
 /** Listings of mailboxes that are kept as they were shown, all together, in bytes. */
 export const shownListingsBytesMax = 4 * 1024 * 1024
+
+/** Mailboxes whose address a node keeps in memory, so that a deposit does not build it again. */
+export const mailboxRefsMax = 1_000
 
 /** Length of a mailbox's title. */
 export const titleCharsMax = 200

@@ -1,7 +1,7 @@
 /** The listing of an outgoing mailbox (A7), and trying a span of it again. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { enter, entered } from "../../http/resources/outgoing/outgoing-entries.ts"
+import { deleteRequestKey, enterOutgoing } from "../../http/resources/outgoing/outgoing-entries.ts"
 import type { Answered } from "./harness.ts"
 import { admin, type OutgoingHarness, pathOf, type Receiver, startOutgoing,
   startReceiver } from "./outgoing-harness.ts"
@@ -50,13 +50,13 @@ describe("GET /outgoing", () => {
 describe("the index", () => {
   it("gives a repeated request its first entry, until that is queued", async () => {
     const { records } = service.service
-    const first = await service.run(enter(service.service, "keyed", "id", true))
+    const first = await service.run(enterOutgoing(service.service, "keyed", "id", true))
     await new Promise((resolve) => setTimeout(resolve, 5))
-    expect(await service.run(enter(service.service, "keyed", "id", true))).toBe(first)
+    expect(await service.run(enterOutgoing(service.service, "keyed", "id", true))).toBe(first)
     expect(await service.run(records.range("outgoing", { prefix: "keyed/", limit: 9 }))).toEqual([
       { key: first, value: "waiting" }
     ])
-    await service.run(entered(service.service, "keyed", "id"))
+    await service.run(deleteRequestKey(service.service, "keyed", "id"))
     expect(await service.run(records.get("outgoing-keys", "keyed/id"))).toBeUndefined()
   })
 })

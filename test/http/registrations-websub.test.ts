@@ -239,7 +239,10 @@ describe("a subscription", () => {
     const location = (await service.hub(href, subscribe(callback))).header("location")
     const body = registration(subscriber.at("echo"))
     const moved = await service.send("PUT", location, { basic: owner, body })
-    expect([moved.status, moved.text]).toEqual([422, expect.stringContaining("subscribe anew")])
+    expect([moved.status, moved.text]).toEqual([
+      422,
+      expect.stringContaining("subscribe the other callback")
+    ])
     const same = await service.send("PUT", location, { basic: owner, body: registration(callback) })
     expect(same.status).toBe(200)
     const secret = await service.send("POST", `${location}/secret`, { basic: owner })

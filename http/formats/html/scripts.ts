@@ -5,8 +5,9 @@
 import { pageRefreshMs } from "../../limits.ts"
 
 /**
- * Making nodes of a page. Text from others reaches the page as text only; links are http and https
- * only. `state` is the element that says how live the page is.
+ * Functions that page scripts share. `make` and `link` build nodes: text of others reaches the page
+ * as text only, links are http and https only. `say` writes to `state`, the element that says how
+ * live the page is. `follow` shows the events of a stream.
  */
 export const pageTools = `  const say = (text) => {
     if (state.textContent !== text) state.textContent = text
@@ -22,6 +23,19 @@ export const pageTools = `  const say = (text) => {
     const node = make("a", text, parent)
     node.href = href
     return node
+  }
+  const follow = (url, event, show, texts) => {
+    const source = new EventSource(url)
+    source.addEventListener("open", () => say(texts.live))
+    source.addEventListener("error", () =>
+      say(source.readyState === EventSource.CLOSED
+        ? texts.closed
+        : "The connection is lost; trying again."))
+    source.addEventListener(event, ({ data }) => show(data))
+    source.addEventListener("gone", () => {
+      source.close()
+      say(texts.gone)
+    })
   }`
 
 export const liveScriptPath = "/live.js"

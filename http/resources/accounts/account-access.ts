@@ -1,68 +1,70 @@
-/** Which account a path names, who may have it, and how it stands. */
+/** Which account a path names, and who may use it (protocol §4). */
 import { Effect } from "effect"
 import type { AccountMessage, AccountReply, AccountView } from "../../../actors/account/index.ts"
 import { accountKind } from "../../../actors/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { ask, type Call, entityTags, type HandlerFailure, type HeaderList, httpError, isConditional,
-  preconditionsHold, type Service } from "../../pipeline/index.ts"
+import { ask, type Call, entityTags, expectedVersion, expectReply, type HandlerFailure, httpError,
+  type Service } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 
-/** The actor of an account. */
-export const at = (name: string): Address => address(accountKind, name)
-
-export const noStore: HeaderList = [["Cache-Control", "no-store"]]
-
-export const unexpected = (reply: AccountReply): Error =>
-  new Error(`an account answered ${reply._tag}`)
-
-/** Whoever asks, and about which account. */
-export interface Concerned {
-  readonly caller: AuthenticatedAccount
+/** An account as a request's path names it, and the account of the request. */
+export interface AccountRef {
   readonly name: string
+  readonly to: Address
+  readonly caller: AuthenticatedAccount
 }
 
-/** The caller and the account in the path: the caller's own, or any for an admin. */
-export const concerned = Effect.fnUntraced(function*(
+export const accountRefNamed = (name: string, caller: AuthenticatedAccount): AccountRef => ({
+  name,
+  to: address(accountKind, name),
+  caller
+})
+
+/**
+ * The account of the path: the caller's own, or any for an admin. Fails with 401, 403 and 404; only
+ * admins learn whether another account exists.
+ */
+export const accountRefOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<Concerned, HandlerFailure> {
+): Effect.fn.Return<AccountRef, HandlerFailure> {
   const caller = yield* requireAccount(service, call)
   const name = call.parameters.get("account")
-  // Whether there is such an account is told to admins only.
   if (caller.name !== name && !caller.roles.includes("admin")) {
     return yield* httpError("forbidden", "this is for the account itself or the role admin")
   }
   if (!isSlug(name) || call.parameters.secret("account") !== undefined) {
     return yield* httpError("not-found")
   }
-  return { caller, name }
+  return accountRefNamed(name, caller)
 })
 
-/** How the account stands. */
-export const describe = Effect.fnUntraced(function*(
+/** The account; fails with 404 or 410. */
+export const describeAccount = (
   service: Service,
-  caller: AuthenticatedAccount,
-  name: string
-): Effect.fn.Return<AccountView, HandlerFailure> {
+  { caller, to }: AccountRef
+): Effect.Effect<AccountView, HandlerFailure> => {
   const message: AccountMessage = { _tag: "Describe", caller: callerOf(caller) }
-  const reply = yield* ask<AccountReply>(service, at(name), message)
-  if (reply._tag !== "Described") throw unexpected(reply)
-  return reply.view
-})
+  return Effect.map(
+    ask<AccountReply>(service, to, message),
+    (reply) => expectReply(reply, "Described").view
+  )
+}
 
-/** The version that the request's conditions hold for, which the actor compares again; or 412. */
-export const unchanged = Effect.fnUntraced(function*(
+/** The account's version for which the conditions on a view of it hold. */
+export const expectedAccount = (
   service: Service,
   call: Call,
-  of: Concerned,
-  shownAs: (state: AccountView) => ResourceView | undefined
-): Effect.fn.Return<{ readonly ifVersion?: number }, HandlerFailure> {
-  if (!isConditional(call)) return {}
-  const state = yield* describe(service, of.caller, of.name)
-  const view = shownAs(state)
-  const tags = view === undefined ? undefined : entityTags(call, view)
-  if (!preconditionsHold(call, tags)) return yield* httpError("precondition-failed")
-  return { ifVersion: state.version }
-})
+  ref: AccountRef,
+  viewOf: (account: AccountView) => ResourceView | undefined
+) =>
+  expectedVersion(
+    call,
+    Effect.map(describeAccount(service, ref), (account) => {
+      const view = viewOf(account)
+      const tags = view === undefined ? undefined : entityTags(call, view)
+      return { version: account.version, tags }
+    })
+  )

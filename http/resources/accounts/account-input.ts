@@ -1,4 +1,4 @@
-/** What requests ask for: an account, a token. */
+/** Input of accounts: a new account, a new token. */
 import { Effect } from "effect"
 import type { Role } from "../../../actors/account/index.ts"
 import { parseDuration } from "../../../actors/mailbox/index.ts"
@@ -8,18 +8,18 @@ import { type Call, type HttpError, httpError, readInput } from "../../pipeline/
 import { isSlug } from "../../slug.ts"
 import { roles } from "./account-views.ts"
 
-/** What an account is to be. */
-export interface Wished {
+/** A new account. */
+export interface AccountInput {
   readonly name: string
   readonly roles: ReadonlyArray<Role>
 }
 
 const isRole = (text: string): text is Role => roles.some((role) => role === text)
 
-const checked = (
+const checkAccount = (
   names: ReadonlyArray<string>,
-  given: ReadonlyArray<string>
-): Effect.Effect<Wished, HttpError> => {
+  roleNames: ReadonlyArray<string>
+): Effect.Effect<AccountInput, HttpError> => {
   const [name] = names
   if (name === undefined || names.length !== 1) {
     return Effect.fail(httpError("unprocessable", "an account has one name"))
@@ -29,23 +29,26 @@ const checked = (
       `${slugCharsMax} characters`
     return Effect.fail(httpError("unprocessable", detail))
   }
-  const wished = new Set<Role>()
-  for (const role of given) {
+  const chosen = new Set<Role>()
+  for (const role of roleNames) {
     if (!isRole(role)) {
       return Effect.fail(httpError("unprocessable", `the roles are ${roles.join(", ")}`))
     }
-    wished.add(role)
+    chosen.add(role)
   }
-  return Effect.succeed({ name, roles: [...wished] })
+  return Effect.succeed({ name, roles: [...chosen] })
 }
 
-/** The account that is asked for; 422 for one that cannot be. */
-export const wishedOf = Effect.fnUntraced(
-  function*(call: Call): Effect.fn.Return<Wished, HttpError> {
+/** The new account of a document or form; 422 for an invalid one. */
+export const readAccountInput = Effect.fnUntraced(
+  function*(call: Call): Effect.fn.Return<AccountInput, HttpError> {
     const input = yield* readInput(call, "account", { form: true })
     if (input._tag === "Form") {
       const { fields } = input
-      return yield* checked(fields.all("name"), fields.all("role").filter((role) => role !== ""))
+      return yield* checkAccount(
+        fields.all("name"),
+        fields.all("role").filter((role) => role !== "")
+      )
     }
     const { root } = input
     const unknown = childrenOf(root).find(({ name }) => name !== "name" && name !== "role")
@@ -53,20 +56,20 @@ export const wishedOf = Effect.fnUntraced(
       return yield* httpError("unprocessable", `an account has no element ${unknown.name}`)
     }
     const texts = (name: string) => childrenOf(root, name).map((child) => textOf(child).trim())
-    return yield* checked(texts("name"), texts("role"))
+    return yield* checkAccount(texts("name"), texts("role"))
   }
 )
 
-/** What a token is to be. */
-export interface WishedToken {
+/** A new token. */
+export interface TokenInput {
   readonly label?: string
   readonly expiresAtMs?: number
 }
 
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
 
-/** A time (RFC 3339), a duration from now on (ISO 8601), or seconds from now on; in ms. */
-const expiryIn = (text: string, nowMs: number): number | undefined => {
+/** The expiry in ms: a time (RFC 3339), a duration (ISO 8601), or seconds from now on. */
+const parseExpiry = (text: string, nowMs: number): number | undefined => {
   if (/^\d{1,12}$/.test(text)) return nowMs + Number(text) * 1000
   if (text.startsWith("P")) {
     const lifetimeMs = parseDuration(text)
@@ -82,11 +85,11 @@ const isLabel = (text: string): boolean =>
 const unprocessable = (detail: string): Effect.Effect<never, HttpError> =>
   Effect.fail(httpError("unprocessable", detail))
 
-const checkedToken = (
+const checkToken = (
   names: ReadonlyArray<string>,
   expiries: ReadonlyArray<string>,
   nowMs: number
-): Effect.Effect<WishedToken, HttpError> => {
+): Effect.Effect<TokenInput, HttpError> => {
   if (names.length > 1 || expiries.length > 1) {
     return unprocessable("a token has one name and one time at which it expires")
   }
@@ -95,9 +98,9 @@ const checkedToken = (
   if (label !== undefined && !isLabel(label)) {
     return unprocessable(`a token's name is one line of at most ${tokenLabelCharsMax} characters`)
   }
-  const named: WishedToken = label === undefined ? {} : { label }
+  const named: TokenInput = label === undefined ? {} : { label }
   if (expires === undefined) return Effect.succeed(named)
-  const expiresAtMs = expiryIn(expires, nowMs)
+  const expiresAtMs = parseExpiry(expires, nowMs)
   if (expiresAtMs === undefined) {
     return unprocessable(
       "expires is a time such as 2030-01-31T12:00:00Z, a duration such as P30D, or seconds"
@@ -108,32 +111,33 @@ const checkedToken = (
     : unprocessable("a token expires in the future, and within ten years")
 }
 
-/** The token that is asked for: a document, a form, or nothing at all. */
-export const wishedTokenOf = Effect.fnUntraced(function*(
+/** The new token of a document or form, or of an empty body. */
+export const readTokenInput = Effect.fnUntraced(function*(
   call: Call,
   nowMs: number
-): Effect.fn.Return<WishedToken, HttpError> {
+): Effect.fn.Return<TokenInput, HttpError> {
   const input = yield* readInput(call, "token", { form: true, mayBeEmpty: true })
   if (input._tag === "Form") {
-    const given = (name: string) =>
+    const valuesOf = (name: string) =>
       input.fields.all(name).map((text) => text.trim()).filter((text) => text !== "")
-    return yield* checkedToken(given("name"), given("expires"), nowMs)
+    return yield* checkToken(valuesOf("name"), valuesOf("expires"), nowMs)
   }
   const { attributes, children } = input.root
-  const known = (name: string) => name === "name" || name === "expires" || name.startsWith("xmlns")
-  const unknown = Object.keys(attributes).find((name) => !known(name))
+  const isKnown = (name: string) =>
+    name === "name" || name === "expires" || name.startsWith("xmlns")
+  const unknown = Object.keys(attributes).find((name) => !isKnown(name))
   if (
     unknown !== undefined || children.some((child) => typeof child !== "string" || /\S/.test(child))
   ) {
-    // A misspelt `expires` would be a token that never does.
+    // A misspelled `expires` would make a token that never expires.
     return yield* httpError(
       "unprocessable",
-      "a token has the attributes name and expires, and no more"
+      "a token has the attributes name and expires only"
     )
   }
-  const given = (name: string) => {
+  const valuesOf = (name: string) => {
     const value = attributes[name]?.trim() ?? ""
     return value === "" ? [] : [value]
   }
-  return yield* checkedToken(given("name"), given("expires"), nowMs)
+  return yield* checkToken(valuesOf("name"), valuesOf("expires"), nowMs)
 })

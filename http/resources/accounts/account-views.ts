@@ -1,6 +1,6 @@
-/** What accounts show. A token itself is in one answer only: that of the request that made it. */
-import { type AccountView as Account, Role } from "../../../actors/account/index.ts"
-import { type Html, html, type HtmlForm, link, type PageLink, renderForm, table,
+/** The documents and pages of accounts. Only the answer that creates a token shows it. */
+import { type AccountView, Role } from "../../../actors/account/index.ts"
+import { type Html, html, type HtmlForm, link, type PageLink, renderForm, secretsOnce, table,
   time as timeShown } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
@@ -15,10 +15,9 @@ const tokensPath = (name: string): string => `${accountPath(name)}/tokens`
 
 export const tokenPath = (name: string, id: string): string => `${tokensPath(name)}/${id}`
 
-/** The roles that there are. */
 export const roles: ReadonlyArray<Role> = Role.literals
 
-type Token = Account["tokens"][number]
+type Token = AccountView["tokens"][number]
 
 const time = (ms: number): string => new Date(ms).toISOString()
 
@@ -37,7 +36,7 @@ const tokenElement = (service: Service, name: string, token: Token, secret?: str
 
 const accountElement = (
   service: Service,
-  account: Account,
+  account: AccountView,
   shown?: { readonly tokenId: string; readonly token: string }
 ): Element =>
   element(
@@ -55,14 +54,12 @@ const accountElement = (
     )
   )
 
+const tokenOnce = (token: string): Html =>
+  secretsOnce([["The token", html`<div data-copy="token"><pre>${token}</pre></div>`]])
+
 const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "All accounts" }
 
-const shownOnce = (token: string): Html =>
-  html`<p>The token, shown this once and never again:</p>
-<div data-copy="token"><pre>${token}</pre></div>
-`
-
-/** The form that makes another token. */
+/** The form that creates another token. */
 export const tokenForm = (name: string): HtmlForm => ({
   action: `${accountPath(name)}/token`,
   legend: "Another token",
@@ -71,7 +68,7 @@ export const tokenForm = (name: string): HtmlForm => ({
       name: "name",
       label: "Name",
       maxlength: tokenLabelCharsMax,
-      hint: "What it is for; may be left out."
+      hint: "What the token is for; may be empty."
     },
     {
       name: "expires",
@@ -88,7 +85,7 @@ export const tokenForm = (name: string): HtmlForm => ({
       ]
     }
   ],
-  submit: "Make a token"
+  submit: "Create a token"
 })
 
 const tokenTable = (name: string, tokens: ReadonlyArray<Token>): Html =>
@@ -103,16 +100,16 @@ const tokenTable = (name: string, tokens: ReadonlyArray<Token>): Html =>
     )
   )
 
-const rolesOf = ({ roles: given }: Account): string =>
-  given.length === 0 ? "none" : given.join(", ")
+const rolesOf = ({ roles: names }: AccountView): string =>
+  names.length === 0 ? "none" : names.join(", ")
 
-const accountPage = (account: Account): Html =>
+const accountPage = (account: AccountView): Html =>
   html`<dl class="facts"><dt>Roles</dt><dd>${rolesOf(account)}</dd>
 <dt>Made</dt><dd>${timeShown(time(account.createdAtMs))}</dd></dl>
 <h2>Tokens</h2>
 ${tokenTable(account.name, account.tokens)}`
 
-const listingPage = (accounts: ReadonlyArray<Account>): Html =>
+const listingPage = (accounts: ReadonlyArray<AccountView>): Html =>
   table(
     "Accounts",
     ["Account", "Roles", "Made"],
@@ -125,7 +122,7 @@ const listingPage = (accounts: ReadonlyArray<Account>): Html =>
   )
 
 /** An account. */
-export const accountView = (service: Service, account: Account): ResourceView => ({
+export const accountView = (service: Service, account: AccountView): ResourceView => ({
   title: `Account ${account.name}`,
   tree: accountElement(service, account),
   body: () => accountPage(account),
@@ -136,7 +133,7 @@ export const accountView = (service: Service, account: Account): ResourceView =>
   ]
 })
 
-/** The tokens of an account, without themselves. */
+/** The tokens of an account, without their secrets. */
 export const tokensView = (
   service: Service,
   name: string,
@@ -153,20 +150,20 @@ export const tokensView = (
   links: [{ rel: "up", href: accountPath(name), title: "The account" }]
 })
 
-/** A new account together with its token. */
+/** A new account with its token. */
 export const createdView = (
   service: Service,
-  account: Account,
+  account: AccountView,
   tokenId: string,
   token: string
 ): ResourceView => ({
   title: `Account ${account.name}`,
   tree: accountElement(service, account, { tokenId, token }),
-  body: shownOnce(token),
+  body: tokenOnce(token),
   links: [collectionLink, { rel: "self", href: accountPath(account.name), title: "The account" }]
 })
 
-/** One token of an account, with itself where it is new. */
+/** One token of an account, with its secret when it is new. */
 export const tokenView = (
   service: Service,
   name: string,
@@ -175,11 +172,11 @@ export const tokenView = (
 ): ResourceView => ({
   title: `Token of ${name}`,
   tree: tokenElement(service, name, token, secret),
-  body: secret === undefined ? undefined : shownOnce(secret),
+  body: secret === undefined ? undefined : tokenOnce(secret),
   links: [{ rel: "up", href: accountPath(name), title: "The account" }]
 })
 
-/** The form that makes an account. */
+/** The form that creates an account. */
 export const accountForm: HtmlForm = {
   action: collectionPath,
   legend: "A new account",
@@ -206,19 +203,19 @@ export const accountForm: HtmlForm = {
 /** A page of the accounts. */
 export const listingView = (
   service: Service,
-  accounts: ReadonlyArray<Account>,
+  accounts: ReadonlyArray<AccountView>,
   next: ReadonlyArray<PageLink>
 ): ResourceView => ({
   title: "Accounts",
   tree: element(
     "accounts",
     {},
-    ...accounts.map(({ createdAtMs, name, roles: given }) =>
+    ...accounts.map(({ createdAtMs, name, roles: names }) =>
       element(
         "account",
         { href: absoluteUri(service, accountPath(name)), created: time(createdAtMs) },
         element("name", {}, name),
-        ...given.map((role) => element("role", {}, role))
+        ...names.map((role) => element("role", {}, role))
       )
     )
   ),

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto"
 import { numberMax, type Since } from "../../../actors/mailbox/index.ts"
 import { uriCharsMax } from "../../limits.ts"
-import { sinceOf } from "../mailboxes/index.ts"
+import { parseListingSince } from "../mailboxes/index.ts"
 
 /** Log number up to which a mailbox has been read, by {@link positionKey}. */
 export type Positions = ReadonlyMap<number, number>
@@ -74,7 +74,7 @@ const positionsOf = (text: string): Positions | undefined => {
 /** A time: RFC 3339, or the time part of a mailbox's own cursor. */
 export const timeOf = (text: string): Extract<Since, { readonly _tag: "At" }> | undefined => {
   // A number of one mailbox's log means nothing to the others.
-  const since = sinceOf(text.replace(/(\.\d{3})\d{12}(?=[Zz]$)/, "$1"))
+  const since = parseListingSince(text.replace(/(\.\d{3})\d{12}(?=[Zz]$)/, "$1"))
   return since?._tag === "At" ? since : undefined
 }
 

@@ -10,7 +10,7 @@ import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, em
   entityTags, expectedVersion, expectReply, type HandlerFailure, httpError, readerHeaders,
   readInput, readPageRequest, readQuery, renderedAnswer, renderView, type RequestInput, seeOther,
   type Service, viewAnswer } from "../../pipeline/index.ts"
-import { spansOf, tellRetrieved } from "../mailboxes/index.ts"
+import { reportRetrieved, spansOf } from "../mailboxes/index.ts"
 import { enterResource, listResources, type NewestFirstIndex,
   removeResource } from "../newest-first-index.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
@@ -120,7 +120,7 @@ export const getCabinet = defineHandler(function*(service, call) {
   // As with a mailbox (A11): a notification is retrieved when an answer has shown it.
   if (call.request.method === "GET" && rendered.status === 200) {
     for (const { mailbox, runs } of page.shown) {
-      tellRetrieved(service, mailbox, runs.flatMap(spansOf))
+      reportRetrieved(service, mailbox, runs.flatMap(spansOf))
     }
   }
   return renderedAnswer(rendered)

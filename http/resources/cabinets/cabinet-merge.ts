@@ -11,8 +11,8 @@ import { type Element, parseFragment } from "../../formats/xml/index.ts"
 import { askedAtOnceMax, cabinetChunkItemsMin, cabinetScanCharsMax, cabinetScanItemsMax,
   pageEntriesMax } from "../../limits.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
-import { listAs, type MailboxEntry, type MailboxRef, mailboxRefNamed, readPage,
-  startOf } from "../mailboxes/index.ts"
+import { listAs, listingStart, type MailboxEntry, type MailboxRef, mailboxRefNamed,
+  readPage } from "../mailboxes/index.ts"
 import { type CabinetSince, formatCabinetCursor, positionKey, timeOf } from "./cabinet-cursor.ts"
 
 /* Which notifications a cabinet's query matches. */
@@ -161,7 +161,7 @@ const openSource = Effect.fnUntraced(function*(
   const requested = since?._tag === "At" ? since : undefined
   const queried = cabinet.query?.since === undefined ? undefined : timeOf(cabinet.query.since)
   const later = (requested?.atMs ?? 0) >= (queried?.atMs ?? 0) ? requested : queried
-  return new MailboxSource(mailbox, view, yield* startOf(service, mailbox, later, view.head))
+  return new MailboxSource(mailbox, view, yield* listingStart(service, mailbox, later, view.head))
 })
 
 /** A page while it is merged. */

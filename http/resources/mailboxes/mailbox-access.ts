@@ -4,11 +4,12 @@ import { mailboxKind } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReader, MailboxReply,
   MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
-import { secretHash } from "../../auth/credentials/index.ts"
+import { BoundedMap, secretHash } from "../../auth/credentials/index.ts"
 import { authenticate, checkPasswordThrottle, countWrongPassword } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
-import { absoluteUri, askOrRefusal, type Call, challenges, type Handled, type HandlerFailure,
-  HttpError, httpError, type Parameters, refusalError, type Service,
+import { mailboxRefsMax } from "../../limits.ts"
+import { absoluteUri, askOrRefusal, type Call, challenges, type HandlerAnswer, type HandlerFailure,
+  HttpError, httpError, type Parameters, refusalError, type ResourceHandler, type Service,
   toProblem } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 
@@ -18,9 +19,9 @@ export interface MailboxRef {
   readonly to: Address
   /** Its URI: whoever has it may deposit. */
   readonly href: string
-  /** The secret part of the path, not yet checked. */
+  /** The secret part of the path, unchecked. */
   readonly secret: string | undefined
-  /** The URI as it was requested, secret and all: what a listing's links begin with. */
+  /** The requested URI with its secret part, with which the links of a listing begin. */
   readonly here: string
   /** `Link` with rel=mailbox and rel=ldp#inbox, which every answer of a mailbox has. */
   readonly link: readonly [string, string]
@@ -43,52 +44,59 @@ export const mailboxRefNamed = (service: Service, name: string, secret?: string)
   }
 }
 
-/** The mailbox that the path names; undefined for what can be no name. */
+/** The mailbox that the path names; undefined for a text that cannot be a name. */
 export const mailboxRefOf = (service: Service, parameters: Parameters): MailboxRef | undefined => {
   const name = parameters.get("mailbox")
   return isSlug(name) ? mailboxRefNamed(service, name, parameters.secret("mailbox")) : undefined
 }
 
-/** The failure with the mailbox's Link, unless there is no mailbox. */
-export const linked = (failure: HandlerFailure, place: MailboxRef): HandlerFailure => {
+/** Adds the mailbox's Link to a failure, unless there is no mailbox. */
+export const withMailboxLink = (failure: HandlerFailure, mailbox: MailboxRef): HandlerFailure => {
   const { headers, problem } = toProblem(failure)
   if (problem.status === 404 || problem.status === 410) return failure
-  return new HttpError({ problem, headers: [...headers, place.link] })
+  return new HttpError({ problem, headers: [...headers, mailbox.link] })
 }
 
-/** So many places are remembered; then all are forgotten. */
-const placesMax = 1_000
-
-/** {@link mailboxRefOf} for the hot path: remembers the mailboxes that were named lately. */
+/** {@link mailboxRefOf} for the hot path, with a cache of the mailboxes named last. */
 export const mailboxRefCache = (
   service: Service
 ): (parameters: Parameters) => MailboxRef | undefined => {
-  const places = new Map<string, MailboxRef>()
+  const cache = new BoundedMap<MailboxRef>(mailboxRefsMax)
   return (parameters) => {
     if (parameters.secret("mailbox") !== undefined) return mailboxRefOf(service, parameters)
-    const known = places.get(parameters.get("mailbox"))
-    if (known !== undefined) return known
-    const place = mailboxRefOf(service, parameters)
-    if (place === undefined) return
-    if (places.size >= placesMax) places.clear()
-    places.set(place.name, place)
-    return place
+    const name = parameters.get("mailbox")
+    const cached = cache.get(name)
+    if (cached !== undefined) return cached
+    const mailbox = mailboxRefOf(service, parameters)
+    if (mailbox !== undefined) cache.set(name, mailbox)
+    return mailbox
   }
 }
 
-/** A handler of a path below a mailbox. */
-export const withMailbox =
-  (service: Service, handle: (call: Call, place: MailboxRef) => Handled) =>
-  (
-    call: Call
-  ): Handled => {
-    const place = mailboxRefOf(service, call.parameters)
-    return place === undefined
+/**
+ * A handler of a path at or below a mailbox, written as a generator. It fails with 404 where the
+ * path cannot name a mailbox.
+ */
+export const defineMailboxHandler = (
+  run: (
+    service: Service,
+    call: Call,
+    mailbox: MailboxRef
+  ) => Effect.fn.Return<HandlerAnswer, HandlerFailure>
+): (service: Service) => ResourceHandler["handle"] => {
+  const handle = Effect.fnUntraced(run)
+  return (service) => (call) => {
+    const mailbox = mailboxRefOf(service, call.parameters)
+    return mailbox === undefined
       ? Effect.fail(httpError("not-found"))
-      : Effect.mapError(handle(call, place), (failure) => linked(failure, place))
+      : Effect.mapError(
+        handle(service, call, mailbox),
+        (failure) => withMailboxLink(failure, mailbox)
+      )
   }
+}
 
-/** A reader with its rights proven, and the mailbox as it was then. */
+/** A reader who may read, and the mailbox at the time of the check. */
 export interface ProvenReader {
   readonly reader: MailboxReader
   readonly view: MailboxView
@@ -96,20 +104,20 @@ export interface ProvenReader {
 
 type Listed = Extract<MailboxReply, { readonly _tag: "Listed" }>
 
-/** Asks for the right to read, and the mailbox's head; a refusal stays a reply. */
-export const listAs = (service: Service, place: MailboxRef, reader: MailboxReader) => {
+/** Checks the right to read; returns the mailbox, or the refusal. */
+export const listAs = (service: Service, mailbox: MailboxRef, reader: MailboxReader) => {
   const message: MailboxMessage = { _tag: "List", reader }
-  return askOrRefusal<Listed>(service, place.to, message)
+  return askOrRefusal<Listed>(service, mailbox.to, message)
 }
 
-/** Reading by the secret part of the URI: a wrong one is told from no mailbox by nothing. */
+/** Reads by the secret of the URI: a wrong secret is indistinguishable from a missing mailbox. */
 const readBySecret = Effect.fnUntraced(function*(
   service: Service,
-  place: MailboxRef,
+  mailbox: MailboxRef,
   secret: string
 ): Effect.fn.Return<ProvenReader, HandlerFailure> {
   const reader: MailboxReader = { secretHash: secretHash(secret) }
-  const reply = yield* listAs(service, place, reader)
+  const reply = yield* listAs(service, mailbox, reader)
   if (!isRefusal(reply)) return { reader, view: reply.view }
   return yield* reply.reason === "Unauthenticated" ? httpError("not-found") : refusalError(reply)
 })
@@ -122,9 +130,9 @@ const readBySecret = Effect.fnUntraced(function*(
 export const requireReader = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: MailboxRef
+  mailbox: MailboxRef
 ): Effect.fn.Return<ProvenReader, HandlerFailure> {
-  if (place.secret !== undefined) return yield* readBySecret(service, place, place.secret)
+  if (mailbox.secret !== undefined) return yield* readBySecret(service, mailbox, mailbox.secret)
   const { identity } = call
   const account = yield* authenticate(service, call)
   const password = identity._tag === "Basic" && account === undefined
@@ -135,7 +143,7 @@ export const requireReader = Effect.fnUntraced(function*(
     ...account === undefined ? {} : { account: account.name },
     ...password === undefined ? {} : { secretHash: secretHash(password) }
   }
-  const reply = yield* listAs(service, place, reader)
+  const reply = yield* listAs(service, mailbox, reader)
   if (!isRefusal(reply)) return { reader, view: reply.view }
   if (reply.reason !== "Unauthenticated") return yield* refusalError(reply)
   if (password !== undefined) yield* countWrongPassword(service, call)
@@ -146,11 +154,11 @@ export const requireReader = Effect.fnUntraced(function*(
   )
 })
 
-/** Where a path has a secret part, it must be right, whatever else the request shows. */
+/** Checks the secret part of the path, whatever other credentials the request has. */
 export const checkSecret = (
   service: Service,
-  place: MailboxRef
+  mailbox: MailboxRef
 ): Effect.Effect<void, HandlerFailure> =>
-  place.secret === undefined
+  mailbox.secret === undefined
     ? Effect.void
-    : Effect.asVoid(readBySecret(service, place, place.secret))
+    : Effect.asVoid(readBySecret(service, mailbox, mailbox.secret))

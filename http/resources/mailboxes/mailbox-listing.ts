@@ -1,6 +1,6 @@
 /**
- * A page of the newest notifications, and from there back: what feeds are (RFC 5005 §3), and what
- * a reader without a cursor of its own wants of any list of URIs.
+ * Pages of a mailbox's log (A11): from a cursor on, oldest first; or the newest page and from there
+ * back, for feeds (RFC 5005 §3) and lists of URIs.
  */
 import { Effect } from "effect"
 import { type CachedContent, cachedKey,
@@ -21,27 +21,27 @@ import { inboxRel, type MailboxRef } from "./mailbox-access.ts"
 /** What a request for a listing asks for. */
 export interface ListingQuery {
   readonly since: Since | undefined
-  /** Of pages of the newest: those with lower numbers. */
+  /** Of pages of the newest: only notifications with lower numbers. */
   readonly before?: number | undefined
-  /** Undefined when not asked for. */
+  /** Undefined where the request names none. */
   readonly limit: number | undefined
-  /** A browser's wish to read rather than to deposit. */
+  /** Whether a browser asks for the listing instead of the page that deposits. */
   readonly read: boolean
 }
 
 export const wholeQuery: ListingQuery = { since: undefined, limit: undefined, read: true }
 
-/** A cursor or time; a `+` that a form's decoding made a space is one again. */
-export const sinceOf = (text: string): Since | undefined =>
+/** A cursor or a time; restores a `+` that the decoding of a form made a space. */
+export const parseListingSince = (text: string): Since | undefined =>
   parseSince(text.replace(/ (\d\d:\d\d)$/, "+$1"))
 
 /** The query of a listing; fails with 400. */
-export const listingQuery = Effect.fnUntraced(function*(
+export const readListingQuery = Effect.fnUntraced(function*(
   call: Call
 ): Effect.fn.Return<ListingQuery, HandlerFailure> {
   const fields = yield* readQuery(call)
   const sinceText = fields.get("since")
-  const since = sinceText === undefined ? undefined : sinceOf(sinceText)
+  const since = sinceText === undefined ? undefined : parseListingSince(sinceText)
   if (sinceText !== undefined && since === undefined) {
     return yield* httpError(
       "malformed",
@@ -79,55 +79,59 @@ export interface MailboxEntry {
 
 /** One page of a listing, oldest first. */
 export interface ListingPage {
-  readonly mailbox: MailboxView
+  readonly view: MailboxView
   readonly entries: ReadonlyArray<MailboxEntry>
-  /** The cursor after all that the page covers. */
+  /** The cursor after everything that the page covers. */
   readonly time: string
   readonly more: boolean
-  /** Of a page of the newest: what is older has lower numbers than this. */
+  /** Of a page of the newest: older notifications have lower numbers than this. */
   readonly older?: number
 }
 
-let secondMs = -1
+interface StoredItem {
+  readonly n: number
+  readonly value: string
+}
 
-let secondText = ""
-
-/** RFC 3339 of a time; neighbors in a log are mostly of one second, which is written once. */
-const receivedOf = (atMs: number): string => {
-  const ms = atMs % 1000
-  if (atMs - ms !== secondMs) {
-    secondMs = atMs - ms
-    secondText = new Date(secondMs).toISOString().slice(0, 20)
-  }
-  return `${secondText}${String(ms).padStart(3, "0")}Z`
+const makeEntry = (
+  { n, value }: StoredItem,
+  formatTime: (atMs: number) => string
+): MailboxEntry => {
+  const { atMs, fragment, idRandom } = decodeItem(value)
+  const id = notificationId(n, idRandom)
+  return { n, atMs, id, idRandom, received: formatTime(atMs), fragment }
 }
 
 /** The entry of a log item. */
-export const entryOf = (
-  { n, value }: { readonly n: number; readonly value: string }
-): MailboxEntry => {
-  const { atMs, fragment, idRandom } = decodeItem(value)
-  return {
-    n,
-    atMs,
-    id: notificationId(n, idRandom),
-    idRandom,
-    received: receivedOf(atMs),
-    fragment
+export const entryOf = (item: StoredItem): MailboxEntry =>
+  makeEntry(item, (atMs) => new Date(atMs).toISOString())
+
+/** The entries of log items. Neighbors mostly share their second, which is formatted once. */
+const entriesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<MailboxEntry> => {
+  let secondMs = -1
+  let secondText = ""
+  const formatTime = (atMs: number): string => {
+    const ms = atMs % 1000
+    if (atMs - ms !== secondMs) {
+      secondMs = atMs - ms
+      secondText = new Date(secondMs).toISOString().slice(0, 20)
+    }
+    return `${secondText}${String(ms).padStart(3, "0")}Z`
   }
+  return items.map((item) => makeEntry(item, formatTime))
 }
 
-/** The number after which a listing begins. */
-export const startOf = (
+/** The log number after which a listing begins. */
+export const listingStart = (
   service: Service,
-  place: MailboxRef,
+  mailbox: MailboxRef,
   since: Since | undefined,
   head: number
 ): Effect.Effect<number, HandlerFailure> => {
   if (since === undefined) return Effect.succeed(0)
   if (since._tag === "After") return Effect.succeed(Math.min(since.n, head))
   const readFrom = async (n: number) => {
-    const [item] = await Effect.runPromise(service.system.read(place.to, n, 1))
+    const [item] = await Effect.runPromise(service.system.read(mailbox.to, n, 1))
     return item === undefined ? undefined : { n: item.n, atMs: itemAtMs(item.value) }
   }
   return Effect.tryPromise({
@@ -137,22 +141,22 @@ export const startOf = (
 }
 
 /**
- * Reads a page. Whatever was deposited before `mailbox` was described is on it, or after `time`:
- * log numbers follow the order of commits, so that no later one is seen before an earlier.
+ * Reads a page. A notification that was deposited before `view` is on it or after its `time`: log
+ * numbers follow the order of commits.
  */
 export const readPage = Effect.fnUntraced(function*(
   service: Service,
-  place: MailboxRef,
-  mailbox: MailboxView,
+  mailbox: MailboxRef,
+  view: MailboxView,
   query: ListingQuery
 ): Effect.fn.Return<ListingPage, HandlerFailure> {
   const limit = query.limit ?? pageEntriesDefault
-  // Of what was removed there may be marks, which are not read again and again.
-  const from = yield* startOf(service, place, query.since, mailbox.head)
-  const after = Math.max(from, mailbox.removedUpTo ?? 0)
-  const items = after >= mailbox.head
+  // Removed items may have left marks, which are skipped.
+  const from = yield* listingStart(service, mailbox, query.since, view.head)
+  const after = Math.max(from, view.removedUpTo ?? 0)
+  const items = after >= view.head
     ? []
-    : yield* service.system.read(place.to, after + 1, limit + 1)
+    : yield* service.system.read(mailbox.to, after + 1, limit + 1)
   const more = items.length > limit
   const covered = more ? items.slice(0, limit) : items
   const last = covered.at(-1)
@@ -160,34 +164,34 @@ export const readPage = Effect.fnUntraced(function*(
   const time = more && last !== undefined
     ? formatCursor(lastAtMs, last.n)
     : formatCursor(
-      Math.max(mailbox.lastAtMs, lastAtMs),
-      Math.max(mailbox.head, last?.n ?? 0)
+      Math.max(view.lastAtMs, lastAtMs),
+      Math.max(view.head, last?.n ?? 0)
     )
-  // What tells of a removal is for registrations; it counts for the page's limit and cursor only.
-  const stored = covered.filter(({ value }) => !isRemoval(value)).map(entryOf)
-  const entries = yield* withCopies(service, place.name, mailbox, stored)
-  return { mailbox, entries, time, more }
+  // Marks of removals are for registrations; they count for the limit and the cursor only.
+  const stored = entriesOf(covered.filter(({ value }) => !isRemoval(value)))
+  const entries = yield* withCopies(service, mailbox.name, view, stored)
+  return { view, entries, time, more }
 })
 
-/** The start tag of a notification up to its id, in which nothing is to be escaped. */
-export const openingOf = (place: MailboxRef): string =>
-  `<notification href="${escapeAttribute(place.here)}/notifications/`
+/** The start tag of a notification up to its id; an id needs no escaping. */
+export const openingOf = (mailbox: MailboxRef): string =>
+  `<notification href="${escapeAttribute(mailbox.here)}/notifications/`
 
 export const afterOpening = ({ fragment, id, received }: MailboxEntry): string =>
   `${id}" received="${received}">${fragment}</notification>`
 
 /** One notification as XML, on its own. */
-export const entryXml = (place: MailboxRef, entry: MailboxEntry): string =>
-  openingOf(place) + afterOpening(entry)
+export const entryXml = (mailbox: MailboxRef, entry: MailboxEntry): string =>
+  openingOf(mailbox) + afterOpening(entry)
 
 /** One notification as an element. */
 export const entryElement = (
-  place: MailboxRef,
+  mailbox: MailboxRef,
   { fragment, id, received }: MailboxEntry
 ): Element =>
   element(
     "notification",
-    { href: `${place.here}/notifications/${id}`, received },
+    { href: `${mailbox.here}/notifications/${id}`, received },
     ...parseFragment(fragment)
   )
 
@@ -197,7 +201,7 @@ export interface NumberSpan {
   readonly to: number
 }
 
-/** The spans of entries, each of no more than a mailbox takes at once. */
+/** The spans of entries, each as long as one message to the mailbox may name. */
 export const spansOf = (
   entries: ReadonlyArray<{ readonly n: number }>
 ): ReadonlyArray<NumberSpan> => {
@@ -210,41 +214,41 @@ export const spansOf = (
   return spans
 }
 
-/** Tells the mailbox which notifications a reader was shown; nobody waits for it. */
-export const tellRetrieved = (
+/** Reports to the mailbox which notifications an answer has shown; does not wait. */
+export const reportRetrieved = (
   service: Service,
-  place: MailboxRef,
+  mailbox: MailboxRef,
   spans: ReadonlyArray<NumberSpan>
 ): void => {
   for (const { from, to } of spans) {
     const message: MailboxMessage = { _tag: "Retrieved", from, to }
-    service.system.askByCallback(place.to, message, () => {})
+    service.system.askByCallback(mailbox.to, message, () => {})
   }
 }
 
-/* Where a page of a mailbox leads: its other pages, its hub, its feeds, where to deposit. */
+/* The links of a page. */
 
-/** Where the listing goes on; undefined on its last page. */
-export const nextOf = (
-  place: MailboxRef,
+/** The URI of the next page; undefined on the last one. */
+export const nextHref = (
+  mailbox: MailboxRef,
   page: ListingPage,
   query: ListingQuery
 ): string | undefined => {
   if (!page.more) return undefined
   const limit = query.limit === undefined ? "" : `&limit=${query.limit}`
   return page.older === undefined
-    ? `${place.here}?since=${encodeURIComponent(page.time)}${limit}`
-    : `${place.here}?before=${page.older}${limit}`
+    ? `${mailbox.here}?since=${encodeURIComponent(page.time)}${limit}`
+    : `${mailbox.here}?before=${page.older}${limit}`
 }
 
-/** What a feed calls its own address: the topic, or the page of it. */
-export const selfOf = (place: MailboxRef, { before }: ListingQuery): string =>
-  before === undefined ? place.href : `${place.here}?before=${before}`
+/** The address of a feed: the topic, or a page of it. */
+export const selfHref = (mailbox: MailboxRef, { before }: ListingQuery): string =>
+  before === undefined ? mailbox.href : `${mailbox.here}?before=${before}`
 
-/** What anybody finds here: where to deposit, as the two protocols ask for it. */
-export const placeLinks = (place: MailboxRef): ReadonlyArray<PageLink> => [
-  { rel: "mailbox", href: place.href },
-  { rel: inboxRel, href: place.href }
+/** The links to where anybody deposits, as this protocol and Linked Data Notifications name it. */
+export const depositLinks = (mailbox: MailboxRef): ReadonlyArray<PageLink> => [
+  { rel: "mailbox", href: mailbox.href },
+  { rel: inboxRel, href: mailbox.href }
 ]
 
 export const feedLinks = (href: string): ReadonlyArray<PageLink> => [
@@ -252,15 +256,15 @@ export const feedLinks = (href: string): ReadonlyArray<PageLink> => [
   { rel: "alternate", href, type: "application/rss+xml" }
 ]
 
-/** `hub` and `self` are where, and as what, a WebSub subscriber subscribes (WebSub §4). */
-export const linksOf = (
-  place: MailboxRef,
+/** A WebSub subscriber subscribes at `hub` to `self` (WebSub §4). */
+export const pageLinks = (
+  mailbox: MailboxRef,
   { older }: ListingPage,
   next: string | undefined
 ): ReadonlyArray<PageLink> => [
-  ...placeLinks(place),
-  { rel: "hub", href: `${place.here}/registrations` },
-  { rel: "self", href: place.href },
+  ...depositLinks(mailbox),
+  { rel: "hub", href: `${mailbox.here}/registrations` },
+  { rel: "self", href: mailbox.href },
   ...next === undefined
     ? []
     : [{
@@ -268,18 +272,15 @@ export const linksOf = (
       href: next,
       title: older === undefined ? "Later notifications" : "Older notifications"
     }],
-  ...feedLinks(place.here)
+  ...feedLinks(mailbox.here)
 ]
 
-/*
- * Copies that eager fetches have kept (protocol §1.2): shown with their notification as
- * `<cached href type length/>`.
- */
+/* Copies of eager fetches (protocol §1.2), served as `<cached href type length/>`. */
 
 const numberOf = (key: string): number => Number(key.slice(key.lastIndexOf("/") + 1))
 
 const copyOf = (service: Service, value: string): string => {
-  // Written by the background task that keeps the copy, and by nobody else.
+  // Only the task that stores the copy writes this record.
   const { contentId, lengthBytes, type } = JSON.parse(value) as CachedContent
   const href = absoluteUri(service, `/content/${contentId}`)
   return writeElement(element("cached", { href, type, length: lengthBytes }))
@@ -293,7 +294,7 @@ export const withCopies = (
   entries: ReadonlyArray<MailboxEntry>
 ): Effect.Effect<ReadonlyArray<MailboxEntry>, HandlerFailure> => {
   const first = entries[0]
-  // Nothing is looked for in a mailbox that has never fetched.
+  // A mailbox that has never fetched has no copies.
   if (fetched === 0 || first === undefined) return Effect.succeed(entries)
   const range = { prefix: `${name}/`, after: cachedKey(name, first.n - 1), limit: entries.length }
   return Effect.map(service.records.range(cachedTable, range), (rows) => {
@@ -306,22 +307,22 @@ export const withCopies = (
   })
 }
 
-/* The listing of a mailbox (A11): reading a page of its log, and the view of it. */
+/* The newest notifications. */
 
 const feeds: ReadonlyArray<MediaType> = ["application/atom+xml", "application/rss+xml"]
 
-/** What shows the newest first when it is asked for without a cursor. */
+/** The types that begin with the newest notification when a request has no cursor. */
 export const latestTypes: ReadonlyArray<MediaType> = [...feeds, linkedDataType]
 
-/** Whether the type is a feed's. */
+/** Whether the type is a feed. */
 export const isFeed = (type: MediaType | undefined): boolean =>
   type !== undefined && feeds.includes(type)
 
 /**
- * The date of a feed: that of its last notification, as soon as no other can have the same. It
- * tells what is new and not what was removed; the entity tag tells both.
+ * The date of a feed: the time of its last notification, once no other can have the same time. It
+ * does not change with a removal; the entity tag does.
  */
-export const datedFeed = (
+export const feedDate = (
   { nowMs }: Service,
   { lastAtMs }: MailboxView
 ): { readonly lastModifiedMs?: number } =>
@@ -329,19 +330,19 @@ export const datedFeed = (
 
 /**
  * Reads the last notifications before number `query.before`, or of all. Where most of a log is
- * removed it looks back over a bounded part of it: a page may be short and have an older one.
+ * removed it scans a bounded part of it, so that a page may be short and still have an older one.
  */
 export const readLatest = Effect.fnUntraced(function*(
   service: Service,
-  place: MailboxRef,
-  mailbox: MailboxView,
+  mailbox: MailboxRef,
+  view: MailboxView,
   query: ListingQuery
 ): Effect.fn.Return<ListingPage, HandlerFailure> {
   const limit = query.limit ?? pageEntriesDefault
-  const end = Math.min(query.before ?? mailbox.head + 1, mailbox.head + 1)
-  // Of the newest page it is known how many there can be.
-  const most = end > mailbox.head ? mailbox.notifications : limit + 1
-  let found: ReadonlyArray<{ readonly n: number; readonly value: string }> = []
+  const end = Math.min(query.before ?? view.head + 1, view.head + 1)
+  // The newest page cannot have more than the mailbox holds.
+  const most = end > view.head ? view.notifications : limit + 1
+  let found: ReadonlyArray<StoredItem> = []
   let low = end
   for (
     let span = limit + 1;
@@ -350,19 +351,19 @@ export const readLatest = Effect.fnUntraced(function*(
   ) {
     const from = Math.max(1, low - span)
     const above = low
-    const items = yield* service.system.read(place.to, from, above - from)
+    const items = yield* service.system.read(mailbox.to, from, above - from)
     found = [...items.filter(({ n, value }) => n < above && !isRemoval(value)), ...found]
     low = from
   }
-  const isWhole = end > mailbox.head && found.length >= most
+  const isWhole = end > view.head && found.length >= most
   const covered = found.slice(-limit)
-  const entries = yield* withCopies(service, place.name, mailbox, covered.map(entryOf))
+  const entries = yield* withCopies(service, mailbox.name, view, entriesOf(covered))
   const more = found.length > limit || (low > 1 && !isWhole)
   const older = found.length > limit ? covered[0]?.n : low
   return {
-    mailbox,
+    view,
     entries,
-    time: formatCursor(mailbox.lastAtMs, mailbox.head),
+    time: formatCursor(view.lastAtMs, view.head),
     more,
     ...more && older !== undefined ? { older } : {}
   }

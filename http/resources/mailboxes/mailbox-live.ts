@@ -7,36 +7,36 @@ import { awaitWritable, type Call, type HandlerAnswer, type HandlerFailure, refu
   type Service, withChangeWaiter } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { listAs, type MailboxRef } from "./mailbox-access.ts"
-import { entryOf, entryXml, type ListingPage, type ListingQuery, readPage, sinceOf, spansOf,
-  tellRetrieved } from "./mailbox-listing.ts"
+import { entryOf, entryXml, type ListingPage, type ListingQuery, parseListingSince, readPage,
+  reportRetrieved, spansOf } from "./mailbox-listing.ts"
 
 /**
- * A page as soon as there is something on it: at once, after a deposit, or empty when the time
- * is over or the server drains. Rights are looked at anew each time.
+ * Long poll: the page at once if it has notifications, else after a deposit; empty when the time is
+ * over or the server drains. Every read checks the right to read.
  */
 export const longPoll = (
   service: Service,
   call: Call,
-  place: MailboxRef,
+  mailbox: MailboxRef,
   reader: MailboxReader,
   query: ListingQuery,
   waitSeconds: number
 ): Effect.Effect<ListingPage, HandlerFailure> =>
   withChangeWaiter(
     service,
-    place.to,
+    mailbox.to,
     call.exchange,
     Effect.fnUntraced(function*(waiter): Effect.fn.Return<ListingPage, HandlerFailure> {
       const endMs = performance.now() + waitSeconds * 1000
       let from = query
       for (;;) {
-        const reply = yield* listAs(service, place, reader)
+        const reply = yield* listAs(service, mailbox, reader)
         if (isRefusal(reply)) return yield* refusalError(reply)
-        const page = yield* readPage(service, place, reply.view, from)
+        const page = yield* readPage(service, mailbox, reply.view, from)
         const leftMs = endMs - performance.now()
         if (page.entries.length > 0 || leftMs <= 0 || waiter.over) return page
-        // The log may have grown by what is no notification: that is behind it now.
-        from = { ...query, since: sinceOf(page.time) }
+        // The log may have grown by marks of removals, which the next read skips.
+        from = { ...query, since: parseListingSince(page.time) }
         if (page.more) continue
         yield* waiter.next(Math.min(leftMs, watchRecheckMs))
       }
@@ -44,67 +44,67 @@ export const longPoll = (
   )
 
 /**
- * One live stream: it reads the log on from its cursor after each hint, so that it neither skips
- * nor repeats, and no faster than its reader takes it.
+ * One event stream. After each hint of a change it reads the log from its cursor, at the pace of its
+ * reader, so that it neither skips nor repeats a notification.
  */
-class Live {
+class MailboxStream {
   private readonly service: Service
-  private readonly place: MailboxRef
+  private readonly mailbox: MailboxRef
   private readonly reader: MailboxReader
   private readonly events: EventStream
   private after: number
-  private busy = false
-  private again = false
+  private isReading = false
+  private readAgain = false
 
   constructor(
     service: Service,
-    place: MailboxRef,
+    mailbox: MailboxRef,
     reader: MailboxReader,
     after: number,
     events: EventStream
   ) {
     this.service = service
-    this.place = place
+    this.mailbox = mailbox
     this.reader = reader
     this.after = after
     this.events = events
   }
 
   start(): void {
-    const unwatch = this.service.system.watch(this.place.to, () => this.pump())
-    const timer = setInterval(() => this.pump(), watchRecheckMs)
+    const unwatch = this.service.system.watch(this.mailbox.to, () => this.read())
+    const timer = setInterval(() => this.read(), watchRecheckMs)
     this.events.onClose(() => {
       unwatch()
       clearInterval(timer)
     })
-    this.pump()
+    this.read()
   }
 
-  private pump(): void {
-    if (this.busy) {
-      this.again = true
+  private read(): void {
+    if (this.isReading) {
+      this.readAgain = true
       return
     }
-    this.busy = true
-    this.again = false
-    Effect.runFork(this.round()).addObserver((exit) => {
-      this.busy = false
-      // Its reader comes back with its cursor, and is told then what is wrong.
+    this.isReading = true
+    this.readAgain = false
+    Effect.runFork(this.sendNew()).addObserver((exit) => {
+      this.isReading = false
+      // The client reconnects with its cursor, and gets the failure as an answer.
       if (exit._tag === "Failure") this.events.close()
-      else if (this.again && this.events.open) this.pump()
+      else if (this.readAgain && this.events.open) this.read()
     })
   }
 
-  private round(): Effect.Effect<void, HandlerFailure> {
-    const { events, place, service } = this
+  private sendNew(): Effect.Effect<void, HandlerFailure> {
+    const { events, mailbox, service } = this
     return Effect.gen({ self: this }, function*() {
       while (events.open) {
-        const reply = yield* listAs(service, place, this.reader)
+        const reply = yield* listAs(service, mailbox, this.reader)
         if (isRefusal(reply)) {
-          if (reply.reason === "Gone") events.send(eventText({ event: "gone", data: place.href }))
+          if (reply.reason === "Gone") events.send(eventText({ event: "gone", data: mailbox.href }))
           return events.close()
         }
-        const items = yield* service.system.read(place.to, this.after + 1, eventItemsMax)
+        const items = yield* service.system.read(mailbox.to, this.after + 1, eventItemsMax)
         for (const item of items) {
           if (isRemoval(item.value)) {
             this.after = item.n
@@ -112,28 +112,28 @@ class Live {
           }
           const entry = entryOf(item)
           const id = formatCursor(entry.atMs, entry.n)
-          const data = entryXml(place, entry)
+          const data = entryXml(mailbox, entry)
           if (!events.send(eventText({ event: "notification", id, data }))) return
           this.after = entry.n
           if (!events.flowing) yield* awaitWritable(events)
         }
         if (!events.open) return
         const shown = items.filter(({ value }) => !isRemoval(value))
-        tellRetrieved(service, place, spansOf(shown))
+        reportRetrieved(service, mailbox, spansOf(shown))
         if (items.length < eventItemsMax) return
       }
     })
   }
 }
 
-/** The answer that is a live stream of what came after item number `after`. */
-export const liveAnswer = (
+/** The event stream of the notifications after number `after`. */
+export const streamAnswer = (
   service: Service,
-  place: MailboxRef,
+  mailbox: MailboxRef,
   reader: MailboxReader,
   after: number
 ): HandlerAnswer => ({
   _tag: "Events",
-  headers: [["Vary", "Accept"], [...place.link]],
-  start: (events) => new Live(service, place, reader, after, events).start()
+  headers: [["Vary", "Accept"], [...mailbox.link]],
+  start: (events) => new MailboxStream(service, mailbox, reader, after, events).start()
 })

@@ -1,240 +1,271 @@
-/** GET of a mailbox (A11) and of one notification, and its DELETE (protocol §1.2). */
+/** Handlers for readers (protocol §1.2): the mailbox (A11), one notification, and its removal. */
 import { Effect } from "effect"
 import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
   parseNotificationId } from "../../../actors/mailbox/index.ts"
-import { feedTypes, linkedDataType, type MediaType, negotiate, notificationTypes,
-  type ResourceView } from "../../formats/index.ts"
-import { xmlDeclaration } from "../../formats/xml/index.ts"
-import { ask, type Call, emptyAnswer, entityTags, type HandlerAnswer, type HandlerFailure,
-  type HeaderList, httpError, isConditional, preconditionsHold, preferredWaitSeconds, readInput,
-  renderedAnswer, renderView, type Service, type ViewAnswer } from "../../pipeline/index.ts"
+import { feedTypes, linkedDataType, type MediaType, negotiate,
+  notificationTypes } from "../../formats/index.ts"
+import { shownListingsBytesMax } from "../../limits.ts"
+import { ask, type Call, conditionFailed, emptyAnswer, entityTags, expectReply, type HandlerAnswer,
+  type HandlerFailure, type HeaderList, httpError, isConditional, noStore, preconditionsHold,
+  preferredWaitSeconds, readerHeaders, readInput, renderedAnswer, renderView, type Service,
+  type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
 import { acceptPost } from "./deposit.ts"
-import { ListingCache, listingKey } from "./listing-cache.ts"
-import { type MailboxRef, type ProvenReader, requireReader } from "./mailbox-access.ts"
-import { datedFeed, entryElement, entryOf, entryXml, feedLinks, isFeed, latestTypes,
-  type ListingQuery, listingQuery, type MailboxEntry, type NumberSpan, placeLinks, readLatest,
-  readPage, sinceOf, spansOf, startOf, tellRetrieved, withCopies } from "./mailbox-listing.ts"
-import { liveAnswer, longPoll } from "./mailbox-live.ts"
-import { activityDocument, listingView, notificationForms, publicPage,
-  summaryOf } from "./mailbox-views.ts"
+import { defineMailboxHandler, type MailboxRef, type ProvenReader,
+  requireReader } from "./mailbox-access.ts"
+import { entryOf, feedDate, isFeed, latestTypes, type ListingQuery, listingStart, type MailboxEntry,
+  type NumberSpan, parseListingSince, readLatest, readListingQuery, readPage, reportRetrieved,
+  spansOf, withCopies } from "./mailbox-listing.ts"
+import { longPoll, streamAnswer } from "./mailbox-live.ts"
+import { listingView, notificationView, publicView } from "./mailbox-views.ts"
 
 const eventStream = "text/event-stream"
 
-/** What a mailbox is served as, and one notification. */
 const listingTypes = [...feedTypes, linkedDataType, eventStream]
 
 const entryTypes = [...notificationTypes, linkedDataType]
 
-/** What a reader sees is for that reader; a secret URI is for no search engine. */
-export const readerHeaders = (place: MailboxRef): Array<[string, string]> => [
-  ["Vary", "Authorization"],
-  ["Cache-Control", "private, no-cache"],
-  ...place.secret === undefined ? [] : [["X-Robots-Tag", "noindex"] as [string, string]]
-]
+/** Header fields of an answer for one reader. Search engines must not list a secret URI. */
+export const mailboxReaderHeaders = ({ secret }: MailboxRef): HeaderList =>
+  secret === undefined ? readerHeaders : [...readerHeaders, ["X-Robots-Tag", "noindex"]]
 
-/** Answers with a view of entries, and begins their retention when they were really shown. */
+/** Answers with a view of entries; reports them as retrieved if the answer shows them. */
 const showEntries = (
   service: Service,
   call: Call,
-  place: MailboxRef,
+  mailbox: MailboxRef,
   answer: ViewAnswer,
   spans: ReadonlyArray<NumberSpan>
 ): HandlerAnswer => {
   const rendered = renderView(answer, call, service.settings.baseUrl)
   if (call.request.method === "GET" && rendered.status === 200) {
-    tellRetrieved(service, place, spans)
+    reportRetrieved(service, mailbox, spans)
   }
-  // A refusal in place of the view has none of its links.
+  // A refusal in mailbox of the view has none of its links.
   return renderedAnswer(
-    rendered.status >= 400 ? { ...rendered, headers: [...rendered.headers, place.link] } : rendered
+    rendered.status >= 400
+      ? { ...rendered, headers: [...rendered.headers, mailbox.link] }
+      : rendered
   )
 }
 
-/** What anybody sees of a mailbox: where to deposit. */
-const showPublic = (
+/** The page for everybody: how to deposit. */
+const publicAnswer = (
   service: Service,
-  place: MailboxRef
+  mailbox: MailboxRef
 ): Effect.Effect<HandlerAnswer, HandlerFailure> => {
   const message: MailboxMessage = { _tag: "Describe", reader: {} }
   return Effect.map(
-    ask<Extract<MailboxReply, { readonly _tag: "Described" }>>(service, place.to, message),
-    ({ view }) => ({
-      _tag: "View",
-      status: 200,
-      view: {
-        title: view.settings.title ?? place.name,
-        tree: () => {
-          throw new Error("the public page is served as HTML only")
-        },
-        body: () => publicPage(place, view),
-        links: [...placeLinks(place), ...feedLinks(place.here)]
-      },
-      offered: listingTypes,
-      headers: [["Vary", "Authorization"], ["Accept-Post", acceptPost]]
-    })
+    ask<MailboxReply>(service, mailbox.to, message),
+    (reply) =>
+      viewAnswer(publicView(mailbox, expectReply(reply, "Described").view), {
+        offered: listingTypes,
+        headers: [["Vary", "Authorization"], ["Accept-Post", acceptPost]]
+      })
   )
 }
 
-/** The live stream, from Last-Event-ID or `since`. */
-const stream = Effect.fnUntraced(function*(
+/** The event stream, from Last-Event-ID or `since`. */
+const streamMailbox = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: MailboxRef,
-  { reader, view }: ProvenReader
+  mailbox: MailboxRef,
+  { reader, view }: ProvenReader,
+  query: ListingQuery
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-  const query = yield* listingQuery(call)
   const lastId = call.request.headers.get("last-event-id") || undefined
-  const since = lastId === undefined ? query.since : sinceOf(lastId)
+  const since = lastId === undefined ? query.since : parseListingSince(lastId)
   if (lastId !== undefined && since === undefined) {
     return yield* httpError("malformed", "Last-Event-ID must be the id of an earlier event")
   }
-  const after = yield* startOf(service, place, since, view.head)
-  if (call.request.method !== "HEAD") return liveAnswer(service, place, reader, after)
-  return emptyAnswer(200, [["Content-Type", eventStream], ["Vary", "Accept"], [...place.link]])
+  const after = yield* listingStart(service, mailbox, since, view.head)
+  return call.request.method === "HEAD"
+    ? emptyAnswer(200, [["Content-Type", eventStream], ["Vary", "Accept"], [...mailbox.link]])
+    : streamAnswer(service, mailbox, reader, after)
 })
 
-/** Without a cursor some types begin with the newest, all else with the oldest. */
-const pageFor = (type: MediaType | undefined, { before, since }: ListingQuery) => {
+/** Without a cursor some types begin with the newest notification, the others with the oldest. */
+const pageReaderOf = (type: MediaType | undefined, { before, since }: ListingQuery) => {
   if (since !== undefined) return readPage
   const isLatest = before !== undefined || (type !== undefined && latestTypes.includes(type))
   return isLatest ? readLatest : readPage
 }
 
-/** GET of a mailbox: the listing for its readers, the page with the form for everybody else. */
-export const getMailbox = (service: Service) => {
-  const listings = new ListingCache()
-  return Effect.fnUntraced(
-    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      const query = yield* listingQuery(call)
-      const type = negotiate(call.request.headers.get("accept"), listingTypes)
-      const isStranger = call.identity._tag === "Nobody" && place.secret === undefined
-      if (isStranger && type === "text/html" && !query.read) {
-        return yield* showPublic(service, place)
-      }
-      const reading = yield* requireReader(service, call, place)
-      if (type === eventStream) return yield* stream(service, call, place, reading)
-      const key = listingKey(call, place, reading, query, type)
-      const shown = key === undefined ? undefined : listings.get(key)
-      if (shown !== undefined) {
-        tellRetrieved(service, place, shown.spans)
-        return shown.answer
-      }
-      const waitSeconds = preferredWaitSeconds(call)
-      const page = waitSeconds === undefined
-        ? yield* pageFor(type, query)(service, place, reading.view, query)
-        : yield* longPoll(service, call, place, reading.reader, query, waitSeconds)
-      const applied: HeaderList = waitSeconds === undefined
-        ? []
-        : [["Preference-Applied", `wait=${waitSeconds}`], ["Vary", "Prefer"]]
-      const dated: { readonly lastModifiedMs?: number } = isFeed(type)
-        ? datedFeed(service, page.mailbox)
-        : {}
-      // A list of URIs shows no notification.
-      const spans = type === linkedDataType ? [] : spansOf(page.entries)
-      const answer = showEntries(service, call, place, {
-        _tag: "View",
-        status: 200,
-        view: listingView(place, page, query),
-        offered: listingTypes,
-        headers: [...readerHeaders(place), ["Accept-Post", acceptPost], ...applied],
-        ...dated
-      }, spans)
-      const isSettled = !isFeed(type) || dated.lastModifiedMs !== undefined
-      if (key !== undefined && isSettled) listings.add(key, answer, spans)
-      return answer
-    }
-  )
+/*
+ * A cache of listings. The bytes of a listing follow from the mailbox's head, the number of removed
+ * notifications, its cached copies and its settings, which are in the key. While none of them has
+ * changed, the next reader gets the same bytes without a read of the log.
+ */
+
+interface CachedListing {
+  readonly answer: HandlerAnswer
+  /** The notifications in it, whose retention begins. */
+  readonly spans: ReadonlyArray<NumberSpan>
+  readonly bytes: number
 }
 
-const notificationView = (place: MailboxRef, entry: MailboxEntry): ResourceView => {
-  const summary = summaryOf(place, entry)
-  return {
-    title: summary.description === "" ? "A notification" : summary.description,
-    xml: xmlDeclaration + entryXml(place, entry),
-    tree: () => entryElement(place, entry),
-    linkedData: () => activityDocument(place, entry),
-    links: [
-      ...placeLinks(place),
-      { rel: "up", href: place.here, title: "The mailbox" }
-    ],
-    forms: () => notificationForms(summary)
+/**
+ * The cache key of a listing. Undefined for a listing that must be made: a long poll, a conditional
+ * request, or one from a time that is searched in the log.
+ */
+const listingKey = (
+  call: Call,
+  mailbox: MailboxRef,
+  { view }: ProvenReader,
+  query: ListingQuery,
+  type: MediaType | undefined
+): string | undefined => {
+  const { before, limit, since } = query
+  if (call.request.method !== "GET" || type === undefined || since?._tag === "At") return undefined
+  if (call.request.headers.has("if-modified-since")) return undefined
+  if (isConditional(call) || preferredWaitSeconds(call) !== undefined) return undefined
+  const { createdAtMs, fetched, head, isOwner, lastAtMs, removed, version } = view
+  const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs}`
+  return `${type} ${mailbox.here} ${isOwner} ${state} ${since?.n ?? 0} ${before ?? ""} ${
+    limit ?? ""
+  }`
+}
+
+/** The listings that were used last. */
+class ListingCache {
+  private readonly listings = new Map<string, CachedListing>()
+  private bytes = 0
+
+  get(key: string): CachedListing | undefined {
+    const listing = this.listings.get(key)
+    if (listing === undefined) return undefined
+    this.listings.delete(key)
+    this.listings.set(key, listing)
+    return listing
+  }
+
+  add(key: string, answer: HandlerAnswer, spans: ReadonlyArray<NumberSpan>): void {
+    if (answer._tag !== "Plain" || answer.status !== 200 || answer.body === undefined) return
+    const bytes = answer.body.length + key.length
+    // A reader of a long log, page by page, must not evict the listings that many read.
+    if (bytes > shownListingsBytesMax / 16) return
+    this.evict(key)
+    this.listings.set(key, { answer, spans, bytes })
+    this.bytes += bytes
+    for (const oldest of this.listings.keys()) {
+      if (this.bytes <= shownListingsBytesMax) break
+      this.evict(oldest)
+    }
+  }
+
+  private evict(key: string): void {
+    this.bytes -= this.listings.get(key)?.bytes ?? 0
+    this.listings.delete(key)
   }
 }
 
-/** The notification that the path names; 404 when there never was one, 410 when it is removed. */
+/** GET of a mailbox: the listing for its readers, the page that deposits for everybody else. */
+export const getMailbox = (service: Service) => {
+  const cache = new ListingCache()
+  return defineMailboxHandler(function*(_, call, mailbox) {
+    const query = yield* readListingQuery(call)
+    const type = negotiate(call.request.headers.get("accept"), listingTypes)
+    const isAnonymous = call.identity._tag === "Nobody" && mailbox.secret === undefined
+    if (isAnonymous && type === "text/html" && !query.read) {
+      return yield* publicAnswer(service, mailbox)
+    }
+    const proven = yield* requireReader(service, call, mailbox)
+    if (type === eventStream) return yield* streamMailbox(service, call, mailbox, proven, query)
+    const key = listingKey(call, mailbox, proven, query, type)
+    const cached = key === undefined ? undefined : cache.get(key)
+    if (cached !== undefined) {
+      reportRetrieved(service, mailbox, cached.spans)
+      return cached.answer
+    }
+    const waitSeconds = preferredWaitSeconds(call)
+    const page = waitSeconds === undefined
+      ? yield* pageReaderOf(type, query)(service, mailbox, proven.view, query)
+      : yield* longPoll(service, call, mailbox, proven.reader, query, waitSeconds)
+    const applied: HeaderList = waitSeconds === undefined
+      ? []
+      : [["Preference-Applied", `wait=${waitSeconds}`], ["Vary", "Prefer"]]
+    const dated: { readonly lastModifiedMs?: number } = isFeed(type)
+      ? feedDate(service, page.view)
+      : {}
+    // A list of URIs shows no notification.
+    const spans = type === linkedDataType ? [] : spansOf(page.entries)
+    const answer = showEntries(service, call, mailbox, {
+      _tag: "View",
+      status: 200,
+      view: listingView(mailbox, page, query),
+      offered: listingTypes,
+      headers: [...mailboxReaderHeaders(mailbox), ["Accept-Post", acceptPost], ...applied],
+      ...dated
+    }, spans)
+    const isFinal = !isFeed(type) || dated.lastModifiedMs !== undefined
+    if (key !== undefined && isFinal) cache.add(key, answer, spans)
+    return answer
+  })(service)
+}
+
+/* One notification. */
+
+/** The notification of the path; 404 for one that never existed, 410 for a removed one. */
 const entryAt = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: MailboxRef,
+  mailbox: MailboxRef,
   { view }: ProvenReader
 ): Effect.fn.Return<MailboxEntry, HandlerFailure> {
   const id = parseNotificationId(call.parameters.get("notification"))
   if (id === undefined || id.n > view.head) return yield* httpError("not-found")
-  const [item] = yield* service.system.read(place.to, id.n, 1)
+  const [item] = yield* service.system.read(mailbox.to, id.n, 1)
   if (item === undefined || item.n !== id.n) return yield* httpError("gone")
   if (isRemoval(item.value)) return yield* httpError("not-found")
   const entry = entryOf(item)
   if (entry.id !== notificationId(id.n, id.idRandom)) return yield* httpError("not-found")
-  const [shown = entry] = yield* withCopies(service, place.name, view, [entry])
+  const [shown = entry] = yield* withCopies(service, mailbox.name, view, [entry])
   return shown
 })
 
-export const getNotification = (service: Service) =>
-  Effect.fnUntraced(
-    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      const reading = yield* requireReader(service, call, place)
-      const entry = yield* entryAt(service, call, place, reading)
-      return showEntries(service, call, place, {
-        _tag: "View",
-        status: 200,
-        view: notificationView(place, entry),
-        offered: entryTypes,
-        headers: readerHeaders(place)
-      }, spansOf([entry]))
-    }
-  )
-
-const remove = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  place: MailboxRef
-): Effect.fn.Return<void, HandlerFailure> {
-  const reading = yield* requireReader(service, call, place)
-  const entry = yield* entryAt(service, call, place, reading)
-  if (isConditional(call)) {
-    // A notification never changes, so that what was looked at is what is removed.
-    const tags = entityTags(call, notificationView(place, entry), entryTypes)
-    if (!preconditionsHold(call, tags)) return yield* httpError("precondition-failed")
-  }
-  const { idRandom, n } = entry
-  const message: MailboxMessage = { _tag: "Remove", n, idRandom, reader: reading.reader }
-  yield* ask<MailboxReply>(service, place.to, message)
+export const getNotification = defineMailboxHandler(function*(service, call, mailbox) {
+  const proven = yield* requireReader(service, call, mailbox)
+  const entry = yield* entryAt(service, call, mailbox, proven)
+  return showEntries(service, call, mailbox, {
+    _tag: "View",
+    status: 200,
+    view: notificationView(mailbox, entry),
+    offered: entryTypes,
+    headers: mailboxReaderHeaders(mailbox)
+  }, spansOf([entry]))
 })
 
-export const deleteNotification = (service: Service) =>
-  Effect.fnUntraced(
-    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      yield* remove(service, call, place)
-      return emptyAnswer(204, [[...place.link]])
-    }
-  )
+const removeNotification = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  mailbox: MailboxRef
+): Effect.fn.Return<void, HandlerFailure> {
+  const proven = yield* requireReader(service, call, mailbox)
+  const entry = yield* entryAt(service, call, mailbox, proven)
+  if (isConditional(call)) {
+    // A notification never changes, so that the actor need not compare a version.
+    const tags = entityTags(call, notificationView(mailbox, entry), entryTypes)
+    if (!preconditionsHold(call, tags)) return yield* conditionFailed
+  }
+  const { idRandom, n } = entry
+  const message: MailboxMessage = { _tag: "Remove", n, idRandom, reader: proven.reader }
+  yield* ask<MailboxReply>(service, mailbox.to, message)
+})
 
-/** DELETE from the form of a page: HTML has none. A browser is led back to the mailbox. */
-export const formOfNotification = (service: Service) =>
-  Effect.fnUntraced(
-    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      const input = yield* readInput(call, "notification", { form: true })
-      if (input._tag !== "Form" || input.fields.get("method") !== "delete") {
-        return yield* httpError(
-          "unprocessable",
-          "a form with method=delete removes it; nothing else is"
-        )
-      }
-      yield* remove(service, call, place)
-      return emptyAnswer(303, [
-        ["Location", `${place.here}${place.secret === undefined ? "?read=" : ""}`],
-        ["Cache-Control", "no-store"],
-        [...place.link]
-      ])
-    }
-  )
+export const deleteNotification = defineMailboxHandler(function*(service, call, mailbox) {
+  yield* removeNotification(service, call, mailbox)
+  return emptyAnswer(204, [[...mailbox.link]])
+})
+
+/** DELETE from the form of a page, which redirects the browser to the mailbox. */
+export const postNotificationForm = defineMailboxHandler(function*(service, call, mailbox) {
+  const input = yield* readInput(call, "notification", { form: true })
+  if (input._tag !== "Form" || input.fields.get("method") !== "delete") {
+    return yield* httpError("unprocessable", "method must be delete, in a form")
+  }
+  yield* removeNotification(service, call, mailbox)
+  return emptyAnswer(303, [
+    ["Location", `${mailbox.here}${mailbox.secret === undefined ? "?read=" : ""}`],
+    ...noStore,
+    [...mailbox.link]
+  ])
+})

@@ -1,35 +1,35 @@
-/**
- * What consumers of Linked Data Notifications read (§3.3.2): a mailbox as an `ldp:contains` list,
- * a notification as the JSON-LD that was posted, or else as an Announce of ActivityStreams 2.0.
- */
-import type { MailboxView } from "../../../actors/mailbox/index.ts"
-import { copyField, emptyState, type Html, html, type HtmlForm, link, nothing, pageTools,
-  renderButton, renderForm, table, time } from "../../formats/html/index.ts"
+/** The documents, pages, feeds and JSON-LD of mailboxes; the pages work without a script. */
+import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
+import { copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link, nothing,
+  pageTools, renderButton, renderForm, secretsOnce, table, time } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childrenOf, type Element, element, escapeAttribute, parseFragment, textOf,
   writeElement, xmlDeclaration } from "../../formats/xml/index.ts"
 import { slugCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
+import type { Service } from "../../pipeline/index.ts"
 import { linkedDataOf } from "../interop/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
-import { afterOpening, entryElement, linksOf, type ListingPage, type ListingQuery,
-  type MailboxEntry, nextOf, openingOf, selfOf } from "./mailbox-listing.ts"
-import { type MailboxSecretUris, settingsElements } from "./mailbox-settings.ts"
+import { afterOpening, depositLinks, entryElement, entryXml, feedLinks, type ListingPage,
+  type ListingQuery, type MailboxEntry, nextHref, openingOf, pageLinks,
+  selfHref } from "./mailbox-listing.ts"
+import { defaultRetention, mailboxDocument, type MailboxSecretUris,
+  settingsElements } from "./mailbox-settings.ts"
 
-/** The view of a page: its XML is a join of stored fragments, all else is built when wanted. */
+/** The view of a page: its XML joins stored fragments; other formats are built when requested. */
 export const listingView = (
-  place: MailboxRef,
+  mailbox: MailboxRef,
   page: ListingPage,
   query: ListingQuery
 ): ResourceView => {
-  const { entries, mailbox, time } = page
-  const { isOwner, settings } = mailbox
-  const title = settings.title ?? place.name
+  const { entries, time, view } = page
+  const { isOwner, settings } = view
+  const title = settings.title ?? mailbox.name
   const own = isOwner ? settingsElements(settings) : []
-  const next = nextOf(place, page, query)
-  let xml = `${xmlDeclaration}<mailbox href="${escapeAttribute(place.href)}" ` +
+  const next = nextHref(mailbox, page, query)
+  let xml = `${xmlDeclaration}<mailbox href="${escapeAttribute(mailbox.href)}" ` +
     `title="${escapeAttribute(settings.title ?? "")}" time="${time}">`
   for (const setting of own) xml += writeElement(setting)
-  const opening = openingOf(place)
+  const opening = openingOf(mailbox)
   for (const entry of entries) xml += opening + afterOpening(entry)
   return {
     title,
@@ -37,19 +37,20 @@ export const listingView = (
     tree: () =>
       element(
         "mailbox",
-        { href: place.href, title: settings.title ?? "", time },
+        { href: mailbox.href, title: settings.title ?? "", time },
         ...own,
-        ...entries.map((entry) => entryElement(place, entry))
+        ...entries.map((entry) => entryElement(mailbox, entry))
       ),
-    links: linksOf(place, page, next),
-    body: () => readerPage(place, page, entries.map((entry) => summaryOf(place, entry))),
-    forms: () => readerForms(place, mailbox),
+    links: pageLinks(mailbox, page, next),
+    body: () => readerPage(mailbox, page, entries.map((entry) => summaryOf(mailbox, entry))),
+    forms: () => readerForms(mailbox, view),
     script: page.more || query.before !== undefined ? undefined : "/mailbox.js",
-    feed: () => feedOf(place, page, title, { self: selfOf(place, query), next }),
-    linkedData: () => inboxDocument(place, page)
+    feed: () => feedOf(mailbox, page, title, { self: selfHref(mailbox, query), next }),
+    linkedData: () => inboxDocument(mailbox, page)
   }
 }
 
+/** `/mailbox.js`: adds new notifications to an open page. The page is complete without it. */
 export const mailboxScript = `"use strict"
 const list = document.querySelector("ol[data-stream]")
 const state = document.getElementById("live")
@@ -100,24 +101,18 @@ ${pageTools}
     document.getElementById("empty")?.remove()
     list.append(entry)
   }
-  const source = new EventSource(list.dataset.stream)
-  source.addEventListener("open", () => say("New notifications appear by themselves."))
-  source.addEventListener("error", () =>
-    say(source.readyState === EventSource.CLOSED
-      ? "Load this page again to see what is new."
-      : "The connection is lost; trying again."))
-  source.addEventListener("notification", (event) => show(event.data))
-  source.addEventListener("gone", () => {
-    source.close()
-    say("This mailbox has been removed.")
+  follow(list.dataset.stream, "notification", show, {
+    live: "New notifications appear by themselves.",
+    closed: "Load this page again to see new notifications.",
+    gone: "This mailbox has been removed."
   })
 }
 `
 
-/* A notification in a few words, for people and for feeds. */
+/* The main fields of a notification, for people and for feeds. */
 
-/** What a person wants to know of a notification. */
-export interface Summary {
+/** The main fields of a notification. */
+export interface NotificationSummary {
   readonly href: string
   readonly received: string
   readonly description: string
@@ -126,7 +121,10 @@ export interface Summary {
   readonly from: string | undefined
 }
 
-export const summaryOf = (place: MailboxRef, entry: MailboxEntry): Summary => {
+const entryHref = (mailbox: MailboxRef, entry: MailboxEntry): string =>
+  `${mailbox.here}/notifications/${entry.id}`
+
+export const summaryOf = (mailbox: MailboxRef, entry: MailboxEntry): NotificationSummary => {
   const item = parseFragment(entry.fragment).find((child) =>
     typeof child !== "string" && child.name === "item"
   )
@@ -135,7 +133,7 @@ export const summaryOf = (place: MailboxRef, entry: MailboxEntry): Summary => {
     return child === undefined ? undefined : textOf(child)
   }
   return {
-    href: `${place.here}/notifications/${entry.id}`,
+    href: entryHref(mailbox, entry),
     received: entry.received,
     description: field("description") ?? "",
     url: field("url") ?? "",
@@ -146,8 +144,12 @@ export const summaryOf = (place: MailboxRef, entry: MailboxEntry): Summary => {
 
 /* The pages of mailboxes: to read, to deposit, to open one; they work without a script. */
 
-/** One notification of a list; `more` follows what is known of it, `after` stands below. */
-export const entryItem = (summary: Summary, more: Html = nothing, after: Html = nothing): Html => {
+/** One notification of a list, with `more` after its fields and `after` below them. */
+export const entryItem = (
+  summary: NotificationSummary,
+  more: Html = nothing,
+  after: Html = nothing
+): Html => {
   const { description, from, href, password, received, url } = summary
   return html`<li data-href="${href}"><p>${
     url === "" ? description : link(url, description === "" ? url : description)
@@ -160,15 +162,13 @@ export const entryItem = (summary: Summary, more: Html = nothing, after: Html = 
 `
 }
 
-const removed = { method: "delete" }
-
-const entry = (summary: Summary): Html => {
+const entry = (summary: NotificationSummary): Html => {
   const { description, href, url } = summary
   const about = description === "" ? url : description
-  return entryItem(summary, nothing, renderButton(href, "Remove", about, removed))
+  return entryItem(summary, nothing, renderButton(href, "Remove", about, { method: "delete" }))
 }
 
-/** The form that deposits (A2); what is written under text is published with it. */
+/** The form that deposits (A2); the service publishes the message that is written in it. */
 export const depositForm = (name: string): HtmlForm => ({
   id: "deposit",
   action: `/mailboxes/${name}`,
@@ -179,22 +179,22 @@ export const depositForm = (name: string): HtmlForm => ({
       name: "content",
       label: "The message itself",
       type: "textarea",
-      hint: "It is published for whoever reads the mailbox."
+      hint: "It is published for the readers of the mailbox."
     },
     {
       name: "url",
       label: "Address of the message",
       type: "url",
       maxlength: uriCharsMax,
-      hint: "Instead of writing it: where it can be fetched already."
+      hint: "The address of a message that is already published, instead of its text."
     }
   ],
   submit: "Deposit"
 })
 
-const settingsOf = (place: MailboxRef, { settings }: MailboxView): Html =>
+const settingsOf = (mailbox: MailboxRef, { settings }: MailboxView): Html =>
   html`<h2>Settings</h2>
-<dl class="facts"><dt>Address</dt><dd>${link(place.href)}</dd>
+<dl class="facts"><dt>Address</dt><dd>${link(mailbox.href)}</dd>
 <dt>Who may deposit</dt><dd>${settings.deposit}</dd>
 <dt>Kept after retrieval for</dt><dd>${settings.retention}</dd>
 <dt>Fetches the messages</dt><dd>${settings.fetch}</dd>
@@ -202,27 +202,27 @@ const settingsOf = (place: MailboxRef, { settings }: MailboxView): Html =>
 ${
     renderForm({
       id: "secrets",
-      action: `/mailboxes/${place.name}/password`,
-      legend: "Password and shared address: the old ones are good no more",
+      action: `/mailboxes/${mailbox.name}/password`,
+      legend: "Password and shared address: the old ones become invalid",
       controls: [],
       submit: "Replace both",
       tone: "danger"
     })
   }`
 
-/** What a reader sees: the notifications, oldest first; with a script it fills by itself. */
-export const readerPage = (
-  place: MailboxRef,
+/** The notifications for a reader, oldest first; with a script, new ones appear by themselves. */
+const readerPage = (
+  mailbox: MailboxRef,
   page: ListingPage,
-  summaries: ReadonlyArray<Summary>
+  summaries: ReadonlyArray<NotificationSummary>
 ): Html => {
-  const stream = `${place.here}?since=${encodeURIComponent(page.time)}`
+  const stream = `${mailbox.here}?since=${encodeURIComponent(page.time)}`
   const list = page.more
     ? html`<ol class="entries">${summaries.map(entry)}</ol>`
     : html`<ol class="entries" aria-live="polite" data-stream="${stream}">${
       summaries.map(entry)
     }</ol>
-<p class="quiet" id="live" role="status">Load this page again to see what is new.</p>`
+<p class="quiet" id="live" role="status">Load this page again to see new notifications.</p>`
   return html`<h2>Notifications</h2>
 ${
     summaries.length === 0
@@ -232,17 +232,17 @@ ${
       )
       : nothing
   }${list}
-<p><a href="${place.here}/registrations">Push registrations</a>: callbacks told what is new</p>`
+<p><a href="${mailbox.here}/registrations">Push registrations</a>: callbacks that receive what is new</p>`
 }
 
-/** What follows the notifications: the form, and for the owner the settings. */
-export const readerForms = (place: MailboxRef, mailbox: MailboxView): Html =>
-  html`${renderForm(depositForm(place.name))}${
-    mailbox.isOwner ? settingsOf(place, mailbox) : nothing
+/** The forms below the notifications: to deposit, and the settings for the owner. */
+const readerForms = (mailbox: MailboxRef, view: MailboxView): Html =>
+  html`${renderForm(depositForm(mailbox.name))}${
+    view.isOwner ? settingsOf(mailbox, view) : nothing
   }`
 
-/** Below a notification on a page of its own. */
-export const notificationForms = ({ href, password, url }: Summary): Html =>
+/** The part below a notification on its own page. */
+const notificationForms = ({ href, password, url }: NotificationSummary): Html =>
   html`${
     url === "" ?
       nothing :
@@ -252,35 +252,40 @@ export const notificationForms = ({ href, password, url }: Summary): Html =>
           html`: it asks for the password ${copyField("password", password)}, with any user name`
       }</p>
 `
-  }${
-    renderForm({
-      id: "remove",
-      action: href,
-      legend: "Remove this notification from the mailbox",
-      controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
-      submit: "Remove",
-      tone: "danger"
-    })
-  }`
+  }${deleteForm(href, "Remove this notification from the mailbox")}`
 
-/** What everybody else sees. */
-export const publicPage = (place: MailboxRef, { settings }: MailboxView): Html =>
-  html`<p>This is a mailbox. ${
-    settings.deposit === "anyone"
-      ? "Anybody may leave a notification in it."
-      : "Whoever has an account here may leave a notification in it."
-  }</p>
+/** The page of a mailbox for everybody who may not read it. */
+export const publicView = (mailbox: MailboxRef, { settings }: MailboxView): ResourceView => ({
+  title: settings.title ?? mailbox.name,
+  tree: () => {
+    throw new Error("the public page is served as HTML only")
+  },
+  body: () =>
+    html`<p>This is a mailbox. ${
+      settings.deposit === "anyone"
+        ? "Anybody may leave a notification in it."
+        : "Whoever has an account here may leave a notification in it."
+    }</p>
 ${
-    renderForm(depositForm(place.name))
-  }<p><a href="?read=" rel="nofollow">Read this mailbox</a> (asks for its password)</p>`
+      renderForm(depositForm(mailbox.name))
+    }<p><a href="?read=" rel="nofollow">Read this mailbox</a> (asks for its password)</p>`,
+  links: [...depositLinks(mailbox), ...feedLinks(mailbox.here)]
+})
 
-/** After a deposit. */
-export const depositedPage = (place: MailboxRef, href: string): Html =>
-  html`<p>The notification is deposited, and kept until it is retrieved.</p>
+/** The page after a deposit. */
+export const depositedView = (mailbox: MailboxRef, href: string): ResourceView => ({
+  title: "Deposited",
+  tree: () => {
+    throw new Error("this page is served as HTML only")
+  },
+  body: () =>
+    html`<p>The notification is deposited, and kept until it is retrieved.</p>
 <p class="quiet">${link(href)}</p>
-<p>${link(`/mailboxes/${place.name}`, "Back to the mailbox")}, or ${
-    link(`/?mailbox=${place.name}#read`, "on with the tour")
-  }</p>`
+<p>${link(`/mailboxes/${mailbox.name}`, "Back to the mailbox")}, or ${
+      link(`/?mailbox=${mailbox.name}#read`, "on with the tour")
+    }</p>`,
+  links: [{ rel: "mailbox", href: mailbox.href }]
+})
 
 /** The form that opens a mailbox (A9). */
 export const openForm = (retention: string): HtmlForm => ({
@@ -294,7 +299,7 @@ export const openForm = (retention: string): HtmlForm => ({
       maxlength: slugCharsMax,
       pattern: "[a-z0-9][a-z0-9\\-]*",
       width: "half",
-      hint: "Small letters, digits and hyphens; left empty, one is chosen."
+      hint: "Small letters, digits and hyphens. If it is empty, the service chooses a name."
     },
     { name: "title", label: "Title", maxlength: titleCharsMax, width: "half" },
     {
@@ -315,74 +320,109 @@ export const openForm = (retention: string): HtmlForm => ({
   submit: "Open"
 })
 
-/** One of the caller's own mailboxes. */
-export interface OwnMailbox {
+/** One of the caller's mailboxes. */
+export interface ListedMailbox {
+  readonly name: string
   readonly href: string
   readonly title: string
   readonly notifications: number
 }
 
-/** The caller's own mailboxes. */
-export const ownPage = (own: ReadonlyArray<OwnMailbox>): Html =>
-  own.length === 0
-    ? emptyState("You have no mailbox yet.", "Open one below: a name is all that it needs.")
-    : table(
-      "Your mailboxes",
-      ["Mailbox", "Title", { number: "Notifications" }],
-      own.map(({ href, notifications, title }) =>
-        html`<tr><td>${link(href)}</td><td>${title}</td><td class="num">${notifications}</td></tr>
-`
-      )
+/** A page of the caller's mailboxes; `next` is the URI of the next page. */
+export const mailboxesView = (
+  service: Service,
+  listed: ReadonlyArray<ListedMailbox>,
+  next: string | undefined
+): ResourceView => ({
+  title: "Your mailboxes",
+  tree: element(
+    "mailboxes",
+    {},
+    ...listed.map(({ href, notifications, title }) =>
+      element("mailbox", { href, title, notifications })
     )
+  ),
+  links: next === undefined ? [] : [{ rel: "next", href: next, title: "More mailboxes" }],
+  body: () =>
+    listed.length === 0
+      ? emptyState("You have no mailbox yet.", "Open one below: a name is all that it needs.")
+      : table(
+        "Your mailboxes",
+        ["Mailbox", "Title", { number: "Notifications" }],
+        listed.map(({ href, notifications, title }) =>
+          html`<tr><td>${link(href)}</td><td>${title}</td><td class="num">${notifications}</td></tr>
+`
+        )
+      ),
+  forms: renderForm(openForm(defaultRetention(service.settings)))
+})
 
-/** The one page that shows the secrets. */
-export const secretsPage = (
-  name: string,
-  href: string,
+const secretsPage = (
+  { href, name }: MailboxRef,
   { password, sharedHref }: MailboxSecretUris
 ): Html =>
-  html`<p>Keep these: they are not shown again.</p>
-<dl><dt>The mailbox, where others deposit</dt><dd>${link(href)}</dd>
-<dt>Password, to read it with any user name</dt><dd>${copyField("password", password)}</dd>
-<dt>Shared address, to read it without a password</dt><dd>${link(sharedHref)}</dd></dl>
-<p>What now? ${link(`/mailboxes/${name}?read=`, "Read it")}, or ${
+  html`${
+    secretsOnce([
+      ["The mailbox, where others deposit", link(href)],
+      ["Password, to read it with any user name", copyField("password", password)],
+      ["Shared address, to read it without a password", link(sharedHref)]
+    ])
+  }<p>What now? ${link(`/mailboxes/${name}?read=`, "Read it")}, or ${
     link(`/?mailbox=${name}#note`, "go on with the tour")
   } and leave a note in it.</p>`
 
+/** A mailbox with its secrets, which no other answer shows; with its settings when it is new. */
+export const secretsView = (
+  mailbox: MailboxRef,
+  secrets: MailboxSecretUris,
+  settings?: OwnerSettings
+): ResourceView => ({
+  title: settings === undefined
+    ? "The mailbox's new secrets"
+    : settings.title ?? mailbox.name,
+  tree: mailboxDocument(mailbox.href, settings, secrets),
+  body: () => secretsPage(mailbox, secrets),
+  links: [{ rel: "mailbox", href: mailbox.href }]
+})
+
+/** The settings of a mailbox. */
+export const settingsView = (mailbox: MailboxRef, settings: OwnerSettings): ResourceView => ({
+  title: settings.title ?? mailbox.name,
+  tree: mailboxDocument(mailbox.href, settings),
+  links: [{ rel: "mailbox", href: mailbox.href }]
+})
+
 /* A page of a mailbox as a feed: the newest notification first. */
 
-/** The feed of a page. Its entries are named by their public URIs, which never change. */
-export const feedOf = (
-  place: MailboxRef,
+/** The feed of a page. The ids of its entries are their public URIs, which never change. */
+const feedOf = (
+  mailbox: MailboxRef,
   page: ListingPage,
   title: string,
   links: { readonly self: string; readonly next: string | undefined }
 ): Feed => ({
-  href: place.href,
+  href: mailbox.href,
   ...links,
-  hub: `${place.here}/registrations`,
+  hub: `${mailbox.here}/registrations`,
   title,
-  updated: new Date(page.mailbox.lastAtMs).toISOString(),
+  updated: new Date(page.view.lastAtMs).toISOString(),
   entries: page.entries.map((entry) => {
-    const { description, from, url } = summaryOf(place, entry)
-    const id = `${place.href}/notifications/${entry.id}`
+    const { description, from, url } = summaryOf(mailbox, entry)
+    const id = `${mailbox.href}/notifications/${entry.id}`
     return { id, title: description, received: entry.received, url, author: from }
   }).toReversed()
 })
 
-/* `/mailbox.js`: with it an open mailbox page fills by itself. Without it the page is complete. */
+/* JSON-LD of Linked Data Notifications (§3.3.2). */
 
-const uriOf = (place: MailboxRef, entry: MailboxEntry): string =>
-  `${place.here}/notifications/${entry.id}`
+const writeJson = (document: unknown): string => `${JSON.stringify(document)}\n`
 
-const written = (document: unknown): string => `${JSON.stringify(document)}\n`
-
-/** A page of the mailbox, newest first; what more there is has a Link with rel=next. */
-export const inboxDocument = (place: MailboxRef, { entries }: ListingPage): string =>
-  written({
+/** A page of the mailbox as an `ldp:contains` list, newest first. */
+export const inboxDocument = (mailbox: MailboxRef, { entries }: ListingPage): string =>
+  writeJson({
     "@context": "http://www.w3.org/ns/ldp",
-    "@id": place.here,
-    contains: entries.map((entry) => uriOf(place, entry)).toReversed()
+    "@id": mailbox.here,
+    contains: entries.map((entry) => entryHref(mailbox, entry)).toReversed()
   })
 
 const textIn = (item: Element, name: string): string | undefined => {
@@ -390,7 +430,7 @@ const textIn = (item: Element, name: string): string | undefined => {
   return child === undefined ? undefined : textOf(child)
 }
 
-/** What is announced: the message by its URI, with the content that came with it, if it is text. */
+/** The announced object: the URI of the message, and its inlined content if that is text. */
 const objectOf = (item: Element): unknown => {
   const url = textIn(item, "url")
   const content = childOf(item, "content")
@@ -403,14 +443,14 @@ const objectOf = (item: Element): unknown => {
   }
 }
 
-/** Where a notification is, and since when; one under way is nowhere yet. */
-interface Standing {
+/** The address of a notification and the time of its receipt; a relayed one has neither yet. */
+interface ActivityContext {
   readonly id?: string
   readonly target: string
   readonly published?: string
 }
 
-const announce = (fragment: string, { id, published, target }: Standing): unknown => {
+const announce = (fragment: string, { id, published, target }: ActivityContext): unknown => {
   const root: Element = {
     name: "notification",
     attributes: {},
@@ -435,13 +475,29 @@ const escaped = (text: string): string =>
   text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
 
 /** One notification as JSON-LD. */
-export const activityDocument = (place: MailboxRef, entry: MailboxEntry): string =>
+const activityDocument = (mailbox: MailboxRef, entry: MailboxEntry): string =>
   activityOf(entry.fragment, {
-    id: uriOf(place, entry),
-    target: place.href,
+    id: entryHref(mailbox, entry),
+    target: mailbox.href,
     published: entry.received
   })
 
-/** The JSON-LD that a notification was posted with, or an Announce of what it says. */
-export const activityOf = (fragment: string, standing: Standing): string =>
-  linkedDataOf(fragment) ?? written(announce(fragment, standing))
+/** The JSON-LD that was posted, or an Announce (ActivityStreams 2.0) of the notification. */
+export const activityOf = (fragment: string, context: ActivityContext): string =>
+  linkedDataOf(fragment) ?? writeJson(announce(fragment, context))
+
+/** One notification. */
+export const notificationView = (mailbox: MailboxRef, entry: MailboxEntry): ResourceView => {
+  const summary = summaryOf(mailbox, entry)
+  return {
+    title: summary.description === "" ? "A notification" : summary.description,
+    xml: xmlDeclaration + entryXml(mailbox, entry),
+    tree: () => entryElement(mailbox, entry),
+    linkedData: () => activityDocument(mailbox, entry),
+    links: [
+      ...depositLinks(mailbox),
+      { rel: "up", href: mailbox.here, title: "The mailbox" }
+    ],
+    forms: () => notificationForms(summary)
+  }
+}

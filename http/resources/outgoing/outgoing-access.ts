@@ -1,18 +1,16 @@
 /** Which outgoing mailbox or notification a path names, and who may have it (protocol §1.3). */
 import { Effect } from "effect"
-import type { AccountMessage } from "../../../actors/account/index.ts"
-import { accountKind, notificationKind } from "../../../actors/index.ts"
+import { notificationKind } from "../../../actors/index.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
-import { type Address, address, isActorId, isRefusal,
-  type Refusal } from "../../../runtime/index.ts"
+import { type Address, address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
-import { absoluteUri, ask, askOrRefusal, type Call, type HandlerFailure, type HeaderList, httpError,
-  refusalError, type Service } from "../../pipeline/index.ts"
-import { isSlug } from "../../slug.ts"
+import { absoluteUri, actorIdOf, askOrRefusal, type Call, expectReply, type HandlerFailure,
+  httpError, refusalError, type Service } from "../../pipeline/index.ts"
+import { accountRefOf, describeAccount } from "../accounts/index.ts"
 
 /** The actor of an outgoing notification. */
-export const notificationAt = (id: string): Address => address(notificationKind, id)
+export const notificationAddress = (id: string): Address => address(notificationKind, id)
 
 export const collectionPath = "/outgoing"
 
@@ -30,13 +28,7 @@ export interface OutgoingRef {
   readonly href: string
 }
 
-/** What is read here is for its reader alone. */
-export const readerHeaders: HeaderList = [
-  ["Vary", "Authorization"],
-  ["Cache-Control", "private, no-cache"]
-]
-
-const placeNamed = (
+const refNamed = (
   service: Service,
   account: string,
   caller: AuthenticatedAccount
@@ -47,45 +39,32 @@ const placeNamed = (
   href: absoluteUri(service, mailboxPath(account))
 })
 
-/**
- * The outgoing mailbox of the path: 401 without an account, 403 for another account's, 404 for
- * what can be no account's. Whether there is such an account is told to admins only.
- */
-export const outgoingRefOf = Effect.fnUntraced(function*(
+/** The outgoing mailbox of the path; fails with 401, 403 and 404 as its account does. */
+export const outgoingRefOf = (
+  service: Service,
+  call: Call
+): Effect.Effect<OutgoingRef, HandlerFailure> =>
+  Effect.map(accountRefOf(service, call), ({ caller, name }) => refNamed(service, name, caller))
+
+/** The outgoing mailbox of an account that exists; else 404, or 410. */
+export const existingOutgoingRef = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<OutgoingRef, HandlerFailure> {
-  const caller = yield* requireAccount(service, call)
-  const account = call.parameters.get("account")
-  if (call.parameters.secret("account") !== undefined) return yield* httpError("not-found")
-  if (caller.name !== account && !caller.roles.includes("admin")) {
-    return yield* httpError("forbidden", "this is for the account itself or the role admin")
-  }
-  if (!isSlug(account)) return yield* httpError("not-found")
-  return placeNamed(service, account, caller)
+  const account = yield* accountRefOf(service, call)
+  if (account.caller.name !== account.name) yield* describeAccount(service, account)
+  return refNamed(service, account.name, account.caller)
 })
 
-/** The same of the mailbox itself, which is there when its account is: else 404, or 410. */
-export const mailboxOf = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call
-): Effect.fn.Return<OutgoingRef, HandlerFailure> {
-  const place = yield* outgoingRefOf(service, call)
-  if (place.caller.name === place.account) return place
-  const message: AccountMessage = { _tag: "Describe", caller: callerOf(place.caller) }
-  yield* ask(service, address(accountKind, place.account), message)
-  return place
-})
-
-/** The sender's own outgoing mailbox, for A5: nobody sends in another's name, admins neither. */
-export const senderOf = Effect.fnUntraced(function*(
+/** The sender's own outgoing mailbox, for A5: not even an admin sends in another's name. */
+export const senderRefOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<OutgoingRef, HandlerFailure> {
   const caller = yield* requireAccount(service, call)
   if (call.parameters.secret("account") !== undefined) return yield* httpError("not-found")
   return caller.name === call.parameters.get("account")
-    ? placeNamed(service, caller.name, caller)
+    ? refNamed(service, caller.name, caller)
     : yield* httpError("forbidden", "only the account itself sends from its outgoing mailbox")
 })
 
@@ -98,19 +77,19 @@ export interface OutgoingNotificationRef {
   readonly href: string
 }
 
-export const outgoingNamed = (
+export const outgoingRefNamed = (
   service: Service,
-  place: OutgoingRef,
+  ref: OutgoingRef,
   id: string
 ): OutgoingNotificationRef => ({
   id,
-  to: notificationAt(id),
-  caller: place.caller,
-  path: notificationPath(place.account, id),
-  href: absoluteUri(service, notificationPath(place.account, id))
+  to: notificationAddress(id),
+  caller: ref.caller,
+  path: notificationPath(ref.account, id),
+  href: absoluteUri(service, notificationPath(ref.account, id))
 })
 
-/** How it stands, or why that is not told. */
+/** The status of a notification, or the refusal of its actor. */
 export const describeAs = Effect.fnUntraced(function*(
   service: Service,
   to: Address,
@@ -119,12 +98,11 @@ export const describeAs = Effect.fnUntraced(function*(
   const message: NotificationMessage = { _tag: "Describe", caller: callerOf(caller) }
   const reply = yield* askOrRefusal<NotificationReply>(service, to, message)
   if (isRefusal(reply)) return reply
-  if (reply._tag !== "Described") throw new Error(`a notification answered ${reply._tag}`)
-  return reply.view
+  return expectReply(reply, "Described").view
 })
 
-/** The same; what is another account's is not here (404). */
-export const describe = Effect.fnUntraced(function*(
+/** The status of a notification; 404 for one of another account, 410 for a removed one. */
+export const describeOutgoing = Effect.fnUntraced(function*(
   service: Service,
   { caller, to }: OutgoingNotificationRef
 ): Effect.fn.Return<NotificationView, HandlerFailure> {
@@ -133,21 +111,18 @@ export const describe = Effect.fnUntraced(function*(
   return yield* view.reason === "Forbidden" ? httpError("not-found") : refusalError(view)
 })
 
-/** The notification that the path names, and how it stands; 404, or 410 when it is removed. */
-export const outgoingOf = Effect.fnUntraced(function*(
+/** The notification of the path, and its status; 404, or 410 when it is removed. */
+export const outgoingNotificationOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<
   { readonly outgoing: OutgoingNotificationRef; readonly view: NotificationView },
   HandlerFailure
 > {
-  const place = yield* outgoingRefOf(service, call)
-  const id = call.parameters.get("notification")
-  if (!isActorId(id) || call.parameters.secret("notification") !== undefined) {
-    return yield* httpError("not-found")
-  }
-  const outgoing = outgoingNamed(service, place, id)
-  const view = yield* describe(service, outgoing)
-  if (view.account !== place.account) return yield* httpError("not-found")
+  const ref = yield* outgoingRefOf(service, call)
+  const id = yield* actorIdOf(call, "notification")
+  const outgoing = outgoingRefNamed(service, ref, id)
+  const view = yield* describeOutgoing(service, outgoing)
+  if (view.account !== ref.account) return yield* httpError("not-found")
   return { outgoing, view }
 })

@@ -1,68 +1,49 @@
 /**
- * The index of an outgoing mailbox, newest first: an entry is written before its notification is
- * queued, so that none is ever missing. Its value is a hint of how the notification stands.
+ * The index of an outgoing mailbox, newest first. The value of an entry is a hint of the status of
+ * its notification: the actor decides, and only `sent` is final. `waiting` may be the hint of a
+ * notification that has ended, and `failed` of one that is tried again.
  */
 import { Effect } from "effect"
+import { abandonedEntryMs } from "../../limits.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
+import { cursorOf, type IndexEntry, readEntries } from "../newest-first-index.ts"
 
-/** `<account>/<inverted ms, 13 digits>.<id>`: ascending keys are newest first. */
 const outgoingTable = "outgoing"
 
-/** `<account>/<id>` of a keyed request that is under way: its entry in the other table. */
+/** `<account>/<id>` of a keyed request until its notification is queued: the entry's key. */
 const keysTable = "outgoing-keys"
 
-const newestMs = 9_999_999_999_999
-
-const keyDigits = 13
-
-const cursorPattern = /^\d{13}\.[A-Za-z0-9_=-]{1,200}$/
-
-/** One entry; `cursor` is its key without the account. */
-export interface OutgoingEntry {
-  readonly cursor: string
-  readonly id: string
-  /** When the sender's request came, ms since the epoch. */
-  readonly atMs: number
-  /**
-   * `waiting` may be said of one that has ended, and `failed` of one that was tried again; `sent`
-   * is final.
-   */
-  readonly hint: string
-}
-
-export const isCursor = (text: string): boolean => cursorPattern.test(text)
-
-const cursorOf = (atMs: number, id: string): string =>
-  `${String(newestMs - atMs).padStart(keyDigits, "0")}.${id}`
-
 /**
- * Enters a notification and gives the entry's key. A request that may be repeated notes its entry,
- * so that its repetition after a crash finds that entry instead of making another.
+ * Enters a notification before it is queued, and returns the entry's key. A keyed request stores
+ * that key too: when it is repeated after a crash it finds the entry and writes no second one.
  */
-export const enter = Effect.fnUntraced(function*(
+export const enterOutgoing = Effect.fnUntraced(function*(
   { nowMs, records }: Service,
   account: string,
   id: string,
-  repeatable: boolean
+  isKeyed: boolean
 ): Effect.fn.Return<string, HandlerFailure> {
-  const noted = `${account}/${id}`
-  const known = repeatable ? yield* records.get(keysTable, noted) : undefined
-  const key = known ?? `${account}/${cursorOf(nowMs(), id)}`
+  const requestKey = `${account}/${id}`
+  const stored = isKeyed ? yield* records.get(keysTable, requestKey) : undefined
+  const key = stored ?? `${account}/${cursorOf(nowMs(), id)}`
   const entry = { table: outgoingTable, key, value: "waiting" }
   yield* records.write(
-    repeatable ? [entry, { table: keysTable, key: noted, value: key }] : [entry]
+    isKeyed ? [entry, { table: keysTable, key: requestKey, value: key }] : [entry]
   )
   return key
 })
 
-/** The notification is queued, so that its repetition will find it; nobody depends on this. */
-export const entered = ({ records }: Service, account: string, id: string): Effect.Effect<void> =>
+/** Deletes the key of a keyed request: its notification is queued, and a repetition finds it. */
+export const deleteRequestKey = (
+  { records }: Service,
+  account: string,
+  id: string
+): Effect.Effect<void> =>
   Effect.ignore(
     records.write([{ table: keysTable, key: `${account}/${id}`, value: null, fades: true }])
   )
 
-/** Takes entries out, or says of them that they wait. */
-export const mark = (
+const writeEntries = (
   { records }: Service,
   account: string,
   cursors: ReadonlyArray<string>,
@@ -77,23 +58,33 @@ export const mark = (
     }))
   )
 
+/** Changes the hint of entries to `waiting`. */
+export const markWaiting = (service: Service, account: string, cursors: ReadonlyArray<string>) =>
+  writeEntries(service, account, cursors, "waiting")
+
+/** Removes an entry; a failure leaves a stale entry, which the next listing removes. */
+export const removeOutgoing = (
+  service: Service,
+  account: string,
+  cursor: string
+): Effect.Effect<void> => Effect.ignore(writeEntries(service, account, [cursor], null))
+
+/** Removes an entry whose notification is gone, or was never queued because of a crash. */
+export const removeStale = (
+  service: Service,
+  account: string,
+  { atMs, cursor }: IndexEntry,
+  reason: string
+): Effect.Effect<void> =>
+  reason === "Gone" || (reason === "NotFound" && service.nowMs() - atMs > abandonedEntryMs)
+    ? removeOutgoing(service, account, cursor)
+    : Effect.void
+
 /** The entries after a cursor. */
-export const entriesAfter = (
-  { records }: Service,
+export const readOutgoing = (
+  service: Service,
   account: string,
   after: string | undefined,
   limit: number
-): Effect.Effect<ReadonlyArray<OutgoingEntry>, HandlerFailure> => {
-  const prefix = `${account}/`
-  const range = { prefix, limit, ...after === undefined ? {} : { after: prefix + after } }
-  return Effect.map(records.range(outgoingTable, range), (rows) =>
-    rows.map(({ key, value }) => {
-      const cursor = key.slice(prefix.length)
-      return {
-        cursor,
-        id: cursor.slice(keyDigits + 1),
-        atMs: newestMs - Number(cursor.slice(0, keyDigits)),
-        hint: value
-      }
-    }))
-}
+): Effect.Effect<ReadonlyArray<IndexEntry>, HandlerFailure> =>
+  readEntries(service, { table: outgoingTable }, account, { after, limit })

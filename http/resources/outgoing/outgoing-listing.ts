@@ -1,20 +1,24 @@
-/** A7: the listing of an outgoing mailbox, newest first; each entry is asked how it stands. */
+/** The entries of an outgoing mailbox: their listing (A7), and retrying the failed ones of a span. */
 import { Effect } from "effect"
-import type { NotificationStatus } from "../../../actors/notification/index.ts"
+import { parseSince } from "../../../actors/mailbox/index.ts"
+import type { NotificationMessage, NotificationReply,
+  NotificationStatus } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { requireAccount } from "../../auth/index.ts"
-import { abandonedEntryMs, askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin,
-  outgoingScannedMax } from "../../limits.ts"
-import { absoluteUri, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError,
-  type PageRequest, readPageRequest, readQuery, type Service,
-  viewAnswer } from "../../pipeline/index.ts"
-import { describeAs, mailboxOf, mailboxPath, notificationAt, type OutgoingRef,
-  readerHeaders } from "./outgoing-access.ts"
-import { entriesAfter, isCursor, mark, type OutgoingEntry } from "./outgoing-entries.ts"
-import { type ListedOutgoing, statuses } from "./outgoing-pages.ts"
-import { listingView } from "./outgoing-views.ts"
+import { callerOf, requireAccount } from "../../auth/index.ts"
+import { bodyKind, parseFormBody } from "../../formats/index.ts"
+import { askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin, outgoingScannedMax,
+  queueDelayMaxMs } from "../../limits.ts"
+import { absoluteUri, askOrRefusal, type Call, defineHandler, emptyAnswer, type HandlerAnswer,
+  type HandlerFailure, httpError, noStore, type PageRequest, readBody, readerHeaders,
+  readPageRequest, readQuery, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { type IndexEntry, isCursor } from "../newest-first-index.ts"
+import { describeAs, existingOutgoingRef, mailboxPath, notificationAddress,
+  type OutgoingRef } from "./outgoing-access.ts"
+import { markWaiting, readOutgoing, removeStale } from "./outgoing-entries.ts"
+import { type ListedOutgoing, listingView, notificationStatuses,
+  retriedView } from "./outgoing-views.ts"
 
-const toOwn = Effect.fnUntraced(function*(
+const redirectToOwn = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   status: 303 | 307
@@ -23,121 +27,229 @@ const toOwn = Effect.fnUntraced(function*(
   return emptyAnswer(status, [
     ["Location", absoluteUri(service, mailboxPath(name))],
     ["Vary", "Authorization"],
-    ["Cache-Control", "no-store"]
+    ...noStore
   ])
 })
 
-/** `/outgoing` leads to the caller's own outgoing mailbox. */
-export const getOwn = (service: Service) => (call: Call) => toOwn(service, call, 303)
+/** Redirects `/outgoing` to the caller's own outgoing mailbox. */
+export const getOwnOutgoing = (service: Service) => (call: Call) =>
+  redirectToOwn(service, call, 303)
 
-/** The same of A5: what was POSTed is to be POSTed there (RFC 9110 §15.4.8). */
-export const postOwn = (service: Service) => (call: Call) => toOwn(service, call, 307)
+/** Redirects a submission, which the client POSTs again (RFC 9110 §15.4.8). */
+export const postOwnOutgoing = (service: Service) => (call: Call) =>
+  redirectToOwn(service, call, 307)
 
-const filterOf = Effect.fnUntraced(function*(
+/* The listing. */
+
+const statusFilterOf = Effect.fnUntraced(function*(
   call: Call
 ): Effect.fn.Return<NotificationStatus | undefined, HandlerFailure> {
   const text = (yield* readQuery(call)).get("status")
-  const found = statuses.find((status) => status === text)
-  if (text !== undefined && found === undefined) {
-    return yield* httpError("malformed", `status must be one of ${statuses.join(", ")}`)
+  const filter = notificationStatuses.find((status) => status === text)
+  if (text !== undefined && filter === undefined) {
+    return yield* httpError(
+      "malformed",
+      `status must be one of ${notificationStatuses.join(", ")}`
+    )
   }
-  return found
+  return filter
 })
 
-/** Removes an entry whose notification is gone, or was never queued: a crash left it. */
-export const removeStale = (
-  service: Service,
-  place: OutgoingRef,
-  entry: OutgoingEntry,
-  reason: string
-): Effect.Effect<void> => {
-  const isStale = reason === "Gone" ||
-    (reason === "NotFound" && service.nowMs() - entry.atMs > abandonedEntryMs)
-  return isStale
-    ? Effect.ignore(mark(service, place.account, [entry.cursor], null))
-    : Effect.void
-}
-
-/** How one stands, by its actor; one that is out of service stands as the index says. */
-const look = (
-  service: Service,
-  place: OutgoingRef,
-  entry: OutgoingEntry
-): Effect.Effect<ListedOutgoing | undefined, HandlerFailure> =>
-  describeAs(service, notificationAt(entry.id), place.caller).pipe(
-    Effect.flatMap((view): Effect.Effect<ListedOutgoing | undefined, HandlerFailure> => {
-      if (isRefusal(view)) {
-        return Effect.as(removeStale(service, place, entry, view.reason), undefined)
-      }
-      const { createdAtMs, recipients, status } = view
-      return Effect.succeed({ id: entry.id, status, atMs: createdAtMs, recipients })
-    }),
-    Effect.catchTags({ Quarantined: () => hinted(entry), ActorDefect: () => hinted(entry) })
-  )
-
-const hinted = ({ atMs, hint, id }: OutgoingEntry): Effect.Effect<ListedOutgoing> =>
+/** A notification by the hint of its entry, for one whose actor cannot be asked. */
+const listedByHint = ({ atMs, id, value }: IndexEntry): Effect.Effect<ListedOutgoing> =>
   Effect.succeed({
     id,
-    status: statuses.find((status) => status === hint) ?? "waiting",
+    status: notificationStatuses.find((status) => status === value) ?? "waiting",
     atMs,
     recipients: []
   })
 
-interface Found {
+/** The notification of an entry, undefined for a stale entry. */
+const describeEntry = (
+  service: Service,
+  { account, caller }: OutgoingRef,
+  entry: IndexEntry
+): Effect.Effect<ListedOutgoing | undefined, HandlerFailure> =>
+  describeAs(service, notificationAddress(entry.id), caller).pipe(
+    Effect.flatMap((view): Effect.Effect<ListedOutgoing | undefined, HandlerFailure> => {
+      if (isRefusal(view)) {
+        return Effect.as(removeStale(service, account, entry, view.reason), undefined)
+      }
+      const { createdAtMs, recipients, status } = view
+      return Effect.succeed({ id: entry.id, status, atMs: createdAtMs, recipients })
+    }),
+    Effect.catchTags({
+      Quarantined: () => listedByHint(entry),
+      ActorDefect: () => listedByHint(entry)
+    })
+  )
+
+interface OutgoingPage {
   readonly listed: ReadonlyArray<ListedOutgoing>
-  /** The cursor after which more may be found. */
+  /** The cursor of the next page. */
   readonly next: string | undefined
 }
 
-/** A page of those that stand so; it is short when many had to be asked for it. */
-const find = Effect.fnUntraced(function*(
+/** A page of the notifications with a status; it is short after asking many actors for it. */
+const readListing = Effect.fnUntraced(function*(
   service: Service,
-  place: OutgoingRef,
+  mailbox: OutgoingRef,
   { after, limit }: PageRequest,
-  wanted: NotificationStatus | undefined
-): Effect.fn.Return<Found, HandlerFailure> {
+  filter: NotificationStatus | undefined
+): Effect.fn.Return<OutgoingPage, HandlerFailure> {
   const listed: Array<ListedOutgoing> = []
   let cursor = after
   let asked = 0
   let scanned = 0
+  // Only `sent` is a final hint.
+  const isExcluded = ({ value }: IndexEntry): boolean =>
+    value === "sent" && filter !== undefined && filter !== "sent"
   for (;;) {
     const left = limit - listed.length
-    const size = wanted === undefined ? left : Math.max(left, outgoingEntriesMin)
-    const entries = yield* entriesAfter(service, place.account, cursor, size)
-    // Only `sent` is a final hint.
-    const passed = (entry: OutgoingEntry): boolean =>
-      entry.hint === "sent" && wanted !== undefined && wanted !== "sent"
-    const looked = yield* Effect.forEach(
+    const size = filter === undefined ? left : Math.max(left, outgoingEntriesMin)
+    const entries = yield* readOutgoing(service, mailbox.account, cursor, size)
+    const described = yield* Effect.forEach(
       entries,
-      (entry) => passed(entry) ? Effect.succeed(undefined) : look(service, place, entry),
+      (entry) =>
+        isExcluded(entry) ? Effect.succeed(undefined) : describeEntry(service, mailbox, entry),
       { concurrency: askedAtOnceMax }
     )
     for (const [at, entry] of entries.entries()) {
       cursor = entry.cursor
-      const one = looked[at]
-      if (one === undefined || (wanted !== undefined && one.status !== wanted)) continue
-      listed.push(one)
+      const row = described[at]
+      if (row === undefined || (filter !== undefined && row.status !== filter)) continue
+      listed.push(row)
       if (listed.length === limit) return { listed, next: cursor }
     }
     if (entries.length < size) return { listed, next: undefined }
     scanned += entries.length
-    asked += entries.filter((entry) => !passed(entry)).length
+    asked += entries.filter((entry) => !isExcluded(entry)).length
     if (asked >= outgoingAskedMax || scanned >= outgoingScannedMax) return { listed, next: cursor }
   }
 })
 
 /** A7. */
-export const getListing = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const place = yield* mailboxOf(service, call)
-    const page = yield* readPageRequest(call, isCursor)
-    const wanted = yield* filterOf(call)
-    const { listed, next } = yield* find(service, place, page, wanted)
-    const status = wanted === undefined ? "" : `&status=${wanted}`
-    const nextHref = next === undefined
-      ? undefined
-      : `${place.href}?limit=${page.limit}&after=${next}${status}`
-    return viewAnswer(listingView(service, place, listed, wanted, nextHref), {
-      headers: readerHeaders
-    })
+export const getOutgoingListing = defineHandler(function*(service, call) {
+  const mailbox = yield* existingOutgoingRef(service, call)
+  const page = yield* readPageRequest(call, isCursor)
+  const filter = yield* statusFilterOf(call)
+  const { listed, next } = yield* readListing(service, mailbox, page, filter)
+  const status = filter === undefined ? "" : `&status=${filter}`
+  const nextHref = next === undefined
+    ? undefined
+    : `${mailbox.href}?limit=${page.limit}&after=${next}${status}`
+  return viewAnswer(listingView(service, mailbox, listed, filter, nextHref), {
+    headers: readerHeaders
   })
+})
+
+/* Retrying a span. */
+
+interface RetrySpan {
+  readonly sinceMs: number
+  readonly after: string | undefined
+}
+
+/** The span of the query, or of the page's form. */
+const retrySpanOf = Effect.fnUntraced(function*(
+  call: Call
+): Effect.fn.Return<RetrySpan, HandlerFailure> {
+  const query = yield* readQuery(call)
+  const bytes = yield* readBody(call)
+  let text = query.get("since")
+  if (text === undefined && bodyKind(call.request.headers.get("content-type")) === "form") {
+    const form = parseFormBody(bytes)
+    if (!form.ok) return yield* httpError("malformed", form.fault.detail)
+    text = form.value.get("since")
+  }
+  // A plus sign that was not encoded has become a space.
+  const since = parseSince((text ?? "").trim().replace(/ (\d\d:\d\d)$/, "+$1"))
+  if (since?._tag !== "At") {
+    return yield* httpError("malformed", "since must be a time (RFC 3339): where to begin")
+  }
+  const after = query.get("after")
+  if (after !== undefined && !isCursor(after)) {
+    return yield* httpError("malformed", "after is no cursor of this listing")
+  }
+  return { sinceMs: since.atMs, after }
+})
+
+/** Retries one notification; returns how many of its recipients. */
+const retryEntry = Effect.fnUntraced(function*(
+  service: Service,
+  { account, caller }: OutgoingRef,
+  entry: IndexEntry,
+  sinceMs: number
+): Effect.fn.Return<number, HandlerFailure> {
+  const to = notificationAddress(entry.id)
+  if (entry.atMs < sinceMs) {
+    const view = yield* describeAs(service, to, caller)
+    if (isRefusal(view) || view.createdAtMs < sinceMs) return 0
+  }
+  const message: NotificationMessage = { _tag: "Retry", caller: callerOf(caller) }
+  const reply = yield* askOrRefusal<NotificationReply>(service, to, message)
+  if (isRefusal(reply)) {
+    yield* removeStale(service, account, entry, reply.reason)
+    return 0
+  }
+  return reply._tag === "Retried" ? reply.recipients : 0
+})
+
+interface RetriedSpan {
+  readonly notifications: number
+  readonly recipients: number
+  /** The cursor of the rest of the span. */
+  readonly next: string | undefined
+}
+
+/** Retries the span, newest first, up to the bounds of one request. */
+const retrySpan = Effect.fnUntraced(function*(
+  service: Service,
+  mailbox: OutgoingRef,
+  { after, sinceMs }: RetrySpan
+): Effect.fn.Return<RetriedSpan, HandlerFailure> {
+  let cursor = after
+  let notifications = 0
+  let recipients = 0
+  let asked = 0
+  let scanned = 0
+  for (;;) {
+    const entries = yield* readOutgoing(service, mailbox.account, cursor, outgoingEntriesMin)
+    // An entry is a little older than its notification, whose time the sender knows.
+    const within = entries.filter(({ atMs }) => atMs >= sinceMs - queueDelayMaxMs)
+    const unsent = within.filter(({ value }) => value !== "sent")
+    const failed = unsent.filter(({ value }) => value === "failed").map((entry) => entry.cursor)
+    // Before the retry: `waiting` may be the hint of an ended notification, but not the reverse.
+    yield* markWaiting(service, mailbox.account, failed)
+    const counts = yield* Effect.forEach(
+      unsent,
+      (entry) => retryEntry(service, mailbox, entry, sinceMs),
+      { concurrency: askedAtOnceMax }
+    )
+    notifications += counts.filter((count) => count > 0).length
+    recipients += counts.reduce((sum, count) => sum + count, 0)
+    const isEnd = within.length < entries.length || entries.length < outgoingEntriesMin
+    if (isEnd) return { notifications, recipients, next: undefined }
+    cursor = entries.at(-1)?.cursor
+    asked += unsent.length
+    scanned += entries.length
+    if (asked >= outgoingAskedMax || scanned >= outgoingScannedMax) {
+      return { notifications, recipients, next: cursor }
+    }
+  }
+})
+
+/** POST to …/retry of the mailbox: 202 with the counts, and where to go on if there may be more. */
+export const postRetrySpan = defineHandler(function*(service, call) {
+  const mailbox = yield* existingOutgoingRef(service, call)
+  const span = yield* retrySpanOf(call)
+  const { next, ...counts } = yield* retrySpan(service, mailbox, span)
+  const since = new Date(span.sinceMs).toISOString()
+  const nextPath = next === undefined
+    ? undefined
+    : `${mailbox.path}/retry?since=${since}&after=${next}`
+  return viewAnswer(retriedView(service, mailbox, counts, nextPath), {
+    status: 202,
+    headers: readerHeaders
+  })
+})

@@ -1,12 +1,12 @@
-/** The rows of outgoing mailboxes (protocol §1.3). */
+/** The routes of outgoing mailboxes (protocol §1.3). */
 import { type ResourceHandler, type Route, scriptHandler, type Service,
   withFormRedisplay } from "../../pipeline/index.ts"
 import { collectionPath, mailboxPath } from "./outgoing-access.ts"
-import { getListing, getOwn, postOwn } from "./outgoing-listing.ts"
-import { deleteOutgoing, formOfOutgoing, getOutgoing,
-  retryOutgoing } from "./outgoing-notification.ts"
-import { composeForm, outgoingScript, replayForm } from "./outgoing-pages.ts"
-import { postReplay } from "./replay.ts"
+import { getOutgoingListing, getOwnOutgoing, postOwnOutgoing,
+  postRetrySpan } from "./outgoing-listing.ts"
+import { deleteOutgoing, getOutgoing, postOutgoingForm,
+  postRetry } from "./outgoing-notification.ts"
+import { composeForm, outgoingScript, retrySpanForm } from "./outgoing-views.ts"
 import { postOutgoing } from "./submission.ts"
 
 export const outgoingRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
@@ -14,14 +14,14 @@ export const outgoingRoutes = (service: Service): ReadonlyArray<Route<ResourceHa
   {
     pattern: collectionPath,
     methods: {
-      GET: { handle: getOwn(service) },
-      POST: { handle: postOwn(service), body: "none" }
+      GET: { handle: getOwnOutgoing(service) },
+      POST: { handle: postOwnOutgoing(service), body: "none" }
     }
   },
   {
     pattern: `${collectionPath}/{account}`,
     methods: {
-      GET: { handle: getListing(service) },
+      GET: { handle: getOutgoingListing(service) },
       POST: {
         handle: withFormRedisplay(
           ({ parameters }) => composeForm(mailboxPath(parameters.get("account"))),
@@ -35,8 +35,8 @@ export const outgoingRoutes = (service: Service): ReadonlyArray<Route<ResourceHa
     methods: {
       POST: {
         handle: withFormRedisplay(
-          ({ parameters }) => replayForm(mailboxPath(parameters.get("account"))),
-          postReplay(service)
+          ({ parameters }) => retrySpanForm(mailboxPath(parameters.get("account"))),
+          postRetrySpan(service)
         )
       }
     }
@@ -45,12 +45,12 @@ export const outgoingRoutes = (service: Service): ReadonlyArray<Route<ResourceHa
     pattern: `${collectionPath}/{account}/{notification}`,
     methods: {
       GET: { handle: getOutgoing(service) },
-      POST: { handle: formOfOutgoing(service) },
+      POST: { handle: postOutgoingForm(service) },
       DELETE: { handle: deleteOutgoing(service) }
     }
   },
   {
     pattern: `${collectionPath}/{account}/{notification}/retry`,
-    methods: { POST: { handle: retryOutgoing(service), body: "none" } }
+    methods: { POST: { handle: postRetry(service), body: "none" } }
   }
 ]

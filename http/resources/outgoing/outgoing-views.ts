@@ -1,19 +1,253 @@
-/** The documents of outgoing mailboxes: how a notification stands, and the listing. */
-import type { NotificationStatus, NotificationView as Notification,
+/** The documents and pages of outgoing mailboxes; the pages work without a script. */
+import type { NotificationStatus, NotificationView,
   RecipientState } from "../../../actors/notification/index.ts"
-import { liveScriptPath, type PageLink } from "../../formats/html/index.ts"
+import { deleteForm, emptyState, type Html, html, type HtmlForm, link, livePart, liveScriptPath,
+  liveState, nothing, type PageLink, pageTools, renderForm, statusBadge, type StatusBadges,
+  timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isText } from "../../formats/xml/index.ts"
+import { uriCharsMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { mailboxPath, notificationPath, type OutgoingNotificationRef,
   type OutgoingRef } from "./outgoing-access.ts"
-import { goOnForm, type ListedOutgoing, listingForms, listingPage, notificationPage,
-  timeOf } from "./outgoing-pages.ts"
+
+/** One notification of a listing. */
+export interface ListedOutgoing {
+  readonly id: string
+  readonly status: NotificationStatus
+  readonly atMs: number
+  readonly recipients: ReadonlyArray<RecipientState>
+}
+
+/** The statuses that a listing can be filtered by. */
+export const notificationStatuses: ReadonlyArray<NotificationStatus> = ["waiting", "sent", "failed"]
+
+const badges: StatusBadges<NotificationStatus | RecipientState["status"]> = {
+  sent: ["good", "✓ sent"],
+  success: ["good", "✓ success"],
+  waiting: ["wait", "○ waiting"],
+  retry: ["wait", "↻ retry"],
+  failed: ["bad", "✗ failed"]
+}
+
+/* The pages. */
+
+const isoTime = (atMs: number): string => new Date(atMs).toISOString()
+
+/** `/outgoing.js`: keeps an open page of a notification up to date. The page works without it. */
+export const outgoingScript = `"use strict"
+const rows = document.getElementById("recipients")
+const state = document.getElementById("live")
+if (rows !== null && window.EventSource !== undefined) {
+  const badges = ${JSON.stringify(badges)}
+  const badge = (node, status) => {
+    const [kind, text] = badges[status] ?? ["", ""]
+    node.textContent = text
+    node.className = "badge " + kind
+  }
+${pageTools}
+  const rowOf = (recipient) => {
+    const field = (name) => recipient.getAttribute(name)
+    const row = document.createElement("tr")
+    link(field("href") ?? "", field("href") ?? "", make("td", undefined, row))
+    const cell = make("td", undefined, row)
+    badge(make("span", undefined, cell), field("status"))
+    cell.append(" ")
+    const attempts = field("attempts") ?? "0"
+    const details = make("span", attempts + (attempts === "1" ? " attempt" : " attempts"), cell)
+    details.className = "quiet"
+    for (const name of ["last", "next"]) {
+      const text = field(name)
+      if (text === null) continue
+      details.append(" \\u00b7 " + name + " ")
+      make("time", text.slice(0, 19).replace("T", " ") + " UTC", details).dateTime = text
+    }
+    const problem = field("problem")
+    const code = field("code")
+    if (code !== null && problem?.includes(code) !== true) {
+      details.append(" \\u00b7 answered " + code)
+    }
+    if (problem !== null) details.append(" \\u00b7 " + problem)
+    if (field("location") !== null) {
+      details.append(" \\u00b7 ")
+      link(field("location"), "where it is stored", details)
+    }
+    return row
+  }
+  const show = (text) => {
+    const root = new DOMParser().parseFromString(text, "application/xml").documentElement
+    badge(document.getElementById("status"), root.getAttribute("status"))
+    rows.replaceChildren(...[...root.children].map(rowOf))
+  }
+  follow(rows.dataset.stream, "status", show, {
+    live: "This page changes by itself.",
+    closed: "Load this page again to see the status.",
+    gone: "This notification has been removed."
+  })
+}
+`
+
+/** The code of the answer, unless the problem says it. */
+const answered = ({ code, problem }: RecipientState): string | undefined =>
+  code === undefined || problem?.includes(String(code)) === true ? undefined : `answered ${code}`
+
+/** The details of a recipient, in the order of a person's questions. */
+const details = (recipient: RecipientState): Html => {
+  const { attempts, lastAtMs, location, nextAtMs, problem } = recipient
+  const code = answered(recipient)
+  return html`${attempts === 1 ? "1 attempt" : `${attempts} attempts`}${
+    lastAtMs === undefined ? nothing : html` · last ${timeAt(lastAtMs)}`
+  }${nextAtMs === undefined ? nothing : html` · next ${timeAt(nextAtMs)}`}${
+    code === undefined ? nothing : html` · ${code}`
+  }${problem === undefined ? nothing : html` · ${problem}`}${
+    location === undefined ? nothing : html` · ${link(location, "where it is stored")}`
+  }`
+}
+
+const row = (recipient: RecipientState): Html =>
+  html`<tr><td>${link(recipient.to)}</td><td>${statusBadge(badges, recipient.status)}
+<span class="quiet">${details(recipient)}</span></td></tr>
+`
+
+/** The status of a notification and of each recipient; with a script it changes by itself. */
+const notificationPage = (
+  { path }: OutgoingNotificationRef,
+  { createdAtMs, recipients, status }: NotificationView
+): Html =>
+  html`<p>${statusBadge(badges, status, "status")} <span class="quiet">sent off ${
+    timeAt(createdAtMs)
+  }</span></p>
+<div class="scroll" role="region" aria-label="Recipients" tabindex="0">
+<table class="stack"><thead><tr><th scope="col">Recipient</th>
+<th scope="col">Status</th></tr></thead>
+<tbody id="recipients" data-stream="${path}">
+${recipients.map(row)}</tbody></table></div>
+<p class="quiet" id="live" role="status">Load this page again to see the status.</p>
+${
+    renderForm({
+      id: "retry",
+      action: `${path}/retry`,
+      legend: "Try the failed recipients again",
+      controls: [],
+      submit: "Try again"
+    })
+  }${deleteForm(path, "Remove it, and make no further attempt")}`
+
+const others = (count: number): string =>
+  count === 0 ? "" : count === 1 ? " and one other" : ` and ${count} others`
+
+const entry = (mailbox: OutgoingRef, { atMs, id, recipients, status }: ListedOutgoing): Html =>
+  html`<li><p>${statusBadge(badges, status)} <a href="${notificationPath(mailbox.account, id)}">${
+    timeAt(atMs)
+  }</a></p>
+${
+    recipients[0] === undefined
+      ? nothing
+      : html`<p class="quiet">to ${link(recipients[0].to)}${others(recipients.length - 1)}</p>`
+  }</li>
+`
+
+const filters = (mailbox: OutgoingRef, chosen: NotificationStatus | undefined): Html =>
+  html`<p class="choices">${
+    [undefined, ...notificationStatuses].map((status) => {
+      const name = status === undefined ? "all" : badges[status][1]
+      const query = status === undefined ? "" : `?status=${status}`
+      return status === chosen
+        ? html`<b aria-current="page">${name}</b> `
+        : html`<a href="${mailbox.path}${query}">${name}</a> `
+    })
+  }</p>`
+
+/** The form that sends (A5); the service publishes the message that is written in it. */
+export const composeForm = (action: string, to = ""): HtmlForm => ({
+  id: "send",
+  action,
+  legend: "Send a notification",
+  controls: [
+    {
+      name: "to",
+      label: "To",
+      type: "textarea",
+      required: true,
+      value: to,
+      rows: 3,
+      hint: "Addresses of mailboxes, one a line."
+    },
+    { name: "description", label: "What it is about", required: true, maxlength: 1000 },
+    {
+      name: "content",
+      label: "The message itself",
+      type: "textarea",
+      hint: "It is published for the recipients."
+    },
+    {
+      name: "url",
+      label: "Address of the message",
+      type: "url",
+      maxlength: uriCharsMax,
+      hint: "The address of a message that is already published, instead of its text."
+    },
+    {
+      name: "from",
+      label: "Name this outgoing mailbox as the sender",
+      type: "checkbox"
+    }
+  ],
+  submit: "Send"
+})
+
+/** The form that retries a span. */
+export const retrySpanForm = (path: string): HtmlForm => ({
+  id: "retry",
+  action: `${path}/retry`,
+  legend: "Try all failed recipients again",
+  controls: [{
+    name: "since",
+    label: "Sent since",
+    required: true,
+    value: isoTime(0),
+    hint: "A time of RFC 3339."
+  }],
+  submit: "Try again"
+})
+
+/** The notifications, newest first. */
+const listingPage = (
+  mailbox: OutgoingRef,
+  listed: ReadonlyArray<ListedOutgoing>,
+  filter: NotificationStatus | undefined
+): Html =>
+  html`${filters(mailbox, filter)}
+${
+    livePart(
+      "entries",
+      listed.length > 0
+        ? html`<ol class="entries">${listed.map((one) => entry(mailbox, one))}</ol>`
+        : emptyState(
+          "There is nothing here.",
+          filter === undefined
+            ? "Notifications that you send with the form below appear here, with their status."
+            : "No notification has this status."
+        )
+    )
+  }${liveState}`
+
+/** The forms below the notifications. */
+const listingForms = (mailbox: OutgoingRef): Html =>
+  html`${
+    mailbox.caller.name === mailbox.account ? renderForm(composeForm(mailbox.path)) : nothing
+  }${renderForm(retrySpanForm(mailbox.path))}`
+
+/** Continues a retry of a span: the same request with another cursor. */
+const continueForm = (action: string): Html =>
+  renderForm({ id: "go-on", action, legend: "There may be more", controls: [], submit: "Go on" })
+
+/* The documents. */
 
 const optionalTime = (atMs: number | undefined): string | undefined =>
-  atMs === undefined ? undefined : timeOf(atMs)
+  atMs === undefined ? undefined : isoTime(atMs)
 
-/** Text that may come from another service, as it can be written. */
+/** Text of another service; what XML cannot hold is escaped. */
 const printable = (text: string | undefined): string | undefined =>
   text === undefined || isText(text) ? text : JSON.stringify(text)
 
@@ -29,14 +263,14 @@ const recipientElement = (recipient: RecipientState): Element =>
     problem: printable(recipient.problem)
   })
 
-/** How a notification stands (A6). */
+/** The status of a notification (A6). */
 export const statusElement = (
   { href }: OutgoingNotificationRef,
-  { createdAtMs, recipients, status }: Notification
+  { createdAtMs, recipients, status }: NotificationView
 ): Element =>
   element(
     "notification",
-    { href, time: timeOf(createdAtMs), status },
+    { href, time: isoTime(createdAtMs), status },
     ...recipients.map(recipientElement)
   )
 
@@ -47,9 +281,9 @@ const recipientStatuses: ReadonlyArray<RecipientState["status"]> = [
   "failed"
 ]
 
-/** `Notification-Status: waiting; success=3; retry=1`: how many recipients stand how. */
+/** `Notification-Status: waiting; success=3; retry=1`: how many recipients have each status. */
 export const statusField = (
-  { recipients, status }: Notification
+  { recipients, status }: NotificationView
 ): readonly [string, string] => {
   let value: string = status
   for (const one of recipientStatuses) {
@@ -62,7 +296,7 @@ export const statusField = (
 /** A6. */
 export const statusView = (
   outgoing: OutgoingNotificationRef,
-  view: Notification
+  view: NotificationView
 ): ResourceView => ({
   title: "An outgoing notification",
   tree: () => statusElement(outgoing, view),
@@ -74,7 +308,7 @@ export const statusView = (
 /** A7. */
 export const listingView = (
   service: Service,
-  place: OutgoingRef,
+  mailbox: OutgoingRef,
   listed: ReadonlyArray<ListedOutgoing>,
   filter: NotificationStatus | undefined,
   next: string | undefined
@@ -83,30 +317,30 @@ export const listingView = (
     ? []
     : [{ rel: "next", href: next, title: "Earlier notifications" }]
   return {
-    title: `Outgoing mailbox of ${place.account}`,
+    title: `Outgoing mailbox of ${mailbox.account}`,
     tree: () =>
       element(
         "notifications",
-        { href: place.href },
+        { href: mailbox.href },
         ...listed.map(({ atMs, id, status }) =>
           element("notification", {
             status,
-            href: absoluteUri(service, notificationPath(place.account, id)),
-            time: timeOf(atMs)
+            href: absoluteUri(service, notificationPath(mailbox.account, id)),
+            time: isoTime(atMs)
           })
         )
       ),
-    body: () => listingPage(place, listed, filter),
-    forms: () => listingForms(place),
+    body: () => listingPage(mailbox, listed, filter),
+    forms: () => listingForms(mailbox),
     links,
     script: liveScriptPath
   }
 }
 
-/** What trying a span of notifications again came to; `next` is a path to POST to. */
+/** The outcome of retrying a span; `next` is a path to POST to. */
 export const retriedView = (
   service: Service,
-  place: OutgoingRef,
+  mailbox: OutgoingRef,
   counts: { readonly notifications: number; readonly recipients: number },
   next: string | undefined
 ): ResourceView => ({
@@ -115,9 +349,9 @@ export const retriedView = (
     ...counts,
     next: next === undefined ? undefined : absoluteUri(service, next)
   }),
-  ...next === undefined ? {} : { forms: goOnForm(next) },
+  ...next === undefined ? {} : { forms: continueForm(next) },
   links: [
-    { rel: "up", href: place.path, title: "The outgoing mailbox" },
+    { rel: "up", href: mailbox.path, title: "The outgoing mailbox" },
     ...next === undefined ? [] : [{ rel: "next", href: absoluteUri(service, next) }]
   ]
 })

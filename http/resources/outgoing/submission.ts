@@ -7,17 +7,18 @@ import { failure, type NotificationDocument, type Result, storedFragment,
   success } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import { inlinedOf, isPublished, readNotification } from "../../notification-body.ts"
-import { askOrRefusal, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError,
-  isPageWanted, readBody, refusalError, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { askOrRefusal, type Call, defineHandler, expectReply, type HandlerFailure, httpError,
+  isPageWanted, readBody, readerHeaders, refusalError, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
 import { publishInline } from "../content/index.ts"
-import { describe, describeAs, outgoingNamed, type OutgoingNotificationRef, type OutgoingRef,
-  readerHeaders, senderOf } from "./outgoing-access.ts"
-import { enter, entered, mark } from "./outgoing-entries.ts"
+import { describeAs, describeOutgoing, type OutgoingNotificationRef, type OutgoingRef,
+  outgoingRefNamed, senderRefOf } from "./outgoing-access.ts"
+import { deleteRequestKey, enterOutgoing, removeOutgoing } from "./outgoing-entries.ts"
 import { statusField, statusView } from "./outgoing-views.ts"
 
 /**
- * The recipients, none of them twice, or what is wrong with one. It is named by its number, and
- * not repeated when it may hold a password.
+ * The recipients without duplicates, or the fault of one. The fault names the recipient by its
+ * number: its URI may hold a password.
  */
 const recipientsOf = ({ to }: NotificationDocument): Result<ReadonlyArray<string>, string> => {
   if (to.length === 0) return failure("to is required: the URI of at least one mailbox")
@@ -44,8 +45,8 @@ const traceIdOf = ({ ids, request }: Call): string =>
   traceparent.exec(request.headers.get("traceparent") ?? "")?.[1] ??
     Buffer.from(ids.id("trace"), "base64url").toString("hex")
 
-/** What every recipient gets: without `to`, its content published for the sender. */
-const relayed = Effect.fnUntraced(function*(
+/** The document that every recipient receives: without `to`, its content published. */
+const relayedDocument = Effect.fnUntraced(function*(
   service: Service,
   { ids }: Call,
   { account, href }: OutgoingRef,
@@ -59,8 +60,8 @@ const relayed = Effect.fnUntraced(function*(
   return wrapped(storedFragment({ ...document, content: undefined }, { ...sender, url }))
 })
 
-/** Of a repeated request: what its first attempt has queued, if it went so far. */
-const queuedBefore = Effect.fnUntraced(function*(
+/** The notification that an earlier attempt of a keyed request has queued. */
+const describeQueued = Effect.fnUntraced(function*(
   service: Service,
   { caller, to }: OutgoingNotificationRef
 ): Effect.fn.Return<NotificationView | undefined, HandlerFailure> {
@@ -69,25 +70,24 @@ const queuedBefore = Effect.fnUntraced(function*(
   return view.reason === "NotFound" ? undefined : yield* refusalError(view)
 })
 
-const isRepeatable = ({ request }: Call): boolean => request.headers.has("idempotency-key")
+const isKeyed = ({ request }: Call): boolean => request.headers.has("idempotency-key")
 
-const queue = Effect.fnUntraced(function*(
+const queueNotification = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: OutgoingRef,
+  mailbox: OutgoingRef,
   outgoing: OutgoingNotificationRef,
-  given: { readonly document: string; readonly to: ReadonlyArray<string> }
+  content: { readonly document: string; readonly to: ReadonlyArray<string> }
 ): Effect.fn.Return<NotificationView, HandlerFailure> {
-  const { account } = place
-  const isKeyed = isRepeatable(call)
-  const listingKey = yield* enter(service, account, outgoing.id, isKeyed)
+  const { account } = mailbox
+  const listingKey = yield* enterOutgoing(service, account, outgoing.id, isKeyed(call))
   const message: NotificationMessage = {
     _tag: "Create",
     requestId: call.ids.id("request"),
     account,
     listingKey,
     traceId: traceIdOf(call),
-    ...given
+    ...content
   }
   const reply = yield* askOrRefusal<NotificationReply>(
     service,
@@ -96,44 +96,42 @@ const queue = Effect.fnUntraced(function*(
     call.ids.drawn
   )
   if (isRefusal(reply)) {
-    yield* Effect.ignore(mark(service, account, [listingKey.slice(account.length + 1)], null))
+    yield* removeOutgoing(service, account, listingKey.slice(account.length + 1))
     return yield* refusalError(reply)
   }
-  if (reply._tag !== "Created") throw new Error(`a notification answered ${reply._tag}`)
-  if (isKeyed) yield* entered(service, account, outgoing.id)
-  if (reply.repeated) return yield* describe(service, outgoing)
+  const { createdAtMs, repeated } = expectReply(reply, "Created")
+  if (isKeyed(call)) yield* deleteRequestKey(service, account, outgoing.id)
+  if (repeated) return yield* describeOutgoing(service, outgoing)
   return {
     account,
-    createdAtMs: reply.createdAtMs,
+    createdAtMs,
     status: "waiting",
-    recipients: given.to.map((to) => ({ to, status: "waiting", attempts: 0, tries: 0 })),
+    recipients: content.to.map((to) => ({ to, status: "waiting", attempts: 0, tries: 0 })),
     version: 1
   }
 })
 
-/** A5: 202 when it is durably queued, with how it stands; a browser is led to its page. */
-export const postOutgoing = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const place = yield* senderOf(service, call)
-    const bytes = yield* readBody(call)
-    const read = readNotification(
-      service.documentParser,
-      bytes,
-      call.request.headers.get("content-type") ?? ""
-    )
-    if (!read.ok) return yield* read.fault
-    const to = recipientsOf(read.value)
-    if (!to.ok) return yield* httpError("unprocessable", to.fault, [], { rule: "to" })
-    const outgoing = outgoingNamed(service, place, call.ids.id("outgoing"))
-    const before = isRepeatable(call) ? yield* queuedBefore(service, outgoing) : undefined
-    const view = before ?? (yield* queue(service, call, place, outgoing, {
-      document: yield* relayed(service, call, place, read.value),
-      to: to.value
-    }))
-    const location: readonly [string, string] = ["Location", outgoing.href]
-    if (isPageWanted(call)) return emptyAnswer(303, [location, ["Cache-Control", "no-store"]])
-    return viewAnswer(statusView(outgoing, view), {
-      status: 202,
-      headers: [location, statusField(view), ...readerHeaders]
-    })
+/** A5: 202 with the status when it is durably queued; a browser is redirected to its page. */
+export const postOutgoing = defineHandler(function*(service, call) {
+  const mailbox = yield* senderRefOf(service, call)
+  const bytes = yield* readBody(call)
+  const document = readNotification(
+    service.documentParser,
+    bytes,
+    call.request.headers.get("content-type") ?? ""
+  )
+  if (!document.ok) return yield* document.fault
+  const to = recipientsOf(document.value)
+  if (!to.ok) return yield* httpError("unprocessable", to.fault, [], { rule: "to" })
+  const outgoing = outgoingRefNamed(service, mailbox, call.ids.id("outgoing"))
+  const queued = isKeyed(call) ? yield* describeQueued(service, outgoing) : undefined
+  const view = queued ?? (yield* queueNotification(service, call, mailbox, outgoing, {
+    document: yield* relayedDocument(service, call, mailbox, document.value),
+    to: to.value
+  }))
+  if (isPageWanted(call)) return seeOther(service, outgoing.path)
+  return viewAnswer(statusView(outgoing, view), {
+    status: 202,
+    headers: [["Location", outgoing.href], statusField(view), ...readerHeaders]
   })
+})

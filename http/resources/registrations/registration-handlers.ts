@@ -1,180 +1,294 @@
-/** One registration: how it stands, lifting it, its secret, its end; and the list of them. */
+/** Handlers of push registrations (protocol §1.4): the native form, and WebSub. */
 import { Effect } from "effect"
-import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
+import type { MailboxMessage, MailboxReader, MailboxReply } from "../../../actors/mailbox/index.ts"
 import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
-import { isRefusal } from "../../../runtime/index.ts"
+import { isRefusal, type Refusal } from "../../../runtime/index.ts"
+import type { IdSource } from "../../auth/credentials/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { absoluteUri, ask, type Call, emptyAnswer, entityTags, type HandlerAnswer,
-  type HandlerFailure, httpError, isConditional, isPageWanted, preconditionsHold, readInput,
-  type RequestInput, type Service, viewAnswer } from "../../pipeline/index.ts"
-import { type MailboxRef, readerHeaders } from "../mailboxes/index.ts"
-import { collectionPath, describeAt, type DescribedRegistration, registrationNamed, registrationOf,
-  type RegistrationRef, requireSubscriber } from "./registration-access.ts"
-import { newSecret } from "./registration-creation.ts"
-import { callbackIn, checkCallback } from "./registration-input.ts"
+import { ask, askOrRefusal, type Call, emptyAnswer, entityTags, expectedVersion, expectReply,
+  type HandlerAnswer, type HandlerFailure, httpError, isPageWanted, noStore, readInput,
+  refusalError, type RequestInput, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
+import { defineMailboxHandler, mailboxReaderHeaders, type MailboxRef,
+  type ProvenReader } from "../mailboxes/index.ts"
+import { collectionPath, type DescribedRegistration, describeRegistration, registrationAt,
+  registrationNamed, type RegistrationRef, requireSubscriber,
+  subscriptionNamed } from "./registration-access.ts"
+import { callbackIn, type HubRequest, isHubRequest, parseCallback,
+  parseHubRequest } from "./registration-input.ts"
 import { collectionView, registrationView, secretView } from "./registration-views.ts"
 
-/** The mailbox's registrations; one that has just ended is passed over. */
-export const getRegistrations = (service: Service) =>
-  Effect.fnUntraced(
-    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      const { reader } = yield* requireSubscriber(service, call, place)
-      const message: MailboxMessage = { _tag: "Registrations", reader }
-      const reply = yield* ask<MailboxReply>(service, place.to, message)
-      if (reply._tag !== "Registrations") throw new Error(`a mailbox answered ${reply._tag}`)
-      const all = yield* Effect.forEach(reply.ids, (id) => {
-        const registration = registrationNamed(place, id)
-        return Effect.map(
-          describeAt(service, registration.to),
-          (view): ReadonlyArray<DescribedRegistration> =>
-            isRefusal(view) ? [] : [{ registration, view }]
-        )
-      }, { concurrency: askedAtOnceMax })
-      return viewAnswer(collectionView(place, all.flat()), { headers: readerHeaders(place) })
-    }
-  )
+/* Creation (A12). */
 
-const answerWith = (
-  place: MailboxRef,
+type CreateMessage = Extract<RegistrationMessage, { readonly _tag: "Create" }>
+
+/** A secret of Standard Webhooks: 256 random bits. */
+const makeSecret = (ids: IdSource): string =>
+  `whsec_${Buffer.from(ids.secret("webhook"), "base64url").toString("base64")}`
+
+/** Whether a valid subscription continues although its renewal was refused. */
+const continuesAfter = (form: CreateMessage["form"], { reason }: Refusal): boolean =>
+  form === "websub" && (reason === "Unauthenticated" || reason === "Forbidden")
+
+/**
+ * Creates the registration, then enters it into the mailbox's list. After a crash between, the
+ * registration finds that its mailbox does not list it; an entry alone could not find that out.
+ */
+const createRegistration = Effect.fnUntraced(function*(
+  service: Service,
+  { id, to }: RegistrationRef,
+  mailbox: MailboxRef,
+  reader: MailboxReader,
+  create: CreateMessage
+): Effect.fn.Return<RegistrationView, HandlerFailure> {
+  const { view } = expectReply(yield* ask<RegistrationReply>(service, to, create), "Created")
+  const listing: MailboxMessage = { _tag: "Register", id, reader }
+  const listed = yield* askOrRefusal<MailboxReply>(service, mailbox.to, listing)
+  if (!isRefusal(listed)) return view
+  if (!continuesAfter(create.form, listed)) {
+    const undo: RegistrationMessage = { _tag: "Delete" }
+    yield* Effect.ignore(askOrRefusal<RegistrationReply>(service, to, undo))
+  }
+  return yield* refusalError(listed)
+})
+
+/** The common part of every new registration; pushes begin after the mailbox's head. */
+const createMessage = ({ ids }: Call, { reader, view }: ProvenReader) => ({
+  _tag: "Create" as const,
+  requestId: ids.id("request"),
+  challenge: ids.id("challenge"),
+  cursor: view.head,
+  ...reader.account === undefined ? {} : { account: reader.account }
+})
+
+const createNative = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  mailbox: MailboxRef,
+  proven: ProvenReader,
+  callback: string
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const registration = registrationNamed(mailbox, call.ids.id("registration"))
+  const secret = makeSecret(call.ids)
+  const view = yield* createRegistration(service, registration, mailbox, proven.reader, {
+    ...createMessage(call, proven),
+    form: "native",
+    callback,
+    secret,
+    leaseSeconds: 0
+  })
+  return viewAnswer(secretView(mailbox, registration, view, secret), {
+    status: 201,
+    headers: [["Location", registration.href], ...noStore]
+  })
+})
+
+const subscribe = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  mailbox: MailboxRef,
+  proven: ProvenReader,
+  { callback, leaseSeconds, secret }: Extract<HubRequest, { readonly mode: "subscribe" }>
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const registration = subscriptionNamed(mailbox, callback)
+  const view = yield* createRegistration(service, registration, mailbox, proven.reader, {
+    ...createMessage(call, proven),
+    form: "websub",
+    callback,
+    leaseSeconds,
+    ...secret === undefined ? {} : { secret }
+  })
+  return viewAnswer(registrationView(mailbox, registration, view), {
+    status: 202,
+    headers: [["Location", registration.href], ...mailboxReaderHeaders(mailbox)]
+  })
+})
+
+/** 404 for a callback without a subscription: there is no intent to verify. */
+const unsubscribe = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  mailbox: MailboxRef,
+  callback: string
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const message: RegistrationMessage = { _tag: "Unsubscribe", challenge: call.ids.id("challenge") }
+  const { to } = subscriptionNamed(mailbox, callback)
+  const reply = yield* askOrRefusal<RegistrationReply>(service, to, message)
+  if (!isRefusal(reply)) return emptyAnswer(202, [[...mailbox.link]])
+  return yield* reply.reason === "NotFound" || reply.reason === "Gone"
+    ? httpError("not-found", "there is no subscription of this hub.callback")
+    : refusalError(reply)
+})
+
+/** A12: 201 and the secret, shown once. A WebSub request gets 202 and is verified then. */
+export const postRegistrations = defineMailboxHandler(function*(service, call, mailbox) {
+  const proven = yield* requireSubscriber(service, call, mailbox)
+  const input = yield* readInput(call, "registration", { form: true })
+  if (input._tag === "Form" && isHubRequest(input.fields)) {
+    const request = parseHubRequest(input.fields, mailbox)
+    if (!request.ok) return yield* httpError("unprocessable", request.fault)
+    return request.value.mode === "subscribe"
+      ? yield* subscribe(service, call, mailbox, proven, request.value)
+      : yield* unsubscribe(service, call, mailbox, request.value.callback)
+  }
+  const callback = parseCallback("callback", callbackIn(input))
+  if (!callback.ok) return yield* httpError("unprocessable", callback.fault)
+  return yield* createNative(service, call, mailbox, proven, callback.value)
+})
+
+/* Reading. */
+
+/** The mailbox's registrations, without those that end meanwhile. */
+export const getRegistrations = defineMailboxHandler(function*(service, call, mailbox) {
+  const { reader } = yield* requireSubscriber(service, call, mailbox)
+  const message: MailboxMessage = { _tag: "Registrations", reader }
+  const reply = yield* ask<MailboxReply>(service, mailbox.to, message)
+  const described = yield* Effect.forEach(expectReply(reply, "Registrations").ids, (id) => {
+    const registration = registrationNamed(mailbox, id)
+    return Effect.map(
+      describeRegistration(service, registration.to),
+      (view): ReadonlyArray<DescribedRegistration> =>
+        isRefusal(view) ? [] : [{ registration, view }]
+    )
+  }, { concurrency: askedAtOnceMax })
+  return viewAnswer(collectionView(mailbox, described.flat()), {
+    headers: mailboxReaderHeaders(mailbox)
+  })
+})
+
+const registrationAnswer = (
+  mailbox: MailboxRef,
   { registration, view }: DescribedRegistration
 ): HandlerAnswer =>
-  viewAnswer(registrationView(place, registration, view), { headers: readerHeaders(place) })
+  viewAnswer(registrationView(mailbox, registration, view), {
+    headers: mailboxReaderHeaders(mailbox)
+  })
 
-export const getRegistration = (service: Service) =>
-  Effect.fnUntraced(
-    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      return answerWith(place, yield* registrationOf(service, call, place))
-    }
-  )
+export const getRegistration = defineMailboxHandler(function*(service, call, mailbox) {
+  return registrationAnswer(mailbox, yield* registrationAt(service, call, mailbox))
+})
 
-const seeOther = (service: Service, path: string): HandlerAnswer =>
-  emptyAnswer(303, [["Location", absoluteUri(service, path)], ["Cache-Control", "no-store"]])
+/* Changes. */
 
-/** Another callback than it has; 422 for a bad one, or in the WebSub form. */
+/** Another callback than before; 422 for a bad one, or in the WebSub form. */
 const changedCallback = (
   input: RequestInput,
   { view }: DescribedRegistration
 ): Effect.Effect<{ readonly callback?: string }, HandlerFailure> => {
   const text = callbackIn(input)
   if (text === undefined || text === view.callback) return Effect.succeed({})
-  const callback = checkCallback("callback", text)
+  const callback = parseCallback("callback", text)
   if (!callback.ok) return Effect.fail(httpError("unprocessable", callback.fault))
   return view.form === "native"
     ? Effect.succeed({ callback: callback.value })
-    : Effect.fail(
-      httpError("unprocessable", "a WebSub subscription is of its callback: subscribe anew")
-    )
+    : Effect.fail(httpError(
+      "unprocessable",
+      "the callback names a WebSub subscription: subscribe the other callback"
+    ))
 }
 
-/** The version that the request's conditions hold for, which the actor compares again; or 412. */
-const unchanged = (
+const expectedRegistration = (
   call: Call,
-  place: MailboxRef,
+  mailbox: MailboxRef,
   { registration, view }: DescribedRegistration
-): Effect.Effect<{ readonly ifVersion?: number }, HandlerFailure> => {
-  if (!isConditional(call)) return Effect.succeed({})
-  return preconditionsHold(call, entityTags(call, registrationView(place, registration, view)))
-    ? Effect.succeed({ ifVersion: view.version })
-    : Effect.fail(httpError("precondition-failed", "the registration is not as the condition says"))
-}
+) =>
+  expectedVersion(
+    call,
+    Effect.sync(() => ({
+      version: view.version,
+      tags: entityTags(call, registrationView(mailbox, registration, view))
+    }))
+  )
 
-/** Has the registration changed, and gives how it stands then. */
-const changed = Effect.fnUntraced(function*(
+/** Asks for a change; returns the registration after it. */
+const changeRegistration = (
   service: Service,
-  { to }: RegistrationRef,
+  registration: RegistrationRef,
   message: RegistrationMessage
-): Effect.fn.Return<RegistrationView, HandlerFailure> {
-  const reply = yield* ask<RegistrationReply>(service, to, message)
-  if (reply._tag !== "Described") throw new Error(`a registration answered ${reply._tag}`)
-  return reply.view
-})
+): Effect.Effect<DescribedRegistration, HandlerFailure> =>
+  Effect.map(ask<RegistrationReply>(service, registration.to, message), (reply) => ({
+    registration,
+    view: expectReply(reply, "Described").view
+  }))
 
-const lift = Effect.fnUntraced(function*(
+const liftRegistration = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: MailboxRef,
+  mailbox: MailboxRef,
   found: DescribedRegistration,
   input: RequestInput
 ): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
-  const { registration } = found
-  const message: RegistrationMessage = {
+  return yield* changeRegistration(service, found.registration, {
     _tag: "Update",
     challenge: call.ids.id("challenge"),
     ...yield* changedCallback(input, found),
-    ...yield* unchanged(call, place, found)
-  }
-  return { registration, view: yield* changed(service, registration, message) }
+    ...yield* expectedRegistration(call, mailbox, found)
+  })
 })
 
-/** PUT: lifts a suspension, or verifies anew; the document may name another callback. */
-export const putRegistration = (service: Service) =>
-  Effect.fnUntraced(
-    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      const found = yield* registrationOf(service, call, place)
-      const input = yield* readInput(call, "registration", { mayBeEmpty: true })
-      return answerWith(place, yield* lift(service, call, place, found, input))
-    }
+/** PUT: lifts a suspension, or verifies again; the document may name another callback. */
+export const putRegistration = defineMailboxHandler(function*(service, call, mailbox) {
+  const found = yield* registrationAt(service, call, mailbox)
+  const input = yield* readInput(call, "registration", { mayBeEmpty: true })
+  return registrationAnswer(
+    mailbox,
+    yield* liftRegistration(service, call, mailbox, found, input)
   )
+})
 
-const end = Effect.fnUntraced(function*(
+const removeRegistration = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: MailboxRef,
+  mailbox: MailboxRef,
   found: DescribedRegistration
 ): Effect.fn.Return<void, HandlerFailure> {
-  const message: RegistrationMessage = { _tag: "Delete", ...yield* unchanged(call, place, found) }
+  const expected = yield* expectedRegistration(call, mailbox, found)
+  const message: RegistrationMessage = { _tag: "Delete", ...expected }
   yield* ask<RegistrationReply>(service, found.registration.to, message)
 })
 
-/** DELETE: nothing is pushed afterwards; its actor also takes it off the mailbox's list. */
-export const deleteRegistration = (service: Service) =>
-  Effect.fnUntraced(
-    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      yield* end(service, call, place, yield* registrationOf(service, call, place))
-      return emptyAnswer(204, [[...place.link]])
-    }
+/** DELETE: stops the pushes; the actor removes itself from the mailbox's list. */
+export const deleteRegistration = defineMailboxHandler(function*(service, call, mailbox) {
+  yield* removeRegistration(
+    service,
+    call,
+    mailbox,
+    yield* registrationAt(service, call, mailbox)
   )
+  return emptyAnswer(204, [[...mailbox.link]])
+})
 
-/** PUT and DELETE from the forms of its page: HTML has neither. */
-export const formOfRegistration = (service: Service) =>
-  Effect.fnUntraced(
-    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      const found = yield* registrationOf(service, call, place)
-      const input = yield* readInput(call, "registration", { form: true })
-      const method = input._tag === "Form" ? input.fields.get("method") : undefined
-      if (method === "put") {
-        const lifted = yield* lift(service, call, place, found, input)
-        return isPageWanted(call)
-          ? seeOther(service, found.registration.path)
-          : answerWith(place, lifted)
-      }
-      if (method !== "delete") {
-        return yield* httpError("unprocessable", "a form's method must be put or delete")
-      }
-      yield* end(service, call, place, found)
-      return isPageWanted(call)
-        ? seeOther(service, collectionPath(place))
-        : emptyAnswer(204, [[...place.link]])
-    }
-  )
+/** PUT and DELETE from the forms of a registration's page. */
+export const postRegistrationForm = defineMailboxHandler(function*(service, call, mailbox) {
+  const found = yield* registrationAt(service, call, mailbox)
+  const input = yield* readInput(call, "registration", { form: true })
+  const method = input._tag === "Form" ? input.fields.get("method") : undefined
+  if (method === "put") {
+    const lifted = yield* liftRegistration(service, call, mailbox, found, input)
+    return isPageWanted(call)
+      ? seeOther(service, found.registration.path)
+      : registrationAnswer(mailbox, lifted)
+  }
+  if (method !== "delete") {
+    return yield* httpError("unprocessable", "method must be put or delete, in a form")
+  }
+  yield* removeRegistration(service, call, mailbox, found)
+  return isPageWanted(call)
+    ? seeOther(service, collectionPath(mailbox))
+    : emptyAnswer(204, [[...mailbox.link]])
+})
 
-/** POST to …/secret: a new secret, shown once; the older one signs too for a while. */
-export const postSecret = (service: Service) =>
-  Effect.fnUntraced(
-    function*(call: Call, place: MailboxRef): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      const { registration, view } = yield* registrationOf(service, call, place)
-      if (view.form === "websub") {
-        return yield* httpError(
-          "conflict",
-          "hub.secret is the subscriber's: subscribe with another"
-        )
-      }
-      const secret = newSecret(call.ids)
-      const message: RegistrationMessage = { _tag: "Rotate", secret }
-      const rotated = yield* changed(service, registration, message)
-      return viewAnswer(secretView(place, registration, rotated, secret), {
-        headers: [["Cache-Control", "no-store"]]
-      })
-    }
-  )
+/** POST to …/secret: a new secret, shown once; the old one also signs for a while. */
+export const postSecret = defineMailboxHandler(function*(service, call, mailbox) {
+  const { registration, view } = yield* registrationAt(service, call, mailbox)
+  if (view.form === "websub") {
+    return yield* httpError(
+      "conflict",
+      "the subscriber chooses hub.secret: subscribe with another one"
+    )
+  }
+  const secret = makeSecret(call.ids)
+  const rotated = yield* changeRegistration(service, registration, { _tag: "Rotate", secret })
+  return viewAnswer(secretView(mailbox, registration, rotated.view, secret), { headers: noStore })
+})

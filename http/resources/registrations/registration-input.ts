@@ -1,4 +1,4 @@
-/** Reading what a client registers: a callback, or the fields of a WebSub request. */
+/** Input of registrations: a callback, or the fields of a WebSub request. */
 import type { FormFields } from "../../formats/index.ts"
 import { childOf, failure, type Result, success, textOf } from "../../formats/xml/index.ts"
 import { leaseSecondsDefault, leaseSecondsMax, subscriberSecretBytesMax,
@@ -6,15 +6,15 @@ import { leaseSecondsDefault, leaseSecondsMax, subscriberSecretBytesMax,
 import type { RequestInput } from "../../pipeline/index.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
 
-/** What the document or form of a page names as the callback, unchecked. */
+/** The callback in a document or in the form of a page, unchecked. */
 export const callbackIn = (input: RequestInput): string | undefined => {
   if (input._tag === "Form") return input.fields.get("callback")?.trim() || undefined
   const child = childOf(input.root, "callback")
   return child === undefined ? undefined : textOf(child).trim() || undefined
 }
 
-/** A callback that may be tried, or what is wrong with it; `name` is the field's. */
-export const checkCallback = (
+/** The callback, or its fault, which begins with the name of the field. */
+export const parseCallback = (
   name: string,
   text: string | undefined
 ): Result<string, string> => {
@@ -33,7 +33,7 @@ export const checkCallback = (
   return text.includes("#") ? failure(`${name} must have no fragment`) : success(text)
 }
 
-/** A WebSub request (§5.1), checked. */
+/** A valid WebSub request (WebSub §5.1). */
 export type HubRequest =
   | {
     readonly mode: "subscribe"
@@ -43,35 +43,38 @@ export type HubRequest =
   }
   | { readonly mode: "unsubscribe"; readonly callback: string }
 
-/** Whether a form is a WebSub request rather than that of a page. */
+/** Whether a form is a WebSub request, and not the form of a page. */
 export const isHubRequest = (fields: FormFields): boolean =>
   fields.entries().some(([name]) => name.startsWith("hub."))
 
-const leaseOf = (text: string | undefined): Result<number, string> => {
+const parseLease = (text: string | undefined): Result<number, string> => {
   if (text === undefined || text === "") return success(leaseSecondsDefault)
   return /^\d+$/.test(text) && Number(text) > 0
     ? success(Math.min(Number(text), leaseSecondsMax))
     : failure("hub.lease_seconds must be a positive whole number")
 }
 
-/** The request that the fields make, of this mailbox; or which of them breaks a rule. */
-export const hubRequestOf = (fields: FormFields, place: MailboxRef): Result<HubRequest, string> => {
+/** The WebSub request of these fields for this mailbox, or the fault of one field. */
+export const parseHubRequest = (
+  fields: FormFields,
+  mailbox: MailboxRef
+): Result<HubRequest, string> => {
   const mode = fields.get("hub.mode")
   if (mode !== "subscribe" && mode !== "unsubscribe") {
     return failure("hub.mode must be subscribe or unsubscribe")
   }
-  // Its verification and its pushes name the public URI: only who asked for it recognizes them.
-  if (fields.get("hub.topic") !== place.href) {
-    return failure(`hub.topic must be the mailbox: ${place.href}`)
+  // The verification and the pushes name the public URI, which the subscriber must recognize.
+  if (fields.get("hub.topic") !== mailbox.href) {
+    return failure(`hub.topic must be the mailbox: ${mailbox.href}`)
   }
-  const callback = checkCallback("hub.callback", fields.get("hub.callback"))
+  const callback = parseCallback("hub.callback", fields.get("hub.callback"))
   if (!callback.ok) return callback
   if (mode === "unsubscribe") return success({ mode, callback: callback.value })
   const secret = fields.get("hub.secret") || undefined
   if (secret !== undefined && Buffer.byteLength(secret) > subscriberSecretBytesMax) {
     return failure(`hub.secret may have ${subscriberSecretBytesMax} bytes at the most`)
   }
-  const lease = leaseOf(fields.get("hub.lease_seconds"))
+  const lease = parseLease(fields.get("hub.lease_seconds"))
   if (!lease.ok) return lease
   return success({ mode, callback: callback.value, secret, leaseSeconds: lease.value })
 }

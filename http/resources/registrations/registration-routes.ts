@@ -1,11 +1,9 @@
-/** The rows of push registrations (protocol §1.4). */
+/** The routes of push registrations (protocol §1.4). */
 import { type ResourceHandler, type Route, type Service,
   withFormRedisplay } from "../../pipeline/index.ts"
-import { withMailbox } from "../mailboxes/index.ts"
-import { postRegistration } from "./registration-creation.ts"
-import { deleteRegistration, formOfRegistration, getRegistration, getRegistrations, postSecret,
-  putRegistration } from "./registration-handlers.ts"
-import { registerForm } from "./registration-pages.ts"
+import { deleteRegistration, getRegistration, getRegistrations, postRegistrationForm,
+  postRegistrations, postSecret, putRegistration } from "./registration-handlers.ts"
+import { registerForm } from "./registration-views.ts"
 
 const pattern = "/mailboxes/{mailbox}/registrations"
 
@@ -13,12 +11,12 @@ export const registrationRoutes = (service: Service): ReadonlyArray<Route<Resour
   {
     pattern,
     methods: {
-      GET: { handle: withMailbox(service, getRegistrations(service)) },
+      GET: { handle: getRegistrations(service) },
       POST: {
         handle: withFormRedisplay(
-          // A WebSub request is of no page.
+          // No page has a form for a WebSub request.
           ({ request }, fields) => fields.has("callback") ? registerForm(request.path) : undefined,
-          withMailbox(service, postRegistration(service))
+          postRegistrations(service)
         )
       }
     }
@@ -26,14 +24,14 @@ export const registrationRoutes = (service: Service): ReadonlyArray<Route<Resour
   {
     pattern: `${pattern}/{registration}`,
     methods: {
-      GET: { handle: withMailbox(service, getRegistration(service)) },
-      PUT: { handle: withMailbox(service, putRegistration(service)) },
-      POST: { handle: withMailbox(service, formOfRegistration(service)) },
-      DELETE: { handle: withMailbox(service, deleteRegistration(service)) }
+      GET: { handle: getRegistration(service) },
+      PUT: { handle: putRegistration(service) },
+      POST: { handle: postRegistrationForm(service) },
+      DELETE: { handle: deleteRegistration(service) }
     }
   },
   {
     pattern: `${pattern}/{registration}/secret`,
-    methods: { POST: { handle: withMailbox(service, postSecret(service)), body: "none" } }
+    methods: { POST: { handle: postSecret(service), body: "none" } }
   }
 ]

@@ -1,33 +1,167 @@
-/** The documents of push registrations (protocol §1.4). */
-import type { RegistrationView as Registered } from "../../../actors/registration/index.ts"
-import { liveScriptPath, type PageLink } from "../../formats/html/index.ts"
+/** The documents and pages of push registrations; the pages work without a script. */
+import type { RegistrationStatus, RegistrationView } from "../../../actors/registration/index.ts"
+import { type Control, copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link,
+  livePart, liveScriptPath, liveState, methodControl, nothing, type PageLink, renderForm,
+  secretsOnce, statusBadge, type StatusBadges, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isText } from "../../formats/xml/index.ts"
+import { uriCharsMax } from "../../limits.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
-import { collectionHref, type DescribedRegistration,
+import { collectionHref, collectionPath, type DescribedRegistration,
   type RegistrationRef } from "./registration-access.ts"
-import { collectionPage, registrationPage, secretPage } from "./registration-pages.ts"
 
-const timeOf = (atMs: number): string => new Date(atMs).toISOString()
+/* The pages. */
 
-/** Text that may come from another service, as it can be written. */
+const badges: StatusBadges<RegistrationStatus> = {
+  active: ["good", "✓ active"],
+  unverified: ["wait", "○ unverified"],
+  suspended: ["bad", "✗ suspended"]
+}
+
+/** The meaning of each status for a person. */
+const meanings: { readonly [S in RegistrationStatus]: string } = {
+  active: "Changes are pushed to the callback.",
+  unverified: "The callback has not answered the challenge yet; nothing is pushed to it.",
+  suspended: "The callback has failed for too long; nothing is pushed until this is lifted."
+}
+
+const callbackControl = (value: string | undefined): Control => ({
+  name: "callback",
+  label: "Callback",
+  type: "url",
+  required: true,
+  maxlength: uriCharsMax,
+  ...value === undefined ? {} : { value },
+  hint: "The URI that changes are pushed to. It must answer a challenge first."
+})
+
+const entry = ({ registration, view }: DescribedRegistration): Html =>
+  html`<li><p>${
+    statusBadge(badges, view.status)
+  } <a href="${registration.path}">${view.callback}</a></p>
+<p class="quiet">${view.form}${view.attempts === 0 ? nothing : html` · attempts ${view.attempts}`}${
+    view.problem === undefined ? nothing : html` · ${view.problem}`
+  }</p></li>
+`
+
+/** The form that registers (A12). */
+export const registerForm = (action: string, callback?: string): HtmlForm => ({
+  id: "register",
+  action,
+  legend: "Register a callback",
+  controls: [callbackControl(callback)],
+  submit: "Register"
+})
+
+const collectionPage = (
+  mailbox: MailboxRef,
+  all: ReadonlyArray<DescribedRegistration>
+): Html =>
+  html`<p>Whatever changes in the mailbox is pushed to each of these.</p>
+${
+    livePart(
+      "entries",
+      all.length > 0
+        ? html`<ul class="entries">${all.map(entry)}</ul>`
+        : emptyState("There is nothing here.", "Register the address of a program that listens.")
+    )
+  }${liveState}${renderForm(registerForm(collectionPath(mailbox)))}`
+
+const row = (label: string, value: Html | string | number | undefined): Html =>
+  value === undefined ? nothing : html`<dt>${label}</dt><dd>${value}</dd>
+`
+
+const timeRow = (label: string, atMs: number | undefined): Html =>
+  atMs === undefined ? nothing : row(label, timeAt(atMs))
+
+const facts = (view: RegistrationView): Html =>
+  html`<p>${statusBadge(badges, view.status)} <span class="quiet">${
+    meanings[view.status]
+  }</span></p>
+<dl class="facts">${row("Callback", view.callback)}${
+    row("Form", view.form === "native" ? "native: signed by Standard Webhooks" : "WebSub")
+  }${row("Account", view.account)}${timeRow("RegistrationView", view.createdAtMs)}${
+    timeRow("Lease until", view.leaseUntilMs)
+  }${row("Acknowledged up to", view.cursor)}${row("Attempts", view.attempts)}${
+    timeRow("Last attempt", view.lastAtMs)
+  }${timeRow("Next attempt", view.nextAtMs)}${row("Status code", view.code)}${
+    row("Problem", view.problem)
+  }${timeRow("The old secret also signs until", view.rotatedUntilMs)}</dl>
+`
+
+const nativeForms = ({ path }: RegistrationRef, { callback }: RegistrationView): Html =>
+  html`${
+    renderForm({
+      id: "lift",
+      action: path,
+      legend: "Verify it again, lift a suspension, or change the callback",
+      controls: [
+        methodControl("put"),
+        callbackControl(callback)
+      ],
+      submit: "Verify"
+    })
+  }${
+    renderForm({
+      id: "rotate",
+      action: `${path}/secret`,
+      legend: "A new secret; the old one also signs for a while",
+      controls: [],
+      submit: "Make a new secret"
+    })
+  }`
+
+const websubForms = ({ path }: RegistrationRef): Html =>
+  renderForm({
+    id: "lift",
+    action: path,
+    legend: "Verify it again, or lift a suspension",
+    controls: [methodControl("put")],
+    submit: "Verify"
+  })
+
+const registrationPage = (registration: RegistrationRef, view: RegistrationView): Html =>
+  html`${livePart("facts", facts(view))}${liveState}${
+    view.form === "native" ? nativeForms(registration, view) : websubForms(registration)
+  }${deleteForm(registration.path, "End it: nothing is pushed after that", "End")}`
+
+const secretPage = (
+  { path }: RegistrationRef,
+  { callback, rotatedUntilMs }: RegistrationView,
+  secret: string
+): Html =>
+  html`${
+    secretsOnce([[
+      "Secret, which signs every push (Standard Webhooks)",
+      copyField("secret", secret)
+    ]])
+  }<dl><dt>Callback</dt><dd>${callback}</dd>${
+    timeRow("The old secret also signs until", rotatedUntilMs)
+  }</dl>
+<p>${link(path, "The registration")}</p>`
+
+/* The documents. */
+
+const isoTime = (atMs: number): string => new Date(atMs).toISOString()
+
+/** Text of another service; what XML cannot hold is escaped. */
 const printable = (text: string): string => isText(text) ? text : JSON.stringify(text)
 
 const optional = (name: string, value: string | number | undefined): Element | undefined =>
   value === undefined ? undefined : element(name, {}, value)
 
 const optionalTime = (name: string, atMs: number | undefined): Element | undefined =>
-  atMs === undefined ? undefined : element(name, {}, timeOf(atMs))
+  atMs === undefined ? undefined : element(name, {}, isoTime(atMs))
 
-/** The registration document; `secret` only where it is shown for the one time. */
+/** The registration document; `secret` only in the answer that shows it. */
 const registrationElement = (
   { href }: RegistrationRef,
-  view: Registered,
+  view: RegistrationView,
   secret?: string
 ): Element =>
   element(
     "registration",
-    { href, status: view.status, form: view.form, created: timeOf(view.createdAtMs) },
+    { href, status: view.status, form: view.form, created: isoTime(view.createdAtMs) },
     element("callback", {}, view.callback),
     optional("secret", secret),
     optional("account", view.account),
@@ -41,56 +175,56 @@ const registrationElement = (
     optionalTime("rotated-until", view.rotatedUntilMs)
   )
 
-const linksOf = (place: MailboxRef): ReadonlyArray<PageLink> => [
-  { rel: "mailbox", href: place.href },
-  { rel: "collection", href: collectionHref(place), title: "All registrations" },
-  { rel: "up", href: place.here, title: "The mailbox" }
+const linksOf = (mailbox: MailboxRef): ReadonlyArray<PageLink> => [
+  { rel: "mailbox", href: mailbox.href },
+  { rel: "collection", href: collectionHref(mailbox), title: "All registrations" },
+  { rel: "up", href: mailbox.here, title: "The mailbox" }
 ]
 
-/** One registration as its readers see it. */
+/** One registration. */
 export const registrationView = (
-  place: MailboxRef,
+  mailbox: MailboxRef,
   registration: RegistrationRef,
-  view: Registered
+  view: RegistrationView
 ): ResourceView => ({
   title: "A push registration",
   tree: () => registrationElement(registration, view),
   body: () => registrationPage(registration, view),
-  links: linksOf(place),
+  links: linksOf(mailbox),
   script: liveScriptPath
 })
 
-/** The same with its new secret: the only answer that shows it. */
+/** One registration with its new secret, which no other answer shows. */
 export const secretView = (
-  place: MailboxRef,
+  mailbox: MailboxRef,
   registration: RegistrationRef,
-  view: Registered,
+  view: RegistrationView,
   secret: string
 ): ResourceView => ({
   title: "The secret of the registration",
   tree: () => registrationElement(registration, view, secret),
   body: () => secretPage(registration, view, secret),
-  links: linksOf(place)
+  links: linksOf(mailbox)
 })
 
-/** The registrations of a mailbox, in the order they came. */
+/** The registrations of a mailbox, in the order of their creation. */
 export const collectionView = (
-  place: MailboxRef,
+  mailbox: MailboxRef,
   all: ReadonlyArray<DescribedRegistration>
 ): ResourceView => ({
   title: "Push registrations",
   tree: () =>
     element(
       "registrations",
-      { href: collectionHref(place) },
+      { href: collectionHref(mailbox) },
       ...all.map(({ registration, view: { attempts, callback, form, status } }) =>
         element("registration", { href: registration.href, status, form, callback, attempts })
       )
     ),
-  body: () => collectionPage(place, all),
+  body: () => collectionPage(mailbox, all),
   links: [
-    { rel: "mailbox", href: place.href },
-    { rel: "up", href: place.here, title: "The mailbox" }
+    { rel: "mailbox", href: mailbox.href },
+    { rel: "up", href: mailbox.here, title: "The mailbox" }
   ],
   script: liveScriptPath
 })

@@ -14,7 +14,7 @@ import { clientAddress } from "../../../http/pipeline/rate-limits.ts"
 import { compileRoutes } from "../../../http/pipeline/routing.ts"
 import { decodeCursor, encodeCursor } from "../../../http/query-engine/cursor.ts"
 import { parseCabinetSince } from "../../../http/resources/cabinets/cabinet-cursor.ts"
-import { sinceOf } from "../../../http/resources/mailboxes/mailbox-listing.ts"
+import { parseListingSince } from "../../../http/resources/mailboxes/mailbox-listing.ts"
 import { tables } from "../../../http/resources/queries/query-forms.ts"
 import { framingOf } from "../../../http/wire/framing.ts"
 import { type HttpRequest, RequestHeaders } from "../../../http/wire/request.ts"
@@ -200,7 +200,7 @@ const cursors: Target = {
   ],
   tokens: [..."-:.TZ~+", "WzEsImEiXQ", "00:00", "9999-12-31"],
   run: (input) => {
-    sinceOf(input)
+    parseListingSince(input)
     parseCabinetSince(input)
     for (const table of tables) {
       for (const by of [table.key, table.index?.field ?? table.key, "name"]) {

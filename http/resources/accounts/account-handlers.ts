@@ -1,0 +1,181 @@
+/** Handlers of accounts and their tokens (protocol §4). */
+import { Effect } from "effect"
+import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
+import { isRefusal } from "../../../runtime/index.ts"
+import { secretHash } from "../../auth/credentials/index.ts"
+import { callerOf, requireAdmin } from "../../auth/index.ts"
+import { askedAtOnceMax } from "../../limits.ts"
+import { absoluteUri, ask, askOrRefusal, defineHandler, emptyAnswer, expectReply,
+  type HandlerFailure, httpError, nextLink, noStore, readPageRequest, refusalError, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
+import { isSlug } from "../../slug.ts"
+import { type AccountRef, accountRefNamed, accountRefOf, describeAccount,
+  expectedAccount } from "./account-access.ts"
+import { readAccountInput, readTokenInput } from "./account-input.ts"
+import { accountPath, accountView, collectionPath, createdView, listingView, tokenPath, tokensView,
+  tokenView } from "./account-views.ts"
+import { addToken, removeToken, removeTokens } from "./token-records.ts"
+
+/* Accounts. */
+
+/** A page of all accounts, by name; for admins. */
+export const getAccounts = defineHandler(function*(service, call) {
+  const caller = yield* requireAdmin(service, call)
+  const page = yield* readPageRequest(call, isSlug)
+  const names = yield* service.system.scan("account", page.after, page.limit)
+  const message: AccountMessage = { _tag: "Describe", caller: callerOf(caller) }
+  const replies = yield* Effect.forEach(
+    names,
+    (name) => askOrRefusal<AccountReply>(service, accountRefNamed(name, caller).to, message),
+    { concurrency: askedAtOnceMax }
+  )
+  const accounts = replies.flatMap((reply) =>
+    !isRefusal(reply) && reply._tag === "Described" ? [reply.view] : []
+  )
+  const next = nextLink(absoluteUri(service, collectionPath), page, names)
+  return viewAnswer(listingView(service, accounts, next), { headers: noStore })
+})
+
+export const postAccounts = defineHandler(function*(service, call) {
+  const caller = yield* requireAdmin(service, call)
+  const input = yield* readAccountInput(call)
+  const { ids } = call
+  const token = ids.secret("token")
+  const tokenId = ids.id("token")
+  const tokenHash = secretHash(token)
+  yield* addToken(service, input.name, tokenId, tokenHash)
+  const message: AccountMessage = {
+    _tag: "Create",
+    caller: callerOf(caller),
+    requestId: ids.id("request"),
+    ...input,
+    tokenId,
+    tokenHash
+  }
+  const { to } = accountRefNamed(input.name, caller)
+  const reply = yield* askOrRefusal<AccountReply>(service, to, message)
+  if (isRefusal(reply)) {
+    yield* removeToken(service, input.name, tokenId)
+    return yield* refusalError(reply)
+  }
+  const { view } = expectReply(reply, "Created")
+  return viewAnswer(createdView(service, view, tokenId, token), {
+    status: 201,
+    headers: [["Location", absoluteUri(service, accountPath(input.name))], ...noStore]
+  })
+})
+
+export const getAccount = defineHandler(function*(service, call) {
+  const ref = yield* accountRefOf(service, call)
+  const account = yield* describeAccount(service, ref)
+  return viewAnswer(accountView(service, account), { headers: noStore })
+})
+
+export const deleteAccount = defineHandler(function*(service, call) {
+  yield* requireAdmin(service, call)
+  const ref = yield* accountRefOf(service, call)
+  const expected = yield* expectedAccount(
+    service,
+    call,
+    ref,
+    (account) => accountView(service, account)
+  )
+  const message: AccountMessage = { _tag: "Remove", caller: callerOf(ref.caller), ...expected }
+  yield* ask<AccountReply>(service, ref.to, message)
+  yield* removeTokens(service, ref.name)
+  return emptyAnswer(204)
+})
+
+/* Tokens. */
+
+/**
+ * A token has all roles of its account, and outlives the issuer's statement. A caller whose issuer
+ * gives fewer roles than the account has gets no token (403).
+ */
+const requireRolesOfToken = Effect.fnUntraced(function*(
+  service: Service,
+  ref: AccountRef
+): Effect.fn.Return<void, HandlerFailure> {
+  const { caller } = ref
+  if (caller.isFederated !== true || caller.roles.includes("admin")) return
+  const { roles } = yield* describeAccount(service, ref)
+  if (roles.every((role) => caller.roles.includes(role))) return
+  return yield* httpError("forbidden", "the account has roles that your issuer does not give you")
+})
+
+export const postToken = defineHandler(function*(service, call) {
+  const ref = yield* accountRefOf(service, call)
+  yield* requireRolesOfToken(service, ref)
+  const input = yield* readTokenInput(call, service.nowMs())
+  const token = call.ids.secret("token")
+  const tokenId = call.ids.id("token")
+  const tokenHash = secretHash(token)
+  yield* addToken(service, ref.name, tokenId, tokenHash)
+  const message: AccountMessage = {
+    _tag: "AddToken",
+    caller: callerOf(ref.caller),
+    tokenId,
+    tokenHash,
+    ...input,
+    replacesAll: false
+  }
+  const reply = yield* askOrRefusal<AccountReply>(service, ref.to, message)
+  if (isRefusal(reply)) {
+    yield* removeToken(service, ref.name, tokenId)
+    return yield* refusalError(reply)
+  }
+  const { tokens } = yield* describeAccount(service, ref)
+  const added = tokens.find(({ id }) => id === tokenId)
+  if (added === undefined) {
+    return yield* httpError("gone", "another request has removed the token: create another one")
+  }
+  return viewAnswer(tokenView(service, ref.name, added, token), {
+    status: 201,
+    headers: [["Location", absoluteUri(service, tokenPath(ref.name, tokenId))], ...noStore]
+  })
+})
+
+export const getTokens = defineHandler(function*(service, call) {
+  const ref = yield* accountRefOf(service, call)
+  const { tokens } = yield* describeAccount(service, ref)
+  return viewAnswer(tokensView(service, ref.name, tokens), { headers: noStore })
+})
+
+/** Revokes all tokens of an account. */
+export const deleteTokens = defineHandler(function*(service, call) {
+  const ref = yield* accountRefOf(service, call)
+  const expected = yield* expectedAccount(
+    service,
+    call,
+    ref,
+    ({ tokens }) => tokensView(service, ref.name, tokens)
+  )
+  const caller = callerOf(ref.caller)
+  const message: AccountMessage = { _tag: "RemoveTokens", caller, ...expected }
+  const { tokenIds } = expectReply(yield* ask<AccountReply>(service, ref.to, message), "Revoked")
+  yield* Effect.forEach(tokenIds, (id) => removeToken(service, ref.name, id), { discard: true })
+  return emptyAnswer(204)
+})
+
+export const getToken = defineHandler(function*(service, call) {
+  const ref = yield* accountRefOf(service, call)
+  const { tokens } = yield* describeAccount(service, ref)
+  const token = tokens.find(({ id }) => id === call.parameters.get("token"))
+  return token === undefined
+    ? yield* httpError("not-found")
+    : viewAnswer(tokenView(service, ref.name, token), { headers: noStore })
+})
+
+export const deleteToken = defineHandler(function*(service, call) {
+  const ref = yield* accountRefOf(service, call)
+  const tokenId = call.parameters.get("token")
+  const expected = yield* expectedAccount(service, call, ref, ({ tokens }) => {
+    const token = tokens.find(({ id }) => id === tokenId)
+    return token === undefined ? undefined : tokenView(service, ref.name, token)
+  })
+  const caller = callerOf(ref.caller)
+  const message: AccountMessage = { _tag: "RemoveToken", caller, tokenId, ...expected }
+  yield* ask<AccountReply>(service, ref.to, message)
+  yield* removeToken(service, ref.name, tokenId)
+  return emptyAnswer(204)
+})
