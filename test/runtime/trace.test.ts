@@ -63,7 +63,7 @@ it.each([
   `00-${"0".repeat(32)}-${"cd".repeat(8)}-01`,
   `00-${"ab".repeat(16)}-${"0".repeat(16)}-01`,
   `ff-${"ab".repeat(16)}-${"cd".repeat(8)}-01`,
-  `${traceparent}\r\nRestante: moved`
+  `${traceparent}\r\nRestante-Mark: moved`
 ])("is none where the header is %j", async (value) => {
   expect(traceparentOf(requestWith(value))).toBeUndefined()
   const { asker: { system }, traces } = await nodes()

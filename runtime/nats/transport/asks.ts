@@ -1,6 +1,7 @@
 /**
- * Asks of actors under way, with an inbox of their own: a message may have several answers. Who
- * asks says which node may decide on a message of which there are several copies (`moving.ts`).
+ * The requester's side of asks between nodes. It has an inbox of its own, because one message may
+ * have several answers; it decides which node may decide a message that it sent more than once
+ * (`message-grants.ts`).
  */
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
 import { Effect } from "effect"
@@ -16,32 +17,38 @@ export type AskFailed = NoOwner | AskTimeout
 interface Ask {
   readonly to: Address
   readonly data: Uint8Array
-  /** Lines of headers that each copy bears. */
+  /** Header lines of every copy. */
   readonly headerLines: string
   readonly deadlineMs: number
   readonly sentMs: number
   readonly end: (result: Effect.Effect<string, AskFailed>) => void
-  /** For the deadline, and before it to see whether anything was heard. */
-  look: NodeJS.Timeout
-  again: NodeJS.Timeout | undefined
+  /** For the deadline, and before it for silence. */
+  timer: NodeJS.Timeout
+  resendTimer: NodeJS.Timeout | undefined
   copies: number
-  /** The node that has it, or may: it is granted to no other, and not sent again. */
+  /** The node that decides the message, or may: no other is granted it, and it is not resent. */
   holder: string | undefined
-  /** A node has said that its shard moves: from then on nobody decides on it unasked. */
-  moves: boolean
-  /** By their claims, the times that the shard was held and nobody decided on it. */
-  told: Map<number, TenureOutcome> | undefined
+  /** A node answered `moved`: from then on every node requests a grant. */
+  hasMoved: boolean
+  /** By claim, the tenures whose owners reported `undecided`. */
+  undecided: Map<number, TenureOutcome> | undefined
 }
 
 interface TenureOutcome extends TenureReport {
-  /** It began before the message was sent: no earlier one matters. */
+  /** It began before the message was sent, so no earlier tenure matters. */
   readonly isFirst: boolean
 }
 
-const toldOf = ({ sentMs }: Ask, holding: TenureReport): TenureOutcome => ({
-  ...holding,
-  isFirst: holding.forMs >= performance.now() - sentMs
+const outcomeOf = ({ sentMs }: Ask, tenure: TenureReport): TenureOutcome => ({
+  ...tenure,
+  isFirst: tenure.forMs >= performance.now() - sentMs
 })
+
+const timeout = ({ deadlineMs, to }: Ask): AskTimeout =>
+  new AskTimeout({ key: keyOf(to), deadlineMs })
+
+const noOwner = ({ to }: Ask): NoOwner =>
+  new NoOwner({ key: keyOf(to), retryAfterMs: noOwnerRetryMs })
 
 export class PendingAsks {
   private readonly nc: NatsConnection
@@ -57,8 +64,8 @@ export class PendingAsks {
     this.refused = markedHeaders(node, "refused")
     const tokenAt = this.inbox.length + 1
     nc.subscribe(`${this.inbox}.*`, {
-      callback: (error, reply) => {
-        if (error === null) this.take(reply.subject.slice(tokenAt), reply)
+      callback: (error, answer) => {
+        if (error === null) this.receive(answer.subject.slice(tokenAt), answer)
       }
     })
   }
@@ -71,7 +78,6 @@ export class PendingAsks {
   ): Effect.Effect<string, AskFailed> {
     return Effect.callback((resume) => {
       const token = (this.count++).toString(36)
-      const look = setTimeout(() => this.look(token), Math.min(silenceResendMs, deadlineMs))
       this.pending.set(token, {
         to,
         data,
@@ -79,85 +85,84 @@ export class PendingAsks {
         deadlineMs,
         sentMs: performance.now(),
         end: resume,
-        look,
-        again: undefined,
+        timer: setTimeout(() => this.checkDeadline(token), Math.min(silenceResendMs, deadlineMs)),
+        resendTimer: undefined,
         copies: 0,
         holder: undefined,
-        moves: false,
-        told: undefined
+        hasMoved: false,
+        undecided: undefined
       })
       this.send(token)
-      return Effect.sync(() => void this.forget(token))
+      return Effect.sync(() => void this.remove(token))
     })
   }
 
   private send(token: string): void {
     const ask = this.pending.get(token)
     if (ask === undefined) return
-    const lines = ask.headerLines + (ask.copies > 0 ? markLine("again") : "")
+    const lines = ask.headerLines + (ask.copies > 0 ? markLine("resent") : "")
     ask.copies++
-    ask.again = undefined
+    ask.resendTimer = undefined
     const reply = `${this.inbox}.${token}`
     try {
       const headers = lines === "" ? {} : { headers: rawHeaders(headersText(lines)) }
       this.nc.publish(subjectOf(ask.to), ask.data, { reply, ...headers })
     } catch {
-      // The connection is closed: this copy went nowhere.
-      return this.nobody(token, ask)
+      // The connection is closed: this copy was not sent.
+      return this.handleNobody(token, ask)
     }
-    // A copy may be lost where servers still think that its last owner is there.
-    if (ask.moves) this.sendIn(token, ask, resendAfterMs)
+    // A server that still routes to the last owner may lose a copy.
+    if (ask.hasMoved) this.resendIn(token, ask, resendAfterMs)
   }
 
-  private take(token: string, reply: Msg): void {
+  private receive(token: string, answer: Msg): void {
     const ask = this.pending.get(token)
-    const { headers } = reply
-    if (isMarked("wanted", headers)) return this.wanted(token, ask, reply)
+    const { headers } = answer
+    if (isMarked("grant-request", headers)) return this.answerGrantRequest(token, ask, answer)
     if (ask === undefined) return
-    if (isNoResponders(reply)) return this.nobody(token, ask)
+    if (isNoResponders(answer)) return this.handleNobody(token, ask)
     const node = headers?.get(nodeHeader)
-    if (isMarked("taken", headers)) this.hold(ask, ask.holder ?? node)
-    else if (isMarked("answered", headers)) this.answered(token, ask, node)
-    else if (isMarked("gone", headers)) this.gone(token, ask, tenureOf(headers))
+    if (isMarked("deciding", headers)) this.hold(ask, ask.holder ?? node)
+    else if (isMarked("answered", headers)) this.awaitLateReply(token, ask, node)
+    else if (isMarked("undecided", headers)) this.addUndecided(token, ask, tenureOf(headers))
     else if (isMarked("moved", headers)) {
       if (ask.holder !== undefined && ask.holder !== node) return
-      // Of a copy that nobody had asked for it tells no more than that this node has not decided.
-      const tellsAll = ask.moves || ask.holder === node || ask.copies === 1
-      if (tellsAll) this.sendAgain(token, ask)
-      else this.gone(token, ask, tenureOf(headers))
-    } else this.end(token, Effect.succeed(reply.string()))
+      // For a copy that was resent after silence it only proves that this node has not decided.
+      const isUndecided = ask.hasMoved || ask.holder === node || ask.copies === 1
+      if (isUndecided) this.resend(token, ask)
+      else this.addUndecided(token, ask, tenureOf(headers))
+    } else this.end(token, Effect.succeed(answer.string()))
   }
 
-  /** A node would decide on it: the first one may that is the only one. */
-  private wanted(token: string, ask: Ask | undefined, question: Msg): void {
-    const may = ask !== undefined && ask.holder === undefined &&
-      (ask.moves || ask.copies === 1 || this.isSole(token, ask, tenureOf(question.headers)))
-    if (may) this.hold(ask, question.headers?.get(nodeHeader))
+  private answerGrantRequest(token: string, ask: Ask | undefined, request: Msg): void {
+    const mayDecide = ask !== undefined && ask.holder === undefined &&
+      (ask.hasMoved || ask.copies === 1 || this.isOnly(token, ask, tenureOf(request.headers)))
+    if (mayDecide) this.hold(ask, request.headers?.get(nodeHeader))
     try {
-      question.respond("", { headers: may ? this.granted : this.refused })
+      request.respond("", { headers: mayDecide ? this.granted : this.refused })
     } catch {
-      // The connection closes: it hears nothing, and decides nothing.
+      // The connection closes: the node gets no grant, and decides nothing.
     }
   }
 
   /**
-   * Whether nobody else can have decided on it than who holds the shard so. When that is not known
-   * all nodes are asked who held it before.
+   * Whether no other node than the one of this tenure can have decided the message. Where an
+   * earlier owner has not reported, all nodes are asked.
    */
-  private isSole(token: string, ask: Ask, holding: TenureReport | undefined): boolean {
-    // Who had answered it may have forgotten that after so long.
-    if (holding === undefined || performance.now() - ask.sentMs > answeredKeepMs) return false
-    for (let held = toldOf(ask, holding); !held.isFirst;) {
-      const { after, orphaned } = held
-      if (after === undefined) return true
-      const before = ask.told?.get(after)
+  private isOnly(token: string, ask: Ask, report: TenureReport | undefined): boolean {
+    // The node that answered the message may have forgotten it by then.
+    if (report === undefined || performance.now() - ask.sentMs > answeredKeepMs) return false
+    for (let tenure = outcomeOf(ask, report); !tenure.isFirst;) {
+      const { after: previous, orphaned } = tenure
+      if (previous === undefined) return true
+      const before = ask.undecided?.get(previous)
       if (before === undefined) {
-        // It was never given up: nobody can tell whether it was decided.
-        if (orphaned) this.end(token, Effect.fail(this.timeout(ask)))
-        else this.inquire(token, after)
+        // Its owner died: nobody can report whether the message was decided.
+        if (orphaned) this.end(token, Effect.fail(timeout(ask)))
+        else this.inquire(token, previous)
         return false
       }
-      held = before
+      tenure = before
     }
     return true
   }
@@ -166,85 +171,74 @@ export class PendingAsks {
     try {
       this.nc.publish(tenureInquiries, `${this.inbox}.${token} ${claim}`)
     } catch {
-      // The connection closes: nobody is asked.
+      // The connection closes: the ask ends at its deadline.
     }
   }
 
-  /** Who held the shard so has not decided on it, and will not. */
-  private gone(token: string, ask: Ask, holding: TenureReport | undefined): void {
-    if (holding === undefined || ask.holder !== undefined) return
-    if (ask.told?.has(holding.claim) === true) return
-    ask.told ??= new Map()
-    ask.told.set(holding.claim, toldOf(ask, holding))
-    if (this.isSole(token, ask, holding)) this.sendIn(token, ask, movedResendMs)
+  /** The owner of this tenure has not decided the message, and will not. */
+  private addUndecided(token: string, ask: Ask, report: TenureReport | undefined): void {
+    if (report === undefined || ask.holder !== undefined) return
+    if (ask.undecided?.has(report.claim) === true) return
+    ask.undecided ??= new Map()
+    ask.undecided.set(report.claim, outcomeOf(ask, report))
+    if (this.isOnly(token, ask, report)) this.resendIn(token, ask, movedResendMs)
   }
 
-  /** Unless its answer is on its way yet, it is lost. */
-  private answered(token: string, ask: Ask, node: string | undefined): void {
+  /** The reply was sent: if it does not come within `lateReplyMs`, it is lost. */
+  private awaitLateReply(token: string, ask: Ask, node: string | undefined): void {
     this.hold(ask, ask.holder ?? node)
-    clearTimeout(ask.look)
-    ask.look = setTimeout(() => this.end(token, Effect.fail(this.timeout(ask))), lateReplyMs)
+    clearTimeout(ask.timer)
+    ask.timer = setTimeout(() => this.end(token, Effect.fail(timeout(ask))), lateReplyMs)
   }
 
   private hold(ask: Ask, node: string | undefined): void {
     ask.holder = node
-    clearTimeout(ask.again)
-    ask.again = undefined
+    clearTimeout(ask.resendTimer)
+    ask.resendTimer = undefined
   }
 
-  /** Nobody is there. When an owner may have had a copy before, it is waited for all the same. */
-  private nobody(token: string, ask: Ask): void {
+  /** No node received this copy. An owner may have received an earlier one. */
+  private handleNobody(token: string, ask: Ask): void {
     if (ask.holder !== undefined) return
-    if (ask.moves) this.sendAgain(token, ask)
-    // Of a later copy it tells nothing of the first.
-    else if (ask.copies === 1) this.end(token, Effect.fail(this.noOwner(ask)))
+    if (ask.hasMoved) this.resend(token, ask)
+    else if (ask.copies === 1) this.end(token, Effect.fail(noOwner(ask)))
   }
 
-  private sendAgain(token: string, ask: Ask): void {
+  private resend(token: string, ask: Ask): void {
     ask.holder = undefined
-    ask.moves = true
-    this.sendIn(token, ask, Math.min(movedResendMs * 2 ** (ask.copies - 1), movedResendMaxMs))
+    ask.hasMoved = true
+    this.resendIn(token, ask, Math.min(movedResendMs * 2 ** (ask.copies - 1), movedResendMaxMs))
   }
 
-  private sendIn(token: string, ask: Ask, delayMs: number): void {
-    clearTimeout(ask.again)
-    ask.again = setTimeout(() => this.send(token), delayMs)
+  private resendIn(token: string, ask: Ask, delayMs: number): void {
+    clearTimeout(ask.resendTimer)
+    ask.resendTimer = setTimeout(() => this.send(token), delayMs)
   }
 
-  /** Ends it at its deadline; before, sends what nobody has said anything of once more. */
-  private look(token: string): void {
+  /** Ends the ask at its deadline; before, resends after silence. */
+  private checkDeadline(token: string): void {
     const ask = this.pending.get(token)
     if (ask === undefined) return
     const leftMs = ask.sentMs + ask.deadlineMs - performance.now()
-    // A timer may come a little early.
-    if (leftMs < 1) return this.late(token, ask)
-    ask.look = setTimeout(() => this.look(token), Math.min(silenceResendMs, leftMs))
-    if (ask.holder === undefined && ask.again === undefined) this.send(token)
-  }
-
-  private late(token: string, ask: Ask): void {
-    const isUndecided = ask.moves && ask.holder === undefined
-    this.end(token, Effect.fail(isUndecided ? this.noOwner(ask) : this.timeout(ask)))
+    // A timer may fire a little early.
+    if (leftMs < 1) {
+      const isUndecided = ask.hasMoved && ask.holder === undefined
+      return this.end(token, Effect.fail(isUndecided ? noOwner(ask) : timeout(ask)))
+    }
+    ask.timer = setTimeout(() => this.checkDeadline(token), Math.min(silenceResendMs, leftMs))
+    if (ask.holder === undefined && ask.resendTimer === undefined) this.send(token)
   }
 
   private end(token: string, result: Effect.Effect<string, AskFailed>): void {
-    this.forget(token)?.end(result)
+    this.remove(token)?.end(result)
   }
 
-  private forget(token: string): Ask | undefined {
+  private remove(token: string): Ask | undefined {
     const ask = this.pending.get(token)
     if (ask === undefined) return
     this.pending.delete(token)
-    clearTimeout(ask.look)
-    clearTimeout(ask.again)
+    clearTimeout(ask.timer)
+    clearTimeout(ask.resendTimer)
     return ask
-  }
-
-  private timeout({ deadlineMs, to }: Ask): AskTimeout {
-    return new AskTimeout({ key: keyOf(to), deadlineMs })
-  }
-
-  private noOwner({ to }: Ask): NoOwner {
-    return new NoOwner({ key: keyOf(to), retryAfterMs: noOwnerRetryMs })
   }
 }

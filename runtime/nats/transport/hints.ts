@@ -1,7 +1,7 @@
 /**
- * Hints of changes over `restante.changed.<kind>.<id>`, at most once: those of one turn of the
- * event loop about one actor are one, the last. Who watches on the node that announces hears it
- * at once, and not a second time by the network.
+ * Hints of changes on `restante.changed.<kind>.<id>`, sent at most once. Of several hints about one
+ * actor in one turn of the event loop, only the last is sent. Watchers on the announcing node are
+ * called directly; the node ignores its own message.
  */
 import type { MsgHdrs, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { type Address, keyOf } from "../../actor/index.ts"
@@ -9,7 +9,7 @@ import type { HintListener, TransportApi } from "../../ports/index.ts"
 import { rawHeaders } from "../connection/index.ts"
 import { headersText, nodeHeader } from "./message-grants.ts"
 
-interface Watched {
+interface WatchedActor {
   readonly listeners: Set<HintListener>
   readonly subscription: Subscription
 }
@@ -18,8 +18,8 @@ export class Hints {
   private readonly nc: NatsConnection
   private readonly node: string
   private readonly headers: MsgHdrs
-  private readonly watched = new Map<string, Watched>()
-  private waiting = new Map<string, readonly [Address, string]>()
+  private readonly watched = new Map<string, WatchedActor>()
+  private pending = new Map<string, readonly [Address, string]>()
 
   constructor(nc: NatsConnection, node: string) {
     this.nc = nc
@@ -28,15 +28,15 @@ export class Hints {
   }
 
   readonly announce: TransportApi["announce"] = (about, hint) => {
-    if (this.waiting.size === 0) setImmediate(this.tell)
-    this.waiting.set(keyOf(about), [about, hint])
+    if (this.pending.size === 0) setImmediate(this.flush)
+    this.pending.set(keyOf(about), [about, hint])
   }
 
   readonly watch: TransportApi["watch"] = (about, listener) => {
     const key = keyOf(about)
-    // The same function may watch twice: each watch is one of its own.
+    // Each call is a watch of its own, also with the same function.
     const own: HintListener = (hint) => listener(hint)
-    const watched = this.watched.get(key) ?? this.begin(about, key)
+    const watched = this.watched.get(key) ?? this.subscribe(about, key)
     watched.listeners.add(own)
     return () => {
       watched.listeners.delete(own)
@@ -46,11 +46,11 @@ export class Hints {
     }
   }
 
-  private begin({ id, kind }: Address, key: string): Watched {
+  private subscribe({ id, kind }: Address, key: string): WatchedActor {
     const subscription = this.nc.subscribe(`restante.changed.${kind}.${id}`, {
       callback: (error, message) => {
         if (error === null && message.headers?.get(nodeHeader) !== this.node) {
-          this.hear(key, message.string())
+          this.notify(key, message.string())
         }
       }
     })
@@ -59,20 +59,20 @@ export class Hints {
     return watched
   }
 
-  private hear(key: string, hint: string): void {
+  private notify(key: string, hint: string): void {
     for (const listener of [...this.watched.get(key)?.listeners ?? []]) listener(hint)
   }
 
-  private readonly tell = (): void => {
-    const waiting = this.waiting
-    this.waiting = new Map()
-    for (const [key, [{ id, kind }, hint]] of waiting) {
-      this.hear(key, hint)
+  private readonly flush = (): void => {
+    const { pending } = this
+    this.pending = new Map()
+    for (const [key, [{ id, kind }, hint]] of pending) {
+      this.notify(key, hint)
       if (this.nc.isClosed()) continue
       try {
         this.nc.publish(`restante.changed.${kind}.${id}`, hint, { headers: this.headers })
       } catch {
-        // A hint is told at most once: a connection that closes or has no room loses it.
+        // Hints are sent at most once: a closing or full connection loses them.
       }
     }
   }

@@ -1,211 +1,203 @@
-/** Messages that this node may decide only when the one that asks grants them (`moving.ts`). */
-import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
+/**
+ * At most one node decides a message, however often its shard moves and however often it is sent.
+ *
+ * While a shard moves, a message may reach two nodes: the last owner, which answers `moved`, and
+ * the next one. The requester then sends the message again, with the same reply subject and the
+ * mark `resent`. So several copies exist, and the shard may move on meanwhile. The rules:
+ *
+ * 1. A node decides at once only a first copy, and only after it has held the shard for
+ *    `tenureSettledMs`. For every other copy it sends `grant-request` to the requester, which
+ *    answers `granted` or `refused`.
+ * 2. The requester grants a message to one node. It grants the message to another node only after
+ *    the first one answered `moved` and so gave it back undecided. It grants nothing after it has
+ *    the reply or has given up. Only the requester grants, so two nodes cannot see it differently.
+ * 3. The requester resends after `moved`. If a node decides the first copy at once, nobody reports
+ *    `moved`: the next owner subscribed later and did not get that copy. The last owner stops
+ *    answering `moved` to first copies `movedReplyLatestMs` after it gave the shard up, and
+ *    `tenureSettledMs` is longer. A node that lost the shard without giving it up (a paused
+ *    process, a cut connection) answers `undecided` instead. So one copy exists, and one node
+ *    decides it.
+ *
+ * Rule 3 assumes that one message does not reach two nodes further apart than
+ * `tenureSettledMs - movedReplyLatestMs`. A message that was granted to a node that dies ends as
+ * AskTimeout, because nobody knows whether that node decided it. When a copy arrives again at the
+ * node that has it, the node answers `deciding`, and `answered` for `answeredKeepMs` afterwards.
+ *
+ * A paused process, a stopped server or a broken connection loses messages or delays them. If the
+ * requester receives nothing for `silenceResendMs`, it resends although nobody reported `moved`. A
+ * grant request names the claim by which the node holds the shard, the age of that claim, and the
+ * claim before it (a {@link TenureReport}). The requester grants when no other node can have
+ * decided the message:
+ *
+ * 4. The node has held the shard since before the message was sent. Earlier owners had given it up
+ *    by then, there is no later one, and the node itself would answer `answered`.
+ * 5. Or the owner by the previous claim answers `undecided` and had held the shard since before the
+ *    message was sent, or the owner before that one is also known as undecided, and so on. If such
+ *    an owner has not reported by itself, the requester asks all nodes (`tenureInquiries`).
+ *
+ * An owner that died reports nothing. The node that took its shard marks its own tenure as
+ * `orphaned`, and the requester fails at once with AskTimeout. Clients that are no nodes send one
+ * copy and take the first answer.
+ *
+ * One queue group for each shard cannot replace the grants; `test/runtime/nats/moving.test.ts`
+ * shows both failures. (a) A paused owner stays subscribed after another node has taken its shard,
+ * so the server sends it every second message of a shard that has a live owner ("are answered by
+ * the next owner while the last one stands still"); lost messages end as AskTimeout ("are answered
+ * though messages are lost"). (b) If the requester resends after silence, then A receives the first
+ * copy, decides it slowly or its reply is late, the shard moves to B, and B decides the second
+ * copy: the message is decided twice ("are answered, each decided once"), even if each node
+ * remembers what it has received.
+ */
+import { createInbox, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
 import { answeredKeepMs, grantTimeoutMs, pastTenureKeepMs } from "../../limits.ts"
 import type { ShardTenure } from "../../ports/index.ts"
 import { isNodeInbox, isNoResponders, nodeInboxPrefix, rawHeaders } from "../connection/index.ts"
 
-const name = "Restante"
-
-/** Which node says so: a name that is new at each start. */
-export const nodeHeader = "Restante-Node"
-
 type MessageMark =
-  | "again"
   | "answered"
-  | "gone"
+  | "deciding"
+  | "grant-request"
   | "granted"
   | "moved"
   | "refused"
-  | "taken"
-  | "wanted"
-
-/** Where all nodes hear who asks what became of a message: its reply subject, and a claim. */
-export const tenureInquiries = "restante.held.nodes"
-
-/** Lines of headers, each ended by CR LF, as a whole. */
-export const headersText = (lines: string): string => `NATS/1.0\r\n${lines}\r\n`
-
-export const markLine = (said: MessageMark): string => `${name}: ${said}\r\n`
-
-/** The headers by which a node says so. */
-export const markedHeaders = (node: string, said: MessageMark, lines = ""): MsgHdrs =>
-  rawHeaders(headersText(`${markLine(said)}${nodeHeader}: ${node}\r\n${lines}`))
+  | "resent"
+  | "undecided"
 
 interface Headers {
   readonly get: (name: string) => string
 }
 
-/** Whether this was said in the headers of a message. */
-export const isMarked = (said: MessageMark, headers: Headers | undefined): boolean =>
-  headers !== undefined && headers.get(name) === said
+const markHeader = "Restante-Mark"
 
-/** Reply subjects of nodes, each a number of its node's inbox: these take little room. */
-class Replies {
-  private readonly inboxes = new Map<string, Set<number>>()
+/** Names the sending node; the name is new at each start. */
+export const nodeHeader = "Restante-Node"
 
-  has(reply: string): boolean {
-    const at = reply.lastIndexOf(".")
-    return this.inboxes.get(reply.slice(0, at))?.has(numberAt(reply, at)) === true
-  }
+const tenureHeader = "Restante-Tenure"
 
-  add(reply: string): void {
-    const at = reply.lastIndexOf(".")
-    const inbox = reply.slice(0, at)
-    const numbers = this.inboxes.get(inbox)
-    if (numbers === undefined) this.inboxes.set(inbox, new Set([numberAt(reply, at)]))
-    else numbers.add(numberAt(reply, at))
-  }
-}
+/** All nodes subscribe to it. The message is `<reply subject> <claim>`. */
+export const tenureInquiries = "restante.tenure.nodes"
 
-const numberAt = (reply: string, at: number): number => Number.parseInt(reply.slice(at + 1), 36)
+/** A whole header block of lines that each end in CR LF. */
+export const headersText = (lines: string): string => `NATS/1.0\r\n${lines}\r\n`
 
-/** The messages of nodes that this node has, by their reply subjects: for one that comes again. */
-export class ReceivedMessages {
-  private readonly underWay = new Set<string>()
-  private answered = new Replies()
-  private answeredBefore = new Replies()
-  private turnedMs = 0
+export const markLine = (mark: MessageMark): string => `${markHeader}: ${mark}\r\n`
 
-  /** What has become of a message; undefined when this node has not taken it. */
-  of(reply: string): "answered" | "taken" | undefined {
-    if (this.underWay.has(reply)) return "taken"
-    const isOver = this.answered.has(reply) || this.answeredBefore.has(reply)
-    return isOver ? "answered" : undefined
-  }
+export const markedHeaders = (node: string, mark: MessageMark, lines = ""): MsgHdrs =>
+  rawHeaders(headersText(`${markLine(mark)}${nodeHeader}: ${node}\r\n${lines}`))
 
-  add(reply: string): void {
-    this.underWay.add(reply)
-  }
+export const isMarked = (mark: MessageMark, headers: Headers | undefined): boolean =>
+  headers !== undefined && headers.get(markHeader) === mark
 
-  /** It is answered, or was not taken in the end. */
-  over(reply: string, answered: boolean): void {
-    this.underWay.delete(reply)
-    if (!answered || !isNodeInbox(reply)) return
-    const nowMs = performance.now()
-    if (nowMs - this.turnedMs > answeredKeepMs) {
-      this.answeredBefore = this.answered
-      this.answered = new Replies()
-      this.turnedMs = nowMs
-    }
-    this.answered.add(reply)
-  }
-}
-
-/*
- * The times that shards are held, as nodes tell each other of them: which claim, since when, and
- * which claim was before. By these who asks finds out whether anybody else can have decided on a
- * message (`moving.ts`).
- */
-
-const tenureHeader = "Restante-Held"
-
-/** What a node says of a time that it holds, or held, a shard. */
+/** What a node reports of a period in which it holds, or held, a shard. */
 export interface TenureReport extends ShardTenure {
-  /** So long ago it began, ms. */
+  /** Time since it began, ms. */
   readonly forMs: number
 }
 
-/** The line of a header that tells of it; nothing where a node stands alone. */
-export const tenureLine = (held: ShardTenure | undefined, sinceMs: number): string => {
-  if (held === undefined) return ""
+/** The header line of a tenure; empty where the node has no claim, since it is alone. */
+export const tenureLine = (tenure: ShardTenure | undefined, sinceMs: number): string => {
+  if (tenure === undefined) return ""
   const forMs = Math.floor(performance.now() - sinceMs)
-  const { after = 0, claim, orphaned } = held
+  const { after = 0, claim, orphaned } = tenure
   return `${tenureHeader}: ${claim} ${forMs} ${after} ${orphaned ? 1 : 0}\r\n`
 }
 
-export const tenureOf = (
-  headers: { readonly get: (name: string) => string } | undefined
-): TenureReport | undefined => {
+export const tenureOf = (headers: Headers | undefined): TenureReport | undefined => {
   const text = headers?.get(tenureHeader) ?? ""
   if (text === "") return undefined
   const [claim = 0, forMs = 0, after = 0, orphaned = 0] = text.split(" ").map(Number)
   return { claim, forMs, after: after === 0 ? undefined : after, orphaned: orphaned === 1 }
 }
 
-interface Past {
-  readonly line: () => string
-  readonly endedMs: number
-}
-
-/** The times that are over, for as long as somebody may ask about them. */
+/** The tenures that this node has ended, for as long as a requester may inquire about them. */
 export class PastTenures {
-  private readonly past = new Map<number, Past>()
+  private readonly byClaim = new Map<number, { readonly line: () => string; endedMs: number }>()
 
-  ended(held: ShardTenure | undefined, sinceMs: number): void {
-    if (held === undefined) return
+  add(tenure: ShardTenure | undefined, sinceMs: number): void {
+    if (tenure === undefined) return
     const endedMs = performance.now()
-    for (const [claim, one] of this.past) {
-      if (endedMs - one.endedMs > pastTenureKeepMs) this.past.delete(claim)
+    for (const [claim, past] of this.byClaim) {
+      if (endedMs - past.endedMs > pastTenureKeepMs) this.byClaim.delete(claim)
     }
-    this.past.set(held.claim, { line: () => tenureLine(held, sinceMs), endedMs })
+    this.byClaim.set(tenure.claim, { line: () => tenureLine(tenure, sinceMs), endedMs })
   }
 
-  /** The line that tells of the time with this claim; undefined when it is not over, or unknown. */
+  /** The header line of an ended tenure; undefined when it has not ended, or is unknown. */
   lineOf(claim: number): string | undefined {
-    return this.past.get(claim)?.line()
+    return this.byClaim.get(claim)?.line()
   }
 }
 
-/*
- * What nodes say to each other beside messages and replies, while shards move.
- *
- * For a short while a message may reach two nodes: the last owner of its shard, which says `moved`,
- * and the next one. Who hears `moved` sends the same message again with the same reply subject,
- * marked `again`; so several copies are about, and the shard may move on meanwhile. A message is
- * decided once all the same, for these reasons:
- *
- * 1. A node decides without a word only on a first copy, of a shard that it has held for
- *    `SETTLED_MS`. Every other copy it must be granted first: it says `wanted` to the one that
- *    asks, which answers `granted` or `refused`.
- * 2. Who asks grants a message to one node, and to no other after it, unless that one says `moved`
- *    and so gives it back undecided. It grants nothing once it has an answer or has given up. It
- *    is the only one that grants: there is nothing that two nodes could see differently. So no
- *    message is decided on two grants, however late anything arrives and whoever dies meanwhile.
- * 3. It sends other copies only once somebody has said `moved`. Of a first copy that a node decides
- *    on without a word nobody says so. Its next owner has subscribed later, and does not get that
- *    copy. Its last owner says nothing of a first copy `MOVED_SAID_MS` after it gave the shard up,
- *    which was before the node took it; and `SETTLED_MS` is longer. One that lost the shard without
- *    giving it up, as it stood still or was cut off, does not say so at all, but `gone`. The node
- *    itself says so of what it has not decided. So there is one copy then, and one node that
- *    decides on it.
- *
- * The third reason takes for granted that one message does not reach two nodes further apart than
- * `SETTLED_MS - MOVED_SAID_MS`. An owner that dies takes what it was granted with it: whoever asks
- * finds out by its deadline, as it is unknown whether the message was decided. Of a copy that comes
- * again the node says `taken` while it has it, and `answered` for `ANSWERED_MS` from then on.
- *
- * Messages and answers can be lost, or be late, when a process or a server stands still and when a
- * connection breaks. A last owner that reads a first copy too late for `moved` says `gone`: it has
- * not decided. And of what nothing was heard for `PROBE_MS` another copy is sent, though nobody has
- * said `moved`. The node that wants it tells which claim it holds the shard by, for how long, and
- * which claim was before. It is granted the message when nobody else can have decided on it:
- *
- * 4. It has held the shard since before the message was sent. Earlier owners had given it up by
- *    then, there is no later one, and it would know if it had decided: it says `answered`.
- * 5. Or the owner by the claim before says `gone`, and that one had held the shard since before the
- *    message was sent, or the owner before it is known to be `gone` too, and so on. After an owner
- *    that has said nothing by itself all nodes are asked (`inquiries`); the one it was answers.
- *
- * An owner that died says nothing. Whoever took the shard from it without its giving it up says so
- * too, and then who asks knows at once that it will never know.
- *
- * Clients that are no nodes send one copy, and take the first answer.
- */
+/** A set of reply subjects `<inbox>.<number in base 36>`; a number takes less memory than a text. */
+class ReplySubjects {
+  private readonly byInbox = new Map<string, Set<number>>()
 
-/** `late`: nothing was heard, so it may have been granted, and is to be given back. */
-export type GrantResult = "granted" | "refused" | "late"
+  has(reply: string): boolean {
+    const dot = reply.lastIndexOf(".")
+    return this.byInbox.get(reply.slice(0, dot))?.has(numberAfter(reply, dot)) === true
+  }
 
-interface Wanted {
-  readonly reply: string
-  readonly settle: (verdict: GrantResult) => void
-  readonly deadline: NodeJS.Timeout
+  add(reply: string): void {
+    const dot = reply.lastIndexOf(".")
+    const inbox = reply.slice(0, dot)
+    const numbers = this.byInbox.get(inbox)
+    if (numbers === undefined) this.byInbox.set(inbox, new Set([numberAfter(reply, dot)]))
+    else numbers.add(numberAfter(reply, dot))
+  }
 }
 
+const numberAfter = (reply: string, dot: number): number =>
+  Number.parseInt(reply.slice(dot + 1), 36)
+
+/**
+ * The messages that this node decides or has answered, by reply subject. Answered ones are kept in
+ * two generations of `answeredKeepMs`.
+ */
+export class ReceivedMessages {
+  private readonly deciding = new Set<string>()
+  private answered = new ReplySubjects()
+  private answeredBefore = new ReplySubjects()
+  private rotatedMs = 0
+
+  /** undefined: this node has not begun to decide the message. */
+  statusOf(reply: string): "answered" | "deciding" | undefined {
+    if (this.deciding.has(reply)) return "deciding"
+    return this.answered.has(reply) || this.answeredBefore.has(reply) ? "answered" : undefined
+  }
+
+  begin(reply: string): void {
+    this.deciding.add(reply)
+  }
+
+  /** `answered`: false when the node gave the message back undecided. */
+  end(reply: string, answered: boolean): void {
+    this.deciding.delete(reply)
+    if (!answered || !isNodeInbox(reply)) return
+    const nowMs = performance.now()
+    if (nowMs - this.rotatedMs > answeredKeepMs) {
+      this.answeredBefore = this.answered
+      this.answered = new ReplySubjects()
+      this.rotatedMs = nowMs
+    }
+    this.answered.add(reply)
+  }
+}
+
+/** `timeout`: the requester may have granted the message, so the node must give it back. */
+export type GrantResult = "granted" | "refused" | "timeout"
+
+interface GrantRequest {
+  readonly reply: string
+  readonly end: (result: GrantResult) => void
+  readonly timer: NodeJS.Timeout
+}
+
+/** The grant requests of this node that await an answer. */
 export class GrantRequests {
   private readonly nc: NatsConnection
   private readonly node: string
   private readonly inbox = createInbox(nodeInboxPrefix)
-  private readonly wanted = new Map<string, Wanted>()
+  private readonly byToken = new Map<string, GrantRequest>()
   private readonly replies = new Set<string>()
   private count = 0
 
@@ -214,46 +206,40 @@ export class GrantRequests {
     this.node = node
     const tokenAt = this.inbox.length + 1
     nc.subscribe(`${this.inbox}.*`, {
-      callback: (error, message) => {
-        if (error === null) this.take(message.subject.slice(tokenAt), message)
+      callback: (error, answer) => {
+        if (error !== null) return
+        const isGranted = !isNoResponders(answer) && isMarked("granted", answer.headers)
+        this.end(answer.subject.slice(tokenAt), isGranted ? "granted" : "refused")
       }
     })
   }
 
-  /** Whether the message with this reply subject is asked for just now. */
+  /** Whether a request for the message with this reply subject is pending. */
   has(reply: string): boolean {
     return this.replies.has(reply)
   }
 
-  /**
-   * Asks for a message, telling in `lines` how the shard is held; `settle` is called once,
-   * `GRANT_MS` later at most.
-   */
-  ask(reply: string, lines: string, settle: Wanted["settle"]): void {
+  /** Requests the grant of a message; calls `end` once, after `grantTimeoutMs` at the latest. */
+  send(reply: string, tenure: string, end: GrantRequest["end"]): void {
     const token = (this.count++).toString(36)
-    const deadline = setTimeout(() => this.settle(token, "late"), grantTimeoutMs)
-    this.wanted.set(token, { reply, settle, deadline })
+    const timer = setTimeout(() => this.end(token, "timeout"), grantTimeoutMs)
+    this.byToken.set(token, { reply, end, timer })
     this.replies.add(reply)
     try {
-      const headers = markedHeaders(this.node, "wanted", lines)
+      const headers = markedHeaders(this.node, "grant-request", tenure)
       this.nc.publish(reply, "", { reply: `${this.inbox}.${token}`, headers })
     } catch {
-      // The connection is closed: nobody has heard of it.
-      this.settle(token, "refused")
+      // The connection is closed: the request was not sent.
+      this.end(token, "refused")
     }
   }
 
-  private take(token: string, message: Msg): void {
-    const granted = !isNoResponders(message) && isMarked("granted", message.headers)
-    this.settle(token, granted ? "granted" : "refused")
-  }
-
-  private settle(token: string, verdict: GrantResult): void {
-    const wanted = this.wanted.get(token)
-    if (wanted === undefined) return
-    this.wanted.delete(token)
-    this.replies.delete(wanted.reply)
-    clearTimeout(wanted.deadline)
-    wanted.settle(verdict)
+  private end(token: string, result: GrantResult): void {
+    const request = this.byToken.get(token)
+    if (request === undefined) return
+    this.byToken.delete(token)
+    this.replies.delete(request.reply)
+    clearTimeout(request.timer)
+    request.end(result)
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The transport port over NATS subjects: an actor is asked at `restante.<kind>.<shard>.<id>`, and
- * the owner of a shard has subscribed to `restante.*.<shard>.>`. Any NATS client may ask.
+ * The transport port over NATS subjects. A message for an actor goes to
+ * `restante.<kind>.<shard>.<id>`; the owner of a shard subscribes to `restante.*.<shard>.>`. Any
+ * NATS client may send one.
  */
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { Effect, Layer, Schema, type Scope } from "effect"
@@ -9,7 +10,7 @@ import { type Address, type AskTimeout, fromSubject, keyOf, MessageTooLarge, NoO
 import { headerReserveBytes, movedReplyLatestMs, movedReplyMs, noOwnerReplyDelayMs, noOwnerRetryMs,
   tenureSettledMs } from "../../limits.ts"
 import { type Serve, type ShardClaim, Transport, type TransportApi } from "../../ports/index.ts"
-import { isNodeInbox, Nats } from "../connection/index.ts"
+import { isNodeInbox, Nats, wait } from "../connection/index.ts"
 import { PendingAsks } from "./asks.ts"
 import { Hints } from "./hints.ts"
 import { GrantRequests, isMarked, markedHeaders, PastTenures, ReceivedMessages, tenureInquiries,
@@ -17,40 +18,40 @@ import { GrantRequests, isMarked, markedHeaders, PastTenures, ReceivedMessages, 
 
 const traceHeader = "traceparent"
 
-const Unable = Schema.Union([MessageTooLarge, NoOwner, UnknownMessage])
+const TransportFailure = Schema.Union([MessageTooLarge, NoOwner, UnknownMessage])
 
-const encodeFailure = Schema.encodeSync(Unable)
+const encodeFailure = Schema.encodeSync(TransportFailure)
 
-/** As `envelope.ts` of the runtime has it: what any client can read. */
-const failureText = (failure: typeof Unable.Type): string =>
+/** The form of `runtime/actor/envelope.ts`, which any client can read. */
+const failureText = (failure: typeof TransportFailure.Type): string =>
   JSON.stringify({ _tag: "Failure", failure: encodeFailure(failure) })
 
-/** A shard that is served, or was until just now: then `serve` is undefined. */
-interface Served {
+/** A shard that this node serves, or that it gave up until `movedReplyMs` ago (no `serve`). */
+interface ServedShard {
   readonly subscription: Subscription
   serve: Serve | undefined
-  held: ShardClaim | undefined
+  claim: ShardClaim | undefined
   sinceMs: number
-  /** From when on a first copy of a message can have reached no other node that served it. */
+  /** From then on the node decides first copies without a grant. */
   settledAtMs: number
-  /** Until when whoever asks may still be told that the shard has moved. */
-  saysUntilMs: number
-  farewell: NodeJS.Timeout | undefined
+  /** Until then a first copy may be answered `moved`; 0: the shard was lost, not given up. */
+  movedUntilMs: number
+  leaveTimer: NodeJS.Timeout | undefined
 }
 
-/** Whether it is this node's, or was given up by it; else another may have it since long. */
-const isInOrder = ({ held, saysUntilMs, serve }: Served): boolean =>
-  serve === undefined ? saysUntilMs > 0 : held?.isHeld() ?? true
+/** False where the node lost the shard without giving it up: another may have decided since. */
+const isOrderly = ({ claim, movedUntilMs, serve }: ServedShard): boolean =>
+  serve === undefined ? movedUntilMs > 0 : claim?.isHeld() ?? true
 
 class NatsTransport {
   private readonly nc: NatsConnection
   private readonly node: string
   private readonly asks: PendingAsks
   private readonly grants: GrantRequests
-  private readonly taken = new ReceivedMessages()
-  private readonly past = new PastTenures()
-  private readonly shards = new Map<number, Served>()
-  private leaving = 0
+  private readonly received = new ReceivedMessages()
+  private readonly pastTenures = new PastTenures()
+  private readonly shards = new Map<number, ServedShard>()
+  private draining = 0
 
   constructor(nc: NatsConnection, node: string) {
     this.nc = nc
@@ -59,7 +60,7 @@ class NatsTransport {
     this.grants = new GrantRequests(nc, node)
     nc.subscribe(tenureInquiries, {
       callback: (error, inquiry) => {
-        if (error === null) this.inquired(inquiry)
+        if (error === null) this.answerInquiry(inquiry)
       }
     })
   }
@@ -78,51 +79,51 @@ class NatsTransport {
       : this.asks.ask(to, data, lines, deadlineMs)
   }
 
-  begin(shard: number, serve: Serve, held: ShardClaim | undefined): void {
-    const known = this.shards.get(shard)
-    if (known?.serve !== undefined) throw new Error(`shard ${shard} is served already`)
+  beginServing(shard: number, serve: Serve, claim: ShardClaim | undefined): void {
+    const left = this.shards.get(shard)
+    if (left?.serve !== undefined) throw new Error(`shard ${shard} is served already`)
     const sinceMs = performance.now()
-    const now = { serve, held, sinceMs, settledAtMs: sinceMs + tenureSettledMs }
-    if (known !== undefined) {
-      clearTimeout(known.farewell)
-      Object.assign(known, now)
+    const tenure = { serve, claim, sinceMs, settledAtMs: sinceMs + tenureSettledMs }
+    if (left !== undefined) {
+      clearTimeout(left.leaveTimer)
+      Object.assign(left, tenure)
       return
     }
     const subscription = this.nc.subscribe(`restante.*.${shard}.>`, {
       callback: (error, message) => {
-        if (error === null) this.take(served, message)
+        if (error === null) this.receive(served, message)
       }
     })
-    const saysUntilMs = Number.POSITIVE_INFINITY
-    const served: Served = { subscription, ...now, saysUntilMs, farewell: undefined }
+    const movedUntilMs = Number.POSITIVE_INFINITY
+    const served: ServedShard = { subscription, ...tenure, movedUntilMs, leaveTimer: undefined }
     this.shards.set(shard, served)
   }
 
-  /** What still comes is told that the shard has moved, until the next owner is known. */
-  end(shard: number): void {
+  /** Stays subscribed for `movedReplyMs`, so that servers lose nothing meanwhile. */
+  endServing(shard: number): void {
     const served = this.shards.get(shard)
     if (served === undefined) return
-    served.saysUntilMs = isInOrder(served) ? performance.now() + movedReplyLatestMs : 0
+    served.movedUntilMs = isOrderly(served) ? performance.now() + movedReplyLatestMs : 0
     served.serve = undefined
-    this.past.ended(served.held, served.sinceMs)
-    served.farewell = setTimeout(() => void this.leave(shard, served.subscription), movedReplyMs)
+    this.pastTenures.add(served.claim, served.sinceMs)
+    served.leaveTimer = setTimeout(() => void this.leave(shard, served.subscription), movedReplyMs)
   }
 
-  /** What is on its way is answered yet. */
+  /** Answers what is on its way, and unsubscribes. */
   private async leave(shard: number, subscription: Subscription): Promise<void> {
     this.shards.delete(shard)
-    this.leaving++
+    this.draining++
     if (!this.nc.isClosed()) await subscription.drain().catch(() => undefined)
-    this.leaving--
+    this.draining--
   }
 
-  /** Waits until nobody is sent here any more. */
+  /** Waits until this node is subscribed to no shard. */
   async close(): Promise<void> {
     const endMs = performance.now() + 2 * movedReplyMs
     while (
-      this.shards.size + this.leaving > 0 && performance.now() < endMs && !this.nc.isClosed()
+      this.shards.size + this.draining > 0 && performance.now() < endMs && !this.nc.isClosed()
     ) {
-      await new Promise((resolve) => setTimeout(resolve, movedReplyMs / 20))
+      await wait(movedReplyMs / 20)
     }
   }
 
@@ -130,70 +131,76 @@ class NatsTransport {
     return (this.nc.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerReserveBytes
   }
 
-  private take(served: Served, message: Msg): void {
-    // A message that is sent without a reply subject is taken too, and answered to nobody.
+  private receive(served: ServedShard, message: Msg): void {
+    // A message without a reply subject is decided too, and answered to nobody.
     const { headers, reply = "" } = message
-    const isNodes = isNodeInbox(reply)
-    if (isNodes && this.grants.has(reply)) return
-    const already = isNodes ? this.taken.of(reply) : undefined
-    if (already !== undefined) return this.answer(message, "", markedHeaders(this.node, already))
-    const again = isMarked("again", headers)
-    const inOrder = isInOrder(served)
-    if (served.serve === undefined || !inOrder) {
-      const moves = inOrder && (again || performance.now() <= served.saysUntilMs)
-      return this.notHere(served, message, moves)
+    const isFromNode = isNodeInbox(reply)
+    if (isFromNode && this.grants.has(reply)) return
+    const status = isFromNode ? this.received.statusOf(reply) : undefined
+    if (status !== undefined) return this.answer(message, "", markedHeaders(this.node, status))
+    const isResent = isMarked("resent", headers)
+    const orderly = isOrderly(served)
+    if (served.serve === undefined || !orderly) {
+      const hasMoved = orderly && (isResent || performance.now() <= served.movedUntilMs)
+      return this.answerNotDecided(served, message, hasMoved)
     }
     const to = fromSubject(message.subject)
     if (to === undefined) {
       const unknown = { key: message.subject, detail: "the subject is no actor's" }
       return this.answer(message, failureText(new UnknownMessage(unknown)))
     }
-    const hasSettled = performance.now() > served.settledAtMs
-    if (!isNodes || (hasSettled && !again)) return this.decide(served, to, message, false)
-    this.grants.ask(reply, tenureLine(served.held, served.sinceMs), (verdict) => {
-      if (verdict === "refused") return
-      const isHere = verdict === "granted" && served.serve !== undefined
-      if (isHere) this.decide(served, to, message, true)
-      else this.notHere(served, message, true)
+    const isSettled = performance.now() > served.settledAtMs
+    if (!isFromNode || (isSettled && !isResent)) return this.decide(served, to, message, false)
+    this.grants.send(reply, tenureLine(served.claim, served.sinceMs), (result) => {
+      if (result === "refused") return
+      if (result === "granted" && served.serve !== undefined) {
+        this.decide(served, to, message, true)
+      } else this.answerNotDecided(served, message, true)
     })
   }
 
-  private decide(served: Served, to: Address, message: Msg, isGranted: boolean): void {
+  private decide(served: ServedShard, to: Address, message: Msg, isGranted: boolean): void {
     const { serve } = served
     if (serve === undefined) return
     const { headers, reply = "" } = message
-    this.taken.add(reply)
+    this.received.begin(reply)
     serve(to, message.string(), headers?.get(traceHeader)).then(
       (text) => {
-        this.taken.over(reply, text !== undefined)
-        if (text === undefined) this.notHere(served, message, isGranted || isInOrder(served))
-        else this.reply(to, message, text)
+        this.received.end(reply, text !== undefined)
+        if (text === undefined) {
+          this.answerNotDecided(served, message, isGranted || isOrderly(served))
+        } else this.reply(to, message, text)
       },
-      // It never rejects; if it does, the one that asks waits in vain, and no one else.
-      () => this.taken.over(reply, false)
+      // `serve` never rejects; if it does, the requester waits until its deadline.
+      () => this.received.end(reply, false)
     )
   }
 
   /**
-   * It was not decided here; `moves`: nor anywhere else, without a word. Another client takes the
-   * first answer that comes: the next owner's, if there is one.
+   * Answers that this node has not decided the message; `hasMoved`: nor has any other node without
+   * a grant. A client that is no node takes the first answer, so it gets this one late, after that
+   * of the next owner.
    */
-  private notHere({ held, sinceMs }: Served, message: Msg, moves: boolean): void {
+  private answerNotDecided(
+    { claim, sinceMs }: ServedShard,
+    message: Msg,
+    hasMoved: boolean
+  ): void {
     if (isNodeInbox(message.reply)) {
-      const lines = tenureLine(held, sinceMs)
-      return this.answer(message, "", markedHeaders(this.node, moves ? "moved" : "gone", lines))
+      const mark = hasMoved ? "moved" : "undecided"
+      return this.answer(message, "", markedHeaders(this.node, mark, tenureLine(claim, sinceMs)))
     }
     const failure = new NoOwner({ key: message.subject, retryAfterMs: noOwnerRetryMs })
     setTimeout(() => this.answer(message, failureText(failure)), noOwnerReplyDelayMs)
   }
 
-  /** Somebody asks what became of a message while this node held its shard by a claim. */
-  private inquired(inquiry: Msg): void {
+  /** A requester asks what this node did with a message during an ended tenure. */
+  private answerInquiry(inquiry: Msg): void {
     const [reply = "", claim = ""] = inquiry.string().split(" ")
-    const lines = this.past.lineOf(Number(claim))
-    if (lines === undefined || this.nc.isClosed()) return
-    const said = this.taken.of(reply) ?? "gone"
-    this.nc.publish(reply, "", { headers: markedHeaders(this.node, said, lines) })
+    const tenure = this.pastTenures.lineOf(Number(claim))
+    if (tenure === undefined || this.nc.isClosed()) return
+    const status = this.received.statusOf(reply) ?? "undecided"
+    this.nc.publish(reply, "", { headers: markedHeaders(this.node, status, tenure) })
   }
 
   private reply(to: Address, message: Msg, text: string): void {
@@ -207,12 +214,12 @@ class NatsTransport {
     try {
       message.respond(data, headers === undefined ? undefined : { headers })
     } catch {
-      // The connection closes: the one that asks finds out by its deadline.
+      // The connection closes: the requester times out.
     }
   }
 }
 
-/** The transport over the connection; closes once nobody is sent here any more. */
+/** The transport over the connection; closes once no shard's messages come to this node. */
 export const makeTransport: Effect.Effect<TransportApi, never, Nats | Scope.Scope> = Effect.gen(
   function*() {
     const { nc } = yield* Nats
@@ -222,10 +229,10 @@ export const makeTransport: Effect.Effect<TransportApi, never, Nats | Scope.Scop
     yield* Effect.addFinalizer(() => Effect.promise(() => transport.close()))
     return {
       request: (...request) => transport.request(...request),
-      serve: (shard, serve, held) =>
+      serve: (shard, serve, claim) =>
         Effect.asVoid(Effect.acquireRelease(
-          Effect.sync(() => transport.begin(shard, serve, held)),
-          () => Effect.sync(() => transport.end(shard))
+          Effect.sync(() => transport.beginServing(shard, serve, claim)),
+          () => Effect.sync(() => transport.endServing(shard))
         )),
       announce: hints.announce,
       watch: hints.watch

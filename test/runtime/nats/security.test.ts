@@ -129,7 +129,7 @@ describe("by user and password", () => {
     const rights = `publish: ${subjects}, subscribe: ${subjects}`
     const user = `user: ann, password: "${env.NATS_PASSWORD}", permissions: { ${rights} }`
     const mute = await serverWith(`authorization { users: [{ ${user} }] }`)
-    await isRefused({ ...env, NATS_URL: mute }, /cannot ask each other: .*"restante\./)
+    await isRefused({ ...env, NATS_URL: mute }, /cannot reach each other over NATS: .*"restante\./)
   }, testMs)
   it("an address with a password is no setting", () =>
     isRefused({ NATS_URL: `nats://ann:a-secret@${place}` }, /without credentials/, configuration))

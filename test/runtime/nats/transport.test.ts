@@ -169,7 +169,7 @@ describe("the transport over NATS", () => {
     expect(wrong.json()).toMatchObject({ failure: { _tag: "UnknownMessage" } })
     // A client's own marks change nothing for it.
     const marks = headers()
-    marks.set("Restante", "again")
+    marks.set("Restante-Mark", "resent")
     const marked = await nc.request(subjectOf(alice), "again", { timeout: 1_000, headers: marks })
     expect(marked.string()).toBe("alice again")
     await nc.close()
