@@ -5,7 +5,8 @@ import { join } from "node:path"
 import { beginRestoring, embedded, endRestoring,
   type OpenFailure } from "../../runtime/embedded/index.ts"
 import { Blobs, type BlobsApi, Records, type RecordsApi, Storage, type StorageApi,
-  StorageUnavailable, StoreContents, type StoreContentsApi } from "../../runtime/index.ts"
+  StorageUnavailable, StoreContents, type StoreContentsApi,
+  type StoreFormatUnsupported } from "../../runtime/index.ts"
 import * as restoring from "../../runtime/nats/contents/restore.ts"
 import { type BucketsDiffer, connection, Nats, natsBlobs, natsContents, natsRecords, natsRegistry,
   natsStorage, type NatsTooOld } from "../../runtime/nats/index.ts"
@@ -71,7 +72,7 @@ const cluster = (settings: NodeSettings, servers: ReadonlyArray<string>) =>
 
 const natsPorts = (
   settings: NodeSettings
-): Layer.Layer<Ports, StorageUnavailable | BucketsDiffer, Nats> =>
+): Layer.Layer<Ports, StorageUnavailable | StoreFormatUnsupported | BucketsDiffer, Nats> =>
   Layer.mergeAll(
     natsStorage({ buckets: settings.clusterBuckets }),
     natsContents({ buckets: settings.clusterBuckets }),

@@ -57,8 +57,8 @@ export const backendFailed = (location: string, failure: BackendFailure): Comman
     case "StoreFormatUnsupported":
       return fail(
         `${location} cannot be opened: its store has the format ${failure.found}, and this ` +
-          `version reads ${failure.supported}. Set DATA_DIR to an empty folder, or run the ` +
-          "version that wrote the store",
+          `version reads ${failure.supported}. Start with an empty store (another DATA_DIR, or ` +
+          "deleted NATS streams), or run the version that wrote this one",
         configuration
       )
     case "EngineDiffers":

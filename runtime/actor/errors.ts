@@ -42,6 +42,14 @@ export class StorageLocked extends Schema.TaggedError<StorageLocked>()("StorageL
 
 export type StorageFailure = StorageUnavailable | StorageFull | StorageCorrupted
 
+/** Another version wrote the store, in a format that this version does not read. */
+export class StoreFormatUnsupported
+  extends Schema.TaggedError<StoreFormatUnsupported>()("StoreFormatUnsupported", {
+    found: Schema.String,
+    supported: Schema.String
+  })
+{}
+
 /** A blob grew past the bytes that its writer allowed; nothing of it was kept. */
 export class BlobTooLarge extends Schema.TaggedError<BlobTooLarge>()("BlobTooLarge", {
   bytesMax: Schema.Number

@@ -8,6 +8,12 @@ import type { EngineName } from "./engine/index.ts"
 import { makeRecords } from "./records/index.ts"
 import { LogSweeper, makeStorage, type OpenFailure, openStore } from "./storage/index.ts"
 
+export { EngineDiffers, EngineMissing, type EngineName, engineNames } from "./engine/index.ts"
+export { type EmbeddedInspection, inspect } from "./inspection.ts"
+export { embeddedView } from "./records/index.ts"
+export { beginRestoring, endRestoring } from "./restore.ts"
+export type { OpenFailure } from "./storage/index.ts"
+
 export interface EmbeddedOptions {
   /** The database that the folder must have; by default the one it has, else what can be loaded. */
   readonly engine?: EngineName | undefined
@@ -37,8 +43,3 @@ export const embedded = (
       Context.add(Transport, makeMemoryTransport())
     )
   }))
-export { EngineDiffers, EngineMissing, type EngineName, engineNames } from "./engine/index.ts"
-export { type EmbeddedInspection, inspect } from "./inspection.ts"
-export { embeddedView } from "./records/index.ts"
-export { beginRestoring, endRestoring } from "./restore.ts"
-export { type OpenFailure, StoreFormatUnsupported } from "./storage/index.ts"

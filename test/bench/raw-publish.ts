@@ -5,10 +5,9 @@
  * flight. Writes how many a second were acknowledged.
  */
 import { Effect } from "effect"
-import { connection, Nats } from "../../runtime/nats/connection/connection.ts"
-import { expectSequence, type NatsApi, type StreamMessage,
-  write } from "../../runtime/nats/connection/requests.ts"
+import { connection, Nats, type NatsApi } from "../../runtime/nats/connection/connection.ts"
 import { ensureBucket } from "../../runtime/nats/stream/buckets.ts"
+import { expectSequence, type StreamMessage, write } from "../../runtime/nats/stream/writer.ts"
 
 const [servers = "", mode = "single", seconds = "4"] = process.argv.slice(2)
 
@@ -39,7 +38,7 @@ const message = (records: ReadonlyArray<number>): StreamMessage => {
 const makeRecord = async (nats: NatsApi, at: number): Promise<number> => {
   const record = { subject: `${actor(at)}.state`, data: "{}", headers: "" }
   const outcome = await write(nats, [record])
-  if (outcome._tag !== "Kept") throw new Error(`a record was not kept: ${outcome.detail}`)
+  if (outcome._tag !== "Stored") throw new Error(`a record was not kept: ${outcome.detail}`)
   return outcome.first
 }
 
@@ -54,7 +53,7 @@ const run = Effect.gen(function*() {
   const worker = async (): Promise<void> => {
     while (performance.now() < untilMs) {
       const outcome = await write(nats, Array.from({ length: messages }, () => message(records)))
-      if (outcome._tag !== "Kept") throw new Error(`a write was not kept: ${outcome.detail}`)
+      if (outcome._tag !== "Stored") throw new Error(`a write was not kept: ${outcome.detail}`)
       acknowledged += messages
     }
   }

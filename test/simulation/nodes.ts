@@ -9,8 +9,7 @@ import type { MessageStep } from "../../runtime/activation/effects.ts"
 import { type Address, type AnyBehavior, type AskFailure, clustered, type LogItem, Placement,
   Registry, Storage, type StorageFailure, System, type SystemApi,
   type Tagged } from "../../runtime/index.ts"
-import { Nats } from "../../runtime/nats/connection/connection.ts"
-import type { NatsApi } from "../../runtime/nats/connection/requests.ts"
+import { Nats, type NatsApi } from "../../runtime/nats/connection/connection.ts"
 import { natsTransport } from "../../runtime/nats/transport/transport.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { noDependencies } from "../actors/dependencies.ts"

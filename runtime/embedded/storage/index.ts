@@ -1,5 +1,5 @@
 /** Actors in the embedded store: one open database and its group writer. */
-export { type OpenFailure, openFailure, openVerified, StoreFormatUnsupported } from "./integrity.ts"
+export { type OpenFailure, openFailure, openVerified } from "./integrity.ts"
 export { LogSweeper } from "./log-sweeper.ts"
 export { itemsIn, makeStorage, parseRecord } from "./storage.ts"
 export { EmbeddedStore, openStore } from "./store.ts"

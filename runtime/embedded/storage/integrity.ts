@@ -1,8 +1,8 @@
 /** Opens the database of a folder, and verifies that it lacks nothing acknowledged. */
-import { Schema } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { SHARDS, StorageCorrupted, type StorageFailure, StorageLocked } from "../../actor/index.ts"
+import { SHARDS, StorageCorrupted, type StorageFailure, StorageLocked,
+  StoreFormatUnsupported } from "../../actor/index.ts"
 import { asFailure, chooseEngine, createAcknowledged, type Database, EngineDiffers, EngineMissing,
   type EngineName, openDatabase, readAcknowledged, rootOf, writeEngine } from "../engine/index.ts"
 import { COMMITS_KEY, FORMAT_KEY } from "../keys.ts"
@@ -13,14 +13,6 @@ const VERSION = 2
 
 /** The value of the format key: a store with another one is refused. */
 export const FORMAT = JSON.stringify({ version: VERSION, shards: SHARDS })
-
-/** The store has a format that this version does not read: JSON texts of both. */
-export class StoreFormatUnsupported
-  extends Schema.TaggedError<StoreFormatUnsupported>()("StoreFormatUnsupported", {
-    found: Schema.String,
-    supported: Schema.String
-  })
-{}
 
 const lockPath = (dataDir: string): string => join(dataDir, "lock")
 

@@ -5,8 +5,8 @@ import { BlobAborted, BlobTooLarge, StorageCorrupted, StorageFull,
 import { blobGiveUpMs, blobReadsAhead, blobUploadMaxMs, blobWritesInFlight, giveUpMs, readTimeoutMs,
   retryDelayMs } from "../../limits.ts"
 import type { BlobInfo, ByteRange } from "../../ports/index.ts"
-import { isFull, type NatsApi, retryUntilDeadline, wait, write } from "../connection/index.ts"
-import { readLast } from "../stream/index.ts"
+import { type NatsApi, retryUntilDeadline, wait } from "../connection/index.ts"
+import { isFull, readLast, write } from "../stream/index.ts"
 import { blobsKv, type ChunkSet, chunkSubject, type Head, headSubject,
   parseHead } from "./blob-keys.ts"
 
@@ -153,10 +153,10 @@ class ChunkWriter {
     const message = { subject: chunkSubject(this.chunks, n), data, headers: "" }
     for (;;) {
       const written = await write(this.nats, [message])
-      this.hasStored ||= written._tag === "Kept"
-      if (written._tag === "Kept" || this.abandoned) return undefined
+      this.hasStored ||= written._tag === "Stored"
+      if (written._tag === "Stored" || this.abandoned) return undefined
       const { detail } = written
-      if (written._tag === "Refused" && isFull(written.code)) return new StorageFull({ detail })
+      if (isFull(written)) return new StorageFull({ detail })
       const patienceMs = this.hasStored ? blobGiveUpMs : giveUpMs
       if (performance.now() - sinceMs > patienceMs || this.nats.nc.isClosed()) {
         return new StorageUnavailable({ detail })

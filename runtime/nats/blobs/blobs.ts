@@ -5,12 +5,13 @@
 import { Effect, Layer } from "effect"
 import { BlobAborted, BlobMissing, BlobTooLarge, StorageCorrupted, type StorageFailure, StorageFull,
   StorageUnavailable } from "../../actor/index.ts"
-import { blobGiveUpMs, blobsBucket, headerReserveBytes, listingCacheMs, natsBlobChunkBytes,
+import { blobGiveUpMs, blobsBucket, headerReserveBytes, natsBlobChunkBytes,
   retryDelayMs } from "../../limits.ts"
 import { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "../../ports/index.ts"
-import { asStorageUnavailable, expectSequence, isFull, Nats, type NatsApi, retryUntilDeadline, wait,
-  write } from "../connection/index.ts"
-import { callApi, ensureBucket, listSubjects } from "../stream/index.ts"
+import { asStorageUnavailable, Nats, type NatsApi, retryUntilDeadline,
+  wait } from "../connection/index.ts"
+import { type BucketFailure, callApi, expectSequence, IdPager, isFull, listSubjects, openBucket,
+  write } from "../stream/index.ts"
 import { BlobGarbageCollector, type BlobGarbageTimes, blobGarbageTimes } from "./blob-garbage.ts"
 import { begunAtMs, blobsKv, type Head, headsFilter, headSubject, idOfHead,
   newSet } from "./blob-keys.ts"
@@ -24,18 +25,10 @@ const asFailure = (error: unknown): StorageFailure =>
 const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
   Effect.tryPromise({ try: ask, catch: asFailure })
 
-/** A listing that the next page goes on with. */
-interface Continued {
-  readonly ids: ReadonlyArray<string>
-  readonly at: number
-  readonly after: string
-  readonly untilMs: number
-}
-
 class NatsBlobs {
   private readonly nats: NatsApi
   readonly leavings: BlobGarbageCollector
-  private continued: Continued | undefined
+  readonly ids = new IdPager<string>((_, after) => this.list(after), async (ids) => ids)
 
   constructor(nats: NatsApi, times: BlobGarbageTimes) {
     this.nats = nats
@@ -80,10 +73,10 @@ class NatsBlobs {
       before = found
       const headers = `Nats-Msg-Id: ${head.set}\r\n${expectSequence(found?.seq ?? 0)}`
       const written = await write(this.nats, [{ subject: headSubject(id), data, headers }])
-      if (written._tag === "Kept") break
+      if (written._tag === "Stored") break
       const { detail } = written
-      isDoubtful ||= written._tag === "Unknown"
-      const full = written._tag === "Refused" && isFull(written.code)
+      isDoubtful ||= written._tag === "Indeterminate"
+      const full = isFull(written)
       if (full || isOver()) {
         if (!isDoubtful) this.leavings.discard({ id, set: head.set })
         throw full ? new StorageFull({ detail }) : new StorageUnavailable({ detail })
@@ -134,21 +127,7 @@ class NatsBlobs {
     this.leave(id, found)
   }
 
-  async scan(after: string | undefined, limit: number): Promise<ReadonlyArray<string>> {
-    if (limit <= 0) return []
-    const { continued } = this
-    const goesOn = continued !== undefined && continued.after === after &&
-      continued.untilMs > performance.now()
-    const ids = goesOn ? continued.ids : await this.list(after)
-    const at = goesOn ? continued.at : 0
-    const page = ids.slice(at, at + limit)
-    const end = page.at(-1)
-    this.continued = end === undefined || at + limit >= ids.length
-      ? undefined
-      : { ids, at: at + limit, after: end, untilMs: performance.now() + listingCacheMs }
-    return page
-  }
-
+  /** The ids above `after`, all of them. */
   private async list(after: string | undefined): Promise<ReadonlyArray<string>> {
     const ids = new Set<string>()
     for await (const { subjects } of listSubjects(this.nats, blobsKv.stream, headsFilter)) {
@@ -178,21 +157,18 @@ const apiOf = (blobs: NatsBlobs): BlobsApi => ({
   info: (id) => asked(() => blobs.info(id)),
   begunAtMs: (id) => asked(() => blobs.begunAtMs(id)),
   remove: (id) => Effect.uninterruptible(asked(() => blobs.remove(id))),
-  scan: (after, limit) => asked(() => blobs.scan(after, limit))
+  scan: (after, limit) => asked(() => blobs.ids.page("", after, limit))
 })
 
 /** The blob port; makes its stream when it is not there. */
 export const natsBlobs = (
   times: BlobGarbageTimes = blobGarbageTimes
-): Layer.Layer<Blobs, StorageUnavailable, Nats> =>
+): Layer.Layer<Blobs, BucketFailure, Nats> =>
   Layer.effect(
     Blobs,
     Effect.gen(function*() {
       const nats = yield* Nats
-      yield* Effect.tryPromise({
-        try: () => ensureBucket(nats, blobsBucket),
-        catch: asStorageUnavailable
-      })
+      yield* openBucket(nats, blobsBucket)
       const blobs = yield* Effect.acquireRelease(
         Effect.sync(() => new NatsBlobs(nats, times)),
         ({ leavings }) => Effect.sync(() => leavings.end())

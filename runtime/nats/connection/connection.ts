@@ -1,169 +1,17 @@
 /**
- * The connection to NATS that storage, transport, blobs, records and placement share, with a
- * request of its own: one subscription takes all replies, and headers are sent as they are. That
- * costs about a sixth of the client's own request in CPU time.
+ * The connection to NATS that storage, transport, blobs, records and the registry of a node share.
  */
-import { jetstream, jetstreamManager } from "@nats-io/jetstream"
+import { jetstream, type JetStreamClient, type JetStreamManager,
+  jetstreamManager } from "@nats-io/jetstream"
 import { type Authenticator, connect, type ConnectionOptions, credsAuthenticator,
-  type NatsConnection, nkeyAuthenticator, type Status,
-  type TlsOptions } from "@nats-io/transport-node"
+  type NatsConnection, nkeyAuthenticator, type Status } from "@nats-io/transport-node"
 import { Context, Effect, Layer, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { StorageUnavailable } from "../../actor/index.ts"
-import { connectTimeoutMs, pingIntervalMs, pingsOutMax, readTimeoutMs, reconnectWaitMs,
-  repeatedErrorLogMs, replicasCluster } from "../../limits.ts"
-import { type NatsApi, rawHeaders, type ReadBarrier, Requests, resendUntilAnswered,
-  retryUntilDeadline } from "./requests.ts"
-
-type ReconnectPolicy = Required<
-  Pick<ConnectionOptions, "reconnectDelayHandler" | "reconnectToServer">
->
-
-/**
- * Dials the servers in turn, each after RECONNECT_WAIT_MS at the soonest, by the monotonic clock
- * `nowMs`. For one connection.
- */
-export const reconnectPolicy = (nowMs = () => performance.now()): ReconnectPolicy => {
-  const dialledMs = new Map<string, number>()
-  const lastOf = ({ hostname, port }: { readonly hostname: string; readonly port: number }) =>
-    dialledMs.get(`${hostname}:${port}`) ?? -Infinity
-  return {
-    // What the client itself waits is over, whatever its clock says.
-    reconnectDelayHandler: () => -Infinity,
-    reconnectToServer: (servers) => {
-      // In the client's order where neither was dialled.
-      const [server] = servers.toSorted((one, other) => {
-        const [before, after] = [lastOf(one), lastOf(other)]
-        return before === after ? 0 : before - after
-      })
-      if (server === undefined) return null
-      const delay = Math.max(0, lastOf(server) + reconnectWaitMs - nowMs())
-      dialledMs.set(`${server.hostname}:${server.port}`, nowMs() + delay)
-      return { server, delay }
-    }
-  }
-}
-
-/* What becomes of a connection, for the log of who runs the node. */
-
-class ConnectionEvents {
-  private isLost = false
-  private readonly toldMs = new Map<string, number>()
-
-  /** What is to be logged of this, if anything; failed attempts to connect again are not. */
-  of(status: Status): Effect.Effect<void> {
-    switch (status.type) {
-      case "disconnect":
-        if (this.isLost) return Effect.void
-        this.isLost = true
-        return Effect.logWarning(`the connection to NATS at ${status.server} was lost`)
-      case "reconnect":
-        this.isLost = false
-        return Effect.logInfo(`connected to NATS at ${status.server} again`)
-      case "error":
-        return this.isNews(status.error.name)
-          ? Effect.logError(`NATS: ${status.error.message}`)
-          : Effect.void
-      default:
-        return Effect.void
-    }
-  }
-
-  /** A user without rights is told so upon every message. */
-  private isNews(name: string): boolean {
-    const nowMs = performance.now()
-    const isOld = nowMs - (this.toldMs.get(name) ?? -Infinity) < repeatedErrorLogMs
-    if (!isOld) this.toldMs.set(name, nowMs)
-    return !isOld
-  }
-}
-
-/** Logs what becomes of the connection, until it is closed. */
-export const logConnectionEvents = (nc: NatsConnection): Effect.Effect<void> =>
-  Effect.map(Effect.context<never>(), (context) => {
-    const run = Effect.runForkWith(context)
-    const tidings = new ConnectionEvents()
-    void (async () => {
-      for await (const status of nc.status()) run(tidings.of(status))
-    })()
-  })
-
-type Sending = Pick<NatsApi, "request">
-
-interface Acknowledgement {
-  readonly seq?: number
-  readonly error?: { readonly description: string }
-}
-
-class StreamBarriers {
-  private readonly sending: Sending
-  private readonly subject: string
-  private flying: Promise<ReadBarrier> | undefined
-  private next: Promise<ReadBarrier> | undefined
-
-  constructor(sending: Sending, subject: string) {
-    this.sending = sending
-    this.subject = subject
-  }
-
-  /** One that is sent from now on. */
-  make(): Promise<ReadBarrier> {
-    if (this.flying === undefined) return this.fly()
-    this.next ??= this.flying.then(() => undefined, () => undefined).then(() => {
-      this.next = undefined
-      return this.fly()
-    })
-    return this.next
-  }
-
-  private fly(): Promise<ReadBarrier> {
-    const flying = this.send().finally(() => {
-      if (this.flying === flying) this.flying = undefined
-    })
-    this.flying = flying
-    return flying
-  }
-
-  /** Any of several marks will do: one is sent again and again while nobody leads. */
-  private send(): Promise<ReadBarrier> {
-    const { subject } = this
-    return retryUntilDeadline(() =>
-      resendUntilAnswered(async () => {
-        const reply = await this.sending.request(subject, "", undefined, readTimeoutMs)
-        // The servers' own answer to a publish.
-        const { error, seq } = JSON.parse(reply.string()) as Acknowledgement
-        if (seq === undefined) throw new Error(`${subject}: ${error?.description}`)
-        return { subject, seq }
-      })
-    )
-  }
-}
-
-/** The marks of one node, of which each stream has one. */
-export class ReadBarriers {
-  private readonly sending: Sending
-  private readonly node: string
-  private readonly marks = new Map<string, StreamBarriers>()
-
-  /** `node`: the connection's name; the mark is written over at each use. */
-  constructor(sending: Sending, node: string) {
-    this.sending = sending
-    this.node = node.replace(/[^A-Za-z0-9_-]/g, "_")
-  }
-
-  of(stream: string): Promise<ReadBarrier> {
-    const known = this.marks.get(stream)
-    const subject = `$${stream.replace("_", ".")}._seen.${this.node}`
-    const marks = known ?? new StreamBarriers(this.sending, subject)
-    if (known === undefined) this.marks.set(stream, marks)
-    return marks.make()
-  }
-}
-
-/*
- * Which server is dialled next, and when. The client's own pace goes by the wall clock: after that
- * was set back by an hour it would dial no server for an hour.
- */
+import { connectTimeoutMs, pingIntervalMs, pingsOutMax, reconnectWaitMs, repeatedErrorLogMs,
+  replicasCluster } from "../../limits.ts"
+import { type ReadBarrier, ReadBarriers } from "./read-barriers.ts"
+import { rawHeaders, Requests } from "./requests.ts"
 
 export interface NatsOptions {
   /** `nats://host:port` or `tls://host:port`, any server of the cluster. */
@@ -175,11 +23,34 @@ export interface NatsOptions {
   readonly token?: string
   /** Seed of an nkey, `SU…`. */
   readonly nkeySeed?: string
-  /** File of decentralised credentials (JWT and seed). */
+  /** File of decentralized credentials (JWT and seed). */
   readonly credsFile?: string
   readonly tls?: { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string }
-  /** Copies of each stream that is made; three where the servers are a cluster, else one. */
+  /** Replicas of each new stream; by default three where the servers are a cluster, else one. */
   readonly replicas?: number
+}
+
+export interface NatsApi {
+  readonly nc: NatsConnection
+  readonly js: JetStreamClient
+  readonly jsm: JetStreamManager
+  /** Replicas of a new stream. */
+  readonly replicas: number
+  /**
+   * Publishes and returns the reply. `headersText` is a whole header block:
+   * `NATS/1.0\r\nName: value\r\n\r\n`. Rejects with NoReply at the time limit (whether the message
+   * arrived is unknown), at once when nobody is subscribed, and when the connection closes.
+   */
+  readonly request: Requests["request"]
+  /** Publishes and returns all replies up to one with a status; rejects as `request` does. */
+  readonly requestMany: Requests["requestMany"]
+  /**
+   * A message in the stream that a majority has stored since the call; undefined where there is
+   * only one server, which needs no read barrier.
+   */
+  readonly readBarrier: (stream: string) => Promise<ReadBarrier | undefined>
+  /** Publishes without a reply. */
+  readonly publish: (subject: string, data: Uint8Array | string, headersText?: string) => void
 }
 
 /** The connection; one for each node. */
@@ -191,14 +62,86 @@ export class NatsTooOld extends Schema.TaggedError<NatsTooOld>()("NatsTooOld", {
   wanted: Schema.String
 }) {}
 
-/** The oldest servers with atomic batch publish. */
-export const oldestVersion = [2, 12] as const
+const oldestVersion = [2, 12] as const
 
 export const isTooOld = (version: string): boolean => {
+  const [oldestMajor, oldestMinor] = oldestVersion
   const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10))
-  // A version that cannot be read (NaN) is none that is known to be new enough.
-  return !(major > oldestVersion[0] || (major === oldestVersion[0] && minor >= oldestVersion[1]))
+  // An unreadable version (NaN) counts as too old.
+  return !(major > oldestMajor || (major === oldestMajor && minor >= oldestMinor))
 }
+
+type ReconnectPolicy = Required<
+  Pick<ConnectionOptions, "reconnectDelayHandler" | "reconnectToServer">
+>
+
+/**
+ * Connects to the servers in turn, to each at most every `reconnectWaitMs` by the monotonic clock
+ * `nowMs`. The client's own policy uses the wall clock: after that was set back by an hour, it
+ * would try no server for an hour. For one connection.
+ */
+export const reconnectPolicy = (nowMs = () => performance.now()): ReconnectPolicy => {
+  const triedMs = new Map<string, number>()
+  const lastTry = ({ hostname, port }: { readonly hostname: string; readonly port: number }) =>
+    triedMs.get(`${hostname}:${port}`) ?? -Infinity
+  return {
+    // The client shall not wait by its own clock.
+    reconnectDelayHandler: () => -Infinity,
+    reconnectToServer: (servers) => {
+      // Servers that were never tried stay in the client's order.
+      const [server] = servers.toSorted((one, other) => {
+        const [before, after] = [lastTry(one), lastTry(other)]
+        return before === after ? 0 : before - after
+      })
+      if (server === undefined) return null
+      const delay = Math.max(0, lastTry(server) + reconnectWaitMs - nowMs())
+      triedMs.set(`${server.hostname}:${server.port}`, nowMs() + delay)
+      return { server, delay }
+    }
+  }
+}
+
+/** Chooses what to log of a connection's events; failed reconnects are not logged. */
+class ConnectionLog {
+  private isLost = false
+  private readonly loggedMs = new Map<string, number>()
+
+  log(status: Status): Effect.Effect<void> {
+    switch (status.type) {
+      case "disconnect":
+        if (this.isLost) return Effect.void
+        this.isLost = true
+        return Effect.logWarning(`the connection to NATS at ${status.server} was lost`)
+      case "reconnect":
+        this.isLost = false
+        return Effect.logInfo(`connected to NATS at ${status.server} again`)
+      case "error":
+        return this.isRepeated(status.error.name)
+          ? Effect.void
+          : Effect.logError(`NATS: ${status.error.message}`)
+      default:
+        return Effect.void
+    }
+  }
+
+  /** A user without permissions gets an error for every message. */
+  private isRepeated(name: string): boolean {
+    const nowMs = performance.now()
+    const isRepeated = nowMs - (this.loggedMs.get(name) ?? -Infinity) < repeatedErrorLogMs
+    if (!isRepeated) this.loggedMs.set(name, nowMs)
+    return isRepeated
+  }
+}
+
+/** Logs the events of the connection until it is closed. */
+const logConnectionEvents = (nc: NatsConnection): Effect.Effect<void> =>
+  Effect.map(Effect.context<never>(), (context) => {
+    const run = Effect.runForkWith(context)
+    const log = new ConnectionLog()
+    void (async () => {
+      for await (const status of nc.status()) run(log.log(status))
+    })()
+  })
 
 const authenticatorOf = (options: NatsOptions): Authenticator | undefined => {
   if (options.credsFile !== undefined) return credsAuthenticator(readFileSync(options.credsFile))
@@ -206,15 +149,12 @@ const authenticatorOf = (options: NatsOptions): Authenticator | undefined => {
   return nkeyAuthenticator(new TextEncoder().encode(options.nkeySeed))
 }
 
-const tlsOf = ({ tls }: NatsOptions): TlsOptions | undefined =>
-  tls === undefined ? undefined : { ...tls }
-
 const connectionOptions = (options: NatsOptions): ConnectionOptions => {
   const authenticator = authenticatorOf(options)
-  const tls = tlsOf(options)
+  const { name, pass, servers, tls, token, user } = options
   return {
-    servers: [...options.servers],
-    name: options.name,
+    servers: [...servers],
+    name,
     timeout: connectTimeoutMs,
     maxReconnectAttempts: -1,
     ...reconnectPolicy(),
@@ -222,31 +162,21 @@ const connectionOptions = (options: NatsOptions): ConnectionOptions => {
     maxPingOut: pingsOutMax,
     ignoreAuthErrorAbort: true,
     noAsyncTraces: true,
-    ...(options.user === undefined ? {} : { user: options.user }),
-    ...(options.pass === undefined ? {} : { pass: options.pass }),
-    ...(options.token === undefined ? {} : { token: options.token }),
+    ...(user === undefined ? {} : { user }),
+    ...(pass === undefined ? {} : { pass }),
+    ...(token === undefined ? {} : { token }),
     ...(authenticator === undefined ? {} : { authenticator }),
-    ...(tls === undefined ? {} : { tls })
+    ...(tls === undefined ? {} : { tls: { ...tls } })
   }
 }
-
-const unavailable = (error: unknown): StorageUnavailable =>
-  new StorageUnavailable({
-    detail: `NATS: ${error instanceof Error ? error.message : String(error)}`
-  })
-
-/**
- * Copies of a stream by default. A cluster is taken to be one of three servers or more, however
- * many of them are there just now: a stream made too early would keep one copy for ever.
- */
-const replicasFor = (nc: NatsConnection): number => isSingleServer(nc) ? 1 : replicasCluster
 
 const isSingleServer = (nc: NatsConnection): boolean => (nc.info?.cluster ?? "") === ""
 
 /**
- * Fails with what keeps this node out. Servers tell of each other before they say who may come in:
- * the client, which tries each that it knows once, is told of it anew by the next one, and would
- * be refused by a cluster for ever. So it hears of no others before it was let in once.
+ * Fails when the servers do not admit this node. Servers announce each other before they
+ * authenticate: the client, which tries each known server once, would learn of the next server
+ * again and again, and be refused by a cluster for ever. So the first connection ignores
+ * announced servers.
  */
 const assertAdmitted = async (options: ConnectionOptions): Promise<void> => {
   const nc = await connect({ ...options, ignoreClusterUpdates: true, reconnect: false })
@@ -262,28 +192,29 @@ const open = async (options: NatsOptions): Promise<NatsApi | NatsTooOld> => {
     return new NatsTooOld({ found: version, wanted: oldestVersion.join(".") })
   }
   const requests = new Requests(nc)
-  const asking: Pick<NatsApi, "request" | "requestMany" | "publish"> = {
-    request: (...request) => requests.request(...request),
-    requestMany: (...question) => requests.requestMany(...question),
-    publish: (subject, data, headersText) =>
-      nc.publish(
-        subject,
-        data,
-        headersText === undefined ? undefined : { headers: rawHeaders(headersText) }
-      )
-  }
-  const confirmations = new ReadBarriers(asking, options.name)
+  const barriers = new ReadBarriers(requests, options.name)
   return {
-    ...asking,
     nc,
     js: jetstream(nc),
     jsm: await jetstreamManager(nc, { checkAPI: false }),
-    replicas: options.replicas ?? replicasFor(nc),
-    readBarrier: async (stream) => isSingleServer(nc) ? undefined : confirmations.of(stream)
+    // Not by the servers of this moment: a stream that is made too early would keep one replica.
+    replicas: options.replicas ?? (isSingleServer(nc) ? 1 : replicasCluster),
+    request: (...request) => requests.request(...request),
+    requestMany: (...request) => requests.requestMany(...request),
+    publish: (subject, data, headersText) => {
+      const headers = headersText === undefined ? {} : { headers: rawHeaders(headersText) }
+      nc.publish(subject, data, headers)
+    },
+    readBarrier: async (stream) => isSingleServer(nc) ? undefined : barriers.create(stream)
   }
 }
 
-/** Connects, and closes with the layer; reconnects for ever meanwhile. */
+const asUnavailable = (error: unknown): StorageUnavailable =>
+  new StorageUnavailable({
+    detail: `NATS: ${error instanceof Error ? error.message : String(error)}`
+  })
+
+/** Connects, reconnects for ever, and closes with the layer. */
 export const connection = (
   options: NatsOptions
 ): Layer.Layer<Nats, StorageUnavailable | NatsTooOld> =>
@@ -291,7 +222,7 @@ export const connection = (
     Nats,
     Effect.acquireRelease(
       Effect.flatMap(
-        Effect.tryPromise({ try: () => open(options), catch: unavailable }),
+        Effect.tryPromise({ try: () => open(options), catch: asUnavailable }),
         (opened): Effect.Effect<NatsApi, NatsTooOld> =>
           opened instanceof NatsTooOld
             ? Effect.fail(opened)

@@ -1,6 +1,6 @@
-/** The connection to NATS, its requests, and read barriers. */
-export { connection, Nats, type NatsOptions, NatsTooOld } from "./connection.ts"
-export { ApiError, asStorageUnavailable, collectMessages, expectSequence, headerIn, isFull,
-  isNodeInbox, isNoResponders, isSequenceConflict, type NatsApi, nodeInboxPrefix, parseReplies,
-  rawHeaders, resendUntilAnswered, retryUntilDeadline, type StoredMessage, type StreamMessage,
-  type StreamReplies, wait, write, type WriteResult } from "./requests.ts"
+/** The connection to NATS, its requests, retries and read barriers. */
+export { connection, Nats, type NatsApi, type NatsOptions, NatsTooOld } from "./connection.ts"
+export { SharedCall } from "./read-barriers.ts"
+export { isNodeInbox, isNoResponders, nodeInboxPrefix, NoReply, rawHeaders } from "./requests.ts"
+export { ApiError, asStorageUnavailable, errorCodes, resendUntilAnswered, retryUntilDeadline,
+  wait } from "./retries.ts"

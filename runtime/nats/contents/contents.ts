@@ -4,19 +4,17 @@
  */
 import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
-import { type Address, keyOf, type LogItem, shardOf, SHARDS,
-  type StorageUnavailable } from "../../actor/index.ts"
+import { type Address, keyOf, type LogItem, shardOf, SHARDS } from "../../actor/index.ts"
 import { contentsActorsInFlight, contentsExtraItems, contentsKeysPerRead } from "../../limits.ts"
 import { type ActorPart, type ActorRead, type ActorSource, type ItemsPart, readActor,
   type RecordPart, StoreContents, type StoreContentsApi } from "../../ports/index.ts"
-import { asStorageUnavailable, Nats, type NatsApi,
-  type StoredMessage } from "../connection/index.ts"
+import { asStorageUnavailable, Nats, type NatsApi } from "../connection/index.ts"
 import { recordOf, recordsKv } from "../records/index.ts"
 import { type ActorEntry, isLiveItem, isMarker, itemCount, itemsOf, loadEntry, parseEntry,
   readLog } from "../storage/index.ts"
-import { acknowledgedSequence, actorKeys, addressOfState, addressOfTimer, type Bucket,
-  type BucketsDiffer, bucketsOf, listSubjects, readLast, readLastOfMany, scanStream, statesOfKind,
-  statesOfShard, timersOf } from "../stream/index.ts"
+import { acknowledgedSequence, actorBuckets, actorKeys, addressOfState, addressOfTimer, type Bucket,
+  type BucketFailure, listSubjects, readLast, readLastOfMany, scanStream, statesOfKind,
+  statesOfShard, type StoredMessage, timersOf } from "../stream/index.ts"
 
 /** An actor to be read, with what its record told. */
 export interface WantedActor {
@@ -214,12 +212,12 @@ class NatsContents implements ActorSource {
     const { prefix, stream } = recordsKv
     // One that was rewritten meanwhile comes again, at the end.
     const told = new Set<number>()
-    for await (const { isLate, messages } of scanStream(this.nats, stream, `${prefix}>`)) {
+    for await (const { isNew, messages } of scanStream(this.nats, stream, `${prefix}>`)) {
       for (const stored of messages) {
         const { subject } = stored
         if (isMarker(stored) || subject.startsWith(`${prefix}_`)) continue
         const mark = markOf(subject)
-        if (isLate && told.has(mark)) continue
+        if (isNew && told.has(mark)) continue
         told.add(mark)
         const { key, table } = recordOf(subject)
         yield { _tag: "Record", table, key, value: stored.text() }
@@ -274,12 +272,12 @@ async function* failing<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
 /** The contents port. The streams of the actors are made when they are not there. */
 export const natsContents = (
   options: { readonly buckets?: number } = {}
-): Layer.Layer<StoreContents, StorageUnavailable | BucketsDiffer, Nats> =>
+): Layer.Layer<StoreContents, BucketFailure, Nats> =>
   Layer.effect(
     StoreContents,
     Effect.gen(function*() {
       const nats = yield* Nats
-      const places = yield* bucketsOf(nats, options.buckets)
+      const places = yield* actorBuckets(nats, options.buckets)
       const contents = new NatsContents(nats, places)
       const api: StoreContentsApi = {
         actors: (first) => failing(contents.actors(first)),

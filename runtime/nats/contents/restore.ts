@@ -9,7 +9,8 @@ import { blobsBucket, recordsBucket, restorerRenewMs, restorerTtlMs } from "../.
 import { Registry } from "../../ports/index.ts"
 import { asStorageUnavailable, Nats, type NatsApi,
   retryUntilDeadline } from "../connection/index.ts"
-import { callApi, ensureActorBuckets, ensureBucket, streamInfo } from "../stream/index.ts"
+import { type BucketFailure, bucketFailure, callApi, ensureActorBuckets, ensureBucket,
+  streamInfo } from "../stream/index.ts"
 
 const MARK = "restoring"
 
@@ -42,7 +43,6 @@ const nodesOf = Effect.fnUntraced(function*() {
 
 const streamsOf = async (nats: NatsApi, buckets: number | undefined) => {
   const actors = await ensureActorBuckets(nats, buckets)
-  if ("_tag" in actors) throw refusal(`it has ${actors.found}, and not ${actors.wanted}`)
   const others = await Promise.all(
     [recordsBucket, blobsBucket].map((bucket) => ensureBucket(nats, bucket))
   )
@@ -115,13 +115,13 @@ export const beginRestore = Effect.fnUntraced(function*(
   buckets: number | undefined
 ): Effect.fn.Return<
   Effect.Effect<void, StorageUnavailable>,
-  StorageUnavailable,
+  BucketFailure,
   Nats | Registry | Scope.Scope
 > {
   const nats = yield* Nats
   const registry = yield* Registry
   const attempt = <A>(call: () => Promise<A>) =>
-    Effect.tryPromise({ try: call, catch: asStorageUnavailable })
+    Effect.tryPromise({ try: call, catch: bucketFailure })
   const streams = yield* attempt(() => streamsOf(nats, buckets))
   const counts = yield* attempt(() =>
     Promise.all(streams.map((stream) => messagesIn(nats, stream)))

@@ -7,10 +7,10 @@ import { type StorageFailure, StorageFull, StorageUnavailable } from "../../acto
 import { batchMessagesMax, batchTargetMessages, giveUpMs, headerReserveBytes, recordKeyBytesMax,
   recordMarkerTtl, retryDelayMs } from "../../limits.ts"
 import type { RecordChange } from "../../ports/index.ts"
-import { asStorageUnavailable, expectSequence, isFull, isSequenceConflict, type NatsApi,
-  type StreamMessage, wait, write, type WriteResult } from "../connection/index.ts"
+import { asStorageUnavailable, type NatsApi, wait } from "../connection/index.ts"
 import { COMMIT, isMarker } from "../storage/index.ts"
-import { readLast } from "../stream/index.ts"
+import { expectSequence, isFull, isSequenceConflict, type NotStored, readLast, type StreamMessage,
+  write } from "../stream/index.ts"
 import { recordsKv, recordSubject } from "./record-keys.ts"
 
 interface Job {
@@ -146,7 +146,7 @@ export class RecordWriter {
           return
         }
         const { detail } = outcome
-        const isFullNow = outcome._tag === "Refused" && isFull(outcome.code)
+        const isFullNow = isFull(outcome)
         if (isFullNow && !going.isDoubtful) return fail(new StorageFull({ detail }))
         const isOver = group.every(({ sinceMs }) => performance.now() - sinceMs > giveUpMs)
         if ((isOver && !going.isDoubtful) || this.nats.nc.isClosed()) {
@@ -161,7 +161,7 @@ export class RecordWriter {
   }
 
   /** Whether it was kept, or what was said instead. Rejects where nobody can be asked. */
-  private async attempt(going: Going): Promise<boolean | Exclude<WriteResult, { _tag: "Kept" }>> {
+  private async attempt(going: Going): Promise<boolean | NotStored> {
     const { expected, id, messages } = going
     if (expected.length > 0 && !await this.expect(expected, messages)) {
       return going.isDoubtful && await this.isKept(id)
@@ -169,13 +169,13 @@ export class RecordWriter {
     const headers = `${expectSequence(this.fenceSeq)}${COMMIT}: ${id}\r\n${FADING}`
     const fence: StreamMessage = { subject: this.fence, data: "", headers }
     const written = await write(this.nats, [fence, ...messages.values()])
-    if (written._tag === "Kept") {
+    if (written._tag === "Stored") {
       this.fenceSeq = written.first
       this.latest = seenOf(expected, messages, written.first + 1)
       return true
     }
-    going.isDoubtful ||= written._tag === "Unknown"
-    const isUnsure = written._tag === "Unknown" || isSequenceConflict(written.code)
+    going.isDoubtful ||= written._tag === "Indeterminate"
+    const isUnsure = written._tag === "Indeterminate" || isSequenceConflict(written.code)
     return isUnsure && await this.isKept(id) ? true : written
   }
 

@@ -5,8 +5,8 @@ import { batchMessagesMax, giveUpMs, recordsBucket, viewLagWaitMs,
   viewUnreadyMs } from "../../limits.ts"
 import { assertExpected, makeMemoryView, type OpenView, type RecordChange, Records, type RecordsApi,
   type RecordsInMemory, type ViewApi, Watchers } from "../../ports/index.ts"
-import { asStorageUnavailable, Nats, type NatsApi } from "../connection/index.ts"
-import { ensureBucket, LastSequence } from "../stream/index.ts"
+import { asStorageUnavailable, Nats, type NatsApi, SharedCall } from "../connection/index.ts"
+import { type BucketFailure, openBucket, streamEnd } from "../stream/index.ts"
 import { LeaderRecords, TooManyKeys } from "./leader-records.ts"
 import { recordsKv } from "./record-keys.ts"
 import { RecordView } from "./record-view.ts"
@@ -17,7 +17,7 @@ class NatsRecords implements RecordsApi {
   private readonly held: ViewApi
   private readonly view: RecordView
   private readonly writer: RecordWriter
-  private readonly lastSequence: LastSequence
+  private readonly streamEnd: SharedCall<{ readonly seq: number; readonly created: string }>
   private readonly watchers = new Watchers()
   private begunMs: number | undefined
 
@@ -36,7 +36,7 @@ class NatsRecords implements RecordsApi {
         this.watchers.all()
       }
     })
-    this.lastSequence = new LastSequence(nats, recordsKv.stream)
+    this.streamEnd = new SharedCall(() => streamEnd(nats, recordsKv.stream))
   }
 
   end(): Promise<void> {
@@ -124,7 +124,7 @@ class NatsRecords implements RecordsApi {
   private async known(): Promise<number> {
     this.view.begin()
     this.begunMs ??= performance.now()
-    const { created, seq } = await this.lastSequence.ask()
+    const { created, seq } = await this.streamEnd.call()
     this.view.isOf(created)
     return seq
   }
@@ -171,15 +171,12 @@ const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
 /** The record port upon a view that `open` opens; makes its stream when it is not there. */
 export const natsRecordsWith = (
   open: OpenView
-): Layer.Layer<Records, StorageUnavailable, Nats> =>
+): Layer.Layer<Records, BucketFailure, Nats> =>
   Layer.effect(
     Records,
     Effect.gen(function*() {
       const nats = yield* Nats
-      yield* Effect.tryPromise({
-        try: () => ensureBucket(nats, recordsBucket),
-        catch: asStorageUnavailable
-      })
+      yield* openBucket(nats, recordsBucket)
       const view = yield* open
       return yield* Effect.acquireRelease(
         Effect.sync(() => new NatsRecords(nats, view)),
@@ -189,6 +186,6 @@ export const natsRecordsWith = (
   )
 
 /** The same upon a view in memory. */
-export const natsRecords: Layer.Layer<Records, StorageUnavailable, Nats> = natsRecordsWith(
+export const natsRecords: Layer.Layer<Records, BucketFailure, Nats> = natsRecordsWith(
   Effect.sync(makeMemoryView)
 )

@@ -12,10 +12,10 @@ import { clusterBucket, createStreamResendMs, createStreamTimeoutMs, registryMar
   registryServerSwitchMs, registryTimeoutMs, registryWatchRetryMs, registryWatchSilenceMs,
   retryDelayMs } from "../../limits.ts"
 import { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "../../ports/index.ts"
-import { expectSequence, isFull, Nats, type NatsApi, write,
-  type WriteResult } from "../connection/index.ts"
+import { Nats, type NatsApi } from "../connection/index.ts"
 import { isMarker } from "../storage/index.ts"
-import { assertStreamConfig, bucketNamed, readLastFromLeader } from "../stream/index.ts"
+import { assertStreamConfig, bucketNamed, expectSequence, isFull, readLastFromLeader, write,
+  type WriteResult } from "../stream/index.ts"
 
 const { stream } = bucketNamed(clusterBucket)
 
@@ -23,10 +23,9 @@ const { stream } = bucketNamed(clusterBucket)
 const WRONG_LAST_SEQUENCE = 10_071
 
 const hasMoved = (written: WriteResult): boolean =>
-  written._tag === "Refused" && written.code === WRONG_LAST_SEQUENCE
+  written._tag === "Rejected" && written.code === WRONG_LAST_SEQUENCE
 
-const hasNoRoom = (written: WriteResult): boolean =>
-  written._tag === "Refused" && isFull(written.code)
+const hasNoRoom = (written: WriteResult): boolean => isFull(written)
 
 const failed = (error: unknown): StorageUnavailable =>
   new StorageUnavailable({
@@ -173,13 +172,13 @@ class NatsRegistry implements RegistryApi {
       attempt(async () => {
         const outcome = await write(this.nats, [message])
         // Where the leader has no room another way to it leads nowhere.
-        const isAnswer = outcome._tag === "Kept" || hasMoved(outcome) || hasNoRoom(outcome)
+        const isAnswer = outcome._tag === "Stored" || hasMoved(outcome) || hasNoRoom(outcome)
         if (isAnswer) this.answeredMs = performance.now()
         else this.unanswered()
         return outcome
       }),
       (written): Effect.Effect<number, RegistryMoved | StorageUnavailable> => {
-        if (written._tag === "Kept") return Effect.succeed(written.first)
+        if (written._tag === "Stored") return Effect.succeed(written.first)
         // Any other refusal may only say that another write is under way.
         return hasMoved(written)
           ? Effect.fail(new RegistryMoved({ key, expected: last }))

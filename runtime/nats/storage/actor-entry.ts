@@ -8,7 +8,7 @@
  */
 import type { LogItem } from "../../actor/index.ts"
 import { logMessageBytes, logMessageItemsMax } from "../../limits.ts"
-import type { StoredMessage } from "../connection/index.ts"
+import type { StoredMessage } from "../stream/index.ts"
 
 const GONE = "-"
 

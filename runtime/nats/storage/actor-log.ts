@@ -1,9 +1,9 @@
 /** Reading an actor's log. */
 import type { Address, LogItem } from "../../actor/index.ts"
 import { keysPerReadMax, logMessageItemsMax } from "../../limits.ts"
-import type { NatsApi, StoredMessage } from "../connection/index.ts"
+import type { NatsApi } from "../connection/index.ts"
 import { acknowledgedSequence, actorKeys, barrierReader, type Bucket, listSubjects, readLast,
-  readLastOfMany } from "../stream/index.ts"
+  readLastOfMany, type StoredMessage } from "../stream/index.ts"
 import { type ActorEntry, isLiveItem, itemCount, itemsOf, keysOfItem,
   parseEntry } from "./actor-entry.ts"
 
@@ -59,11 +59,11 @@ export const loadEntry = async (
   of: Address
 ): Promise<ActorEntry> => {
   const { log, state } = actorKeys(place, of)
-  const moment = await barrierReader(nats, place.stream)
-  const entry = parseEntry(await moment.last(state))
+  const readSubject = await barrierReader(nats, place.stream)
+  const entry = parseEntry(await readSubject(state))
   if (entry.seq === 0) return entry
   let { head, lastSeq } = entry
-  let next = await moment.last(log + (head + 1))
+  let next = await readSubject(log + (head + 1))
   let isFirst = true
   // Items may be added meanwhile: what is returned as the end must be one and the same answer.
   while (next !== undefined && isLiveItem(entry, head + 1, next)) {
@@ -72,7 +72,7 @@ export const loadEntry = async (
     isFirst = false
     head = found.n
     lastSeq = Math.max(lastSeq, found.seq)
-    next = await moment.last(log + (head + 1))
+    next = await readSubject(log + (head + 1))
   }
   return { ...entry, head, lastSeq, nextSeq: next?.seq ?? 0 }
 }

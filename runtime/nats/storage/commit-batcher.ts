@@ -7,7 +7,8 @@ import { batchesInFlight, batchFailuresMax, batchMessagesMax, batchTargetBytes, 
   cachedActorsMax, singleWritesInFlight, writeModeSamples, writeModeWindows,
   writeModeWindowsMax } from "../../limits.ts"
 import type { Commit, CommitOutcome } from "../../ports/index.ts"
-import { type NatsApi, write, type WriteResult } from "../connection/index.ts"
+import type { NatsApi } from "../connection/index.ts"
+import { write, type WriteResult } from "../stream/index.ts"
 import type { ActorEntry, LogMessage } from "./actor-entry.ts"
 import type { CommitPlan } from "./commit-plan.ts"
 
@@ -208,7 +209,7 @@ export class CommitBatcher {
     written: WriteResult,
     manner: WriteMode
   ): void {
-    if (written._tag === "Kept") {
+    if (written._tag === "Stored") {
       const nowMs = performance.now()
       for (const { plan, readyMs } of members) {
         if (plan.messages.length === 1) this.pace.took(manner, nowMs - readyMs)

@@ -2,8 +2,8 @@
 import { keyOf, LogConflict, RevisionConflict } from "../../actor/index.ts"
 import { markerTtl } from "../../limits.ts"
 import type { Commit, CommitOutcome } from "../../ports/index.ts"
-import { expectSequence, type StreamMessage } from "../connection/index.ts"
-import { type ActorKeys, actorKeys, type Bucket } from "../stream/index.ts"
+import { type ActorKeys, actorKeys, type Bucket, expectSequence,
+  type StreamMessage } from "../stream/index.ts"
 import { type ActorEntry, CAP, COMMIT, encodeLogMessage, FLOOR, HEAD, type LogMessage,
   LOW_WATERMARK, REVISION, VOID } from "./actor-entry.ts"
 import { type LogTrim, noTrim, type TrimmedMessage } from "./log-clearer.ts"

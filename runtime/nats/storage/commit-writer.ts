@@ -6,9 +6,9 @@
 import { StorageFull, StorageUnavailable } from "../../actor/index.ts"
 import { batchMessagesMax, batchTargetMessages, cachedStateCharsMax, giveUpMs,
   retryDelayMs } from "../../limits.ts"
-import { asStorageUnavailable, isFull, isSequenceConflict, type NatsApi, type StreamMessage, wait,
-  write, type WriteResult } from "../connection/index.ts"
-import { actorKeys, type Bucket, callApi } from "../stream/index.ts"
+import { asStorageUnavailable, type NatsApi, wait } from "../connection/index.ts"
+import { actorKeys, type Bucket, callApi, isFull, isSequenceConflict, type NotStored,
+  type StreamMessage, write } from "../stream/index.ts"
 import { type ActorEntry, isCapped } from "./actor-entry.ts"
 import { commitOfKey, loadEntry } from "./actor-log.ts"
 import { type ActorQueue, type BatchMember, CommitBatcher,
@@ -19,7 +19,7 @@ import { capPlan, type CommitPlan, committed, type CommitWork, conflict, conflic
 import { type LogTrim, noTrim, planTrim } from "./log-clearer.ts"
 
 interface NotKept {
-  readonly written: Exclude<WriteResult, { readonly _tag: "Kept" }>
+  readonly written: NotStored
   /** Whether it was the step by which the commit counts. */
   readonly wasLast: boolean
 }
@@ -31,7 +31,7 @@ const step = async (
   wasLast: boolean
 ): Promise<ActorEntry | NotKept> => {
   const written = await write(nats, plan.messages)
-  return written._tag === "Kept" ? plan.after(written.first) : { written, wasLast }
+  return written._tag === "Stored" ? plan.after(written.first) : { written, wasLast }
 }
 
 const attempt = async (
@@ -44,14 +44,14 @@ const attempt = async (
   if ("written" in capped) return capped
   for (const messages of itemPlans(place, capped, work, batchTargetMessages)) {
     const written = await write(nats, messages)
-    if (written._tag !== "Kept") return { written, wasLast: false }
+    if (written._tag !== "Stored") return { written, wasLast: false }
   }
   return step(nats, uncapPlan(place, entry, capped, work), true)
 }
 
 /** While leaders change, a write may be refused as moved that was kept. */
 const mayBeKept = ({ wasLast, written }: NotKept): boolean =>
-  wasLast && (written._tag === "Unknown" || isSequenceConflict(written.code))
+  wasLast && (written._tag === "Indeterminate" || isSequenceConflict(written.code))
 
 const tooLarge = (messages: ReadonlyArray<StreamMessage>): StorageFull | undefined =>
   messages.length <= batchMessagesMax
@@ -86,8 +86,8 @@ export const writeLargeCommit = async (
       if (!("written" in outcome)) return job.done(committed(commit, outcome.revision))
       const { written, written: { detail } } = outcome
       isUnsure ||= mayBeKept(outcome)
-      job.mayBeStored ||= written._tag === "Unknown"
-      const full = written._tag === "Refused" && isFull(written.code)
+      job.mayBeStored ||= written._tag === "Indeterminate"
+      const full = isFull(written)
       const isOver = full || performance.now() - job.sinceMs > giveUpMs
       if (isOver && !job.mayBeStored) {
         return job.failed(full ? new StorageFull({ detail }) : new StorageUnavailable({ detail }))
@@ -116,7 +116,7 @@ export class BucketWriter {
     this.place = place
     this.outbox = new CommitBatcher(nats, {
       written: (members, written) => {
-        if (written._tag === "Kept") this.kept(members, written.first)
+        if (written._tag === "Stored") this.kept(members, written.first)
         else void this.settle(members, written)
       },
       dropped: ({ lane }) => this.next(lane)
@@ -258,18 +258,18 @@ export class BucketWriter {
 
   private async settle(
     members: ReadonlyArray<BatchMember>,
-    written: Exclude<WriteResult, { readonly _tag: "Kept" }>
+    written: NotStored
   ): Promise<void> {
     const { _tag, detail } = written
-    const code = written._tag === "Refused" ? written.code : undefined
+    const code = written._tag === "Rejected" ? written.code : undefined
     for (const { job } of members) {
       job.tries++
-      if (_tag === "Unknown") job.mayBeStored = true
+      if (_tag === "Indeterminate") job.mayBeStored = true
     }
     // Another sequence than expected is certain; all else may pass.
     if (code !== 10_071) await wait(retryDelayMs)
     const asks = code === undefined || isSequenceConflict(code)
-    const failure = code !== undefined && isFull(code)
+    const failure = isFull(written)
       ? new StorageFull({ detail })
       : new StorageUnavailable({ detail })
     await Promise.all(members.map(async (member) => {

@@ -7,8 +7,9 @@
  */
 import { logMessageItemsMax, watermarkAdvanceMax } from "../../limits.ts"
 import type { Commit } from "../../ports/index.ts"
-import type { NatsApi, StoredMessage } from "../connection/index.ts"
-import { actorKeys, type Bucket, pagesOf, readLastOfMany } from "../stream/index.ts"
+import type { NatsApi } from "../connection/index.ts"
+import { actorKeys, type Bucket, pagesOf, readLastOfMany,
+  type StoredMessage } from "../stream/index.ts"
 import { type ActorEntry, isLiveItem, isMarker, keysOfItem, type LogMessage,
   parseLogMessage } from "./actor-entry.ts"
 

@@ -5,7 +5,8 @@ import { type Address, keyOf, RevisionConflict, shardOf, type StorageFailure,
 import { headerReserveBytes } from "../../limits.ts"
 import { type Commit, type CommitOutcome, Storage, type StorageApi } from "../../ports/index.ts"
 import { asStorageUnavailable, Nats, type NatsApi } from "../connection/index.ts"
-import { type Bucket, type BucketsDiffer, bucketsOf, streamInfo } from "../stream/index.ts"
+import { actorBuckets, type Bucket, type BucketFailure, makeIds,
+  streamInfo } from "../stream/index.ts"
 import { groupItems } from "./actor-entry.ts"
 import { readLog } from "./actor-log.ts"
 import { ActorScanner } from "./actor-scan.ts"
@@ -45,15 +46,12 @@ const together = (
   }))
 }
 
-let commits = 0
-
-const commitPrefix = Math.random().toString(36).slice(2, 10)
-
 class NatsStorage {
   private readonly nats: NatsApi
   private readonly writers: ReadonlyArray<BucketWriter>
   private readonly lanes = new ActorQueues()
   private readonly scanner: ActorScanner
+  private readonly nextCommitId = makeIds()
 
   constructor(nats: NatsApi, places: ReadonlyArray<Bucket>) {
     this.nats = nats
@@ -122,7 +120,7 @@ class NatsStorage {
     }
     const job: CommitJob = {
       commit,
-      id: `${commitPrefix}${(commits++).toString(36)}`,
+      id: this.nextCommitId(),
       sinceMs: performance.now(),
       bytes,
       logMessages: groupItems(commit.append, max),
@@ -185,12 +183,12 @@ const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
 /** The storage port; makes its streams when they are not there. */
 export const natsStorage = (
   options: NatsStorageOptions = {}
-): Layer.Layer<Storage, StorageUnavailable | BucketsDiffer, Nats> =>
+): Layer.Layer<Storage, BucketFailure, Nats> =>
   Layer.effect(
     Storage,
     Effect.gen(function*() {
       const nats = yield* Nats
-      const places = yield* bucketsOf(nats, options.buckets)
+      const places = yield* actorBuckets(nats, options.buckets)
       return new NatsStorage(nats, places)
     })
   )

@@ -1,9 +1,10 @@
-/** The streams of the store: made when they are not there, checked when they are. */
+/** The streams of the store: made when they do not exist, checked when they do. */
 import { Effect, Schema } from "effect"
-import { SHARDS, type StorageUnavailable } from "../../actor/index.ts"
-import { bucketsDefault, bucketsMax, createStreamResendMs, createStreamTimeoutMs,
-  retryDelayMs } from "../../limits.ts"
-import { asStorageUnavailable, type NatsApi, wait } from "../connection/index.ts"
+import { SHARDS, type StorageUnavailable, StoreFormatUnsupported } from "../../actor/index.ts"
+import { bucketsDefault, bucketsMax, createStreamResendMs,
+  createStreamTimeoutMs } from "../../limits.ts"
+import { ApiError, asStorageUnavailable, errorCodes, type NatsApi,
+  retryUntilDeadline } from "../connection/index.ts"
 import { type Bucket, bucketName, bucketNamed } from "./keys.ts"
 import { callApi } from "./reader.ts"
 
@@ -13,19 +14,24 @@ export class BucketsDiffer extends Schema.TaggedError<BucketsDiffer>()("BucketsD
   wanted: Schema.String
 }) {}
 
-/** What the servers say of a stream's configuration. */
-type Configured = Readonly<Record<string, unknown>>
+type StreamConfig = Readonly<Record<string, unknown>>
 
-interface Described {
-  readonly config: Configured & { readonly metadata?: Readonly<Record<string, string>> }
+interface StreamDescription {
+  readonly config: StreamConfig & { readonly metadata?: Readonly<Record<string, string>> }
 }
 
-const BUCKETS_NOTE = "restante_buckets"
+/** Version of the keys, headers and values in the buckets. */
+const storeFormat = "2"
 
-const SHARDS_NOTE = "restante_shards"
+/** Fields of the streams' metadata. */
+const formatField = "restante_format"
 
-/** A KV bucket's stream, as `nats kv` knows them, with atomic batches and marks that fade. */
-const streamConfig = (bucket: string, replicas: number, metadata: Record<string, string>) => ({
+const bucketsField = "restante_buckets"
+
+const shardsField = "restante_shards"
+
+/** A KV bucket's stream as `nats kv` makes it, with atomic batches and markers with a TTL. */
+const newStreamConfig = (bucket: string, replicas: number, metadata: Record<string, string>) => ({
   name: `KV_${bucket}`,
   subjects: [`$KV.${bucket}.>`],
   description: "restante",
@@ -40,11 +46,11 @@ const streamConfig = (bucket: string, replicas: number, metadata: Record<string,
   allow_direct: true,
   allow_atomic: true,
   allow_msg_ttl: true,
-  metadata
+  metadata: { ...metadata, [formatField]: storeFormat }
 })
 
-/** What a stream that is there already has to have; the rest is its operator's to choose. */
-const NEEDED = {
+/** What an existing stream must have; the operator chooses the rest. */
+const requiredConfig = {
   retention: "limits",
   storage: "file",
   discard: "new",
@@ -55,106 +61,119 @@ const NEEDED = {
   allow_msg_ttl: true
 } as const
 
-/** Throws, saying why, where a stream would lose or refuse what is written to it. */
+/** Throws where a stream would lose or refuse what is written to it. */
 export const assertStreamConfig = (
   stream: string,
-  config: Configured,
-  needed: Configured = NEEDED
+  config: StreamConfig,
+  required: StreamConfig = requiredConfig
 ): void => {
-  for (const [name, value] of Object.entries(needed)) {
+  for (const [name, value] of Object.entries(required)) {
     const found = config[name] ?? false
     if (found === value) continue
-    throw new Error(`the stream ${stream} has ${name} ${found}, and it has to be ${value}`)
+    throw new Error(`the stream ${stream} has ${name} ${found}, but it must be ${value}`)
   }
 }
 
-const NO_STREAM = 10_059
-
-const IN_USE = 10_058
-
-const codeOf = (error: unknown): number | undefined =>
-  // An ApiError of the reader carries the server's code.
-  error instanceof Error && "code" in error ? Number(error.code) : undefined
-
-/** Asks until the servers answer; a cluster that has just begun elects its leaders first. */
-const patiently = async <A>(attempt: () => Promise<A>): Promise<A> => {
-  const untilMs = performance.now() + createStreamTimeoutMs
-  for (;;) {
-    try {
-      return await attempt()
-    } catch (error) {
-      const code = codeOf(error)
-      if (code === NO_STREAM || code === IN_USE) throw error
-      if (performance.now() > untilMs) throw asStorageUnavailable(error)
-      await wait(retryDelayMs)
-    }
-  }
+/** Throws StoreFormatUnsupported where another version made the stream. */
+const assertFormat = (stream: string, { config }: StreamDescription): void => {
+  const found = config.metadata?.[formatField]
+  if (found === storeFormat) return
+  throw new StoreFormatUnsupported({
+    found: `${found ?? "1 (none noted)"} in the stream ${stream}`,
+    supported: storeFormat
+  })
 }
 
-const describeStream = async (nats: NatsApi, stream: string): Promise<Described | undefined> => {
+/** A cluster that has just begun elects its leaders first. */
+const callUntilLeader = <A>(nats: NatsApi, call: string, data: object): Promise<A> =>
+  retryUntilDeadline(
+    () => callApi<A>(nats, call, data, createStreamResendMs),
+    createStreamTimeoutMs
+  )
+
+const hasCode = (error: unknown, code: number): boolean =>
+  error instanceof ApiError && error.code === code
+
+/** undefined: the stream does not exist. */
+const describeStream = async (
+  nats: NatsApi,
+  stream: string
+): Promise<StreamDescription | undefined> => {
   try {
-    return await patiently(() =>
-      callApi<Described>(nats, `STREAM.INFO.${stream}`, {}, createStreamResendMs)
-    )
+    return await callUntilLeader<StreamDescription>(nats, `STREAM.INFO.${stream}`, {})
   } catch (error) {
-    if (codeOf(error) === NO_STREAM) return undefined
+    if (hasCode(error, errorCodes.noStream)) return undefined
     throw error
   }
 }
 
-/** Makes the stream, unless another node was faster. */
+/** Makes the stream of a bucket where it does not exist, and checks it where it does. */
 export const ensureBucket = async (
   nats: NatsApi,
-  bucket: string,
+  name: string,
   metadata: Record<string, string> = {}
 ): Promise<Bucket> => {
-  const place = bucketNamed(bucket)
-  const found = await describeStream(nats, place.stream)
+  const bucket = bucketNamed(name)
+  const { stream } = bucket
+  const found = await describeStream(nats, stream)
   if (found !== undefined) {
-    assertStreamConfig(place.stream, found.config)
-    return place
+    assertStreamConfig(stream, found.config)
+    assertFormat(stream, found)
+    return bucket
   }
-  const config = streamConfig(bucket, nats.replicas, metadata)
   try {
-    const question = `STREAM.CREATE.${place.stream}`
-    await patiently(() => callApi(nats, question, config, createStreamResendMs))
+    const config = newStreamConfig(name, nats.replicas, metadata)
+    await callUntilLeader(nats, `STREAM.CREATE.${stream}`, config)
   } catch (error) {
-    if (codeOf(error) !== IN_USE) throw error
+    // Another node was faster.
+    if (!hasCode(error, errorCodes.nameInUse)) throw error
   }
-  return place
+  return bucket
 }
 
-/** The places of all actors; `wanted` undefined takes what is there, or the default. */
+/**
+ * The buckets of all actors; `wanted` undefined takes as many as exist, or the default. Throws
+ * BucketsDiffer, or StoreFormatUnsupported.
+ */
 export const ensureActorBuckets = async (
   nats: NatsApi,
   wanted: number | undefined
-): Promise<ReadonlyArray<Bucket> | BucketsDiffer> => {
+): Promise<ReadonlyArray<Bucket>> => {
   const found = await describeStream(nats, bucketNamed(bucketName(0, 1)).stream) ??
     await describeStream(nats, bucketNamed(bucketName(0, 2)).stream)
-  const noted = found?.config.metadata?.[BUCKETS_NOTE]
-  const shards = found?.config.metadata?.[SHARDS_NOTE]
-  const buckets = wanted ?? Number(noted ?? bucketsDefault)
+  if (found !== undefined) assertFormat("KV_actors", found)
+  const { [bucketsField]: count, [shardsField]: shards } = found?.config.metadata ?? {}
+  const buckets = wanted ?? Number(count ?? bucketsDefault)
   if (!Number.isInteger(buckets) || buckets < 1 || buckets > bucketsMax) {
     throw new RangeError(`${buckets} buckets: 1 to ${bucketsMax} are possible`)
   }
-  if (found !== undefined && (noted !== String(buckets) || shards !== String(SHARDS))) {
-    return new BucketsDiffer({
-      found: `${noted ?? "?"} buckets, ${shards ?? "?"} shards`,
+  if (found !== undefined && (count !== String(buckets) || shards !== String(SHARDS))) {
+    throw new BucketsDiffer({
+      found: `${count ?? "?"} buckets, ${shards ?? "?"} shards`,
       wanted: `${buckets} buckets, ${SHARDS} shards`
     })
   }
-  const metadata = { [BUCKETS_NOTE]: String(buckets), [SHARDS_NOTE]: String(SHARDS) }
+  const metadata = { [bucketsField]: String(buckets), [shardsField]: String(SHARDS) }
   const names = Array.from({ length: buckets }, (_, at) => bucketName(at, buckets))
   return Promise.all(names.map((name) => ensureBucket(nats, name, metadata)))
 }
 
-/** The same as an effect, as the layers upon them make them. */
-export const bucketsOf = (
+/** Why the streams of a store cannot be used at the start. */
+export type BucketFailure = StorageUnavailable | BucketsDiffer | StoreFormatUnsupported
+
+/** The error of {@link ensureBucket} or {@link ensureActorBuckets} as a typed failure. */
+export const bucketFailure = (error: unknown): BucketFailure =>
+  error instanceof BucketsDiffer || error instanceof StoreFormatUnsupported
+    ? error
+    : asStorageUnavailable(error)
+
+/** {@link ensureActorBuckets} as an effect. */
+export const actorBuckets = (
   nats: NatsApi,
   wanted: number | undefined
-): Effect.Effect<ReadonlyArray<Bucket>, StorageUnavailable | BucketsDiffer> =>
-  Effect.flatMap(
-    Effect.tryPromise({ try: () => ensureActorBuckets(nats, wanted), catch: asStorageUnavailable }),
-    (places): Effect.Effect<ReadonlyArray<Bucket>, BucketsDiffer> =>
-      "_tag" in places ? Effect.fail(places) : Effect.succeed(places)
-  )
+): Effect.Effect<ReadonlyArray<Bucket>, BucketFailure> =>
+  Effect.tryPromise({ try: () => ensureActorBuckets(nats, wanted), catch: bucketFailure })
+
+/** {@link ensureBucket} as an effect. */
+export const openBucket = (nats: NatsApi, name: string): Effect.Effect<Bucket, BucketFailure> =>
+  Effect.tryPromise({ try: () => ensureBucket(nats, name), catch: bucketFailure })

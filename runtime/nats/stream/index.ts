@@ -1,9 +1,11 @@
-/** Streams: their names, their settings, and reads from their leader. */
-export { assertStreamConfig, BucketsDiffer, bucketsOf, ensureActorBuckets,
-  ensureBucket } from "./buckets.ts"
+/** Streams of the store: their buckets, keys, reads, writes and listings. */
+export { actorBuckets, assertStreamConfig, type BucketFailure, bucketFailure, BucketsDiffer,
+  ensureActorBuckets, ensureBucket, openBucket } from "./buckets.ts"
 export { type ActorKeys, actorKeys, addressOfState, addressOfTimer, type Bucket, bucketNamed,
   idOfState, statesOfKind, statesOfShard, timersOf } from "./keys.ts"
-export { LastSequence } from "./last-sequence.ts"
+export { IdPager, listSubjects, pagesOf } from "./listing.ts"
 export { acknowledgedSequence, barrierReader, callApi, nextSequence, readLast, readLastFromLeader,
-  readLastOfMany, scanStream, streamInfo, writtenAtMs } from "./reader.ts"
-export { listSubjects, pagesOf } from "./subject-listing.ts"
+  readLastOfMany, scanStream, type StoredMessage, streamEnd, streamInfo,
+  writtenAtMs } from "./reader.ts"
+export { expectSequence, isFull, isSequenceConflict, makeIds, type NotStored, type StreamMessage,
+  write, type WriteResult } from "./writer.ts"

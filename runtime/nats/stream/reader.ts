@@ -1,14 +1,33 @@
 /**
- * Reads a stream in the order of its sequences. What is there all the while is met, however often
- * it is rewritten: a rewritten key moves to the end. What is met twice counts as it was met last.
+ * Reads of a stream. Any replica answers, and the answer counts only when that replica has reached a
+ * sequence that a majority had stored since the read began (a read barrier), or that this node's
+ * own commit got. A single server needs no read barrier.
  */
+import type { Msg } from "@nats-io/transport-node"
 import { readTimeoutMs, staleRetriesMax, staleRetryMs, streamScanMessages } from "../../limits.ts"
-import { ApiError, collectMessages, headerIn, type NatsApi, parseReplies, resendUntilAnswered,
-  retryUntilDeadline, type StoredMessage, type StreamReplies, wait } from "../connection/index.ts"
+import { ApiError, type NatsApi, resendUntilAnswered, retryUntilDeadline,
+  wait } from "../connection/index.ts"
 
 export type StreamAccess = Pick<NatsApi, "request" | "requestMany" | "readBarrier">
 
-interface Answer {
+/** A message as it is stored. */
+export interface StoredMessage {
+  readonly subject: string
+  readonly seq: number
+  readonly header: (name: string) => string | undefined
+  readonly text: () => string
+  readonly bytes: () => Uint8Array
+}
+
+/** The value of a field in a header block. */
+export const headerIn = (headers: string, name: string): string | undefined => {
+  const at = headers.indexOf(`\n${name}: `)
+  if (at < 0) return undefined
+  const from = at + name.length + 3
+  return headers.slice(from, headers.indexOf("\r", from))
+}
+
+interface ApiAnswer {
   readonly error?: {
     readonly err_code?: number
     readonly code: number
@@ -16,157 +35,22 @@ interface Answer {
   }
 }
 
-/** One question to the JetStream API, answered by the stream's leader. */
+/** One request to the JetStream API, answered by the stream's leader. Rejects with ApiError. */
 export const callApi = async <A>(
-  { request }: StreamAccess,
-  question: string,
+  { request }: Pick<NatsApi, "request">,
+  call: string,
   data: object,
   timeoutMs: number = readTimeoutMs
 ): Promise<A> => {
-  const reply = await request(`$JS.API.${question}`, JSON.stringify(data), undefined, timeoutMs)
-  // The servers' own answers, as the API describes them.
-  const answer = JSON.parse(reply.string()) as A & Answer
+  const reply = await request(`$JS.API.${call}`, JSON.stringify(data), undefined, timeoutMs)
+  // The server's own answer, as the API describes it.
+  const answer = JSON.parse(reply.string()) as A & ApiAnswer
   const { error } = answer
   if (error !== undefined) throw new ApiError(error.err_code ?? error.code, error.description)
   return answer
 }
 
-export interface MessageAnswer {
-  readonly message: {
-    readonly subject: string
-    readonly seq: number
-    readonly time: string
-    readonly hdrs?: string
-    readonly data?: string
-  }
-}
-
-/**
- * The last message of a subject by the word of who leads, or thinks so; undefined when there is
- * none. It is enough where a server is alone, and where what follows is a compare-and-set.
- */
-export const readLastFromLeader = async (
-  asking: StreamAccess,
-  stream: string,
-  subject: string
-): Promise<StoredMessage | undefined> => {
-  try {
-    const { message } = await retryUntilDeadline(() =>
-      resendUntilAnswered(() =>
-        callApi<MessageAnswer>(asking, `STREAM.MSG.GET.${stream}`, { last_by_subj: subject })
-      )
-    )
-    const headers = Buffer.from(message.hdrs ?? "", "base64").toString("latin1")
-    return {
-      subject: message.subject,
-      seq: message.seq,
-      header: (name) => headerIn(headers, name),
-      text: () => Buffer.from(message.data ?? "", "base64").toString("utf8"),
-      bytes: () => Buffer.from(message.data ?? "", "base64")
-    }
-  } catch (error) {
-    if (error instanceof ApiError) return undefined
-    throw error
-  }
-}
-
-/** One moment of a stream; what is read from it is as it was then, or later. */
-export interface BarrierReader {
-  /** The last message of a subject; undefined when there is none. */
-  readonly last: (subject: string) => Promise<StoredMessage | undefined>
-}
-
-/** The moment of the call. */
-export const barrierReader = async (
-  asking: StreamAccess,
-  stream: string
-): Promise<BarrierReader> => {
-  const mark = await asking.readBarrier(stream)
-  if (mark === undefined) return { last: (subject) => readLastFromLeader(asking, stream, subject) }
-  return {
-    last: async (subject) => {
-      const found = await collectMessages(
-        [subject, mark.subject],
-        (rest) => copied(asking, stream, rest, mark.seq)
-      )
-      return found.find((stored) => stored.subject === subject)
-    }
-  }
-}
-
-/** The last message of a subject, as it is at the call or later; undefined when there is none. */
-export const readLast = async (
-  asking: StreamAccess,
-  stream: string,
-  subject: string
-): Promise<StoredMessage | undefined> => (await barrierReader(asking, stream)).last(subject)
-
-/** What any copy answers. */
-export const directGet = async (
-  asking: StreamAccess,
-  stream: string,
-  subjects: ReadonlyArray<string>
-) => {
-  const question = JSON.stringify({ multi_last: subjects })
-  return parseReplies(
-    await asking.requestMany(`$JS.API.DIRECT.GET.${stream}`, question, readTimeoutMs)
-  )
-}
-
-/** From a copy that holds everything up to `lastSeq`; one of the subjects there is at least. */
-const copied = (
-  asking: StreamAccess,
-  stream: string,
-  subjects: ReadonlyArray<string>,
-  lastSeq: number
-): Promise<StreamReplies> =>
-  retryUntilDeadline(async () => {
-    for (let tries = 0; tries < staleRetriesMax; tries++) {
-      const answers = await directGet(asking, stream, subjects)
-      if (answers.code === 413) throw new RangeError("more keys than can be read at once")
-      if (answers.code === 204 && answers.upTo >= lastSeq) return answers
-      await wait(staleRetryMs)
-    }
-    throw new Error(`no copy of ${stream} has got to ${lastSeq}`)
-  })
-
-/**
- * The last messages of these subjects, those that there are, from copies that hold everything up
- * to `lastSeq`: from one copy, unless they are more bytes than servers send at once. At most
- * KEYS_MAX of them may exist.
- */
-export const readLastOfMany = (
-  asking: StreamAccess,
-  stream: string,
-  subjects: ReadonlyArray<string>,
-  lastSeq: number
-): Promise<ReadonlyArray<StoredMessage>> =>
-  collectMessages(subjects, (rest) => lastOfSome(asking, stream, rest, lastSeq))
-
-const lastOfSome = async (
-  asking: StreamAccess,
-  stream: string,
-  subjects: ReadonlyArray<string>,
-  lastSeq: number
-): Promise<Pick<StreamReplies, "stored" | "remaining">> => {
-  const answers = await retryUntilDeadline(() => directGet(asking, stream, subjects))
-  const { code, upTo } = answers
-  if (code === 413) throw new RangeError("more keys than can be read at once")
-  if (code === 204 && upTo >= lastSeq) return answers
-  if (code !== 404) return copied(asking, stream, subjects, lastSeq)
-  // A copy that has none of them does not say how far it has got.
-  const mark = await asking.readBarrier(stream)
-  if (mark === undefined) return { stored: await eachAlone(asking, stream, subjects), remaining: 0 }
-  const seq = Math.max(lastSeq, mark.seq)
-  const { remaining, stored } = await copied(asking, stream, [...subjects, mark.subject], seq)
-  return { remaining, stored: stored.filter(({ subject }) => subject !== mark.subject) }
-}
-
-const eachAlone = async (asking: StreamAccess, stream: string, subjects: ReadonlyArray<string>) =>
-  (await Promise.all(subjects.map((subject) => readLastFromLeader(asking, stream, subject))))
-    .filter((stored) => stored !== undefined)
-
-export interface InfoAnswer {
+export interface StreamInfo {
   readonly total?: number
   /** When the stream was made, and the leader's clock. */
   readonly created: string
@@ -183,76 +67,254 @@ export interface InfoAnswer {
   }
 }
 
-export const streamInfo = (asking: StreamAccess, stream: string): Promise<InfoAnswer> =>
-  callApi<InfoAnswer>(asking, `STREAM.INFO.${stream}`, {})
+export const streamInfo = (nats: Pick<NatsApi, "request">, stream: string): Promise<StreamInfo> =>
+  callApi<StreamInfo>(nats, `STREAM.INFO.${stream}`, {})
 
 /** A sequence that covers everything that was acknowledged before the call. */
-export const acknowledgedSequence = async (
-  asking: StreamAccess,
+export const acknowledgedSequence = async (nats: StreamAccess, stream: string): Promise<number> =>
+  (await nats.readBarrier(stream))?.seq ?? (await streamInfo(nats, stream)).state.last_seq
+
+/** The same, and when the stream was made. */
+export const streamEnd = async (
+  nats: StreamAccess,
   stream: string
-): Promise<number> => {
-  const mark = await asking.readBarrier(stream)
-  return mark?.seq ?? (await streamInfo(asking, stream)).state.last_seq
+): Promise<{ readonly seq: number; readonly created: string }> => {
+  const [barrier, { created, state }] = await Promise.all([
+    nats.readBarrier(stream),
+    retryUntilDeadline(() => resendUntilAnswered(() => streamInfo(nats, stream)))
+  ])
+  return { created, seq: barrier?.seq ?? state.last_seq }
 }
 
-/* Single messages of a stream, by the word of who leads it, or thinks so. */
+interface MessageAnswer {
+  readonly message: {
+    readonly subject: string
+    readonly seq: number
+    readonly time: string
+    readonly hdrs?: string
+    readonly data?: string
+  }
+}
 
-const found = async (
-  nats: NatsApi,
+const getMessage = async (
+  nats: Pick<NatsApi, "request">,
   stream: string,
   wanted: object
 ): Promise<MessageAnswer["message"] | undefined> => {
   try {
-    const answer = await retryUntilDeadline(() =>
-      callApi<MessageAnswer>(nats, `STREAM.MSG.GET.${stream}`, wanted)
+    const { message } = await retryUntilDeadline(() =>
+      resendUntilAnswered(() => callApi<MessageAnswer>(nats, `STREAM.MSG.GET.${stream}`, wanted))
     )
-    return answer.message
+    return message
   } catch (error) {
     if (error instanceof ApiError) return undefined
     throw error
   }
 }
 
+/**
+ * The last message of a subject, from the server that leads or believes so; undefined when there is
+ * none. This is enough for a single server, and before a compare-and-set.
+ */
+export const readLastFromLeader = async (
+  nats: Pick<NatsApi, "request">,
+  stream: string,
+  subject: string
+): Promise<StoredMessage | undefined> => {
+  const message = await getMessage(nats, stream, { last_by_subj: subject })
+  if (message === undefined) return undefined
+  const headers = Buffer.from(message.hdrs ?? "", "base64").toString("latin1")
+  return {
+    subject: message.subject,
+    seq: message.seq,
+    header: (name) => headerIn(headers, name),
+    text: () => Buffer.from(message.data ?? "", "base64").toString("utf8"),
+    bytes: () => Buffer.from(message.data ?? "", "base64")
+  }
+}
+
 /** When the message of a sequence was written, ms since the epoch; undefined when it is gone. */
 export const writtenAtMs = async (
-  nats: NatsApi,
+  nats: Pick<NatsApi, "request">,
   stream: string,
   seq: number
 ): Promise<number | undefined> => {
-  const message = await found(nats, stream, { seq })
+  const message = await getMessage(nats, stream, { seq })
   return message && Date.parse(message.time)
 }
 
-/** The sequence of the first message that matches, from `seq` on; the leader may have none. */
+/** The sequence of the first message from `seq` on that matches, by the leader. */
 export const nextSequence = async (
-  nats: NatsApi,
+  nats: Pick<NatsApi, "request">,
   stream: string,
   filter: string,
   seq: number
-): Promise<number | undefined> => (await found(nats, stream, { seq, next_by_subj: filter }))?.seq
+): Promise<number | undefined> =>
+  (await getMessage(nats, stream, { seq, next_by_subj: filter }))?.seq
 
-/*
- * Reading a stream. Answers come from any copy, and count only when that copy has got at least as
- * far as a sequence that a majority has stored since the read began (`confirmed.ts`), or that this
- * node's own commit got. A server that is alone is asked without more ado.
- */
-
-const batchFrom = async (nats: NatsApi, stream: string, filter: string, seq: number) => {
-  const question = JSON.stringify({ seq, next_by_subj: filter, batch: streamScanMessages })
-  const { stored } = await retryUntilDeadline(async () =>
-    parseReplies(await nats.requestMany(`$JS.API.DIRECT.GET.${stream}`, question, readTimeoutMs))
-  )
-  return stored
+/** The replies to one direct get. */
+export interface StreamReplies {
+  /** Status of the last reply: 204 ends a list, 404 means that nothing matches. */
+  readonly code: number
+  readonly stored: ReadonlyArray<StoredMessage>
+  /** Matching messages that were left out: servers limit the bytes of an answer. */
+  readonly remaining: number
+  /** The replica that answered holds everything up to this sequence. */
+  readonly upTo: number
 }
 
-/** What was read in one step. */
+const numberIn = (message: Msg, name: string): number => Number(message.headers?.get(name) || 0)
+
+const storedMessage = (message: Msg): StoredMessage => ({
+  subject: message.headers?.get("Nats-Subject") ?? "",
+  seq: numberIn(message, "Nats-Sequence"),
+  header: (name) => message.headers?.has(name) === true ? message.headers.get(name) : undefined,
+  text: () => message.string(),
+  bytes: () => message.data
+})
+
+/**
+ * Throws when a message was lost, as happens when a connection or route breaks: each message names
+ * the sequence of the one before it (ADR-31 of NATS, batched requests).
+ */
+export const parseReplies = (replies: ReadonlyArray<Msg>): StreamReplies => {
+  const end = replies.at(-1)
+  const code = end?.headers?.code ?? 0
+  if (end === undefined || code !== 204) return { code, stored: [], remaining: 0, upTo: 0 }
+  let before = 0
+  for (const reply of replies) {
+    if (numberIn(reply, "Nats-Last-Sequence") !== before) {
+      throw new Error(`the messages of an answer after sequence ${before} were lost`)
+    }
+    before = numberIn(reply, "Nats-Sequence")
+  }
+  return {
+    code,
+    stored: replies.slice(0, -1).map(storedMessage),
+    remaining: numberIn(end, "Nats-Num-Pending"),
+    upTo: numberIn(end, "Nats-UpTo-Sequence")
+  }
+}
+
+/** From any replica. */
+const directGet = async (
+  nats: StreamAccess,
+  stream: string,
+  question: object
+): Promise<StreamReplies> => {
+  const subject = `$JS.API.DIRECT.GET.${stream}`
+  const replies = parseReplies(
+    await nats.requestMany(subject, JSON.stringify(question), readTimeoutMs)
+  )
+  if (replies.code === 413) throw new RangeError("more keys than can be read at once")
+  return replies
+}
+
+/** From a replica that holds everything up to `lastSeq`; at least one of the subjects exists. */
+const getFromCurrentReplica = (
+  nats: StreamAccess,
+  stream: string,
+  subjects: ReadonlyArray<string>,
+  lastSeq: number
+): Promise<StreamReplies> =>
+  retryUntilDeadline(async () => {
+    for (let tries = 0; tries < staleRetriesMax; tries++) {
+      const replies = await directGet(nats, stream, { multi_last: subjects })
+      if (replies.code === 204 && replies.upTo >= lastSeq) return replies
+      await wait(staleRetryMs)
+    }
+    throw new Error(`no replica of ${stream} has reached sequence ${lastSeq}`)
+  })
+
+/**
+ * Gets the last messages of all subjects, and gets again what was left out. Each request has the
+ * first subject, and its latest message counts: it may decide what the others mean.
+ */
+const getAll = async (
+  subjects: ReadonlyArray<string>,
+  get: (subjects: ReadonlyArray<string>) => Promise<Pick<StreamReplies, "stored" | "remaining">>
+): Promise<ReadonlyArray<StoredMessage>> => {
+  const found = new Map<string, StoredMessage>()
+  for (let rest = subjects;;) {
+    const before = found.size
+    const { remaining, stored } = await get(rest)
+    for (const message of stored) found.set(message.subject, message)
+    if (remaining === 0) return [...found.values()]
+    if (found.size === before) throw new Error("the servers send no message of this size")
+    rest = subjects.filter((subject, at) => at === 0 || !found.has(subject))
+  }
+}
+
+/** Reads the last message of a subject; undefined when there is none. */
+export type ReadSubject = (subject: string) => Promise<StoredMessage | undefined>
+
+/** Reads subjects as they are at this call, or later. */
+export const barrierReader = async (nats: StreamAccess, stream: string): Promise<ReadSubject> => {
+  const barrier = await nats.readBarrier(stream)
+  if (barrier === undefined) return (subject) => readLastFromLeader(nats, stream, subject)
+  return async (subject) => {
+    const found = await getAll(
+      [subject, barrier.subject],
+      (rest) => getFromCurrentReplica(nats, stream, rest, barrier.seq)
+    )
+    return found.find((stored) => stored.subject === subject)
+  }
+}
+
+/** The last message of a subject, as it is at the call or later; undefined when there is none. */
+export const readLast = async (
+  nats: StreamAccess,
+  stream: string,
+  subject: string
+): Promise<StoredMessage | undefined> => (await barrierReader(nats, stream))(subject)
+
+/**
+ * The last messages of the subjects that exist, from replicas that hold everything up to
+ * `lastSeq`: from one replica, unless they have more bytes than servers send at once. At most
+ * `keysPerReadMax` of the subjects may exist.
+ */
+export const readLastOfMany = (
+  nats: StreamAccess,
+  stream: string,
+  subjects: ReadonlyArray<string>,
+  lastSeq: number
+): Promise<ReadonlyArray<StoredMessage>> =>
+  getAll(subjects, (rest) => getSome(nats, stream, rest, lastSeq))
+
+const getSome = async (
+  nats: StreamAccess,
+  stream: string,
+  subjects: ReadonlyArray<string>,
+  lastSeq: number
+): Promise<Pick<StreamReplies, "stored" | "remaining">> => {
+  const replies = await retryUntilDeadline(() => directGet(nats, stream, { multi_last: subjects }))
+  if (replies.code === 204 && replies.upTo >= lastSeq) return replies
+  if (replies.code !== 404) return getFromCurrentReplica(nats, stream, subjects, lastSeq)
+  // A replica that has none of them does not report how far it has got.
+  const barrier = await nats.readBarrier(stream)
+  if (barrier === undefined) {
+    const each = subjects.map((subject) => readLastFromLeader(nats, stream, subject))
+    const stored = (await Promise.all(each)).filter((message) => message !== undefined)
+    return { stored, remaining: 0 }
+  }
+  const seq = Math.max(lastSeq, barrier.seq)
+  const withBarrier = [...subjects, barrier.subject]
+  const { remaining, stored } = await getFromCurrentReplica(nats, stream, withBarrier, seq)
+  return { remaining, stored: stored.filter(({ subject }) => subject !== barrier.subject) }
+}
+
+/** One step of a scan. */
 export interface ScanStep {
   readonly messages: ReadonlyArray<StoredMessage>
-  /** Whether all of these were written after the walk was begun. */
-  readonly isLate: boolean
+  /** Whether all of these were written after the scan began. */
+  readonly isNew: boolean
 }
 
-/** All messages that match and that there were when it began, or as they were written since. */
+/**
+ * All matching messages in the order of their sequences. A key that exists all the while is met,
+ * however often it is rewritten: a rewritten key moves to the end. If it is met twice, the last
+ * message counts.
+ */
 export async function* scanStream(
   nats: NatsApi,
   stream: string,
@@ -260,15 +322,16 @@ export async function* scanStream(
 ): AsyncGenerator<ScanStep> {
   const { state } = await retryUntilDeadline(() => streamInfo(nats, stream))
   for (let seq = 1;;) {
-    const batch = await batchFrom(nats, stream, filter, seq)
-    const early = batch.filter((stored) => stored.seq <= state.last_seq)
-    if (early.length > 0) yield { messages: early, isLate: false }
-    if (early.length < batch.length) yield { messages: batch.slice(early.length), isLate: true }
-    const last = batch.at(-1)?.seq
-    // A copy may be behind, and only the leader knows the end.
+    const question = { seq, next_by_subj: filter, batch: streamScanMessages }
+    const { stored } = await retryUntilDeadline(() => directGet(nats, stream, question))
+    const old = stored.filter((message) => message.seq <= state.last_seq)
+    if (old.length > 0) yield { messages: old, isNew: false }
+    if (old.length < stored.length) yield { messages: stored.slice(old.length), isNew: true }
+    const last = stored.at(-1)?.seq
+    // A replica may be behind; only the leader knows the end.
     if (last === undefined && await nextSequence(nats, stream, filter, seq) === undefined) return
     seq = (last ?? seq - 1) + 1
-    // What is written all the while is no reason to go on for ever.
-    if (early.length < batch.length && seq > (await streamInfo(nats, stream)).state.last_seq) return
+    // Messages that are written all the while must not keep the scan from ending.
+    if (old.length < stored.length && seq > (await streamInfo(nats, stream)).state.last_seq) return
   }
 }

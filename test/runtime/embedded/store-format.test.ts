@@ -4,10 +4,11 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { backendFailed } from "../../../deploy/backend/index.ts"
 import { exitCodes } from "../../../deploy/command-failure.ts"
+import { StoreFormatUnsupported } from "../../../runtime/actor/errors.ts"
 import { SHARDS } from "../../../runtime/actor/index.ts"
 import { createAcknowledged, databasePath,
   openDatabase } from "../../../runtime/embedded/engine/index.ts"
-import { engineNames, StoreFormatUnsupported } from "../../../runtime/embedded/index.ts"
+import { engineNames } from "../../../runtime/embedded/index.ts"
 import { newFolder, openingFailure } from "./folders.ts"
 
 /** A data folder as the version before this one wrote it. */
@@ -46,8 +47,8 @@ describe.each(engineNames)("a store of another format, %s", (engine) => {
     expect(exitCode).toBe(exitCodes.configuration)
     expect(message).toBe(
       `${folder} cannot be opened: its store has the format ${format}, and this version reads ` +
-        `{"version":2,"shards":${SHARDS}}. Set DATA_DIR to an empty folder, or run the version ` +
-        "that wrote the store"
+        `{"version":2,"shards":${SHARDS}}. Start with an empty store (another DATA_DIR, or ` +
+        "deleted NATS streams), or run the version that wrote this one"
     )
     expect(await readFile(join(folder, "acknowledged"))).toEqual(before)
     expect((await readdir(databasePath(folder))).length).toBeGreaterThan(0)

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { StorageUnavailable } from "../../../runtime/actor/errors.ts"
 import { blobGiveUpMs, giveUpMs } from "../../../runtime/limits.ts"
 import { readBlob, storeBlob } from "../../../runtime/nats/blobs/blob-transfer.ts"
-import { type NatsApi, NoReply } from "../../../runtime/nats/connection/requests.ts"
+import type { NatsApi } from "../../../runtime/nats/connection/connection.ts"
+import { NoReply } from "../../../runtime/nats/connection/requests.ts"
 
 beforeEach(() => void vi.useFakeTimers())
 

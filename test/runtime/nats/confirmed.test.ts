@@ -1,8 +1,8 @@
 /** No read is older than its beginning, whichever copy answers it and whoever says it leads. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { ReadBarriers } from "../../../runtime/nats/connection/connection.ts"
-import type { NatsApi } from "../../../runtime/nats/connection/requests.ts"
+import type { NatsApi } from "../../../runtime/nats/connection/connection.ts"
+import { ReadBarriers } from "../../../runtime/nats/connection/read-barriers.ts"
 import { acknowledgedSequence, readLast,
   readLastOfMany } from "../../../runtime/nats/stream/reader.ts"
 
@@ -72,7 +72,7 @@ class Stale {
       return [...messages, this.message("", 204, end)]
     }
     const barriers = new ReadBarriers({ request }, "a node")
-    return { request, requestMany, readBarrier: (of) => barriers.of(of) }
+    return { request, requestMany, readBarrier: (of) => barriers.create(of) }
   })()
 }
 

@@ -1,7 +1,8 @@
 /** Up to where a read must see the records, and that those who ask at once share the question. */
 import { expect, it } from "vitest"
-import type { NatsApi, ReadBarrier } from "../../../runtime/nats/connection/requests.ts"
-import { LastSequence } from "../../../runtime/nats/stream/last-sequence.ts"
+import type { NatsApi } from "../../../runtime/nats/connection/connection.ts"
+import { type ReadBarrier, SharedCall } from "../../../runtime/nats/connection/read-barriers.ts"
+import { streamEnd } from "../../../runtime/nats/stream/reader.ts"
 
 const created = "2026-11-21T00:00:00Z"
 
@@ -17,26 +18,26 @@ const start = (mark: () => ReadBarrier | undefined) => {
     request: async () => ({ string: () => JSON.stringify({ created, ts: created, state }) })
   }
   // What is asked of a connection here is all there.
-  const last = new LastSequence(nats as unknown as NatsApi, "KV_records")
+  const last = new SharedCall(() => streamEnd(nats as unknown as NatsApi, "KV_records"))
   return { last, asked: () => asked }
 }
 
 it("is the mark's, whatever a server says that may be cut off or behind", async () => {
   for (const seq of [4, 9]) {
     const { last } = start(() => ({ subject: "$KV.records._seen.a", seq }))
-    expect(await last.ask()).toEqual({ created, seq })
+    expect(await last.call()).toEqual({ created, seq })
   }
 })
 
 it("is the last one of a server that is alone", async () => {
-  expect(await start(() => undefined).last.ask()).toEqual({ created, seq: 5 })
+  expect(await start(() => undefined).last.call()).toEqual({ created, seq: 5 })
 })
 
 it("is asked for anew by all who come while a question is under way, once", async () => {
   let seq = 10
   const { asked, last } = start(() => ({ subject: "$KV.records._seen.a", seq: seq++ }))
-  const first = last.ask()
-  const others = await Promise.all([last.ask(), last.ask(), last.ask()])
+  const first = last.call()
+  const others = await Promise.all([last.call(), last.call(), last.call()])
   expect([(await first).seq, ...others.map((other) => other.seq)]).toEqual([10, 11, 11, 11])
   expect(asked()).toBe(2)
 })

@@ -1,7 +1,6 @@
 /** A connection whose requests go through a test's hands. */
 import { Effect, Layer } from "effect"
-import { Nats } from "../../../runtime/nats/connection/connection.ts"
-import type { NatsApi } from "../../../runtime/nats/connection/requests.ts"
+import { Nats, type NatsApi } from "../../../runtime/nats/connection/connection.ts"
 
 type Reply = ReturnType<NatsApi["request"]>
 

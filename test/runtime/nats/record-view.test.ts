@@ -1,6 +1,7 @@
 /** What a view takes for granted of a consumer at a server that is behind: nothing. */
 import { afterEach, expect, it } from "vitest"
-import type { NatsApi, ReadBarrier } from "../../../runtime/nats/connection/requests.ts"
+import type { NatsApi } from "../../../runtime/nats/connection/connection.ts"
+import type { ReadBarrier } from "../../../runtime/nats/connection/read-barriers.ts"
 import { RecordView } from "../../../runtime/nats/records/record-view.ts"
 import { makeMemoryView } from "../../../runtime/ports/view.ts"
 

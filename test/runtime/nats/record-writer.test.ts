@@ -2,9 +2,11 @@
 import type { Msg } from "@nats-io/transport-node"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { giveUpMs } from "../../../runtime/limits.ts"
-import { headerIn, type NatsApi, NoReply } from "../../../runtime/nats/connection/requests.ts"
+import type { NatsApi } from "../../../runtime/nats/connection/connection.ts"
+import { NoReply } from "../../../runtime/nats/connection/requests.ts"
 import { recordSubject } from "../../../runtime/nats/records/record-keys.ts"
 import { RecordWriter } from "../../../runtime/nats/records/record-writer.ts"
+import { headerIn } from "../../../runtime/nats/stream/reader.ts"
 import type { RecordChange } from "../../../runtime/ports/records.ts"
 
 beforeEach(() => void vi.useFakeTimers())
