@@ -1,19 +1,19 @@
 /**
- * What a mailbox decides. The received time never runs backwards, whatever the clock does; a
- * notification is removed by its reader, or when its retention after retrieval has passed, and
- * by nothing else.
+ * What a mailbox decides (protocol §1.2). The received time never goes back, whatever the clock
+ * does. A notification is removed by its reader, or when its retention after retrieval has
+ * passed, and in no other way.
  */
 import { append, become, type BehaviorTable, stay, type Variant } from "../../runtime/index.ts"
 import { registrationsMax } from "../limits.ts"
-import { deny, isOutdated, type Reason } from "../refusals.ts"
-import type { Caller } from "../schemas.ts"
+import { deny, isOutdated, notOwner, type Reason } from "../refusals.ts"
 import { sameHash } from "../secret-hash.ts"
 import { encodeItem, repeatKey } from "./log-item.ts"
 import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, MailboxState,
   MailboxView } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
-import { clear, expire, expired, nextTimerMs, removing, retrieved } from "./removal.ts"
-import { isWatched, partOf, signalRegistrations, signalsForDeposit } from "./signals.ts"
+import { beginExpiry, clearDestroyed, finishExpiry, nextTimerMs, recordRetrieval,
+  removeItems } from "./removal.ts"
+import { isWatched, partOf, signalDeposit, signalRegistrations } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
 
@@ -27,87 +27,116 @@ export interface MailboxLimits {
   readonly notificationsMax: number
 }
 
-const done: MailboxReply = { _tag: "Done" }
-
-const isOwner = (state: Open, account: string | undefined): boolean => account === state.owner
-
-/** Whether the reader may read. */
-const mayRead = (state: Open, { account, secretHash }: MailboxReader): boolean =>
-  isOwner(state, account) ||
-  sameHash(secretHash, state.passwordHash) || sameHash(secretHash, state.sharedHash)
-
-const readerDenied = (reader: MailboxReader): Reason =>
-  reader.account === undefined ? "Unauthenticated" : "Forbidden"
-
-/** Why the caller may not change the mailbox; undefined when it may. */
-const notOwner = (state: Open, { account, admin }: Caller, orAdmin: boolean): Reason | undefined =>
-  isOwner(state, account) || (orAdmin && admin)
-    ? undefined
-    : account === undefined
-    ? "Unauthenticated"
-    : "Forbidden"
-
-/** How many notifications are stored: the log has events too. */
-const stored = (state: Open, head: number): number => head - state.removed - state.events
-
-const view = (state: Open, account: string | undefined, head: number): MailboxView => ({
-  owner: state.owner,
-  isOwner: isOwner(state, account),
-  settings: state.settings,
-  createdAtMs: state.createdAtMs,
-  version: state.version,
-  head,
-  lastAtMs: state.lastAtMs,
-  removed: state.removed,
-  fetched: state.fetched,
-  notifications: stored(state, head),
-  ...state.gone[0]?.from === 1 ? { removedUpTo: state.gone[0].to } : {}
-})
-
-const created = (state: Open, repeated: boolean): MailboxReply => ({
-  _tag: "Created",
-  version: state.version,
-  createdAtMs: state.createdAtMs,
-  repeated
-})
-
-const absent: Mailboxes["Absent"] = {
-  Create: (_state, message, { nowMs }) => {
-    const { requestId, owner, settings, passwordHash, sharedHash } = message
-    const open: Open = {
-      _tag: "Open",
-      owner,
-      requestId,
-      createdAtMs: nowMs,
-      settings,
-      passwordHash,
-      sharedHash,
-      version: 1,
-      lastAtMs: nowMs,
-      removed: 0,
-      gone: [],
-      retrieved: [],
-      registrations: [],
-      events: 0,
-      fetched: 0
-    }
-    return become<MailboxState>(open).reply(created(open, false))
+/** The table, under the operator's limits. */
+export const mailboxTable = (limits: MailboxLimits): Mailboxes => ({
+  Absent: {
+    ...withoutMailbox("NotFound"),
+    Create: create,
+    TimerFired: () => stay()
   },
-  Describe: () => deny("NotFound"),
-  Deposit: () => deny("NotFound"),
-  List: () => deny("NotFound"),
-  Retrieved: () => deny("NotFound"),
-  Remove: () => deny("NotFound"),
-  Configure: () => deny("NotFound"),
-  ChangeSecrets: () => deny("NotFound"),
-  Destroy: () => deny("NotFound"),
-  Register: () => deny("NotFound"),
-  Unregister: () => deny("NotFound"),
-  ReadHead: () => deny("NotFound"),
-  Registrations: () => deny("NotFound"),
-  CopiesChanged: () => deny("NotFound"),
-  Expire: () => stay(),
-  TimerFired: () => stay()
+  Open: open(limits),
+  Destroyed: {
+    ...withoutMailbox("Gone"),
+    Create: () => deny("Taken", "a mailbox of this name was destroyed; names are not reused"),
+    TimerFired: (state, _message, context) => clearDestroyed(state, context)
+  }
+})
+
+/** The cells that are the same before a mailbox is created and after it is destroyed. */
+const withoutMailbox = (reason: "NotFound" | "Gone") => ({
+  Describe: () => deny(reason),
+  Deposit: () => deny(reason),
+  List: () => deny(reason),
+  Retrieved: () => deny(reason),
+  Remove: () => deny(reason),
+  Configure: () => deny(reason),
+  ChangeSecrets: () => deny(reason),
+  Destroy: () => deny(reason),
+  Register: () => deny(reason),
+  Unregister: () => deny(reason),
+  ReadHead: () => deny(reason),
+  Registrations: () => deny(reason),
+  CopiesChanged: () => deny(reason),
+  Expire: () => stay()
+})
+
+const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
+  Create: (state, { requestId, owner }) =>
+    requestId === state.requestId && owner === state.owner
+      ? stay().reply(created(state, true))
+      : deny("Taken"),
+  Describe: (state, { reader }, { head }) =>
+    stay().reply<MailboxReply>({
+      _tag: "Described",
+      view: view(state, reader.account, head),
+      mayRead: mayRead(state, reader)
+    }),
+  Deposit: deposit(limits),
+  List: (state, { reader }, { head }) =>
+    mayRead(state, reader)
+      ? stay().reply<MailboxReply>({ _tag: "Listed", view: view(state, reader.account, head) })
+      : deny(readerDenied(reader)),
+  Retrieved: recordRetrieval,
+  Remove: (state, { idRandom, n, reader }, context) => {
+    if (!mayRead(state, reader)) return deny(readerDenied(reader))
+    if (n < 1 || n > context.head) return deny("NotFound")
+    if (covers(state.gone, n)) return deny("Gone")
+    return removeItems(state, { removed: [{ n, idRandom }], events: [] }, context).reply(done)
+  },
+  Configure: (state, message) => {
+    const { caller, settings } = message
+    const reason = notOwner(state.owner, caller, false)
+    if (reason !== undefined) return deny(reason)
+    if (isOutdated(state, message)) return deny("PreconditionFailed")
+    const next: Open = { ...state, settings, version: state.version + 1 }
+    return become<MailboxState>(next)
+      .setTimer(nextTimerMs(next))
+      .reply<MailboxReply>({ _tag: "Configured", version: next.version })
+  },
+  ChangeSecrets: (state, { caller, passwordHash, sharedHash }) => {
+    const reason = notOwner(state.owner, caller, false)
+    if (reason !== undefined) return deny(reason)
+    const version = state.version + 1
+    return become<MailboxState>({ ...state, passwordHash, sharedHash, version })
+      .reply<MailboxReply>({ _tag: "Configured", version })
+  },
+  Destroy: destroy,
+  Register: register,
+  Unregister: unregister,
+  ReadHead: ({ lastAtMs, registrations }, { id }, { head }) =>
+    registrations.includes(partOf(id))
+      ? stay().reply<MailboxReply>({ _tag: "Head", head, lastAtMs })
+      : deny("NotFound"),
+  Registrations: (state, { reader }) =>
+    mayRead(state, reader)
+      ? stay().reply<MailboxReply>({ _tag: "Registrations", ids: state.registrations })
+      : deny(readerDenied(reader)),
+  CopiesChanged: (state) =>
+    become<MailboxState>({ ...state, fetched: state.fetched + 1 }).reply(done),
+  Expire: finishExpiry,
+  TimerFired: beginExpiry
+})
+
+const create: Mailboxes["Absent"]["Create"] = (_state, message, { nowMs }) => {
+  const { requestId, owner, settings, passwordHash, sharedHash } = message
+  const open: Open = {
+    _tag: "Open",
+    owner,
+    requestId,
+    createdAtMs: nowMs,
+    settings,
+    passwordHash,
+    sharedHash,
+    version: 1,
+    lastAtMs: nowMs,
+    removed: 0,
+    gone: [],
+    retrieved: [],
+    registrations: [],
+    events: 0,
+    fetched: 0
+  }
+  return become<MailboxState>(open).reply(created(open, false))
 }
 
 /** The state after a deposit; field by field, since a spread of so many is several times slower. */
@@ -148,9 +177,9 @@ const deposit =
     if (stored(state, head) >= notificationsMax) return deny("Full", "the mailbox is full")
     const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
     const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment))
-    // The log tells the time of its last item, so that a deposit writes no state record.
+    // The log has the time of its last item, so that a deposit writes no state record.
     if (atMs !== state.lastAtMs) decision.becomeInMemory(receivedAt(state, atMs))
-    if (isWatched(state)) signalsForDeposit(decision, state, self, head + 1, nowMs)
+    if (isWatched(state)) signalDeposit(decision, state, self, head + 1, nowMs)
     return decision.reply<MailboxReply>({
       _tag: "Deposited",
       n: head + 1,
@@ -166,7 +195,7 @@ const register: Mailboxes["Open"]["Register"] = (state, { id, reader }, { head }
   const part = partOf(id)
   if (state.registrations.includes(part)) return stay().reply(registered)
   if (state.registrations.length >= registrationsMax) {
-    return deny("Full", "the mailbox has as many registrations as it may")
+    return deny("Full", "the mailbox has the maximum number of registrations")
   }
   const registrations = [...state.registrations, part]
   return become<MailboxState>({ ...state, registrations }).reply(registered)
@@ -181,7 +210,7 @@ const unregister: Mailboxes["Open"]["Unregister"] = (state, { id }) => {
 
 const destroy: Mailboxes["Open"]["Destroy"] = (state, message, context) => {
   const { head, nowMs, self } = context
-  const reason = notOwner(state, message.caller, true)
+  const reason = notOwner(state.owner, message.caller, true)
   if (reason !== undefined) return deny(reason)
   if (isOutdated(state, message)) return deny("PreconditionFailed")
   const left = head === 0 ? [] : subtract({ from: 1, to: head }, state.gone)
@@ -189,90 +218,44 @@ const destroy: Mailboxes["Open"]["Destroy"] = (state, message, context) => {
   const tombstone: Destroyed = { _tag: "Destroyed", destroyedAtMs: nowMs, left, fetched }
   const decision = left.length === 0
     ? become<MailboxState>(tombstone).setTimer(null)
-    : clear(tombstone, context)
+    : clearDestroyed(tombstone, context)
   signalRegistrations(decision, self, registrations, nowMs, undefined)
   return decision.reply(done)
 }
 
-const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
-  Create: (state, { requestId, owner }) =>
-    requestId === state.requestId && owner === state.owner
-      ? stay().reply(created(state, true))
-      : deny("Taken"),
-  Describe: (state, { reader }, { head }) =>
-    stay().reply<MailboxReply>({
-      _tag: "Described",
-      view: view(state, reader.account, head),
-      mayRead: mayRead(state, reader)
-    }),
-  Deposit: deposit(limits),
-  List: (state, { reader }, { head }) =>
-    mayRead(state, reader)
-      ? stay().reply<MailboxReply>({ _tag: "Listed", view: view(state, reader.account, head) })
-      : deny(readerDenied(reader)),
-  Retrieved: retrieved,
-  Remove: (state, { idRandom, n, reader }, context) => {
-    if (!mayRead(state, reader)) return deny(readerDenied(reader))
-    if (n < 1 || n > context.head) return deny("NotFound")
-    if (covers(state.gone, n)) return deny("Gone")
-    return removing(state, { removed: [{ n, idRandom }], events: [] }, context).reply(done)
-  },
-  Configure: (state, message) => {
-    const { caller, settings } = message
-    const reason = notOwner(state, caller, false)
-    if (reason !== undefined) return deny(reason)
-    if (isOutdated(state, message)) return deny("PreconditionFailed")
-    const next: Open = { ...state, settings, version: state.version + 1 }
-    return become<MailboxState>(next)
-      .setTimer(nextTimerMs(next))
-      .reply<MailboxReply>({ _tag: "Configured", version: next.version })
-  },
-  ChangeSecrets: (state, { caller, passwordHash, sharedHash }) => {
-    const reason = notOwner(state, caller, false)
-    if (reason !== undefined) return deny(reason)
-    const version = state.version + 1
-    return become<MailboxState>({ ...state, passwordHash, sharedHash, version })
-      .reply<MailboxReply>({ _tag: "Configured", version })
-  },
-  Destroy: destroy,
-  Register: register,
-  Unregister: unregister,
-  ReadHead: ({ lastAtMs, registrations }, { id }, { head }) =>
-    registrations.includes(partOf(id))
-      ? stay().reply<MailboxReply>({ _tag: "Head", head, lastAtMs })
-      : deny("NotFound"),
-  Registrations: (state, { reader }) =>
-    mayRead(state, reader)
-      ? stay().reply<MailboxReply>({ _tag: "Registrations", ids: state.registrations })
-      : deny(readerDenied(reader)),
-  CopiesChanged: (state) =>
-    become<MailboxState>({ ...state, fetched: state.fetched + 1 }).reply(done),
-  Expire: expired,
-  TimerFired: expire
+/* Rights and views. */
+
+const done: MailboxReply = { _tag: "Done" }
+
+const isOwner = (state: Open, account: string | undefined): boolean => account === state.owner
+
+const mayRead = (state: Open, { account, secretHash }: MailboxReader): boolean =>
+  isOwner(state, account) ||
+  sameHash(secretHash, state.passwordHash) || sameHash(secretHash, state.sharedHash)
+
+const readerDenied = (reader: MailboxReader): Reason =>
+  reader.account === undefined ? "Unauthenticated" : "Forbidden"
+
+/** How many notifications are stored; the log has events of removal too. */
+const stored = (state: Open, head: number): number => head - state.removed - state.events
+
+const view = (state: Open, account: string | undefined, head: number): MailboxView => ({
+  owner: state.owner,
+  isOwner: isOwner(state, account),
+  settings: state.settings,
+  createdAtMs: state.createdAtMs,
+  version: state.version,
+  head,
+  lastAtMs: state.lastAtMs,
+  removed: state.removed,
+  fetched: state.fetched,
+  notifications: stored(state, head),
+  ...state.gone[0]?.from === 1 ? { removedUpTo: state.gone[0].to } : {}
 })
 
-const destroyed: Mailboxes["Destroyed"] = {
-  Create: () => deny("Taken", "a mailbox of this name was destroyed; names are not given again"),
-  Describe: () => deny("Gone"),
-  Deposit: () => deny("Gone"),
-  List: () => deny("Gone"),
-  Retrieved: () => deny("Gone"),
-  Remove: () => deny("Gone"),
-  Configure: () => deny("Gone"),
-  ChangeSecrets: () => deny("Gone"),
-  Destroy: () => deny("Gone"),
-  Register: () => deny("Gone"),
-  Unregister: () => deny("Gone"),
-  ReadHead: () => deny("Gone"),
-  Registrations: () => deny("Gone"),
-  CopiesChanged: () => deny("Gone"),
-  Expire: () => stay(),
-  TimerFired: (state, _message, context) => clear(state, context)
-}
-
-/** The mailbox's table, under the operator's limits. */
-export const mailboxTable = (limits: MailboxLimits): Mailboxes => ({
-  Absent: absent,
-  Open: open(limits),
-  Destroyed: destroyed
+const created = (state: Open, repeated: boolean): MailboxReply => ({
+  _tag: "Created",
+  version: state.version,
+  createdAtMs: state.createdAtMs,
+  repeated
 })

@@ -1,6 +1,6 @@
 /**
- * How notifications leave a mailbox: by a reader, when their retention after retrieval has
- * passed, or with the mailbox. While there are registrations, an event in the log tells them. Pure.
+ * The removal of notifications: by a reader, when their retention after retrieval has passed, or
+ * with the mailbox. While there are registrations, an event in the log records it. Pure.
  */
 import { become, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
@@ -19,7 +19,7 @@ type Destroyed = Variant<MailboxState, "Destroyed">
 
 const done: MailboxReply = { _tag: "Done" }
 
-/** When the first retention of the state passes; null when nothing was retrieved. */
+/** When the first retention passes; null if nothing was retrieved. */
 export const nextTimerMs = (state: Open): number | null => {
   const firstAtMs = state.retrieved.reduce(
     (least, { atMs }) => Math.min(least, atMs),
@@ -31,13 +31,13 @@ export const nextTimerMs = (state: Open): number | null => {
 const points = (numbers: ReadonlyArray<number>): ReadonlyArray<Range> =>
   numbers.map((n) => ({ from: n, to: n }))
 
-/** The retrievals with another one, which is noted now or later. */
+/** The retrievals with another one. */
 const withRetrieval = (state: Open, whole: Retrieval): ReadonlyArray<Retrieval> => {
   const stepMs = Math.max(1, Math.ceil(state.settings.retentionMs / retentionSteps))
   return retrieve(state.retrieved, whole, stepMs, retrievedRangesMax)
 }
 
-/** The state without these items, which are in it; so many of them are events. */
+/** The state without these items; `events` of them are events. */
 const without = (state: Open, numbers: ReadonlyArray<number>, events: number): Open => ({
   ...state,
   removed: state.removed + numbers.length,
@@ -45,11 +45,12 @@ const without = (state: Open, numbers: ReadonlyArray<number>, events: number): O
   gone: include(state.gone, points(numbers), goneRangesMax)
 })
 
-/** A commit has room for so many removals beside the timers that may go with them. */
-const atOnce = (state: { readonly fetched: number; registrations?: Open["registrations"] }) =>
-  state.fetched > 0 || (state.registrations?.length ?? 0) > 0 ? removalsMax / 2 : removalsMax
+/** How many removals fit one commit beside their signals. */
+const removalsAtOnce = (
+  state: { readonly fetched: number; registrations?: Open["registrations"] }
+) => state.fetched > 0 || (state.registrations?.length ?? 0) > 0 ? removalsMax / 2 : removalsMax
 
-/** The events that tell of removals; none when nobody is registered. */
+/** The events of these removals; none without registrations. */
 const eventsOf = (
   state: Open,
   removed: ReadonlyArray<Removal>,
@@ -64,7 +65,7 @@ const eventsOf = (
   return events
 }
 
-/** The state with `count` events appended, retrieved as they are made so that they expire too. */
+/** The state with `count` events appended; they count as retrieved, so that they expire too. */
 const withEvents = (state: Open, count: number, atMs: number, context: DecisionContext): Open => {
   const { head, nowMs } = context
   const keptAtMs = nowMs + Math.max(0, eventKeepMs - state.settings.retentionMs)
@@ -76,48 +77,48 @@ const withEvents = (state: Open, count: number, atMs: number, context: DecisionC
   }
 }
 
-/** Items that go: notifications, and events that have been kept long enough. */
-interface Going {
+/** Items to remove: notifications, and events that have expired. */
+interface RemovedItems {
   readonly removed: ReadonlyArray<Removal>
   readonly events: ReadonlyArray<number>
 }
 
-/** Removes them, and tells who is to be told. */
-export const removing = (
+/** Removes items, records that as events, and sends the signals. */
+export const removeItems = (
   state: Open,
-  { events, removed }: Going,
+  { events, removed }: RemovedItems,
   context: DecisionContext
 ): Decision<MailboxState> => {
   const { head, nowMs, self } = context
   const atMs = Math.max(nowMs, state.lastAtMs)
   const notifications = removed.map(({ n }) => n)
   const numbers = [...notifications, ...events]
-  const told = eventsOf(state, removed, atMs)
+  const appended = eventsOf(state, removed, atMs)
   const left = without(state, numbers, events.length)
-  const next = withEvents(left, told.length, atMs, context)
+  const next = withEvents(left, appended.length, atMs, context)
   const decision = become<MailboxState>(next).removeItems(...numbers).setTimer(nextTimerMs(next))
-  for (const event of told) decision.append(event)
-  if (told.length > 0) {
-    signalRegistrations(decision, self, state.registrations, nowMs, head + told.length)
+  for (const event of appended) decision.append(event)
+  if (appended.length > 0) {
+    signalRegistrations(decision, self, state.registrations, nowMs, head + appended.length)
   }
   if (state.fetched > 0) signalBackgroundTasks(decision, self, notifications, "fetch", nowMs)
   return decision
 }
 
-/** Notes a retrieval, and wakes the receipts of what was not retrieved before. */
-export const retrieved = (
+/** Records a retrieval, and signals the receipts of notifications that are retrieved first. */
+export const recordRetrieval = (
   state: Open,
   { from, to }: Variant<MailboxMessage, "Retrieved">,
   { head, nowMs, self }: DecisionContext
 ): Decision<MailboxState, MailboxReply> => {
-  // The ends are trimmed by what is gone; a gap within costs nothing and keeps the range whole.
-  const there = subtract({ from: Math.max(from, 1), to: Math.min(to, head) }, state.gone)
-  const low = there[0]
-  const high = there.at(-1)
+  // The ends exclude removed items. A gap within costs nothing and keeps the range whole.
+  const present = subtract({ from: Math.max(from, 1), to: Math.min(to, head) }, state.gone)
+  const low = present[0]
+  const high = present.at(-1)
   if (low === undefined || high === undefined) return stay<MailboxState>().reply(done)
-  const tells = state.settings.receipts === "retrieved"
-  const unseen = tells ? there.flatMap((part) => subtract(part, state.retrieved)) : []
-  // What is more than one decision may tell of is not yet retrieved.
+  const reports = state.settings.receipts === "retrieved"
+  const unseen = reports ? present.flatMap((part) => subtract(part, state.retrieved)) : []
+  // Notifications beyond the signals of one decision do not count as retrieved yet.
   const newly = first(unseen, retrievedAtOnceMax)
   const last = total(unseen) > newly.length ? newly.at(-1) ?? high.to : high.to
   const ranges = withRetrieval(state, { from: low.from, to: last, atMs: nowMs })
@@ -128,8 +129,8 @@ export const retrieved = (
   return decision.reply(done)
 }
 
-/** Removes what was retrieved longer ago than the retention: a bounded part, then the rest. */
-export const expire = (
+/** Removes expired notifications, as many as fit one commit; the timer continues. */
+export const beginExpiry = (
   state: Open,
   _message: MailboxMessage,
   { nowMs, self }: DecisionContext
@@ -138,10 +139,10 @@ export const expire = (
   const numbers: Array<number> = []
   const kept = state.retrieved.flatMap((range) => {
     if (range.atMs > passedMs) return [range]
-    const there = subtract(range, state.gone)
-    const expired = first(there, atOnce(state) - numbers.length)
+    const present = subtract(range, state.gone)
+    const expired = first(present, removalsAtOnce(state) - numbers.length)
     numbers.push(...expired)
-    if (total(there) === expired.length) return []
+    if (total(present) === expired.length) return []
     return [{ ...range, from: (expired.at(-1) ?? range.from - 1) + 1 }]
   })
   if (kept.length === state.retrieved.length && numbers.length === 0) {
@@ -158,8 +159,8 @@ export const expire = (
   return decision
 }
 
-/** The same with what was read; told twice, the second time there is nothing left of it. */
-export const expired = (
+/** Removes expired items that were read, so that events can name them. It is idempotent. */
+export const finishExpiry = (
   state: Open,
   { events, missing, removed }: Variant<MailboxMessage, "Expire">,
   context: DecisionContext
@@ -171,26 +172,26 @@ export const expired = (
   const ended = include(state.gone, points(seen), Number.POSITIVE_INFINITY)
   const kept = state.retrieved.flatMap((range) => {
     if (range.atMs > passedMs) return [range]
-    const there = subtract(range, ended)
-    const low = there[0]
-    const high = there.at(-1)
+    const present = subtract(range, ended)
+    const low = present[0]
+    const high = present.at(-1)
     return low === undefined || high === undefined
       ? []
       : [{ from: low.from, to: high.to, atMs: range.atMs }]
   })
-  const going: Going = {
+  const due: RemovedItems = {
     removed: removed.filter(({ n }) => isDue(n)),
     events: events.filter(isDue)
   }
-  return removing({ ...state, retrieved: kept }, going, context)
+  return removeItems({ ...state, retrieved: kept }, due, context)
 }
 
-/** Goes on removing what a destroyed mailbox held. */
-export const clear = (
+/** Continues to remove the log of a destroyed mailbox. */
+export const clearDestroyed = (
   state: Destroyed,
   { nowMs, self }: DecisionContext
 ): Decision<MailboxState> => {
-  const numbers = first(state.left, atOnce(state))
+  const numbers = first(state.left, removalsAtOnce(state))
   const last = numbers.at(-1)
   if (last === undefined) return stay<MailboxState>().setTimer(null)
   const left = state.left.flatMap((range): Array<Range> =>

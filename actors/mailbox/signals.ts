@@ -1,6 +1,6 @@
 /**
- * Whom a mailbox's commits wake: its push registrations, and the errands for its notifications.
- * Their ids begin with its name, so that they are of its shard. Pure.
+ * The signals of a mailbox's commits: to its push registrations, and to the background tasks of
+ * its notifications. Their ids begin with its name, so that they are in its shard. Pure.
  */
 import { type Address, address, type Variant } from "../../runtime/index.ts"
 import type { MailboxState } from "./protocol.ts"
@@ -11,20 +11,17 @@ export const backgroundTaskKind = "background-task"
 
 type Open = Variant<MailboxState, "Open">
 
-/** A decision, of which only this is used here. */
-interface Waking {
+/** The part of a decision that is used here. */
+interface SignalingDecision {
   signal(address: Address, atMs: number, hint?: number): unknown
 }
 
-/** What stands after the `=` of an id. */
+/** The part of a registration's id after the `=`. */
 export const partOf = (id: string): string => id.slice(id.indexOf("=") + 1)
 
-/**
- * Wakes all registrations: there is something to push, up to item `upTo` of the log, or the
- * mailbox is gone (undefined).
- */
+/** Signals all registrations: there are changes up to item `upTo`, or the mailbox is gone. */
 export const signalRegistrations = (
-  decision: Waking,
+  decision: SignalingDecision,
   self: Address,
   registrations: ReadonlyArray<string>,
   nowMs: number,
@@ -35,26 +32,25 @@ export const signalRegistrations = (
   }
 }
 
-/** Wakes the errands of one duty for these notifications. */
+/** Signals the background tasks of one kind for these notifications. */
 export const signalBackgroundTasks = (
-  decision: Waking,
+  decision: SignalingDecision,
   self: Address,
   numbers: ReadonlyArray<number>,
-  duty: "fetch" | "received" | "retrieved",
+  kind: "fetch" | "received" | "retrieved",
   nowMs: number
 ): void => {
   for (const n of numbers) {
-    decision.signal(address(backgroundTaskKind, `${self.id}=${n.toString(36)}-${duty}`), nowMs)
+    decision.signal(address(backgroundTaskKind, `${self.id}=${n.toString(36)}-${kind}`), nowMs)
   }
 }
 
-/** Whether a deposit wakes anybody. */
+/** Whether a deposit sends signals. */
 export const isWatched = ({ registrations, settings }: Open): boolean =>
   registrations.length > 0 || settings.fetch === "eager" || settings.receipts === "received"
 
-/** Wakes whom a deposit wakes. */
-export const signalsForDeposit = (
-  decision: Waking,
+export const signalDeposit = (
+  decision: SignalingDecision,
   { registrations, settings }: Open,
   self: Address,
   n: number,
