@@ -18,10 +18,11 @@ const results = inRoot("test-results/long-run.jsonl")
 const count = { passed: 0, failed: 0 }
 
 const check = (name, attempt) => {
-  process.stderr.write(`\n# ${name}\n`)
+  const startedMs = performance.now()
   const passed = attempt()
+  const time = ((performance.now() - startedMs) / 1000).toFixed(0)
+  process.stderr.write(`# ${name}: ${passed ? "passed" : "failed"}, ${time} s\n`)
   count[passed ? "passed" : "failed"] += 1
-  if (!passed) process.stderr.write(`# ${name}: FAILED\n`)
   return passed
 }
 
@@ -62,7 +63,13 @@ const haveCompiler = () =>
 const runSuites = (which) => {
   const folder = mkdtempSync(join(tmpdir(), "restante-test-"))
   const report = join(folder, "report.json")
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`]
+  const progress = `--reporter=${inRoot("test/reporter.mjs")}`
+  const reporters = [
+    progress,
+    "--reporter=json",
+    `--outputFile.json=${report}`,
+    "--silent=passed-only"
+  ]
   const args = [inRoot("node_modules/vitest/vitest.mjs"), "run", ...reporters, ...filters]
   const env = { ...process.env, ...(which ? { TEST_LONG: which, RESULTS: results } : {}) }
   const { status } = spawnSync(process.execPath, args, { cwd: inRoot("."), env, stdio: "inherit" })
