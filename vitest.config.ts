@@ -25,14 +25,17 @@ const onBackend = (name: string, include: string, globalSetup?: string) => ({
   }
 })
 
-/** What differs most between the embedded store's two databases; all of it among the long suites. */
-const httpOnLevelDb = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
+/**
+ * What differs most between the two databases of the embedded store, and between one NATS server
+ * and the cluster's; the long form runs all of it.
+ */
+const httpInPart = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
 
 /** Suites without processes or clocks of their own: they share their modules, as those of HTTP do. */
 const units = "test/{actors,histories,queries,suites}/**/*.test.ts"
 
 /** They take longest: what begins last must not be waited for alone. */
-const longest = /test\/(faults\/|simulation\/seeds|deploy\/image|e2e\/(delivery-)?failpoints)/
+const longest = /test\/(faults\/|simulation\/seeds|e2e\/(delivery-)?failpoints)/
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
@@ -57,6 +60,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: "parts",
+          // A worker loads the modules once, not for each of its files.
+          isolate: false,
           globalSetup: "test/bundle.mjs",
           include: onlySoak
             ? [soak]
@@ -70,8 +75,8 @@ export default defineConfig({
       }]),
       onBackend("memory", http),
       onBackend("embedded", http),
-      onBackend("leveldb", httpOnLevelDb),
-      onBackend("nats", http, "test/http/nats-setup.ts"),
+      onBackend("leveldb", httpInPart),
+      onBackend("nats", httpInPart, "test/http/nats-setup.ts"),
       onBackend("cluster", http, "test/http/nats-setup.ts")
     ]
   }

@@ -52,7 +52,7 @@ it("answers with a URI, changes an answer, and keeps the order of the questions"
   expect(await session.answer({ href })).toMatchObject({ step: "quest" })
   expect(await session.answered("name")).toEqual({ href })
   await session.answer("the grail")
-  expect((await session.state()).says).toContain("color")
+  expect((await session.state()).says).toContain("colour")
   expect((await session.answer("Arthur", { step: "name" })).says).toContain("swallow")
   const unreadable = await rejection(session.answer({ href: `${href}x` }, { step: "name" }))
   expect(unreadable).toBeInstanceOf(Unprocessable)

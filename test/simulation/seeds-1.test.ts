@@ -1,5 +1,5 @@
-/** A quarter of the seeds that are always played. */
+/** Half of the seeds that are always played. */
 import { describe } from "vitest"
 import { playSeeds } from "./seeds.ts"
 
-describe("a cluster in simulation", () => playSeeds(1, 500))
+describe("a cluster in simulation", () => playSeeds(1, 250))

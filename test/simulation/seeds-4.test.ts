@@ -1,5 +1,0 @@
-/** A quarter of the seeds that are always played. */
-import { describe } from "vitest"
-import { playSeeds } from "./seeds.ts"
-
-describe("a cluster in simulation", () => playSeeds(1501, 500))

@@ -1,0 +1,5 @@
+/** Seeds of the long form. */
+import { describe } from "vitest"
+import { playSeeds } from "./seeds.ts"
+
+describe("a cluster in simulation", () => playSeeds(501, 3_500))
