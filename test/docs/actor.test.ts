@@ -1,4 +1,4 @@
-/** The actor of docs/how-to/actor.md: its files, as a reader saves them, are checked and run. */
+/** The actor of docs/how-to/actor.md: its files are type-checked and run. */
 import { execFile } from "node:child_process"
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -14,7 +14,7 @@ const files = blocksOf("docs/how-to/actor.md")
   .flatMap(({ mark, text }) => mark?.kind === "file" ? [{ name: mark.text, text }] : [])
 const folder = temporaryFolder()
 
-/** Runs the page's program, upon a folder beside it, and hears what it prints. */
+/** Runs the page's program on a folder beside it, and records its output. */
 const programTest = `
 import { Effect } from "effect"
 import { expect, it, vi } from "vitest"

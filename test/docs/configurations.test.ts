@@ -1,4 +1,4 @@
-/** What docs/how-to/proxy.md and alone.md configure names what there is, and fits the limits. */
+/** Configurations in docs/how-to/proxy.md and alone.md name settings that exist, and fit limits. */
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"

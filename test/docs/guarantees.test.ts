@@ -1,4 +1,4 @@
-/** docs/guarantees.md names tests that there are, and none of the dangerous ones is left out. */
+/** docs/guarantees.md names tests that exist, and every test of a fault. */
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
@@ -44,6 +44,6 @@ it("has the table of what is kept of the last long run, in which nothing was los
     expect([name, runs > 0, operations > 0, faults >= 0]).toEqual([name, true, true, true])
   }
   const [, table = ""] = /<!-- long run -->\n([\s\S]*)\n<!-- \/long run -->/.exec(page) ?? []
-  // Right as it is shown here: paste it.
+  // On a failure, paste the expected table into the page.
   expect(table.trim()).toBe(tableOf(shown))
 })

@@ -1,4 +1,4 @@
-/** Links from page to page lead somewhere, every page can be reached, pictures can be read. */
+/** Links between pages work, every page can be reached, and pictures have descriptions. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { describe, expect, it } from "vitest"

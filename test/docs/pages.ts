@@ -1,4 +1,4 @@
-/** Every page in Markdown: its blocks of code with what is said about them, links and tables. */
+/** Every page in Markdown: its blocks of code with their marks, its links and its tables. */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -21,8 +21,8 @@ export const pages: ReadonlyArray<string> = [
 export const textOf = (page: string): string => readFileSync(join(root, page), "utf8")
 
 /**
- * What a comment before a block says, which readers do not see: why a command is `not run`, which
- * test it is `run by`, or the name of the `file` that a reader saves it as.
+ * A comment before a block, which readers do not see: the reason why a command is `not run`, the
+ * test that it is `run by`, or the name of the `file` that a reader saves it as.
  */
 export interface Mark {
   readonly kind: "not run" | "run by" | "file"
@@ -64,7 +64,7 @@ export const blocksOf = (page: string): ReadonlyArray<Block> => {
   return blocks
 }
 
-/** A page without its code, in which there are no links and no headings. */
+/** A page without its code, which has no links and no headings. */
 export const proseOf = (page: string): string =>
   textOf(page).replace(/^( *)```\S*\n[\s\S]*?^\1```$/gm, "").replace(/<!--[\s\S]*?-->/g, "")
 
@@ -76,5 +76,5 @@ export const rowsOf = (page: string): ReadonlyArray<ReadonlyArray<string>> =>
     )
   )
 
-/** A row of a table, to be pasted where it is missing. */
+/** A row of a table, ready to paste. */
 export const rowText = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`

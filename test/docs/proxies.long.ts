@@ -17,7 +17,7 @@ const testMs = 120_000
 const idleMs = 12_000
 const longPollSeconds = 60
 const uploadBytes = 100 * 1024 * 1024
-/** From where wrong tokens come; the proxy itself is at 127.0.0.1. */
+/** The address that sends wrong tokens; the proxy itself is at 127.0.0.1. */
 const guesser = "127.0.0.2"
 const neighbor = "127.0.0.3"
 const guessesMax = 40

@@ -1,4 +1,4 @@
-/** nginx and Caddy as docs/how-to/proxy.md configures them, with the places of this machine. */
+/** nginx and Caddy as docs/how-to/proxy.md configures them, with ports of this machine. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { replaced } from "../deploy/servers.ts"
@@ -9,21 +9,21 @@ import { blocksOf } from "./pages.ts"
 const page = "docs/how-to/proxy.md"
 const name = "post.example.org"
 
-/** What the page has readers save by this name. */
+/** The file that readers of the page save by this name. */
 export const fileOf = (file: string): string => {
   const found = blocksOf(page).find(({ mark }) => mark?.kind === "file" && mark.text === file)
   if (found === undefined) throw new Error(`${page} has no ${file}`)
   return found.text
 }
 
-/** A proxy that runs, where it logs, and where it would keep bodies. */
+/** A running proxy, its log, and its folder for bodies. */
 export interface Proxy {
   readonly running: Running
   readonly log: string
   readonly folder: string
 }
 
-/** Makes the certificate that signs itself, of which the proxies are told. */
+/** Creates the self-signed certificate of the proxies. */
 const certify = (folder: string): void => {
   const { code, output } = run(toolOf("openssl"), [
     ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
@@ -84,7 +84,7 @@ export const caddyFile = (folder: string, ports: Ports): string => {
   return at("Caddyfile")
 }
 
-/** Which port who listens at: the service, and the proxy with and without TLS. */
+/** Ports of the service, and of the proxy with and without TLS. */
 export interface Ports {
   readonly service: number
   readonly tls: number

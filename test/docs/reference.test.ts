@@ -13,7 +13,7 @@ afterAll(cleanUp)
 const code = (text: string): string => `\`${text}\``
 const none = "–"
 
-/** Rows that a page lacks or has too many, as they would be written. */
+/** Rows that a page lacks or has too many, ready to paste. */
 const differences = (
   page: string,
   wanted: ReadonlyArray<ReadonlyArray<string>>,
@@ -97,7 +97,7 @@ it("docs/reference/problems.md has every problem, in the service's own words", a
   const page = "docs/reference/problems.md"
   const json = { accept: "application/json" }
   const listed = await send(service.url, "/problems", { headers: json })
-  // The service's own list, which is as described in /openapi.json.
+  // The service's own list, as described in /openapi.json.
   const { "problem-type": types } = JSON.parse(listed.text) as Listed
   expect(types.length).toBeGreaterThan(20)
   const wanted = await Promise.all(types.map(async ({ href, status, title }) => {

@@ -1,10 +1,10 @@
-/** docs/security.md has every item of the checklist, and tests of those names are where it says. */
+/** docs/security.md has every item of the checklist, and its tests exist under their titles. */
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
 import { root, textOf } from "./pages.ts"
 
-/** The items that there are to be, whatever the page says. */
+/** The number of items, whatever the page says. */
 const items = 25
 
 const rows = textOf("docs/security.md").split("\n").filter((line) => /^\| +\d+ +\|/.test(line))
@@ -28,7 +28,7 @@ it("names a test of each that is there, by its own name", () => {
     for (const [file, title] of tests) {
       const path = join(root, file)
       const text = existsSync(path) ? readFileSync(path, "utf8") : ""
-      // The whole name, as the argument of `it`, `test` or `describe`, or of what follows a table.
+      // The whole title, as the argument of `it`, `test` or `describe`, or of the call after a table.
       const quoted = JSON.stringify(title).slice(1, -1)
       const isNamed = text.replaceAll(/\(\s+"/g, "(\"").includes(`("${quoted}"`)
       expect([n, file, title, isNamed]).toEqual([n, file, title, true])

@@ -1,7 +1,7 @@
 /**
  * Every transcript of every page, as a reader would type it, in one shell for each page: `$ `
- * begins a command, `> ` goes on with it, `…` is any text and a line of it any lines. Whatever else
- * a page gives to a shell says in a comment which other test runs it, or why none does.
+ * begins a command, `> ` continues it, `…` is any text, and a line of only `…` any lines. A comment
+ * before any other block for a shell names the test that runs it, or the reason why none does.
  */
 import { execFile } from "node:child_process"
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
@@ -16,13 +16,13 @@ afterAll(cleanUp)
 
 const runWithinMs = 150_000
 const written = "http://localhost:8080"
-/** Where pages have a callback of their own. */
+/** The callback of the pages. */
 const callback = "localhost:9000"
-/** Stands in the output after each command. */
+/** Separates the outputs of commands. */
 const mark = "\u001e"
-/** What a page began in the background, and a service that it started, end with it. */
+/** Ends the background jobs and the service that a page started. */
 const ending = "kill $(jobs -p) $(cat service.pid) 2>/dev/null"
-/** A token that the first start makes up. */
+/** A token that the first start generates. */
 const madeUp = /^ {2}(\S{43})$/m
 
 interface Step {
@@ -78,7 +78,7 @@ esac`
   return folder
 }
 
-/** The service of a page: started as its first command says when that is `npm start`. */
+/** The service of a page: started by its first command when that is `npm start`. */
 const serviceOf = async (steps: ReadonlyArray<Step>): Promise<Service> => {
   const [, settings] = /^((?:\w+=\S+ )*)npm start$/.exec(steps[0]?.command ?? "") ?? []
   if (settings === undefined) return start({ env: { BASE_URL: "" } })
@@ -111,7 +111,7 @@ const siteOf = async (service: Service): Promise<Site> => {
   return { service, token: madeUp.exec(service.output)?.[1] ?? adminToken, folder, here, asWritten }
 }
 
-/** Runs commands one after the other; what each wrote, and its exit code. */
+/** Runs commands one after the other; the output and the exit code of each. */
 const outputs = async (steps: ReadonlyArray<Step>, { folder, here, service, token }: Site) => {
   const script = steps.map(({ command }) =>
     `${here(command).replace("TOKEN=…", `TOKEN=${token}`)}\nprintf '${mark}%s${mark}' "$?"\n`
@@ -169,7 +169,7 @@ it.each(ofKind("run by"))("$page:$line is run by the test that it names", (block
   const test = join(root, block.mark?.text ?? "")
   expect(existsSync(test), test).toBe(true)
   const text = readFileSync(test, "utf8")
-  // A test that reads the page, or one that gives the same commands.
+  // A test that reads the page, or one that runs the same commands.
   const commands = [...block.text.matchAll(/\b(?:restante|npm) ([a-z]+)/g)]
   const gives = commands.filter(([, name = ""]) =>
     text.includes(`"${name}"`) ||
@@ -179,7 +179,7 @@ it.each(ofKind("run by"))("$page:$line is run by the test that it names", (block
   expect(isRead || commands.length > 0 && gives.length === commands.length).toBe(true)
 })
 
-/** A block that needs what a test has not: how many there are in each page, and none elsewhere. */
+/** The number of blocks in each page that need more than a test has. */
 const notRun: Readonly<Record<string, number>> = {
   "README.md": 1,
   "docs/cluster.md": 2,
