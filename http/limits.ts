@@ -343,15 +343,15 @@ export const rowCacheLoadsMax = 4
 export const attemptsMax = 20
 
 /** How long a query that was made without an account is kept, ms. */
-export const anonymousQueryKeptMs = 30 * 24 * 60 * 60 * 1000
+export const anonymousQueryRetentionMs = 30 * 24 * 60 * 60 * 1000
 
 /** How many of those one address may have at a time. */
 export const anonymousQueriesMax = 1_000
 
 /** How often those that are over are removed, ms, and how many in one step. */
-export const endedQueriesSweepMs = 10 * 60 * 1000
+export const expiredQueriesSweepMs = 10 * 60 * 1000
 
-export const endedQueriesPage = 200
+export const expiredQueriesPage = 200
 
 /* Every bound of customers and of loading them. */
 
@@ -377,7 +377,7 @@ export const loadIdleMs = 60_000
 export const loadWatchMs = 30_000
 
 /** How long it is told what became of a load, ms. */
-export const loadKeptMs = 7 * 24 * 60 * 60 * 1000
+export const loadRetentionMs = 7 * 24 * 60 * 60 * 1000
 
 /** Loads that are looked at together. */
 export const loadsPage = 100

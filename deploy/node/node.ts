@@ -10,7 +10,7 @@ import { makeOutbound, type OutboundService, readerOf } from "../../actors/outbo
 import { assertNative, bootstrap, countRequest, CredentialCache, DocumentParser, HttpMetrics,
   keepPublishingFigures, listen, makeApplication, makeMetricsText, makeRateLimiter,
   notificationDocuments, randomId, resourceTable, resumeLoads, RowCaches, ServerUnavailable,
-  type Service, sweepOrphans, watchLoads, watchQueries } from "../../http/index.ts"
+  type Service, sweepOrphans, sweepQueries, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, Storage, type StorageFailure, StorageUnavailable, StoreContents,
   System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/store-reader.ts"
@@ -259,7 +259,7 @@ const serveOver = Effect.fnUntraced(function*(
     )
   }
   yield* Effect.forkScoped(watchLoads(service))
-  yield* Effect.forkScoped(watchQueries(service))
+  yield* Effect.forkScoped(sweepQueries(service))
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const handler = makeApplication(
     service,

@@ -1,7 +1,7 @@
 /** Queries as resources, and reading customers and quotes by them (protocol §3). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
-import { anonymousQueryKeptMs } from "../../http/limits.ts"
+import { anonymousQueryRetentionMs } from "../../http/limits.ts"
 import { admin, type Area, customer, startArea } from "./customers-harness.ts"
 
 let area: Area
@@ -42,7 +42,7 @@ describe("a query without an account", () => {
     const body = "<query on=\"customers\"><all/></query>"
     const made = await send("POST", "/queries", { body })
     const keptMs = Date.parse(made.xml.attributes["expires"] ?? "") - Date.now()
-    expect(keptMs / anonymousQueryKeptMs).toBeCloseTo(1, 3)
+    expect(keptMs / anonymousQueryRetentionMs).toBeCloseTo(1, 3)
     const read = await send("GET", new URL(made.header("location")).pathname)
     expect(read.xml.attributes["expires"]).toBe(made.xml.attributes["expires"])
     const wrong = { basic: "admin:wrong" }

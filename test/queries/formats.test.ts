@@ -3,8 +3,8 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { element, writeDocument } from "../../http/formats/xml/index.ts"
 import { rowCharsMax } from "../../http/limits.ts"
-import { FileBroken, FileReader,
-  type Format } from "../../http/resources/customers/customer-files.ts"
+import { CustomerFileParser, FileBroken,
+  type FileFormat } from "../../http/resources/customers/customer-files.ts"
 import type { CustomerInput } from "../../http/resources/customers/customer-input.ts"
 import { parser } from "../http/document-parser.ts"
 
@@ -18,7 +18,7 @@ const rows = fc.array(fc.record({ id: text, name: text, age: text }), { maxLengt
 
 const cell = (value: string) => `"${value.replaceAll("\"", "\"\"")}"`
 
-const written: Readonly<Record<Format, (all: ReadonlyArray<CustomerInput>) => string>> = {
+const written: Readonly<Record<FileFormat, (all: ReadonlyArray<CustomerInput>) => string>> = {
   csv: (all) =>
     `id,name,age\r\n${
       all.map(({ age, id, name }) => [id, name, age].map((one) => cell(one ?? "")).join(",")).join(
@@ -39,9 +39,12 @@ const written: Readonly<Record<Format, (all: ReadonlyArray<CustomerInput>) => st
   json: (all) => JSON.stringify(all)
 }
 
-const read = (format: Format, pieces: ReadonlyArray<Uint8Array>): Array<CustomerInput | string> => {
+const read = (
+  format: FileFormat,
+  pieces: ReadonlyArray<Uint8Array>
+): Array<CustomerInput | string> => {
   const found: Array<CustomerInput | string> = []
-  const reader = new FileReader(parser, format, (row) => {
+  const reader = new CustomerFileParser(parser, format, (row) => {
     found.push(row.ok ? { ...row.value } : row.fault)
   })
   for (const piece of pieces) reader.write(piece)
@@ -88,7 +91,7 @@ it.each(
     ["xml", "<customers><customer><!-- "]
   ] as const
 )("holds no more of a row of %s that begins %s than it may have", (format, begin) => {
-  const reader = new FileReader(parser, format, () => {})
+  const reader = new CustomerFileParser(parser, format, () => {})
   reader.write(Buffer.from(begin))
   const piece = Buffer.alloc(10_000, "x")
   let pieces = 0

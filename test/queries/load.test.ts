@@ -39,7 +39,7 @@ const world = async () => {
   }
   await run(records.write(loadChanges(id, load)))
   let failing = Infinity
-  const shared = { records, blobs, arriving: new Set<string>(), nowMs: () => 1 }
+  const shared = { records, blobs, pendingBlobs: new Set<string>(), nowMs: () => 1 }
   // What loads ask of a service; the rest of it is not touched.
   const service = {
     ...shared,

@@ -1,27 +1,27 @@
-/** Files of customers as they arrive, in any piecing: CSV (RFC 4180), JSON lines, XML, JSON. */
+/** Parses files of customers in chunks of any size: CSV (RFC 4180), JSON lines, XML, JSON. */
 import { childrenOf, type DocumentParser, failure, type Result, rowParser, success,
   XmlRejected } from "../../formats/xml/index.ts"
 import { columnsMax, rowCharsMax } from "../../limits.ts"
-import { type CustomerInput, givenIn } from "./customer-input.ts"
+import { type CustomerInput, customerInputIn } from "./customer-input.ts"
 
 export const formats = ["csv", "jsonl", "xml", "json"] as const
 
-export type Format = typeof formats[number]
+export type FileFormat = typeof formats[number]
 
-/** Takes each row, or what is wrong with it, in order. */
+/** Receives each row in order, or the rule that it breaks. */
 export type OnRow = (row: Result<CustomerInput, string>) => void
 
-/** The file cannot be read on from here. */
+/** The rest of the file cannot be parsed. */
 export class FileBroken extends Error {}
 
-/** Takes text as it arrives; throws FileBroken. */
-interface Reader {
+/** Parses text in chunks; throws FileBroken. */
+interface ChunkParser {
   readonly write: (text: string) => void
   readonly end: () => void
 }
 
 /** The format that a Content-Type announces, in UTF-8; undefined for another. */
-export const formatOf = (contentType: string | undefined): Format | undefined => {
+export const formatOf = (contentType: string | undefined): FileFormat | undefined => {
   const [media = "", ...parameters] = (contentType ?? "").toLowerCase().split(";")
   const charset = parameters.map((one) => one.trim()).find((one) => one.startsWith("charset="))
   if (charset !== undefined && !/^charset="?utf-8"?$/.test(charset)) return undefined
@@ -34,7 +34,7 @@ export const formatOf = (contentType: string | undefined): Format | undefined =>
     : undefined
 }
 
-/** What formats there are, for a 415. */
+/** The accepted media types, for a 415. */
 export const acceptedFiles = "application/xml, text/csv, application/x-ndjson, application/json"
 
 const tooLong = (): never => {
@@ -49,18 +49,18 @@ const lineFeed = 0x0a
 
 const carriageReturn = 0x0d
 
-/** One record of CSV, and where the next begins. */
+/** One record of CSV, and the offset of the next. */
 interface CsvRecord {
   readonly cells: ReadonlyArray<string>
   readonly end: number
 }
 
-/** A quoted cell that begins at `from`: its text, and where its closing quote is. */
+/** The text of the quoted cell at `from`, and the offset of its closing quote. */
 const quotedCell = (text: string, from: number): readonly [string, number] | undefined => {
   let cell = ""
   for (let at = from + 1;;) {
     const close = text.indexOf("\"", at)
-    // What follows the quote tells whether it closes.
+    // The next character decides whether this quote closes the cell.
     if (close === -1 || close + 1 === text.length) return undefined
     cell += text.slice(at, close)
     if (text.charCodeAt(close + 1) !== quote) return [cell, close]
@@ -69,7 +69,7 @@ const quotedCell = (text: string, from: number): readonly [string, number] | und
   }
 }
 
-/** The record at `from`; undefined where the text ends before it does. */
+/** The record at `from`; undefined when the text ends within it. */
 const csvRecord = (text: string, from: number): CsvRecord | undefined => {
   const cells: Array<string> = []
   for (let at = from;;) {
@@ -100,7 +100,7 @@ const csvRecord = (text: string, from: number): CsvRecord | undefined => {
   }
 }
 
-const csvReader = (onRow: OnRow): Reader => {
+const csvParser = (onRow: OnRow): ChunkParser => {
   let rest = ""
   let header: ReadonlyArray<string> | undefined
   const take = (cells: ReadonlyArray<string>): void => {
@@ -115,9 +115,9 @@ const csvReader = (onRow: OnRow): Reader => {
       onRow(failure(`${cells.length} cells in a file of ${header.length} columns`))
       return
     }
-    const given: Record<string, string> = {}
-    for (let at = 0; at < header.length; at++) given[header[at] ?? ""] = cells[at] ?? ""
-    onRow(success(given))
+    const fields: Record<string, string> = {}
+    for (let at = 0; at < header.length; at++) fields[header[at] ?? ""] = cells[at] ?? ""
+    onRow(success(fields))
   }
   const write = (text: string): void => {
     const all = rest + text
@@ -143,16 +143,16 @@ const fromValue = (value: unknown): Result<CustomerInput, string> => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return failure("a customer must be an object")
   }
-  const given: Record<string, string> = {}
+  const fields: Record<string, string> = {}
   for (const [name, one] of Object.entries(value)) {
     if (one === null) continue
     if (typeof one === "object") return failure(`${name.slice(0, 40)} must be one value`)
-    given[name] = String(one)
+    fields[name] = String(one)
   }
-  return success(given)
+  return success(fields)
 }
 
-const lineReader = (onRow: OnRow): Reader => {
+const lineParser = (onRow: OnRow): ChunkParser => {
   let rest = ""
   const take = (line: string): void => {
     if (line.trim() === "") return
@@ -178,12 +178,12 @@ const lineReader = (onRow: OnRow): Reader => {
   }
 }
 
-const xmlReader = (onRow: OnRow, { limits }: DocumentParser): Reader => {
+const xmlParser = (onRow: OnRow, { limits }: DocumentParser): ChunkParser => {
   const parser = rowParser(
     "customers",
     "customer",
     { charsMax: rowCharsMax, depthMax: limits.xmlDepthMax },
-    (row) => onRow(givenIn(row))
+    (row) => onRow(customerInputIn(row))
   )
   const guarded = (parse: () => void): void => {
     try {
@@ -198,8 +198,8 @@ const xmlReader = (onRow: OnRow, { limits }: DocumentParser): Reader => {
   }
 }
 
-/** JSON is not read piece by piece: it is a document, with a document's bounds. */
-const jsonReader = (onRow: OnRow, documentParser: DocumentParser): Reader => {
+/** JSON is parsed as a whole, within the limits of a document. */
+const jsonParser = (onRow: OnRow, documentParser: DocumentParser): ChunkParser => {
   const { documentBytesMax } = documentParser.limits
   let all = ""
   const parsed = (): unknown => {
@@ -222,37 +222,38 @@ const jsonReader = (onRow: OnRow, documentParser: DocumentParser): Reader => {
       if (!root.ok) throw new FileBroken(root.fault.detail)
       for (const child of childrenOf(root.value)) {
         if (child.name !== "customer") throw new FileBroken("customers has customer only")
-        onRow(givenIn(child))
+        onRow(customerInputIn(child))
       }
     }
   }
 }
 
-const readers: Readonly<Record<Format, (onRow: OnRow, documentParser: DocumentParser) => Reader>> =
-  {
-    csv: csvReader,
-    jsonl: lineReader,
-    xml: xmlReader,
-    json: jsonReader
-  }
+const parsers: Readonly<
+  Record<FileFormat, (onRow: OnRow, documentParser: DocumentParser) => ChunkParser>
+> = {
+  csv: csvParser,
+  jsonl: lineParser,
+  xml: xmlParser,
+  json: jsonParser
+}
 
-/** Reads bytes as they arrive. Throws FileBroken where they cannot be read on. */
-export class FileReader {
+/** Parses the bytes of a file in chunks. Throws FileBroken. */
+export class CustomerFileParser {
   private readonly decoder = new TextDecoder("utf-8", { fatal: true })
-  private readonly reader: Reader
+  private readonly parser: ChunkParser
 
-  constructor(documentParser: DocumentParser, format: Format, onRow: OnRow) {
-    this.reader = readers[format](onRow, documentParser)
+  constructor(documentParser: DocumentParser, format: FileFormat, onRow: OnRow) {
+    this.parser = parsers[format](onRow, documentParser)
   }
 
   write(bytes: Uint8Array): void {
-    this.reader.write(this.decode(bytes))
+    this.parser.write(this.decode(bytes))
   }
 
   end(): void {
     const last = this.decode()
-    if (last !== "") this.reader.write(last)
-    this.reader.end()
+    if (last !== "") this.parser.write(last)
+    this.parser.end()
   }
 
   private decode(bytes?: Uint8Array): string {

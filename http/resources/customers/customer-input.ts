@@ -1,4 +1,4 @@
-/** Reading one customer: from a document, a form, or a line of a file. */
+/** Reads one customer from a document, a form, or a line of a file. */
 import { childrenOf, type Element, failure, isText, type Result, success,
   textOf } from "../../formats/xml/index.ts"
 import type { Row } from "../../query-engine/index.ts"
@@ -7,11 +7,11 @@ import { ageMax, customersTable } from "./customer-table.ts"
 /** Characters of a text. */
 const textCharsMax = 200
 
-/** Letters, digits, `.`, `_`, `-`, no sign first, 64 characters at the most. */
+/** Letters, digits, `.`, `_`, `-`; a letter or digit first; at most 64 characters. */
 export const isCustomerId = (text: string): boolean =>
   /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)
 
-/** The texts of a customer by their fields, `id` and `href` among them. */
+/** The texts of a customer by field, with `id` and `href`. */
 export type CustomerInput = Readonly<Record<string, string | undefined>>
 
 export interface CustomerRow {
@@ -19,22 +19,22 @@ export interface CustomerRow {
   readonly row: Row
 }
 
-const known = new Set(["id", "href", ...customersTable.fields.map(({ name }) => name)])
+const fieldNames = new Set(["id", "href", ...customersTable.fields.map(({ name }) => name)])
 
 /** JSON may write a whole number with a fraction of zeros. */
 const whole = /^\d{1,3}(?:\.0{1,9})?$/
 
 /** The fields of a customer, or the rule that they break. */
-export const rowOf = (given: CustomerInput): Result<Row, string> => {
-  for (const name in given) {
-    if (!known.has(name)) {
+export const rowOf = (input: CustomerInput): Result<Row, string> => {
+  for (const name in input) {
+    if (!fieldNames.has(name)) {
       const names = customersTable.fields.map((field) => field.name).join(", ")
       return failure(`there is no field ${JSON.stringify(name.slice(0, 40))}; there are ${names}`)
     }
   }
   const row: Record<string, string | number> = {}
   for (const { kind, name } of customersTable.fields) {
-    const text = given[name]?.trim() ?? ""
+    const text = input[name]?.trim() ?? ""
     if (kind === "number") {
       if (!whole.test(text) || Number(text) > ageMax) {
         return failure(`${name} must be a whole number from 0 to ${ageMax}`)
@@ -47,30 +47,30 @@ export const rowOf = (given: CustomerInput): Result<Row, string> => {
   return row["name"] === undefined ? failure("name is missing") : success(row)
 }
 
-/** The id that a row names itself, or by its href. */
-export const idGiven = ({ href, id }: CustomerInput): string | undefined => {
+/** The id in a row: its own field, or the end of its href. */
+export const idIn = ({ href, id }: CustomerInput): string | undefined => {
   const text = id?.trim()
   if (text !== undefined && text !== "") return text
   return /\/customers\/([^/?#]+)$/.exec(href?.trim() ?? "")?.[1]
 }
 
-/** A row of a file or collection, which must name its id; or the rule that it breaks. */
-export const customerOf = (given: CustomerInput): Result<CustomerRow, string> => {
-  const id = idGiven(given)
+/** A row of a file, which needs an id; or the rule that it breaks. */
+export const customerOf = (input: CustomerInput): Result<CustomerRow, string> => {
+  const id = idIn(input)
   if (id === undefined) return failure("id is missing")
   if (!isCustomerId(id)) {
     return failure("an id has letters, digits, '.', '_' and '-', and 64 characters at the most")
   }
-  const row = rowOf(given)
+  const row = rowOf(input)
   return row.ok ? success({ id, row: row.value }) : row
 }
 
-/** What an element says: its attributes, and the texts of its children. */
-export const givenIn = (node: Element): Result<CustomerInput, string> => {
-  const given: Record<string, string> = { ...node.attributes }
+/** The fields of an element: its attributes, and the texts of its children. */
+export const customerInputIn = (node: Element): Result<CustomerInput, string> => {
+  const fields: Record<string, string> = { ...node.attributes }
   for (const child of childrenOf(node)) {
-    if (Object.hasOwn(given, child.name)) return failure(`${child.name} is given twice`)
-    given[child.name] = textOf(child)
+    if (Object.hasOwn(fields, child.name)) return failure(`${child.name} is given twice`)
+    fields[child.name] = textOf(child)
   }
-  return success(given)
+  return success(fields)
 }

@@ -2,7 +2,7 @@
 import type { RecordChange } from "../../../runtime/index.ts"
 import { indexKey, type Row, type TableSchema } from "../../query-engine/index.ts"
 
-/** The greatest age that is taken. */
+/** The greatest valid age. */
 export const ageMax = 150
 
 export const customersTable: TableSchema = {
@@ -16,18 +16,18 @@ export const customersTable: TableSchema = {
     { name: "country", kind: "text" }
   ],
   index: { field: "age", table: "customers-by-age", max: ageMax },
-  // This service's own text, made by `customerChanges`.
+  // Only `customerChanges` writes these records.
   parse: (value) => JSON.parse(value) as Row
 }
 
-/** Customers that are no more: their URIs answer 410. */
+/** The ids of removed customers, whose URIs answer 410. */
 export const goneCustomers = "customers-gone"
 
 const ageOf = (value: string): number => Number(customersTable.parse(value)["age"])
 
 /**
- * What makes a row of a customer, in one write: its own record, and the index's. `before` is the
- * record that was there; where it is another by then, a key of the index is left that fits none.
+ * Writes a customer and its entry in the index. `before` is the current record; if it has changed
+ * since, a stale key stays in the index.
  */
 export const customerChanges = (
   id: string,
@@ -45,7 +45,7 @@ export const customerChanges = (
   ]
 }
 
-/** What removes a customer. */
+/** Removes a customer and its entry in the index. */
 export const customerRemoval = (id: string, before: string): ReadonlyArray<RecordChange> => {
   const { index, name } = customersTable
   if (index === undefined) throw new Error("customers have an index")

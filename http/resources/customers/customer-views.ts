@@ -1,11 +1,11 @@
-/** What customers and loads of them show. */
+/** The representations of customers and of their loads. */
 import { html, type HtmlForm, link, type PageLink, renderForm } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import type { Row } from "../../query-engine/index.ts"
-import { type RowListing, rowTable } from "../rows/index.ts"
+import { removalForm, type RowListing, rowTable } from "../rows/index.ts"
 import { ageMax, customersTable } from "./customer-table.ts"
 import { type CustomerLoad, loadPath } from "./load.ts"
 
@@ -17,7 +17,7 @@ const collectionLink: PageLink = { rel: "collection", href: collectionPath, titl
 
 const allFields = customersTable.fields.map(({ name }) => name)
 
-/** A customer, with all its fields or only these. */
+/** A customer with the fields to return. */
 const customerElement = (
   service: Service,
   id: string,
@@ -33,7 +33,7 @@ const customerElement = (
     })
   )
 
-/** The form of a customer's fields: a new one's, or that of the row that is there. */
+/** The form of a customer's fields: empty, or with those of a row. */
 export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
   id: "put",
   action,
@@ -60,21 +60,14 @@ export const customerView = (service: Service, id: string, value: string): Resou
     tree: customerElement(service, id, row),
     links: [collectionLink],
     forms: html`${renderForm(fieldsForm(path, row))}${
-      renderForm({
-        id: "delete",
-        action: path,
-        legend: "Remove this customer",
-        controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
-        submit: "Remove",
-        tone: "danger"
-      })
+      renderForm(removalForm(path, "Remove this customer"))
     }`
   }
 }
 
-/** C2 as a form; what is asked already stands in it. */
+/** C2 as a form, with the values of the request. */
 export const findForm = (
-  asked: { readonly least?: string; readonly fields?: string; readonly query?: string } = {}
+  values: { readonly least?: string; readonly fields?: string; readonly query?: string } = {}
 ): HtmlForm => ({
   id: "find",
   action: collectionPath,
@@ -84,14 +77,14 @@ export const findForm = (
     {
       name: "agemin",
       label: "Of this age or older",
-      value: asked.least ?? "",
+      value: values.least ?? "",
       width: "third",
       inputmode: "numeric"
     },
     {
       name: "return",
       label: "Fields to show",
-      value: asked.fields ?? "",
+      value: values.fields ?? "",
       width: "third",
       hint: `Of ${allFields.join(", ")}, separated by spaces. All when empty.`
     },
@@ -102,14 +95,14 @@ export const findForm = (
       inputmode: "numeric",
       hint: `Up to ${pageEntriesMax}; ${pageEntriesDefault} when empty.`
     },
-    ...asked.query === undefined
+    ...values.query === undefined
       ? []
-      : [{ name: "query", label: "", type: "hidden" as const, value: asked.query }]
+      : [{ name: "query", label: "", type: "hidden" as const, value: values.query }]
   ],
   submit: "Find"
 })
 
-/** A page of customers; `least` is the age that was asked for, as it was given. */
+/** A page of customers; `least` is the least age as sent. */
 export const customersView = (
   service: Service,
   listing: RowListing,
@@ -137,7 +130,7 @@ export const customersView = (
 
 const time = (ms: number): string => new Date(ms).toISOString()
 
-/** How a load stands. */
+/** A load and its progress. */
 export const loadView = (service: Service, id: string, load: CustomerLoad): ResourceView => {
   const { at, created, problems, replaced, rows, skipped, startedMs, state, touchedMs } = load
   return {

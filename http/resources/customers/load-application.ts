@@ -1,26 +1,26 @@
 /**
- * Bringing a load's rows into the table, in steps. Each step writes its rows and how far the load
- * has got as one change, upon the load as it was: so whoever goes on after a crash goes on where
- * it was, and of two that try only one does.
+ * Writes the rows of a load into the table of customers, in steps. One conditional write changes
+ * the rows of a step and the progress of the load. So a node that continues after a crash begins
+ * at the right row, and of two nodes only one succeeds.
  */
 import { Effect } from "effect"
 import type { RecordChange } from "../../../runtime/index.ts"
-import { changesPerRow, loadBatchRows, loadIdleMs, loadKeptMs, loadsPage,
+import { changesPerRow, loadBatchRows, loadIdleMs, loadRetentionMs, loadsPage,
   loadWatchMs } from "../../limits.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
-import { FileReader } from "./customer-files.ts"
+import { CustomerFileParser } from "./customer-files.ts"
 import { customerOf, type CustomerRow } from "./customer-input.ts"
 import { customerChanges, customersTable } from "./customer-table.ts"
 import { type CustomerLoad, loadChanges, loadsTable, parseLoad, pendingLoads } from "./load.ts"
 
-/** A row, and how many rows of the file there are up to it. */
-interface Numbered extends CustomerRow {
+/** A row and its number in the file, from 1. */
+interface NumberedRow extends CustomerRow {
   readonly at: number
 }
 
-interface Batch {
-  readonly rows: ReadonlyArray<Numbered>
-  /** Rows of the file up to the end of these. */
+interface LoadBatch {
+  readonly rows: ReadonlyArray<NumberedRow>
+  /** The number of the last row of the file that it covers. */
   readonly at: number
 }
 
@@ -31,11 +31,11 @@ async function* batchesOf(
   source: AsyncIterable<Uint8Array>,
   from: number,
   size: number
-): AsyncGenerator<Batch> {
+): AsyncGenerator<LoadBatch> {
   let at = 0
-  let rows: Array<Numbered> = []
-  let ready: Array<Batch> = []
-  const reader = new FileReader(documentParser, format, (given) => {
+  let rows: Array<NumberedRow> = []
+  let ready: Array<LoadBatch> = []
+  const reader = new CustomerFileParser(documentParser, format, (given) => {
     at++
     if (at <= from) return
     const customer = given.ok ? customerOf(given.value) : given
@@ -54,16 +54,16 @@ async function* batchesOf(
   ready = []
 }
 
-/** A batch, and the rows that were there when it was read. */
-interface Read extends Batch {
+/** A batch and the current records of its rows. */
+interface PreparedBatch extends LoadBatch {
   readonly before: ReadonlyArray<string | undefined>
 }
 
-/** Reads ahead: the next batch, with what it will replace; undefined at the end. */
-const nextOf = (
+/** Reads the next batch and the records that it replaces; undefined at the end. */
+const readBatch = (
   { records }: Service,
-  batches: AsyncGenerator<Batch>
-): Effect.Effect<Read | undefined, HandlerFailure> =>
+  batches: AsyncGenerator<LoadBatch>
+): Effect.Effect<PreparedBatch | undefined, HandlerFailure> =>
   Effect.flatMap(
     Effect.promise(() => batches.next()),
     ({ done, value }) =>
@@ -73,18 +73,18 @@ const nextOf = (
       )
   )
 
-interface Step {
+interface LoadStep {
   readonly load: CustomerLoad
   readonly changes: ReadonlyArray<RecordChange>
 }
 
-/** What the rows of a load change, in steps of as many changes as one write may have. */
-class Steps {
+/** Divides the changes of a load into steps of at most as many changes as one write may have. */
+class LoadPlanner {
   private readonly changesMax: number
   private readonly nowMs: () => number
-  /** Rows of the batch before, which may not have been read again. */
+  /** Rows of the previous batch, which the records read ahead may lack. */
   private written = new Map<string, string>()
-  /** As it will be when all steps so far are written. */
+  /** The load after all steps so far. */
   load: CustomerLoad
 
   constructor({ nowMs, records }: Service, load: CustomerLoad) {
@@ -93,8 +93,8 @@ class Steps {
     this.load = load
   }
 
-  of({ at: end, before, rows }: Read): ReadonlyArray<Step> {
-    const steps: Array<Step> = []
+  stepsOf({ at: end, before, rows }: PreparedBatch): ReadonlyArray<LoadStep> {
+    const steps: Array<LoadStep> = []
     const latest = new Map<string, string>()
     let changes: Array<RecordChange> = []
     let { at, created, replaced } = this.load
@@ -103,7 +103,7 @@ class Steps {
       steps.push({ load: this.load, changes })
       changes = []
     }
-    for (const [index, { at: place, id, row }] of rows.entries()) {
+    for (const [index, { at: number, id, row }] of rows.entries()) {
       const value = JSON.stringify(row)
       const old = latest.get(id) ?? this.written.get(id) ?? before[index]
       const own = customerChanges(id, value, old)
@@ -112,7 +112,7 @@ class Steps {
       latest.set(id, value)
       if (old === undefined) created++
       else replaced++
-      at = place
+      at = number
     }
     at = end
     finish()
@@ -121,66 +121,67 @@ class Steps {
   }
 }
 
-const written = (
+/** Writes a step, unless the load has changed since; whether it did. */
+const writeStep = (
   { records }: Service,
   id: string,
   before: CustomerLoad,
-  { changes, load }: Step
+  { changes, load }: LoadStep
 ): Effect.Effect<boolean, HandlerFailure> =>
   records.writeIf(
     [{ table: loadsTable, key: id, value: JSON.stringify(before) }],
     [...changes, ...loadChanges(id, load)]
   )
 
-/** The steps of one batch, one after the other; false when another does it. */
-const writtenAll = Effect.fnUntraced(function*(
+/** Writes the steps of a batch; false when another node applies the load. */
+const writeSteps = Effect.fnUntraced(function*(
   service: Service,
   id: string,
   from: CustomerLoad,
-  steps: ReadonlyArray<Step>
+  steps: ReadonlyArray<LoadStep>
 ): Effect.fn.Return<boolean, HandlerFailure> {
   let load = from
   for (const step of steps) {
-    if (!(yield* written(service, id, load, step))) return false
+    if (!(yield* writeStep(service, id, load, step))) return false
     load = step.load
   }
   return true
 })
 
 /**
- * Applies what is left of a load; the load as it is then, undefined when another does it. While a
- * batch is written the next one is read.
+ * Applies the rest of a load, and returns the completed load; undefined when another node applies
+ * it. The next batch is read while one is written.
  */
 export const applyLoad = Effect.fnUntraced(function*(
   service: Service,
   id: string,
-  begun: CustomerLoad
+  pending: CustomerLoad
 ): Effect.fn.Return<CustomerLoad | undefined, HandlerFailure> {
   const { pendingBlobs, blobs, records } = service
   const size = Math.min(loadBatchRows, Math.floor((records.changesMax - 2) / changesPerRow))
-  const batches = batchesOf(service, begun, yield* blobs.open(begun.blob), begun.at, size)
-  const steps = new Steps(service, begun)
-  const ready = Effect.map(nextOf(service, batches), (read) => {
-    if (read === undefined) return undefined
-    const from = steps.load
-    return { from, steps: steps.of(read) }
+  const batches = batchesOf(service, pending, yield* blobs.open(pending.blob), pending.at, size)
+  const planner = new LoadPlanner(service, pending)
+  const ready = Effect.map(readBatch(service, batches), (batch) => {
+    if (batch === undefined) return undefined
+    const from = planner.load
+    return { from, steps: planner.stepsOf(batch) }
   })
   let next = yield* ready
   while (next !== undefined) {
-    const writing = writtenAll(service, id, next.from, next.steps)
-    const [isKept, after] = yield* Effect.all([writing, ready], { concurrency: 2 })
-    if (!isKept) return
+    const writing = writeSteps(service, id, next.from, next.steps)
+    const [isWritten, after] = yield* Effect.all([writing, ready], { concurrency: 2 })
+    if (!isWritten) return
     next = after
   }
-  const done: CustomerLoad = { ...steps.load, state: "done" }
-  if (!(yield* written(service, id, steps.load, { load: done, changes: [] }))) return
-  yield* Effect.ignore(blobs.remove(begun.blob))
-  pendingBlobs.delete(begun.blob)
+  const done: CustomerLoad = { ...planner.load, state: "done" }
+  if (!(yield* writeStep(service, id, planner.load, { load: done, changes: [] }))) return
+  yield* Effect.ignore(blobs.remove(pending.blob))
+  pendingBlobs.delete(pending.blob)
   return done
 })
 
-/** Goes on with a load that nobody touches. */
-const resume = Effect.fnUntraced(function*(
+/** Continues a load that no node has changed for `idleMs`. */
+const resumeLoad = Effect.fnUntraced(function*(
   service: Service,
   id: string,
   idleMs: number
@@ -190,18 +191,18 @@ const resume = Effect.fnUntraced(function*(
   if (value === undefined) return
   const load = parseLoad(value)
   if (load.state !== "pending" || nowMs() - load.touchedMs < idleMs) return
-  // The sweep for orphans knows the blobs of content only.
+  // The blob garbage collection asks content actors only.
   service.pendingBlobs.add(load.blob)
   yield* applyLoad(service, id, load).pipe(
     Effect.catchTag(
       "BlobMissing",
-      () => written(service, id, load, { load: lost(load), changes: [] })
+      () => writeStep(service, id, load, { load: endedWithoutFile(load), changes: [] })
     )
   )
 })
 
-/** The file is gone, by no fault of this service's own: the load ends where it is, and says so. */
-const lost = (load: CustomerLoad): CustomerLoad => ({
+/** A load whose file is missing ends with a problem. */
+const endedWithoutFile = (load: CustomerLoad): CustomerLoad => ({
   ...load,
   state: "done",
   problems: [
@@ -210,15 +211,15 @@ const lost = (load: CustomerLoad): CustomerLoad => ({
   ]
 })
 
-/** Goes on with all loads that a crash has left; fails as the last of those that failed. */
+/** Continues all interrupted loads; fails with the last failure. */
 export const resumeLoads = Effect.fnUntraced(function*(
   service: Service,
   idleMs = 0
 ): Effect.fn.Return<void, HandlerFailure> {
-  const [pending = []] = yield* service.records.keys(pendingLoads, [{ limit: loadsPage }])
+  const [ids = []] = yield* service.records.keys(pendingLoads, [{ limit: loadsPage }])
   let failed: HandlerFailure | undefined
-  for (const id of pending) {
-    failed = yield* resume(service, id, idleMs).pipe(
+  for (const id of ids) {
+    failed = yield* resumeLoad(service, id, idleMs).pipe(
       Effect.as(failed),
       Effect.catch((failure: HandlerFailure) => Effect.succeed(failure))
     )
@@ -226,8 +227,8 @@ export const resumeLoads = Effect.fnUntraced(function*(
   if (failed !== undefined) return yield* Effect.fail(failed)
 })
 
-/** Forgets loads that ended long ago. */
-const forgetLoads = Effect.fnUntraced(function*(
+/** Removes the records of loads after their retention. */
+const removeOldLoads = Effect.fnUntraced(function*(
   { nowMs, records }: Service
 ): Effect.fn.Return<void, HandlerFailure> {
   let after: string | undefined
@@ -236,7 +237,7 @@ const forgetLoads = Effect.fnUntraced(function*(
     const entries = yield* records.range(loadsTable, range)
     const old = entries.filter(({ value }) => {
       const { state, touchedMs } = parseLoad(value)
-      return state === "done" && nowMs() - touchedMs > loadKeptMs
+      return state === "done" && nowMs() - touchedMs > loadRetentionMs
     })
     yield* records.write(
       old.map(({ key }) => ({ table: loadsTable, key, value: null, fades: true }))
@@ -247,13 +248,13 @@ const forgetLoads = Effect.fnUntraced(function*(
 })
 
 /**
- * Goes on with loads whose node is gone, for as long as the service runs. The table is looked into
- * at once: a node of a cluster begins to fill its view of the records at the first look.
+ * Continues the loads of failed nodes, for as long as the service runs. It reads the table of
+ * customers first, because a node fills its view of the records from the first read on.
  */
 export const watchLoads = (service: Service): Effect.Effect<never> =>
   Effect.ignore(service.records.range(customersTable.name, { limit: 1 })).pipe(
     Effect.andThen(Effect.forever(
-      Effect.ignore(Effect.andThen(resumeLoads(service, loadIdleMs), forgetLoads(service))).pipe(
+      Effect.ignore(Effect.andThen(resumeLoads(service, loadIdleMs), removeOldLoads(service))).pipe(
         Effect.andThen(Effect.sleep(loadWatchMs))
       )
     ))

@@ -1,18 +1,17 @@
 /**
- * Taking a file of customers: it is stored as it arrives while each row is checked, and becomes a
- * load only when all of it is there and, unless rows may be passed over, right. Nothing else has
- * been changed by then.
+ * Receives a file of customers: stores it as a blob and checks each row. It becomes a load only
+ * when it is complete and, unless invalid rows may be skipped, valid. Nothing else changes before.
  */
 import { Effect } from "effect"
 import type { DocumentParser } from "../../formats/xml/index.ts"
 import { problemsMax } from "../../limits.ts"
 import { type Call, type HandlerFailure, httpError, type Service } from "../../pipeline/index.ts"
-import { FileBroken, FileReader, type Format } from "./customer-files.ts"
+import { CustomerFileParser, FileBroken, type FileFormat } from "./customer-files.ts"
 import { customerOf } from "./customer-input.ts"
 import { type CustomerLoad, loadChanges, type RowProblem } from "./load.ts"
 
-/** A fault of the file, which refuses all of it. */
-class Refused extends Error {
+/** The file is rejected; `problem` names the row, when there is one. */
+class FileRejected extends Error {
   readonly problem: RowProblem | undefined
   constructor(detail: string, problem?: RowProblem) {
     super(detail)
@@ -21,61 +20,60 @@ class Refused extends Error {
 }
 
 /** Counts and checks the rows of a file. */
-class Checker {
+class RowChecker {
   rows = 0
   skipped = 0
   readonly problems: Array<RowProblem> = []
-  private readonly reader: FileReader
+  private readonly reader: CustomerFileParser
 
-  constructor(documentParser: DocumentParser, format: Format, isLenient: boolean) {
-    this.reader = new FileReader(documentParser, format, (given) => {
+  constructor(documentParser: DocumentParser, format: FileFormat, isLenient: boolean) {
+    this.reader = new CustomerFileParser(documentParser, format, (given) => {
       this.rows++
       const customer = given.ok ? customerOf(given.value) : given
       if (customer.ok) return
       const problem = { row: this.rows, detail: customer.fault }
-      if (!isLenient) throw new Refused(`row ${problem.row}: ${problem.detail}`, problem)
+      if (!isLenient) throw new FileRejected(`row ${problem.row}: ${problem.detail}`, problem)
       this.skipped++
       if (this.problems.length < problemsMax) this.problems.push(problem)
     })
   }
 
   write(bytes: Uint8Array): void {
-    this.reading(() => this.reader.write(bytes))
+    this.check(() => this.reader.write(bytes))
   }
 
   end(): void {
-    this.reading(() => this.reader.end())
+    this.check(() => this.reader.end())
   }
 
-  private reading(read: () => void): void {
+  private check(parse: () => void): void {
     try {
-      read()
+      parse()
     } catch (error) {
       if (!(error instanceof FileBroken)) throw error
-      throw new Refused(`after row ${this.rows}: ${error.message}`)
+      throw new FileRejected(`after row ${this.rows}: ${error.message}`)
     }
   }
 }
 
-const refusal = (refused: Refused): HandlerFailure => {
-  const { message, problem } = refused
+const rejection = ({ message, problem }: FileRejected): HandlerFailure => {
   return problem === undefined
     ? httpError("malformed", message)
     : httpError("unprocessable", message, [], { row: problem.row })
 }
 
-/** The load of the request's file, durable; fails with 400, 413 or 422, and nothing is changed. */
-export const receive = Effect.fnUntraced(function*(
+/** Stores the file of the request as a load. Fails with 400, 413 or 422, and changes nothing. */
+export const receiveLoad = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  format: Format,
+  format: FileFormat,
   isLenient: boolean
 ): Effect.fn.Return<{ readonly id: string; readonly load: CustomerLoad }, HandlerFailure> {
   const { pendingBlobs, blobs, nowMs, records, settings: { contentBytesMax } } = service
   const id = call.ids.id("load")
   const blob = `load=${id}`
-  const checker = new Checker(service.documentParser, format, isLenient)
-  let refused: Refused | undefined
+  const checker = new RowChecker(service.documentParser, format, isLenient)
+  let rejected: FileRejected | undefined
   async function* checked(): AsyncGenerator<Uint8Array> {
     try {
       for await (const chunk of call.body.stream) {
@@ -84,13 +82,13 @@ export const receive = Effect.fnUntraced(function*(
       }
       checker.end()
     } catch (error) {
-      if (error instanceof Refused) refused = error
+      if (error instanceof FileRejected) rejected = error
       throw error
     }
   }
   const put = blobs.put(blob, checked(), contentBytesMax).pipe(
     Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
-      if (refused !== undefined) return Effect.fail(refusal(refused))
+      if (rejected !== undefined) return Effect.fail(rejection(rejected))
       const fault = call.body.fault()
       if (fault === "TooLarge") return Effect.fail(httpError("payload-too-large"))
       return Effect.fail(fault === "Timeout" ? httpError("request-timeout") : aborted)

@@ -1,10 +1,10 @@
-/** A load as it is stored: a whole file of customers on its way into the table. */
+/** A load: a file of customers that the service writes into the table. */
 import type { RecordChange } from "../../../runtime/index.ts"
-import type { Format } from "./customer-files.ts"
+import type { FileFormat } from "./customer-files.ts"
 
 export const loadsTable = "loads"
 
-/** Ids of those that are not at their end. */
+/** The ids of pending loads. */
 export const pendingLoads = "loads-pending"
 
 export const loadPath = (id: string): string => `/loads/${id}`
@@ -19,14 +19,14 @@ export interface RowProblem {
 
 export interface CustomerLoad {
   readonly state: "pending" | "done"
-  readonly format: Format
-  /** The file, for as long as it is needed. */
+  readonly format: FileFormat
+  /** The blob of the file, until the load is done. */
   readonly blob: string
-  /** Rows of the file; those that were passed over are among them. */
+  /** Rows of the file, with the skipped ones. */
   readonly rows: number
   readonly skipped: number
   readonly problems: ReadonlyArray<RowProblem>
-  /** Rows of the file that have been dealt with. */
+  /** Rows of the file that are processed. */
   readonly at: number
   readonly created: number
   readonly replaced: number
@@ -35,10 +35,10 @@ export interface CustomerLoad {
   readonly touchedMs: number
 }
 
-// This service's own text.
+// Only this service writes these records.
 export const parseLoad = (value: string): CustomerLoad => JSON.parse(value) as CustomerLoad
 
-/** What writes a load as it stands. */
+/** Writes a load. */
 export const loadChanges = (id: string, load: CustomerLoad): ReadonlyArray<RecordChange> => [
   { table: loadsTable, key: id, value: JSON.stringify(load) },
   { table: pendingLoads, key: id, value: load.state === "pending" ? "" : null }

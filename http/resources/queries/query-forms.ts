@@ -1,4 +1,4 @@
-/** The forms that make and change queries: one of fields, one for the document itself. */
+/** The forms that create and change queries: one with fields, and one with the document. */
 import type { Control, HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { childrenOf, type Element, element, writeElement } from "../../formats/xml/index.ts"
@@ -9,18 +9,17 @@ import { customersTable } from "../customers/index.ts"
 import { quotesTable } from "../quotes/index.ts"
 import { collectionPath } from "../rows/index.ts"
 
+/** The tables that queries are about. */
 export const tables: ReadonlyArray<TableSchema> = [customersTable, quotesTable]
 
 export const tableOf = ({ on }: RowQuery): TableSchema =>
   on === "customers" ? customersTable : quotesTable
 
-/* The tables that queries are about. */
-
-/** Conditions that a form has room for. */
+/** The conditions in a form. */
 const formConditions = [1, 2, 3]
 
-/** The conditions of a query as a form shows them; undefined where it cannot. */
-const simple = (condition: RowCondition | undefined) => {
+/** The conditions of a query for a form; undefined when they do not fit into it. */
+const formConditionsOf = (condition: RowCondition | undefined) => {
   if (condition === undefined) return { match: "all", wheres: [] }
   if (condition._tag === "where") return { match: "all", wheres: [condition] }
   if (condition._tag === "not") return undefined
@@ -30,7 +29,7 @@ const simple = (condition: RowCondition | undefined) => {
     : undefined
 }
 
-const every = (names: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> =>
+const optionsOf = (names: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> =>
   names.map((name) => [name, name])
 
 const operatorWords: Readonly<Record<Operator, string>> = {
@@ -57,7 +56,7 @@ const conditionControls = (
     type: "select",
     width: "third",
     value: where?.field ?? "",
-    options: [["", "none"], ...every(fields)]
+    options: [["", "none"], ...optionsOf(fields)]
   },
   {
     name: `op${at}`,
@@ -76,10 +75,10 @@ const conditionControls = (
   }
 ]
 
-/** The controls of a query's form; undefined for one that it has no room for. */
+/** The controls of a query's form; undefined when its conditions do not fit into it. */
 export const controls = (query?: RowQuery): ReadonlyArray<Control> | undefined => {
-  const given = simple(query?.condition)
-  if (given === undefined) return undefined
+  const conditions = formConditionsOf(query?.condition)
+  if (conditions === undefined) return undefined
   const fields = query === undefined
     ? [...new Set(tables.flatMap(fieldNames))]
     : fieldNames(tableOf(query))
@@ -92,17 +91,17 @@ export const controls = (query?: RowQuery): ReadonlyArray<Control> | undefined =
       type: "select",
       width: "half",
       value: query?.on ?? "customers",
-      options: every(tables.map(({ name }) => name))
+      options: optionsOf(tables.map(({ name }) => name))
     },
     {
       name: "match",
       label: "Match",
       type: "select",
       width: "half",
-      value: given.match,
+      value: conditions.match,
       options: [["all", "all of these"], ["any", "any of these"]]
     },
-    ...formConditions.flatMap((at) => conditionControls(at, given.wheres[at - 1], fields)),
+    ...formConditions.flatMap((at) => conditionControls(at, conditions.wheres[at - 1], fields)),
     {
       name: "return",
       label: "Fields to show",
@@ -115,7 +114,7 @@ export const controls = (query?: RowQuery): ReadonlyArray<Control> | undefined =
       type: "select",
       width: "third",
       value: order?.by ?? "",
-      options: [["", "the usual order"], ...every(fields)]
+      options: [["", "the usual order"], ...optionsOf(fields)]
     },
     {
       name: "direction",
@@ -135,8 +134,8 @@ export const controls = (query?: RowQuery): ReadonlyArray<Control> | undefined =
   ]
 }
 
-/** The document that a form stands for. */
-export const fromForm = (fields: FormFields): Element => {
+/** The document of a form. */
+export const queryElementOf = (fields: FormFields): Element => {
   const text = (name: string) => fields.get(name)?.trim() ?? ""
   const wheres = formConditions.filter((at) => text(`field${at}`) !== "").map((at) =>
     element("where", {
@@ -146,20 +145,20 @@ export const fromForm = (fields: FormFields): Element => {
     })
   )
   const order = text("order")
-  const named = (name: string) => text(name) === "" ? undefined : element(name, {}, text(name))
+  const child = (name: string) => text(name) === "" ? undefined : element(name, {}, text(name))
   return element(
     "query",
     { on: text("on") },
-    named("title"),
+    child("title"),
     wheres.length === 0 ? undefined : element(text("match") || "all", {}, ...wheres),
-    named("return"),
+    child("return"),
     order === "" ? undefined : element("order", { by: order, direction: text("direction") }),
-    named("limit")
+    child("limit")
   )
 }
 
-/** The form that makes a query. */
-export const makeForm = (): HtmlForm => ({
+/** The form that creates a query. */
+export const creationForm = (): HtmlForm => ({
   id: "make",
   action: collectionPath,
   legend: "Make a query",
@@ -179,7 +178,7 @@ const example = `<query on="customers">
 </query>
 `
 
-/** A document as a person writes it, a line for each element. */
+/** A document with a line for each element. */
 export const writeIndented = (node: Element, indent = ""): string => {
   const children = childrenOf(node)
   if (children.length === 0) return `${indent}${writeElement(node)}\n`
@@ -188,7 +187,7 @@ export const writeIndented = (node: Element, indent = ""): string => {
   return `${indent}${opening}\n${inside}${indent}</${node.name}>\n`
 }
 
-/** The form for what the other has no room for: the document itself. */
+/** The form for any query: its document. */
 export const documentForm = (action: string, document = example): HtmlForm => ({
   id: "write",
   action,
@@ -206,11 +205,11 @@ export const documentForm = (action: string, document = example): HtmlForm => ({
   submit: action === collectionPath ? "Make from the document" : "Change the document"
 })
 
-/** The form that was sent, so that it can be shown again. */
+/** The form of a request that failed. */
 export const sentForm = (action: string, fields: FormFields): HtmlForm => {
   if (fields.has("document")) return documentForm(action)
-  const made = makeForm()
+  const form = creationForm()
   return action === collectionPath
-    ? made
-    : { ...made, id: "change", action, legend: "Change this query", submit: "Change" }
+    ? form
+    : { ...form, id: "change", action, legend: "Change this query", submit: "Change" }
 }

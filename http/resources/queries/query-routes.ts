@@ -6,64 +6,59 @@ import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import type { Element } from "../../formats/xml/index.ts"
-import { absoluteUri, type Call, clientAddress, emptyAnswer, type HandlerAnswer,
-  type HandlerFailure, httpError, nextLink, readInput, readPageRequest, type RequestInput,
-  type ResourceHandler, type Route, type Service, viewAnswer,
+import { absoluteUri, type Call, clientAddress, defineHandler, emptyAnswer, type HandlerFailure,
+  httpError, nextLink, noStore, readerHeaders, readInput, readPageRequest, type RequestInput,
+  type ResourceHandler, type Route, seeOther, type Service, viewAnswer,
   withFormRedisplay } from "../../pipeline/index.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
-import { addressOf, collectionPath, endingChanges, goneQueries, isOver, isQueryId, mayMake,
-  ownersTable, parseStored, queriesTable, queryPath, readKept, type RecordResource, removalChanges,
-  removeKept, replaceKept, storedChanges, type StoredQuery, storedRemoval } from "../rows/index.ts"
-import { fromForm, sentForm, tables } from "./query-forms.ts"
+import { addressHash, assertAddressQuota, collectionPath, creationChanges, goneQueries, isExpired,
+  isQueryId, ownersTable, parseQuery, queriesTable, queryPath, readRecord, type RecordResource,
+  removalChanges, removeRecord, replaceRecord, type StoredQuery } from "../rows/index.ts"
+import { queryElementOf, sentForm, tables } from "./query-forms.ts"
 import { queriesView, queryView } from "./query-views.ts"
 
-const keptWith = (secret?: string): RecordResource => ({
-  table: queriesTable,
-  goneTable: goneQueries,
-  view: (service, id, value) => queryView(service, id, value, secret),
-  changes: storedChanges,
-  removal: (id, before) => [
-    ...storedRemoval(id, before),
-    ...removalChanges(id, parseStored(before))
-  ],
-  isOver: ({ nowMs }, value) => isOver(parseStored(value), nowMs())
-})
-
-/** The query in the path, and the secret that came with it. */
-interface Named {
+/** The query in a path, and the edit secret, when the path has one. */
+interface QueryRef {
   readonly id: string
   readonly secret: string | undefined
-  readonly kept: RecordResource
+  readonly resource: RecordResource
 }
 
-const named = ({ parameters }: Call): Effect.Effect<Named, HandlerFailure> => {
+/** Fails with 404 for a path that cannot name a query. */
+const queryRefOf = ({ parameters }: Call): Effect.Effect<QueryRef, HandlerFailure> => {
   const id = parameters.get("query")
+  if (!isQueryId(id)) return Effect.fail(httpError("not-found"))
   const secret = parameters.secret("query")
-  return isQueryId(id)
-    ? Effect.succeed({ id, secret, kept: keptWith(secret) })
-    : Effect.fail(httpError("not-found"))
+  const resource: RecordResource = {
+    table: queriesTable,
+    goneTable: goneQueries,
+    view: (service, key, value) => queryView(service, key, value, secret),
+    changes: (key, value) => [{ table: queriesTable, key, value }],
+    removal: removalChanges,
+    isExpired: ({ nowMs }, value) => isExpired(parseQuery(value), nowMs())
+  }
+  return Effect.succeed({ id, secret, resource })
 }
 
-/** A wrong secret is told no more than an unknown query (protocol §0). */
-const proven = ({ editHash }: StoredQuery, secret: string): Effect.Effect<void, HandlerFailure> =>
+/** A wrong secret is indistinguishable from a missing query (protocol §0). */
+const assertSecret = (
+  { editHash }: StoredQuery,
+  secret: string
+): Effect.Effect<void, HandlerFailure> =>
   sameHash(secretHash(secret), editHash) ? Effect.void : Effect.fail(httpError("not-found"))
 
-/** Whoever has the edit URI may change a query, and its owner, and an admin. */
-const mayChange = (
-  service: Service,
-  call: Call,
-  { secret }: Named
-) =>
+/** The edit URI authorizes a change, and so does the account of the owner or an admin. */
+const authorizeChange = (service: Service, call: Call, { secret }: QueryRef) =>
   Effect.fnUntraced(function*(value: string): Effect.fn.Return<void, HandlerFailure> {
-    const stored = parseStored(value)
-    if (secret !== undefined) return yield* proven(stored, secret)
+    const stored = parseQuery(value)
+    if (secret !== undefined) return yield* assertSecret(stored, secret)
     const { name, roles } = yield* requireAccount(service, call)
     if (stored.owner === name || roles.includes("admin")) return
     return yield* httpError("forbidden", "this is for its owner, or who has its edit URI")
   })
 
-/** What a form's text holds, as if it had been sent by itself. */
-const writtenIn = (
+/** Parses the document in a field of a form. */
+const parseField = (
   { documentParser }: Call,
   document: string
 ): Effect.Effect<Element, HandlerFailure> => {
@@ -80,139 +75,125 @@ const elementOf = (
 ): Effect.Effect<Element, HandlerFailure> => {
   if (input._tag === "Document") return Effect.succeed(input.root)
   const document = input.fields.get("document")
-  return document === undefined ? Effect.succeed(fromForm(input.fields)) : writtenIn(call, document)
+  return document === undefined
+    ? Effect.succeed(queryElementOf(input.fields))
+    : parseField(call, document)
 }
 
-const queryOfInput = Effect.fnUntraced(
+/** The query of a document or form; fails with 400 or 422. */
+const queryOf = Effect.fnUntraced(
   function*(call: Call, input: RequestInput): Effect.fn.Return<RowQuery, HandlerFailure> {
     const query = queryIn(tables, yield* elementOf(call, input))
     return query.ok ? query.value : yield* httpError("unprocessable", query.fault)
   }
 )
 
-const create = (service: Service): ResourceHandler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const account = yield* optionalAccount(service, call)
-    const query = yield* queryOfInput(call, yield* readInput(call, "query", { form: true }))
-    const { ids, request } = call
-    const client = clientAddress(request, service.settings.trustedProxies)
-    if (account === undefined) yield* mayMake(service, client)
-    const [id, secret] = [ids.id("query"), ids.secret("edit")]
-    const stored: StoredQuery = {
-      query,
-      ...account === undefined ? { address: addressOf(client) } : { owner: account.name },
-      editHash: secretHash(secret),
-      createdMs: service.nowMs()
-    }
-    const value = JSON.stringify(stored)
-    // A repetition of a keyed request finds what the first attempt left.
-    yield* service.records.writeIf(
-      [{ table: queriesTable, key: id, value: null }],
-      [...storedChanges(id, value), ...endingChanges(id, stored)]
-    )
-    return viewAnswer(queryView(service, id, value, secret), {
-      status: 201,
-      headers: [["Location", absoluteUri(service, queryPath(id))], ["Cache-Control", "no-store"]]
-    })
+const create = defineHandler(function*(service, call) {
+  const account = yield* optionalAccount(service, call)
+  const query = yield* queryOf(call, yield* readInput(call, "query", { form: true }))
+  const { ids, request } = call
+  const client = clientAddress(request, service.settings.trustedProxies)
+  if (account === undefined) yield* assertAddressQuota(service, client)
+  const [id, secret] = [ids.id("query"), ids.secret("edit")]
+  const stored: StoredQuery = {
+    query,
+    ...account === undefined ? { address: addressHash(client) } : { owner: account.name },
+    editHash: secretHash(secret),
+    createdMs: service.nowMs()
+  }
+  // A repetition of a keyed request finds the query of the first attempt, which has this id too.
+  yield* service.records.writeIf(
+    [{ table: queriesTable, key: id, value: null }],
+    creationChanges(id, stored)
+  )
+  return viewAnswer(queryView(service, id, JSON.stringify(stored), secret), {
+    status: 201,
+    headers: [["Location", absoluteUri(service, queryPath(id))], ...noStore]
   })
+})
 
-const read = (service: Service): ResourceHandler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const { id, kept, secret } = yield* named(call)
-    const value = yield* readKept(service, kept, id)
-    if (secret === undefined) return viewAnswer(queryView(service, id, value))
-    yield* proven(parseStored(value), secret)
-    return viewAnswer(queryView(service, id, value, secret), {
-      headers: [["Cache-Control", "no-store"]]
-    })
-  })
+const read = defineHandler(function*(service, call) {
+  const { id, resource, secret } = yield* queryRefOf(call)
+  const value = yield* readRecord(service, resource, id)
+  if (secret === undefined) return viewAnswer(queryView(service, id, value))
+  yield* assertSecret(parseQuery(value), secret)
+  return viewAnswer(queryView(service, id, value, secret), { headers: noStore })
+})
 
-const replaced = Effect.fnUntraced(function*(
+const replaceQuery = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  place: Named,
+  ref: QueryRef,
   input: RequestInput
 ): Effect.fn.Return<string, HandlerFailure> {
-  const { id, kept } = place
-  yield* mayChange(service, call, place)(yield* readKept(service, kept, id))
-  const query = yield* queryOfInput(call, input)
-  const { value } = yield* replaceKept(service, call, kept, id, (before) =>
-    // Who was allowed to change it a moment ago must not make it anew.
+  const { id, resource } = ref
+  yield* authorizeChange(service, call, ref)(yield* readRecord(service, resource, id))
+  const query = yield* queryOf(call, input)
+  const { value } = yield* replaceRecord(service, call, resource, id, (before) =>
+    // A query that was removed since the authorization must not be created again.
     before === undefined
       ? Effect.fail(httpError("gone"))
-      : Effect.succeed(JSON.stringify({ ...parseStored(before), query })))
+      : Effect.succeed(JSON.stringify({ ...parseQuery(before), query })))
   return value
 })
 
-const put = (service: Service): ResourceHandler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const place = yield* named(call)
-    const value = yield* replaced(service, call, place, yield* readInput(call, "query"))
-    return viewAnswer(queryView(service, place.id, value, place.secret), {
-      headers: [["Cache-Control", "no-store"]]
-    })
-  })
-
-const removed = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  place: Named
-): Effect.fn.Return<void, HandlerFailure> {
-  yield* removeKept(service, call, place.kept, place.id, mayChange(service, call, place))
+const put = defineHandler(function*(service, call) {
+  const ref = yield* queryRefOf(call)
+  const value = yield* replaceQuery(service, call, ref, yield* readInput(call, "query"))
+  return viewAnswer(queryView(service, ref.id, value, ref.secret), { headers: noStore })
 })
 
-const remove = (service: Service): ResourceHandler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    yield* removed(service, call, yield* named(call))
-    return emptyAnswer(204)
-  })
+const removeQuery = (
+  service: Service,
+  call: Call,
+  ref: QueryRef
+): Effect.Effect<void, HandlerFailure> =>
+  removeRecord(service, call, ref.resource, ref.id, authorizeChange(service, call, ref))
+
+const remove = defineHandler(function*(service, call) {
+  yield* removeQuery(service, call, yield* queryRefOf(call))
+  return emptyAnswer(204)
+})
 
 /** PUT and DELETE from the forms of the query's page: HTML has neither. */
-const post = (service: Service): ResourceHandler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const place = yield* named(call)
-    const input = yield* readInput(call, "query", { form: true })
-    const isRemoval = input._tag === "Form" && input.fields.get("method") === "delete"
-    if (isRemoval) yield* removed(service, call, place)
-    else yield* replaced(service, call, place, input)
-    const path = isRemoval ? collectionPath : call.request.path
-    return emptyAnswer(303, [["Location", absoluteUri(service, path)], [
-      "Cache-Control",
-      "no-store"
-    ]])
-  })
+const post = defineHandler(function*(service, call) {
+  const ref = yield* queryRefOf(call)
+  const input = yield* readInput(call, "query", { form: true })
+  if (input._tag === "Form" && input.fields.get("method") === "delete") {
+    yield* removeQuery(service, call, ref)
+    return seeOther(service, collectionPath)
+  }
+  yield* replaceQuery(service, call, ref, input)
+  return seeOther(service, call.request.path)
+})
 
 /** The caller's own queries. */
-const list = (service: Service): ResourceHandler["handle"] =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const account = yield* optionalAccount(service, call)
-    const page = yield* readPageRequest(call, isQueryId)
-    const prefix = `${account?.name ?? ""}/`
-    const { after, limit } = page
-    const range = { prefix, limit, ...after === undefined ? {} : { after: prefix + after } }
-    const { records } = service
-    const [keys = []] = account === undefined ? [] : yield* records.keys(ownersTable, [range])
-    const ids = keys.map((key) => key.slice(prefix.length))
-    const values = yield* records.getMany(queriesTable, ids)
-    const stored = ids.flatMap((id, at) => {
-      const value = values[at]
-      return value === undefined ? [] : [{ id, query: parseStored(value).query }]
-    })
-    const next = nextLink(absoluteUri(service, collectionPath), page, ids)
-    return viewAnswer(queriesView(service, stored, next), {
-      headers: [["Vary", "Authorization"], ["Cache-Control", "private, no-cache"]]
-    })
+const list = defineHandler(function*(service, call) {
+  const account = yield* optionalAccount(service, call)
+  const page = yield* readPageRequest(call, isQueryId)
+  const prefix = `${account?.name ?? ""}/`
+  const { after, limit } = page
+  const range = { prefix, limit, ...after === undefined ? {} : { after: prefix + after } }
+  const { records } = service
+  const [keys = []] = account === undefined ? [] : yield* records.keys(ownersTable, [range])
+  const ids = keys.map((key) => key.slice(prefix.length))
+  const values = yield* records.getMany(queriesTable, ids)
+  const stored = ids.flatMap((id, at) => {
+    const value = values[at]
+    return value === undefined ? [] : [{ id, query: parseQuery(value).query }]
   })
+  const next = nextLink(absoluteUri(service, collectionPath), page, ids)
+  return viewAnswer(queriesView(service, stored, next), { headers: readerHeaders })
+})
 
-const sent = ({ request }: Call, fields: FormFields): HtmlForm => sentForm(request.path, fields)
+const formOf = ({ request }: Call, fields: FormFields): HtmlForm => sentForm(request.path, fields)
 
-/** The rows of queries. */
 export const queryRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   {
     pattern: collectionPath,
     methods: {
       GET: { handle: list(service) },
-      POST: { handle: withFormRedisplay(sent, create(service)) }
+      POST: { handle: withFormRedisplay(formOf, create(service)) }
     }
   },
   {
@@ -220,7 +201,7 @@ export const queryRoutes = (service: Service): ReadonlyArray<Route<ResourceHandl
     methods: {
       GET: { handle: read(service) },
       PUT: { handle: put(service) },
-      POST: { handle: withFormRedisplay(sent, post(service)) },
+      POST: { handle: withFormRedisplay(formOf, post(service)) },
       DELETE: { handle: remove(service) }
     }
   }

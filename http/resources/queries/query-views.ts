@@ -1,12 +1,12 @@
-/** What queries show, and the pages with the forms that make and change them. */
+/** The representations of queries, with the forms that create and change them. */
 import { emptyState, type Html, html, link, nothing, type PageLink, renderForm,
   table } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { queryElement, type RowQuery } from "../../query-engine/index.ts"
-import { collectionPath, endOf, parseStored, queryPath } from "../rows/index.ts"
-import { controls, documentForm, makeForm, writeIndented } from "./query-forms.ts"
+import { collectionPath, expiryMs, parseQuery, queryPath, removalForm } from "../rows/index.ts"
+import { controls, creationForm, documentForm, writeIndented } from "./query-forms.ts"
 
 const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "Your queries" }
 
@@ -16,40 +16,33 @@ const resultPath = (id: string, { on }: RowQuery): string =>
   `/${on}?query=${encodeURIComponent(queryPath(id))}`
 
 const changeForms = (action: string, query: RowQuery, tree: Element): Html => {
-  const given = controls(query)
+  const fields = controls(query)
   return html`${
-    given === undefined
+    fields === undefined
       ? nothing
       : renderForm({
         id: "change",
         action,
         legend: "Change this query",
-        controls: given,
+        controls: fields,
         submit: "Change"
       })
   }${renderForm(documentForm(action, writeIndented(tree)))}${
-    renderForm({
-      id: "delete",
-      action,
-      legend: "Remove this query",
-      controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
-      submit: "Remove",
-      tone: "danger"
-    })
+    renderForm(removalForm(action, "Remove this query"))
   }`
 }
 
-/** A query; `secret` is what lets it be changed, for those who came with it. */
+/** A query; `secret` is that of its edit URI, when the request had it. */
 export const queryView = (
   service: Service,
   id: string,
   value: string,
   secret?: string
 ): ResourceView => {
-  const stored = parseStored(value)
+  const stored = parseQuery(value)
   const { query } = stored
-  const endMs = endOf(stored)
-  const expires = endMs === undefined ? undefined : new Date(endMs).toISOString()
+  const atMs = expiryMs(stored)
+  const expires = atMs === undefined ? undefined : new Date(atMs).toISOString()
   const tree = queryElement(query, absoluteUri(service, queryPath(id)), expires)
   const result = resultPath(id, query)
   const edit = secret === undefined ? undefined : `${queryPath(id)}~${secret}`
@@ -65,7 +58,7 @@ export const queryView = (
   }
 }
 
-/** The caller's own queries, and the form that makes one. */
+/** The caller's own queries, and the form that creates one. */
 export const queriesView = (
   service: Service,
   stored: ReadonlyArray<{ readonly id: string; readonly query: RowQuery }>,
@@ -96,5 +89,5 @@ ${
         )
     }
 `,
-  forms: html`${renderForm(makeForm())}${renderForm(documentForm(collectionPath))}`
+  forms: html`${renderForm(creationForm())}${renderForm(documentForm(collectionPath))}`
 })

@@ -1,4 +1,4 @@
-/** Reading a quote that is put: a document, or the form of its page. */
+/** Reads a quote from a document or from the form of its page. */
 import { Effect } from "effect"
 import { childOf, childrenOf, isText, textOf } from "../../formats/xml/index.ts"
 import { titleCharsMax } from "../../limits.ts"
@@ -11,20 +11,20 @@ const priceCharsMax = 64
 /** Characters of a symbol. */
 const symbolCharsMax = 32
 
-/** `BRK.B`, `^GSPC`, `EURUSD=X`: capital and small letters are different. */
+/** Such as `BRK.B`, `^GSPC`, `EURUSD=X`; case matters. */
 export const isSymbol = (text: string): boolean =>
   text.length <= symbolCharsMax && /^[A-Za-z0-9^=:_.-]*[A-Za-z0-9][A-Za-z0-9^=:_.-]*$/.test(text)
 
-interface Given {
+interface QuoteInput {
   readonly symbol: string | undefined
   readonly price: string | undefined
   readonly currency: string | undefined
   readonly name: string | undefined
 }
 
-const known = new Set(["price", "name", "updated"])
+const childNames = new Set(["price", "name", "updated"])
 
-const givenIn = (input: RequestInput): Given => {
+const inputOf = (input: RequestInput): QuoteInput => {
   if (input._tag === "Form") {
     const text = (name: string) => input.fields.get(name)?.trim() || undefined
     return {
@@ -45,15 +45,15 @@ const givenIn = (input: RequestInput): Given => {
   }
 }
 
-const ruleBroken = (input: RequestInput, given: Given, symbol: string): string | undefined => {
-  const { currency, name, price } = given
+const brokenRule = (input: RequestInput, quote: QuoteInput, symbol: string): string | undefined => {
+  const { currency, name, price } = quote
   if (input._tag === "Document") {
-    const stranger = childrenOf(input.root).find((child) => !known.has(child.name))
-    if (stranger !== undefined) return `a quote has no element ${stranger.name}`
+    const other = childrenOf(input.root).find((child) => !childNames.has(child.name))
+    if (other !== undefined) return `a quote has no element ${other.name}`
     if (childrenOf(input.root, "price").length > 1) return "a quote has one price"
   }
-  if (given.symbol !== undefined && given.symbol !== symbol) {
-    return `symbol says ${JSON.stringify(given.symbol.slice(0, symbolCharsMax))}, not ${symbol}`
+  if (quote.symbol !== undefined && quote.symbol !== symbol) {
+    return `symbol says ${JSON.stringify(quote.symbol.slice(0, symbolCharsMax))}, not ${symbol}`
   }
   if (price === undefined || price.length > priceCharsMax || !isDecimal(price)) {
     return `price is a decimal number such as 12.50, of ${priceCharsMax} characters at the most`
@@ -67,15 +67,15 @@ const ruleBroken = (input: RequestInput, given: Given, symbol: string): string |
   return undefined
 }
 
-/** The symbol that a form names. */
-export const symbolGiven = (input: RequestInput): string | undefined => givenIn(input).symbol
+/** The symbol in the document or form. */
+export const symbolIn = (input: RequestInput): string | undefined => inputOf(input).symbol
 
-/** The quote's fields but for the time, the price as it was sent; 422 with the rule broken. */
+/** The fields of the quote without its time, with the price as sent; fails with 422. */
 export const quoteOf = (input: RequestInput, symbol: string): Effect.Effect<Row, HttpError> => {
-  const given = givenIn(input)
-  const rule = ruleBroken(input, given, symbol)
+  const quote = inputOf(input)
+  const rule = brokenRule(input, quote, symbol)
   if (rule !== undefined) return Effect.fail(httpError("unprocessable", rule))
-  const { currency, name, price = "" } = given
+  const { currency, name, price = "" } = quote
   return Effect.succeed({
     price,
     ...currency === undefined ? {} : { currency },

@@ -10,9 +10,9 @@ export const quotesTable: TableSchema = {
     { name: "name", kind: "text" },
     { name: "updated", kind: "text" }
   ],
-  // This service's own text, made when a quote is put.
+  // Only this service writes these records.
   parse: (value) => JSON.parse(value) as Row
 }
 
-/** Symbols that were delisted: their URIs answer 410. */
+/** Removed symbols, whose URIs answer 410. */
 export const goneQuotes = "quotes-gone"

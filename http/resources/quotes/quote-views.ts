@@ -1,11 +1,11 @@
-/** What quotes show. */
+/** The representations of quotes. */
 import { html, type HtmlForm, link, nothing, type PageLink, renderForm,
   time } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import type { Row } from "../../query-engine/index.ts"
-import { type RowListing, rowTable } from "../rows/index.ts"
+import { removalForm, type RowListing, rowTable } from "../rows/index.ts"
 import { quotesTable } from "./quote-table.ts"
 
 const half = "half" as const
@@ -17,7 +17,7 @@ export const quotePath = (symbol: string): string =>
 
 const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "All quotes" }
 
-/** A quote, with all its fields or only these. */
+/** A quote with the fields to return. */
 const quoteElement = (
   service: Service,
   symbol: string,
@@ -41,7 +41,7 @@ const quoteElement = (
   )
 }
 
-/** The form of a quote's fields: a new one's, or that of the row that is there. */
+/** The form of a quote's fields: empty, or with those of a row. */
 export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
   id: "put",
   action,
@@ -71,7 +71,7 @@ export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
   submit: "Set"
 })
 
-/** The form that finds one (C1). */
+/** C1 as a form. */
 export const findForm = (): HtmlForm => ({
   id: "find",
   action: collectionPath,
@@ -94,14 +94,7 @@ export const quoteView = (service: Service, symbol: string, value: string): Reso
 `,
     links: [collectionLink],
     forms: html`${renderForm(fieldsForm(path, row))}${
-      renderForm({
-        id: "delete",
-        action: path,
-        legend: "Remove a delisted symbol",
-        controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
-        submit: "Remove",
-        tone: "danger"
-      })
+      renderForm(removalForm(path, "Remove a delisted symbol"))
     }`
   }
 }

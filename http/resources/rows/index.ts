@@ -1,9 +1,9 @@
-/** What customers, quotes and queries share: rows as resources and listings. */
-export { addressOf, collectionPath, endingChanges, endOf, goneQueries, isOver, isQueryId, mayMake,
-  ownersTable, parseStored, queriesTable, queryPath, removalChanges, storedChanges,
-  type StoredQuery, storedRemoval, watchQueries } from "./query-store.ts"
-export { readKept, type RecordResource, removeKept, type Replaced, replaceKept,
-  requireRole } from "./record-resource.ts"
+/** What customers, quotes and queries share: records as resources, rows and their listings. */
+export { addressHash, assertAddressQuota, collectionPath, creationChanges, expiryMs, goneQueries,
+  isExpired, isQueryId, ownersTable, parseQuery, queriesTable, queryPath, removalChanges,
+  type StoredQuery, sweepQueries } from "./query-store.ts"
+export { readRecord, type RecordResource, removeRecord, replaceRecord } from "./record-resource.ts"
+export { requireRole, rowAnswer, type RowResource, rowRoutes } from "./row-handlers.ts"
 export { listRows, type RowListing } from "./row-listing.ts"
 export { rowQuery } from "./row-operations.ts"
-export { rowTable } from "./row-table.ts"
+export { removalForm, rowTable } from "./row-table.ts"

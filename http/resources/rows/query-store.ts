@@ -1,77 +1,110 @@
 /**
- * Queries that anybody may make without an account: they end by themselves, and one address has so
- * many at a time. Three tables, of which the last two are indexes by the time of the end:
- * `queries`, `queries-ending` (`<ms>/<id>`) and `queries-by-address` (`<hash>/<ms>/<id>`).
+ * Queries as records. A query that has no owner expires, and each client address has a bounded
+ * number of them. The tables, and their keys:
+ *
+ * - `queries`: `<id>`
+ * - `queries-by-owner`: `<account>/<id>`
+ * - `queries-ending` and `queries-by-address`, for queries without an owner, by the time of their
+ *   expiry: `<ms>/<id>` and `<hash of the address>/<ms>/<id>`
+ * - `queries-gone`: the ids of removed queries, whose URIs answer 410
  */
 import { Effect } from "effect"
 import type { RecordChange } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
-import { anonymousQueriesMax, anonymousQueryKeptMs, endedQueriesPage,
-  endedQueriesSweepMs } from "../../limits.ts"
+import { anonymousQueriesMax, anonymousQueryRetentionMs, expiredQueriesPage,
+  expiredQueriesSweepMs } from "../../limits.ts"
 import { type HandlerFailure, httpError, localPath, type Service } from "../../pipeline/index.ts"
 import type { RowQuery, TableSchema } from "../../query-engine/index.ts"
 
 export const queriesTable = "queries"
 
-export const goneQueries = "queries-gone"
-
-/** `<owner>/<id>` of the queries of each account. */
 export const ownersTable = "queries-by-owner"
+
+export const expiryTable = "queries-ending"
+
+export const addressesTable = "queries-by-address"
+
+export const goneQueries = "queries-gone"
 
 export const collectionPath = "/queries"
 
 export const queryPath = (id: string): string => `${collectionPath}/${id}`
 
-/** A query, who made it, and what its edit URI proves. */
+/** A query, its creator, and the hash of the secret in its edit URI. */
 export interface StoredQuery {
   readonly query: RowQuery
+  /** The name of the account that created it. */
   readonly owner?: string
-  /** Of who made it without an account: a hash of the client's address. */
+  /** Without an owner: a hash of the client's address. */
   readonly address?: string
   readonly editHash: string
   /** ms since the epoch. */
   readonly createdMs: number
 }
 
-/** Ids are chosen here: 128 bits and more in base64url. */
+/** The service generates ids: at least 128 bits in base64url. */
 export const isQueryId = (text: string): boolean => /^[A-Za-z0-9_-]{16,64}$/.test(text)
 
-// This service's own text.
-export const parseStored = (value: string): StoredQuery => JSON.parse(value) as StoredQuery
+// Only this service writes these records.
+export const parseQuery = (value: string): StoredQuery => JSON.parse(value) as StoredQuery
 
-/** When a query ends, ms since the epoch; undefined for one that has an owner. */
-export const endOf = ({ createdMs, owner }: StoredQuery): number | undefined =>
-  owner === undefined ? createdMs + anonymousQueryKeptMs : undefined
+/** The stored form of a client's address. */
+export const addressHash = (client: string): string => secretHash(client)
 
-/** Whether it has ended, though it may still be there. */
-export const isOver = (stored: StoredQuery, nowMs: number): boolean =>
-  (endOf(stored) ?? Infinity) <= nowMs
+/** When a query expires, ms since the epoch; undefined for one with an owner. */
+export const expiryMs = ({ createdMs, owner }: StoredQuery): number | undefined =>
+  owner === undefined ? createdMs + anonymousQueryRetentionMs : undefined
 
-export const storedChanges = (id: string, value: string): ReadonlyArray<RecordChange> => {
-  const { owner } = parseStored(value)
+/** Whether a query has expired, though its record may still exist. */
+export const isExpired = (stored: StoredQuery, nowMs: number): boolean =>
+  (expiryMs(stored) ?? Infinity) <= nowMs
+
+/** Times in keys have so many digits, so that keys sort as times do. */
+const timeDigits = 16
+
+const timeText = (ms: number): string => String(ms).padStart(timeDigits, "0")
+
+/** The change of the index entry of a query by its owner, or by its address. */
+const indexChange = (id: string, stored: StoredQuery, value: "" | null): RecordChange => {
+  const { address = "", owner } = stored
+  return owner === undefined
+    ? {
+      table: addressesTable,
+      key: `${address}/${timeText(expiryMs(stored) ?? 0)}/${id}`,
+      value,
+      ...value === null ? { fades: true } : {}
+    }
+    : { table: ownersTable, key: `${owner}/${id}`, value }
+}
+
+/** Creates a query. */
+export const creationChanges = (id: string, stored: StoredQuery): ReadonlyArray<RecordChange> => {
+  const atMs = expiryMs(stored)
+  const { address = "" } = stored
   return [
-    { table: queriesTable, key: id, value },
-    ...owner === undefined ? [] : [{ table: ownersTable, key: `${owner}/${id}`, value: "" }]
+    { table: queriesTable, key: id, value: JSON.stringify(stored) },
+    indexChange(id, stored, ""),
+    ...atMs === undefined
+      ? []
+      : [{ table: expiryTable, key: `${timeText(atMs)}/${id}`, value: address }]
   ]
 }
 
-export const storedRemoval = (id: string, before: string): ReadonlyArray<RecordChange> => {
-  const { owner } = parseStored(before)
-  return [
-    { table: queriesTable, key: id, value: null },
-    { table: goneQueries, key: id, value: "" },
-    ...owner === undefined ? [] : [{ table: ownersTable, key: `${owner}/${id}`, value: null }]
-  ]
-}
+/** Removes a query. The expiry entry remains, and with it the record in `queries-gone`. */
+export const removalChanges = (id: string, before: string): ReadonlyArray<RecordChange> => [
+  { table: queriesTable, key: id, value: null },
+  { table: goneQueries, key: id, value: "" },
+  indexChange(id, parseQuery(before), null)
+]
 
-/** The id in a query's URI, absolute or a path, with or without what lets it be changed. */
+/** The id in a query's URI, absolute or a path, with or without the edit secret. */
 const idIn = (service: Service, href: string): string | undefined => {
   const id = /^\/queries\/([A-Za-z0-9_-]+)(?:~[A-Za-z0-9_-]*)?$/
     .exec(localPath(service, href) ?? "")?.[1]
   return id !== undefined && isQueryId(id) ? id : undefined
 }
 
-/** The query that a parameter names: 400 for what is no URI of one, 422 for one that is not fit. */
+/** The query at a URI; fails with 400 for another URI, and with 422 for a query that does not fit. */
 export const readNamedQuery = Effect.fnUntraced(function*(
   service: Service,
   href: string,
@@ -82,8 +115,8 @@ export const readNamedQuery = Effect.fnUntraced(function*(
     return yield* httpError("malformed", "query must be the URI of a query of this service")
   }
   const value = yield* service.records.get(queriesTable, id)
-  const stored = value === undefined ? undefined : parseStored(value)
-  if (stored === undefined || isOver(stored, service.nowMs())) {
+  const stored = value === undefined ? undefined : parseQuery(value)
+  if (stored === undefined || isExpired(stored, service.nowMs())) {
     return yield* httpError("unprocessable", "there is no such query")
   }
   const { query } = stored
@@ -92,82 +125,48 @@ export const readNamedQuery = Effect.fnUntraced(function*(
     : yield* httpError("unprocessable", `the query is on ${query.on}, not on ${table.name}`)
 })
 
-/* Queries as they are stored: the table `queries` by id, and those of each account. */
+type QueryRecords = Pick<Service, "nowMs" | "records">
 
-export const endingTable = "queries-ending"
-
-export const addressesTable = "queries-by-address"
-
-/** Digits of a time in a key, so that keys sort as times do. */
-const timeDigits = 16
-
-const timeText = (ms: number): string => String(ms).padStart(timeDigits, "0")
-
-/** The address as it is kept, for as long as the query is. */
-export const addressOf = (client: string): string => secretHash(client)
-
-type Kept = Pick<Service, "nowMs" | "records">
-
-/** What is written along with a query that ends, and what of that goes when it is removed. */
-export const endingChanges = (id: string, stored: StoredQuery): ReadonlyArray<RecordChange> => {
-  const endMs = endOf(stored)
-  if (endMs === undefined) return []
-  const { address = "" } = stored
-  const key = `${timeText(endMs)}/${id}`
-  return [
-    { table: endingTable, key, value: address },
-    { table: addressesTable, key: `${address}/${key}`, value: "" }
-  ]
-}
-
-/** That it was removed is known until it would have ended. */
-export const removalChanges = (id: string, stored: StoredQuery): ReadonlyArray<RecordChange> =>
-  endingChanges(id, stored).filter(({ table }) => table === addressesTable).map((change) => ({
-    ...change,
-    value: null,
-    fades: true
-  }))
-
-/** Fails with 429 while the address has as many queries as it may. */
-export const mayMake = Effect.fnUntraced(function*(
-  { nowMs, records }: Kept,
+/** Fails with 429 when the address has its maximum number of queries without an owner. */
+export const assertAddressQuota = Effect.fnUntraced(function*(
+  { nowMs, records }: QueryRecords,
   client: string
 ): Effect.fn.Return<void, HandlerFailure> {
-  const prefix = `${addressOf(client)}/`
+  const prefix = `${addressHash(client)}/`
   const after = `${prefix}${timeText(nowMs() + 1)}`
   const range = { prefix, after, limit: anonymousQueriesMax }
   const [keys = []] = yield* records.keys(addressesTable, [range])
   const [first] = keys
   if (keys.length < anonymousQueriesMax || first === undefined) return
-  const endMs = Number(first.slice(prefix.length, prefix.length + timeDigits))
-  const waitSeconds = Math.max(1, Math.ceil((endMs - nowMs()) / 1000))
+  const atMs = Number(first.slice(prefix.length, prefix.length + timeDigits))
+  const waitSeconds = Math.max(1, Math.ceil((atMs - nowMs()) / 1000))
   const detail = `this address has ${anonymousQueriesMax} queries without an account: ` +
     "remove some by their edit URIs, or sign in"
   return yield* httpError("too-many-requests", detail, [["Retry-After", String(waitSeconds)]])
 })
 
-/** Removes queries that are over, and what is known of those that were removed before. */
-export const removeEnded = Effect.fnUntraced(function*(
-  { nowMs, records }: Kept
+/** Removes all records of expired queries. */
+export const removeExpired = Effect.fnUntraced(function*(
+  { nowMs, records }: QueryRecords
 ): Effect.fn.Return<void, HandlerFailure> {
   for (;;) {
-    const entries = yield* records.range(endingTable, { limit: endedQueriesPage })
-    const ended = entries.filter(({ key }) => Number(key.slice(0, timeDigits)) <= nowMs())
-    yield* records.write(ended.flatMap(({ key, value: address }) => {
+    const entries = yield* records.range(expiryTable, { limit: expiredQueriesPage })
+    const expired = entries.filter(({ key }) => Number(key.slice(0, timeDigits)) <= nowMs())
+    yield* records.write(expired.flatMap(({ key, value: address }) => {
       const id = key.slice(timeDigits + 1)
       return [
         { table: queriesTable, key: id, value: null, fades: true },
         { table: goneQueries, key: id, value: null, fades: true },
         { table: addressesTable, key: `${address}/${key}`, value: null, fades: true },
-        { table: endingTable, key, value: null, fades: true }
+        { table: expiryTable, key, value: null, fades: true }
       ]
     }))
-    if (ended.length < endedQueriesPage) return
+    if (expired.length < expiredQueriesPage) return
   }
 })
 
-/** Removes them for as long as the service runs. */
-export const watchQueries = (service: Kept): Effect.Effect<never> =>
+/** Removes expired queries for as long as the service runs. */
+export const sweepQueries = (service: QueryRecords): Effect.Effect<never> =>
   Effect.forever(
-    Effect.ignore(removeEnded(service)).pipe(Effect.andThen(Effect.sleep(endedQueriesSweepMs)))
+    Effect.ignore(removeExpired(service)).pipe(Effect.andThen(Effect.sleep(expiredQueriesSweepMs)))
   )

@@ -1,20 +1,18 @@
 /**
- * Resources that are one record each: read, replaced and removed by compare-and-set, so that what
- * a condition was checked against is what is changed, at whichever node.
+ * Resources that are one record each. They are replaced and removed by compare-and-set, so that a
+ * precondition holds for the record that changes, on whichever node.
  */
 import { Effect } from "effect"
-import type { Role } from "../../../actors/account/index.ts"
 import type { RecordChange } from "../../../runtime/index.ts"
-import { type AuthenticatedAccount, requireAccount } from "../../auth/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { attemptsMax } from "../../limits.ts"
 import { type Call, entityTags, type HandlerFailure, httpError, isConditional, preconditionsHold,
   type Service } from "../../pipeline/index.ts"
 
-/** A kind of such resources. */
+/** One kind of such resources. */
 export interface RecordResource {
   readonly table: string
-  /** Keys of those that were removed. */
+  /** Has the keys of removed records, whose URIs answer 410. */
   readonly goneTable: string
   readonly view: (service: Service, key: string, value: string) => ResourceView
   readonly changes: (
@@ -23,110 +21,83 @@ export interface RecordResource {
     before: string | undefined
   ) => ReadonlyArray<RecordChange>
   readonly removal: (key: string, before: string) => ReadonlyArray<RecordChange>
-  /** Whether it has ended by itself, though it is still there. */
-  readonly isOver?: (service: Service, value: string) => boolean
+  /** Whether a record has expired, though it still exists. */
+  readonly isExpired?: (service: Service, value: string) => boolean
 }
 
-/** The account with this role, or an admin; else 401 or 403. */
-export const requireRole = (
+/** Reads the record; fails with 404 or 410. */
+export const readRecord = Effect.fnUntraced(function*(
   service: Service,
-  call: Call,
-  role: Role
-): Effect.Effect<AuthenticatedAccount, HandlerFailure> =>
-  Effect.flatMap(
-    requireAccount(service, call),
-    (account) =>
-      account.roles.includes(role) || account.roles.includes("admin")
-        ? Effect.succeed(account)
-        : Effect.fail(httpError("forbidden", `this needs the role ${role}`))
-  )
-
-/** 404, or 410 where it is known that it was removed. */
-const missing = Effect.fnUntraced(function*(
-  { records }: Service,
-  { goneTable }: RecordResource,
-  key: string
-): Effect.fn.Return<never, HandlerFailure> {
-  const gone = yield* records.get(goneTable, key)
-  return yield* httpError(gone === undefined ? "not-found" : "gone")
-})
-
-/** The record; fails with 404 or 410. */
-export const readKept = Effect.fnUntraced(function*(
-  service: Service,
-  kept: RecordResource,
+  { goneTable, isExpired, table }: RecordResource,
   key: string
 ): Effect.fn.Return<string, HandlerFailure> {
-  const value = yield* service.records.get(kept.table, key)
-  if (value === undefined) return yield* missing(service, kept, key)
-  return kept.isOver?.(service, value) === true ? yield* httpError("gone") : value
+  const { records } = service
+  const value = yield* records.get(table, key)
+  if (value === undefined) {
+    const gone = yield* records.get(goneTable, key)
+    return yield* httpError(gone === undefined ? "not-found" : "gone")
+  }
+  return isExpired?.(service, value) === true ? yield* httpError("gone") : value
 })
 
-const tagsOf = (
+/** Checks the preconditions of the request against a record; fails with 412. */
+const checkPreconditions = (
   service: Service,
   call: Call,
-  kept: RecordResource,
+  { view }: RecordResource,
   key: string,
   value: string | undefined
-) => value === undefined ? undefined : entityTags(call, kept.view(service, key, value))
-
-const holds = (
-  service: Service,
-  call: Call,
-  kept: RecordResource,
-  key: string,
-  value: string | undefined
-): Effect.Effect<void, HandlerFailure> =>
-  !isConditional(call) || preconditionsHold(call, tagsOf(service, call, kept, key, value))
+): Effect.Effect<void, HandlerFailure> => {
+  if (!isConditional(call)) return Effect.void
+  const tags = value === undefined ? undefined : entityTags(call, view(service, key, value))
+  return preconditionsHold(call, tags)
     ? Effect.void
     : Effect.fail(httpError("precondition-failed", "it is not as the condition says"))
+}
 
-/** What a replacement came to. */
-export interface Replaced {
+/** A record that was written, and whether it is new. */
+export interface ReplacedRecord {
   readonly value: string
   readonly isNew: boolean
 }
 
-/**
- * Replaces the record by what `make` makes of the one before, or makes it; fails with 412, or as
- * `make` does.
- */
-export const replaceKept = Effect.fnUntraced(function*(
+/** Creates or replaces the record by the value of `make`; fails with 412, or as `make` does. */
+export const replaceRecord = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  kept: RecordResource,
+  resource: RecordResource,
   key: string,
   make: (before: string | undefined) => Effect.Effect<string, HandlerFailure>
-): Effect.fn.Return<Replaced, HandlerFailure> {
+): Effect.fn.Return<ReplacedRecord, HandlerFailure> {
   const { records } = service
-  const { table } = kept
+  const { table } = resource
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const before = yield* records.get(table, key)
-    yield* holds(service, call, kept, key, before)
+    yield* checkPreconditions(service, call, resource, key, before)
     const value = yield* make(before)
     const expected = [{ table, key, value: before ?? null }]
-    if (yield* records.writeIf(expected, kept.changes(key, value, before))) {
+    if (yield* records.writeIf(expected, resource.changes(key, value, before))) {
       return { value, isNew: before === undefined }
     }
   }
   return yield* httpError("overloaded")
 })
 
-/** Removes the record; fails with 404, 410 or 412, or as `allow` does of the record. */
-export const removeKept = Effect.fnUntraced(function*(
+/** Removes the record; fails with 404, 410 or 412, or as `authorize` does. */
+export const removeRecord = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  kept: RecordResource,
+  resource: RecordResource,
   key: string,
-  allow: (value: string) => Effect.Effect<void, HandlerFailure> = () => Effect.void
+  authorize: (value: string) => Effect.Effect<void, HandlerFailure> = () => Effect.void
 ): Effect.fn.Return<void, HandlerFailure> {
-  const { table } = kept
+  const { table } = resource
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const before = yield* readKept(service, kept, key)
-    yield* allow(before)
-    yield* holds(service, call, kept, key, before)
+    const before = yield* readRecord(service, resource, key)
+    yield* authorize(before)
+    yield* checkPreconditions(service, call, resource, key, before)
     const expected = [{ table, key, value: before }]
-    if (yield* service.records.writeIf(expected, kept.removal(key, before))) return
+    if (yield* service.records.writeIf(expected, resource.removal(key, before))) return
   }
   return yield* httpError("overloaded")
 })

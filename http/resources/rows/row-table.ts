@@ -1,5 +1,5 @@
-/** Rows as a table of a page. */
-import { emptyState, type Html, html, link, nothing, table as scrolling,
+/** The HTML of rows: the table of a page, and the form that removes a row. */
+import { emptyState, type Html, html, type HtmlForm, link, nothing, table as scrolling,
   time } from "../../formats/html/index.ts"
 import type { Row, TableSchema } from "../../query-engine/index.ts"
 import type { RowListing } from "./row-listing.ts"
@@ -13,13 +13,23 @@ const cell = (name: string, row: Row, numbers: ReadonlySet<string>): Html => {
   return html`<td>${/^\d{4}-\d\d-\d\dT.*Z$/.test(String(value)) ? time(String(value)) : value}</td>`
 }
 
-/** The rows of a page as a table; the first column leads to each row's own page. */
+/** A form with `method=delete`, since HTML has no DELETE. */
+export const removalForm = (action: string, legend: string): HtmlForm => ({
+  id: "delete",
+  action,
+  legend,
+  controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
+  submit: "Remove",
+  tone: "danger"
+})
+
+/** The rows of a page as a table; the first column links to the page of each row. */
 export const rowTable = (
   table: TableSchema,
   { entries, fields, links, query }: RowListing,
   linkTo: (key: string) => Html
 ): Html => {
-  const shown = (fields ?? table.fields.map(({ name }) => name))
+  const columns = (fields ?? table.fields.map(({ name }) => name))
     .filter((name) => name !== table.key)
   const about = query === undefined
     ? nothing
@@ -35,10 +45,10 @@ export const rowTable = (
   const numbers = new Set(
     table.fields.filter(({ kind }) => kind !== "text").map(({ name }) => name)
   )
-  const heads = shown.map((name) => numbers.has(name) ? { number: heading(name) } : heading(name))
+  const heads = columns.map((name) => numbers.has(name) ? { number: heading(name) } : heading(name))
   const rows = entries.map(({ key, row }) =>
     html`<tr><th scope="row">${linkTo(key)}</th>${
-      shown.map((name) => cell(name, row, numbers))
+      columns.map((name) => cell(name, row, numbers))
     }</tr>
 `
   )

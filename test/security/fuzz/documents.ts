@@ -6,7 +6,7 @@ import { formBytesMax } from "../../../http/limits.ts"
 import { readNotification } from "../../../http/notification-body.ts"
 import { filterOf } from "../../../http/query-engine/condition.ts"
 import { queryElement, queryIn } from "../../../http/query-engine/query-document.ts"
-import { FileBroken, FileReader,
+import { CustomerFileParser, FileBroken,
   formats } from "../../../http/resources/customers/customer-files.ts"
 import { linkedDataOf, readLinkedData } from "../../../http/resources/interop/linked-data.ts"
 import { tableOf, tables } from "../../../http/resources/queries/query-forms.ts"
@@ -234,7 +234,7 @@ const queries: Target = {
 
 const rowsIn = (format: typeof formats[number], pieces: ReadonlyArray<Uint8Array>) => {
   const rows: Array<unknown> = []
-  const reader = new FileReader(parser, format, (row) => rows.push(row))
+  const reader = new CustomerFileParser(parser, format, (row) => rows.push(row))
   try {
     for (const piece of pieces) reader.write(piece)
     reader.end()

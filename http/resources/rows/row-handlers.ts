@@ -1,0 +1,162 @@
+/** The handlers of rows (C3, C4): read, put, delete, create, and the forms of their pages. */
+import { Effect } from "effect"
+import type { Role } from "../../../actors/account/index.ts"
+import { requireAccount } from "../../auth/index.ts"
+import type { HtmlForm } from "../../formats/html/index.ts"
+import { absoluteUri, type Call, defineHandler, emptyAnswer, type HandlerAnswer,
+  type HandlerFailure, httpError, readInput, type RequestInput, type ResourceHandler, type Route,
+  seeOther, type Service, viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
+import { readRecord, type RecordResource, removeRecord, type ReplacedRecord,
+  replaceRecord } from "./record-resource.ts"
+
+/** One kind of rows. */
+export interface RowResource extends RecordResource {
+  /** The role that changes need, unless the account is an admin. */
+  readonly role: Role
+  /** The root element of a row's document, and the name of its key in paths. */
+  readonly root: "customer" | "quote"
+  readonly parameter: "customer" | "symbol"
+  readonly isKey: (text: string) => boolean
+  readonly collectionPath: string
+  readonly path: (key: string) => string
+  /** The form that creates a row at the collection, or changes the row at `action`. */
+  readonly fieldsForm: (action: string) => HtmlForm
+  /** The record of a document or form; fails with 422 and the broken rule. */
+  readonly readInput: (
+    service: Service,
+    key: string,
+    input: RequestInput
+  ) => Effect.Effect<string, HandlerFailure>
+  /** The key of a row that is posted to the collection; fails with 422. */
+  readonly newKey: (call: Call, input: RequestInput) => Effect.Effect<string, HandlerFailure>
+}
+
+/** Fails with 401, or with 403 for an account without this role. */
+export const requireRole = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  role: Role
+): Effect.fn.Return<void, HandlerFailure> {
+  const { roles } = yield* requireAccount(service, call)
+  if (roles.includes(role) || roles.includes("admin")) return
+  return yield* httpError("forbidden", `this needs the role ${role}`)
+})
+
+/** The row as an answer; fails with 404 or 410. */
+export const rowAnswer = Effect.fnUntraced(function*(
+  service: Service,
+  resource: RowResource,
+  key: string
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  if (!resource.isKey(key)) return yield* httpError("not-found")
+  const value = yield* readRecord(service, resource, key)
+  return viewAnswer(resource.view(service, key, value))
+})
+
+/** The key in the path; fails with 404 for a text that cannot be one. */
+const keyOf = (
+  { isKey, parameter }: RowResource,
+  { parameters }: Call
+): Effect.Effect<string, HandlerFailure> => {
+  const key = parameters.get(parameter)
+  return parameters.secret(parameter) === undefined && isKey(key)
+    ? Effect.succeed(key)
+    : Effect.fail(httpError("not-found"))
+}
+
+const replaceRow = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  resource: RowResource,
+  key: string,
+  input: RequestInput
+): Effect.fn.Return<ReplacedRecord, HandlerFailure> {
+  const value = yield* resource.readInput(service, key, input)
+  return yield* replaceRecord(service, call, resource, key, () => Effect.succeed(value))
+})
+
+const writtenAnswer = (
+  service: Service,
+  resource: RowResource,
+  key: string,
+  { isNew, value }: ReplacedRecord
+): HandlerAnswer =>
+  viewAnswer(
+    resource.view(service, key, value),
+    isNew
+      ? { status: 201, headers: [["Location", absoluteUri(service, resource.path(key))]] }
+      : {}
+  )
+
+const rowHandlers = (resource: RowResource) => {
+  const { collectionPath, path, role, root } = resource
+  const read = defineHandler(function*(service, call) {
+    return yield* rowAnswer(service, resource, yield* keyOf(resource, call))
+  })
+  const put = defineHandler(function*(service, call) {
+    yield* requireRole(service, call, role)
+    const key = yield* keyOf(resource, call)
+    const input = yield* readInput(call, root)
+    const replaced = yield* replaceRow(service, call, resource, key, input)
+    return writtenAnswer(service, resource, key, replaced)
+  })
+  const remove = defineHandler(function*(service, call) {
+    yield* requireRole(service, call, role)
+    yield* removeRecord(service, call, resource, yield* keyOf(resource, call))
+    return emptyAnswer(204)
+  })
+  const create = defineHandler(function*(service, call) {
+    yield* requireRole(service, call, role)
+    const input = yield* readInput(call, root, { form: true })
+    const key = yield* resource.newKey(call, input)
+    const { value } = yield* replaceRow(service, call, resource, key, input)
+    return input._tag === "Form"
+      ? seeOther(service, path(key))
+      : writtenAnswer(service, resource, key, { value, isNew: true })
+  })
+  /** PUT and DELETE from the forms of a row's page: HTML has neither. */
+  const post = defineHandler(function*(service, call) {
+    yield* requireRole(service, call, role)
+    const key = yield* keyOf(resource, call)
+    const input = yield* readInput(call, root, { form: true })
+    if (input._tag === "Form" && input.fields.get("method") === "delete") {
+      yield* removeRecord(service, call, resource, key)
+      return seeOther(service, collectionPath)
+    }
+    yield* readRecord(service, resource, key)
+    yield* replaceRow(service, call, resource, key, input)
+    return seeOther(service, path(key))
+  })
+  return { read, put, remove, create, post }
+}
+
+/** The routes of a kind of rows: its collection, which may accept whole files by PUT, and a row. */
+export const rowRoutes = (
+  service: Service,
+  resource: RowResource,
+  { list, upload }: { readonly list: ResourceHandler; readonly upload?: ResourceHandler }
+): ReadonlyArray<Route<ResourceHandler>> => {
+  const { collectionPath, fieldsForm, parameter } = resource
+  const { create, post, put, read, remove } = rowHandlers(resource)
+  return [
+    {
+      pattern: collectionPath,
+      methods: {
+        GET: list,
+        POST: { handle: withFormRedisplay(() => fieldsForm(collectionPath), create(service)) },
+        ...upload === undefined ? {} : { PUT: upload }
+      }
+    },
+    {
+      pattern: `${collectionPath}/{${parameter}}`,
+      methods: {
+        GET: { handle: read(service) },
+        PUT: { handle: put(service) },
+        POST: {
+          handle: withFormRedisplay(({ request }) => fieldsForm(request.path), post(service))
+        },
+        DELETE: { handle: remove(service) }
+      }
+    }
+  ]
+}
