@@ -1,8 +1,8 @@
 /**
- * The time that a cabinet gives its readers, and takes back as `since`: an RFC 3339 timestamp,
- * `~`, and how far each mailbox has been read, in base64url. The log numbers are exact whatever
- * any clock says; the timestamp is for people. Each position names its mailbox, so that a cursor
- * stays good when others come onto the list or leave it; a mailbox that has none was not read.
+ * The cursor of a cabinet, its `time` and `since`: an RFC 3339 timestamp, `~`, and the position in
+ * each mailbox's log, in base64url. The positions are exact, independent of clocks; the timestamp is
+ * for people. Each position names its mailbox, so that a cursor stays valid when the list changes. A
+ * mailbox without a position was not read.
  */
 import { createHash } from "node:crypto"
 import { numberMax, type Since } from "../../../actors/mailbox/index.ts"
@@ -12,18 +12,18 @@ import { parseListingSince } from "../mailboxes/index.ts"
 /** Log number up to which a mailbox has been read, by {@link positionKey}. */
 export type Positions = ReadonlyMap<number, number>
 
-/** Where a reading of a cabinet begins: behind a cursor's positions, or at a time. */
+/** Where a reader begins: after the positions of a cursor, or at a time. */
 export type CabinetSince =
   | { readonly _tag: "Behind"; readonly positions: Positions }
   | Extract<Since, { readonly _tag: "At" }>
 
 const keyBytes = 4
 
-/** 32 bits that stand for a mailbox in cursors. */
+/** 32 bits that name a mailbox in cursors. */
 export const positionKey = (mailbox: string): number =>
   createHash("sha256").update(mailbox).digest().readUInt32BE(0)
 
-/** The cursor at `atMs` (ms since the epoch). A position of 0 need not be told. */
+/** The cursor at `atMs` (ms since the epoch). Positions of 0 are omitted. */
 export const formatCabinetCursor = (
   atMs: number,
   positions: Iterable<readonly [mailbox: string, n: number]>
@@ -40,7 +40,7 @@ export const formatCabinetCursor = (
   return `${new Date(atMs).toISOString()}~${Buffer.from(bytes).toString("base64url")}`
 }
 
-/** One number of seven bits a byte, least first, and where the next begins; undefined for none. */
+/** A number in base 128, least significant byte first, and the offset after it. */
 const numberAt = (
   bytes: Uint8Array,
   from: number
@@ -64,7 +64,7 @@ const positionsOf = (text: string): Positions | undefined => {
     const read = at + keyBytes < bytes.length ? numberAt(bytes, at + keyBytes) : undefined
     if (read === undefined) return undefined
     const key = bytes.readUInt32BE(at)
-    // Should two mailboxes have one key, the lesser position misses nothing of either.
+    // If two mailboxes share a key, the smaller position misses no notification of either.
     positions.set(key, Math.min(read.n, positions.get(key) ?? read.n))
     at = read.next
   }
@@ -73,7 +73,7 @@ const positionsOf = (text: string): Positions | undefined => {
 
 /** A time: RFC 3339, or the time part of a mailbox's own cursor. */
 export const timeOf = (text: string): Extract<Since, { readonly _tag: "At" }> | undefined => {
-  // A number of one mailbox's log means nothing to the others.
+  // A log number of one mailbox has no meaning in the others.
   const since = parseListingSince(text.replace(/(\.\d{3})\d{12}(?=[Zz]$)/, "$1"))
   return since?._tag === "At" ? since : undefined
 }

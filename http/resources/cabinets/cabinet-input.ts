@@ -1,4 +1,4 @@
-/** Reading a cabinet document, or the form of a page: what it says, or which rule it breaks. */
+/** Input of cabinets: a document or the form of a page, checked. */
 import { Effect } from "effect"
 import type { CabinetContent, CabinetMailbox, CabinetQuery } from "../../../actors/cabinet/index.ts"
 import { cabinetMailboxesMax, linksUnder } from "../../../actors/index.ts"
@@ -10,21 +10,21 @@ import { type HttpError, httpError, type RequestInput, type Service } from "../.
 import { fieldsOf } from "../mailboxes/index.ts"
 import { timeOf } from "./cabinet-cursor.ts"
 
-/** What a cabinet's document or form holds, unchecked; empty texts are none. */
-interface Given {
+/** The fields of a document or form, unchecked; an empty field is undefined. */
+interface CabinetFields {
   readonly title: string | undefined
   readonly hrefs: ReadonlyArray<string>
   readonly contains: string | undefined
   readonly since: string | undefined
 }
 
-const givenIn = (input: RequestInput): Given => {
+const cabinetFieldsOf = (input: RequestInput): CabinetFields => {
   const title = fieldsOf(input)("title")
   if (input._tag === "Form") {
     const { fields } = input
     return {
       title,
-      // The page's form has one field for all of them, a line each.
+      // The form of the page has one field for all mailboxes, one a line.
       hrefs: fields.all("mailbox").flatMap((text) => text.split(/\s+/)).filter((one) => one !== ""),
       contains: fields.get("contains")?.trim() || undefined,
       since: fields.get("since")?.trim() || undefined
@@ -39,14 +39,14 @@ const givenIn = (input: RequestInput): Given => {
   }
 }
 
-/** A bad href as it may be shown: without what could be a secret. */
-const shownHref = (href: string): string => {
+/** An invalid href for a message, without a part that could be a secret. */
+const redactedHref = (href: string): string => {
   const [start = ""] = href.split("~")
   if (href === "" || !isText(start)) return "it has no href"
   return start.length > uriCharsMax ? "its href is too long" : `not ${start}`
 }
 
-/** The mailboxes of these URIs, each once; one that comes with a secret goes before one without. */
+/** The mailboxes of these URIs without duplicates; a URI with a secret precedes one without. */
 const mailboxesOf = (
   service: Service,
   hrefs: ReadonlyArray<string>
@@ -63,7 +63,7 @@ const mailboxesOf = (
     const own = href.length > uriCharsMax ? undefined : mailboxOf(isPath ? baseUrl + href : href)
     if (own === undefined) {
       const why = `mailbox ${at + 1} must be the URI of a mailbox of this service`
-      return failure(`${why}: ${shownHref(href)}`)
+      return failure(`${why}: ${redactedHref(href)}`)
     }
     const { name, secret } = own
     if (secret !== undefined) mailboxes.set(name, { name, secretHash: secretHash(secret) })
@@ -72,14 +72,16 @@ const mailboxesOf = (
   return success([...mailboxes.values()])
 }
 
-const queryIn = ({ contains, since }: Given): Result<CabinetQuery | undefined, string> => {
+const parseQuery = (
+  { contains, since }: CabinetFields
+): Result<CabinetQuery | undefined, string> => {
   if (contains !== undefined && (contains.length > containsCharsMax || !isText(contains))) {
     return failure(
       `query contains may have ${containsCharsMax} characters at the most, none of them control`
     )
   }
   if (since !== undefined && timeOf(since) === undefined) {
-    return failure("query since must be a time of RFC 3339, or one that a mailbox gave")
+    return failure("query since must be a time (RFC 3339), or the time of an answer of a mailbox")
   }
   if (contains === undefined && since === undefined) return success(undefined)
   return success({
@@ -88,14 +90,14 @@ const queryIn = ({ contains, since }: Given): Result<CabinetQuery | undefined, s
   })
 }
 
-const contentsIn = (service: Service, given: Given): Result<CabinetContent, string> => {
-  const { hrefs, title } = given
+const parseContents = (service: Service, fields: CabinetFields): Result<CabinetContent, string> => {
+  const { hrefs, title } = fields
   if (title !== undefined && (title.length > titleCharsMax || !isText(title))) {
     return failure(`title may have ${titleCharsMax} characters at the most, none of them control`)
   }
   const mailboxes = mailboxesOf(service, hrefs)
   if (!mailboxes.ok) return mailboxes
-  const query = queryIn(given)
+  const query = parseQuery(fields)
   if (!query.ok) return query
   return success({
     ...title === undefined ? {} : { title },
@@ -104,12 +106,12 @@ const contentsIn = (service: Service, given: Given): Result<CabinetContent, stri
   })
 }
 
-/** The contents that a document or form names; 422 saying which rule it breaks. */
+/** The contents of a document or form; 422 with the first fault. */
 export const contentsOf = (
   service: Service,
   input: RequestInput
 ): Effect.Effect<CabinetContent, HttpError> => {
-  const contents = contentsIn(service, givenIn(input))
+  const contents = parseContents(service, cabinetFieldsOf(input))
   return contents.ok
     ? Effect.succeed(contents.value)
     : Effect.fail(httpError("unprocessable", contents.fault))

@@ -1,18 +1,21 @@
 /**
- * The sweep for orphans: a crash between storing bytes and the commit that shows them leaves a
- * blob that nothing names. Alone, a node runs it once after the start, beside the service, and
- * knows itself what is arriving. In a cluster it runs now and then at one node, and takes only what
- * was begun so long ago that it can be arriving nowhere. Running it twice does no harm.
+ * Garbage collection of blobs. A crash between storing bytes and the commit that references them
+ * leaves an orphan. A single node collects orphans once after its start, and knows which blobs are
+ * arriving. A cluster collects them now and then at one node, and only those that were begun so long
+ * ago that they cannot be arriving at any node. Running it twice does no harm.
  */
 import { Effect } from "effect"
 import type { ContentMessage, ContentReply } from "../../../actors/content/index.ts"
 import { contentKind } from "../../../actors/index.ts"
 import { address, placingPart } from "../../../runtime/index.ts"
 import { orphanAgeMs, sweepPageBlobs } from "../../limits.ts"
-import { ask, type HandlerFailure, type Service } from "../../pipeline/index.ts"
+import { ask, expectReply, type HandlerFailure, type Service } from "../../pipeline/index.ts"
 
-/** Whether it cannot be arriving at any node. */
-const isOld = ({ blobs, nowMs }: Service, blobId: string): Effect.Effect<boolean, HandlerFailure> =>
+/** Whether a blob is too old to be arriving at any node. */
+const isSettled = (
+  { blobs, nowMs }: Service,
+  blobId: string
+): Effect.Effect<boolean, HandlerFailure> =>
   blobs.begunAtMs === undefined
     ? Effect.succeed(true)
     : Effect.map(
@@ -25,12 +28,13 @@ const isOrphan = (service: Service, blobId: string): Effect.Effect<boolean, Hand
   const message: ContentMessage = { _tag: "HasBlob", blobId }
   const content = address(contentKind, placingPart(blobId))
   return Effect.flatMap(
-    ask<Extract<ContentReply, { _tag: "HasBlob" }>>(service, content, message),
-    ({ hasBlob }) => hasBlob ? Effect.succeed(false) : isOld(service, blobId)
+    ask<ContentReply>(service, content, message),
+    (reply) =>
+      expectReply(reply, "HasBlob").hasBlob ? Effect.succeed(false) : isSettled(service, blobId)
   )
 }
 
-/** Removes every orphaned blob; answers how many there were. */
+/** Removes every orphan; returns their number. */
 export const sweepOrphans = Effect.fnUntraced(function*(
   service: Service
 ): Effect.fn.Return<number, HandlerFailure> {

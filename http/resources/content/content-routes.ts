@@ -1,4 +1,4 @@
-/** The rows of content (protocol §1.1). */
+/** The routes of content and its receipts (protocol §1.1). */
 import type { ResourceHandler, Route, Service } from "../../pipeline/index.ts"
 import { getContent } from "./download.ts"
 import { deleteContent, postContent, putContent } from "./publication.ts"

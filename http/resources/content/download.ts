@@ -1,15 +1,15 @@
-/** Serving content (A3): the bytes as they came, whole or in part, never able to act here. */
+/** Serving content (A3): the bytes as published, whole or in part, never able to run scripts here. */
 import { Effect } from "effect"
 import type { ContentBody, ContentView } from "../../../actors/content/index.ts"
 import { type Call, chooseRange, contentRange, emptyAnswer, evaluatePreconditions,
   type HandlerAnswer, type HandlerFailure, type HeaderList, httpDate, httpError, isIfRangeSatisfied,
   type Service } from "../../pipeline/index.ts"
-import { contentAt, describe } from "./content-access.ts"
+import { contentAddressOf, describeContent } from "./content-access.ts"
 
 /** The strong entity tag of a body: 128 bits of its SHA-256. */
 export const etagOf = (body: ContentBody): string => `"${body.digest.slice(0, 22)}"`
 
-/** Types that a browser may show by itself; all others are for saving. */
+/** Types that a browser may display; it saves all others. */
 const inlineTypes =
   /^(?:text\/plain|image\/(?:png|jpeg|gif|webp|avif)|audio\/[\w.+-]+|video\/[\w.+-]+)\s*(?:;|$)/i
 
@@ -81,12 +81,13 @@ const answerOf = Effect.fnUntraced(function*(
   }
 })
 
-/** A3. A body that is replaced between the look and the opening is looked for once more. */
+/** A3. When the body is replaced between its description and its opening, both are repeated once. */
 export const getContent =
   (service: Service) => (call: Call): Effect.Effect<HandlerAnswer, HandlerFailure> => {
     const attempt = Effect.flatMap(
-      contentAt(call),
-      (to) => Effect.flatMap(describe(service, call, to), (view) => answerOf(service, call, view))
+      contentAddressOf(call),
+      (to) =>
+        Effect.flatMap(describeContent(service, call, to), (view) => answerOf(service, call, view))
     )
     return Effect.catchTag(attempt, "BlobMissing", () => attempt)
   }

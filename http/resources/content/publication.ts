@@ -7,13 +7,15 @@ import { type IdSource, randomId, secretHash } from "../../auth/credentials/inde
 import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import { element } from "../../formats/xml/index.ts"
 import { headerValueCharsMax } from "../../limits.ts"
-import { absoluteUri, ask, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure,
-  httpError, isConditional, preconditionsHold, type Service,
+import { absoluteUri, ask, type Call, conditionFailed, defineHandler, emptyAnswer,
+  type HandlerFailure, httpError, isConditional, preconditionsHold, type Service,
   viewAnswer } from "../../pipeline/index.ts"
-import { chosenPassword, contentAt, describe, requireEditor } from "./content-access.ts"
+import { chosenPassword, contentAddressOf, describeContent,
+  requireEditor } from "./content-access.ts"
 import { etagOf } from "./download.ts"
 
-interface Kind {
+/** The header fields that are stored with content. */
+interface ContentKind {
   readonly type: string
   readonly disposition?: string
 }
@@ -21,8 +23,7 @@ interface Kind {
 const mediaType =
   /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;[\x20-\x7e\t]*)?$/
 
-/** The Content-Type and Content-Disposition that are kept and served again. */
-const kindOf = (call: Call): Effect.Effect<Kind, HandlerFailure> => {
+const kindOf = (call: Call): Effect.Effect<ContentKind, HandlerFailure> => {
   const { headers } = call.request
   const type = headers.get("content-type")?.trim() ?? "application/octet-stream"
   const disposition = headers.get("content-disposition")?.trim()
@@ -33,23 +34,23 @@ const kindOf = (call: Call): Effect.Effect<Kind, HandlerFailure> => {
   if (
     disposition.length > headerValueCharsMax || !/^[a-z]+\s*(?:;[\x20-\x7e]*)?$/i.test(disposition)
   ) {
-    return Effect.fail(httpError("malformed", "Content-Disposition is not one"))
+    return Effect.fail(httpError("malformed", "Content-Disposition is malformed (RFC 6266)"))
   }
   return Effect.succeed({ type, disposition })
 }
 
-/** Where bytes come from, and why they broke off when they did. */
-interface Source {
+/** A stream of bytes, and the fault that ended it early. */
+interface ByteSource {
   readonly stream: AsyncIterable<Uint8Array>
   readonly fault: () => string | undefined
 }
 
-/** Stores the bytes; when what follows fails they are removed again. */
-const stored = <A>(
+/** Stores the bytes for `use`; removes them when `use` fails. */
+const withStoredBytes = <A>(
   service: Service,
   contentId: string,
-  source: Source,
-  kind: Kind,
+  source: ByteSource,
+  kind: ContentKind,
   use: (body: ContentBody) => Effect.Effect<A, HandlerFailure>
 ): Effect.Effect<A, HandlerFailure> => {
   const blobId = `${contentId}=${randomId()}`
@@ -72,8 +73,8 @@ const stored = <A>(
 
 interface Publication {
   readonly ids: IdSource
-  readonly kind: Kind
-  readonly source: Source
+  readonly kind: ContentKind
+  readonly source: ByteSource
   readonly password: string | undefined
   readonly owner: string | undefined
 }
@@ -90,7 +91,7 @@ const publish = (
 ): Effect.Effect<Published, HandlerFailure> => {
   const id = ids.id("content")
   const editSecret = ids.secret("edit")
-  return stored(service, id, source, kind, (body) => {
+  return withStoredBytes(service, id, source, kind, (body) => {
     const message: ContentMessage = {
       _tag: "Publish",
       requestId: id,
@@ -101,7 +102,7 @@ const publish = (
     }
     const to = address(contentKind, id)
     return ask<Extract<ContentReply, { _tag: "Published" }>>(service, to, message, ids.drawn).pipe(
-      // A repetition finds the first copy; this one is not needed.
+      // A repeated request finds the content of the first one; these bytes are not needed.
       Effect.tap(({ repeated }) =>
         repeated ? Effect.ignore(service.blobs.remove(body.blobId)) : Effect.void
       ),
@@ -111,43 +112,42 @@ const publish = (
 }
 
 /** A1: any body, any type, streamed to the store. */
-export const postContent = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const account = service.settings.publish === "accounts"
-      ? yield* requireAccount(service, call)
-      : yield* optionalAccount(service, call)
-    const password = yield* chosenPassword(call)
-    const kind = yield* kindOf(call)
-    const { body, editSecret, id } = yield* publish(service, {
-      ids: call.ids,
-      kind,
-      source: call.body,
-      password,
-      owner: account?.name
-    })
-    const href = absoluteUri(service, `/content/${id}`)
-    const generated = call.request.headers.get("message-password") === "generate"
-    return viewAnswer({
-      title: "Published",
-      tree: element("content", { href, type: body.type, length: body.lengthBytes }),
-      links: [{ rel: "edit", href: absoluteUri(service, `/content/${id}~${editSecret}`) }]
-    }, {
-      status: 202,
-      headers: [
-        ["Location", href],
-        ["Cache-Control", "no-store"],
-        ...generated && password !== undefined
-          ? [["Message-Password", password] as [string, string]]
-          : []
-      ]
-    })
+export const postContent = defineHandler(function*(service, call) {
+  const account = service.settings.publish === "accounts"
+    ? yield* requireAccount(service, call)
+    : yield* optionalAccount(service, call)
+  const password = yield* chosenPassword(call)
+  const kind = yield* kindOf(call)
+  const { body, editSecret, id } = yield* publish(service, {
+    ids: call.ids,
+    kind,
+    source: call.body,
+    password,
+    owner: account?.name
   })
+  const href = absoluteUri(service, `/content/${id}`)
+  const generated = call.request.headers.get("message-password") === "generate"
+  return viewAnswer({
+    title: "Published",
+    tree: element("content", { href, type: body.type, length: body.lengthBytes }),
+    links: [{ rel: "edit", href: absoluteUri(service, `/content/${id}~${editSecret}`) }]
+  }, {
+    status: 202,
+    headers: [
+      ["Location", href],
+      ["Cache-Control", "no-store"],
+      ...generated && password !== undefined
+        ? [["Message-Password", password] as [string, string]]
+        : []
+    ]
+  })
+})
 
 async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** Content that came inlined in a notification is published by the service itself. */
+/** Publishes content that came inlined in a notification. */
 export const publishInline = (
   service: Service,
   ids: IdSource,
@@ -155,7 +155,7 @@ export const publishInline = (
     readonly type: string
     readonly bytes: Uint8Array
     readonly password: string | undefined
-    /** The account that may edit it; nobody when it came without one. */
+    /** The account that may edit it; without one nobody may. */
     readonly owner?: string
   }
 ): Effect.Effect<{ readonly href: string }, HandlerFailure> =>
@@ -170,43 +170,45 @@ export const publishInline = (
     ({ id }) => ({ href: absoluteUri(service, `/content/${id}`) })
   )
 
-/** The digest that a conditional change replaces; 412 when the conditions do not hold. */
+/** The digest of the body for which the conditions hold; 412 when they do not. */
 const expectedDigest = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<{ readonly ifDigest?: string }, HandlerFailure> {
   if (!isConditional(call)) return {}
-  const { body, lastModifiedMs } = yield* describe(service, call, yield* contentAt(call))
+  const { body, lastModifiedMs } = yield* describeContent(
+    service,
+    call,
+    yield* contentAddressOf(call)
+  )
   if (!preconditionsHold(call, [etagOf(body)], lastModifiedMs)) {
-    return yield* httpError("precondition-failed", "the content is not as the condition says")
+    return yield* conditionFailed
   }
   return { ifDigest: body.digest }
 })
 
-/** PUT: another body in place of the old one, whole or not at all. */
-export const putContent = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const to = yield* contentAt(call)
-    const access = yield* requireEditor(service, call, to)
-    const expected = yield* expectedDigest(service, call)
-    const kind = yield* kindOf(call)
-    const etag = yield* stored(service, to.id, call.body, kind, (body) => {
-      const message: ContentMessage = { _tag: "Overwrite", access, body, ...expected }
-      return Effect.as(ask<ContentReply>(service, to, message), etagOf(body))
-    })
-    return emptyAnswer(204, [["ETag", etag]])
+/** PUT: replaces the body, as a whole or not at all. */
+export const putContent = defineHandler(function*(service, call) {
+  const to = yield* contentAddressOf(call)
+  const access = yield* requireEditor(service, call, to)
+  const expected = yield* expectedDigest(service, call)
+  const kind = yield* kindOf(call)
+  const etag = yield* withStoredBytes(service, to.id, call.body, kind, (body) => {
+    const message: ContentMessage = { _tag: "Overwrite", access, body, ...expected }
+    return Effect.as(ask<ContentReply>(service, to, message), etagOf(body))
   })
+  return emptyAnswer(204, [["ETag", etag]])
+})
 
 /** DELETE: 204, then 410. */
-export const deleteContent = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const to = yield* contentAt(call)
-    const access = yield* requireEditor(service, call, to)
-    const message: ContentMessage = {
-      _tag: "Remove",
-      access,
-      ...yield* expectedDigest(service, call)
-    }
-    yield* ask<ContentReply>(service, to, message)
-    return emptyAnswer(204)
-  })
+export const deleteContent = defineHandler(function*(service, call) {
+  const to = yield* contentAddressOf(call)
+  const access = yield* requireEditor(service, call, to)
+  const message: ContentMessage = {
+    _tag: "Remove",
+    access,
+    ...yield* expectedDigest(service, call)
+  }
+  yield* ask<ContentReply>(service, to, message)
+  return emptyAnswer(204)
+})

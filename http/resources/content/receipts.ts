@@ -1,13 +1,12 @@
 /** Receipts (A4): what recipients report of a message, and their listing for the publisher. */
-import { Effect } from "effect"
-import { type ContentReply, decodeReceipt } from "../../../actors/content/index.ts"
+import { decodeReceipt } from "../../../actors/content/index.ts"
 import { receiptsMax } from "../../../actors/index.ts"
 import type { LogItem } from "../../../runtime/index.ts"
 import { childOf, childrenOf, type Element, element, textOf } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
-import { absoluteUri, type Call, type HandlerAnswer, type HandlerFailure, httpError, readDocument,
-  type Service, viewAnswer } from "../../pipeline/index.ts"
-import { askAsReader, contentAt, requireEditor } from "./content-access.ts"
+import { absoluteUri, type Call, defineHandler, expectReply, httpError, readDocument, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
+import { askAsReader, contentAddressOf, requireEditor } from "./content-access.ts"
 
 const statuses = new Set(["received", "retrieved", "problem"])
 
@@ -20,7 +19,7 @@ interface Receipt {
 const isHttpUri = (text: string): boolean =>
   text.length <= uriCharsMax && /^https?:\/\//.test(text) && URL.canParse(text)
 
-/** The receipt of a document, or the rule that it breaks. */
+/** The receipt of a document, or its fault. */
 const receiptOf = (root: Element): Receipt | string => {
   const { mailbox, status } = root.attributes
   if (status === undefined || !statuses.has(status)) {
@@ -37,26 +36,26 @@ const receiptOf = (root: Element): Receipt | string => {
   }
 }
 
-/** A4: 202, and where the publisher finds it. */
-export const postReceipt = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const to = yield* contentAt(call)
-    const receipt = receiptOf(yield* readDocument(call, "receipt"))
-    if (typeof receipt === "string") return yield* httpError("unprocessable", receipt)
-    const { n } = yield* askAsReader<Extract<ContentReply, { _tag: "Received" }>>(
-      service,
-      call,
-      to,
-      (access) => ({ _tag: "Receipt", access, value: JSON.stringify(receipt) })
-    )
-    const href = absoluteUri(service, `/content/${to.id}/receipts/${n}`)
-    return viewAnswer({ title: "Receipt taken", tree: element("receipt", { href }) }, {
-      status: 202,
-      headers: [["Location", href]]
-    })
+/** A4: 202, and the URI at which the publisher finds the receipt. */
+export const postReceipt = defineHandler(function*(service, call) {
+  const to = yield* contentAddressOf(call)
+  const receipt = receiptOf(yield* readDocument(call, "receipt"))
+  if (typeof receipt === "string") return yield* httpError("unprocessable", receipt)
+  const reply = yield* askAsReader(
+    service,
+    call,
+    to,
+    (access) => ({ _tag: "Receipt", access, value: JSON.stringify(receipt) })
+  )
+  const { n } = expectReply(reply, "Received")
+  const href = absoluteUri(service, `/content/${to.id}/receipts/${n}`)
+  return viewAnswer({ title: "Receipt accepted", tree: element("receipt", { href }) }, {
+    status: 202,
+    headers: [["Location", href]]
   })
+})
 
-/** The path below which the request came: it keeps the edit URI's secret for further links. */
+/** The path of the content as requested: links keep the secret of the edit URI. */
 const basePath = (call: Call): string => {
   const secret = call.parameters.secret("content")
   return `/content/${call.parameters.get("content")}${secret === undefined ? "" : `~${secret}`}`
@@ -78,28 +77,26 @@ const receiptElement = (service: Service, call: Call, { n, value }: LogItem): El
   )
 }
 
-/** All receipts of a message, oldest first: there are at most 1,000. */
-export const getReceipts = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const to = yield* contentAt(call)
-    yield* requireEditor(service, call, to)
-    const items = yield* service.system.read(to, 1, receiptsMax)
-    const tree = element(
-      "receipts",
-      { href: absoluteUri(service, `/content/${to.id}`) },
-      ...items.map((item) => receiptElement(service, call, item))
-    )
-    return viewAnswer({ title: "Receipts", tree })
-  })
+/** All receipts of a message, oldest first; `receiptsMax` bounds their number. */
+export const getReceipts = defineHandler(function*(service, call) {
+  const to = yield* contentAddressOf(call)
+  yield* requireEditor(service, call, to)
+  const items = yield* service.system.read(to, 1, receiptsMax)
+  const tree = element(
+    "receipts",
+    { href: absoluteUri(service, `/content/${to.id}`) },
+    ...items.map((item) => receiptElement(service, call, item))
+  )
+  return viewAnswer({ title: "Receipts", tree })
+})
 
 /** One receipt. */
-export const getReceipt = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const to = yield* contentAt(call)
-    yield* requireEditor(service, call, to)
-    const number = call.parameters.get("receipt")
-    const n = /^[1-9]\d{0,9}$/.test(number) ? Number(number) : 0
-    const [item] = n === 0 ? [] : yield* service.system.read(to, n, 1)
-    if (item === undefined || item.n !== n) return yield* httpError("not-found")
-    return viewAnswer({ title: "Receipt", tree: receiptElement(service, call, item) })
-  })
+export const getReceipt = defineHandler(function*(service, call) {
+  const to = yield* contentAddressOf(call)
+  yield* requireEditor(service, call, to)
+  const number = call.parameters.get("receipt")
+  const n = /^[1-9]\d{0,9}$/.test(number) ? Number(number) : 0
+  const [item] = n === 0 ? [] : yield* service.system.read(to, n, 1)
+  if (item === undefined || item.n !== n) return yield* httpError("not-found")
+  return viewAnswer({ title: "Receipt", tree: receiptElement(service, call, item) })
+})

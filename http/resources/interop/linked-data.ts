@@ -1,7 +1,7 @@
 /**
- * Notifications that come as JSON-LD (W3C Linked Data Notifications §3.3). The document is kept as
- * it came, beside an item that says the same to readers of XML as far as it can be told without
- * its contexts: no context is ever fetched, so terms are known by their usual names only.
+ * Notifications in JSON-LD (W3C Linked Data Notifications §3.3). The document is stored as received,
+ * beside an item for readers of XML. The service fetches no context, so that the item has only the
+ * terms with their usual names.
  */
 import { linkedDataType, mediaTypeOf } from "../../formats/index.ts"
 import { childrenOf, type DocumentParser, element, failure, isText, isUri,
@@ -11,8 +11,8 @@ import { headerValueCharsMax, linkedDataDepthMax, linkedDataTitleCharsMax, linke
   uriCharsMax } from "../../limits.ts"
 import { type HttpError, httpError } from "../../pipeline/index.ts"
 
-/** The element beside the item in which the document is kept. */
-const kept = "linked-data"
+/** The element beside the item that holds the document. */
+const documentElement = "linked-data"
 
 export const isLinkedData = (contentType: string): boolean =>
   mediaTypeOf(contentType) === linkedDataType
@@ -22,24 +22,24 @@ type Node = Readonly<Record<string, unknown>>
 const isNode = (value: unknown): value is Node =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Where a document goes beyond its bounds; undefined when it does nowhere. */
-const beyondBounds = (root: unknown): string | undefined => {
+/** The bound that a document exceeds; undefined for none. */
+const boundsFault = (root: unknown): string | undefined => {
   let values = 0
-  const look = (value: unknown, depth: number): string | undefined => {
+  const visit = (value: unknown, depth: number): string | undefined => {
     values += 1
     if (values > linkedDataValuesMax) return `there are more than ${linkedDataValuesMax} values`
     if (typeof value !== "object" || value === null) return
     if (depth > linkedDataDepthMax) return `values are nested deeper than ${linkedDataDepthMax}`
     for (const inner of Object.values(value)) {
-      const broken = look(inner, depth + 1)
+      const broken = visit(inner, depth + 1)
       if (broken !== undefined) return broken
     }
     return
   }
-  return look(root, 1)
+  return visit(root, 1)
 }
 
-/** The objects at the root: those of an array, and of a graph that stands for the whole. */
+/** The objects at the root: those of an array, or of a graph that is the whole document. */
 const rootsOf = (root: unknown): ReadonlyArray<unknown> => {
   if (Array.isArray(root)) return root.flatMap(rootsOf)
   if (!isNode(root) || !Object.hasOwn(root, "@graph")) return [root]
@@ -52,8 +52,8 @@ const isContext = (value: unknown): boolean =>
 
 const isTypes = (value: unknown): boolean => [value].flat().every((one) => typeof one === "string")
 
-/** What a node object at the root must not be (JSON-LD 1.1 §9.2); undefined when it is one. */
-const notNode = (value: unknown): string | undefined => {
+/** Why a value at the root is not a node object (JSON-LD 1.1 §9.2); undefined when it is one. */
+const nodeFault = (value: unknown): string | undefined => {
   if (!isNode(value)) return "a notification is a node object, or an array of them"
   const has = (key: string): boolean => Object.hasOwn(value, key)
   const other = ["@value", "@list", "@set"].find(has)
@@ -67,7 +67,7 @@ const notNode = (value: unknown): string | undefined => {
   return
 }
 
-const saysSomething = (node: Node): boolean =>
+const hasProperty = (node: Node): boolean =>
   Object.keys(node).some((key) => key !== "@context" && key !== "@id")
 
 const parsed = (text: string): Result<unknown, HttpError> => {
@@ -85,22 +85,22 @@ const broken = (rule: string, detail: string): Result<never, HttpError> =>
 const nodesOf = (text: string): Result<ReadonlyArray<Node>, HttpError> => {
   const root = parsed(text)
   if (!root.ok) return root
-  const beyond = beyondBounds(root.value)
+  const beyond = boundsFault(root.value)
   if (beyond !== undefined) return broken("linked-data-bounds", beyond)
   const roots = rootsOf(root.value)
   for (const one of roots) {
-    const fault = notNode(one)
+    const fault = nodeFault(one)
     if (fault !== undefined) return broken("linked-data", fault)
   }
   const nodes = roots.filter(isNode)
-  return nodes.some(saysSomething)
+  return nodes.some(hasProperty)
     ? success(nodes)
-    : broken("linked-data", "the document says nothing: there is no node with a property")
+    : broken("linked-data", "the document has no node with a property")
 }
 
 const activityStreams = "https://www.w3.org/ns/activitystreams#"
 
-/** What a node has under one of these names, or under one of ActivityStreams' IRIs for them. */
+/** The values of a node under one of these names, or under ActivityStreams' IRIs for them. */
 const valuesOf = (node: Node, ...names: ReadonlyArray<string>): ReadonlyArray<unknown> =>
   names.flatMap((name) => [name, `as:${name}`, activityStreams + name])
     .filter((name) => Object.hasOwn(node, name)).map((name) => node[name])
@@ -109,7 +109,7 @@ const isAddress = (value: unknown): value is string =>
   typeof value === "string" && /^https?:\/\//i.test(value) && value.length <= uriCharsMax &&
   isUri(value) && URL.canParse(value)
 
-/** The first http(s) URI among values: itself, or what a node names itself by. */
+/** The first http(s) URI among values: a value itself, or the id of a node. */
 const uriIn = (values: ReadonlyArray<unknown>): string | undefined => {
   for (const value of values.flat()) {
     if (isAddress(value)) return value
@@ -121,7 +121,7 @@ const uriIn = (values: ReadonlyArray<unknown>): string | undefined => {
   return
 }
 
-/** The first text among values, plain: a summary of ActivityStreams is HTML. */
+/** The first text among values, without markup: a summary of ActivityStreams is HTML. */
 const titleIn = (values: ReadonlyArray<unknown>): string | undefined => {
   for (const value of values.flat()) {
     const text = isNode(value) && Object.hasOwn(value, "@value") ? value["@value"] : value
@@ -134,15 +134,15 @@ const titleIn = (values: ReadonlyArray<unknown>): string | undefined => {
 
 const notText = /[^\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
 
-/** As much of a text as a description takes, without what XML cannot hold. */
-const fitting = (text: string): string =>
+/** A text cut to the length of a description, with what XML cannot hold replaced. */
+const truncated = (text: string): string =>
   Array.from(text.replace(notText, "\ufffd").slice(0, 2 * linkedDataTitleCharsMax))
     .slice(0, linkedDataTitleCharsMax).join("").replace(notText, "\ufffd")
 
 /** The last part of a type's name: `Announce` of an IRI or a compact one. */
 const shortName = (name: unknown): ReadonlyArray<string> => {
   if (typeof name !== "string") return []
-  // A pattern that ends at the end would be tried from every character.
+  // An expression anchored at the end would be tried from every character.
   const before = Math.max(...["#", "/", ":"].map((mark) => name.lastIndexOf(mark)))
   return before === name.length - 1 ? [] : [name.slice(before + 1)]
 }
@@ -150,38 +150,38 @@ const shortName = (name: unknown): ReadonlyArray<string> => {
 const describe = (nodes: ReadonlyArray<Node>, url: string | undefined): string => {
   for (const node of nodes) {
     const title = titleIn(valuesOf(node, "summary")) ?? titleIn(valuesOf(node, "name"))
-    if (title !== undefined) return fitting(title)
+    if (title !== undefined) return truncated(title)
   }
   const types = nodes.flatMap((node) => ["@type", "type"].flatMap((key) => [node[key]].flat()))
     .flatMap(shortName)
-  const what = types[0] ?? "Linked data"
-  return fitting(url === undefined ? what : `${what}: ${url}`)
+  const type = types[0] ?? "Linked data"
+  return truncated(url === undefined ? type : `${type}: ${url}`)
 }
 
 const firstOf = <A>(
   nodes: ReadonlyArray<Node>,
-  look: (node: Node) => A | undefined
-): A | undefined => nodes.map(look).find((found) => found !== undefined)
+  read: (node: Node) => A | undefined
+): A | undefined => nodes.map(read).find((value) => value !== undefined)
 
-/** The type as it came, profile and all. */
+/** The received type, with its profile. */
 const typeOf = (contentType: string): string => {
   const type = contentType.trim()
   return type.length <= headerValueCharsMax && /^[\x20-\x7e]+$/.test(type) ? type : linkedDataType
 }
 
-/** The document as it came: as text where XML keeps each character, else as base64. */
-const keptAs = (text: string, type: string): string => {
+/** The received document: as text where XML keeps each character, else as base64. */
+const writeStoredDocument = (text: string, type: string): string => {
   const packed = writeElement(
-    element(kept, { type, encoding: "base64" }, Buffer.from(text).toString("base64"))
+    element(documentElement, { type, encoding: "base64" }, Buffer.from(text).toString("base64"))
   )
   if (!isText(text)) return packed
-  const plain = writeElement(element(kept, { type }, text))
+  const plain = writeElement(element(documentElement, { type }, text))
   return plain.length <= packed.length ? plain : packed
 }
 
 /**
- * A notification of a JSON-LD body: its item points to what the document is about (its `object`),
- * else to what it names itself by; without either the document is its content, to be published.
+ * The notification of a JSON-LD body. The `url` of its item is the `object` of the document, else
+ * the document's own id. Without both, the document is its content, which the service publishes.
  * Fails with 400, 413 and 422.
  */
 export const readLinkedData = (
@@ -212,18 +212,21 @@ export const readLinkedData = (
     itemAttributes: "",
     fieldAttributes: undefined,
     extra: "",
-    rootExtra: keptAs(text, type)
+    rootExtra: writeStoredDocument(text, type)
   })
 }
 
-/** The JSON-LD that a stored notification holds; undefined when it holds none, or a broken one. */
+/** The JSON-LD of a stored notification; undefined when it has none or an invalid one. */
 export const linkedDataOf = (fragment: string): string | undefined => {
-  if (!fragment.includes(`<${kept}`)) return
-  const [found] = childrenOf({ name: "", attributes: {}, children: parseFragment(fragment) }, kept)
+  if (!fragment.includes(`<${documentElement}`)) return
+  const [found] = childrenOf(
+    { name: "", attributes: {}, children: parseFragment(fragment) },
+    documentElement
+  )
   if (found === undefined) return
   const text = found.attributes["encoding"] === "base64"
     ? Buffer.from(textOf(found), "base64").toString()
     : textOf(found)
-  // Whoever posts XML may put anything there.
+  // A notification posted as XML may hold any text there.
   return nodesOf(text).ok ? text : undefined
 }

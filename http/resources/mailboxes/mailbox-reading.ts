@@ -1,5 +1,6 @@
 /** Handlers for readers (protocol §1.2): the mailbox (A11), one notification, and its removal. */
 import { Effect } from "effect"
+import { LRUCache } from "lru-cache"
 import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
   parseNotificationId } from "../../../actors/mailbox/index.ts"
 import { feedTypes, linkedDataType, type MediaType, negotiate,
@@ -100,8 +101,10 @@ interface CachedListing {
   readonly answer: HandlerAnswer
   /** The notifications in it, whose retention begins. */
   readonly spans: ReadonlyArray<NumberSpan>
-  readonly bytes: number
 }
+
+const bytesOf = ({ answer }: CachedListing, key: string): number =>
+  answer._tag === "Plain" ? (answer.body?.length ?? 0) + key.length : key.length
 
 /**
  * The cache key of a listing. Undefined for a listing that must be made: a long poll, a conditional
@@ -125,42 +128,14 @@ const listingKey = (
   }`
 }
 
-/** The listings that were used last. */
-class ListingCache {
-  private readonly listings = new Map<string, CachedListing>()
-  private bytes = 0
-
-  get(key: string): CachedListing | undefined {
-    const listing = this.listings.get(key)
-    if (listing === undefined) return undefined
-    this.listings.delete(key)
-    this.listings.set(key, listing)
-    return listing
-  }
-
-  add(key: string, answer: HandlerAnswer, spans: ReadonlyArray<NumberSpan>): void {
-    if (answer._tag !== "Plain" || answer.status !== 200 || answer.body === undefined) return
-    const bytes = answer.body.length + key.length
-    // A reader of a long log, page by page, must not evict the listings that many read.
-    if (bytes > shownListingsBytesMax / 16) return
-    this.evict(key)
-    this.listings.set(key, { answer, spans, bytes })
-    this.bytes += bytes
-    for (const oldest of this.listings.keys()) {
-      if (this.bytes <= shownListingsBytesMax) break
-      this.evict(oldest)
-    }
-  }
-
-  private evict(key: string): void {
-    this.bytes -= this.listings.get(key)?.bytes ?? 0
-    this.listings.delete(key)
-  }
-}
-
 /** GET of a mailbox: the listing for its readers, the page that deposits for everybody else. */
 export const getMailbox = (service: Service) => {
-  const cache = new ListingCache()
+  const cache = new LRUCache<string, CachedListing>({
+    maxSize: shownListingsBytesMax,
+    // A reader of a long log, page by page, must not evict the listings that many read.
+    maxEntrySize: shownListingsBytesMax / 16,
+    sizeCalculation: bytesOf
+  })
   return defineMailboxHandler(function*(_, call, mailbox) {
     const query = yield* readListingQuery(call)
     const type = negotiate(call.request.headers.get("accept"), listingTypes)
@@ -197,7 +172,8 @@ export const getMailbox = (service: Service) => {
       ...dated
     }, spans)
     const isFinal = !isFeed(type) || dated.lastModifiedMs !== undefined
-    if (key !== undefined && isFinal) cache.add(key, answer, spans)
+    const isCacheable = answer._tag === "Plain" && answer.status === 200 && isFinal
+    if (key !== undefined && isCacheable) cache.set(key, { answer, spans })
     return answer
   })(service)
 }

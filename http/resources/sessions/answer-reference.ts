@@ -11,18 +11,19 @@ import { address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { bodyKind } from "../../formats/index.ts"
 import { isText, textOf } from "../../formats/xml/index.ts"
 import { referenceHopsMax, referredBytesMax, uriCharsMax } from "../../limits.ts"
-import { askOrRefusal, type HandlerFailure, type HttpError, httpError, localPath,
+import { askOrRefusal, expectReply, type HandlerFailure, type HttpError, httpError, localPath,
   type Service } from "../../pipeline/index.ts"
 
-const unreadable = (why: string): HttpError => httpError("unprocessable", `the href answer: ${why}`)
+const unreadable = (reason: string): HttpError =>
+  httpError("unprocessable", `the href answer: ${reason}`)
 
-const refusedWhy = ({ reason }: Refusal): HttpError => {
+const unreadableReason = ({ reason }: Refusal): HttpError => {
   switch (reason) {
     case "Gone":
-      return unreadable("what it refers to was deleted")
+      return unreadable("its target was deleted")
     case "Unauthenticated":
     case "Forbidden":
-      return unreadable("what it refers to is not for anybody to read")
+      return unreadable("its target is not public")
     default:
       return unreadable("nothing is there")
   }
@@ -36,10 +37,13 @@ const collect = (source: AsyncIterable<Uint8Array>): Effect.Effect<Uint8Array, H
       return Buffer.concat(chunks)
     },
     catch: () =>
-      httpError("storage-unavailable", "what the href answer refers to could not be read")
+      httpError(
+        "storage-unavailable",
+        "the target of the href answer could not be read; send the answer again"
+      )
   })
 
-/** The text of a document: an answer that is itself a reference is followed. */
+/** The text of a document; a reference in it is followed. */
 const textIn = (
   service: Service,
   bytes: Uint8Array,
@@ -50,10 +54,10 @@ const textIn = (
     const text = service.documentParser.decode(bytes, type)
     return text.ok && isText(text.value)
       ? Effect.succeed(text.value)
-      : Effect.fail(unreadable("what it refers to is not text"))
+      : Effect.fail(unreadable("its target is not text"))
   }
   const parsed = service.documentParser.parseXml(bytes, type)
-  if (!parsed.ok) return Effect.fail(unreadable("what it refers to is not well-formed XML"))
+  if (!parsed.ok) return Effect.fail(unreadable("its target is not well-formed XML"))
   const href = parsed.value.name === "answer" ? parsed.value.attributes["href"] : undefined
   return href === undefined
     ? Effect.succeed(textOf(parsed.value))
@@ -65,18 +69,18 @@ const isReadable = (type: string): boolean => {
   return media.startsWith("text/") || bodyKind(media) === "xml"
 }
 
-const outsideAccept = "text/plain, application/xml;q=0.9, text/*;q=0.8"
+const remoteAccept = "text/plain, application/xml;q=0.9, text/*;q=0.8"
 
-/** The text of another service's resource; a reference in it to yet another is followed. */
-const readOutside = Effect.fnUntraced(function*(
+/** The text of a resource of another service; a reference in it is followed. */
+const readRemote = Effect.fnUntraced(function*(
   service: Service,
   href: string,
   hops: number
 ): Effect.fn.Return<string, HandlerFailure> {
-  const { bytes, type } = yield* service.readRemote(href, outsideAccept, referredBytesMax).pipe(
+  const { bytes, type } = yield* service.readRemote(href, remoteAccept, referredBytesMax).pipe(
     Effect.mapError(unreadable)
   )
-  if (!isReadable(type)) return yield* unreadable("what it refers to is neither text nor XML")
+  if (!isReadable(type)) return yield* unreadable("its target is neither text nor XML")
   return yield* textIn(service, bytes, type, hops)
 })
 
@@ -87,13 +91,12 @@ const readContent = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, HandlerFailure> {
   const message: ContentMessage = { _tag: "Describe", access: {} }
   const reply = yield* askOrRefusal<ContentReply>(service, address("content", id), message)
-  if (isRefusal(reply)) return yield* refusedWhy(reply)
-  if (reply._tag !== "Described") throw new Error(`content answered ${reply._tag}`)
-  const { blobId, lengthBytes, type } = reply.view.body
+  if (isRefusal(reply)) return yield* unreadableReason(reply)
+  const { blobId, lengthBytes, type } = expectReply(reply, "Described").view.body
   if (lengthBytes > referredBytesMax) {
-    return yield* unreadable(`what it refers to has more than ${referredBytesMax} bytes`)
+    return yield* unreadable(`its target has more than ${referredBytesMax} bytes`)
   }
-  if (!isReadable(type)) return yield* unreadable("what it refers to is neither text nor XML")
+  if (!isReadable(type)) return yield* unreadable("its target is neither text nor XML")
   const bytes = yield* Effect.flatMap(service.blobs.open(blobId), collect)
   return yield* textIn(service, bytes, type, hops)
 })
@@ -104,10 +107,10 @@ const askSession = Effect.fnUntraced(function*(
   message: SessionMessage
 ): Effect.fn.Return<string, HandlerFailure> {
   const reply = yield* askOrRefusal<SessionReply>(service, address(sessionKind, id), message)
-  if (isRefusal(reply)) return yield* refusedWhy(reply)
+  if (isRefusal(reply)) return yield* unreadableReason(reply)
   if (reply._tag === "Recorded") return reply.answer.text
   if (reply._tag === "Described") return reply.view.p
-  throw new Error(`a session answered ${reply._tag}`)
+  throw new Error(`a session replied ${reply._tag}`)
 })
 
 const contentPattern = /^\/content\/([A-Za-z0-9_-]{1,200})$/
@@ -136,27 +139,27 @@ export const readOwn = (
   }
   return Effect.fail(unreadable(
     bare.includes("~")
-      ? "a URI with a secret in it is not for others to see"
-      : "only content, sessions and their answers are read here"
+      ? "a URI with a secret must stay private"
+      : "of this service it may name content, a session, or an answer only"
   ))
 }
 
-/** The text that a reference leads to; 422 for one that cannot be read. */
+/** The text of a reference's target; 422 when it cannot be read. */
 export const readReference = (
   service: Service,
   href: string,
   hops = 0
 ): Effect.Effect<string, HandlerFailure> => {
   if (hops > referenceHopsMax) {
-    return Effect.fail(unreadable(`it leads on more than ${referenceHopsMax} times`))
+    return Effect.fail(unreadable(`it leads to more than ${referenceHopsMax} further references`))
   }
   if (href.length > uriCharsMax || /[\u0000-\u0020<>"\\^`{|}\u007f-\uffff]/.test(href)) {
-    return Effect.fail(unreadable(`it is no URI of at most ${uriCharsMax} characters`))
+    return Effect.fail(unreadable(`it is not a URI of at most ${uriCharsMax} characters`))
   }
   const path = localPath(service, href)
   if (path !== undefined) return readOwn(service, path, hops)
   return /^https?:\/\/[^/]/i.test(href)
-    ? readOutside(service, href, hops)
+    ? readRemote(service, href, hops)
     : Effect.fail(
       unreadable("it must be an http or https URI, or an absolute path of this service")
     )

@@ -1,0 +1,97 @@
+/** The index of resources, newest first, over the store of each backend. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import type { Call } from "../../http/pipeline/call.ts"
+import { parseForm } from "../../http/formats/form-fields.ts"
+import { cursorOf, enterResource, isCursor, listResources, type NewestFirstIndex, readEntries,
+  removeResource } from "../../http/resources/newest-first-index.ts"
+import { type Harness, startService } from "./harness.ts"
+
+let harness: Harness
+
+beforeAll(async () => {
+  harness = await startService(() => [])
+})
+afterAll(() => harness.close())
+
+const index: NewestFirstIndex = { table: "index-test", keysTable: "index-test-keys" }
+
+const at = (nowMs: number) => ({ ...harness.service, nowMs: () => nowMs })
+
+const idsOf = async (owner: string, after?: string, limit = 100) => {
+  const entries = await harness.run(readEntries(harness.service, index, owner, { after, limit }))
+  return entries.map(({ id }) => id)
+}
+
+it("lists an owner's resources newest first, and no other owner's", async () => {
+  for (
+    const [nowMs, owner, id] of [[1000, "ann", "a"], [3000, "ann", "c"], [2000, "ann", "b"], [
+      4000,
+      "anna",
+      "d"
+    ]] as const
+  ) {
+    await harness.run(enterResource(at(nowMs), index, owner, id))
+  }
+  expect(await idsOf("ann")).toEqual(["c", "b", "a"])
+  expect(await idsOf("ann", cursorOf(3000, "c"), 1)).toEqual(["b"])
+  expect(await idsOf("anna")).toEqual(["d"])
+})
+
+it("keeps the entry of a resource that is entered again", async () => {
+  await harness.run(enterResource(at(1000), index, "again", "x"))
+  await harness.run(enterResource(at(2000), index, "again", "y"))
+  await harness.run(enterResource(at(3000), index, "again", "x"))
+  expect(await idsOf("again")).toEqual(["y", "x"])
+})
+
+it("removes an entry, and may do so twice", async () => {
+  await harness.run(enterResource(at(1000), index, "end", "z"))
+  await harness.run(removeResource(harness.service, index, "z"))
+  await harness.run(removeResource(harness.service, index, "z"))
+  expect(await idsOf("end")).toEqual([])
+})
+
+it("holds resources without an owner under their cursors", async () => {
+  const common = { table: "index-test-common", keysTable: "index-test-common-keys" }
+  await harness.run(enterResource(at(1000), common, "", "first"))
+  await harness.run(enterResource(at(2000), common, "", "second"))
+  const page = { after: undefined, limit: 10 }
+  const entries = await harness.run(readEntries(harness.service, common, "", page))
+  expect(entries.map(({ atMs, id }) => [atMs, id])).toEqual([[2000, "second"], [1000, "first"]])
+})
+
+it("shows a page, removes the entries of ended resources, and links to the next page", async () => {
+  for (
+    const [at_, id] of [[1000, "one"], [2000, "ended"], [3000, "missing"], [4000, "two"]] as const
+  ) {
+    await harness.run(enterResource(at(at_), index, "pages", id))
+  }
+  const query = parseForm("limit=4")
+  if (!query.ok) throw new Error(query.fault.detail)
+  // A listing reads nothing of a call but its query.
+  const call = { request: { query: "limit=4" } } as unknown as Call
+  const { next, rows } = await harness.run(
+    listResources(
+      harness.service,
+      call,
+      { ...index, owner: "pages", href: "/pages" },
+      (id) => Effect.succeed(id === "ended" ? "Gone" : id === "missing" ? undefined : { id })
+    )
+  )
+  expect(rows).toEqual([{ id: "two" }, { id: "one" }])
+  expect(next).toEqual([{
+    rel: "next",
+    href: `/pages?limit=4&after=${encodeURIComponent(cursorOf(1000, "one"))}`,
+    title: "Next page"
+  }])
+  // One that is missing may be about to be created.
+  expect(await idsOf("pages")).toEqual(["two", "missing", "one"])
+})
+
+it("tells cursors from other texts", () => {
+  expect(isCursor(cursorOf(Date.now(), "Ab-_9"))).toBe(true)
+  for (const text of ["", "x", "123.id", `${cursorOf(0, "a")}/b`, `${"9".repeat(13)}.`]) {
+    expect(isCursor(text), text).toBe(false)
+  }
+})
