@@ -1,10 +1,10 @@
 /** Cabinets (protocol §1.5): several mailboxes read as one. */
 import { removeResource } from "./content.ts"
 import { type Notification, notificationOf } from "./notifications.ts"
-import { defined, type HttpTransport, type JsonObject, linkOf, type ListingOptions, listOf, newKey,
-  optionalText, pagesOf, textOf, withQuery } from "./transport/index.ts"
+import { defined, type HttpTransport, type JsonObject, linkOf, type ListingOptions, listOf,
+  optionalText, pagesOf, parseObject, textOf, withQuery } from "./transport/index.ts"
 
-/** What a cabinet holds. */
+/** The definition of a cabinet. */
 export interface CabinetContents {
   readonly title?: string | undefined
   /** URIs of mailboxes. */
@@ -15,7 +15,7 @@ export interface CabinetContents {
   readonly since?: string | undefined
 }
 
-/** A notification with the mailbox that it is in. */
+/** A notification with the URI of its mailbox. */
 export interface Filed extends Notification {
   readonly mailbox: string
 }
@@ -23,28 +23,23 @@ export interface Filed extends Notification {
 /** A page of a cabinet, in the order of receipt. */
 export interface CabinetPage {
   readonly title: string
-  /** Go on with `read({ after: cursor })`. */
+  /** Continue with `read({ after: cursor })`. */
   readonly cursor: string
   readonly more: boolean
   readonly mailboxes: ReadonlyArray<{ readonly href: string; readonly readable: boolean }>
   readonly notifications: ReadonlyArray<Filed>
 }
 
-const documentOf = ({ contains, mailboxes, since, title }: CabinetContents): JsonObject => {
-  const query = defined({ contains, since })
-  return {
-    ...defined({ title }),
-    mailbox: mailboxes.map((href) => ({ href })),
-    ...contains === undefined && since === undefined ? {} : { query }
-  }
-}
+const documentOf = ({ contains, mailboxes, since, title }: CabinetContents): JsonObject => ({
+  ...defined({ title }),
+  mailbox: mailboxes.map((href) => ({ href })),
+  ...contains === undefined && since === undefined ? {} : { query: defined({ contains, since }) }
+})
 
 const filedOf = (document: JsonObject): Filed => ({
   ...notificationOf(document),
   mailbox: textOf(document, "mailbox")
 })
-
-const asJson = { "content-type": "application/json" }
 
 /** A cabinet, by its URI. */
 export class Cabinet {
@@ -77,7 +72,7 @@ export class Cabinet {
     }
   }
 
-  /** All that is there, page by page. */
+  /** All its notifications, page by page. */
   async *notifications(
     { after, pageSize, signal }: ListingOptions & { readonly after?: string | undefined } = {}
   ): AsyncGenerator<Filed, void, void> {
@@ -88,8 +83,7 @@ export class Cabinet {
   }
 
   async replace(contents: CabinetContents): Promise<void> {
-    const body = JSON.stringify(documentOf(contents))
-    await this.transport.text({ method: "PUT", uri: this.href, headers: asJson, body })
+    await this.transport.put(this.href, documentOf(contents))
   }
 
   delete(): Promise<void> {
@@ -97,21 +91,15 @@ export class Cabinet {
   }
 }
 
-/** Makes a cabinet. */
 export const createCabinet = async (
   transport: HttpTransport,
   contents: CabinetContents
 ): Promise<Cabinet> => {
-  const { document } = await transport.json({
-    method: "POST",
-    uri: "/cabinets",
-    headers: { ...asJson, "idempotency-key": newKey() },
-    body: JSON.stringify(documentOf(contents))
-  })
-  return new Cabinet(transport, textOf(document, "href"))
+  const { text } = await transport.post("/cabinets", documentOf(contents))
+  return new Cabinet(transport, textOf(parseObject(text), "href"))
 }
 
-/** The caller's own cabinets, newest first. */
+/** The account's own cabinets, newest first. */
 export async function* listCabinets(
   transport: HttpTransport,
   { pageSize: limit, signal }: ListingOptions = {}

@@ -1,36 +1,40 @@
-/** A restante service, as a program sees it. */
+/** The client of a restante service. */
+import { Accounts, type ClusterStatus, clusterStatus, downloadArchive } from "./administration.ts"
 import { Cabinet, type CabinetContents, createCabinet, listCabinets } from "./cabinets.ts"
 import { type Content, getContent, publish, type Published, type Publishing,
   type ReadContentOptions, type Receipt, receiptsOf, removeResource, replaceContent, reportReceipt,
   type WriteCondition } from "./content.ts"
+import { attemptsMax } from "./limits.ts"
 import { type ListedMailbox, listMailboxes, Mailbox, type MailboxSettings, type OpenedMailbox,
   openMailbox } from "./mailbox.ts"
 import { Outgoing, type Sending, type SendOptions, type SentNotification } from "./outgoing.ts"
 import { Queries } from "./queries.ts"
 import { beginSession, type ListedSession, listSessions, Session } from "./session.ts"
-import { basic, defaultAttempts, type Fetch, HttpTransport, type ListingOptions,
-  type RequestContentBody } from "./transport/index.ts"
+import { basicAuthorization, type Fetch, HttpTransport, type ListingOptions,
+  type RequestContentBody, type ServiceRequest, type ServiceResponse } from "./transport/index.ts"
 
-/** Where the service is, and whom to be there. */
+/** The address of the service, and the credentials. */
 export interface ConnectOptions {
   /** As in `https://post.example`. */
   readonly url: string | URL
-  /** What the URIs that it gives out begin with, where that is not `url`. */
+  /** The service's own base URL (`BASE_URL`), where that is not `url`. */
   readonly publicUrl?: string | URL | undefined
   readonly account?: string | undefined
-  /** The account's token; without an account it is sent as Bearer. */
+  /** The account's token; without an account name, it is sent as Bearer. */
   readonly token?: string | undefined
   /** Instead of the global fetch. */
   readonly fetch?: Fetch | undefined
-  /** Ends everything that goes on. */
+  /** Aborts everything in progress. */
   readonly signal?: AbortSignal | undefined
-  /** Times that a request is made, at the most, when the service does not answer. */
+  /** Most attempts of a request when the service does not respond. */
   readonly attempts?: number | undefined
 }
 
-/** The service, and what an account can do there. */
+/** The operations of an account at a service. */
 export class Client {
-  /** Its own outgoing mailbox. */
+  /** The accounts of the service (role `admin`). */
+  readonly accounts: Accounts
+  /** The account's own outgoing mailbox. */
   readonly outgoing: Outgoing
   /** Quotes, customers, queries. */
   readonly queries: Queries
@@ -38,18 +42,19 @@ export class Client {
 
   constructor(transport: HttpTransport, account: string | undefined) {
     this.transport = transport
+    this.accounts = new Accounts(transport)
     this.outgoing = new Outgoing(transport, account)
     this.queries = new Queries(transport)
   }
 
-  /** A1: publishes content, and gives its URI and the secret one by which it is edited. */
+  /** A1: publishes content, and returns its URI and its secret edit URI. */
   publish(content: RequestContentBody, options: Publishing = {}): Promise<Published> {
     return publish(this.transport, content, options)
   }
 
   /**
-   * A3: reads a message by its URI, here or at another service; or the message that a notification
-   * is about, with the password in it.
+   * A3: reads a message by its URI, at this service or another; or the message of a notification,
+   * with the notification's password.
    */
   get(
     message: string | { readonly url: string; readonly password?: string | undefined },
@@ -59,7 +64,7 @@ export class Client {
     return getContent(this.transport, message.url, { password: message.password, ...options })
   }
 
-  /** Overwrites content by its edit URI, or as its owner by its own; gives the new entity tag. */
+  /** Overwrites content by its edit URI, or as its owner. Returns the new entity tag. */
   replace(
     edit: string,
     content: RequestContentBody,
@@ -78,7 +83,7 @@ export class Client {
     return receiptsOf(this.transport, edit, signal)
   }
 
-  /** A4: reports that a message was received or retrieved, or what is wrong with it. */
+  /** A4: reports that a message was received or retrieved, or a problem with it. */
   report(
     href: string,
     receipt: {
@@ -91,7 +96,7 @@ export class Client {
     return reportReceipt(this.transport, href, receipt)
   }
 
-  /** A5: has a notification relayed to mailboxes anywhere; resolves once it is durably queued. */
+  /** A5: sends a notification to mailboxes anywhere; resolves once it is durably queued. */
   send(sending: Sending, options: SendOptions = {}): Promise<SentNotification> {
     return this.outgoing.send(sending, options)
   }
@@ -106,7 +111,7 @@ export class Client {
     return openMailbox(this.transport, options)
   }
 
-  /** A mailbox by its name or URI, the secret one included; read as the account, or by password. */
+  /** A mailbox by its name, its URI or its secret URI; read as the account, or by password. */
   mailbox(
     nameOrUri: string,
     { password }: { readonly password?: string | undefined } = {}
@@ -146,6 +151,24 @@ export class Client {
   sessions(options: ListingOptions = {}): AsyncGenerator<ListedSession, void, void> {
     return listSessions(this.transport, options)
   }
+
+  /** The nodes of the service (role `admin`). */
+  cluster(signal?: AbortSignal): Promise<ClusterStatus> {
+    return clusterStatus(this.transport, signal)
+  }
+
+  /** The archive of everything that the service stores (role `admin`). */
+  archive(signal?: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    return downloadArchive(this.transport, signal)
+  }
+
+  /**
+   * Any other request, with the client's credentials, retries and errors. A POST is retried only if
+   * it has an `idempotency-key`.
+   */
+  request(request: ServiceRequest): Promise<ServiceResponse> {
+    return this.transport.text(request)
+  }
 }
 
 /** A base URL as text, without a slash at its end. */
@@ -161,25 +184,29 @@ const baseOf = (name: string, url: string | URL): string => {
 }
 
 /**
- * A client of the service at `url`. Nothing is asked before one of its methods is called. Throws
- * TypeError for options that cannot be meant.
+ * A client of the service at `url`. Only its methods send requests. Throws TypeError for invalid
+ * options.
  */
 export const connect = (options: ConnectOptions): Client => {
-  const { account, attempts = defaultAttempts, fetch, publicUrl, signal, token } = options
+  const { account, attempts = attemptsMax, fetch, publicUrl, signal, token } = options
   const url = baseOf("url", options.url)
-  if (account !== undefined && token === undefined) throw new TypeError("an account has a token")
-  if (account?.includes(":") === true) throw new TypeError("an account's name has no colon")
+  if (account !== undefined && token === undefined) {
+    throw new TypeError("an account needs its token: set token")
+  }
+  if (account?.includes(":") === true) {
+    throw new TypeError("the name of an account cannot have a colon")
+  }
   if (!(attempts >= 1)) throw new TypeError("attempts must be 1 or more")
   const authorization = token === undefined
     ? undefined
     : account === undefined
     ? `Bearer ${token}`
-    : basic(account, token)
+    : basicAuthorization(account, token)
   const transport = new HttpTransport({
     url,
     publicUrl: publicUrl === undefined ? url : baseOf("publicUrl", publicUrl),
     authorization,
-    // Browsers' fetch is only callable as a global.
+    // A browser allows calling fetch only as a global.
     fetch: fetch ?? ((input, init) => globalThis.fetch(input, init)),
     signal,
     attempts

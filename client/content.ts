@@ -1,40 +1,38 @@
 /** Content resources (protocol §1.1): publishing, reading, overwriting, removing, receipts. */
-import { type HttpTransport, type JsonObject, linkOf, listOf, newKey, optionalText, problemOf,
-  type RequestContentBody, textOf, unexpected } from "./transport/index.ts"
+import { type HttpTransport, type JsonObject, linkOf, listOf, locationOf, newIdempotencyKey,
+  optionalText, type PostOptions, problemOf, type RequestContentBody, textOf,
+  unexpected } from "./transport/index.ts"
 
-/** How content is published. */
-export interface Publishing {
+/** How to publish content. */
+export interface Publishing extends PostOptions {
   /** A media type; `text/plain; charset=utf-8` for a string, a Blob's own, else octets. */
   readonly contentType?: string | undefined
   /** As in `attachment; filename="plan.pdf"`. */
   readonly disposition?: string | undefined
-  /** A password of 16 or more visible characters, or `generate` to have one chosen. */
+  /** A password of 16 or more visible characters, or `generate` for one by the service. */
   readonly password?: string | undefined
-  /** Made up by default, so that a repetition publishes nothing twice. */
-  readonly idempotencyKey?: string | undefined
-  readonly signal?: AbortSignal | undefined
 }
 
-/** What has been published. Whoever knows `edit` can overwrite and remove it. */
+/** Published content. The URI `edit` allows overwriting and removing it. */
 export interface Published {
   readonly href: string
-  /** The secret edit URI, which is told this once. */
+  /** The secret edit URI, which the service shows only once. */
   readonly edit: string
   /** The message password, if it has one. */
   readonly password: string | undefined
 }
 
-/** Content as it was read. */
+/** Content with its response. */
 export interface Content {
   readonly href: string
   readonly type: string
   readonly etag: string | undefined
   readonly lengthBytes: number | undefined
-  /** The whole answer: `text()`, `arrayBuffer()`, `blob()` or `body`, once. */
+  /** Read it once, by `text()`, `arrayBuffer()`, `blob()` or `body`. */
   readonly response: Response
 }
 
-/** Reading content. */
+/** How to read content. */
 export interface ReadContentOptions {
   readonly password?: string | undefined
   /** First and last byte, both inclusive. */
@@ -42,13 +40,13 @@ export interface ReadContentOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Changing content: only when it is still what had this entity tag. */
+/** Changes content only if its entity tag is still `ifMatch`. */
 export interface WriteCondition {
   readonly ifMatch?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** What a recipient reports of a message (A4). */
+/** A recipient's report about a message (A4). */
 export interface Receipt {
   readonly href: string
   readonly received: string
@@ -68,36 +66,37 @@ export const publish = async (
   body: RequestContentBody,
   { contentType, disposition, idempotencyKey, password, signal }: Publishing = {}
 ): Promise<Published> => {
-  const { headers } = await transport.text({
+  const response = await transport.text({
     method: "POST",
     uri: "/content",
     headers: {
       "content-type": contentType ?? typeOf(body),
       "content-disposition": disposition,
       "message-password": password,
-      "idempotency-key": idempotencyKey ?? newKey()
+      "idempotency-key": idempotencyKey ?? newIdempotencyKey()
     },
     body,
-    withinMs: null,
+    timeoutMs: null,
     signal
   })
+  const { headers } = response
   return {
-    href: headers.get("location") ?? unexpected("no Location"),
+    href: locationOf(response),
     edit: linkOf(headers.get("link"), "edit") ?? unexpected("no edit link"),
     password: headers.get("message-password") ?? (password === "generate" ? undefined : password)
   }
 }
 
-/** A3, at this service or any other. The account's credentials go to this one only. */
+/** A3, at this service or any other. Only this service receives the account's credentials. */
 export const getContent = (
   transport: HttpTransport,
   href: string,
   { password, range, signal }: ReadContentOptions = {}
 ): Promise<Content> =>
-  transport.ask({
+  transport.send({
     method: "GET",
     uri: href,
-    // Content comes as what it is; a refusal shall come as JSON.
+    // Content has any type; a refusal is JSON.
     accept: "application/problem+json, */*;q=0.9",
     headers: {
       "message-password": password,
@@ -117,7 +116,7 @@ export const getContent = (
     }
   })
 
-/** PUT on the edit URI, or on the content's by its owner; gives the new entity tag. */
+/** PUT on the edit URI, or by the owner on the content's URI. Returns the new entity tag. */
 export const replaceContent = async (
   transport: HttpTransport,
   edit: string,
@@ -133,29 +132,29 @@ export const replaceContent = async (
       "if-match": ifMatch
     },
     body,
-    withinMs: null,
+    timeoutMs: null,
     signal
   })
   return headers.get("etag") ?? undefined
 }
 
-/** DELETE; what is gone already is no failure. */
+/** DELETE. A resource that is already gone is no failure. */
 export const removeResource = (
   transport: HttpTransport,
   uri: string,
   { ifMatch, signal }: WriteCondition = {},
   authorization?: string
 ): Promise<void> =>
-  transport.ask({
+  transport.send({
     method: "DELETE",
     uri,
     accept: "application/json",
     headers: { "if-match": ifMatch },
-    also: [404, 410],
+    acceptedStatuses: [404, 410],
     authorization,
     signal
   }, async (response, attempts) => {
-    // Unknown by now: an earlier attempt has removed it, and its answer was lost.
+    // After a retry, 404 means that an earlier attempt removed it and its response was lost.
     if (response.status === 404 && attempts === 1) throw await problemOf(response)
   })
 
@@ -167,7 +166,7 @@ const receiptOf = (document: JsonObject): Receipt => ({
   description: optionalText(document, "description")
 })
 
-/** The receipts of a message, for who has its edit URI. */
+/** The receipts of a message, by its edit URI. */
 export const receiptsOf = async (
   transport: HttpTransport,
   edit: string,
@@ -177,7 +176,7 @@ export const receiptsOf = async (
   return listOf(document, "receipt").map(receiptOf)
 }
 
-/** A4: reports on a message; gives the receipt's URI. */
+/** A4: sends a receipt for a message, and returns the URI of the receipt. */
 export const reportReceipt = async (
   transport: HttpTransport,
   href: string,
@@ -189,15 +188,8 @@ export const reportReceipt = async (
   }
 ): Promise<string | undefined> => {
   const { password, ...document } = receipt
-  const { headers } = await transport.text({
-    method: "POST",
-    uri: href,
-    headers: {
-      "content-type": "application/json",
-      "message-password": password,
-      "idempotency-key": newKey()
-    },
-    body: JSON.stringify(document)
+  const { headers } = await transport.post(href, document, {
+    headers: { "message-password": password }
   })
   return headers.get("location") ?? undefined
 }

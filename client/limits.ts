@@ -1,5 +1,6 @@
-/** Every bound of the client, with its unit last in the name. */
-/** Times that one request is made, the first counted. */
+/** Every limit of the client. */
+
+/** Attempts of one request, the first included. */
 export const attemptsMax = 5
 
 /** Pauses between attempts: the first, doubled each time up to the longest. */
@@ -7,40 +8,40 @@ export const backoffMsFirst = 250
 
 export const backoffMsMax = 10_000
 
-/** A Retry-After that is longer than this is left to the caller. */
+/** A longer Retry-After is left to the caller. */
 export const retryAfterMsMax = 60_000
 
-/** Time for one attempt of a request with a small answer. */
-export const answerMs = 30_000
+/** Time for one attempt of a request with a small response. */
+export const responseMs = 30_000
 
-/** A document that is read: a page of 1,000 notifications may be of this size. */
+/** Largest document: a page of 1,000 notifications may have this size. */
 export const documentBytesMax = 512 * 1024 * 1024
 
-/** A problem document. */
+/** Largest problem document. */
 export const problemBytesMax = 1024 * 1024
 
-/** Seconds that one long poll asks for. */
+/** `Prefer: wait` of one long poll. */
 export const longPollSeconds = 25
 
-/** Between two looks at something that changes quickly. */
-export const settleMs = 150
+/** Pause after a change, so that fast changes are read together. */
+export const changePauseMs = 150
 
-/** Between two looks at what cannot be waited for. */
-export const lookMs = 1000
+/** Interval of polling where the service has no long poll. */
+export const pollIntervalMs = 1000
 
-/** Four heartbeats of the service: a live stream that is silent for so long is dead. */
+/** Four heartbeats of the service: a live stream that is silent for longer is broken. */
 export const silenceMs = 60_000
 
-/** Text of one event of a live stream. */
+/** Longest event of a live stream. */
 export const eventCharsMax = 4 * 1024 * 1024
 
-/** Longest pause that the service may ask for between two connections of a stream. */
+/** Longest pause between two connections that a `retry` field may set. */
 export const retryFieldMsMax = 60_000
 
-/** Notifications of a page, when not asked for. */
+/** Entries of a page by default. */
 export const pageEntries = 100
 
-/** Pages of the list of sessions in which an ended one is looked for. */
+/** Pages of the list of sessions that are searched for one that is over. */
 export const sessionPagesMax = 50
 
 /** Nesting of elements in a document. */
@@ -49,8 +50,8 @@ export const xmlDepthMax = 64
 /** Bytes of one push. */
 export const pushBytesMax = 64 * 1024 * 1024
 
-/** How far the time of a push may be from now. */
+/** Largest difference between the time of a push and now. */
 export const toleranceMs = 5 * 60_000
 
-/** Signatures of one push that are looked at. */
+/** Signatures of one push that are verified. */
 export const signaturesMax = 16

@@ -1,37 +1,37 @@
 /** Mailboxes (protocol §1.2): opening, depositing, reading, watching, settings, the end. */
 import { removeResource } from "./content.ts"
-import { answerMs, longPollSeconds, pageEntries } from "./limits.ts"
+import { longPollSeconds, pageEntries, responseMs } from "./limits.ts"
 import { itemOf, type Notification, type NotificationInput, notificationOf, Watch,
   type Watching } from "./notifications.ts"
-import { makeRegistration, type NewRegistration, Registration,
-  registrationsOf } from "./registration.ts"
-import { basic, defined, type HttpTransport, type JsonObject, linkOf, type ListingOptions, listOf,
-  newKey, objectOf, optionalNumber, optionalText, pagesOf, textOf, unexpected,
-  withQuery } from "./transport/index.ts"
+import { createRegistration, listRegistrations, type NewRegistration, Registration,
+  type RegistrationInfo } from "./registration.ts"
+import { basicAuthorization, defined, type HttpTransport, type JsonObject, linkOf,
+  type ListingOptions, listOf, locationOf, objectOf, optionalNumber, optionalText, pagesOf,
+  parseObject, type PostOptions, textOf, withQuery } from "./transport/index.ts"
 
-/** What an owner may set. */
+/** Settings by the owner. */
 export interface MailboxSettings {
   readonly title?: string | undefined
   /** Who may deposit. */
   readonly deposit?: "anyone" | "accounts" | undefined
-  /** How long notifications are kept after they were read, as an ISO 8601 duration. */
+  /** How long a retrieved notification is kept, as an ISO 8601 duration. */
   readonly retention?: string | undefined
-  /** Whether the mailbox fetches messages at once and keeps copies, up to `fetchLimitBytes`. */
+  /** `eager`: the mailbox fetches each message and stores a copy, up to `fetchLimitBytes`. */
   readonly fetch?: "never" | "eager" | undefined
   readonly fetchLimitBytes?: number | undefined
   /** Which receipts the mailbox sends to publishers. */
   readonly receipts?: "none" | "received" | "retrieved" | undefined
 }
 
-/** The secrets of a mailbox, which are told once. */
+/** The secrets of a mailbox, which the service shows only once. */
 export interface MailboxSecrets {
-  /** Reads by HTTP Basic, with any user name. */
+  /** For reading by HTTP Basic, with any user name. */
   readonly password: string
-  /** The unguessable URI that a group can share. */
+  /** The secret URI that a group can share. */
   readonly shared: string
 }
 
-/** A mailbox that has just been opened. */
+/** A new mailbox. */
 export interface OpenedMailbox extends MailboxSecrets {
   readonly href: string
   readonly mailbox: Mailbox
@@ -41,26 +41,26 @@ export interface OpenedMailbox extends MailboxSecrets {
 export interface MailboxPage {
   readonly href: string
   readonly title: string
-  /** Go on after this page with `read({ after: cursor })`. */
+  /** Continue after this page with `read({ after: cursor })`. */
   readonly cursor: string
-  /** Whether there is more already. */
+  /** Whether a next page exists. */
   readonly more: boolean
   readonly etag: string | undefined
   readonly notifications: ReadonlyArray<Notification>
 }
 
-/** What to read. */
+/** Options of reading a page. */
 export interface ReadOptions {
   /** A cursor of an earlier page or notification, or any RFC 3339 time. */
   readonly after?: string | undefined
   /** Up to 1000. */
   readonly limit?: number | undefined
-  /** Waits so long at the most while there is nothing after the cursor. */
+  /** Longest wait for a first notification after the cursor. */
   readonly waitSeconds?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** One of the caller's own mailboxes. */
+/** One of the account's own mailboxes. */
 export interface ListedMailbox {
   readonly href: string
   readonly title: string
@@ -76,7 +76,7 @@ const documentOf = ({ fetchLimitBytes, ...settings }: MailboxSettings): JsonObje
 })
 
 const settingsOf = (document: JsonObject): MailboxSettings =>
-  // What the service writes is what it takes.
+  // The service writes only the values that it accepts.
   defined({
     title: optionalText(document, "title"),
     deposit: optionalText(document, "deposit"),
@@ -91,7 +91,7 @@ const secretsOf = (document: JsonObject): MailboxSecrets => ({
   shared: textOf(objectOf(document, "shared"), "href")
 })
 
-/** A mailbox, by its URI; nothing is asked before one of its methods is called. */
+/** A mailbox, by its URI. Only its methods send requests. */
 export class Mailbox {
   readonly href: string
   private readonly transport: HttpTransport
@@ -100,28 +100,13 @@ export class Mailbox {
   constructor(transport: HttpTransport, href: string, password?: string) {
     this.transport = transport
     this.href = transport.absolute(href)
-    this.authorization = password === undefined ? undefined : basic("reader", password)
+    this.authorization = password === undefined ? undefined : basicAuthorization("reader", password)
   }
 
-  /** A2: deposits a notification and gives its URI. */
-  async deposit(
-    letter: NotificationInput,
-    options: {
-      readonly idempotencyKey?: string | undefined
-      readonly signal?: AbortSignal | undefined
-    } = {}
-  ): Promise<string> {
-    const { headers } = await this.transport.text({
-      method: "POST",
-      uri: this.href,
-      headers: {
-        "content-type": "application/json",
-        "idempotency-key": options.idempotencyKey ?? newKey()
-      },
-      body: JSON.stringify({ item: itemOf(letter) }),
-      signal: options.signal
-    })
-    return headers.get("location") ?? unexpected("no Location")
+  /** A2: deposits a notification and returns its URI. */
+  async deposit(notification: NotificationInput, options: PostOptions = {}): Promise<string> {
+    const document = { item: itemOf(notification) }
+    return locationOf(await this.transport.post(this.href, document, options))
   }
 
   /** A11: one page. */
@@ -130,7 +115,7 @@ export class Mailbox {
       method: "GET",
       uri: withQuery(this.href, { since: after, limit }),
       headers: waitSeconds === undefined ? {} : { prefer: `wait=${waitSeconds}` },
-      withinMs: answerMs + (waitSeconds ?? 0) * 1000,
+      timeoutMs: responseMs + (waitSeconds ?? 0) * 1000,
       authorization: this.authorization,
       signal
     })
@@ -144,7 +129,7 @@ export class Mailbox {
     }
   }
 
-  /** All that is there, page by page. */
+  /** All its notifications, page by page. */
   async *notifications(
     { after, pageSize, signal }: ListingOptions & { readonly after?: string | undefined } = {}
   ): AsyncGenerator<Notification, void, void> {
@@ -155,7 +140,7 @@ export class Mailbox {
     }
   }
 
-  /** All that is there and all that comes; see Watch. */
+  /** Its notifications and those to come; see Watch. */
   watch(options: Watching = {}): Watch {
     const { authorization, href, transport } = this
     const reading = { after: farFuture, limit: 1, signal: options.signal }
@@ -163,7 +148,7 @@ export class Mailbox {
     return new Watch({ transport, href, authorization, now }, options)
   }
 
-  /** Waits for the next page after a cursor: empty when nothing came in time. */
+  /** Waits for the next page after a cursor; the page is empty after a timeout. */
   next(after: string, signal?: AbortSignal): Promise<MailboxPage> {
     return this.read({ after, waitSeconds: longPollSeconds, signal })
   }
@@ -171,26 +156,26 @@ export class Mailbox {
   /** One notification, by its URI. */
   async get(href: string, signal?: AbortSignal): Promise<Notification> {
     const { authorization } = this
-    const asked = { method: "GET", uri: href, authorization, signal } as const
-    return notificationOf((await this.transport.json(asked)).document)
+    const request = { method: "GET", uri: href, authorization, signal } as const
+    return notificationOf((await this.transport.json(request)).document)
   }
 
-  /** Removes a notification; one that is gone already is no failure. */
+  /** Removes a notification. One that is already gone is no failure. */
   remove(notification: string | Notification): Promise<void> {
     const href = typeof notification === "string" ? notification : notification.href
     return removeResource(this.transport, href, {}, this.authorization)
   }
 
-  /** Has changes pushed to a callback (A12). The secret is told this once. */
+  /** Registers a callback for changes (A12). The service shows the secret only once. */
   register(
-    registration: { readonly callback: string; readonly idempotencyKey?: string | undefined }
+    registration: PostOptions & { readonly callback: string }
   ): Promise<NewRegistration> {
-    return makeRegistration(this.transport, this.href, this.authorization, registration)
+    return createRegistration(this.transport, this.href, this.authorization, registration)
   }
 
   /** The registrations of all readers. */
-  registrations(): Promise<ReadonlyArray<Registration>> {
-    return registrationsOf(this.transport, this.href, this.authorization)
+  registrations(): Promise<ReadonlyArray<RegistrationInfo>> {
+    return listRegistrations(this.transport, this.href, this.authorization)
   }
 
   /** A registration by its URI. */
@@ -198,33 +183,24 @@ export class Mailbox {
     return new Registration(this.transport, href, this.authorization)
   }
 
-  /** What its owner has set. */
+  /** The settings by its owner. */
   async settings(): Promise<MailboxSettings> {
     const uri = withQuery(this.href, { since: farFuture, limit: 1 })
     return settingsOf((await this.transport.json({ method: "GET", uri })).document)
   }
 
-  /** Replaces the settings (owner): what is left out has its default again. */
+  /** Replaces the settings (owner). An omitted setting has its default. */
   async configure(settings: MailboxSettings): Promise<void> {
-    await this.transport.text({
-      method: "PUT",
-      uri: this.href,
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(documentOf(settings))
-    })
+    await this.transport.put(this.href, documentOf(settings))
   }
 
   /** Changes both secrets (owner). */
   async renewSecrets(): Promise<MailboxSecrets> {
-    const { document } = await this.transport.json({
-      method: "POST",
-      uri: `${this.href}/password`,
-      headers: { "idempotency-key": newKey() }
-    })
-    return secretsOf(document)
+    const { text } = await this.transport.post(`${this.href}/password`)
+    return secretsOf(parseObject(text))
   }
 
-  /** A10: removes the mailbox with all in it (owner). */
+  /** A10: deletes the mailbox and its notifications (owner). */
   delete(): Promise<void> {
     return removeResource(this.transport, this.href)
   }
@@ -238,20 +214,14 @@ export const openMailbox = async (
     readonly idempotencyKey?: string | undefined
   }
 ): Promise<OpenedMailbox> => {
-  const { document } = await transport.json({
-    method: "POST",
-    uri: "/mailboxes",
-    headers: {
-      "content-type": "application/json",
-      "idempotency-key": idempotencyKey ?? newKey()
-    },
-    body: JSON.stringify({ ...defined({ name }), ...documentOf(settings) })
-  })
+  const requested = { ...defined({ name }), ...documentOf(settings) }
+  const { text } = await transport.post("/mailboxes", requested, { idempotencyKey })
+  const document = parseObject(text)
   const href = textOf(document, "href")
   return { href, mailbox: new Mailbox(transport, href), ...secretsOf(document) }
 }
 
-/** The caller's own mailboxes. */
+/** The account's own mailboxes. */
 export async function* listMailboxes(
   transport: HttpTransport,
   { pageSize: limit, signal }: ListingOptions = {}

@@ -1,7 +1,7 @@
 /** A mailbox as a stream that does not end: over lost connections, restarts and long silences. */
 import { removeResource } from "./content.ts"
 import { eventCharsMax, retryAfterMsMax, retryFieldMsMax, silenceMs } from "./limits.ts"
-import { backoffMs, either, Gone, type HttpTransport, type Json, type JsonObject, objectOf,
+import { anySignal, backoffMs, Gone, type HttpTransport, type Json, type JsonObject, objectOf,
   optionalNumber, optionalObject, optionalText, pause, ProblemError, textOf, unexpected,
   UnexpectedAnswer, xmlToJson } from "./transport/index.ts"
 
@@ -283,7 +283,7 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
   constructor(watched: Watched, options: Watching) {
     this.watched = watched
     this.options = options
-    this.signal = either(watched.transport.endpoint.signal, options.signal)
+    this.signal = anySignal(watched.transport.endpoint.signal, options.signal)
     this.cursor = options.after === "now" ? undefined : options.after
   }
 
@@ -320,7 +320,7 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
 
   private async open(parser: EventParser): Promise<AsyncIterable<StreamEvent>> {
     const { authorization, href, transport } = this.watched
-    const stream = await transport.ask(
+    const stream = await transport.send(
       {
         method: "GET",
         uri: href,

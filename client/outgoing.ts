@@ -1,22 +1,22 @@
-/** The outgoing mailbox (protocol §1.3): sending, and how each recipient stands. */
+/** The outgoing mailbox (protocol §1.3): sending, and the progress for each recipient. */
 import { removeResource } from "./content.ts"
-import { answerMs, longPollSeconds, lookMs, settleMs } from "./limits.ts"
+import { changePauseMs, longPollSeconds, pollIntervalMs, responseMs } from "./limits.ts"
 import { itemOf, type NotificationInput } from "./notifications.ts"
-import { backoffMs, ConnectionError, either, type HttpTransport, type JsonObject,
-  type ListingOptions, listOf, newKey, numberOf, optionalNumber, optionalText, pagesOf, parseObject,
-  pause, textOf, Unavailable, unexpected, withQuery, wordOf } from "./transport/index.ts"
+import { backoffMs, ConnectionError, type HttpTransport, type JsonObject, type ListingOptions,
+  listOf, locationOf, numberOf, optionalNumber, optionalText, pagesOf, parseObject, pathOf,
+  type PostOptions, textOf, Unavailable, unexpected, withQuery, wordOf } from "./transport/index.ts"
 
 const recipientStatuses = ["waiting", "retry", "success", "failed"] as const
 
 const statuses = ["sent", "waiting", "failed"] as const
 
-/** `waiting`: not tried yet. `retry`: tried, and will be again. `failed`: given up. */
+/** `waiting`: before the first attempt. `retry`: before a further one. `failed`: no more attempts. */
 export type RecipientStatus = typeof recipientStatuses[number]
 
-/** `sent`: all recipients have it. `failed`: all have ended, and not all of them have it. */
+/** `sent`: all recipients have it. `failed`: no attempt follows, and some do not have it. */
 export type SentStatus = typeof statuses[number]
 
-/** How one recipient stands. */
+/** The progress for one recipient. */
 export interface Recipient {
   readonly href: string
   readonly status: RecipientStatus
@@ -24,15 +24,15 @@ export interface Recipient {
   /** When the last attempt ended and when the next is due, RFC 3339. */
   readonly last: string | undefined
   readonly next: string | undefined
-  /** Status code of the last answer. */
+  /** Status code of the last response. */
   readonly code: number | undefined
   /** The stored notification, at the recipient. */
   readonly location: string | undefined
-  /** What was wrong with the last attempt. */
+  /** The problem of the last attempt. */
   readonly problem: string | undefined
 }
 
-/** How a notification stands. */
+/** The progress of a notification. */
 export interface NotificationProgress {
   readonly href: string
   /** When it was queued, RFC 3339. */
@@ -42,30 +42,35 @@ export interface NotificationProgress {
   readonly etag: string | undefined
 }
 
-/** A notification to be sent. */
+/** The progress of a notification in numbers. */
+export interface ProgressSummary {
+  readonly status: SentStatus
+  /** Recipients by status; a status that none has is missing. */
+  readonly counts: Readonly<Partial<Record<RecipientStatus, number>>>
+}
+
+/** A notification to send. */
 export interface Sending extends NotificationInput {
-  /** URIs of mailboxes, here or anywhere. */
+  /** URIs of mailboxes, at this service or elsewhere. */
   readonly to: string | ReadonlyArray<string>
-  /** Whether recipients are told the URI of the outgoing mailbox. */
+  /** Whether recipients receive the URI of the outgoing mailbox. */
   readonly from?: boolean | undefined
 }
 
-/** How it is sent. */
-export interface SendOptions {
-  /**
-   * Made up by default. Give one of your own, and keep it, when the notification must not be sent
-   * twice even if the program ends before it learns that it was sent.
-   */
-  readonly idempotencyKey?: string | undefined
-  readonly signal?: AbortSignal | undefined
-}
+/**
+ * How to send. Store an `idempotencyKey` of your own when the notification must not be sent twice
+ * even if the program ends before it receives the response.
+ */
+export type SendOptions = PostOptions
 
 /** Waiting for recipients. */
 export interface Waiting {
-  /** What is waited for; that all recipients have ended, unless given. */
-  readonly until?: ((standing: NotificationProgress) => boolean) | undefined
-  /** Told how it stands, at first and after each change. */
-  readonly onChange?: ((standing: NotificationProgress) => void) | undefined
+  /** The condition that ends the wait; by default, that no attempt follows. */
+  readonly until?: ((progress: NotificationProgress) => boolean) | undefined
+  /** Called with the progress at first and after each change. */
+  readonly onChange?: ((progress: NotificationProgress) => void) | undefined
+  /** Called when the connection is lost; the wait continues with the next connection. */
+  readonly onConnectionLost?: ((error: unknown) => void) | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -80,7 +85,7 @@ const recipientOf = (document: JsonObject): Recipient => ({
   problem: optionalText(document, "problem")
 })
 
-const standingOf = (document: JsonObject, headers: Headers): NotificationProgress => ({
+const progressOf = (document: JsonObject, headers: Headers): NotificationProgress => ({
   href: textOf(document, "href"),
   time: textOf(document, "time"),
   status: wordOf(document, "status", statuses),
@@ -88,11 +93,23 @@ const standingOf = (document: JsonObject, headers: Headers): NotificationProgres
   etag: headers.get("etag") ?? undefined
 })
 
-/** Whether no attempt is to come. */
-export const isFinal = ({ recipients }: NotificationProgress): boolean =>
+/** Reads a Notification-Status field, such as `waiting; success=3; retry=1`. */
+const summaryOf = (field: string): ProgressSummary => {
+  const [status = "", ...counts] = field.split(";").map((part) => part.trim())
+  return {
+    status: wordOf({ status }, "status", statuses),
+    counts: Object.fromEntries(counts.map((count) => {
+      const [name = "", number] = count.split("=")
+      return [wordOf({ name }, "name", recipientStatuses), Number(number)]
+    }))
+  }
+}
+
+/** Whether no attempt follows. */
+const isFinal = ({ recipients }: NotificationProgress): boolean =>
   recipients.every(({ status }) => status === "success" || status === "failed")
 
-/** A notification that has been sent: durably queued, and relayed by the service. */
+/** A notification that was sent: durably queued, and relayed by the service. */
 export class SentNotification {
   readonly href: string
   private readonly transport: HttpTransport
@@ -102,57 +119,69 @@ export class SentNotification {
     this.href = href
   }
 
-  /** How it stands (A6). */
+  /** Its progress (A6). */
   async status(signal?: AbortSignal): Promise<NotificationProgress> {
-    const asked = { method: "GET", uri: this.href, signal } as const
-    const { document, headers } = await this.transport.json(asked)
-    return standingOf(document, headers)
+    const request = { method: "GET", uri: this.href, signal } as const
+    const { document, headers } = await this.transport.json(request)
+    return progressOf(document, headers)
   }
 
   async recipients(signal?: AbortSignal): Promise<ReadonlyArray<Recipient>> {
     return (await this.status(signal)).recipients
   }
 
-  /** How it stands, and again after each change, without end; over lost connections, too. */
-  async *changes(signal?: AbortSignal): AsyncGenerator<NotificationProgress, void, void> {
-    let standing = await this.status(signal)
-    yield standing
-    for (let lost = 0;;) {
+  /** Its progress in numbers, without the recipients; undefined when it no longer exists. */
+  async summary(signal?: AbortSignal): Promise<ProgressSummary | undefined> {
+    const request = { method: "HEAD", uri: this.href, signal } as const
+    const { headers } = await this.transport.text({ ...request, acceptedStatuses: [404, 410] })
+    const field = headers.get("notification-status")
+    return field === null ? undefined : summaryOf(field)
+  }
+
+  /**
+   * Its progress, at first and after each change, without end. It continues after lost
+   * connections, and calls `onConnectionLost` for each.
+   */
+  async *changes(
+    signal?: AbortSignal,
+    onConnectionLost?: (error: unknown) => void
+  ): AsyncGenerator<NotificationProgress, void, void> {
+    let progress = await this.status(signal)
+    yield progress
+    for (let failures = 0;;) {
       try {
-        const changed = await this.changed(standing, signal)
-        lost = 0
-        if (changed !== undefined) yield standing = changed
-        // What answers at once that nothing has changed does not wait.
-        const ms = changed === undefined ? lookMs : settleMs
-        await pause(ms, either(this.transport.endpoint.signal, signal))
+        const changed = await this.nextChange(progress, signal)
+        failures = 0
+        if (changed !== undefined) yield progress = changed
+        // A service that responds "not modified" at once has no long poll.
+        await this.transport.pause(changed === undefined ? pollIntervalMs : changePauseMs, signal)
       } catch (error) {
         if (!(error instanceof ConnectionError || error instanceof Unavailable)) throw error
-        lost += 1
-        await pause(backoffMs(lost), either(this.transport.endpoint.signal, signal))
+        failures += 1
+        onConnectionLost?.(error)
+        await this.transport.pause(backoffMs(failures), signal)
       }
     }
   }
 
   /**
-   * Waits until all recipients have ended, or for what `until` says. Attempts go on for days, so
-   * that a signal such as `AbortSignal.timeout` is what bounds the wait.
+   * Waits until no attempt follows, or for the condition `until`. Attempts continue for days, so
+   * give a signal such as `AbortSignal.timeout` to limit the wait.
    */
-  async wait({ onChange, signal, until = isFinal }: Waiting = {}): Promise<NotificationProgress> {
-    for await (const standing of this.changes(signal)) {
-      onChange?.(standing)
-      if (until(standing)) return standing
+  async wait(
+    { onChange, onConnectionLost, signal, until = isFinal }: Waiting = {}
+  ): Promise<NotificationProgress> {
+    for await (const progress of this.changes(signal, onConnectionLost)) {
+      onChange?.(progress)
+      if (until(progress)) return progress
     }
     return unexpected("changes have no end")
   }
 
-  /** Tries the failed recipients again; Conflict when none has failed. */
+  /** Retries the failed recipients; Conflict when none has failed. */
   async retry(): Promise<NotificationProgress> {
-    const { document, headers } = await this.transport.json({
-      method: "POST",
-      uri: `${this.href}/retry`,
-      headers: { "idempotency-key": newKey() }
-    })
-    return standingOf(document, headers)
+    const { headers, text } = await this.transport.post(`${this.href}/retry`)
+    return progressOf(parseObject(text), headers)
   }
 
   /** A8: no attempt starts afterwards. */
@@ -160,7 +189,7 @@ export class SentNotification {
     return removeResource(this.transport, this.href)
   }
 
-  private async changed(
+  private async nextChange(
     { etag }: NotificationProgress,
     signal: AbortSignal | undefined
   ): Promise<NotificationProgress | undefined> {
@@ -168,12 +197,12 @@ export class SentNotification {
       method: "GET",
       uri: this.href,
       headers: { "if-none-match": etag, prefer: `wait=${longPollSeconds}` },
-      also: [304],
-      withinMs: answerMs + longPollSeconds * 1000,
+      acceptedStatuses: [304],
+      timeoutMs: responseMs + longPollSeconds * 1000,
       attempts: 1,
       signal
     })
-    return status === 304 ? undefined : standingOf(parseObject(text), headers)
+    return status === 304 ? undefined : progressOf(parseObject(text), headers)
   }
 }
 
@@ -184,15 +213,27 @@ export interface Sent {
   readonly status: SentStatus
 }
 
-/** The caller's own outgoing mailbox. */
+/** The account's own outgoing mailbox. */
 export class Outgoing {
   private readonly transport: HttpTransport
   private readonly account: string | undefined
-  private path: Promise<string> | undefined
+  private ownUri: Promise<string> | undefined
 
   constructor(transport: HttpTransport, account: string | undefined) {
     this.transport = transport
     this.account = account
+  }
+
+  /** Its URI. Without an account name, the service says whose token it is. */
+  href(): Promise<string> {
+    const { account } = this
+    if (account !== undefined) {
+      return Promise.resolve(this.transport.absolute(`/outgoing/${encodeURIComponent(account)}`))
+    }
+    const uri = this.ownUri ?? this.requestOwnUri()
+    this.ownUri = uri
+    uri.catch(() => this.ownUri = undefined)
+    return uri
   }
 
   /** A5: once it resolves, the notification is durably queued. */
@@ -203,17 +244,7 @@ export class Outgoing {
       ...from === true ? { from: "true" } : {},
       item: itemOf(sending)
     }
-    const { headers } = await this.transport.text({
-      method: "POST",
-      uri: await this.href(),
-      headers: {
-        "content-type": "application/json",
-        "idempotency-key": options.idempotencyKey ?? newKey()
-      },
-      body: JSON.stringify(document),
-      signal: options.signal
-    })
-    return this.sent(headers.get("location") ?? unexpected("no Location"))
+    return this.sent(locationOf(await this.transport.post(await this.href(), document, options)))
   }
 
   /** A notification that was sent earlier, by its URI. */
@@ -239,33 +270,32 @@ export class Outgoing {
     }
   }
 
-  /** Tries all failed recipients of what was sent since then again. */
+  /** Retries all failed recipients of notifications since this time, RFC 3339. */
   async retrySince(
     since: string
   ): Promise<{ readonly notifications: number; readonly recipients: number }> {
     let [notifications, recipients] = [0, 0]
-    const path: string = withQuery(`${await this.href()}/retry`, { since })
-    for (let uri: string | undefined = path; uri !== undefined;) {
-      const answer: { readonly document: JsonObject } = await this.transport.json({
-        method: "POST",
-        uri,
-        headers: { "idempotency-key": newKey() }
-      })
-      notifications += numberOf(answer.document, "notifications")
-      recipients += numberOf(answer.document, "recipients")
-      uri = optionalText(answer.document, "next")
+    const first = withQuery(`${await this.href()}/retry`, { since })
+    for (let uri: string | undefined = first; uri !== undefined;) {
+      const { text }: { readonly text: string } = await this.transport.post(uri)
+      const document = parseObject(text)
+      notifications += numberOf(document, "notifications")
+      recipients += numberOf(document, "recipients")
+      const next = optionalText(document, "next")
+      uri = next === undefined ? undefined : pathOf(next)
     }
     return { notifications, recipients }
   }
 
-  private href(): Promise<string> {
-    const { account } = this
-    if (account !== undefined) return Promise.resolve(`/outgoing/${encodeURIComponent(account)}`)
-    const asking = this.path ?? this.transport
-      .json({ method: "GET", uri: "/outgoing", redirect: "follow" })
-      .then(({ document }) => textOf(document, "href"))
-    this.path = asking
-    asking.catch(() => this.path = undefined)
-    return asking
+  /** `GET /outgoing` redirects to it. A browser hides the redirect, so it must follow. */
+  private async requestOwnUri(): Promise<string> {
+    const request = { method: "GET", uri: "/outgoing" } as const
+    const location = await this.transport.send(
+      { ...request, accept: "application/json", redirect: "manual", acceptedStatuses: [0, 303] },
+      ({ headers }) => headers.get("location")
+    )
+    if (location !== null) return this.transport.absolute(pathOf(location))
+    const { document } = await this.transport.json({ ...request, redirect: "follow" })
+    return this.transport.absolute(pathOf(textOf(document, "href")))
   }
 }

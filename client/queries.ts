@@ -1,10 +1,12 @@
 /** Area C (protocol §3): quotes, customers, and queries as resources. */
 import { removeResource } from "./content.ts"
+import { changePauseMs } from "./limits.ts"
 import { defined, Gone, type HttpTransport, type Json, type JsonObject, linkOf, type ListingOptions,
-  listOf, newKey, NotFound, objectOf, optionalNumber, optionalText, pagesOf, textOf, unexpected,
-  withQuery } from "./transport/index.ts"
+  listOf, locationOf, NotFound, numberOf, objectOf, optionalNumber, optionalText, pagesOf,
+  parseObject, pathOf, type RequestContentBody, textOf, unexpected, withQuery,
+  wordOf } from "./transport/index.ts"
 
-/** A quote. The amount is a text: it is kept as it was sent, digit by digit. */
+/** A quote. The amount is text, since the service stores its exact digits. */
 export interface Quote {
   readonly href: string
   readonly symbol: string
@@ -13,7 +15,7 @@ export interface Quote {
   readonly updated: string
 }
 
-/** A customer, with those of its fields that were asked for. */
+/** A customer, with the requested fields. */
 export interface Customer {
   readonly href: string
   readonly id?: string
@@ -27,7 +29,7 @@ export interface Customer {
 /** A field of a customer. */
 export type CustomerField = "id" | "name" | "age" | "email" | "city" | "country"
 
-/** Which rows: of a field, or of other conditions. */
+/** A condition on a field, or on other conditions. */
 export type QueryCondition =
   | {
     readonly field: string
@@ -60,12 +62,48 @@ export interface Query {
   readonly limit?: number | undefined
 }
 
-/** Which customers. */
+/** The customers to read. */
 export interface CustomerQuery extends ListingOptions {
   readonly agemin?: number | undefined
   readonly fields?: ReadonlyArray<CustomerField> | undefined
   /** URI of a query. */
   readonly query?: string | undefined
+}
+
+/** The rows to read, as documents. */
+export interface RowQuery extends ListingOptions {
+  /** Only customers of this age or older. */
+  readonly agemin?: number | undefined
+  /** Fields to read; all by default. */
+  readonly fields?: ReadonlyArray<string> | undefined
+  /** URI of a query. */
+  readonly query?: string | undefined
+}
+
+/** A file of customers, and how to load it. */
+export interface CustomerFile {
+  /** `text/csv`, `application/x-ndjson`, or XML or JSON. */
+  readonly contentType: string
+  /** Skips rows with a fault; by default a fault refuses the whole file. */
+  readonly skipInvalidRows?: boolean | undefined
+  /** Called with the progress, at first and while rows are stored. */
+  readonly onProgress?: ((progress: LoadProgress) => void) | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The progress of loading a file. */
+export interface LoadProgress {
+  readonly href: string
+  readonly status: "pending" | "done"
+  /** Rows of the file. */
+  readonly rows: number
+  /** Rows that are processed. */
+  readonly read: number
+  readonly created: number
+  readonly replaced: number
+  readonly skipped: number
+  /** Faults of skipped rows; the service reports a limited number. */
+  readonly problems: ReadonlyArray<{ readonly row: number; readonly detail: string }>
 }
 
 const quoteOf = (document: JsonObject): Quote => {
@@ -93,7 +131,7 @@ const customerOf = (document: JsonObject): Customer => ({
   })
 })
 
-/** Conditions beside each other, in the form of the document. */
+/** Conditions, grouped by element as in the document. */
 const grouped = (conditions: ReadonlyArray<QueryCondition>): JsonObject => {
   const groups: Record<string, Array<Json>> = {}
   const add = (name: string, value: Json): void => {
@@ -120,10 +158,19 @@ const documentOf = (
   ...limit === undefined ? {} : { limit: String(limit) }
 })
 
-const asJson = { "content-type": "application/json" }
-
-const put = (transport: HttpTransport, uri: string, document: JsonObject) =>
-  transport.json({ method: "PUT", uri, headers: asJson, body: JSON.stringify(document) })
+const loadProgressOf = (document: JsonObject): LoadProgress => ({
+  href: textOf(document, "href"),
+  status: wordOf(document, "status", ["pending", "done"]),
+  rows: numberOf(document, "rows"),
+  read: numberOf(document, "read"),
+  created: numberOf(document, "created"),
+  replaced: numberOf(document, "replaced"),
+  skipped: numberOf(document, "skipped"),
+  problems: listOf(document, "problem").map((problem) => ({
+    row: numberOf(problem, "row"),
+    detail: textOf(problem, "#text")
+  }))
+})
 
 const quotePath = (symbol: string): string => `/quotes/${encodeURIComponent(symbol)}`
 
@@ -150,13 +197,9 @@ export class Queries {
 
   /** All quotes, or those of a query. */
   async *quotes(
-    { pageSize: limit, query, signal }: ListingOptions & { readonly query?: string | undefined } =
-      {}
+    { pageSize, query, signal }: ListingOptions & { readonly query?: string | undefined } = {}
   ): AsyncGenerator<Quote, void, void> {
-    const first = withQuery("/quotes", { query, limit })
-    for await (const page of pagesOf(this.transport, first, { signal })) {
-      yield* listOf(page, "quote").map(quoteOf)
-    }
+    for await (const row of this.rows("quotes", { pageSize, query, signal })) yield quoteOf(row)
   }
 
   /** C3 (role `quotes`). */
@@ -166,7 +209,7 @@ export class Queries {
   ): Promise<Quote> {
     const { amount, currency } = price
     const document = { price: { currency, "#text": amount } }
-    return quoteOf((await put(this.transport, quotePath(symbol), document)).document)
+    return quoteOf(parseObject((await this.transport.put(quotePath(symbol), document)).text))
   }
 
   /** C4 (role `quotes`). */
@@ -174,46 +217,73 @@ export class Queries {
     return removeResource(this.transport, quotePath(symbol))
   }
 
-  /** C2: customers in the order of their ids, or of the query; page by page as they are asked. */
-  async *customers(
-    { agemin, fields, pageSize: limit, query, signal }: CustomerQuery = {}
-  ): AsyncGenerator<Customer, void, void> {
-    const first = withQuery("/customers", { agemin, query, return: fields?.join(","), limit })
+  /** C2: customers in the order of their ids, or of the query. */
+  async *customers(options: CustomerQuery = {}): AsyncGenerator<Customer, void, void> {
+    for await (const row of this.rows("customers", options)) yield customerOf(row)
+  }
+
+  /** Rows of a table as documents, with the fields of a query; page by page. */
+  async *rows(
+    table: "customers" | "quotes",
+    { agemin, fields, pageSize: limit, query, signal }: RowQuery = {}
+  ): AsyncGenerator<JsonObject, void, void> {
+    const first = withQuery(`/${table}`, { agemin, query, return: fields?.join(","), limit })
     for await (const page of pagesOf(this.transport, first, { signal })) {
-      yield* listOf(page, "customer").map(customerOf)
+      yield* listOf(page, table.slice(0, -1))
     }
   }
 
-  /** Makes or replaces a customer (role `customers`). */
+  /**
+   * Creates or replaces every customer of a file, all of them or none (role `customers`). Resolves
+   * when all rows are in the table.
+   */
+  async loadCustomers(
+    file: RequestContentBody,
+    { contentType, onProgress, signal, skipInvalidRows = false }: CustomerFile
+  ): Promise<LoadProgress> {
+    const prefer = skipInvalidRows ? "respond-async, handling=lenient" : "respond-async"
+    let { document } = await this.transport.json({
+      method: "PUT",
+      uri: "/customers",
+      headers: { "content-type": contentType, prefer },
+      body: file,
+      timeoutMs: null,
+      signal
+    })
+    for (;;) {
+      const progress = loadProgressOf(document)
+      onProgress?.(progress)
+      if (progress.status === "done") return progress
+      await this.transport.pause(changePauseMs, signal)
+      const uri = pathOf(progress.href)
+      document = (await this.transport.json({ method: "GET", uri, signal })).document
+    }
+  }
+
+  /** Creates or replaces a customer (role `customers`). */
   async setCustomer(
     id: string,
     { age, ...texts }: Omit<Customer, "href" | "id">
   ): Promise<Customer> {
     const document = { ...defined(texts), ...age === undefined ? {} : { age: String(age) } }
-    return customerOf((await put(this.transport, customerPath(id), document)).document)
+    return customerOf(parseObject((await this.transport.put(customerPath(id), document)).text))
   }
 
   removeCustomer(id: string): Promise<void> {
     return removeResource(this.transport, customerPath(id))
   }
 
-  /** Makes a query; whoever knows `edit` can change and remove it. */
+  /** Creates a query. The URI `edit` is secret: it allows changing and removing the query. */
   async create(query: Query): Promise<{ readonly href: string; readonly edit: string }> {
-    const { headers } = await this.transport.text({
-      method: "POST",
-      uri: "/queries",
-      headers: { ...asJson, "idempotency-key": newKey() },
-      body: JSON.stringify(documentOf(query))
-    })
+    const response = await this.transport.post("/queries", documentOf(query))
     return {
-      href: headers.get("location") ?? unexpected("no Location"),
-      edit: linkOf(headers.get("link"), "edit") ?? unexpected("no edit link")
+      href: locationOf(response),
+      edit: linkOf(response.headers.get("link"), "edit") ?? unexpected("no edit link")
     }
   }
 
   async replace(edit: string, query: Query): Promise<void> {
-    const body = JSON.stringify(documentOf(query))
-    await this.transport.text({ method: "PUT", uri: edit, headers: asJson, body })
+    await this.transport.put(edit, documentOf(query))
   }
 
   remove(edit: string): Promise<void> {

@@ -1,13 +1,13 @@
-/** Push registrations (protocol §1.4), as their clients see them. */
+/** Push registrations (protocol §1.4), from the view of their clients. */
 import { removeResource } from "./content.ts"
-import { lookMs } from "./limits.ts"
-import { either, type HttpTransport, type JsonObject, listOf, newKey, numberOf, optionalNumber,
-  optionalText, pause, textOf } from "./transport/index.ts"
+import { pollIntervalMs } from "./limits.ts"
+import { type HttpTransport, type JsonObject, listOf, numberOf, optionalNumber, optionalText,
+  pagesOf, parseObject, type PostOptions, textOf } from "./transport/index.ts"
 
-/** How a registration stands: `unverified` until its callback has echoed the challenge. */
+/** The state of a registration. */
 export interface RegistrationInfo {
   readonly href: string
-  /** `unverified`, `active` or `suspended`, and what a later service may have. */
+  /** `unverified` until the callback has echoed the challenge, then `active` or `suspended`. */
   readonly status: string
   /** `native` (Standard Webhooks) or `websub`. */
   readonly form: string
@@ -15,13 +15,13 @@ export interface RegistrationInfo {
   readonly attempts: number
   readonly last: string | undefined
   readonly next: string | undefined
-  /** Status code of the last attempt, and what was wrong with it. */
+  /** Status code and problem of the last attempt. */
   readonly code: number | undefined
   readonly problem: string | undefined
   readonly leaseUntil: string | undefined
 }
 
-const stateOf = (document: JsonObject): RegistrationInfo => ({
+const infoOf = (document: JsonObject): RegistrationInfo => ({
   href: textOf(document, "href"),
   status: textOf(document, "status"),
   form: textOf(document, "form"),
@@ -33,8 +33,6 @@ const stateOf = (document: JsonObject): RegistrationInfo => ({
   problem: optionalText(document, "problem"),
   leaseUntil: optionalText(document, "lease-until")
 })
-
-const asJson = { "content-type": "application/json" }
 
 /** A registration, by its URI. */
 export class Registration {
@@ -50,11 +48,11 @@ export class Registration {
 
   async state(signal?: AbortSignal): Promise<RegistrationInfo> {
     const { authorization, href: uri } = this
-    const asked = { method: "GET", uri, authorization, signal } as const
-    return stateOf((await this.transport.json(asked)).document)
+    const request = { method: "GET", uri, authorization, signal } as const
+    return infoOf((await this.transport.json(request)).document)
   }
 
-  /** Waits until it stands so: until its callback is verified, unless another status is given. */
+  /** Polls until the status is this one; by default, until the callback is verified. */
   async wait(
     { signal, status = "active" }: {
       readonly status?: string | undefined
@@ -64,60 +62,49 @@ export class Registration {
     for (;;) {
       const state = await this.state(signal)
       if (state.status === status) return state
-      await pause(lookMs, either(this.transport.endpoint.signal, signal))
+      await this.transport.pause(pollIntervalMs, signal)
     }
   }
 
-  /** Lifts a suspension, or has the callback, or another one, verified again. */
+  /** Lifts a suspension and verifies the callback, or another one, again. */
   async lift(callback?: string): Promise<RegistrationInfo> {
-    const { authorization, href: uri } = this
-    const body = JSON.stringify(callback === undefined ? {} : { callback })
-    const asked = { method: "PUT", uri, authorization, headers: asJson, body } as const
-    return stateOf((await this.transport.json(asked)).document)
+    const { authorization, href, transport } = this
+    const document = callback === undefined ? {} : { callback }
+    return infoOf(parseObject((await transport.put(href, document, { authorization })).text))
   }
 
-  /** A new secret, told this once; pushes are signed with the older one, too, for a while. */
+  /** A new secret, which the service shows only once. For a day, pushes are signed with both. */
   async renewSecret(): Promise<string> {
-    const { document } = await this.transport.json({
-      method: "POST",
-      uri: `${this.href}/secret`,
-      headers: { "idempotency-key": newKey() },
-      authorization: this.authorization
-    })
-    return textOf(document, "secret")
+    const { authorization, href, transport } = this
+    const { text } = await transport.post(`${href}/secret`, undefined, { authorization })
+    return textOf(parseObject(text), "secret")
   }
 
-  /** Nothing is pushed afterwards. */
+  /** Ends the registration: no push starts afterwards. */
   delete(): Promise<void> {
     return removeResource(this.transport, this.href, {}, this.authorization)
   }
 }
 
-/** A registration that was just made. */
+/** A registration that has just been created. */
 export interface NewRegistration {
   readonly registration: Registration
-  /** `whsec_…`: what its pushes are verified with. */
+  /** `whsec_…`: verifies the signatures of its pushes. */
   readonly secret: string
   readonly state: RegistrationInfo
 }
 
-export const makeRegistration = async (
+/** Registers a callback for the changes of a mailbox (A12). */
+export const createRegistration = async (
   transport: HttpTransport,
   mailbox: string,
   authorization: string | undefined,
-  { callback, idempotencyKey }: {
-    readonly callback: string
-    readonly idempotencyKey?: string | undefined
-  }
+  { callback, ...options }: PostOptions & { readonly callback: string }
 ): Promise<NewRegistration> => {
-  const { document } = await transport.json({
-    method: "POST",
-    uri: `${mailbox}/registrations`,
-    headers: { ...asJson, "idempotency-key": idempotencyKey ?? newKey() },
-    body: JSON.stringify({ callback }),
-    authorization
-  })
-  const state = stateOf(document)
+  const uri = `${mailbox}/registrations`
+  const { text } = await transport.post(uri, { callback }, { ...options, authorization })
+  const document = parseObject(text)
+  const state = infoOf(document)
   return {
     registration: new Registration(transport, state.href, authorization),
     secret: textOf(document, "secret"),
@@ -125,14 +112,15 @@ export const makeRegistration = async (
   }
 }
 
-export const registrationsOf = async (
+/** The states of all registrations of a mailbox. */
+export const listRegistrations = async (
   transport: HttpTransport,
   mailbox: string,
   authorization: string | undefined
-): Promise<ReadonlyArray<Registration>> => {
-  const uri = `${mailbox}/registrations`
-  const { document } = await transport.json({ method: "GET", uri, authorization })
-  return listOf(document, "registration").map((one) =>
-    new Registration(transport, textOf(one, "href"), authorization)
-  )
+): Promise<ReadonlyArray<RegistrationInfo>> => {
+  const infos: Array<RegistrationInfo> = []
+  for await (const page of pagesOf(transport, `${mailbox}/registrations`, { authorization })) {
+    infos.push(...listOf(page, "registration").map(infoOf))
+  }
+  return infos
 }

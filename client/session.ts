@@ -1,34 +1,32 @@
 /** Sessions (protocol §2): a question is read, answered, and the next one read, to the end. */
 import { removeResource } from "./content.ts"
 import { sessionPagesMax } from "./limits.ts"
-import { type HttpTransport, type JsonObject, type ListingOptions, listOf, newKey, NotFound,
-  optionalText, pagesOf, parseObject, ProblemError, textOf, unexpected,
+import { type HttpTransport, type JsonObject, type ListingOptions, listOf, locationOf, NotFound,
+  optionalText, pagesOf, parseObject, pathOf, ProblemError, textOf, unexpected,
   withQuery } from "./transport/index.ts"
 
-/** What is answered: words, or the URI of words that the service reads. */
+/** An answer: text, or the URI of a text that the service reads. */
 export type SessionAnswer = string | { readonly href: string }
 
-/** How a session stands. */
+/** The state of a session. */
 export interface SessionProgress {
   readonly href: string
-  /** The question; at the end what is said last. */
+  /** The question; at the end the last message. */
   readonly says: string
-  /** The step that an answer is for; undefined when it is over. */
+  /** The step of the question; undefined when the session is over. */
   readonly step: string | undefined
-  /** Whether it is over, and how it ended. */
   readonly over: boolean
+  /** The result, when it is over. */
   readonly outcome: "crossed" | "cast" | undefined
 }
 
 /** One line of the list of sessions. */
 export interface ListedSession {
   readonly href: string
-  /** The step that it stands at, `crossed` or `cast`. */
+  /** Its current step, `crossed` or `cast`. */
   readonly status: string
   readonly started: string
 }
-
-const asJson = { "content-type": "application/json" }
 
 /** Sessions, newest first. */
 export async function* listSessions(
@@ -56,65 +54,62 @@ export class Session {
     this.href = href
   }
 
-  /** The question that it stands at, or how it ended. */
+  /** The current question, or the outcome. */
   async state(signal?: AbortSignal): Promise<SessionProgress> {
     const { document } = await this.transport.json({ method: "GET", uri: this.href, signal })
     return this.stateOf(document, undefined)
   }
 
   /**
-   * Answers the question that the session stands at, or that of an earlier `step` anew, and gives
-   * what comes next. A wrong last answer is an outcome and no error. Words that the bridge-keeper
-   * does not take, Conflict or another ProblemError.
+   * Answers the current question, or the question of an earlier `step` again, and returns the next
+   * state. A wrong last answer is an outcome, not an error. Fails with Conflict or another
+   * ProblemError for an answer that the service does not accept.
    */
   async answer(
-    given: SessionAnswer,
+    answer: SessionAnswer,
     { signal, step }: {
       readonly step?: string | undefined
       readonly signal?: AbortSignal | undefined
     } = {}
   ): Promise<SessionProgress> {
-    const at = step ?? (await this.state(signal)).step
-    const { attempts, status, text } = await this.transport.text({
-      method: "PUT",
-      uri: `${this.href}/${at ?? unexpected("the session is over")}`,
-      headers: asJson,
-      body: JSON.stringify(typeof given === "string" ? { "#text": given } : { href: given.href }),
-      also: [405, 406],
-      signal
-    })
-    const said = parseObject(text)
+    const current = step ?? (await this.state(signal)).step
+    const { attempts, status, text } = await this.transport.put(
+      `${this.href}/${current ?? unexpected("the session is over")}`,
+      typeof answer === "string" ? { "#text": answer } : { href: answer.href },
+      { acceptedStatuses: [405, 406], signal }
+    )
+    const document = parseObject(text)
     if (status === 200 || status === 201) {
-      return this.stateOf(said, said["method"] === "GET" ? "crossed" : undefined)
+      return this.stateOf(document, document["method"] === "GET" ? "crossed" : undefined)
     }
     const state = await this.state(signal)
-    // Over by this answer, or by an attempt of it whose own answer was lost.
+    // This answer ended the session, or an earlier attempt whose response was lost.
     if (state.over && (status === 406 || attempts > 1)) return state
     throw new ProblemError({
       status,
-      type: optionalText(said, "type") ?? "about:blank",
-      title: optionalText(said, "title") ?? "Not accepted",
-      detail: optionalText(said, "detail") ?? optionalText(said, "p"),
+      type: optionalText(document, "type") ?? "about:blank",
+      title: optionalText(document, "title") ?? "Not accepted",
+      detail: optionalText(document, "detail") ?? optionalText(document, "p"),
       instance: undefined,
       retryAfterMs: undefined,
       extensions: {}
     })
   }
 
-  /** Answers question after question, each with what `answerer` says to it, to the end. */
+  /** Answers each question with the result of `answerer`, until the session is over. */
   async walk(
     answerer: (question: string, state: SessionProgress) => SessionAnswer | Promise<SessionAnswer>,
     signal?: AbortSignal
   ): Promise<SessionProgress> {
     let state = await this.state(signal)
     while (state.step !== undefined) {
-      const given = await answerer(state.says, state)
-      state = await this.answer(given, { step: state.step, signal })
+      const answer = await answerer(state.says, state)
+      state = await this.answer(answer, { step: state.step, signal })
     }
     return state
   }
 
-  /** An answer that was given: its words, or the URI that was given instead. */
+  /** An earlier answer: its text, or its URI. */
   async answered(step: string): Promise<SessionAnswer> {
     const { document } = await this.transport.json({ method: "GET", uri: `${this.href}/${step}` })
     const href = optionalText(document, "href")
@@ -127,7 +122,7 @@ export class Session {
 
   private async stateOf(
     document: JsonObject,
-    known: "crossed" | undefined
+    outcome: "crossed" | undefined
   ): Promise<SessionProgress> {
     const over = textOf(document, "method") === "GET"
     const uri = textOf(document, "uri")
@@ -136,19 +131,21 @@ export class Session {
       says: textOf(document, "p"),
       step: over ? undefined : uri.slice(uri.lastIndexOf("/") + 1),
       over,
-      outcome: over ? known ?? await this.outcome() : undefined
+      outcome: over ? outcome ?? await this.findOutcome() : undefined
     }
   }
 
-  /** How it ended: its own document shows only that it did. */
-  private async outcome(): Promise<"crossed" | "cast"> {
-    const wanted = this.transport.locate(this.href).at
+  /** Its own document does not have the outcome, but the list of sessions does. */
+  private async findOutcome(): Promise<"crossed" | "cast"> {
+    const { url } = this.transport.locate(this.href)
     let page = 0
     for await (const { session } of pagesOf(this.transport, "/sessions?limit=1000")) {
       for (const one of listOf({ session: session ?? [] }, "session")) {
         const status = textOf(one, "status")
-        if (this.transport.locate(textOf(one, "href")).at !== wanted) continue
-        return status === "crossed" || status === "cast" ? status : unexpected("it goes on")
+        if (this.transport.locate(textOf(one, "href")).url !== url) continue
+        return status === "crossed" || status === "cast"
+          ? status
+          : unexpected("the session is not over")
       }
       if (++page >= sessionPagesMax) break
     }
@@ -164,18 +161,13 @@ export class Session {
   }
 }
 
-/** B1, B2: comes to the bridge, and is asked the first question. */
+/** B1, B2: begins a session; its first question follows. */
 export const beginSession = async (
   transport: HttpTransport,
   signal?: AbortSignal
 ): Promise<Session> => {
   const entry = await transport.json({ method: "GET", uri: "/cross_bridge", signal })
-  const { headers } = await transport.text({
-    method: "POST",
-    uri: textOf(entry.document, "uri"),
-    headers: { ...asJson, "idempotency-key": newKey() },
-    body: JSON.stringify({ continue: "true" }),
-    signal
-  })
-  return new Session(transport, headers.get("location") ?? unexpected("no Location"))
+  const uri = pathOf(textOf(entry.document, "uri"))
+  const response = await transport.post(uri, { continue: "true" }, { signal })
+  return new Session(transport, locationOf(response))
 }

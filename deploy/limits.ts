@@ -1,85 +1,83 @@
-/** Every bound of `restante doctor`. Units stand last in the names. */
-/** Version of the format; a later one is refused. */
+/** Every limit of archives and of `restante doctor`. */
+
+/** Version of the format of archives; a later one is refused. */
 export const archiveFormatVersion = 1
 
-/** Bytes of one line at most: a log item or state, as JSON, is shorter. */
+/** Largest line of an archive: a log item or a state, as JSON, is smaller. */
 export const lineBytesMax = 64 * 1024 * 1024
 
-/** Bytes of the last line at most: counts of some kinds, and a checksum. */
+/** Largest last line of an archive: the counts of some kinds, and a checksum. */
 export const trailerBytesMax = 64 * 1024
 
-/** Lines are handed on when they are so many bytes together. */
+/** Lines are written together in chunks of this size. */
 export const writeBytes = 128 * 1024
 
-/** Of gzip: what is much slower saves little. */
+/** Compression of archives: higher levels are much slower and save little. */
 export const gzipLevel = 1
 
-/** Actors of one group of commits, groups under way at once, and bytes of all that waits. */
+/** Actors of one group of commits, concurrent groups, and bytes of all groups. */
 export const groupActors = 250
 
-export const groupsAtOnce = 4
+export const concurrentGroups = 4
 
 export const archiveGroupBytesMax = 4 * 1024 * 1024
 
-/** Items of one commit: all of them go into one atomic batch. */
+/** Items of one commit; they must fit in one atomic batch. */
 export const commitItems = 400
 
-/** Items that one commit removes at most. */
+/** Items that one commit removes. */
 export const commitRemovals = 400
 
-/** Bytes of the items of one commit or line, but for a single item that is larger. */
+/** Bytes of the items of one commit or line, except for a single larger item. */
 export const itemsBytes = 1024 * 1024
 
 /** Records of one write. */
 export const groupRecords = 250
 
-/** Blobs up to so many bytes are written at once, so many of them. */
+/** Blobs up to this size are written concurrently. */
 export const smallBlobBytes = 128 * 1024
 
-export const smallBlobsAtOnce = 16
+export const concurrentSmallBlobs = 16
 
-/** Blobs listed at once. */
+/** Blobs of one page of the listing. */
 export const blobsPage = 500
 
-/** How often an actor is read anew whose blob was replaced meanwhile. */
-export const blobTriesMax = 10
+/** Reads of an actor whose blob changes during each read. */
+export const blobReadsMax = 10
 
 if (groupActors > 1_000 || commitItems + commitRemovals > 900) {
-  throw new Error("deploy/limits.ts: a commit must fit into one batch")
+  throw new Error("deploy/limits.ts: a commit must fit in one batch")
 }
 
-/* Every bound of archives. Units stand last in the names. */
-
-/** Open files that a busy node wants: a connection is one. */
+/** Open files that a busy node needs, as every connection is one; below the minimum it fails. */
 export const filesWanted = 65_536
 
-/** With fewer it refuses connections soon. */
 export const filesMin = 1_024
 
-/** Room on the disk of the store. */
-export const roomWantedBytes = 5 * 1024 ** 3
+/** Free space on the disk of the store. */
+export const diskWantedBytes = 5 * 1024 ** 3
 
-export const roomMinBytes = 256 * 1024 ** 2
+export const diskMinBytes = 256 * 1024 ** 2
 
-/** Memory that a node may use. */
+/** Memory of a node. */
 export const memoryWantedBytes = 512 * 1024 ** 2
 
-/** How far clocks may be apart: leases of nodes and signatures of pushes stand on them. */
+/** Offset of clocks: leases of nodes and signatures of pushes depend on them. */
 export const clockWarnMs = 1_000
 
 export const clockFailMs = 60_000
 
-/** A clock before this is not set: ms since the epoch, 2026-01-01. */
+/** An earlier clock is not set: ms since the epoch, 2026-01-01. */
 export const clockEarliestMs = Date.UTC(2026, 0, 1)
 
 /** Round trip to NATS; a commit takes at least one. */
 export const natsRoundTripWarnMs = 20
 
-/** `max_payload` of the servers: the largest document, as it is stored. */
+/** `max_payload` of the servers: the largest stored document. */
 export const natsPayloadWantedBytes = 1024 ** 2
 
-/** How long an answer may take. */
-export const askMs = 3_000
+/** Time for a response of the service. */
+export const requestMs = 3_000
 
-/** Characters of a token that nobody guesses. */
+/** Characters of an unguessable token. */
 export const tokenCharactersMin = 22

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const sourceFolders = ["runtime", "actors", "http", "deploy"]
+const sourceFolders = ["runtime", "actors", "http", "client", "deploy"]
 const builtMark = "dist/.built"
 const compiledMain = "dist/deploy/main.js"
 const bundleFolder = "dist/bin"

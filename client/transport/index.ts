@@ -4,7 +4,8 @@ export { Conflict, ConnectionError, Forbidden, Gone, InvalidSignature, NotFound,
   Unauthenticated, Unavailable, UnexpectedAnswer, Unprocessable } from "./errors.ts"
 export { defined, type Json, type JsonObject, listOf, numberOf, objectOf, optionalNumber,
   optionalObject, optionalText, parseObject, textOf, unexpected, wordOf } from "./json.ts"
-export { linkOf, type ListingOptions, pagesOf, withQuery } from "./pages.ts"
-export { backoffMs, basic, defaultAttempts, either, type Fetch, HttpTransport, newKey, pause,
-  problemOf, readBytes, type RequestContentBody } from "./transport.ts"
+export { linkOf, type ListingOptions, locationOf, pagesOf, pathOf, withQuery } from "./pages.ts"
+export { anySignal, backoffMs, basicAuthorization, type Fetch, HttpTransport, newIdempotencyKey,
+  pause, type PostOptions, problemOf, readBytes, type RequestContentBody, type ServiceRequest,
+  type ServiceResponse } from "./transport.ts"
 export { xmlToJson } from "./xml.ts"

@@ -1,8 +1,14 @@
-/** Listings that come in pages (`Link; rel="next"`), one after the other. */
-import type { JsonObject } from "./json.ts"
+/** Links between resources: the Link field (RFC 8288), queries of URIs, and listings in pages. */
+import { type JsonObject, unexpected } from "./json.ts"
 import type { HttpTransport } from "./transport.ts"
 
-/** The target of the first link with this relation, as it is written. */
+const linkPattern = /<([^>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]*))?)*)/g
+
+/** The URI of a created resource. */
+export const locationOf = ({ headers }: { readonly headers: Headers }): string =>
+  headers.get("location") ?? unexpected("no Location")
+
+/** The target of the first link with this relation, as written. */
 export const linkOf = (field: string | null, relation: string): string | undefined => {
   for (const [, target, parameters = ""] of (field ?? "").matchAll(linkPattern)) {
     const [, quoted, bare] = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i.exec(parameters) ?? []
@@ -12,18 +18,24 @@ export const linkOf = (field: string | null, relation: string): string | undefin
   return undefined
 }
 
-const linkPattern = /<([^>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]*))?)*)/g
+/**
+ * Path and query of a link of the service to itself, which is requested at the service's `url`,
+ * whatever origin the link has.
+ */
+export const pathOf = (uri: string): string => {
+  if (!URL.canParse(uri)) return uri
+  const { pathname, search } = new URL(uri)
+  return pathname + search
+}
 
-/* The Link field (RFC 8288). */
-
-/** How a listing is read. */
+/** Options of listings. */
 export interface ListingOptions {
   readonly signal?: AbortSignal | undefined
-  /** Entries of one page, as they are fetched. */
+  /** Entries of one page. */
   readonly pageSize?: number | undefined
 }
 
-/** Path with these parameters; those that are undefined are left out. */
+/** The path with these parameters; undefined ones are omitted. */
 export const withQuery = (
   path: string,
   parameters: Readonly<Record<string, string | number | undefined>>
@@ -36,7 +48,7 @@ export const withQuery = (
   return text === "" ? path : `${path}?${text}`
 }
 
-/** The documents of all pages; the next one is fetched when it is asked for. */
+/** The documents of all pages (`Link; rel="next"`), each requested when the caller needs it. */
 export async function* pagesOf(
   transport: HttpTransport,
   first: string,
@@ -49,6 +61,7 @@ export async function* pagesOf(
     const page: { readonly document: JsonObject; readonly headers: Headers } = await transport
       .json({ method: "GET", uri, ...options })
     yield page.document
-    uri = linkOf(page.headers.get("link"), "next")
+    const next = linkOf(page.headers.get("link"), "next")
+    uri = next !== undefined && transport.locate(first).isOwn ? pathOf(next) : next
   }
 }

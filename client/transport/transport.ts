@@ -1,13 +1,13 @@
 /**
- * Requests to a service: credentials, attempts, problems. What is safe to repeat, or carries an
- * Idempotency-Key, is repeated when no answer came; what was refused for the moment, always.
+ * Requests to a service: credentials, attempts, problems. A request without a response is sent
+ * again if it is idempotent or has an Idempotency-Key. A transient refusal is always retried.
  */
-import { answerMs, attemptsMax, backoffMsFirst, backoffMsMax, documentBytesMax, problemBytesMax,
+import { backoffMsFirst, backoffMsMax, documentBytesMax, problemBytesMax, responseMs,
   retryAfterMsMax } from "../limits.ts"
 import { ConnectionError, type ProblemError, problemError, RestanteError } from "./errors.ts"
 import { type JsonObject, parseObject, unexpected } from "./json.ts"
 
-/** All bytes of a body; undefined, and the rest left unread, when there are more than the bound. */
+/** All bytes of a body; undefined, with the rest unread, when there are more than `bytesMax`. */
 export const readBytes = async (
   body: ReadableStream<Uint8Array> | null,
   bytesMax: number
@@ -32,31 +32,31 @@ export const readBytes = async (
   return bytes
 }
 
-/* Pauses between attempts: growing, jittered, and over when a signal says so. */
-
-/** Resolves after the time; rejects with the signal's reason when that is aborted first. */
+/** Resolves after the time; rejects with the signal's reason when the signal is aborted first. */
 export const pause = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason)
-    const aborted = (): void => {
+    const onAbort = (): void => {
       clearTimeout(timer)
       reject(signal?.reason)
     }
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", aborted)
+      signal?.removeEventListener("abort", onAbort)
       resolve()
     }, ms)
-    signal?.addEventListener("abort", aborted, { once: true })
+    signal?.addEventListener("abort", onAbort, { once: true })
   })
 
-/** Spreads clients that lost the same service: from half of the time to all of it. */
-export const jittered = (ms: number): number => ms / 2 + Math.random() * (ms / 2)
+/**
+ * The pause before attempt `n + 1`, where `n` counts from 1. It is random between half and all of
+ * the backoff, which spreads the clients of a service that restarts.
+ */
+export const backoffMs = (n: number, firstMs = backoffMsFirst): number => {
+  const ms = Math.min(firstMs * 2 ** Math.min(n - 1, 20), Math.max(backoffMsMax, firstMs))
+  return ms / 2 + Math.random() * (ms / 2)
+}
 
-/** The pause before attempt `n + 1`, where `n` counts from 1. */
-export const backoffMs = (n: number, firstMs = backoffMsFirst): number =>
-  jittered(Math.min(firstMs * 2 ** Math.min(n - 1, 20), Math.max(backoffMsMax, firstMs)))
-
-/** The time that Retry-After asks for, in either of its forms (RFC 9110 §10.2.3). */
+/** The time of a Retry-After field, in either of its forms (RFC 9110 §10.2.3). */
 export const retryAfterMs = (field: string | null, nowMs: number): number | undefined => {
   if (field === null) return undefined
   if (/^\s*\d{1,9}\s*$/.test(field)) return Number(field) * 1000
@@ -64,20 +64,18 @@ export const retryAfterMs = (field: string | null, nowMs: number): number | unde
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
 }
 
-/** A signal that follows each of these that is there; undefined when none is. */
-export const either = (
+/** A signal that aborts with any of the given ones; undefined when none is given. */
+export const anySignal = (
   ...signals: ReadonlyArray<AbortSignal | undefined>
 ): AbortSignal | undefined => {
-  const there = signals.filter((signal) => signal !== undefined)
-  return there.length > 1 ? AbortSignal.any(there) : there[0]
+  const defined = signals.filter((signal) => signal !== undefined)
+  return defined.length > 1 ? AbortSignal.any(defined) : defined[0]
 }
 
-/* Reading bodies whole, up to a bound. */
-
-/** What fetch is taken for. */
+/** The part of `fetch` that the client uses. */
 export type Fetch = (input: string, init?: RequestInit) => Promise<Response>
 
-/** What a request brings. A stream can be sent once only; a function makes one for each attempt. */
+/** The body of a request. A stream can be sent only once; a function makes one per attempt. */
 export type RequestContentBody =
   | string
   | Uint8Array
@@ -86,11 +84,11 @@ export type RequestContentBody =
   | ReadableStream<Uint8Array>
   | (() => ReadableStream<Uint8Array>)
 
-/** Where the service is, and whom to be there. */
+/** The address of the service, and the credentials for it. */
 export interface Endpoint {
-  /** Where it is asked, without a slash at its end. */
+  /** Requests go here. Without a slash at its end. */
   readonly url: string
-  /** What the URIs that it gives out begin with. */
+  /** The URIs of the service begin with it. */
   readonly publicUrl: string
   readonly authorization: string | undefined
   readonly fetch: Fetch
@@ -98,7 +96,7 @@ export interface Endpoint {
   readonly attempts: number
 }
 
-/** One thing that is asked. */
+/** One request. */
 export interface ServiceRequest {
   readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE"
   /** A path of the service, or a URI. */
@@ -108,56 +106,63 @@ export interface ServiceRequest {
   readonly body?: RequestContentBody | undefined
   /** Instead of the account's; null for none. */
   readonly authorization?: string | undefined | null | undefined
-  /** Statuses beside 2xx that are an answer. */
-  readonly also?: ReadonlyArray<number> | undefined
+  /** Statuses beside 2xx that are not errors. */
+  readonly acceptedStatuses?: ReadonlyArray<number> | undefined
   readonly signal?: AbortSignal | undefined
-  /** Bounds an attempt; null for one that takes as long as its body. */
-  readonly withinMs?: number | null | undefined
+  /** Limit of one attempt; null for a request that takes as long as its body. */
+  readonly timeoutMs?: number | null | undefined
   readonly attempts?: number | undefined
-  /** Refused unless asked for: fields with secrets would go wherever it leads. */
-  readonly redirect?: "follow" | "error" | undefined
+  /** `error` by default: a redirect could lead header fields with secrets elsewhere. */
+  readonly redirect?: "follow" | "error" | "manual" | undefined
 }
 
-/** An answer with the document in it. */
-export interface ServiceAnswer {
+/** Options of a request that creates something. */
+export interface PostOptions {
+  /** Generated by default. The same key and document again, within a day, creates nothing. */
+  readonly idempotencyKey?: string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A response with its text. */
+export interface ServiceResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** How often it was asked. */
+  /** Attempts until this response. */
   readonly attempts: number
 }
 
-/** Statuses of a service that does nothing at the moment, and may later. */
-const passing: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504])
+/** Statuses of a service that is temporarily unable to respond. */
+const transientStatuses: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504])
 
 const base64 = (text: string): string =>
   btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(""))
 
 /** HTTP Basic (RFC 7617). */
-export const basic = (name: string, password: string): string =>
+export const basicAuthorization = (name: string, password: string): string =>
   `Basic ${base64(`${name}:${password}`)}`
 
-/** A key that nobody else makes. Not randomUUID: browsers have that in secure contexts only. */
-export const newKey = (): string =>
+/** A unique Idempotency-Key. Browsers have `randomUUID` in secure contexts only. */
+export const newIdempotencyKey = (): string =>
   Array.from(
     crypto.getRandomValues(new Uint8Array(16)),
     (byte) => byte.toString(16).padStart(2, "0")
   ).join("")
 
-const textIn = async (response: Response, bytesMax: number): Promise<string | undefined> => {
+const readText = async (response: Response, bytesMax: number): Promise<string | undefined> => {
   const bytes = await readBytes(response.body, bytesMax)
   return bytes === undefined ? undefined : new TextDecoder().decode(bytes)
 }
 
-/** The problem of a refusal; without a problem document, what its status says. */
+/** The error of a response with a problem document (RFC 9457), or with a status alone. */
 export const problemOf = async (response: Response): Promise<ProblemError> => {
   const { headers, status, statusText } = response
-  const text = await textIn(response, problemBytesMax).catch(() => undefined) ?? ""
+  const text = await readText(response, problemBytesMax).catch(() => undefined) ?? ""
   let document: JsonObject = {}
   try {
     if (headers.get("content-type")?.includes("json") === true) document = parseObject(text)
   } catch {
-    // A proxy may answer anything.
+    // A proxy may send a malformed document.
   }
   const { detail, instance, p, status: _, title, type, ...extensions } = document
   const asText = (value: unknown): string | undefined =>
@@ -166,7 +171,7 @@ export const problemOf = async (response: Response): Promise<ProblemError> => {
     status,
     type: asText(type) ?? "about:blank",
     title: asText(title) ?? (statusText || `status ${status}`),
-    // The bridge-keeper speaks in a `p` of his own.
+    // The challenges of sessions have their text in `p` (protocol §2).
     detail: asText(detail) ?? asText(p),
     instance: asText(instance),
     retryAfterMs: retryAfterMs(headers.get("retry-after"), Date.now()),
@@ -177,13 +182,24 @@ export const problemOf = async (response: Response): Promise<ProblemError> => {
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   const { cause, message } = error
-  return cause instanceof Error && cause.message !== "" ? `${message}: ${cause.message}` : message
+  if (!(cause instanceof Error)) return message
+  // A failure of several addresses has a code and no message.
+  return cause.message || ("code" in cause ? String(cause.code) : message)
 }
 
 const isStream = (body: RequestContentBody | undefined): boolean =>
   typeof body === "function" || body instanceof ReadableStream
 
-/** Requests with the credentials and the patience of one endpoint. */
+type AttemptResult<A> =
+  | { readonly done: true; readonly value: A }
+  | {
+    readonly done: false
+    readonly error: RestanteError
+    readonly isRetryable: boolean
+    readonly waitMs: number | undefined
+  }
+
+/** Requests with the credentials and the retries of one endpoint. */
 export class HttpTransport {
   readonly endpoint: Endpoint
 
@@ -191,147 +207,174 @@ export class HttpTransport {
     this.endpoint = endpoint
   }
 
-  /** Where a path or URI is asked, and whether it is of this service; TypeError if it is none. */
-  locate(uri: string): { readonly at: string; readonly own: boolean } {
+  /** The URL for a request, and whether it is of this service. Throws TypeError. */
+  locate(uri: string): { readonly url: string; readonly isOwn: boolean } {
     const { publicUrl, url } = this.endpoint
-    if (uri.startsWith("/")) return { at: url + uri, own: true }
+    if (uri.startsWith("/")) return { url: url + uri, isOwn: true }
     for (const base of [publicUrl, url]) {
       if (uri === base || uri.startsWith(`${base}/`)) {
-        return { at: url + uri.slice(base.length), own: true }
+        return { url: url + uri.slice(base.length), isOwn: true }
       }
     }
     if (!/^https?:\/\//i.test(uri) || !URL.canParse(uri)) {
       throw new TypeError("expected an http or https URI, or a path of the service")
     }
-    return { at: uri, own: false }
+    return { url: uri, isOwn: false }
   }
 
-  /** The URI as the service gives it out. */
+  /** The URI as the service writes it. */
   absolute(uri: string): string {
     return uri.startsWith("/") ? this.endpoint.publicUrl + uri : uri
   }
 
   /**
-   * Asks until there is an answer, and reads it with `read`, within the attempt: what breaks off
-   * in its middle is asked again. Fails with ConnectionError, with a ProblemError, or with the
+   * Sends until there is a response, and reads it with `read` within the attempt: a body that
+   * breaks off is requested again. Fails with ConnectionError, with a ProblemError, or with the
    * reason of the signal.
    */
-  async ask<A>(
-    asked: ServiceRequest,
+  async send<A>(
+    request: ServiceRequest,
     read: (response: Response, attempts: number) => Promise<A> | A
   ): Promise<A> {
-    this.locate(asked.uri)
-    const bound = asked.attempts ?? this.endpoint.attempts
-    const most = asked.body instanceof ReadableStream ? 1 : bound
+    this.locate(request.uri)
+    const limit = request.attempts ?? this.endpoint.attempts
+    const attempts = request.body instanceof ReadableStream ? 1 : limit
     for (let attempt = 1;; attempt++) {
-      const tried = await this.attempt(asked, attempt, read)
-      if (tried.done) return tried.value
-      if (attempt >= most || !tried.again) throw tried.error
-      await pause(tried.waitMs ?? backoffMs(attempt), this.signalOf(asked))
+      const result = await this.attempt(request, attempt, read)
+      if (result.done) return result.value
+      if (attempt >= attempts || !result.isRetryable) throw result.error
+      await pause(result.waitMs ?? backoffMs(attempt), this.signalOf(request))
     }
   }
 
-  /** As `ask`, with the text of the answer. */
-  text(asked: ServiceRequest): Promise<ServiceAnswer> {
-    return this.ask({ accept: "application/json", ...asked }, async (response, attempts) => {
+  /** Sends, and reads the response as text. */
+  text(request: ServiceRequest): Promise<ServiceResponse> {
+    return this.send({ accept: "application/json", ...request }, async (response, attempts) => {
       const { headers, status } = response
-      const text = await textIn(response, documentBytesMax) ?? unexpected("it is too long")
+      const text = await readText(response, documentBytesMax) ?? unexpected("it is too long")
       return { status, headers, text, attempts }
     })
   }
 
-  /** As `ask`, with the document of the answer. */
-  async json(asked: ServiceRequest): Promise<ServiceAnswer & { readonly document: JsonObject }> {
-    const answer = await this.text(asked)
-    return { ...answer, document: parseObject(answer.text) }
+  /** Sends, and reads the response as a document. */
+  async json(
+    request: ServiceRequest
+  ): Promise<ServiceResponse & { readonly document: JsonObject }> {
+    const response = await this.text(request)
+    return { ...response, document: parseObject(response.text) }
+  }
+
+  /** Creates: POST with an Idempotency-Key, which is generated unless given. */
+  post(
+    uri: string,
+    document?: object,
+    options: PostOptions & Pick<ServiceRequest, "authorization" | "headers"> = {}
+  ): Promise<ServiceResponse> {
+    const { authorization, headers, idempotencyKey = newIdempotencyKey(), signal } = options
+    return this.text({
+      method: "POST",
+      uri,
+      headers: {
+        ...headers,
+        "content-type": document === undefined ? undefined : "application/json",
+        "idempotency-key": idempotencyKey
+      },
+      body: document === undefined ? undefined : JSON.stringify(document),
+      authorization,
+      signal
+    })
+  }
+
+  /** Replaces: PUT of a JSON document. */
+  put(
+    uri: string,
+    document: object,
+    options: Pick<ServiceRequest, "acceptedStatuses" | "authorization" | "signal"> = {}
+  ): Promise<ServiceResponse> {
+    const headers = { "content-type": "application/json" }
+    return this.text({ method: "PUT", uri, headers, body: JSON.stringify(document), ...options })
+  }
+
+  /** Resolves after the time; rejects when the client's or the given signal is aborted first. */
+  pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return pause(ms, anySignal(this.endpoint.signal, signal))
   }
 
   private signalOf({ signal }: ServiceRequest): AbortSignal | undefined {
-    return either(this.endpoint.signal, signal)
+    return anySignal(this.endpoint.signal, signal)
   }
 
   private async attempt<A>(
-    asked: ServiceRequest,
+    request: ServiceRequest,
     attempt: number,
     read: (response: Response, attempts: number) => Promise<A> | A
-  ): Promise<Tried<A>> {
-    const stop = new AbortController()
-    const { withinMs = answerMs } = asked
-    const timer = withinMs === null
+  ): Promise<AttemptResult<A>> {
+    const timeout = new AbortController()
+    const { timeoutMs = responseMs } = request
+    const timer = timeoutMs === null
       ? undefined
-      : setTimeout(() => stop.abort(new Error(`no answer in ${withinMs} ms`)), withinMs)
-    const given = this.signalOf(asked)
+      : setTimeout(() => timeout.abort(new Error(`no response in ${timeoutMs} ms`)), timeoutMs)
+    const signal = this.signalOf(request)
     try {
-      const response = await this.fetch(asked, either(given, stop.signal))
+      const response = await this.fetch(request, anySignal(signal, timeout.signal))
       const { ok, status } = response
-      if (ok || asked.also?.includes(status) === true) {
+      if (ok || request.acceptedStatuses?.includes(status) === true) {
         return { done: true, value: await read(response, attempt) }
       }
       const error = await problemOf(response)
       const waitMs = error.retryAfterMs
-      // The first attempt with this key is still under way.
-      const isUnderWay = status === 409 && waitMs !== undefined && isKeyed(asked)
-      const again = (passing.has(status) || isUnderWay) && (waitMs ?? 0) <= retryAfterMsMax
-      return { done: false, error, again, waitMs }
+      // The service still processes the first attempt with this key.
+      const isInProgress = status === 409 && waitMs !== undefined && hasKey(request)
+      const isRetryable = (transientStatuses.has(status) || isInProgress) &&
+        (waitMs ?? 0) <= retryAfterMsMax
+      return { done: false, error, isRetryable, waitMs }
     } catch (error) {
-      if (given?.aborted === true) throw given.reason
+      if (signal?.aborted === true) throw signal.reason
       if (error instanceof RestanteError) throw error
-      const what = `${this.locate(asked.uri).at} cannot be reached: ${reasonOf(error)}`
-      const failed = new ConnectionError(withoutSecret(what), attempt, error)
-      return { done: false, error: failed, again: isRepeatable(asked), waitMs: undefined }
+      const message = `${this.locate(request.uri).url} cannot be reached: ${reasonOf(error)}`
+      const failure = new ConnectionError(redactSecret(message), attempt, error)
+      return { done: false, error: failure, isRetryable: isRepeatable(request), waitMs: undefined }
     } finally {
       clearTimeout(timer)
     }
   }
 
-  private fetch(asked: ServiceRequest, signal: AbortSignal | undefined): Promise<Response> {
-    const { at, own } = this.locate(asked.uri)
-    const headers = new Headers({ accept: asked.accept ?? "*/*" })
-    for (const [name, value] of Object.entries(asked.headers ?? {})) {
+  private fetch(request: ServiceRequest, signal: AbortSignal | undefined): Promise<Response> {
+    const { isOwn, url } = this.locate(request.uri)
+    const headers = new Headers({ accept: request.accept ?? "*/*" })
+    for (const [name, value] of Object.entries(request.headers ?? {})) {
       if (value !== undefined) headers.set(name, value)
     }
-    const authorization = asked.authorization === undefined && own
+    const authorization = request.authorization === undefined && isOwn
       ? this.endpoint.authorization
-      : asked.authorization ?? undefined
+      : request.authorization ?? undefined
     if (authorization !== undefined) headers.set("authorization", authorization)
-    const { body, method } = asked
-    const given = typeof body === "function" ? body() : body
-    return this.endpoint.fetch(at, {
+    const { body, method } = request
+    const content = typeof body === "function" ? body() : body
+    return this.endpoint.fetch(url, {
       method,
       headers,
-      // Nothing that a browser remembers goes along, and nothing is kept there.
+      // Cookies and the cache of a browser are not used.
       credentials: "omit",
-      redirect: asked.redirect ?? "error",
+      redirect: request.redirect ?? "error",
       cache: "no-store",
       ...signal === undefined ? {} : { signal },
-      ...given === undefined ? {} : { body: given as BodyInit }, // buffers here are not shared
+      ...content === undefined ? {} : { body: content as BodyInit }, // no buffer here is shared
       ...isStream(body) ? { duplex: "half" } : {}
     })
   }
 }
 
-type Tried<A> =
-  | { readonly done: true; readonly value: A }
-  | {
-    readonly done: false
-    readonly error: RestanteError
-    readonly again: boolean
-    readonly waitMs: number | undefined
-  }
+const hasKey = ({ headers }: ServiceRequest): boolean => headers?.["idempotency-key"] !== undefined
 
-const isKeyed = ({ headers }: ServiceRequest): boolean => headers?.["idempotency-key"] !== undefined
-
-/** Whether it can be asked again when nobody knows whether it was done. */
-const isRepeatable = (asked: ServiceRequest): boolean => {
-  if (asked.method === "POST") return isKeyed(asked)
-  // Done the first time, its condition would not hold the second time.
-  const isConditional = asked.headers?.["if-match"] !== undefined ||
-    asked.headers?.["if-none-match"] !== undefined
-  return asked.method === "GET" || asked.method === "HEAD" || !isConditional
+/** Whether a request may be sent again when the result of the first attempt is indeterminate. */
+const isRepeatable = (request: ServiceRequest): boolean => {
+  if (request.method === "POST") return hasKey(request)
+  // If the first attempt succeeded, the condition fails at the second.
+  const isConditional = request.headers?.["if-match"] !== undefined ||
+    request.headers?.["if-none-match"] !== undefined
+  return request.method === "GET" || request.method === "HEAD" || !isConditional
 }
 
-/** Messages of errors are logged: what follows `~` in a URI is not for logs. */
-const withoutSecret = (text: string): string => text.replace(/(?:~|%7e)[^/\s?#:]*/gi, "~…")
-
-/** The attempts that an endpoint makes unless it is told. */
-export const defaultAttempts = attemptsMax
+/** Error messages are logged, and the part of a URI after `~` is secret. */
+const redactSecret = (text: string): string => text.replace(/(?:~|%7e)[^/\s?#:]*/gi, "~…")

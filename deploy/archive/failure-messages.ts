@@ -1,12 +1,12 @@
-/** What the operator is told when a command on archives comes to nothing. */
+/** What the operator reads when a command on archives fails. */
 import { isTagged } from "effect/Predicate"
 import { backendFailed } from "../backend/index.ts"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
-import { FileThere } from "./file.ts"
+import { FileExists } from "./file.ts"
 import { ArchiveCorrupted } from "./format.ts"
 import type { ArchiveFailure, OpeningFailure } from "./stores.ts"
 
-const tags: ReadonlyArray<OpeningFailure["_tag"]> = [
+const openingTags: ReadonlyArray<OpeningFailure["_tag"]> = [
   "StorageLocked",
   "StorageCorrupted",
   "StorageFull",
@@ -19,21 +19,21 @@ const tags: ReadonlyArray<OpeningFailure["_tag"]> = [
 ]
 
 const isOpening = (failure: ArchiveFailure): failure is OpeningFailure =>
-  tags.some((tag) => isTagged(failure, tag))
+  openingTags.some((tag) => isTagged(failure, tag))
 
-/** `place` is the store, `file` the archive; `untouched`: nothing was changed. */
-export const explained = (
-  place: string,
+/** The failure of a command on the store at `store` and the archive `file`. */
+export const archiveFailed = (
+  store: string,
   file: string | undefined,
   failure: ArchiveFailure
 ): CommandFailed => {
-  const ends = (message: string): CommandFailed =>
-    new CommandFailed({ message, exitCode: exitCodes.failed })
   if (failure instanceof CommandFailed) return failure
-  if (isOpening(failure)) return backendFailed(place, failure)
-  if (failure instanceof ArchiveCorrupted) {
-    return ends(`${file ?? place} cannot be used: ${failure.detail}`)
-  }
-  if (failure instanceof FileThere) return ends(`${file ?? place} is there already`)
-  return ends(failure.message)
+  if (isOpening(failure)) return backendFailed(store, failure)
+  const archive = file ?? store
+  const message = failure instanceof ArchiveCorrupted
+    ? `${archive} cannot be used: ${failure.detail}`
+    : failure instanceof FileExists
+    ? `${archive} already exists: give a new file`
+    : failure.message
+  return new CommandFailed({ message, exitCode: exitCodes.failed })
 }

@@ -1,4 +1,4 @@
-/** The files of archives: written beside their place and renamed, and verified before use. */
+/** The files of archives: written to a temporary name and renamed, and verified before use. */
 import { createReadStream, existsSync } from "node:fs"
 import { open, rename, rm } from "node:fs/promises"
 import { dirname } from "node:path"
@@ -8,19 +8,19 @@ import { StorageCorrupted } from "../../runtime/index.ts"
 import { gzipLevel, writeBytes } from "../limits.ts"
 import { ArchiveCorrupted, Decoder } from "./format.ts"
 import type { ArchivePart } from "./parts.ts"
-import { drain } from "./store-reader.ts"
+import { readAll } from "./store-reader.ts"
 
-/** A file that is there already. */
-export class FileThere extends Error {}
+/** The file of a new archive already exists. */
+export class FileExists extends Error {}
 
-/** Only the owner may read it: it holds what proves the service to others. */
+/** Only the owner may read it: it contains the secret of the service. */
 const MODE = 0o600
 
-const compressed = (source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> => {
+const compress = (source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> => {
   const gzip = createGzip({ level: gzipLevel, chunkSize: writeBytes })
   const readable = Readable.from(source, { objectMode: false, highWaterMark: writeBytes })
   readable.once("error", (error) => gzip.destroy(error))
-  // It may come before anybody reads; whoever reads then is told all the same.
+  // An error before the first read needs a listener; the reader receives it, too.
   gzip.once("error", () => {})
   return readable.pipe(gzip)
 }
@@ -34,8 +34,8 @@ const flushFolder = async (file: string): Promise<void> => {
   }
 }
 
-/** Writes to standard output as fast as it is read. */
-const toOutput = async (source: AsyncIterable<Uint8Array>): Promise<number> => {
+/** Writes to standard output with backpressure. */
+const writeToOutput = async (source: AsyncIterable<Uint8Array>): Promise<number> => {
   let written = 0
   for await (const bytes of source) {
     written += bytes.length
@@ -46,8 +46,8 @@ const toOutput = async (source: AsyncIterable<Uint8Array>): Promise<number> => {
   return written
 }
 
-const toFile = async (path: string, source: AsyncIterable<Uint8Array>): Promise<number> => {
-  if (existsSync(path)) throw new FileThere(path)
+const writeToFile = async (path: string, source: AsyncIterable<Uint8Array>): Promise<number> => {
+  if (existsSync(path)) throw new FileExists(path)
   const partial = `${path}.partial`
   await rm(partial, { force: true })
   const file = await open(partial, "wx", MODE)
@@ -64,20 +64,20 @@ const toFile = async (path: string, source: AsyncIterable<Uint8Array>): Promise<
     throw error
   }
   await file.close()
-  if (existsSync(path)) throw new FileThere(path)
+  if (existsSync(path)) throw new FileExists(path)
   await rename(partial, path)
   await flushFolder(path)
   return written
 }
 
-/** Writes an archive to a path, or to standard output by `-`; answers its bytes. */
+/** Writes an archive to a path, or to standard output for `-`; returns its bytes. */
 export const save = (
   path: string,
-  pieces: AsyncIterable<Uint8Array>,
-  plain: boolean
+  bytes: AsyncIterable<Uint8Array>,
+  isPlain: boolean
 ): Promise<number> => {
-  const source = plain ? pieces : compressed(pieces)
-  return path === "-" ? toOutput(source) : toFile(path, source)
+  const source = isPlain ? bytes : compress(bytes)
+  return path === "-" ? writeToOutput(source) : writeToFile(path, source)
 }
 
 const isGzip = async (path: string): Promise<boolean> => {
@@ -107,14 +107,17 @@ async function* bytesOf(path: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Reads an archive; its header and counts are in the decoder. */
+/** The decoder of a file. */
 export const decoderOf = (path: string): Decoder => new Decoder(bytesOf(path))
 
-/** Reads all of an archive and keeps nothing. Throws {@link ArchiveCorrupted}. */
-export const verify = async (path: string, seen: (part: ArchivePart) => void): Promise<Decoder> => {
+/** Reads a whole archive without storing it. Throws {@link ArchiveCorrupted}. */
+export const verify = async (
+  path: string,
+  onPart: (part: ArchivePart) => void
+): Promise<Decoder> => {
   const decoder = decoderOf(path)
   try {
-    await drain(decoder.parts(), seen)
+    await readAll(decoder.parts(), onPart)
   } catch (error) {
     if (error instanceof StorageCorrupted) throw new ArchiveCorrupted({ detail: error.detail })
     throw error

@@ -1,9 +1,21 @@
-/** Reads an archive back, and refuses one that is truncated, corrupted or of another format. */
+/** The format of archives (README.md): an encoder, and a decoder that verifies. */
 import { Schema } from "effect"
 import { createHash } from "node:crypto"
 import { address, fromKey, keyOf, type LogItem, SHARDS } from "../../runtime/index.ts"
-import { archiveFormatVersion, lineBytesMax, writeBytes } from "../limits.ts"
-import { type ArchivePart, Counter, piecesOf } from "./parts.ts"
+import { archiveFormatVersion, lineBytesMax, trailerBytesMax, writeBytes } from "../limits.ts"
+import { type ArchivePart, Counter, groupItems } from "./parts.ts"
+
+/** The archive is truncated, corrupted, or of another format. */
+export class ArchiveCorrupted extends Schema.TaggedError<ArchiveCorrupted>()("ArchiveCorrupted", {
+  detail: Schema.String
+}) {}
+
+/** A blob was removed while it was read. Its part does not count. */
+export class BlobLost extends Error {}
+
+const corrupted = (detail: string): never => {
+  throw new ArchiveCorrupted({ detail })
+}
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
@@ -13,18 +25,18 @@ const Items = Schema.Array(Schema.Tuple([Count, Schema.String]))
 export const Header = Schema.Struct({
   restante: Schema.Literal("archive"),
   format: Count,
-  /** Of the service that wrote it. */
+  /** The version of the service. */
   version: Schema.String,
-  /** When it was begun, RFC 3339. */
+  /** When the backup started, RFC 3339. */
   time: Schema.String,
-  /** What was read. */
+  /** The kind of store. */
   source: Schema.Literals(["embedded", "nats"]),
   shards: Count
 })
 
 export type Header = typeof Header.Type
 
-/** The last line; `sha256` is of all bytes before it, in hexadecimal. */
+/** The last line; `sha256` is the hexadecimal digest of all bytes before it. */
 export const Trailer = Schema.Struct({
   end: Schema.Literal(true),
   counts: Schema.Struct({
@@ -42,7 +54,7 @@ export const Trailer = Schema.Struct({
 
 export type Trailer = typeof Trailer.Type
 
-/** Any line between the two. */
+/** A line between the two. */
 export const Line = Schema.Union([
   Schema.Struct({ of: Schema.String, items: Items }),
   Schema.Struct({
@@ -56,7 +68,7 @@ export const Line = Schema.Union([
   }),
   Schema.Struct({ table: Schema.String, record: Schema.String, value: Schema.String }),
   Schema.Struct({ blob: Schema.String, lengthBytes: Count, digest: Schema.String }),
-  /** So many bytes of the blob come after the line feed, and another line feed. */
+  /** This number of bytes of the blob follows the line feed, and another line feed. */
   Schema.Struct({ bytes: Count }),
   /** Ends a blob. */
   Schema.Struct({ blobEnd: Schema.Literals(["whole", "lost"]) })
@@ -81,10 +93,10 @@ const itemsLines = (of: string, pieces: ReadonlyArray<ReadonlyArray<LogItem>>) =
 const linesOf = (part: Exclude<ArchivePart, { _tag: "Blob" }>): ReadonlyArray<Line> => {
   switch (part._tag) {
     case "Items":
-      return itemsLines(keyOf(part.address), piecesOf(part.items))
+      return itemsLines(keyOf(part.address), groupItems(part.items))
     case "Actor": {
       const { address, head, items, removed, state, steady, timer } = part
-      const pieces = piecesOf(items)
+      const pieces = groupItems(items)
       const [own = []] = pieces.slice(-1)
       return [...itemsLines(keyOf(address), pieces.slice(0, -1)), {
         actor: keyOf(address),
@@ -103,90 +115,76 @@ const linesOf = (part: Exclude<ArchivePart, { _tag: "Blob" }>): ReadonlyArray<Li
 
 const feed = Buffer.from("\n")
 
-/** A piece of an archive as it is encoded: what is counted changes with it. */
+/** Encodes an archive, and counts its parts. */
 export class Encoder {
   readonly counter = new Counter()
   private readonly sha256 = createHash("sha256")
-  private waiting: Array<Buffer> = []
-  private waitingBytes = 0
+  private pending: Array<Buffer> = []
+  private pendingBytes = 0
 
   /** All of an archive, in pieces of about {@link writeBytes}. */
   async *encode(header: Header, parts: AsyncIterable<ArchivePart>): AsyncGenerator<Buffer> {
-    this.line(header)
+    this.writeLine(header)
     for await (const part of parts) {
       if (part._tag === "Blob") yield* this.blob(part)
       else {
-        for (const line of linesOf(part)) this.line(line)
-        this.counter.take(part)
+        for (const line of linesOf(part)) this.writeLine(line)
+        this.counter.add(part)
       }
-      if (this.waitingBytes >= writeBytes) yield this.take()
+      if (this.pendingBytes >= writeBytes) yield this.flush()
     }
-    yield this.take()
+    yield this.flush()
     const { counts, unsteady } = this.counter
     const sha256 = this.sha256.digest("hex")
     const trailer: Trailer = { end: true, counts, unsteady, sha256 }
     yield Buffer.from(`${JSON.stringify(trailer)}\n`)
   }
 
-  /** What is written already cannot be taken back, so the end tells whether it counts. */
+  /** The bytes are written before the end is known, so the last line says whether they count. */
   private async *blob(part: Extract<ArchivePart, { _tag: "Blob" }>): AsyncGenerator<Buffer> {
     const { digest, id, lengthBytes } = part
-    this.line({ blob: id, lengthBytes, digest })
+    this.writeLine({ blob: id, lengthBytes, digest })
     let found = 0
     const hash = createHash("sha256")
     try {
       for await (const bytes of part.bytes) {
         found += bytes.length
         hash.update(bytes)
-        this.line({ bytes: bytes.length })
-        this.put(Buffer.from(bytes))
-        this.put(feed)
-        if (this.waitingBytes >= writeBytes) yield this.take()
+        this.writeLine({ bytes: bytes.length })
+        this.write(Buffer.from(bytes))
+        this.write(feed)
+        if (this.pendingBytes >= writeBytes) yield this.flush()
       }
     } catch {
       found = -1
     }
     const isWhole = found === lengthBytes && hash.digest("base64url") === digest
-    this.line({ blobEnd: isWhole ? "whole" : "lost" })
-    if (isWhole) this.counter.take(part)
+    this.writeLine({ blobEnd: isWhole ? "whole" : "lost" })
+    if (isWhole) this.counter.add(part)
     else this.counter.lost++
   }
 
-  private line(line: Line | Header): void {
-    this.put(Buffer.from(`${JSON.stringify(line)}\n`))
+  private writeLine(line: Line | Header): void {
+    this.write(Buffer.from(`${JSON.stringify(line)}\n`))
   }
 
-  private put(bytes: Buffer): void {
-    this.waiting.push(bytes)
-    this.waitingBytes += bytes.length
+  private write(bytes: Buffer): void {
+    this.pending.push(bytes)
+    this.pendingBytes += bytes.length
   }
 
-  private take(): Buffer {
-    const bytes = Buffer.concat(this.waiting)
-    this.waiting = []
-    this.waitingBytes = 0
+  private flush(): Buffer {
+    const bytes = Buffer.concat(this.pending)
+    this.pending = []
+    this.pendingBytes = 0
     this.sha256.update(bytes)
     return bytes
   }
 }
 
-/** Whether what was counted of an archive's parts is what its trailer says. */
-export const isCounted = ({ counts, unsteady }: Counter, trailer: Trailer): boolean =>
+/** Whether the counts of the parts are those of the trailer. */
+const hasCounts = ({ counts, unsteady }: Counter, trailer: Trailer): boolean =>
   JSON.stringify(counts) === JSON.stringify(trailer.counts) && unsteady === trailer.unsteady
-
-/* How an archive is spelled: see this folder's README. Encoding, and the lines' shapes. */
-
-/** The archive cannot be relied upon. */
-export class ArchiveCorrupted extends Schema.TaggedError<ArchiveCorrupted>()("ArchiveCorrupted", {
-  detail: Schema.String
-}) {}
-
-const corrupted = (detail: string): never => {
-  throw new ArchiveCorrupted({ detail })
-}
-
-/** A blob that its source lost while it was read; what came of it counts for nothing. */
-export class BlobLost extends Error {}
 
 const decodeLine = Schema.decodeUnknownSync(Line)
 
@@ -196,7 +194,7 @@ const decodeTrailer = Schema.decodeUnknownSync(Trailer)
 
 const LINE_FEED = 0x0a
 
-/** Lines and counted bytes out of a stream. */
+/** Reads lines and blocks of bytes from a stream. */
 class Lines {
   private readonly source: AsyncIterator<Uint8Array>
   private readonly hash = createHash("sha256")
@@ -207,7 +205,7 @@ class Lines {
     this.source = source[Symbol.asyncIterator]()
   }
 
-  private async more(): Promise<boolean> {
+  private async readMore(): Promise<boolean> {
     const next = await this.source.next()
     if (next.done === true) return false
     const rest = this.buffer.subarray(this.at)
@@ -216,7 +214,7 @@ class Lines {
     return true
   }
 
-  /** The next line, which does not count yet for the checksum; undefined at the end. */
+  /** The next line, which is not yet in the checksum; undefined at the end. */
   async line(): Promise<Buffer | undefined> {
     let from = this.at
     for (;;) {
@@ -226,26 +224,30 @@ class Lines {
         this.at = end + 1
         return line
       }
-      const there = this.buffer.length - this.at
-      if (there > lineBytesMax) corrupted("a line is too long")
-      if (!(await this.more())) return there === 0 ? undefined : corrupted("it ends within a line")
-      from = this.at + there
+      const available = this.buffer.length - this.at
+      if (available > lineBytesMax) corrupted("a line is too long")
+      if (!(await this.readMore())) {
+        return available === 0
+          ? undefined
+          : corrupted("it ends within a line")
+      }
+      from = this.at + available
     }
   }
 
-  /** Counts for the checksum. */
-  count(bytes: Uint8Array): void {
+  /** Adds to the checksum. */
+  addToChecksum(bytes: Uint8Array): void {
     this.hash.update(bytes)
   }
 
   async bytes(count: number): Promise<Buffer> {
     if (count > lineBytesMax) corrupted("a piece of a blob is too long")
     while (this.buffer.length - this.at < count + 1) {
-      if (!(await this.more())) corrupted("it ends within a blob")
+      if (!(await this.readMore())) corrupted("it ends within a blob")
     }
     const bytes = this.buffer.subarray(this.at, this.at + count)
     if (this.buffer[this.at + count] !== LINE_FEED) corrupted("a piece of a blob does not end")
-    this.count(this.buffer.subarray(this.at, this.at + count + 1))
+    this.addToChecksum(this.buffer.subarray(this.at, this.at + count + 1))
     this.at += count + 1
     return bytes
   }
@@ -255,35 +257,35 @@ class Lines {
   }
 }
 
-const parsed = (line: Uint8Array): unknown => {
+const parseLine = (line: Uint8Array): unknown => {
   try {
-    // Whatever it is, a schema looks at it.
+    // A schema decodes it next.
     return JSON.parse(Buffer.from(line).toString("utf8")) as unknown
   } catch {
-    return corrupted("a line is no JSON")
+    return corrupted("a line is not JSON")
   }
 }
 
-const shaped = <A>(decode: (input: unknown) => A, input: unknown): A => {
+const decode = <A>(decoder: (input: unknown) => A, input: unknown): A => {
   try {
-    return decode(input)
+    return decoder(input)
   } catch (error) {
-    return corrupted(`a line is none of an archive: ${String(error).slice(0, 200)}`)
+    return corrupted(`a line has an unknown form: ${String(error).slice(0, 200)}`)
   }
 }
 
-/** The last line; throws {@link ArchiveCorrupted} for another one, or none. */
-export const trailerOf = (line: Uint8Array): Trailer => {
-  const value = line.length === 0 ? undefined : parsed(line)
+/** Decodes the last line; throws {@link ArchiveCorrupted} for any other. */
+const trailerOf = (line: Uint8Array): Trailer => {
+  const value = line.length === 0 ? undefined : parseLine(line)
   const isEnd = typeof value === "object" && value !== null && "end" in value
-  return isEnd ? shaped(decodeTrailer, value) : corrupted("it is truncated")
+  return isEnd ? decode(decodeTrailer, value) : corrupted("it is truncated")
 }
 
 const addressOf = (key: string) => {
   try {
     return fromKey(key)
   } catch {
-    return corrupted(`${key.slice(0, 100)} names no actor`)
+    return corrupted(`${key.slice(0, 100)} is not an actor`)
   }
 }
 
@@ -293,10 +295,9 @@ const itemsOf = (pairs: ReadonlyArray<readonly [number, string]> = []) =>
 export class Decoder {
   readonly counter = new Counter()
   private readonly lines: Lines
-  /** Whether the last blob was lost while it was read. */
-  private lost = false
-  /** Once it is read. */
-  header: Header | undefined
+  /** Whether the last blob was removed while it was read. */
+  private isLost = false
+  /** The last line, after a complete read. */
   trailer: Trailer | undefined
 
   constructor(source: AsyncIterable<Uint8Array>) {
@@ -306,23 +307,22 @@ export class Decoder {
   private async next(): Promise<unknown> {
     const line = await this.lines.line()
     if (line === undefined) return corrupted("it is truncated")
-    const value = parsed(line)
+    const value = parseLine(line)
     const isEnd = typeof value === "object" && value !== null && "end" in value
-    if (!isEnd) this.lines.count(line)
+    if (!isEnd) this.lines.addToChecksum(line)
     return value
   }
 
   private async begin(): Promise<void> {
     const first = await this.next()
     if (typeof first !== "object" || first === null || !("restante" in first)) {
-      corrupted("it is no archive of restante")
+      corrupted("it is not an archive of restante")
     }
-    const header = shaped(decodeHeader, first)
+    const header = decode(decodeHeader, first)
     if (header.format > archiveFormatVersion) {
-      corrupted(`it is of format ${header.format}, from version ${header.version}; this is older`)
+      corrupted(`it is of format ${header.format}, by version ${header.version}: use that version`)
     }
     if (header.shards !== SHARDS) corrupted(`it has ${header.shards} shards instead of ${SHARDS}`)
-    this.header = header
   }
 
   /** All parts, to the verified end. Throws {@link ArchiveCorrupted}. */
@@ -331,13 +331,13 @@ export class Decoder {
     for (;;) {
       const value = await this.next()
       if (typeof value === "object" && value !== null && "end" in value) return this.end(value)
-      const line = shaped(decodeLine, value)
+      const line = decode(decodeLine, value)
       if ("blob" in line) {
         yield* this.blob(line)
         continue
       }
       const part = this.partOf(line)
-      this.counter.take(part)
+      this.counter.add(part)
       yield part
     }
   }
@@ -354,7 +354,7 @@ export class Decoder {
     if ("record" in line) {
       return { _tag: "Record", table: line.table, key: line.record, value: line.value }
     }
-    return corrupted("a piece of a blob without its blob")
+    return corrupted("bytes of a blob occur without a blob")
   }
 
   private async *blob(line: Extract<Line, { blob: string }>): AsyncGenerator<ArchivePart> {
@@ -362,31 +362,31 @@ export class Decoder {
     try {
       address("content", id)
     } catch {
-      corrupted(`${id.slice(0, 100)} names no blob`)
+      corrupted(`${id.slice(0, 100)} is not a blob`)
     }
     const pieces = this.pieces(id, lengthBytes)
     const part: ArchivePart = { _tag: "Blob", id, lengthBytes, digest, bytes: pieces }
-    this.lost = false
+    this.isLost = false
     yield part
-    // Nothing is left, unless nobody wanted the bytes.
+    // Skips the bytes that the reader of the part has not read.
     try {
       while ((await pieces.next()).done !== true);
     } catch (error) {
       if (!(error instanceof BlobLost)) throw error
     }
-    if (!this.lost) this.counter.take(part)
+    if (!this.isLost) this.counter.add(part)
   }
 
   private async *pieces(id: string, lengthBytes: number): AsyncGenerator<Uint8Array> {
     let found = 0
     for (;;) {
-      const line = shaped(decodeLine, await this.next())
+      const line = decode(decodeLine, await this.next())
       if ("bytes" in line) {
         found += line.bytes
         yield await this.lines.bytes(line.bytes)
       } else if ("blobEnd" in line) {
-        this.lost = line.blobEnd === "lost"
-        if (this.lost) throw new BlobLost(`blob ${id} was lost while it was read`)
+        this.isLost = line.blobEnd === "lost"
+        if (this.isLost) throw new BlobLost(`blob ${id} was removed while it was read`)
         if (found !== lengthBytes) corrupted(`blob ${id} has ${found} bytes of ${lengthBytes}`)
         return
       } else corrupted(`blob ${id} does not end`)
@@ -394,10 +394,38 @@ export class Decoder {
   }
 
   private async end(value: unknown): Promise<void> {
-    const trailer = shaped(decodeTrailer, value)
+    const trailer = decode(decodeTrailer, value)
     if (trailer.sha256 !== this.lines.sha256) corrupted("its checksum differs")
-    if (await this.lines.line() !== undefined) corrupted("there is something after its end")
-    if (!isCounted(this.counter, trailer)) corrupted("its counts differ")
+    if (await this.lines.line() !== undefined) corrupted("data follows its end")
+    if (!hasCounts(this.counter, trailer)) corrupted("its counts differ")
+    this.trailer = trailer
+  }
+}
+
+/** Verifies the checksum of an archive while its bytes pass. */
+export class StreamVerifier {
+  /** Bytes so far. */
+  bytes = 0
+  /** The last line, after {@link end}. */
+  trailer: Trailer | undefined
+  private readonly hash = createHash("sha256")
+  /** The last bytes, which may be the last line. */
+  private tail: Buffer = Buffer.alloc(0)
+
+  add(bytes: Uint8Array): void {
+    this.bytes += bytes.length
+    this.tail = Buffer.concat([this.tail, bytes])
+    const certain = Math.max(0, this.tail.length - trailerBytesMax)
+    this.hash.update(this.tail.subarray(0, certain))
+    this.tail = this.tail.subarray(certain)
+  }
+
+  /** Throws {@link ArchiveCorrupted}. */
+  end(): void {
+    const last = this.tail.lastIndexOf(LINE_FEED, -2) + 1
+    this.hash.update(this.tail.subarray(0, last))
+    const trailer = trailerOf(this.tail.subarray(last))
+    if (trailer.sha256 !== this.hash.digest("hex")) corrupted("its checksum differs")
     this.trailer = trailer
   }
 }

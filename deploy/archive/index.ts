@@ -1,6 +1,7 @@
 /** Archives of whole stores: backup, restore and migration. */
-export { explained } from "./failure-messages.ts"
+export { archiveFailed } from "./failure-messages.ts"
 export { type BlobPart, Counter, type Counts, rowsOf } from "./parts.ts"
 export { archiveOf, type ArchiveSource, blobOf, partsOf } from "./store-reader.ts"
-export { type ArchiveFailure, type BackedUp, openSource } from "./stores.ts"
-export { backUp, backUpRunning, type Filled, migrate, restore, type Seen } from "./transfer.ts"
+export { type ArchiveFailure, openSource } from "./stores.ts"
+export { backUp, backUpRunning, migrate, type OnProgress, restore,
+  type RestoreResult } from "./transfer.ts"

@@ -1,42 +1,42 @@
-/** What an archive is made of, and what is counted of it. */
+/** The parts of an archive, and their counts. */
 import { hash } from "node:crypto"
 import { type ActorPart, type ItemsPart, keyOf, type LogItem,
   type RecordPart } from "../../runtime/index.ts"
 import { commitItems, itemsBytes } from "../limits.ts"
 
-/** A blob; its bytes are to be read before the next part is asked for. */
+/** A blob. Its bytes must be read before the next part is requested. */
 export interface BlobPart {
   readonly _tag: "Blob"
   readonly id: string
   readonly lengthBytes: number
   /** SHA-256 of the bytes, base64url. */
   readonly digest: string
-  /** Throws when the blob was lost while it was read: it does not count then. */
+  /** Throws BlobLost when the blob was removed during the read; the part does not count then. */
   readonly bytes: AsyncIterable<Uint8Array>
 }
 
 export type ArchivePart = ItemsPart | ActorPart | RecordPart | BlobPart
 
-/** What there is of everything. */
+/** Counts of everything in a store. */
 export interface Counts {
-  /** With a state record, by kind. */
+  /** Actors with a state record, by kind. */
   readonly actors: Readonly<Record<string, number>>
   readonly logItems: number
   readonly timers: number
   readonly records: number
   readonly blobs: number
   readonly blobBytes: number
-  /** Sum of hashes of everything, whatever its order: the same where all is the same. */
+  /** Sum of the hashes of everything, in any order: equal for equal contents. */
   readonly contents: string
 }
 
 const MODULUS = 2 ** 48
 
-/** 48 bits of SHA-256; the texts hold no U+0000 but for values, which come last. */
+/** 48 bits of SHA-256. Only the last text may contain U+0000. */
 const hash48 = (...texts: ReadonlyArray<string | number>): number =>
   Number.parseInt(hash("sha256", texts.join("\0")).slice(0, 12), 16)
 
-/** Counts what goes by. */
+/** Counts parts. */
 export class Counter {
   readonly actors: Record<string, number> = {}
   logItems = 0
@@ -44,59 +44,62 @@ export class Counter {
   records = 0
   blobs = 0
   blobBytes = 0
-  /** Actors that were changed again and again while they were read. */
+  /** Actors that changed during every read. */
   unsteady = 0
-  /** Blobs that were lost while they were read. */
+  /** Blobs that were removed while they were read. */
   lost = 0
   private sum = 0
-  /** Items of the actor whose parts go by, as some may be found to be removed at its end. */
-  private readonly items = new Map<number, number>()
+  /** Hashes of the items of the current actor; its last part can report some as removed. */
+  private readonly itemHashes = new Map<number, number>()
 
-  private add(mark: number): void {
-    this.sum = (this.sum + mark) % MODULUS
+  private addHash(hash: number): void {
+    this.sum = (this.sum + hash) % MODULUS
   }
 
-  take(part: ArchivePart): void {
+  add(part: ArchivePart): void {
     switch (part._tag) {
       case "Items":
-        return this.takeItems(part, true)
+        return this.addItems(part, true)
       case "Actor":
-        return this.takeActor(part)
+        return this.addActor(part)
       case "Record":
         this.records++
-        return this.add(hash48("record", part.table, part.key, part.value))
+        return this.addHash(hash48("record", part.table, part.key, part.value))
       case "Blob":
         this.blobs++
         this.blobBytes += part.lengthBytes
-        return this.add(hash48("blob", part.id, part.lengthBytes, part.digest))
+        return this.addHash(hash48("blob", part.id, part.lengthBytes, part.digest))
     }
   }
 
-  private takeItems({ address, items }: Pick<ItemsPart, "address" | "items">, keep: boolean): void {
+  private addItems(
+    { address, items }: Pick<ItemsPart, "address" | "items">,
+    isPartial: boolean
+  ): void {
     const key = keyOf(address)
     for (const { n, value } of items) {
-      const mark = hash48("item", key, n, value)
-      if (keep) this.items.set(n, mark)
-      this.add(mark)
+      const hash = hash48("item", key, n, value)
+      if (isPartial) this.itemHashes.set(n, hash)
+      this.addHash(hash)
     }
     this.logItems += items.length
   }
 
-  private takeActor(part: ActorPart): void {
+  private addActor(part: ActorPart): void {
     const { address, head, removed, state, steady, timer } = part
     const key = keyOf(address)
-    this.takeItems(part, false)
-    for (const n of removed) this.add(MODULUS - (this.items.get(n) ?? 0))
-    this.items.clear()
+    this.addItems(part, false)
+    for (const n of removed) this.addHash(MODULUS - (this.itemHashes.get(n) ?? 0))
+    this.itemHashes.clear()
     this.logItems -= removed.length
     if (!steady) this.unsteady++
     if (timer !== undefined) {
       this.timers++
-      this.add(hash48("timer", key, timer))
+      this.addHash(hash48("timer", key, timer))
     }
     if (state === undefined) return
     this.actors[address.kind] = (this.actors[address.kind] ?? 0) + 1
-    this.add(hash48("actor", key, head, state))
+    this.addHash(hash48("actor", key, head, state))
   }
 
   get counts(): Counts {
@@ -113,35 +116,35 @@ export class Counter {
   }
 }
 
-/** Name and number of each count, in the order in which they are shown. */
+/** Name and number of each count, in display order. */
 export const rowsOf = ({ actors, ...rest }: Counts): ReadonlyArray<readonly [string, string]> => [
   ...Object.entries(actors).map(([kind, count]) => [`actors ${kind}`, String(count)] as const),
   ...Object.entries(rest).map(([name, count]) => [name, String(count)] as const)
 ]
 
-/** Names and numbers that two counts differ in: of the one, of the other. */
+/** The counts of two stores side by side. */
 export const differences = (one: Counts, other: Counts) => {
-  const others = new Map(rowsOf(other))
   const ours = new Map(rowsOf(one))
-  return [...new Set([...ours.keys(), ...others.keys()])].map((name) => ({
-    name,
-    from: ours.get(name) ?? "0",
-    to: others.get(name) ?? "0",
-    same: (ours.get(name) ?? "0") === (others.get(name) ?? "0")
-  }))
+  const others = new Map(rowsOf(other))
+  return [...new Set([...ours.keys(), ...others.keys()])].map((name) => {
+    const [from = "0", to = "0"] = [ours.get(name), others.get(name)]
+    return { name, from, to, same: from === to }
+  })
 }
 
-/** Items in pieces that one line or commit can hold. */
-export const piecesOf = (items: ReadonlyArray<LogItem>): ReadonlyArray<ReadonlyArray<LogItem>> => {
-  const pieces: Array<Array<LogItem>> = []
+/** Items in groups that fit in one line or commit. */
+export const groupItems = (
+  items: ReadonlyArray<LogItem>
+): ReadonlyArray<ReadonlyArray<LogItem>> => {
+  const groups: Array<Array<LogItem>> = []
   let bytes = Infinity
   for (const item of items) {
     bytes += item.value.length
-    if (bytes > itemsBytes || (pieces.at(-1)?.length ?? 0) >= commitItems) {
-      pieces.push([])
+    if (bytes > itemsBytes || (groups.at(-1)?.length ?? 0) >= commitItems) {
+      groups.push([])
       bytes = item.value.length
     }
-    pieces.at(-1)?.push(item)
+    groups.at(-1)?.push(item)
   }
-  return pieces
+  return groups
 }

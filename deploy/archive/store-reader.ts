@@ -1,4 +1,4 @@
-/** An open store as an archive. */
+/** Reads a whole store as parts: actors, each content's bytes before it, then records and blobs. */
 import { Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { ContentState } from "../../actors/content/index.ts"
@@ -6,20 +6,20 @@ import { contentKind, idempotencyKind, notificationKind,
   registrationKind } from "../../actors/index.ts"
 import { type ActorPart, BlobMissing, type BlobsApi, type ItemsPart, StorageCorrupted,
   type StoreContentsApi } from "../../runtime/index.ts"
-import { blobsPage, blobTriesMax } from "../limits.ts"
+import { blobReadsMax, blobsPage } from "../limits.ts"
 import { version } from "../version.ts"
 import { BlobLost, Encoder, type Header, headerOf } from "./format.ts"
 import type { ArchivePart, BlobPart } from "./parts.ts"
 
 /**
- * Kinds that know what came of others are read before those: what a relay has delivered, how far a
- * registration has pushed, what a request was answered with. Where the service runs meanwhile,
- * these are then behind the mailboxes and never ahead: a relay is made again and recognized, and
- * no mailbox lacks what is told to be in it.
+ * Kinds whose state refers to mailboxes are read before the mailboxes: deliveries of a relay,
+ * progress of a registration, responses to requests. In the archive of a running service, these
+ * actors are then behind the mailboxes and never ahead. After a restore a delivery may be repeated,
+ * which deduplication recognizes, and no delivered notification is missing.
  */
-const knowingKinds = [idempotencyKind, notificationKind, registrationKind]
+const referringKinds = [idempotencyKind, notificationKind, registrationKind]
 
-/** What is read. */
+/** A store to read. */
 export interface ArchiveSource {
   readonly contents: StoreContentsApi
   readonly blobs: Pick<BlobsApi, "open" | "info" | "scan">
@@ -27,7 +27,7 @@ export interface ArchiveSource {
 
 const decodeContent = Schema.decodeUnknownOption(Schema.fromJsonString(ContentState))
 
-/** The blob that a content shows. */
+/** The blob of a content resource. */
 export const blobOf = ({ address, state }: ActorPart): string | undefined => {
   if (address.kind !== contentKind || state === undefined) return undefined
   const decoded = decodeContent(state)
@@ -35,8 +35,8 @@ export const blobOf = ({ address, state }: ActorPart): string | undefined => {
   return decoded.value.body.blobId
 }
 
-/** A blob as it is now; undefined when it is gone. */
-const blobPart = async ({ blobs }: ArchiveSource, id: string): Promise<BlobPart | undefined> => {
+/** The current blob; undefined when it was removed. */
+const readBlob = async ({ blobs }: ArchiveSource, id: string): Promise<BlobPart | undefined> => {
   const info = await Effect.runPromise(blobs.info(id))
   if (info === undefined) return undefined
   try {
@@ -48,7 +48,7 @@ const blobPart = async ({ blobs }: ArchiveSource, id: string): Promise<BlobPart 
   }
 }
 
-/** The one part that an actor without a long log has. */
+/** The only part of an actor without a long log. */
 const onlyPart = async (parts: AsyncIterable<ItemsPart | ActorPart>) => {
   for await (const part of parts) if (part._tag === "Actor") return part
   return undefined
@@ -56,25 +56,25 @@ const onlyPart = async (parts: AsyncIterable<ItemsPart | ActorPart>) => {
 
 class Reader {
   private readonly source: ArchiveSource
-  /** Blobs that were told. */
-  private readonly told = new Set<string>()
+  /** Blobs that precede their content. */
+  private readonly emitted = new Set<string>()
 
   constructor(source: ArchiveSource) {
     this.source = source
   }
 
   /**
-   * A content's bytes come before it: whoever replaces them meanwhile writes the content before he
-   * removes the old ones, so that a content whose bytes are gone is read anew.
+   * The bytes of a content resource come before it. A writer that replaces them stores the content
+   * before it removes the old bytes. So a content resource whose bytes are gone is read again.
    */
   private async *withBlob(part: ActorPart): AsyncGenerator<ArchivePart> {
     let current: ActorPart | undefined = part
     for (let tries = 1; current !== undefined; tries++) {
       const id = blobOf(current)
-      const blob = id === undefined ? undefined : await blobPart(this.source, id)
-      if (id === undefined || blob !== undefined || tries === blobTriesMax) {
+      const blob = id === undefined ? undefined : await readBlob(this.source, id)
+      if (id === undefined || blob !== undefined || tries === blobReadsMax) {
         if (blob !== undefined) {
-          this.told.add(blob.id)
+          this.emitted.add(blob.id)
           yield blob
         }
         yield current
@@ -87,8 +87,8 @@ class Reader {
   async *parts(): AsyncGenerator<ArchivePart> {
     const { blobs, contents } = this.source
     let isLong = false
-    for await (const part of contents.actors(knowingKinds)) {
-      // Of an actor with a long log the items are told already.
+    for await (const part of contents.actors(referringKinds)) {
+      // The items of an actor with a long log were separate parts.
       if (part._tag === "Items" || isLong) yield part
       else yield* this.withBlob(part)
       isLong = part._tag === "Items"
@@ -98,8 +98,8 @@ class Reader {
     do {
       const ids: ReadonlyArray<string> = await Effect.runPromise(blobs.scan(after, blobsPage))
       for (const id of ids) {
-        if (this.told.has(id)) continue
-        const blob = await blobPart(this.source, id)
+        if (this.emitted.has(id)) continue
+        const blob = await readBlob(this.source, id)
         if (blob !== undefined) yield blob
       }
       after = ids.at(-1)
@@ -111,8 +111,8 @@ class Reader {
 export const partsOf = (source: ArchiveSource): AsyncIterable<ArchivePart> =>
   new Reader(source).parts()
 
-/** Reads a blob to its end; false when its source lost it. Throws when it is not what it says. */
-const isSound = async ({ bytes, digest, id, lengthBytes }: BlobPart): Promise<boolean> => {
+/** Reads a blob to its end; false when it was removed. Throws when its digest differs. */
+const verifyBlob = async ({ bytes, digest, id, lengthBytes }: BlobPart): Promise<boolean> => {
   const hash = createHash("sha256")
   let found = 0
   try {
@@ -125,22 +125,20 @@ const isSound = async ({ bytes, digest, id, lengthBytes }: BlobPart): Promise<bo
     throw error
   }
   if (found === lengthBytes && hash.digest("base64url") === digest) return true
-  throw new StorageCorrupted({ detail: `blob ${id} has other bytes than its digest says` })
+  throw new StorageCorrupted({ detail: `blob ${id} does not match its digest` })
 }
 
-/** Reads what there is without keeping it; `seen` is called with each part. */
-export const drain = async (
+/** Reads all parts without storing them, and verifies the blobs. */
+export const readAll = async (
   parts: AsyncIterable<ArchivePart>,
-  seen: (part: ArchivePart) => void
+  onPart: (part: ArchivePart) => void
 ) => {
   for await (const part of parts) {
-    if (part._tag !== "Blob" || await isSound(part)) seen(part)
+    if (part._tag !== "Blob" || await verifyBlob(part)) onPart(part)
   }
 }
 
-/* Reads a whole store as parts: actors, each content's bytes before it, then records and blobs. */
-
-/** All of a store as it is read; it may be in use. */
+/** The archive of a store, which may be in use. */
 export const archiveOf = (
   source: ArchiveSource & { readonly kind: Header["source"] },
   encoder = new Encoder()

@@ -3,45 +3,45 @@ import { Effect } from "effect"
 import { type ActorPart, type Address, type BlobsApi, type Commit, type ItemsPart, keyOf,
   type LogItem, type RecordChange, type RecordsApi, type StorageApi,
   StorageUnavailable } from "../../runtime/index.ts"
-import { archiveGroupBytesMax, commitRemovals, groupActors, groupRecords, groupsAtOnce,
-  smallBlobBytes, smallBlobsAtOnce } from "../limits.ts"
+import { archiveGroupBytesMax, commitRemovals, concurrentGroups, concurrentSmallBlobs, groupActors,
+  groupRecords, smallBlobBytes } from "../limits.ts"
 import { BlobLost } from "./format.ts"
-import { type ArchivePart, type BlobPart, piecesOf } from "./parts.ts"
+import { type ArchivePart, type BlobPart, groupItems } from "./parts.ts"
 
-/** What is written to. */
+/** A new store to fill. */
 export interface ArchiveTarget {
   readonly storage: Pick<StorageApi, "commit">
   readonly records: Pick<RecordsApi, "write">
   readonly blobs: Pick<BlobsApi, "put">
 }
 
-/** So many works at once; what failed is told by whoever comes next, or at the end. */
-class WorkerPool {
-  private readonly working = new Set<Promise<void>>()
-  private readonly most: number
+/** Runs a limited number of tasks concurrently. The next call fails after a failed task. */
+class TaskPool {
+  private readonly running = new Set<Promise<void>>()
+  private readonly limit: number
   private readonly failures: Array<unknown> = []
 
-  constructor(most: number) {
-    this.most = most
+  constructor(limit: number) {
+    this.limit = limit
   }
 
-  /** Begins the work as soon as there is room. */
-  async begin(work: () => Promise<void>): Promise<void> {
-    while (this.working.size >= this.most) await Promise.race(this.working)
+  /** Starts a task as soon as fewer than `limit` run. */
+  async start(task: () => Promise<void>): Promise<void> {
+    while (this.running.size >= this.limit) await Promise.race(this.running)
     if (this.failures.length > 0) throw this.failures[0]
-    const one: Promise<void> = work()
+    const running: Promise<void> = task()
       .catch((error: unknown) => void this.failures.push(error))
-      .finally(() => this.working.delete(one))
-    this.working.add(one)
+      .finally(() => this.running.delete(running))
+    this.running.add(running)
   }
 
   async end(): Promise<void> {
-    await Promise.all(this.working)
+    await Promise.all(this.running)
     if (this.failures.length > 0) throw this.failures[0]
   }
 }
 
-const nothing = {
+const emptyCommit = {
   state: undefined,
   head: 0,
   append: [],
@@ -50,46 +50,46 @@ const nothing = {
   signals: []
 } as const
 
-/** An actor whose log comes in parts. */
-interface Long {
+/** An actor whose log has several parts. */
+interface LongLog {
   readonly address: Address
   revision: number
   head: number
 }
 
-/** Stands for a state that is yet to come, so that a log with gaps can be written. */
+/** The state until the last part of a long log, which allows writing a log with gaps. */
 const placeholder = ""
 
-class Filler {
+class StoreWriter {
   private readonly target: ArchiveTarget
-  private readonly groups = new WorkerPool(groupsAtOnce)
-  private readonly smallBlobs = new WorkerPool(smallBlobsAtOnce)
+  private readonly groups = new TaskPool(concurrentGroups)
+  private readonly smallBlobs = new TaskPool(concurrentSmallBlobs)
   private commits: Array<Commit> = []
   private bytes = 0
   private changes: Array<RecordChange> = []
-  private long: Long | undefined
+  private long: LongLog | undefined
 
   constructor(target: ArchiveTarget) {
     this.target = target
   }
 
-  async take(part: ArchivePart): Promise<void> {
+  async write(part: ArchivePart): Promise<void> {
     switch (part._tag) {
       case "Items":
-        return this.takeItems(part)
+        return this.writeItems(part)
       case "Actor":
-        return this.takeActor(part)
+        return this.writeActor(part)
       case "Record":
         this.changes.push({ table: part.table, key: part.key, value: part.value })
-        return this.changes.length >= groupRecords ? this.writeRecords() : undefined
+        return this.changes.length >= groupRecords ? this.flushRecords() : undefined
       case "Blob":
-        return this.takeBlob(part)
+        return this.writeBlob(part)
     }
   }
 
   async end(): Promise<void> {
-    await this.writeCommits()
-    await this.writeRecords()
+    await this.flushCommits()
+    await this.flushRecords()
     await this.groups.end()
     await this.smallBlobs.end()
   }
@@ -99,89 +99,102 @@ class Filler {
     return outcomes.map((outcome, at) => {
       if (outcome._tag === "Committed") return outcome.revision
       const of = group[at]?.address
-      const detail = `${of === undefined ? "?" : keyOf(of)} is there already, or was there twice`
+      const detail = `${
+        of === undefined ? "?" : keyOf(of)
+      } already exists, or occurs twice in the archive`
       throw new StorageUnavailable({ detail })
     })
   }
 
   /**
-   * Appends to a log of which more comes; the state is written at the end. Without a state no
-   * number may be left out.
+   * Appends to a log before its last part, which has the state. A log without a state must have no
+   * gaps.
    */
-  private async append(long: Long, items: ReadonlyArray<LogItem>): Promise<void> {
-    for (const append of piecesOf(items)) {
+  private async append(long: LongLog, items: ReadonlyArray<LogItem>): Promise<void> {
+    for (const append of groupItems(items)) {
       const { address, revision: expected } = long
       const isWhole = expected === 0 && append.every(({ n }, at) => n === long.head + 1 + at)
       const head = append.at(-1)?.n ?? long.head
       const state = isWhole ? undefined : placeholder
       const [revision = 0] = await this.commit([
-        { ...nothing, address, expected, state, head, append }
+        { ...emptyCommit, address, expected, state, head, append }
       ])
       long.revision = revision
       long.head = head
     }
   }
 
-  private async takeItems({ address, items }: ItemsPart): Promise<void> {
+  private async writeItems({ address, items }: ItemsPart): Promise<void> {
     this.long ??= { address, revision: 0, head: 0 }
     if (keyOf(this.long.address) !== keyOf(address)) {
-      throw new StorageUnavailable({ detail: `the log of ${keyOf(this.long.address)} has no end` })
+      throw new StorageUnavailable({
+        detail: `the log of ${keyOf(this.long.address)} is incomplete`
+      })
     }
     await this.append(this.long, items)
   }
 
-  private async takeActor(part: ActorPart): Promise<void> {
+  private async writeActor(part: ActorPart): Promise<void> {
     const { address, head, items, removed, state, timer } = part
     const { long } = this
-    const isSmall = long === undefined && piecesOf(items).length <= 1
-    if (!isSmall || (state === undefined && head > 0)) return this.takeLong(part)
+    const isSmall = long === undefined && groupItems(items).length <= 1
+    if (!isSmall || (state === undefined && head > 0)) return this.writeLongLog(part)
     if (state === undefined && timer === undefined) return
-    this.commits.push({ ...nothing, address, expected: 0, state, head, append: items, timer })
+    this.commits.push({ ...emptyCommit, address, expected: 0, state, head, append: items, timer })
     this.bytes += items.reduce((sum, { value }) => sum + value.length, state?.length ?? 0)
-    if (removed.length > 0) throw new StorageUnavailable({ detail: "items removed of no log" })
-    if (this.commits.length < groupActors && this.bytes < archiveGroupBytesMax / groupsAtOnce) {
+    if (removed.length > 0) {
+      throw new StorageUnavailable({ detail: "an actor without a log has removed items" })
+    }
+    if (this.commits.length < groupActors && this.bytes < archiveGroupBytesMax / concurrentGroups) {
       return
     }
-    await this.writeCommits()
+    await this.flushCommits()
   }
 
-  private async takeLong(part: ActorPart): Promise<void> {
+  private async writeLongLog(part: ActorPart): Promise<void> {
     const { address, head, items, removed, state, timer } = part
     const long = this.long ?? { address, revision: 0, head: 0 }
     this.long = undefined
     if (keyOf(long.address) !== keyOf(address)) {
-      throw new StorageUnavailable({ detail: `the log of ${keyOf(long.address)} has no end` })
+      throw new StorageUnavailable({ detail: `the log of ${keyOf(long.address)} is incomplete` })
     }
     await this.append(long, items)
     const left = state === undefined ? [] : removed
     for (let at = 0; at < left.length; at += commitRemovals) {
       const remove = left.slice(at, at + commitRemovals)
       const common = { address, expected: long.revision, head: long.head, remove }
-      const [revision = 0] = await this.commit([{ ...nothing, ...common, state: placeholder }])
+      const [revision = 0] = await this.commit([{ ...emptyCommit, ...common, state: placeholder }])
       long.revision = revision
     }
     const isGone = state === undefined && (removed.length > 0 || long.revision > 0)
     const text = isGone ? null : state
-    await this.commit([{ ...nothing, address, expected: long.revision, state: text, head, timer }])
+    await this.commit([{
+      ...emptyCommit,
+      address,
+      expected: long.revision,
+      state: text,
+      head,
+      timer
+    }])
   }
 
-  private async writeCommits(): Promise<void> {
+  private async flushCommits(): Promise<void> {
     const { commits } = this
     if (commits.length === 0) return
     this.commits = []
     this.bytes = 0
-    await this.groups.begin(async () => void await this.commit(commits))
+    await this.groups.start(async () => void await this.commit(commits))
   }
 
-  private async writeRecords(): Promise<void> {
+  private async flushRecords(): Promise<void> {
     const { changes } = this
     if (changes.length === 0) return
     this.changes = []
-    // One after another: a key that comes twice counts as it comes last.
+    // In order: of a key that occurs twice, the last value counts.
     await Effect.runPromise(this.target.records.write(changes))
   }
 
-  private async takeBlob(part: BlobPart): Promise<void> {
+  private async writeBlob(part: BlobPart): Promise<void> {
     if (part.lengthBytes > smallBlobBytes) return this.putBlob(part, part.bytes)
     const pieces: Array<Uint8Array> = []
     try {
@@ -190,7 +203,7 @@ class Filler {
       if (error instanceof BlobLost) return
       throw error
     }
-    await this.smallBlobs.begin(() => this.putBlob(part, again(pieces)))
+    await this.smallBlobs.start(() => this.putBlob(part, iterate(pieces)))
   }
 
   private async putBlob(part: BlobPart, source: AsyncIterable<Uint8Array>): Promise<void> {
@@ -210,24 +223,24 @@ class Filler {
     if (failure !== undefined) throw failure
     const info = await Effect.runPromise(exit)
     if (info.digest === digest && info.lengthBytes === lengthBytes) return
-    throw new StorageUnavailable({ detail: `blob ${id} has other bytes than its digest says` })
+    throw new StorageUnavailable({ detail: `blob ${id} does not match its digest` })
   }
 }
 
-async function* again(pieces: ReadonlyArray<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* iterate(pieces: ReadonlyArray<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield* pieces
 }
 
-/** Writes all parts; durable when it is done. Throws what a port or the parts fail with. */
-export const fill = async (
+/** Writes all parts durably. Throws the failures of the ports and of the parts. */
+export const writeParts = async (
   target: ArchiveTarget,
   parts: AsyncIterable<ArchivePart>,
-  seen: (part: ArchivePart) => void
+  onPart: (part: ArchivePart) => void
 ): Promise<void> => {
-  const filler = new Filler(target)
+  const writer = new StoreWriter(target)
   for await (const part of parts) {
-    await filler.take(part)
-    seen(part)
+    await writer.write(part)
+    onPart(part)
   }
-  await filler.end()
+  await writer.end()
 }

@@ -1,4 +1,4 @@
-/** Opens stores for archives: to read what there is, or to fill a new one. */
+/** Opens stores for archives: one to read, or a new one to fill. */
 import { Effect, Layer, type Scope } from "effect"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
@@ -12,26 +12,14 @@ import { type BucketsDiffer, connection, Nats, natsBlobs, natsContents, natsReco
   natsStorage, type NatsTooOld } from "../../runtime/nats/index.ts"
 import { natsOptions } from "../backend/index.ts"
 import type { NodeSettings } from "../settings/index.ts"
-import type { FileThere } from "./file.ts"
+import type { FileExists } from "./file.ts"
 import type { ArchiveCorrupted, Header } from "./format.ts"
-import type { Counts } from "./parts.ts"
 
-/** An archive that was written. */
-export interface BackedUp {
-  readonly counts: Counts
-  /** Actors that were changed again and again while they were read. */
-  readonly unsteady: number
-  /** Blobs that were lost while they were read, as they were removed; a service does not tell. */
-  readonly lost: number
-  /** Bytes of the file. */
-  readonly fileBytes: number
-}
-
-/** What an archive command came to nothing by. */
-export type ArchiveFailure = OpeningFailure | ArchiveCorrupted | FileThere | Error
+/** The failures of a command on archives. */
+export type ArchiveFailure = OpeningFailure | ArchiveCorrupted | FileExists | Error
 
 /** An open store. */
-export interface Opened {
+export interface OpenStore {
   readonly kind: Header["source"]
   readonly storage: StorageApi
   readonly contents: StoreContentsApi
@@ -39,10 +27,10 @@ export interface Opened {
   readonly blobs: BlobsApi
 }
 
-/** A new store that is being filled. */
-export interface Filling extends Opened {
-  /** From then on it can be served: to be called when everything is written and compared. */
-  readonly done: Effect.Effect<void, OpeningFailure>
+/** A new store, to fill. */
+export interface RestoreTarget extends OpenStore {
+  /** Allows nodes to serve it, once everything is written and compared. */
+  readonly complete: Effect.Effect<void, OpeningFailure>
 }
 
 export type OpeningFailure = OpenFailure | NatsTooOld | BucketsDiffer
@@ -51,9 +39,9 @@ type Ports = Storage | StoreContents | Records | Blobs
 
 /** The ports of a layer, for as long as the scope. */
 const portsOf = Effect.fnUntraced(function*<E, R>(
-  kind: Opened["kind"],
+  kind: OpenStore["kind"],
   layer: Layer.Layer<Ports, E, R>
-): Effect.fn.Return<Opened, E, R | Scope.Scope> {
+): Effect.fn.Return<OpenStore, E, R | Scope.Scope> {
   const read = Effect.gen(function*() {
     return {
       kind,
@@ -80,31 +68,35 @@ const natsPorts = (
     natsBlobs()
   )
 
-/** The store that the settings name, to read it: the embedded one must be stopped. */
+/** Opens the store of the settings for reading; an embedded store must be stopped. */
 export const openSource = Effect.fnUntraced(function*(
   settings: NodeSettings
-): Effect.fn.Return<Opened, OpeningFailure, Scope.Scope> {
+): Effect.fn.Return<OpenStore, OpeningFailure, Scope.Scope> {
   const { dataDir, natsUrl } = settings
   if (natsUrl === undefined) {
     if (!existsSync(join(dataDir, "store"))) {
-      return yield* new StorageUnavailable({ detail: "there is no store" })
+      return yield* new StorageUnavailable({
+        detail: "there is no store: check the data directory or NATS_URL"
+      })
     }
     return yield* portsOf("embedded", embedded(dataDir, { engine: settings.storageEngine }))
   }
   const common = yield* Layer.build(cluster(settings, natsUrl))
   return yield* Effect.gen(function*() {
     if (!(yield* restoring.hasContents(yield* Nats))) {
-      return yield* new StorageUnavailable({ detail: "there is no store" })
+      return yield* new StorageUnavailable({
+        detail: "there is no store: check the data directory or NATS_URL"
+      })
     }
     yield* restoring.assertWhole
     return yield* portsOf("nats", natsPorts(settings))
   }).pipe(Effect.provide(common))
 })
 
-/** The store that the settings name, to fill it: there must be none, or one filled in part. */
+/** Opens the store of the settings for filling; it must not exist, or be filled in part. */
 export const openTarget = Effect.fnUntraced(function*(
   settings: NodeSettings
-): Effect.fn.Return<Filling, OpeningFailure, Scope.Scope> {
+): Effect.fn.Return<RestoreTarget, OpeningFailure, Scope.Scope> {
   const { dataDir, natsUrl } = settings
   if (natsUrl === undefined) {
     yield* beginRestoring(dataDir)
@@ -112,11 +104,11 @@ export const openTarget = Effect.fnUntraced(function*(
       "embedded",
       embedded(dataDir, { engine: settings.storageEngine, restoring: true })
     )
-    return { ...store, done: endRestoring(dataDir) }
+    return { ...store, complete: endRestoring(dataDir) }
   }
   const common = yield* Layer.build(cluster(settings, natsUrl))
   return yield* Effect.gen(function*() {
-    const done = yield* restoring.beginRestore(settings.clusterBuckets)
-    return { ...(yield* portsOf("nats", natsPorts(settings))), done }
+    const complete = yield* restoring.beginRestore(settings.clusterBuckets)
+    return { ...(yield* portsOf("nats", natsPorts(settings))), complete }
   }).pipe(Effect.provide(common))
 })

@@ -1,10 +1,11 @@
 /** `restante account …`: the accounts of a running service. */
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { exitCodes } from "../command-failure.ts"
-import * as accounts from "./service/accounts.ts"
-import { failed } from "./service/index.ts"
-import { adminFlags, asAdmin, jsonFlag, plain, printJson, table } from "./terminal.ts"
+import { adminFlags, jsonFlag, switchFlag, textFlag } from "./flags.ts"
+import { asAdmin, call, wrongUsage } from "./service.ts"
+import { plain, printJson, table } from "./terminal.ts"
+
+const pageSize = 1000
 
 const Slug = Schema.String.pipe(Schema.check(
   Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/, {
@@ -17,13 +18,10 @@ const name = Argument.String("name").pipe(
   Argument.withSchema(Slug)
 )
 
-const role = Flag.Literals("role", ["admin", "quotes", "customers"]).pipe(
-  Flag.withDescription("A role of the account; may be repeated"),
-  Flag.atLeast(0)
-)
+const common = { ...adminFlags, name, json: jsonFlag() }
 
-/** The token alone goes to standard output, for scripts. */
-const showToken = Effect.fnUntraced(function*(account: string, token: string, json: boolean) {
+/** Only the token goes to standard output, for scripts. */
+const printToken = Effect.fnUntraced(function*(account: string, token: string, json: boolean) {
   if (json) return yield* printJson({ account, token })
   yield* Console.error(`Token of ${account}, shown only this once:`)
   yield* Console.log(token)
@@ -31,29 +29,39 @@ const showToken = Effect.fnUntraced(function*(account: string, token: string, js
 
 const add = Command.make(
   "add",
-  { ...adminFlags, name, role, json: jsonFlag() },
+  {
+    ...common,
+    role: Flag.Literals("role", ["admin", "quotes", "customers"]).pipe(
+      Flag.withDescription("A role of the account; may be repeated"),
+      Flag.atLeast(0)
+    )
+  },
   Effect.fnUntraced(function*({ json, name, role, ...flags }) {
-    yield* showToken(name, yield* accounts.addAccount(yield* asAdmin(flags), name, role), json)
+    const token = yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.create(name, role))
+    yield* printToken(name, token, json)
   })
-).pipe(Command.withDescription("Make an account and print its token"))
+).pipe(Command.withDescription("Create an account and print its token"))
 
 const list = Command.make(
   "list",
   { ...adminFlags, json: jsonFlag("One JSON object a line") },
   Effect.fnUntraced(function*({ json, ...flags }) {
-    yield* accounts.listAccounts(
-      yield* asAdmin(flags),
-      ({ name, role = [] }) =>
-        Console.log(json ? JSON.stringify({ name, role }) : `${name}\t${role.join(",")}`.trimEnd())
-    )
+    yield* call(yield* asAdmin(flags), async ({ accounts }) => {
+      for await (const { name, roles } of accounts.list({ pageSize })) {
+        const line = json
+          ? JSON.stringify({ name, role: roles })
+          : `${name}\t${roles.join(",")}`.trimEnd()
+        process.stdout.write(`${line}\n`)
+      }
+    })
   })
 ).pipe(Command.withDescription("List the accounts and their roles"))
 
 const remove = Command.make(
   "remove",
-  { ...adminFlags, name, json: jsonFlag() },
+  common,
   Effect.fnUntraced(function*({ json, name, ...flags }) {
-    yield* accounts.removeAccount(yield* asAdmin(flags), name)
+    yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.remove(name))
     yield* json ? printJson({ removed: name }) : Console.error(`Account ${name} is removed.`)
   })
 ).pipe(Command.withDescription("Remove an account"))
@@ -61,71 +69,61 @@ const remove = Command.make(
 const token = Command.make(
   "token",
   {
-    ...adminFlags,
-    name,
+    ...common,
     label: Flag.String("name").pipe(
       Flag.withDescription("What the token is for"),
       Flag.optional
     ),
-    expires: Flag.String("expires").pipe(
-      Flag.withMetavar("time|duration"),
-      Flag.withDescription(
-        "When it ends: P30D, 2030-01-31T12:00:00Z, or seconds; never unless said"
-      ),
-      Flag.optional
-    ),
-    json: jsonFlag()
+    expires: textFlag(
+      "expires",
+      "time|duration",
+      "When it expires: P30D, 2030-01-31T12:00:00Z, or seconds; never by default"
+    )
   },
   Effect.fnUntraced(function*({ expires, json, label, name, ...flags }) {
-    const wish = { name: Option.getOrUndefined(label), expires: Option.getOrUndefined(expires) }
-    yield* showToken(name, yield* accounts.addToken(yield* asAdmin(flags), name, wish), json)
+    const options = { name: Option.getOrUndefined(label), expires: Option.getOrUndefined(expires) }
+    const token = yield* call(
+      yield* asAdmin(flags),
+      ({ accounts }) => accounts.createToken(name, options)
+    )
+    yield* printToken(name, token, json)
   })
-).pipe(Command.withDescription("Give an account another token and print it"))
+).pipe(Command.withDescription("Create another token of an account and print it"))
 
 const tokens = Command.make(
   "tokens",
-  {
-    ...adminFlags,
-    name,
-    json: jsonFlag()
-  },
+  common,
   Effect.fnUntraced(function*({ json, name, ...flags }) {
-    const all = yield* accounts.listTokens(yield* asAdmin(flags), name)
-    if (json) return yield* printJson(all)
-    const rows = all.map((
-      one
-    ) => [one.id, one.created, one.expires ?? "never", plain(one.name ?? "")])
+    const tokens = yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.tokens(name))
+    if (json) return yield* printJson(tokens)
+    const rows = tokens.map((
+      { created, expires = "never", id, name = "" }
+    ) => [id, created, expires, plain(name)])
     yield* Console.log(table([["ID", "CREATED", "EXPIRES", "NAME"], ...rows]))
   })
-).pipe(Command.withDescription("List an account's tokens, without themselves"))
+).pipe(Command.withDescription("List the tokens of an account, without their text"))
 
 const revoke = Command.make(
   "revoke",
   {
-    ...adminFlags,
-    name,
+    ...common,
     id: Argument.String("token").pipe(
       Argument.withDescription("Id of the token, as tokens lists it"),
       Argument.optional
     ),
-    all: Flag.Boolean("all").pipe(
-      Flag.withDescription("All of them instead"),
-      Flag.withDefault(false)
-    ),
-    json: jsonFlag()
+    all: switchFlag("all", "All tokens of the account")
   },
   Effect.fnUntraced(function*({ all, id, json, name, ...flags }) {
-    const one = Option.getOrUndefined(id)
-    if ((one === undefined) !== all) {
-      return yield* failed("name one token, or say --all", exitCodes.usage)
-    }
-    yield* accounts.revokeTokens(yield* asAdmin(flags), name, one)
-    if (json) return yield* printJson({ account: name, revoked: one ?? "all" })
+    const token = Option.getOrUndefined(id)
+    if ((token === undefined) !== all) return yield* wrongUsage("give either one token or --all")
+    const revoked = token === undefined ? "all" : { id: token }
+    yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.revoke(name, revoked))
+    if (json) return yield* printJson({ account: name, revoked: token ?? "all" })
     yield* Console.error(
-      one === undefined ? `All tokens of ${name} are revoked.` : `A token of ${name} is revoked.`
+      token === undefined ? `All tokens of ${name} are revoked.` : `A token of ${name} is revoked.`
     )
   })
-).pipe(Command.withDescription("Revoke a token of an account, or all"))
+).pipe(Command.withDescription("Revoke one token of an account, or all"))
 
 export const accountCommand = Command.make("account").pipe(
   Command.withDescription("Manage the accounts of a running service"),

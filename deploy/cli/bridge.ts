@@ -1,11 +1,13 @@
-/** `restante bridge`: a session of the service (protocol §2), played in the terminal. */
+/** `restante bridge`: a session of the service (protocol §2) in the terminal. */
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import { createInterface } from "node:readline"
-import { type CommandFailed, exitCodes } from "../command-failure.ts"
-import { decodeAs, failed, notUnderstood, pathOf, refusedBy, type RemoteAnswer, type RemoteService,
-  request } from "./service/index.ts"
-import { accountFlags, endWithReader, jsonFlag, plain, serviceLocation } from "./terminal.ts"
+import { pathOf, ProblemError } from "../../client/index.ts"
+import type { CommandFailed } from "../command-failure.ts"
+import { accountFlags, jsonFlag } from "./flags.ts"
+import { call, failed, locateService, notUnderstood, pathMatching, type ServiceLocation,
+  wrongUsage } from "./service.ts"
+import { endWithReader, plain } from "./terminal.ts"
 
 const Challenge = Schema.Struct({
   p: Schema.String,
@@ -16,14 +18,14 @@ const Challenge = Schema.Struct({
 
 type Challenge = typeof Challenge.Type
 
-const toChallenge = decodeAs(Challenge)
+const decodeChallenge = Schema.decodeUnknownEffect(Schema.fromJsonString(Challenge))
 
-/** The status of an answer that is none: it is empty, too long, or its href cannot be read. */
-const UNFIT = 422
+/** The status for an answer that is empty, too long, or has an unreadable href. */
+const UNPROCESSABLE = 422
 
-/** What the traveller types, line by line. */
+/** The lines of standard input. */
 interface Lines {
-  /** The next one; undefined at the end of the input. */
+  /** The next line; undefined at the end of the input. */
   readonly next: () => Promise<string | undefined>
   readonly close: () => void
 }
@@ -47,57 +49,72 @@ const isRefusal = (text: string): boolean => /^(?:n|no|q|quit)$/i.test(text)
 
 const isConfused = (text: string): boolean => /^(?:\?|what\??|huh\??)$/i.test(text)
 
-/** An answer as the service takes it; `?` says that one is confused. */
-const documentOf = (text: string): string =>
-  JSON.stringify(
-    isConfused(text)
-      ? { continue: "confused", "#text": text }
-      : /^https?:\/\/\S+$/.test(text)
-      ? { href: text }
-      : { "#text": text }
-  )
+/** An answer as a document of the service. */
+const documentOf = (text: string): object =>
+  isConfused(text)
+    ? { continue: "confused", "#text": text }
+    : /^https?:\/\/\S+$/.test(text)
+    ? { href: text }
+    : { "#text": text }
 
-const say = (shown: Challenge, json: boolean): Effect.Effect<void> =>
-  Console.log(json ? JSON.stringify(shown) : plain(shown.p))
+const print = (challenge: Challenge, json: boolean): Effect.Effect<void> =>
+  Console.log(json ? JSON.stringify(challenge) : plain(challenge.p))
 
-const put = (
-  remote: RemoteService,
-  method: "POST" | "PUT",
-  path: string,
-  body: string
-): Effect.Effect<RemoteAnswer, CommandFailed> =>
-  request(remote, {
-    method,
-    path,
-    headers: { "content-type": "application/json" },
-    body,
-    also: [406, UNFIT]
-  })
+type ChallengeResponse =
+  /** `isRepeated`: the answer was not accepted, or the session is over. */
+  | { readonly challenge: Challenge; readonly isRepeated: boolean }
+  | { readonly problem: string }
 
-/** Begins a session, unless the traveller would rather not. */
+const request = Effect.fnUntraced(function*(
+  service: ServiceLocation,
+  method: "GET" | "POST" | "PUT",
+  uri: string,
+  answer?: object
+): Effect.fn.Return<ChallengeResponse, CommandFailed> {
+  const response = yield* call(service, (client) =>
+    client.request({
+      method,
+      uri: pathOf(uri),
+      acceptedStatuses: method === "GET" ? [] : [406],
+      ...answer === undefined ? {} : {
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(answer)
+      }
+    }).catch((error: unknown) => {
+      if (error instanceof ProblemError && error.status === UNPROCESSABLE) return error
+      throw error
+    }))
+  if (response instanceof ProblemError) return { problem: response.message }
+  const challenge = yield* Effect.mapError(decodeChallenge(response.text), notUnderstood)
+  return { challenge, isRepeated: response.status === 406 }
+})
+
+const requestChallenge = Effect.fnUntraced(function*(service: ServiceLocation, uri: string) {
+  const response = yield* request(service, "GET", uri)
+  return "problem" in response ? yield* failed(response.problem) : response.challenge
+})
+
+/** Begins a session, unless the user declines. */
 const begin = Effect.fnUntraced(function*(
-  remote: RemoteService,
+  service: ServiceLocation,
   lines: Lines,
   json: boolean
 ): Effect.fn.Return<Challenge | undefined, CommandFailed> {
-  const entry = yield* Effect.flatMap(
-    request(remote, { method: "GET", path: "/cross_bridge" }),
-    toChallenge
-  )
-  yield* say(entry, json)
+  const entry = yield* requestChallenge(service, "/cross_bridge")
+  yield* print(entry, json)
   for (;;) {
     const line = yield* Effect.promise(() => lines.next())
     if (line === undefined || isRefusal(line)) return undefined
-    const answer = JSON.stringify({ continue: isConfused(line) ? "confused" : "true" })
-    const answered = yield* put(remote, "POST", entry.uri ?? "/sessions", answer)
-    const challenge = yield* toChallenge(answered)
-    yield* say(challenge, json)
-    if (answered.status !== 406) return challenge
+    const answer = { continue: isConfused(line) ? "confused" : "true" }
+    const response = yield* request(service, "POST", entry.uri ?? "/sessions", answer)
+    if ("problem" in response) return yield* failed(response.problem)
+    yield* print(response.challenge, json)
+    if (!response.isRepeated) return response.challenge
   }
 })
 
 const play = Effect.fnUntraced(function*(
-  remote: RemoteService,
+  service: ServiceLocation,
   lines: Lines,
   first: Challenge,
   json: boolean
@@ -110,21 +127,19 @@ const play = Effect.fnUntraced(function*(
       yield* Console.error(`The session waits: restante bridge ${session}`)
       return yield* failed("the bridge is not crossed")
     }
-    const answered = yield* put(remote, "PUT", challenge.uri, documentOf(line))
-    if (answered.status === UNFIT) {
-      // The question stands.
-      yield* Console.error(plain(refusedBy(UNFIT, answered.body).message))
+    const response = yield* request(service, "PUT", challenge.uri, documentOf(line))
+    if ("problem" in response) {
+      // The question remains.
+      yield* Console.error(plain(response.problem))
       continue
     }
-    const said = yield* toChallenge(answered)
-    yield* say(said, json)
-    if (answered.status !== 406) challenge = said
+    yield* print(response.challenge, json)
+    if (!response.isRepeated) challenge = response.challenge
     else {
-      // Either one was confused, and the question stands, or one was cast into the gorge.
-      const now = yield* request(remote, { method: "GET", path: session })
-      challenge = yield* toChallenge(now)
+      // After a confused answer the question remains; after a wrong one the session is over.
+      challenge = yield* requestChallenge(service, session)
       if (challenge.method !== "PUT") return yield* failed("the bridge is not crossed")
-      yield* say(challenge, json)
+      yield* print(challenge, json)
     }
   }
 })
@@ -134,32 +149,32 @@ export const bridgeCommand = Command.make(
   {
     ...accountFlags,
     session: Argument.String("session").pipe(
-      Argument.withDescription("The URI of a session to go on with"),
+      Argument.withDescription("The URI of a session to continue"),
       Argument.optional
     ),
     json: jsonFlag("Each challenge as JSON, one a line")
   },
   Effect.fnUntraced(function*({ json, session, ...flags }) {
-    const { baseUrl } = yield* serviceLocation(flags, "account")
-    const remote: RemoteService = { baseUrl, authorization: undefined }
+    const { baseUrl } = yield* locateService(flags, "account")
+    const service = { baseUrl, token: undefined }
     endWithReader()
-    const given = Option.getOrUndefined(session)
-    const path = given?.startsWith("/") === true ? given : pathOf(given)
-    if (given !== undefined && !/^\/sessions\/[^/]+$/.test(path ?? "")) {
-      return yield* failed("expected the URI of a session", exitCodes.usage)
+    const uri = Option.getOrUndefined(session)
+    const path = uri === undefined ? undefined : pathMatching(uri, /^\/sessions\/[^/]+$/)
+    if (uri !== undefined && path === undefined) {
+      return yield* wrongUsage("expected the URI of a session")
     }
     yield* Effect.acquireUseRelease(
       Effect.sync(openLines),
       Effect.fnUntraced(function*(lines) {
-        if (isTerminal() && given === undefined) {
+        if (isTerminal() && path === undefined) {
           yield* Console.error("Enter to answer, ? when confused, no to leave.")
         }
         const first = path === undefined
-          ? yield* begin(remote, lines, json)
-          : yield* Effect.flatMap(request(remote, { method: "GET", path }), toChallenge)
+          ? yield* begin(service, lines, json)
+          : yield* requestChallenge(service, path)
         if (first === undefined) return yield* failed("the bridge is not crossed")
-        if (path !== undefined) yield* say(first, json)
-        yield* play(remote, lines, first, json)
+        if (path !== undefined) yield* print(first, json)
+        yield* play(service, lines, first, json)
       }),
       (lines) => Effect.sync(() => lines.close())
     )

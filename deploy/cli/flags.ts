@@ -1,39 +1,109 @@
-/** Flags of the command line: one for each setting that may be given there. */
-import { Effect, Option, Result } from "effect"
+/** Flags that several commands have, and the settings of this process. */
+import { Effect, Option, type Redacted, Result, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
 import { allSettings, type LoadedSettings, loadSettings,
   replacementOfFlag } from "../settings/index.ts"
 
-type SettingFlags = Record<string, Flag.Flag<Option.Option<string>>>
-
-/** By name without dashes. */
-export const settingFlags: SettingFlags = Object.fromEntries(
-  allSettings.flatMap((one) =>
-    one.flag === undefined ? [] : [[
-      one.flag,
-      Flag.String(one.flag).pipe(
-        Flag.withMetavar(one.kind.metavar),
-        Flag.withDescription(`${one.description} (${one.variable})`),
+/** A flag for each setting that may be a flag, by name without dashes. */
+export const settingFlags: Record<string, Flag.Flag<Option.Option<string>>> = Object.fromEntries(
+  allSettings.flatMap(({ description, flag, kind, variable }) =>
+    flag === undefined ? [] : [[
+      flag,
+      Flag.String(flag).pipe(
+        Flag.withMetavar(kind.metavar),
+        Flag.withDescription(`${description} (${variable})`),
         Flag.optional
       )
     ]]
   )
 )
 
-/** The settings of this process, with the given flags over its environment. */
-export const load = (
+const isOfStore = (name: string): boolean =>
+  name === "data-dir" || name === "storage-engine" || name === "cluster-buckets" ||
+  name.startsWith("nats-")
+
+/** The flags that locate a store; without NATS_URL it is the one in DATA_DIR. */
+export const storeFlags: typeof settingFlags = Object.fromEntries(
+  Object.entries(settingFlags).filter(([name]) => isOfStore(name))
+)
+
+const { "base-url": baseUrl } = settingFlags
+
+const serviceFlags = (about: string) => ({
+  ...(baseUrl === undefined ? {} : {
+    "base-url": baseUrl.pipe(Flag.withDescription("Where the service is (BASE_URL)"))
+  }),
+  token: Flag.Redacted("token").pipe(Flag.withDescription(about), Flag.optional)
+})
+
+/** Flags of commands for admins only. */
+export const adminFlags = serviceFlags("Token of an admin; prefer ADMIN_TOKEN")
+
+/** Flags of commands for any account. */
+export const accountFlags = serviceFlags(
+  "Token of the account; prefer RESTANTE_TOKEN, or ADMIN_TOKEN"
+)
+
+/** The values of these flags. */
+export interface ServiceFlags {
+  readonly token: Option.Option<Redacted.Redacted>
+  readonly "base-url"?: Option.Option<string>
+}
+
+/** Flags of commands that read a mailbox. */
+export const mailboxFlags = {
+  ...accountFlags,
+  password: Flag.Redacted("password").pipe(
+    Flag.withDescription("Password of the mailbox"),
+    Flag.optional
+  )
+}
+
+/** The values of these flags. */
+export interface MailboxFlags extends ServiceFlags {
+  readonly password: Option.Option<Redacted.Redacted>
+}
+
+/** A flag without a value. */
+export const switchFlag = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
+export const jsonFlag = (description = "Print JSON") => switchFlag("json", description)
+
+/** A flag with a text that may be missing. */
+export const textFlag = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar(metavar),
+    Flag.withDescription(description),
+    Flag.optional
+  )
+
+export const sinceFlag = textFlag(
+  "since",
+  "time",
+  "Only what was received since, such as 2026-07-01T00:00:00Z"
+)
+
+export const limitFlag = (description: string) =>
+  Flag.Int("limit").pipe(
+    Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))),
+    Flag.withMetavar("number"),
+    Flag.withDescription(description),
+    Flag.withDefault(100)
+  )
+
+/** The settings of this process, with these flags over its environment. */
+export const loadSettingsOf = (
   flags: Readonly<Record<string, Option.Option<string>>>
 ): Effect.Effect<LoadedSettings, CommandFailed> => {
-  const given = Object.fromEntries(
+  const texts = Object.fromEntries(
     Object.entries(flags).map(([name, value]) => [name, Option.getOrUndefined(value)])
   )
-  const loaded = loadSettings(process.env, given)
-  return Result.isSuccess(loaded)
-    ? Effect.succeed(loaded.success)
-    : Effect.fail(
-      new CommandFailed({ message: loaded.failure.message, exitCode: exitCodes.configuration })
-    )
+  const loaded = loadSettings(process.env, texts)
+  if (Result.isSuccess(loaded)) return Effect.succeed(loaded.success)
+  const { message } = loaded.failure
+  return Effect.fail(new CommandFailed({ message, exitCode: exitCodes.configuration }))
 }
 
 /** Fails with the name of the new flag where the command line has one of an earlier version. */

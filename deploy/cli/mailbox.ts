@@ -1,122 +1,122 @@
-/** `restante watch`: what comes into a mailbox, as it comes. */
-import { Console, Effect, Option, type Redacted, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+/** `restante read`, `watch`, `register` and `registrations …`: the mailboxes of a service. */
+import { Console, Effect, Option, Redacted } from "effect"
+import { Argument, Command } from "effect/cli"
 import { createWriteStream } from "node:fs"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import type { ReadableStream as NodeStream } from "node:stream/web"
-import { type CommandFailed, exitCodes } from "../command-failure.ts"
-import { byPassword, byToken, failed, listMailbox, type MailboxNotification, oneNotification,
-  openContent, type RemoteService, type StreamListener, watchMailbox } from "./service/index.ts"
-import { accountFlags, endWithReader, jsonFlag, plain, printJson, type RemoteFlags, serviceLocation,
-  table } from "./terminal.ts"
+import { type Client, type Mailbox, type Notification, pathOf, type Registration,
+  type RegistrationInfo } from "../../client/index.ts"
+import type { CommandFailed } from "../command-failure.ts"
+import { jsonFlag, limitFlag, type MailboxFlags, mailboxFlags, sinceFlag, switchFlag,
+  textFlag } from "./flags.ts"
+import { call, failed, locateService, type ServiceLocation, wrongUsage } from "./service.ts"
+import { endWithReader, plain, printJson, table } from "./terminal.ts"
 
-/** Flags of commands that read a mailbox. */
-export const mailboxFlags = {
-  ...accountFlags,
-  password: Flag.Redacted("password").pipe(
-    Flag.withDescription("Password of the mailbox"),
-    Flag.optional
-  )
-}
+const pageEntriesMax = 1000
 
-export const mailboxArgument = Argument.String("mailbox").pipe(
-  Argument.withDescription("Its URI, with or without the secret part, or its name")
-)
+const verificationMs = 15_000
 
-/** The values of these flags. */
-export interface MailboxFlags extends RemoteFlags {
-  readonly password: Option.Option<Redacted.Redacted>
-}
-
-/** Where a mailbox is, or what belongs to it, and as whom it is asked. */
-export interface MailboxLocation {
-  readonly remote: RemoteService
+/** A mailbox, or a resource of one, at a service. */
+interface MailboxLocation {
+  readonly service: ServiceLocation
   readonly path: string
+  readonly password: string | undefined
 }
 
-/** What a URI may name. */
-export interface Named {
+/** A kind of resource of mailboxes, by its path. */
+interface ResourceKind {
   readonly expected: string
-  /** Of its path. */
   readonly pattern: RegExp
 }
 
-const mailboxes: Named = {
+const mailboxes: ResourceKind = {
   expected: "the URI or the name of a mailbox",
   pattern: /^\/mailboxes\/[^/]+$/
 }
 
-/**
- * The mailbox of a URI or a name. Unless it was said where the service is, a URI says so itself;
- * a token of the environment is for no other service than the one that was said.
- */
-export const mailboxOf = Effect.fnUntraced(function*(
-  given: string,
-  { password: secret, ...flags }: MailboxFlags,
-  { expected, pattern }: Named = mailboxes
-): Effect.fn.Return<MailboxLocation, CommandFailed> {
-  const password = Option.getOrUndefined(secret)
-  const place = yield* serviceLocation(flags, "account")
-  const isName = /^[a-z0-9][a-z0-9-]{0,63}$/.test(given)
-  const uri = isName ? `${place.baseUrl}/mailboxes/${given}` : given
-  const { origin, pathname: path, protocol } = URL.canParse(uri)
-    ? new URL(uri)
-    : { origin: "", pathname: "", protocol: "" }
-  if (!/^https?:$/.test(protocol) || !pattern.test(path)) {
-    return yield* failed(`expected ${expected}`, exitCodes.usage)
-  }
-  const baseUrl = place.isGiven ? place.baseUrl : origin
-  const isElsewhere = baseUrl !== place.baseUrl
-  const token = isElsewhere ? Option.getOrUndefined(flags.token) : place.token
-  if (password !== undefined) {
-    return { remote: { baseUrl, authorization: byPassword(password) }, path }
-  }
-  // A secret URI needs nothing else.
-  const authorization = token === undefined || path.includes("~") ? undefined : byToken(token)
-  return { remote: { baseUrl, authorization }, path }
-})
-
-/* `restante read`: what is in a mailbox now, or one notification and what it points to. */
-
-const limitDefault = 100
-
-const limitMax = 1_000_000_000
-
-const readable: Named = {
+const readable: ResourceKind = {
   expected: "the URI or the name of a mailbox, or the URI of a notification in one",
   pattern: /^\/mailboxes\/[^/]+(?:\/notifications\/[^/]+)?$/
 }
 
-const cells = ({ item, received }: MailboxNotification): ReadonlyArray<string> =>
-  [received, item.description, item.url].map(plain)
+const registrations: ResourceKind = {
+  expected: "the URI of a registration",
+  pattern: /^\/mailboxes\/[^/]+\/registrations\/[^/]+$/
+}
 
-/** Writes what a notification points to; a file that is there is not written over. */
-const save = (
-  { item }: MailboxNotification,
+/**
+ * The resource of a URI or a name. Without an explicit service, the URI names the service, which
+ * then receives only a token of a flag: a token of the environment belongs to another service.
+ */
+const locateMailbox = Effect.fnUntraced(function*(
+  nameOrUri: string,
+  { password, ...flags }: MailboxFlags,
+  { expected, pattern }: ResourceKind = mailboxes
+): Effect.fn.Return<MailboxLocation, CommandFailed> {
+  const { isExplicit, ...located } = yield* locateService(flags, "account")
+  const isName = /^[a-z0-9][a-z0-9-]{0,63}$/.test(nameOrUri)
+  const uri = isName ? `${located.baseUrl}/mailboxes/${nameOrUri}` : nameOrUri
+  const { origin, pathname: path, protocol } = URL.canParse(uri)
+    ? new URL(uri)
+    : { origin: "", pathname: "", protocol: "" }
+  if (!/^https?:$/.test(protocol) || !pattern.test(path)) {
+    return yield* wrongUsage(`expected ${expected}`)
+  }
+  const baseUrl = isExplicit ? located.baseUrl : origin
+  const token = baseUrl === located.baseUrl ? located.token : Option.getOrUndefined(flags.token)
+  const secret = Option.getOrUndefined(password)
+  return {
+    // A secret URI needs no token, and a password replaces it.
+    service: { baseUrl, token: secret === undefined && !path.includes("~") ? token : undefined },
+    path,
+    password: secret && Redacted.value(secret)
+  }
+})
+
+const callMailbox = <A>(
+  { password, path, service }: MailboxLocation,
+  use: (mailbox: Mailbox, client: Client) => Promise<A>,
+  messages?: Readonly<Record<number, string>>
+): Effect.Effect<A, CommandFailed> =>
+  call(service, (client) => use(client.mailbox(path, { password }), client), messages)
+
+const mailboxArgument = Argument.String("mailbox").pipe(
+  Argument.withDescription("Its URI, with or without the secret part, or its name")
+)
+
+const documentOf = ({ href, item, received }: Notification) => ({ href, received, item })
+
+const cells = ({ description, received, url }: Notification): ReadonlyArray<string> =>
+  [received, description, url].map(plain)
+
+/** Writes the message of a notification to a file, and does not overwrite a file. */
+const saveMessage = (
+  location: MailboxLocation,
+  { password, url }: Notification,
   file: string
 ): Effect.Effect<void, CommandFailed> =>
-  Effect.gen(function*() {
-    if (!URL.canParse(item.url)) return yield* failed("the notification points to no URI")
-    const { body } = yield* openContent(item.url, item.password, new AbortController().signal)
-    if (body === null) return yield* failed("there is nothing at its URI")
-    const into = file === "-" ? process.stdout : createWriteStream(file, { flags: "wx" })
-    yield* Effect.tryPromise({
-      // The same streams by two declarations.
-      try: () => pipeline(Readable.fromWeb(body as NodeStream), into, { end: file !== "-" }),
-      catch: (cause) => failed(`${file}: ${cause instanceof Error ? cause.message : String(cause)}`)
+  callMailbox(location, async (_, client) => {
+    if (!URL.canParse(url)) throw failed("the URL of the notification is not a URI")
+    const { body } = (await client.get({ url, password })).response
+    if (body === null) throw failed(`the message at ${url} is empty`)
+    const target = file === "-" ? process.stdout : createWriteStream(file, { flags: "wx" })
+    // The same streams in two declarations.
+    const source = Readable.fromWeb(body as NodeStream)
+    await pipeline(source, target, { end: file !== "-" }).catch((error: unknown) => {
+      throw failed(`${file}: ${error instanceof Error ? error.message : String(error)}`)
     })
   })
 
-const one = Effect.fnUntraced(function*(
-  { path, remote }: MailboxLocation,
+const readNotification = Effect.fnUntraced(function*(
+  location: MailboxLocation,
   file: string | undefined,
   json: boolean
 ): Effect.fn.Return<void, CommandFailed> {
-  const found = yield* oneNotification(remote, path)
-  if (json) yield* printJson(found)
-  else if (file !== "-") yield* Console.log(cells(found).join("\n"))
-  if (file !== undefined) yield* save(found, file)
+  const notification = yield* callMailbox(location, (mailbox) => mailbox.get(location.path))
+  if (json) yield* printJson(documentOf(notification))
+  else if (file !== "-") yield* Console.log(cells(notification).join("\n"))
+  if (file !== undefined) yield* saveMessage(location, notification, file)
 })
 
 export const readCommand = Command.make(
@@ -126,86 +126,229 @@ export const readCommand = Command.make(
     which: Argument.String("mailbox").pipe(
       Argument.withDescription("Its URI or name; or the URI of a notification in it")
     ),
-    since: Flag.String("since").pipe(
-      Flag.withMetavar("time"),
-      Flag.withDescription("Only what was received since, such as 2026-07-01T00:00:00Z"),
-      Flag.optional
-    ),
-    limit: Flag.Int("limit").pipe(
-      Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: limitMax }))),
-      Flag.withMetavar("number"),
-      Flag.withDescription("How many at most, the oldest first"),
-      Flag.withDefault(limitDefault)
-    ),
-    save: Flag.String("save").pipe(
-      Flag.withMetavar("file"),
-      Flag.withDescription("Write what the notification points to; - for standard output"),
-      Flag.optional
-    ),
+    since: sinceFlag,
+    limit: limitFlag("How many at most, the oldest first"),
+    save: textFlag("save", "file", "Write the message of the notification; - for standard output"),
     json: jsonFlag("JSON; of a mailbox, one object a line")
   },
-  Effect.fnUntraced(function*({ json, limit, save: into, since, which, ...flags }) {
-    const place = yield* mailboxOf(which, flags, readable)
-    const file = Option.getOrUndefined(into)
+  Effect.fnUntraced(function*({ json, limit, save, since, which, ...flags }) {
+    const location = yield* locateMailbox(which, flags, readable)
+    const file = Option.getOrUndefined(save)
     endWithReader()
-    if (place.path.includes("/notifications/")) return yield* one(place, file, json)
+    if (location.path.includes("/notifications/")) {
+      return yield* readNotification(location, file, json)
+    }
     if (file !== undefined) {
-      return yield* failed("--save is of one notification: give its URI", exitCodes.usage)
+      return yield* wrongUsage("--save is of one notification: give its URI")
     }
     const rows: Array<ReadonlyArray<string>> = []
-    const { path, remote } = place
-    yield* listMailbox(remote, path, Option.getOrUndefined(since), limit, (found) => {
-      if (json) process.stdout.write(`${JSON.stringify(found)}\n`)
-      else rows.push([...cells(found), found.href])
+    const options = {
+      after: Option.getOrUndefined(since),
+      pageSize: Math.min(limit, pageEntriesMax)
+    }
+    yield* callMailbox(location, async (mailbox) => {
+      let left = limit
+      for await (const notification of mailbox.notifications(options)) {
+        if (json) process.stdout.write(`${JSON.stringify(documentOf(notification))}\n`)
+        else rows.push([...cells(notification), notification.href])
+        if (--left === 0) break
+      }
     })
     if (json) return
-    if (rows.length === 0) yield* Console.error("The mailbox is empty.")
-    else {yield* Console.log(
-        table([["RECEIVED", "DESCRIPTION", "MESSAGE", "NOTIFICATION"], ...rows])
-      )}
+    const heading = ["RECEIVED", "DESCRIPTION", "MESSAGE", "NOTIFICATION"]
+    yield* rows.length === 0
+      ? Console.error("The mailbox is empty.")
+      : Console.log(table([heading, ...rows]))
   })
 ).pipe(
-  Command.withDescription("List what is in a mailbox, or show and save one notification"),
+  Command.withDescription("List the notifications of a mailbox, or show and save one"),
   Command.withExamples([
-    { command: "restante read alice", description: "What is in the mailbox, the oldest first" },
+    { command: "restante read alice", description: "Its notifications, the oldest first" },
     {
       command:
         "restante read https://post.example.org/mailboxes/alice/notifications/1-… --save a.pdf",
-      description: "Fetch what a notification points to, with its password"
+      description: "Fetch the message of a notification, with its password"
     }
   ])
 )
 
-/* The mailbox that a command is told: its name, its URI, or its secret URI. */
-
-const listener = (json: boolean): StreamListener => ({
-  received: (one) => {
-    const { description, received, url } = one
-    const line = json ? JSON.stringify(one) : [received, description, url].map(plain).join("\t")
-    process.stdout.write(`${line}\n`)
-  },
-  answers: (does) => {
-    const text = does ? "The service answers again." : "The service does not answer; trying again."
-    process.stderr.write(`${text}\n`)
-  }
-})
+const watchRefusals: Readonly<Record<number, string>> = {
+  401: "reading this mailbox needs its password (--password), its secret URI or its owner's token",
+  403: "this account may not read the mailbox",
+  404: "there is no such mailbox, or the secret part of its URI is wrong",
+  410: "the mailbox has been deleted"
+}
 
 export const watchCommand = Command.make(
   "watch",
   {
     ...mailboxFlags,
     mailbox: mailboxArgument,
-    since: Flag.String("since").pipe(
-      Flag.withMetavar("time"),
-      Flag.withDescription("Only what was received since, such as 2026-07-01T00:00:00Z"),
-      Flag.optional
-    ),
+    since: sinceFlag,
     json: jsonFlag("One JSON object a line")
   },
   Effect.fnUntraced(function*({ json, mailbox, since, ...flags }) {
-    const { path, remote } = yield* mailboxOf(mailbox, flags)
+    const location = yield* locateMailbox(mailbox, flags)
     endWithReader()
     if (process.stderr.isTTY) yield* Console.error("Watching; end with Ctrl-C.")
-    yield* watchMailbox(remote, path, Option.getOrUndefined(since), listener(json))
+    let isLost = false
+    const onConnection = ({ state }: { readonly state: "open" | "waiting" }): void => {
+      const wasLost = isLost
+      isLost = state === "waiting"
+      if (isLost === wasLost) return
+      const text = isLost
+        ? "The service does not answer; trying again."
+        : "The service answers again."
+      process.stderr.write(`${text}\n`)
+    }
+    yield* callMailbox(location, async (mailbox) => {
+      const after = Option.getOrUndefined(since)
+      for await (
+        const { description, href, received, url } of mailbox.watch({ after, onConnection })
+      ) {
+        const line = json
+          ? JSON.stringify({ href, received, description, url })
+          : [received, description, url].map(plain).join("\t")
+        process.stdout.write(`${line}\n`)
+      }
+    }, watchRefusals)
   })
-).pipe(Command.withDescription("Print what is in a mailbox, and what comes into it"))
+).pipe(Command.withDescription("Print the notifications of a mailbox, and those to come"))
+
+const heading = ["STATUS", "FORM", "ATTEMPTS", "NEXT", "CALLBACK", "REGISTRATION", "PROBLEM"]
+
+const registrationCells = (info: RegistrationInfo): ReadonlyArray<string> => {
+  const { attempts, callback, form, href, next = "-", problem = "", status } = info
+  return [status, form, String(attempts), next, callback, href, problem].map(plain)
+}
+
+/** The state as JSON. */
+const registrationDocument = ({ attempts, code, ...info }: RegistrationInfo) => ({
+  ...info,
+  attempts: String(attempts),
+  code: code?.toString()
+})
+
+const printRegistration = (info: RegistrationInfo, json: boolean): Effect.Effect<void> =>
+  json
+    ? printJson(registrationDocument(info))
+    : Console.log(table([heading, registrationCells(info)]))
+
+/** Waits until the callback has echoed its challenge, for a limited time. */
+const waitUntilVerified = async (registration: Registration): Promise<void> => {
+  const timeout = AbortSignal.timeout(verificationMs)
+  try {
+    await registration.wait({ signal: timeout })
+  } catch (error) {
+    if (!timeout.aborted) throw error
+    const { problem } = await registration.state()
+    const reason = problem === undefined ? "" : `: ${plain(problem)}`
+    throw failed(`the callback has not echoed its challenge yet${reason}`)
+  }
+}
+
+export const registerCommand = Command.make(
+  "register",
+  {
+    ...mailboxFlags,
+    mailbox: mailboxArgument,
+    callback: Argument.String("callback").pipe(
+      Argument.withDescription("The URI that receives the pushes")
+    ),
+    wait: switchFlag("wait", "Wait until the callback has echoed its challenge"),
+    json: jsonFlag()
+  },
+  Effect.fnUntraced(function*({ callback, json, mailbox, wait, ...flags }) {
+    if (!URL.canParse(callback)) return yield* wrongUsage("expected the callback's URI")
+    const location = yield* locateMailbox(mailbox, flags)
+    const { secret, state } = yield* callMailbox(
+      location,
+      (mailbox) => mailbox.register({ callback })
+    )
+    if (json) yield* printJson({ ...registrationDocument(state), secret })
+    else {
+      yield* Console.error("The registration, and the secret of its signatures, shown only once:")
+      yield* Console.log(`${state.href}\n${secret}`)
+    }
+    if (!wait) return
+    yield* callMailbox(
+      location,
+      (mailbox) => waitUntilVerified(mailbox.registration(pathOf(state.href)))
+    )
+  })
+).pipe(
+  Command.withDescription("Push the changes of a mailbox to a callback"),
+  Command.withExamples([{
+    command: "restante register alice https://app.example.org/hooks/alice --wait",
+    description: "Push, signed, once the callback has answered its challenge"
+  }])
+)
+
+/** A command about one registration. */
+const registrationCommand = <A>(
+  name: string,
+  description: string,
+  use: (registration: Registration) => Promise<A>,
+  print: (result: A, json: boolean, path: string) => Effect.Effect<void>
+) =>
+  Command.make(
+    name,
+    {
+      ...mailboxFlags,
+      which: Argument.String("registration").pipe(Argument.withDescription("Its URI")),
+      json: jsonFlag()
+    },
+    Effect.fnUntraced(function*({ json, which, ...flags }) {
+      const location = yield* locateMailbox(which, flags, registrations)
+      const result = yield* callMailbox(
+        location,
+        (mailbox) => use(mailbox.registration(location.path))
+      )
+      yield* print(result, json, location.path)
+    })
+  ).pipe(Command.withDescription(description))
+
+const listRegistrations = Command.make(
+  "list",
+  { ...mailboxFlags, mailbox: mailboxArgument, json: jsonFlag("One JSON object a line") },
+  Effect.fnUntraced(function*({ json, mailbox, ...flags }) {
+    const location = yield* locateMailbox(mailbox, flags)
+    const infos = yield* callMailbox(location, (mailbox) => mailbox.registrations())
+    if (json) {
+      for (const info of infos) yield* Console.log(JSON.stringify(registrationDocument(info)))
+    } else if (infos.length === 0) yield* Console.error("Nobody is registered.")
+    else yield* Console.log(table([heading, ...infos.map(registrationCells)]))
+  })
+).pipe(Command.withDescription("List the registrations of a mailbox"))
+
+export const registrationsCommand = Command.make("registrations").pipe(
+  Command.withDescription("Manage the callbacks of a mailbox"),
+  Command.withSubcommands([
+    listRegistrations,
+    registrationCommand(
+      "show",
+      "Show the state of a registration",
+      (registration) => registration.state(),
+      printRegistration
+    ),
+    registrationCommand(
+      "lift",
+      "Lift a suspension: verify the callback again",
+      (registration) => registration.lift(),
+      printRegistration
+    ),
+    registrationCommand(
+      "rotate",
+      "Create a new secret; both sign for a day",
+      (registration) => registration.renewSecret(),
+      (secret, json) => json ? printJson({ secret }) : Console.log(secret)
+    ),
+    registrationCommand(
+      "delete",
+      "End a registration",
+      (registration) => registration.delete(),
+      (_, json, path) =>
+        json ? printJson({ deleted: path }) : Console.error("The registration is deleted.")
+    )
+  ])
+)

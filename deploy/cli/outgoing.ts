@@ -1,149 +1,14 @@
-/** `restante outbox …`: the account's outgoing mailbox. */
-import { Console, Effect, Option, Redacted, Schema, type Scope } from "effect"
+/** `restante send` and `restante outbox …`: the account's outgoing mailbox. */
+import { Console, Effect, Option, Redacted, type Scope } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { open } from "node:fs/promises"
 import { extname } from "node:path"
-import { CommandFailed, exitCodes } from "../command-failure.ts"
-import { failed, follow, notUnderstood, type OutgoingNotification, type OutgoingRecipient,
-  ownMailbox, pathOf, publish, type PublishedContent, queue, type RemoteService,
-  unpublish } from "./service/index.ts"
-import * as outgoing from "./service/outgoing.ts"
-import { accountFlags, asAccount, endWithReader, jsonFlag, plain, printJson, some,
-  table } from "./terminal.ts"
-
-const tickMs = 1_000
-
-/** Failed recipients that are named when all has ended. */
-const namedMax = 20
-
-const spanOf = (ms: number): string => {
-  const seconds = Math.ceil(ms / 1000)
-  if (seconds < 120) return `${seconds} s`
-  const minutes = Math.round(seconds / 60)
-  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
-}
-
-const countOf = (
-  { recipient }: OutgoingNotification,
-  wanted: OutgoingRecipient["status"]
-): number => recipient.filter(({ status }) => status === wanted).length
-
-const nextMsOf = ({ recipient }: OutgoingNotification): number | undefined => {
-  const times = recipient.flatMap(({ next, status }) =>
-    next === undefined || status === "success" || status === "failed" ? [] : [Date.parse(next)]
-  )
-  return times.length === 0 ? undefined : Math.min(...times)
-}
-
-/** `3 of 5 delivered, 1 retrying, 1 failed · next attempt in 12 s`; counts of zero are left out. */
-export const progressText = (seen: OutgoingNotification, nowMs: number): string => {
-  const others = [
-    ["waiting", countOf(seen, "waiting")],
-    ["retrying", countOf(seen, "retry")],
-    ["failed", countOf(seen, "failed")]
-  ].map(([name, count]) => count === 0 ? "" : `, ${count} ${name}`).join("")
-  const nextMs = nextMsOf(seen)
-  const next = nextMs === undefined || nextMs <= nowMs
-    ? ""
-    : ` · next attempt in ${spanOf(nextMs - nowMs)}`
-  return `${countOf(seen, "success")} of ${seen.recipient.length} delivered${others}${next}`
-}
-
-/** Where the line goes. */
-export interface Screen {
-  readonly write: (text: string) => void
-  /** Whether a line can be written over. */
-  readonly isTerminal: boolean
-}
-
-const unanswered = "the service does not answer; trying again"
-
-/** Rewrites its line on a terminal; elsewhere it writes a line for each change. */
-export class ProgressLine {
-  private readonly screen: Screen
-  private seen: OutgoingNotification | undefined
-  private written = ""
-
-  constructor(screen: Screen) {
-    this.screen = screen
-  }
-
-  /** Undefined when the service does not tell. */
-  show(seen: OutgoingNotification | undefined, nowMs: number): void {
-    const text = seen === undefined ? unanswered : progressText(seen, nowMs)
-    this.seen = seen
-    // That time passes is no change.
-    const change = seen === undefined ? text : `${text.split(" · ")[0]} ${nextMsOf(seen)}`
-    if (this.screen.isTerminal) this.screen.write(`\r\x1b[K${text}`)
-    else if (change !== this.written) this.screen.write(`${text}\n`)
-    this.written = change
-  }
-
-  /** The next attempt comes nearer. */
-  tick(nowMs: number): void {
-    if (this.screen.isTerminal && this.seen !== undefined) this.show(this.seen, nowMs)
-  }
-
-  end(): void {
-    if (this.screen.isTerminal && this.written !== "") this.screen.write("\n")
-  }
-}
-
-const standardError: Screen = {
-  write: (text) => {
-    process.stderr.write(text)
-  },
-  isTerminal: process.stderr.isTTY
-}
-
-/**
- * Shows the progress of a notification until all its recipients have ended. Interrupted before, the
- * process ends with 1: nobody may take that for delivered.
- */
-export const showProgress = (
-  remote: RemoteService,
-  path: string
-): Effect.Effect<OutgoingNotification, CommandFailed> =>
-  Effect.acquireUseRelease(
-    Effect.sync(() => {
-      process.exitCode = exitCodes.failed
-      const line = new ProgressLine(standardError)
-      return { line, timer: setInterval(() => line.tick(Date.now()), tickMs) }
-    }),
-    ({ line }) => follow(remote, path, (seen) => line.show(seen, Date.now())),
-    ({ line, timer }) =>
-      Effect.sync(() => {
-        clearInterval(timer)
-        line.end()
-      })
-  ).pipe(
-    Effect.tap(() =>
-      Effect.sync(() => {
-        process.exitCode = undefined
-      })
-    )
-  )
-
-/** Fails, naming them, when recipients of an ended notification have failed. */
-export const expectDelivered = (
-  { recipient }: OutgoingNotification
-): Effect.Effect<void, CommandFailed> => {
-  const lost = recipient.filter(({ status }) => status === "failed")
-  if (lost.length === 0) return Effect.void
-  const named = lost.slice(0, namedMax).map(({ href, problem = "failed" }) =>
-    `${plain(href)}: ${plain(problem)}`
-  )
-  const more = lost.length > namedMax ? [`and ${lost.length - namedMax} more`] : []
-  const first = `not delivered to ${some(lost.length, "recipient")} of ${recipient.length}:`
-  return Effect.fail(
-    new CommandFailed({
-      message: [first, ...named, ...more].join("\n"),
-      exitCode: exitCodes.failed
-    })
-  )
-}
-
-/* `restante send`: content and a notification of it, to any number of mailboxes. */
+import { type NotificationProgress, pathOf, type Published,
+  type Recipient } from "../../client/index.ts"
+import type { CommandFailed } from "../command-failure.ts"
+import { expectDelivered, showProgress } from "./delivery-progress.ts"
+import { accountFlags, jsonFlag, limitFlag, sinceFlag, switchFlag, textFlag } from "./flags.ts"
+import { asAccount, call, pathMatching, type ServiceLocation, wrongUsage } from "./service.ts"
+import { bytesOf, endWithReader, plain, plural, printJson, table, webStream } from "./terminal.ts"
 
 const types: Readonly<Record<string, string>> = {
   ".txt": "text/plain; charset=utf-8",
@@ -168,131 +33,119 @@ const typeOf = (file: string): string =>
     ? "text/plain; charset=utf-8"
     : types[extname(file).toLowerCase()] ?? "application/octet-stream"
 
-/** The bytes of a file, or of standard input. */
-const bytesOf = (
-  file: string
-): Effect.Effect<AsyncIterable<Uint8Array>, CommandFailed, Scope.Scope> =>
-  file === "-" ? Effect.succeed(process.stdin) : Effect.gen(function*() {
-    const unreadable = (cause: unknown): CommandFailed =>
-      failed(`${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`)
-    const handle = yield* Effect.acquireRelease(
-      Effect.tryPromise({ try: () => open(file), catch: unreadable }),
-      (handle) => Effect.promise(() => handle.close())
-    )
-    const stat = yield* Effect.tryPromise({ try: () => handle.stat(), catch: unreadable })
-    if (stat.isDirectory()) return yield* unreadable("it is a folder")
-    return handle.createReadStream({ autoClose: false })
-  })
+/** The progress as JSON. */
+const documentOf = ({ href, recipients, status, time }: NotificationProgress) => ({
+  href,
+  time,
+  status,
+  recipient: recipients.map(({ code, ...recipient }) => ({ ...recipient, code: code?.toString() }))
+})
 
-const flags = {
-  to: Flag.String("to").pipe(
-    Flag.withMetavar("uri"),
-    Flag.withDescription("A mailbox to send to; may be repeated"),
-    Flag.atLeast(1)
-  ),
-  description: Flag.String("description").pipe(
-    Flag.withMetavar("text"),
-    Flag.withDescription("What the message is about")
-  ),
-  url: Flag.String("url").pipe(
-    Flag.withMetavar("uri"),
-    Flag.withDescription("Where the message is, when it is published already"),
-    Flag.optional
-  ),
-  content: Flag.String("content").pipe(
-    Flag.withMetavar("file"),
-    Flag.withDescription("A file to publish as the message; - for standard input"),
-    Flag.optional
-  ),
-  type: Flag.String("type").pipe(
-    Flag.withMetavar("media-type"),
-    Flag.withDescription("Media type of the content; by the file's name unless given"),
-    Flag.optional
-  ),
-  password: Flag.Redacted("password").pipe(
-    Flag.withDescription("Message password; with --content, generate has one chosen"),
-    Flag.optional
-  ),
-  from: Flag.Boolean("from").pipe(
-    Flag.withDescription("Tell the recipients whose outgoing mailbox it came from"),
-    Flag.withDefault(false)
-  ),
-  wait: Flag.Boolean("wait").pipe(
-    Flag.withDescription("Show the progress until every recipient has it or has failed"),
-    Flag.withDefault(false)
-  )
-}
-
-interface Source {
+/** The message: a URI of published content, or a file to publish. */
+interface Message {
   readonly url: Option.Option<string>
   readonly content: Option.Option<string>
   readonly type: Option.Option<string>
   readonly password: Option.Option<Redacted.Redacted>
 }
 
-const wrong = (message: string): CommandFailed => failed(message, exitCodes.usage)
-
-/** The message: one that is somewhere already, or a file that is published now. */
-const messageOf = Effect.fnUntraced(function*(
-  remote: RemoteService,
-  { content, password, type, url }: Source
-): Effect.fn.Return<PublishedContent, CommandFailed, Scope.Scope> {
-  const secret = Option.getOrUndefined(password)
-  if (Option.isSome(url)) return { href: url.value, edit: undefined, password: secret }
-  const file = Option.getOrElse(content, () => "-")
-  return yield* publish(remote, {
-    bytes: yield* bytesOf(file),
-    type: Option.getOrElse(type, () => typeOf(file)),
-    password: secret
-  })
-})
-
-const check = ({ content, password, type, url }: Source): Effect.Effect<void, CommandFailed> => {
+const checkMessage = (
+  { content, password, type, url }: Message
+): Effect.Effect<void, CommandFailed> => {
   if (Option.isSome(url) === Option.isSome(content)) {
-    return Effect.fail(wrong("give the message: either --url or --content"))
+    return Effect.fail(wrongUsage("give the message: either --url or --content"))
   }
   if (Option.isSome(type) && Option.isNone(content)) {
-    return Effect.fail(wrong("--type is of --content"))
+    return Effect.fail(wrongUsage("--type applies to --content only: remove it"))
   }
   if (Option.isSome(url) && Option.isSome(password)) {
-    const isChosen = Redacted.value(password.value) === "generate"
-    if (isChosen) return Effect.fail(wrong("only the password of --content can be generated"))
+    const isGenerated = Redacted.value(password.value) === "generate"
+    if (isGenerated) {
+      return Effect.fail(wrongUsage("only the password of --content can be generated"))
+    }
   }
   return Effect.void
 }
 
+/** Publishes the file of the message, if it has one. */
+const publish = Effect.fnUntraced(function*(
+  service: ServiceLocation,
+  { content, type, url }: Message,
+  password: string | undefined
+): Effect.fn.Return<
+  Pick<Published, "href" | "password"> & { readonly edit?: string },
+  CommandFailed,
+  Scope.Scope
+> {
+  if (Option.isSome(url)) return { href: url.value, password }
+  const file = Option.getOrElse(content, () => "-")
+  const bytes = yield* bytesOf(file)
+  const contentType = Option.getOrElse(type, () => typeOf(file))
+  return yield* call(
+    service,
+    (client) => client.publish(webStream(bytes), { contentType, password })
+  )
+})
+
 const send = Effect.fnUntraced(function*(
-  remote: RemoteService,
-  letter: Source & {
+  service: ServiceLocation,
+  message: Message & {
     readonly to: ReadonlyArray<string>
     readonly description: string
     readonly from: boolean
   }
 ): Effect.fn.Return<string, CommandFailed, Scope.Scope> {
-  // A wrong token is told before anything is published.
-  const mailbox = yield* ownMailbox(remote)
-  const message = yield* messageOf(remote, letter)
-  const { description, from, to } = letter
-  const { href: url, password } = message
-  return yield* queue(remote, mailbox, { to, from, description, url, password }).pipe(
-    Effect.tapError(() => unpublish(remote, message))
-  )
+  // A wrong token fails before anything is published.
+  yield* call(service, ({ outgoing }) => outgoing.href())
+  const secret = Option.getOrUndefined(message.password)
+  const published = yield* publish(service, message, secret && Redacted.value(secret))
+  const { edit, href: url, password } = published
+  const { description, from, to } = message
+  const { href } = yield* call(
+    service,
+    (client) => client.send({ to, from, description, url, password })
+  ).pipe(Effect.tapError(() =>
+    edit === undefined
+      ? Effect.void
+      : Effect.ignore(call(service, (client) => client.remove(pathOf(edit))))
+  ))
+  return href
 })
 
 export const sendCommand = Command.make(
   "send",
-  { ...accountFlags, ...flags, json: jsonFlag("JSON: its URI, or with --wait how it stands") },
-  Effect.fnUntraced(function*({ json, wait, ...given }) {
-    yield* check(given)
-    const remote = yield* asAccount(given)
-    const uri = yield* Effect.scoped(send(remote, given))
-    if (!json) yield* Console.log(uri)
-    else if (!wait) yield* printJson({ href: uri })
+  {
+    ...accountFlags,
+    to: Flag.String("to").pipe(
+      Flag.withMetavar("uri"),
+      Flag.withDescription("A mailbox to send to; may be repeated"),
+      Flag.atLeast(1)
+    ),
+    description: Flag.String("description").pipe(
+      Flag.withMetavar("text"),
+      Flag.withDescription("What the message is about")
+    ),
+    url: textFlag("url", "uri", "The URI of the message, if it is already published"),
+    content: textFlag("content", "file", "A file to publish as the message; - for standard input"),
+    type: textFlag("type", "media-type", "Media type of the content; by the file name by default"),
+    password: Flag.Redacted("password").pipe(
+      Flag.withDescription("Message password; with --content, generate lets the service choose"),
+      Flag.optional
+    ),
+    from: switchFlag("from", "Send the URI of the outgoing mailbox to the recipients"),
+    wait: switchFlag("wait", "Show the progress until every recipient has it or has failed"),
+    json: jsonFlag("JSON: its URI, or with --wait its progress")
+  },
+  Effect.fnUntraced(function*({ json, wait, ...options }) {
+    yield* checkMessage(options)
+    const service = yield* asAccount(options)
+    const href = yield* Effect.scoped(send(service, options))
+    if (!json) yield* Console.log(href)
+    else if (!wait) yield* printJson({ href })
     if (!wait) return
-    const path = pathOf(uri) ?? (yield* notUnderstood())
-    const seen = yield* showProgress(remote, path)
-    if (json) yield* printJson(seen)
-    yield* expectDelivered(seen)
+    const progress = yield* showProgress(service, pathOf(href))
+    if (json) yield* printJson(documentOf(progress))
+    yield* expectDelivered(progress)
   })
 ).pipe(
   Command.withDescription("Send a notification to mailboxes, and print its URI"),
@@ -300,30 +153,22 @@ export const sendCommand = Command.make(
     {
       command: "restante send --to https://post.example.org/mailboxes/alice " +
         "--description \"The minutes\" --content minutes.pdf --wait",
-      description: "Publish a file, tell alice, and wait until she has it"
+      description: "Publish a file, notify alice, and wait until she has it"
     }
   ])
 )
 
-/* How a notification that is under way stands: one line on standard error. */
+const pageEntriesMax = 1000
 
-const limitDefault = 100
-
-const limitMax = 1_000_000
+/** Notifications of a listing whose summaries are requested concurrently. */
+const concurrentSummaries = 8
 
 const outbox = Command.make("outbox", {
-  status: Flag.Literals("status", outgoing.standings).pipe(
-    Flag.withDescription("Only those that stand so"),
+  status: Flag.Literals("status", ["sent", "waiting", "failed"]).pipe(
+    Flag.withDescription("Only notifications with this status"),
     Flag.optional
   ),
-  limit: Flag.Int("limit").pipe(
-    Flag.withSchema(
-      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: limitMax }))
-    ),
-    Flag.withMetavar("number"),
-    Flag.withDescription("How many at most, the newest first"),
-    Flag.withDefault(limitDefault)
-  )
+  limit: limitFlag("How many at most, the newest first")
 }).pipe(
   Command.withSharedFlags({ ...accountFlags, json: jsonFlag("JSON; in a list, one object a line") })
 )
@@ -332,91 +177,122 @@ const which = Argument.String("notification").pipe(
   Argument.withDescription("Its URI, or its id in the account's outgoing mailbox")
 )
 
-const cells = (recipient: outgoing.OutgoingRecipient): ReadonlyArray<string> => {
-  const { attempts, code, href, last, next, problem, status } = recipient
-  const given = [status, String(attempts), last, next, code, href]
-  return [...given.map((cell) => cell ?? "-"), problem ?? ""].map(plain)
-}
+/** The path of the notification of a URI, or of an id in the account's own mailbox. */
+const notificationPath = Effect.fnUntraced(function*(
+  service: ServiceLocation,
+  which: string
+): Effect.fn.Return<string, CommandFailed> {
+  if (/^[A-Za-z0-9_=-]+$/.test(which)) {
+    return `${pathOf(yield* call(service, ({ outgoing }) => outgoing.href()))}/${which}`
+  }
+  return pathMatching(which, /^\/outgoing\/[^/?]+\/[^/?]+$/) ??
+    (yield* wrongUsage("expected the URI or the id of an outgoing notification"))
+})
 
-const heading = ["STATUS", "ATTEMPTS", "LAST", "NEXT", "CODE", "RECIPIENT", "PROBLEM"]
+const cells = (recipient: Recipient): ReadonlyArray<string> => {
+  const { attempts, code, href, last, next, problem, status } = recipient
+  const values = [status, String(attempts), last, next, code?.toString(), href]
+  return [...values.map((value) => value ?? "-"), problem ?? ""].map(plain)
+}
 
 const show = Command.make(
   "show",
   {
     which,
-    watch: Flag.Boolean("watch").pipe(
-      Flag.withDescription("Show the progress until every recipient has it or has failed"),
-      Flag.withDefault(false)
-    )
+    watch: switchFlag("watch", "Show the progress until every recipient has it or has failed")
   },
   Effect.fnUntraced(function*({ watch, which }) {
     const { json, ...flags } = yield* outbox
-    const remote = yield* asAccount(flags)
-    const path = yield* outgoing.notificationPath(remote, which)
-    const found = yield* outgoing.standing(remote, path)
-    const seen = watch ? yield* showProgress(remote, path) : found
-    yield* json ? printJson(seen) : Console.log(
-      `${seen.time}  ${seen.status}  ${plain(seen.href)}\n` +
-        table([heading, ...seen.recipient.map(cells)])
+    const service = yield* asAccount(flags)
+    const path = yield* notificationPath(service, which)
+    const current = yield* call(service, ({ outgoing }) => outgoing.sent(path).status())
+    const progress = watch ? yield* showProgress(service, path) : current
+    const { href, recipients, status, time } = progress
+    const heading = ["STATUS", "ATTEMPTS", "LAST", "NEXT", "CODE", "RECIPIENT", "PROBLEM"]
+    yield* json ? printJson(documentOf(progress)) : Console.log(
+      `${time}  ${status}  ${plain(href)}\n${table([heading, ...recipients.map(cells)])}`
     )
-    if (watch) yield* expectDelivered(seen)
+    if (watch) yield* expectDelivered(progress)
   })
-).pipe(Command.withDescription("Show how each recipient of a notification stands"))
-
-const onlyOne = (): CommandFailed =>
-  failed("give either a notification or --since", exitCodes.usage)
+).pipe(Command.withDescription("Show the progress of a notification for each recipient"))
 
 const retry = Command.make(
   "retry",
-  {
-    which: which.pipe(Argument.optional),
-    since: Flag.String("since").pipe(
-      Flag.withMetavar("time"),
-      Flag.withDescription("All that were sent since, such as 2026-07-01T00:00:00Z"),
-      Flag.optional
-    )
-  },
+  { which: which.pipe(Argument.optional), since: sinceFlag },
   Effect.fnUntraced(function*({ since, which }) {
-    if (Option.isSome(since) === Option.isSome(which)) return yield* onlyOne()
+    if (Option.isSome(since) === Option.isSome(which)) {
+      return yield* wrongUsage("give either a notification or --since")
+    }
     const { json, ...flags } = yield* outbox
-    const remote = yield* asAccount(flags)
+    const service = yield* asAccount(flags)
     if (Option.isSome(since)) {
-      const replayed = yield* outgoing.replay(remote, since.value)
-      if (json) return yield* printJson(replayed)
-      const { notifications, recipients } = replayed
-      const of = some(notifications, "notification")
-      yield* Console.error(`Trying again: ${some(recipients, "recipient")} of ${of}.`)
-    } else if (Option.isSome(which)) {
-      const path = yield* outgoing.notificationPath(remote, which.value)
-      const retried = yield* outgoing.retry(remote, path)
+      const retried = yield* call(service, ({ outgoing }) => outgoing.retrySince(since.value))
       if (json) return yield* printJson(retried)
+      const notifications = plural(retried.notifications, "notification")
+      const recipients = plural(retried.recipients, "recipient")
+      yield* Console.error(`Trying again: ${recipients} of ${notifications}.`)
+    } else if (Option.isSome(which)) {
+      const path = yield* notificationPath(service, which.value)
+      const progress = yield* call(service, ({ outgoing }) => outgoing.sent(path).retry())
+      if (json) return yield* printJson(documentOf(progress))
       yield* Console.error("Its failed recipients are tried again.")
     }
   })
-).pipe(Command.withDescription("Try failed recipients again"))
+).pipe(Command.withDescription("Retry failed recipients"))
 
 const remove = Command.make(
   "delete",
   { which },
   Effect.fnUntraced(function*({ which }) {
     const { json, ...flags } = yield* outbox
-    const remote = yield* asAccount(flags)
-    const path = yield* outgoing.notificationPath(remote, which)
-    yield* outgoing.remove(remote, path)
+    const service = yield* asAccount(flags)
+    const path = yield* notificationPath(service, which)
+    yield* call(service, ({ outgoing }) => outgoing.sent(path).delete())
     yield* json ? printJson({ deleted: path }) : Console.error("The notification is deleted.")
   })
 ).pipe(Command.withDescription("Delete a notification; no attempt starts afterwards"))
 
+/** Prints the newest notifications with their counts, such as `success=3 retry=1`. */
+const list = (
+  service: ServiceLocation,
+  { json, limit, status }: {
+    readonly json: boolean
+    readonly limit: number
+    readonly status: "sent" | "waiting" | "failed" | undefined
+  }
+): Effect.Effect<void, CommandFailed> =>
+  call(service, async ({ outgoing }) => {
+    const print = async (batch: ReadonlyArray<{ href: string; time: string }>): Promise<void> => {
+      const summaries = await Promise.all(
+        batch.map(({ href }) => outgoing.sent(pathOf(href)).summary())
+      )
+      for (const [at, { href, time }] of batch.entries()) {
+        const summary = summaries[at]
+        if (summary === undefined) continue
+        const counts = Object.entries(summary.counts).map(([name, count]) => `${name}=${count}`)
+          .join(" ")
+        const row = { href, time, status: summary.status, counts }
+        const cells = [time, summary.status, counts, href].map(plain)
+        process.stdout.write(`${json ? JSON.stringify(row) : cells.join("\t")}\n`)
+      }
+    }
+    let batch: Array<{ href: string; time: string }> = []
+    let left = limit
+    for await (const one of outgoing.list({ pageSize: Math.min(limit, pageEntriesMax), status })) {
+      batch.push(one)
+      if (--left === 0) break
+      if (batch.length < concurrentSummaries) continue
+      await print(batch)
+      batch = []
+    }
+    await print(batch)
+  })
+
 export const outboxCommand = outbox.pipe(
   Command.withHandler(Effect.fnUntraced(function*({ json, limit, status, ...flags }) {
-    const remote = yield* asAccount(flags)
+    const service = yield* asAccount(flags)
     endWithReader()
-    const row = (listed: outgoing.ListedNotification) => {
-      const { counts, href, status, time } = listed
-      const cells = [time, status, counts, href].map(plain)
-      return Console.log(json ? JSON.stringify(listed) : cells.join("\t"))
-    }
-    yield* outgoing.list(remote, Option.getOrUndefined(status), limit, row)
+    yield* list(service, { json, limit, status: Option.getOrUndefined(status) })
   })),
   Command.withDescription("List what was sent, or show, retry and delete a notification"),
   Command.withSubcommands([show, retry, remove])

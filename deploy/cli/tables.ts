@@ -1,13 +1,17 @@
-/** `restante query`: customers or quotes, as a table or as JSON lines. */
-import { Console, Effect, Option, Schema, type Scope } from "effect"
+/** `restante load` and `restante query`: customers and quotes. */
+import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { open } from "node:fs/promises"
 import { extname } from "node:path"
-import { type CommandFailed, exitCodes } from "../command-failure.ts"
-import { byToken, failed, followLoad, type LoadProgress, problemsOf, readRows, sendFile,
-  type TableRow, tables } from "./service/index.ts"
-import { accountFlags, asAccount, endWithReader, jsonFlag, plain, serviceLocation, some,
-  table } from "./terminal.ts"
+import { Readable } from "node:stream"
+import type { JsonObject, LoadProgress } from "../../client/index.ts"
+import { accountFlags, jsonFlag, limitFlag, switchFlag, textFlag } from "./flags.ts"
+import { asAccount, call, locateService, wrongUsage } from "./service.ts"
+import { bytesOf, endWithReader, plain, plural, progressLine, table,
+  webStream } from "./terminal.ts"
+
+const progressIntervalMs = 100
+
+const pageEntriesMax = 1000
 
 const types = {
   csv: "text/csv; charset=utf-8",
@@ -19,104 +23,71 @@ type Format = keyof typeof types
 
 const formats: ReadonlyArray<Format> = ["csv", "jsonl", "xml"]
 
-const byName: Readonly<Record<string, Format>> = {
+const formatByExtension: Readonly<Record<string, Format>> = {
   ".csv": "csv",
   ".jsonl": "jsonl",
   ".ndjson": "jsonl",
   ".xml": "xml"
 }
 
-/** The bytes of a file, or of standard input. */
-const bytesOf = (
-  file: string
-): Effect.Effect<AsyncIterable<Uint8Array>, CommandFailed, Scope.Scope> =>
-  file === "-" ? Effect.succeed(process.stdin) : Effect.gen(function*() {
-    const handle = yield* Effect.acquireRelease(
-      Effect.tryPromise({
-        try: () => open(file),
-        catch: (cause) =>
-          failed(
-            `${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`
-          )
-      }),
-      (handle) => Effect.promise(() => handle.close())
-    )
-    return handle.createReadStream({ autoClose: false, highWaterMark: 256 * 1024 })
-  })
-
-/** One line that is written over and over, for people only. */
-class Progress {
-  private readonly isShown = process.stderr.isTTY
-  private lastMs = 0
-  private width = 0
-
-  show(text: string, isLast = false): void {
-    const nowMs = performance.now()
-    if (!this.isShown || (!isLast && nowMs - this.lastMs < 100)) return
-    this.lastMs = nowMs
-    process.stderr.write(`\r${text.padEnd(this.width)}${isLast ? "\n" : ""}`)
-    this.width = text.length
-  }
-}
-
 async function* counted(
   bytes: AsyncIterable<Uint8Array>,
-  progress: Progress
+  onBytes: (sum: number) => void
 ): AsyncGenerator<Uint8Array> {
-  let sent = 0
+  let sum = 0
   for await (const chunk of bytes) {
-    sent += chunk.length
-    progress.show(`sent ${(sent / 1e6).toFixed(1)} MB`)
+    sum += chunk.length
+    onBytes(sum)
     yield chunk
   }
 }
 
 const summaryOf = ({ created, replaced, rows, skipped }: LoadProgress): string =>
-  `${some(rows, "row")}: ${created} new, ${replaced} replaced, ${skipped} passed over`
+  `${plural(rows, "row")}: ${created} new, ${replaced} replaced, ${skipped} passed over`
 
 export const loadCommand = Command.make(
   "load",
   {
     ...accountFlags,
     table: Argument.Literals("table", ["customers"]).pipe(
-      Argument.withDescription("What is loaded: customers")
+      Argument.withDescription("The table to load: customers")
     ),
     file: Argument.String("file").pipe(
       Argument.withDescription("A file in UTF-8, or - for standard input")
     ),
     format: Flag.Literals("format", formats).pipe(
-      Flag.withDescription("By the file's name unless given"),
+      Flag.withDescription("By the file's name by default"),
       Flag.optional
     ),
-    continue: Flag.Boolean("continue").pipe(
-      Flag.withDescription("Pass over rows with a fault, instead of refusing the file"),
-      Flag.withDefault(false)
-    ),
-    json: jsonFlag("Print what became of it as JSON")
+    continue: switchFlag("continue", "Skip rows with a fault, instead of refusing the file"),
+    json: jsonFlag("Print the result as JSON")
   },
-  Effect.fnUntraced(function*({ continue: isLenient, file, format, json, ...given }) {
-    const chosen = Option.getOrElse(format, () => byName[extname(file).toLowerCase()])
+  Effect.fnUntraced(function*({ continue: skipInvalidRows, file, format, json, ...flags }) {
+    const chosen = Option.getOrElse(format, () => formatByExtension[extname(file).toLowerCase()])
     if (chosen === undefined) {
-      return yield* failed(`give --format: one of ${formats.join(", ")}`, exitCodes.usage)
+      return yield* wrongUsage(`give --format: one of ${formats.join(", ")}`)
     }
-    const remote = yield* asAccount(given)
-    const progress = new Progress()
-    const begun = yield* Effect.scoped(
-      Effect.flatMap(
-        bytesOf(file),
-        (bytes) =>
-          sendFile(remote, { bytes: counted(bytes, progress), type: types[chosen], isLenient })
+    const service = yield* asAccount(flags)
+    const line = progressLine(progressIntervalMs)
+    const load = yield* Effect.scoped(Effect.flatMap(bytesOf(file), (source) => {
+      const bytes = counted(
+        source,
+        (sum) => line.show(() => `sent ${(sum / 1e6).toFixed(1)} MB`)
       )
-    )
-    const load = yield* followLoad(
-      remote,
-      begun,
-      ({ read, rows }) => progress.show(`loaded ${read} of ${some(rows, "row")}`)
-    )
-    progress.show(summaryOf(load), true)
-    const problems = problemsOf(load).map((one) => ({ row: Number(one.row), detail: one["#text"] }))
+      return call(
+        service,
+        ({ queries }) =>
+          queries.loadCustomers(webStream(Readable.from(bytes, { objectMode: false })), {
+            contentType: types[chosen],
+            skipInvalidRows,
+            onProgress: ({ read, rows }) =>
+              line.show(() => `loaded ${read} of ${plural(rows, "row")}`)
+          })
+      )
+    }))
+    line.clear()
+    const { created, href, problems, replaced, rows, skipped } = load
     for (const { detail, row } of problems) yield* Console.error(`row ${row}: ${plain(detail)}`)
-    const { created, href, replaced, rows, skipped } = load
     yield* Console.log(
       json
         ? JSON.stringify({ href, rows, created, replaced, skipped, problems })
@@ -128,23 +99,17 @@ export const loadCommand = Command.make(
   Command.withExamples([
     {
       command: "restante load customers people.csv",
-      description: "Make or replace every customer in the file"
+      description: "Create or replace every customer in the file"
     },
     {
       command: "restante load customers - --format jsonl --continue",
-      description: "From standard input, passing over rows with a fault"
+      description: "From standard input, skipping rows with a fault"
     }
   ])
 )
 
-/* `restante load`: a whole file of customers, all of it or nothing. */
-
-const limitDefault = 100
-
-const limitMax = 1_000_000_000
-
-/** An address is shown by its last segment: the id, or the symbol. */
-const last = (href: unknown): string =>
+/** The last segment of a URI: the id, or the symbol. */
+const lastSegment = (href: unknown): string =>
   typeof href === "string" ? decodeURIComponent(/[^/]*$/.exec(href)?.[0] ?? "") : ""
 
 const cell = (value: unknown): string => {
@@ -155,15 +120,15 @@ const cell = (value: unknown): string => {
     .join(" ")
 }
 
-const hidden = new Set(["href", "symbol"])
+const hiddenColumns = new Set(["href", "symbol"])
 
 /** Rows below a heading of the fields that any of them has. */
-const tableOf = (rows: ReadonlyArray<TableRow>, key: string): string => {
+const tableOf = (rows: ReadonlyArray<JsonObject>, key: string): string => {
   const columns = new Set(rows.flatMap((row) => Object.keys(row)))
-  const shown = [...columns].filter((name) => !hidden.has(name) && name !== key)
+  const names = [...columns].filter((name) => !hiddenColumns.has(name) && name !== key)
   return table([
-    [key, ...shown].map((name) => name.toUpperCase()),
-    ...rows.map((row) => [last(row["href"]), ...shown.map((name) => cell(row[name]))])
+    [key, ...names].map((name) => name.toUpperCase()),
+    ...rows.map((row) => [lastSegment(row["href"]), ...names.map((name) => cell(row[name]))])
   ])
 }
 
@@ -171,49 +136,35 @@ export const queryCommand = Command.make(
   "query",
   {
     ...accountFlags,
-    table: Argument.Literals("table", tables).pipe(
-      Argument.withDescription("What is read: customers or quotes")
+    table: Argument.Literals("table", ["customers", "quotes"]).pipe(
+      Argument.withDescription("The table to read: customers or quotes")
     ),
     agemin: Flag.Int("agemin").pipe(
       Flag.withDescription("Only customers of this age or older"),
       Flag.optional
     ),
-    return: Flag.String("return").pipe(
-      Flag.withMetavar("fields"),
-      Flag.withDescription("Fields to show, such as \"name age\"; all unless given"),
-      Flag.optional
-    ),
-    query: Flag.String("query").pipe(
-      Flag.withMetavar("uri"),
-      Flag.withDescription("A query of the service by which rows are chosen"),
-      Flag.optional
-    ),
-    limit: Flag.Int("limit").pipe(
-      Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: limitMax }))),
-      Flag.withMetavar("number"),
-      Flag.withDescription("How many at most"),
-      Flag.withDefault(limitDefault)
-    ),
+    return: textFlag("return", "fields", "Fields to show, such as \"name age\"; all by default"),
+    query: textFlag("query", "uri", "A query of the service that selects the rows"),
+    limit: limitFlag("How many at most"),
     json: jsonFlag("One JSON object a line")
   },
-  Effect.fnUntraced(function*({ agemin, json, limit, query, return: fields, table, ...given }) {
-    const { baseUrl, token } = yield* serviceLocation(given, "account")
-    const remote = {
-      baseUrl,
-      authorization: token === undefined ? undefined : byToken(token)
-    }
-    const asked = Object.fromEntries(
-      Object.entries({
-        agemin: Option.getOrUndefined(agemin)?.toString(),
-        return: Option.getOrUndefined(fields),
-        query: Option.getOrUndefined(query)
-      }).flatMap(([name, value]) => value === undefined ? [] : [[name, value] as const])
-    )
+  Effect.fnUntraced(function*({ agemin, json, limit, query, return: fields, table, ...flags }) {
+    const service = yield* locateService(flags, "account")
     endWithReader()
-    const rows: Array<TableRow> = []
-    yield* readRows(remote, table, asked, limit, (row) => {
-      if (json) process.stdout.write(`${JSON.stringify(row)}\n`)
-      else rows.push(row)
+    const rows: Array<JsonObject> = []
+    const options = {
+      agemin: Option.getOrUndefined(agemin),
+      fields: Option.getOrUndefined(fields)?.split(/[\s,]+/),
+      query: Option.getOrUndefined(query),
+      pageSize: Math.min(limit, pageEntriesMax)
+    }
+    yield* call(service, async ({ queries }) => {
+      let left = limit
+      for await (const row of queries.rows(table, options)) {
+        if (json) process.stdout.write(`${JSON.stringify(row)}\n`)
+        else rows.push(row)
+        if (--left === 0) break
+      }
     })
     if (!json) yield* Console.log(tableOf(rows, table === "customers" ? "id" : "symbol"))
   })
@@ -222,7 +173,7 @@ export const queryCommand = Command.make(
   Command.withExamples([
     {
       command: "restante query customers --agemin 21 --return \"name age\"",
-      description: "Those of 21 and older"
+      description: "Customers of 21 and older"
     }
   ])
 )

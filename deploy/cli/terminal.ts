@@ -1,25 +1,22 @@
-/** Which service a command talks to, and as whom. */
-import { Console, Effect, Option, Redacted } from "effect"
-import { CliOutput, Flag } from "effect/cli"
-import { CommandFailed, exitCodes } from "../command-failure.ts"
-import { baseUrlOf } from "../settings/index.ts"
-import { load, settingFlags } from "./flags.ts"
-import { byToken, type RemoteService } from "./service/index.ts"
-
-export const jsonFlag = (about = "Print JSON") =>
-  Flag.Boolean("json").pipe(Flag.withDescription(about), Flag.withDefault(false))
+/** What the commands print, and what they read from files. */
+import { Console, Effect, type Scope } from "effect"
+import { CliOutput } from "effect/cli"
+import { open } from "node:fs/promises"
+import { Readable } from "node:stream"
+import { type CommandFailed, exitCodes } from "../command-failure.ts"
+import { failed } from "./service.ts"
 
 /** A document for programs. */
 export const printJson = (document: unknown): Effect.Effect<void> =>
   Console.log(JSON.stringify(document, null, 2))
 
-/** Control characters, line separators, and what turns the direction of writing. */
+/** Control characters, line separators, and characters that change the direction of text. */
 const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
 
-/** Text of others as one line that can do nothing to a terminal. */
+/** Foreign text as one line without effects on the terminal. */
 export const plain = (text: string): string => text.replace(unprintable, " ")
 
-/** Rows below each other, with columns as wide as they need to be. */
+/** Rows in aligned columns. */
 export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths: Array<number> = []
   for (const row of rows) {
@@ -30,10 +27,10 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
 }
 
 /** `1 recipient`, `2 recipients`. */
-export const some = (count: number, what: string): string =>
-  `${count} ${what}${count === 1 ? "" : "s"}`
+export const plural = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? "" : "s"}`
 
-/** Ends this process quietly when nobody reads on, as `head` does after its last line. */
+/** Ends this process without an error when the reader of its output ends, such as `head`. */
 export const endWithReader = (): void => {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error
@@ -41,101 +38,80 @@ export const endWithReader = (): void => {
   })
 }
 
-/* Where the command line writes what it says of itself. */
-
-/** The console of a command that prints nothing: who reads its output would take help for it. */
-const toPeople: Console.Console = Object.assign(Object.create(console), {
-  log: (...told: ReadonlyArray<unknown>) => process.stderr.write(`${told.join(" ")}\n`)
+/** A console on standard error, for help that would look like the output of the command. */
+const standardErrorConsole: Console.Console = Object.assign(Object.create(console), {
+  log: (...parts: ReadonlyArray<unknown>) => process.stderr.write(`${parts.join(" ")}\n`)
 })
 
-/** Help goes to standard output when it was asked for, and else beside it. */
+/** Prints requested help to standard output, and other help to standard error. */
 export const presenter: CliOutput.Presenter = {
   present: (event) => {
-    const shown = CliOutput.defaultPresenter.present(event)
-    const isAsked = event._tag === "Version" ||
+    const printed = CliOutput.defaultPresenter.present(event)
+    const isRequested = event._tag === "Version" ||
       (event._tag === "Help" && event.reason !== "Implicit")
-    return isAsked ? shown : Effect.provideService(shown, Console.Console, toPeople)
+    return isRequested
+      ? printed
+      : Effect.provideService(printed, Console.Console, standardErrorConsole)
   }
 }
 
-/* What the commands print. */
-
-const { "base-url": baseUrl } = settingFlags
-
-const flagsWith = (about: string) => ({
-  ...(baseUrl === undefined ? {} : {
-    "base-url": baseUrl.pipe(Flag.withDescription("Where the service is (BASE_URL)"))
-  }),
-  token: Flag.Redacted("token").pipe(Flag.withDescription(about), Flag.optional)
-})
-
-/** Of commands that only an admin may use. */
-export const adminFlags = flagsWith("Token of an admin; better given as ADMIN_TOKEN")
-
-/** Of commands that are for any account. */
-export const accountFlags = flagsWith(
-  "Token of the account; better given as RESTANTE_TOKEN, or ADMIN_TOKEN"
-)
-
-/** The values of these flags. */
-export interface RemoteFlags {
-  readonly token: Option.Option<Redacted.Redacted>
-  readonly "base-url"?: Option.Option<string>
+/** Where a progress line is written. */
+export interface Screen {
+  readonly write: (text: string) => void
+  /** Whether a line can be overwritten. */
+  readonly isTerminal: boolean
 }
 
-const usage = (message: string): CommandFailed =>
-  new CommandFailed({ message, exitCode: exitCodes.usage })
-
-/** What can stand in a header field. */
-const isSendable = (secret: Redacted.Redacted): boolean =>
-  /^[\x21-\x7e]+$/.test(Redacted.value(secret))
-
-const accountToken = (): Redacted.Redacted | undefined => {
-  const value = process.env["RESTANTE_TOKEN"]?.trim()
-  return value === undefined || value === "" ? undefined : Redacted.make(value)
+export const standardError: Screen = {
+  write: (text) => {
+    process.stderr.write(text)
+  },
+  isTerminal: process.stderr.isTTY
 }
 
-/** The service, and the token that was found for it. */
-export interface ServiceLocation {
-  readonly baseUrl: string
-  /** Whether somebody said where the service is. */
-  readonly isGiven: boolean
-  readonly token: Redacted.Redacted | undefined
-}
-
-/** Where the service is; `admin` looks for no other token than an admin's. */
-export const serviceLocation = Effect.fnUntraced(function*(
-  { token, ...flags }: RemoteFlags,
-  role: "admin" | "account"
-): Effect.fn.Return<ServiceLocation, CommandFailed> {
-  const given = flags["base-url"] === undefined ? {} : { "base-url": flags["base-url"] }
-  const { settings } = yield* load(given)
-  const environment = role === "account" ? accountToken() : undefined
-  const found = Option.getOrUndefined(token) ?? environment ?? settings.adminToken
-  if (found !== undefined && !isSendable(found)) {
-    return yield* usage("a token is visible ASCII characters without spaces")
-  }
+/** Shows one line on a terminal, and overwrites it at most every `intervalMs`; elsewhere nothing. */
+export const progressLine = (intervalMs: number) => {
+  let nextMs = 0
   return {
-    baseUrl: baseUrlOf(settings, settings.port),
-    isGiven: settings.baseUrl !== undefined,
-    token: found
+    show: (text: () => string): void => {
+      const nowMs = performance.now()
+      if (!standardError.isTerminal || nowMs < nextMs) return
+      nextMs = nowMs + intervalMs
+      standardError.write(`\r\x1b[K${text()}`)
+    },
+    clear: (): void => {
+      if (standardError.isTerminal) standardError.write("\r\x1b[K")
+    }
   }
-})
+}
 
-/** The service as an admin. */
-export const asAdmin = Effect.fnUntraced(function*(
-  flags: RemoteFlags
-): Effect.fn.Return<RemoteService, CommandFailed> {
-  const { baseUrl, token } = yield* serviceLocation(flags, "admin")
-  if (token !== undefined) return { baseUrl, authorization: byToken(token) }
-  return yield* usage("an admin's token is needed: set ADMIN_TOKEN, or give --token")
-})
+/** Runs to the end; a signal before the end makes the exit code 1 instead of 0. */
+export const mustComplete = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    process.exitCode = exitCodes.failed
+    return Effect.tap(work, () =>
+      Effect.sync(() => {
+        process.exitCode = undefined
+      }))
+  })
 
-/** The service as the account of a token. */
-export const asAccount = Effect.fnUntraced(function*(
-  flags: RemoteFlags
-): Effect.fn.Return<RemoteService, CommandFailed> {
-  const { baseUrl, token } = yield* serviceLocation(flags, "account")
-  if (token !== undefined) return { baseUrl, authorization: byToken(token) }
-  return yield* usage("an account's token is needed: set RESTANTE_TOKEN, or give --token")
-})
+/** The bytes of a file, or of standard input for `-`, as a stream. */
+export const bytesOf = (
+  file: string
+): Effect.Effect<Readable, CommandFailed, Scope.Scope> =>
+  file === "-" ? Effect.succeed(process.stdin) : Effect.gen(function*() {
+    const unreadable = (cause: unknown): CommandFailed =>
+      failed(`${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`)
+    const handle = yield* Effect.acquireRelease(
+      Effect.tryPromise({ try: () => open(file), catch: unreadable }),
+      (handle) => Effect.promise(() => handle.close())
+    )
+    const stat = yield* Effect.tryPromise({ try: () => handle.stat(), catch: unreadable })
+    if (stat.isDirectory()) return yield* unreadable("it is a folder")
+    return handle.createReadStream({ autoClose: false, highWaterMark: 256 * 1024 })
+  })
+
+/** The same bytes for `fetch`. */
+export const webStream = (source: Readable): ReadableStream<Uint8Array> =>
+  // The same streams in two declarations.
+  Readable.toWeb(source) as ReadableStream<Uint8Array>

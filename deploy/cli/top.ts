@@ -1,15 +1,11 @@
 /** `restante top`: a live view of a node or a whole cluster. */
 import { Console, Effect, Option, Result, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
+import type { ClusterStatus, KindStatus, NodeStatus } from "../../client/index.ts"
 import { exitCodes } from "../command-failure.ts"
-import { type Cluster, linesOf, lookAt, type NodeLine, noticesOf } from "./service/index.ts"
-import { adminFlags, asAdmin, endWithReader, jsonFlag, table } from "./terminal.ts"
-
-const intervalMin = 1
-
-const intervalMax = 3_600
-
-const intervalDefault = 2
+import { adminFlags, jsonFlag } from "./flags.ts"
+import { asAdmin, call } from "./service.ts"
+import { endWithReader, table } from "./terminal.ts"
 
 const clear = "\x1b[H\x1b[2J"
 
@@ -17,92 +13,158 @@ const alternateOn = "\x1b[?1049h\x1b[?25l"
 
 const alternateOff = "\x1b[?25h\x1b[?1049l"
 
-const spanOf = (seconds: number | undefined): string => {
+/** One node in numbers. Rates are known from the second sample on. */
+interface NodeLine {
+  readonly name: string
+  readonly state: NodeStatus["state"]
+  readonly uptimeSeconds: number | undefined
+  readonly memoryBytes: number | undefined
+  readonly shards: number
+  readonly actors: number
+  readonly queued: number
+  readonly quarantined: number
+  readonly decisionsPerSecond: number | undefined
+  readonly commitsPerSecond: number | undefined
+  readonly commitP99Ms: number | undefined
+  readonly timersDue: number
+  readonly deliveriesWaiting: number
+  readonly deliveriesInFlight: number
+  readonly circuitsOpen: number
+}
+
+const total = (
+  { kinds }: NodeStatus,
+  count: "active" | "queued" | "decisions" | "quarantined"
+): number => kinds.reduce((sum, kind: KindStatus) => sum + kind[count], 0)
+
+/** A counter that decreased belongs to a process that restarted. */
+const perSecond = (
+  now: number | undefined,
+  before: number | undefined,
+  seconds: number
+): number | undefined =>
+  now === undefined || before === undefined || now < before || seconds <= 0
+    ? undefined
+    : (now - before) / seconds
+
+/** A line for each node; `before` is the sample some seconds ago. */
+const linesOf = (
+  now: ClusterStatus,
+  before: ClusterStatus | undefined,
+  seconds: number
+): ReadonlyArray<NodeLine> => {
+  const earlier = new Map(before?.nodes.map((node) => [node.name, node]))
+  return now.nodes.map((node): NodeLine => {
+    const last = earlier.get(node.name)
+    const { commitP99Ms, memoryBytes, name, shards, state, uptimeSeconds } = node
+    return {
+      name,
+      state,
+      uptimeSeconds,
+      memoryBytes,
+      shards,
+      actors: total(node, "active"),
+      queued: total(node, "queued"),
+      quarantined: total(node, "quarantined"),
+      decisionsPerSecond: last &&
+        perSecond(total(node, "decisions"), total(last, "decisions"), seconds),
+      commitsPerSecond: perSecond(node.commits, last?.commits, seconds),
+      commitP99Ms,
+      timersDue: node.timersDue ?? 0,
+      deliveriesWaiting: node.deliveriesWaiting ?? 0,
+      deliveriesInFlight: node.deliveriesInFlight ?? 0,
+      circuitsOpen: node.circuitsOpen ?? 0
+    }
+  })
+}
+
+/** Conditions that need an operator. */
+const noticesOf = (
+  { owned, shards }: ClusterStatus,
+  lines: ReadonlyArray<NodeLine>
+): ReadonlyArray<string> => [
+  ...owned < shards ? [`${shards - owned} of ${shards} shards have no owner`] : [],
+  ...lines.flatMap(({ circuitsOpen, name, quarantined, state }) => [
+    ...state === "silent" ? [`${name} does not respond to the other nodes`] : [],
+    ...quarantined > 0 ? [`${name} has ${quarantined} actors in quarantine: see /cluster`] : [],
+    ...circuitsOpen > 0 ? [`${name} has ${circuitsOpen} open circuits: see /cluster`] : []
+  ])
+]
+
+const durationText = (seconds: number | undefined): string => {
   if (seconds === undefined) return "-"
   if (seconds < 120) return `${Math.round(seconds)}s`
   if (seconds < 7_200) return `${Math.round(seconds / 60)}min`
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)}h` : `${Math.round(seconds / 86_400)}d`
 }
 
-const number = (value: number | undefined): string =>
+const numberText = (value: number | undefined): string =>
   value === undefined ? "-" : value < 10 ? String(Math.round(value * 10) / 10) : value.toFixed(0)
 
-const heading = [
-  "NODE",
-  "STATE",
-  "UP",
-  "MEMORY",
-  "SHARDS",
-  "ACTORS",
-  "QUEUED",
-  "DECISIONS/S",
-  "COMMITS/S",
-  "P99 MS",
-  "DUE",
-  "WAITING",
-  "SENDING"
+const columns: ReadonlyArray<readonly [heading: string, cell: (line: NodeLine) => string]> = [
+  ["NODE", (line) => line.name],
+  ["STATE", (line) => line.state],
+  ["UP", (line) => durationText(line.uptimeSeconds)],
+  [
+    "MEMORY",
+    ({ memoryBytes: bytes }) => bytes === undefined ? "-" : `${numberText(bytes / 1e6)} MB`
+  ],
+  ["SHARDS", (line) => numberText(line.shards)],
+  ["ACTORS", (line) => numberText(line.actors)],
+  ["QUEUED", (line) => numberText(line.queued)],
+  ["DECISIONS/S", (line) => numberText(line.decisionsPerSecond)],
+  ["COMMITS/S", (line) => numberText(line.commitsPerSecond)],
+  ["P99 MS", (line) => numberText(line.commitP99Ms)],
+  ["DUE", (line) => numberText(line.timersDue)],
+  ["WAITING", (line) => numberText(line.deliveriesWaiting)],
+  ["SENDING", (line) => numberText(line.deliveriesInFlight)]
 ]
 
-const cells = (line: NodeLine): ReadonlyArray<string> => [
-  line.name,
-  line.state,
-  spanOf(line.uptimeSeconds),
-  line.memoryBytes === undefined ? "-" : `${(line.memoryBytes / 1e6).toFixed(0)} MB`,
-  ...[
-    line.shards,
-    line.actors,
-    line.queued,
-    line.decisionsPerSecond,
-    line.commitsPerSecond,
-    line.commitP99Ms,
-    line.timersDue,
-    line.deliveriesWaiting,
-    line.deliveriesInFlight
-  ].map(number)
-]
-
-/** The whole picture as text. */
-export const screenOf = (
-  cluster: Cluster,
+const screenOf = (
+  cluster: ClusterStatus,
   lines: ReadonlyArray<NodeLine>,
   time: string
 ): string => {
   const { owned, shards } = cluster
-  const first = `${time}  ${lines.length} node(s), ${owned} of ${shards} shards served`
+  const summary = `${time}  ${lines.length} node(s), ${owned} of ${shards} shards served`
+  const headings = columns.map(([heading]) => heading)
+  const rows = lines.map((line) => columns.map(([, cell]) => cell(line)))
   const notices = noticesOf(cluster, lines).map((notice) => `! ${notice}`)
-  return [first, "", table([heading, ...lines.map(cells)]), ...notices].join("\n")
+  return [summary, "", table([headings, ...rows]), ...notices].join("\n")
 }
+
+const wholeNumber = (name: string, metavar: string, maximum: number, description: string) =>
+  Flag.Int(name).pipe(
+    Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))),
+    Flag.withMetavar(metavar),
+    Flag.withDescription(description)
+  )
 
 export const topCommand = Command.make(
   "top",
   {
     ...adminFlags,
-    interval: Flag.Int("interval").pipe(
-      Flag.withSchema(
-        Schema.Int.check(Schema.isBetween({ minimum: intervalMin, maximum: intervalMax }))
-      ),
-      Flag.withMetavar("seconds"),
-      Flag.withDescription("Time between two looks"),
-      Flag.withDefault(intervalDefault)
+    interval: wholeNumber("interval", "seconds", 3_600, "Time between two samples").pipe(
+      Flag.withDefault(2)
     ),
-    count: Flag.Int("count").pipe(
-      Flag.withSchema(Schema.Int.check(Schema.isGreaterThan(0))),
-      Flag.withMetavar("number"),
-      Flag.withDescription("End after so many looks; until Ctrl-C unless given"),
-      Flag.optional
-    ),
-    json: jsonFlag("One JSON object a look, one a line")
+    count: wholeNumber(
+      "count",
+      "number",
+      Number.MAX_SAFE_INTEGER,
+      "Number of samples; until Ctrl-C by default"
+    ).pipe(Flag.optional),
+    json: jsonFlag("One JSON object for each sample, one a line")
   },
   Effect.fnUntraced(function*({ count, interval, json, ...flags }) {
-    const remote = yield* asAdmin(flags)
-    const looks = Option.getOrElse(count, () => Infinity)
-    const isLive = process.stdout.isTTY && !json && looks > 1
+    const service = yield* asAdmin(flags)
+    const samples = Option.getOrElse(count, () => Infinity)
+    const isLive = process.stdout.isTTY && !json && samples > 1
     endWithReader()
-    let before: Cluster | undefined
+    let before: ClusterStatus | undefined
     let beforeMs = 0
-    const look = Effect.fnUntraced(function*() {
+    const sample = Effect.fnUntraced(function*() {
       const nowMs = performance.now()
-      const cluster = yield* lookAt(remote)
+      const cluster = yield* call(service, (client) => client.cluster())
       const lines = linesOf(cluster, before, (nowMs - beforeMs) / 1_000)
       before = cluster
       beforeMs = nowMs
@@ -113,15 +175,17 @@ export const topCommand = Command.make(
       return JSON.stringify({ time, shards, owned, nodes: lines, notices })
     })
     const run = Effect.gen(function*() {
-      for (let at = 0; at < looks; at++) {
+      for (let at = 0; at < samples; at++) {
         if (at > 0) yield* Effect.sleep(interval * 1_000)
-        const seen = yield* Effect.result(look())
-        // A service that goes away for a while is waited for, once it has answered.
-        if (Result.isFailure(seen)) {
-          const { exitCode, message } = seen.failure
-          if (before === undefined || exitCode !== exitCodes.unavailable) return yield* seen.failure
+        const result = yield* Effect.result(sample())
+        // After a first response, the command waits for a service that is away.
+        if (Result.isFailure(result)) {
+          const { exitCode, message } = result.failure
+          if (before === undefined || exitCode !== exitCodes.unavailable) {
+            return yield* result.failure
+          }
           yield* Console.error(message)
-        } else yield* Console.log(isLive ? `${clear}${seen.success}` : seen.success)
+        } else yield* Console.log(isLive ? `${clear}${result.success}` : result.success)
       }
     })
     if (!isLive) return yield* run
@@ -131,4 +195,4 @@ export const topCommand = Command.make(
       () => Effect.sync(() => void process.stdout.write(alternateOff))
     )
   })
-).pipe(Command.withDescription("Show the nodes of a running service, again and again"))
+).pipe(Command.withDescription("Show the nodes of a running service, repeatedly"))

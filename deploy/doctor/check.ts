@@ -1,38 +1,38 @@
-/** Verifies a stopped store, or a cluster with its nodes running. */
+/** `restante check`: verifies a stopped store, or a cluster while its nodes run. */
 import { Effect, type Scope } from "effect"
 import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound } from "../../actors/outbound/index.ts"
 import { notificationDocuments } from "../../http/index.ts"
 import { inspect } from "../../runtime/embedded/index.ts"
-import { type ArchiveFailure, explained, openSource } from "../archive/index.ts"
+import { archiveFailed, type ArchiveFailure, openSource } from "../archive/index.ts"
 import { backendFailed, isClustered } from "../backend/index.ts"
 import type { CommandFailed } from "../command-failure.ts"
 import { baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
-import { inspect as inspectAll } from "./store-inspection.ts"
+import { inspectStore } from "./store-inspection.ts"
 
-/** What was found: counts by what is counted, and one line for each problem. */
+/** The result: counts, and one line for each problem. */
 export interface CheckReport {
-  /** The database of an embedded store; undefined in a cluster, or when it could not be opened. */
+  /** The database of an embedded store; undefined in a cluster, or when it cannot be opened. */
   readonly store?: string | undefined
   readonly counts: Readonly<Record<string, number>>
   readonly problems: ReadonlyArray<string>
 }
 
-const checkStopped = (
+const kindCounts = (
+  actors: Readonly<Record<string, number>>
+): Readonly<Record<string, number>> =>
+  Object.fromEntries(Object.entries(actors).map(([kind, count]) => [`actors ${kind}`, count]))
+
+const checkEmbedded = (
   { dataDir, storageEngine }: NodeSettings
 ): Effect.Effect<CheckReport, CommandFailed> =>
   inspect(dataDir, storageEngine).pipe(
     Effect.map(({ counts: { actors, ...counts }, engine, faults }) => ({
       store: engine,
-      counts: {
-        ...Object.fromEntries(
-          Object.entries(actors).map(([kind, number]) => [`actors ${kind}`, number])
-        ),
-        ...counts
-      },
+      counts: { ...kindCounts(actors), ...counts },
       problems: faults
     })),
-    // What keeps a node from starting is what this command was called to find.
+    // Corruption that prevents a start is a result of this command, not its failure.
     Effect.catchTag(
       "StorageCorrupted",
       ({ detail }) => Effect.succeed<CheckReport>({ counts: {}, problems: [detail] })
@@ -40,12 +40,12 @@ const checkStopped = (
     Effect.mapError((failure) => backendFailed(dataDir, failure))
   )
 
-/** Reads all of the cluster, as its behaviors do. */
+/** Reads the whole cluster, and decodes every state by its behavior. */
 const checkCluster = Effect.fnUntraced(function*(
   settings: NodeSettings
 ): Effect.fn.Return<CheckReport, ArchiveFailure, Scope.Scope> {
   const { blobs, contents, records } = yield* openSource(settings)
-  // They decode, and perform nothing.
+  // Only their decoders are used.
   const all = behaviors({
     blobs,
     records,
@@ -63,26 +63,21 @@ const checkCluster = Effect.fnUntraced(function*(
     random: Math.random
   })
   const { counts, faults } = yield* Effect.tryPromise({
-    try: () => inspectAll({ blobs, contents }, all),
+    try: () => inspectStore({ blobs, contents }, all),
     catch: (error) => error instanceof Error ? error : new Error(String(error))
   })
   const { actors, contents: _, ...rest } = counts
-  const kinds = Object.entries(actors).map(([kind, number]) => [`actors ${kind}`, number])
-  return { counts: { ...Object.fromEntries(kinds), ...rest }, problems: faults }
+  return { counts: { ...kindCounts(actors), ...rest }, problems: faults }
 })
 
-/**
- * Reads everything that is kept where the settings say; fails when the embedded store is in use, or
- * it cannot be read.
- */
+/** Reads everything in the store of the settings. Fails when an embedded store is in use. */
 export const check = (settings: NodeSettings): Effect.Effect<CheckReport, CommandFailed> =>
   isClustered(settings)
     ? Effect.scoped(checkCluster(settings)).pipe(
-      Effect.catch((failure) => {
-        const corruption = "_tag" in failure && failure._tag === "StorageCorrupted"
-        return corruption
+      Effect.catch((failure) =>
+        "_tag" in failure && failure._tag === "StorageCorrupted"
           ? Effect.succeed<CheckReport>({ counts: {}, problems: [failure.detail] })
-          : Effect.fail(explained(storageLocation(settings), undefined, failure))
-      })
+          : Effect.fail(archiveFailed(storageLocation(settings), undefined, failure))
+      )
     )
-    : checkStopped(settings)
+    : checkEmbedded(settings)

@@ -1,13 +1,13 @@
-/** What `restante doctor` finds: one line for each thing that it looked at. */
+/** The findings of `restante doctor`, each in three parts: its subject, its state, the advice. */
 
 export interface Finding {
-  /** What was looked at. */
+  /** The subject. */
   readonly name: string
-  /** `fail`: a node cannot run so, or will lose its users; `warn`: it can, but should not. */
+  /** `fail`: a node cannot run, or would fail its users; `warn`: it can run, but should not. */
   readonly state: "ok" | "warn" | "fail"
-  /** What was found. */
+  /** The observation. */
   readonly found: string
-  /** What to do; there is something to do unless the state is `ok`. */
+  /** What to do; undefined only when the state is `ok`. */
   readonly advice: string | undefined
 }
 

@@ -1,11 +1,11 @@
-/** What the machine and the settings are like. */
+/** Findings about the machine and the settings. */
 import { constants } from "node:fs"
 import { access, readFile, stat, statfs } from "node:fs/promises"
 import { totalmem } from "node:os"
 import { dirname, resolve } from "node:path"
 import { addressRules } from "../../actors/outbound/index.ts"
 import { assertNative, ServerUnavailable } from "../../http/index.ts"
-import { clockEarliestMs, filesMin, filesWanted, memoryWantedBytes, roomMinBytes, roomWantedBytes,
+import { clockEarliestMs, diskMinBytes, diskWantedBytes, filesMin, filesWanted, memoryWantedBytes,
   tokenCharactersMin } from "../limits.ts"
 import { adminTokenOf, type NodeSettings } from "../settings/index.ts"
 import { fail, type Finding, ok, warn } from "./finding.ts"
@@ -28,21 +28,22 @@ interface Report {
   readonly userLimits?: { readonly open_files?: { readonly soft: number | string } }
 }
 
-/** How many files and connections this process may have open. */
+/** The limit of open files and connections. */
 export const openFiles = (): Finding => {
-  // What Node documents of its report.
+  // The documented shape of the report.
   const { userLimits } = process.report.getReport() as Report
   const soft = userLimits?.open_files?.soft
   const limit = soft === "unlimited" ? Infinity : Number(soft)
   if (Number.isNaN(limit)) return ok("open files", "not limited by this system")
   const found = `at most ${limit}`
-  const advice = `every connection is one: allow ${filesWanted} (ulimit -n, LimitNOFILE= of ` +
+  const advice =
+    `every connection is an open file: allow ${filesWanted} (ulimit -n, LimitNOFILE= of ` +
     "systemd, --ulimit nofile= of Docker)"
   if (limit < filesMin) return fail("open files", found, advice)
   return limit < filesWanted ? warn("open files", found, advice) : ok("open files", found)
 }
 
-/** Memory of the machine, or of the control group that the process is in. */
+/** Memory of the machine, or of the control group of the process. */
 export const memory = async (): Promise<Finding> => {
   const group = await readFile("/sys/fs/cgroup/memory.max", "utf8").catch(() => "max")
   const bytes = Math.min(totalmem(), Number(group.trim()) || Infinity)
@@ -57,25 +58,25 @@ interface Existing {
   readonly isFolder: boolean
 }
 
-/** The nearest of a path that is there. */
-const existing = async (path: string): Promise<Existing> => {
+/** The nearest existing ancestor of a path. */
+const nearestExisting = async (path: string): Promise<Existing> => {
   const found = await stat(path).catch(() => undefined)
   const above = dirname(path)
   return found === undefined && above !== path
-    ? existing(above)
+    ? nearestExisting(above)
     : { near: path, isFolder: found?.isDirectory() === true }
 }
 
-/** The folder of the store, and the room on its disk. */
-export const folder = async ({ dataDir }: NodeSettings): Promise<ReadonlyArray<Finding>> => {
+/** The folder of the store, and the free space of its disk. */
+export const dataFolder = async ({ dataDir }: NodeSettings): Promise<ReadonlyArray<Finding>> => {
   const path = resolve(dataDir)
-  const { isFolder, near } = await existing(path)
+  const { isFolder, near } = await nearestExisting(path)
   if (!isFolder) {
     return [
       fail("data folder", `${near} is no folder`, "set DATA_DIR to a folder, or to a new one")
     ]
   }
-  const made = near === path ? path : `${path}, to be made`
+  const made = near === path ? path : `${path}, to be created`
   const mayWrite = await access(near, constants.W_OK | constants.X_OK).then(
     () => true,
     () => false
@@ -86,12 +87,12 @@ export const folder = async ({ dataDir }: NodeSettings): Promise<ReadonlyArray<F
   const { bavail, bsize } = await statfs(near)
   const bytes = bavail * bsize
   const found = `${gigabytes(bytes)} free`
-  const advice = "make room, or set DATA_DIR to another disk: a full one refuses deposits (507)"
-  if (bytes < roomMinBytes) return [writing, fail("disk", found, advice)]
-  return [writing, bytes < roomWantedBytes ? warn("disk", found, advice) : ok("disk", found)]
+  const advice = "free space, or set DATA_DIR to another disk: a full disk refuses deposits (507)"
+  if (bytes < diskMinBytes) return [writing, fail("disk", found, advice)]
+  return [writing, bytes < diskWantedBytes ? warn("disk", found, advice) : ok("disk", found)]
 }
 
-/** The clock alone; others compare it. */
+/** The clock alone; other findings compare it. */
 export const clock = (nowMs: number): Finding => {
   const found = new Date(nowMs).toISOString()
   return nowMs < clockEarliestMs
@@ -99,35 +100,39 @@ export const clock = (nowMs: number): Finding => {
     : ok("clock", found)
 }
 
-/** The token of admin, when the settings say one. */
+/** The token of account admin. */
 export const adminToken = (settings: NodeSettings): Finding => {
   const token = adminTokenOf(settings)
-  if (token === undefined) return ok("admin token", "made up at the first start, and shown once")
+  if (token === undefined) return ok("admin token", "generated at the first start, and shown once")
   return token.length < tokenCharactersMin
-    ? warn("admin token", `${token.length} characters`, "take one like `openssl rand -base64 32`")
+    ? warn(
+      "admin token",
+      `${token.length} characters`,
+      "set a longer one, such as by `openssl rand -base64 32`"
+    )
     : ok("admin token", "set")
 }
 
 const isLocal = (host: string): boolean =>
   host === "localhost" || host.endsWith(".localhost") || host.startsWith("127.") || host === "[::1]"
 
-/** The origin of the URIs that are given out. */
-export const baseUrl = ({ baseUrl: given }: NodeSettings): Finding => {
-  if (given === undefined) {
+/** The origin of the URIs of the service. */
+export const baseUrl = ({ baseUrl: origin }: NodeSettings): Finding => {
+  if (origin === undefined) {
     return warn(
       "base URL",
       "not set: URIs begin with http://localhost",
       "set BASE_URL to the address by which clients reach the service, before the first use"
     )
   }
-  const { hostname, protocol } = new URL(given)
+  const { hostname, protocol } = new URL(origin)
   return protocol === "http:" && !isLocal(hostname)
-    ? warn("base URL", `${given}, without TLS`, "let a proxy with TLS stand before the nodes")
-    : ok("base URL", given)
+    ? warn("base URL", `${origin}, without TLS`, "put a proxy with TLS in front of the nodes")
+    : ok("base URL", origin)
 }
 
-/** Addresses of which each is the door to something that no peer may reach. */
-const doors: ReadonlyArray<readonly [address: string, what: string]> = [
+/** Addresses that peers must not reach through the service. */
+const protectedAddresses: ReadonlyArray<readonly [address: string, what: string]> = [
   ["169.254.169.254", "the metadata service of clouds"],
   ["127.0.0.1", "this machine itself"],
   ["10.0.0.1", "the private network 10.0.0.0/8"],
@@ -135,17 +140,17 @@ const doors: ReadonlyArray<readonly [address: string, what: string]> = [
   ["192.168.0.1", "the private network 192.168.0.0/16"]
 ]
 
-/** What peers and clients may have the service ask. */
+/** Addresses that the service may connect to for clients and peers. */
 export const outbound = ({ outboundAllow }: NodeSettings): Finding => {
   const { permits } = addressRules(outboundAllow)
-  const open = doors.filter(([address]) => permits(address)).map(([, what]) => what)
+  const open = protectedAddresses.filter(([address]) => permits(address)).map(([, what]) => what)
   const found = outboundAllow.length === 0
     ? "public addresses only"
     : `public addresses, and ${outboundAllow.join(", ")}`
   return open.length === 0 ? ok("outbound rules", found) : warn(
     "outbound rules",
     found,
-    `whoever may send or register can have the service reach ${open.join(", ")}: ` +
-      "allow no more in OUTBOUND_ALLOW than single hosts need"
+    `accounts that send or register can make the service connect to ${open.join(", ")}: ` +
+      "allow only single hosts in OUTBOUND_ALLOW"
   )
 }

@@ -1,14 +1,14 @@
-/** What a store, the servers of NATS and the running service answer. */
+/** Findings about the store, the servers of NATS and the running service. */
 import { Context, Effect, Layer } from "effect"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { connection, Nats, type NatsApi } from "../../runtime/nats/index.ts"
 import { backend, backendFailed, natsOptions } from "../backend/index.ts"
-import { askMs, clockFailMs, clockWarnMs, natsPayloadWantedBytes,
-  natsRoundTripWarnMs } from "../limits.ts"
+import { clockFailMs, clockWarnMs, natsPayloadWantedBytes, natsRoundTripWarnMs,
+  requestMs } from "../limits.ts"
 import { baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { fail, type Finding, ok, warn } from "./finding.ts"
 
-/** Opens the embedded store as a node would; one that is in use is well. */
+/** Opens the embedded store like a node; a store in use is fine. */
 export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
   Effect.scoped(Layer.build(backend(settings, "doctor"))).pipe(
     Effect.as(ok("store", `${settings.dataDir} opens`)),
@@ -18,24 +18,18 @@ export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
       }
       const { message } = backendFailed(storageLocation(settings), failure)
       return Effect.succeed(
-        fail(
-          "store",
-          message,
-          "see what `restante check` says; restore a backup if it is corrupted"
-        )
+        fail("store", message, "run `restante check`; restore a backup if the store is corrupted")
       )
     })
   )
 
-/**
- * By how much another clock is ahead of this one at the time when it was asked, which is known as
- * well as its answer was quick.
- */
-const apart = (name: string, aheadMs: number, unsureMs: number): Finding => {
-  const off = Math.max(0, Math.abs(aheadMs) - unsureMs)
+/** The offset of another clock. It is known up to the round trip of the request. */
+const clockOffset = (name: string, aheadMs: number, uncertaintyMs: number): Finding => {
+  const off = Math.max(0, Math.abs(aheadMs) - uncertaintyMs)
   const found = `${(off / 1_000).toFixed(1)} s apart from this machine's`
-  const advice = "keep the clocks by NTP (chrony, systemd-timesyncd): signatures and times of " +
-    "receipt stand on them"
+  const advice =
+    "synchronize the clocks by NTP (chrony, systemd-timesyncd): signatures and times " +
+    "of receipt depend on them"
   if (off > clockFailMs) return fail(name, found, advice)
   return off > clockWarnMs ? warn(name, found, advice) : ok(name, "agrees with this machine's")
 }
@@ -49,12 +43,14 @@ const streamFindings = async ({ jsm, nc }: NatsApi): Promise<ReadonlyArray<Findi
     const behind = others.filter(({ current, offline }) => !current || offline === true)
     const found = `${config.num_replicas} ${config.num_replicas === 1 ? "copy" : "copies"}`
     if (cluster?.leader === "" || cluster?.leader === undefined && isCluster) {
-      findings.push(fail(name, `${found}, no leader`, "start the servers that are away"))
+      findings.push(fail(name, `${found}, no leader`, "start the missing servers"))
     } else if (behind.length > 0) {
       const names = behind.map((one) => one.name).join(", ")
-      findings.push(warn(name, `${found}, of which ${names} are behind or away`, "start them"))
+      findings.push(warn(name, `${found}, of which ${names} are behind or missing`, "start them"))
     } else if (isCluster && config.num_replicas < 3) {
-      findings.push(warn(name, found, "one server that dies stops it: nats stream edit --replicas"))
+      findings.push(
+        warn(name, found, "add copies, as one failed server stops it: nats stream edit --replicas")
+      )
     } else findings.push(ok(name, found))
   }
   return findings
@@ -73,14 +69,14 @@ const natsFindings = async (nats: NatsApi): Promise<ReadonlyArray<Finding>> => {
       : ok("NATS round trip", `${roundTripMs} ms`)
   ]
   if (payload < natsPayloadWantedBytes) {
-    const advice = "set max_payload to 1MB: larger documents are refused otherwise"
+    const advice = "set max_payload to 1MB: otherwise larger documents are refused"
     findings.push(warn("NATS max_payload", `${payload} bytes`, advice))
   }
   return [...findings, ...await streamFindings(nats)]
 }
 
 /** The servers of a cluster. */
-export const servers = (
+export const natsServers = (
   settings: NodeSettings,
   urls: ReadonlyArray<string>
 ): Effect.Effect<ReadonlyArray<Finding>> =>
@@ -97,30 +93,30 @@ export const servers = (
     })
   ).pipe(Effect.catch((failure) => {
     const found = backendFailed(storageLocation(settings), failure).message
-    const advice = "see that NATS_URL, its user or credentials and TLS are right, and that the " +
-      "servers have JetStream on"
+    const advice = "check NATS_URL, its user or credentials and TLS, and enable JetStream on the " +
+      "servers"
     return Effect.succeed([fail("NATS", found, advice)])
   }))
 
-/** The running service, when there is one, and its clock. */
+/** The running service, if any, and its clock. */
 export const service = async (settings: NodeSettings): Promise<ReadonlyArray<Finding>> => {
   const origin = baseUrlOf(settings, settings.port)
   try {
     const beforeMs = Date.now()
-    const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(askMs) })
+    const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(requestMs) })
     const text = (await response.text()).trim()
-    const tookMs = Date.now() - beforeMs
+    const roundTripMs = Date.now() - beforeMs
     const date = Date.parse(response.headers.get("date") ?? "")
     // A Date has whole seconds.
-    const aheadMs = date + 500 - (beforeMs + tookMs / 2)
+    const aheadMs = date + 500 - (beforeMs + roundTripMs / 2)
     const clocks = Number.isNaN(date)
       ? []
-      : [apart("service's clock", aheadMs, 500 + tookMs / 2)]
+      : [clockOffset("service's clock", aheadMs, 500 + roundTripMs / 2)]
     if (response.ok) return [ok("service", `${origin} is ready`), ...clocks]
-    const found = `${origin} answers ${response.status}: ${text}`
+    const found = `${origin} responds ${response.status}: ${text}`
     return [warn("service", found, "see its log, and /cluster"), ...clocks]
   } catch {
-    const advice = "start it (restante serve), or set BASE_URL to where it is"
-    return [warn("service", `nothing answers at ${origin}`, advice)]
+    const advice = "start it (restante serve), or set BASE_URL to its address"
+    return [warn("service", `nothing responds at ${origin}`, advice)]
   }
 }

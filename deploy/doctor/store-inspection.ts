@@ -1,11 +1,11 @@
-/** Looks over all of a store, with nodes running, for what contradicts itself. */
+/** Inspects a whole store for contradictions, while nodes may use it. */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { type ActorPart, type AnyBehavior, keyOf } from "../../runtime/index.ts"
 import { type ArchiveSource, blobOf, type BlobPart, Counter, type Counts,
   partsOf } from "../archive/index.ts"
 
-/** What was found: counts, and a sentence for each fault. */
+/** The result: counts, and a sentence for each fault. */
 export interface StoreInspection {
   readonly counts: Counts
   readonly faults: ReadonlyArray<string>
@@ -25,31 +25,34 @@ class Inspector {
 
   async run(): Promise<void> {
     for await (const part of partsOf(this.source)) {
-      if (part._tag === "Blob") await this.blob(part)
-      if (part._tag === "Items" || part._tag === "Actor") this.log(keyOf(part.address), part.items)
-      if (part._tag === "Actor") await this.actor(part)
-      this.counter.take(part)
+      if (part._tag === "Blob") await this.inspectBlob(part)
+      if (part._tag === "Items" || part._tag === "Actor") {
+        this.inspectItems(keyOf(part.address), part.items)
+      }
+      if (part._tag === "Actor") await this.inspectActor(part)
+      this.counter.add(part)
     }
   }
 
-  private log(key: string, items: ActorPart["items"]): void {
+  private inspectItems(key: string, items: ActorPart["items"]): void {
     if (this.last.key !== key) this.last = { key, n: 0 }
     for (const { n } of items) {
-      if (n <= this.last.n) this.faults.push(`actor ${key}: item ${n} follows upon ${this.last.n}`)
+      if (n <= this.last.n) this.faults.push(`actor ${key}: item ${n} follows item ${this.last.n}`)
       this.last.n = n
     }
   }
 
-  private async actor(part: ActorPart): Promise<void> {
+  private async inspectActor(part: ActorPart): Promise<void> {
     const { address, head, state } = part
     const key = keyOf(address)
     if (this.last.key === key && this.last.n > head) {
       this.faults.push(`actor ${key}: item ${this.last.n} is beyond its head, ${head}`)
     }
     const behavior = this.behaviors.get(address.kind)
-    // A timer may begin an actor, but not one of a kind that there is not.
-    if (behavior === undefined) this.faults.push(`actor ${key}: there is no such kind`)
-    else if (state !== undefined) {
+    // A timer may create an actor, but only of an existing kind.
+    if (behavior === undefined) {
+      this.faults.push(`actor ${key}: the kind ${address.kind} does not exist`)
+    } else if (state !== undefined) {
       try {
         behavior.decode(state)
       } catch (error) {
@@ -57,13 +60,13 @@ class Inspector {
       }
     }
     const blob = blobOf(part)
-    if (blob !== undefined && !await this.isThere(part, blob)) {
+    if (blob !== undefined && !await this.hasBlob(part, blob)) {
       this.faults.push(`actor ${key}: its blob ${blob} is missing`)
     }
   }
 
-  /** Whoever replaces a blob meanwhile writes the content before he removes the old one. */
-  private async isThere({ address }: ActorPart, blob: string): Promise<boolean> {
+  /** A writer that replaces a blob stores the content before it removes the old blob. */
+  private async hasBlob({ address }: ActorPart, blob: string): Promise<boolean> {
     if (await Effect.runPromise(this.source.blobs.info(blob)) !== undefined) return true
     for await (const part of this.source.contents.actor(address)) {
       if (part._tag === "Actor" && blobOf(part) === blob) return false
@@ -71,7 +74,7 @@ class Inspector {
     return true
   }
 
-  private async blob({ bytes, digest, id, lengthBytes }: BlobPart): Promise<void> {
+  private async inspectBlob({ bytes, digest, id, lengthBytes }: BlobPart): Promise<void> {
     const hash = createHash("sha256")
     let found = 0
     try {
@@ -94,7 +97,7 @@ class Inspector {
 }
 
 /** Reads everything in the store. Throws StorageFailure. */
-export const inspect = async (
+export const inspectStore = async (
   source: ArchiveSource,
   behaviors: ReadonlyArray<AnyBehavior>
 ): Promise<StoreInspection> => {

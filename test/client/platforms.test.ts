@@ -53,9 +53,8 @@ it("needs nothing but the web's globals", async () => {
 
 it("works in a page of another origin", async () => {
   const served = new Map<string, Buffer>(
-    readdirSync(built).filter((name) => name.endsWith(".js")).map((name) =>
-      [`/${name}`, readFileSync(join(built, name))] as const
-    )
+    readdirSync(built, { encoding: "utf8", recursive: true }).filter((name) => name.endsWith(".js"))
+      .map((name) => [`/${name}`, readFileSync(join(built, name))] as const)
   )
   served.set("/scenario.js", readFileSync(scenario))
   const server = createServer(({ url = "/" }, response) => {
@@ -81,11 +80,12 @@ it("works in a page of another origin", async () => {
   server.close()
 })
 
-const program = `import { type Client, connect, type Received, verifyPush } from "restante/client"
+const program =
+  `import { type Client, connect, type ReceivedNotification, verifyPush } from "restante/client"
 const client: Client = connect({ url: "http://post.test", account: "a", token: "t" })
 export const main = async (request: Request): Promise<ReadonlyArray<string>> => {
   const { href } = await client.publish("x", { contentType: "text/plain" })
-  const received: Array<Received> = []
+  const received: Array<ReceivedNotification> = []
   for await (const one of client.mailbox("a").watch({ signal: AbortSignal.timeout(1) })) {
     received.push(one)
   }

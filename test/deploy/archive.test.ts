@@ -1,13 +1,13 @@
-/** Archives without a process: what goes in comes out, and whatever is spoiled is refused. */
+/** Archives without a process: what goes in comes out, and whatever is corrupted is refused. */
 import { Effect, Fiber } from "effect"
 import fc from "fast-check"
 import { createHash } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import { ArchiveCorrupted, Decoder, Encoder, headerOf } from "../../deploy/archive/format.ts"
 import { type ArchivePart, Counter } from "../../deploy/archive/parts.ts"
-import { drain } from "../../deploy/archive/store-reader.ts"
-import { fill } from "../../deploy/archive/store-writer.ts"
-import { withProgress } from "../../deploy/cli/archive-commands.ts"
+import { readAll } from "../../deploy/archive/store-reader.ts"
+import { writeParts } from "../../deploy/archive/store-writer.ts"
+import { withProgress } from "../../deploy/cli/archive.ts"
 import { address } from "../../runtime/index.ts"
 import { makeMemoryBlobs } from "../../runtime/memory/blobs.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"
@@ -86,7 +86,7 @@ async function* cut(bytes: Buffer, size: number): AsyncGenerator<Uint8Array> {
 const counted = async (bytes: Buffer, size = 65_536) => {
   const decoder = new Decoder(cut(bytes, size))
   const counter = new Counter()
-  await drain(decoder.parts(), (part) => counter.take(part))
+  await readAll(decoder.parts(), (part) => counter.add(part))
   return { counter, decoder }
 }
 
@@ -107,7 +107,7 @@ describe("an archive", () => {
   it("fills a store with the same numbers, heads, timers and bytes", async () => {
     const { bytes } = await encoded()
     const [storage, records, blobs] = [makeMemoryStorage(), makeMemoryRecords(), makeMemoryBlobs()]
-    await fill({ storage, records, blobs }, new Decoder(cut(bytes, 9_999)).parts(), () => {})
+    await writeParts({ storage, records, blobs }, new Decoder(cut(bytes, 9_999)).parts(), () => {})
     const run = Effect.runPromise
     const numbers = async (id: string) =>
       (await run(storage.read(box(id), 0, 10_000))).map(({ n }) => n)
@@ -172,10 +172,10 @@ describe("an archive", () => {
     const text = bytes.toString("latin1")
     const wrong: ReadonlyArray<readonly [string, RegExp]> = [
       ["", /truncated/],
-      ["{\"hello\":1}\n", /no archive of restante/],
+      ["{\"hello\":1}\n", /not an archive of restante/],
       [text.replace("\"format\":1", "\"format\":2"), /format 2/],
       [text.replace("\"shards\":256", "\"shards\":64"), /64 shards/],
-      [`${text}{}\n`, /after its end/],
+      [`${text}{}\n`, /follows its end/],
       [text.replace("state of plain", "state of plaiN"), /checksum/],
       [text.slice(0, text.lastIndexOf("{\"end\"")), /truncated/]
     ]

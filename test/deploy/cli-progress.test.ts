@@ -1,26 +1,31 @@
 /** The progress line of `send --wait` and `outbox show --watch`. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { expectDelivered, ProgressLine, progressText } from "../../deploy/cli/outgoing.ts"
-import type { OutgoingNotification, OutgoingRecipient } from "../../deploy/cli/service/outgoing.ts"
+import type { NotificationProgress, Recipient } from "../../client/index.ts"
+import { expectDelivered, ProgressLine, progressText } from "../../deploy/cli/delivery-progress.ts"
 import { plain, table } from "../../deploy/cli/terminal.ts"
 
 const nowMs = Date.parse("2026-01-01T00:00:00Z")
 
 const afterMs = (ms: number): string => new Date(nowMs + ms).toISOString()
 
-const recipient = (status: OutgoingRecipient["status"], nextMs?: number): OutgoingRecipient => ({
+const recipient = (status: Recipient["status"], nextMs?: number): Recipient => ({
   status,
   href: "http://a.test/",
   attempts: 1,
-  ...nextMs === undefined ? {} : { next: afterMs(nextMs) }
+  last: undefined,
+  next: nextMs === undefined ? undefined : afterMs(nextMs),
+  code: undefined,
+  location: undefined,
+  problem: undefined
 })
 
-const notification = (...recipients: ReadonlyArray<OutgoingRecipient>): OutgoingNotification => ({
+const notification = (...recipients: ReadonlyArray<Recipient>): NotificationProgress => ({
   href: "http://post.test/outgoing/a/b",
   time: afterMs(0),
   status: "waiting",
-  recipient: recipients
+  recipients,
+  etag: undefined
 })
 
 const delivered = [recipient("success"), recipient("success"), recipient("success")]
@@ -79,7 +84,7 @@ describe("the progress line", () => {
     line.end()
     expect(written).toEqual([
       "0 of 1 delivered, 1 retrying · next attempt in 2 s\n",
-      "the service does not answer; trying again\n",
+      "the service does not respond; trying again\n",
       "1 of 1 delivered\n"
     ])
   })

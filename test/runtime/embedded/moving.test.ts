@@ -60,7 +60,7 @@ it.each<readonly [EngineName, EngineName]>([["rocksdb", "leveldb"], ["leveldb", 
       Effect.scoped(restore(settingsOf(target, to), file, () => {}))
     )
     expect(restored.rows.filter(({ same }) => !same)).toEqual([])
-    expect(restored.same).toBe(true)
+    expect(restored.isSame).toBe(true)
     const [before, after] = [await run(inspect(source)), await run(inspect(target))]
     expect(before).toMatchObject({ engine: from, faults: [] })
     expect(after).toMatchObject({ engine: to, faults: [] })

@@ -123,7 +123,10 @@ describe("archives", () => {
     await verify(history, service.url)
     expect((await service.stop()).code).toBe(0)
     const there = await command(["backup", again, "--data-dir", copy])
-    expect(there).toMatchObject({ code: 1, output: `restante: ${again} is there already\n` })
+    expect(there).toMatchObject({
+      code: 1,
+      output: `restante: ${again} already exists: give a new file\n`
+    })
     const full = await command(["restore", archive, "--data-dir", copy])
     expect(full.code).toBe(75)
     expect(full.output).toContain("there is a store already")

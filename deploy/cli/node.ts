@@ -1,11 +1,11 @@
-/** `restante serve`. */
+/** `restante serve`, `config` and `doctor`: one node. */
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
 import { baseUrlOf, type NodeSettings, type ResolvedSetting } from "../settings/index.ts"
 import { version } from "../version.ts"
-import { load, settingFlags } from "./flags.ts"
-import { jsonFlag, plain, printJson, some, table } from "./terminal.ts"
+import { jsonFlag, loadSettingsOf, settingFlags } from "./flags.ts"
+import { plain, plural, printJson, table } from "./terminal.ts"
 
 interface Row {
   readonly name: string
@@ -40,7 +40,7 @@ export const configCommand = Command.make(
     json: jsonFlag()
   },
   Effect.fnUntraced(function*({ json, ...flags }) {
-    const { resolved, settings } = yield* load(flags)
+    const { resolved, settings } = yield* loadSettingsOf(flags)
     const rows = resolved.map(row(settings))
     yield* json ? printJson(rows) : Console.log(lines(rows))
   })
@@ -48,16 +48,14 @@ export const configCommand = Command.make(
   Command.withDescription("Show every setting, its value and where the value comes from")
 )
 
-/* `restante doctor`. */
-
 const signs = { ok: "ok  ", warn: "warn", fail: "FAIL" } as const
 
 export const doctorCommand = Command.make(
   "doctor",
   { ...settingFlags, json: jsonFlag() },
   Effect.fnUntraced(function*({ json, ...flags }) {
-    const { settings } = yield* load(flags)
-    // Only the commands on stores need the native modules.
+    const { settings } = yield* loadSettingsOf(flags)
+    // Only these commands load the module, which needs native modules.
     const { examine } = yield* Effect.promise(() => import("../doctor/index.ts"))
     const findings = yield* examine(settings)
     if (json) yield* printJson(findings)
@@ -69,21 +67,19 @@ export const doctorCommand = Command.make(
     }
     const failing = findings.filter(({ state }) => state === "fail").length
     if (failing === 0) return
-    const message = `${some(failing, "thing")} must be put right before a node can run`
+    const message = `${plural(failing, "thing")} must be corrected before a node can run`
     return yield* new CommandFailed({ message, exitCode: exitCodes.failed })
   })
 ).pipe(
-  Command.withDescription("Look at settings, store, NATS, clock and limits, and say what to do")
+  Command.withDescription("Examine settings, store, NATS, clock and limits, and advise")
 )
-
-/* `restante config`. */
 
 export const serveCommand = Command.make(
   "serve",
   settingFlags,
   Effect.fnUntraced(function*(flags) {
-    const loaded = yield* load(flags)
-    // Only this command needs the native modules.
+    const loaded = yield* loadSettingsOf(flags)
+    // Only these commands load the module, which needs native modules.
     const { loggingLayer, serve } = yield* Effect.promise(() => import("../node/index.ts"))
     yield* serve(loaded, version).pipe(Effect.provide(loggingLayer(loaded.settings)))
   })

@@ -1,0 +1,190 @@
+/** For operators (role `admin`): accounts and tokens, the state of the cluster, the archive. */
+import { removeResource } from "./content.ts"
+import { defined, type HttpTransport, type JsonObject, type ListingOptions, listOf, numberOf,
+  optionalNumber, optionalObject, optionalText, pagesOf, parseObject, textOf, unexpected,
+  withQuery } from "./transport/index.ts"
+
+/** A role of an account. */
+export type AccountRole = "admin" | "quotes" | "customers"
+
+/** One account of the list of accounts. */
+export interface ListedAccount {
+  readonly name: string
+  readonly roles: ReadonlyArray<string>
+}
+
+/** A token of an account, without its text. */
+export interface ListedToken {
+  readonly id: string
+  /** RFC 3339. */
+  readonly created: string
+  readonly name: string | undefined
+  /** RFC 3339; undefined when it does not expire. */
+  readonly expires: string | undefined
+}
+
+/** A new token. */
+export interface TokenOptions {
+  /** What the token is for. */
+  readonly name?: string | undefined
+  /** A time (RFC 3339), a duration (ISO 8601) or seconds; never by default. */
+  readonly expires?: string | undefined
+}
+
+const accountPath = (name: string): string => `/accounts/${encodeURIComponent(name)}`
+
+/** The accounts of a service and their tokens. */
+export class Accounts {
+  private readonly transport: HttpTransport
+
+  constructor(transport: HttpTransport) {
+    this.transport = transport
+  }
+
+  /** Creates an account and returns its token, which the service shows only once. */
+  async create(name: string, roles: ReadonlyArray<AccountRole> = []): Promise<string> {
+    const { text } = await this.transport.post("/accounts", { name, role: roles })
+    for (const token of listOf(parseObject(text), "token")) {
+      const secret = optionalText(token, "#text")
+      if (secret !== undefined) return secret
+    }
+    return unexpected("there is no token")
+  }
+
+  /** All accounts, by name. */
+  async *list(
+    { pageSize: limit, signal }: ListingOptions = {}
+  ): AsyncGenerator<ListedAccount, void, void> {
+    for await (
+      const page of pagesOf(this.transport, withQuery("/accounts", { limit }), { signal })
+    ) {
+      for (const account of listOf(page, "account")) {
+        const { role = [] } = account
+        const roles = (Array.isArray(role) ? role : [role]).map(String)
+        yield { name: textOf(account, "name"), roles }
+      }
+    }
+  }
+
+  remove(name: string): Promise<void> {
+    return removeResource(this.transport, accountPath(name))
+  }
+
+  /** The tokens of an account, oldest first. */
+  async tokens(name: string): Promise<ReadonlyArray<ListedToken>> {
+    const uri = `${accountPath(name)}/tokens`
+    const { document } = await this.transport.json({ method: "GET", uri })
+    return listOf(document, "token").map((token) => ({
+      id: textOf(token, "id"),
+      created: textOf(token, "created"),
+      name: optionalText(token, "name"),
+      expires: optionalText(token, "expires")
+    }))
+  }
+
+  /** Creates another token of an account, which the service shows only once. */
+  async createToken(name: string, options: TokenOptions = {}): Promise<string> {
+    const uri = `${accountPath(name)}/token`
+    const { text } = await this.transport.post(uri, defined({ ...options }))
+    return textOf(parseObject(text), "#text")
+  }
+
+  /** Revokes one token, or all tokens of an account. */
+  revoke(name: string, tokens: "all" | { readonly id: string }): Promise<void> {
+    const uri = `${accountPath(name)}/tokens`
+    return removeResource(
+      this.transport,
+      tokens === "all" ? uri : `${uri}/${encodeURIComponent(tokens.id)}`
+    )
+  }
+}
+
+/** Counts of the actors of one kind at a node. */
+export interface KindStatus {
+  readonly name: string
+  readonly active: number
+  readonly queued: number
+  readonly decisions: number
+  readonly quarantined: number
+}
+
+/** One node of a cluster. Its counts are undefined when it does not respond. */
+export interface NodeStatus {
+  readonly name: string
+  /** `silent`: it does not respond to the other nodes. */
+  readonly state: "up" | "leaving" | "silent"
+  readonly version: string | undefined
+  readonly uptimeSeconds: number | undefined
+  readonly memoryBytes: number | undefined
+  /** Shards that it owns. */
+  readonly shards: number
+  readonly kinds: ReadonlyArray<KindStatus>
+  readonly commits: number | undefined
+  readonly commitP99Ms: number | undefined
+  readonly timersDue: number | undefined
+  readonly deliveriesWaiting: number | undefined
+  readonly deliveriesInFlight: number | undefined
+  readonly circuitsOpen: number | undefined
+}
+
+/** A cluster, as one node sees it. */
+export interface ClusterStatus {
+  readonly shards: number
+  /** Shards that have an owner. */
+  readonly owned: number
+  readonly nodes: ReadonlyArray<NodeStatus>
+}
+
+const nested = (object: JsonObject, name: string): JsonObject => optionalObject(object, name) ?? {}
+
+const nodeStatusOf = (node: JsonObject, shards: ReadonlyMap<string, number>): NodeStatus => {
+  const name = textOf(node, "name")
+  const [commits, deliveries] = [nested(node, "commits"), nested(node, "deliveries")]
+  const leaving = textOf(node, "leaving") === "true"
+  return {
+    name,
+    state: textOf(node, "answers") !== "true" ? "silent" : leaving ? "leaving" : "up",
+    version: optionalText(node, "version"),
+    uptimeSeconds: optionalNumber(node, "uptime-seconds"),
+    memoryBytes: optionalNumber(node, "memory-bytes"),
+    shards: shards.get(name) ?? 0,
+    kinds: listOf(nested(node, "kinds"), "kind").map((kind) => ({
+      name: textOf(kind, "name"),
+      active: numberOf(kind, "active"),
+      queued: numberOf(kind, "queued"),
+      decisions: numberOf(kind, "decisions"),
+      quarantined: numberOf(kind, "quarantined")
+    })),
+    commits: optionalNumber(commits, "commits"),
+    commitP99Ms: optionalNumber(commits, "p99-ms"),
+    timersDue: optionalNumber(nested(node, "timers"), "due"),
+    deliveriesWaiting: optionalNumber(deliveries, "waiting"),
+    deliveriesInFlight: optionalNumber(deliveries, "in-flight"),
+    circuitsOpen: optionalNumber(deliveries, "circuits-open")
+  }
+}
+
+/** The nodes of the service, as the node that responds sees them. */
+export const clusterStatus = async (
+  transport: HttpTransport,
+  signal?: AbortSignal
+): Promise<ClusterStatus> => {
+  const { document } = await transport.json({ method: "GET", uri: "/cluster", signal })
+  const owners = listOf(nested(document, "owners"), "owner")
+  const shards = new Map(owners.map((one) => [textOf(one, "node"), numberOf(one, "count")]))
+  return {
+    shards: numberOf(document, "shards"),
+    owned: numberOf(document, "owned"),
+    nodes: listOf(nested(document, "nodes"), "node").map((node) => nodeStatusOf(node, shards))
+  }
+}
+
+/** The archive of a running service, as a stream (docs/backup.md). */
+export const downloadArchive = (
+  transport: HttpTransport,
+  signal?: AbortSignal
+): Promise<ReadableStream<Uint8Array>> =>
+  transport.send(
+    { method: "GET", uri: "/archive", accept: "application/json", timeoutMs: null, signal },
+    ({ body }) => body ?? unexpected("it has no body")
+  )

@@ -1,0 +1,202 @@
+/** `restante backup`, `restore`, `migrate` and `check`: whole stores. */
+import { Console, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import type { OnProgress, RestoreResult } from "../archive/index.ts"
+import { type CommandFailed, exitCodes } from "../command-failure.ts"
+import { storageLocation } from "../settings/index.ts"
+import { adminFlags, jsonFlag, loadSettingsOf, storeFlags, switchFlag, textFlag } from "./flags.ts"
+import { asAdmin, call, failed, type ServiceLocation, wrongUsage } from "./service.ts"
+import { mustComplete, printJson, progressLine, table } from "./terminal.ts"
+
+const progressIntervalMs = 500
+
+const mebibytes = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(1)} MiB`
+
+/** Only these commands load the module of archives, which needs native modules. */
+const archiveModule = Effect.promise(() => import("../archive/index.ts"))
+
+const fileArgument = (description: string) =>
+  Argument.String("file").pipe(Argument.withDescription(description))
+
+/** Runs `use` to its end, and shows its progress on a terminal. */
+export const withProgress = <A, E, R>(
+  use: (line: ReturnType<typeof progressLine>) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  mustComplete(Effect.suspend(() => {
+    const line = progressLine(progressIntervalMs)
+    return Effect.ensuring(use(line), Effect.sync(line.clear))
+  }))
+
+const partsProgress = (line: ReturnType<typeof progressLine>): OnProgress => (step, counter) =>
+  line.show(() => {
+    const { actorCount, blobBytes, blobs, logItems, records } = counter
+    return `${step}: ${actorCount} actors, ${logItems} log items, ${records} records, ` +
+      `${blobs} blobs (${mebibytes(blobBytes)})`
+  })
+
+/** Prints what was written beside what was read back; fails when they differ. */
+const printComparison = Effect.fnUntraced(function*(
+  store: string,
+  { isSame, rows }: RestoreResult,
+  json: boolean
+): Effect.fn.Return<void, CommandFailed> {
+  if (json) yield* printJson({ place: store, same: isSame, counts: rows })
+  else {
+    const lines = rows.map(({ from, name, same, to }) => [name, from, to, same ? "" : "differs"])
+    yield* Console.log(table([["WHAT", "WRITTEN", "READ BACK", ""], ...lines]))
+  }
+  if (!isSame) {
+    return yield* failed(
+      `${store}: what was read back differs from what was written; no node will serve this store`
+    )
+  }
+})
+
+async function* bytesOfService(
+  { baseUrl }: ServiceLocation,
+  stream: AsyncIterable<Uint8Array>
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* stream
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw failed(`${baseUrl} cannot be reached: ${reason}`, exitCodes.unavailable)
+  }
+}
+
+export const backupCommand = Command.make(
+  "backup",
+  {
+    ...storeFlags,
+    file: fileArgument("The new archive; the file must not exist. -: standard output"),
+    url: Flag.String("url").pipe(
+      Flag.withDescription("Of the running service at this address, instead of a store"),
+      Flag.optional
+    ),
+    token: adminFlags.token,
+    plain: switchFlag("plain", "Do not compress"),
+    json: jsonFlag()
+  },
+  Effect.fnUntraced(function*({ file, json, plain, token, url, ...flags }) {
+    const { archiveFailed, backUp, backUpRunning, rowsOf } = yield* archiveModule
+    const { settings } = yield* loadSettingsOf(Option.isNone(url) ? flags : {})
+    const store = Option.getOrElse(url, () => storageLocation(settings))
+    const backup = Option.isNone(url)
+      ? withProgress((line) => Effect.scoped(backUp(settings, file, plain, partsProgress(line))))
+      : withProgress(Effect.fnUntraced(function*(line) {
+        const service = yield* asAdmin({ token, "base-url": url })
+        const stream = yield* call(service, (client) => client.archive())
+        const onBytes = (sum: number) => line.show(() => mebibytes(sum))
+        return yield* backUpRunning(bytesOfService(service, stream), file, plain, onBytes)
+      }))
+    const { counts, fileBytes, lost, unsteady } = yield* Effect.mapError(
+      backup,
+      (failure) => archiveFailed(store, file, failure)
+    )
+    // Standard output may be the archive itself.
+    const print = file === "-" ? Console.error : Console.log
+    if (json) {
+      const document = { place: store, file, fileBytes, counts, unsteady, lost }
+      return yield* print(JSON.stringify(document, null, 2))
+    }
+    yield* print(table(rowsOf(counts)))
+    if (unsteady > 0) yield* print(`${unsteady} actor(s) changed during every read`)
+    yield* print(`${store}: ${fileBytes} bytes in ${file}`)
+  })
+).pipe(
+  Command.withDescription(
+    "Write everything that is stored into one file: of a stopped store, a cluster, or --url"
+  ),
+  Command.withExamples([
+    { command: "restante backup monday.restante", description: "Of the store in ./data" },
+    { command: "NATS_URL=nats://a restante backup -", description: "Of a running cluster" },
+    {
+      command: "restante backup monday.restante --url http://localhost:8080",
+      description: "Of a running service, as an admin"
+    }
+  ])
+)
+
+export const checkCommand = Command.make(
+  "check",
+  { ...storeFlags, json: jsonFlag() },
+  Effect.fnUntraced(function*({ json, ...flags }) {
+    const { settings } = yield* loadSettingsOf(flags)
+    // Only these commands load the module, which needs native modules.
+    const { check } = yield* Effect.promise(() => import("../doctor/index.ts"))
+    const location = storageLocation(settings)
+    const { counts, problems, store } = yield* check(settings)
+    if (json) yield* printJson({ place: location, store, counts, problems })
+    else {
+      if (store !== undefined) yield* Console.log(`store: ${store}`)
+      for (const [name, count] of Object.entries(counts)) yield* Console.log(`${name}: ${count}`)
+      for (const problem of problems) yield* Console.error(`problem: ${problem}`)
+    }
+    if (problems.length > 0) {
+      return yield* failed(`${location}: ${problems.length} problem(s) found`)
+    }
+    if (!json) yield* Console.log(`${location}: ok`)
+  })
+).pipe(
+  Command.withDescription(
+    "Verify the store of a stopped service, or a cluster; exits 1 when it finds problems"
+  )
+)
+
+const { "nats-url": _, ...sourceFlags } = storeFlags
+
+export const migrateCommand = Command.make(
+  "migrate",
+  {
+    ...sourceFlags,
+    to: textFlag("to", "servers", "The new cluster (NATS_URL)"),
+    json: jsonFlag()
+  },
+  Effect.fnUntraced(function*({ json, to, ...flags }) {
+    const { settings: target } = yield* loadSettingsOf({ ...flags, "nats-url": to })
+    if (target.natsUrl === undefined) {
+      return yield* wrongUsage(
+        "the servers of the new cluster are needed: give --to, or set NATS_URL"
+      )
+    }
+    const { archiveFailed, migrate } = yield* archiveModule
+    const source = { ...target, natsUrl: undefined }
+    const store = storageLocation(target)
+    const result = yield* withProgress((line) =>
+      Effect.scoped(migrate(source, target, partsProgress(line)))
+    ).pipe(
+      Effect.mapError((failure) =>
+        archiveFailed(`${storageLocation(source)} or ${store}`, undefined, failure)
+      )
+    )
+    yield* printComparison(store, result, json)
+  })
+).pipe(
+  Command.withDescription(
+    "Copy the stopped store of DATA_DIR into a new cluster, and compare the copy"
+  ),
+  Command.withExamples([
+    { command: "restante migrate --to nats://a,nats://b,nats://c", description: "From ./data" }
+  ])
+)
+
+export const restoreCommand = Command.make(
+  "restore",
+  { ...storeFlags, file: fileArgument("The archive"), json: jsonFlag() },
+  Effect.fnUntraced(function*({ file, json, ...flags }) {
+    const { settings } = yield* loadSettingsOf(flags)
+    const { archiveFailed, restore } = yield* archiveModule
+    const store = storageLocation(settings)
+    const result = yield* withProgress((line) =>
+      Effect.scoped(restore(settings, file, partsProgress(line)))
+    ).pipe(Effect.mapError((failure) => archiveFailed(store, file, failure)))
+    yield* printComparison(store, result, json)
+  })
+).pipe(
+  Command.withDescription(
+    "Fill a new store from an archive, and compare; no other process may use the store"
+  ),
+  Command.withExamples([
+    { command: "restante restore monday.restante --data-dir new", description: "In a new folder" }
+  ])
+)

@@ -1,0 +1,107 @@
+/** Locates the service of a command, and calls it by the client library. */
+import { Effect, Option, Redacted } from "effect"
+import { type Client, connect, ConnectionError, pathOf, ProblemError,
+  UnexpectedAnswer } from "../../client/index.ts"
+import { CommandFailed, exitCodes } from "../command-failure.ts"
+import { baseUrlOf } from "../settings/index.ts"
+import { loadSettingsOf, type ServiceFlags } from "./flags.ts"
+
+/** The failure of a command. */
+export const failed = (message: string, exitCode: 1 | 2 | 75 = exitCodes.failed): CommandFailed =>
+  new CommandFailed({ message, exitCode })
+
+/** The failure of a wrong command line. */
+export const wrongUsage = (message: string): CommandFailed => failed(message, exitCodes.usage)
+
+/** The failure for a response of another program. */
+export const notUnderstood = (): CommandFailed =>
+  failed("the service's response is not understood; is it restante?")
+
+/** The service, and the token for it. */
+export interface ServiceLocation {
+  readonly baseUrl: string
+  readonly token: Redacted.Redacted | undefined
+}
+
+/** Statuses of a service that is temporarily unable to respond. */
+const transientStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
+
+/** The failure for an error of the client; `messages` replace those of refusals, by status. */
+export const failureOf = (
+  error: unknown,
+  messages: Readonly<Record<number, string>> = {}
+): CommandFailed => {
+  if (error instanceof CommandFailed) return error
+  if (error instanceof ProblemError) {
+    const { message, status } = error
+    const isTransient = transientStatuses.has(status)
+    return failed(messages[status] ?? message, isTransient ? exitCodes.unavailable : undefined)
+  }
+  if (error instanceof ConnectionError) return failed(error.message, exitCodes.unavailable)
+  if (error instanceof UnexpectedAnswer) return notUnderstood()
+  return failed(error instanceof Error ? error.message : String(error))
+}
+
+/**
+ * Calls the service. Fails with exit code 75 when it does not respond, with 1 when it refuses. Each
+ * request has one attempt, as the user can repeat the command.
+ */
+export const call = <A>(
+  { baseUrl, token }: ServiceLocation,
+  use: (client: Client, signal: AbortSignal) => Promise<A>,
+  messages?: Readonly<Record<number, string>>
+): Effect.Effect<A, CommandFailed> =>
+  Effect.tryPromise({
+    try: (signal) => {
+      const credentials = token === undefined ? {} : { token: Redacted.value(token) }
+      return use(connect({ url: baseUrl, ...credentials, attempts: 1, signal }), signal)
+    },
+    catch: (error) => failureOf(error, messages)
+  })
+
+const tokenOfEnvironment = (): Redacted.Redacted | undefined => {
+  const value = process.env["RESTANTE_TOKEN"]?.trim()
+  return value === undefined || value === "" ? undefined : Redacted.make(value)
+}
+
+/** The service of the flags and the environment; only an `admin` ignores RESTANTE_TOKEN. */
+export const locateService = Effect.fnUntraced(function*(
+  { "base-url": baseUrl, token }: ServiceFlags,
+  role: "admin" | "account"
+): Effect.fn.Return<ServiceLocation & { readonly isExplicit: boolean }, CommandFailed> {
+  const { settings } = yield* loadSettingsOf(baseUrl === undefined ? {} : { "base-url": baseUrl })
+  const environment = role === "account" ? tokenOfEnvironment() : undefined
+  const found = Option.getOrUndefined(token) ?? environment ?? settings.adminToken
+  if (found !== undefined && !/^[\x21-\x7e]+$/.test(Redacted.value(found))) {
+    return yield* wrongUsage("a token is visible ASCII characters without spaces")
+  }
+  return {
+    baseUrl: baseUrlOf(settings, settings.port),
+    isExplicit: settings.baseUrl !== undefined,
+    token: found
+  }
+})
+
+/** The service for an admin. */
+export const asAdmin = Effect.fnUntraced(function*(
+  flags: ServiceFlags
+): Effect.fn.Return<ServiceLocation, CommandFailed> {
+  const service = yield* locateService(flags, "admin")
+  if (service.token !== undefined) return service
+  return yield* wrongUsage("an admin's token is needed: set ADMIN_TOKEN, or give --token")
+})
+
+/** The service for the account of a token. */
+export const asAccount = Effect.fnUntraced(function*(
+  flags: ServiceFlags
+): Effect.fn.Return<ServiceLocation, CommandFailed> {
+  const service = yield* locateService(flags, "account")
+  if (service.token !== undefined) return service
+  return yield* wrongUsage("an account's token is needed: set RESTANTE_TOKEN, or give --token")
+})
+
+/** The path of a URI of the service, where it matches the pattern. */
+export const pathMatching = (uri: string, pattern: RegExp): string | undefined => {
+  const path = URL.canParse(uri) || uri.startsWith("/") ? pathOf(uri) : ""
+  return pattern.test(path) ? path : undefined
+}
