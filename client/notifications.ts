@@ -3,7 +3,7 @@ import { removeResource } from "./content.ts"
 import { eventCharsMax, retryAfterMsMax, retryFieldMsMax, silenceMs } from "./limits.ts"
 import { anySignal, backoffMs, Gone, type HttpTransport, type Json, type JsonObject, objectOf,
   optionalNumber, optionalObject, optionalText, pause, ProblemError, textOf, unexpected,
-  UnexpectedAnswer, xmlToJson } from "./transport/index.ts"
+  UnexpectedAnswer, withQuery, xmlToJson } from "./transport/index.ts"
 
 /** The copy that a mailbox with `fetch="eager"` keeps of a message. */
 export interface CachedCopy {
@@ -320,13 +320,15 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
 
   private async open(parser: EventParser): Promise<AsyncIterable<StreamEvent>> {
     const { authorization, href, transport } = this.watched
+    // The first position may be a time, which is not an event id.
+    const isInitial = this.cursor === this.options.after
     const stream = await transport.send(
       {
         method: "GET",
-        uri: href,
+        uri: isInitial ? withQuery(href, { since: this.cursor }) : href,
         // A refusal comes as JSON: no other type is left for it.
         accept: "text/event-stream, application/problem+json;q=0.1",
-        headers: { "last-event-id": this.cursor },
+        headers: { "last-event-id": isInitial ? undefined : this.cursor },
         authorization,
         signal: this.signal,
         // From then on it is this loop that has the patience.
