@@ -26,7 +26,7 @@ export interface Dependencies {
   /** The wait before each attempt at another service. */
   readonly schedule: Schedule
   /** How long an outgoing notification stays after all its recipients have ended. */
-  readonly keepMs: number
+  readonly retentionMs: number
   /** Blobs that are stored and not yet shown by their content. */
   readonly arriving: Set<string>
   /** In [0, 1): for jitter. */
@@ -52,8 +52,8 @@ export { accountKind } from "./account/index.ts"
 export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
 export { idempotencyKind } from "./idempotency/index.ts"
-export { answerCharsMax, cabinetMailboxesMax, receiptsMax, retrievedAtOnceMax,
-  wrongTriesWindowMs } from "./limits.ts"
+export { answerCharsMax, cabinetMailboxesMax, receiptsMax, retrievedPerDecisionMax,
+  wrongAttemptsWindowMs } from "./limits.ts"
 export { linksUnder } from "./links.ts"
 export { mailboxKind, registrationKind } from "./mailbox/index.ts"
 export { notificationKind } from "./notification/index.ts"

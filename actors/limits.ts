@@ -1,91 +1,88 @@
-/** Every bound of delivery: times in ms, counts, bytes and characters, with the unit last. */
-/**
- * Every bound of the behaviors. Counts, characters and times, with the unit last in the name.
- */
+/** Every bound of the actors and of outbound requests. Names end in their unit. */
 
 const hourMs = 60 * 60 * 1000
 
-/** Notifications that one mailbox keeps at a time, unless the operator says otherwise. */
+/** Notifications that one mailbox keeps at a time, unless the operator sets another bound. */
 export const notificationsMaxDefault = 2_000_000
 
-/** The last so many notifications of a mailbox in which a repeated document is recognized. */
-export const repeatedAmongItems = 1000
+/** A document that is repeated within so many notifications of a mailbox is deduplicated. */
+export const deduplicationWindowItems = 1000
 
-/** Log items that one decision removes: a commit must fit one batch of every store. */
+/** Log items that one decision removes: its commit must fit one batch of every store. */
 export const removalsMax = 500
 
-/** Ranges in which a mailbox remembers what has been retrieved, and when. */
+/** Ranges of retrieved notifications that a mailbox remembers. */
 export const retrievedRangesMax = 256
 
-/** A retention is split into so many steps; retrievals within one step are one range. */
+/** Steps of a retention; retrievals within one step are one range. */
 export const retentionSteps = 100
 
-/** Ranges in which a mailbox remembers what has been removed. */
-export const goneRangesMax = 1000
+/** Ranges of removed notifications that a mailbox remembers. */
+export const removedRangesMax = 1000
 
 /** Push registrations of one mailbox. */
 export const registrationsMax = 256
 
-/** Notifications whose receipts one decision begins: each is a timer in its commit. */
-export const retrievedAtOnceMax = 256
+/** Retrieved notifications that one decision signals receipts for. */
+export const retrievedPerDecisionMax = 256
 
-/** Removals that one event of a mailbox's log tells of. */
+/** Removals in one event of a mailbox's log. */
 export const removalsPerEvent = 100
 
-/** Events of removal are kept so long, whatever the retention, for registrations to be told. */
-export const eventKeepMs = 7 * 24 * hourMs
+/** How long events of removal are kept at least, so that registrations can push them. */
+export const eventRetentionMs = 7 * 24 * hourMs
 
-/** Log items read at a time for it. */
+/** Log items that one read of expired notifications returns. */
 export const expiryReadItems = 50
 
-/** A read of what has expired is begun again after so long, when it was lost. */
-export const expiryReadMs = 10_000
+/** A lost read of expired notifications is repeated after this time. */
+export const expiryReadRetryMs = 10_000
 
 /** Log items that one push carries, and characters of them (the first one always fits). */
 export const pushItemsMax = 100
 
 export const pushCharsMax = 1024 * 1024
 
-/** Items read at a time to fill a push, so that it never takes much more memory than it holds. */
+/** Items of one read for a push: a push needs little more memory than it carries. */
 export const pushReadItems = 20
 
-/** What was read of mailboxes for pushes is kept so long, and so much of it, for others. */
+/** How long a batch of changes is cached for other registrations, and characters of all. */
 export const batchFreshMs = 1_000
 
 export const batchesCharsMax = 8 * pushCharsMax
 
-/** A push, a verification or a look that was lost is begun again after so long. */
+/** A lost push, verification or check is repeated after this time. */
 export const registrationLeaseMs = 120_000
 
-/** Attempts to verify a callback; then it stays unverified until somebody asks again. */
+/** Attempts to verify a callback; then it stays unverified until its owner updates it. */
 export const verificationsMax = 5
 
-/** Bytes of a callback's answer to a challenge that are read. */
+/** Bytes of a callback's response to a challenge that are read. */
 export const challengeBytesMax = 4096
 
-/** A registration that fails for so long is suspended. */
+/** A registration whose pushes fail for this time is suspended. */
 export const failingMaxMs = 7 * 24 * hourMs
 
-/** How long an older secret signs too. */
-export const rotationMs = 24 * hourMs
+/** How long the previous secret signs beside the new one. */
+export const secretOverlapMs = 24 * hourMs
 
-/** Secrets of one registration that sign at a time. */
+/** Secrets of one registration that sign at the same time. */
 export const registrationSecretsMax = 4
 
-/** So long after its making a registration may be unknown to its mailbox. */
-export const registeringMs = 60_000
+/** How long after its creation a registration may not be in its mailbox yet. */
+export const registeringMaxMs = 60_000
 
 /** Wrong passwords from one address within the window, then 429 (protocol §1.1). */
-export const wrongTriesMax = 10
+export const wrongPasswordsMax = 10
 
-/** Wrong tokens of accounts from one address, and for one account from all, likewise. */
+/** Wrong account tokens from one address, and for one account from all addresses. */
 export const wrongTokensMax = 30
 
-export const wrongAccountTriesMax = 100
+export const wrongAccountTokensMax = 100
 
-export const wrongTriesWindowMs = 60_000
+export const wrongAttemptsWindowMs = 60_000
 
-/** Length of one answer of a session. */
+/** Characters of one answer of a session. */
 export const answerCharsMax = 8192
 
 /** Receipts kept for one content resource. */
@@ -94,7 +91,7 @@ export const receiptsMax = 1000
 /** Blobs of one content resource that wait for their removal. */
 export const staleBlobsMax = 64
 
-/** A removal of blobs that was not confirmed is tried again after this time. */
+/** A removal of blobs that was not confirmed is repeated after this time. */
 export const blobRemovalRetryMs = 60_000
 
 /** Mailboxes of one cabinet. */
@@ -103,41 +100,41 @@ export const cabinetMailboxesMax = 100
 /** Tokens of one account that have not expired. */
 export const accountTokensMax = 16
 
-/** The records of expired tokens that could not be removed are tried again after so long. */
+/** A failed removal of the records of expired tokens is repeated after this time. */
 export const tokenRemovalRetryMs = 60_000
 
 /** A background task whose attempt was lost is repeated after this time. */
 export const backgroundTaskLeaseMs = 120_000
 
-/** An attempt that met a store or actor away is made again after so long. */
+/** An attempt is repeated after this time if a store or actor was unavailable. */
 export const unavailableRetryMs = 1_000
 
-/** Bytes of a fetched copy: unless the mailbox says otherwise, and at the most. */
+/** Bytes of a fetched copy: the default of a mailbox, and the maximum. */
 export const cachedBytesDefault = 1024 * 1024
 
 export const cachedBytesMax = 16 * 1024 * 1024
 
-/** Bytes that all fetches under way may hold, and in what portions they take them. */
+/** Bytes that all running fetches may hold, and bytes of one permit. */
 export const fetchBytesInFlightMax = 128 * 1024 * 1024
 
 export const fetchPermitBytes = 64 * 1024
 
-/** Attempts of one outgoing notification that are under way at once. */
+/** Attempts of one outgoing notification that run at the same time. */
 export const attemptsAtOnceMax = 32
 
-/** An attempt at a recipient that was lost is made again after so long. */
+/** A lost attempt at a recipient is repeated after this time. */
 export const attemptLeaseMs = 120_000
 
-/** A deferred attempt is made again after so long at the least. */
+/** A deferred attempt is repeated after this time at the earliest. */
 export const deferredMinMs = 100
 
 /** A deferral that ends within this time is kept in memory only. */
 export const deferredInMemoryMs = 110_000
 
-/** With more recipients than this, what attempts come to is logged, and the record left. */
+/** With more recipients than this, results are log items and the record is not rewritten. */
 export const recipientsInlineMax = 16
 
-/** So many logged results are then taken into the record at once. */
+/** The record folds the results in when the log has so many. */
 export const resultsFoldedAt = 64
 
 /** Characters of the largest document that is cached for its attempts. */
@@ -149,23 +146,23 @@ export const cachedDocumentsCharsMax = 4 * 1024 * 1024
 /** Characters of documents that the running attempts of a node have read. */
 export const documentCharsInFlightMax = 64 * 1024 * 1024
 
-/** Characters of an answer's Location, and of a problem, that a recipient's record keeps. */
+/** Characters of a Location, and of a problem, that a recipient's record keeps. */
 export const locationCharsMax = 2048
 
 export const problemCharsMax = 500
 
-/** Hints of how notifications stand: gathered for so long, written at once, waiting at most. */
-export const notesGatherMs = 50
+/** Status hints of the listing: the time to gather them, one write, and all that wait. */
+export const statusHintsGatherMs = 50
 
-export const notesAtOnceMax = 500
+export const statusHintsPerWriteMax = 500
 
-export const notesWaitingMax = 10_000
+export const statusHintsWaitingMax = 10_000
 
-/** How long an answer is kept for its idempotency key. */
-export const idempotencyKeepMs = 24 * hourMs
+/** How long the response of an idempotency key is kept. */
+export const idempotencyRetentionMs = 24 * hourMs
 
-/** An attempt that has neither ended nor been given up after this time is held to be lost. */
-export const idempotencyAttemptMs = 60_000
+/** An attempt that has not ended after this time counts as lost. */
+export const idempotencyAttemptMaxMs = 60_000
 
 const holds = (relation: boolean, name: string): void => {
   if (!relation) throw new Error(`actors/limits.ts: ${name} does not hold`)
@@ -173,54 +170,57 @@ const holds = (relation: boolean, name: string): void => {
 
 holds(retentionSteps < retrievedRangesMax, "a retention's steps fit the ranges")
 
-holds(repeatedAmongItems <= notificationsMaxDefault, "a mailbox holds what it compares with")
+holds(
+  deduplicationWindowItems <= notificationsMaxDefault,
+  "a mailbox holds its deduplication window"
+)
 
-holds(removalsPerEvent <= removalsMax, "an event tells of removals of one decision")
+holds(removalsPerEvent <= removalsMax, "an event records removals of one decision")
 
 holds(resultsFoldedAt < removalsMax, "logged results are removed in one decision")
 
 holds(deferredInMemoryMs < attemptLeaseMs, "a deferral ends before its attempt counts as lost")
 
-holds(notesAtOnceMax <= notesWaitingMax, "hints that are written have waited")
+holds(statusHintsPerWriteMax <= statusHintsWaitingMax, "hints wait before they are written")
 
-holds(wrongTokensMax < wrongAccountTriesMax, "one address alone does not slow an account")
+holds(wrongTokensMax < wrongAccountTokensMax, "one address alone does not throttle an account")
 
 holds(pushReadItems <= pushItemsMax, "a push is read in parts")
 
-holds(idempotencyAttemptMs < idempotencyKeepMs, "an attempt is shorter than a key's life")
+holds(idempotencyAttemptMaxMs < idempotencyRetentionMs, "an attempt is shorter than a key's life")
 
 /** The bounds that an operator, or a test, may set. */
 export interface DeliveryLimits {
   /** Name, TCP and TLS together (protocol §1.3). */
   readonly connectMs: number
-  /** One attempt with all its hops, waiting for turns left out (protocol §1.3). */
+  /** One attempt with all its hops, without the wait for permits (protocol §1.3). */
   readonly attemptMs: number
-  /** What is left of an answer whose body nobody needs is read for so long. */
+  /** How long the body of a response is read if it is not needed. */
   readonly drainMs: number
-  /** The next address is tried beside the ones before it (RFC 8305 §5). */
+  /** The next address is tried beside the earlier ones after this time (RFC 8305 §5). */
   readonly nextAddressMs: number
-  /** One question to one name server, and how often it is asked. */
-  readonly nameMs: number
+  /** One request to a name server, and how often it is made. */
+  readonly nameTimeoutMs: number
   readonly nameTries: number
-  /** Attempts in flight: to one origin (protocol §1.3), and of this node. */
+  /** Requests in flight: to one origin (protocol §1.3), and of this node. */
   readonly perOriginMax: number
   readonly inFlightMax: number
-  /** Attempts that wait for their turn: for one origin, of this node, and for how long. */
+  /** Requests that wait for a permit: of one origin, of this node, and for how long. */
   readonly waitingPerOriginMax: number
   readonly waitingMax: number
   readonly waitMs: number
-  /** A full lane is looked at again after so long; by so many in a second, when it is served. */
+  /** When a request to a full queue is retried; retries a second while the queue is served. */
   readonly fullRetryMs: number
   readonly fullRetriesPerSecond: number
-  /** Faults in a row that open an origin's circuit; how long it opens first, and at most. */
+  /** Failures in a row that open an origin's circuit; its first and its longest opening. */
   readonly failuresMax: number
   readonly openMs: number
   readonly openMaxMs: number
-  /** Deferred attempts that come back in a second, of this node. */
+  /** Retries of deferred requests in a second, of this node. */
   readonly deferredPerSecond: number
-  /** Origins that are remembered while nothing is under way to them. */
+  /** Origins that are remembered while they are idle. */
   readonly originsMax: number
-  /** Open connections, above which none is kept for the next request. */
+  /** With more open connections, none is kept for the next request. */
   readonly connectionsKeptMax: number
 }
 
@@ -229,7 +229,7 @@ export const deliveryLimits: DeliveryLimits = {
   attemptMs: 30_000,
   drainMs: 2_000,
   nextAddressMs: 250,
-  nameMs: 1_500,
+  nameTimeoutMs: 1_500,
   nameTries: 2,
   perOriginMax: 8,
   inFlightMax: 256,
@@ -246,16 +246,16 @@ export const deliveryLimits: DeliveryLimits = {
   connectionsKeptMax: 1_024
 }
 
-/** Bytes of an answer's body that are read when only its head counts (protocol §1.3). */
+/** Bytes of a response's body that are read if only its head counts (protocol §1.3). */
 export const answerBytesMax = 64 * 1024
 
-/** Bytes of an answer's header block. */
+/** Bytes of a response's header block. */
 export const answerHeadBytesMax = 16 * 1024
 
 /** Redirects that are followed (protocol §1.3). */
 export const redirectsMax = 3
 
-/** Characters of a URI that is asked or given on. */
+/** Characters of a URI that is requested or passed on. */
 export const uriCharsMax = 8_192
 
 /** URIs whose destination is cached, and the longest URI that is cached. */
@@ -266,29 +266,29 @@ export const cachedUriCharsMax = 512
 /** Addresses of one name that are tried. */
 export const addressesMax = 8
 
-/** An idle connection is kept so long, and so long at most when the peer offers more. */
+/** How long an idle connection is kept, and at most if the peer offers more. */
 export const keepAliveMs = 4_000
 
 export const keepAliveMaxMs = 30_000
 
-/** Deferred attempts are spread by up to so much more. */
+/** The retries of deferred requests are jittered by up to this time. */
 export const deferredJitterMs = 100
 
-/** A file of settings is looked at again after so long; more bytes than this are not read. */
-export const settingsFreshMs = 1_000
+/** How often a system file is checked for changes; a larger file is not read. */
+export const watchedFileCheckMs = 1_000
 
-export const settingsBytesMax = 1024 * 1024
+export const watchedFileBytesMax = 1024 * 1024
 
-/** The limits with some of them set otherwise. A relation that does not hold is a defect. */
-export const makeDeliveryLimits = (given: Partial<DeliveryLimits> = {}): DeliveryLimits => {
-  const limits = { ...deliveryLimits, ...given }
+/** The limits, with some replaced. A relation that does not hold is a defect. */
+export const makeDeliveryLimits = (replaced: Partial<DeliveryLimits> = {}): DeliveryLimits => {
+  const limits = { ...deliveryLimits, ...replaced }
   const holds = (relation: boolean, what: string): void => {
     if (!relation) throw new RangeError(`delivery limits: ${what} does not hold`)
   }
   holds(limits.connectMs <= limits.attemptMs, "connecting fits an attempt")
   holds(limits.perOriginMax <= limits.inFlightMax, "an origin's attempts fit the node")
   holds(limits.waitingPerOriginMax <= limits.waitingMax, "an origin's queue fits the node's")
-  holds(limits.openMs <= limits.openMaxMs, "a circuit's first opening is its shortest")
+  holds(limits.openMs <= limits.openMaxMs, "a circuit's first opening is the shortest")
   for (const [name, value] of Object.entries(limits)) {
     holds(Number.isInteger(value) && value > 0, `${name} is a whole number above 0`)
   }

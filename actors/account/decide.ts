@@ -1,12 +1,12 @@
 /**
- * What an account decides. A name is never given again, since what its first bearer owned would
- * be the next one's; and the founder stays an admin, so that there always is one. Expired tokens
- * are worth nothing at once; a timer removes their records, and then they are forgotten.
+ * What an account decides. A name is never reused, since the next bearer would own what the first
+ * one owned. The founder stays an admin, so that there always is one. An expired token is invalid
+ * at once; a timer removes its records, and then the account forgets it.
  */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
 import { accountTokensMax, tokenRemovalRetryMs } from "../limits.ts"
-import { deny, isOutdated, type Reason } from "../refusals.ts"
+import { deny, isOutdated, notOwner, type Reason } from "../refusals.ts"
 import type { Caller } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
 import type { AccountAction, AccountMessage, AccountReply, AccountState, AccountView,
@@ -31,13 +31,9 @@ const view = (state: Active, nowMs: number): AccountView => ({
   version: state.version
 })
 
-/** Why the caller is no admin; undefined when it is one. */
+/** Why the caller is no admin; undefined if it is one. */
 const notAdmin = ({ account, admin }: Caller): Reason | undefined =>
   admin ? undefined : account === undefined ? "Unauthenticated" : "Forbidden"
-
-/** Why the caller is neither the account itself nor an admin; undefined when it is. */
-const notSelf = (state: Active, caller: Caller): Reason | undefined =>
-  caller.account === state.name ? undefined : notAdmin(caller)
 
 /** When the first of the tokens expires; null when none does. */
 const firstExpiry = (tokens: ReadonlyArray<Token>): number | null => {
@@ -68,57 +64,6 @@ const tokenFrom = (message: {
   }
 }
 
-const absent: Accounts["Absent"] = {
-  Bootstrap: (_state, { name, tokenId, tokenHash }, { nowMs }) =>
-    become<AccountState>({
-      _tag: "Active",
-      name,
-      requestId: "",
-      createdAtMs: nowMs,
-      roles: ["admin"],
-      tokens: [{ id: tokenId, hash: tokenHash, createdAtMs: nowMs }],
-      founder: true,
-      version: 1
-    }).reply<AccountReply>({ _tag: "Bootstrapped", created: true, tokenKept: true }),
-  Create: (_state, message, { nowMs }) => {
-    const reason = notAdmin(message.caller)
-    if (reason !== undefined) return deny(reason)
-    const { requestId, name, roles, tokenId, tokenHash } = message
-    const active: Active = {
-      _tag: "Active",
-      name,
-      requestId,
-      createdAtMs: nowMs,
-      roles,
-      tokens: [{ id: tokenId, hash: tokenHash, createdAtMs: nowMs }],
-      founder: false,
-      version: 1
-    }
-    return become<AccountState>(active)
-      .reply<AccountReply>({ _tag: "Created", view: view(active, nowMs), repeated: false })
-  },
-  Admit: (_state, { name }, { nowMs }) =>
-    become<AccountState>({
-      _tag: "Active",
-      name,
-      requestId: "",
-      createdAtMs: nowMs,
-      roles: [],
-      tokens: [],
-      founder: false,
-      version: 1
-    }).reply<AccountReply>({ _tag: "Admitted" }),
-  Describe: () => deny("NotFound"),
-  Authenticate: () => deny("Unauthenticated"),
-  AddToken: () => deny("NotFound"),
-  RemoveToken: () => deny("NotFound"),
-  RemoveTokens: () => deny("NotFound"),
-  TokenRecordsRemoved: () => stay(),
-  SetRoles: () => deny("NotFound"),
-  Remove: () => deny("NotFound"),
-  TimerFired: () => stay()
-}
-
 const bootstrap: Accounts["Active"]["Bootstrap"] = (state, message, { nowMs }) => {
   const { tokenId, tokenHash, enforced } = message
   if (state.tokens.some(({ hash }) => hash === tokenHash)) {
@@ -127,7 +72,7 @@ const bootstrap: Accounts["Active"]["Bootstrap"] = (state, message, { nowMs }) =
   if (!enforced) {
     return stay().reply<AccountReply>({ _tag: "Bootstrapped", created: false, tokenKept: false })
   }
-  // The operator's word goes before the bound: the oldest of the others gives way.
+  // The operator's token is kept in any case: the oldest other one is dropped.
   const others = state.tokens.filter(({ id }) => id !== tokenId).slice(1 - accountTokensMax)
   const tokens = [...others, { id: tokenId, hash: tokenHash, createdAtMs: nowMs }]
   return become<AccountState>({ ...state, tokens, version: state.version + 1 })
@@ -136,18 +81,20 @@ const bootstrap: Accounts["Active"]["Bootstrap"] = (state, message, { nowMs }) =
 
 const addToken: Accounts["Active"]["AddToken"] = (state, message, { nowMs }) => {
   const { caller, tokenId, tokenHash, replacesAll } = message
-  const reason = notSelf(state, caller)
+  const reason = notOwner(state.name, caller, true)
   if (reason !== undefined) return deny(reason)
-  // The same token again is a repeated message.
+  // A repeated message.
   if (state.tokens.some(({ id, hash }) => id === tokenId && hash === tokenHash)) {
     return stay().reply(done)
   }
   const others: ReadonlyArray<Token> = replacesAll ? [] : state.tokens
-  if (others.some(({ id }) => id === tokenId)) return deny("Taken", "there is a token of this id")
+  if (others.some(({ id }) => id === tokenId)) {
+    return deny("Taken", "a token of this id exists already")
+  }
   const valid = others.filter((token) => isValid(token, nowMs)).length
-  // Expired ones go by themselves; where they do not yet, they are bounded too.
+  // A timer removes expired tokens; until then they are bounded too.
   if (valid >= accountTokensMax || others.length >= 2 * accountTokensMax) {
-    return deny("Full", `an account has at most ${accountTokensMax} tokens`)
+    return deny("Full", `an account has at most ${accountTokensMax} tokens: remove one first`)
   }
   return changed(state, { tokens: [...others, tokenFrom(message, nowMs)] })
 }
@@ -162,94 +109,135 @@ const timerFired: Accounts["Active"]["TimerFired"] = (state, _message, { nowMs }
   })
 }
 
-const active: Accounts["Active"] = {
-  Bootstrap: bootstrap,
-  Create: (state, { caller, requestId }, { nowMs }) => {
-    const reason = notAdmin(caller)
-    if (reason !== undefined) return deny(reason)
-    return requestId === state.requestId && !state.founder
-      ? stay().reply<AccountReply>({ _tag: "Created", view: view(state, nowMs), repeated: true })
-      : deny("Taken")
-  },
-  Describe: (state, { caller }, { nowMs }) => {
-    const reason = notSelf(state, caller)
-    return reason === undefined
-      ? stay().reply<AccountReply>({ _tag: "Described", view: view(state, nowMs) })
-      : deny(reason)
-  },
-  Authenticate: (state, { tokenHash }, { nowMs }) =>
-    state.tokens.some((token) => sameHash(token.hash, tokenHash) && isValid(token, nowMs))
-      ? stay().reply<AccountReply>({
-        _tag: "Authenticated",
-        account: state.name,
-        roles: state.roles
-      })
-      : deny("Unauthenticated"),
-  // Whoever names people at the issuer does not choose who is the operator here.
-  Admit: ({ founder }) =>
-    founder
-      ? deny("Unauthenticated", "the operator's account takes tokens of this service only")
-      : stay().reply<AccountReply>({ _tag: "Admitted" }),
-  AddToken: addToken,
-  RemoveToken: (state, message) => {
-    const { caller, tokenId } = message
-    const reason = notSelf(state, caller)
-    if (reason !== undefined) return deny(reason)
-    if (isOutdated(state, message)) return deny("PreconditionFailed")
-    const tokens = state.tokens.filter(({ id }) => id !== tokenId)
-    return tokens.length === state.tokens.length ? deny("NotFound") : changed(state, { tokens })
-  },
-  RemoveTokens: (state, message) => {
-    const reason = notSelf(state, message.caller)
-    if (reason !== undefined) return deny(reason)
-    if (isOutdated(state, message)) return deny("PreconditionFailed")
-    const tokenIds = state.tokens.map(({ id }) => id)
-    const revoked: AccountReply = { _tag: "Revoked", tokenIds }
-    return tokenIds.length === 0
-      ? stay().reply(revoked)
-      : changed(state, { tokens: [] }).reply(revoked)
-  },
-  TokenRecordsRemoved: (state, { tokenIds }, { nowMs }) => {
-    const tokens = state.tokens.filter((token) =>
-      isValid(token, nowMs) || !tokenIds.includes(token.id)
-    )
-    return tokens.length === state.tokens.length
-      ? stay()
-      : become<AccountState>({ ...state, tokens, version: state.version + 1 }).setTimer(
-        firstExpiry(tokens)
-      )
-  },
-  SetRoles: (state, { caller, roles }) => {
-    const reason = notAdmin(caller)
-    if (reason !== undefined) return deny(reason)
-    return state.founder && !roles.includes("admin")
-      ? deny("LastAdmin", "this account stays an admin")
-      : changed(state, { roles })
-  },
-  Remove: (state, message) => {
-    const reason = notAdmin(message.caller)
-    if (reason !== undefined) return deny(reason)
-    if (isOutdated(state, message)) return deny("PreconditionFailed")
-    return state.founder
-      ? deny("LastAdmin", "this account cannot be removed")
-      : become<AccountState>({ _tag: "Removed" }).reply(done).setTimer(null)
-  },
-  TimerFired: timerFired
-}
-
-const removed: Accounts["Removed"] = {
-  Bootstrap: () => deny("Gone"),
-  Create: () => deny("Taken", "an account of this name was removed; names are not given again"),
-  Describe: () => deny("Gone"),
+/** The cells that are the same before an account is created and after it is removed. */
+const withoutAccount = (reason: "NotFound" | "Gone") => ({
+  Describe: () => deny(reason),
   Authenticate: () => deny("Unauthenticated"),
-  Admit: () => deny("Unauthenticated", "the account was removed"),
-  AddToken: () => deny("Gone"),
-  RemoveToken: () => deny("Gone"),
-  RemoveTokens: () => deny("Gone"),
+  AddToken: () => deny(reason),
+  RemoveToken: () => deny(reason),
+  RemoveTokens: () => deny(reason),
   TokenRecordsRemoved: () => stay(),
-  SetRoles: () => deny("Gone"),
-  Remove: () => deny("Gone"),
+  SetRoles: () => deny(reason),
+  Remove: () => deny(reason),
   TimerFired: () => stay()
-}
+})
 
-export const accountTable: Accounts = { Absent: absent, Active: active, Removed: removed }
+const newAccount = (
+  name: string,
+  createdAtMs: number,
+  properties: Partial<Pick<Active, "requestId" | "roles" | "tokens" | "founder">>
+): Active => ({
+  _tag: "Active",
+  name,
+  requestId: "",
+  createdAtMs,
+  roles: [],
+  tokens: [],
+  founder: false,
+  version: 1,
+  ...properties
+})
+
+export const accountTable: Accounts = {
+  Absent: {
+    ...withoutAccount("NotFound"),
+    Bootstrap: (_state, { name, tokenId, tokenHash }, { nowMs }) => {
+      const tokens = [{ id: tokenId, hash: tokenHash, createdAtMs: nowMs }]
+      return become<AccountState>(
+        newAccount(name, nowMs, { roles: ["admin"], tokens, founder: true })
+      )
+        .reply<AccountReply>({ _tag: "Bootstrapped", created: true, tokenKept: true })
+    },
+    Create: (_state, message, { nowMs }) => {
+      const reason = notAdmin(message.caller)
+      if (reason !== undefined) return deny(reason)
+      const { requestId, name, roles, tokenId, tokenHash } = message
+      const tokens = [{ id: tokenId, hash: tokenHash, createdAtMs: nowMs }]
+      const account = newAccount(name, nowMs, { requestId, roles, tokens })
+      return become<AccountState>(account)
+        .reply<AccountReply>({ _tag: "Created", view: view(account, nowMs), repeated: false })
+    },
+    Admit: (_state, { name }, { nowMs }) =>
+      become<AccountState>(newAccount(name, nowMs, {})).reply<AccountReply>({ _tag: "Admitted" })
+  },
+  Active: {
+    Bootstrap: bootstrap,
+    Create: (state, { caller, requestId }, { nowMs }) => {
+      const reason = notAdmin(caller)
+      if (reason !== undefined) return deny(reason)
+      return requestId === state.requestId && !state.founder
+        ? stay().reply<AccountReply>({ _tag: "Created", view: view(state, nowMs), repeated: true })
+        : deny("Taken")
+    },
+    Describe: (state, { caller }, { nowMs }) => {
+      const reason = notOwner(state.name, caller, true)
+      return reason === undefined
+        ? stay().reply<AccountReply>({ _tag: "Described", view: view(state, nowMs) })
+        : deny(reason)
+    },
+    Authenticate: (state, { tokenHash }, { nowMs }) =>
+      state.tokens.some((token) => sameHash(token.hash, tokenHash) && isValid(token, nowMs))
+        ? stay().reply<AccountReply>({
+          _tag: "Authenticated",
+          account: state.name,
+          roles: state.roles
+        })
+        : deny("Unauthenticated"),
+    // The issuer's admin must not become the operator of this service.
+    Admit: ({ founder }) =>
+      founder
+        ? deny("Unauthenticated", "the operator's account accepts tokens of this service only")
+        : stay().reply<AccountReply>({ _tag: "Admitted" }),
+    AddToken: addToken,
+    RemoveToken: (state, message) => {
+      const { caller, tokenId } = message
+      const reason = notOwner(state.name, caller, true)
+      if (reason !== undefined) return deny(reason)
+      if (isOutdated(state, message)) return deny("PreconditionFailed")
+      const tokens = state.tokens.filter(({ id }) => id !== tokenId)
+      return tokens.length === state.tokens.length ? deny("NotFound") : changed(state, { tokens })
+    },
+    RemoveTokens: (state, message) => {
+      const reason = notOwner(state.name, message.caller, true)
+      if (reason !== undefined) return deny(reason)
+      if (isOutdated(state, message)) return deny("PreconditionFailed")
+      const tokenIds = state.tokens.map(({ id }) => id)
+      const revoked: AccountReply = { _tag: "Revoked", tokenIds }
+      return tokenIds.length === 0
+        ? stay().reply(revoked)
+        : changed(state, { tokens: [] }).reply(revoked)
+    },
+    TokenRecordsRemoved: (state, { tokenIds }, { nowMs }) => {
+      const tokens = state.tokens.filter((token) =>
+        isValid(token, nowMs) || !tokenIds.includes(token.id)
+      )
+      return tokens.length === state.tokens.length
+        ? stay()
+        : become<AccountState>({ ...state, tokens, version: state.version + 1 }).setTimer(
+          firstExpiry(tokens)
+        )
+    },
+    SetRoles: (state, { caller, roles }) => {
+      const reason = notAdmin(caller)
+      if (reason !== undefined) return deny(reason)
+      return state.founder && !roles.includes("admin")
+        ? deny("LastAdmin", "this account stays an admin")
+        : changed(state, { roles })
+    },
+    Remove: (state, message) => {
+      const reason = notAdmin(message.caller)
+      if (reason !== undefined) return deny(reason)
+      if (isOutdated(state, message)) return deny("PreconditionFailed")
+      return state.founder
+        ? deny("LastAdmin", "this account cannot be removed")
+        : become<AccountState>({ _tag: "Removed" }).reply(done).setTimer(null)
+    },
+    TimerFired: timerFired
+  },
+  Removed: {
+    ...withoutAccount("Gone"),
+    Bootstrap: () => deny("Gone"),
+    Create: () => deny("Taken", "an account of this name was removed; names are not reused"),
+    Admit: () => deny("Unauthenticated", "the account was removed")
+  }
+}

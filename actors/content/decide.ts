@@ -1,6 +1,6 @@
 /**
- * What a content resource decides. A body that was replaced or removed is first noted as stale,
- * with a timer in the same commit, and then removed, so that no crash leaves it behind.
+ * What a content resource decides. A replaced or removed body first becomes stale, with a timer in
+ * the same commit, and its blob is removed then, so that no crash leaves it behind.
  */
 import { append, become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
@@ -21,7 +21,7 @@ const done: ContentReply = { _tag: "Done" }
 const mayEdit = (state: Published, { editHash, account }: ContentAccess): boolean =>
   sameHash(editHash, state.editHash) || (account !== undefined && account === state.owner)
 
-/** Why the access may not edit; a capability that is wrong is not told that there is content. */
+/** Why the access may not edit. A wrong capability must not reveal that there is content. */
 const editDenied = (state: Published, access: ContentAccess): Reason | undefined =>
   mayEdit(state, access)
     ? undefined
@@ -39,8 +39,8 @@ const readDenied = (state: Published, access: ContentAccess): Reason | undefined
     : "Unauthenticated"
 }
 
-/** Goes on in a state that has stale blobs: removes them now, and again if that fails. */
-const discard = (
+/** Removes stale blobs now, and again if that fails. */
+const removeBlobs = (
   state: Published | Removed,
   nowMs: number
 ): Decision<ContentState, never, ContentAction> =>
@@ -48,13 +48,13 @@ const discard = (
     .setTimer(nowMs + blobRemovalRetryMs)
     .perform<ContentAction>({ _tag: "RemoveBlobs", blobIds: state.stale })
 
-/** The stale blobs that are left, once some are known to be removed. */
-const cleared = (
+/** The stale blobs without those that are removed. */
+const staleWithout = (
   stale: ReadonlyArray<string>,
   blobIds: ReadonlyArray<string>
 ): ReadonlyArray<string> => stale.filter((id) => !blobIds.includes(id))
 
-/** The receipts that go with this commit, the last first, and how many are left. */
+/** The receipts that this commit removes, the last first, and how many are left. */
 const clearReceipts = (
   left: number
 ): { readonly numbers: Array<number>; readonly left: number } => {
@@ -62,20 +62,32 @@ const clearReceipts = (
   return { numbers: Array.from({ length: count }, (_, at) => left - at), left: left - count }
 }
 
-/** Goes on in a tombstone, with as many of its receipts removed as one commit may hold. */
-const bury = (state: Removed, nowMs: number): Decision<ContentState, never, ContentAction> => {
+/** Writes the tombstone, and removes as many receipts as fit one commit. */
+const clearRemoved = (
+  state: Removed,
+  nowMs: number
+): Decision<ContentState, never, ContentAction> => {
   const { numbers, left } = clearReceipts(state.receiptsLeft)
   const next: Removed = { ...state, receiptsLeft: left }
   const decision: Decision<ContentState, never, ContentAction> = next.stale.length > 0
-    ? discard(next, nowMs)
+    ? removeBlobs(next, nowMs)
     : become<ContentState>(next).setTimer(null)
   if (numbers.length > 0) decision.removeItems(...numbers)
-  // What is left to remove does not wait for the blobs' retry.
+  // The other receipts do not wait for the retry of the blobs.
   return left > 0 ? decision.setTimer(nowMs) : decision
 }
 
 const holds = (hasBlob: boolean): Decision<ContentState, ContentReply, ContentAction> =>
   stay<ContentState>().reply<ContentReply>({ _tag: "HasBlob", hasBlob })
+
+/** The cells that are the same before content is published and after it is removed. */
+const withoutContent = (reason: "NotFound" | "Gone") => ({
+  Describe: () => deny(reason),
+  Authorize: () => deny(reason),
+  Overwrite: () => deny(reason),
+  Remove: () => deny(reason),
+  Receipt: () => deny(reason)
+})
 
 const absent: Contents["Absent"] = {
   Publish: (_state, message, { nowMs }) => {
@@ -97,11 +109,7 @@ const absent: Contents["Absent"] = {
       repeated: false
     })
   },
-  Describe: () => deny("NotFound"),
-  Authorize: () => deny("NotFound"),
-  Overwrite: () => deny("NotFound"),
-  Remove: () => deny("NotFound"),
-  Receipt: () => deny("NotFound"),
+  ...withoutContent("NotFound"),
   HasBlob: () => holds(false),
   BlobsRemoved: () => stay(),
   TimerFired: () => stay()
@@ -124,7 +132,7 @@ const overwrite: Contents["Published"]["Overwrite"] = (state, message, { nowMs }
     lastModifiedMs: Math.max(nowMs, lastModifiedMs),
     stale: [...state.stale, state.body.blobId]
   }
-  return discard(next, nowMs).reply<ContentReply>({
+  return removeBlobs(next, nowMs).reply<ContentReply>({
     _tag: "Overwritten",
     generation: next.generation,
     lastModifiedMs: next.lastModifiedMs
@@ -166,37 +174,33 @@ const published: Contents["Published"] = {
     if (reason !== undefined) return deny(reason)
     if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
     const stale = [...state.stale, state.body.blobId]
-    return bury({ _tag: "Removed", stale, receiptsLeft: head }, nowMs).reply(done)
+    return clearRemoved({ _tag: "Removed", stale, receiptsLeft: head }, nowMs).reply(done)
   },
   Receipt: (state, { access, value }, { nowMs, head }) => {
     const reason = readDenied(state, access)
     if (reason !== undefined) return deny(reason)
-    if (head >= receiptsMax) return deny("Full", "no more receipts are kept for this message")
+    if (head >= receiptsMax) return deny("Full", "the message has the maximum number of receipts")
     return append<ContentState>(encodeReceipt(nowMs, value))
       .reply<ContentReply>({ _tag: "Received", n: head + 1, atMs: nowMs })
   },
   HasBlob: (state, { blobId }) =>
     holds(state.body.blobId === blobId || state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
-    const stale = cleared(state.stale, blobIds)
+    const stale = staleWithout(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
     return become<ContentState>({ ...state, stale })
       .setTimer(stale.length === 0 ? null : nowMs + blobRemovalRetryMs)
   },
   TimerFired: (state, _message, { nowMs }) =>
-    state.stale.length === 0 ? stay<ContentState>().setTimer(null) : discard(state, nowMs)
+    state.stale.length === 0 ? stay<ContentState>().setTimer(null) : removeBlobs(state, nowMs)
 }
 
 const removed: Contents["Removed"] = {
   Publish: () => deny("Gone"),
-  Describe: () => deny("Gone"),
-  Authorize: () => deny("Gone"),
-  Overwrite: () => deny("Gone"),
-  Remove: () => deny("Gone"),
-  Receipt: () => deny("Gone"),
+  ...withoutContent("Gone"),
   HasBlob: (state, { blobId }) => holds(state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
-    const stale = cleared(state.stale, blobIds)
+    const stale = staleWithout(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
     const timerMs = state.receiptsLeft > 0
       ? nowMs
@@ -208,7 +212,7 @@ const removed: Contents["Removed"] = {
   TimerFired: (state, _message, { nowMs }) =>
     state.stale.length === 0 && state.receiptsLeft === 0
       ? stay<ContentState>().setTimer(null)
-      : bury(state, nowMs)
+      : clearRemoved(state, nowMs)
 }
 
 export const contentTable: Contents = { Absent: absent, Published: published, Removed: removed }

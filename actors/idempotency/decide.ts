@@ -1,7 +1,7 @@
 /** What the memory of an idempotency key decides. */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
-import { idempotencyAttemptMs, idempotencyKeepMs } from "../limits.ts"
+import { idempotencyAttemptMaxMs, idempotencyRetentionMs } from "../limits.ts"
 import { deny } from "../refusals.ts"
 import type { IdempotencyMessage, IdempotencyReply, IdempotencyState } from "./protocol.ts"
 
@@ -15,7 +15,7 @@ const acknowledged: IdempotencyReply = { _tag: "Acknowledged" }
 
 /** The key's life is counted from its first use, whatever became of that. */
 const expire = (state: Known, nowMs: number): Decision<IdempotencyState> => {
-  const endsAtMs = state.firstAtMs + idempotencyKeepMs
+  const endsAtMs = state.firstAtMs + idempotencyRetentionMs
   return nowMs >= endsAtMs
     ? stay<IdempotencyState>().removeActor()
     : stay<IdempotencyState>().setTimer(endsAtMs)
@@ -32,7 +32,7 @@ export const idempotencyTable: Keys = {
   Absent: {
     Begin: (_state, { attempt }, { nowMs }) =>
       become<IdempotencyState>({ _tag: "Begun", attempt, firstAtMs: nowMs, attemptAtMs: nowMs })
-        .setTimer(nowMs + idempotencyKeepMs)
+        .setTimer(nowMs + idempotencyRetentionMs)
         .reply(proceed),
     Complete: () => deny("NotFound"),
     Abandon: () => stay().reply(acknowledged),
@@ -43,7 +43,7 @@ export const idempotencyTable: Keys = {
       if (attempt === state.attempt) return stay().reply(proceed)
       // An attempt that neither ended nor gave up was cut off; a clock that ran back counts too.
       const ageMs = nowMs - state.attemptAtMs
-      const mayLive = ageMs >= 0 && ageMs < idempotencyAttemptMs
+      const mayLive = ageMs >= 0 && ageMs < idempotencyAttemptMaxMs
       if (mayLive && !isOfEarlierStart(state.attempt, attempt)) {
         return stay().reply<IdempotencyReply>({ _tag: "InProgress" })
       }

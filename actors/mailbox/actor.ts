@@ -1,7 +1,7 @@
 /** The mailbox bound to the runtime. */
 import { Effect } from "effect"
 import type { Address, Behavior, Peers } from "../../runtime/index.ts"
-import { expiryReadItems, repeatedAmongItems } from "../limits.ts"
+import { deduplicationWindowItems, expiryReadItems } from "../limits.ts"
 import { jsonRecord, strictMessage } from "../schemas.ts"
 import { type MailboxLimits, mailboxTable } from "./decide.ts"
 import { decodeItem, isRemoval, itemAtMs, itemRepeatKey } from "./log-item.ts"
@@ -49,7 +49,7 @@ export const mailbox = (
   ...jsonRecord(MailboxState),
   decodeMessage: strictMessage(MailboxMessage),
   recall: {
-    items: repeatedAmongItems,
+    items: deduplicationWindowItems,
     keyOf: itemRepeatKey,
     restore: (state, items) => {
       const last = items.at(-1)

@@ -119,7 +119,7 @@ export const MailboxMessage = Schema.Union([
   Schema.TaggedStruct("List", { reader: MailboxReader }),
   /**
    * A reader was shown the notifications from `from` to `to`: their retention begins. Where
-   * receipts tell of it, of so many at the most as `retrievedAtOnceMax` says.
+   * receipts tell of it, of so many at the most as `retrievedPerDecisionMax` says.
    */
   Schema.TaggedStruct("Retrieved", { from: Count, to: Count }),
   /** Removes one notification; `idRandom` is that of its id. */

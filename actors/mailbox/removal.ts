@@ -4,8 +4,8 @@
  */
 import { become, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
-import { eventKeepMs, expiryReadMs, goneRangesMax, removalsMax, removalsPerEvent, retentionSteps,
-  retrievedAtOnceMax, retrievedRangesMax } from "../limits.ts"
+import { eventRetentionMs, expiryReadRetryMs, removalsMax, removalsPerEvent, removedRangesMax,
+  retentionSteps, retrievedPerDecisionMax, retrievedRangesMax } from "../limits.ts"
 import { encodeRemoval, notificationId } from "./log-item.ts"
 import type { MailboxAction, MailboxMessage, MailboxReply, MailboxState,
   Removal } from "./protocol.ts"
@@ -42,7 +42,7 @@ const without = (state: Open, numbers: ReadonlyArray<number>, events: number): O
   ...state,
   removed: state.removed + numbers.length,
   events: state.events - events,
-  gone: include(state.gone, points(numbers), goneRangesMax)
+  gone: include(state.gone, points(numbers), removedRangesMax)
 })
 
 /** How many removals fit one commit beside their signals. */
@@ -68,7 +68,7 @@ const eventsOf = (
 /** The state with `count` events appended; they count as retrieved, so that they expire too. */
 const withEvents = (state: Open, count: number, atMs: number, context: DecisionContext): Open => {
   const { head, nowMs } = context
-  const keptAtMs = nowMs + Math.max(0, eventKeepMs - state.settings.retentionMs)
+  const keptAtMs = nowMs + Math.max(0, eventRetentionMs - state.settings.retentionMs)
   return count === 0 ? state : {
     ...state,
     lastAtMs: atMs,
@@ -119,7 +119,7 @@ export const recordRetrieval = (
   const reports = state.settings.receipts === "retrieved"
   const unseen = reports ? present.flatMap((part) => subtract(part, state.retrieved)) : []
   // Notifications beyond the signals of one decision do not count as retrieved yet.
-  const newly = first(unseen, retrievedAtOnceMax)
+  const newly = first(unseen, retrievedPerDecisionMax)
   const last = total(unseen) > newly.length ? newly.at(-1) ?? high.to : high.to
   const ranges = withRetrieval(state, { from: low.from, to: last, atMs: nowMs })
   if (ranges === state.retrieved) return stay<MailboxState>().reply(done)
@@ -151,7 +151,7 @@ export const beginExpiry = (
   if (numbers.length > 0 && (state.registrations.length > 0 || state.events > 0)) {
     return stay<MailboxState>()
       .perform<MailboxAction>({ _tag: "ReadExpired", numbers })
-      .deferTimer(nowMs + expiryReadMs)
+      .deferTimer(nowMs + expiryReadRetryMs)
   }
   const next = { ...without(state, numbers, 0), retrieved: kept }
   const decision = become<MailboxState>(next).removeItems(...numbers).setTimer(nextTimerMs(next))

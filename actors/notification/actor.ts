@@ -17,7 +17,7 @@ export const notificationKind = "notification"
 export interface NotificationDependencies extends RelayDependencies {
   readonly schedule: Schedule
   /** How long a notification is kept after all its recipients have ended, in ms. */
-  readonly keepMs: number
+  readonly retentionMs: number
   /** Where its outgoing mailbox is listed. */
   readonly records: Pick<RecordsApi, "write">
 }
@@ -40,7 +40,7 @@ export const notification = (
   return {
     kind: notificationKind,
     initial: { _tag: "Absent" },
-    table: notificationTable(deps.schedule, deps.keepMs),
+    table: notificationTable(deps.schedule, deps.retentionMs),
     encode: (state) => record.encode(stored(state)),
     decode: record.decode,
     decodeMessage: strictMessage(NotificationMessage),

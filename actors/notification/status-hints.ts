@@ -1,7 +1,7 @@
 /** Hints of how notifications stand, for their listings: gathered, written together (A7). */
 import { Effect } from "effect"
 import type { RecordsApi } from "../../runtime/index.ts"
-import { notesAtOnceMax, notesGatherMs, notesWaitingMax } from "../limits.ts"
+import { statusHintsGatherMs, statusHintsPerWriteMax, statusHintsWaitingMax } from "../limits.ts"
 import type { NotificationStatus } from "./protocol.ts"
 
 /** The index of outgoing mailboxes: the entry's key to how its notification stands. */
@@ -23,7 +23,9 @@ export class StatusHints {
   /** Notes a hint. The first one's effect writes all that come meanwhile. */
   note(listingKey: string, status: NotificationStatus | null): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.waiting.size >= notesWaitingMax && !this.waiting.has(listingKey)) return Effect.void
+      if (this.waiting.size >= statusHintsWaitingMax && !this.waiting.has(listingKey)) {
+        return Effect.void
+      }
       this.waiting.set(listingKey, status)
       if (this.isWriting) return Effect.void
       this.isWriting = true
@@ -37,7 +39,7 @@ export class StatusHints {
   }
 
   private write(): Effect.Effect<void> {
-    return Effect.sleep(notesGatherMs).pipe(
+    return Effect.sleep(statusHintsGatherMs).pipe(
       Effect.andThen(Effect.suspend(() => this.records.write(this.take()))),
       Effect.catch((failure) =>
         Effect.logWarning("hints of outgoing mailboxes were lost", failure)
@@ -47,7 +49,7 @@ export class StatusHints {
   }
 
   private take(): Parameters<RecordsApi["write"]>[0] {
-    const taken = [...this.waiting].slice(0, notesAtOnceMax)
+    const taken = [...this.waiting].slice(0, statusHintsPerWriteMax)
     for (const [key] of taken) this.waiting.delete(key)
     return taken.map(([key, value]) => {
       const change = { table: outgoingTable, key, value }

@@ -4,7 +4,8 @@ import { readFile, stat } from "node:fs/promises"
 import { connect as connectTcp, isIP, type Socket } from "node:net"
 import { connect as connectTls, type TLSSocket } from "node:tls"
 import type { buildConnector } from "undici"
-import { addressesMax, type DeliveryLimits, settingsBytesMax, settingsFreshMs } from "../limits.ts"
+import { addressesMax, type DeliveryLimits, watchedFileBytesMax,
+  watchedFileCheckMs } from "../limits.ts"
 import { type AddressRules, hostOf } from "./destination.ts"
 import { connectionFailure, connectionFailureOf, connectTimedOut, ForbiddenAddress, nameFailureOf,
   nameTimedOut } from "./problems.ts"
@@ -17,7 +18,7 @@ export interface NameResolver {
 }
 
 export interface NameResolverOptions {
-  readonly limits: Pick<DeliveryLimits, "nameMs" | "nameTries">
+  readonly limits: Pick<DeliveryLimits, "nameTimeoutMs" | "nameTries">
   /** Instead of the system's, as `127.0.0.1:53`. */
   readonly dnsServers?: ReadonlyArray<string>
   readonly hostsFile?: string
@@ -29,13 +30,13 @@ const watchedFile = (path: string): () => Promise<string> => {
   let stamp = ""
   let checkedMs = -Infinity
   return async () => {
-    if (performance.now() - checkedMs < settingsFreshMs) return text
+    if (performance.now() - checkedMs < watchedFileCheckMs) return text
     checkedMs = performance.now()
     try {
       const { ino, mtimeMs, size } = await stat(path)
       const now = `${ino} ${mtimeMs} ${size}`
       if (now === stamp) return text
-      text = size <= settingsBytesMax ? await readFile(path, "utf8") : ""
+      text = size <= watchedFileBytesMax ? await readFile(path, "utf8") : ""
       stamp = now
     } catch {
       text = ""
@@ -75,7 +76,7 @@ export const makeNameResolver = (
   const serversText = dnsServers === undefined ? watchedFile(systemServers) : async () => ""
   let hosts = { text: "", byName: parseHosts("") }
   const makeResolver = () => {
-    const made = new dns.Resolver({ timeout: limits.nameMs, tries: limits.nameTries })
+    const made = new dns.Resolver({ timeout: limits.nameTimeoutMs, tries: limits.nameTries })
     if (dnsServers !== undefined) made.setServers(dnsServers)
     return made
   }

@@ -10,8 +10,8 @@
  */
 import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
-import { deferredMinMs, failingMaxMs, registeringMs, registrationLeaseMs, registrationSecretsMax,
-  rotationMs, unavailableRetryMs, verificationsMax } from "../limits.ts"
+import { deferredMinMs, failingMaxMs, registeringMaxMs, registrationLeaseMs, registrationSecretsMax,
+  secretOverlapMs, unavailableRetryMs, verificationsMax } from "../limits.ts"
 import { type DeliveryOutcome, dueAtMs, type Schedule } from "../outbound/index.ts"
 import { deny, isOutdated } from "../refusals.ts"
 import type { RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
@@ -191,7 +191,7 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
 const rotate: Row["Rotate"] = (state, { secret }, { nowMs }) => {
   if (state.form !== "native") return deny("Invalid", "the subscriber chose its secret")
   const older = state.secrets
-    .map(({ untilMs, value }) => ({ value, untilMs: untilMs ?? nowMs + rotationMs }))
+    .map(({ untilMs, value }) => ({ value, untilMs: untilMs ?? nowMs + secretOverlapMs }))
     .filter(({ untilMs }) => untilMs > nowMs)
   const secrets = [{ value: secret }, ...older].slice(0, registrationSecretsMax)
   const next: Registered = { ...state, secrets, version: state.version + 1 }
@@ -352,7 +352,7 @@ const acknowledged = (
 /** The mailbox does not list it: not yet, since it is created first, or no longer. */
 const detached: Row["Detached"] = (state, { untilMs }, { nowMs }) => {
   if (state.running?.untilMs !== untilMs) return stay()
-  return nowMs - state.createdAtMs < registeringMs ? retrySoon(state, nowMs) : end(state, nowMs)
+  return nowMs - state.createdAtMs < registeringMaxMs ? retrySoon(state, nowMs) : end(state, nowMs)
 }
 
 /** The check or push was not made: the store or the mailbox was unavailable. */

@@ -1,6 +1,6 @@
 /**
- * What a session decides: the bridge's script bound to states. Earlier answers may be
- * overwritten until the last one is given; then all are read-only.
+ * What a session decides: the bridge's script, bound to states. Earlier answers may be overwritten
+ * until the last one is recorded; then all are read-only.
  */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
@@ -51,8 +51,8 @@ const view = (state: Awaiting | Ended): SessionView => ({
 
 const rejected = (p: string, cast: boolean): SessionReply => ({ _tag: "Rejected", p, cast })
 
-/** Why an answer is not even looked at; undefined when it is one. */
-const unfit = (
+/** The refusal of an invalid answer; undefined if it is valid. */
+const invalidAnswer = (
   state: Awaiting,
   message: AnswerMessage
 ): Decision<never, SessionReply> | undefined => {
@@ -61,7 +61,7 @@ const unfit = (
     return stay().reply(rejected(bridge.confused, false))
   }
   if (message.text.trim() === "") {
-    return deny("Invalid", "an answer holds text, or an href to some")
+    return deny("Invalid", "an answer has a text, or an href of one")
   }
   if (message.text.length > answerCharsMax) {
     return deny("Invalid", `an answer has at most ${answerCharsMax} characters`)
@@ -72,43 +72,43 @@ const unfit = (
 const answerOf = ({ text, href }: AnswerMessage): RecordedAnswer =>
   href === undefined ? { text } : { text, href }
 
-const goOn = (next: Awaiting | Ended, created: boolean): Decision<SessionState, SessionReply> =>
+const answered = (next: Awaiting | Ended, created: boolean): Decision<SessionState, SessionReply> =>
   become<SessionState>(next).reply<SessionReply>({ _tag: "Answered", created, view: view(next) })
 
 const answer: { readonly [S in Awaiting["_tag"]]: Sessions[S]["Answer"] } = {
   AwaitingName: (state, message) => {
     if (message.step !== "name") return deny("OutOfOrder", "the name comes first")
-    const reason = unfit(state, message)
-    if (reason !== undefined) return reason
+    const refusal = invalidAnswer(state, message)
+    if (refusal !== undefined) return refusal
     const version = state.version + 1
-    return goOn({ ...state, _tag: "AwaitingQuest", version, name: answerOf(message) }, true)
+    return answered({ ...state, _tag: "AwaitingQuest", version, name: answerOf(message) }, true)
   },
   AwaitingQuest: (state, message) => {
     if (message.step === "hard_question") return deny("OutOfOrder", "the quest comes first")
-    const reason = unfit(state, message)
-    if (reason !== undefined) return reason
+    const refusal = invalidAnswer(state, message)
+    if (refusal !== undefined) return refusal
     const version = state.version + 1
-    const given = answerOf(message)
+    const recordedAnswer = answerOf(message)
     return message.step === "name"
-      ? goOn({ ...state, version, name: given }, false)
-      : goOn({ ...state, _tag: "AwaitingHardQuestion", version, quest: given }, true)
+      ? answered({ ...state, version, name: recordedAnswer }, false)
+      : answered({ ...state, _tag: "AwaitingHardQuestion", version, quest: recordedAnswer }, true)
   },
   AwaitingHardQuestion: (state, message) => {
-    const reason = unfit(state, message)
-    if (reason !== undefined) return reason
+    const refusal = invalidAnswer(state, message)
+    if (refusal !== undefined) return refusal
     const version = state.version + 1
-    const given = answerOf(message)
+    const recordedAnswer = answerOf(message)
     if (message.step !== "hard_question") {
-      return goOn({ ...state, version, [message.step]: given }, false)
+      return answered({ ...state, version, [message.step]: recordedAnswer }, false)
     }
-    const over: Ended = { ...state, _tag: "Crossed", version, hard_question: given }
-    if (scriptProgress(bridge, textsOf(over))._tag === "Crossed") return goOn(over, true)
+    const over: Ended = { ...state, _tag: "Crossed", version, hard_question: recordedAnswer }
+    if (scriptProgress(bridge, textsOf(over))._tag === "Crossed") return answered(over, true)
     return become<SessionState>({ ...over, _tag: "Cast" }).reply(rejected(bridge.cast, true))
   }
 }
 
-/** What is the same in every session that is there. */
-const present = {
+/** The cells that are the same in every session that exists. */
+const existing = {
   Start: (state: Awaiting | Ended, { requestId }: Variant<SessionMessage, "Start">) =>
     requestId === state.requestId
       ? stay().reply<SessionReply>({ _tag: "Started", view: view(state) })
@@ -128,7 +128,16 @@ const present = {
   TimerFired: () => stay()
 }
 
-const ended = { ...present, Answer: () => deny("Ended") }
+/** The cells that are the same before a session is started and after it is deleted. */
+const withoutSession = (reason: "NotFound" | "Gone") => ({
+  Answer: () => deny(reason),
+  Describe: () => deny(reason),
+  ReadAnswer: () => deny(reason),
+  Delete: () => deny(reason),
+  TimerFired: () => stay()
+})
+
+const ended = { ...existing, Answer: () => deny("Ended") }
 
 export const sessionTable: Sessions = {
   Absent: {
@@ -138,23 +147,15 @@ export const sessionTable: Sessions = {
       const next: Awaiting = { _tag: "AwaitingName", requestId, startedAtMs: nowMs, version: 1 }
       return become<SessionState>(next).reply<SessionReply>({ _tag: "Started", view: view(next) })
     },
-    Answer: () => deny("NotFound"),
-    Describe: () => deny("NotFound"),
-    ReadAnswer: () => deny("NotFound"),
-    Delete: () => deny("NotFound"),
-    TimerFired: () => stay()
+    ...withoutSession("NotFound")
   },
-  AwaitingName: { ...present, Answer: answer.AwaitingName },
-  AwaitingQuest: { ...present, Answer: answer.AwaitingQuest },
-  AwaitingHardQuestion: { ...present, Answer: answer.AwaitingHardQuestion },
+  AwaitingName: { ...existing, Answer: answer.AwaitingName },
+  AwaitingQuest: { ...existing, Answer: answer.AwaitingQuest },
+  AwaitingHardQuestion: { ...existing, Answer: answer.AwaitingHardQuestion },
   Crossed: ended,
   Cast: ended,
   Deleted: {
     Start: () => deny("Gone"),
-    Answer: () => deny("Gone"),
-    Describe: () => deny("Gone"),
-    ReadAnswer: () => deny("Gone"),
-    Delete: () => deny("Gone"),
-    TimerFired: () => stay()
+    ...withoutSession("Gone")
   }
 }

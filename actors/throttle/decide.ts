@@ -1,20 +1,20 @@
 /** What the count of wrong tries decides. It is in memory only: nothing is written for it. */
 import { type BehaviorTable, type Decision, stay } from "../../runtime/index.ts"
-import { wrongAccountTriesMax, wrongTokensMax, wrongTriesMax,
-  wrongTriesWindowMs } from "../limits.ts"
+import { wrongAccountTokensMax, wrongAttemptsWindowMs, wrongPasswordsMax,
+  wrongTokensMax } from "../limits.ts"
 import type { Counted, ThrottleMessage, ThrottleReply, ThrottleState } from "./protocol.ts"
 
 const wait = (waitMs: number): ThrottleReply => ({ _tag: "Wait", waitMs })
 
 const most: Readonly<Record<Counted, number>> = {
-  passwords: wrongTriesMax,
+  passwords: wrongPasswordsMax,
   tokens: wrongTokensMax,
-  account: wrongAccountTriesMax
+  account: wrongAccountTokensMax
 }
 
 /** What is left of the window; nothing of one in the future, which a clock that ran back leaves. */
 const leftMs = ({ fromMs }: ThrottleState, nowMs: number): number =>
-  nowMs < fromMs ? 0 : Math.max(0, fromMs + wrongTriesWindowMs - nowMs)
+  nowMs < fromMs ? 0 : Math.max(0, fromMs + wrongAttemptsWindowMs - nowMs)
 
 const waitMsOf = (state: ThrottleState, of: Counted, nowMs: number): number =>
   state.count >= most[of] ? leftMs(state, nowMs) : 0

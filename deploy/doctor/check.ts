@@ -58,7 +58,7 @@ const checkCluster = Effect.fnUntraced(function*(
     links: linksUnder(baseUrlOf(settings, settings.port)),
     documents: notificationDocuments,
     schedule: settings.retrySchedule,
-    keepMs: settings.outgoingRetention,
+    retentionMs: settings.outgoingRetention,
     arriving: new Set(),
     random: Math.random
   })

@@ -95,7 +95,7 @@ const systemLayer = (settings: NodeSettings, { arriving, baseUrl, outbound }: Sh
         links: linksUnder(baseUrl),
         documents: notificationDocuments,
         schedule: settings.retrySchedule,
-        keepMs: settings.outgoingRetention,
+        retentionMs: settings.outgoingRetention,
         arriving,
         random: Math.random
       }),

@@ -29,7 +29,7 @@ export const noDependencies: Dependencies = {
   links: linksUnder("http://post.test"),
   documents: notificationDocuments,
   schedule: [0, 1_000],
-  keepMs: 60_000,
+  retentionMs: 60_000,
   arriving: new Set(),
   random: () => 0.5
 }

@@ -4,7 +4,7 @@ import { idempotency } from "../../actors/idempotency/actor.ts"
 import { idempotencyTable as table } from "../../actors/idempotency/decide.ts"
 import type { IdempotencyMessage, IdempotencyReply,
   IdempotencyState } from "../../actors/idempotency/protocol.ts"
-import { idempotencyAttemptMs, idempotencyKeepMs } from "../../actors/limits.ts"
+import { idempotencyAttemptMaxMs, idempotencyRetentionMs } from "../../actors/limits.ts"
 import { decider, effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { Model } from "./model.ts"
 
@@ -29,7 +29,7 @@ const acknowledged = { _tag: "Acknowledged" }
 const inProgress = { _tag: "InProgress" }
 
 const expires = (state: IdempotencyState) => () => {
-  const endsAtMs = nowMs + idempotencyKeepMs
+  const endsAtMs = nowMs + idempotencyRetentionMs
   const late = decide(state, timerFired, { nowMs: endsAtMs })
   expect(late.removesActor).toBe(true)
   const early = decide(state, timerFired, { nowMs: endsAtMs - 1 })
@@ -42,7 +42,7 @@ describe("the idempotency key's table", () => {
       const decision = decide(absent, begin("a1"))
       expect(decision.nextState).toEqual(begun)
       expect(decision.durable).toBe(true)
-      expect(decision.timerAtMs).toBe(nowMs + idempotencyKeepMs)
+      expect(decision.timerAtMs).toBe(nowMs + idempotencyRetentionMs)
       expect(decision.answer).toEqual(proceed)
     },
     "Absent.Complete": () => expectRefused(decide(absent, complete("a1")), "NotFound"),
@@ -51,9 +51,9 @@ describe("the idempotency key's table", () => {
 
     "Begun.Begin": () => {
       expectOnlyReply(decide(begun, begin("a1")), proceed)
-      const last = { nowMs: nowMs + idempotencyAttemptMs - 1 }
+      const last = { nowMs: nowMs + idempotencyAttemptMaxMs - 1 }
       expectOnlyReply(decide(begun, begin("a2"), last), inProgress)
-      const lateMs = nowMs + idempotencyAttemptMs
+      const lateMs = nowMs + idempotencyAttemptMaxMs
       const late = decide(begun, begin("a2"), { nowMs: lateMs })
       expect(late.nextState).toEqual({ ...begun, attempt: "a2", attemptAtMs: lateMs })
       expect(late.answer).toEqual(proceed)
@@ -96,7 +96,7 @@ describe("an idempotency key", () => {
       record({
         does: constantFrom("begin", "complete", "abandon", "restart", "pass"),
         attempt: nat(3),
-        ms: constantFrom(1, idempotencyAttemptMs, idempotencyKeepMs / 3)
+        ms: constantFrom(1, idempotencyAttemptMaxMs, idempotencyRetentionMs / 3)
       }),
       { maxLength: 40 }
     )
@@ -113,12 +113,12 @@ describe("an idempotency key", () => {
           if (does === "restart") actor.restart()
           else if (does === "pass") {
             actor.fireTimer(atMs += ms)
-            if (atMs >= firstMs + idempotencyKeepMs) holder = doneBy = undefined
+            if (atMs >= firstMs + idempotencyRetentionMs) holder = doneBy = undefined
           } else if (does === "begin") {
             const reply = actor.send(begin(id), atMs)
             if (doneBy !== undefined) expect(reply).toEqual({ _tag: "Done", ...answer })
             else if (holder === id) expect(reply).toEqual(proceed)
-            else if (holder !== undefined && atMs - sinceMs < idempotencyAttemptMs) {
+            else if (holder !== undefined && atMs - sinceMs < idempotencyAttemptMaxMs) {
               expect(reply).toEqual(inProgress)
             } else {
               expect(reply).toEqual(proceed)

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest"
-import { expiryReadMs } from "../../actors/limits.ts"
+import { expiryReadRetryMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import { defaultSettings, type MailboxMessage,
   type MailboxState } from "../../actors/mailbox/protocol.ts"
@@ -255,7 +255,7 @@ describe("an open mailbox", () => {
         const read = decide({ ...reading, retrieved: [{ ...old, to: 2 }] }, timerFired, { head: 9 })
         expect(effectsOf(read)).toEqual({
           actions: [{ _tag: "ReadExpired", numbers: [1, 2] }],
-          deferUntilMs: nowMs + expiryReadMs
+          deferUntilMs: nowMs + expiryReadRetryMs
         })
       }
       const copies = { ...open, fetched: 1, retrieved: [old] }

@@ -1,7 +1,7 @@
 import { type Arbitrary, array, assert, constant, constantFrom, integer, nat, oneof, property,
   record } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { eventKeepMs, retentionSteps } from "../../actors/limits.ts"
+import { eventRetentionMs, retentionSteps } from "../../actors/limits.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import { decodeItem, decodeRemoval, isRemoval, itemAtMs,
   notificationId } from "../../actors/mailbox/log-item.ts"
@@ -42,7 +42,7 @@ const commands: Arbitrary<ReadonlyArray<Command>> = array(
         retentionMs,
         retentionMs + 200,
         -5000,
-        eventKeepMs
+        eventRetentionMs
       )
     }),
     record({ _tag: constantFrom("Restart" as const, "Register" as const, "Unregister" as const) })
@@ -135,7 +135,7 @@ class World {
       this.known.push({
         document: undefined,
         random: "",
-        keptMs: eventKeepMs,
+        keptMs: eventRetentionMs,
         retrievedAtMs: this.nowMs,
         removed: false
       })

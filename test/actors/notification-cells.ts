@@ -6,9 +6,9 @@ import type { NotificationAction, NotificationMessage, NotificationReply, Notifi
 import type { DecisionContext } from "../../runtime/index.ts"
 import { decider, nowMs } from "./cells.ts"
 
-export const keepMs = 1_000_000
+export const retentionMs = 1_000_000
 export const schedule = [0, 5_000, 60_000]
-export const table = notificationTable(schedule, keepMs)
+export const table = notificationTable(schedule, retentionMs)
 export const decideBy = decider<
   NotificationState,
   NotificationMessage,

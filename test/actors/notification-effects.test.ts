@@ -1,7 +1,8 @@
 /** Effects of an outgoing notification, where peers and stores are away. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { documentCharsInFlightMax, notesAtOnceMax, notesWaitingMax } from "../../actors/limits.ts"
+import { documentCharsInFlightMax, statusHintsPerWriteMax,
+  statusHintsWaitingMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { MemoryBudget, RelayResources } from "../../actors/notification/relay-resources.ts"
 import type { NotificationMessage } from "../../actors/notification/protocol.ts"
@@ -166,9 +167,12 @@ describe("hints of the listing", () => {
 
   it("are written so many at a time, and lost when too many or when the store fails", async () => {
     const { notes, writes } = writer((count) => count === 2)
-    await all(notes, keys(notesWaitingMax + 5))
+    await all(notes, keys(statusHintsWaitingMax + 5))
     expect(writes.map(({ length }) => length)).toEqual(
-      Array.from({ length: notesWaitingMax / notesAtOnceMax }, () => notesAtOnceMax)
+      Array.from(
+        { length: statusHintsWaitingMax / statusHintsPerWriteMax },
+        () => statusHintsPerWriteMax
+      )
     )
     await all(notes, ["later"])
     expect(writes.at(-1)).toEqual([{ table: "outgoing", key: "later", value: "sent" }])

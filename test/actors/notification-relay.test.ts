@@ -65,7 +65,7 @@ const startRelays = async (
     },
     links,
     schedule,
-    keepMs: 3_600_000,
+    retentionMs: 3_600_000,
     records: { write },
     random: () => 0.5
   })

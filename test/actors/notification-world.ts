@@ -17,7 +17,7 @@ import { noDependencies, noOutbound } from "./dependencies.ts"
 import { Model } from "./model.ts"
 
 const schedule = [0, 5_000, 60_000, 300_000]
-const keepMs = 7 * 86_400_000
+const retentionMs = 7 * 86_400_000
 const caller = { account: "alice", admin: false }
 type Queued = Extract<NotificationState, { readonly _tag: "Queued" }>
 type Attempt = Extract<NotificationAction, { readonly _tag: "Attempt" }>
@@ -28,7 +28,7 @@ const behavior = notification({
   links: linksUnder("http://post.test"),
   records: noDependencies.records,
   schedule,
-  keepMs,
+  retentionMs,
   random: () => 0.5
 })
 
@@ -204,7 +204,7 @@ export class World {
   /** Delivers what is due. A timer is never followed by another one at once. */
   fireTimer(): void {
     if (!this.model.isDue(this.nowMs)) return
-    this.isRemoved ||= (this.queued?.endedAtMs ?? this.nowMs) + keepMs <= this.nowMs
+    this.isRemoved ||= (this.queued?.endedAtMs ?? this.nowMs) + retentionMs <= this.nowMs
     this.send(behavior.timerMessage)
     expect(this.model.isDue(this.nowMs)).toBe(false)
   }

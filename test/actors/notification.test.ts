@@ -3,7 +3,7 @@ import { attemptLeaseMs } from "../../actors/limits.ts"
 import type { NotificationMessage, NotificationState } from "../../actors/notification/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, admin, attempted, begun, create, decide, deleting, delivered, describing, document,
-  ended, faulted, keepMs, nobody, note, notes, one, other, owner, reloaded, removed, retrying,
+  ended, faulted, nobody, note, notes, one, other, owner, reloaded, removed, retentionMs, retrying,
   stateOf, table, timerFired, two, uri, where } from "./notification-cells.ts"
 
 /** For messages that only the account itself and admins may send. */
@@ -71,7 +71,7 @@ describe("the notification's table", () => {
           location: uri(9)
         }
       ])
-      expect(decision.timerAtMs).toBe(nowMs + keepMs)
+      expect(decision.timerAtMs).toBe(nowMs + retentionMs)
       expect(notes(decision)).toEqual([note("sent")])
       for (const late of [attempted(faulted, 0, 2), attempted(faulted, 7)]) {
         expect(effectsOf(decide(one, late))).toBeUndefined()
@@ -120,9 +120,9 @@ describe("the notification's table", () => {
       const early = where(reloaded(two), { nextAtMs: nowMs + 7 })
       expect(effectsOf(decide(early, timerFired))).toMatchObject({ timerAtMs: nowMs + 7 })
       expect(begun(decide(early, timerFired))).toEqual([])
-      expect(decide(ended, timerFired).timerAtMs).toBe(nowMs + keepMs)
-      const over = decide(ended, timerFired, { head: 1, nowMs: nowMs + keepMs })
-      expect(over.nextState).toEqual({ ...removed, removedAtMs: nowMs + keepMs })
+      expect(decide(ended, timerFired).timerAtMs).toBe(nowMs + retentionMs)
+      const over = decide(ended, timerFired, { head: 1, nowMs: nowMs + retentionMs })
+      expect(over.nextState).toEqual({ ...removed, removedAtMs: nowMs + retentionMs })
       expect(over.removals).toEqual([1])
       expect(over.timerAtMs).toBe(null)
       expect(notes(over)).toEqual([note(null)])

@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest"
-import { failingMaxMs, registeringMs, rotationMs, unavailableRetryMs } from "../../actors/limits.ts"
+import { failingMaxMs, registeringMaxMs, secretOverlapMs,
+  unavailableRetryMs } from "../../actors/limits.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, active, asked, away, callback, create, decide, deferred, delivered, describeIt,
@@ -83,14 +84,14 @@ describe("a registration", () => {
     },
     "Registered.Rotate": () => {
       const decision = decide(active, rotate)
-      const older = { value: "whsec_1", untilMs: nowMs + rotationMs }
+      const older = { value: "whsec_1", untilMs: nowMs + secretOverlapMs }
       expect(decision.nextState)
         .toEqual({ ...active, version: 2, secrets: [{ value: "whsec_2" }, older] })
       const later = decide(decision.nextState ?? absent, { _tag: "Rotate", secret: "whsec_3" }, {
-        nowMs: nowMs + rotationMs
+        nowMs: nowMs + secretOverlapMs
       })
       expect(later.nextState).toMatchObject({
-        secrets: [{ value: "whsec_3" }, { value: "whsec_2", untilMs: nowMs + 2 * rotationMs }]
+        secrets: [{ value: "whsec_3" }, { value: "whsec_2", untilMs: nowMs + 2 * secretOverlapMs }]
       })
       expectRefused(decide(subscribed, rotate), "Invalid")
     },
@@ -173,7 +174,7 @@ describe("a registration", () => {
     },
     "Registered.Detached": () => {
       expect(decide(looking, detached).timerAtMs).toBe(nowMs + unavailableRetryMs)
-      expectEnd(decide({ ...looking, createdAtMs: nowMs - registeringMs }, detached))
+      expectEnd(decide({ ...looking, createdAtMs: nowMs - registeringMaxMs }, detached))
       expectNothing(decide({ ...active, createdAtMs: 0 }, detached))
     },
     "Registered.Unavailable": () => {

@@ -1,7 +1,7 @@
 import { array, assert, integer, property, tuple } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { wrongAccountTriesMax, wrongTokensMax, wrongTriesMax,
-  wrongTriesWindowMs } from "../../actors/limits.ts"
+import { wrongAccountTokensMax, wrongAttemptsWindowMs, wrongPasswordsMax,
+  wrongTokensMax } from "../../actors/limits.ts"
 import { throttle } from "../../actors/throttle/actor.ts"
 import { throttleTable as table } from "../../actors/throttle/decide.ts"
 import type { Counted, ThrottleMessage, ThrottleReply,
@@ -27,12 +27,12 @@ const wrongToken = (one: string): ThrottleMessage => ({
   try: one
 })
 const { initial } = throttle
-const last = { nowMs: nowMs + wrongTriesWindowMs - 1 }
-const over = { nowMs: nowMs + wrongTriesWindowMs }
+const last = { nowMs: nowMs + wrongAttemptsWindowMs - 1 }
+const over = { nowMs: nowMs + wrongAttemptsWindowMs }
 const most: ReadonlyArray<readonly [Counted, number]> = [
-  ["passwords", wrongTriesMax],
+  ["passwords", wrongPasswordsMax],
   ["tokens", wrongTokensMax],
-  ["account", wrongAccountTriesMax]
+  ["account", wrongAccountTokensMax]
 ]
 
 describe("the throttle's table", () => {
@@ -42,7 +42,7 @@ describe("the throttle's table", () => {
         const look: ThrottleMessage = { _tag: "Check", of }
         expectOnlyReply(decide(initial, look), wait(0))
         expectOnlyReply(decide(tried(max - 1), look), wait(0))
-        expectOnlyReply(decide(tried(max), look), wait(wrongTriesWindowMs))
+        expectOnlyReply(decide(tried(max), look), wait(wrongAttemptsWindowMs))
         expectOnlyReply(decide(tried(max), look, last), wait(1))
         expectOnlyReply(decide(tried(max), look, over), wait(0))
         expectOnlyReply(decide(tried(max), look, { nowMs: nowMs - 1 }), wait(0))
@@ -55,7 +55,7 @@ describe("the throttle's table", () => {
       expect(decide(tried(2), wrong, over).nextState).toEqual(tried(1, over.nowMs))
       // None of it is written.
       expect([first.durable, effectsOf(first)]).toEqual([false, { nextState: tried(1) }])
-      expectOnlyReply(decide(tried(wrongTriesMax), wrong, last), wait(1))
+      expectOnlyReply(decide(tried(wrongPasswordsMax), wrong, last), wait(1))
       // The same token again counts once, until the window is over.
       expect(decide(initial, wrongToken("a")).nextState).toEqual(tried(1, nowMs, ["a"]))
       const one = tried(1, nowMs, ["a"])
@@ -72,11 +72,11 @@ describe("the throttle's table", () => {
       expect(decide(state, { _tag: "Check", of }).answer).toEqual(wait(0))
       state = decide(state, { _tag: "RecordFailure", of, try: `${n}` }).nextState ?? state
     }
-    expect(decide(state, { _tag: "Check", of }).answer).toEqual(wait(wrongTriesWindowMs))
+    expect(decide(state, { _tag: "Check", of }).answer).toEqual(wait(wrongAttemptsWindowMs))
   })
 
   it("never asks for a longer wait than the window, and keeps no more than it counts", () => {
-    const step = integer({ min: -1_000, max: wrongTriesWindowMs / 8 })
+    const step = integer({ min: -1_000, max: wrongAttemptsWindowMs / 8 })
     assert(property(array(tuple(step, integer({ min: 0, max: 60 })), { maxLength: 200 }), (all) => {
       let state = initial
       let atMs = nowMs
@@ -86,7 +86,7 @@ describe("the throttle's table", () => {
         state = decision.nextState ?? state
         const { answer } = decide(state, { _tag: "Check", of: "tokens" }, { nowMs: atMs })
         expect(answer).toSatisfy(({ waitMs }: ThrottleReply) =>
-          waitMs >= 0 && waitMs <= wrongTriesWindowMs
+          waitMs >= 0 && waitMs <= wrongAttemptsWindowMs
         )
         expect(state._tag === "Counting" && state.tried.length).toBeLessThanOrEqual(wrongTokensMax)
       }

@@ -1,6 +1,6 @@
 /** Brute force on accounts' tokens, by address and by account, at whichever node it comes. */
 import { afterEach, describe, expect, it } from "vitest"
-import { wrongAccountTriesMax, wrongTokensMax } from "../../actors/limits.ts"
+import { wrongAccountTokensMax, wrongTokensMax } from "../../actors/limits.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
@@ -72,7 +72,7 @@ describe("wrong tokens", () => {
     await start(["127.0.0.0/8"])
     const token = await open("alice")
     const other = await open("bob")
-    const attackers = Array.from({ length: wrongAccountTriesMax / 10 }, (_, n) => `203.0.113.${n}`)
+    const attackers = Array.from({ length: wrongAccountTokensMax / 10 }, (_, n) => `203.0.113.${n}`)
     let guess = 0
     for (let round = 0; round < 10; round += 1) {
       for (const address of attackers) {

@@ -61,7 +61,7 @@ const layerOf = (
         links: linksUnder(base),
         documents: notificationDocuments,
         schedule,
-        keepMs: 7 * 24 * 60 * 60 * 1000,
+        retentionMs: 7 * 24 * 60 * 60 * 1000,
         arriving,
         random: Math.random
       }),

@@ -23,7 +23,7 @@ export const baseUrl = "https://post.test"
 export const links = linksUnder(baseUrl)
 /** Short, so that a run sees all of it. */
 export const schedule = [0, 1_000, 5_000, 20_000, 40_000]
-export const keepMs = 60 * 60_000
+export const retentionMs = 60 * 60_000
 /** As seldom as the limits allow: it is most of what an idle cluster does. */
 const REFRESH_MS = 4_000
 
@@ -191,7 +191,7 @@ export class SimulatedNode {
       outbound: outbound(computer),
       links,
       schedule,
-      keepMs,
+      retentionMs,
       random: time.random
     }
     const all = behaviors(dependencies)

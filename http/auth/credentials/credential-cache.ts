@@ -3,7 +3,7 @@
  * tokens that were right lately, and addresses that lately had a wrong one. In memory, bounded;
  * what is forgotten costs a look, or gives an address one more try.
  */
-import { wrongTriesWindowMs } from "../../../actors/index.ts"
+import { wrongAttemptsWindowMs } from "../../../actors/index.ts"
 import { countedTokenMs, provenTokensMax, suspectsMax } from "../../limits.ts"
 import { BoundedMap } from "./bounded-map.ts"
 
@@ -56,7 +56,7 @@ export class CredentialCache {
 
   /** Something wrong came from this address. */
   markSuspect(client: string): void {
-    this.#suspects.set(client, this.#nowMs() + wrongTriesWindowMs)
+    this.#suspects.set(client, this.#nowMs() + wrongAttemptsWindowMs)
   }
 
   /** Whether something wrong came from it at this node, within the window. */
@@ -64,7 +64,7 @@ export class CredentialCache {
     const untilMs = this.#suspects.get(client)
     if (untilMs === undefined) return false
     const leftMs = untilMs - this.#nowMs()
-    if (leftMs > 0 && leftMs <= wrongTriesWindowMs) return true
+    if (leftMs > 0 && leftMs <= wrongAttemptsWindowMs) return true
     this.#suspects.delete(client)
     return false
   }

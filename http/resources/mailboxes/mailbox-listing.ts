@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { type CachedContent, cachedKey,
   cachedTable } from "../../../actors/background-task/index.ts"
-import { retrievedAtOnceMax } from "../../../actors/index.ts"
+import { retrievedPerDecisionMax } from "../../../actors/index.ts"
 import { decodeItem, formatCursor, isRemoval, itemAtMs, type MailboxMessage, type MailboxView,
   notificationId, parseSince, type Since, startAfter } from "../../../actors/mailbox/index.ts"
 import { StorageUnavailable } from "../../../runtime/index.ts"
@@ -206,9 +206,9 @@ export const spansOf = (
   entries: ReadonlyArray<{ readonly n: number }>
 ): ReadonlyArray<NumberSpan> => {
   const spans: Array<NumberSpan> = []
-  for (let at = 0; at < entries.length; at += retrievedAtOnceMax) {
+  for (let at = 0; at < entries.length; at += retrievedPerDecisionMax) {
     const from = entries[at]?.n
-    const to = entries[Math.min(at + retrievedAtOnceMax, entries.length) - 1]?.n
+    const to = entries[Math.min(at + retrievedPerDecisionMax, entries.length) - 1]?.n
     if (from !== undefined && to !== undefined) spans.push({ from, to })
   }
   return spans

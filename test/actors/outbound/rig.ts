@@ -13,7 +13,7 @@ export const quick = {
   connectMs: 400,
   attemptMs: 800,
   drainMs: 100,
-  nameMs: 150,
+  nameTimeoutMs: 150,
   nameTries: 1,
   waitMs: 5_000
 }
