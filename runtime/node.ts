@@ -1,8 +1,7 @@
 /** The shards that this node holds: their messages are served, their timers known. */
 import { Effect, Exit, Scope } from "effect"
-import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, CrossActorTimers,
-  Effects, type FiredTimer, type MessageStep, type ReplyCallback,
-  Supervisor } from "./activation/index.ts"
+import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, Effects,
+  type FiredTimer, type MessageStep, type ReplyCallback, Supervisor } from "./activation/index.ts"
 import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
   encodeMessage, encodeReply, keyOf, NoOwner, Overloaded, type Peers, Quarantined, shardOf,
   type Tagged, UnknownMessage } from "./actor/index.ts"
@@ -14,7 +13,7 @@ import { RuntimeMetrics } from "./metrics.ts"
 import type { Serve, ShardClaim, StorageApi, TransportApi } from "./ports/index.ts"
 import { RemoteAsks } from "./remote-ask.ts"
 import { reasonOf, type Snapshot, snapshotOf } from "./snapshot.ts"
-import { type Deliver, TimerService } from "./timers/index.ts"
+import { type Deliver, type FiredSignal, TimerService } from "./timers/index.ts"
 import { withTrace } from "./tracing.ts"
 
 export interface SystemOptions {
@@ -167,7 +166,7 @@ export class Node {
       read: (of, from, limit) => this.read(of, from, limit)
     }
     const load = (shard: number) => this.shards.load(shard)
-    const deliver: Deliver = (to, landed) => this.fireTimer(to, landed)
+    const deliver: Deliver = (to, signal, landed) => this.fireTimer(to, signal, landed)
     return {
       ...time,
       limits,
@@ -177,7 +176,6 @@ export class Node {
       committer: new Committer(time, storage, limits, metrics.commits, onFault),
       effects: new Effects(fork, peers, tell, step),
       timers: new TimerService(fork, nowMs, limits, deliver, load),
-      signals: new CrossActorTimers(),
       onFault: (address, cause) => this.log("defect beside an actor", cause, address),
       onDefect: (address, cause) => this.onDefect(address, cause),
       onChange: (address, head) => transport.announce(address, String(head)),
@@ -238,21 +236,23 @@ export class Node {
     return owned
   }
 
-  private fireTimer(to: Address, landed: Parameters<Deliver>[1]): void {
+  private fireTimer(
+    to: Address,
+    signal: FiredSignal | undefined,
+    landed: Parameters<Deliver>[2]
+  ): void {
     const behavior = this.behaviors.get(to.kind)
     if (behavior === undefined) return landed("never")
     if (this.draining || !this.placement.owns(shardOf(to))) return landed("later")
     // Its own behavior's message; the registry has lost the type.
     const message = behavior.timerMessage as Tagged
-    const { signals, nowMs } = this.context
-    const due: FiredTimer = { signal: signals.answeredBy(keyOf(to), nowMs()) }
     const done: ReplyCallback = (failure) => landed(failure === undefined ? "answered" : "later")
-    this.deliver(to, message, done, due)
+    this.deliver(to, message, done, { signal })
   }
 
   /** What it has taken is answered first, and what is decided written; the rest is left. */
   private async releaseShard(shard: number): Promise<void> {
-    const { effects, signals, limits: { handoffMs, timerResolutionMs }, timers } = this.context
+    const { effects, limits: { handoffMs, timerResolutionMs }, timers } = this.context
     timers.drop(shard)
     effects.close(shard)
     const actors = this.directory.of(shard)
@@ -262,7 +262,6 @@ export class Node {
     this.directory.end(shard, ({ address }) => this.noOwner(address))
     // What is in flight lands, or is given up at the store's deadline.
     await waitUntil(over, Infinity, timerResolutionMs)
-    signals.drop(shard)
   }
 
   private onDefect(address: Address, cause: unknown): number | Quarantined {
@@ -372,7 +371,7 @@ export class Shards {
         this.loading--
         // A shard that was lost and taken again has a load of its own: this one is too old.
         const current = () => this.scopes.get(shard) === scope
-        if (current() && !(Exit.isSuccess(exit) && timers.loaded(shard, exit.value))) {
+        if (current() && !(Exit.isSuccess(exit) && timers.finishLoad(shard, exit.value))) {
           this.time.later(limits.timerRetryMs, () => current() && this.load(shard))
         }
         this.loadNext()

@@ -179,7 +179,7 @@ const deposit =
     const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment))
     // The log has the time of its last item, so that a deposit writes no state record.
     if (atMs !== state.lastAtMs) decision.becomeInMemory(receivedAt(state, atMs))
-    if (isWatched(state)) signalDeposit(decision, state, self, head + 1, nowMs)
+    if (isWatched(state)) signalDeposit(decision, state, self, head + 1)
     return decision.reply<MailboxReply>({
       _tag: "Deposited",
       n: head + 1,
@@ -219,7 +219,7 @@ const destroy: Mailboxes["Open"]["Destroy"] = (state, message, context) => {
   const decision = left.length === 0
     ? become<MailboxState>(tombstone).setTimer(null)
     : clearDestroyed(tombstone, context)
-  signalRegistrations(decision, self, registrations, nowMs, undefined)
+  signalRegistrations(decision, self, registrations, undefined)
   return decision.reply(done)
 }
 

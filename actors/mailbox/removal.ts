@@ -99,9 +99,9 @@ export const removeItems = (
   const decision = become<MailboxState>(next).removeItems(...numbers).setTimer(nextTimerMs(next))
   for (const event of appended) decision.append(event)
   if (appended.length > 0) {
-    signalRegistrations(decision, self, state.registrations, nowMs, head + appended.length)
+    signalRegistrations(decision, self, state.registrations, head + appended.length)
   }
-  if (state.fetched > 0) signalBackgroundTasks(decision, self, notifications, "fetch", nowMs)
+  if (state.fetched > 0) signalBackgroundTasks(decision, self, notifications, "fetch")
   return decision
 }
 
@@ -125,7 +125,7 @@ export const recordRetrieval = (
   if (ranges === state.retrieved) return stay<MailboxState>().reply(done)
   const next: Open = { ...state, retrieved: ranges }
   const decision = become<MailboxState>(next).setTimer(nextTimerMs(next))
-  signalBackgroundTasks(decision, self, newly, "retrieved", nowMs)
+  signalBackgroundTasks(decision, self, newly, "retrieved")
   return decision.reply(done)
 }
 
@@ -155,7 +155,7 @@ export const beginExpiry = (
   }
   const next = { ...without(state, numbers, 0), retrieved: kept }
   const decision = become<MailboxState>(next).removeItems(...numbers).setTimer(nextTimerMs(next))
-  if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch", nowMs)
+  if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch")
   return decision
 }
 
@@ -189,7 +189,7 @@ export const finishExpiry = (
 /** Continues to remove the log of a destroyed mailbox. */
 export const clearDestroyed = (
   state: Destroyed,
-  { nowMs, self }: DecisionContext
+  { self }: DecisionContext
 ): Decision<MailboxState> => {
   const numbers = first(state.left, removalsAtOnce(state))
   const last = numbers.at(-1)
@@ -200,6 +200,6 @@ export const clearDestroyed = (
   const decision = become<MailboxState>({ ...state, left })
     .removeItems(...numbers)
     .setTimer(left.length === 0 ? null : state.destroyedAtMs)
-  if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch", nowMs)
+  if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch")
   return decision
 }

@@ -13,7 +13,7 @@ type Open = Variant<MailboxState, "Open">
 
 /** The part of a decision that is used here. */
 interface SignalingDecision {
-  signal(address: Address, atMs: number, hint?: number): unknown
+  signal(address: Address, hint?: number): unknown
 }
 
 /** The part of a registration's id after the `=`. */
@@ -24,11 +24,10 @@ export const signalRegistrations = (
   decision: SignalingDecision,
   self: Address,
   registrations: ReadonlyArray<string>,
-  nowMs: number,
   upTo: number | undefined
 ): void => {
   for (const part of registrations) {
-    decision.signal(address(registrationKind, `${self.id}=${part}`), nowMs, upTo)
+    decision.signal(address(registrationKind, `${self.id}=${part}`), upTo)
   }
 }
 
@@ -37,11 +36,10 @@ export const signalBackgroundTasks = (
   decision: SignalingDecision,
   self: Address,
   numbers: ReadonlyArray<number>,
-  kind: "fetch" | "received" | "retrieved",
-  nowMs: number
+  kind: "fetch" | "received" | "retrieved"
 ): void => {
   for (const n of numbers) {
-    decision.signal(address(backgroundTaskKind, `${self.id}=${n.toString(36)}-${kind}`), nowMs)
+    decision.signal(address(backgroundTaskKind, `${self.id}=${n.toString(36)}-${kind}`))
   }
 }
 
@@ -53,12 +51,11 @@ export const signalDeposit = (
   decision: SignalingDecision,
   { registrations, settings }: Open,
   self: Address,
-  n: number,
-  nowMs: number
+  n: number
 ): void => {
-  signalRegistrations(decision, self, registrations, nowMs, n)
-  if (settings.fetch === "eager") signalBackgroundTasks(decision, self, [n], "fetch", nowMs)
+  signalRegistrations(decision, self, registrations, n)
+  if (settings.fetch === "eager") signalBackgroundTasks(decision, self, [n], "fetch")
   if (settings.receipts === "received") {
-    signalBackgroundTasks(decision, self, [n], "received", nowMs)
+    signalBackgroundTasks(decision, self, [n], "received")
   }
 }

@@ -47,7 +47,8 @@ const emptyCommit = {
   append: [],
   remove: [],
   timer: undefined,
-  signals: []
+  signals: [],
+  consumedSignal: undefined
 } as const
 
 /** An actor whose log has several parts. */

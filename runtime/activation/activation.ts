@@ -14,8 +14,7 @@ import type { CertainOutcome, CommitSource, Committer } from "../commit/index.ts
 import type { Limits } from "../limits.ts"
 import type { KindMetrics } from "../metrics.ts"
 import type { Commit, StorageApi, StoredActor } from "../ports/index.ts"
-import type { TimerService } from "../timers/index.ts"
-import type { CrossActorTimers } from "./cross-actor-timers.ts"
+import type { FiredSignal, TimerService } from "../timers/index.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
 import { changes, CommitPipeline, type FiredTimer, type InboxMessage, type PendingCommit,
@@ -46,13 +45,12 @@ export const decideOn = (
     throw new RangeError(`${behavior.kind}: a timer at ${timerAtMs} ms is no time`)
   }
   if (deferUntilMs !== undefined && !Number.isFinite(deferUntilMs)) {
-    throw new RangeError(`${behavior.kind}: a hold until ${deferUntilMs} ms has no end`)
+    throw new RangeError(`${behavior.kind}: a timer deferred until ${deferUntilMs} ms never fires`)
   }
   if (signals !== undefined) {
-    for (const { address, atMs } of signals) {
-      if (!Number.isFinite(atMs)) throw new RangeError(`a timer at ${atMs} ms is no time`)
+    for (const { address } of signals) {
       if (shardOf(address) !== shard) {
-        throw new RangeError(`${address.kind}/${address.id} is of another shard: not to be woken`)
+        throw new RangeError(`${behavior.kind}: a signal to ${keyOf(address)}, of another shard`)
       }
     }
   }
@@ -262,7 +260,6 @@ export interface ActivationContext extends Timekeeping {
   readonly committer: Committer
   readonly effects: Effects
   readonly timers: TimerService
-  readonly signals: CrossActorTimers
   readonly nowMs: () => number
   /** Logs a defect that is not the actor's, or finds it down already. */
   readonly onFault: (address: Address, cause: unknown) => void
@@ -274,91 +271,97 @@ export interface ActivationContext extends Timekeeping {
   readonly step: ((step: MessageStep, address: Address) => void) | undefined
 }
 
-/* What an activation knows of timers: its own, and those that it sets for others. */
-
+/** The timers of one actor: its own, the signals to it, and those that it sets for others. */
 export class ActorTimers {
   private readonly address: Address
-  private readonly context: ActivationContext
-  /** What this activation decided on last, a hold too; undefined: whatever the store has. */
+  private readonly timers: TimerService
+  /** The time of its own timer as this activation decided last; undefined: what the store has. */
   private ownMs: number | null | undefined = undefined
 
-  constructor(address: Address, around: ActivationContext) {
+  constructor(address: Address, timers: TimerService) {
     this.address = address
-    this.context = around
+    this.timers = timers
   }
 
-  /**
-   * Whether the timer that fired is over: unless its decision, or one before, set another or
-   * held it.
-   */
-  isOver({ signal }: FiredTimer, decision: AnyDecision, nowMs: number): boolean {
-    if (signal !== undefined) this.context.signals.met(signal)
+  /** Whether the decision on a timer that fired ends it: it neither defers nor replaces it. */
+  endsTimer({ signal }: FiredTimer, decision: AnyDecision, nowMs: number): boolean {
     const { deferUntilMs, removesActor, timerAtMs } = decision
     if (timerAtMs !== undefined || deferUntilMs !== undefined || removesActor) return false
-    if (typeof this.ownMs !== "number" || this.ownMs <= nowMs) return true
-    // Another actor's timer may have taken its place.
-    this.context.timers.setNoLater(this.address, this.ownMs)
-    return false
+    return signal !== undefined || typeof this.ownMs !== "number" || this.ownMs <= nowMs
   }
 
-  /** Takes a decision's timers into its commit. */
-  decide(commit: PendingCommit, decision: AnyDecision, clears: boolean): void {
-    if (clears) {
-      commit.timerAtMs = null
-      commit.deferUntilMs = undefined
+  /** Adds to a commit what a decision says of timers; `ends` is of {@link endsTimer}. */
+  decide(
+    commit: PendingCommit,
+    decision: AnyDecision,
+    fired: FiredTimer | undefined,
+    ends: boolean,
+    nowMs: number
+  ): void {
+    const { deferUntilMs, removesActor, signals } = decision
+    const signal = fired?.signal
+    const timerAtMs = ends && signal === undefined ? null : decision.timerAtMs
+    if (timerAtMs !== undefined || removesActor) {
+      commit.replaceTimer(timerAtMs ?? null)
+      commit.consume(this.timers.deferredSignal(this.address))
     }
-    const own = decision.deferUntilMs ?? (clears ? null : decision.timerAtMs)
-    if (own !== undefined) this.ownMs = own
-    if (decision.signals === undefined) return
-    for (const timer of decision.signals) commit.addSignal(this.context.signals.note(timer))
+    if (ends || timerAtMs !== undefined || removesActor) commit.consume(signal?.revision)
+    if (timerAtMs !== undefined) this.ownMs = timerAtMs
+    if (deferUntilMs !== undefined) {
+      this.defer(commit, deferUntilMs, timerAtMs === undefined ? signal : undefined)
+    }
+    if (signals === undefined) return
+    for (const { address, hint } of signals) {
+      if (commit.addSignal(address, nowMs, hint)) this.timers.beginSignal(address)
+    }
   }
 
-  /** Takes the hold of a decision that writes nothing: it waits for the commit it has seen. */
-  hold({ deferUntilMs }: AnyDecision, seen: PendingCommit | undefined): void {
-    if (deferUntilMs === undefined) return
-    this.ownMs = deferUntilMs
-    if (seen === undefined) this.armHold(deferUntilMs)
-    else seen.deferUntilMs = deferUntilMs
+  /** A decision that writes nothing defers a timer: once the commit that it has seen is durable. */
+  deferWithoutWrite(
+    { deferUntilMs }: AnyDecision,
+    fired: FiredTimer | undefined,
+    seen: PendingCommit | undefined
+  ): void {
+    if (deferUntilMs !== undefined) this.defer(seen, deferUntilMs, fired?.signal)
   }
 
-  /**
-   * The timer to write. Another actor's, that this one has not yet seen, is neither taken away
-   * nor put off; it is armed by the commit of the one that set it.
-   */
-  toWrite(commit: PendingCommit): number | null | undefined {
-    const own = commit.timerAtMs
-    if (own === undefined) return
-    const standing = this.context.signals.standing(keyOf(this.address))
-    if (standing === undefined || (own !== null && own <= standing)) return own
-    commit.timerAtMs = undefined
-    return standing
+  /** Drops the removal of a signal that another one replaces: that one will fire. */
+  beforeWrite(commit: PendingCommit): void {
+    const { consumedSignal } = commit
+    const isReplaced = consumedSignal !== undefined &&
+      !this.timers.isLatestSignal(this.address, consumedSignal)
+    if (isReplaced) commit.consumedSignal = undefined
   }
 
   /** The commit is durable. */
-  arm(commit: PendingCommit): void {
-    const { signals, timers } = this.context
-    const own = commit.removesActor ? null : commit.timerAtMs
-    // What is held comes at no other time, whatever is stored.
-    if (commit.deferUntilMs !== undefined && !commit.removesActor) this.armHold(commit.deferUntilMs)
-    else if (own !== undefined) timers.set(this.address, this.afterForeign(own))
-    for (const other of commit.signals) {
-      signals.ripen(other)
-      timers.setSignal(other.address, other.atMs)
+  arm(commit: PendingCommit, signalRevisions: ReadonlyArray<number>): void {
+    const { address, timers } = this
+    const { consumedSignal, deferredSignal, deferUntilMs, removesActor } = commit
+    const timerAtMs = removesActor ? null : commit.timerAtMs
+    if (deferUntilMs !== undefined && !removesActor) timers.defer(address, deferUntilMs)
+    else if (timerAtMs !== undefined) timers.set(address, timerAtMs)
+    if (consumedSignal !== undefined) timers.endSignal(address, consumedSignal)
+    if (deferredSignal !== undefined && !removesActor) {
+      timers.deferSignal(address, deferredSignal.untilMs, deferredSignal.signal)
+    }
+    let at = 0
+    for (const { address: to, atMs, hint } of commit.signals) {
+      timers.setSignal(to, atMs, { revision: signalRevisions[at++] ?? Number.NaN, hint })
     }
   }
 
   /**
-   * Whether or not a lost commit was kept, its timers may come: one too many does no harm.
-   * What it was to hold is not held. `indeterminate`: it may be kept yet, when these have come already.
+   * The commit is lost. Whether or not the store has kept it, its timers and signals fire: one too
+   * many does no harm. What it was to defer is not deferred. `indeterminate`: the store may keep it
+   * later, after these have fired.
    */
-  armLost(commit: PendingCommit, indeterminate: boolean): void {
-    const { signals, timers } = this.context
-    const setsSome = typeof commit.timerAtMs === "number" || commit.signals.length > 0
-    if (indeterminate && setsSome) timers.expectLateCommits(shardOf(this.address))
-    if (typeof commit.timerAtMs === "number") timers.setNoLater(this.address, commit.timerAtMs)
-    for (const other of commit.signals) {
-      signals.doubt(other)
-      timers.setNoLater(other.address, other.atMs)
+  armLost({ signals, timerAtMs }: PendingCommit, indeterminate: boolean): void {
+    const { address, timers } = this
+    const setsTimers = typeof timerAtMs === "number" || signals.length > 0
+    if (indeterminate && setsTimers) timers.expectLateCommits(shardOf(address))
+    if (typeof timerAtMs === "number") timers.setNoLater(address, timerAtMs)
+    for (const { address: to, atMs } of signals) {
+      timers.setSignal(to, atMs, { revision: Number.NaN, hint: undefined })
     }
   }
 
@@ -367,22 +370,17 @@ export class ActorTimers {
     this.ownMs = undefined
   }
 
-  /**
-   * The timer to come, of this actor's own and another's that is durable and not yet decided on:
-   * the later commit of that one may have been answered before this one.
-   */
-  private afterForeign(ownMs: number | null): number | null {
-    const ripeMs = this.context.signals.ripeMs(keyOf(this.address))
-    return ripeMs === undefined ? ownMs : Math.min(ripeMs, ownMs ?? ripeMs)
-  }
-
-  /**
-   * Another actor's timer that this one has not seen is not put off, when it is durable. One that
-   * is not yet comes with its commit: to come before would be to come again and again.
-   */
-  private armHold(untilMs: number): void {
-    const ripeMs = this.context.signals.ripeMs(keyOf(this.address)) ?? untilMs
-    this.context.timers.defer(this.address, Math.min(ripeMs, untilMs))
+  private defer(
+    commit: PendingCommit | undefined,
+    untilMs: number,
+    signal: FiredSignal | undefined
+  ): void {
+    if (signal === undefined) {
+      this.ownMs = untilMs
+      if (commit === undefined) this.timers.defer(this.address, untilMs)
+      else commit.deferUntilMs = untilMs
+    } else if (commit === undefined) this.timers.deferSignal(this.address, untilMs, signal)
+    else commit.deferredSignal = { untilMs, signal }
   }
 }
 
@@ -421,7 +419,7 @@ export class Activation implements CommitSource {
     this.metrics = measures
     this.image = new ActorState(behavior, address)
     this.inbox = new Inbox(address, around)
-    this.timers = new ActorTimers(address, around)
+    this.timers = new ActorTimers(address, around.timers)
     this.commits = new CommitPipeline(this, around.committer)
     // Nobody has addressed it before. Should there be one all the same, its commit is a conflict.
     if (isNew) this.resume(this.image.blank())
@@ -473,8 +471,8 @@ export class Activation implements CommitSource {
     } catch (cause) {
       return this.unwritable(this.commits.landed(), cause)
     }
-    const timer = this.timers.toWrite(commit)
-    const written = commit.toCommit(this.address, image.revision, state, timer)
+    this.timers.beforeWrite(commit)
+    const written = commit.toCommit(this.address, image.revision, state)
     this.drain()
     return written
   }
@@ -491,7 +489,7 @@ export class Activation implements CommitSource {
       this.image.recovered(this.image.blank())
       this.timers.forget()
     }
-    this.timers.arm(commit)
+    this.timers.arm(commit, outcome.signalRevisions)
     this.busy = true
     for (const entry of commit.messages) this.inbox.answer(entry, undefined, entry.reply)
     this.context.step?.("replied", this.address)
@@ -568,12 +566,12 @@ export class Activation implements CommitSource {
     // Behaviors hand back their own states and actions; only the table's types know them.
     if (decision.nextState !== undefined) this.image.state = decision.nextState as Tagged
     const actions = decision.actions as Array<Tagged> | undefined
-    const clears = entry.due !== undefined && this.timers.isOver(entry.due, decision, nowMs)
+    const ends = entry.due !== undefined && this.timers.endsTimer(entry.due, decision, nowMs)
     entry.reply = decision.answer
-    entry.writes = clears || changes(decision)
-    if (entry.writes) return this.write(entry, decision, clears, actions)
+    entry.writes = ends || changes(decision)
+    if (entry.writes) return this.write(entry, decision, ends, actions, nowMs)
     const seen = this.commits.latest
-    this.timers.hold(decision, seen)
+    this.timers.deferWithoutWrite(decision, entry.due, seen)
     if (seen !== undefined) return seen.addMessage(entry, actions)
     this.inbox.answer(entry, undefined, decision.answer)
     if (actions !== undefined) this.perform(actions)
@@ -582,14 +580,15 @@ export class Activation implements CommitSource {
   private write(
     entry: InboxMessage,
     decision: AnyDecision,
-    clears: boolean,
-    actions: ReadonlyArray<Tagged> | undefined
+    ends: boolean,
+    actions: ReadonlyArray<Tagged> | undefined,
+    nowMs: number
   ): void {
     const commit = this.commits.open(this.image.head)
     const first = this.image.head + 1
     commit.add(decision)
     this.image.head = commit.head
-    this.timers.decide(commit, decision, clears)
+    this.timers.decide(commit, decision, entry.due, ends, nowMs)
     commit.addMessage(entry, actions)
     this.context.step?.("decided", this.address)
     this.commits.join()

@@ -1,6 +1,5 @@
 /** One live actor in memory, and the directory, supervision and effects of a node's live actors. */
 export { Activation, type ActivationContext } from "./activation.ts"
-export { CrossActorTimers } from "./cross-actor-timers.ts"
 export { ActivationDirectory } from "./directory.ts"
 export { Effects, type MessageStep } from "./effects.ts"
 export { askAsEffect, type FiredTimer, type ReplyCallback } from "./pending-commit.ts"

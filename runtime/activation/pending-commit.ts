@@ -1,9 +1,10 @@
 /** The commits of one actor: at most one in flight, and the one that is decided meanwhile. */
 import { Effect } from "effect"
-import type { Address, AskFailure, Decision, LogItem, Tagged } from "../actor/index.ts"
+import { type Address, type AskFailure, type Decision, keyOf, type LogItem,
+  type Tagged } from "../actor/index.ts"
 import type { CommitSource, Committer } from "../commit/index.ts"
 import type { Commit } from "../ports/index.ts"
-import type { CrossActorTimer } from "./cross-actor-timers.ts"
+import type { FiredSignal } from "../timers/index.ts"
 
 /** Called once with a failure or a reply. What it throws is logged and changes nothing. */
 export type ReplyCallback = (failure: AskFailure | undefined, reply: unknown) => void
@@ -20,9 +21,20 @@ export const askAsEffect = (
 
 /** A due timer that became a message. */
 export interface FiredTimer {
-  /** The timer by another actor that it answers. */
-  readonly signal: CrossActorTimer | undefined
+  /** undefined: the actor's own timer. */
+  readonly signal: FiredSignal | undefined
 }
+
+/** A signal that a commit sets. */
+export interface DecidedSignal {
+  readonly address: Address
+  readonly atMs: number
+  hint: number | undefined
+}
+
+/** The hint of two signals in one: none when one of them has none, since that is about anything. */
+const greatestHint = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined || other === undefined ? undefined : Math.max(one, other)
 
 /** One message under way. */
 export interface InboxMessage {
@@ -46,20 +58,24 @@ export class PendingCommit {
   removesActor = false
   readonly items: Array<LogItem> = []
   timerAtMs: number | null | undefined = undefined
-  /** Until when the timer is held once this is durable. */
+  /** The actor's own timer is deferred until then once this is durable. */
   deferUntilMs: number | undefined = undefined
+  /** A signal that is deferred once this is durable. */
+  deferredSignal: { readonly untilMs: number; readonly signal: FiredSignal } | undefined = undefined
+  /** Revision of the signal to this actor that the commit removes. */
+  consumedSignal: number | undefined = undefined
   /** The log's head after this commit. */
   head: number
   private removals: Array<number> | undefined = undefined
-  private decidedSignals: Array<CrossActorTimer> | undefined = undefined
+  private decidedSignals: Map<string, DecidedSignal> | undefined = undefined
 
   constructor(head: number) {
     this.head = head
   }
 
-  /** Adds what one decision asks for; `others` are its timers of other actors, noted. */
+  /** Adds what one decision asks for, but for timers and signals. */
   add(decision: Decision<unknown, unknown, unknown>): void {
-    const { deferUntilMs, items, removals, timerAtMs } = decision
+    const { items, removals } = decision
     if (decision.durable || removals !== undefined) this.writesState = true
     if (decision.removesActor) this.removesActor = true
     if (items !== undefined) {
@@ -71,18 +87,30 @@ export class PendingCommit {
       this.removals ??= []
       for (const n of removals) this.removals.push(n)
     }
-    // A later timer ends the hold of a decision before it.
-    if (timerAtMs !== undefined) {
-      this.timerAtMs = timerAtMs
-      this.deferUntilMs = undefined
-    }
-    if (deferUntilMs !== undefined) this.deferUntilMs = deferUntilMs
   }
 
-  addSignal(timer: CrossActorTimer): void {
-    this.decidedSignals === undefined
-      ? this.decidedSignals = [timer]
-      : this.decidedSignals.push(timer)
+  /** The actor's own timer is set or cleared: whatever was deferred before is over. */
+  replaceTimer(atMs: number | null): void {
+    this.timerAtMs = atMs
+    this.deferUntilMs = undefined
+    this.consume(this.deferredSignal?.signal.revision)
+    this.deferredSignal = undefined
+  }
+
+  /** Removes the signal to this actor of this revision, and those that it replaced. */
+  consume(revision: number | undefined): void {
+    if (revision === undefined) return
+    this.consumedSignal = Math.max(revision, this.consumedSignal ?? revision)
+  }
+
+  /** Adds a signal; false when the commit has one to this address already. */
+  addSignal(address: Address, atMs: number, hint: number | undefined): boolean {
+    this.decidedSignals ??= new Map()
+    const key = keyOf(address)
+    const earlier = this.decidedSignals.get(key)
+    if (earlier !== undefined) earlier.hint = greatestHint(earlier.hint, hint)
+    else this.decidedSignals.set(key, { address, atMs, hint })
+    return earlier === undefined
   }
 
   /** Holds a reply, and what is performed after it, until this is durable. */
@@ -97,10 +125,9 @@ export class PendingCommit {
   toCommit(
     address: Address,
     revision: number,
-    state: string | undefined,
-    timer: number | null | undefined
+    state: string | undefined
   ): Commit {
-    const signals = this.signals
+    const { consumedSignal, signals, timerAtMs: timer } = this
     if (this.removesActor) {
       return {
         address,
@@ -110,7 +137,8 @@ export class PendingCommit {
         append: none,
         remove: none,
         timer: null,
-        signals
+        signals,
+        consumedSignal
       }
     }
     return {
@@ -121,12 +149,13 @@ export class PendingCommit {
       append: this.kept(),
       remove: this.removals ?? none,
       timer,
-      signals
+      signals,
+      consumedSignal
     }
   }
 
-  get signals(): ReadonlyArray<CrossActorTimer> {
-    return this.decidedSignals ?? none
+  get signals(): ReadonlyArray<DecidedSignal> {
+    return this.decidedSignals === undefined ? none : [...this.decidedSignals.values()]
   }
 
   /** The items that were not removed again before they were written. */

@@ -28,8 +28,8 @@ export interface DecisionContext {
   /** Number of the last log item, counted from 1; 0 before the first. */
   readonly head: number
   /**
-   * What the actor that set this timer said with it ({@link Decision.signal}): it is durable
-   * by now. Undefined for all other messages, and when it is not known any more.
+   * The number that came with the signal ({@link Decision.signal}), whose commit is durable.
+   * Undefined for all other messages, and after a crash.
    */
   readonly hint: number | undefined
   /** Number of the item remembered under this key, when it is among the last `recall.items`. */
@@ -43,11 +43,10 @@ export interface Refusal {
   readonly detail: string | undefined
 }
 
-/** The timer of another actor. */
-interface DecidedSignal {
+/** A signal to another actor. */
+interface DecisionSignal {
   readonly address: Address
-  readonly atMs: number
-  readonly hint?: number
+  readonly hint: number | undefined
 }
 
 /**
@@ -66,7 +65,7 @@ export class Decision<State, Reply = never, Action = never> {
   timerAtMs: number | null | undefined = undefined
   /** ms since the epoch. */
   deferUntilMs: number | undefined = undefined
-  signals: Array<DecidedSignal> | undefined = undefined
+  signals: Array<DecisionSignal> | undefined = undefined
   answer: Reply | Refusal | undefined = undefined
   actions: Array<Action> | undefined = undefined
 
@@ -103,30 +102,31 @@ export class Decision<State, Reply = never, Action = never> {
     return this
   }
   /**
-   * Leaves the stored timer as it is, while this node wakes the actor only at `untilMs`, ms
-   * since the epoch. Whoever takes the shard later, after a crash too, wakes it at the stored
-   * time: at once when that is past. So what is tried now is tried again at once when this node
-   * dies, and at `untilMs` when only its answer is lost.
+   * Leaves the stored timer, or the signal that fired, as it is, while this node fires it only at
+   * `untilMs`, ms since the epoch. The next owner of the shard, after a crash too, fires it at the
+   * stored time: at once when that is past. So an attempt is repeated at once when this node dies,
+   * and at `untilMs` when only its answer is lost.
    *
-   * Nothing is written for it, and a timer whose decision holds is not over. Together with
-   * {@link Decision.setTimer}: that time is stored, and held. A later decision's `wake` ends the
-   * hold; another actor's timer that this one has not seen yet is not put off by it.
+   * It writes nothing, and a timer whose decision defers it has not ended. Together with
+   * {@link Decision.setTimer}: that time is stored, and deferred. A later `setTimer` ends the
+   * deferral, of a signal too. A signal that comes later is not deferred.
    */
   deferTimer(untilMs: number): this {
     this.deferUntilMs = untilMs
     return this
   }
   /**
-   * Sets the timer time of another actor of the same shard, in the same commit; one of another
-   * shard is a defect. What that actor decides before it wakes does not take it away.
+   * Signals another actor of the same shard, in the same commit: it gets its timer's message at
+   * once. An address of another shard is a defect. Its own timer stays as it is, and it cannot
+   * overlook the signal: what it decides before the signal fires leaves the signal in the store.
    *
-   * `hint` is told to it as {@link DecisionContext.hint}, such as how far a log goes with this commit: of
-   * several the greatest, and none when one of them has none. It is only in memory: after a
-   * crash the actor wakes without.
+   * `hint` is its {@link DecisionContext.hint}, such as how far a log goes with this commit: the
+   * greatest of several signals, none when one of them has none. The hint is only in memory: after
+   * a crash the signal comes without it.
    */
-  signal(address: Address, atMs: number, hint?: number): this {
+  signal(address: Address, hint?: number): this {
     this.signals ??= []
-    this.signals.push(hint === undefined ? { address, atMs } : { address, atMs, hint })
+    this.signals.push({ address, hint })
     return this
   }
   /**

@@ -7,6 +7,12 @@ import { asFailure, type EngineSnapshot, pagesOf, readSpan } from "./engine/inde
 import * as keys from "./keys.ts"
 import { type EmbeddedStore, itemsIn, parseRecord } from "./storage/index.ts"
 
+/** When the first of an actor's timer and signal is due, given their texts. */
+const firstOf = (...texts: ReadonlyArray<string | undefined>): number | undefined => {
+  const times = texts.flatMap((text) => text === undefined ? [] : [keys.parseTimer(text).atMs])
+  return times.length === 0 ? undefined : Math.min(...times)
+}
+
 class EmbeddedContents implements ActorSource {
   private readonly store: EmbeddedStore
 
@@ -21,7 +27,12 @@ class EmbeddedContents implements ActorSource {
   /** Record, epoch of a log without one, and timer. */
   private texts(of: Address, view: EngineSnapshot = this.store.database()) {
     const key = keyOf(of)
-    return view.getTexts([keys.actorKey(key), keys.bareKey(key), keys.timerKey(of)])
+    return view.getTexts([
+      keys.actorKey(key),
+      keys.bareKey(key),
+      keys.timerKey(of),
+      keys.signalKey(of)
+    ])
   }
 
   async look(of: Address): Promise<ActorRead> {
@@ -29,7 +40,7 @@ class EmbeddedContents implements ActorSource {
   }
 
   private async lookIn(view: EngineSnapshot, of: Address): Promise<ActorRead> {
-    const [record, bare, timer] = this.texts(of, view)
+    const [record, bare, timer, signal] = this.texts(of, view)
     const parsed = record === undefined ? undefined : parseRecord(record)
     const life = parsed?.epoch ?? Number(bare ?? 0)
     const prefix = keys.logPrefix(life)
@@ -39,7 +50,7 @@ class EmbeddedContents implements ActorSource {
       life,
       state: parsed?.state,
       head: Math.max(parsed?.head ?? 0, keys.lastNumber(last ?? "0")),
-      timer: timer === undefined ? undefined : Number(timer)
+      timer: firstOf(timer, signal)
     }
   }
 
@@ -76,7 +87,9 @@ class EmbeddedContents implements ActorSource {
       address: fromKey(key),
       ...parseRecord(record)
     }))
-    const timers = this.store.database().getTexts(found.map((one) => keys.timerKey(one.address)))
+    const timers = this.store.database().getTexts(
+      found.flatMap(({ address }) => [keys.timerKey(address), keys.signalKey(address)])
+    )
     const firsts = this.store.database().getTexts(
       found.map(({ epoch, head }) => keys.logPrefix(epoch) + keys.digits(head + 1))
     )
@@ -92,7 +105,7 @@ class EmbeddedContents implements ActorSource {
         yield* readActor(this, address)
         continue
       }
-      const timer = timers[at] === undefined ? undefined : Number(timers[at])
+      const timer = firstOf(timers[2 * at], timers[2 * at + 1])
       const common = { address, state, timer, items, removed: [], steady: true }
       yield { _tag: "Actor", head: Math.max(head, items.at(-1)?.n ?? 0), ...common }
     }
@@ -111,12 +124,16 @@ class EmbeddedContents implements ActorSource {
     for await (const page of this.pages("bare/", false)) {
       for (const [key] of page) yield* readActor(this, fromKey(key))
     }
-    for await (const page of this.pages("timer/", false)) {
-      for (const [key] of page) {
-        const of = fromKey(key.slice(key.indexOf("/") + 1))
-        const [record, bare] = this.texts(of)
-        // The others were read with their records.
-        if (record === undefined && bare === undefined) yield* readActor(this, of)
+    for (const prefix of ["timer/", "signal/"]) {
+      for await (const page of this.pages(prefix, false)) {
+        for (const [key] of page) {
+          const of = fromKey(key.slice(key.indexOf("/") + 1))
+          const [record, bare, timer] = this.texts(of)
+          // The others were read with their records, logs or timers.
+          const isRead = record !== undefined || bare !== undefined ||
+            (prefix === "signal/" && timer !== undefined)
+          if (!isRead) yield* readActor(this, of)
+        }
       }
     }
   }

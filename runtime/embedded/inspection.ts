@@ -8,7 +8,7 @@ import { StorageCorrupted, StorageUnavailable } from "../actor/index.ts"
 import { type BlobRecord, blobsPath, fileNames, idOfName, parseBlob,
   uploadsPath } from "./blobs/index.ts"
 import { asFailure, type Database, databasePath, type EngineName, pagesOf } from "./engine/index.ts"
-import { bytesKey, lastNumber } from "./keys.ts"
+import { bytesKey, lastNumber, parseTimer } from "./keys.ts"
 import { type OpenFailure, openFailure, openVerified, parseRecord } from "./storage/index.ts"
 
 export interface EmbeddedInspection {
@@ -81,9 +81,14 @@ class StoreInspector {
   async run(): Promise<void> {
     await this.readActors()
     await this.readLogs()
-    for await (const [key, at] of rowsOf(this.database, "timer/")) {
-      this.counts.timers++
-      if (!Number.isFinite(Number(at))) this.faults.push(`timer ${key} has no time: ${at}`)
+    for (const prefix of ["timer/", "signal/"]) {
+      for await (const [key, text] of rowsOf(this.database, prefix)) {
+        this.counts.timers++
+        const { atMs, signalRevision = 0 } = parseTimer(text)
+        if (!Number.isFinite(atMs + signalRevision)) {
+          this.faults.push(`${prefix}${key} is unreadable: ${text}`)
+        }
+      }
     }
     for await (const _ of rowsOf(this.database, "record/", false)) this.counts.records++
     for await (const [id, text] of rowsOf(this.database, "blob/")) await this.readBlob(id, text)

@@ -32,8 +32,24 @@ export const garbageKey = (epoch: number): string => `garbage/${digits(epoch)}`
 
 export const timerPrefix = (shard: number): string => `timer/${String(shard).padStart(3, "0")}/`
 
+/** Of an actor's own timer: its time. */
 export const timerKey = (address: Address): string =>
   `${timerPrefix(shardOf(address))}${keyOf(address)}`
+
+export const signalPrefix = (shard: number): string => `signal/${String(shard).padStart(3, "0")}/`
+
+/** Of the signal to an actor: its time and revision. */
+export const signalKey = (address: Address): string =>
+  `${signalPrefix(shardOf(address))}${keyOf(address)}`
+
+/** `<ms since the epoch> <revision>`, or the time alone for an actor's own timer. */
+export const parseTimer = (text: string): { atMs: number; signalRevision: number | undefined } => {
+  const [atMs, signalRevision] = text.split(" ")
+  return {
+    atMs: Number(atMs),
+    signalRevision: signalRevision === undefined ? undefined : Number(signalRevision)
+  }
+}
 
 export const recordKey = (table: string, key: string): string => `record/${table}/${key}`
 

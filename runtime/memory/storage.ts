@@ -5,7 +5,7 @@
 import { Effect, Layer } from "effect"
 import { fromKey, keyOf, type LogItem, shardOf } from "../actor/index.ts"
 import { assertCommit, type Commit, type CommitOutcome, conflictOf, Storage, type StorageApi,
-  type TimerPage } from "../ports/index.ts"
+  type StoredTimer, type TimerPage } from "../ports/index.ts"
 
 interface Actor {
   state: string | undefined
@@ -66,13 +66,12 @@ const itemsOf = (log: ReadonlyArray<LogItem>, from: number, limit: number): Arra
   return log.slice(start, start + limit)
 }
 
-const soonestOf = (
-  stored: ReadonlyMap<string, number>,
+const nextTimers = (
+  stored: ReadonlyArray<StoredTimer>,
   shard: number,
   limit: number
 ): TimerPage => {
-  const timers = [...stored].map(([key, atMs]) => ({ address: fromKey(key), atMs }))
-    .filter(({ address }) => shardOf(address) === shard)
+  const timers = stored.filter(({ address }) => shardOf(address) === shard)
     .sort((one, other) => one.atMs - other.atMs)
   return { timers: timers.slice(0, limit), complete: timers.length <= limit }
 }
@@ -80,7 +79,8 @@ const soonestOf = (
 /** A store of its own, empty. */
 export const makeMemoryStorage = (): StorageApi => {
   const actors = new Map<string, Actor>()
-  const timers = new Map<string, number>()
+  const timers = new Map<string, StoredTimer>()
+  const signals = new Map<string, StoredTimer>()
   let commits = 0
 
   const apply = (commit: Commit): CommitOutcome => {
@@ -90,20 +90,28 @@ export const makeMemoryStorage = (): StorageApi => {
     const conflict = conflictOf(commit, known)
     if (conflict !== undefined) return { _tag: "Conflict", conflict }
     commits++
-    for (const { address, atMs } of commit.signals) timers.set(keyOf(address), atMs)
+    const { address, consumedSignal } = commit
+    if (signals.get(key)?.signalRevision === consumedSignal) signals.delete(key)
+    const signalRevisions = commit.signals.map(({ address, atMs }) => {
+      signals.set(keyOf(address), { address, atMs, signalRevision: commits })
+      return commits
+    })
     const timer = commit.state === null ? null : commit.timer
     if (timer === null) timers.delete(key)
-    else if (timer !== undefined) timers.set(key, timer)
+    else if (timer !== undefined) {
+      timers.set(key, { address, atMs: timer, signalRevision: undefined })
+    }
     if (commit.state === null) {
       actors.delete(key)
-      return { _tag: "Committed", revision: 0 }
+      return { _tag: "Committed", revision: 0, signalRevisions }
     }
     if (commit.state !== undefined || commit.append.length > 0) {
       actors.set(key, changed(known, commit, commits))
     }
     return {
       _tag: "Committed",
-      revision: commit.state === undefined ? commit.expected : commits
+      revision: commit.state === undefined ? commit.expected : commits,
+      signalRevisions
     }
   }
 
@@ -117,7 +125,8 @@ export const makeMemoryStorage = (): StorageApi => {
       }),
     read: (address, from, limit) =>
       Effect.sync(() => itemsOf(actors.get(keyOf(address))?.log ?? [], from, limit)),
-    timers: (shard, limit) => Effect.sync(() => soonestOf(timers, shard, limit)),
+    timers: (shard, limit) =>
+      Effect.sync(() => nextTimers([...timers.values(), ...signals.values()], shard, limit)),
     scan: (kind, after, limit) => Effect.sync(() => idsOf(actors, kind, after, limit)),
     health: Effect.void
   }

@@ -12,7 +12,7 @@ export interface Commit {
   readonly expected: number
   /**
    * The record's new text; undefined leaves it as it is. null removes the actor: its record, its
-   * whole log and its timer, whatever `append`, `remove` and `timer` say.
+   * whole log and its own timer, whatever `append`, `remove` and `timer` say.
    */
   readonly state: string | null | undefined
   /** Number of the last item ever appended, kept with the record when the record is written. */
@@ -24,10 +24,18 @@ export interface Commit {
   readonly append: ReadonlyArray<LogItem>
   /** Numbers of items to delete; a number that is not there is ignored. Demands `state`. */
   readonly remove: ReadonlyArray<number>
-  /** The actor's timer, ms since the epoch; null clears it; undefined leaves it. */
+  /** The actor's own timer, ms since the epoch; null clears it; undefined leaves it. */
   readonly timer: number | null | undefined
-  /** Timers of other actors of the same shard: each is set to `atMs`. */
+  /**
+   * Signals to other actors of the same shard, one for each address at most. A signal replaces
+   * the earlier signal to the same actor, and never its own timer.
+   */
   readonly signals: ReadonlyArray<Timer>
+  /**
+   * Revision of the signal to this actor that the commit decides on: the store removes the signal,
+   * unless another one has replaced it. undefined leaves it.
+   */
+  readonly consumedSignal: number | undefined
 }
 
 export interface Timer {
@@ -35,10 +43,16 @@ export interface Timer {
   readonly atMs: number
 }
 
-/** The timers of one shard that come first. */
+/** An actor's own timer, or a signal to it. */
+export interface StoredTimer extends Timer {
+  /** Of a signal: greater than that of each signal that it replaced. undefined: its own timer. */
+  readonly signalRevision: number | undefined
+}
+
+/** The timers and signals of one shard that come first. */
 export interface TimerPage {
   /** In order of time; those of one time in any order. */
-  readonly timers: ReadonlyArray<Timer>
+  readonly timers: ReadonlyArray<StoredTimer>
   /** Whether these are all that the shard has. */
   readonly complete: boolean
 }
@@ -57,6 +71,8 @@ export type CommitOutcome =
      * no commit can be written upon, when another activation has written it since.
      */
     readonly revision: number
+    /** Of the commit's signals, in their order; NaN where the store cannot tell. */
+    readonly signalRevisions: ReadonlyArray<number>
   }
   | { readonly _tag: "Conflict"; readonly conflict: RevisionConflict | LogConflict }
   /** The actor is another's by now, and whether the commit was kept before cannot be told. */
@@ -121,10 +137,14 @@ export class Storage extends Context.Service<Storage, StorageApi>()("restante/ru
  * The storage port: what the runtime asks of a store of actors. The contract is the suite
  * `test/suites/storage.ts`; a backend passes it in one line.
  *
- * For each actor there is a state record with a revision, a log of numbered items, and at most
- * one timer time. One {@link Commit} is kept whole or not at all; the commits of a group stand
+ * For each actor there is a state record with a revision, a log of numbered items, at most one
+ * timer of its own, and at most one signal that other actors set for it. Only its own commits write
+ * the first; they can only remove the second, and only the one that they name. One {@link Commit} is kept whole or not at all; the commits of a group stand
  * or fail each for itself, and what `commit` reports as committed is durable.
  */
+
+/** Of a commit without signals. */
+export const noSignals: ReadonlyArray<never> = []
 
 /** The conflict of a commit with what is known of its actor; undefined when there is none. */
 export const conflictOf = (

@@ -1,13 +1,32 @@
 /**
- * Durable timers of the shards that this node owns. The store keeps them; here is known when
- * the next ones are due. A timer is delivered as the behavior's message, and is over when
- * the decision on it is committed, so that a crash in between finds it again.
+ * The timer service of a node (protocol section 3): when the next timers and signals of its shards
+ * are due. The store has all of them; of each shard the first few are in memory, in a window that
+ * is loaded again when it runs low. A due timer or signal is delivered as the behavior's message,
+ * and ends with the commit of the decision on it, so that a crash in between finds it again.
  */
 import { Effect, type Fiber } from "effect"
 import { type Address, fromKey, keyOf, shardOf } from "../actor/index.ts"
 import type { Fork } from "../clock.ts"
 import type { Limits } from "../limits.ts"
-import type { TimerPage } from "../ports/index.ts"
+import type { StoredTimer, TimerPage } from "../ports/index.ts"
+
+/** A signal of an actor to another. */
+export interface FiredSignal {
+  /** Of the stored signal, which a commit names to remove it; NaN when that is not known. */
+  readonly revision: number
+  readonly hint: number | undefined
+}
+
+/** Begins the key of a signal in a window; an actor's own timer has the actor's key. */
+const signalMark = "!"
+
+const signalKeyOf = (address: Address): string => signalMark + keyOf(address)
+
+const timerKeyOf = ({ address, signalRevision }: StoredTimer): string =>
+  signalRevision === undefined ? keyOf(address) : signalKeyOf(address)
+
+const addressOf = (key: string): Address =>
+  fromKey(key.startsWith(signalMark) ? key.slice(signalMark.length) : key)
 
 /** A binary min-heap of keys by due time; whoever pops an overtaken entry skips it. */
 export class TimerHeap {
@@ -88,29 +107,37 @@ export class TimerHeap {
 }
 
 /**
- * Why a timer stays in memory wherever the window ends, since the store has another time for
- * it: it is held, or armed by a commit in doubt; or it could not be delivered.
+ * Why a timer stays in memory wherever the window ends: the store has another time for it, since
+ * it is deferred or of an indeterminate commit; or it could not be delivered.
  */
-type PinReason = "held" | "stuck"
+type PinReason = "deferred" | "undelivered"
 
-/** So many overtaken entries cost less than sorting them out. */
-const compactFrom = 64
+/** So many outdated entries of a heap cost less than removing them. */
+const outdatedEntriesMax = 64
 
+/**
+ * The timers and signals of one shard that come first. What a commit sets beyond the end of the
+ * window is left to the store.
+ */
 export class TimerWindow {
   /** How many could not be delivered. */
-  stuck = 0
-  private readonly due = new Map<string, number>()
+  undelivered = 0
+  private readonly dueMs = new Map<string, number>()
   private readonly pinned = new Map<string, PinReason>()
+  /** Of the signals that are in the window. */
+  private readonly signals = new Map<string, FiredSignal>()
+  /** Signals that commits under way set: how many for each key. */
+  private readonly signalsBegun = new Map<string, number>()
   /** Delivered and not yet answered: how often each. */
   private readonly inFlight = new Map<string, number>()
   private readonly heap = new TimerHeap()
   private readonly max: number
-  /** All that the store has before this time is known; of this very time, maybe a part. */
-  private untilMs = Number.NEGATIVE_INFINITY
+  /** The window has all that the store has before this time; of this very time, maybe a part. */
+  private endMs = Number.NEGATIVE_INFINITY
   /**
-   * What was set or cleared since a load was asked for; undefined when none is under way. The
-   * load may have read these keys before or after the change, so what is known here is newer.
-   * And where the window will end is not known yet, so all of them are kept until it is.
+   * Keys that were set or cleared since the load under way began; undefined when none is. The load
+   * may have read these keys before the change, so the window's times are newer. Where the window
+   * will end is not known yet, so it keeps all of them until then.
    */
   private changed: Set<string> | undefined = undefined
 
@@ -119,18 +146,18 @@ export class TimerWindow {
     this.max = max
   }
 
-  /** How many timers are known. */
+  /** How many timers and signals are in memory. */
   get size(): number {
-    return this.due.size
+    return this.dueMs.size
   }
 
   /** The earliest due time, ms since the epoch. */
   get earliestMs(): number | undefined {
-    const { due, heap } = this
+    const { dueMs, heap } = this
     for (;;) {
       const key = heap.peekKey()
       const atMs = heap.peek()
-      if (key === undefined || due.get(key) === atMs) return atMs
+      if (key === undefined || dueMs.get(key) === atMs) return atMs
       heap.pop()
     }
   }
@@ -140,14 +167,14 @@ export class TimerWindow {
     const { earliestMs } = this
     if (earliestMs === undefined || earliestMs > nowMs) return 0
     let count = 0
-    for (const atMs of this.due.values()) if (atMs <= nowMs) count++
+    for (const atMs of this.dueMs.values()) if (atMs <= nowMs) count++
     return count
   }
 
   /** Whether there is more in the store and little left here. */
-  get low(): boolean {
-    return this.changed === undefined && this.untilMs < Number.POSITIVE_INFINITY &&
-      this.due.size - this.pinned.size <= this.max / 4
+  get isLow(): boolean {
+    return this.changed === undefined && this.endMs < Number.POSITIVE_INFINITY &&
+      this.dueMs.size - this.pinned.size <= this.max / 4
   }
 
   /** How many to read, so that `max` are new beside those that the load will skip. */
@@ -156,44 +183,64 @@ export class TimerWindow {
   }
 
   isDeferred(key: string): boolean {
-    return this.pinned.get(key) === "held"
+    return this.pinned.get(key) === "deferred"
   }
 
-  dueMs(key: string): number | undefined {
-    return this.due.get(key)
+  timeOf(key: string): number | undefined {
+    return this.dueMs.get(key)
   }
 
-  /** What the store has now: a commit that sets or clears it is durable. */
-  set(key: string, atMs: number | null): void {
+  signalOf(key: string): FiredSignal | undefined {
+    return this.signals.get(key)
+  }
+
+  /** A commit is durable that sets (`atMs`) or clears (null) the timer or signal. */
+  set(key: string, atMs: number | null, signal?: FiredSignal): void {
     this.changed?.add(key)
-    this.release(key)
-    if (atMs === null || (this.changed === undefined && atMs >= this.untilMs)) {
-      this.due.delete(key)
+    this.unpin(key)
+    if (atMs === null || (this.changed === undefined && atMs >= this.endMs)) {
+      this.remove(key)
       return
     }
-    this.put(key, atMs)
+    this.put(key, atMs, signal)
     if (this.changed === undefined) this.shrink()
   }
 
-  /** A time that is not the store's. */
-  pin(key: string, atMs: number, why: PinReason): void {
+  /** Keeps a timer or signal at a time that is not the store's. */
+  pin(key: string, atMs: number, why: PinReason, signal?: FiredSignal): void {
     this.changed?.add(key)
-    this.release(key)
+    this.unpin(key)
     this.pinned.set(key, why)
-    if (why === "stuck") this.stuck++
-    this.put(key, atMs)
+    if (why === "undelivered") this.undelivered++
+    this.put(key, atMs, signal)
   }
 
-  /** The first one that is due now, which is delivered until it has landed. */
-  take(nowMs: number): string | undefined {
+  /** A commit under way sets this signal, until {@link settleSignal}. */
+  beginSignal(key: string): void {
+    this.signalsBegun.set(key, (this.signalsBegun.get(key) ?? 0) + 1)
+  }
+
+  settleSignal(key: string): void {
+    const left = (this.signalsBegun.get(key) ?? 1) - 1
+    left === 0 ? this.signalsBegun.delete(key) : this.signalsBegun.set(key, left)
+  }
+
+  /** Whether the store has no signal after this revision, and none is on its way there. */
+  isLatestSignal(key: string, revision: number): boolean {
+    return !this.signalsBegun.has(key) && (this.signals.get(key)?.revision ?? 0) <= revision
+  }
+
+  /** Takes the first that is due, to be delivered; {@link landed} ends the delivery. */
+  take(nowMs: number): { key: string; signal: FiredSignal | undefined } | undefined {
     const atMs = this.earliestMs
     if (atMs === undefined || atMs > nowMs) return
     const key = this.heap.pop()?.key
     if (key === undefined) return
-    this.release(key)
-    this.due.delete(key)
+    const signal = this.signals.get(key)
+    this.unpin(key)
+    this.remove(key)
     this.inFlight.set(key, (this.inFlight.get(key) ?? 0) + 1)
-    return key
+    return { key, signal }
   }
 
   landed(key: string): void {
@@ -201,126 +248,150 @@ export class TimerWindow {
     left === 0 ? this.inFlight.delete(key) : this.inFlight.set(key, left)
   }
 
-  /** A load is asked for. */
-  begin(): void {
+  /** A load begins. */
+  beginLoad(): void {
     this.changed ??= new Set()
   }
 
-  /** Takes what the store had; whether there is nothing more to load just now. */
-  loaded({ complete, timers }: TimerPage): boolean {
-    const { changed, due, inFlight, pinned } = this
+  /** Adds what a load read; whether there is nothing more to load just now. */
+  finishLoad({ complete, timers }: TimerPage): boolean {
+    const { changed, dueMs, inFlight, pinned } = this
     if (changed === undefined) return true
-    const before = due.size
-    for (const { address, atMs } of timers) {
-      const key = keyOf(address)
+    const before = dueMs.size
+    for (const timer of timers) {
+      const key = timerKeyOf(timer)
+      const { atMs, signalRevision } = timer
+      const signal = signalRevision === undefined
+        ? undefined
+        : { revision: signalRevision, hint: undefined }
       // What is in delivery is still in the store, but its decision says what comes next.
-      if (!due.has(key) && !inFlight.has(key) && !changed.has(key)) this.put(key, atMs)
+      if (!dueMs.has(key) && !inFlight.has(key) && !changed.has(key)) this.put(key, atMs, signal)
+      else if (signal !== undefined) this.replaceSignal(key, atMs, signal)
     }
-    const brought = due.size > before
-    this.untilMs = complete
+    const hasMore = dueMs.size > before
+    this.endMs = complete
       ? Number.POSITIVE_INFINITY
       : timers.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY
     for (const key of changed) {
-      if ((due.get(key) ?? this.untilMs) >= this.untilMs && !pinned.has(key)) due.delete(key)
+      if ((dueMs.get(key) ?? this.endMs) >= this.endMs && !pinned.has(key)) this.remove(key)
     }
     this.changed = undefined
     this.shrink()
-    return brought || !this.low
+    return hasMore || !this.isLow
   }
 
-  private release(key: string): void {
-    if (this.pinned.get(key) === "stuck") this.stuck--
+  /** The store has a later signal than the window, of a commit whose outcome was not known. */
+  private replaceSignal(key: string, atMs: number, signal: FiredSignal): void {
+    const known = this.signals.get(key)
+    if (known === undefined || known.revision >= signal.revision) return
+    if (this.isDeferred(key)) this.set(key, atMs, signal)
+    else this.signals.set(key, signal)
+  }
+
+  private unpin(key: string): void {
+    if (this.pinned.get(key) === "undelivered") this.undelivered--
     this.pinned.delete(key)
   }
 
-  private put(key: string, atMs: number): void {
-    const { due, heap } = this
-    if (due.get(key) === atMs) return
-    due.set(key, atMs)
+  private put(key: string, atMs: number, signal: FiredSignal | undefined): void {
+    const { dueMs, heap } = this
+    if (signal !== undefined) this.signals.set(key, signal)
+    if (dueMs.get(key) === atMs) return
+    dueMs.set(key, atMs)
     heap.push(atMs, key)
-    // Overtaken entries are skipped when they come up; those of the far future must not pile up.
-    if (heap.size > 2 * due.size + compactFrom) heap.reset(due)
+    // Outdated entries are skipped when they come up; those of the far future must not pile up.
+    if (heap.size > 2 * dueMs.size + outdatedEntriesMax) heap.reset(dueMs)
+  }
+
+  private remove(key: string): void {
+    this.dueMs.delete(key)
+    this.signals.delete(key)
   }
 
   /** Ends the window earlier when too many were set within it: the store has them. */
   private shrink(): void {
-    const { due, heap, pinned, max } = this
-    if (due.size - pinned.size <= 2 * max) return
-    const inOrder = [...due].filter(([key]) => !pinned.has(key)).sort(([, a], [, b]) => a - b)
-    this.untilMs = inOrder[max - 1]?.[1] ?? this.untilMs
-    for (const [key] of inOrder.slice(max)) due.delete(key)
-    heap.reset(due)
+    const { dueMs, heap, max, pinned } = this
+    if (dueMs.size - pinned.size <= 2 * max) return
+    const inOrder = [...dueMs].filter(([key]) => !pinned.has(key)).sort(([, a], [, b]) => a - b)
+    this.endMs = inOrder[max - 1]?.[1] ?? this.endMs
+    for (const [key] of inOrder.slice(max)) this.remove(key)
+    heap.reset(dueMs)
   }
 }
-
-/*
- * When the store is looked at once more for the timers of a shard. What a commit has set is known
- * here when it is kept; but a commit that was given up, here or by an owner before, may be kept
- * long after, and nobody is told. Counted in sweeps, since clocks jump.
- */
 
 interface ScheduledRescan {
   sweepsLeft: number
-  /** So many of the next ones are soon, since a commit is in doubt. */
-  hasty: number
+  /** So many of the next rescans are soon, since a commit is indeterminate. */
+  soonLeft: number
 }
 
+/**
+ * When the store is read again for the timers of a shard. The window has what commits set when they
+ * are durable; but the store may keep a commit long after it was given up, here or by an earlier
+ * owner, and nobody reports that. Counted in sweeps, since clocks jump.
+ */
 export class RescanSchedule {
   private readonly shards = new Map<number, ScheduledRescan>()
-  private readonly regular: number
-  private readonly soon: number
-  private readonly hasty: number
+  private readonly regularSweeps: number
+  private readonly soonSweeps: number
+  private readonly soonCount: number
 
   constructor({ sweepMs, timersDoubtRescanMs, timersDoubtRescans, timersRescanMs }: Limits) {
-    this.regular = Math.ceil(timersRescanMs / sweepMs)
-    this.soon = Math.ceil(timersDoubtRescanMs / sweepMs)
-    this.hasty = timersDoubtRescans
+    this.regularSweeps = Math.ceil(timersRescanMs / sweepMs)
+    this.soonSweeps = Math.ceil(timersDoubtRescanMs / sweepMs)
+    this.soonCount = timersDoubtRescans
   }
 
-  /** A shard is held from now on. */
-  begin(shard: number, inDoubt: boolean): void {
-    // Not all of them at once.
-    const sweepsLeft = 1 + shard % this.regular
-    this.shards.set(shard, { sweepsLeft, hasty: 0 })
-    if (inDoubt) this.doubt(shard)
+  /** This node owns the shard from now on. */
+  begin(shard: number, expectsLateCommits: boolean): void {
+    // Not all shards in one sweep.
+    const sweepsLeft = 1 + shard % this.regularSweeps
+    this.shards.set(shard, { sweepsLeft, soonLeft: 0 })
+    if (expectsLateCommits) this.expectLateCommits(shard)
   }
 
   end(shard: number): void {
     this.shards.delete(shard)
   }
 
-  /** A commit that set timers was given up, and may be kept. */
-  doubt(shard: number): void {
-    const look = this.shards.get(shard)
-    if (look === undefined) return
-    look.hasty = this.hasty
-    look.sweepsLeft = Math.min(look.sweepsLeft, this.soon)
+  /** The store may yet keep commits of the shard that were given up. */
+  expectLateCommits(shard: number): void {
+    const rescan = this.shards.get(shard)
+    if (rescan === undefined) return
+    rescan.soonLeft = this.soonCount
+    rescan.sweepsLeft = Math.min(rescan.sweepsLeft, this.soonSweeps)
   }
 
-  /** The shards whose time has come. */
+  /** The shards to rescan in this sweep. */
   sweep(): ReadonlyArray<number> {
     const due: Array<number> = []
-    for (const [shard, look] of this.shards) {
-      if (--look.sweepsLeft > 0) continue
+    for (const [shard, rescan] of this.shards) {
+      if (--rescan.sweepsLeft > 0) continue
       due.push(shard)
-      look.sweepsLeft = look.hasty > 0 ? this.soon : this.regular
-      if (look.hasty > 0) look.hasty--
+      rescan.sweepsLeft = rescan.soonLeft > 0 ? this.soonSweeps : this.regularSweeps
+      if (rescan.soonLeft > 0) rescan.soonLeft--
     }
     return due
   }
 }
 
-/*
- * The timers of one shard that this node knows: those that come first, and no more than a few
- * of them, whatever the store has. What a commit sets beyond the window is left to the store;
- * when the window runs low it is loaded anew.
- */
-
-/** What became of a timer: answered, to be tried again in a while, or never to be told here. */
+/** What became of a delivery: answered, to be repeated in a while, or never to be repeated here. */
 export type DeliveryResult = "answered" | "later" | "never"
 
-/** Delivers one due timer; `landed` is called once. */
-export type Deliver = (address: Address, landed: (as: DeliveryResult) => void) => void
+/** Delivers a due timer, or a due signal; `landed` is called once. */
+export type Deliver = (
+  address: Address,
+  signal: FiredSignal | undefined,
+  landed: (as: DeliveryResult) => void
+) => void
+
+/** Two signals that come as one. A signal without a hint may be about anything. */
+const merged = (one: FiredSignal, other: FiredSignal): FiredSignal => ({
+  revision: Math.max(one.revision, other.revision),
+  hint: one.hint === undefined || other.hint === undefined
+    ? undefined
+    : Math.max(one.hint, other.hint)
+})
 
 export class TimerService {
   private readonly windows = new Map<number, TimerWindow>()
@@ -337,7 +408,7 @@ export class TimerService {
   private phase: "asleep" | "firing" | "full" = "asleep"
   private stopped = false
 
-  /** `load` asks for a shard's timers, which come by {@link TimerService.loaded}. */
+  /** `load` asks for a shard's timers, which come by {@link TimerService.finishLoad}. */
   constructor(
     fork: Fork,
     nowMs: () => number,
@@ -383,8 +454,8 @@ export class TimerService {
   }
 
   /**
-   * The only timer of an address is durable, or cleared (null). Of a shard that is not held
-   * here nothing is noted: a load that begins later finds it.
+   * An actor's own timer is durable, or cleared (null). Of a shard that this node does not own
+   * nothing is kept: a load that begins later finds it.
    */
   set(address: Address, atMs: number | null): void {
     const shard = shardOf(address)
@@ -395,50 +466,89 @@ export class TimerService {
     this.refill(shard, window)
   }
 
-  /** Sets what another actor set; what is held is not put off by it. */
-  setSignal(address: Address, atMs: number): void {
-    const held = this.windows.get(shardOf(address))?.isDeferred(keyOf(address)) === true
-    held ? this.setNoLater(address, atMs) : this.set(address, atMs)
-  }
-
-  /**
-   * Wakes an address unless it has an earlier timer. Whether the store has this one may be in
-   * doubt, and be settled late: so it stays in memory, wherever the window ends.
-   */
+  /** Fires an actor's own timer at this time, unless it fires before: the store may have it. */
   setNoLater(address: Address, atMs: number): void {
-    const known = this.windows.get(shardOf(address))?.dueMs(keyOf(address))
-    if (known === undefined || atMs < known) this.defer(address, atMs)
+    const knownMs = this.windows.get(shardOf(address))?.timeOf(keyOf(address))
+    if (knownMs === undefined || atMs < knownMs) this.defer(address, atMs)
   }
 
-  /** Wakes an address at this time instead of the store's. */
+  /** Fires an actor's own timer at this time instead of the store's. */
   defer(address: Address, untilMs: number): void {
-    const window = this.windows.get(shardOf(address))
-    if (window === undefined) return
-    window.pin(keyOf(address), untilMs, "held")
-    this.sleepUntil(untilMs)
+    this.pin(address, keyOf(address), untilMs, undefined)
+  }
+
+  /** A decision sets a signal; {@link setSignal} follows when its commit is over. */
+  beginSignal(address: Address): void {
+    this.windows.get(shardOf(address))?.beginSignal(signalKeyOf(address))
   }
 
   /**
-   * This node has taken a shard: what it has is loaded. What is set meanwhile is newer. `inDoubt`:
-   * commits of its last owner may be kept yet.
+   * The commit of a signal is over. Two signals that wait come as one, at the earlier time, with
+   * the greater hint, or none when one of them has none.
    */
-  take(shard: number, inDoubt = false): void {
-    this.rescans.begin(shard, inDoubt)
+  setSignal(address: Address, atMs: number, signal: FiredSignal): void {
+    const shard = shardOf(address)
+    const window = this.windows.get(shard)
+    if (window === undefined) return
+    const key = signalKeyOf(address)
+    window.settleSignal(key)
+    const waiting = window.isDeferred(key) ? undefined : window.signalOf(key)
+    const dueMs = waiting === undefined ? atMs : Math.min(atMs, window.timeOf(key) ?? atMs)
+    window.set(key, dueMs, waiting === undefined ? signal : merged(waiting, signal))
+    this.sleepUntil(dueMs)
+    this.refill(shard, window)
+  }
+
+  /** Fires a signal that has fired once more, at this time, unless a later one comes before. */
+  deferSignal(address: Address, untilMs: number, signal: FiredSignal): void {
+    const key = signalKeyOf(address)
+    if (this.windows.get(shardOf(address))?.signalOf(key) !== undefined) return
+    this.pin(address, key, untilMs, { ...signal, hint: undefined })
+  }
+
+  /** Revision of the signal of an actor that is deferred. */
+  deferredSignal(address: Address): number | undefined {
+    const window = this.windows.get(shardOf(address))
+    const key = signalKeyOf(address)
+    return window?.isDeferred(key) === true ? window.signalOf(key)?.revision : undefined
+  }
+
+  /** Whether the store has no signal after this revision, and none is on its way there. */
+  isLatestSignal(address: Address, revision: number): boolean {
+    const window = this.windows.get(shardOf(address))
+    return window === undefined || window.isLatestSignal(signalKeyOf(address), revision)
+  }
+
+  /** A commit is durable that removes the signal of this revision. */
+  endSignal(address: Address, revision: number): void {
+    const window = this.windows.get(shardOf(address))
+    const key = signalKeyOf(address)
+    const signal = window?.signalOf(key)
+    // A load under way may have read it before.
+    if (signal === undefined || signal.revision <= revision) window?.set(key, null)
+  }
+
+  /**
+   * This node has taken a shard: its timers are loaded. `expectsLateCommits`: the store may yet
+   * keep commits of its last owner.
+   */
+  take(shard: number, expectsLateCommits = false): void {
+    this.rescans.begin(shard, expectsLateCommits)
     const window = new TimerWindow(this.limits.shardTimersMax)
     this.windows.set(shard, window)
     this.refill(shard, window)
   }
 
-  /** A commit that set timers of the shard was given up: the store may have them later. */
+  /** The store may yet keep commits that set timers of the shard, and were given up. */
   expectLateCommits(shard: number): void {
-    this.rescans.doubt(shard)
+    this.rescans.expectLateCommits(shard)
   }
 
-  /** Looks for timers that are kept by now, and that nobody here was told of. */
+  /** Reads the store again for timers of commits that were given up. */
   sweep(): void {
     if (this.stopped) return
     for (const shard of this.rescans.sweep()) {
-      this.windows.get(shard)?.begin()
+      this.windows.get(shard)?.beginLoad()
       this.load(shard)
     }
   }
@@ -448,12 +558,12 @@ export class TimerService {
     return this.windows.get(shard)?.loadLimit ?? 1
   }
 
-  /** Takes what the store had; false when it brought nothing and is to be asked again later. */
-  loaded(shard: number, soonest: TimerPage): boolean {
+  /** Adds what a load read; false when it brought nothing new, and is to be repeated later. */
+  finishLoad(shard: number, page: TimerPage): boolean {
     const window = this.windows.get(shard)
     if (window === undefined) return true
-    const enough = window.loaded(soonest)
-    if (!enough) window.begin()
+    const enough = window.finishLoad(page)
+    if (!enough) window.beginLoad()
     const { earliestMs } = window
     if (earliestMs !== undefined) this.sleepUntil(earliestMs)
     if (enough) this.refill(shard, window)
@@ -472,12 +582,12 @@ export class TimerService {
   }
 
   private refill(shard: number, window: TimerWindow): void {
-    if (this.stopped || !window.low) return
-    let stuck = 0
-    for (const each of this.windows.values()) stuck += each.stuck
-    // Those that are stuck are tried again; each round of that looks here again.
-    if (stuck >= this.limits.timersStuckMax) return
-    window.begin()
+    if (this.stopped || !window.isLow) return
+    let undelivered = 0
+    for (const each of this.windows.values()) undelivered += each.undelivered
+    // Each round of their deliveries comes here again.
+    if (undelivered >= this.limits.timersStuckMax) return
+    window.beginLoad()
     this.load(shard)
   }
 
@@ -519,30 +629,42 @@ export class TimerService {
       const shard = shards.pop()?.key
       if (shard === undefined) break
       const window = this.windows.get(Number(shard))
-      const key = window?.take(nowMs)
-      if (window === undefined || key === undefined) continue
-      this.send(window, key)
+      const due = window?.take(nowMs)
+      if (window === undefined || due === undefined) continue
+      this.send(window, due.key, due.signal)
       join(shard, window.earliestMs)
     }
     this.sleep()
     for (const [shard, window] of this.windows) this.refill(shard, window)
   }
 
-  private send(window: TimerWindow, key: string): void {
-    const address = fromKey(key)
+  private send(window: TimerWindow, key: string, signal: FiredSignal | undefined): void {
+    const address = addressOf(key)
     this.inFlight++
-    this.deliver(address, (as) => {
+    this.deliver(address, signal, (result) => {
       this.inFlight--
       window.landed(key)
       // A shard that was lost meanwhile is its new owner's; taken again, it was loaded again.
-      const current = this.windows.get(shardOf(address)) === window
-      if (as !== "answered" && current && window.dueMs(key) === undefined) {
-        // Kept in memory, so that what cannot be told is not loaded and told again and again.
-        const again = as === "later" ? this.nowMs() + this.limits.timerRetryMs : Infinity
-        window.pin(key, again, "stuck")
-        this.sleepUntil(again)
+      const isCurrent = this.windows.get(shardOf(address)) === window
+      if (result !== "answered" && isCurrent && window.timeOf(key) === undefined) {
+        // Kept in memory, so that a timer that cannot be delivered is not loaded again and again.
+        const retryMs = result === "later" ? this.nowMs() + this.limits.timerRetryMs : Infinity
+        window.pin(key, retryMs, "undelivered", signal)
+        this.sleepUntil(retryMs)
       }
       if (this.phase === "full") this.sleep()
     })
+  }
+
+  private pin(
+    address: Address,
+    key: string,
+    atMs: number,
+    signal: FiredSignal | undefined
+  ): void {
+    const window = this.windows.get(shardOf(address))
+    if (window === undefined) return
+    window.pin(key, atMs, "deferred", signal)
+    this.sleepUntil(atMs)
   }
 }

@@ -98,12 +98,10 @@ export const watched: Variant<MailboxState, "Open"> = {
 }
 export const registrationSignal = (hint?: number) => ({
   address: address("registration", "alice=registration-1"),
-  atMs: nowMs,
   ...hint === undefined ? {} : { hint }
 })
 export const taskSignal = (id: string) => ({
-  address: address("background-task", `alice=${id}`),
-  atMs: nowMs
+  address: address("background-task", `alice=${id}`)
 })
 export const configure: Variant<MailboxMessage, "Configure"> = {
   _tag: "Configure",

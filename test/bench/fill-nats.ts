@@ -34,7 +34,8 @@ const commitOf = (n: number): Commit => ({
     : [],
   remove: [],
   timer: what === "timers" ? inAnHourMs + n : undefined,
-  signals: []
+  signals: [],
+  consumedSignal: undefined
 })
 
 const fill = Effect.gen(function*() {

@@ -45,7 +45,8 @@ const commitOf = ({ atMs, id, listingKey }: Stored): Commit => {
     append: [{ n: 1, value: document }],
     remove: [],
     timer: nextAtMs,
-    signals: []
+    signals: [],
+    consumedSignal: undefined
   }
 }
 

@@ -34,7 +34,7 @@ const withoutFence = (): StorageApi => {
       Effect.sync(() =>
         group.map(({ address, append, expected }) => {
           for (const { n, value } of append) logOf(address).set(n, value)
-          return { _tag: "Committed", revision: expected }
+          return { _tag: "Committed", revision: expected, signalRevisions: [] }
         })
       ),
     load: (of) =>

@@ -1,17 +1,16 @@
 /** What an actor says to another with the timer that it sets for it. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { CrossActorTimers } from "../../runtime/activation/cross-actor-timers.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at, type State } from "./probe.ts"
-import { dropAll, type Rig, start, turns } from "./rig.ts"
+import { dropAll, fails, type Rig, scripted, start, turns } from "./rig.ts"
 
 afterEach(dropAll)
 
 const other = "a=b"
 const signal = (hint?: number) =>
-  ({ _tag: "Signal", id: other, atMs: 50, ...hint === undefined ? {} : { hint } }) as const
+  ({ _tag: "Signal", id: other, ...hint === undefined ? {} : { hint } }) as const
 
 const hintsOf = async (storage: StorageApi): Promise<ReadonlyArray<number | null>> => {
   const { state } = await Effect.runPromise(storage.load(at(other)))
@@ -57,16 +56,22 @@ describe("a hint", () => {
     expect(await hintsOf(storage)).toEqual([null])
   })
 
-  it("of a commit in doubt is dropped, and with it what is merged later", () => {
-    const foreign = new CrossActorTimers()
-    const first = foreign.note({ address: at(other), atMs: 10, hint: 4 })
-    foreign.doubt(first)
-    expect(foreign.answeredBy("probe.a=b", 10)).toBeUndefined()
-    const second = foreign.note({ address: at(other), atMs: 20, hint: 5 })
-    foreign.ripen(second)
-    expect(second).toEqual({ address: at(other), atMs: 10, hint: undefined })
-    foreign.met(second)
-    const third = foreign.note({ address: at(other), atMs: 30, hint: 6 })
-    expect(third.hint).toBe(6)
+  it("of a lost commit is dropped, and with it the hint of the next signal", async () => {
+    const storage = scripted()
+    const limits = { reloadDelayMs: 1 }
+    const rig = await start({ limits }, { storage, virtualTime: true })
+    storage.acts.push(fails, fails, fails)
+    const lost = rig.ask(at("a"), signal(4))
+    for (let tries = 0; tries < 3; tries++) {
+      await turns()
+      await rig.pass(1)
+    }
+    expect(await lost).toBe("StorageUnavailable")
+    await rig.ask(at("a"), signal(5))
+    await pass(rig, 100)
+    expect(await hintsOf(storage)).toEqual([null])
+    await rig.ask(at("a"), signal(6))
+    await pass(rig, 100)
+    expect(await hintsOf(storage)).toEqual([null, 6])
   })
 })

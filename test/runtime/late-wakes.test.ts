@@ -85,7 +85,7 @@ describe("a timer", () => {
     expect(await timersOf(storage)).toEqual([])
   })
 
-  it("by another is not lost when a commit from before it is answered after it", async () => {
+  it("signal is not lost when a commit from before it is answered after it", async () => {
     const inner = makeMemoryStorage()
     const answers: Array<() => void> = []
     // Groups are kept in their order, and answered when the test says so.
@@ -106,24 +106,24 @@ describe("a timer", () => {
     // It clears its own timer.
     const own = rig.ask(at("a=b"), { _tag: "Worked" })
     await turns()
-    const others = rig.ask(at("a"), { _tag: "Signal", id: "a=b", atMs: 50 })
+    const others = rig.ask(at("a"), { _tag: "Signal", id: "a=b" })
     await turns()
     answers[1]?.()
     await others
     answers[0]?.()
     await own
-    expect(await timersOf(storage)).toEqual([{ address: at("a=b"), atMs: 50 }])
+    expect(await timersOf(storage)).toMatchObject([{ address: at("a=b"), atMs: 0 }])
     await pass(rig, 100)
     answers[2]?.()
     await turns()
     expect(await timersOf(storage)).toEqual([])
   })
 
-  it("by another comes to one that holds its own once it is kept, not before", async () => {
+  it("signal comes to an actor that defers its own timer once it is durable, not before", async () => {
     const storage = scripted()
     const { behavior, woken } = trier({
       hold: () => stay<State>().deferTimer(100_000).reply("held"),
-      poke: () => stay<State>().signal(tried("a"), 0).reply("poked")
+      poke: () => stay<State>().signal(tried("a")).reply("poked")
     })
     const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     storage.gate.close()

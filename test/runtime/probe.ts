@@ -34,7 +34,6 @@ export type Message =
   | {
     readonly _tag: "Signal"
     readonly id: string
-    readonly atMs: number
     readonly hint?: number
   }
   | { readonly _tag: "Work"; readonly name: string; readonly retryAtMs: number }
@@ -88,12 +87,8 @@ const table: BehaviorTable<State, Message, Reply, Action> = {
         ? next
         : next.setTimer(nowMs + 1_000).perform({ _tag: "Do", name: state.todo } as const)
     },
-    Signal: (state, { atMs, hint, id }, { head }) =>
-      become<State>({ ...state, count: state.count + 1 }).signal(
-        address("probe", id),
-        atMs,
-        hint
-      )
+    Signal: (state, { hint, id }, { head }) =>
+      become<State>({ ...state, count: state.count + 1 }).signal(address("probe", id), hint)
         .reply({ count: state.count + 1, head }),
     Work: (state, { name, retryAtMs }, { head }) =>
       become<State>({ ...state, todo: name }).setTimer(retryAtMs)

@@ -11,7 +11,14 @@ afterEach(dropAll)
 it("a commit that is kept between the record and the log is seen in both", async () => {
   const inner = makeMemoryStorage()
   const of = at("a")
-  const kept = { address: of, state: undefined, remove: [], timer: undefined, signals: [] }
+  const kept = {
+    address: of,
+    state: undefined,
+    remove: [],
+    timer: undefined,
+    signals: [],
+    consumedSignal: undefined
+  }
   const note = (n: number, value: string) =>
     Effect.runPromise(inner.commit([{ ...kept, expected: 0, head: n, append: [{ n, value }] }]))
   await note(1, "first")

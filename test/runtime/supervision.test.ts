@@ -113,7 +113,8 @@ describe("quarantine", () => {
       append: [],
       remove: [],
       timer: undefined,
-      signals: []
+      signals: [],
+      consumedSignal: undefined
     }]))
     const rig = await start({}, { storage, virtualTime: true })
     expect(await patient(rig, add)).toBe("Quarantined")

@@ -16,7 +16,11 @@ const soonestOf = (
   of: number,
   limit: number
 ): TimerPage => {
-  const timers = [...stored].map(([key, atMs]) => ({ address: fromKey(key), atMs }))
+  const timers = [...stored].map(([key, atMs]) => ({
+    address: fromKey(key),
+    atMs,
+    signalRevision: undefined
+  }))
     .filter(({ address }) => shardOf(address) === of)
     .sort((one, other) => one.atMs - other.atMs)
   return { timers: timers.slice(0, limit), complete: timers.length <= limit }
@@ -75,10 +79,16 @@ export class TimersModel {
 
   constructor() {
     const nowMs = () => this.nowMs
-    this.timers = new TimerService(this.runtime.runFork, nowMs, this.limits, (address, landed) => {
-      this.flying.push({ address, landed })
-      expect(this.flying.length).toBeLessThanOrEqual(this.limits.timersInFlightMax)
-    }, (of) => this.loads.push({ shard: of, seen: new Map() }))
+    this.timers = new TimerService(
+      this.runtime.runFork,
+      nowMs,
+      this.limits,
+      (address, _signal, landed) => {
+        this.flying.push({ address, landed })
+        expect(this.flying.length).toBeLessThanOrEqual(this.limits.timersInFlightMax)
+      },
+      (of) => this.loads.push({ shard: of, seen: new Map() })
+    )
     this.take()
   }
 
@@ -144,7 +154,7 @@ export class TimersModel {
     this.loads.shift()
     const seen = [...load.seen].filter(([, atMs]) => !Number.isNaN(atMs))
     const limit = this.timers.loadLimit(load.shard)
-    if (!this.timers.loaded(load.shard, soonestOf(seen, load.shard, limit))) {
+    if (!this.timers.finishLoad(load.shard, soonestOf(seen, load.shard, limit))) {
       this.loads.push({ shard: load.shard, seen: new Map() })
     }
   }

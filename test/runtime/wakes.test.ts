@@ -153,29 +153,29 @@ describe("a timer", () => {
   })
 })
 
-describe("a timer for another actor", () => {
+describe("a signal to another actor", () => {
   it("comes with the commit that set it", async () => {
     const storage = scripted()
     const rig = await start({}, { storage, virtualTime: true })
-    await rig.ask(at("a"), { _tag: "Signal", id: "a=b", atMs: 100 })
-    expect(storage.groups[0]?.[0]?.signals).toEqual([{ address: at("a=b"), atMs: 100 }])
+    await rig.ask(at("a"), { _tag: "Signal", id: "a=b" })
+    expect(storage.groups[0]?.[0]?.signals).toMatchObject([{ address: at("a=b"), atMs: 0 }])
     await pass(rig, 130)
     expect((await wokenMs(storage, "a=b")).length).toBe(1)
     expect(await timersOf(storage)).toEqual([])
   })
 
-  it("is not taken away by what the other decided without having seen it", async () => {
+  it("is not removed by a decision of the other that has not seen it", async () => {
     const storage = scripted()
     const rig = await start({}, { storage, virtualTime: true })
     await rig.ask(at("a=b"), { _tag: "SetTimer", atMs: 10_000 })
     await rig.ask(at("a=b"), { _tag: "Read" })
     // Both in one group, in either order: its own clearing must not win.
     const both = [
-      rig.ask(at("a"), { _tag: "Signal", id: "a=b", atMs: 50 }),
+      rig.ask(at("a"), { _tag: "Signal", id: "a=b" }),
       rig.ask(at("a=b"), { _tag: "Worked" })
     ]
     await Promise.all(both)
-    expect(await timersOf(storage)).toEqual([{ address: at("a=b"), atMs: 50 }])
+    expect(await timersOf(storage)).toMatchObject([{ address: at("a=b"), atMs: 0 }])
     await pass(rig, 100)
     expect((await wokenMs(storage, "a=b")).length).toBe(1)
     expect(await timersOf(storage)).toEqual([])
@@ -183,10 +183,47 @@ describe("a timer for another actor", () => {
     expect(await timersOf(storage)).toEqual([{ address: at("a=b"), atMs: 5_000 }])
   })
 
+  it("leaves the other's own timer, and ends by itself", async () => {
+    const storage = scripted()
+    const rig = await start({}, { storage, virtualTime: true })
+    await rig.ask(at("a=b"), { _tag: "SetTimer", atMs: 5_000 })
+    await rig.ask(at("a"), { _tag: "Signal", id: "a=b" })
+    expect((await timersOf(storage)).length).toBe(2)
+    await pass(rig, 100)
+    expect((await wokenMs(storage, "a=b")).length).toBe(1)
+    expect(await timersOf(storage)).toEqual([{ address: at("a=b"), atMs: 5_000 }])
+  })
+
+  it("set again while the first is decided on fires again", async () => {
+    const storage = scripted()
+    const rig = await start({}, { storage, virtualTime: true })
+    await rig.ask(at("a"), { _tag: "Signal", id: "a=b" })
+    storage.gate.close()
+    await pass(rig, 20)
+    const again = rig.ask(at("a"), { _tag: "Signal", id: "a=b" })
+    await pass(rig, 20)
+    storage.gate.open()
+    await again
+    await pass(rig, 100)
+    expect((await wokenMs(storage, "a=b")).length).toBe(2)
+    expect(await timersOf(storage)).toEqual([])
+  })
+
+  it("is found by the next owner after a crash", async () => {
+    const storage = scripted()
+    const before = await start({}, { storage, virtualTime: true })
+    await before.ask(at("a"), { _tag: "Signal", id: "a=b" })
+    await before.drop()
+    const rig = await start({}, { storage, virtualTime: true })
+    await pass(rig, 100)
+    expect((await wokenMs(storage, "a=b")).length).toBe(1)
+    expect(await timersOf(storage)).toEqual([])
+  })
+
   it("of another shard is a defect", async () => {
     const rig = await start()
     expect(shardOf(at("c"))).not.toBe(shardOf(at("a")))
-    const reply = await rig.ask(at("a"), { _tag: "Signal", id: "c", atMs: 1 })
+    const reply = await rig.ask(at("a"), { _tag: "Signal", id: "c" })
     expect(reply).toBe("ActorDefect")
   })
 })

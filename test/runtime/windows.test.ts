@@ -14,14 +14,18 @@ import { type Step, step, TimersModel } from "./timers-model.ts"
 afterEach(dropAll)
 
 const shard = shardOf(at("a"))
-const timerOf = (n: number, atMs: number) => ({ address: at(`a=${n}`), atMs })
+const timerOf = (n: number, atMs: number) => ({
+  address: at(`a=${n}`),
+  atMs,
+  signalRevision: undefined
+})
 const keyOfNumber = (n: number) => keyOf(at(`a=${n}`))
 
 describe("a window", () => {
   const window = (...times: ReadonlyArray<number>): TimerWindow => {
     const made = new TimerWindow(4)
-    made.begin()
-    made.loaded({ timers: times.map((atMs, n) => timerOf(n, atMs)), complete: false })
+    made.beginLoad()
+    made.finishLoad({ timers: times.map((atMs, n) => timerOf(n, atMs)), complete: false })
     return made
   }
 
@@ -35,46 +39,46 @@ describe("a window", () => {
 
   it("knows all when there is no more, until that is too much", () => {
     const made = new TimerWindow(4)
-    made.begin()
-    made.loaded({ timers: [], complete: true })
+    made.beginLoad()
+    made.finishLoad({ timers: [], complete: true })
     for (let n = 0; n < 8; n++) made.set(keyOfNumber(n), 100 - n)
-    expect([made.size, made.low]).toEqual([8, false])
+    expect([made.size, made.isLow]).toEqual([8, false])
     made.set(keyOfNumber(8), 92)
     expect([made.size, made.earliestMs]).toEqual([4, 92])
     for (let n = 8; n > 5; n--) made.take(100)
-    expect([made.size, made.low]).toEqual([1, true])
+    expect([made.size, made.isLow]).toEqual([1, true])
   })
 
   it("skips in a load what is known, in delivery, or changed since it was asked for", () => {
     const made = window(10, 20, 30, 40)
-    expect(made.take(20)).toBe(keyOfNumber(0))
-    made.pin(keyOfNumber(1), 500, "held")
+    expect(made.take(20)?.key).toBe(keyOfNumber(0))
+    made.pin(keyOfNumber(1), 500, "deferred")
     made.set(keyOfNumber(2), null)
     made.set(keyOfNumber(3), null)
-    expect(made.low).toBe(true)
+    expect(made.isLow).toBe(true)
     expect(made.loadLimit).toBe(6)
-    made.begin()
+    made.beginLoad()
     made.set(keyOfNumber(4), 45)
     made.set(keyOfNumber(5), null)
     made.set(keyOfNumber(6), 1_000)
     expect(made.size).toBe(3)
     const stale = [10, 20, 30, 40, 60, 70, 80].map((atMs, n) => timerOf(n, atMs))
-    made.loaded({ timers: [...stale.slice(0, 2), ...stale.slice(4)], complete: false })
+    made.finishLoad({ timers: [...stale.slice(0, 2), ...stale.slice(4)], complete: false })
     // Of those that changed one was cleared and one is beyond the end now.
-    expect([made.dueMs(keyOfNumber(1)), made.dueMs(keyOfNumber(4))]).toEqual([500, 45])
+    expect([made.timeOf(keyOfNumber(1)), made.timeOf(keyOfNumber(4))]).toEqual([500, 45])
     expect(made.size).toBe(2)
-    made.begin()
-    made.pin(keyOfNumber(5), 900, "held")
-    made.loaded({ timers: stale.slice(0, 4), complete: false })
-    expect(made.dueMs(keyOfNumber(5))).toBe(900)
+    made.beginLoad()
+    made.pin(keyOfNumber(5), 900, "deferred")
+    made.finishLoad({ timers: stale.slice(0, 4), complete: false })
+    expect(made.timeOf(keyOfNumber(5))).toBe(900)
   })
 
   it("that a load brought nothing is not loaded at once again", () => {
     const made = window(10, 20, 30, 40)
     for (let n = 0; n < 4; n++) made.take(40)
-    made.begin()
+    made.beginLoad()
     const again = { timers: [10, 20, 30, 40].map((atMs, n) => timerOf(n, atMs)), complete: false }
-    expect(made.loaded(again)).toBe(false)
+    expect(made.finishLoad(again)).toBe(false)
   })
 })
 

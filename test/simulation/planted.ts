@@ -38,7 +38,14 @@ const timersApart: Apply = (inner, commit, later) => {
   const outcome = faithful(inner, { ...commit, timer: undefined })
   later(APART_MS, () => {
     const { head, revision } = Effect.runSync(inner.load(address))
-    const alone = { ...commit, state: undefined, append: [], remove: [], signals: [] }
+    const alone = {
+      ...commit,
+      state: undefined,
+      append: [],
+      remove: [],
+      signals: [],
+      consumedSignal: undefined
+    }
     faithful(inner, { ...alone, expected: revision, head })
   })
   return outcome
@@ -76,7 +83,11 @@ const repliesFirst = (real: StorageApi, later: Later): StorageApi => {
           state === undefined ? expected : state === null ? 0 : ++told
         )
         under = under.then(() => handIn(group, tolds))
-        return tolds.map((revision) => ({ _tag: "Committed" as const, revision }))
+        return tolds.map((revision) => ({
+          _tag: "Committed" as const,
+          revision,
+          signalRevisions: []
+        }))
       }),
     load: (address) => Effect.andThen(Effect.promise(() => under), real.load(address))
   }

@@ -18,7 +18,8 @@ const nothing = {
   append: [],
   remove: [],
   timer: undefined,
-  signals: []
+  signals: [],
+  consumedSignal: undefined
 } as const
 
 const numbered = (from: number, to: number) =>

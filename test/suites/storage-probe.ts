@@ -19,6 +19,7 @@ export const commitOf = (changes: Partial<Commit>): Commit => ({
   remove: [],
   timer: undefined,
   signals: [],
+  consumedSignal: undefined,
   ...changes
 })
 
@@ -30,6 +31,11 @@ export const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.run
 export const revisionOf = (outcome: CommitOutcome | undefined): number => {
   if (outcome?._tag !== "Committed") throw new Error(`not committed: ${JSON.stringify(outcome)}`)
   return outcome.revision
+}
+
+export const signalRevisionsOf = (outcome: CommitOutcome | undefined): ReadonlyArray<number> => {
+  if (outcome?._tag !== "Committed") throw new Error(`not committed: ${JSON.stringify(outcome)}`)
+  return outcome.signalRevisions
 }
 
 export const conflictOf = (outcome: CommitOutcome | undefined): object => {

@@ -5,7 +5,8 @@ import type { StorageApi } from "../../runtime/ports/storage.ts"
 import type { Fresh } from "./harness.ts"
 import { historyCases } from "./storage-history.ts"
 import { logCases } from "./storage-log.ts"
-import { alice, bob, conflictOf, itemsOf, probeOf, revisionOf } from "./storage-probe.ts"
+import { alice, bob, conflictOf, itemsOf, probeOf, revisionOf,
+  signalRevisionsOf } from "./storage-probe.ts"
 
 export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
   describe(`storage: ${name}`, () => {
@@ -74,6 +75,8 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
     historyCases(probe)
 
     describe("timers", () => {
+      const push = address("registration", "alice=1")
+      const other = address("registration", "alice=2")
       it("keeps at most one for each actor", async () => {
         await one({ timer: 1_000 })
         expect(await timers(shardOf(alice))).toEqual([{ address: alice, atMs: 1_000 }])
@@ -84,12 +87,71 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         await one({ timer: null })
         expect(await timers(shardOf(alice))).toEqual([])
       })
-      it("sets those of others in the same commit", async () => {
-        const push = address("registration", "alice=1")
-        await one({ state: "a", signals: [{ address: push, atMs: 5 }] })
+      it("sets signals to others in the same commit", async () => {
+        const outcome = await one({ state: "a", signals: [{ address: push, atMs: 5 }] })
         expect(shardOf(push)).toBe(shardOf(alice))
-        expect(await timers(shardOf(alice))).toEqual([{ address: push, atMs: 5 }])
+        const [signalRevision] = signalRevisionsOf(outcome)
+        expect(await timers(shardOf(alice))).toEqual([{ address: push, atMs: 5, signalRevision }])
         expect(await load(push)).toEqual({ state: undefined, revision: 0, head: 0 })
+      })
+      it("reports a revision for each signal, in their order, that grows", async () => {
+        const first = await one({
+          signals: [{ address: push, atMs: 5 }, { address: other, atMs: 6 }]
+        })
+        const [ofPush = 0, ofBob] = signalRevisionsOf(first)
+        const listed = await timers(shardOf(alice))
+        expect(listed.map(({ signalRevision }) => signalRevision)).toEqual([ofPush, ofBob])
+        const [next] = signalRevisionsOf(await one({ signals: [{ address: push, atMs: 7 }] }))
+        expect(next).toBeGreaterThan(ofPush)
+        expect(signalRevisionsOf(await one({ timer: 1 }))).toEqual([])
+      })
+      it("keeps a signal and the actor's own timer apart, in order of time", async () => {
+        await one({ address: push, timer: 7 })
+        const [signalRevision] = signalRevisionsOf(
+          await one({ signals: [{ address: push, atMs: 5 }], timer: 6 })
+        )
+        const signal = { address: push, atMs: 5, signalRevision }
+        const all = [signal, { address: alice, atMs: 6 }, { address: push, atMs: 7 }]
+        expect(await timers(shardOf(alice))).toEqual(all)
+        expect((await soonest(shardOf(alice), 2)).timers).toEqual(all.slice(0, 2))
+        await one({ address: push, timer: null })
+        expect(await timers(shardOf(alice))).toEqual(all.slice(0, 2))
+        await one({ address: push, state: "a" })
+        const { revision } = await load(push)
+        await one({ address: push, state: null, expected: revision })
+        expect(await timers(shardOf(alice))).toEqual(all.slice(0, 2))
+        await one({ address: push, timer: 8, consumedSignal: signalRevision })
+        expect(await timers(shardOf(alice))).toEqual([all[1], { address: push, atMs: 8 }])
+        await reopen()
+        expect(await timers(shardOf(alice))).toEqual([all[1], { address: push, atMs: 8 }])
+      })
+      it("removes a signal with the commit that names it, and no later one", async () => {
+        const set = async (atMs: number) => {
+          const outcome = await one({ signals: [{ address: push, atMs }] })
+          return signalRevisionsOf(outcome)[0] ?? 0
+        }
+        const first = await set(1)
+        const second = await set(2)
+        const left = { address: push, atMs: 2, signalRevision: second }
+        await one({ address: push, consumedSignal: first })
+        expect(await timers(shardOf(alice))).toEqual([left])
+        await one({ address: push, consumedSignal: first, append: itemsOf(1, 1) })
+        expect(await timers(shardOf(alice))).toEqual([left])
+        expect(conflictOf(await one({ address: push, consumedSignal: second, expected: 77 })))
+          .toMatchObject({ _tag: "RevisionConflict" })
+        expect(await timers(shardOf(alice))).toEqual([left])
+        await one({ address: push, consumedSignal: second })
+        expect(await timers(shardOf(alice))).toEqual([])
+        // In one group with the signal that replaces it, in either order.
+        for (const isFirst of [true, false]) {
+          const revision = await set(3)
+          const both = [
+            { address: push, consumedSignal: revision },
+            { signals: [{ address: push, atMs: 4 }] }
+          ]
+          await commit(...isFirst ? both : both.toReversed())
+          expect(await timers(shardOf(alice))).toMatchObject([{ address: push, atMs: 4 }])
+        }
       })
       it("lists a shard's and no other's", async () => {
         const all = Array.from({ length: 300 }, (_, at) => address("session", `s${at}`))

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { type Address, keyOf, type LogItem, StorageCorrupted } from "../../actor/index.ts"
 import { cachedFencesMax } from "../../limits.ts"
-import { assertCommit, type Commit, type CommitOutcome, conflictOf, type StorageApi,
+import { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, type StorageApi,
   type StoredActor, type TimerPage } from "../../ports/index.ts"
 import { type EngineSnapshot, engineTitles, keysIn, readSpan,
   type WriteBatch } from "../engine/index.ts"
@@ -94,6 +94,9 @@ interface FenceEntry {
   staged: ActorFence | undefined
 }
 
+const revisionOfSignal = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : keys.parseTimer(text).signalRevision
+
 class EmbeddedStorage {
   private readonly store: EmbeddedStore
   private readonly sweeper: LogSweeper
@@ -112,6 +115,7 @@ class EmbeddedStorage {
     const touched: Array<FenceEntry> = []
     const garbage: Array<number> = []
     const fetched = this.store.isSynchronous ? undefined : new Map<string, ActorFence>()
+    const signals = new Map<string, number>()
     let fetchError: unknown
     const fetch = fetched === undefined ? undefined : () => {
       fetchError = undefined
@@ -122,7 +126,7 @@ class EmbeddedStorage {
     const prepare = (batch: WriteBatch): void => {
       if (fetchError !== undefined) throw fetchError
       for (const commit of group) {
-        outcomes.push(this.apply(batch, commit, touched, garbage, fetched))
+        outcomes.push(this.apply(batch, commit, touched, garbage, fetched, signals))
       }
     }
     const durable = (): ReadonlyArray<CommitOutcome> => {
@@ -262,12 +266,34 @@ class EmbeddedStorage {
     }
   }
 
+  /** `signals`: revisions of the signals that commits before this one of the group set, by key. */
+  private applySignals(
+    batch: WriteBatch,
+    { address: self, consumedSignal, signals: decided }: Commit,
+    revision: number,
+    signals: Map<string, number>
+  ): ReadonlyArray<number> {
+    if (consumedSignal !== undefined) {
+      const key = keys.signalKey(self)
+      const current = signals.get(key) ?? revisionOfSignal(this.store.database().getText(key))
+      if (current === consumedSignal) batch.remove(key)
+    }
+    if (decided.length === 0) return noSignals
+    return decided.map(({ address, atMs }) => {
+      const key = keys.signalKey(address)
+      batch.put(key, `${atMs} ${revision}`)
+      signals.set(key, revision)
+      return revision
+    })
+  }
+
   private apply(
     batch: WriteBatch,
     commit: Commit,
     touched: Array<FenceEntry>,
     garbage: Array<number>,
-    fetched: ReadonlyMap<string, ActorFence> | undefined
+    fetched: ReadonlyMap<string, ActorFence> | undefined,
+    signals: Map<string, number>
   ): CommitOutcome {
     const { state } = commit
     const key = keyOf(commit.address)
@@ -276,9 +302,7 @@ class EmbeddedStorage {
     const conflict = conflictOf(commit, fence)
     if (conflict !== undefined) return { _tag: "Conflict", conflict }
     const revision = ++batch.commits
-    for (const { address, atMs } of commit.signals) {
-      batch.put(keys.timerKey(address), String(atMs))
-    }
+    const signalRevisions = this.applySignals(batch, commit, revision, signals)
     const timer = state === null ? null : commit.timer
     if (timer === null) batch.remove(keys.timerKey(commit.address))
     else if (timer !== undefined) batch.put(keys.timerKey(commit.address), String(timer))
@@ -286,11 +310,12 @@ class EmbeddedStorage {
       this.erase(batch, key, fence)
       if (fence.head > 0) garbage.push(fence.epoch)
       this.stage(entry, noActor, touched)
-      return { _tag: "Committed", revision: 0 }
+      return { _tag: "Committed", revision: 0, signalRevisions }
     }
     const outcome: CommitOutcome = {
       _tag: "Committed",
-      revision: state === undefined ? commit.expected : revision
+      revision: state === undefined ? commit.expected : revision,
+      signalRevisions
     }
     if (state === undefined && commit.append.length === 0) return outcome
     const epoch = fence.epoch === 0 ? revision : fence.epoch

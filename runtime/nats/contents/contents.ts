@@ -13,7 +13,7 @@ import { recordOf, recordsKv } from "../records/index.ts"
 import { type ActorEntry, isLiveItem, isMarker, itemCount, itemsOf, loadEntry, parseEntry,
   readLog } from "../storage/index.ts"
 import { acknowledgedSequence, actorBuckets, actorKeys, addressOfState, addressOfTimer, type Bucket,
-  type BucketFailure, listSubjects, readLast, readLastOfMany, scanStream, statesOfKind,
+  type BucketFailure, listSubjects, readLast, readLastOfMany, scanStream, signalsOf, statesOfKind,
   statesOfShard, type StoredMessage, timersOf } from "../stream/index.ts"
 
 /** An actor to be read, with what its record told. */
@@ -47,8 +47,15 @@ interface Snapshot {
   readonly part: ActorPart
 }
 
-const timerAtMs = (stored: StoredMessage | undefined): number | undefined =>
-  stored === undefined || isMarker(stored) ? undefined : Number(stored.text())
+/** When the first of an actor's timer and signal is due. */
+const firstTimerMs = (
+  ...stored: ReadonlyArray<StoredMessage | undefined>
+): number | undefined => {
+  const times = stored.flatMap((one) =>
+    one === undefined || isMarker(one) ? [] : [Number(one.text())]
+  )
+  return times.length === 0 ? undefined : Math.min(...times)
+}
 
 const bySubject = (stored: ReadonlyArray<StoredMessage>): ReadonlyMap<string, StoredMessage> =>
   new Map(stored.map((message) => [message.subject, message]))
@@ -71,8 +78,10 @@ class NatsContents implements ActorSource {
   async look(of: Address): Promise<ActorRead> {
     const place = this.placeOf(of)
     const { floor, head, seq, text } = await loadEntry(this.nats, place, of)
-    const timer = timerAtMs(await readLast(this.nats, place.stream, actorKeys(place, of).timer))
-    return { fence: seq, life: floor, state: text, head, timer }
+    const { signal, timer } = actorKeys(place, of)
+    const own = await readLast(this.nats, place.stream, timer)
+    const timerMs = firstTimerMs(own, await readLast(this.nats, place.stream, signal))
+    return { fence: seq, life: floor, state: text, head, timer: timerMs }
   }
 
   async read(of: Address, from: number, limit: number): Promise<ReadonlyArray<LogItem>> {
@@ -120,10 +129,14 @@ class NatsContents implements ActorSource {
       return !told.has(of.kind)
     })
     const bare: Array<Address> = []
-    for await (const { subjects } of listSubjects(nats, place.stream, timersOf(place, shard))) {
-      for (const subject of subjects) {
-        const of = addressOfTimer(place, subject)
-        if (!known.has(keyOf(of))) bare.push(of)
+    for (const filter of [timersOf(place, shard), signalsOf(place, shard)]) {
+      for await (const { subjects } of listSubjects(nats, place.stream, filter)) {
+        for (const subject of subjects) {
+          const of = addressOfTimer(place, subject)
+          if (known.has(keyOf(of))) continue
+          known.add(keyOf(of))
+          bare.push(of)
+        }
       }
     }
     yield* this.each(bare)
@@ -141,7 +154,7 @@ class NatsContents implements ActorSource {
       head: records.get(keyOf(address))?.head ?? 0
     }))
     for (const beyond of contentsExtraItems) {
-      const small = wanted.filter(({ head }) => 2 + head + beyond <= contentsKeysPerRead)
+      const small = wanted.filter(({ head }) => 3 + head + beyond <= contentsKeysPerRead)
       const left = wanted.filter((one) => !small.includes(one))
       for (const group of groupReads(small, beyond)) {
         const snapshots = await this.snapshots(place, group, beyond, lastSeq)
@@ -181,8 +194,9 @@ class NatsContents implements ActorSource {
     lastSeq: number
   ): Promise<ReadonlyMap<string, Snapshot>> {
     const subjects = wanted.flatMap(({ address, head }) => {
-      const { log, state, timer } = actorKeys(place, address)
-      return [state, timer, ...Array.from({ length: head + beyond }, (_, at) => log + (at + 1))]
+      const { log, signal, state, timer } = actorKeys(place, address)
+      const items = Array.from({ length: head + beyond }, (_, at) => log + (at + 1))
+      return [state, timer, signal, ...items]
     })
     const found = bySubject(await readLastOfMany(this.nats, place.stream, subjects, lastSeq))
     const snapshots = new Map<string, Snapshot>()
@@ -252,7 +266,7 @@ const snapshotOf = (
     } else if (n <= entry.head) n++
     else {
       const last = Math.max(entry.head, n - 1)
-      const timer = timerAtMs(found.get(keys.timer))
+      const timer = firstTimerMs(found.get(keys.timer), found.get(keys.signal))
       const { text: state } = entry
       const part = { address, state, head: last, timer, items, removed: [], steady: true } as const
       return { entry, part: { _tag: "Actor", ...part } }

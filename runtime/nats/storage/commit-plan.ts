@@ -1,7 +1,7 @@
 /** Whether a commit may be written upon what is known of its actor. */
 import { keyOf, LogConflict, RevisionConflict } from "../../actor/index.ts"
 import { markerTtl } from "../../limits.ts"
-import type { Commit, CommitOutcome } from "../../ports/index.ts"
+import { type Commit, type CommitOutcome, noSignals } from "../../ports/index.ts"
 import { type ActorKeys, actorKeys, type Bucket, expectSequence,
   type StreamMessage } from "../stream/index.ts"
 import { type ActorEntry, CAP, COMMIT, encodeLogMessage, FLOOR, HEAD, type LogMessage,
@@ -20,6 +20,8 @@ export interface CommitWork {
 
 export interface CommitPlan {
   readonly messages: ReadonlyArray<StreamMessage>
+  /** Index of the message of the commit's first signal; its others follow. */
+  readonly signalsAt: number
   /** The actor once they are kept, the first of them with this sequence. */
   readonly after: (first: number) => ActorEntry
 }
@@ -28,22 +30,40 @@ const MARKER = "KV-Operation: DEL\r\n"
 
 const FADING = `${MARKER}Nats-TTL: ${markerTtl}\r\n`
 
-/** What becomes of timers, at most one message for each. */
+const noMessages: ReadonlyArray<StreamMessage> = []
+
+/** The actor's own timer. */
 const timerMessages = (
+  keys: ActorKeys,
+  { state, timer }: Commit
+): ReadonlyArray<StreamMessage> => {
+  if (state === null || timer === null) return [{ subject: keys.timer, data: "", headers: FADING }]
+  return timer === undefined
+    ? noMessages
+    : [{ subject: keys.timer, data: String(timer), headers: "" }]
+}
+
+/**
+ * The signals of the commit, as the last messages of a plan but for the removal of the signal that
+ * it consumes: that one fails the batch when another signal has replaced it. It has the only
+ * expectation of its message, so no plan begins with it.
+ */
+const signalMessages = (
   place: Bucket,
   keys: ActorKeys,
-  commit: Commit
+  { consumedSignal, signals }: Commit
 ): ReadonlyArray<StreamMessage> => {
-  const { state, timer, signals } = commit
-  if (state !== null && timer === undefined && signals.length === 0) return []
-  const times = new Map<string, number | null>()
-  for (const { address, atMs } of signals) times.set(actorKeys(place, address).timer, atMs)
-  if (state === null) times.set(keys.timer, null)
-  else if (timer !== undefined) times.set(keys.timer, timer)
-  return Array.from(times, ([subject, atMs]) =>
-    atMs === null
-      ? { subject, data: "", headers: FADING }
-      : { subject, data: String(atMs), headers: "" })
+  if (consumedSignal === undefined && signals.length === 0) return noMessages
+  const messages: Array<StreamMessage> = signals.map(({ address, atMs }) => ({
+    subject: actorKeys(place, address).signal,
+    data: String(atMs),
+    headers: ""
+  }))
+  if (consumedSignal !== undefined) {
+    const headers = FADING + expectSequence(consumedSignal)
+    messages.push({ subject: keys.signal, data: "", headers })
+  }
+  return messages
 }
 
 /** The number that the log ends with after the commit. */
@@ -111,6 +131,21 @@ const checked = (
   return [withHeaders(first, expectSequence(entry.nextSeq, own ? undefined : next)), ...rest]
 }
 
+/**
+ * Lets the first of these messages say that nobody has written the state's key. Signals alone get a
+ * message before them that says so, and fades.
+ */
+const fencedByState = (
+  keys: ActorKeys,
+  entry: ActorEntry,
+  [first, ...rest]: ReadonlyArray<StreamMessage>,
+  signals: ReadonlyArray<StreamMessage>
+): ReadonlyArray<StreamMessage> => {
+  const fence = expectSequence(entry.seq, keys.state)
+  if (first !== undefined) return [withHeaders(first, fence), ...rest]
+  return signals.length === 0 ? [] : [{ subject: keys.fence, data: "", headers: FADING + fence }]
+}
+
 /** The removal of an actor: a mark, which all older items of its log are below. */
 const removal = (
   place: Bucket,
@@ -119,16 +154,19 @@ const removal = (
   commit: Commit,
   id: string
 ): CommitPlan => {
-  const others = timerMessages(place, keys, commit)
+  const others = timerMessages(keys, commit)
+  const signals = signalMessages(place, keys, commit)
   const fades = entry.head === 0 && entry.floor === 0 && entry.voided === undefined
   const mark: StreamMessage = {
     subject: keys.state,
     data: "",
     headers: `${expectSequence(entry.seq)}${COMMIT}: ${id}\r\n${fades ? FADING : MARKER}`
   }
-  const messages = [mark, ...entry.isFenced ? others : checked(keys, entry, others)]
+  const own = [mark, ...entry.isFenced ? others : checked(keys, entry, others)]
+  const messages = [...own, ...signals]
   return {
     messages,
+    signalsAt: own.length,
     after: (first) => ({
       ...entry,
       seq: first,
@@ -208,20 +246,25 @@ export const planCommit = (
       ...clearing,
       trimmed: [...clearing.trimmed, ...leftOut(entry, commit, head)]
     }),
-    ...timerMessages(place, keys, commit)
+    ...timerMessages(keys, commit)
   ]
+  const signals = signalMessages(place, keys, commit)
   if (state === undefined && !rewrite) {
-    const [first, ...rest] = others
-    const messages = first === undefined
-      ? []
-      : [withHeaders(first, expectSequence(entry.seq, keys.state)), ...rest]
+    const own = fencedByState(keys, entry, others, signals)
+    const messages = [...own, ...signals]
     const lastSeq = (from: number) => Math.max(entry.lastSeq, from + messages.length - 1)
-    return { messages, after: (from) => ({ ...entry, head, lastSeq: lastSeq(from) }) }
+    return {
+      messages,
+      signalsAt: own.length,
+      after: (from) => ({ ...entry, head, lastSeq: lastSeq(from) })
+    }
   }
   const record = recordMessage(keys, entry, commit, id, head)
-  const messages = [record, ...entry.isFenced ? others : checked(keys, entry, others)]
+  const own = [record, ...entry.isFenced ? others : checked(keys, entry, others)]
+  const messages = [...own, ...signals]
   return {
     messages,
+    signalsAt: own.length,
     after: (first) => ({
       ...entry,
       seq: first,
@@ -252,7 +295,8 @@ export const capPlan = (
     append: [],
     remove: [],
     timer: undefined,
-    signals: []
+    signals: [],
+    consumedSignal: undefined
   }
   const clearing = noTrim(entry)
   const plan = planCommit(place, entry, { commit: nothing, id, logMessages: [], clearing })
@@ -288,7 +332,12 @@ export const uncapPlan = (
   return planCommit(
     place,
     { ...capped, text: entry.text, head },
-    { ...work, commit: { ...work.commit, append: [], head }, logMessages: [] },
+    {
+      ...work,
+      // Nothing of it may fail for a signal that was replaced: it stays, and fires once more.
+      commit: { ...work.commit, append: [], head, consumedSignal: undefined },
+      logMessages: []
+    },
     true
   )
 }
@@ -341,8 +390,16 @@ export const mayBeOverwritten = (
   { append, state }: Commit
 ): boolean => typeof state === "string" && append.length === 0 && fresh.revision !== known.revision
 
-/** `revision`: of the actor once the commit was kept. */
-export const committed = ({ expected, state }: Commit, revision: number): CommitOutcome => ({
+/**
+ * `revision`: of the actor once the commit was kept; `firstSignal`: sequence of the message of its
+ * first signal, NaN when that is unknown.
+ */
+export const committed = (
+  { expected, signals, state }: Commit,
+  revision: number,
+  firstSignal: number
+): CommitOutcome => ({
   _tag: "Committed",
-  revision: state === null ? 0 : state === undefined ? expected : revision
+  revision: state === null ? 0 : state === undefined ? expected : revision,
+  signalRevisions: signals.length === 0 ? noSignals : signals.map((_, at) => firstSignal + at)
 })

@@ -6,9 +6,10 @@
 import { StorageFull, StorageUnavailable } from "../../actor/index.ts"
 import { batchMessagesMax, batchTargetMessages, cachedStateCharsMax, giveUpMs,
   retryDelayMs } from "../../limits.ts"
+import type { Commit } from "../../ports/index.ts"
 import { asStorageUnavailable, type NatsApi, wait } from "../connection/index.ts"
 import { actorKeys, type Bucket, callApi, isFull, isSequenceConflict, type NotStored,
-  type StreamMessage, write } from "../stream/index.ts"
+  readLastFromLeader, type StreamMessage, write } from "../stream/index.ts"
 import { type ActorEntry, isCapped } from "./actor-entry.ts"
 import { commitOfKey, loadEntry } from "./actor-log.ts"
 import { type ActorQueue, type BatchMember, CommitBatcher,
@@ -73,7 +74,7 @@ export const writeLargeCommit = async (
     try {
       const entry = await loadEntry(nats, place, commit.address)
       if (entry.commit === id && !isCapped(entry)) {
-        return job.done(committed(commit, entry.revision))
+        return job.done(committed(commit, entry.revision, Number.NaN))
       }
       const found = conflictOf(entry, commit)
       if (found !== undefined) {
@@ -83,7 +84,9 @@ export const writeLargeCommit = async (
       const refusal = tooLarge(uncapPlan(place, entry, entry, work).messages)
       if (refusal !== undefined) return job.failed(refusal)
       const outcome = await attempt(nats, place, entry, work)
-      if (!("written" in outcome)) return job.done(committed(commit, outcome.revision))
+      if (!("written" in outcome)) {
+        return job.done(committed(commit, outcome.revision, Number.NaN))
+      }
       const { written, written: { detail } } = outcome
       isUnsure ||= mayBeKept(outcome)
       job.mayBeStored ||= written._tag === "Indeterminate"
@@ -202,7 +205,11 @@ export class BucketWriter {
   private add(lane: ActorQueue, job: CommitJob, entry: ActorEntry, clearing: LogTrim): void {
     const plan = planCommit(this.place, entry, { ...job, clearing })
     if (plan.messages.length === 0) {
-      return this.finish(lane, job, () => job.done(committed(job.commit, entry.revision)))
+      return this.finish(
+        lane,
+        job,
+        () => job.done(committed(job.commit, entry.revision, Number.NaN))
+      )
     }
     if (plan.messages.length > batchMessagesMax) return void this.large(lane, job)
     this.outbox.add({ lane, job, entry, plan, readyMs: performance.now() })
@@ -226,24 +233,27 @@ export class BucketWriter {
   private kept(members: ReadonlyArray<BatchMember>, from: number): void {
     let first = from
     for (const { job, lane, plan } of members) {
-      const entry = plan.after(first)
+      this.concluded(lane, job, plan.after(first), undefined, first + plan.signalsAt)
       first += plan.messages.length
-      this.concluded(lane, job, entry)
     }
   }
 
-  /** The commit was kept, and left the actor like this, at this revision. */
+  /**
+   * The commit was kept, and left the actor like this, at this revision; `firstSignal` as in
+   * {@link committed}.
+   */
   private concluded(
     lane: ActorQueue,
     job: CommitJob,
     entry: ActorEntry,
-    revision = entry.revision
+    revision = entry.revision,
+    firstSignal = Number.NaN
   ): void {
     const { commit } = job
     // Whoever is told of it may read at once. The mark of a removal fades or is purged, so that its
     // sequence will not stay.
     lane.entry = commit.state === null ? undefined : entry
-    job.done(committed(commit, revision))
+    job.done(committed(commit, revision, firstSignal))
     if (commit.state !== null) return this.next(lane)
     if (!needsPurge(entry)) return this.next(lane)
     void this.purge(commit.address, entry.floor).then(() => this.next(lane))
@@ -294,12 +304,14 @@ export class BucketWriter {
     let fresh: ActorEntry
     let clearing: LogTrim
     let wasKept: boolean
+    let consumedSignal: number | undefined
     try {
       lane.entry = undefined
       fresh = await loadEntry(this.nats, this.place, commit.address)
       // Of a refusal too: while leaders change one may be told of what was kept after all.
       wasKept = await this.wasKept(job, fresh)
       clearing = await planTrim(this.nats, this.place, fresh, commit)
+      consumedSignal = await this.removableSignal(commit)
     } catch (error) {
       return this.unanswered({ entry, job, lane }, error)
     }
@@ -318,8 +330,17 @@ export class BucketWriter {
         () => job.done(isUnsure ? { _tag: "Indeterminate" } : conflict(found))
       )
     }
-    const plan = planCommit(this.place, fresh, { ...job, clearing })
+    const remaining = { ...commit, consumedSignal }
+    const plan = planCommit(this.place, fresh, { ...job, commit: remaining, clearing })
     this.outbox.add({ lane, job, entry: fresh, plan, readyMs: performance.now() })
+  }
+
+  /** The signal that the commit consumes, unless another signal has replaced it. */
+  private async removableSignal({ address, consumedSignal }: Commit): Promise<number | undefined> {
+    if (consumedSignal === undefined) return
+    const { signal } = actorKeys(this.place, address)
+    const stored = await readLastFromLeader(this.nats, this.place.stream, signal)
+    return stored?.seq === consumedSignal ? consumedSignal : undefined
   }
 
   private async wasKept({ commit, id }: CommitJob, fresh: ActorEntry): Promise<boolean> {

@@ -1,34 +1,34 @@
-/** The timers of a shard that come first, however many there are. */
-import type { Timer, TimerPage } from "../../ports/index.ts"
+/** The timers and signals of a shard that come first, however many there are. */
+import type { StoredTimer, TimerPage } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
-import { addressOfTimer, type Bucket, listSubjects, pagesOf, readLastOfMany,
+import { addressOfTimer, type Bucket, listSubjects, pagesOf, readLastOfMany, signalsOf,
   timersOf } from "../stream/index.ts"
 import { isMarker } from "./actor-entry.ts"
 
 /** Keeps the soonest of many. */
 export class SoonestTimers {
   private readonly limit: number
-  private kept: Array<Timer> = []
+  private timers: Array<StoredTimer> = []
   private count = 0
 
   constructor(limit: number) {
     this.limit = limit
   }
 
-  add(timer: Timer): void {
+  add(timer: StoredTimer): void {
     this.count++
-    this.kept.push(timer)
-    if (this.kept.length > 2 * this.limit + 1_000) this.shrink()
+    this.timers.push(timer)
+    if (this.timers.length > 2 * this.limit + 1_000) this.shrink()
   }
 
   private shrink(): void {
-    this.kept.sort((a, b) => a.atMs - b.atMs)
-    this.kept = this.kept.slice(0, this.limit)
+    this.timers.sort((a, b) => a.atMs - b.atMs)
+    this.timers = this.timers.slice(0, this.limit)
   }
 
   result(): TimerPage {
     this.shrink()
-    return { timers: this.kept, complete: this.count <= this.limit }
+    return { timers: this.timers, complete: this.count <= this.limit }
   }
 }
 
@@ -39,12 +39,18 @@ export const nextTimers = async (
   limit: number
 ): Promise<TimerPage> => {
   const soonest = new SoonestTimers(limit)
-  const listing = listSubjects(nats, place.stream, timersOf(place, shard))
-  for await (const { lastSeq, subjects } of listing) {
-    for (const piece of pagesOf(subjects)) {
-      for (const stored of await readLastOfMany(nats, place.stream, piece, lastSeq)) {
-        if (isMarker(stored)) continue
-        soonest.add({ address: addressOfTimer(place, stored.subject), atMs: Number(stored.text()) })
+  for (const filter of [timersOf(place, shard), signalsOf(place, shard)]) {
+    const isSignal = filter === signalsOf(place, shard)
+    for await (const { lastSeq, subjects } of listSubjects(nats, place.stream, filter)) {
+      for (const page of pagesOf(subjects)) {
+        for (const stored of await readLastOfMany(nats, place.stream, page, lastSeq)) {
+          if (isMarker(stored)) continue
+          soonest.add({
+            address: addressOfTimer(place, stored.subject),
+            atMs: Number(stored.text()),
+            signalRevision: isSignal ? stored.seq : undefined
+          })
+        }
       }
     }
   }

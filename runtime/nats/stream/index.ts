@@ -2,7 +2,7 @@
 export { actorBuckets, assertStreamConfig, type BucketFailure, bucketFailure, BucketsDiffer,
   ensureActorBuckets, ensureBucket, openBucket } from "./buckets.ts"
 export { type ActorKeys, actorKeys, addressOfState, addressOfTimer, type Bucket, bucketNamed,
-  idOfState, statesOfKind, statesOfShard, timersOf } from "./keys.ts"
+  idOfState, signalsOf, statesOfKind, statesOfShard, timersOf } from "./keys.ts"
 export { IdPager, listSubjects, pagesOf } from "./listing.ts"
 export { acknowledgedSequence, barrierReader, callApi, nextSequence, readLast, readLastFromLeader,
   readLastOfMany, scanStream, type StoredMessage, streamEnd, streamInfo,

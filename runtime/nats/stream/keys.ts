@@ -1,7 +1,8 @@
 /**
  * Names of the store's streams and keys. The bucket of an actor is its shard modulo the number of
- * buckets; within it are `<shard>.<kind>.<id>.state`, `<shard>.<kind>.<id>.log.<n>` and
- * `wake.<shard>.<kind>.<id>`. A key's subject is `$KV.<bucket>.<key>`.
+ * buckets; within it are `<shard>.<kind>.<id>.state`, `<shard>.<kind>.<id>.log.<n>`,
+ * `timer.<shard>.<kind>.<id>` and `signal.<shard>.<kind>.<id>`. A key's subject is
+ * `$KV.<bucket>.<key>`.
  */
 import { type Address, shardOf } from "../../actor/index.ts"
 
@@ -25,9 +26,14 @@ export interface ActorKeys {
   readonly state: string
   /** Begins the subject of each log item. */
   readonly log: string
-  /** Everything but the timer. */
+  /** A message that only carries an expectation. */
+  readonly fence: string
+  /** State, log and fence. */
   readonly all: string
+  /** The actor's own timer. */
   readonly timer: string
+  /** The signal of other actors to it. */
+  readonly signal: string
 }
 
 export const actorKeys = ({ prefix }: Bucket, of: Address): ActorKeys => {
@@ -35,15 +41,20 @@ export const actorKeys = ({ prefix }: Bucket, of: Address): ActorKeys => {
   return {
     state: `${prefix}${actor}.state`,
     log: `${prefix}${actor}.log.`,
+    fence: `${prefix}${actor}.fence`,
     all: `${prefix}${actor}.>`,
-    timer: `${prefix}timer.${actor}`
+    timer: `${prefix}timer.${actor}`,
+    signal: `${prefix}signal.${actor}`
   }
 }
 
-/** The timers of a shard. */
+/** The actors' own timers of a shard. */
 export const timersOf = ({ prefix }: Bucket, shard: number): string => `${prefix}timer.${shard}.>`
 
-/** The actor of a timer's subject. */
+/** The signals of a shard. */
+export const signalsOf = ({ prefix }: Bucket, shard: number): string => `${prefix}signal.${shard}.>`
+
+/** The actor of a timer's or a signal's subject. */
 export const addressOfTimer = ({ prefix }: Bucket, subject: string): Address => {
   const [, , kind = "", id = ""] = subject.slice(prefix.length).split(".")
   return { kind, id }

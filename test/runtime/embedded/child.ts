@@ -41,7 +41,8 @@ const commitForever = Effect.gen(function*() {
         append,
         remove: [],
         timer: writes ? head + 3 : undefined,
-        signals: []
+        signals: [],
+        consumedSignal: undefined
       }
     })
     const outcomes = yield* storage.commit(group)
