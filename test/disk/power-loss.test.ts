@@ -1,5 +1,5 @@
 /**
- * Loss of power at any moment of a busy store: whatever was told to be kept is there, from what had
+ * Loss of power at any moment of a busy store: whatever was acknowledged is there, from what had
  * been flushed alone, and from that with any part of the rest.
  */
 import { Effect } from "effect"
@@ -9,9 +9,9 @@ import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
 import { engineNames, inspect } from "../../runtime/embedded/index.ts"
 import { note } from "../results.ts"
-import { newFolder, upon } from "../runtime/embedded/folders.ts"
+import { newFolder, withStore } from "../runtime/embedded/folders.ts"
 import { compileChild, startChild } from "../runtime/embedded/processes.ts"
-import { toldIn, verify } from "../runtime/embedded/told.ts"
+import { acknowledgedIn, verify } from "../runtime/embedded/acknowledged.ts"
 import { Faults } from "./faults.ts"
 import { type Loss, Power } from "./power.ts"
 import { randomOf } from "./seeds.ts"
@@ -37,7 +37,7 @@ const recorded = async (folder: string): Promise<Buffer> => {
   const faults = new Faults(folder, { records: true })
   try {
     const running = startChild(child, folder, "commit", faults.env)
-    await running.said(LINES)
+    await running.printed(LINES)
     await running.kill()
     return await readFile(faults.record)
   } finally {
@@ -48,7 +48,7 @@ const recorded = async (folder: string): Promise<Buffer> => {
 const timeout = long ? 1_200_000 : 120_000
 
 describe.each(engineNames)("loss of power, %s", (engine) => {
-  it(`keeps what was told, in ${CUTS} moments`, { timeout }, async () => {
+  it(`keeps what was acknowledged, in ${CUTS} moments`, { timeout }, async () => {
     const folder = await newFolder(engine)
     const record = await recorded(folder)
     const { begun, entries } = spanOf(record, folder)
@@ -62,8 +62,8 @@ describe.each(engineNames)("loss of power, %s", (engine) => {
       const loss = losses[n % losses.length] ?? { data: "none", names: "none" }
       const copy = await newFolder()
       power.build(copy, loss, random)
-      const { blobs, heads } = toldIn(power.told.split("\n").slice(0, -1))
-      await upon(copy, verify(heads, blobs)).catch((cause: unknown) => {
+      const { blobs, heads } = acknowledgedIn(power.told.split("\n").slice(0, -1))
+      await withStore(copy, verify(heads, blobs)).catch((cause: unknown) => {
         throw new Error(`at entry ${at} of ${entries}, ${JSON.stringify(loss)}`, { cause })
       })
       acknowledged += heads.size + blobs.size

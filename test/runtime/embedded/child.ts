@@ -1,6 +1,6 @@
 /**
- * A process of its own upon a store, to be killed: `child.js <folder> commit|hold`. It tells on
- * standard output what was acknowledged, a line each, before anything else may happen.
+ * A process on a store, for tests that kill it: `child.js <folder> commit|hold`. It prints a line
+ * for each acknowledged write, before it continues.
  */
 import { Effect, ManagedRuntime } from "effect"
 import { writeSync } from "node:fs"
@@ -15,7 +15,7 @@ const BLOB_BYTES = 100_000
 
 const [, , folder = "", mode = ""] = process.argv
 
-const tell = (line: string): void => void writeSync(1, `${line}\n`)
+const print = (line: string): void => void writeSync(1, `${line}\n`)
 
 async function* blob(): AsyncIterable<Uint8Array> {
   for (let at = 0; at < BLOB_BYTES; at += 1_000) yield Buffer.alloc(1_000, at)
@@ -24,13 +24,13 @@ async function* blob(): AsyncIterable<Uint8Array> {
 const commitForever = Effect.gen(function*() {
   const storage = yield* Storage
   const blobs = yield* Blobs
-  const known = new Map<number, { revision: number; head: number }>()
+  const actors = new Map<number, { revision: number; head: number }>()
   for (let at = 0; at < MAILBOXES; at++) {
-    known.set(at, yield* storage.load(address("mailbox", `m${at}`)))
+    actors.set(at, yield* storage.load(address("mailbox", `m${at}`)))
   }
-  tell("open")
+  print("open")
   for (let round = 0;; round++) {
-    const group = [...known].map(([at, { head, revision }]): Commit => {
+    const group = [...actors].map(([at, { head, revision }]): Commit => {
       const append = [1, 2, 3].map((more) => ({ n: head + more, value: `${at} ${head + more}` }))
       const writes = round % 3 === 0
       return {
@@ -47,21 +47,21 @@ const commitForever = Effect.gen(function*() {
     })
     const outcomes = yield* storage.commit(group)
     for (const [at, outcome] of outcomes.entries()) {
-      if (outcome._tag !== "Committed") throw new Error("a conflict with nobody")
+      if (outcome._tag !== "Committed") throw new Error("a conflict without another writer")
       const head = group[at]?.head ?? 0
-      known.set(at, { revision: outcome.revision, head })
-      tell(`item ${at} ${head}`)
+      actors.set(at, { revision: outcome.revision, head })
+      print(`item ${at} ${head}`)
     }
     if (round % 5 === 0) {
       const id = `b${process.pid}-${round}`
       const { digest } = yield* blobs.put(id, blob(), BLOB_BYTES)
-      tell(`blob ${id} ${digest}`)
+      print(`blob ${id} ${digest}`)
     }
   }
 })
 
 const hold = Effect.andThen(Storage, () => {
-  tell("open")
+  print("open")
   return Effect.never
 })
 

@@ -1,4 +1,4 @@
-/** A corrupted store refuses to start, or has kept all that was acknowledged; never a silent gap. */
+/** A corrupted store is refused, or has all acknowledged writes; it never has a silent gap. */
 import { Effect, Result } from "effect"
 import { copyFile, cp, open, readdir, readFile, rm, stat, truncate } from "node:fs/promises"
 import { join } from "node:path"
@@ -8,7 +8,7 @@ import { type EngineName, engineNames, inspect } from "../../../runtime/embedded
 import { Blobs } from "../../../runtime/ports/blobs.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
 import { commitOf, itemsOf } from "../../suites/storage-probe.ts"
-import { newFolder, openingFailure, upon } from "./folders.ts"
+import { newFolder, openingFailure, withStore } from "./folders.ts"
 
 const alice = address("mailbox", "alice")
 
@@ -18,7 +18,7 @@ const append = (n: number, value = `item ${n}`) =>
   Effect.flatMap(Storage, (storage) => storage.commit([commitOf({ append: [{ n, value }] })]))
 
 const itemsIn = (folder: string) =>
-  upon(folder, Effect.flatMap(Storage, (storage) => storage.read(alice, 1, 1_000)))
+  withStore(folder, Effect.flatMap(Storage, (storage) => storage.read(alice, 1, 1_000)))
 
 const filesOf = async (folder: string, ending: string): Promise<Array<string>> => {
   const names = (await readdir(join(folder, "store"))).filter((name) => name.endsWith(ending))
@@ -33,11 +33,11 @@ const logOf = async (folder: string): Promise<string> => {
   return sizes.sort((one, other) => other.size - one.size)[0]?.path ?? ""
 }
 
-/** As a crash would leave the store, `COMMITS` items, and before the last of them. */
+/** Copies of a crashed store: one with `COMMITS` items, and one before the last of them. */
 const crashed = async (engine: EngineName) => {
   const running = await newFolder(engine)
   const [before, after] = [await newFolder(), await newFolder()]
-  await upon(
+  await withStore(
     running,
     Effect.gen(function*() {
       for (let n = 1; n < COMMITS; n++) yield* append(n)
@@ -135,14 +135,14 @@ describe.each(engineNames)("a corrupted store, %s", (engine) => {
   it("notices a table that is gone, cut, or flipped where it is read", async () => {
     const folder = await newFolder(engine)
     const value = "v".repeat(100_000)
-    await upon(
+    await withStore(
       folder,
       Effect.gen(function*() {
         for (let n = 1; n <= 400; n++) yield* append(n, `${n} ${value}`)
       })
     )
     // A busy machine may have left all of it in the log; the next start writes that into tables.
-    await upon(folder, Effect.void)
+    await withStore(folder, Effect.void)
     const [table = ""] = await filesOf(folder, engine === "rocksdb" ? ".sst" : ".ldb")
     const name = table.slice(table.lastIndexOf("/") + 1)
     const gone = await copyOf(folder)
@@ -158,7 +158,7 @@ describe.each(engineNames)("a corrupted store, %s", (engine) => {
     expect(await openingFailure(folder)).toBeUndefined()
   })
 
-  it("passes over no block that cannot be read, however few rows are asked for", async () => {
+  it("skips no unreadable block, however few rows are read", async () => {
     const folder = await newFolder(engine)
     // Blocks that Snappy can undo no more when a byte of them differs.
     const value = "v".repeat(3_000)
@@ -169,9 +169,9 @@ describe.each(engineNames)("a corrupted store, %s", (engine) => {
           yield* Effect.flatMap(Storage, (storage) => storage.commit([commitOf({ append: items })]))
         }
       })
-    await upon(folder, fill(1, 200))
+    await withStore(folder, fill(1, 200))
     // What is in the log is put into a table when the store is opened again.
-    await upon(folder, Effect.void)
+    await withStore(folder, Effect.void)
     const [table = ""] = await filesOf(folder, engine === "rocksdb" ? ".sst" : ".ldb")
     const { size } = await stat(table)
     const garble = async (from: number, to: number) => {
@@ -193,9 +193,9 @@ describe.each(engineNames)("a corrupted store, %s", (engine) => {
       const head = Result.isSuccess(loaded) ? loaded.success.head : loaded.failure._tag
       return { reads, head }
     })
-    // Its files are looked at when it is opened; what is spoiled later is met by reads.
-    const spoiled = Effect.andThen(Effect.promise(() => garble(0.3, 0.75)), read)
-    const { head, reads } = await upon(folder, spoiled)
+    // Opening checks the files; reads notice later corruption.
+    const corrupted = Effect.andThen(Effect.promise(() => garble(0.3, 0.75)), read)
+    const { head, reads } = await withStore(folder, corrupted)
     expect(reads).toContain("StorageCorrupted")
     expect(reads).not.toContain("gap")
     // Nor is the last item that can be read taken for the end of the log.
@@ -220,7 +220,7 @@ describe.each(engineNames)("inspect, %s", (engine) => {
 
   it("counts what is there, and finds blobs that differ and left-overs", async () => {
     const folder = await newFolder(engine)
-    await upon(
+    await withStore(
       folder,
       Effect.gen(function*() {
         const [storage, blobs] = [yield* Storage, yield* Blobs]
@@ -263,7 +263,10 @@ describe.each(engineNames)("inspect, %s", (engine) => {
       "blob large: 500 bytes instead of 100000"
     ])
     // The next start removes what nothing names.
-    await upon(folder, Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 200))))
+    await withStore(
+      folder,
+      Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 200)))
+    )
     expect((await Effect.runPromise(inspect(folder))).counts.orphanFiles).toBe(0)
     await rm(file)
     expect((await Effect.runPromise(inspect(folder))).faults).toHaveLength(1)

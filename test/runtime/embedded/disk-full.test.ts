@@ -1,6 +1,6 @@
 /**
- * A full disk: commits fail with StorageFull, reads go on, and when there is room again so do
- * commits, by themselves. Needs the right to mount a small tmpfs (root).
+ * A full disk: commits fail with StorageFull, and reads continue. Commits succeed again as soon as
+ * the disk has room. The test needs the right to mount a small tmpfs (root).
  */
 import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
@@ -16,7 +16,7 @@ import { Blobs } from "../../../runtime/ports/blobs.ts"
 import { Records } from "../../../runtime/ports/records.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
 import { commitOf } from "../../suites/storage-probe.ts"
-import { newFolder, upon } from "./folders.ts"
+import { newFolder, withStore } from "./folders.ts"
 
 const alice = address("mailbox", "alice")
 
@@ -53,7 +53,7 @@ const overFullDisk = async (engine: EngineName): Promise<void> => {
   const test = Effect.gen(function*() {
     const [storage, blobs, records] = [yield* Storage, yield* Blobs, yield* Records]
     let timer = 0
-    /** Appends one item; what it failed with. */
+    /** Appends one item; returns the failure, if any. */
     const append = Effect.suspend(() => {
       const item = { n: items.length + 1, value: randomBytes(3_000).toString("base64") }
       return storage.commit([commitOf({ append: [item], timer: ++timer })]).pipe(
@@ -103,25 +103,25 @@ const overFullDisk = async (engine: EngineName): Promise<void> => {
     }
     yield* blobs.put("b", bytes(1_000_000), 1e9)
   })
-  await upon(folder, test)
+  await withStore(folder, test)
   const read = Effect.flatMap(Storage, (storage) => storage.read(alice, 1, 1_000_000))
-  expect(await upon(folder, read)).toEqual(items)
+  expect(await withStore(folder, read)).toEqual(items)
   expect((await Effect.runPromise(inspect(folder))).faults).toEqual([])
 }
 
 it.each(engineNames)(
-  "refuses on a full disk, reads on, and recovers by itself: %s",
+  "refuses commits on a full disk, continues to read, and recovers: %s",
   { timeout: 180_000 },
   overFullDisk
 )
 
 it.each(engineNames)(
-  "does not start on a full disk as if it were corrupted: %s",
+  "reports a full disk at the start, not corruption: %s",
   async (engine) => {
     const folder = await smallDisk(engine, 16)
     fill(join(folder, "ballast"))
-    await expect(upon(folder, Effect.void)).rejects.toMatchObject({ _tag: "StorageFull" })
+    await expect(withStore(folder, Effect.void)).rejects.toMatchObject({ _tag: "StorageFull" })
     rmSync(join(folder, "ballast"))
-    await upon(folder, Effect.void)
+    await withStore(folder, Effect.void)
   }
 )

@@ -1,4 +1,4 @@
-/** Which database a folder gets, and what is looked for where LevelDB is silent. */
+/** The choice of the database of a folder, and the checks of LevelDB's files. */
 import { Effect } from "effect"
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -10,16 +10,16 @@ import { crc32c } from "../../../runtime/embedded/engine/log-format.ts"
 import { inspect } from "../../../runtime/embedded/index.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
 import { commitOf, itemsOf } from "../../suites/storage-probe.ts"
-import { newFolder, openingFailure, upon } from "./folders.ts"
+import { newFolder, openingFailure, withStore } from "./folders.ts"
 
 describe("the database of a folder", () => {
-  it("is written down at the first start, and stays", async () => {
+  it("is chosen at the first start", async () => {
     const folder = await newFolder()
     expect(engineOf(folder)).toBeUndefined()
-    await upon(folder, Effect.void, "leveldb")
+    await withStore(folder, Effect.void, "leveldb")
     expect(await readFile(join(folder, "engine"), "utf8")).toBe("leveldb\n")
     expect(await chooseEngine(folder, undefined)).toBe("leveldb")
-    await upon(folder, Effect.void)
+    await withStore(folder, Effect.void)
     expect(await openingFailure(folder, "rocksdb")).toMatchObject({
       _tag: "EngineDiffers",
       path: folder,
@@ -32,17 +32,17 @@ describe("the database of a folder", () => {
     expect(await readdir(folder)).not.toContain("engine.tmp")
   })
 
-  it("is RocksDB where there was no choice, and written down by the next start", async () => {
+  it("is RocksDB for a store without the file `engine`, which the next start writes", async () => {
     const folder = await newFolder()
-    await upon(folder, Effect.void, "rocksdb")
+    await withStore(folder, Effect.void, "rocksdb")
     await rm(join(folder, "engine"))
     expect(await openingFailure(folder, "leveldb")).toMatchObject({ _tag: "EngineDiffers" })
     expect((await Effect.runPromise(inspect(folder))).engine).toBe("rocksdb")
-    await upon(folder, Effect.void)
+    await withStore(folder, Effect.void)
     expect(engineOf(folder)).toBe("rocksdb")
   })
 
-  it("is not guessed when what was written down is spoiled", async () => {
+  it("is not guessed when the file `engine` is corrupted", async () => {
     const folder = await newFolder("leveldb")
     await writeFile(join(folder, "engine"), "berkeley\n")
     expect(await openingFailure(folder)).toMatchObject({ _tag: "StorageCorrupted" })
@@ -67,7 +67,7 @@ describe("LevelDB's logs", () => {
   /** A folder with one log of small batches, and where each of them ends. */
   const logged = async () => {
     const folder = await newFolder("leveldb")
-    await upon(folder, append(1, 30, (n) => `item ${n}`))
+    await withStore(folder, append(1, 30, (n) => `item ${n}`))
     const [name = ""] = await filesOf(folder, ".log")
     const path = join(store(folder), name)
     const log = await readFile(path)
@@ -81,7 +81,7 @@ describe("LevelDB's logs", () => {
     expect(crc32c(Buffer.alloc(32))).toBe(0x8a9136aa)
   })
 
-  it("have no gap as they are, nor spread over two, nor cut at any byte", async () => {
+  it("have no gap when they are intact, divided into two, or truncated at any byte", async () => {
     const { ends, folder, log, path } = await logged()
     expect(ends.length).toBeGreaterThan(30)
     expect(logGap(store(folder))).toBeUndefined()
@@ -95,14 +95,14 @@ describe("LevelDB's logs", () => {
     expect(logGap(store(folder))).toBeUndefined()
   })
 
-  it("have a gap where one batch of an earlier log is missing, or a whole log is", async () => {
+  it("have a gap when a batch of an earlier log, or a whole log, is missing", async () => {
     const { ends, folder, log, path } = await logged()
     await writeFile(path, log.subarray(0, ends[9]))
     await writeFile(join(store(folder), "000999.log"), log.subarray(ends[10]))
     expect(logGap(store(folder))).toMatch(
       /^000999\.log goes on with change \d+, and \d+ is missing/
     )
-    // The count of commits does not tell: the last ones are there.
+    // The count of commits shows nothing: the last commits are there.
     expect(await openingFailure(folder)).toMatchObject({ _tag: "StorageCorrupted" })
     await writeFile(path, log.subarray(0, ends[10]))
     expect(await openingFailure(folder)).toBeUndefined()
@@ -116,7 +116,7 @@ describe("LevelDB's logs", () => {
       await writeFile(path, flipped)
       const start = ends.findLast((end) => end <= at) ?? 0
       const isLength = at === start + 4 || at === start + 5
-      // Behind a wrong length nothing is found: then the count of commits tells.
+      // After a wrong length no record is found: then the count of commits shows the loss.
       if (isLength) expect(await openingFailure(folder)).toMatchObject({ _tag: "StorageCorrupted" })
       else expect(logGap(store(folder)), `byte ${at}`).toBeDefined()
     }
@@ -131,9 +131,9 @@ describe("LevelDB's tables", () => {
       n % 2 === 0
         ? "v".repeat(400_000)
         : Array.from({ length: 50_000 }, (_, at) => noise(n + at)).join()
-    await upon(folder, append(1, 40, value))
+    await withStore(folder, append(1, 40, value))
     // The next start writes the log into a table too.
-    await upon(folder, Effect.void)
+    await withStore(folder, Effect.void)
     const tables = await filesOf(folder, ".ldb")
     expect(tables.length).toBeGreaterThan(0)
     expect(await tableFault(store(folder))).toBeUndefined()
@@ -159,7 +159,7 @@ describe("LevelDB's tables", () => {
   it("do not show removed actors' logs for long", async () => {
     const folder = await newFolder("leveldb")
     const of = address("mailbox", "gone")
-    await upon(
+    await withStore(
       folder,
       Effect.gen(function*() {
         const storage = yield* Storage
@@ -169,7 +169,10 @@ describe("LevelDB's tables", () => {
         expect(yield* storage.load(of)).toEqual({ state: undefined, revision: 0, head: 0 })
       })
     )
-    await upon(folder, Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 500))))
+    await withStore(
+      folder,
+      Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 500)))
+    )
     const { counts } = await Effect.runPromise(inspect(folder))
     expect(counts).toMatchObject({ logItems: 0, garbageItems: 0, actors: {} })
   })

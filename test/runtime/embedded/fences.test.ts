@@ -1,6 +1,6 @@
 /**
- * Actors that are not remembered are read while others write them: what was read is of its moment,
- * and must not be taken for what is there afterwards.
+ * Loads of actors without cached fences, while commits change them: a stale result must not be
+ * cached.
  */
 import { ClassicLevel } from "classic-level"
 import { Effect } from "effect"
@@ -9,7 +9,7 @@ import { address } from "../../../runtime/actor/address.ts"
 import { engineNames } from "../../../runtime/embedded/index.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
 import { commitOf, itemsOf } from "../../suites/storage-probe.ts"
-import { newFolder, upon } from "./folders.ts"
+import { newFolder, withStore } from "./folders.ts"
 
 const ACTORS = 200
 
@@ -19,7 +19,7 @@ const SLOW_MS = 40
 
 const actors = Array.from({ length: ACTORS }, (_, at) => address("mailbox", `m${at}`))
 
-/** Lets LevelDB's iterators answer late, as on a slow disk, so that commits overtake them. */
+/** Delays the results of LevelDB's iterators, as a slow disk does, so that commits overtake them. */
 const slowIterators = (): void => {
   const original = ClassicLevel.prototype.iterator
   const spy = vi.spyOn(ClassicLevel.prototype, "iterator")
@@ -38,9 +38,9 @@ const slowIterators = (): void => {
 
 const item = (n: number) => ({ n, value: `item ${n}` })
 
-it.each(engineNames)("loads and commits at once leave the fences right, %s", async (engine) => {
+it.each(engineNames)("concurrent loads and commits leave the fences right, %s", async (engine) => {
   const folder = await newFolder(engine)
-  const filled = await upon(
+  const filled = await withStore(
     folder,
     Effect.flatMap(Storage, (storage) =>
       storage.commit(actors.map((of, at) =>
@@ -53,12 +53,12 @@ it.each(engineNames)("loads and commits at once leave the fences right, %s", asy
   )
   const revisions = filled.map((outcome) => outcome._tag === "Committed" ? outcome.revision : -1)
   slowIterators()
-  // A new process remembers nothing.
-  await upon(
+  // A new process has no cached fences.
+  await withStore(
     folder,
     Effect.gen(function*() {
       const storage = yield* Storage
-      /** By what is known here, so that nothing is loaded for it. */
+      /** With an expected revision of the test, so that nothing is loaded before. */
       const appended = (at: number, expected: number, n: number) =>
         Effect.map(
           storage.commit([
@@ -70,7 +70,7 @@ it.each(engineNames)("loads and commits at once leave the fences right, %s", asy
         actors,
         (of, at) =>
           Effect.gen(function*() {
-            // One alone, since what it brings is remembered: it begins at any time of the commit.
+            // One load only, since it fills the cache; it begins at any time of the commit.
             const loading = Effect.delay(storage.load(of), (at % 20) * SLOW_MS / 8)
             const removing = Effect.flatMap(storage.load(of), ({ revision }) =>
               storage.commit([

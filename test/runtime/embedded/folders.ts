@@ -1,4 +1,4 @@
-/** Stores in folders that are gone after the test, and running something upon one. */
+/** Temporary folders for stores, and running effects on the store of one. */
 import { Effect, Exit } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -10,7 +10,7 @@ import type { Blobs } from "../../../runtime/ports/blobs.ts"
 import type { Records } from "../../../runtime/ports/records.ts"
 import type { Storage } from "../../../runtime/ports/storage.ts"
 
-/** An empty folder, of which the store is to be of `engine` when one is given. */
+/** An empty folder; `engine` chooses the database of its store. */
 export const newFolder = async (engine?: EngineName): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "restante-"))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -20,14 +20,14 @@ export const newFolder = async (engine?: EngineName): Promise<string> => {
 
 type Services = Storage | Records | Blobs
 
-/** Runs upon the store of a folder, which is open as long as that takes. */
-export const upon = <A, E>(
+/** Runs an effect on the store of a folder, which is open meanwhile. */
+export const withStore = <A, E>(
   folder: string,
   effect: Effect.Effect<A, E, Services>,
   engine?: EngineName
 ): Promise<A> => Effect.runPromise(Effect.provide(effect, embedded(folder, { engine })))
 
-/** What opening the store fails with; undefined when it opens. */
+/** The failure of opening the store; undefined when it opens. */
 export const openingFailure = async (folder: string, engine?: EngineName): Promise<unknown> => {
   const opening = Effect.provide(Effect.void, embedded(folder, { engine }))
   const exit = await Effect.runPromiseExit(opening)

@@ -1,4 +1,4 @@
-/** Files of content that nothing names are removed, but for those that are just being named. */
+/** The start deletes files that no blob names, except those of this process. */
 import { copyFile, mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { expect, it, vi } from "vitest"

@@ -1,4 +1,4 @@
-/** The contracts of the ports against the embedded backend, upon each database. */
+/** The contracts of the ports, on the embedded backend with each database. */
 import type { Context } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"

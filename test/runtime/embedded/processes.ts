@@ -1,4 +1,4 @@
-/** Starts `child.ts`, compiled, as a process of its own. */
+/** Compiles `child.ts`, and runs it in another process. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
@@ -7,7 +7,7 @@ const root = resolve(import.meta.dirname, "../../..")
 
 const outDir = join(root, "node_modules/.cache/restante-embedded")
 
-/** Compiles the child and what it needs; its path. Node 20 runs no TypeScript by itself. */
+/** Compiles the child, since Node 20 cannot run TypeScript; returns its path. */
 export const compileChild = (): string => {
   mkdirSync(outDir, { recursive: true })
   const settings = {
@@ -25,8 +25,8 @@ export const compileChild = (): string => {
 export interface Child {
   readonly process: ChildProcess
   readonly lines: ReadonlyArray<string>
-  /** Resolves when it has said so many lines. */
-  readonly said: (count: number) => Promise<void>
+  /** Resolves when the child has printed so many lines. */
+  readonly printed: (count: number) => Promise<void>
   readonly kill: () => Promise<void>
 }
 
@@ -48,7 +48,7 @@ export const startChild = (
     rest = parts.pop() ?? ""
     lines.push(...parts)
   })
-  const said = async (count: number): Promise<void> => {
+  const printed = async (count: number): Promise<void> => {
     while (lines.length < count) {
       if (child.exitCode !== null) throw new Error(`the child ended with ${child.exitCode}`)
       await new Promise((done) => setTimeout(done, 5))
@@ -58,5 +58,5 @@ export const startChild = (
     child.kill("SIGKILL")
     return ended
   }
-  return { process: child, lines, said, kill }
+  return { process: child, lines, printed, kill }
 }

@@ -15,7 +15,7 @@ import { Storage } from "../../../runtime/ports/storage.ts"
 import { randomOf } from "../../disk/seeds.ts"
 import { note } from "../../results.ts"
 import { commitOf, itemsOf } from "../../suites/storage-probe.ts"
-import { newFolder, upon } from "./folders.ts"
+import { newFolder, withStore } from "./folders.ts"
 
 const long = process.env["TEST_LONG"] === "1"
 
@@ -46,7 +46,7 @@ const append = (n: number) =>
 /** Half of it in tables, the rest in the log, as a crash leaves it. */
 const crashed = async (engine: EngineName): Promise<string> => {
   const [running, after] = [await newFolder(engine), await newFolder()]
-  await upon(
+  await withStore(
     running,
     Effect.gen(function*() {
       const blobs = yield* Blobs
@@ -54,7 +54,7 @@ const crashed = async (engine: EngineName): Promise<string> => {
       for (let n = 1; n <= COMMITS / 2; n++) yield* append(n)
     })
   )
-  await upon(
+  await withStore(
     running,
     Effect.gen(function*() {
       const blobs = yield* Blobs
@@ -146,7 +146,7 @@ describe.each(engineNames)("a store with random corruption, %s", (engine) => {
     const folder = await crashed(engine)
     const pristine = await newFolder()
     await cp(folder, pristine, { recursive: true })
-    const all = await upon(pristine, contents)
+    const all = await withStore(pristine, contents)
     const files = new Map(await filesIn(folder))
     const found = { refused: 0, named: 0, whole: 0 }
     const wrong: Array<string> = []

@@ -1,4 +1,4 @@
-/** Answers that are kept, against reading anew, through changes of any kind. */
+/** Cached results, compared with new reads, through changes of any kind. */
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { ReadCache } from "../../../runtime/embedded/records/read-cache.ts"
@@ -17,7 +17,7 @@ const range: fc.Arbitrary<RecordRange> = fc.record({
   after: fc.option(key, { nil: undefined })
 }).map(({ after, ...rest }) => after === undefined ? rest : { ...rest, after })
 
-it("gives what is there, and the same answer while nothing changes", () => {
+it("returns the current records, and the same object until a change", () => {
   const change = fc.record({ table, key, value: fc.option(fc.constantFrom("1", "2")) })
   const asked = fc.record({
     table,

@@ -1,4 +1,4 @@
-/** Records by whose type RocksDB would read a log for ever are corruption; all else is left to it. */
+/** Record types that RocksDB would reread forever are corruption; RocksDB checks the rest. */
 import { Effect } from "effect"
 import { cp, readdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -10,7 +10,7 @@ import { stuckAt } from "../../../runtime/embedded/engine/rocksdb-log.ts"
 import { inspect } from "../../../runtime/embedded/index.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
 import { commitOf, itemsOf } from "../../suites/storage-probe.ts"
-import { newFolder, openingFailure, upon } from "./folders.ts"
+import { newFolder, openingFailure, withStore } from "./folders.ts"
 
 const alice = address("mailbox", "alice")
 
@@ -18,7 +18,7 @@ const { first: FIRST, full: FULL, last: LAST } = recordType
 
 const RECYCLED = [5, 6, 7, 8, 11]
 
-/** A record as it stands in a log. */
+/** A record in the format of a log. */
 const record = (type: number, text: string): Buffer => {
   const body = Buffer.concat([Buffer.from([type]), Buffer.from(text)])
   const header = Buffer.alloc(recordHeaderBytes - 1)
@@ -62,13 +62,13 @@ describe("a log of RocksDB", () => {
     expect(await found(changed(far, at + 6, type))).toBe(at)
   })
 
-  it("is taken for a recycled one that begins so", async () => {
+  it("is a recycled one when it begins with such a record", async () => {
     expect(await found(changed(Buffer.concat([one, one, one]), 6, 5))).toBe(undefined)
     const both = changed(changed(Buffer.concat([one, one]), 6, 5), one.length + 6, 5)
     expect(await found(both)).toBe(undefined)
   })
 
-  it("is passed over from a corrupted record to the end of the block", async () => {
+  it("is skipped from a corrupted record to the end of the block", async () => {
     // The length leads into the middle of a record that looks like one of a recycled log.
     const trap = record(FULL, `${"\0".repeat(6)}\x05`)
     const torn = Buffer.concat([one, changed(trap, 4, 0), one])
@@ -88,9 +88,9 @@ const recordsOf = (log: Buffer): ReadonlyArray<number> => {
 }
 
 describe("a store on RocksDB", () => {
-  it("is refused, not read for ever, when a record's type has changed", async () => {
+  it("is refused, not read forever, when the type of a record has changed", async () => {
     const [running, crashed] = [await newFolder("rocksdb"), await newFolder()]
-    await upon(
+    await withStore(
       running,
       Effect.gen(function*() {
         const storage = yield* Storage
@@ -121,6 +121,6 @@ describe("a store on RocksDB", () => {
     expect(tried.log).toBeGreaterThan(10)
     expect(tried.manifest).toBeGreaterThan(0)
     const read = Effect.flatMap(Storage, (storage) => storage.read(alice, 1, 10))
-    expect(await upon(crashed, read)).toEqual(itemsOf(1, 3))
+    expect(await withStore(crashed, read)).toEqual(itemsOf(1, 3))
   })
 })

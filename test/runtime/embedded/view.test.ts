@@ -20,7 +20,7 @@ const filled = async (engine?: EngineName) => {
   const keys = Array.from({ length: 500 }, (_, at) => `key ${at}`)
   await view.write(keys.map((key) => ({ table: "t", key, value: key.repeat(50) })), "1")
   await close()
-  // Once more, so that the rows are in a table of the database and not in its log.
+  // The second opening writes the rows from the log into a table.
   await (await openView(embeddedView(folder, engine))).close()
   return folder
 }
@@ -42,7 +42,7 @@ const corruptions: Readonly<Record<string, (folder: string) => Promise<void>>> =
 }
 
 describe.each(engineNames)("a corrupted view in %s", (engine) => {
-  it.each(Object.keys(corruptions))("is made anew: %s", async (name) => {
+  it.each(Object.keys(corruptions))("is replaced by an empty one: %s", async (name) => {
     const folder = await filled(engine)
     await corruptions[name]?.(folder)
     const { close, view } = await openView(embeddedView(folder, engine))
@@ -53,7 +53,7 @@ describe.each(engineNames)("a corrupted view in %s", (engine) => {
     await close()
   })
 
-  it("is not taken from whoever has it open", async () => {
+  it("is refused while another has it open", async () => {
     const folder = await filled(engine)
     const open = embeddedView(folder, engine)
     const { close, view } = await openView(open)
@@ -74,7 +74,7 @@ describe.each(engineNames)("a corrupted view in %s", (engine) => {
 
 describe("a view of another database", () => {
   it.each([["rocksdb", "leveldb"], ["leveldb", "rocksdb"]] as const)(
-    "is whole or made anew: of %s, opened with %s",
+    "is whole or empty: of %s, opened with %s",
     async (before, after) => {
       const folder = await filled(before)
       const { close, view } = await openView(embeddedView(folder, after))

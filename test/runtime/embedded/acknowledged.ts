@@ -1,4 +1,4 @@
-/** What `child.ts` told to be kept, and whether a store has it. */
+/** The writes that `child.ts` reported as acknowledged, and a check that a store has them. */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { expect } from "vitest"
@@ -6,8 +6,8 @@ import { address, shardOf } from "../../../runtime/actor/address.ts"
 import { Blobs } from "../../../runtime/ports/blobs.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
 
-/** Of whole lines: the heads of mailboxes by number, and the digests of blobs by id. */
-export const toldIn = (lines: ReadonlyArray<string>) => {
+/** In its lines of output: the heads of mailboxes by number, and the digests of blobs by id. */
+export const acknowledgedIn = (lines: ReadonlyArray<string>) => {
   const heads = new Map<number, number>()
   const blobs = new Map<string, string>()
   for (const line of lines) {
@@ -18,7 +18,7 @@ export const toldIn = (lines: ReadonlyArray<string>) => {
   return { heads, blobs }
 }
 
-/** Reads all, and compares it with itself. */
+/** Checks that a store has all of them, and nothing else in the logs. */
 export const verify = (heads: ReadonlyMap<number, number>, blobs: ReadonlyMap<string, string>) =>
   Effect.gen(function*() {
     const storage = yield* Storage

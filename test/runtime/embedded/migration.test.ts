@@ -1,4 +1,4 @@
-/** Backup and restore between the two databases: what was in the one is in the other. */
+/** Backup and restore from one database to the other. */
 import { Effect, Result } from "effect"
 import { join } from "node:path"
 import { expect, it } from "vitest"
@@ -10,7 +10,7 @@ import { Blobs } from "../../../runtime/ports/blobs.ts"
 import { Records } from "../../../runtime/ports/records.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
 import { commitOf, itemsOf } from "../../suites/storage-probe.ts"
-import { newFolder, upon } from "./folders.ts"
+import { newFolder, withStore } from "./folders.ts"
 
 const ACTORS = 300
 
@@ -45,12 +45,12 @@ const filled = Effect.gen(function*() {
 })
 
 it.each<readonly [EngineName, EngineName]>([["rocksdb", "leveldb"], ["leveldb", "rocksdb"]])(
-  "moves from %s to %s, all of it",
+  "migrates everything from %s to %s",
   async (from, to) => {
     const [source, target] = [await newFolder(), await newFolder()]
     const file = join(await newFolder(), "archive")
     const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
-    await upon(source, filled, from)
+    await withStore(source, filled, from)
     const { counts } = await run(
       Effect.scoped(backUp(settingsOf(source, from), file, false, () => {}))
     )
