@@ -1,4 +1,4 @@
-/** The registry of kinds: every behavior of the service, given what their effects need. */
+/** The registry of kinds: every behavior of the service, with its dependencies. */
 import type { AnyBehavior, BlobsApi, RecordsApi } from "../runtime/index.ts"
 import { account } from "./account/index.ts"
 import { backgroundTask, type Documents } from "./background-task/index.ts"
@@ -27,7 +27,7 @@ export interface Dependencies {
   readonly schedule: Schedule
   /** How long an outgoing notification stays after all its recipients have ended. */
   readonly retentionMs: number
-  /** Blobs that are stored and not yet shown by their content. */
+  /** Blobs that are stored and not yet referenced by their content. */
   readonly arriving: Set<string>
   /** In [0, 1): for jitter. */
   readonly random: () => number

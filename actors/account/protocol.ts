@@ -12,11 +12,11 @@ const roles = Schema.Array(Role)
 const about = {
   /** What its owner calls it. */
   label: Schema.optionalKey(Schema.String),
-  /** From this time on it is worth nothing; without it, it does not expire. */
+  /** From this time on the token is invalid; without it, it does not expire. */
   expiresAtMs: Schema.optionalKey(Count)
 }
 
-/** A token as it is kept: the SHA-256 of it, under an id that may be shown. */
+/** A stored token: its SHA-256, under an id that is not secret. */
 const Token = Schema.Struct({ id: Schema.String, hash: SecretHash, createdAtMs: Count, ...about })
 
 export type Token = typeof Token.Type
@@ -44,8 +44,8 @@ const token = { tokenId: Schema.String, tokenHash: SecretHash }
 
 export const AccountMessage = Schema.Union([
   /**
-   * Makes the first admin where there is none. `enforced`: the operator has chosen this token,
-   * so it is put in place of the one of the same id in an account that is there already.
+   * Creates the first admin if there is none. `enforced`: the operator has chosen this token, so
+   * it replaces the one of the same id in an existing account.
    */
   Schema.TaggedStruct("Bootstrap", { name: Schema.String, ...token, enforced: Schema.Boolean }),
   /** By an admin. */
@@ -61,8 +61,8 @@ export const AccountMessage = Schema.Union([
   /** Whether a token is one of the account's, and which rights it gives. */
   Schema.TaggedStruct("Authenticate", { tokenHash: SecretHash }),
   /**
-   * An outside issuer vouches for this name: the account is made when there is none. The founder
-   * and removed accounts are not to be had so.
+   * For a federated account: an issuer vouches for the name. The account is created if there is
+   * none. The founder and removed accounts cannot be admitted.
    */
   Schema.TaggedStruct("Admit", { name: Schema.String }),
   /** Adds a token, or puts it in place of all others. By an admin or the account itself. */
@@ -93,7 +93,7 @@ export interface AccountAction {
   readonly tokens: ReadonlyArray<Pick<Token, "id" | "hash">>
 }
 
-/** An account as it is shown; tokens that have expired are not. */
+/** The view of an account, without expired tokens. */
 export interface AccountView {
   readonly name: string
   readonly roles: ReadonlyArray<Role>

@@ -25,7 +25,7 @@ type Retrying = Variant<BackgroundTaskState, "Retrying">
 
 type Reporting = Variant<BackgroundTaskState, "Reporting">
 
-/** The table, under the service's schedule. `isFetch` tells fetches from receipts by their ids. */
+/** The table, under the service's schedule. `isFetch` distinguishes fetches from receipts by id. */
 export const backgroundTaskTable = (
   schedule: Schedule,
   isFetch: (id: string) => boolean
@@ -132,7 +132,7 @@ const report = (problem: string, nowMs: number): BackgroundTaskDecision =>
     nowMs
   )
 
-/** After the report of a problem: it is retried by the schedule, then given up. */
+/** After the report of a problem: it is retried by the schedule, then dropped. */
 const onReport = (
   schedule: Schedule,
   state: Reporting,

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Caller, Count, ifVersion, SecretHash } from "../schemas.ts"
 
-/** A mailbox on the list; the hash of the secret that its URI was given with grants its right. */
+/** A mailbox on the list; the hash of the secret in its URI grants the right to read it. */
 const Kept = Schema.Struct({
   name: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/)),
   secretHash: Schema.optionalKey(SecretHash)
@@ -19,7 +19,7 @@ const Query = Schema.Struct({
 
 export type CabinetQuery = typeof Query.Type
 
-/** What an owner says of a cabinet. */
+/** The part of a cabinet that its owner writes. */
 export const CabinetContent = Schema.Struct({
   title: Schema.optionalKey(Schema.String),
   mailboxes: Schema.Array(Kept),
@@ -77,5 +77,5 @@ export type CabinetReply =
   | { readonly _tag: "Created"; readonly view: CabinetView }
   | { readonly _tag: "Described"; readonly view: CabinetView }
   | { readonly _tag: "Replaced"; readonly view: CabinetView }
-  /** Removed; its owner's list is to be told. */
+  /** Removed; `owner` is whose list has its entry. */
   | { readonly _tag: "Done"; readonly owner: string }

@@ -16,7 +16,7 @@ export const ContentBody = Schema.Struct({
 
 export type ContentBody = typeof ContentBody.Type
 
-/** Blobs that are no longer shown and not yet known to be removed. */
+/** Blobs that are no longer referenced and may not be removed yet. */
 const stale = Schema.Array(Schema.String)
 
 export const ContentState = Schema.Union([
@@ -42,7 +42,7 @@ export const ContentState = Schema.Union([
 
 export type ContentState = typeof ContentState.Type
 
-/** What whoever comes shows: the secret of the edit URI, the message password, an account. */
+/** The credentials of a caller: the secret of the edit URI, the message password, an account. */
 export const ContentAccess = Schema.Struct({
   editHash: Schema.optionalKey(SecretHash),
   passwordHash: Schema.optionalKey(SecretHash),
@@ -60,11 +60,11 @@ export const ContentMessage = Schema.Union([
     passwordHash: Schema.optionalKey(SecretHash),
     owner: Schema.optionalKey(Schema.String)
   }),
-  /** What is there, for who may read it (A3). */
+  /** Returns the view, for readers (A3). */
   Schema.TaggedStruct("Describe", { access: ContentAccess }),
-  /** Whether the access may edit: asked before an upload is taken and to list the receipts. */
+  /** Checks that the caller may edit: before an upload, and to list the receipts. */
   Schema.TaggedStruct("Authorize", { access: ContentAccess }),
-  /** Puts a stored body in place of the old one; `ifDigest` is that of the body it replaces. */
+  /** Replaces the body with a stored one; `ifDigest` is that of the replaced body. */
   Schema.TaggedStruct("Overwrite", {
     access: ContentAccess,
     body: ContentBody,
@@ -74,9 +74,9 @@ export const ContentMessage = Schema.Union([
     access: ContentAccess,
     ifDigest: Schema.optionalKey(Schema.String)
   }),
-  /** Keeps a receipt (A4) as a log item: {@link decodeReceipt} of receipt.ts reads it. */
+  /** Stores a receipt (A4) as a log item; {@link decodeReceipt} reads it. */
   Schema.TaggedStruct("Receipt", { access: ContentAccess, value: Schema.String }),
-  /** Whether a blob is one of this content's: asked of blobs that a crash may have orphaned. */
+  /** Whether a blob belongs to this content; blob garbage collection asks for orphans. */
   Schema.TaggedStruct("HasBlob", { blobId: Schema.String }),
   /** The blobs are gone from the store. */
   Schema.TaggedStruct("BlobsRemoved", { blobIds: Schema.Array(Schema.String) }),
@@ -85,13 +85,13 @@ export const ContentMessage = Schema.Union([
 
 export type ContentMessage = typeof ContentMessage.Type
 
-/** A content resource as it is shown to who may read it. */
+/** The view of a content resource, for readers. */
 export interface ContentView {
   readonly body: ContentBody
   readonly lastModifiedMs: number
   readonly generation: number
   readonly mayEdit: boolean
-  /** Number of receipts kept, which is the number of the last one. */
+  /** Number of receipts, which is the number of the last one. */
   readonly receipts: number
   readonly hasPassword: boolean
 }
@@ -104,7 +104,7 @@ export type ContentReply =
   | { readonly _tag: "HasBlob"; readonly hasBlob: boolean }
   | { readonly _tag: "Done" }
 
-/** Removes blobs from the store; a timer finds it undone. */
+/** Removes blobs from the store; the timer repeats it if it fails. */
 export type ContentAction = {
   readonly _tag: "RemoveBlobs"
   readonly blobIds: ReadonlyArray<string>
@@ -115,7 +115,7 @@ export type ContentAction = {
 export interface StoredReceipt {
   /** ms since the epoch. */
   readonly atMs: number
-  /** As it was given to the content, opaque to it. */
+  /** The receipt as it was sent, opaque to the content. */
   readonly value: string
 }
 

@@ -7,21 +7,21 @@ import type { IdempotencyMessage, IdempotencyReply, IdempotencyState } from "./p
 
 type Keys = BehaviorTable<IdempotencyState, IdempotencyMessage, IdempotencyReply>
 
-type Known = Variant<IdempotencyState, "Begun" | "Done">
+type Used = Variant<IdempotencyState, "Begun" | "Done">
 
 const proceed: IdempotencyReply = { _tag: "Proceed" }
 
 const acknowledged: IdempotencyReply = { _tag: "Acknowledged" }
 
-/** The key's life is counted from its first use, whatever became of that. */
-const expire = (state: Known, nowMs: number): Decision<IdempotencyState> => {
+/** The retention of a key begins with its first use, whatever its result. */
+const expire = (state: Used, nowMs: number): Decision<IdempotencyState> => {
   const endsAtMs = state.firstAtMs + idempotencyRetentionMs
   return nowMs >= endsAtMs
     ? stay<IdempotencyState>().removeActor()
     : stay<IdempotencyState>().setTimer(endsAtMs)
 }
 
-/** Whether the node that carries out `later` has started anew since it carried out `earlier`. */
+/** Whether the node of attempt `later` has restarted since attempt `earlier`. */
 const isOfEarlierStart = (earlier: string, later: string): boolean => {
   const [node, start] = earlier.split(".")
   const [sameNode, laterStart] = later.split(".")

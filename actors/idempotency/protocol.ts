@@ -7,7 +7,7 @@ import { Count } from "../schemas.ts"
 
 /**
  * One for each time that the request is carried out: `<node>.<start of the node>.<random>`. An
- * attempt of an earlier start of the same node cannot be under way any more.
+ * attempt of an earlier start of the same node cannot run any more.
  */
 const attempt = Schema.String
 
@@ -43,8 +43,8 @@ export type IdempotencyMessage = typeof IdempotencyMessage.Type
 export type IdempotencyReply =
   /** Carry the request out, then complete or abandon it. */
   | { readonly _tag: "Proceed" }
-  /** Another attempt is under way: 409. */
+  /** Another attempt is running: 409. */
   | { readonly _tag: "InProgress" }
-  /** The answer that was given. */
+  /** The stored response. */
   | { readonly _tag: "Done"; readonly bodyDigest: string; readonly sealed: string }
   | { readonly _tag: "Acknowledged" }

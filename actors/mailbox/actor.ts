@@ -10,7 +10,7 @@ import { type MailboxAction, MailboxMessage, type MailboxReply, MailboxState,
 
 export const mailboxKind = "mailbox"
 
-/** What is at these numbers, read in as few reads as there are runs of them. */
+/** Reads the items of these numbers, one read for each run of consecutive numbers. */
 const readExpired = Effect.fnUntraced(function*(
   peers: Peers,
   self: Address,
@@ -58,7 +58,7 @@ export const mailbox = (
     }
   },
   timerMessage: { _tag: "TimerFired" },
-  // A read that fails comes again with the timer that is held.
+  // If a read fails, the deferred timer fires it again.
   perform: ({ numbers }, self, peers) =>
     readExpired(peers, self, numbers).pipe(Effect.catch(() => Effect.void))
 })

@@ -1,17 +1,17 @@
 /**
  * The time that a mailbox gives its readers, and takes back as `since`: an RFC 3339 timestamp
  * whose fraction has 15 digits, three for milliseconds and twelve for the number of the last log
- * item. So it is a time for whoever reads it, and an exact place in the log for the mailbox.
- * Cursors of one mailbox are ordered as texts as they are in time.
+ * item. It is a time for readers, and an exact position in the log for the mailbox.
+ * Cursors of one mailbox sort as texts in the order of time.
  */
 /** The largest number that the twelve digits hold. */
 export const numberMax = 999_999_999_999
 
-/** The cursor after item `n`, shown at `atMs` (ms since the epoch). */
+/** The cursor after item `n`, at `atMs` (ms since the epoch). */
 export const formatCursor = (atMs: number, n: number): string =>
   `${new Date(atMs).toISOString().slice(0, 23)}${String(n).padStart(12, "0")}Z`
 
-/** A place in a log: exactly after item `n`, or at a time, ms since the epoch. */
+/** A position in a log: exactly after item `n`, or at a time, ms since the epoch. */
 export type Since =
   | { readonly _tag: "After"; readonly n: number }
   | { readonly _tag: "At"; readonly atMs: number }

@@ -26,30 +26,30 @@ export const encodeItem = (
   fragment: string
 ): string => `${atMs.toString(36)} ${idRandom} ${digest}\n${fragment}`
 
-const damaged = (): Error => new Error("a mailbox's log item has no header line")
+const corrupted = (): Error => new Error("a mailbox's log item has no header line")
 
 /**
- * A log item that is no notification but tells of removals, for push registrations to pass on:
+ * The mark of a log item that is no notification but an event of removals, for registrations:
  * `<time, ms since the epoch, base 36> !\n<id>\n<id>…`. No random part begins with its mark.
  */
 const removalMark = "!"
 
-/** The log item that tells of removals, by the ids that the notifications had. */
+/** The log item of removals, with the ids of the notifications. */
 export const encodeRemoval = (atMs: number, ids: ReadonlyArray<string>): string =>
   `${atMs.toString(36)} ${removalMark}\n${ids.join("\n")}`
 
-/** Whether a log item tells of removals; each other one is a notification. */
+/** Whether a log item is an event of removals; any other one is a notification. */
 export const isRemoval = (value: string): boolean =>
   value.startsWith(removalMark, value.indexOf(" ") + 1)
 
-/** The ids of the notifications that a log item says were removed. */
+/** The ids of the removed notifications in a log item. */
 export const decodeRemoval = (value: string): ReadonlyArray<string> => value.split("\n").slice(1)
 
 /** Where the digest begins. */
 const digestAt = (value: string): number => {
   const space = value.indexOf(" ")
   const at = space + partChars + 2
-  if (space < 1 || value.charCodeAt(at + partChars) !== 10) throw damaged()
+  if (space < 1 || value.charCodeAt(at + partChars) !== 10) throw corrupted()
   return at
 }
 
@@ -63,7 +63,7 @@ export const itemAtMs = (value: string): number =>
  */
 const repeatKeyChars = 12
 
-/** The key under which a document of this digest is recognized when it comes again. */
+/** The key of a document of this digest in the deduplication window. */
 export const repeatKey = (digest: string): string => digest.slice(0, repeatKeyChars)
 
 /** The same of a log item's notification; undefined when it is none. */

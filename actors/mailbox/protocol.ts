@@ -46,19 +46,19 @@ export const MailboxState = Schema.Union([
     sharedHash: SecretHash,
     /** Counts the changes of settings and secrets, from 1. */
     version: Count,
-    /** When the last notification was received; the log tells it where it is later. */
+    /** When the last notification was received; the log may have a later one. */
     lastAtMs: Count,
     /** How many log items have been removed. */
     removed: Count,
-    /** Which have been removed: what is not forgotten for the bound. */
+    /** The removed ones; the smallest ranges beyond the bound are forgotten. */
     gone: Schema.Array(Range),
-    /** Which have been retrieved, and when: what is not forgotten for the bound. */
+    /** The retrieved ones, and when; the smallest ranges beyond the bound are forgotten. */
     retrieved: Schema.Array(Schema.Struct({ from: Count, to: Count, atMs: Count })),
-    /** Its push registrations: what stands after the `=` of their ids. Each commit wakes them. */
+    /** Its push registrations: the part of their ids after the `=`. Each change signals them. */
     registrations: Schema.Array(Schema.String).pipe(
       Schema.withDecodingDefaultKey(Effect.succeed([]))
     ),
-    /** How many stored log items tell of a removal, and are no notifications. */
+    /** How many stored log items are events of removal, not notifications. */
     events: LaterCount,
     /** Counts the changes of cached copies, which a listing shows. */
     fetched: LaterCount
@@ -67,14 +67,14 @@ export const MailboxState = Schema.Union([
     destroyedAtMs: Count,
     /** Log items that are still to be removed. */
     left: Schema.Array(Range),
-    /** As it was when it was open: whether there are copies to be cleared. */
+    /** As in Open: above 0 there may be copies to remove. */
     fetched: LaterCount
   })
 ])
 
 export type MailboxState = typeof MailboxState.Type
 
-/** What a reader shows: an account, the hash of a password or of a shared URI's secret. */
+/** The credentials of a reader: an account, the hash of a password or of a shared URI's secret. */
 export const MailboxReader = Schema.Struct({
   account: Schema.optionalKey(Schema.String),
   secretHash: Schema.optionalKey(SecretHash)
@@ -84,7 +84,7 @@ export type MailboxReader = typeof MailboxReader.Type
 
 const Part = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))
 
-/** A registration: its actor's id, or what stands after the `=` of it. */
+/** A registration: its actor's id, or the part of it after the `=`. */
 const RegistrationId = Schema.String.check(
   Schema.isPattern(/^(?:[a-z0-9-]{1,64}=)?[A-Za-z0-9_-]{8,64}$/)
 )
@@ -103,7 +103,7 @@ export const MailboxMessage = Schema.Union([
     passwordHash: SecretHash,
     sharedHash: SecretHash
   }),
-  /** What is there, for anybody; the reply says which rights the reader has. */
+  /** Returns the view, for anybody; the reply says which rights the reader has. */
   Schema.TaggedStruct("Describe", { reader: MailboxReader }),
   /** Adds a notification (A2); `account` is the depositor's, if any. */
   Schema.TaggedStruct("Deposit", {
@@ -118,23 +118,23 @@ export const MailboxMessage = Schema.Union([
   /** The right to read the log, and its head (A11). */
   Schema.TaggedStruct("List", { reader: MailboxReader }),
   /**
-   * A reader was shown the notifications from `from` to `to`: their retention begins. Where
-   * receipts tell of it, of so many at the most as `retrievedPerDecisionMax` says.
+   * A reader has retrieved the notifications from `from` to `to`: their retention begins. If
+   * receipts report it, at most `retrievedPerDecisionMax` of them count.
    */
   Schema.TaggedStruct("Retrieved", { from: Count, to: Count }),
   /** Removes one notification; `idRandom` is that of its id. */
   Schema.TaggedStruct("Remove", { n: Count, idRandom: Part, reader: MailboxReader }),
-  /** From now on each change wakes this registration; repeating it changes nothing. */
+  /** From now on each change signals this registration; it is idempotent. */
   Schema.TaggedStruct("Register", { id: RegistrationId, reader: MailboxReader }),
   /** A registration has ended. From itself. */
   Schema.TaggedStruct("Unregister", { id: RegistrationId }),
   /** Reads the head of the log. From a registration: NotFound if the mailbox has none such. */
   Schema.TaggedStruct("ReadHead", { id: RegistrationId }),
-  /** Which registrations there are; for readers. */
+  /** Lists the registrations; for readers. */
   Schema.TaggedStruct("Registrations", { reader: MailboxReader }),
   /** The cached copies have changed. From a background task. */
   Schema.TaggedStruct("CopiesChanged", {}),
-  /** What ReadExpired found at these numbers: notifications, events of removal, nothing. */
+  /** The result of ReadExpired: notifications, events of removal, numbers without an item. */
   Schema.TaggedStruct("Expire", {
     removed: Schema.Array(Removal),
     events: Schema.Array(Count),
@@ -181,15 +181,15 @@ export type MailboxReply =
   /** The head when the right to register was proven. */
   | { readonly _tag: "Registered"; readonly head: number }
   | { readonly _tag: "Head"; readonly head: number; readonly lastAtMs: number }
-  /** What stands after the `=` of the registrations' ids, in the order they came. */
+  /** The part of the registrations' ids after the `=`, in the order of registration. */
   | { readonly _tag: "Registrations"; readonly ids: ReadonlyArray<string> }
   | { readonly _tag: "Done" }
 
 export type MailboxAction =
-  /** Reads items whose retention has passed, to tell of their removal; answered by Expire. */
+  /** Reads expired items, so that events can name them; its result is Expire. */
   { readonly _tag: "ReadExpired"; readonly numbers: ReadonlyArray<number> }
 
-/** An open mailbox as it is shown. */
+/** The view of an open mailbox. */
 export interface MailboxView {
   readonly owner: string
   readonly isOwner: boolean

@@ -54,7 +54,7 @@ export const notification = (
       if (action._tag === "Attempt") return makeAttempt(deps, resources, self, peers, action)
       // It is removed: its waiting attempts must not start.
       if (action.status === null) resources.running.markRemoved(self.id)
-      return statusHints.note(action.listingKey, action.status)
+      return statusHints.add(action.listingKey, action.status)
     }
   }
 }

@@ -1,26 +1,26 @@
 /**
  * The outgoing notification: its state record, its messages and its replies (protocol §1.3, A5
  * to A8). Item 1 of its log is the document as it is relayed; the items after it are attempts
- * that the state record does not yet tell.
+ * that the state record has not folded in yet.
  */
 import { Schema } from "effect"
 import { DeliveryOutcome } from "../outbound/index.ts"
 import { Caller, Count, ifVersion } from "../schemas.ts"
 
-/** One addressed recipient, and how it stands. Times in ms since the epoch. */
+/** The state of one recipient. Times in ms since the epoch. */
 export const RecipientState = Schema.Struct({
   /** URI of the recipient's mailbox, as the sender gave it. */
   to: Schema.String,
-  /** `waiting`: not tried yet; `retry`: will be tried again; `failed`: given up. */
+  /** `waiting`: not tried yet; `retry`: another attempt follows; `failed`: no more attempts. */
   status: Schema.Literals(["waiting", "retry", "success", "failed"]),
   /** Attempts made in all. */
   attempts: Count,
-  /** Attempts made since the schedule was begun, for the first time or by hand. */
+  /** Attempts made since the schedule began, for the first time or by a Retry. */
   tries: Count,
   lastAtMs: Schema.optionalKey(Count),
   /** When the next attempt is due; undefined when there is none. */
   nextAtMs: Schema.optionalKey(Count),
-  /** Of the last attempt: the answer's status code, and what was wrong. */
+  /** Of the last attempt: the response's status code, and its problem. */
   code: Schema.optionalKey(Count),
   problem: Schema.optionalKey(Schema.String),
   /** Where the recipient stored it. */
@@ -32,7 +32,7 @@ export type RecipientState = typeof RecipientState.Type
 const RunningAttempt = Schema.Struct({
   recipient: Count,
   untilMs: Count,
-  /** No attempt is under way: it was put off for a short time. */
+  /** The attempt does not run: it is deferred for a short time. */
   deferred: Schema.optionalKey(Schema.Literal(true))
 })
 
@@ -53,13 +53,13 @@ export const NotificationState = Schema.Union([
     recipients: Schema.Array(RecipientState),
     /** Counts the changes, from 1. */
     version: Count,
-    /** Number of the last log item that this record has taken in. */
+    /** Number of the last log item that this record has folded in. */
     folded: Count,
     /** Characters of its document. */
     chars: Count,
     /** When the last recipient ended. */
     endedAtMs: Schema.optionalKey(Count),
-    /** Volatile: attempts under way, each held to be lost after `untilMs`. Unknown without. */
+    /** Volatile: running attempts, each lost after `untilMs`. Unknown after a reload. */
     running: Schema.optionalKey(Schema.Array(RunningAttempt))
   }),
   Schema.TaggedStruct("Removed", { account: Schema.String, removedAtMs: Count })
@@ -82,16 +82,16 @@ export const NotificationMessage = Schema.Union([
     /** Absolute http(s) URIs, in the sender's order, none twice. */
     to: Schema.Array(Schema.String)
   }),
-  /** How its recipients stand (A6). */
+  /** Returns the view (A6). */
   Schema.TaggedStruct("Describe", { caller: Caller }),
-  /** How an attempt turned out; `attempt` counts from 1 over all, `random` in [0, 1) jitters. */
+  /** The outcome of an attempt, numbered from 1 over all; `random` in [0, 1) jitters. */
   Schema.TaggedStruct("Attempted", {
     recipient: Count,
     attempt: Count,
     outcome: DeliveryOutcome,
     random: Schema.Number
   }),
-  /** Tries the failed recipients again, from the schedule's start. */
+  /** Retries the failed recipients, from the start of the schedule. */
   Schema.TaggedStruct("Retry", { caller: Caller }),
   /** Removes it (A8): no attempt starts afterwards. */
   Schema.TaggedStruct("Delete", { caller: Caller, ...ifVersion }),
@@ -100,7 +100,7 @@ export const NotificationMessage = Schema.Union([
 
 export type NotificationMessage = typeof NotificationMessage.Type
 
-/** How a notification stands as a whole: `waiting` while a recipient is waiting or retried. */
+/** The status of the whole notification: `waiting` while a recipient is waiting or retried. */
 export type NotificationStatus = "sent" | "waiting" | "failed"
 
 export interface NotificationView {
@@ -114,12 +114,12 @@ export interface NotificationView {
 export type NotificationReply =
   | { readonly _tag: "Created"; readonly createdAtMs: number; readonly repeated: boolean }
   | { readonly _tag: "Described"; readonly view: NotificationView }
-  /** How many recipients are tried again. */
+  /** How many recipients are retried. */
   | { readonly _tag: "Retried"; readonly recipients: number }
   | { readonly _tag: "Done" }
 
 export type NotificationAction =
-  /** Attempt number `attempt` at one recipient; what comes of it is told as Attempted. */
+  /** Attempt number `attempt` at one recipient; its result is Attempted. */
   | {
     readonly _tag: "Attempt"
     readonly recipient: number
@@ -127,12 +127,12 @@ export type NotificationAction =
     readonly to: string
     readonly traceId: string
     readonly account: string
-    /** The document when it is small and at hand; else log item 1 is read. */
+    /** The document if it is small and in memory; else log item 1 is read. */
     readonly document?: string | undefined
     /** Characters of the document. */
     readonly chars: number
   }
-  /** Notes in the listing how it stands, or takes it out (null): a hint, and cheap to lose. */
+  /** Writes the status into the listing, or removes the entry (null): a hint, cheap to lose. */
   | {
     readonly _tag: "UpdateListing"
     readonly listingKey: string

@@ -1,15 +1,15 @@
-/** Hints of how notifications stand, for their listings: gathered, written together (A7). */
+/** Hints of the status of notifications, for their listings: gathered, written together (A7). */
 import { Effect } from "effect"
 import type { RecordsApi } from "../../runtime/index.ts"
 import { statusHintsGatherMs, statusHintsPerWriteMax, statusHintsWaitingMax } from "../limits.ts"
 import type { NotificationStatus } from "./protocol.ts"
 
-/** The index of outgoing mailboxes: the entry's key to how its notification stands. */
+/** The table of outgoing mailboxes' listings: from an entry's key to a status hint. */
 export const outgoingTable = "outgoing"
 
 /**
- * The hints of this node that wait to be written. One writer at a time, so that of two hints of
- * one notification the later one stays. A hint is lost when the store fails, or when too many wait.
+ * The hints of this node that wait to be written. There is one writer at a time, so that the later
+ * one of two hints is kept. A hint is lost if the store fails, or if too many wait.
  */
 export class StatusHints {
   private readonly records: Pick<RecordsApi, "write">
@@ -20,8 +20,8 @@ export class StatusHints {
     this.records = records
   }
 
-  /** Notes a hint. The first one's effect writes all that come meanwhile. */
-  note(listingKey: string, status: NotificationStatus | null): Effect.Effect<void> {
+  /** Adds a hint. The effect of the first one writes all that are added until it ends. */
+  add(listingKey: string, status: NotificationStatus | null): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.waiting.size >= statusHintsWaitingMax && !this.waiting.has(listingKey)) {
         return Effect.void

@@ -1,7 +1,7 @@
 /**
  * A push registration (A12): its state record, its messages and its replies (protocol §1.4). Its
  * id is `<mailbox>=<random>`, or `<mailbox>=<hash of the callback>` in the WebSub form, so that it
- * is placed with its mailbox, whose commits wake it.
+ * is placed with its mailbox, whose commits signal it.
  */
 import { Schema } from "effect"
 import { DeliveryOutcome } from "../outbound/index.ts"
@@ -17,29 +17,29 @@ export const RegistrationStatus = Schema.Literals(["unverified", "active", "susp
 export type RegistrationStatus = typeof RegistrationStatus.Type
 
 /**
- * A key that pushes are signed with: `whsec_…`, or the subscriber's own hub.secret. The one secret
- * that is kept as it is, since a signature needs it.
+ * A key that signs pushes: `whsec_…`, or the subscriber's own hub.secret. It is the only secret
+ * that is stored in plain text, since a signature needs it.
  */
 const Secret = Schema.Struct({
   value: Schema.String,
-  /** An older one signs beside the newest until then. */
+  /** Until when a previous secret signs beside the newest. */
   untilMs: Schema.optionalKey(Count)
 })
 
-/** What is being done about a subscription: the callback must echo a challenge first. */
+/** A requested subscription or its end; it takes effect when the callback echoes the challenge. */
 const Intent = Schema.Struct({
   mode: Schema.Literals(["subscribe", "unsubscribe"]),
   challenge: Schema.String,
-  /** What the lease will be, in seconds; 0 for none. */
+  /** The requested lease in seconds; 0 for none. */
   leaseSeconds: Count,
   /** The hub.secret that signs from the echo on. */
   secret: Schema.optionalKey(Schema.String),
-  /** Attempts made, and when the next one is due; left out when it was given up. */
+  /** Attempts made, and when the next one is due; without `nextAtMs` there is none. */
   tries: Count,
   nextAtMs: Schema.optionalKey(Count)
 })
 
-/** What is under way on this node, and until when it is not held to be lost. */
+/** The running check or push, and when it counts as lost. */
 const Running = Schema.Struct({ kind: Schema.Literals(["check", "push"]), untilMs: Count })
 
 export const RegistrationState = Schema.Union([
@@ -60,22 +60,22 @@ export const RegistrationState = Schema.Union([
     leaseUntilMs: Schema.optionalKey(Count),
     /** Number of the last log item of the mailbox that was acknowledged. */
     cursor: Count,
-    /** Number of the last log item of the push under way: it and its id stay over retries. */
+    /** Number of the last log item of the current push; it is the same in every attempt. */
     pushing: Schema.optionalKey(Count),
     /** The mailbox is gone; the last push says so. */
     mailboxGone: Schema.Boolean,
-    /** Attempts at the present push, since when they fail, and when the next one is due. */
+    /** Attempts at the current push, since when they fail, and when the next one is due. */
     tries: Count,
     failingSinceMs: Schema.optionalKey(Count),
     nextAtMs: Schema.optionalKey(Count),
-    /** The last attempt of any kind: when it ended, its status code, what was wrong. */
+    /** The last attempt of any kind: when it ended, its status code, its problem. */
     lastAtMs: Schema.optionalKey(Count),
     code: Schema.optionalKey(Count),
     problem: Schema.optionalKey(Schema.String),
-    /** Volatile, as the next two: a verification is under way, not held to be lost until then. */
+    /** Volatile, as the next two: a verification is running, and counts as lost then. */
     verifyingUntilMs: Schema.optionalKey(Count),
     running: Schema.optionalKey(Running),
-    /** There may be more than what is under way will find: it is looked for after. */
+    /** There may be changes that the running check or push does not cover. */
     checkAgain: Schema.optionalKey(Schema.Boolean)
   }),
   Schema.TaggedStruct("Removed", { removedAtMs: Count })
@@ -87,7 +87,7 @@ export const RegistrationMessage = Schema.Union([
   /**
    * Registers a callback, unverified; verification begins at once. Repeated with the same request
    * id it replies the same. In the WebSub form a new subscription of the same callback renews it:
-   * what holds now goes on until the callback has echoed.
+   * the old lease and secret are valid until the callback has echoed.
    */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
@@ -104,9 +104,9 @@ export const RegistrationMessage = Schema.Union([
   }),
   /** WebSub: asks the callback whether it wants to end, and ends when it echoes. */
   Schema.TaggedStruct("Unsubscribe", { challenge: Schema.String }),
-  /** As it is shown. The rights are those of the mailbox, checked before. */
+  /** Returns the view. The rights are those of the mailbox, checked before. */
   Schema.TaggedStruct("Describe", {}),
-  /** PUT: lifts a suspension, or verifies anew; a new callback is verified first. */
+  /** PUT: ends a suspension, or repeats the verification; a new callback is verified first. */
   Schema.TaggedStruct("Update", {
     callback: Schema.optionalKey(Schema.String),
     challenge: Schema.String,
@@ -115,16 +115,16 @@ export const RegistrationMessage = Schema.Union([
   /** A new secret beside the old one, which signs too for a while. Native form only. */
   Schema.TaggedStruct("Rotate", { secret: Schema.String }),
   Schema.TaggedStruct("Delete", { ifVersion: Schema.optionalKey(Count) }),
-  /** What the callback made of a challenge. */
+  /** The outcome of a challenge. */
   Schema.TaggedStruct("Verified", {
     challenge: Schema.String,
     outcome: DeliveryOutcome,
     random: Schema.Number
   }),
   /**
-   * What there is to push: the changes after `from` up to `upTo`, and `more` after them; none
-   * when the two are equal. `untilMs` is that of the action, here and below, so that what comes
-   * late is not taken for the answer to another.
+   * The changes to push: those after `from` up to `upTo`, and whether `more` follow; none if the
+   * two are equal. `untilMs` is that of the action, here and below, so that a late result is
+   * ignored.
    */
   Schema.TaggedStruct("Checked", {
     untilMs: Count,
@@ -133,16 +133,16 @@ export const RegistrationMessage = Schema.Union([
     more: Schema.Boolean,
     mailboxGone: Schema.Boolean
   }),
-  /** What the callback made of a push. */
+  /** The outcome of a push. */
   Schema.TaggedStruct("Pushed", {
     callback: Schema.String,
     upTo: Count,
     outcome: DeliveryOutcome,
     random: Schema.Number
   }),
-  /** The mailbox does not know it, or knows it no more: to a Detach, or to a look or push. */
+  /** The mailbox does not list it (any more): the result of a Detach, a check or a push. */
   Schema.TaggedStruct("Detached", { untilMs: Count }),
-  /** The store or the mailbox could not be reached: this look or push was not made. */
+  /** The store or the mailbox was unavailable: this check or push was not made. */
   Schema.TaggedStruct("Unavailable", { untilMs: Count }),
   Schema.TaggedStruct("TimerFired", {})
 ])
@@ -159,13 +159,13 @@ export interface RegistrationView {
   readonly version: number
   readonly cursor: number
   readonly leaseUntilMs: number | undefined
-  /** Attempts at the present push, or at the verification while there is one. */
+  /** Attempts at the current push, or at the verification. */
   readonly attempts: number
   readonly lastAtMs: number | undefined
   readonly nextAtMs: number | undefined
   readonly code: number | undefined
   readonly problem: string | undefined
-  /** Until when an older secret signs too. */
+  /** Until when a previous secret signs too. */
   readonly rotatedUntilMs: number | undefined
 }
 
@@ -175,7 +175,7 @@ export type RegistrationReply =
   | { readonly _tag: "Done" }
 
 export type RegistrationAction =
-  /** Asks the callback with a GET whether it meant it (WebSub §5.3). */
+  /** Verifies the intent: a GET that the callback must echo (WebSub §5.3). */
   | {
     readonly _tag: "Verify"
     readonly callback: string
@@ -183,12 +183,12 @@ export type RegistrationAction =
     readonly challenge: string
     readonly leaseSeconds: number
   }
-  /** Looks for changes after the cursor; or only whether the mailbox is still there. */
+  /** Checks for changes after the cursor; or only that the mailbox still exists. */
   | {
     readonly _tag: "CheckMailbox"
     readonly from: number
     readonly readsChanges: boolean
-    /** When it is held to be lost. */
+    /** When the check counts as lost. */
     readonly untilMs: number
   }
   /** Pushes the changes after `from` up to `upTo`. */
@@ -200,10 +200,10 @@ export type RegistrationAction =
     readonly from: number
     readonly upTo: number
     readonly mailboxGone: boolean
-    /** As of a look. */
+    /** When the push counts as lost. */
     readonly untilMs: number
   }
-  /** Takes it off the mailbox's list; answered by Detached. */
+  /** Removes it from the mailbox's list; its result is Detached. */
   | { readonly _tag: "Detach" }
-  /** WebSub §5.2: tells the callback that the subscription has ended. */
+  /** WebSub §5.2: notifies the callback that the subscription has ended. */
   | { readonly _tag: "Deny"; readonly callback: string; readonly reason: string }

@@ -27,7 +27,7 @@ const changed = (links: Links, mailbox: string, time: string, changes: string): 
   `<?xml version="1.0" encoding="UTF-8"?>\n` +
   `<changed mailbox="${attribute(links.mailbox(mailbox))}" time="${time}">${changes}</changed>`
 
-/** The changes that these log items tell of, the last of them item `upTo`, made at `atMs`. */
+/** The changes in these log items; the last one is item `upTo`, made at `atMs`. */
 export const changesDocument = (
   links: Links,
   mailbox: string,

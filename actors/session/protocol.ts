@@ -5,22 +5,22 @@ import { type BridgeStep, steps } from "./bridge.ts"
 
 const RecordedAnswer = Schema.Struct({
   text: Schema.String,
-  /** The resource that holds the answer, where it was given by reference. */
+  /** The resource with the answer, if it was sent by reference. */
   href: Schema.optionalKey(Schema.String)
 })
 
 export type RecordedAnswer = typeof RecordedAnswer.Type
 
-const known = {
+const common = {
   /** Of the request that began it, so that its repetition is recognized. */
   requestId: Schema.String,
   startedAtMs: Count,
-  /** Counts the answers given, from 1 at the start. */
+  /** Counts the recorded answers, from 1 at the start. */
   version: Count
 }
 
 const answered = {
-  ...known,
+  ...common,
   name: RecordedAnswer,
   quest: RecordedAnswer,
   hard_question: RecordedAnswer
@@ -28,10 +28,10 @@ const answered = {
 
 export const SessionState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
-  Schema.TaggedStruct("AwaitingName", known),
-  Schema.TaggedStruct("AwaitingQuest", { ...known, name: RecordedAnswer }),
+  Schema.TaggedStruct("AwaitingName", common),
+  Schema.TaggedStruct("AwaitingQuest", { ...common, name: RecordedAnswer }),
   Schema.TaggedStruct("AwaitingHardQuestion", {
-    ...known,
+    ...common,
     name: RecordedAnswer,
     quest: RecordedAnswer
   }),
@@ -68,7 +68,7 @@ export type SessionMessage = typeof SessionMessage.Type
 
 export type SessionStatus = BridgeStep | "crossed" | "cast"
 
-/** A session as it is shown. */
+/** The view of a session. */
 export interface SessionView {
   /** The question that waits, or how it ended. */
   readonly status: SessionStatus

@@ -104,10 +104,10 @@ export const variantOf = <Step extends string>(
   question: Question<Step>,
   answers: AnswerTexts<Step>
 ): QuestionVariant => {
-  const given: { readonly [step: string]: string | undefined } = answers
+  const texts: { readonly [step: string]: string | undefined } = answers
   const fits = question.variants.find(({ when }) =>
     when === undefined ||
-    when.contains.some((text) => fold(given[when.step] ?? "").includes(fold(text)))
+    when.contains.some((text) => fold(texts[when.step] ?? "").includes(fold(text)))
   )
   // The last variant stands for all others, whatever it says of when.
   return fits ?? question.variants.at(-1) ?? question.variants[0]

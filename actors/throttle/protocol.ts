@@ -11,20 +11,20 @@ export const ThrottleState = Schema.Union([
     /** Wrong tries since `fromMs`. */
     count: Count,
     fromMs: Count,
-    /** Which they were, where that is told. */
+    /** Their guesses, if the messages had them. */
     tried: Schema.Array(Schema.String)
   })
 ])
 
 export type ThrottleState = typeof ThrottleState.Type
 
-/** What is counted: passwords of one address, tokens of one address, tokens for one account. */
+/** The counter: passwords of one address, tokens of one address, or tokens for one account. */
 const Counted = Schema.Literals(["passwords", "tokens", "account"])
 
 export type Counted = typeof Counted.Type
 
 export const ThrottleMessage = Schema.Union([
-  /** Whether one may try. */
+  /** Whether another attempt is allowed. */
   Schema.TaggedStruct("Check", { of: Counted }),
   /**
    * Something wrong was tried. `try` is the beginning of its hash: the same one again is no guess
@@ -39,5 +39,5 @@ export const ThrottleMessage = Schema.Union([
 
 export type ThrottleMessage = typeof ThrottleMessage.Type
 
-/** How long one has to wait before one may try, ms; 0 when one may. */
+/** How long the client must wait before the next attempt, in ms; 0 if it need not wait. */
 export type ThrottleReply = { readonly _tag: "Wait"; readonly waitMs: number }

@@ -137,26 +137,26 @@ describe("an attempt", () => {
 describe("hints of the listing", () => {
   const writer = (fails: (count: number) => boolean) => {
     const writes: Array<ReadonlyArray<RecordChange>> = []
-    const notes = new StatusHints({
+    const hints = new StatusHints({
       write: (changes) =>
         Effect.suspend(() => {
           writes.push(changes)
           return fails(writes.length) ? away : Effect.void
         })
     })
-    return { notes, writes }
+    return { hints, writes }
   }
-  const all = (notes: StatusHints, keys: ReadonlyArray<string>): Promise<unknown> =>
+  const all = (hints: StatusHints, keys: ReadonlyArray<string>): Promise<unknown> =>
     Effect.runPromise(Effect.all(
-      keys.map((key) => notes.note(key, "sent")),
+      keys.map((key) => hints.add(key, "sent")),
       { concurrency: "unbounded" }
     ))
   const keys = (count: number) => Array.from({ length: count }, (_, n) => `alice/${n}`)
 
   it("are written together, the last one of each", async () => {
-    const { notes, writes } = writer(() => false)
+    const { hints, writes } = writer(() => false)
     await Effect.runPromise(Effect.all(
-      [notes.note("a", "waiting"), notes.note("b", null), notes.note("a", "failed")],
+      [hints.add("a", "waiting"), hints.add("b", null), hints.add("a", "failed")],
       { concurrency: "unbounded" }
     ))
     expect(writes).toEqual([[
@@ -166,15 +166,15 @@ describe("hints of the listing", () => {
   })
 
   it("are written so many at a time, and lost when too many or when the store fails", async () => {
-    const { notes, writes } = writer((count) => count === 2)
-    await all(notes, keys(statusHintsWaitingMax + 5))
+    const { hints, writes } = writer((count) => count === 2)
+    await all(hints, keys(statusHintsWaitingMax + 5))
     expect(writes.map(({ length }) => length)).toEqual(
       Array.from(
         { length: statusHintsWaitingMax / statusHintsPerWriteMax },
         () => statusHintsPerWriteMax
       )
     )
-    await all(notes, ["later"])
+    await all(hints, ["later"])
     expect(writes.at(-1)).toEqual([{ table: "outgoing", key: "later", value: "sent" }])
   })
 })
