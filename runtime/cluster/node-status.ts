@@ -31,7 +31,7 @@ export const noNodeStatus: NodeStatusApi = {
   read: () => Effect.succeed(undefined)
 }
 
-const nodeStatusKey = (node: string): string => `notice.${node}`
+const nodeStatusKey = (node: string): string => `status.${node}`
 
 /** The notices of a node among others. */
 export const makeNodeStatus = (registry: RegistryApi, fork: Fork, node: string): NodeStatusApi => {
