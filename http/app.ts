@@ -1,79 +1,58 @@
 /**
- * The application: every request goes through here. Routing, credentials, repeated requests, the
- * handler, and the one place where an answer or a failure goes out.
+ * The application: the pass of every request from the server's callback to its answer, from top to
+ * bottom. `handle` applies the rate limits and finds the route; `begin` reads the body and checks
+ * the origin; `run` calls the handler; `finish` sends the answer or the problem.
  */
-import { Cause, Effect, type Exit, Tracer } from "effect"
+import { Cause, Effect, type Exit } from "effect"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
-import { isCrossSiteRequest } from "./auth/index.ts"
-import { type Keyed, keyedRequest, once } from "./idempotency.ts"
-import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, httpError,
-  type Parameters, renderAnswer, type Rendered, renderFailure, type ResourceHandler, type Route,
-  type Service } from "./pipeline/index.ts"
+import { callerKey, isCrossSiteRequest } from "./auth/index.ts"
+import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
+  httpError, type Match, readKeyedRequest, renderAnswer, type Rendered, renderFailure,
+  type ResourceHandler, type Route, runOnce, type Service,
+  withTraceContext } from "./pipeline/index.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, preflightHeaders, type RequestBody,
   streamBody } from "./wire/index.ts"
 
-const pattern =
-  /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
-
-/** Runs a request's effect within its trace: what it asks of other nodes is told of it. */
-export const withTraceContext = <A, E>(
-  { headers }: HttpRequest,
-  effect: Effect.Effect<A, E>
-): Effect.Effect<A, E> => {
-  const given = headers.get("traceparent")
-  if (given === undefined) return effect
-  const [, traceId, spanId, flags] = pattern.exec(given) ?? []
-  if (traceId === undefined || spanId === undefined) return effect
-  const sampled = (Number.parseInt(flags ?? "", 16) & 1) === 1
-  return Effect.withParentSpan(effect, Tracer.externalSpan({ traceId, spanId, sampled }))
-}
-
-/** The header, as it may be passed on. */
-export const traceparentOf = ({ headers }: HttpRequest): string | undefined => {
-  const given = headers.get("traceparent")
-  return given === undefined ? undefined : pattern.exec(given)?.[0].slice(0, 55)
-}
-
-/* The trace that a request belongs to (W3C Trace Context §3.2); another header is as none. */
-
-/** Runs a request's effect in the service's context: its logger and clock. */
+/** Runs the effect of a request with the service's logger and clock. */
 export type RunEffect = <A, E>(
   effect: Effect.Effect<A, E>,
   observer: (exit: Exit.Exit<A, E>) => void
 ) => void
 
-/** What one request was, for the log and the measures; no secret in it. */
+/** A request for the log and the metrics; it contains no secret. */
 export interface AccessRecord {
   readonly method: string
-  /** The pattern of the path, such as `/mailboxes/{mailbox}`. */
+  /** The pattern of the path, such as `/mailboxes/{mailbox}`; `none` without a route. */
   readonly route: string
   readonly status: number
   readonly durationMs: number
 }
 
-const send = (exchange: Exchange, { body, headers, status }: Rendered): void =>
-  exchange.reply({ status, headers, body })
+/** A request that has a route. */
+interface Routed {
+  readonly request: HttpRequest
+  readonly exchange: Exchange
+  readonly match: Extract<Match<ResourceHandler>, { readonly _tag: "Found" }>
+  readonly bodyKind: "document" | "stream" | "none"
+}
 
-const wantedBody = (handler: ResourceHandler, method: string): "document" | "stream" | "none" =>
+const bodyKindOf = (handler: ResourceHandler, method: string): Routed["bodyKind"] =>
   handler.body ?? (method === "POST" || method === "PUT" ? "document" : "none")
 
-/** Whether the body is compressed: it would be read, or served again, as what it is not. */
-const isCoded = ({ headers }: HttpRequest): boolean => {
+const isCompressed = ({ headers }: HttpRequest): boolean => {
   const coding = headers.get("content-encoding")
   return coding !== undefined && coding.trim().toLowerCase() !== "identity"
 }
 
 /** RFC 9110 §15.5.16. */
-const codedBody = httpError(
+const compressedBody = httpError(
   "unsupported-media-type",
-  "a body is taken without Content-Encoding only",
-  [
-    ["Accept-Encoding", "identity"]
-  ]
+  "a body must be sent without Content-Encoding",
+  [["Accept-Encoding", "identity"]]
 )
 
-/** Reads a stream to its end, for its digest. */
-const drained = (body: RequestBody): Effect.Effect<void, HandlerFailure> =>
+/** Reads a stream to its end, so that its digest is complete. */
+const drainBody = (body: RequestBody): Effect.Effect<void, HandlerFailure> =>
   Effect.tryPromise({
     try: async () => {
       for await (const chunk of body.stream) void chunk
@@ -84,18 +63,18 @@ const drained = (body: RequestBody): Effect.Effect<void, HandlerFailure> =>
 class Application {
   private readonly service: Service
   private readonly match: ReturnType<typeof compileRoutes<ResourceHandler>>
-  private readonly run: RunEffect
+  private readonly runEffect: RunEffect
   private readonly onAccess: (access: AccessRecord) => void
 
   constructor(
     service: Service,
     routes: ReadonlyArray<Route<ResourceHandler>>,
-    run: RunEffect,
+    runEffect: RunEffect,
     onAccess: (access: AccessRecord) => void
   ) {
     this.service = service
     this.match = compileRoutes(routes)
-    this.run = run
+    this.runEffect = runEffect
     this.onAccess = onAccess
   }
 
@@ -104,150 +83,125 @@ class Application {
     if (rateLimiter !== undefined) {
       const { fields, refusal } = rateLimiter.admit(request)
       exchange.also(fields)
-      if (refusal !== undefined) return this.refuse(request, exchange, refusal, "none")
+      if (refusal !== undefined) return this.reject(request, exchange, refusal)
     }
-    const found = this.match(request.method, request.path)
-    switch (found._tag) {
-      case "Found":
-        return this.found(request, exchange, found)
+    const match = this.match(request.method, request.path)
+    switch (match._tag) {
+      case "Found": {
+        const bodyKind = bodyKindOf(match.handler, request.method)
+        return this.begin({ request, exchange, match, bodyKind })
+      }
       case "Options": {
-        const { corsOrigin } = this.service.settings
-        const { acceptPost } = found
-        const headers = preflightHeaders(found.allow, corsOrigin)
-        return send(exchange, {
+        const { acceptPost, allow } = match
+        const headers = preflightHeaders(allow, this.service.settings.corsOrigin)
+        return exchange.reply({
           status: 204,
           headers: acceptPost === undefined ? headers : [...headers, ["Accept-Post", acceptPost]]
         })
       }
-      case "MethodNotAllowed":
-        return this.refuse(
-          request,
-          exchange,
-          httpError(
-            "method-not-allowed",
-            `${request.method} is not among ${found.allow}`,
-            [["Allow", found.allow]]
-          ),
-          found.pattern
-        )
+      case "MethodNotAllowed": {
+        const { allow, pattern } = match
+        const detail = `${request.method} is not among ${allow}`
+        const failure = httpError("method-not-allowed", detail, [["Allow", allow]])
+        return this.reject(request, exchange, failure, pattern)
+      }
       case "NotFound":
-        return this.refuse(request, exchange, httpError("not-found"), "none")
+        return this.reject(request, exchange, httpError("not-found"))
       case "Malformed":
-        return this.refuse(request, exchange, httpError("malformed", found.detail), "none")
+        return this.reject(request, exchange, httpError("malformed", match.detail))
     }
   }
 
-  private found(
-    request: HttpRequest,
-    exchange: Exchange,
-    match: {
-      readonly handler: ResourceHandler
-      readonly parameters: Parameters
-      readonly allow: string
-      readonly pattern: string
-    }
-  ): void {
+  /** The body must be read, or its reading begun, before this returns to the server. */
+  private begin(routed: Routed): void {
+    const { bodyKind, exchange, match, request } = routed
     const { allow, handler, parameters, pattern } = match
-    const { headers } = request
-    const wanted = wantedBody(handler, request.method)
-    if (wanted !== "none" && isCoded(request)) {
-      return this.refuse(request, exchange, codedBody, pattern)
+    if (bodyKind !== "none" && isCompressed(request)) {
+      return this.reject(request, exchange, compressedBody, pattern)
     }
-    const isKeyed = request.method === "POST" && headers.has("idempotency-key")
-    if (handler.direct !== undefined && !isKeyed && !headers.has("authorization")) {
+    const isKeyed = hasIdempotencyKey(request)
+    if (handler.direct !== undefined && !isKeyed && !request.headers.has("authorization")) {
       return handler.direct(request, exchange, parameters)
     }
-    if (isCrossSiteRequest(request, this.service.settings.baseUrl)) {
-      return this.refuse(
-        request,
-        exchange,
-        httpError("forbidden", "another site's page may not act with this browser's credentials"),
-        pattern
-      )
+    const { documentParser, settings: { baseUrl, contentBytesMax } } = this.service
+    if (isCrossSiteRequest(request, baseUrl)) {
+      const detail = "a page of another site may not use this browser's credentials"
+      return this.reject(request, exchange, httpError("forbidden", detail), pattern)
     }
-    const { documentParser, settings: { contentBytesMax } } = this.service
-    const body = wanted === "document"
+    const body = bodyKind === "document"
       ? documentBody(exchange, documentParser.limits.documentBytesMax)
-      : wanted === "stream"
+      : bodyKind === "stream"
       ? streamBody(exchange, contentBytesMax, isKeyed)
       : noBody
     const identity = identityOf(request)
-    const call: Call = {
-      request,
-      exchange,
-      parameters,
-      allow,
-      identity,
-      body,
-      documentParser,
-      ids: randomIds
-    }
-    this.perform(call, handler, pattern)
+    const ids = randomIds
+    this.run(routed, { request, exchange, parameters, allow, identity, body, documentParser, ids })
   }
 
-  private perform(call: Call, handler: ResourceHandler, route: string): void {
-    const { exchange, request } = call
-    const { service } = this
-    const { baseUrl } = service.settings
+  private run(routed: Routed, call: Call): void {
+    const { request } = call
     const startedMs = performance.now()
-    const effect = Effect.flatMap(
-      keyedRequest(service, call),
-      (keyed): Effect.Effect<HandlerAnswer | Rendered, HandlerFailure> =>
-        keyed === undefined ? handler.handle(call) : this.keyed(call, handler, keyed)
-    )
-    this.run(withTraceContext(request, effect), (exit) => {
-      const done = (status: number): void =>
-        this.onAccess({
-          method: request.method,
-          route,
-          status,
-          durationMs: performance.now() - startedMs
-        })
-      if (exit._tag === "Success") {
-        const { value } = exit
-        const rendered = "_tag" in value ? renderAnswer(value, call, baseUrl) : value
-        if (rendered !== undefined) {
-          send(exchange, rendered)
-          return done(rendered.status)
-        }
-        if ("_tag" in value) this.stream(exchange, value, done)
-        return
-      }
-      const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
-      const failure = reason?._tag === "Fail" ? reason.error : httpError("internal")
-      if (reason === undefined) {
-        this.run(
-          Effect.logError("a handler broke", Cause.pretty(exit.cause)).pipe(
-            Effect.annotateLogs({ route, method: request.method })
-          ),
-          () => {}
-        )
-      }
-      done(this.sendFailure(request, exchange, failure))
+    const answer: Effect.Effect<HandlerAnswer | Rendered, HandlerFailure> =
+      hasIdempotencyKey(request)
+        ? this.runKeyed(routed, call)
+        : routed.match.handler.handle(call)
+    this.runEffect(withTraceContext(request, answer), (exit) => {
+      this.finish(routed, call, exit, (status) => {
+        const durationMs = performance.now() - startedMs
+        this.onAccess({ method: request.method, route: routed.match.pattern, status, durationMs })
+      })
     })
   }
 
-  private keyed(
-    call: Call,
-    handler: ResourceHandler,
-    keyed: Keyed
+  private runKeyed(
+    { bodyKind, match: { handler } }: Routed,
+    call: Call
   ): Effect.Effect<Rendered, HandlerFailure> {
     const { service } = this
-    const { body } = call
-    const isStream = wantedBody(handler, call.request.method) === "stream"
-    const runFor = (digest: string) =>
-      Effect.map(handler.handle({ ...call, ids: keyed.idsFor(digest) }), (answer) => {
-        const rendered = renderAnswer(answer, call, service.settings.baseUrl)
-        if (rendered === undefined) throw new Error("a POST answered with a stream")
-        return rendered
-      })
-    // What a stream brings is known only at its end, when its ids are long in use.
-    return isStream
-      ? once(service, keyed, body.digest, drained(body), runFor("stream"))
-      : Effect.flatMap(
-        body.bytes,
-        () => once(service, keyed, body.digest, Effect.void, runFor(body.digest()))
-      )
+    const { body, request } = call
+    return Effect.gen(function*() {
+      const caller = yield* callerKey(service, call)
+      const keyed = yield* readKeyedRequest(service, request, caller)
+      const runFor = (digest: string) =>
+        Effect.map(handler.handle({ ...call, ids: keyed.idsFor(digest) }), (answer) => {
+          const rendered = renderAnswer(answer, call, service.settings.baseUrl)
+          if (rendered === undefined) throw new Error("a POST was answered with a stream")
+          return rendered
+        })
+      if (bodyKind === "stream") {
+        // The digest of a stream is known at its end only, after the handler has used its ids.
+        return yield* runOnce(service, keyed, body.digest, drainBody(body), runFor("stream"))
+      }
+      yield* body.bytes
+      return yield* runOnce(service, keyed, body.digest, Effect.void, runFor(body.digest()))
+    })
+  }
+
+  private finish(
+    { exchange, match, request }: Routed,
+    call: Call,
+    exit: Exit.Exit<HandlerAnswer | Rendered, HandlerFailure>,
+    done: (status: number) => void
+  ): void {
+    if (exit._tag === "Success") {
+      const answer = exit.value
+      const rendered = "_tag" in answer
+        ? renderAnswer(answer, call, this.service.settings.baseUrl)
+        : answer
+      if (rendered !== undefined) {
+        exchange.reply(rendered)
+        done(rendered.status)
+      } else if ("_tag" in answer) this.stream(exchange, answer, done)
+      return
+    }
+    const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
+    if (reason?._tag === "Fail") return done(this.sendFailure(request, exchange, reason.error))
+    const log = Effect.logError("a handler failed with a defect", Cause.pretty(exit.cause))
+    this.runEffect(
+      Effect.annotateLogs(log, { route: match.pattern, method: request.method }),
+      () => {}
+    )
+    done(this.sendFailure(request, exchange, httpError("internal")))
   }
 
   private stream(exchange: Exchange, answer: HandlerAnswer, done: (status: number) => void): void {
@@ -266,11 +220,11 @@ class Application {
     }
   }
 
-  private refuse(
+  private reject(
     request: HttpRequest,
     exchange: Exchange,
     failure: HandlerFailure,
-    route: string
+    route = "none"
   ): void {
     const status = this.sendFailure(request, exchange, failure)
     this.onAccess({ method: request.method, route, status, durationMs: 0 })
@@ -278,7 +232,7 @@ class Application {
 
   private sendFailure(request: HttpRequest, exchange: Exchange, failure: HandlerFailure): number {
     const rendered = renderFailure(failure, request, this.service.settings.baseUrl)
-    send(exchange, rendered)
+    exchange.reply(rendered)
     return rendered.status
   }
 }
@@ -287,7 +241,7 @@ class Application {
 export const makeApplication = (
   service: Service,
   routes: ReadonlyArray<Route<ResourceHandler>>,
-  run: RunEffect,
+  runEffect: RunEffect,
   onAccess: (access: AccessRecord) => void
 ): (request: HttpRequest, exchange: Exchange) => void =>
-  new Application(service, routes, run, onAccess).handle
+  new Application(service, routes, runEffect, onAccess).handle

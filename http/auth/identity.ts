@@ -1,11 +1,11 @@
-/** Who calls: accounts by Basic or Bearer, and the secrets of messages and mailboxes. */
+/** Authentication: which account the credentials of a request belong to (protocol §4). */
 import { Effect } from "effect"
 import { type AccountMessage, type AccountReply, tokensTable } from "../../actors/account/index.ts"
 import { accountKind } from "../../actors/index.ts"
 import { address, isRefusal } from "../../runtime/index.ts"
 import { keysPauseMs } from "../limits.ts"
 import { askOrRefusal, type Call, challenges, type HandlerFailure, httpError, invalidTokenError,
-  type Service, toProblem } from "../pipeline/index.ts"
+  type Service } from "../pipeline/index.ts"
 import { isSlug } from "../slug.ts"
 import { secretHash } from "./credentials/index.ts"
 import { isJwt, type Issuer } from "./issuer/index.ts"
@@ -15,11 +15,11 @@ import { checkTokenThrottle, countWrongToken } from "./throttle.ts"
 export interface AuthenticatedAccount {
   readonly name: string
   readonly roles: ReadonlyArray<string>
-  /** Whether the outside issuer vouches for it: its roles are the issuer's word, not its own. */
+  /** Whether the issuer's token named it: its roles are then those of the token. */
   readonly isFederated?: boolean
 }
 
-/** The account that the issuer's token is of: 401 when it is of none, 503 when nobody can tell. */
+/** Authenticates by a token of the issuer; 401 for a wrong one, 503 without the issuer's keys. */
 const authenticateFederated = Effect.fnUntraced(function*(
   service: Service,
   issuer: Issuer,
@@ -28,39 +28,41 @@ const authenticateFederated = Effect.fnUntraced(function*(
   const { name, roles } = yield* Effect.mapError(
     issuer.verify(token),
     (failure) =>
-      failure._tag === "TokenRefused"
+      failure._tag === "TokenRejected"
         ? invalidTokenError(failure.why)
-        : httpError("issuer-unavailable", "the keys of the token's issuer cannot be had just now", [
+        : httpError("issuer-unavailable", "the keys of the token's issuer are not available", [
           ["Retry-After", String(Math.ceil(keysPauseMs / 1000))]
         ])
   )
   const message: AccountMessage = { _tag: "Admit", name }
   const reply = yield* askOrRefusal<AccountReply>(service, address(accountKind, name), message)
-  if (isRefusal(reply)) return yield* invalidTokenError(reply.detail ?? "there is no such account")
+  if (isRefusal(reply)) {
+    return yield* invalidTokenError(reply.detail ?? "the account does not exist")
+  }
   if (service.rateLimiter !== undefined) service.credentialCache.remember(secretHash(token), name)
   return { name, roles, isFederated: true }
 })
 
-/** Whether the request has a token of the issuer, right or wrong. */
-export const hasIssuerToken = ({ issuer }: Service, { identity }: Call): boolean =>
+/** Whether the request has a token of the issuer, valid or not. */
+const hasIssuerToken = ({ issuer }: Service, { identity }: Call): boolean =>
   issuer !== undefined && identity._tag === "Bearer" && isJwt(identity.token)
 
 /**
- * The account of the request's credentials; undefined when there are none, and for a wrong name and
- * token by Basic, which may be a message's or mailbox's password. Fails with 401 for a Bearer token
- * that is not accepted, with 429 after too many wrong ones.
+ * The account of the request's credentials. It is undefined without credentials, and for a wrong
+ * name and token by Basic, which may be the password of a message or mailbox. Fails with 401 for a
+ * wrong Bearer token and with 429 after too many wrong ones.
  */
 export const authenticate = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<AuthenticatedAccount | undefined, HandlerFailure> {
   const { identity } = call
-  if (identity._tag === "Nobody") return
-  const { issuer, credentialCache } = service
-  if (identity._tag === "Bearer" && issuer !== undefined && isJwt(identity.token)) {
+  if (identity._tag === "Anonymous") return
+  const { credentialCache, issuer } = service
+  const isBearer = identity._tag === "Bearer"
+  if (isBearer && issuer !== undefined && isJwt(identity.token)) {
     return yield* authenticateFederated(service, issuer, identity.token)
   }
-  const isBearer = identity._tag === "Bearer"
   const tokenHash = secretHash(isBearer ? identity.token : identity.password)
   if (credentialCache.hasSuspects) yield* checkTokenThrottle(service, call, tokenHash)
   const name = isBearer
@@ -80,7 +82,7 @@ export const authenticate = Effect.fnUntraced(function*(
   return yield* invalidTokenError("the token is unknown, revoked or has expired")
 })
 
-/** The same where Basic is for accounts alone: a wrong name and token are counted as such. */
+/** {@link authenticate} where Basic can only name an account: counts a wrong name and token. */
 export const authenticateCounted = Effect.fnUntraced(function*(
   service: Service,
   call: Call
@@ -94,8 +96,8 @@ export const authenticateCounted = Effect.fnUntraced(function*(
 })
 
 /**
- * The account where one may be named and nothing else: nobody without credentials, 401 for wrong
- * ones, so that no owner of what is made gets lost unnoticed.
+ * The account where a request may be anonymous. Wrong credentials fail with 401: otherwise a
+ * client with a typo would create something that its account does not own.
  */
 export const optionalAccount = Effect.fnUntraced(function*(
   service: Service,
@@ -103,16 +105,12 @@ export const optionalAccount = Effect.fnUntraced(function*(
 ): Effect.fn.Return<AuthenticatedAccount | undefined, HandlerFailure> {
   const account = yield* authenticateCounted(service, call)
   if (account === undefined && call.identity._tag === "Basic") {
-    return yield* httpError(
-      "unauthenticated",
-      "there is no account of this name and token",
-      challenges
-    )
+    return yield* httpError("unauthenticated", "no account has this name and token", challenges)
   }
   return account
 })
 
-/** What is refused for want of an account counts the wrong name and token that were given. */
+/** Counts the wrong name and token of a request that fails because it has no account. */
 export const countingWrongCredentials = <A>(
   service: Service,
   call: Call,
@@ -121,11 +119,11 @@ export const countingWrongCredentials = <A>(
   call.identity._tag !== "Basic"
     ? handled
     : Effect.tapError(handled, (failure): Effect.Effect<void, HandlerFailure> =>
-      failure._tag === "Failed" && toProblem(failure).problem.slug === "unauthenticated"
+      failure._tag === "HttpError" && failure.problem.slug === "unauthenticated"
         ? Effect.asVoid(authenticateCounted(service, call))
         : Effect.void)
 
-/** The account, or 401. */
+/** The account; fails with 401 without one. */
 export const requireAccount = (
   service: Service,
   call: Call
@@ -133,11 +131,11 @@ export const requireAccount = (
   Effect.flatMap(authenticateCounted(service, call), (account) =>
     account === undefined
       ? Effect.fail(
-        httpError("unauthenticated", "an account's name and token are needed", challenges)
+        httpError("unauthenticated", "send an account's name and token", challenges)
       )
       : Effect.succeed(account))
 
-/** The account with the role admin, else 401 or 403. */
+/** The account with the role `admin`; fails with 401 or 403. */
 export const requireAdmin = (
   service: Service,
   call: Call
@@ -147,10 +145,22 @@ export const requireAdmin = (
       ? Effect.succeed(account)
       : Effect.fail(httpError("forbidden", "this needs the role admin")))
 
-/** What messages to actors say of their sender. */
+/** The sender of a message, as actors receive it. */
 export const callerOf = (
   account: AuthenticatedAccount | undefined
 ): { readonly account?: string; readonly admin: boolean } =>
   account === undefined
     ? { admin: false }
     : { account: account.name, admin: account.roles.includes("admin") }
+
+/**
+ * Identifies the owner of an Idempotency-Key. An issuer renews its tokens every few minutes, so a
+ * federated account owns its keys by name and roles; everybody else by the credentials.
+ */
+export const callerKey = (service: Service, call: Call): Effect.Effect<string, HandlerFailure> =>
+  hasIssuerToken(service, call)
+    ? Effect.map(
+      authenticate(service, call),
+      (account) => `federated ${account?.name} ${account?.roles.join(" ")}`
+    )
+    : Effect.succeed(call.request.headers.get("authorization") ?? "")

@@ -1,6 +1,5 @@
-/** Who calls: accounts, passwords, and protection against guessing and CSRF. */
+/** Authentication, and protection against guessing and CSRF. */
 export { isCrossSiteRequest } from "./csrf.ts"
-export { authenticate, authenticateCounted, type AuthenticatedAccount, callerOf,
-  countingWrongCredentials, hasIssuerToken, optionalAccount, requireAccount,
-  requireAdmin } from "./identity.ts"
+export { authenticate, authenticateCounted, type AuthenticatedAccount, callerKey, callerOf,
+  countingWrongCredentials, optionalAccount, requireAccount, requireAdmin } from "./identity.ts"
 export { checkPasswordThrottle, countWrongPassword } from "./throttle.ts"

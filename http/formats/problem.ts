@@ -1,12 +1,13 @@
-/** Problem documents (RFC 9457): XML by default, JSON when preferred, a page for browsers. */
+/**
+ * Problem documents (RFC 9457) and their answers: XML by default, JSON on request, a page for
+ * browsers. `problem-types.ts` is the catalog; `pipeline/http-error.ts` maps failures to problems.
+ */
 import { overloadedRetrySeconds, quarantinedRetrySeconds } from "../limits.ts"
 import { type Html, html, link, nothing, renderPage } from "./html/index.ts"
 import { type MediaType, negotiate } from "./negotiation.ts"
 import { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
 import type { ResourceView } from "./representations.ts"
 import { type Element, element, isName, isText, writeDocument } from "./xml/index.ts"
-
-export type { ProblemSlug, ProblemType } from "./problem-types.ts"
 
 /** Members of a problem beyond the standard ones; their names must be XML names. */
 export type ProblemExtensions = Readonly<Record<string, string | number | ReadonlyArray<string>>>
@@ -18,17 +19,17 @@ export interface ProblemDocument {
   readonly title: string
   readonly detail: string | undefined
   readonly extensions: ProblemExtensions
-  /** For people: the form that was refused, as it was sent. */
+  /** For the page: the rejected form with its typed values. */
   readonly form?: {
     readonly markup: Html
-    /** Whether the detail stands beside a field of it. */
-    readonly tells: boolean
+    /** Whether the form shows the detail beside a field. */
+    readonly isFaultShown: boolean
   }
 }
 
 const noExtensions: ProblemExtensions = {}
 
-/** A problem of a kind, with what is particular to this occurrence. No secret may be in it. */
+/** One occurrence of a problem type. `detail` and `extensions` must not contain secrets. */
 export const makeProblem = (
   slug: ProblemSlug,
   detail?: string,
@@ -38,8 +39,8 @@ export const makeProblem = (
   return { slug, status, title, detail, extensions }
 }
 
-/** `Retry-After` in seconds of those kinds that always have one. */
-export const retryAfterSeconds = (slug: ProblemSlug): number | undefined => {
+/** `Retry-After` in seconds, for the types that always have one. */
+const retryAfterSeconds = (slug: ProblemSlug): number | undefined => {
   if (slug === "overloaded" || slug === "storage-unavailable") return overloadedRetrySeconds
   return slug === "quarantined" ? quarantinedRetrySeconds : undefined
 }
@@ -54,14 +55,14 @@ const offered: ReadonlyArray<MediaType> = [
   "text/plain"
 ]
 
-/** What an Accept field gets as a problem; with nothing acceptable still XML (RFC 9110 §15.5.7). */
+/** The type of a problem for an Accept field; XML even if it is not acceptable (RFC 9110 §15.5.7). */
 const typeFor = (accept: string | undefined): MediaType => {
   const chosen = negotiate(accept, offered)
   if (chosen === "application/json") return "application/problem+json"
   return chosen === undefined || chosen.endsWith("xml") ? "application/problem+xml" : chosen
 }
 
-/** A printable form of text that may come from a request. */
+/** Text of a request in a form that XML can hold. */
 const printable = (text: string): string => isText(text) ? text : JSON.stringify(text)
 
 const extensionElements = (extensions: ProblemExtensions): ReadonlyArray<Element> =>
@@ -90,12 +91,12 @@ const toPage = (problem: ProblemDocument, path: string): string => {
     title,
     path,
     body: html`<p class="alarm">${
-      form?.tells === true
+      form?.isFaultShown === true
         ? "Nothing was done: the form says what is wrong."
         : detail ?? explanation
     }</p>
 ${
-      detail === undefined || form?.tells === true ? nothing : html`<p>${explanation}</p>
+      detail === undefined || form?.isFaultShown === true ? nothing : html`<p>${explanation}</p>
 `
     }<p class="quiet">${status} · ${link(`/problems/${slug}`, slug)}</p>
 ${
@@ -103,11 +104,11 @@ ${
         html`<p><b>${name}</b> ${typeof value === "object" ? value.join(", ") : value}</p>`
       )
     }`,
-    forms: form?.markup ?? html`<p>${link("/", "To the start of everything")}</p>`
+    forms: form?.markup ?? html`<p>${link("/", "To the start page")}</p>`
   })
 }
 
-/** The path of a request without secrets: what follows `~` in a segment is left out. */
+/** The path without its secrets, which follow `~` in a segment. */
 export const withoutSecrets = (path: string): string => path.replace(/(?:~|%7e)[^/]*/gi, "~")
 
 /** A problem as the body of an answer. */
@@ -118,8 +119,8 @@ export interface ProblemReply {
 }
 
 /**
- * The answer for a problem. `baseUrl` begins the type's URI and has no slash at its end; `path` is
- * the request's, from which secrets are removed before it becomes `instance`.
+ * The answer for a problem. `baseUrl`, without a slash at its end, is the start of the type's URI.
+ * `path` is the request's; without its secrets it becomes `instance`.
  */
 export const problemReply = (
   problem: ProblemDocument,
@@ -148,7 +149,7 @@ export const problemReply = (
   return { status: problem.status, headers, body }
 }
 
-/** The page of `/problems/<slug>`, or `undefined` when there is no such kind. */
+/** The view of `/problems/<slug>`; undefined for an unknown slug. */
 export const problemTypeView = (slug: string): ResourceView | undefined => {
   if (!isProblemSlug(slug)) return undefined
   const { status, title, explanation } = problemTypes[slug]

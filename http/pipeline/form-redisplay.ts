@@ -1,32 +1,33 @@
-/** A form that was refused is shown again on the problem's page, with all that was typed. */
+/** Form redisplay: the problem page of a rejected form contains the form with its typed values. */
 import { Effect } from "effect"
 import { type HtmlForm, redisplayedForm, renderForm } from "../formats/html/index.ts"
 import { type FormFields, negotiate, parseForm, parseFormBody,
   standardTypes } from "../formats/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
-import { type Call, readBody, type ResourceHandler } from "./call.ts"
-import { type HandlerFailure, HttpError, toProblem } from "./failures.ts"
+import type { Call, ResourceHandler } from "./call.ts"
+import { type HandlerFailure, HttpError, toHttpError } from "./http-error.ts"
+import { readBody } from "./request-input.ts"
 
-/** The form that a request came from; it may follow from the fields, or be none of a page. */
+/** The form that a browser submitted, which may depend on its fields; undefined if none fits. */
 export type FormOf = (call: Call, fields: FormFields) => HtmlForm | undefined
 
 const formType = "application/x-www-form-urlencoded"
 
-/** Whether a browser sent this from a page and wants one back. */
-const isPageWanted = ({ headers, method }: HttpRequest): boolean => {
+/** Whether a browser submitted a form and expects a page. */
+const isFormOfPage = ({ headers, method }: HttpRequest): boolean => {
   const accept = headers.get("accept")
-  // Most failures are of programs, that need no look at what they would accept.
+  // Programs cause most failures; without `text/html` no negotiation is needed.
   if (accept === undefined || !accept.includes("text/html")) return false
   const isForm = method === "GET" || headers.get("content-type")?.startsWith(formType) === true
   return isForm && negotiate(accept, standardTypes) === "text/html"
 }
 
-/** What a browser's form held that wants a page back; undefined for every other body. */
+/** The fields of a form that a browser submitted from a page; undefined for any other body. */
 export const submittedFields = (
   request: HttpRequest,
   bytes: Uint8Array
 ): FormFields | undefined => {
-  if (!isPageWanted(request)) return undefined
+  if (!isFormOfPage(request)) return undefined
   const body = parseFormBody(bytes)
   return body.ok ? body.value : undefined
 }
@@ -42,29 +43,29 @@ const fieldsOf = (call: Call): Effect.Effect<FormFields | undefined> => {
   )
 }
 
-/** The failure with the form on its page, unless nothing takes it any more (404, 405, 410). */
+/** The failure with the form on its page, unless no resource takes the form (404, 405, 410). */
 export const attachForm = (
   failure: HandlerFailure,
   fields: FormFields,
   definition: HtmlForm
 ): HandlerFailure => {
-  const { headers, problem } = toProblem(failure)
+  const { headers, problem } = toHttpError(failure)
   const { detail, slug, title } = problem
   if (slug === "not-found" || slug === "method-not-allowed" || slug === "gone") return failure
-  const again = redisplayedForm(definition, (name) => fields.get(name), detail ?? title)
-  const tells = again.controls.some(({ fault }) => fault !== undefined)
+  const form = redisplayedForm(definition, (name) => fields.get(name), detail ?? title)
+  const isFaultShown = form.controls.some(({ fault }) => fault !== undefined)
   return new HttpError({
     headers,
-    problem: { ...problem, form: { markup: renderForm(again), tells } }
+    problem: { ...problem, form: { markup: renderForm(form), isFaultShown } }
   })
 }
 
-/** A handler of a form: when it fails, the page of the problem has the form as it was sent. */
+/** The handler of a form: if it fails, the problem page contains the form with its values. */
 export const withFormRedisplay = (
   formOf: FormOf,
   handle: ResourceHandler["handle"]
 ): ResourceHandler["handle"] => {
-  const again = Effect.fnUntraced(function*(
+  const failWithForm = Effect.fnUntraced(function*(
     call: Call,
     failure: HandlerFailure
   ): Effect.fn.Return<never, HandlerFailure> {
@@ -77,7 +78,7 @@ export const withFormRedisplay = (
     )
   })
   return (call) =>
-    isPageWanted(call.request)
-      ? Effect.catch(handle(call), (failure) => again(call, failure))
+    isFormOfPage(call.request)
+      ? Effect.catch(handle(call), (failure) => failWithForm(call, failure))
       : handle(call)
 }

@@ -1,22 +1,24 @@
-/** What every request passes: routing, calls, preconditions, failures, rate limits. */
+/** The pass of a request: routing, input, preconditions, idempotency, answers, failures. */
+export { actorIdOf, type Call, defineHandler, emptyAnswer, type Handled, type HandlerAnswer,
+  isPageWanted, noStore, readerHeaders, type ResourceHandler, seeOther, type ViewAnswer,
+  viewAnswer } from "./call.ts"
 export { awaitWritable, ChangeWaiter, preferredWaitSeconds,
-  withChangeWaiter } from "./actor-waiter.ts"
-export { actorIdOf, bodyError, type Call, defineHandler, emptyAnswer, type Handled,
-  type HandlerAnswer, isPageWanted, noStore, readBody, readDocument, readerHeaders, readInput,
-  readQuery, type RequestInput, type ResourceHandler, seeOther, unsupportedMediaType,
-  type ViewAnswer, viewAnswer } from "./call.ts"
-export { challenges, type HandlerFailure, type HeaderList, HttpError, httpError, invalidTokenError,
-  refusalError, toProblem } from "./failures.ts"
+  withChangeWaiter } from "./change-waiter.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
+export { challenges, type HandlerFailure, type HeaderList, HttpError, httpError, invalidTokenError,
+  refusalError, toHttpError } from "./http-error.ts"
 export { countRequest, type DeliveryMetrics, durationBoundsMs, HttpMetrics,
   type RouteMetrics } from "./http-metrics.ts"
-export { nextLink, type PageRequest, readPageRequest } from "./paging.ts"
+export { hasIdempotencyKey, readKeyedRequest, runOnce } from "./idempotency.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,
   isIfRangeSatisfied } from "./preconditions.ts"
 export { clientAddress, makeRateLimiter, type Rate } from "./rate-limits.ts"
+export { bodyError, nextLink, type PageRequest, readBody, readDocument, readInput, readPageRequest,
+  readQuery, type RequestInput, unsupportedMediaType } from "./request-input.ts"
 export { conditionFailed, entityTags, expectedVersion, isConditional, preconditionsHold,
   renderAnswer, type Rendered, renderedAnswer, renderFailure, renderView,
   scriptHandler } from "./responses.ts"
-export { compileRoutes, type Parameters, type Route } from "./routing.ts"
+export { compileRoutes, type Match, type Parameters, type Route } from "./routing.ts"
 export { absoluteUri, ask, askOrRefusal, expectReply, type HttpSettings, localPath,
   type Service } from "./service.ts"
+export { traceparentOf, withTraceContext } from "./trace-context.ts"

@@ -1,23 +1,22 @@
 /**
- * How many requests an account or an address may make (the fields of
- * draft-ietf-httpapi-ratelimit-headers): a token bucket for each, at this node, in bounded memory.
- * A request whose token was right at this node within the minute counts for its account, every
- * other for its address: who guesses spends nobody else's, and who has a token is not held up by
- * neighbors behind the same address.
+ * Rate limits by account and by client address (draft-ietf-httpapi-ratelimit-headers): a token
+ * bucket for each, at this node, in bounded memory. A request whose token was valid at this node
+ * within the last minute counts for its account, every other for its address. Guessing therefore
+ * spends no account's limit, and a client with a token does not share the limit of its address.
  *
- * Not Effect's RateLimiter: it starts a fiber for each request and forgets no key.
+ * Effect's RateLimiter is not used: it starts a fiber for each request and never forgets a key.
  */
+import { LRUCache } from "lru-cache"
 import { BlockList, isIP, isIPv6 } from "node:net"
-import { BoundedMap, type CredentialCache, identityOf,
-  secretHash } from "../auth/credentials/index.ts"
+import { type CredentialCache, identityOf, secretHash } from "../auth/credentials/index.ts"
 import { forwardedMax, ratedMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
-import { type HttpError, httpError } from "./failures.ts"
+import { type HttpError, httpError } from "./http-error.ts"
 
 type Family = "ipv4" | "ipv6"
 
-/** One spelling of an address; IPv4 in IPv6 is IPv4. Undefined for what is none. */
-const plain = (text: string): string | undefined => {
+/** The canonical form of an address; IPv4 mapped to IPv6 becomes IPv4. Undefined if invalid. */
+const canonicalAddress = (text: string): string | undefined => {
   const bare = text.trim().replace(/^"|"$/g, "").replace(/^\[(.*)\](?::\d+)?$/, "$1")
   const address = /^\d+\.\d+\.\d+\.\d+:\d+$/.test(bare) ? bare.replace(/:\d+$/, "") : bare
   if (isIP(address) === 0 || address.includes("%")) return undefined
@@ -32,23 +31,23 @@ const plain = (text: string): string | undefined => {
 
 const familyOf = (address: string): Family => address.includes(":") ? "ipv6" : "ipv4"
 
-const lists = new WeakMap<ReadonlyArray<string>, BlockList>()
+const blockLists = new WeakMap<ReadonlyArray<string>, BlockList>()
 
-const listOf = (prefixes: ReadonlyArray<string>): BlockList => {
-  const known = lists.get(prefixes)
-  if (known !== undefined) return known
+const blockListOf = (prefixes: ReadonlyArray<string>): BlockList => {
+  const cached = blockLists.get(prefixes)
+  if (cached !== undefined) return cached
   const list = new BlockList()
   for (const prefix of prefixes) {
     const [address = "", bits] = prefix.split("/")
     const family = familyOf(address)
     list.addSubnet(address, Number(bits ?? (family === "ipv6" ? 128 : 32)), family)
   }
-  lists.set(prefixes, list)
+  blockLists.set(prefixes, list)
   return list
 }
 
-/** Whoever has one address of an IPv6 network has all of its /64. */
-const network = (address: string): string => {
+/** An IPv6 address becomes its /64, since one client usually has all of it. */
+const networkOf = (address: string): string => {
   if (!address.includes(":")) return address
   const [head = "", tail] = address.split("::")
   const front = head === "" ? [] : head.split(":")
@@ -58,75 +57,73 @@ const network = (address: string): string => {
 }
 
 /**
- * The client's address: the connection's other end, or where that is a trusted proxy the last one
- * in X-Forwarded-For that is none. An IPv6 address stands for its /64.
+ * The client's address: the peer of the connection or, behind trusted proxies, the last address in
+ * X-Forwarded-For that is not one of them. An IPv6 address becomes its /64.
  */
 export const clientAddress = (
   { headers, remoteAddress }: Pick<HttpRequest, "headers" | "remoteAddress">,
   trustedProxies: ReadonlyArray<string>
 ): string => {
-  const near = plain(remoteAddress)
+  const near = canonicalAddress(remoteAddress)
   if (near === undefined) return remoteAddress
-  if (trustedProxies.length === 0) return network(near)
-  const trusted = listOf(trustedProxies)
+  if (trustedProxies.length === 0) return networkOf(near)
+  const trusted = blockListOf(trustedProxies)
   const isTrusted = (address: string) => trusted.check(address, familyOf(address))
   const hops = (headers.get("x-forwarded-for") ?? "").split(",").slice(-forwardedMax).toReversed()
   let last = near
   for (const hop of hops) {
     if (!isTrusted(last)) break
-    const address = plain(hop)
-    // What a proxy did not write as an address was not written by a proxy.
+    const address = canonicalAddress(hop)
+    // A proxy writes valid addresses: the client wrote this one.
     if (address === undefined) break
     last = address
   }
-  return network(last)
+  return networkOf(last)
 }
 
-/* Which address a request comes from, for counting: behind proxies, what trusted ones say. */
-
-/** So many requests in so long, which may come at once. */
+/** `quota` requests in each window, also all at once. */
 export interface Rate {
   readonly quota: number
   readonly windowMs: number
 }
 
-/** What the requests of one address and of one account are bound to; undefined for nothing. */
+/** The limits of one address and of one account; undefined without a limit. */
 export interface RateLimits {
   readonly address?: Rate | undefined
   readonly account?: Rate | undefined
 }
 
-/** The policies by their names, as in the fields, the problem and the metric. */
+/** The names of the policies in the header fields, the problem and the metric. */
 export type PolicyName = keyof RateLimits
 
-/** Sums of fractions of a millisecond are not exact. */
+/** Tolerates rounding errors of sums of fractions. */
 const slackMs = 0.001
 
-/** What one request was told. */
+/** The state of a bucket after one request. */
 export interface RateLimitStatus {
   readonly isOver: boolean
-  /** Requests that may follow at once. */
+  /** Requests that are allowed immediately. */
   readonly remaining: number
-  /** Until the whole quota is there again, when nothing comes. */
-  readonly wholeInMs: number
-  /** Until the next request may come; 0 when it may at once. */
+  /** Until the whole quota is available again without further requests. */
+  readonly fullInMs: number
+  /** Until the next request is allowed; 0 if it is allowed now. */
   readonly waitMs: number
 }
 
-/** Buckets of one policy. What is over spends nothing, so that patience is always rewarded. */
+/** The buckets of one policy. A rejected request spends nothing, so waiting always helps. */
 export class Buckets {
   readonly rate: Rate
   readonly #nowMs: () => number
   readonly #eachMs: number
-  /** When a bucket will be full again (GCRA): all that has to be known of it. */
-  readonly #fullAtMs: BoundedMap<number>
+  /** When each bucket is full again: the whole state of a bucket by GCRA. */
+  readonly #fullAtMs: LRUCache<string, number>
 
-  /** `nowMs` is of a clock that never goes backwards; `ratedMax` the buckets that are kept. */
+  /** `nowMs` reads a clock that never goes backwards. */
   constructor(rate: Rate, nowMs: () => number, bucketsMax = ratedMax) {
     this.rate = rate
     this.#nowMs = nowMs
     this.#eachMs = rate.windowMs / rate.quota
-    this.#fullAtMs = new BoundedMap(bucketsMax)
+    this.#fullAtMs = new LRUCache({ max: bucketsMax })
   }
 
   /** Buckets in memory. */
@@ -140,11 +137,11 @@ export class Buckets {
     const afterMs = beforeMs + this.#eachMs
     const roomMs = nowMs + this.rate.windowMs - afterMs
     if (roomMs < -slackMs) {
-      return { isOver: true, remaining: 0, wholeInMs: beforeMs - nowMs, waitMs: -roomMs }
+      return { isOver: true, remaining: 0, fullInMs: beforeMs - nowMs, waitMs: -roomMs }
     }
     this.#fullAtMs.set(key, afterMs)
     const remaining = Math.floor((roomMs + slackMs) / this.#eachMs)
-    return { isOver: false, remaining, wholeInMs: afterMs - nowMs, waitMs: 0 }
+    return { isOver: false, remaining, fullInMs: afterMs - nowMs, waitMs: 0 }
   }
 }
 
@@ -157,23 +154,23 @@ interface Policy {
 
 const seconds = (ms: number): number => Math.ceil(ms / 1000)
 
-/** What goes with the answer of a request, and the refusal of one that is over. */
+/** The header fields of the answer, and the failure if the request exceeds its limit. */
 export interface Admission {
   readonly fields: ReplyHeaders
   readonly refusal: HttpError | undefined
 }
 
-const free: Admission = { fields: [], refusal: undefined }
+const unlimited: Admission = { fields: [], refusal: undefined }
 
-/** Paths that the machinery dependencies a node asks: refused, it would take the node for dead. */
-const unlimited: ReadonlySet<string> = new Set(["/livez", "/readyz"])
+/** Orchestrators probe these paths; after a 429 they would consider the node dead. */
+const probePaths: ReadonlySet<string> = new Set(["/livez", "/readyz"])
 
 export class RateLimiter {
   readonly #address: Policy | undefined
   readonly #account: Policy | undefined
   readonly #credentialCache: CredentialCache
   readonly #trustedProxies: ReadonlyArray<string>
-  /** Requests refused, by policy. */
+  /** Rejected requests, by policy. */
   readonly #refused: Record<PolicyName, number>
 
   constructor(
@@ -199,42 +196,42 @@ export class RateLimiter {
     this.#refused = dependencies.refused
   }
 
-  /** Counts a request. */
+  /** Counts a request and decides whether it is admitted. */
   admit(request: HttpRequest): Admission {
-    if (unlimited.has(request.path)) return free
+    if (probePaths.has(request.path)) return unlimited
     const account = this.#accountOf(request)
     if (account !== undefined) {
-      return this.#account === undefined ? free : this.#take(this.#account, account)
+      return this.#account === undefined ? unlimited : this.#take(this.#account, account)
     }
-    if (this.#address === undefined) return free
+    if (this.#address === undefined) return unlimited
     return this.#take(this.#address, clientAddress(request, this.#trustedProxies))
   }
 
   #accountOf(request: HttpRequest): string | undefined {
     if (!request.headers.has("authorization")) return undefined
     const identity = identityOf(request)
-    if (identity._tag === "Nobody") return undefined
+    if (identity._tag === "Anonymous") return undefined
     const token = identity._tag === "Bearer" ? identity.token : identity.password
     return this.#credentialCache.recentAccount(secretHash(token))
   }
 
   #take({ buckets, field, name }: Policy, key: string): Admission {
-    const { isOver, remaining, waitMs, wholeInMs } = buckets.take(key)
+    const { isOver, remaining, waitMs, fullInMs } = buckets.take(key)
     const fields: ReplyHeaders = [
       ["RateLimit-Policy", field],
-      ["RateLimit", `"${name}";r=${remaining};t=${seconds(wholeInMs)}`]
+      ["RateLimit", `"${name}";r=${remaining};t=${seconds(fullInMs)}`]
     ]
     if (!isOver) return { fields, refusal: undefined }
     this.#refused[name] += 1
     const { quota, windowMs } = buckets.rate
-    const detail = `this ${name} may make ${quota} requests in ${windowMs / 1000} s here`
+    const detail = `this ${name} may make ${quota} requests in ${windowMs / 1000} s`
     const retry = [["Retry-After", String(Math.max(1, seconds(waitMs)))]] as const
     const policies = { "violated-policies": [name] }
     return { fields, refusal: httpError("too-many-requests", detail, retry, policies) }
   }
 }
 
-/** The limits of a service; undefined when there are none, so that no request is counted. */
+/** The rate limiter of a service; undefined without limits, so that no request is counted. */
 export const makeRateLimiter = (
   limits: RateLimits,
   dependencies: ConstructorParameters<typeof RateLimiter>[1]

@@ -4,7 +4,7 @@ import { contentTypeOf, entityTag, linkHeader, type MediaType, negotiate, proble
   represent, type ResourceView, standardTypes } from "../formats/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import type { Call, HandlerAnswer, ResourceHandler, ViewAnswer } from "./call.ts"
-import { type HandlerFailure, type HeaderList, httpError, toProblem } from "./failures.ts"
+import { type HandlerFailure, type HeaderList, httpError, toHttpError } from "./http-error.ts"
 import { evaluatePreconditions, httpDate } from "./preconditions.ts"
 
 /** Serves a script, which changes with the version of the service only. */
@@ -152,7 +152,7 @@ export const renderFailure = (
   request: HttpRequest,
   baseUrl: string
 ): Rendered => {
-  const { headers, problem } = toProblem(failure)
+  const { headers, problem } = toHttpError(failure)
   const accept = request.headers.get("accept")
   const reply = problemReply(problem, { accept, path: request.path }, baseUrl)
   const own = headers.some(([name]) => name === "Retry-After")

@@ -1,4 +1,4 @@
-/** What the handlers share: the actor system, the stores beside it, and the settings of HTTP. */
+/** The dependencies of handlers: the actor system, its stores, the settings and the caches. */
 import { Effect } from "effect"
 import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsApi, type Refusal,
   type SystemApi, type Tagged } from "../../runtime/index.ts"
@@ -6,24 +6,24 @@ import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
-import { type HttpError, refusalError } from "./failures.ts"
+import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics, OutboundStatus } from "./http-metrics.ts"
 import type { RateLimiter, RateLimits } from "./rate-limits.ts"
 
 export interface HttpSettings {
-  /** Absolute, without a slash at its end. The Host header is never used to build a URI. */
+  /** Absolute, without a slash at its end. The service never builds a URI from `Host`. */
   readonly baseUrl: string
   readonly version: string
   /** Who may publish content (A1). */
   readonly publish: "anyone" | "accounts"
   readonly contentBytesMax: number
-  /** How long a retrieved notification is kept by a mailbox that names no retention. */
+  /** Retention of retrieved notifications in a mailbox without a retention of its own. */
   readonly retentionMs: number
-  /** Origin that may read answers across sites, `*` for all; undefined for none. */
+  /** The origin whose pages may read answers (CORS), `*` for all; undefined for none. */
   readonly corsOrigin: string | undefined
-  /** Prefixes (CIDR) of proxies whose X-Forwarded-For is believed. */
+  /** Prefixes (CIDR) of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: ReadonlyArray<string>
-  /** How many requests each address and each account may make at this node. */
+  /** The limits of each address and each account at this node. */
   readonly rateLimits: RateLimits
 }
 
@@ -33,39 +33,37 @@ export interface Service {
   readonly blobs: BlobsApi
   readonly records: RecordsApi
   readonly documentParser: DocumentParser
-  /** Rows of `records` that this node has in memory. */
+  /** Rows of `records` in this node's memory. */
   readonly rowCaches: RowCaches
-  /** What this node keeps everything in, for people. */
+  /** The name of the storage engine, for people. */
   readonly engine: string
   /**
-   * GET of another service's resource under the outbound rules (protocol §5), whole; fails with
-   * what was wrong, for people.
+   * GET of another service's resource by the outbound rules (protocol §5); fails with the reason
+   * as text.
    */
   readonly readRemote: (
     uri: string,
     accept: string,
     bytesMax: number
   ) => Effect.Effect<{ readonly type: string; readonly bytes: Uint8Array }, string>
-  /** Whose Bearer tokens are accepted beside the service's own; undefined for nobody's. */
+  /** The external issuer whose Bearer tokens are accepted; undefined without one. */
   readonly issuer: Issuer | undefined
-  /** What this node remembers of credentials. */
   readonly credentialCache: CredentialCache
-  /** The requests that were made lately; undefined where nobody is limited. */
+  /** Undefined without rate limits. */
   readonly rateLimiter: RateLimiter | undefined
-  /** Blobs that are stored and not yet shown by their content; the sweep leaves them alone. */
+  /** Blobs that are stored but not yet referenced; blob garbage collection skips them. */
   readonly pendingBlobs: Set<string>
-  /** `<node>.<random>`: another at each start of the node. No dot in either part. */
+  /** `<node>.<random>`, new at each start of the node; neither part contains a dot. */
   readonly startId: string
-  /** Secret of the whole service, kept in the store: derives the ids of keyed requests. */
+  /** A secret of all nodes, in the store; the ids of keyed requests derive from it. */
   readonly serviceKey: string
-  /** What is counted of requests; for handlers that answer directly. */
   readonly httpMetrics: HttpMetrics
   readonly deliveries: OutboundStatus
-  /** Prometheus text of everything measured. */
+  /** The text of `/metrics`. */
   readonly metricsText: () => string
-  /** Everything that is kept, as one archive, read while the service goes on. */
+  /** The archive of the whole store, read while the service runs. */
   readonly archive: () => AsyncIterable<Uint8Array>
-  /** Fails with the reason why this node should get no requests. */
+  /** Fails with the reason why this node is not ready for requests. */
   readonly ready: Effect.Effect<void, string>
   readonly nowMs: () => number
 }

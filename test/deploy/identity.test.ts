@@ -26,7 +26,7 @@ describe("the claims of a token", () => {
     ["scopes", "scope", { scope: "openid quotes" }]
   ])("name roles as %s does", (_, roles, claims) => {
     expect(evaluateClaims({ sub: "alice", ...claims }, { ...names, roles }))
-      .toEqual({ _tag: "Vouched", name: "alice", roles: ["quotes"] })
+      .toEqual({ _tag: "Accepted", name: "alice", roles: ["quotes"] })
   })
 
   it("name an account as Kubernetes does", () => {
@@ -36,7 +36,7 @@ describe("the claims of a token", () => {
     }
     const account = "kubernetes.io.serviceaccount.name"
     expect(evaluateClaims(claims, { ...names, account })).toMatchObject({ name: "poster" })
-    expect(evaluateClaims(claims, names)).toMatchObject({ _tag: "Refused" })
+    expect(evaluateClaims(claims, names)).toMatchObject({ _tag: "Rejected" })
   })
 
   it("are judged so: a name that is none is refused, and only known roles are given", () => {
@@ -46,14 +46,14 @@ describe("the claims of a token", () => {
       const judged = evaluateClaims({ sub: text, roles }, names)
       if (isSlug(text)) {
         const known = Role.literals.filter((one) => roles.includes(one))
-        expect(judged).toEqual({ _tag: "Vouched", name: text, roles: known })
-      } else expect(judged._tag).toBe("Refused")
-      expect(evaluateClaims({ sub: other, roles }, names)._tag).toBe("Refused")
+        expect(judged).toEqual({ _tag: "Accepted", name: text, roles: known })
+      } else expect(judged._tag).toBe("Rejected")
+      expect(evaluateClaims({ sub: other, roles }, names)._tag).toBe("Rejected")
       expect(evaluateClaims({ sub: "alice", roles: other }, names)).toMatchObject({ roles: [] })
       const prefixed = { ...names, rolesPrefix: "post-" }
       expect(evaluateClaims({ sub: "alice", roles }, prefixed))
         .toMatchObject({ roles: roles.includes("post-admin") ? ["admin"] : [] })
-      expect(evaluateClaims({ sub: "alice", roles, cnf: {} }, names)._tag).toBe("Refused")
+      expect(evaluateClaims({ sub: "alice", roles, cnf: {} }, names)._tag).toBe("Rejected")
     }))
   })
 
@@ -126,14 +126,14 @@ describe("an issuer that tells of itself (OpenID Connect Discovery)", () => {
   it("names itself to the letter, and its keys (§4.3)", () => {
     expect(told({})).toEqual({ url: jwks_uri })
     expect(told({ issuer: "https://id.example/realms/post/" })).toContain("another issuer")
-    expect(told({ jwks_uri: "http://keys.example/" })).toContain("by https")
+    expect(told({ jwks_uri: "http://keys.example/" })).toContain("uses https")
     expect(told({ jwks_uri: "http://keys.test/" }, "http://id.test")).toEqual({
       url: "http://keys.test/"
     })
     for (const none of [undefined, 3, "jwks", "ftp://keys.example/", "https://a@keys.example/"]) {
       expect(told({ jwks_uri: none })).toContain("no jwks_uri")
     }
-    expect(parseKeysUrl("<html>", "https://id.example")).toContain("no JSON")
+    expect(parseKeysUrl("<html>", "https://id.example")).toContain("not JSON")
     expect(parseKeysUrl("null", "https://id.example")).toContain("another issuer")
   })
 })

@@ -108,9 +108,9 @@ describe("a token of the issuer", () => {
       [{ aud: undefined }, "aud"],
       [{ exp: undefined }, "exp"],
       [{ sub: undefined }, "sub"],
-      [{ sub: "auth0|64f0" }, "no name of an account"],
-      [{ sub: "Alice" }, "no name of an account"],
-      [{ sub: "a".repeat(65) }, "no name of an account"],
+      [{ sub: "auth0|64f0" }, "not an account name"],
+      [{ sub: "Alice" }, "not an account name"],
+      [{ sub: "a".repeat(65) }, "not an account name"],
       [{ cnf: { jkt: "x" } }, "bound to a key"]
     ]
     for (const [claims, why] of wrong) await expectRefused(await tokenOf(first, claims), why)

@@ -1,65 +1,66 @@
 /**
- * What this node remembers of credentials, so that a right one costs no look at the throttle:
- * tokens that were right lately, and addresses that lately had a wrong one. In memory, bounded;
- * what is forgotten costs a look, or gives an address one more try.
+ * The credentials that this node has seen recently, so that a valid token costs no message to the
+ * throttle. It is in memory and bounded: evicting an entry costs one message, or gives an address
+ * one more attempt.
  */
+import { LRUCache } from "lru-cache"
 import { wrongAttemptsWindowMs } from "../../../actors/index.ts"
 import { countedTokenMs, provenTokensMax, suspectsMax } from "../../limits.ts"
-import { BoundedMap } from "./bounded-map.ts"
 
-/** Whose a token is, and when that was seen last. */
-interface Proof {
+/** The account of a valid token, and when it was last presented, in ms since the epoch. */
+interface ValidToken {
   readonly account: string
   readonly atMs: number
 }
 
 export class CredentialCache {
   readonly #nowMs: () => number
-  readonly #proven = new BoundedMap<Proof>(provenTokensMax)
-  /** By the address's name: until when it is suspect, ms since the epoch. */
-  readonly #suspects = new BoundedMap<number>(suspectsMax)
+  /** By the hash of the token. */
+  readonly #validTokens = new LRUCache<string, ValidToken>({ max: provenTokensMax })
+  /** By client address: until when it is suspect, in ms since the epoch. */
+  readonly #suspects = new LRUCache<string, number>({ max: suspectsMax })
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
   }
 
-  /** Whether any address may be suspect: quick, for every request. */
+  /** Whether any address may be suspect: a quick check for every request. */
   get hasSuspects(): boolean {
     return this.#suspects.size > 0
   }
 
-  /** The token of this hash was right, and is this account's. */
+  /** The token of this hash is valid and belongs to the account. */
   remember(tokenHash: string, account: string): void {
-    this.#proven.set(tokenHash, { account, atMs: this.#nowMs() })
+    this.#validTokens.set(tokenHash, { account, atMs: this.#nowMs() })
   }
 
-  /** The token of this hash is right no more, or never was. */
+  /** The token of this hash is not valid, or no longer. */
   forget(tokenHash: string): void {
-    this.#proven.delete(tokenHash)
+    this.#validTokens.delete(tokenHash)
   }
 
-  /** Whether it was right lately: who presents it again does not guess. */
+  /** Whether the token was valid recently: presenting it again is not guessing. */
   isRemembered(tokenHash: string): boolean {
-    return this.#proven.get(tokenHash) !== undefined
+    return this.#validTokens.has(tokenHash)
   }
 
   /**
-   * The account that a request with this token counts for, before anybody has looked whether it is
-   * right still: so soon after it was, at the most, that who has a revoked one spends nobody's.
+   * The account whose rate limit a request with this token counts for, before the token is checked
+   * again. The time is short, so that a revoked token spends the account's limit only briefly.
    */
   recentAccount(tokenHash: string): string | undefined {
-    const proof = this.#proven.get(tokenHash)
-    if (proof === undefined) return undefined
-    const agoMs = this.#nowMs() - proof.atMs
-    return agoMs >= 0 && agoMs < countedTokenMs ? proof.account : undefined
+    const token = this.#validTokens.get(tokenHash)
+    if (token === undefined) return undefined
+    const ageMs = this.#nowMs() - token.atMs
+    return ageMs >= 0 && ageMs < countedTokenMs ? token.account : undefined
   }
 
-  /** Something wrong came from this address. */
+  /** The address presented wrong credentials. */
   markSuspect(client: string): void {
     this.#suspects.set(client, this.#nowMs() + wrongAttemptsWindowMs)
   }
 
-  /** Whether something wrong came from it at this node, within the window. */
+  /** Whether the address presented wrong credentials to this node within the window. */
   isSuspect(client: string): boolean {
     const untilMs = this.#suspects.get(client)
     if (untilMs === undefined) return false

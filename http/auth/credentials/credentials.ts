@@ -1,17 +1,17 @@
-/** The credentials that a request carries, read and not yet checked. */
+/** The credentials in a request. */
 import type { HttpRequest } from "../../wire/index.ts"
 
 /** The credentials of a request, not yet checked. */
 export type Identity =
-  | { readonly _tag: "Nobody" }
+  | { readonly _tag: "Anonymous" }
   | { readonly _tag: "Basic"; readonly user: string; readonly password: string }
   | { readonly _tag: "Bearer"; readonly token: string }
 
-const anonymous: Identity = { _tag: "Nobody" }
+const anonymous: Identity = { _tag: "Anonymous" }
 
 const credentials = /^(basic|bearer)[ ]+([A-Za-z0-9\-._~+/]+=*)$/i
 
-/** Reads the Authorization field (RFC 7617, RFC 6750); one of another kind is nobody's. */
+/** Reads the Authorization field (RFC 7617, RFC 6750); another scheme is anonymous. */
 export const identityOf = (request: HttpRequest): Identity => {
   const field = request.headers.get("authorization")
   if (field === undefined) return anonymous

@@ -1,5 +1,4 @@
-/** Credentials as a request carries them, and secrets as the service keeps them. */
-export { BoundedMap } from "./bounded-map.ts"
+/** The credentials of requests, and the ids and secrets that the service creates. */
 export { CredentialCache } from "./credential-cache.ts"
 export { type Identity, identityOf } from "./credentials.ts"
 export { derivedIds, documentDigest, type IdSource, randomId, randomIds,

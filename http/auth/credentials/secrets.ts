@@ -9,19 +9,19 @@ const idBytes = 16
 
 const secretBytes = 32
 
-/** Random bytes are drawn from the system in blocks: a call for each id would cost more. */
-const pool = Buffer.alloc(4096)
+/** Random bytes, drawn from the system in blocks: a system call for each id would cost more. */
+const pool = { bytes: Buffer.alloc(4096), used: 4096 }
 
-let poolUsed = pool.length
-
-const random = (bytes: number): string => {
-  if (poolUsed + bytes > pool.length) {
-    randomFillSync(pool)
-    poolUsed = 0
+const random = (count: number): string => {
+  const { bytes } = pool
+  if (pool.used + count > bytes.length) {
+    randomFillSync(bytes)
+    pool.used = 0
   }
-  const text = pool.toString("base64url", poolUsed, poolUsed + bytes)
-  pool.fill(0, poolUsed, poolUsed + bytes)
-  poolUsed += bytes
+  const end = pool.used + count
+  const text = bytes.toString("base64url", pool.used, end)
+  bytes.fill(0, pool.used, end)
+  pool.used = end
   return text
 }
 
@@ -31,35 +31,35 @@ export const randomId = (): string => random(idBytes)
 /** SHA-256 of a secret in base64url without padding (43 characters), as it is stored. */
 export const secretHash = (secret: string): string => hash("sha256", secret, "base64url")
 
-/** 128 bits of the SHA-256 of a document's bytes, base64url: finds a repeated deposit. */
+/** 128 bits of the SHA-256 of a document, base64url: recognizes a repeated deposit. */
 export const documentDigest = (bytes: Uint8Array): string =>
   hash("sha256", bytes, "base64url").slice(0, 22)
 
 /**
- * Where the identifiers and secrets of one request come from. Those of a repeated request are
- * the same again, so that a repetition after a crash finds what the first attempt left.
+ * Draws the identifiers and secrets of one request. A request with an Idempotency-Key draws the
+ * same again when it is repeated, so that it finds what an interrupted attempt created.
  */
 export interface IdSource {
-  /** Whether they are drawn at random for this request, and so are nobody's yet. */
-  readonly drawn: boolean
-  /** 128 bits; each name gives another. */
+  /** Whether they are random: nothing with these ids exists yet. */
+  readonly isRandom: boolean
+  /** 128 bits, different for each name. */
   readonly id: (name: string) => string
-  /** 256 bits. */
+  /** 256 bits, different for each name. */
   readonly secret: (name: string) => string
 }
 
 export const randomIds: IdSource = {
-  drawn: true,
+  isRandom: true,
   id: () => random(idBytes),
   secret: () => random(secretBytes)
 }
 
-/** Ids that follow from a key which only the repeating client and this service have together. */
+/** Ids derived from the service's key and a scope that contains the client's secret key. */
 export const derivedIds = (serviceKey: string, scope: string): IdSource => {
   const derive = (name: string) =>
     createHmac("sha256", serviceKey).update(`${scope}\n${name}`).digest()
   return {
-    drawn: false,
+    isRandom: false,
     id: (name) => derive(name).toString("base64url", 0, idBytes),
     secret: (name) => derive(name).toString("base64url", 0, secretBytes)
   }

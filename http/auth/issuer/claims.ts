@@ -1,30 +1,30 @@
-/** What the claims of a token that was found genuine say of its bearer. Pure. */
+/** The account and roles in the claims of a verified token. Pure. */
 import { Role } from "../../../actors/account/index.ts"
 import { claimedRolesMax } from "../../limits.ts"
 import { isSlug } from "../../slug.ts"
 
-/** Which claims are read. */
+/** The claims that are read. */
 export interface ClaimNames {
-  /** Of the account's name; `sub` by protocol §4. */
+  /** The claim with the account's name; `sub` by protocol §4. */
   readonly account: string
-  /** Of its roles: an array of names, or names separated by spaces or commas. */
+  /** The claim with its roles: an array, or names separated by spaces or commas. */
   readonly roles: string
-  /** What the issuer's names of roles begin with; other roles mean nothing here. */
+  /** The prefix of this service's roles; roles without it are ignored. */
   readonly rolesPrefix: string
 }
 
 export type ClaimsResult =
-  | { readonly _tag: "Vouched"; readonly name: string; readonly roles: ReadonlyArray<Role> }
-  | { readonly _tag: "Refused"; readonly why: string }
+  | { readonly _tag: "Accepted"; readonly name: string; readonly roles: ReadonlyArray<Role> }
+  | { readonly _tag: "Rejected"; readonly why: string }
 
-const refused = (why: string): ClaimsResult => ({ _tag: "Refused", why })
+const rejected = (why: string): ClaimsResult => ({ _tag: "Rejected", why })
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /**
- * The claim at a path such as `realm_access.roles`. A name may have dots of its own, as
- * `https://example.org/roles` and `kubernetes.io` do: the shortest names that lead somewhere count.
+ * The claim at a path such as `realm_access.roles`. A name may contain dots, as
+ * `https://example.org/roles` and `kubernetes.io` do: the shortest names that exist are used.
  */
 export const claimAt = (claims: unknown, path: string): unknown => {
   if (!isObject(claims)) return undefined
@@ -47,19 +47,19 @@ const rolesIn = (claim: unknown, prefix: string): ReadonlyArray<Role> => {
   return Role.literals.filter((role) => named.has(prefix + role))
 }
 
-/** The account and its roles, or why the token leads to none. */
+/** The account and its roles, or the reason why the token is rejected. */
 export const evaluateClaims = (
   claims: Readonly<Record<string, unknown>>,
   names: ClaimNames
 ): ClaimsResult => {
-  // RFC 9449 §7.1, RFC 8705 §3: the proof that such a token asks for is not looked at here.
-  if (claims["cnf"] !== undefined) return refused("the token is bound to a key of its bearer")
+  // RFC 9449 §7.1, RFC 8705 §3: this service cannot check the proof that such a token needs.
+  if (claims["cnf"] !== undefined) return rejected("the token is bound to a key of its bearer")
   const name = claimAt(claims, names.account)
-  if (name === undefined) return refused(`the token has no claim ${names.account}`)
+  if (name === undefined) return rejected(`the token has no claim ${names.account}`)
   if (typeof name !== "string" || !isSlug(name)) {
-    return refused(
-      `the claim ${names.account} is no name of an account: small letters, digits and hyphens`
+    return rejected(
+      `the claim ${names.account} is not an account name: use lower-case letters, digits and hyphens`
     )
   }
-  return { _tag: "Vouched", name, roles: rolesIn(claimAt(claims, names.roles), names.rolesPrefix) }
+  return { _tag: "Accepted", name, roles: rolesIn(claimAt(claims, names.roles), names.rolesPrefix) }
 }

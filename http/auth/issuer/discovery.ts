@@ -1,35 +1,35 @@
-/** OpenID Connect Discovery 1.0: what an issuer tells of itself, and where its keys are. Pure. */
+/** OpenID Connect Discovery 1.0: the metadata of an issuer and the URL of its keys. Pure. */
 import { metadataCharsMax } from "../../limits.ts"
 
-const isWeb = ({ hash, password, protocol, username }: URL): boolean =>
+const isPlainHttpUrl = ({ hash, password, protocol, username }: URL): boolean =>
   (protocol === "http:" || protocol === "https:") && hash + username + password === ""
 
-/** Where an issuer tells of itself (§4); undefined for one that is no URL, or has a query. */
+/** The URL of the issuer's metadata (§4); undefined if the issuer is not a URL without a query. */
 export const metadataUrl = (issuer: string): string | undefined => {
   if (!URL.canParse(issuer)) return undefined
   const url = new URL(issuer)
-  return isWeb(url) && url.search === ""
+  return isPlainHttpUrl(url) && url.search === ""
     ? `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`
     : undefined
 }
 
-/** Where the keys are by the metadata of an issuer (§3, §4.3); fails with why not, for people. */
+/** The URL of the keys in the issuer's metadata (§3, §4.3), or the reason why there is none. */
 export const parseKeysUrl = (text: string, issuer: string): { readonly url: string } | string => {
   if (text.length > metadataCharsMax) return "the issuer's metadata are too long"
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
   } catch {
-    return "the issuer's metadata are no JSON"
+    return "the issuer's metadata are not JSON"
   }
-  const told: Readonly<Record<string, unknown>> = typeof parsed === "object" && parsed !== null
+  const metadata: Readonly<Record<string, unknown>> = typeof parsed === "object" && parsed !== null
     ? { ...parsed }
     : {}
-  const { issuer: named, jwks_uri: url } = told
-  if (named !== issuer) return "the metadata are of another issuer"
-  if (typeof url !== "string" || !URL.canParse(url) || !isWeb(new URL(url))) {
+  const { issuer: named, jwks_uri: url } = metadata
+  if (named !== issuer) return "the metadata belong to another issuer"
+  if (typeof url !== "string" || !URL.canParse(url) || !isPlainHttpUrl(new URL(url))) {
     return "the issuer's metadata name no jwks_uri"
   }
   const isDowngrade = issuer.startsWith("https:") && !url.startsWith("https:")
-  return isDowngrade ? "the jwks_uri of an issuer by https is none" : { url }
+  return isDowngrade ? "the issuer uses https, but its jwks_uri does not" : { url }
 }

@@ -1,6 +1,7 @@
-/** Bearer tokens of an outside issuer: JWTs that are checked with its keys (protocol §4). */
+/** Bearer tokens of an external issuer: JWTs that its keys verify (protocol §4). */
 import { Effect } from "effect"
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose"
+import { LRUCache } from "lru-cache"
 import type { Role } from "../../../actors/account/index.ts"
 import { verifiedTokensMax } from "../../limits.ts"
 import { secretHash } from "../credentials/index.ts"
@@ -8,60 +9,60 @@ import { type ClaimNames, evaluateClaims } from "./claims.ts"
 import { type Keys, KeySource, type KeysUnavailable } from "./key-source.ts"
 
 export interface IssuerSettings {
-  /** `iss` of its tokens, to the letter. */
+  /** The exact `iss` of its tokens. */
   readonly issuer: string
-  /** One of these is in `aud`. */
+  /** `aud` must contain one of these. */
   readonly audience: ReadonlyArray<string>
-  /** Asymmetric ones only. */
+  /** Only asymmetric ones. */
   readonly algorithms: ReadonlyArray<string>
   readonly clockToleranceMs: number
   readonly claims: ClaimNames
 }
 
-/** Whom the issuer vouches for. */
+/** The account that a token of the issuer names. */
 export interface IssuedIdentity {
   readonly name: string
   readonly roles: ReadonlyArray<Role>
 }
 
-/** The token is not accepted; `why` may be told, since it says nothing but of the token. */
+/** The token is rejected; the client may see the reason, which is only about the token. */
 export interface TokenRejected {
-  readonly _tag: "TokenRefused"
+  readonly _tag: "TokenRejected"
   readonly why: string
 }
 
-const refusal = (why: string): TokenRejected => ({ _tag: "TokenRefused", why })
+const rejection = (why: string): TokenRejected => ({ _tag: "TokenRejected", why })
 
-/** A token in the form of a signed JWT: three parts, the first one of them JSON. */
+/** Whether a token has the form of a signed JWT: three parts, the first of them JSON. */
 export const isJwt = (token: string): boolean =>
   token.startsWith("eyJ") && /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token)
 
-/** Kinds of JWT that give access (RFC 8725 §3.11): not logout tokens, nor proofs of keys. */
+/** Types of access tokens (RFC 8725 §3.11); logout tokens and proofs of keys are none. */
 const accessTypes = new Set(["", "jwt", "at+jwt"])
 
 const isAccess = (typ: unknown): boolean =>
   typ === undefined ||
   (typeof typ === "string" && accessTypes.has(typ.toLowerCase().replace(/^application\//, "")))
 
-/** What is wrong with a token, in words for its bearer. */
-const wrongIn = (error: unknown): string => {
+/** The reason for the client. */
+const reasonOf = (error: unknown): string => {
   if (error instanceof errors.JWTExpired) return "the token has expired"
   if (error instanceof errors.JWTClaimValidationFailed) {
     if (error.claim === "nbf") return "the token is not valid yet"
-    return `the claim ${error.claim} is missing or another than is expected here`
+    return `the claim ${error.claim} is missing or has an unexpected value`
   }
-  if (error instanceof errors.JOSEAlgNotAllowed) return "the algorithm is not accepted here"
+  if (error instanceof errors.JOSEAlgNotAllowed) return "the algorithm is not accepted"
   if (error instanceof errors.JWSSignatureVerificationFailed) return "the signature is wrong"
   if (error instanceof errors.JWKSNoMatchingKey) return "the issuer has no such key"
-  return "the token is malformed or of a kind that is not accepted here"
+  return "the token is malformed or of an unaccepted type"
 }
 
-interface Verified {
-  readonly vouched: IssuedIdentity
+interface VerifiedToken {
+  readonly identity: IssuedIdentity
   readonly expiresAtMs: number
 }
 
-/** Several keys fit a token that names none: the one that has made the signature is tried for. */
+/** Verifies a token; if it names no key and several match, each of them is tried. */
 const verifyAmong = async (
   token: string,
   keys: Keys,
@@ -84,37 +85,33 @@ const verifyAmong = async (
   }
 }
 
-/** The issuer whose tokens are accepted. */
+/** The issuer whose tokens the service accepts. */
 export class Issuer {
   readonly #settings: IssuerSettings
   readonly #keys: KeySource
   readonly #nowMs: () => number
-  #known = new Map<string, Verified>()
-  #before = new Map<string, Verified>()
-  /** The keys that these were checked with: a key that is withdrawn takes its tokens with it. */
-  #knownBy: Keys | undefined
+  readonly #verified = new LRUCache<string, VerifiedToken>({ max: verifiedTokensMax })
+  /** The keys that verified these tokens: withdrawing a key invalidates its tokens. */
+  #verifiedBy: Keys | undefined
 
-  /** `load` answers the text of the issuer's JWK Set; fails with what was wrong, for people. */
+  /** `load` returns the text of the issuer's JWK Set; it fails with the reason as text. */
   constructor(settings: IssuerSettings, load: Effect.Effect<string, string>, nowMs: () => number) {
     this.#settings = settings
     this.#keys = new KeySource(load, nowMs)
     this.#nowMs = nowMs
   }
 
-  /**
-   * Whom the token is of. A token that was checked before costs no second check until it expires or
-   * the issuer's keys change.
-   */
+  /** The identity of a token. A verified token is cached until it expires or the keys change. */
   verify(token: string): Effect.Effect<IssuedIdentity, TokenRejected | KeysUnavailable> {
     const hash = secretHash(token)
-    const remembered = this.#remembered(hash)
-    return remembered === undefined ? this.#check(token, hash) : Effect.succeed(remembered)
+    const cached = this.#cached(hash)
+    return cached === undefined ? this.#check(token, hash) : Effect.succeed(cached)
   }
 
-  #remembered(hash: string): IssuedIdentity | undefined {
-    const verified = this.#known.get(hash) ?? this.#before.get(hash)
+  #cached(hash: string): IssuedIdentity | undefined {
+    const verified = this.#verified.get(hash)
     if (verified === undefined || this.#nowMs() >= verified.expiresAtMs) return undefined
-    return this.#keys.now() === this.#knownBy ? verified.vouched : undefined
+    return this.#keys.cached() === this.#verifiedBy ? verified.identity : undefined
   }
 
   #check(
@@ -123,7 +120,7 @@ export class Issuer {
   ): Effect.Effect<IssuedIdentity, TokenRejected | KeysUnavailable> {
     const checkWith = (keys: Keys) =>
       Effect.tryPromise({
-        try: () => this.#verified(token, keys),
+        try: () => this.#verify(token, keys),
         catch: (error) => error
       })
     return Effect.flatMap(this.#keys.current, (keys) =>
@@ -132,18 +129,17 @@ export class Issuer {
           (error) => error instanceof errors.JWKSNoMatchingKey,
           () => Effect.flatMap(this.#keys.renewed, checkWith)
         ),
-        Effect.mapError((error) => isKeysAway(error) ? error : refusal(wrongIn(error)))
+        Effect.mapError((error) => areKeysUnavailable(error) ? error : rejection(reasonOf(error)))
       )).pipe(Effect.flatMap(({ by, claims, expiresAtMs }) => {
-        const judged = evaluateClaims(claims, this.#settings.claims)
-        if (judged._tag === "Refused") return Effect.fail(refusal(judged.why))
-        const { name, roles } = judged
-        const vouched: IssuedIdentity = { name, roles }
-        this.#remember(hash, { vouched, expiresAtMs }, by)
-        return Effect.succeed(vouched)
+        const result = evaluateClaims(claims, this.#settings.claims)
+        if (result._tag === "Rejected") return Effect.fail(rejection(result.why))
+        const identity: IssuedIdentity = { name: result.name, roles: result.roles }
+        this.#cache(hash, { identity, expiresAtMs }, by)
+        return Effect.succeed(identity)
       }))
   }
 
-  async #verified(token: string, keys: Keys) {
+  async #verify(token: string, keys: Keys) {
     const { algorithms, audience, clockToleranceMs, issuer } = this.#settings
     const { payload, typ } = await verifyAmong(token, keys, {
       algorithms: [...algorithms],
@@ -153,24 +149,19 @@ export class Issuer {
       currentDate: new Date(this.#nowMs()),
       requiredClaims: ["exp", "sub"]
     })
-    if (!isAccess(typ)) throw new errors.JWTInvalid("no access token")
+    if (!isAccess(typ)) throw new errors.JWTInvalid("not an access token")
     const expiresAtMs = (payload.exp ?? 0) * 1000 + clockToleranceMs
     return { claims: payload, expiresAtMs, by: keys }
   }
 
-  #remember(hash: string, verified: Verified, by: Keys): void {
-    if (by !== this.#knownBy) {
-      this.#known = new Map()
-      this.#before = new Map()
-      this.#knownBy = by
+  #cache(hash: string, verified: VerifiedToken, by: Keys): void {
+    if (by !== this.#verifiedBy) {
+      this.#verified.clear()
+      this.#verifiedBy = by
     }
-    if (this.#known.size >= verifiedTokensMax / 2) {
-      this.#before = this.#known
-      this.#known = new Map()
-    }
-    this.#known.set(hash, verified)
+    this.#verified.set(hash, verified)
   }
 }
 
-const isKeysAway = (error: unknown): error is KeysUnavailable =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === "KeysAway"
+const areKeysUnavailable = (error: unknown): error is KeysUnavailable =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag === "KeysUnavailable"

@@ -1,21 +1,21 @@
-/** The issuer's keys: looked for when they are wanted, kept, and looked for again. */
+/** The issuer's keys: loaded on demand, cached, and loaded again when they are old. */
 import { Effect } from "effect"
 import { createLocalJWKSet, type JSONWebKeySet, type JWK } from "jose"
 import { keysFreshMs, keysMax, keysPauseMs, keysStaleMs } from "../../limits.ts"
 
-/** How one set of keys is asked for the one of a token. */
+/** Finds the key of a token in one key set. */
 export type GetKey = ReturnType<typeof createLocalJWKSet>
 
-/** The keys as they are known now. */
+/** A loaded key set. */
 export interface Keys {
   readonly getKey: GetKey
-  /** The same for as long as the keys are the same. */
+  /** Changes only when the keys change. */
   readonly text: string
 }
 
-/** No keys to check a token with: neither known ones nor new ones. */
+/** No keys are loaded, and loading them failed. */
 export interface KeysUnavailable {
-  readonly _tag: "KeysAway"
+  readonly _tag: "KeysUnavailable"
   readonly why: string
 }
 
@@ -24,33 +24,33 @@ const isKey = (value: unknown): value is JWK =>
 
 const publicTypes = new Set(["RSA", "EC", "OKP"])
 
-/** What a private key has, of any type. */
+/** Members that only private keys have. */
 const privateParts = ["d", "p", "q", "k"]
 
 /**
- * Reads a JWK Set (RFC 7517 §5). Keys that nobody can check a signature with are left out; fails,
- * for people, when none are left, and when a private key is among them.
+ * Reads a JWK Set (RFC 7517 §5) without the keys that cannot verify a signature. Returns the reason
+ * as text if no key remains or if it contains a private key.
  */
 export const parseKeySet = (text: string): { readonly set: JSONWebKeySet } | string => {
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
   } catch {
-    return "it is no JSON"
+    return "it is not JSON"
   }
   const keys: unknown = typeof parsed === "object" && parsed !== null && "keys" in parsed
     ? parsed.keys
     : undefined
-  if (!Array.isArray(keys)) return "it is no JWK Set: it has no array of keys"
+  if (!Array.isArray(keys)) return "it is not a JWK Set: it has no array of keys"
   if (keys.length > keysMax) return `it has more than ${keysMax} keys`
-  const fit = keys.filter(isKey).filter(({ kty = "" }) => publicTypes.has(kty))
-  if (fit.some((key) => privateParts.some((part) => part in key))) {
-    return "it holds a private key, which belongs to the issuer alone"
+  const usable = keys.filter(isKey).filter(({ kty = "" }) => publicTypes.has(kty))
+  if (usable.some((key) => privateParts.some((part) => part in key))) {
+    return "it holds a private key, which only the issuer may have"
   }
-  return fit.length === 0 ? "it has no public key of RSA, EC or OKP" : { set: { keys: fit } }
+  return usable.length === 0 ? "it has no public key of RSA, EC or OKP" : { set: { keys: usable } }
 }
 
-/** Keeps the keys that `load` finds. */
+/** Caches the keys that `load` returns. */
 export class KeySource {
   readonly #load: Effect.Effect<string, string>
   readonly #nowMs: () => number
@@ -60,67 +60,67 @@ export class KeySource {
   #problem = ""
   #loading: Promise<void> | undefined
 
-  /** `load` answers the text of a JWK Set; fails with what was wrong, for people. */
+  /** `load` returns the text of a JWK Set; it fails with the reason as text. */
   constructor(load: Effect.Effect<string, string>, nowMs: () => number) {
     this.#load = load
     this.#nowMs = nowMs
   }
 
-  /** The keys that may be used without waiting; undefined when there are none. */
-  now(): Keys | undefined {
+  /** The cached keys; undefined if there are none or they are stale. */
+  cached(): Keys | undefined {
     const ageMs = this.#nowMs() - this.#loadedMs
     if (this.#keys === undefined || ageMs >= keysStaleMs) return undefined
-    if (ageMs >= keysFreshMs) void this.#look()
+    if (ageMs >= keysFreshMs) void this.#reload()
     return this.#keys
   }
 
-  /** The same, looked for when there are none. */
+  /** The cached keys, or new ones if there are none. */
   readonly current: Effect.Effect<Keys, KeysUnavailable> = Effect.suspend(() => {
-    const keys = this.now()
+    const keys = this.cached()
     return keys === undefined ? this.renewed : Effect.succeed(keys)
   })
 
-  /** What a look brings, for a token whose key is not among those that are known. */
+  /** Newly loaded keys, for a token whose key is not among the cached ones. */
   readonly renewed: Effect.Effect<Keys, KeysUnavailable> = Effect.suspend(() =>
-    Effect.flatMap(Effect.promise(() => this.#look()), () => {
-      const keys = this.now()
+    Effect.flatMap(Effect.promise(() => this.#reload()), () => {
+      const keys = this.cached()
       return keys === undefined || this.#problem !== ""
-        ? Effect.fail<KeysUnavailable>({ _tag: "KeysAway", why: this.#problem })
+        ? Effect.fail<KeysUnavailable>({ _tag: "KeysUnavailable", why: this.#problem })
         : Effect.succeed(keys)
     })
   )
 
-  /** Looks once for all who wait, however many, and not again before the pause is over. */
-  #look(): Promise<void> {
+  /** Loads once for all waiting requests, and not again within `keysPauseMs`. */
+  #reload(): Promise<void> {
     const nowMs = this.#nowMs()
     const sinceMs = nowMs - this.#triedMs
     if (this.#loading === undefined && sinceMs >= 0 && sinceMs < keysPauseMs) {
       return Promise.resolve()
     }
-    // Not of the request's own fiber: whoever goes away does not take the look from the others.
+    // This runs in a fiber of its own: a client that leaves must not interrupt it for the others.
     this.#loading ??= Effect.runPromise(
       Effect.match(this.#load, {
-        onFailure: (problem) => this.#failed(problem),
-        onSuccess: (text) => this.#take(text)
+        onFailure: (problem) => this.#fail(problem),
+        onSuccess: (text) => this.#accept(text)
       })
-    ).catch((defect) => this.#failed(String(defect))).finally(() => {
+    ).catch((defect) => this.#fail(String(defect))).finally(() => {
       this.#triedMs = nowMs
       this.#loading = undefined
     })
     return this.#loading
   }
 
-  #failed(problem: string): void {
+  #fail(problem: string): void {
     this.#problem = problem === "" ? "unknown" : problem
   }
 
-  #take(text: string): void {
-    const found = parseKeySet(text)
-    if (typeof found === "string") return this.#failed(found)
+  #accept(text: string): void {
+    const parsed = parseKeySet(text)
+    if (typeof parsed === "string") return this.#fail(parsed)
     this.#problem = ""
     this.#loadedMs = this.#nowMs()
-    const known = JSON.stringify(found.set)
-    if (known === this.#keys?.text) return
-    this.#keys = { getKey: createLocalJWKSet(found.set), text: known }
+    const keysText = JSON.stringify(parsed.set)
+    if (keysText === this.#keys?.text) return
+    this.#keys = { getKey: createLocalJWKSet(parsed.set), text: keysText }
   }
 }

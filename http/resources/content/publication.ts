@@ -101,13 +101,14 @@ const publish = (
       ...owner === undefined ? {} : { owner }
     }
     const to = address(contentKind, id)
-    return ask<Extract<ContentReply, { _tag: "Published" }>>(service, to, message, ids.drawn).pipe(
-      // A repeated request finds the content of the first one; these bytes are not needed.
-      Effect.tap(({ repeated }) =>
-        repeated ? Effect.ignore(service.blobs.remove(body.blobId)) : Effect.void
-      ),
-      Effect.as({ id, editSecret, body })
-    )
+    return ask<Extract<ContentReply, { _tag: "Published" }>>(service, to, message, ids.isRandom)
+      .pipe(
+        // A repeated request finds the content of the first one; these bytes are not needed.
+        Effect.tap(({ repeated }) =>
+          repeated ? Effect.ignore(service.blobs.remove(body.blobId)) : Effect.void
+        ),
+        Effect.as({ id, editSecret, body })
+      )
   })
 }
 

@@ -6,7 +6,6 @@ import { Effect } from "effect"
 import { decodeItem, type MailboxMessage, type MailboxReply,
   notificationId } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { traceparentOf } from "../../app.ts"
 import { derivedIds, documentDigest, type IdSource,
   randomIds } from "../../auth/credentials/index.ts"
 import { authenticate, countingWrongCredentials } from "../../auth/index.ts"
@@ -17,7 +16,7 @@ import { failure, type NotificationDocument, type Result,
 import { inlinedOf, isPublished, readNotification } from "../../notification-body.ts"
 import { ask, attachForm, bodyError, countRequest, expectReply, type HandlerFailure, type HttpError,
   httpError, type Parameters, readBody, refusalError, type Rendered, renderedAnswer, renderFailure,
-  renderView, type RouteMetrics, type Service, submittedFields, unsupportedMediaType,
+  renderView, type RouteMetrics, type Service, submittedFields, traceparentOf, unsupportedMediaType,
   type ViewAnswer } from "../../pipeline/index.ts"
 import type { Exchange, HttpRequest } from "../../wire/index.ts"
 import { publishInline } from "../content/index.ts"
@@ -102,7 +101,7 @@ const publishContent = Effect.fnUntraced(function*(
   }
   const derived = derivedIds(service.serviceKey, `inline\n${mailbox.name}\n${digest}`)
   const { href } = yield* publishInline(service, derived, content).pipe(
-    Effect.catchTag("Failed", () => publishInline(service, ids, content))
+    Effect.catchTag("HttpError", () => publishInline(service, ids, content))
   )
   return storedFragment({ ...document, content: undefined }, { url: href })
 })

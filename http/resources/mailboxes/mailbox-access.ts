@@ -1,16 +1,17 @@
 /** Which mailbox a path names, and who may read it (protocol §1.2). */
 import { Effect } from "effect"
+import { LRUCache } from "lru-cache"
 import { mailboxKind } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReader, MailboxReply,
   MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
-import { BoundedMap, secretHash } from "../../auth/credentials/index.ts"
+import { secretHash } from "../../auth/credentials/index.ts"
 import { authenticate, checkPasswordThrottle, countWrongPassword } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
 import { mailboxRefsMax } from "../../limits.ts"
 import { absoluteUri, askOrRefusal, type Call, challenges, type HandlerAnswer, type HandlerFailure,
   HttpError, httpError, type Parameters, refusalError, type ResourceHandler, type Service,
-  toProblem } from "../../pipeline/index.ts"
+  toHttpError } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 
 /** A mailbox as a request's path names it. */
@@ -52,7 +53,7 @@ export const mailboxRefOf = (service: Service, parameters: Parameters): MailboxR
 
 /** Adds the mailbox's Link to a failure, unless there is no mailbox. */
 export const withMailboxLink = (failure: HandlerFailure, mailbox: MailboxRef): HandlerFailure => {
-  const { headers, problem } = toProblem(failure)
+  const { headers, problem } = toHttpError(failure)
   if (problem.status === 404 || problem.status === 410) return failure
   return new HttpError({ problem, headers: [...headers, mailbox.link] })
 }
@@ -61,7 +62,7 @@ export const withMailboxLink = (failure: HandlerFailure, mailbox: MailboxRef): H
 export const mailboxRefCache = (
   service: Service
 ): (parameters: Parameters) => MailboxRef | undefined => {
-  const cache = new BoundedMap<MailboxRef>(mailboxRefsMax)
+  const cache = new LRUCache<string, MailboxRef>({ max: mailboxRefsMax })
   return (parameters) => {
     if (parameters.secret("mailbox") !== undefined) return mailboxRefOf(service, parameters)
     const name = parameters.get("mailbox")

@@ -139,7 +139,7 @@ export const getMailbox = (service: Service) => {
   return defineMailboxHandler(function*(_, call, mailbox) {
     const query = yield* readListingQuery(call)
     const type = negotiate(call.request.headers.get("accept"), listingTypes)
-    const isAnonymous = call.identity._tag === "Nobody" && mailbox.secret === undefined
+    const isAnonymous = call.identity._tag === "Anonymous" && mailbox.secret === undefined
     if (isAnonymous && type === "text/html" && !query.read) {
       return yield* publicAnswer(service, mailbox)
     }

@@ -93,7 +93,7 @@ const queueNotification = Effect.fnUntraced(function*(
     service,
     outgoing.to,
     message,
-    call.ids.drawn
+    call.ids.isRandom
   )
   if (isRefusal(reply)) {
     yield* removeOutgoing(service, account, listingKey.slice(account.length + 1))

@@ -56,7 +56,7 @@ export const postSessions = defineHandler(function*(service, call) {
     requestId: call.ids.id("request"),
     ...input.continue === undefined ? {} : { continue: input.continue }
   }
-  const reply = yield* ask<SessionReply>(service, addressOf(id), message, call.ids.drawn)
+  const reply = yield* ask<SessionReply>(service, addressOf(id), message, call.ids.isRandom)
   if (reply._tag === "Rejected") return rejection(call, reply.p, entryLink)
   const { view } = expectReply(reply, "Started")
   if (input.isForm && isPageWanted(call)) return seeOther(service, sessionPath(id))

@@ -2,7 +2,7 @@
 import { isIP } from "node:net"
 import { mailboxIn } from "../../../actors/outbound/discovery.ts"
 import { retryAfterMaxMs, retryAfterMs } from "../../../actors/outbound/response.ts"
-import { traceparentOf } from "../../../http/app.ts"
+import { traceparentOf } from "../../../http/pipeline/trace-context.ts"
 import { identityOf } from "../../../http/auth/credentials/credentials.ts"
 import { isJwt } from "../../../http/auth/issuer/issuer.ts"
 import { bodyKind, mediaTypeOf, negotiate, parseAccept } from "../../../http/formats/negotiation.ts"

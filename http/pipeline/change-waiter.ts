@@ -1,4 +1,4 @@
-/** Waiting for an actor to change: what long polls and live streams have in common. */
+/** Waits for changes of an actor, for long polls and live streams. */
 import { Effect } from "effect"
 import type { Address } from "../../runtime/index.ts"
 import { longPollSecondsMax, readerStallMs } from "../limits.ts"
@@ -6,7 +6,7 @@ import type { EventStream, Exchange } from "../wire/index.ts"
 import type { Call } from "./call.ts"
 import type { Service } from "./service.ts"
 
-/** The seconds of `Prefer: wait=…`, bounded; undefined without one. */
+/** The bounded seconds of `Prefer: wait=…`; undefined without it. */
 export const preferredWaitSeconds = (call: Call): number | undefined => {
   const field = call.request.headers.get("prefer")
   const seconds = field === undefined
@@ -15,7 +15,7 @@ export const preferredWaitSeconds = (call: Call): number | undefined => {
   return seconds === undefined ? undefined : Math.min(Number(seconds), longPollSecondsMax)
 }
 
-/** Wakes one waiter when the actor changes, or when there is nobody left to wait for. */
+/** Waits for the next change of an actor, until the client leaves or the server drains. */
 export class ChangeWaiter {
   private readonly unwatch: () => void
   private ended = false
@@ -29,18 +29,17 @@ export class ChangeWaiter {
     })
   }
 
-  /** Whether the wait is over for good. */
+  /** Whether the client left or the server drains. */
   get over(): boolean {
     return this.ended
   }
 
-  /** The client left, or the server drains. */
   readonly end = (): void => {
     this.ended = true
     this.wake?.()
   }
 
-  /** Until the next change since the last wait, at most so long; at once when it is over. */
+  /** Waits for the next change since the last wait, at most `atMostMs`; not at all when over. */
   next(atMostMs: number): Effect.Effect<void> {
     return Effect.callback<void>((resume) => {
       const done = (): void => {
@@ -60,7 +59,7 @@ export class ChangeWaiter {
   }
 }
 
-/** Uses a waiter that ends when the request's client leaves or the server drains. */
+/** Runs `use` with a waiter that ends when the client leaves or the server drains. */
 export const withChangeWaiter = <A, E>(
   service: Service,
   about: Address,
@@ -81,7 +80,7 @@ export const withChangeWaiter = <A, E>(
       })
   )
 
-/** Until a stream's reader has taken what was sent; one that takes nothing is cut. */
+/** Waits until the client has read what was sent; disconnects a client that reads nothing. */
 export const awaitWritable = (events: EventStream): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     const done = (): void => {

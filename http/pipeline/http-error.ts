@@ -1,0 +1,116 @@
+/**
+ * How a request fails: `httpError` is a problem of the catalog in `formats/problem-types.ts`, and
+ * `toHttpError` maps every other failure of a handler to one. `formats/problem.ts` renders it.
+ */
+import { Data } from "effect"
+import type { Reason } from "../../actors/index.ts"
+import type { AskFailure, BlobAborted, BlobMissing, BlobTooLarge,
+  Refusal } from "../../runtime/index.ts"
+import { makeProblem, type ProblemDocument, type ProblemExtensions,
+  type ProblemSlug } from "../formats/index.ts"
+
+export type HeaderList = ReadonlyArray<readonly [string, string]>
+
+/** A request fails with this problem; `headers` are added to the answer. */
+export class HttpError extends Data.TaggedError("HttpError")<{
+  readonly problem: ProblemDocument
+  readonly headers: HeaderList
+}> {}
+
+/** Everything that a handler may fail with. */
+export type HandlerFailure = HttpError | AskFailure | BlobTooLarge | BlobMissing | BlobAborted
+
+const noHeaders: HeaderList = []
+
+export const httpError = (
+  slug: ProblemSlug,
+  detail?: string,
+  headers: HeaderList = noHeaders,
+  extensions?: ProblemExtensions
+): HttpError => new HttpError({ problem: makeProblem(slug, detail, extensions), headers })
+
+const retryAfter = (ms: number): HeaderList => [
+  ["Retry-After", String(Math.max(1, Math.ceil(ms / 1000)))]
+]
+
+/** The problem of every failure. */
+export const toHttpError = (failure: HandlerFailure): HttpError => {
+  switch (failure._tag) {
+    case "HttpError":
+      return failure
+    case "Overloaded":
+    case "NoOwner":
+      return httpError("overloaded", undefined, retryAfter(failure.retryAfterMs))
+    case "Quarantined":
+      return httpError("quarantined", undefined, retryAfter(failure.retryAfterMs))
+    case "StorageFull":
+      return httpError("storage-full", "the service has no room left; nothing was stored")
+    case "StorageUnavailable":
+    case "AskTimeout":
+      return httpError("storage-unavailable", "the service could not read or store in time")
+    case "BlobTooLarge":
+      return httpError("payload-too-large", `content may have at most ${failure.bytesMax} bytes`)
+    case "MessageTooLarge":
+      return httpError("payload-too-large", `a message may have at most ${failure.bytesMax} bytes`)
+    case "BlobMissing":
+      return httpError("not-found")
+    case "BlobAborted":
+      return httpError(
+        "malformed",
+        "the body ended before its announced length; nothing was stored"
+      )
+    case "StorageCorrupted":
+    case "ActorDefect":
+    case "UnknownMessage":
+      return httpError("internal")
+  }
+}
+
+const slugOf: Readonly<Record<Reason, ProblemSlug>> = {
+  NotFound: "not-found",
+  Gone: "gone",
+  Taken: "conflict",
+  Unauthenticated: "unauthenticated",
+  Forbidden: "forbidden",
+  Full: "conflict",
+  Busy: "overloaded",
+  PreconditionFailed: "precondition-failed",
+  OutOfOrder: "conflict",
+  Ended: "conflict",
+  Invalid: "unprocessable",
+  Superseded: "conflict",
+  LastAdmin: "conflict"
+}
+
+/**
+ * The challenges of a 401 (protocol §0), each in a field of its own: Chromium reads one challenge
+ * per field and shows no login dialog if a second one follows.
+ */
+export const challenges: HeaderList = [
+  ["WWW-Authenticate", "Basic realm=\"restante\""],
+  ["WWW-Authenticate", "Bearer"]
+]
+
+/** 401 with `invalid_token`, for a Bearer token that is not accepted (RFC 6750 §3.1). */
+export const invalidTokenError = (reason: string): HttpError => {
+  // RFC 6750 §3: the quoted string may not hold other characters.
+  const description = reason.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "")
+  return httpError("unauthenticated", reason, [
+    ["WWW-Authenticate", "Basic realm=\"restante\""],
+    [
+      "WWW-Authenticate",
+      `Bearer realm="restante", error="invalid_token", error_description="${description}"`
+    ]
+  ])
+}
+
+/** The problem of an actor's refusal for which the protocol defines no other answer. */
+export const refusalError = (refusal: Refusal): HttpError => {
+  // Every behavior of this service refuses through `deny`, which takes a `Reason`.
+  const reason = refusal.reason as Reason
+  return httpError(
+    slugOf[reason],
+    refusal.detail,
+    reason === "Unauthenticated" ? challenges : noHeaders
+  )
+}

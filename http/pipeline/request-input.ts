@@ -1,0 +1,139 @@
+/** Reads what a request brings: its query, its body and the page of a listing. */
+import { Effect } from "effect"
+import type { PageLink } from "../formats/html/index.ts"
+import { acceptedBodies, bodyKind, type FormFields, parseForm,
+  parseFormBody } from "../formats/index.ts"
+import { type Element, element } from "../formats/xml/index.ts"
+import { pageEntriesDefault, pageEntriesMax } from "../limits.ts"
+import type { BodyFault } from "../wire/index.ts"
+import type { Call } from "./call.ts"
+import { type HttpError, httpError } from "./http-error.ts"
+
+/** The fields of the query; fails with 400. */
+export const readQuery = (call: Call): Effect.Effect<FormFields, HttpError> => {
+  const parsed = parseForm(call.request.query)
+  return parsed.ok
+    ? Effect.succeed(parsed.value)
+    : Effect.fail(httpError("malformed", `query: ${parsed.fault.detail}`))
+}
+
+/** The failure of a document body that did not arrive completely. */
+export const bodyError = (fault: BodyFault): HttpError => {
+  switch (fault._tag) {
+    case "TooLarge":
+      return httpError(
+        "document-too-large",
+        `a document may have at most ${fault.bytesMax} bytes`
+      )
+    case "Timeout":
+      return httpError("request-timeout", "the body did not arrive in time")
+    case "Aborted":
+      return httpError("malformed", "the body ended before its announced length")
+  }
+}
+
+/** The whole body; fails with 400, 408 or 413. */
+export const readBody = (call: Call): Effect.Effect<Uint8Array, HttpError> =>
+  Effect.flatMap(call.body.bytes, (outcome) =>
+    outcome instanceof Uint8Array
+      ? Effect.succeed(outcome)
+      : Effect.fail(bodyError(outcome)))
+
+/** The document or form in the body. */
+export type RequestInput =
+  | { readonly _tag: "Document"; readonly root: Element; readonly bytes: Uint8Array }
+  | { readonly _tag: "Form"; readonly fields: FormFields; readonly bytes: Uint8Array }
+
+/** 415; its headers list the accepted types. */
+export const unsupportedMediaType = (form: boolean, accepted = acceptedBodies(form)): HttpError =>
+  httpError("unsupported-media-type", `send one of ${accepted}`, [
+    ["Accept-Post", accepted],
+    ["Accept", accepted]
+  ])
+
+/**
+ * Reads the body as the document `rootName` in XML or JSON, or as a form if `form` allows it. With
+ * `mayBeEmpty` an empty body is an empty document. Fails with 400, 408, 413, 415 or 422.
+ */
+export const readInput = Effect.fnUntraced(function*(
+  call: Call,
+  rootName: string,
+  options: { readonly form?: boolean; readonly mayBeEmpty?: boolean } = {}
+): Effect.fn.Return<RequestInput, HttpError> {
+  const contentType = call.request.headers.get("content-type")
+  const kind = bodyKind(contentType)
+  const form = options.form === true
+  const bytes = yield* readBody(call)
+  if (bytes.length === 0 && options.mayBeEmpty === true) {
+    return { _tag: "Document", root: element(rootName), bytes }
+  }
+  if (kind === undefined || contentType === undefined || (kind === "form" && !form)) {
+    return yield* unsupportedMediaType(form)
+  }
+  if (kind === "form") {
+    const fields = parseFormBody(bytes)
+    if (!fields.ok) return yield* httpError("malformed", fields.fault.detail)
+    return { _tag: "Form", fields: fields.value, bytes }
+  }
+  const parsed = kind === "json"
+    ? call.documentParser.parseJson(rootName, bytes, contentType)
+    : call.documentParser.parseXml(bytes, contentType)
+  if (!parsed.ok) {
+    const slug = parsed.fault._tag === "TooLarge" ? "document-too-large" : "malformed"
+    return yield* httpError(slug, parsed.fault.detail)
+  }
+  if (parsed.value.name !== rootName) {
+    const detail = `the root element must be ${rootName}, not ${parsed.value.name}`
+    return yield* httpError("unprocessable", detail)
+  }
+  return { _tag: "Document", root: parsed.value, bytes }
+})
+
+/** {@link readInput} where no form is accepted. */
+export const readDocument = (
+  call: Call,
+  rootName: string
+): Effect.Effect<Element, HttpError> =>
+  Effect.map(readInput(call, rootName), (input) => {
+    if (input._tag === "Form") throw new Error("readInput returned a form that was not allowed")
+    return input.root
+  })
+
+/** The requested part of a listing; `after` is the cursor of a `next` link. */
+export interface PageRequest {
+  readonly limit: number
+  readonly after: string | undefined
+}
+
+/** Reads `limit` and `after` of the query; fails with 400 if either is invalid. */
+export const readPageRequest = (
+  call: Call,
+  isCursor: (text: string) => boolean
+): Effect.Effect<PageRequest, HttpError> =>
+  Effect.flatMap(readQuery(call), (query) => {
+    const limit = query.get("limit")
+    const after = query.get("after")
+    if (limit !== undefined && (!/^[1-9]\d{0,8}$/.test(limit) || Number(limit) > pageEntriesMax)) {
+      const detail = `limit must be a whole number from 1 to ${pageEntriesMax}`
+      return Effect.fail(httpError("malformed", detail))
+    }
+    if (after !== undefined && !isCursor(after)) {
+      return Effect.fail(httpError("malformed", "after is not a cursor of this listing"))
+    }
+    return Effect.succeed({
+      limit: limit === undefined ? pageEntriesDefault : Number(limit),
+      after
+    })
+  })
+
+/** The link to the page after the last of `keys`; none if this page is not full. */
+export const nextLink = (
+  address: string,
+  { limit }: PageRequest,
+  keys: ReadonlyArray<string>
+): ReadonlyArray<PageLink> => {
+  const last = keys.at(-1)
+  if (last === undefined || keys.length < limit) return []
+  const query = `limit=${limit}&after=${encodeURIComponent(last)}`
+  return [{ rel: "next", href: `${address}?${query}`, title: "Next page" }]
+}
