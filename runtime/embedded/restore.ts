@@ -19,7 +19,7 @@ const names = ["store", "blobs", "acknowledged", "lock", "engine"]
 export const assertWhole = (dataDir: string): void => {
   if (!existsSync(markPath(dataDir))) return
   throw new StorageCorrupted({
-    detail: "it was restored in part, as restoring was broken off; restore it again"
+    detail: "it was restored in part, because a restore stopped; restore it again"
   })
 }
 

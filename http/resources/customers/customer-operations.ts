@@ -1,4 +1,4 @@
-/** What customers and whole files of them take and answer (C2). */
+/** The operations of customers and of files of customers (C2). */
 import { attributes, dateTime, digits, documentRequestBody, elementText, emptyResponse, formSchema,
   list, object, oneOf, type OperationGroup, ref, type RequestBodyDescription, rootElement,
   seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
@@ -12,22 +12,22 @@ const age = {
   pattern: "^ *[0-9]{1,3} *$"
 }
 
-/** As they are sent. */
-const given = Object.fromEntries(
+/** The fields as clients send them. */
+const sentFields = Object.fromEntries(
   table.fields.map(({ kind, name }) => [name, kind === "number" ? age : text])
 )
 
-/** As they are shown. */
-const shown = Object.fromEntries(
+/** The fields of a representation. */
+const shownFields = Object.fromEntries(
   table.fields.map(({ kind, name }) => [name, kind === "number" ? digits : text])
 )
 
-const fields = Object.keys(given)
+const fields = Object.keys(sentFields)
 
 const file: RequestBodyDescription = {
   kind: "stream",
   required: true,
-  description: "Read as it arrives. Every row names its id; all are kept, or none.",
+  description: "A stream. Every row names its id; all rows are stored, or none.",
   content: {
     "application/xml": ref("NewCustomers"),
     "text/xml": ref("NewCustomers"),
@@ -44,14 +44,18 @@ export const customerOperations: OperationGroup = {
   tag: "customers",
   about: "Customers by age, by query, and in files of many.",
   schemas: {
-    NewCustomer: rootElement("customer", { ...attributes({ id: text, href: uri }), ...given }, [
-      "name",
-      "age"
-    ]),
+    NewCustomer: rootElement(
+      "customer",
+      { ...attributes({ id: text, href: uri }), ...sentFields },
+      [
+        "name",
+        "age"
+      ]
+    ),
     NewCustomers: rootElement("customers", {
       customer: { anyOf: [ref("NewCustomer"), list(ref("NewCustomer"))] }
     }),
-    Customer: rootElement("customer", { ...attributes({ href: uri }), id: text, ...shown }, [
+    Customer: rootElement("customer", { ...attributes({ href: uri }), id: text, ...shownFields }, [
       "href"
     ]),
     Customers: rootElement("customers", { customer: list(ref("Customer")) }, ["customer"]),
@@ -69,7 +73,7 @@ export const customerOperations: OperationGroup = {
       }),
       problem: {
         anyOf: [ref("RowProblem"), list(ref("RowProblem"))],
-        description: "What was wrong with rows that were passed over."
+        description: "The problems of skipped rows."
       }
     }, ["href", "status", "rows", "created", "replaced", "skipped"]),
     RowProblem: object({ ...attributes({ row: digits }), ...elementText("What is wrong.") })

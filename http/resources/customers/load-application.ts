@@ -35,10 +35,10 @@ async function* batchesOf(
   let at = 0
   let rows: Array<NumberedRow> = []
   let ready: Array<LoadBatch> = []
-  const reader = new CustomerFileParser(documentParser, format, (given) => {
+  const reader = new CustomerFileParser(documentParser, format, (row) => {
     at++
     if (at <= from) return
-    const customer = given.ok ? customerOf(given.value) : given
+    const customer = row.ok ? customerOf(row.value) : row
     if (customer.ok) rows.push({ ...customer.value, at })
     if (rows.length < size) return
     ready.push({ rows, at })

@@ -27,9 +27,9 @@ class RowChecker {
   private readonly reader: CustomerFileParser
 
   constructor(documentParser: DocumentParser, format: FileFormat, isLenient: boolean) {
-    this.reader = new CustomerFileParser(documentParser, format, (given) => {
+    this.reader = new CustomerFileParser(documentParser, format, (row) => {
       this.rows++
-      const customer = given.ok ? customerOf(given.value) : given
+      const customer = row.ok ? customerOf(row.value) : row
       if (customer.ok) return
       const problem = { row: this.rows, detail: customer.fault }
       if (!isLenient) throw new FileRejected(`row ${problem.row}: ${problem.detail}`, problem)

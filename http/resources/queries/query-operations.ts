@@ -1,4 +1,4 @@
-/** What queries take and answer, and what the address of a table takes. */
+/** The operations of queries. */
 import { attributes, dateTime, documentRequestBody, emptyResponse, formSchema, list, object, oneOf,
   type OperationGroup, pagingParameters, ref, rootElement, type Schema, seeOtherResponse, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
@@ -6,7 +6,7 @@ import { operators } from "../../query-engine/index.ts"
 
 const on = oneOf("customers", "quotes")
 
-/** One of them, or an array of several. */
+/** One element, or an array. */
 const some = (schema: Schema): Schema => ({ anyOf: [schema, list(schema)] })
 
 const conditions = {

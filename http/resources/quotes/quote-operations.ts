@@ -1,4 +1,4 @@
-/** What quotes take and answer (C1, C3, C4). */
+/** The operations of quotes (C1, C3, C4). */
 import { attribute, attributes, dateTime, documentRequestBody, elementText, emptyResponse,
   formSchema, list, object, type OperationGroup, ref, rootElement, seeOtherResponse, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
@@ -11,7 +11,7 @@ const price = {
   ]
 }
 
-/** What is put: digits of a price may be a number in JSON. */
+/** A price as clients send it: JSON may have it as a number. */
 const newPrice = {
   anyOf: [
     { type: ["string", "number"] },
@@ -37,9 +37,7 @@ export const quoteOperations: OperationGroup = {
       name: text,
       updated: dateTime
     }, ["href", "symbol"]),
-    Quotes: {
-      ...rootElement("quotes", { quote: list(ref("Quote")) }, ["quote"])
-    },
+    Quotes: rootElement("quotes", { quote: list(ref("Quote")) }, ["quote"]),
     QuoteOrQuotes: { anyOf: [ref("Quotes"), ref("Quote")] }
   },
   operations: {

@@ -1,6 +1,6 @@
 import { pagingParameters, type Parameter, text, uri } from "../../formats/openapi/index.ts"
 
-/** What the addresses of customers and quotes take alike. */
+/** The parameters that listings of customers and of quotes share. */
 export const rowQuery: Readonly<Record<string, Parameter>> = {
   return: {
     description: "Fields to show, separated by spaces, plus signs or commas; else all.",
