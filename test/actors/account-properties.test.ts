@@ -30,7 +30,7 @@ describe("an account", () => {
         actor.send(create, nowMs)
         let atMs = nowMs
         let tokens = new Map([["t0", Number.POSITIVE_INFINITY]])
-        // Ids are made anew for each token: one that has expired does not come again.
+        // Each token has a new id: an expired one is not reused.
         const expired = new Set<string>()
         for (const { does, token } of sequence) {
           const tokenId = `t${token}`

@@ -127,11 +127,11 @@ describe("an open mailbox", () => {
       expectRefused(decide(open, stranger), "Unauthenticated")
       const gone = { ...open, gone: [{ from: 2, to: 2 }], removed: 1 }
       expectRefused(decide(gone, remove(2), { head: 3 }), "Gone")
-      const told = decide(watched, remove(2), { head: 3, self })
-      expect(told.items).toEqual([encodeRemoval(nowMs, [`2-${part("random2")}`])])
-      expect(told.removals).toEqual([2])
-      expect(told.signals).toEqual([registrationSignal(4), taskSignal("2-fetch")])
-      expect(told.nextState).toMatchObject({
+      const signaling = decide(watched, remove(2), { head: 3, self })
+      expect(signaling.items).toEqual([encodeRemoval(nowMs, [`2-${part("random2")}`])])
+      expect(signaling.removals).toEqual([2])
+      expect(signaling.signals).toEqual([registrationSignal(4), taskSignal("2-fetch")])
+      expect(signaling.nextState).toMatchObject({
         removed: 1,
         events: 1,
         lastAtMs: nowMs,
@@ -139,10 +139,10 @@ describe("an open mailbox", () => {
       })
     },
     "Open.Configure": () => {
-      const decision = decide(open, { ...configure, ifVersion: 1 })
-      expect(decision.nextState).toEqual({ ...open, settings: configure.settings, version: 2 })
-      expect(decision.answer).toEqual({ _tag: "Configured", version: 2 })
-      expect(decision.timerAtMs).toBeNull()
+      const signaling = decide(open, { ...configure, ifVersion: 1 })
+      expect(signaling.nextState).toEqual({ ...open, settings: configure.settings, version: 2 })
+      expect(signaling.answer).toEqual({ _tag: "Configured", version: 2 })
+      expect(signaling.timerAtMs).toBeNull()
       const read = { ...open, retrieved: [{ from: 1, to: 1, atMs: nowMs }] }
       const settings = { ...defaultSettings, retention: "PT1S", retentionMs: 1000 }
       expect(decide(read, { ...configure, settings }).timerAtMs).toBe(nowMs + 1000)
@@ -172,25 +172,25 @@ describe("an open mailbox", () => {
       expectRefused(decide(open, { ...destroy, caller: bob }), "Forbidden")
       expectRefused(decide(open, { ...destroy, caller: nobody }), "Unauthenticated")
       expectRefused(decide(open, { ...destroy, ifVersion: 9 }), "PreconditionFailed")
-      const told = decide(watched, destroy, { head: 2, self })
-      expect(told.nextState).toEqual({ ...destroyed, fetched: 1 })
-      expect(told.signals)
+      const signaling = decide(watched, destroy, { head: 2, self })
+      expect(signaling.nextState).toEqual({ ...destroyed, fetched: 1 })
+      expect(signaling.signals)
         .toEqual([taskSignal("1-fetch"), taskSignal("2-fetch"), registrationSignal()])
     },
     "Open.Register": () => {
-      const decision = decide(open, register, { head: 4 })
-      expect(decision.nextState).toEqual({ ...open, registrations: ["registration-1"] })
+      const signaling = decide(open, register, { head: 4 })
+      expect(signaling.nextState).toEqual({ ...open, registrations: ["registration-1"] })
       const answer = { _tag: "Registered", head: 4 }
-      expect(decision.answer).toEqual(answer)
+      expect(signaling.answer).toEqual(answer)
       expectOnlyReply(decide(watched, register, { head: 4 }), answer)
       expectRefused(decide(open, { ...register, reader: {} }), "Unauthenticated")
       const all = Array.from({ length: 256 }, (_, at) => `registration${at}`)
       expectRefused(decide({ ...open, registrations: all }, register), "Full")
     },
     "Open.Unregister": () => {
-      const decision = decide(watched, unregister)
-      expect(decision.nextState).toEqual({ ...watched, registrations: [] })
-      expect(decision.answer).toEqual(done)
+      const signaling = decide(watched, unregister)
+      expect(signaling.nextState).toEqual({ ...watched, registrations: [] })
+      expect(signaling.answer).toEqual(done)
       expectOnlyReply(decide(open, unregister), done)
     },
     "Open.ReadHead": () => {
@@ -259,9 +259,9 @@ describe("an open mailbox", () => {
         })
       }
       const copies = { ...open, fetched: 1, retrieved: [old] }
-      const woken = decide(copies, timerFired, { head: 700, self })
-      expect(woken.removals?.length).toBe(250)
-      expect(woken.signals?.length).toBe(250)
+      const expired = decide(copies, timerFired, { head: 700, self })
+      expect(expired.removals?.length).toBe(250)
+      expect(expired.signals?.length).toBe(250)
     }
   })
 })

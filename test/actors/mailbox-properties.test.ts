@@ -124,13 +124,13 @@ class World {
     return actions.length > 0
   }
 
-  /** Runs a command; what it removed must be told in the log while somebody is registered. */
+  /** Runs a command; with registrations, the log must have an event of each removal. */
   run(command: Command): void {
     const before = this.stored()
     const { registered } = this
     this.carryOut(command)
     const after = new Set(this.stored())
-    const told = [...this.actor.log].flatMap(([n, value]) => {
+    const recorded = [...this.actor.log].flatMap(([n, value]) => {
       if (n <= this.known.length) return []
       this.known.push({
         document: undefined,
@@ -141,7 +141,7 @@ class World {
       })
       return decodeRemoval(value)
     })
-    expect(told.toSorted())
+    expect(recorded.toSorted())
       .toEqual(registered ? before.filter((id) => !after.has(id)).toSorted() : [])
   }
 

@@ -62,7 +62,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     else if (timerAtMs === undefined && message === this.behavior.timerMessage) {
       this.timerAtMs = null
     }
-    this.signaled.push(...(decision.signals ?? []).map((wake) => keyOf(wake.address)))
+    this.signaled.push(...(decision.signals ?? []).map(({ address }) => keyOf(address)))
     this.actions.push(...decision.actions ?? [])
     return decision.answer
   }
@@ -77,8 +77,8 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     }
   }
 
-  /** Another actor's commit wakes it: what it decides before it sees that takes nothing away. */
-  wokenAt(atMs: number, hint?: number): void {
+  /** Another actor's commit signals it; its own decisions do not cancel the signal. */
+  signalAt(atMs: number, hint?: number): void {
     const before = this.foreignAtMs === undefined ? hint : this.foreignHint
     this.foreignHint = hint === undefined || before === undefined
       ? undefined
@@ -92,7 +92,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     return this.timerAtMs !== null && Math.max(this.timerAtMs, this.deferredUntilMs ?? 0) <= nowMs
   }
 
-  /** The actor is loaded again; what it asked for goes on, and what it held is held. */
+  /** The actor is reloaded; its running effects and its deferred timer remain. */
   reload(): void {
     const { decode, initial, recall } = this.behavior
     const state = this.record === undefined ? initial : decode(this.record)

@@ -83,7 +83,7 @@ describe("what an attempt comes to", () => {
   })
 })
 
-describe("attempts under way", () => {
+describe("running attempts", () => {
   const many = created(attemptsAtOnceMax + 2)
 
   it("are not begun again, and are held to be lost after their lease", () => {

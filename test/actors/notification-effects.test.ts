@@ -79,7 +79,7 @@ it("a relay inside belongs to the request's trace, each attempt by its own span"
   for (const one of seen) expect(one).toMatch(/^1{32}-(?!0{16})[0-9a-f]{16}-true$/)
 })
 
-const told = (outcome: string) => ({
+const attempted = (outcome: string) => ({
   _tag: "Attempted",
   recipient: 0,
   attempt: 1,
@@ -90,11 +90,11 @@ const told = (outcome: string) => ({
 describe("an attempt", () => {
   it.each([elsewhere, links.mailbox("bob")])("at %s is put off", async (to) => {
     const unread: Peers = { ask: () => away, read: () => away }
-    expect(await run(attempt(to, false), unread)).toMatchObject(told("Deferred"))
+    expect(await run(attempt(to, false), unread)).toMatchObject(attempted("Deferred"))
     const full = new MemoryBudget()
     expect(full.reserve(documentCharsInFlightMax)).toBe(true)
     const peers: Peers = { ask: () => away, read: stored }
-    expect(await run(attempt(to, false), peers, full)).toMatchObject(told("Deferred"))
+    expect(await run(attempt(to, false), peers, full)).toMatchObject(attempted("Deferred"))
   })
 
   it.each([elsewhere, links.mailbox("bob")])("at %s tells nothing if unwanted", async (to) => {
@@ -109,7 +109,7 @@ describe("an attempt", () => {
           return Effect.succeed([{ n: 1, value: document }])
         }
       }
-      // Another attempt of the same notification is under way: the removal is told to both.
+      // Another attempt of the same notification is running: the removal reaches both.
       resources.running.begin(self.id)
       if (atHand) resources.running.markRemoved(self.id)
       expect(await runAt(resources, attempt(to, atHand), removed)).toBeUndefined()
@@ -127,7 +127,9 @@ describe("an attempt", () => {
     const memory = new MemoryBudget()
     const peers: Peers = { ask: () => away, read: stored }
     for (let count = 0; count < 3; count++) {
-      expect(await run(attempt(elsewhere, false), peers, memory)).toMatchObject(told("Delivered"))
+      expect(await run(attempt(elsewhere, false), peers, memory)).toMatchObject(
+        attempted("Delivered")
+      )
     }
     expect(memory.reserve(documentCharsInFlightMax)).toBe(true)
     expect(memory.reserve(1)).toBe(false)

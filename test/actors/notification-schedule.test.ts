@@ -72,7 +72,7 @@ const take = (world: World, step: Step): void => {
     case "pass":
       return world.pass()
     case "again": {
-      const message = world.told.shift()
+      const message = world.results.shift()
       if (message !== undefined) world.send(message)
       return
     }

@@ -49,9 +49,9 @@ export class World {
     NotificationAction
   >(behavior)
   nowMs = beganAtMs
-  /** Attempts at other services, that may be told late, twice or never. */
+  /** Attempts at other services, whose results may be late, repeated or lost. */
   running: Array<Attempt> = []
-  told: Array<NotificationMessage> = []
+  results: Array<NotificationMessage> = []
   /** What each recipient waits for; undefined once it has ended. */
   readonly expected: Array<Expected | undefined>
   /** How each run of the schedule ended. */
@@ -119,7 +119,7 @@ export class World {
     for (const [at, one] of queued.recipients.entries()) {
       expect(hasEnded(one)).toBe(this.expected[at] === undefined)
       if (hasEnded(one)) continue
-      // After a crash it would be woken no later than it is due, or at once.
+      // After a crash the timer would fire when it is due at the latest, or at once.
       const dueMs = Math.max(one.nextAtMs ?? Number.NaN, this.nowMs)
       expect(model.timerAtMs).toBeLessThanOrEqual(dueMs)
     }
@@ -134,8 +134,8 @@ export class World {
     model.reload()
     const stored = model.state
     model.state = before
-    const { folded: _, running: __, ...told } = before as Queued
-    expect(stored).toMatchObject(told)
+    const { folded: _, running: __, ...rest } = before as Queued
+    expect(stored).toMatchObject(rest)
     expect(stored).not.toHaveProperty("running")
   }
 
@@ -156,7 +156,7 @@ export class World {
       this.expected[recipient] = this.after(expected, outcome)
       if (this.expected[recipient] === undefined) this.count(recipient, 1)
     }
-    if (twice && outcome._tag !== "Deferred") this.told.push(message)
+    if (twice && outcome._tag !== "Deferred") this.results.push(message)
     this.send(message)
   }
 
@@ -209,7 +209,7 @@ export class World {
     expect(this.model.isDue(this.nowMs)).toBe(false)
   }
 
-  /** The node dies with all that is under way; what is due is begun again at once. */
+  /** The node dies with its running attempts; what is due begins again at once. */
   crash(): void {
     const lost = new Set(this.running.map(({ recipient }) => recipient))
     this.running = []

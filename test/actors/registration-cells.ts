@@ -75,7 +75,7 @@ export const hubCreate: Variant<RegistrationMessage, "Create"> = {
 }
 export const unsubscribe: RegistrationMessage = { _tag: "Unsubscribe", challenge: "c3" }
 export const describeIt: RegistrationMessage = { _tag: "Describe" }
-export const lift: Variant<RegistrationMessage, "Update"> = { _tag: "Update", challenge: "c4" }
+export const update: Variant<RegistrationMessage, "Update"> = { _tag: "Update", challenge: "c4" }
 export const rotate: RegistrationMessage = { _tag: "Rotate", secret: "whsec_2" }
 export const remove: Variant<RegistrationMessage, "Delete"> = { _tag: "Delete" }
 export const delivered: DeliveryOutcome = { _tag: "Delivered", code: 200 }
@@ -146,7 +146,7 @@ export const expectEnd = (decision: Decided, ...more: ReadonlyArray<Registration
   expect(decision.deferUntilMs).toBe(leaseEndMs)
 }
 
-/** These actions are begun; what is stored wakes it at once after a crash. */
+/** These actions are begun; after a crash the stored timer fires at once. */
 export const expectBegun = (decision: Decided, ...actions: ReadonlyArray<unknown>): void => {
   expect(decision.actions).toEqual(actions)
   if (decision.durable) expect(decision.timerAtMs).toBe(nowMs)

@@ -1,4 +1,4 @@
-/** Registrations in a running system with their mailbox, and a callback that does as it is told. */
+/** Registrations in a running system with their mailbox, and a scripted callback. */
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"

@@ -12,10 +12,10 @@ import { Model } from "./model.ts"
 type Command =
   | { readonly _tag: "Restart" | "Reload" | "Update" }
   /** The mailbox says with its timer how far its log goes, or it does not. */
-  | { readonly _tag: "Deposit"; readonly told: boolean }
+  | { readonly _tag: "Deposit"; readonly hasHint: boolean }
   | { readonly _tag: "Remove"; readonly n: number }
   | { readonly _tag: "Pass"; readonly ms: number }
-  /** One of the effects under way ends so. `lost`: it was made, and its answer never came. */
+  /** One of the running effects ends like this. `lost`: it was made, but its result is lost. */
   | { readonly _tag: "End"; readonly which: number; readonly as: End }
 
 type Look = Extract<RegistrationAction, { readonly _tag: "CheckMailbox" }>
@@ -25,7 +25,7 @@ const commands: Arbitrary<ReadonlyArray<Command>> = array(
   oneof(
     {
       weight: 4,
-      arbitrary: record({ _tag: constant("Deposit" as const), told: boolean() })
+      arbitrary: record({ _tag: constant("Deposit" as const), hasHint: boolean() })
     },
     {
       weight: 8,
@@ -129,7 +129,7 @@ class World {
   /** A push reaches its receiver. */
   private receive(from: number, upTo: number, arrives: boolean): void {
     expect(this.echoed).toBe(true)
-    // A push that was begun anew by a timer may still end the first time it was made.
+    // A push that a timer has repeated may still end with its first attempt.
     if (from === this.acknowledged) expect(this.batches.get(from) ?? upTo).toBe(upTo)
     else expect(upTo).toBeLessThanOrEqual(this.acknowledged)
     this.batches.set(from, upTo)
@@ -169,7 +169,7 @@ class World {
     switch (command._tag) {
       case "Deposit":
         this.log.add(++this.head)
-        return actor.wokenAt(this.nowMs, command.told ? this.head : undefined)
+        return actor.signalAt(this.nowMs, command.hasHint ? this.head : undefined)
       case "Remove":
         if (this.log.delete(command.n)) this.removed.add(command.n)
         return
@@ -182,7 +182,7 @@ class World {
         this.running = []
         return actor.restart()
       case "Reload":
-        // It takes a while, by which what was begun after it is told from what was before.
+        // It takes a while, by which what was begun after it is hasHint from what was before.
         this.nowMs++
         return actor.reload()
       case "Update":
@@ -223,7 +223,7 @@ const lookBeforePush: ReadonlyArray<Command> = [
   { _tag: "End", which: 0, as: "faulted" },
   { _tag: "Pass", ms: failingMaxMs },
   { _tag: "End", which: 0, as: "faulted" },
-  { _tag: "Deposit", told: false },
+  { _tag: "Deposit", hasHint: false },
   { _tag: "Pass", ms: 0 }
 ]
 

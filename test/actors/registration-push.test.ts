@@ -32,7 +32,7 @@ describe("batches", () => {
   })
 })
 
-describe("a push that waits for its turn", () => {
+describe("a push that waits for its permit", () => {
   const self = address("registration", "alice=r")
   const away: Peers = { ask: () => Effect.never, read: () => Effect.never }
   const action = {

@@ -4,9 +4,9 @@ import { failingMaxMs, registeringMaxMs, secretOverlapMs,
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, active, asked, away, callback, create, decide, deferred, delivered, describeIt,
-  detached, expectBegun, expectEnd, expectNothing, faulted, found, hubCreate, leaseEndMs, lift,
-  look, looking, push, pushed, pushing, refused, type Registered, remove, rotate, subscribed,
-  suspended, table, timerFired, toPush, unsubscribe, unverified, verified, verify,
+  detached, expectBegun, expectEnd, expectNothing, faulted, found, hubCreate, leaseEndMs, look,
+  looking, push, pushed, pushing, refused, type Registered, remove, rotate, subscribed, suspended,
+  table, timerFired, toPush, unsubscribe, unverified, update, verified, verify,
   verifying } from "./registration-cells.ts"
 
 /** Suspended, and looking whether its mailbox is still there. */
@@ -64,7 +64,7 @@ describe("a registration", () => {
       })
     },
     "Registered.Update": () => {
-      const lifted = decide(suspended, lift)
+      const lifted = decide(suspended, update)
       expectBegun(lifted, push)
       expect(lifted.nextState).toMatchObject({
         status: "active",
@@ -73,14 +73,14 @@ describe("a registration", () => {
         checkAgain: true
       })
       expect(lifted.nextState).not.toHaveProperty("failingSinceMs")
-      const anew = decide({ ...unverified, intent: { ...asked, tries: 5 } }, lift)
-      expectBegun(anew, { ...verify, challenge: "c4" })
-      const moved = decide(pushing, { ...lift, callback: "http://example.org/other" })
+      const updated = decide({ ...unverified, intent: { ...asked, tries: 5 } }, update)
+      expectBegun(updated, { ...verify, challenge: "c4" })
+      const moved = decide(pushing, { ...update, callback: "http://example.org/other" })
       expectBegun(moved, { ...verify, callback: "http://example.org/other", challenge: "c4" })
       expect(moved.nextState).toMatchObject({ status: "unverified", cursor: 3 })
       expect(moved.nextState).not.toHaveProperty("pushing")
-      expectRefused(decide(active, { ...lift, ifVersion: 9 }), "PreconditionFailed")
-      expectRefused(decide(subscribed, { ...lift, callback: "http://other.org" }), "Invalid")
+      expectRefused(decide(active, { ...update, ifVersion: 9 }), "PreconditionFailed")
+      expectRefused(decide(subscribed, { ...update, callback: "http://other.org" }), "Invalid")
     },
     "Registered.Rotate": () => {
       const decision = decide(active, rotate)

@@ -2,8 +2,8 @@ import { describe, expect } from "vitest"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectRefused, testCells } from "./cells.ts"
 import { absent, away, callback, create, decide, delivered, describeIt, detach, detached,
-  expectBegun, expectNothing, found, hubCreate, lift, pushed, remove, removed, rotate, table,
-  timerFired, unsubscribe, verified, verify, verifying } from "./registration-cells.ts"
+  expectBegun, expectNothing, found, hubCreate, pushed, remove, removed, rotate, table, timerFired,
+  unsubscribe, update, verified, verify, verifying } from "./registration-cells.ts"
 
 /** What a registration that is not there makes of each message. */
 const none = (state: RegistrationState, reason: string) => ({
@@ -23,7 +23,7 @@ const none = (state: RegistrationState, reason: string) => ({
   },
   Unsubscribe: () => expectRefused(decide(state, unsubscribe), reason),
   Describe: () => expectRefused(decide(state, describeIt), reason),
-  Update: () => expectRefused(decide(state, lift), reason),
+  Update: () => expectRefused(decide(state, update), reason),
   Rotate: () => expectRefused(decide(state, rotate), reason),
   Delete: () => expectRefused(decide(state, remove), reason),
   Verified: () => expectNothing(decide(state, verified(delivered))),

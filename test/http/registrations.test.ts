@@ -141,7 +141,7 @@ describe("POST /mailboxes/{mailbox}/registrations", () => {
     const other = subscriber.at("echo")
     const refused = await service.register(href, other)
     expect(refused.status).toBe(409)
-    expect(refused.text).toContain("as many registrations")
+    expect(refused.text).toContain("maximum number of registrations")
     const listed = await get(`${href}/registrations`)
     expect(childrenOf(listed.xml)).toHaveLength(256)
     expect(listed.text).not.toContain(other)

@@ -119,7 +119,7 @@ describe("a post", () => {
     expect(outbound.metrics().outcomes).toMatchObject({ Delivered: 1, PermanentFailure: 0 })
   })
 
-  it("goes to the mailbox of a Link header, and looks no further", async () => {
+  it("goes to the mailbox of a Link header, and discovers no further", async () => {
     const mailbox = await answering(405, { link: "</other>; rel=mailbox" })
     const at = await receiver((request, response) => {
       request.method === "POST"
@@ -148,7 +148,7 @@ describe("a post", () => {
           return { _tag: "Delivered", code: 202, location: "http://home/stored" }
         })
       }
-      const toLinkedData = (letter: OutboundContent) => letter
+      const toLinkedData = (content: OutboundContent) => content
       const { post } = await client()
       expect(await post(at.uri, { discovers, toLinkedData, deliverLocally }))
         .toEqual({ _tag: "Delivered", code: 202, location: "http://home/stored" })
@@ -160,7 +160,7 @@ describe("a post", () => {
     }
   )
 
-  it("does not look unless it is told", async () => {
+  it("does not discover unless it is asked to", async () => {
     const at = await answering(405, { link: "</box>; rel=mailbox" })
     const { post } = await client()
     expect(await post(at.uri)).toMatchObject({ _tag: "PermanentFailure", code: 405 })

@@ -3,7 +3,7 @@ import { expect, it } from "vitest"
 import type { DeliveryOutcome } from "../../../actors/outbound/protocol.ts"
 import { answering, client, closedPort, receiver, speaking } from "./rig.ts"
 
-it("a hanging origin with a thousand posts holds up no healthy one", async () => {
+it("a hanging origin with a thousand posts delays no healthy one", async () => {
   const hanging = await speaking(() => undefined)
   const healthy = await answering(204)
   const { outbound, post } = await client({
@@ -84,7 +84,7 @@ it("no more than its share of requests is at an origin at a time", async () => {
   expect(outbound.metrics()).toMatchObject({ inFlight: 0, waiting: 0 })
 })
 
-/** A receiver that answers when it is told; the one connection to it is taken by a post. */
+/** A receiver that responds on command; a post occupies its only connection. */
 const occupied = async () => {
   const release: Array<() => void> = []
   const at = await receiver((_, response) => {

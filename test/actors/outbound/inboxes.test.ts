@@ -52,7 +52,7 @@ const written = ({ body, headers }: OutboundContent): OutboundContent => ({
   body: JSON.stringify({ from: body })
 })
 
-const letter = {
+const content = {
   discovers: true,
   toLinkedData: written,
   headers: { "content-type": "text/xml+rss", "idempotency-key": "k" }
@@ -84,7 +84,7 @@ describe("sending (LDN §3.2)", () => {
     async (accepted) => {
       const at = await inboxOnly({ "accept-post": accepted })
       const { outbound, post } = await client()
-      expect(await post(`${at.uri}/inbox`, letter))
+      expect(await post(`${at.uri}/inbox`, content))
         .toEqual({ _tag: "Delivered", code: 201, location: `${at.uri}/n/1` })
       expect(methods(at)).toEqual(["POST", "POST"])
       expect(at.came[1]).toMatchObject(asLinkedData)
@@ -95,7 +95,7 @@ describe("sending (LDN §3.2)", () => {
   it("tries JSON-LD where a 415 says no more, and the inbox may not be read", async () => {
     const at = await inboxOnly()
     const { post } = await client()
-    expect(await post(`${at.uri}/inbox`, letter)).toMatchObject({ _tag: "Delivered", code: 201 })
+    expect(await post(`${at.uri}/inbox`, content)).toMatchObject({ _tag: "Delivered", code: 201 })
     expect(methods(at)).toEqual(["POST", "GET", "POST"])
   })
 
@@ -103,7 +103,7 @@ describe("sending (LDN §3.2)", () => {
     const at = await inboxOnly()
     const profile = await inboxOnly({ link: `<${at.uri}/inbox>; rel="${rel}"` }, 200, 405)
     const { post } = await client()
-    expect(await post(`${profile.uri}/me`, letter)).toMatchObject({ _tag: "Delivered", code: 201 })
+    expect(await post(`${profile.uri}/me`, content)).toMatchObject({ _tag: "Delivered", code: 201 })
     expect(methods(profile)).toEqual(["POST", "GET"])
     expect(profile.came[1]?.headers.accept).toContain(ld)
     expect(at.came).toMatchObject([{ path: "/inbox", ...asLinkedData }])
@@ -114,24 +114,24 @@ describe("sending (LDN §3.2)", () => {
     const link = `</inbox>; rel="${rel}", <${mailbox.uri}/box>; rel=mailbox`
     const at = await inboxOnly({ link }, 200)
     const { post } = await client()
-    expect(await post(`${at.uri}/me`, letter)).toMatchObject({ _tag: "Delivered", code: 202 })
+    expect(await post(`${at.uri}/me`, content)).toMatchObject({ _tag: "Delivered", code: 202 })
     expect(mailbox.came).toMatchObject([{ body: "<item/>" }])
   })
 
   it("sends no JSON-LD where the receiver takes other types only", async () => {
     const at = await inboxOnly({ "accept-post": "text/turtle" })
     const { post } = await client()
-    expect(await post(at.uri, letter)).toMatchObject({ _tag: "PermanentFailure", code: 415 })
+    expect(await post(at.uri, content)).toMatchObject({ _tag: "PermanentFailure", code: 415 })
     expect(methods(at)).toEqual(["POST", "GET"])
   })
 
   it("sends none where there is none of what is sent, nor to what takes no posts", async () => {
     const { post } = await client()
-    const { toLinkedData: _, ...plain } = letter
+    const { toLinkedData: _, ...plain } = content
     const typed = await inboxOnly({ "accept-post": ld })
     expect(await post(typed.uri, plain)).toMatchObject({ _tag: "PermanentFailure", code: 415 })
     const closed = await inboxOnly({ link: `</>; rel="${rel}"` }, 200, 405)
-    expect(await post(`${closed.uri}/`, letter)).toMatchObject({
+    expect(await post(`${closed.uri}/`, content)).toMatchObject({
       _tag: "PermanentFailure",
       code: 405
     })
@@ -145,7 +145,7 @@ describe("sending (LDN §3.2)", () => {
         const isLinked = request.headers["content-type"] === ld
         response.writeHead(isLinked ? code : 415, { "accept-post": ld }).end()
       })
-      expect(await post(at.uri, letter)).toMatchObject({ _tag: tag, code })
+      expect(await post(at.uri, content)).toMatchObject({ _tag: tag, code })
     }
   })
 
@@ -156,7 +156,7 @@ describe("sending (LDN §3.2)", () => {
       response.writeHead(request.method === "POST" ? 405 : 200, { link }).end()
     }, "127.0.0.2")
     const { post } = await client({ allow: ["127.0.0.2"] })
-    expect(await post(at.uri, letter))
+    expect(await post(at.uri, content))
       .toEqual({ _tag: "PermanentFailure", problem: "the address is not allowed" })
     expect(hits()).toBe(0)
   })

@@ -70,7 +70,7 @@ describe("a post", () => {
     }
   )
 
-  it("goes to another origin, judged there by its own lane", async () => {
+  it("goes to another origin, with a permit of that origin", async () => {
     const target = await answering(503, { "retry-after": "7" })
     const at = await answering(307, { location: target.uri })
     const { post } = await client()

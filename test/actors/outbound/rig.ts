@@ -1,4 +1,4 @@
-/** What the tests of delivery stand on: the client in a scope, and receivers of all kinds. */
+/** The client in a scope, and receivers of all kinds, for the tests of outbound requests. */
 import { Effect, Exit, Scope } from "effect"
 import { createServer as createHttp, type IncomingMessage, type RequestListener } from "node:http"
 import { type AddressInfo, createServer as createTcp, type Server, type Socket } from "node:net"
@@ -31,7 +31,7 @@ export interface Client {
   readonly get: (uri: string, bytesMax?: number) => Promise<FetchOutcome>
 }
 
-/** A client that may reach the loopback network, unless it is said otherwise. */
+/** A client that may reach the loopback network, unless the options differ. */
 export const client = async (options: Partial<OutboundOptions> = {}): Promise<Client> => {
   const scope = Effect.runSync(Scope.make())
   onTestFinished(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -72,8 +72,8 @@ export const listening = async (server: Server, host = "127.0.0.1"): Promise<num
   return (server.address() as AddressInfo).port // of a TCP server that listens
 }
 
-/** One request as it came. */
-export interface Came {
+/** One received request. */
+export interface ReceivedRequest {
   readonly method: string
   readonly path: string
   readonly headers: IncomingMessage["headers"]
@@ -83,12 +83,12 @@ export interface Came {
 export interface Receiver {
   readonly port: number
   readonly uri: string
-  readonly came: Array<Came>
+  readonly came: Array<ReceivedRequest>
 }
 
-/** An HTTP server that notes what comes, and then answers. */
+/** An HTTP server that records requests, then responds. */
 export const receiver = async (answer: RequestListener, host = "127.0.0.1"): Promise<Receiver> => {
-  const came: Array<Came> = []
+  const came: Array<ReceivedRequest> = []
   const server = createHttp((request, response) => {
     let body = ""
     request.setEncoding("utf8")
@@ -115,7 +115,7 @@ export const answering = (
     response.writeHead(code, headers).end(body)
   })
 
-/** A TCP server that says what it likes to each connection; gives its URI. */
+/** A TCP server that writes raw bytes to each connection; gives its URI. */
 export const speaking = async (
   talk: (socket: Socket) => void
 ): Promise<{ readonly uri: string; readonly connections: () => number }> => {
@@ -150,6 +150,6 @@ export const closedPort = async (): Promise<number> => {
   return port
 }
 
-/** A connection takes its next request a turn of the event loop after its last answer. */
+/** A connection is free for its next request one turn of the event loop after a response. */
 export const connectionIsFree = (): Promise<void> =>
   new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
