@@ -1,6 +1,6 @@
 /**
- * The HTTP server: the only importer of uWebSockets.js. It turns its stack-allocated requests into
- * plain values, bounds them, and hides every way in which a response can go away.
+ * The HTTP server, the only importer of uWebSockets.js. It copies the library's requests, which live
+ * on the stack, into plain values, bounds them, and handles responses that are gone.
  */
 import { createRequire } from "node:module"
 import type { HttpRequest as NativeRequest, HttpResponse, us_listen_socket } from "uWebSockets.js"
@@ -17,35 +17,35 @@ export { Exchange } from "./exchange.ts"
 export type { HttpReply } from "./exchange.ts"
 export type { BodyFault, HttpRequest } from "./request.ts"
 
-/** Answers a request, now or later; must not throw, and must read the body at once if at all. */
+/** Answers a request, now or later. It must not throw and must begin to read the body at once. */
 export type RequestHandler = (request: HttpRequest, exchange: Exchange) => void
 
 export interface ListenOptions {
   readonly host: string
-  /** 0 picks a free one. */
+  /** 0 selects a free port. */
   readonly port: number
   readonly handler: RequestHandler
-  /** Begins the URIs of problem types; no slash at its end. */
+  /** The start of the URIs of problem types, without a slash at its end. */
   readonly baseUrl: string
-  /** A handler that threw (its request gets 500), or a streamed body that failed. */
+  /** Receives the error of a handler that threw (answered with 500) and of a failed stream. */
   readonly onError: (error: unknown) => void
-  /** Who may call from a browser; any origin unless given. */
+  /** The origin whose pages may read answers; any origin by default. */
   readonly cors?: { readonly origin: CorsOrigin }
   readonly headerBlockBytesMax?: number
 }
 
 export interface Server {
   readonly port: number
-  /** Requests that are not answered yet, event streams among them. */
+  /** The number of unanswered requests, including event streams. */
   readonly inFlight: () => number
   /**
-   * Stops accepting, ends event streams, wakes long polls, waits for requests under way (no longer
-   * than `timeoutMs`), then closes every connection.
+   * Stops accepting connections, ends event streams and long polls, waits for current requests, at
+   * most `timeoutMs`, then closes every connection.
    */
   readonly drain: (timeoutMs: number) => Promise<void>
 }
 
-/** The native server cannot run here, or the address cannot be had. */
+/** The native module does not load, or the address is not available. */
 export class ServerUnavailable extends Error {
   readonly _tag = "ServerUnavailable"
   readonly reason: "NativeModule" | "Address"
@@ -58,9 +58,8 @@ export class ServerUnavailable extends Error {
 type Native = typeof import("uWebSockets.js")
 
 /**
- * Loads the native module. The size of its header buffer is read from the environment when it is
- * loaded, and setting it here works; it only bounds a header block that arrives in several pieces,
- * so that `admit` counts again.
+ * Loads the native module, which reads the size of its header buffer from the environment. That
+ * size only bounds header blocks that arrive in several pieces; `framingOf` checks all of them.
  */
 const load = (): Native => {
   process.env["UWS_HTTP_MAX_HEADERS_SIZE"] ??= String(headerBlockBytesMax)
@@ -72,7 +71,7 @@ const load = (): Native => {
     native._cfg?.("silent")
     return native
   } catch (cause) {
-    // The library says first what it supports, then why it was not loaded, then where it looked.
+    // The library lists what it supports, then the reason, then the paths that it tried.
     const why = String(cause).split("\n\n").at(-1)?.split("\n")[0]
     throw new ServerUnavailable(
       "NativeModule",
@@ -85,20 +84,23 @@ const load = (): Native => {
   }
 }
 
-/** Fails as `listen` does where the native module does not run; before anything is opened. */
+/** Throws `ServerUnavailable` if the native module does not load, before anything is opened. */
 export const assertNative = (): void => void load()
 
-let collected: Array<string> = []
+/** Copies the fields of one request after the other without a closure for each request. */
+class FieldCollector {
+  #flat: Array<string> = []
+  readonly #add = (name: string, value: string): void => {
+    this.#flat.push(name, value)
+  }
 
-const collect = (name: string, value: string): void => {
-  collected.push(name, value)
-}
-
-const copyFields = (native: NativeRequest): Array<string> => {
-  const flat: Array<string> = []
-  collected = flat
-  native.forEach(collect)
-  return flat
+  /** Name, value, name, value … */
+  copy(native: NativeRequest): ReadonlyArray<string> {
+    const flat: Array<string> = []
+    this.#flat = flat
+    native.forEach(this.#add)
+    return flat
+  }
 }
 
 class PlainRequest implements HttpRequest {
@@ -118,7 +120,7 @@ class PlainRequest implements HttpRequest {
     this.#native = native
   }
 
-  /** Empty when it is first asked for after the answer or the client's leaving. */
+  /** Empty if it is first read after the answer, or after the client left. */
   get remoteAddress(): string {
     if (this.#remoteAddress === undefined) {
       try {
@@ -145,8 +147,9 @@ const answerProblem = (
 
 const dispatcher = (options: ListenOptions, shared: Shared) => {
   const max = options.headerBlockBytesMax ?? headerBlockBytesMax
+  const collector = new FieldCollector()
   return (native: HttpResponse, source: NativeRequest): void => {
-    const flat = copyFields(source)
+    const flat = collector.copy(source)
     const request = new PlainRequest(native, source, flat)
     const framing = framingOf(request, flat, max)
     const { detail, refusal } = framing
@@ -177,8 +180,8 @@ const settle = (shared: Shared, timeoutMs: number): Promise<void> =>
   })
 
 /**
- * Listens. Fails with `ServerUnavailable`: `NativeModule` where the native module does not run,
- * `Address` when the address is taken or not there; a port is never shared with another process.
+ * Listens. Fails with `ServerUnavailable`: `NativeModule` if the native module does not load,
+ * `Address` if the address is in use or not local. It never shares a port with another process.
  */
 export const listen = async (options: ListenOptions): Promise<Server> => {
   const native = load()

@@ -230,14 +230,14 @@ describe("seeing inside", () => {
     for (
       const line of [
         /^restante_http_requests_total\{.*route="\/mailboxes\/\{mailbox\}",.*"2xx"\} 1$/m,
-        /^restante_http_duration_milliseconds_bucket\{.*le="5"\} 1$/m,
-        /^restante_http_duration_milliseconds_bucket\{.*le="1000"\} 2$/m,
-        /^restante_http_duration_milliseconds_count\{.*\} 2$/m,
+        /^restante_http_request_duration_seconds_bucket\{.*le="0.005"\} 1$/m,
+        /^restante_http_request_duration_seconds_bucket\{.*le="1"\} 2$/m,
+        /^restante_http_request_duration_seconds_count\{.*\} 2$/m,
         /^restante_actors_active\{kind="mailbox"\} [1-9]/m,
         /^restante_actor_decisions_total\{kind="account"\} [1-9]/m,
-        /^restante_actor_queue_length\{kind="mailbox"\} 0$/m,
+        /^restante_actor_inbox_messages\{kind="mailbox"\} 0$/m,
         /^restante_commit_groups_total [1-9]/m,
-        /^restante_commit_latency_milliseconds_count [1-9]/m,
+        /^restante_commit_duration_seconds_count [1-9]/m,
         /^restante_timers \d/m
       ]
     ) expect(text).toMatch(line)

@@ -182,7 +182,7 @@ it("is measured, too", async () => {
   expect(text).toContain(`restante_shards_owned ${owned}\n`)
   expect(text).toMatch(/^restante_timers_due \d+$/m)
   expect(text).toMatch(/^restante_timers_in_flight \d+$/m)
-  const [, count] = /^restante_commit_group_size_count (\d+)$/m.exec(text) ?? []
+  const [, count] = /^restante_commit_group_commits_count (\d+)$/m.exec(text) ?? []
   const [, groups] = /^restante_commit_groups_total (\d+)$/m.exec(text) ?? []
   expect([Number(count) > 0, count]).toEqual([true, groups])
 })

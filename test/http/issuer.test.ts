@@ -114,7 +114,7 @@ describe("a token of the issuer", () => {
       [{ cnf: { jkt: "x" } }, "bound to a key"]
     ]
     for (const [claims, why] of wrong) await expectRefused(await tokenOf(first, claims), why)
-    await expectRefused(await tokenOf(first, {}, { typ: "logout+jwt" }), "kind")
+    await expectRefused(await tokenOf(first, {}, { typ: "logout+jwt" }), "unaccepted type")
     const tolerated = await tokenOf(first, { exp: seconds(-20), aud: [audience, "other"] })
     expect((await as(tolerated)).status).toBe(200)
   })

@@ -1,6 +1,6 @@
 /**
- * `/metrics`: everything measured, in the Prometheus text format. Nothing is pushed: each series
- * reads the plain counters when it is asked.
+ * `/metrics`: all metrics in the Prometheus text format, in base units. Each series reads the plain
+ * counters when Prometheus scrapes it.
  */
 import { Context, Metric } from "effect"
 import { PrometheusMetrics } from "effect/observability"
@@ -9,7 +9,7 @@ import { type DeliveryMetrics, durationBoundsMs, type HttpMetrics } from "../../
 
 type Attributes = Readonly<Record<string, string>>
 
-/** Counts by bound, made cumulative as the format wants them. */
+/** The counts by bound, cumulative as Prometheus needs them. */
 const cumulative = (
   bounds: ReadonlyArray<number>,
   counts: ReadonlyArray<number>
@@ -21,18 +21,18 @@ const cumulative = (
   })
 }
 
-const ignore = { update: () => {}, modify: () => {} }
+const readOnly = { update: () => {}, modify: () => {} }
 
 class Exporter {
   readonly context = Context.make(Metric.MetricRegistry, new Map())
-  private readonly known = new Set<string>()
+  private readonly registered = new Set<string>()
 
   counter(name: string, description: string, attributes: Attributes, read: () => number): void {
     this.once(name, attributes, () => {
       const metric = Metric.counter(name, { description, attributes, incremental: true })
       Metric.registerUnsafe(metric, this.context, {
         get: () => ({ count: read(), incremental: true }),
-        ...ignore
+        ...readOnly
       })
     })
   }
@@ -40,7 +40,7 @@ class Exporter {
   gauge(name: string, description: string, attributes: Attributes, read: () => number): void {
     this.once(name, attributes, () => {
       const metric = Metric.gauge(name, { description, attributes })
-      Metric.registerUnsafe(metric, this.context, { get: () => ({ value: read() }), ...ignore })
+      Metric.registerUnsafe(metric, this.context, { get: () => ({ value: read() }), ...readOnly })
     })
   }
 
@@ -49,24 +49,24 @@ class Exporter {
     description: string,
     attributes: Attributes,
     bounds: ReadonlyArray<number>,
-    read: () => { readonly counts: ReadonlyArray<number>; count: number; sumMs: number }
+    read: () => { readonly counts: ReadonlyArray<number>; count: number; sum: number }
   ): void {
     this.once(name, attributes, () => {
       const metric = Metric.histogram(name, { description, attributes, boundaries: bounds })
       Metric.registerUnsafe(metric, this.context, {
         get: () => {
-          const { count, counts, sumMs } = read()
-          return { buckets: cumulative(bounds, counts), count, min: 0, max: 0, sum: sumMs }
+          const { count, counts, sum } = read()
+          return { buckets: cumulative(bounds, counts), count, min: 0, max: 0, sum }
         },
-        ...ignore
+        ...readOnly
       })
     })
   }
 
   private once(name: string, attributes: Attributes, register: () => void): void {
     const key = `${name} ${JSON.stringify(attributes)}`
-    if (this.known.has(key)) return
-    this.known.add(key)
+    if (this.registered.has(key)) return
+    this.registered.add(key)
     register()
   }
 }
@@ -86,22 +86,22 @@ const kindSeries = (exporter: Exporter, system: SystemApi): void => {
       () => now()?.active ?? 0
     )
     exporter.gauge(
-      "restante_actor_queue_length",
-      "Messages without a reply yet",
+      "restante_actor_inbox_messages",
+      "Messages without a reply so far",
       attributes,
       () => now()?.queued ?? 0
     )
-    counter("decisions", "Decisions made", () => counts.decisions)
-    counter("refusals", "Decisions that refused", () => counts.refusals)
+    counter("decisions", "Decisions", () => counts.decisions)
+    counter("refusals", "Decisions that refused a message", () => counts.refusals)
     counter("restarts", "Restarts after a defect", () => counts.restarts)
-    counter("quarantines", "Actors put to rest after too many restarts", () => counts.quarantines)
+    counter("quarantines", "Quarantines after too many restarts", () => counts.quarantines)
     counter(
       "redecisions",
-      "Messages decided anew after a lost commit",
+      "Messages decided again after a lost commit",
       () => counts.retriedDecisions
     )
-    counter("activations", "Actors loaded", () => counts.activations)
-    counter("passivations", "Actors put to sleep", () => counts.passivations)
+    counter("activations", "Actors loaded into memory", () => counts.activations)
+    counter("passivations", "Idle actors removed from memory", () => counts.passivations)
   }
 }
 
@@ -109,25 +109,25 @@ const commitSeries = (exporter: Exporter, system: SystemApi): void => {
   const { metrics: { commits } } = system.snapshot()
   const none = {}
   const counter = (name: string, description: string, read: () => number) =>
-    exporter.counter(`restante_commit_${name}_total`, description, none, read)
-  counter("groups", "Groups written", () => commits.groups)
+    exporter.counter(`restante_${name}_total`, description, none, read)
+  counter("commit_groups", "Commit groups written", () => commits.groups)
   counter("commits", "Commits written in groups", () => commits.commits)
-  counter("failures", "Groups that the store did not take", () => commits.failures)
-  counter("conflicts", "Commits refused by a fence", () => commits.conflicts)
+  counter("commit_failures", "Commit groups that the store rejected", () => commits.failures)
+  counter("commit_conflicts", "Commits that a fence rejected", () => commits.conflicts)
   exporter.histogram(
-    "restante_commit_latency_milliseconds",
-    "From the group's start until it is durable",
+    "restante_commit_duration_seconds",
+    "From the start of a group until it is durable",
     none,
-    commits.latency.boundsMs,
-    () => commits.latency
+    commits.latency.boundsMs.map((ms) => ms / 1000),
+    () => ({ ...commits.latency, sum: commits.latency.sumMs / 1000 })
   )
   const { sizes } = commits
   exporter.histogram(
-    "restante_commit_group_size",
-    "Commits of a group",
+    "restante_commit_group_commits",
+    "Commits in a group",
     none,
     sizes.bounds,
-    () => ({ counts: sizes.counts, count: sizes.count, sumMs: sizes.sum })
+    () => sizes
   )
 }
 
@@ -135,75 +135,75 @@ const nodeSeries = (exporter: Exporter, system: SystemApi, nowMs: () => number):
   const none = {}
   const gauge = (name: string, description: string, read: () => number) =>
     exporter.gauge(`restante_${name}`, description, none, read)
-  gauge("timers", "Timers known", () => system.snapshot().timers)
-  gauge("timers_due", "Timers due and not delivered", () => system.snapshot().timersDue)
+  gauge("timers", "Timers in memory", () => system.snapshot().timers)
+  gauge("timers_due", "Due timers that are not delivered yet", () => system.snapshot().timersDue)
   gauge(
     "timers_in_flight",
-    "Timers delivered and not answered",
+    "Delivered timers without an answer so far",
     () => system.snapshot().timersInFlight
   )
   gauge(
     "cluster_members",
-    "Nodes of the cluster, as this one sees it",
+    "Nodes in the cluster, as this one sees it",
     () => system.cluster().nodes.length
   )
-  gauge("shards_owned", "Shards that this node holds", () => {
+  gauge("shards_owned", "Shards that this node owns", () => {
     const { owners, self } = system.cluster()
     return owners.filter((owner) => owner === self).length
   })
-  gauge("wakeup_lateness_milliseconds", "How late the earliest timer is", () => {
+  gauge("timer_lateness_seconds", "How late the earliest timer is", () => {
     const { earliestTimerMs } = system.snapshot()
-    return earliestTimerMs === undefined ? 0 : Math.max(0, nowMs() - earliestTimerMs)
+    return earliestTimerMs === undefined ? 0 : Math.max(0, nowMs() - earliestTimerMs) / 1000
   })
-  gauge("actors_quarantined", "Actors at rest", () => system.snapshot().quarantined.length)
+  gauge("actors_quarantined", "Actors in quarantine", () => system.snapshot().quarantined.length)
   gauge("process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss())
-  gauge("process_heap_used_bytes", "Heap in use", () => process.memoryUsage().heapUsed)
-  gauge("process_uptime_seconds", "Since the process started", () => process.uptime())
+  gauge("process_heap_used_bytes", "Used heap", () => process.memoryUsage().heapUsed)
+  gauge("process_uptime_seconds", "Time since the process started", () => process.uptime())
 }
 
 const rateSeries = (exporter: Exporter, { rateLimited }: HttpMetrics): void => {
   for (const policy of ["address", "account"] as const) {
     exporter.counter(
       "restante_http_rate_limited_total",
-      "Requests refused by the limits on rates",
+      "Requests that exceeded a rate limit",
       { policy },
       () => rateLimited[policy]
     )
   }
 }
 
-const httpSeries = (exporter: Exporter, measures: HttpMetrics): void => {
-  for (const one of measures.routes.values()) {
+const httpSeries = (exporter: Exporter, httpMetrics: HttpMetrics): void => {
+  for (const one of httpMetrics.routes.values()) {
     const { method, route } = one
     for (const statusClass of one.classes.keys()) {
       exporter.counter(
         "restante_http_requests_total",
-        "Requests answered",
+        "Answered requests",
         { method, route, status: `${statusClass}xx` },
         () => one.classes.get(statusClass) ?? 0
       )
     }
     exporter.histogram(
-      "restante_http_duration_milliseconds",
-      "From the request's head to its answer",
+      "restante_http_request_duration_seconds",
+      "From the head of a request to its answer",
       { method, route },
-      durationBoundsMs,
-      () => one
+      durationBoundsMs.map((ms) => ms / 1000),
+      () => ({ counts: one.counts, count: one.count, sum: one.sumMs / 1000 })
     )
   }
 }
 
-/** The outcome that is no attempt: none was made, since the origin's turn or circuit forbade it. */
+/** This outcome is not an attempt: the origin's limiter or circuit breaker prevented it. */
 const deferred = "Deferred"
 
-const deliverySeries = (exporter: Exporter, measures: () => DeliveryMetrics): void => {
+const deliverySeries = (exporter: Exporter, metrics: () => DeliveryMetrics): void => {
   const none = {}
   const gauge = (name: string, description: string, read: () => number) =>
     exporter.gauge(`restante_delivery_${name}`, description, none, read)
-  for (const name of Object.keys(measures().outcomes)) {
-    const read = () => measures().outcomes[name] ?? 0
+  for (const name of Object.keys(metrics().outcomes)) {
+    const read = () => metrics().outcomes[name] ?? 0
     if (name === deferred) {
-      const about = "Attempts put off before they were made"
+      const about = "Attempts deferred before they began"
       exporter.counter("restante_delivery_deferred_total", about, none, read)
     } else {
       const outcome = { outcome: name.toLowerCase() }
@@ -211,32 +211,32 @@ const deliverySeries = (exporter: Exporter, measures: () => DeliveryMetrics): vo
       exporter.counter("restante_delivery_attempts_total", about, outcome, read)
     }
   }
-  gauge("in_flight", "Requests to other services under way", () => measures().inFlight)
-  gauge("waiting", "Attempts waiting for their turn at an origin", () => measures().waiting)
+  gauge("in_flight", "Current requests to other services", () => metrics().inFlight)
+  gauge("waiting", "Attempts that wait for a permit of their origin", () => metrics().waiting)
   gauge(
     "oldest_waiting_seconds",
-    "How long the oldest of them waits",
-    () => measures().oldestWaitingMs / 1000
+    "How long the oldest of them has waited",
+    () => metrics().oldestWaitingMs / 1000
   )
-  gauge("circuits_open", "Origins left alone after failures", () => measures().circuitsOpen)
-  gauge("connections", "Connections open to other services", () => measures().connections)
+  gauge("circuits_open", "Origins whose circuit breaker is open", () => metrics().circuitsOpen)
+  gauge("connections", "Open connections to other services", () => metrics().connections)
 }
 
-/** Answers the text of `/metrics`, as of the time of the call; `delivery` where it is measured. */
+/** Returns a function that renders the current metrics; `delivery` is for outbound requests. */
 export const makeMetricsText = (
   system: SystemApi,
-  measures: HttpMetrics,
+  httpMetrics: HttpMetrics,
   nowMs: () => number,
   delivery?: () => DeliveryMetrics
 ): () => string => {
   const exporter = new Exporter()
   commitSeries(exporter, system)
   nodeSeries(exporter, system, nowMs)
-  rateSeries(exporter, measures)
+  rateSeries(exporter, httpMetrics)
   if (delivery !== undefined) deliverySeries(exporter, delivery)
   return () => {
     kindSeries(exporter, system)
-    httpSeries(exporter, measures)
+    httpSeries(exporter, httpMetrics)
     return PrometheusMetrics.formatUnsafe(exporter.context)
   }
 }
