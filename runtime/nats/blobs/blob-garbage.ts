@@ -1,7 +1,7 @@
 /**
- * Chunks that no head names: of blobs that were removed or replaced, deleted when whoever reads
- * them has had time to come to the end, and of uploads that came to nothing. What a node leaves
- * behind as it ends, others find by a sweep.
+ * Deletes chunks that no head names: those of removed or replaced blobs, once their readers had
+ * time to finish, and those of failed uploads. The sweep of any node finds what a node left when it
+ * ended.
  */
 import { blobClockSkewMs, blobGarbageMax, blobOrphansMax, blobPurgeIntervalMs, blobPurgesInFlight,
   blobReadGraceMaxMs, blobReadGraceMs, blobReadRateMinBytesPerMs, blobSweepIntervalMs,
@@ -13,16 +13,16 @@ import { begunAtMs, blobsKv, type ChunkSet, chunksFilter, firstChunksFilter, hea
 import { findHead } from "./blob-transfer.ts"
 
 export interface BlobGarbageTimes {
-  /** How long removed chunks stay at least, ms. */
-  readonly lingerMs: number
-  /** From sweep to sweep, ms. */
+  /** How long removed chunks stay readable at least, ms. */
+  readonly readGraceMs: number
+  /** Time between two sweeps, ms. */
   readonly sweepMs: number
-  /** Chunks are left over only when their upload began so long ago, ms. */
+  /** Chunks are orphans only when their upload began this long ago, ms. */
   readonly orphanMs: number
 }
 
 export const blobGarbageTimes: BlobGarbageTimes = {
-  lingerMs: blobReadGraceMs,
+  readGraceMs: blobReadGraceMs,
   sweepMs: blobSweepIntervalMs,
   orphanMs: blobUploadMaxMs + blobClockSkewMs
 }
@@ -32,20 +32,20 @@ const keyOf = ({ id, set }: ChunkSet): string => `${id}.${set}`
 export class BlobGarbageCollector {
   private readonly nats: NatsApi
   private readonly times: BlobGarbageTimes
-  /** What is to be deleted, and when. */
-  private readonly leaving = new Map<ChunkSet, number>()
-  /** What the last sweep found. */
+  /** Chunks to delete, and when. */
+  private readonly garbage = new Map<ChunkSet, number>()
+  /** The orphans that the last sweep found. */
   private orphans = new Set<string>()
   private readonly timers: Array<NodeJS.Timeout>
   private isPurging = false
   private isSweeping = false
-  private isOver = false
+  private hasEnded = false
 
   constructor(nats: NatsApi, times: BlobGarbageTimes) {
     this.nats = nats
     this.times = times
     const sweep = (): void => void this.sweep().catch(() => undefined)
-    // Nodes that start together sweep at different times.
+    // Nodes that start together shall sweep at different times.
     const first = setTimeout(sweep, Math.random() * times.sweepMs)
     this.timers = [
       first,
@@ -56,42 +56,42 @@ export class BlobGarbageCollector {
   }
 
   end(): void {
-    this.isOver = true
+    this.hasEnded = true
     for (const timer of this.timers) clearTimeout(timer)
   }
 
-  /** Chunks of a blob that was removed or replaced. */
-  linger(chunks: ChunkSet, lengthBytes: number): void {
+  /** Deletes the chunks of a removed or replaced blob once its readers had time to finish. */
+  deleteAfterReaders(chunks: ChunkSet, lengthBytes: number): void {
     const slowestMs = lengthBytes / blobReadRateMinBytesPerMs
-    this.leaveIn(chunks, Math.min(this.times.lingerMs + slowestMs, blobReadGraceMaxMs))
+    this.deleteIn(chunks, Math.min(this.times.readGraceMs + slowestMs, blobReadGraceMaxMs))
   }
 
-  /** Chunks that nobody has seen; some may be on their way still. */
+  /** Deletes chunks without readers, after writes that are still in flight. */
   discard(chunks: ChunkSet): void {
-    this.leaveIn(chunks, writeTimeoutMs)
+    this.deleteIn(chunks, writeTimeoutMs)
   }
 
-  private leaveIn(chunks: ChunkSet, ms: number): void {
-    if (this.leaving.size < blobGarbageMax) this.leaving.set(chunks, performance.now() + ms)
+  private deleteIn(chunks: ChunkSet, ms: number): void {
+    if (this.garbage.size < blobGarbageMax) this.garbage.set(chunks, performance.now() + ms)
   }
 
   private async purgeDue(): Promise<void> {
     if (this.isPurging) return
     this.isPurging = true
     const nowMs = performance.now()
-    const due = [...this.leaving].flatMap(([chunks, atMs]) => atMs <= nowMs ? [chunks] : [])
+    const due = [...this.garbage].flatMap(([chunks, atMs]) => atMs <= nowMs ? [chunks] : [])
     const purgeSome = async (): Promise<void> => {
-      for (let one = due.pop(); one !== undefined && !this.isOver; one = due.pop()) {
-        // What cannot be deleted now is found by a sweep.
+      for (let one = due.pop(); one !== undefined && !this.hasEnded; one = due.pop()) {
+        // If this fails, a sweep deletes the chunks.
         await this.purge(one).catch(() => undefined)
-        this.leaving.delete(one)
+        this.garbage.delete(one)
       }
     }
     await Promise.all(Array.from({ length: blobPurgesInFlight }, purgeSome))
     this.isPurging = false
   }
 
-  /** Deletes chunks, unless they are named after all. */
+  /** Deletes chunks, unless a head names them. */
   private async purge(chunks: ChunkSet): Promise<void> {
     const found = await findHead(this.nats, chunks.id)
     if (found?.head.set === chunks.set) return
@@ -100,8 +100,8 @@ export class BlobGarbageCollector {
   }
 
   /**
-   * Looks over all chunks, and deletes those of old uploads that no head names now and none named
-   * at the last sweep. Answers how many sets it deleted.
+   * Deletes the chunks of old uploads that no head names now, and none named at the last sweep.
+   * Returns the number of deleted sets.
    */
   async sweep(): Promise<number> {
     if (this.isSweeping) return 0
@@ -122,7 +122,7 @@ export class BlobGarbageCollector {
     for await (const { lastSeq, subjects } of listing) {
       const old = subjects.filter((subject) => begunAtMs(setOfChunk(subject)) <= begunBeforeMs)
       for (const piece of pagesOf(old)) {
-        if (this.isOver) return purged
+        if (this.hasEnded) return purged
         for (const chunks of await this.unnamed(piece.map(setOfChunk), lastSeq)) {
           const key = keyOf(chunks)
           if (before.has(key)) {

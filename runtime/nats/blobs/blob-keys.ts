@@ -1,6 +1,6 @@
 /**
- * Names within the bucket `blobs`, and what a blob's head says. The bytes of one upload are a set
- * of chunks, `chunk.<id>.<set>.<n>`; the head, `head.<id>`, names the set that counts.
+ * Keys of the bucket `blobs`, and the value of a head. The bytes of one upload are a set of chunks,
+ * `chunk.<id>.<set>.<n>`; the head, `head.<id>`, names the set that counts.
  */
 import { randomBytes } from "node:crypto"
 import { StorageCorrupted } from "../../actor/index.ts"
@@ -17,7 +17,7 @@ const chunks = `${blobsKv.prefix}chunk.`
 /** The chunks of one upload. */
 export interface ChunkSet {
   readonly id: string
-  /** When it was begun, ms since the epoch in base 36, `-`, and a random text. */
+  /** When the upload began (ms since the epoch in base 36), `-`, and a random text. */
   readonly set: string
 }
 
@@ -55,7 +55,7 @@ export const setOfChunk = (subject: string): ChunkSet => {
 
 export const parseHead = (text: string): Head => {
   try {
-    // It was written by `NatsBlobs.keep`.
+    // `NatsBlobs.writeHead` wrote it.
     return JSON.parse(text) as Head
   } catch {
     throw new StorageCorrupted({ detail: `unreadable head of a blob: ${text.slice(0, 60)}` })

@@ -1,4 +1,4 @@
-/** A blob on its way in: chunk by chunk, a few of them under way at once. */
+/** Uploads and downloads of blobs: chunk by chunk, a few in flight at once. */
 import { createHash } from "node:crypto"
 import { BlobAborted, BlobTooLarge, StorageCorrupted, StorageFull,
   StorageUnavailable } from "../../actor/index.ts"
@@ -15,18 +15,18 @@ export interface FoundBlob {
   readonly seq: number
 }
 
-/** The head of a blob, from the leader. */
+/** The current head of a blob. */
 export const findHead = async (nats: NatsApi, id: string): Promise<FoundBlob | undefined> => {
   const stored = await readLast(nats, blobsKv.stream, headSubject(id))
   return stored && { head: parseHead(stored.text()), seq: stored.seq }
 }
 
-const missing = async (nats: NatsApi, { id, set }: ChunkSet, n: number): Promise<Error> =>
+const missingChunk = async (nats: NatsApi, { id, set }: ChunkSet, n: number): Promise<Error> =>
   (await findHead(nats, id))?.head.set === set
     ? new StorageCorrupted({ detail: `blob ${id} has no chunk ${n}` })
     : new BlobAborted({ detail: `blob ${id} was removed too long ago` })
 
-/** A chunk never changes: any copy that has it will do, and the leader must have it. */
+/** A chunk never changes, so any replica that has it will do. */
 const readChunk = async (nats: NatsApi, chunks: ChunkSet, n: number): Promise<Uint8Array> => {
   const subject = chunkSubject(chunks, n)
   const question = `$JS.API.DIRECT.GET.${blobsKv.stream}.${subject}`
@@ -34,11 +34,11 @@ const readChunk = async (nats: NatsApi, chunks: ChunkSet, n: number): Promise<Ui
   const reply = await retryUntilDeadline(ask, blobGiveUpMs)
   if ((reply.headers?.code ?? 0) === 0) return reply.data
   const stored = await readLast(nats, blobsKv.stream, subject)
-  if (stored === undefined) throw await missing(nats, chunks, n)
+  if (stored === undefined) throw await missingChunk(nats, chunks, n)
   return stored.bytes()
 }
 
-/** The bytes, a few chunks ahead of what is asked for. */
+/** Reads the bytes of a range; `blobReadsAhead` chunks are requested ahead. */
 export async function* readBlob(
   nats: NatsApi,
   id: string,
@@ -51,11 +51,11 @@ export async function* readBlob(
   if (start > end) return
   const lastN = Math.floor(end / chunkBytes)
   const ahead: Array<Promise<Uint8Array>> = []
-  let asked = Math.floor(start / chunkBytes)
-  for (let n = asked; n <= lastN; n++) {
-    for (; asked <= lastN && asked < n + blobReadsAhead; asked++) {
-      const reading = readChunk(nats, { id, set }, asked)
-      // Told when it is its turn, if ever.
+  let requested = Math.floor(start / chunkBytes)
+  for (let n = requested; n <= lastN; n++) {
+    for (; requested <= lastN && requested < n + blobReadsAhead; requested++) {
+      const reading = readChunk(nats, { id, set }, requested)
+      // The error is thrown when this chunk is awaited.
       reading.catch(() => undefined)
       ahead.push(reading)
     }
@@ -68,10 +68,8 @@ export async function* readBlob(
   }
 }
 
-/* The chunks of a blob on their way out. */
-
-/** The next piece, undefined at the end; throws BlobAborted, also when nobody waits any more. */
-const next = async (
+/** The next piece, undefined at the end; throws BlobAborted, also when `signal` aborts. */
+const nextPiece = async (
   source: AsyncIterator<Uint8Array>,
   signal: AbortSignal
 ): Promise<Uint8Array | undefined> => {
@@ -97,7 +95,7 @@ class ChunkWriter {
   private readonly chunkBytes: number
   private readonly sending = new Set<Promise<void>>()
   private pieces: Array<Buffer> = []
-  private heldBytes = 0
+  private bufferedBytes = 0
   private count = 0
   private hasStored = false
   private failure: StorageFull | StorageUnavailable | undefined
@@ -111,22 +109,22 @@ class ChunkWriter {
 
   async add(piece: Uint8Array): Promise<void> {
     for (let at = 0; at < piece.length;) {
-      const end = Math.min(piece.length, at + this.chunkBytes - this.heldBytes)
+      const end = Math.min(piece.length, at + this.chunkBytes - this.bufferedBytes)
       this.pieces.push(Buffer.from(piece.subarray(at, end)))
-      this.heldBytes += end - at
+      this.bufferedBytes += end - at
       at = end
-      if (this.heldBytes === this.chunkBytes) await this.flush()
+      if (this.bufferedBytes === this.chunkBytes) await this.flush()
     }
   }
 
   /** Resolves when every chunk is stored. */
   async end(): Promise<void> {
-    if (this.heldBytes > 0) await this.flush()
+    if (this.bufferedBytes > 0) await this.flush()
     await Promise.all(this.sending)
     if (this.failure !== undefined) throw this.failure
   }
 
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves when no write is in flight. */
   async abandon(): Promise<void> {
     this.abandoned = true
     await Promise.all(this.sending)
@@ -141,7 +139,7 @@ class ChunkWriter {
     })
     this.sending.add(sending)
     this.pieces = []
-    this.heldBytes = 0
+    this.bufferedBytes = 0
   }
 
   /** A chunk that is stored twice is the same chunk. */
@@ -157,8 +155,8 @@ class ChunkWriter {
       if (written._tag === "Stored" || this.abandoned) return undefined
       const { detail } = written
       if (isFull(written)) return new StorageFull({ detail })
-      const patienceMs = this.hasStored ? blobGiveUpMs : giveUpMs
-      if (performance.now() - sinceMs > patienceMs || this.nats.nc.isClosed()) {
+      const retryForMs = this.hasStored ? blobGiveUpMs : giveUpMs
+      if (performance.now() - sinceMs > retryForMs || this.nats.nc.isClosed()) {
         return new StorageUnavailable({ detail })
       }
       await wait(retryDelayMs)
@@ -167,8 +165,8 @@ class ChunkWriter {
 }
 
 /**
- * Stores all that the source gives as the chunks of one set. Throws BlobTooLarge, BlobAborted,
- * StorageFull or StorageUnavailable once nothing is under way any more.
+ * Stores all bytes of the source as the chunks of one set. Throws BlobTooLarge, BlobAborted,
+ * StorageFull or StorageUnavailable once no write is in flight.
  */
 export const storeBlob = async (
   nats: NatsApi,
@@ -185,9 +183,9 @@ export const storeBlob = async (
   let lengthBytes = 0
   try {
     for (
-      let piece = await next(iterator, signal);
+      let piece = await nextPiece(iterator, signal);
       piece !== undefined;
-      piece = await next(iterator, signal)
+      piece = await nextPiece(iterator, signal)
     ) {
       lengthBytes += piece.length
       if (lengthBytes > bytesMax) throw new BlobTooLarge({ bytesMax })
@@ -195,10 +193,12 @@ export const storeBlob = async (
       await writer.add(piece)
     }
     await writer.end()
-    if (performance.now() > untilMs) throw new BlobAborted({ detail: "it took too long" })
+    if (performance.now() > untilMs) {
+      throw new BlobAborted({ detail: "the upload took too long" })
+    }
     return { lengthBytes, digest: hash.digest("base64url") }
   } catch (error) {
-    // The source may hold on to something; that it cannot let go of it changes nothing.
+    // Lets the source release its resources; its own failure changes nothing.
     void iterator.return?.().catch(() => undefined)
     await writer.abandon()
     throw error

@@ -22,17 +22,17 @@ const asFailure = (error: unknown): StorageFailure =>
     ? error
     : asStorageUnavailable(error)
 
-const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
-  Effect.tryPromise({ try: ask, catch: asFailure })
+const attempt = <A>(call: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
+  Effect.tryPromise({ try: call, catch: asFailure })
 
 class NatsBlobs {
   private readonly nats: NatsApi
-  readonly leavings: BlobGarbageCollector
+  readonly garbage: BlobGarbageCollector
   readonly ids = new IdPager<string>((_, after) => this.list(after), async (ids) => ids)
 
   constructor(nats: NatsApi, times: BlobGarbageTimes) {
     this.nats = nats
-    this.leavings = new BlobGarbageCollector(nats, times)
+    this.garbage = new BlobGarbageCollector(nats, times)
   }
 
   private chunkBytes(): number {
@@ -40,7 +40,7 @@ class NatsBlobs {
     return Math.max(1, Math.min(natsBlobChunkBytes, payloadMax - headerReserveBytes))
   }
 
-  async receive(
+  async store(
     id: string,
     source: AsyncIterable<Uint8Array>,
     bytesMax: number,
@@ -52,41 +52,41 @@ class NatsBlobs {
       const info = await storeBlob(this.nats, { id, set }, chunkBytes, source, bytesMax, signal)
       return { ...info, set, chunkBytes }
     } catch (error) {
-      this.leavings.discard({ id, set })
+      this.garbage.discard({ id, set })
       throw error
     }
   }
 
   /**
-   * Writes the head. All attempts bear the same message id, so that the servers keep one at most
-   * and tell when an earlier one, whose answer was lost, was kept.
+   * Writes the head. All attempts have the same message id, so the servers store one at most, and
+   * report when an earlier one was stored and its answer was lost.
    */
-  async keep(id: string, head: Head): Promise<BlobInfo> {
+  async writeHead(id: string, head: Head): Promise<BlobInfo> {
     const untilMs = performance.now() + blobGiveUpMs
     const isOver = () => performance.now() > untilMs || this.nats.nc.isClosed()
     const data = JSON.stringify(head)
     let before: FoundBlob | undefined
-    let isDoubtful = false
+    let mayBeStored = false
     for (;; await wait(retryDelayMs)) {
-      const found = await this.headBy(id, isOver)
+      const found = await this.findHeadUntil(id, isOver)
       if (found?.head.set === head.set) break
       before = found
       const headers = `Nats-Msg-Id: ${head.set}\r\n${expectSequence(found?.seq ?? 0)}`
       const written = await write(this.nats, [{ subject: headSubject(id), data, headers }])
       if (written._tag === "Stored") break
       const { detail } = written
-      isDoubtful ||= written._tag === "Indeterminate"
+      mayBeStored ||= written._tag === "Indeterminate"
       const full = isFull(written)
       if (full || isOver()) {
-        if (!isDoubtful) this.leavings.discard({ id, set: head.set })
+        if (!mayBeStored) this.garbage.discard({ id, set: head.set })
         throw full ? new StorageFull({ detail }) : new StorageUnavailable({ detail })
       }
     }
-    this.leave(id, before)
+    this.deleteChunks(id, before)
     return { lengthBytes: head.lengthBytes, digest: head.digest }
   }
 
-  private async headBy(id: string, isOver: () => boolean): Promise<FoundBlob | undefined> {
+  private async findHeadUntil(id: string, isOver: () => boolean): Promise<FoundBlob | undefined> {
     for (;; await wait(retryDelayMs)) {
       try {
         return await findHead(this.nats, id)
@@ -96,9 +96,9 @@ class NatsBlobs {
     }
   }
 
-  private leave(id: string, found: FoundBlob | undefined): void {
+  private deleteChunks(id: string, found: FoundBlob | undefined): void {
     if (found !== undefined) {
-      this.leavings.linger({ id, set: found.head.set }, found.head.lengthBytes)
+      this.garbage.deleteAfterReaders({ id, set: found.head.set }, found.head.lengthBytes)
     }
   }
 
@@ -118,13 +118,13 @@ class NatsBlobs {
     return found && begunAtMs({ id, set: found.head.set })
   }
 
-  /** Deletes the head that there is now, and none that is written meanwhile. */
+  /** Deletes the current head, and none that is written meanwhile. */
   async remove(id: string): Promise<void> {
     const found = await findHead(this.nats, id)
     if (found === undefined) return
     const upTo = { filter: headSubject(id), seq: found.seq + 1 }
     await retryUntilDeadline(() => callApi(this.nats, `STREAM.PURGE.${blobsKv.stream}`, upTo))
-    this.leave(id, found)
+    this.deleteChunks(id, found)
   }
 
   /** The ids above `after`, all of them. */
@@ -143,24 +143,24 @@ class NatsBlobs {
 const apiOf = (blobs: NatsBlobs): BlobsApi => ({
   put: (id, source, bytesMax) =>
     Effect.tryPromise({
-      try: (signal) => blobs.receive(id, source, bytesMax, signal),
+      try: (signal) => blobs.store(id, source, bytesMax, signal),
       catch: (error) =>
         error instanceof BlobTooLarge || error instanceof BlobAborted ? error : asFailure(error)
     }).pipe(
-      Effect.flatMap((head) => Effect.uninterruptible(asked(() => blobs.keep(id, head))))
+      Effect.flatMap((head) => Effect.uninterruptible(attempt(() => blobs.writeHead(id, head))))
     ),
   open: (id, range) =>
     Effect.tryPromise({
       try: () => blobs.open(id, range),
       catch: (error) => error instanceof BlobMissing ? error : asFailure(error)
     }),
-  info: (id) => asked(() => blobs.info(id)),
-  begunAtMs: (id) => asked(() => blobs.begunAtMs(id)),
-  remove: (id) => Effect.uninterruptible(asked(() => blobs.remove(id))),
-  scan: (after, limit) => asked(() => blobs.ids.page("", after, limit))
+  info: (id) => attempt(() => blobs.info(id)),
+  begunAtMs: (id) => attempt(() => blobs.begunAtMs(id)),
+  remove: (id) => Effect.uninterruptible(attempt(() => blobs.remove(id))),
+  scan: (after, limit) => attempt(() => blobs.ids.page("", after, limit))
 })
 
-/** The blob port; makes its stream when it is not there. */
+/** The blob port; makes its stream where it does not exist. */
 export const natsBlobs = (
   times: BlobGarbageTimes = blobGarbageTimes
 ): Layer.Layer<Blobs, BucketFailure, Nats> =>
@@ -171,7 +171,7 @@ export const natsBlobs = (
       yield* openBucket(nats, blobsBucket)
       const blobs = yield* Effect.acquireRelease(
         Effect.sync(() => new NatsBlobs(nats, times)),
-        ({ leavings }) => Effect.sync(() => leavings.end())
+        ({ garbage }) => Effect.sync(() => garbage.end())
       )
       return apiOf(blobs)
     })

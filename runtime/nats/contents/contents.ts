@@ -1,6 +1,6 @@
 /**
- * The contents port on JetStream, with nodes running: actors page by page, each known to be as it
- * was at one moment because its record was not written while the rest of it was read.
+ * The contents port on JetStream, while nodes run. Actors are read page by page. Each is a consistent
+ * snapshot: its record was not written while the rest of it was read.
  */
 import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
@@ -10,24 +10,24 @@ import { type ActorPart, type ActorRead, type ActorSource, type ItemsPart, readA
   type RecordPart, StoreContents, type StoreContentsApi } from "../../ports/index.ts"
 import { asStorageUnavailable, Nats, type NatsApi } from "../connection/index.ts"
 import { recordOf, recordsKv } from "../records/index.ts"
-import { type ActorEntry, isLiveItem, isMarker, itemCount, itemsOf, loadEntry, parseEntry,
+import { type ActorEntry, isLiveItem, itemCount, itemsOf, loadEntry, parseEntry,
   readLog } from "../storage/index.ts"
 import { acknowledgedSequence, actorBuckets, actorKeys, addressOfState, addressOfTimer, type Bucket,
-  type BucketFailure, listSubjects, readLast, readLastOfMany, scanStream, signalsOf, statesOfKind,
-  statesOfShard, type StoredMessage, timersOf } from "../stream/index.ts"
+  type BucketFailure, isMarker, listSubjects, readLast, readLastOfMany, scanStream, signalsOf,
+  statesOfKind, statesOfShard, type StoredMessage, timersOf } from "../stream/index.ts"
 
-/** An actor to be read, with what its record told. */
+/** An actor to read, with the head of its record. */
 export interface WantedActor {
   readonly address: Address
   readonly head: number
 }
 
-/** Groups of which none asks for more keys than one question may. */
-export const groupReads = (wanted: ReadonlyArray<WantedActor>, beyond: number) => {
+/** Groups of actors, each at most `contentsKeysPerRead` keys. */
+export const groupReads = (wanted: ReadonlyArray<WantedActor>, extraItems: number) => {
   const groups: Array<Array<WantedActor>> = []
   let keys = Infinity
   for (const one of wanted) {
-    const more = 2 + one.head + beyond
+    const more = 2 + one.head + extraItems
     keys += more
     if (keys > contentsKeysPerRead) {
       groups.push([])
@@ -37,8 +37,6 @@ export const groupReads = (wanted: ReadonlyArray<WantedActor>, beyond: number) =
   }
   return groups
 }
-
-/* How actors are put together in questions when all of the store is read. */
 
 type Part = ItemsPart | ActorPart
 
@@ -62,25 +60,25 @@ const bySubject = (stored: ReadonlyArray<StoredMessage>): ReadonlyMap<string, St
 
 class NatsContents implements ActorSource {
   private readonly nats: NatsApi
-  private readonly places: ReadonlyArray<Bucket>
+  private readonly buckets: ReadonlyArray<Bucket>
 
-  constructor(nats: NatsApi, places: ReadonlyArray<Bucket>) {
+  constructor(nats: NatsApi, buckets: ReadonlyArray<Bucket>) {
     this.nats = nats
-    this.places = places
+    this.buckets = buckets
   }
 
   private placeOf(of: Address): Bucket {
-    const place = this.places[shardOf(of) % this.places.length]
-    if (place === undefined) throw new RangeError(`no bucket for ${keyOf(of)}`)
-    return place
+    const bucket = this.buckets[shardOf(of) % this.buckets.length]
+    if (bucket === undefined) throw new RangeError(`no bucket for ${keyOf(of)}`)
+    return bucket
   }
 
   async look(of: Address): Promise<ActorRead> {
-    const place = this.placeOf(of)
-    const { floor, head, seq, text } = await loadEntry(this.nats, place, of)
-    const { signal, timer } = actorKeys(place, of)
-    const own = await readLast(this.nats, place.stream, timer)
-    const timerMs = firstTimerMs(own, await readLast(this.nats, place.stream, signal))
+    const bucket = this.placeOf(of)
+    const { floor, head, seq, text } = await loadEntry(this.nats, bucket, of)
+    const { signal, timer } = actorKeys(bucket, of)
+    const own = await readLast(this.nats, bucket.stream, timer)
+    const timerMs = firstTimerMs(own, await readLast(this.nats, bucket.stream, signal))
     return { fence: seq, life: floor, state: text, head, timer: timerMs }
   }
 
@@ -88,7 +86,7 @@ class NatsContents implements ActorSource {
     return readLog(this.nats, this.placeOf(of), of, undefined, from, limit)
   }
 
-  /** Names alone do not tell what is a mark, so the items are read. */
+  /** Reads the items, because a listed name may be that of a marker. */
   async numbers(of: Address): Promise<ReadonlyArray<number>> {
     const numbers: Array<number> = []
     for (;;) {
@@ -100,39 +98,39 @@ class NatsContents implements ActorSource {
 
   async *actors(first: ReadonlyArray<string> = []): AsyncGenerator<Part> {
     for (const kind of first) {
-      for (const place of this.places) yield* this.states(place, statesOfKind(place, kind))
+      for (const bucket of this.buckets) yield* this.states(bucket, statesOfKind(bucket, kind))
     }
-    const told = new Set(first)
+    const returned = new Set(first)
     for (let shard = 0; shard < SHARDS; shard++) {
-      const place = this.places[shard % this.places.length]
-      if (place !== undefined) yield* this.shard(place, shard, told)
+      const bucket = this.buckets[shard % this.buckets.length]
+      if (bucket !== undefined) yield* this.shard(bucket, shard, returned)
     }
   }
 
-  /** The actors of these records that are wanted. */
-  private async *states(place: Bucket, filter: string, isWanted?: (of: Address) => boolean) {
-    for await (const page of listSubjects(this.nats, place.stream, filter)) {
-      const all = page.subjects.map((subject) => addressOfState(place, subject))
+  /** The wanted actors of the listed records. */
+  private async *states(bucket: Bucket, filter: string, isWanted?: (of: Address) => boolean) {
+    for await (const page of listSubjects(this.nats, bucket.stream, filter)) {
+      const all = page.subjects.map((subject) => addressOfState(bucket, subject))
         .filter((of) => isWanted?.(of) ?? true)
       for (let at = 0; at < all.length; at += contentsKeysPerRead) {
-        yield* this.page(place, all.slice(at, at + contentsKeysPerRead), page.lastSeq)
+        yield* this.page(bucket, all.slice(at, at + contentsKeysPerRead), page.lastSeq)
       }
     }
   }
 
-  /** But for kinds that are told already. */
-  private async *shard(place: Bucket, shard: number, told: ReadonlySet<string>) {
+  /** The actors of a shard, without the kinds in `returned`. */
+  private async *shard(bucket: Bucket, shard: number, returned: ReadonlySet<string>) {
     const { nats } = this
     const known = new Set<string>()
-    yield* this.states(place, statesOfShard(place, shard), (of) => {
+    yield* this.states(bucket, statesOfShard(bucket, shard), (of) => {
       known.add(keyOf(of))
-      return !told.has(of.kind)
+      return !returned.has(of.kind)
     })
     const bare: Array<Address> = []
-    for (const filter of [timersOf(place, shard), signalsOf(place, shard)]) {
-      for await (const { subjects } of listSubjects(nats, place.stream, filter)) {
+    for (const filter of [timersOf(bucket, shard), signalsOf(bucket, shard)]) {
+      for await (const { subjects } of listSubjects(nats, bucket.stream, filter)) {
         for (const subject of subjects) {
-          const of = addressOfTimer(place, subject)
+          const of = addressOfTimer(bucket, subject)
           if (known.has(keyOf(of))) continue
           known.add(keyOf(of))
           bare.push(of)
@@ -142,25 +140,25 @@ class NatsContents implements ActorSource {
     yield* this.each(bare)
   }
 
-  /** The actors of a page: the small ones many at once, the others by themselves. */
+  /** The actors of a page: small ones many at once, the others one by one. */
   private async *page(
-    place: Bucket,
+    bucket: Bucket,
     addresses: ReadonlyArray<Address>,
     lastSeq: number
   ): AsyncGenerator<Part> {
-    const records = await this.recordsOf(place, addresses, lastSeq)
+    const records = await this.recordsOf(bucket, addresses, lastSeq)
     let wanted = addresses.map((address): WantedActor => ({
       address,
       head: records.get(keyOf(address))?.head ?? 0
     }))
-    for (const beyond of contentsExtraItems) {
-      const small = wanted.filter(({ head }) => 3 + head + beyond <= contentsKeysPerRead)
+    for (const extraItems of contentsExtraItems) {
+      const small = wanted.filter(({ head }) => 3 + head + extraItems <= contentsKeysPerRead)
       const left = wanted.filter((one) => !small.includes(one))
-      for (const group of groupReads(small, beyond)) {
-        const snapshots = await this.snapshots(place, group, beyond, lastSeq)
-        // What was read is of one moment when its record is the same still.
-        const seq = await acknowledgedSequence(this.nats, place.stream)
-        const after = await this.recordsOf(place, group.map((one) => one.address), seq)
+      for (const group of groupReads(small, extraItems)) {
+        const snapshots = await this.snapshots(bucket, group, extraItems, lastSeq)
+        // The snapshot is consistent if the record did not change meanwhile.
+        const seq = await acknowledgedSequence(this.nats, bucket.stream)
+        const after = await this.recordsOf(bucket, group.map((one) => one.address), seq)
         for (const one of group) {
           const key = keyOf(one.address)
           const snapshot = snapshots.get(key)
@@ -174,40 +172,40 @@ class NatsContents implements ActorSource {
   }
 
   private async recordsOf(
-    place: Bucket,
+    bucket: Bucket,
     addresses: ReadonlyArray<Address>,
     lastSeq: number
   ): Promise<ReadonlyMap<string, ActorEntry>> {
-    const subjects = addresses.map((of) => actorKeys(place, of).state)
-    const found = bySubject(await readLastOfMany(this.nats, place.stream, subjects, lastSeq))
+    const subjects = addresses.map((of) => actorKeys(bucket, of).state)
+    const found = bySubject(await readLastOfMany(this.nats, bucket.stream, subjects, lastSeq))
     return new Map(addresses.map((of) => [
       keyOf(of),
-      parseEntry(found.get(actorKeys(place, of).state))
+      parseEntry(found.get(actorKeys(bucket, of).state))
     ]))
   }
 
-  /** Actors whose whole logs came with their records, by key. */
+  /** Actors whose whole logs were read with their records, by key. */
   private async snapshots(
-    place: Bucket,
+    bucket: Bucket,
     wanted: ReadonlyArray<WantedActor>,
-    beyond: number,
+    extraItems: number,
     lastSeq: number
   ): Promise<ReadonlyMap<string, Snapshot>> {
     const subjects = wanted.flatMap(({ address, head }) => {
-      const { log, signal, state, timer } = actorKeys(place, address)
-      const items = Array.from({ length: head + beyond }, (_, at) => log + (at + 1))
+      const { log, signal, state, timer } = actorKeys(bucket, address)
+      const items = Array.from({ length: head + extraItems }, (_, at) => log + (at + 1))
       return [state, timer, signal, ...items]
     })
-    const found = bySubject(await readLastOfMany(this.nats, place.stream, subjects, lastSeq))
+    const found = bySubject(await readLastOfMany(this.nats, bucket.stream, subjects, lastSeq))
     const snapshots = new Map<string, Snapshot>()
     for (const one of wanted) {
-      const snapshot = snapshotOf(place, one, beyond, found)
+      const snapshot = snapshotOf(bucket, one, extraItems, found)
       if (snapshot !== undefined) snapshots.set(keyOf(one.address), snapshot)
     }
     return snapshots
   }
 
-  /** Each by itself, the next ones begun before they are asked for. */
+  /** One by one; `contentsActorsInFlight` are read at once. */
   private async *each(addresses: ReadonlyArray<Address>): AsyncGenerator<Part> {
     for (let at = 0; at < addresses.length; at += contentsActorsInFlight) {
       const some = addresses.slice(at, at + contentsActorsInFlight).map((of) => readActor(this, of))
@@ -224,15 +222,15 @@ class NatsContents implements ActorSource {
 
   async *records(): AsyncGenerator<RecordPart> {
     const { prefix, stream } = recordsKv
-    // One that was rewritten meanwhile comes again, at the end.
-    const told = new Set<number>()
+    // A record that is rewritten meanwhile comes again, at the end.
+    const returned = new Set<number>()
     for await (const { isNew, messages } of scanStream(this.nats, stream, `${prefix}>`)) {
       for (const stored of messages) {
         const { subject } = stored
         if (isMarker(stored) || subject.startsWith(`${prefix}_`)) continue
-        const mark = markOf(subject)
-        if (isNew && told.has(mark)) continue
-        told.add(mark)
+        const hash = hashOfSubject(subject)
+        if (isNew && returned.has(hash)) continue
+        returned.add(hash)
         const { key, table } = recordOf(subject)
         yield { _tag: "Record", table, key, value: stored.text() }
       }
@@ -240,25 +238,25 @@ class NatsContents implements ActorSource {
   }
 }
 
-/** 48 bits that stand for a subject, among a million of others. */
-const markOf = (subject: string): number =>
+/** 48 bits of a hash: enough to tell millions of subjects apart. */
+const hashOfSubject = (subject: string): number =>
   createHash("sha256").update(subject).digest().readUIntBE(0, 6)
 
 const isNothing = ({ head, state, timer }: ActorPart): boolean =>
   state === undefined && head === 0 && timer === undefined
 
-/** The actor as one question found it; undefined when there may be more of its log. */
+/** The actor as one read found it; undefined when its log may be longer. */
 const snapshotOf = (
-  place: Bucket,
+  bucket: Bucket,
   { address, head }: WantedActor,
-  beyond: number,
+  extraItems: number,
   found: ReadonlyMap<string, StoredMessage>
 ): Snapshot | undefined => {
-  const keys = actorKeys(place, address)
+  const keys = actorKeys(bucket, address)
   const entry = parseEntry(found.get(keys.state))
   if (entry.head > head) return undefined
   const items: Array<LogItem> = []
-  for (let n = 1; n <= head + beyond;) {
+  for (let n = 1; n <= head + extraItems;) {
     const stored = found.get(keys.log + n)
     if (stored !== undefined && isLiveItem(entry, n, stored)) {
       items.push(...itemsOf(n, stored))
@@ -275,7 +273,7 @@ const snapshotOf = (
   return undefined
 }
 
-async function* failing<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
+async function* withTypedErrors<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
   try {
     yield* parts
   } catch (error) {
@@ -283,7 +281,7 @@ async function* failing<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
   }
 }
 
-/** The contents port. The streams of the actors are made when they are not there. */
+/** The contents port; makes the streams of the actors where they do not exist. */
 export const natsContents = (
   options: { readonly buckets?: number } = {}
 ): Layer.Layer<StoreContents, BucketFailure, Nats> =>
@@ -291,12 +289,12 @@ export const natsContents = (
     StoreContents,
     Effect.gen(function*() {
       const nats = yield* Nats
-      const places = yield* actorBuckets(nats, options.buckets)
-      const contents = new NatsContents(nats, places)
+      const buckets = yield* actorBuckets(nats, options.buckets)
+      const contents = new NatsContents(nats, buckets)
       const api: StoreContentsApi = {
-        actors: (first) => failing(contents.actors(first)),
-        actor: (of) => failing(readActor(contents, of)),
-        records: () => failing(contents.records())
+        actors: (first) => withTypedErrors(contents.actors(first)),
+        actor: (of) => withTypedErrors(readActor(contents, of)),
+        records: () => withTypedErrors(contents.records())
       }
       return api
     })

@@ -1,7 +1,7 @@
 /**
- * Filling the streams of a cluster from elsewhere. The key `restoring` in the bucket `cluster`
- * stands from before the first write until after the last; no node serves while it is there, and
- * the next restoring empties the streams and begins anew. Who fills them renews `restorer`.
+ * Restoring the streams of a cluster from an archive. The key `restoring` in the bucket `cluster`
+ * exists from before the first write until after the last. No node serves while it exists, and the
+ * next restore empties the streams and starts again. The restoring process renews `restorer`.
  */
 import { Effect, Schedule, type Scope } from "effect"
 import { StorageCorrupted, StorageUnavailable } from "../../actor/index.ts"
@@ -12,18 +12,18 @@ import { asStorageUnavailable, Nats, type NatsApi,
 import { type BucketFailure, bucketFailure, callApi, ensureActorBuckets, ensureBucket,
   streamInfo } from "../stream/index.ts"
 
-const MARK = "restoring"
+const restoringKey = "restoring"
 
-const LEASE = "restorer"
+const leaseKey = "restorer"
 
-const NODES = "node."
+const nodePrefix = "node."
 
 const refusal = (detail: string): StorageUnavailable => new StorageUnavailable({ detail })
 
-/** Fails with StorageCorrupted when the cluster is being filled, or that was broken off. */
+/** Fails with StorageCorrupted while the cluster is restored, and after that was interrupted. */
 export const assertWhole: Effect.Effect<void, StorageUnavailable | StorageCorrupted, Registry> =
   Effect.gen(function*() {
-    const { value } = yield* (yield* Registry).get(MARK)
+    const { value } = yield* (yield* Registry).get(restoringKey)
     if (value === undefined) return
     return yield* new StorageCorrupted({
       detail:
@@ -31,13 +31,13 @@ export const assertWhole: Effect.Effect<void, StorageUnavailable | StorageCorrup
     })
   })
 
-/** Names of the nodes that are there now. */
+/** Names of the running nodes. */
 const nodesOf = Effect.fnUntraced(function*() {
   const found = new Map<string, string | undefined>()
   const registry = yield* Registry
   yield* Effect.scoped(registry.watch(({ key, value }) => found.set(key, value)))
   return [...found].flatMap(([key, value]) =>
-    key.startsWith(NODES) && value !== undefined ? [key.slice(NODES.length)] : []
+    key.startsWith(nodePrefix) && value !== undefined ? [key.slice(nodePrefix.length)] : []
   )
 })
 
@@ -54,7 +54,7 @@ const messagesIn = async (nats: NatsApi, stream: string): Promise<number> => {
   return state.messages
 }
 
-/** Whether the streams are there and anything is in them; makes none. */
+/** Whether the streams exist and have messages; makes none. */
 export const hasContents = (nats: NatsApi): Effect.Effect<boolean, StorageUnavailable> =>
   Effect.tryPromise({
     try: async () => {
@@ -74,26 +74,26 @@ export const hasContents = (nats: NatsApi): Effect.Effect<boolean, StorageUnavai
     catch: asStorageUnavailable
   })
 
-/** Takes the mark, so that of two that begin at once one goes on. */
-const takeMark = Effect.fnUntraced(function*(isEmpty: boolean) {
+/** Writes the key by compare-and-set, so one of two processes continues. */
+const claimRestore = Effect.fnUntraced(function*(isEmpty: boolean) {
   const registry = yield* Registry
-  const mark = yield* registry.get(MARK)
-  const lease = yield* registry.get(LEASE)
+  const mark = yield* registry.get(restoringKey)
+  const lease = yield* registry.get(leaseKey)
   if (lease.value !== undefined) return yield* refusal("it is being restored by another process")
   if (mark.value === undefined && !isEmpty) {
     return yield* refusal("there is a store already: only a new one is filled")
   }
   const taken = new Date().toISOString()
-  const revision = yield* registry.put(MARK, taken, mark.revision)
-  const leased = yield* registry.put(LEASE, taken, lease.revision, restorerTtlMs)
-  return { revision, leased, isAgain: mark.value !== undefined }
+  const revision = yield* registry.put(restoringKey, taken, mark.revision)
+  const leased = yield* registry.put(leaseKey, taken, lease.revision, restorerTtlMs)
+  return { revision, leased, isRepeated: mark.value !== undefined }
 })
 
 /** Renews the lease until the scope closes, then gives it up. */
 const keepLease = Effect.fnUntraced(function*(first: number) {
   const registry = yield* Registry
   let revision = first
-  yield* Effect.suspend(() => registry.put(LEASE, "held", revision, restorerTtlMs)).pipe(
+  yield* Effect.suspend(() => registry.put(leaseKey, "held", revision, restorerTtlMs)).pipe(
     Effect.map((next) => {
       revision = next
     }),
@@ -102,14 +102,14 @@ const keepLease = Effect.fnUntraced(function*(first: number) {
     Effect.forkScoped
   )
   yield* Effect.addFinalizer(() =>
-    Effect.ignore(Effect.suspend(() => registry.remove(LEASE, revision)))
+    Effect.ignore(Effect.suspend(() => registry.remove(leaseKey, revision)))
   )
 })
 
 /**
- * Makes the streams ready to be filled: empty, marked, and without nodes. What it answers ends the
- * filling: it removes the mark, unless somebody else has taken it. Fails with StorageUnavailable
- * when nodes run, or there is a store that was not broken off while it was filled.
+ * Prepares the streams: empty, marked as restoring, and without nodes. The resulting effect ends the
+ * restore: it removes the key, unless another process has replaced it. Fails with StorageUnavailable
+ * when nodes run, or when there is a store other than an interrupted restore.
  */
 export const beginRestore = Effect.fnUntraced(function*(
   buckets: number | undefined
@@ -127,17 +127,19 @@ export const beginRestore = Effect.fnUntraced(function*(
     Promise.all(streams.map((stream) => messagesIn(nats, stream)))
   )
   const moved = () => Effect.fail(refusal("it is being restored by another process"))
-  const taken = yield* takeMark(counts.every((count) => count === 0)).pipe(
+  const taken = yield* claimRestore(counts.every((count) => count === 0)).pipe(
     Effect.catchTag("RegistryMoved", moved)
   )
   yield* keepLease(taken.leased)
-  const end = registry.remove(MARK, taken.revision).pipe(Effect.catchTag("RegistryMoved", moved))
+  const end = registry.remove(restoringKey, taken.revision).pipe(
+    Effect.catchTag("RegistryMoved", moved)
+  )
   const nodes = yield* nodesOf()
   if (nodes.length > 0) {
-    if (!taken.isAgain) yield* end
+    if (!taken.isRepeated) yield* end
     return yield* refusal(`nodes run on it: ${nodes.join(", ")}; stop them first`)
   }
-  if (taken.isAgain) {
+  if (taken.isRepeated) {
     yield* attempt(() =>
       Promise.all(
         streams.map((stream) =>

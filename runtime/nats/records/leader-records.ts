@@ -1,16 +1,15 @@
-/** Records as the servers have them: what is read of them while the view is behind. */
+/** Reads records from the servers while the view is behind. */
 import { StorageUnavailable } from "../../actor/index.ts"
 import { keysPerReadMax, listedKeysMax } from "../../limits.ts"
 import { byBytes, type RecordEntry, type RecordRange } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
-import { isMarker } from "../storage/index.ts"
-import { listSubjects, pagesOf, readLast, readLastOfMany } from "../stream/index.ts"
+import { isMarker, listSubjects, pagesOf, readLast, readLastOfMany } from "../stream/index.ts"
 import { recordOf, recordsFilter, recordsKv, recordSubject } from "./record-keys.ts"
 
-/** The part has more keys than are listed. */
+/** The range has more keys than are listed. */
 export class TooManyKeys extends StorageUnavailable {}
 
-/** The part of a table that a range is within: keys that begin with `<part>/`, or all. */
+/** The first part of the keys of a range, `<part>/…`; undefined: any. */
 const partOf = ({ prefix = "" }: RecordRange): string | undefined => {
   const slash = prefix.indexOf("/")
   return slash < 0 ? undefined : prefix.slice(0, slash)
@@ -23,7 +22,7 @@ const isWithin = (key: string, { after, prefix = "", reverse }: RecordRange): bo
   return reverse === true ? order < 0 : order > 0
 }
 
-/** Reads show everything up to `lastSeq`, which the leader named. */
+/** Its reads show everything up to `lastSeq`. */
 export class LeaderRecords {
   private readonly nats: NatsApi
   private readonly lastSeq: number
@@ -56,7 +55,7 @@ export class LeaderRecords {
   async range(table: string, range: RecordRange): Promise<ReadonlyArray<RecordEntry>> {
     const keys = await this.keysIn(table, range)
     const entries: Array<RecordEntry> = []
-    // A key may be that of a mark, which is no record.
+    // A listed key may be that of a marker.
     for (let at = 0; at < keys.length && entries.length < range.limit; at += keysPerReadMax) {
       const some = keys.slice(at, at + keysPerReadMax)
       for (const [index, value] of (await this.getMany(table, some)).entries()) {
@@ -78,7 +77,7 @@ export class LeaderRecords {
     return found
   }
 
-  /** The keys of a range, all of them, in its direction. */
+  /** All keys of a range, in its direction. */
   private async keysIn(table: string, range: RecordRange): Promise<ReadonlyArray<string>> {
     const keys: Array<string> = []
     const filter = recordsFilter(table, partOf(range))
@@ -86,7 +85,8 @@ export class LeaderRecords {
     for await (const { subjects } of listSubjects(this.nats, recordsKv.stream, filter)) {
       listed += subjects.length
       if (listed > listedKeysMax) {
-        const detail = `this node's view of ${table} is behind, and there are too many to list`
+        const detail =
+          `this node's view of ${table} is behind, and the table has too many keys to list; retry later`
         throw new TooManyKeys({ detail })
       }
       for (const subject of subjects) {

@@ -1,7 +1,7 @@
 /**
- * How a record's key is spelled in a subject, `$KV.records.<table>.<part>.<part>…`: the key is cut
- * at each `/`; in a part every byte but letters, digits, `_` and `-` is `=XX`, and a part that is
- * empty is `=`. So the keys of one owner, `<owner>/…`, are found by one filter.
+ * The subject of a record: `$KV.records.<table>.<part>.<part>…`. The key is split at each `/`; in a
+ * part each byte other than letters, digits, `_` and `-` is `=XX`, and an empty part is `=`. So one
+ * filter selects the keys of one owner, `<owner>/…`.
  */
 import { recordsBucket } from "../../limits.ts"
 import { bucketNamed } from "../stream/index.ts"

@@ -1,6 +1,6 @@
 /**
- * Feeds the view of the records from their stream, from where it is on, and tells how far it has
- * got. A view that cannot go on from there is cleared and filled from the beginning.
+ * Keeps the view of the records up to date with their stream, and knows how far it has got. A view
+ * that cannot resume from its progress is cleared and filled from the beginning.
  */
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from "@nats-io/jetstream"
 import { viewCheckMs, viewFetchMessages, viewProgressMs, viewQueueMax, viewResumeMaxMs,
@@ -10,34 +10,34 @@ import type { NatsApi } from "../connection/index.ts"
 import { nextSequence, streamInfo, writtenAtMs } from "../stream/index.ts"
 import { recordOf, recordsKv } from "./record-keys.ts"
 
-/** Version of the view's keys and values; another one is not read. */
+/** Version of the view's keys and values; a view of another version is filled again. */
 const VERSION = 1
 
-/** Times are ms since the epoch, of the servers' clocks. */
+/** How far a view has got. Times are ms since the epoch, by the servers' clocks. */
 export interface ViewProgress {
   /** When the stream was made. */
   readonly created: string
-  /** The last message that was taken in, and when it was written. */
+  /** The last message in the view, and when it was written. */
   readonly seq: number
   readonly writtenMs: number
-  /** When the view was last known to hold all that there was. */
+  /** When the view was last known to be complete. */
   readonly completeAtMs: number
 }
 
-/** What the leader says of the stream. */
+/** What the leader reports of the stream. */
 export interface StreamStatus {
   readonly created: string
   readonly firstSeq: number
   readonly lastSeq: number
   readonly nowMs: number
-  /** When the message of the note's sequence was written; undefined when it is there no more. */
+  /** When the message at the progress was written; undefined when it is gone. */
   readonly writtenMs: number | undefined
 }
 
 export const encodeProgress = (note: ViewProgress): string =>
   JSON.stringify({ version: VERSION, ...note })
 
-/** undefined: there is none, or not of this version. */
+/** undefined: there is none, or it has another version. */
 export const decodeProgress = (text: string | undefined): ViewProgress | undefined => {
   try {
     // This node's own text, unless it is corrupted: then its fields do not fit.
@@ -52,32 +52,30 @@ export const decodeProgress = (text: string | undefined): ViewProgress | undefin
 }
 
 /**
- * Whether what comes after the note's sequence is all that the view lacks. Not of another stream,
- * nor of one that has lost its end and goes on otherwise; not where nothing is left of what the
- * view holds; and not after so long that marks of deleted keys may have ended.
+ * Whether the view lacks only the messages after its progress. Not if the stream is another one, or
+ * lost its end and continued differently; not if nothing is left of what the view has; and not
+ * after so long that markers of deleted keys may have expired.
  */
-export const canResume = (note: ViewProgress, standing: StreamStatus): boolean =>
-  note.created === standing.created &&
-  note.seq <= standing.lastSeq &&
-  (note.seq === 0 || note.seq >= standing.firstSeq) &&
-  (standing.writtenMs === undefined || standing.writtenMs === note.writtenMs) &&
-  standing.nowMs - note.completeAtMs <= viewResumeMaxMs
-
-/* Messages of the stream of records on their way into the view, in whole batches. */
+export const canResume = (note: ViewProgress, stream: StreamStatus): boolean =>
+  note.created === stream.created &&
+  note.seq <= stream.lastSeq &&
+  (note.seq === 0 || note.seq >= stream.firstSeq) &&
+  (stream.writtenMs === undefined || stream.writtenMs === note.writtenMs) &&
+  stream.nowMs - note.completeAtMs <= viewResumeMaxMs
 
 interface FeedMessage {
-  /** undefined: no record, but a key of the writers' own. */
+  /** undefined: the message is no record, but a fence or a read barrier. */
   readonly change: RecordChange | undefined
   readonly seq: number
   readonly writtenMs: number
-  /** The atomic batch that it is of, and whether it ends there. */
+  /** Its atomic batch, and whether it is the last of it. */
   readonly batch: string | undefined
   readonly isEnd: boolean
-  /** Nothing came after it when it was sent. */
+  /** No message followed when it was sent. */
   readonly isLast: boolean
 }
 
-/** What the view takes in at once. */
+/** Changes that the view stores together. */
 export interface ViewBatch {
   readonly changes: ReadonlyArray<RecordChange>
   readonly seq: number
@@ -85,7 +83,7 @@ export interface ViewBatch {
   readonly isLast: boolean
 }
 
-const fedOf = (message: JsMsg): FeedMessage => {
+const feedMessage = (message: JsMsg): FeedMessage => {
   const { headers, seq, subject } = message
   const { pending } = message.info
   const { key, table } = recordOf(subject)
@@ -98,12 +96,13 @@ const fedOf = (message: JsMsg): FeedMessage => {
     seq,
     writtenMs: message.time.getTime(),
     batch,
-    // Of the rest of a batch nothing may be left: keys are written again, and marks end.
+    // The rest of a batch may be gone: keys are written again, and markers expire.
     isEnd: batch === undefined || pending === 0 || headers?.has("Nats-Batch-Commit") === true,
     isLast: pending === 0
   }
 }
 
+/** Messages that wait to be stored in the view, batches whole. */
 export class RecordFeed {
   private waiting: Array<FeedMessage> = []
 
@@ -116,10 +115,10 @@ export class RecordFeed {
   }
 
   take(message: JsMsg): void {
-    this.waiting.push(fedOf(message))
+    this.waiting.push(feedMessage(message))
   }
 
-  /** The next piece: batches that are whole, but for one that is too large for a piece. */
+  /** The next whole batches; a batch that is too large alone is cut. */
   next(): ViewBatch | undefined {
     const { waiting } = this
     let whole = 0
@@ -139,9 +138,7 @@ export class RecordFeed {
   }
 }
 
-/* How far a view has got, as it is noted in it; and whether it can go on from there. Pure. */
-
-interface Waiting {
+interface SequenceWaiter {
   readonly seq: number
   readonly resolve: (reached: boolean) => void
 }
@@ -153,28 +150,28 @@ export class RecordView {
   private readonly store: ViewApi
   private readonly feed = new RecordFeed()
   private messages: ConsumerMessages | undefined
-  private waiting: Array<Waiting> = []
+  private waiting: Array<SequenceWaiter> = []
   private running: Promise<void> | undefined
   private writing: Promise<void> | undefined
   private timer: NodeJS.Timeout | undefined
   private ended = false
-  /** What is in the view is not to be trusted. */
+  /** The content of the view must not be used. */
   private broken = false
-  /** How far the view is; undefined until that is known. */
-  private note: ViewProgress | undefined
-  private notedMs = 0
+  /** undefined until it was read. */
+  private progress: ViewProgress | undefined
+  private savedMs = 0
   private checkedSeq = -1
-  /** What the stream held when it was begun to be followed, and the servers' clock to this one. */
-  private target = { seq: 0, ms: 0, isMark: false }
+  /** The end of the stream when following began, and the servers' clock minus this one. */
+  private target = { seq: 0, ms: 0, isBarrier: false }
   private clockMs = 0
   private isBehind = true
   private wake: (() => void) | undefined
   private retryMs = viewRetryMs
   /** Everything up to this sequence is in the view. */
   private reached = -1
-  /** How often it was given up: what was read over that may be of two views. */
+  /** Counts rebuilds: a read over a rebuild may mix two views. */
   generation = 0
-  /** It has held everything once. */
+  /** It was complete once. */
   isFilled = false
   /** It is being filled from the beginning. */
   isFilling = false
@@ -184,11 +181,11 @@ export class RecordView {
     this.store = store
   }
 
-  get isBegun(): boolean {
+  get hasStarted(): boolean {
     return this.running !== undefined
   }
 
-  begin(): void {
+  start(): void {
     if (this.running !== undefined || this.ended) return
     this.running = this.run()
     this.timer = setInterval(() => void this.check().catch(() => undefined), viewCheckMs)
@@ -204,7 +201,7 @@ export class RecordView {
     await this.running
   }
 
-  /** What was read from it failed: it is made anew. */
+  /** Fills the view again, after a read or write of it failed. */
   rebuild(): void {
     this.generation++
     this.broken = true
@@ -212,12 +209,12 @@ export class RecordView {
     this.messages?.stop()
   }
 
-  /** What it holds counts only where it is of the stream that was made then. */
-  isOf(created: string): void {
-    if (this.note !== undefined && this.note.created !== created) this.rebuild()
+  /** Fills the view again unless it is of the stream that was created then. */
+  checkStream(created: string): void {
+    if (this.progress !== undefined && this.progress.created !== created) this.rebuild()
   }
 
-  /** Whether everything up to `seq` is in the view before the time is over. */
+  /** Waits until everything up to `seq` is in the view; false after `timeoutMs`. */
   async reach(seq: number, timeoutMs: number): Promise<boolean> {
     if (this.reached >= seq) return true
     if (this.ended || timeoutMs <= 0) return false
@@ -238,21 +235,21 @@ export class RecordView {
       try {
         await this.follow()
       } catch {
-        // The servers are away, the stream has no leader, the disk is full: the leader is asked.
+        // No server, no leader or a full disk: reads go to the leader meanwhile.
       }
       await this.writing
       this.feed.clear()
-      // What cannot be kept, on a disk that is full, is not fetched all the while.
+      // With a full disk, do not fetch everything again and again.
       this.retryMs = this.broken && this.isFilling
         ? Math.min(2 * this.retryMs, viewRetryMaxMs)
         : viewRetryMs
       if (!this.ended) await this.pause(this.retryMs)
     }
-    await this.keepNote().catch(() => undefined)
+    await this.saveProgress().catch(() => undefined)
     for (const { resolve } of this.waiting.splice(0)) resolve(false)
   }
 
-  /** Until the time is over, or the view is no longer wanted. */
+  /** Waits, until the view ends at the latest. */
   private pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms)
@@ -265,29 +262,29 @@ export class RecordView {
 
   private async follow(): Promise<void> {
     const { nats, store } = this
-    // Who says that it leads may have been cut off. A mark will be brought, or one after it.
-    const mark = await nats.readBarrier(stream)
+    // A server that believes it leads may be cut off. The consumer will deliver the barrier.
+    const barrier = await nats.readBarrier(stream)
     const { created, state, ts } = await streamInfo(nats, stream)
-    const lastSeq = Math.max(state.last_seq, mark?.seq ?? 0)
+    const lastSeq = Math.max(state.last_seq, barrier?.seq ?? 0)
     const nowMs = Date.parse(ts)
     this.clockMs = nowMs - Date.now()
-    this.target = { seq: mark?.seq ?? lastSeq, ms: nowMs, isMark: mark !== undefined }
+    this.target = { seq: barrier?.seq ?? lastSeq, ms: nowMs, isBarrier: barrier !== undefined }
     this.isBehind = true
-    const note = await this.held()
-    const standing = { created, firstSeq: state.first_seq, lastSeq, nowMs }
+    const note = await this.resumable()
+    const status = { created, firstSeq: state.first_seq, lastSeq, nowMs }
     const seq = note?.seq ?? 0
     const writtenMs = seq === 0 ? undefined : await writtenAtMs(nats, stream, seq)
-    if (note !== undefined && canResume(note, { ...standing, writtenMs })) this.note = note
+    if (note !== undefined && canResume(note, { ...status, writtenMs })) this.progress = note
     else {
       this.generation++
       this.reached = -1
-      this.note = undefined
+      this.progress = undefined
       this.isFilling = true
       await store.clear()
       this.broken = false
-      this.note = { created, seq: 0, writtenMs: 0, completeAtMs: nowMs }
+      this.progress = { created, seq: 0, writtenMs: 0, completeAtMs: nowMs }
     }
-    const from = this.note.seq
+    const from = this.progress.seq
     this.advance(from)
     const consumer = await nats.js.consumers.get(stream, {
       deliver_policy: DeliverPolicy.StartSequence,
@@ -307,10 +304,10 @@ export class RecordView {
     await this.messages.closed()
   }
 
-  /** What is noted of the view, if it may be trusted. */
-  private async held(): Promise<ViewProgress | undefined> {
+  /** The stored progress; undefined if the view must be filled again. */
+  private async resumable(): Promise<ViewProgress | undefined> {
     if (this.broken) return undefined
-    if (this.note !== undefined) return this.note
+    if (this.progress !== undefined) return this.progress
     try {
       return decodeProgress(this.store.note())
     } catch {
@@ -321,11 +318,11 @@ export class RecordView {
   private async drain(): Promise<void> {
     try {
       for (let pieces = 0;; pieces++) {
-        // What arrives in the same turn of the event loop goes together, and others have theirs.
+        // Messages of one turn of the event loop go together; then other work has its turn.
         if (pieces % viewWritesPerTurn === 0) await new Promise((end) => setImmediate(end))
         const piece = this.broken ? undefined : this.feed.next()
         if (piece === undefined) return
-        await this.takeIn(piece)
+        await this.storeBatch(piece)
       }
     } catch {
       this.rebuild()
@@ -334,20 +331,20 @@ export class RecordView {
     }
   }
 
-  private async takeIn({ changes, isLast, seq, writtenMs }: ViewBatch): Promise<void> {
-    const { note } = this
+  private async storeBatch({ changes, isLast, seq, writtenMs }: ViewBatch): Promise<void> {
+    const { progress: note } = this
     const nowMs = Date.now() + this.clockMs
-    // Marks of what was deleted meanwhile may be gone.
+    // Markers of deleted keys may have expired.
     if (note === undefined || nowMs - note.completeAtMs > viewResumeMaxMs) {
       this.rebuild()
       return
     }
     const completeAtMs = Math.max(note.completeAtMs, writtenMs)
-    this.note = { ...note, seq, writtenMs, completeAtMs }
-    // Marks of readers come all the while, and alone are no reason to write.
-    if (changes.length > 0 || completeAtMs - this.notedMs > viewProgressMs) {
-      await this.store.write(changes, encodeProgress(this.note))
-      this.notedMs = completeAtMs
+    this.progress = { ...note, seq, writtenMs, completeAtMs }
+    // Read barriers alone are no reason to write.
+    if (changes.length > 0 || completeAtMs - this.savedMs > viewProgressMs) {
+      await this.store.write(changes, encodeProgress(this.progress))
+      this.savedMs = completeAtMs
     }
     if (this.broken) return
     this.advance(seq)
@@ -356,22 +353,25 @@ export class RecordView {
   }
 
   /**
-   * The consumer has brought what it knows of, at a server that may be behind. Where the stream's
-   * end was something that is gone, a server that is alone tells that nothing is left to come.
+   * The consumer has delivered everything, at a server that may be behind. If the message at the
+   * stream's end is gone, a single server confirms that none is left.
    */
   private async caughtUp(): Promise<void> {
-    const { note, target } = this
+    const { progress: note, target } = this
     if (note === undefined) return
     if (this.reached < target.seq) {
-      if (target.isMark) return
+      if (target.isBarrier) return
       const next = await nextSequence(this.nats, stream, ">", note.seq + 1)
       if (next !== undefined && next <= target.seq) return
     }
-    if (this.broken || this.note?.created !== note.created) return
+    if (this.broken || this.progress?.created !== note.created) return
     this.isBehind = false
     this.isFilled = true
     this.isFilling = false
-    this.note = { ...this.note, completeAtMs: Math.max(this.note.completeAtMs, target.ms) }
+    this.progress = {
+      ...this.progress,
+      completeAtMs: Math.max(this.progress.completeAtMs, target.ms)
+    }
     this.advance(target.seq)
   }
 
@@ -385,27 +385,27 @@ export class RecordView {
     })
   }
 
-  /** Looks whether the view stands where the stream does. */
+  /** Compares the view with the stream. */
   private async check(): Promise<void> {
-    const { note, reached } = this
+    const { progress: note, reached } = this
     if (note === undefined || reached < 0) return
     const { created, state, ts } = await streamInfo(this.nats, stream)
-    if (this.note !== note) return
+    if (this.progress !== note) return
     const isIdle = this.feed.size === 0 && this.writing === undefined
     const isOther = created !== note.created || state.last_seq < note.seq
     const isStuck = isIdle && state.last_seq > reached && this.checkedSeq === reached
     this.checkedSeq = reached
     if (isOther || isStuck) this.messages?.stop()
     else if (isIdle && state.last_seq <= reached) {
-      this.note = { ...note, completeAtMs: Math.max(note.completeAtMs, Date.parse(ts)) }
-      if (this.note.completeAtMs - this.notedMs > viewProgressMs) await this.keepNote()
+      this.progress = { ...note, completeAtMs: Math.max(note.completeAtMs, Date.parse(ts)) }
+      if (this.progress.completeAtMs - this.savedMs > viewProgressMs) await this.saveProgress()
     }
   }
 
-  private async keepNote(): Promise<void> {
-    const { note } = this
+  private async saveProgress(): Promise<void> {
+    const { progress: note } = this
     if (note === undefined || this.broken || this.writing !== undefined) return
-    this.notedMs = note.completeAtMs
+    this.savedMs = note.completeAtMs
     await this.store.write([], encodeProgress(note))
   }
 }

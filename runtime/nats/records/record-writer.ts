@@ -1,72 +1,71 @@
 /**
- * Writes records: what waits goes as one atomic batch, one under way at a time. Each batch writes
- * a key of this node's own by compare-and-set, so that what arrives late, after it was sent again,
- * cannot undo what was written since.
+ * Writes records as atomic batches, one in flight at a time. Each batch also writes a fence key of
+ * this node by compare-and-set. So a batch that arrives late, after it was sent again, cannot undo
+ * what was written since.
  */
 import { type StorageFailure, StorageFull, StorageUnavailable } from "../../actor/index.ts"
 import { batchMessagesMax, batchTargetMessages, giveUpMs, headerReserveBytes, recordKeyBytesMax,
   recordMarkerTtl, retryDelayMs } from "../../limits.ts"
 import type { RecordChange } from "../../ports/index.ts"
 import { asStorageUnavailable, type NatsApi, wait } from "../connection/index.ts"
-import { COMMIT, isMarker } from "../storage/index.ts"
-import { expectSequence, isFull, isSequenceConflict, type NotStored, readLast, type StreamMessage,
-  write } from "../stream/index.ts"
+import { commitHeader, expectSequence, isFull, isMarker, isSequenceConflict, type NotStored,
+  readLast, type StreamMessage, write } from "../stream/index.ts"
 import { recordsKv, recordSubject } from "./record-keys.ts"
 
-interface Job {
+interface RecordJob {
   readonly changes: ReadonlyArray<RecordChange>
-  /** What must still be so; such a job is written by itself. */
+  /** The values that must be current; such a job is written by itself. */
   readonly expected: ReadonlyArray<RecordChange>
   readonly sinceMs: number
-  /** `isKept`: what was expected was so. */
-  readonly done: (isKept: boolean) => void
+  /** `isStored`: false when the expected values were not current. */
+  readonly done: (isStored: boolean) => void
   readonly failed: (failure: StorageFailure) => void
   abandoned: boolean
 }
 
-/** A key as it was when it was read or written; null: it was not there. */
-interface Seen {
+/** A key as it was read or written last; null: it did not exist. */
+interface KeyVersion {
   readonly seq: number
   readonly value: string | null
 }
 
-/** Lasting long enough that nothing can arrive so late. */
-const FADING = `Nats-TTL: ${recordMarkerTtl}\r\n`
+/** Long enough that no batch can arrive later. */
+const expiringLine = `Nats-TTL: ${recordMarkerTtl}\r\n`
 
 const messageOf = ({ fades, key, table, value }: RecordChange): StreamMessage => ({
   subject: recordSubject(table, key),
   data: value ?? "",
-  headers: value === null ? `KV-Operation: DEL\r\n${fades === true ? FADING : ""}` : ""
+  headers: value === null ? `KV-Operation: DEL\r\n${fades === true ? expiringLine : ""}` : ""
 })
 
-/** What was expected, as a batch has written it whose messages begin at a sequence. */
-const seenOf = (
+/** The expected keys as a stored batch has written them; its messages begin at `first`. */
+const versionsOf = (
   expected: ReadonlyArray<RecordChange>,
   messages: ReadonlyMap<string, StreamMessage>,
   first: number
-): Map<string, Seen> => {
-  const seen = new Map<string, Seen>()
-  if (expected.length === 0) return seen
+): Map<string, KeyVersion> => {
+  const versions = new Map<string, KeyVersion>()
+  if (expected.length === 0) return versions
   const wanted = new Set(expected.map(({ key, table }) => recordSubject(table, key)))
   let seq = first
   for (const [subject, { data, headers }] of messages) {
     const isThere = typeof data === "string" && !headers.includes("KV-Operation")
-    if (wanted.has(subject) && isThere) seen.set(subject, { seq, value: data })
+    if (wanted.has(subject) && isThere) versions.set(subject, { seq, value: data })
     seq++
   }
-  return seen
+  return versions
 }
 
-/** A group on its way. */
-interface Going {
+/** A group that is being written. */
+interface RecordBatch {
   readonly id: string
   readonly expected: ReadonlyArray<RecordChange>
   readonly messages: Map<string, StreamMessage>
-  /** It may have been kept. */
-  isDoubtful: boolean
+  /** It may have been stored. */
+  mayBeStored: boolean
 }
 
-const messagesOf = (group: ReadonlyArray<Job>): Map<string, StreamMessage> =>
+const messagesOf = (group: ReadonlyArray<RecordJob>): Map<string, StreamMessage> =>
   new Map(
     group.flatMap(({ changes }) => changes.map(messageOf)).map((one) => [one.subject, one])
   )
@@ -76,16 +75,16 @@ export class RecordWriter {
   private readonly fence = `${recordsKv.prefix}_fence.${Math.random().toString(36).slice(2)}`
   private fenceSeq = 0
   private batches = 0
-  /** What was expected last and written, which is likely to be expected as it is now. */
-  private latest = new Map<string, Seen>()
-  private waiting: Array<Job> = []
+  /** The keys that the last conditional write left, which the next one is likely to expect. */
+  private latest = new Map<string, KeyVersion>()
+  private waiting: Array<RecordJob> = []
   private busy = false
 
   constructor(nats: NatsApi) {
     this.nats = nats
   }
 
-  /** Why these changes cannot be written, ever. */
+  /** Why these changes can never be written. */
   refusal(changes: ReadonlyArray<RecordChange>): StorageFailure | undefined {
     if (changes.length >= batchMessagesMax) {
       const detail = `${changes.length} records at once; the servers take ${batchMessagesMax - 1}`
@@ -103,7 +102,7 @@ export class RecordWriter {
     return undefined
   }
 
-  submit(job: Job): void {
+  submit(job: RecordJob): void {
     this.waiting.push(job)
     if (this.busy) return
     this.busy = true
@@ -115,14 +114,15 @@ export class RecordWriter {
     this.busy = false
   }
 
-  private take(): Array<Job> {
-    const group: Array<Job> = []
+  private take(): Array<RecordJob> {
+    const group: Array<RecordJob> = []
     let messages = 0
     let taken = 0
     for (const job of this.waiting) {
       messages += job.changes.length
-      const isApart = job.expected.length > 0 || group.some(({ expected }) => expected.length > 0)
-      if (group.length > 0 && (isApart || messages > batchTargetMessages)) break
+      const isSeparate = job.expected.length > 0 ||
+        group.some(({ expected }) => expected.length > 0)
+      if (group.length > 0 && (isSeparate || messages > batchTargetMessages)) break
       taken++
       if (!job.abandoned) group.push(job)
     }
@@ -130,89 +130,88 @@ export class RecordWriter {
     return group
   }
 
-  /** Writes until it is known what has become of it, or nobody waits any more. Never rejects. */
-  private async writeGroup(group: ReadonlyArray<Job>): Promise<void> {
+  /** Writes until the outcome is known, or no caller waits. Never rejects. */
+  private async writeGroup(group: ReadonlyArray<RecordJob>): Promise<void> {
     const [{ expected = [] } = {}] = group
     const id = `${this.fence.slice(-11)}.${this.batches++}`
-    const going: Going = { id, expected, messages: messagesOf(group), isDoubtful: false }
+    const batch: RecordBatch = { id, expected, messages: messagesOf(group), mayBeStored: false }
     const fail = (failure: StorageFailure): void => {
       for (const { failed } of group) failed(failure)
     }
     while (group.some(({ abandoned }) => !abandoned)) {
       try {
-        const outcome = await this.attempt(going)
+        const outcome = await this.attempt(batch)
         if (typeof outcome === "boolean") {
           for (const { done } of group) done(outcome)
           return
         }
         const { detail } = outcome
-        const isFullNow = isFull(outcome)
-        if (isFullNow && !going.isDoubtful) return fail(new StorageFull({ detail }))
+        const hasNoSpace = isFull(outcome)
+        if (hasNoSpace && !batch.mayBeStored) return fail(new StorageFull({ detail }))
         const isOver = group.every(({ sinceMs }) => performance.now() - sinceMs > giveUpMs)
-        if ((isOver && !going.isDoubtful) || this.nats.nc.isClosed()) {
+        if ((isOver && !batch.mayBeStored) || this.nats.nc.isClosed()) {
           return fail(new StorageUnavailable({ detail }))
         }
       } catch (error) {
-        // Nobody could be asked, for long: that is no answer.
-        if (!going.isDoubtful || this.nats.nc.isClosed()) return fail(asStorageUnavailable(error))
+        if (!batch.mayBeStored || this.nats.nc.isClosed()) return fail(asStorageUnavailable(error))
       }
       await wait(retryDelayMs)
     }
   }
 
-  /** Whether it was kept, or what was said instead. Rejects where nobody can be asked. */
-  private async attempt(going: Going): Promise<boolean | NotStored> {
-    const { expected, id, messages } = going
-    if (expected.length > 0 && !await this.expect(expected, messages)) {
-      return going.isDoubtful && await this.isKept(id)
+  /** Whether the batch was stored, or why not. Rejects when the stream does not answer. */
+  private async attempt(batch: RecordBatch): Promise<boolean | NotStored> {
+    const { expected, id, messages } = batch
+    if (expected.length > 0 && !await this.checkExpected(expected, messages)) {
+      return batch.mayBeStored && await this.isStored(id)
     }
-    const headers = `${expectSequence(this.fenceSeq)}${COMMIT}: ${id}\r\n${FADING}`
+    const headers = `${expectSequence(this.fenceSeq)}${commitHeader}: ${id}\r\n${expiringLine}`
     const fence: StreamMessage = { subject: this.fence, data: "", headers }
     const written = await write(this.nats, [fence, ...messages.values()])
     if (written._tag === "Stored") {
       this.fenceSeq = written.first
-      this.latest = seenOf(expected, messages, written.first + 1)
+      this.latest = versionsOf(expected, messages, written.first + 1)
       return true
     }
-    going.isDoubtful ||= written._tag === "Indeterminate"
-    const isUnsure = written._tag === "Indeterminate" || isSequenceConflict(written.code)
-    return isUnsure && await this.isKept(id) ? true : written
+    batch.mayBeStored ||= written._tag === "Indeterminate"
+    const isIndeterminate = written._tag === "Indeterminate" || isSequenceConflict(written.code)
+    return isIndeterminate && await this.isStored(id) ? true : written
   }
 
   /**
-   * Whether what is expected is so. Then the messages of those keys compare the sequences that were
-   * read, so that nothing can come between.
+   * Whether the expected values are current. If so, the messages of those keys expect the sequences
+   * that were read, so no write can come between.
    */
-  private async expect(
+  private async checkExpected(
     expected: ReadonlyArray<RecordChange>,
     messages: Map<string, StreamMessage>
   ): Promise<boolean> {
     const { latest } = this
-    // Where it is not so any more the servers refuse the batch, and then it is read.
+    // If a version is outdated, the servers reject the batch, and the next attempt reads it.
     this.latest = new Map()
     for (const { key, table, value } of expected) {
       const subject = recordSubject(table, key)
       const message = messages.get(subject)
       const known = latest.get(subject)
-      const seen = known?.value === value ? known : await this.see(subject)
-      if (seen.value !== value || message === undefined) return false
-      const change = expectSequence(seen.seq)
+      const version = known?.value === value ? known : await this.readVersion(subject)
+      if (version.value !== value || message === undefined) return false
+      const change = expectSequence(version.seq)
       const own = message.headers.replace(/^Nats-Expected-Last-Subject-Sequence: \d+\r\n/, "")
       messages.set(subject, { ...message, headers: change + own })
     }
     return true
   }
 
-  private async see(subject: string): Promise<Seen> {
+  private async readVersion(subject: string): Promise<KeyVersion> {
     const stored = await readLast(this.nats, recordsKv.stream, subject)
     const value = stored === undefined || isMarker(stored) ? null : stored.text()
     return { seq: stored?.seq ?? 0, value }
   }
 
-  /** Whether the batch is there; the next one goes upon what there is. Rejects when unknown. */
-  private async isKept(id: string): Promise<boolean> {
+  /** Whether the batch was stored, and the sequence of the fence. Rejects when unknown. */
+  private async isStored(id: string): Promise<boolean> {
     const stored = await readLast(this.nats, recordsKv.stream, this.fence)
     this.fenceSeq = stored?.seq ?? 0
-    return stored?.header(COMMIT) === id
+    return stored?.header(commitHeader) === id
   }
 }

@@ -14,25 +14,25 @@ import { RecordWriter } from "./record-writer.ts"
 
 class NatsRecords implements RecordsApi {
   private readonly nats: NatsApi
-  private readonly held: ViewApi
+  private readonly store: ViewApi
   private readonly view: RecordView
   private readonly writer: RecordWriter
   private readonly streamEnd: SharedCall<{ readonly seq: number; readonly created: string }>
   private readonly watchers = new Watchers()
-  private begunMs: number | undefined
+  private startedMs: number | undefined
 
-  constructor(nats: NatsApi, held: ViewApi) {
+  constructor(nats: NatsApi, store: ViewApi) {
     this.nats = nats
-    this.held = held
+    this.store = store
     this.writer = new RecordWriter(nats)
     this.view = new RecordView(nats, {
-      ...held,
+      ...store,
       write: async (changes, note) => {
         this.watchers.begin(changes)
-        await held.write(changes, note).finally(() => this.watchers.end(changes))
+        await store.write(changes, note).finally(() => this.watchers.end(changes))
       },
       clear: async () => {
-        await held.clear()
+        await store.clear()
         this.watchers.all()
       }
     })
@@ -79,66 +79,70 @@ class NatsRecords implements RecordsApi {
   }
 
   readonly get: RecordsApi["get"] = (table, key) =>
-    asked(() =>
-      // Who reads single keys alone, as a command does, needs no view of all.
-      this.view.isBegun
+    attempt(() =>
+      // A command that only reads single keys needs no view.
+      this.view.hasStarted
         ? this.read((records) => records.get(table, key))
-        : this.remote(0).get(table, key)
+        : this.fromLeader(0).get(table, key)
     )
 
   readonly getMany: RecordsApi["getMany"] = (table, keys) =>
-    asked(async () => keys.length === 0 ? [] : this.read((records) => records.getMany(table, keys)))
+    attempt(async () =>
+      keys.length === 0 ? [] : this.read((records) => records.getMany(table, keys))
+    )
 
   readonly range: RecordsApi["range"] = (table, range) =>
-    asked(async () => range.limit <= 0 ? [] : this.read((records) => records.range(table, range)))
+    attempt(async () => range.limit <= 0 ? [] : this.read((records) => records.range(table, range)))
 
   readonly keys: RecordsApi["keys"] = (table, ranges) =>
-    asked(async () =>
+    attempt(async () =>
       ranges.length === 0 ? [] : this.read((records) => records.keys(table, ranges))
     )
 
   readonly watch: RecordsApi["watch"] = this.watchers.watch
 
-  readonly isCurrent: RecordsApi["isCurrent"] = asked(async () => {
-    const seq = await this.known()
+  readonly isCurrent: RecordsApi["isCurrent"] = attempt(async () => {
+    const seq = await this.acknowledgedSequence()
     return this.view.reach(seq, this.lagMs)
   })
 
   readonly health: RecordsApi["health"] = Effect.suspend(() => {
-    const isYoung = performance.now() - (this.begunMs ?? -Infinity) < viewUnreadyMs
-    return this.view.isFilled || !isYoung
+    const isStarting = performance.now() - (this.startedMs ?? -Infinity) < viewUnreadyMs
+    return this.view.isFilled || !isStarting
       ? Effect.void
-      : Effect.fail(new StorageUnavailable({ detail: "the view of the records is being filled" }))
+      : Effect.fail(
+        new StorageUnavailable({ detail: "the view of the records is being filled; retry later" })
+      )
   })
 
-  private remote(lastSeq: number): LeaderRecords {
+  private fromLeader(lastSeq: number): LeaderRecords {
     return new LeaderRecords(this.nats, lastSeq)
   }
 
-  /** How long to wait for the view; one that is being filled will be behind for longer. */
+  /** How long to wait for the view; one that is being filled stays behind for longer. */
   private get lagMs(): number {
     return this.view.isFilling ? 0 : viewLagWaitMs
   }
 
-  /** The sequence of what was acknowledged last, at whichever node. */
-  private async known(): Promise<number> {
-    this.view.begin()
-    this.begunMs ??= performance.now()
+  /** A sequence that covers everything acknowledged before the call, at any node. */
+  private async acknowledgedSequence(): Promise<number> {
+    this.view.start()
+    this.startedMs ??= performance.now()
     const { created, seq } = await this.streamEnd.call()
-    this.view.isOf(created)
+    this.view.checkStream(created)
     return seq
   }
 
   /**
-   * Reads of the view when everything that was acknowledged before now is in it, at whichever
-   * node: the leader knows up to which sequence. Of the servers while the view is behind.
+   * Reads the view once it has everything that was acknowledged before the call, at any node. Reads
+   * the servers while the view is behind.
    */
   private async read<A>(ask: (records: RecordsInMemory) => A | Promise<A>): Promise<A> {
-    const seq = await this.known()
+    const seq = await this.acknowledgedSequence()
     const local = await this.readView(ask, seq, this.lagMs)
     if (local !== undefined) return local.value
     try {
-      return await ask(this.remote(seq))
+      return await ask(this.fromLeader(seq))
     } catch (error) {
       if (!(error instanceof TooManyKeys)) throw error
       const late = await this.readView(ask, seq, giveUpMs)
@@ -155,7 +159,7 @@ class NatsRecords implements RecordsApi {
     if (!await this.view.reach(seq, timeoutMs)) return undefined
     const { generation } = this.view
     try {
-      const value = await ask(this.held)
+      const value = await ask(this.store)
       return this.view.generation === generation ? { value } : undefined
     } catch {
       // It is corrupted: whatever it is, it can be read again.
@@ -165,10 +169,10 @@ class NatsRecords implements RecordsApi {
   }
 }
 
-const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
-  Effect.tryPromise({ try: ask, catch: asStorageUnavailable })
+const attempt = <A>(call: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
+  Effect.tryPromise({ try: call, catch: asStorageUnavailable })
 
-/** The record port upon a view that `open` opens; makes its stream when it is not there. */
+/** The record port with a view that `open` opens; makes its stream where it does not exist. */
 export const natsRecordsWith = (
   open: OpenView
 ): Layer.Layer<Records, BucketFailure, Nats> =>
@@ -185,7 +189,7 @@ export const natsRecordsWith = (
     })
   )
 
-/** The same upon a view in memory. */
+/** The record port with a view in memory. */
 export const natsRecords: Layer.Layer<Records, BucketFailure, Nats> = natsRecordsWith(
   Effect.sync(makeMemoryView)
 )

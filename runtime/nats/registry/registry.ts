@@ -1,7 +1,7 @@
 /**
  * The registry port on the key-value bucket `cluster`, readable with any NATS tool: `node.<name>`
- * for each node, with its time to live, and `claim.<shard>` for each shard. Reads go to the
- * stream's leader; the watch begins anew whenever it breaks off.
+ * for each node, with a time to live, and `claim.<shard>` for each shard. Reads go to the stream's
+ * leader. A watch that ends is started again.
  */
 import { jetstream } from "@nats-io/jetstream"
 import { type KV, type KvEntry, Kvm, type KvWatchEntry } from "@nats-io/kv"
@@ -12,20 +12,17 @@ import { clusterBucket, createStreamResendMs, createStreamTimeoutMs, registryMar
   registryServerSwitchMs, registryTimeoutMs, registryWatchRetryMs, registryWatchSilenceMs,
   retryDelayMs } from "../../limits.ts"
 import { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "../../ports/index.ts"
-import { Nats, type NatsApi } from "../connection/index.ts"
-import { isMarker } from "../storage/index.ts"
-import { assertStreamConfig, bucketNamed, expectSequence, isFull, readLastFromLeader, write,
-  type WriteResult } from "../stream/index.ts"
+import { Nats, type NatsApi, wait } from "../connection/index.ts"
+import { assertStreamConfig, bucketNamed, expectSequence, isFull, isMarker, readLastFromLeader,
+  write, type WriteResult } from "../stream/index.ts"
 
 const { stream } = bucketNamed(clusterBucket)
 
-/** The server's code of a write that met another sequence than it expected. */
-const WRONG_LAST_SEQUENCE = 10_071
+/** The server's code for another sequence than expected. */
+const wrongLastSequence = 10_071
 
-const hasMoved = (written: WriteResult): boolean =>
-  written._tag === "Rejected" && written.code === WRONG_LAST_SEQUENCE
-
-const hasNoRoom = (written: WriteResult): boolean => isFull(written)
+const isConflict = (written: WriteResult): boolean =>
+  written._tag === "Rejected" && written.code === wrongLastSequence
 
 const failed = (error: unknown): StorageUnavailable =>
   new StorageUnavailable({
@@ -43,58 +40,59 @@ const entryOf = (entry: KvEntry): RegistryEntry => ({
   revision: entry.revision
 })
 
-/** One watch, over all that it is begun anew. */
+/** One watch, over all restarts of the subscription. */
 class Watch {
-  /** Resolves when all that is there was told; rejects when that cannot be had. */
-  readonly told: Promise<void>
+  /** Resolves when all existing entries were delivered; rejects after `registryTimeoutMs`. */
+  readonly initialized: Promise<void>
   private readonly kv: KV
   private readonly onChange: (entry: RegistryEntry) => void
-  private readonly look: NodeJS.Timeout
+  private readonly silenceTimer: NodeJS.Timeout
   private iterator: QueuedIterator<KvWatchEntry> | undefined = undefined
-  private heardMs = performance.now()
+  private lastEntryMs = performance.now()
   private stopped = false
 
   constructor(kv: KV, onChange: (entry: RegistryEntry) => void) {
     this.kv = kv
     this.onChange = onChange
-    this.look = setInterval(() => this.hearken(), registryWatchSilenceMs / 4)
-    this.told = new Promise((resolve, reject) => {
-      setTimeout(() => reject(new Error("the watch tells nothing")), registryTimeoutMs).unref()
+    this.silenceTimer = setInterval(() => this.restartAfterSilence(), registryWatchSilenceMs / 4)
+    this.initialized = new Promise((resolve, reject) => {
+      const late = () => reject(new Error("the watch delivers nothing"))
+      setTimeout(late, registryTimeoutMs).unref()
       void this.run(resolve)
     })
   }
 
   stop(): void {
     this.stopped = true
-    clearInterval(this.look)
+    clearInterval(this.silenceTimer)
     this.iterator?.stop()
   }
 
-  /** A watch may go silent with the connection or its server, and not notice. */
-  private hearken(): void {
-    if (performance.now() - this.heardMs > registryWatchSilenceMs) this.iterator?.stop()
+  /** A watch may go silent with its connection or server, without an error. */
+  private restartAfterSilence(): void {
+    if (performance.now() - this.lastEntryMs > registryWatchSilenceMs) this.iterator?.stop()
   }
 
-  private async run(told: () => void): Promise<void> {
+  private async run(initialized: () => void): Promise<void> {
     while (!this.stopped) {
-      // It breaks off with the connection: what was missed is told by the next.
-      await this.once(told).catch(() => undefined)
-      if (!this.stopped) await new Promise((resolve) => setTimeout(resolve, registryWatchRetryMs))
+      // It ends with the connection; the next one delivers what was missed.
+      await this.watchOnce(initialized).catch(() => undefined)
+      if (!this.stopped) await wait(registryWatchRetryMs)
     }
   }
 
-  private async once(told: () => void): Promise<void> {
+  private async watchOnce(initialized: () => void): Promise<void> {
     const { values } = await this.kv.status()
     const iterator = await this.kv.watch()
     this.iterator = iterator
-    this.heardMs = performance.now()
+    this.lastEntryMs = performance.now()
     if (this.stopped) iterator.stop()
-    // Of an empty bucket nothing is told.
-    if (values === 0) told()
+    // A watch of an empty bucket delivers nothing.
+    if (values === 0) initialized()
     for await (const entry of iterator) {
-      this.heardMs = performance.now()
+      this.lastEntryMs = performance.now()
       this.onChange(entryOf(entry))
-      if (entry.isUpdate) told()
+      if (entry.isUpdate) initialized()
     }
   }
 }
@@ -102,8 +100,8 @@ class Watch {
 class NatsRegistry implements RegistryApi {
   private readonly nats: NatsApi
   private readonly kv: KV
-  private answeredMs = performance.now()
-  private turnedMs = 0
+  private lastAnswerMs = performance.now()
+  private serverSwitchedMs = 0
 
   constructor(nats: NatsApi, kv: KV) {
     this.nats = nats
@@ -116,11 +114,11 @@ class NatsRegistry implements RegistryApi {
         const found = await readLastFromLeader(this.nats, stream, `$KV.${clusterBucket}.${key}`)
           .catch(
             (error: unknown) => {
-              this.unanswered()
+              this.switchServerAfterSilence()
               throw error
             }
           )
-        this.answeredMs = performance.now()
+        this.lastAnswerMs = performance.now()
         return found
       }),
       (stored) => {
@@ -134,7 +132,7 @@ class NatsRegistry implements RegistryApi {
     const lines = ttlMs === undefined ? "" : `Nats-TTL: ${seconds(ttlMs)}\r\n`
     const once = (last: number) => this.write(key, value, last, lines)
     if (expected !== 0) return once(expected)
-    // A key that is not there may have left the mark of its end.
+    // An expired key leaves a marker.
     return Effect.catchTag(once(0), "RegistryMoved", (moved) =>
       Effect.flatMap(
         this.get(key),
@@ -143,7 +141,7 @@ class NatsRegistry implements RegistryApi {
   }
 
   readonly remove: RegistryApi["remove"] = (key, expected) => {
-    // The mark ends too: names that were made up leave nothing.
+    // The marker expires too, so invented names leave nothing.
     const lines = `KV-Operation: DEL\r\nNats-TTL: ${seconds(registryMarkerTtlMs)}\r\n`
     return Effect.asVoid(this.write(key, "", expected, lines))
   }
@@ -154,7 +152,7 @@ class NatsRegistry implements RegistryApi {
         Effect.sync(() => new Watch(this.kv, onChange)),
         (watch) => Effect.sync(() => watch.stop())
       ),
-      (watch) => attempt(() => watch.told)
+      (watch) => attempt(() => watch.initialized)
     )
 
   private write(
@@ -171,28 +169,28 @@ class NatsRegistry implements RegistryApi {
     return Effect.flatMap(
       attempt(async () => {
         const outcome = await write(this.nats, [message])
-        // Where the leader has no room another way to it leads nowhere.
-        const isAnswer = outcome._tag === "Stored" || hasMoved(outcome) || hasNoRoom(outcome)
-        if (isAnswer) this.answeredMs = performance.now()
-        else this.unanswered()
+        // A leader without space is the same through another server.
+        const isAnswer = outcome._tag === "Stored" || isConflict(outcome) || isFull(outcome)
+        if (isAnswer) this.lastAnswerMs = performance.now()
+        else this.switchServerAfterSilence()
         return outcome
       }),
       (written): Effect.Effect<number, RegistryMoved | StorageUnavailable> => {
         if (written._tag === "Stored") return Effect.succeed(written.first)
-        // Any other refusal may only say that another write is under way.
-        return hasMoved(written)
+        // Any other rejection may only mean that another write is under way.
+        return isConflict(written)
           ? Effect.fail(new RegistryMoved({ key, expected: last }))
           : Effect.fail(failed(written.detail))
       }
     )
   }
 
-  /** Turns to another server when this one has been no way to the registry for long. */
-  private unanswered(): void {
+  /** Connects to another server when the registry has not answered through this one. */
+  private switchServerAfterSilence(): void {
     const nowMs = performance.now()
-    const sinceMs = Math.max(this.answeredMs, this.turnedMs)
+    const sinceMs = Math.max(this.lastAnswerMs, this.serverSwitchedMs)
     if (nowMs - sinceMs < registryServerSwitchMs || this.nats.nc.isClosed()) return
-    this.turnedMs = nowMs
+    this.serverSwitchedMs = nowMs
     void this.nats.nc.reconnect().catch(() => undefined)
   }
 }
@@ -218,7 +216,7 @@ const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
   return Effect.retry(attempt(make), { times: tries, schedule: Schedule.spaced(retryDelayMs) })
 }
 
-/** The registry of the cluster; makes its bucket when it is not there. */
+/** The registry of the cluster; makes its bucket where it does not exist. */
 export const natsRegistry: Layer.Layer<Registry, StorageUnavailable, Nats> = Layer.effect(
   Registry,
   Effect.gen(function*() {

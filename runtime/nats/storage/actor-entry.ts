@@ -1,33 +1,38 @@
 /**
- * What the store knows of one actor, as its state record and the messages' headers tell.
+ * What the store knows of one actor: its state record, and the headers of its messages.
  *
- * The sequence of the state's key is the fence: an activation's first commit after a load writes
- * that key, with its old text when the commit brings none, and every commit compares its
- * sequence. The port's revision is the sequence of the message that brought the text, which a
- * mere rewriting carries on in `Restante-Revision`.
+ * The sequence of the state's key is the fence. The first commit of an activation writes that key,
+ * with its old text when the commit has none, and every commit compares its sequence. The port's
+ * revision is the sequence of the message that brought the text; a message that only repeats the
+ * text carries it in `Restante-Revision`.
+ *
+ * Log items that are appended together are one message where possible: atomic without a batch. A
+ * message at the key of item n with the header `Restante-Items: 5,-,7` holds the items n to n + 2,
+ * of 5 and 7 bytes, separated by line feeds; the second one was removed. A message without that
+ * header is one item.
  */
 import type { LogItem } from "../../actor/index.ts"
 import { logMessageBytes, logMessageItemsMax } from "../../limits.ts"
-import type { StoredMessage } from "../stream/index.ts"
+import { commitHeader, isMarker, type StoredMessage } from "../stream/index.ts"
 
 const GONE = "-"
 
-/** What is written at the key of item `n`: it and those that follow, undefined where removed. */
+/** The message at the key of item `n`: that item and those after it, undefined where removed. */
 export interface LogMessage {
   readonly n: number
   readonly values: ReadonlyArray<string | undefined>
 }
 
-/** The message of a pack; `headers` are whole lines. */
+/** Its data and header lines. */
 export const encodeLogMessage = ({ values }: LogMessage): { data: string; headers: string } => {
   const [first] = values
   if (values.length === 1) return { data: first ?? "", headers: "" }
   const lengths = values.map((value) => value === undefined ? GONE : Buffer.byteLength(value))
   const data = values.filter((value) => value !== undefined).join("\n")
-  return { data, headers: `${ITEMS}: ${lengths.join(",")}\r\n` }
+  return { data, headers: `${itemsHeader}: ${lengths.join(",")}\r\n` }
 }
 
-/** Items in packs of numbers that follow each other, each of at most so many bytes. */
+/** Groups items of consecutive numbers into messages of at most `bytesMax` bytes. */
 export const groupItems = (
   append: ReadonlyArray<LogItem>,
   bytesMax: number
@@ -51,9 +56,9 @@ export const groupItems = (
   return packs
 }
 
-/** The pack of a stored message at the key of item `n`. */
+/** Decodes a stored message at the key of item `n`. */
 export const parseLogMessage = (n: number, stored: StoredMessage): LogMessage => {
-  const lengths = stored.header(ITEMS)?.split(",")
+  const lengths = stored.header(itemsHeader)?.split(",")
   if (lengths === undefined) return { n, values: [stored.text()] }
   const bytes = Buffer.from(stored.bytes())
   let at = 0
@@ -72,86 +77,74 @@ export const itemsOf = (n: number, stored: StoredMessage): ReadonlyArray<LogItem
     value === undefined ? [] : [{ n: n + at, value }]
   )
 
-/** The numbers at whose keys item `n` may be. */
+/** The numbers whose keys may hold item `n`. */
 export const keysOfItem = (n: number): ReadonlyArray<number> =>
   Array.from(
     { length: Math.min(n, logMessageItemsMax) },
     (_, at) => n - Math.min(n, logMessageItemsMax) + 1 + at
   )
 
-/*
- * Log items that are appended together, several in one message: atomic without being a batch. A
- * message at the key of item n with the header `Restante-Items: 5,-,7` holds the items n to n + 2,
- * of 5 and 7 bytes; the second of them was removed. They are parted by line feeds. Without that
- * header a message is one item.
- */
+export const headHeader = "Restante-Head"
 
-export const HEAD = "Restante-Head"
+export const revisionHeader = "Restante-Revision"
 
-export const REVISION = "Restante-Revision"
+/** Log items up to this sequence belong to a removed actor of the same address. */
+export const floorHeader = "Restante-Floor"
 
-export const COMMIT = "Restante-Commit"
+/** Items above this number are not committed yet: the commit is too large for one batch. */
+export const capHeader = "Restante-Cap"
 
-/** Sequence up to which log items belong to a removed actor of the same address. */
-export const FLOOR = "Restante-Floor"
+/** The lengths of the items of a message that holds several, or did. */
+export const itemsHeader = "Restante-Items"
 
-/** Items above this number are not yet committed: a commit too large for one batch. */
-export const CAP = "Restante-Cap"
-
-/** Of a message that holds several items, or did: the length of each, see `packs.ts`. */
-export const ITEMS = "Restante-Items"
-
-/** The items up to this number were removed. */
-export const LOW_WATERMARK = "Restante-Cleared"
+/** All items up to this number were removed. */
+export const lowWatermarkHeader = "Restante-Cleared"
 
 /** `<n>:<sequence>`: items above n with a lower sequence were never committed. */
-export const VOID = "Restante-Void"
+export const voidHeader = "Restante-Void"
 
 export interface VoidRange {
   readonly after: number
-  /** undefined: the sequence of the record that says so. */
+  /** undefined: the sequence of the record itself. */
   readonly before: number | undefined
 }
 
-/** One actor, as its writer must know it. */
+/** One actor, as its writer knows it. */
 export interface ActorEntry {
   /** Last sequence of the state's key; 0 when there is none. */
   readonly seq: number
   /** The port's revision; 0 when there is no state. */
   readonly revision: number
-  /** Its text, as long as the entry is not claimed. */
+  /** Its text, until this activation has written the state's key. */
   readonly text: string | undefined
   readonly head: number
-  /** Last sequence of the key of item head + 1, while not claimed. */
+  /** Last sequence of the key of item head + 1, until this activation has written. */
   readonly nextSeq: number
   readonly floor: number
-  /** Up to this number no item counts: each of them was removed. */
+  /** All items up to this number were removed. */
   readonly lowWatermark: number
-  /** Whether more of them may be: always, when the next one is removed. */
+  /** Whether the low watermark may advance without a removal of the next item. */
   readonly mayAdvance: boolean
   readonly voided: VoidRange | undefined
   /** Whether this activation has written the state's key since it was loaded. */
   readonly isFenced: boolean
   /** Id of the commit that wrote the state's key. */
   readonly commit: string | undefined
-  /** A sequence of the stream that holds all that is known of the actor. */
+  /** A sequence of the stream that covers everything known of the actor. */
   readonly lastSeq: number
 }
 
 const numberOf = (stored: StoredMessage, name: string): number => Number(stored.header(name) ?? 0)
 
-export const isMarker = (stored: StoredMessage): boolean =>
-  stored.header("KV-Operation") !== undefined
-
 const voidOf = (stored: StoredMessage): VoidRange | undefined => {
-  const cap = stored.header(CAP)
+  const cap = stored.header(capHeader)
   if (cap !== undefined) return { after: Number(cap), before: undefined }
-  const [after, before] = stored.header(VOID)?.split(":") ?? []
+  const [after, before] = stored.header(voidHeader)?.split(":") ?? []
   if (after === undefined) return undefined
   return { after: Number(after), before: before === undefined ? stored.seq : Number(before) }
 }
 
-/** What the state record alone tells; its log may be longer. */
+/** Decodes the state record; the log may be longer than its head. */
 export const parseEntry = (stored: StoredMessage | undefined): ActorEntry => {
   const nothing: ActorEntry = {
     seq: 0,
@@ -169,31 +162,31 @@ export const parseEntry = (stored: StoredMessage | undefined): ActorEntry => {
   }
   if (stored === undefined) return nothing
   const isGone = isMarker(stored)
-  const head = stored.header(HEAD)
+  const head = stored.header(headHeader)
   return {
     ...nothing,
     seq: stored.seq,
-    revision: isGone ? 0 : numberOf(stored, REVISION) || stored.seq,
+    revision: isGone ? 0 : numberOf(stored, revisionHeader) || stored.seq,
     text: isGone ? undefined : stored.text(),
     head: Number(head ?? 0),
-    // A mark without a head removed the actor; what is left of its log counts no more.
-    floor: head === undefined && isGone ? stored.seq : numberOf(stored, FLOOR),
-    lowWatermark: numberOf(stored, LOW_WATERMARK),
+    // A marker without a head removed the actor: the rest of its log no longer counts.
+    floor: head === undefined && isGone ? stored.seq : numberOf(stored, floorHeader),
+    lowWatermark: numberOf(stored, lowWatermarkHeader),
     voided: voidOf(stored),
-    commit: stored.header(COMMIT),
+    commit: stored.header(commitHeader),
     lastSeq: stored.seq
   }
 }
 
-/** Whether a commit too large for one batch is under way, or was broken off. */
+/** Whether a commit too large for one batch is being written, or was interrupted. */
 export const isCapped = ({ voided }: ActorEntry): boolean =>
   voided !== undefined && voided.before === undefined
 
-/** How many numbers a stored message stands for. */
+/** How many item numbers a stored message covers. */
 export const itemCount = (stored: StoredMessage): number =>
-  stored.header(ITEMS)?.split(",").length ?? 1
+  stored.header(itemsHeader)?.split(",").length ?? 1
 
-/** Whether a stored message, at the key of item `n`, is of the actor's log. */
+/** Whether a stored message at the key of item `n` belongs to the actor's log. */
 export const isLiveItem = (entry: ActorEntry, n: number, stored: StoredMessage): boolean => {
   if (stored.seq <= entry.floor || isMarker(stored)) return false
   if (n + itemCount(stored) - 1 <= entry.lowWatermark) return false

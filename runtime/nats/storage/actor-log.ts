@@ -1,4 +1,4 @@
-/** Reading an actor's log. */
+/** Reads an actor and its log. */
 import type { Address, LogItem } from "../../actor/index.ts"
 import { keysPerReadMax, logMessageItemsMax } from "../../limits.ts"
 import type { NatsApi } from "../connection/index.ts"
@@ -7,28 +7,28 @@ import { acknowledgedSequence, actorKeys, barrierReader, type Bucket, listSubjec
 import { type ActorEntry, isLiveItem, itemCount, itemsOf, keysOfItem,
   parseEntry } from "./actor-entry.ts"
 
-/** The end of a stored pack of items, as far as one copy shows. */
-interface End {
+/** The last item of a stored message, as far as one replica shows. */
+interface LogEnd {
   readonly n: number
   readonly seq: number
 }
 
 /**
- * The end of the log above the recorded head. Items there are without gaps, as whatever leaves a
- * gap writes the record; so it is enough to look at ever longer steps, and then to halve. These
- * looks may miss what is there, as any copy answers them: the caller goes on from what they find.
+ * Finds the end of the log above the recorded head by exponential and binary search: items there
+ * have no gaps, because a commit that leaves a gap writes the record. Any replica answers, so the
+ * result may be too low; the caller continues from it.
  */
 const findEnd = async (
   nats: NatsApi,
-  place: Bucket,
+  bucket: Bucket,
   log: string,
   entry: ActorEntry,
-  first: End
-): Promise<End> => {
-  const endAt = async (at: number): Promise<End | undefined> => {
+  first: LogEnd
+): Promise<LogEnd> => {
+  const endAt = async (at: number): Promise<LogEnd | undefined> => {
     const keys = keysOfItem(at).filter((n) => n > entry.head).map((n) => log + n)
-    const ends = (await readLastOfMany(nats, place.stream, keys, 0)).flatMap(
-      (stored): Array<End> => {
+    const ends = (await readLastOfMany(nats, bucket.stream, keys, 0)).flatMap(
+      (stored): Array<LogEnd> => {
         const n = Number(stored.subject.slice(log.length))
         const end = { n: n + itemCount(stored) - 1, seq: stored.seq }
         return isLiveItem(entry, n, stored) && end.n >= at ? [end] : []
@@ -36,7 +36,7 @@ const findEnd = async (
     )
     return ends[0]
   }
-  const longer = ({ n }: End): number => n + Math.max(1, n - entry.head)
+  const longer = ({ n }: LogEnd): number => n + Math.max(1, n - entry.head)
   let there = first
   let missing = longer(there)
   for (let end = await endAt(missing); end !== undefined; end = await endAt(missing)) {
@@ -52,23 +52,23 @@ const findEnd = async (
   return there
 }
 
-/** The state record, then the end of the log, as they are at the call or later. */
+/** Reads the state record and the end of the log, as they are at the call or later. */
 export const loadEntry = async (
   nats: NatsApi,
-  place: Bucket,
+  bucket: Bucket,
   of: Address
 ): Promise<ActorEntry> => {
-  const { log, state } = actorKeys(place, of)
-  const readSubject = await barrierReader(nats, place.stream)
+  const { log, state } = actorKeys(bucket, of)
+  const readSubject = await barrierReader(nats, bucket.stream)
   const entry = parseEntry(await readSubject(state))
   if (entry.seq === 0) return entry
   let { head, lastSeq } = entry
   let next = await readSubject(log + (head + 1))
   let isFirst = true
-  // Items may be added meanwhile: what is returned as the end must be one and the same answer.
+  // Items may be appended meanwhile, so the end must come from one answer.
   while (next !== undefined && isLiveItem(entry, head + 1, next)) {
     const end = { n: head + itemCount(next), seq: next.seq }
-    const found = isFirst ? await findEnd(nats, place, log, entry, end) : end
+    const found = isFirst ? await findEnd(nats, bucket, log, entry, end) : end
     isFirst = false
     head = found.n
     lastSeq = Math.max(lastSeq, found.seq)
@@ -80,22 +80,20 @@ export const loadEntry = async (
 /** Id of the commit that wrote a key last. */
 export const commitOfKey = async (
   nats: NatsApi,
-  place: Bucket,
+  bucket: Bucket,
   subject: string
 ): Promise<string | undefined> =>
-  (await readLast(nats, place.stream, subject))?.header("Restante-Commit")
+  (await readLast(nats, bucket.stream, subject))?.header("Restante-Commit")
 
-/* Reading one actor from the leader of its stream. */
+/** Item numbers of one read, which also needs the keys before them and the state's key. */
+const itemsPerRead = keysPerReadMax - logMessageItemsMax
 
-/** Numbers of one read: their keys, those before them that may hold the first, and the state's. */
-const WAVE = keysPerReadMax - logMessageItemsMax
+/** If a read finds fewer items than one in this many numbers, most of them were removed. */
+const sparseFactor = 8
 
-/** A wave that finds fewer than one in so many is in a part that was mostly removed. */
-const SPARSE = 8
-
-interface Found {
+interface ItemsRead {
   readonly items: ReadonlyArray<LogItem>
-  /** The last number that is known to be there: of the record, or of an item above it. */
+  /** The last known number: that of the record, or of an item above it. */
   readonly head: number
 }
 
@@ -104,24 +102,24 @@ const range = (from: number, count: number): ReadonlyArray<number> =>
 
 class LogReader {
   private readonly nats: NatsApi
-  private readonly place: Bucket
+  private readonly bucket: Bucket
   private readonly state: string
   private readonly log: string
   private readonly lastSeq: number
 
-  constructor(nats: NatsApi, place: Bucket, of: Address, lastSeq: number) {
+  constructor(nats: NatsApi, bucket: Bucket, of: Address, lastSeq: number) {
     this.nats = nats
-    this.place = place
-    const keys = actorKeys(place, of)
+    this.bucket = bucket
+    const keys = actorKeys(bucket, of)
     this.state = keys.state
     this.log = keys.log
     this.lastSeq = lastSeq
   }
 
-  /** What is at the keys of these numbers, which ascend. The record comes from the same copy. */
-  async at(numbers: ReadonlyArray<number>): Promise<Found> {
+  /** Reads the keys of these ascending numbers, and the record from the same replica. */
+  async readNumbers(numbers: ReadonlyArray<number>): Promise<ItemsRead> {
     const subjects = [this.state, ...numbers.map((n) => this.log + n)]
-    const stored = await readLastOfMany(this.nats, this.place.stream, subjects, this.lastSeq)
+    const stored = await readLastOfMany(this.nats, this.bucket.stream, subjects, this.lastSeq)
     const found = new Map<string, StoredMessage>(
       stored.map((message) => [message.subject, message])
     )
@@ -131,7 +129,7 @@ class LogReader {
     for (const n of numbers) {
       const message = found.get(this.log + n)
       if (message === undefined || !isLiveItem(entry, n, message)) continue
-      // Above the record's head a number that is missing ends the log.
+      // Above the record's head a missing number ends the log.
       if (n > head + 1 && items.length > 0) break
       items.push(...itemsOf(n, message))
       head = Math.max(head, n + itemCount(message) - 1)
@@ -139,17 +137,17 @@ class LogReader {
     return { items, head }
   }
 
-  /** The items of so many numbers. */
-  async wave(first: number, count: number): Promise<Found> {
+  /** The items of `count` numbers. */
+  async readRange(first: number, count: number): Promise<ItemsRead> {
     const before = keysOfItem(first).slice(0, -1)
-    const { head, items } = await this.at([...before, ...range(first, count)])
+    const { head, items } = await this.readNumbers([...before, ...range(first, count)])
     return { items: items.filter(({ n }) => n >= first && n < first + count), head }
   }
 
-  /** All keys that may hold an item from `from` on, by their numbers, ascending. */
-  async numbers(from: number): Promise<ReadonlyArray<number>> {
+  /** Lists the numbers of all keys that may hold an item from `from` on, ascending. */
+  async listNumbers(from: number): Promise<ReadonlyArray<number>> {
     const numbers: Array<number> = []
-    for await (const { subjects } of listSubjects(this.nats, this.place.stream, `${this.log}*`)) {
+    for await (const { subjects } of listSubjects(this.nats, this.bucket.stream, `${this.log}*`)) {
       for (const subject of subjects) {
         const n = Number(subject.slice(this.log.length))
         if (n > from - logMessageItemsMax) numbers.push(n)
@@ -159,10 +157,10 @@ class LogReader {
   }
 }
 
-/** `known`: what the owner of the actor knows of it; anyone else asks the leader. */
+/** `known`: the actor as its owner knows it; undefined reads it first. */
 export const readLog = async (
   nats: NatsApi,
-  place: Bucket,
+  bucket: Bucket,
   of: Address,
   known: ActorEntry | undefined,
   first: number,
@@ -170,25 +168,25 @@ export const readLog = async (
 ): Promise<ReadonlyArray<LogItem>> => {
   const [entry, lastSeq] = known === undefined
     ? await Promise.all([
-      readLast(nats, place.stream, actorKeys(place, of).state).then(parseEntry),
-      acknowledgedSequence(nats, place.stream)
+      readLast(nats, bucket.stream, actorKeys(bucket, of).state).then(parseEntry),
+      acknowledgedSequence(nats, bucket.stream)
     ])
     : [known, known.lastSeq]
   if (entry.seq === 0 || (entry.head === 0 && entry.floor === entry.seq)) return []
-  const reader = new LogReader(nats, place, of, lastSeq)
+  const reader = new LogReader(nats, bucket, of, lastSeq)
   const items: Array<LogItem> = []
   let next = Math.max(first, entry.lowWatermark + 1)
   while (items.length < limit) {
-    const size = Math.min(WAVE, limit - items.length)
+    const size = Math.min(itemsPerRead, limit - items.length)
     if (known !== undefined && next > known.head) return items
-    const wave = await reader.wave(next, size)
-    items.push(...wave.items)
+    const read = await reader.readRange(next, size)
+    items.push(...read.items)
     next += size
-    if (next > wave.head + 1 || items.length >= limit) return items
-    if (wave.items.length * SPARSE >= size) continue
-    const numbers = await reader.numbers(next)
-    for (let at = 0; at < numbers.length && items.length < limit; at += WAVE) {
-      const found = await reader.at(numbers.slice(at, at + WAVE))
+    if (next > read.head + 1 || items.length >= limit) return items
+    if (read.items.length * sparseFactor >= size) continue
+    const numbers = await reader.listNumbers(next)
+    for (let at = 0; at < numbers.length && items.length < limit; at += itemsPerRead) {
+      const found = await reader.readNumbers(numbers.slice(at, at + itemsPerRead))
       items.push(...found.items.filter(({ n }) => n >= next))
     }
     return items.slice(0, limit)

@@ -1,8 +1,7 @@
 /** The ids of the actors of a kind, in order, over all buckets. */
 import type { NatsApi } from "../connection/index.ts"
-import { type Bucket, idOfState, IdPager, listSubjects, readLastOfMany,
+import { type Bucket, idOfState, IdPager, isMarker, listSubjects, readLastOfMany,
   statesOfKind } from "../stream/index.ts"
-import { isMarker } from "./actor-entry.ts"
 
 interface Candidate {
   readonly id: string

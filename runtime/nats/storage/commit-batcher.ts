@@ -1,6 +1,6 @@
 /**
- * What waits to be written to one bucket: as atomic batches, a few under way at once, or, where
- * a commit is one message and that is quicker, by itself.
+ * The commits that wait to be written to one bucket. They go as atomic batches, a few in flight at
+ * once. A commit of one message may go by itself where that is faster.
  */
 import { type Address, keyOf, type StorageFailure } from "../../actor/index.ts"
 import { batchesInFlight, batchFailuresMax, batchMessagesMax, batchTargetBytes, batchTargetMessages,
@@ -12,7 +12,7 @@ import { write, type WriteResult } from "../stream/index.ts"
 import type { ActorEntry, LogMessage } from "./actor-entry.ts"
 import type { CommitPlan } from "./commit-plan.ts"
 
-/** One commit on its way. */
+/** One commit that is being written. */
 export interface CommitJob {
   readonly commit: Commit
   readonly id: string
@@ -21,73 +21,73 @@ export interface CommitJob {
   /** The items that it appends. */
   readonly logMessages: ReadonlyArray<LogMessage>
   readonly done: (outcome: CommitOutcome) => void
-  /** It is certain that nothing was kept. */
+  /** Certainly nothing was stored. */
   readonly failed: (failure: StorageFailure) => void
   readonly broken: (defect: unknown) => void
-  /** Whether the entry was read for this very commit. */
+  /** The actor was read from the leader for this commit. */
   isReloaded: boolean
-  /** Whether a write of it may have been kept, or may still be. */
+  /** A write of it may have been stored, or may still be. */
   mayBeStored: boolean
-  /** Writes that failed without this commit being at fault. */
-  tries: number
-  /** Nobody waits any more: it is not sent again. */
+  /** Failed writes. */
+  failures: number
+  /** The caller no longer waits: the commit is not sent again. */
   abandoned: boolean
 }
 
+/** An actor that was written or loaded recently: what is known of it, and its waiting commits. */
 export interface ActorQueue {
   readonly address: Address
   entry: ActorEntry | undefined
   readonly waiting: Array<CommitJob>
   busy: boolean
-  /** Called when the lane is not busy any more. */
+  /** Called when no commit or load is running. */
   readonly idle: Array<() => void>
 }
 
 export class ActorQueues {
-  private readonly lanes = new Map<string, ActorQueue>()
+  private readonly queues = new Map<string, ActorQueue>()
 
-  /** The lane of an actor, now the one used last. */
+  /** The queue of an actor, which becomes the most recently used. */
   of(address: Address): ActorQueue {
     const key = keyOf(address)
-    const known = this.lanes.get(key)
-    const lane = known ?? { address, entry: undefined, waiting: [], busy: false, idle: [] }
-    if (known !== undefined) this.lanes.delete(key)
-    this.lanes.set(key, lane)
-    if (known === undefined && this.lanes.size > cachedActorsMax) this.evict(lane)
-    return lane
+    const known = this.queues.get(key)
+    const queue = known ?? { address, entry: undefined, waiting: [], busy: false, idle: [] }
+    if (known !== undefined) this.queues.delete(key)
+    this.queues.set(key, queue)
+    if (known === undefined && this.queues.size > cachedActorsMax) this.evict(queue)
+    return queue
   }
 
-  /** The lane of an actor, if there is one; it counts as no use of it. */
+  /** The queue of an actor, if there is one; this is no use of it. */
   peek(address: Address): ActorQueue | undefined {
-    return this.lanes.get(keyOf(address))
+    return this.queues.get(keyOf(address))
   }
 
-  private evict(kept: ActorQueue): void {
-    for (const [key, lane] of this.lanes) {
-      if (lane.busy || lane === kept) continue
-      this.lanes.delete(key)
-      if (this.lanes.size <= cachedActorsMax) return
+  private evict(used: ActorQueue): void {
+    for (const [key, queue] of this.queues) {
+      if (queue.busy || queue === used) continue
+      this.queues.delete(key)
+      if (this.queues.size <= cachedActorsMax) return
     }
   }
 }
 
-/*
- * Whether commits of one message go each by itself or grouped. What is quicker depends on the
- * servers: with a flush for each write (`sync_interval: always`) groups are ten times quicker,
- * without it plain publishes are, on one server several times. So both are measured, by the
- * time that a commit takes: the slower one is tried again now and then, ever less often.
- */
-
 export type WriteMode = "plain" | "grouped"
 
-/** The other manner must be so much quicker. */
-const CLEARLY = 0.9
+/** The other mode must take less than this share of the time. */
+const clearlyFaster = 0.9
 
-const other = (manner: WriteMode): WriteMode => manner === "plain" ? "grouped" : "plain"
+const other = (mode: WriteMode): WriteMode => mode === "plain" ? "grouped" : "plain"
 
+/**
+ * Chooses whether commits of one message go each by itself or grouped. Which is faster depends on
+ * the servers: groups are ten times faster with a flush for each write (`sync_interval: always`);
+ * without it, plain publishes are several times faster on one server. So both are measured by the
+ * time of a commit, and the slower mode is tried again less and less often.
+ */
 export class WriteModeChoice {
-  manner: WriteMode = "plain"
-  /** Mean time of a commit in each manner, when last measured. */
+  mode: WriteMode = "plain"
+  /** Mean time of a commit in each mode, as measured last. */
   private readonly meansMs: Record<WriteMode, number | undefined> = {
     plain: undefined,
     grouped: undefined
@@ -95,46 +95,44 @@ export class WriteModeChoice {
   private samples = 0
   private sumMs = 0
   private windows = 0
-  private windowsToTrial = writeModeWindows
-  private onTrial = false
+  private windowsBeforeTrial = writeModeWindows
+  private isTrial = false
 
-  /** A commit was written in this manner, and took so long. */
-  took(manner: WriteMode, ms: number): void {
-    if (manner !== this.manner) return
+  /** Adds the time of a commit that was written in this mode. */
+  record(mode: WriteMode, ms: number): void {
+    if (mode !== this.mode) return
     this.sumMs += ms
     if (++this.samples < writeModeSamples) return
-    this.meansMs[manner] = this.sumMs / this.samples
+    this.meansMs[mode] = this.sumMs / this.samples
     this.samples = 0
     this.sumMs = 0
     this.decide()
   }
 
   private decide(): void {
-    const mine = this.meansMs[this.manner] ?? 0
-    const theirs = this.meansMs[other(this.manner)]
-    if (this.onTrial) {
-      this.onTrial = false
-      if (theirs !== undefined && mine < CLEARLY * theirs) {
-        this.windowsToTrial = writeModeWindows
+    const mine = this.meansMs[this.mode] ?? 0
+    const theirs = this.meansMs[other(this.mode)]
+    if (this.isTrial) {
+      this.isTrial = false
+      if (theirs !== undefined && mine < clearlyFaster * theirs) {
+        this.windowsBeforeTrial = writeModeWindows
       } else {
-        this.manner = other(this.manner)
-        this.windowsToTrial = Math.min(2 * this.windowsToTrial, writeModeWindowsMax)
+        this.mode = other(this.mode)
+        this.windowsBeforeTrial = Math.min(2 * this.windowsBeforeTrial, writeModeWindowsMax)
       }
       this.windows = 0
-    } else if (++this.windows >= this.windowsToTrial) {
-      this.onTrial = true
-      this.manner = other(this.manner)
+    } else if (++this.windows >= this.windowsBeforeTrial) {
+      this.isTrial = true
+      this.mode = other(this.mode)
     }
   }
 }
 
-/* The actors written or loaded lately: what is known of each, and its commits in turn. */
-
 /** One commit, ready to be written. */
 export interface BatchMember {
-  readonly lane: ActorQueue
+  readonly queue: ActorQueue
   readonly job: CommitJob
-  /** What the plan was made upon. */
+  /** The actor that the plan starts from. */
   readonly entry: ActorEntry
   readonly plan: CommitPlan
   readonly readyMs: number
@@ -142,14 +140,14 @@ export interface BatchMember {
 
 export interface CommitBatcherEvents {
   readonly written: (members: ReadonlyArray<BatchMember>, written: WriteResult) => void
-  /** Nobody waits for it any more, and it was not sent. */
+  /** The caller no longer waits, and the commit was not sent. */
   readonly dropped: (member: BatchMember) => void
 }
 
 export class CommitBatcher {
   private readonly nats: NatsApi
   private readonly events: CommitBatcherEvents
-  private readonly pace = new WriteModeChoice()
+  private readonly modeChoice = new WriteModeChoice()
   private ready: Array<BatchMember> = []
   private batches = 0
   private plain = 0
@@ -165,13 +163,13 @@ export class CommitBatcher {
     this.schedule()
   }
 
-  /** All that is added in this turn of the event loop goes together. */
+  /** Commits of one turn of the event loop go together. */
   private schedule(): void {
     if (this.scheduled || this.ready.length === 0) return
     this.scheduled = true
     queueMicrotask(() => {
       this.scheduled = false
-      if (this.pace.manner === "plain") this.sendPlain()
+      if (this.modeChoice.mode === "plain") this.sendPlain()
       while (this.batches < batchesInFlight && this.ready.length > 0) {
         const members = this.take()
         if (members.length > 0) void this.sendBatch(members)
@@ -194,25 +192,25 @@ export class CommitBatcher {
     this.plain++
     const written = await write(this.nats, member.plan.messages)
     this.plain--
-    this.answer([member], written, "plain")
+    this.report([member], written, "plain")
   }
 
   private async sendBatch(members: ReadonlyArray<BatchMember>): Promise<void> {
     this.batches++
     const written = await write(this.nats, members.flatMap(({ plan }) => plan.messages))
     this.batches--
-    this.answer(members, written, "grouped")
+    this.report(members, written, "grouped")
   }
 
-  private answer(
+  private report(
     members: ReadonlyArray<BatchMember>,
     written: WriteResult,
-    manner: WriteMode
+    mode: WriteMode
   ): void {
     if (written._tag === "Stored") {
       const nowMs = performance.now()
       for (const { plan, readyMs } of members) {
-        if (plan.messages.length === 1) this.pace.took(manner, nowMs - readyMs)
+        if (plan.messages.length === 1) this.modeChoice.record(mode, nowMs - readyMs)
       }
     }
     this.events.written(members, written)
@@ -227,7 +225,7 @@ export class CommitBatcher {
     for (const member of this.ready) {
       const { job, plan } = member
       const more = messages + plan.messages.length
-      const isAlone = job.tries >= batchFailuresMax
+      const isAlone = job.failures >= batchFailuresMax
       if (members.length > 0 && (isAlone || more > batchMessagesMax)) break
       taken++
       if (job.abandoned) {

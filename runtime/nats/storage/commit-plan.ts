@@ -1,34 +1,34 @@
-/** Whether a commit may be written upon what is known of its actor. */
+/** The messages of one commit, and its actor once they are stored. */
 import { keyOf, LogConflict, RevisionConflict } from "../../actor/index.ts"
 import { markerTtl } from "../../limits.ts"
 import { type Commit, type CommitOutcome, noSignals } from "../../ports/index.ts"
-import { type ActorKeys, actorKeys, type Bucket, expectSequence,
+import { type ActorKeys, actorKeys, type Bucket, commitHeader, expectSequence,
   type StreamMessage } from "../stream/index.ts"
-import { type ActorEntry, CAP, COMMIT, encodeLogMessage, FLOOR, HEAD, type LogMessage,
-  LOW_WATERMARK, REVISION, VOID } from "./actor-entry.ts"
-import { type LogTrim, noTrim, type TrimmedMessage } from "./log-clearer.ts"
+import { type ActorEntry, capHeader, encodeLogMessage, floorHeader, headHeader, type LogMessage,
+  lowWatermarkHeader, revisionHeader, voidHeader } from "./actor-entry.ts"
+import { type LogTrim, noTrim, type TrimmedMessage } from "./log-trim.ts"
 
-/** A commit with all that its messages are made of. */
+/** A commit, and what its messages are made of. */
 export interface CommitWork {
   readonly commit: Commit
   readonly id: string
-  /** Its appended items. */
+  /** The items that it appends. */
   readonly logMessages: ReadonlyArray<LogMessage>
-  /** What becomes of the items it removes. */
-  readonly clearing: LogTrim
+  /** The removal of its items. */
+  readonly trim: LogTrim
 }
 
 export interface CommitPlan {
   readonly messages: ReadonlyArray<StreamMessage>
   /** Index of the message of the commit's first signal; its others follow. */
   readonly signalsAt: number
-  /** The actor once they are kept, the first of them with this sequence. */
+  /** The actor once they are stored, the first of them with this sequence. */
   readonly after: (first: number) => ActorEntry
 }
 
-const MARKER = "KV-Operation: DEL\r\n"
+const markerLine = "KV-Operation: DEL\r\n"
 
-const FADING = `${MARKER}Nats-TTL: ${markerTtl}\r\n`
+const fadingMarkerLines = `${markerLine}Nats-TTL: ${markerTtl}\r\n`
 
 const noMessages: ReadonlyArray<StreamMessage> = []
 
@@ -37,7 +37,9 @@ const timerMessages = (
   keys: ActorKeys,
   { state, timer }: Commit
 ): ReadonlyArray<StreamMessage> => {
-  if (state === null || timer === null) return [{ subject: keys.timer, data: "", headers: FADING }]
+  if (state === null || timer === null) {
+    return [{ subject: keys.timer, data: "", headers: fadingMarkerLines }]
+  }
   return timer === undefined
     ? noMessages
     : [{ subject: keys.timer, data: String(timer), headers: "" }]
@@ -49,24 +51,24 @@ const timerMessages = (
  * expectation of its message, so no plan begins with it.
  */
 const signalMessages = (
-  place: Bucket,
+  bucket: Bucket,
   keys: ActorKeys,
   { consumedSignal, signals }: Commit
 ): ReadonlyArray<StreamMessage> => {
   if (consumedSignal === undefined && signals.length === 0) return noMessages
   const messages: Array<StreamMessage> = signals.map(({ address, atMs }) => ({
-    subject: actorKeys(place, address).signal,
+    subject: actorKeys(bucket, address).signal,
     data: String(atMs),
     headers: ""
   }))
   if (consumedSignal !== undefined) {
-    const headers = FADING + expectSequence(consumedSignal)
+    const headers = fadingMarkerLines + expectSequence(consumedSignal)
     messages.push({ subject: keys.signal, data: "", headers })
   }
   return messages
 }
 
-/** The number that the log ends with after the commit. */
+/** The number of the last log item after the commit. */
 export const headAfter = (entry: ActorEntry, commit: Commit): number =>
   Math.max(
     entry.head,
@@ -77,19 +79,19 @@ export const headAfter = (entry: ActorEntry, commit: Commit): number =>
 /** Headers of a state record. */
 const recordHeaders = (entry: ActorEntry, id: string, head: number, revision: number): string => {
   const { lowWatermark, floor, voided } = entry
-  let headers = `${expectSequence(entry.seq)}${COMMIT}: ${id}\r\n${HEAD}: ${head}\r\n`
-  if (revision > 0) headers += `${REVISION}: ${revision}\r\n`
-  if (floor > 0) headers += `${FLOOR}: ${floor}\r\n`
-  if (lowWatermark > 0) headers += `${LOW_WATERMARK}: ${lowWatermark}\r\n`
+  let headers = `${expectSequence(entry.seq)}${commitHeader}: ${id}\r\n${headHeader}: ${head}\r\n`
+  if (revision > 0) headers += `${revisionHeader}: ${revision}\r\n`
+  if (floor > 0) headers += `${floorHeader}: ${floor}\r\n`
+  if (lowWatermark > 0) headers += `${lowWatermarkHeader}: ${lowWatermark}\r\n`
   if (voided !== undefined) {
-    headers += `${VOID}: ${voided.after}${
+    headers += `${voidHeader}: ${voided.after}${
       voided.before === undefined ? "" : `:${voided.before}`
     }\r\n`
   }
   return headers
 }
 
-/** The state's record with the commit's text, or as it was. */
+/** The state's record with the commit's text, or with the old one. */
 const recordMessage = (
   keys: ActorKeys,
   entry: ActorEntry,
@@ -102,7 +104,7 @@ const recordMessage = (
   return {
     subject: keys.state,
     data: text ?? "",
-    headers: text === undefined ? headers + MARKER : headers
+    headers: text === undefined ? headers + markerLine : headers
   }
 }
 
@@ -112,20 +114,20 @@ const withHeaders = (message: StreamMessage, headers: string): StreamMessage => 
 })
 
 /**
- * Lets the first of these messages say that nothing was appended since the entry was loaded, as
- * the last owner may have done so without touching the state's key.
+ * Adds to the first message the check that nothing was appended since the actor was loaded: the
+ * last owner may have appended without writing the state's key.
  */
-const checked = (
+const withAppendCheck = (
   keys: ActorKeys,
   entry: ActorEntry,
   messages: ReadonlyArray<StreamMessage>
 ): ReadonlyArray<StreamMessage> => {
-  // Whoever appends has written the state's key first.
+  // An owner writes the state's key before it appends.
   if (entry.seq === 0 && entry.nextSeq === 0) return messages
   const next = `${keys.log}${entry.head + 1}`
   const [first, ...rest] = messages
   if (first === undefined) {
-    return [{ subject: next, data: "", headers: FADING + expectSequence(entry.nextSeq) }]
+    return [{ subject: next, data: "", headers: fadingMarkerLines + expectSequence(entry.nextSeq) }]
   }
   const own = first.subject === next
   return [withHeaders(first, expectSequence(entry.nextSeq, own ? undefined : next)), ...rest]
@@ -143,26 +145,30 @@ const fencedByState = (
 ): ReadonlyArray<StreamMessage> => {
   const fence = expectSequence(entry.seq, keys.state)
   if (first !== undefined) return [withHeaders(first, fence), ...rest]
-  return signals.length === 0 ? [] : [{ subject: keys.fence, data: "", headers: FADING + fence }]
+  return signals.length === 0
+    ? []
+    : [{ subject: keys.fence, data: "", headers: fadingMarkerLines + fence }]
 }
 
-/** The removal of an actor: a mark, which all older items of its log are below. */
+/** The removal of an actor: a marker; all older items of its log have lower sequences. */
 const removal = (
-  place: Bucket,
+  bucket: Bucket,
   keys: ActorKeys,
   entry: ActorEntry,
   commit: Commit,
   id: string
 ): CommitPlan => {
   const others = timerMessages(keys, commit)
-  const signals = signalMessages(place, keys, commit)
+  const signals = signalMessages(bucket, keys, commit)
   const fades = entry.head === 0 && entry.floor === 0 && entry.voided === undefined
   const mark: StreamMessage = {
     subject: keys.state,
     data: "",
-    headers: `${expectSequence(entry.seq)}${COMMIT}: ${id}\r\n${fades ? FADING : MARKER}`
+    headers: `${expectSequence(entry.seq)}${commitHeader}: ${id}\r\n${
+      fades ? fadingMarkerLines : markerLine
+    }`
   }
-  const own = [mark, ...entry.isFenced ? others : checked(keys, entry, others)]
+  const own = [mark, ...entry.isFenced ? others : withAppendCheck(keys, entry, others)]
   const messages = [...own, ...signals]
   return {
     messages,
@@ -183,11 +189,11 @@ const removal = (
   }
 }
 
-/** Whether the removed actor may have left something that a purge must take. */
+/** Whether the removed actor may have left items that a purge must delete. */
 export const needsPurge = (entry: ActorEntry): boolean => entry.floor > 0
 
-/** Numbers left out that a commit which was broken off may have used. */
-const leftOut = (
+/** Skipped numbers that an interrupted commit may have used. */
+const skippedNumbers = (
   entry: ActorEntry,
   { append }: Commit,
   head: number
@@ -200,21 +206,20 @@ const leftOut = (
 }
 
 /**
- * What becomes of the messages that lose items, and of earlier marks. A server that is killed has a
- * message again whose place a mark took that has faded since: so only where nothing counts any more
- * may it fade.
+ * The messages that lose items, and earlier markers. A killed server may restore a message after
+ * its marker has expired, so markers expire only below the low watermark.
  */
 const clearingMessages = (
   { log }: ActorKeys,
-  { lowWatermark, faded, trimmed }: LogTrim
+  { lowWatermark, expiring, trimmed }: LogTrim
 ): ReadonlyArray<StreamMessage> => [
   ...trimmed.map(({ last, n, rest }) => ({
     subject: log + n,
     ...rest === undefined
-      ? { data: "", headers: last <= lowWatermark ? FADING : MARKER }
+      ? { data: "", headers: last <= lowWatermark ? fadingMarkerLines : markerLine }
       : encodeLogMessage(rest)
   })),
-  ...faded.map((n) => ({ subject: log + n, data: "", headers: FADING }))
+  ...expiring.map((n) => ({ subject: log + n, data: "", headers: fadingMarkerLines }))
 ]
 
 const itemMessages = (
@@ -227,28 +232,28 @@ const itemMessages = (
     return { subject: log + pack.n, data, headers: at === 0 ? firstHeaders + headers : headers }
   })
 
-/** `rewrite`: the state's record is written though the commit brings none. */
+/** `rewrite`: writes the state's record although the commit has no state. */
 export const planCommit = (
-  place: Bucket,
+  bucket: Bucket,
   before: ActorEntry,
-  { clearing, commit, id, logMessages }: CommitWork,
+  { trim, commit, id, logMessages }: CommitWork,
   rewrite = !before.isFenced
 ): CommitPlan => {
-  const { lowWatermark, mayAdvance } = clearing
+  const { lowWatermark, mayAdvance } = trim
   const entry: ActorEntry = { ...before, lowWatermark, mayAdvance }
-  const keys = actorKeys(place, commit.address)
+  const keys = actorKeys(bucket, commit.address)
   const { state } = commit
-  if (state === null) return removal(place, keys, entry, commit, id)
+  if (state === null) return removal(bucket, keys, entry, commit, id)
   const head = headAfter(entry, commit)
   const others: ReadonlyArray<StreamMessage> = [
-    ...itemMessages(keys, logMessages, `${COMMIT}: ${id}\r\n`),
+    ...itemMessages(keys, logMessages, `${commitHeader}: ${id}\r\n`),
     ...clearingMessages(keys, {
-      ...clearing,
-      trimmed: [...clearing.trimmed, ...leftOut(entry, commit, head)]
+      ...trim,
+      trimmed: [...trim.trimmed, ...skippedNumbers(entry, commit, head)]
     }),
     ...timerMessages(keys, commit)
   ]
-  const signals = signalMessages(place, keys, commit)
+  const signals = signalMessages(bucket, keys, commit)
   if (state === undefined && !rewrite) {
     const own = fencedByState(keys, entry, others, signals)
     const messages = [...own, ...signals]
@@ -260,7 +265,7 @@ export const planCommit = (
     }
   }
   const record = recordMessage(keys, entry, commit, id, head)
-  const own = [record, ...entry.isFenced ? others : checked(keys, entry, others)]
+  const own = [record, ...entry.isFenced ? others : withAppendCheck(keys, entry, others)]
   const messages = [...own, ...signals]
   return {
     messages,
@@ -281,11 +286,11 @@ export const planCommit = (
 }
 
 /**
- * The first step of a commit that is too large for one batch: items above the head do not count
- * from now on. The entry must not be claimed, so that it has its text.
+ * The first step of a commit that is too large for one batch: from then on items above the head do
+ * not count. `entry` must be unfenced, so that it has its text.
  */
 export const capPlan = (
-  place: Bucket,
+  bucket: Bucket,
   entry: ActorEntry,
   { commit, id }: CommitWork
 ): CommitPlan => {
@@ -298,21 +303,21 @@ export const capPlan = (
     signals: [],
     consumedSignal: undefined
   }
-  const clearing = noTrim(entry)
-  const plan = planCommit(place, entry, { commit: nothing, id, logMessages: [], clearing })
+  const trim = noTrim(entry)
+  const plan = planCommit(bucket, entry, { commit: nothing, id, logMessages: [], trim })
   const [record, ...rest] = plan.messages
   if (record === undefined) return plan
-  return { ...plan, messages: [withHeaders(record, `${CAP}: ${entry.head}\r\n`), ...rest] }
+  return { ...plan, messages: [withHeaders(record, `${capHeader}: ${entry.head}\r\n`), ...rest] }
 }
 
-/** The second step: the items, in batches of so many messages. */
+/** The second step: the items, in batches of at most `messagesMax` messages. */
 export const itemPlans = (
-  place: Bucket,
+  bucket: Bucket,
   capped: ActorEntry,
   { commit, logMessages }: CommitWork,
   messagesMax: number
 ): ReadonlyArray<ReadonlyArray<StreamMessage>> => {
-  const keys = actorKeys(place, commit.address)
+  const keys = actorKeys(bucket, commit.address)
   const plans: Array<ReadonlyArray<StreamMessage>> = []
   for (let from = 0; from < logMessages.length; from += messagesMax) {
     const some = logMessages.slice(from, from + messagesMax)
@@ -321,16 +326,16 @@ export const itemPlans = (
   return plans
 }
 
-/** The last step: everything else, and the items count. */
+/** The last step: everything else; from then on the items count. */
 export const uncapPlan = (
-  place: Bucket,
+  bucket: Bucket,
   entry: ActorEntry,
   capped: ActorEntry,
   work: CommitWork
 ): CommitPlan => {
   const head = headAfter(entry, work.commit)
   return planCommit(
-    place,
+    bucket,
     { ...capped, text: entry.text, head },
     {
       ...work,
@@ -341,8 +346,6 @@ export const uncapPlan = (
     true
   )
 }
-
-/* What one commit writes, and what its actor is like when that is kept. */
 
 type Conflict = RevisionConflict | LogConflict
 
@@ -355,7 +358,7 @@ export const conflictOf = (entry: ActorEntry, commit: Commit): Conflict | undefi
   if (state === null) return undefined
   const first = append[0]?.n
   if (first !== undefined && first <= entry.head) return new LogConflict({ key, item: first })
-  // Decided without knowing of items that are there.
+  // The activation decided without knowing all items.
   if (state !== undefined && head < entry.head) return new LogConflict({ key, item: head + 1 })
   if (state === undefined && first !== undefined && first > entry.head + 1) {
     return new LogConflict({ key, item: first })
@@ -363,14 +366,14 @@ export const conflictOf = (entry: ActorEntry, commit: Commit): Conflict | undefi
   return undefined
 }
 
-/** Another activation has written the state's key, if only to say that it is there. */
+/** The conflict with another activation that wrote the state's key, if only to fence it. */
 export const conflictAfterReload = (
   known: ActorEntry,
   fresh: ActorEntry,
   commit: Commit
 ): Conflict | undefined =>
   conflictOf(fresh, commit) ??
-    // The key's mark may have faded, or been purged, after a removal.
+    // The key's mark may have expiring, or been purged, after a removal.
     (fresh.seq === known.seq || fresh.seq === 0 ? undefined : new RevisionConflict({
       key: keyOf(commit.address),
       expected: commit.expected,
@@ -380,9 +383,9 @@ export const conflictAfterReload = (
 export const conflict = (conflict: Conflict): CommitOutcome => ({ _tag: "Conflict", conflict })
 
 /**
- * Whether a commit of which no trace is left may have been kept, and written over by who has the
- * actor now. Items stay where they are, and a claim of the state's record keeps its revision: so
- * where the revision is what it was, nothing was kept.
+ * Whether a commit without a trace may have been stored, and overwritten by the next owner. Items
+ * stay at their keys, and fencing keeps the revision of the state's record. So where the revision
+ * did not change, nothing was stored.
  */
 export const mayBeOverwritten = (
   known: ActorEntry,

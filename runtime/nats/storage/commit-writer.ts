@@ -1,7 +1,7 @@
 /**
- * Commits into one bucket, at most one of each actor under way. A member at fault is taken out of
- * its batch, and what the servers did not acknowledge is settled by asking the leader, before
- * anything is said of it.
+ * Writes commits into one bucket, at most one of each actor at a time. A member that conflicts is
+ * taken out of its batch. After a write without an acknowledgement the writer reads the actor from
+ * the leader before it reports an outcome.
  */
 import { StorageFull, StorageUnavailable } from "../../actor/index.ts"
 import { batchMessagesMax, batchTargetMessages, cachedStateCharsMax, giveUpMs,
@@ -17,41 +17,41 @@ import { type ActorQueue, type BatchMember, CommitBatcher,
 import { capPlan, type CommitPlan, committed, type CommitWork, conflict, conflictAfterReload,
   conflictOf, itemPlans, mayBeOverwritten, needsPurge, planCommit,
   uncapPlan } from "./commit-plan.ts"
-import { type LogTrim, noTrim, planTrim } from "./log-clearer.ts"
+import { type LogTrim, noTrim, planTrim } from "./log-trim.ts"
 
-interface NotKept {
+interface FailedStep {
   readonly written: NotStored
-  /** Whether it was the step by which the commit counts. */
+  /** The last step makes the commit count. */
   readonly wasLast: boolean
 }
 
-/** The actor after a step, or why it was not kept. */
-const step = async (
+/** The actor after a step, or why the step was not stored. */
+const writeStep = async (
   nats: NatsApi,
   plan: CommitPlan,
   wasLast: boolean
-): Promise<ActorEntry | NotKept> => {
+): Promise<ActorEntry | FailedStep> => {
   const written = await write(nats, plan.messages)
   return written._tag === "Stored" ? plan.after(written.first) : { written, wasLast }
 }
 
-const attempt = async (
+const writeSteps = async (
   nats: NatsApi,
-  place: Bucket,
+  bucket: Bucket,
   entry: ActorEntry,
   work: CommitWork
-): Promise<ActorEntry | NotKept> => {
-  const capped = await step(nats, capPlan(place, entry, work), false)
+): Promise<ActorEntry | FailedStep> => {
+  const capped = await writeStep(nats, capPlan(bucket, entry, work), false)
   if ("written" in capped) return capped
-  for (const messages of itemPlans(place, capped, work, batchTargetMessages)) {
+  for (const messages of itemPlans(bucket, capped, work, batchTargetMessages)) {
     const written = await write(nats, messages)
     if (written._tag !== "Stored") return { written, wasLast: false }
   }
-  return step(nats, uncapPlan(place, entry, capped, work), true)
+  return writeStep(nats, uncapPlan(bucket, entry, capped, work), true)
 }
 
-/** While leaders change, a write may be refused as moved that was kept. */
-const mayBeKept = ({ wasLast, written }: NotKept): boolean =>
+/** While leaders change, a server may report a conflict for a write that was stored. */
+const mayBeStored = ({ wasLast, written }: FailedStep): boolean =>
   wasLast && (written._tag === "Indeterminate" || isSequenceConflict(written.code))
 
 const tooLarge = (messages: ReadonlyArray<StreamMessage>): StorageFull | undefined =>
@@ -62,33 +62,37 @@ const tooLarge = (messages: ReadonlyArray<StreamMessage>): StorageFull | undefin
         `the servers take ${batchMessagesMax} at once`
     })
 
-/** Writes and tells the job what has become of it; never rejects. */
+/**
+ * Writes a commit of more messages than one atomic batch takes. Its items are written first, above
+ * a cap in the state's record, so they do not count yet. The last batch writes everything else and
+ * lifts the cap. A commit that is interrupted leaves items that never count. Never rejects.
+ */
 export const writeLargeCommit = async (
   nats: NatsApi,
-  place: Bucket,
+  bucket: Bucket,
   job: CommitJob
 ): Promise<void> => {
   const { commit, id } = job
-  let isUnsure = false
+  let isIndeterminate = false
   while (!job.abandoned) {
     try {
-      const entry = await loadEntry(nats, place, commit.address)
+      const entry = await loadEntry(nats, bucket, commit.address)
       if (entry.commit === id && !isCapped(entry)) {
         return job.done(committed(commit, entry.revision, Number.NaN))
       }
       const found = conflictOf(entry, commit)
       if (found !== undefined) {
-        return job.done(isUnsure ? { _tag: "Indeterminate" } : conflict(found))
+        return job.done(isIndeterminate ? { _tag: "Indeterminate" } : conflict(found))
       }
-      const work = { ...job, clearing: await planTrim(nats, place, entry, commit, true) }
-      const refusal = tooLarge(uncapPlan(place, entry, entry, work).messages)
+      const work = { ...job, trim: await planTrim(nats, bucket, entry, commit, true) }
+      const refusal = tooLarge(uncapPlan(bucket, entry, entry, work).messages)
       if (refusal !== undefined) return job.failed(refusal)
-      const outcome = await attempt(nats, place, entry, work)
+      const outcome = await writeSteps(nats, bucket, entry, work)
       if (!("written" in outcome)) {
         return job.done(committed(commit, outcome.revision, Number.NaN))
       }
       const { written, written: { detail } } = outcome
-      isUnsure ||= mayBeKept(outcome)
+      isIndeterminate ||= mayBeStored(outcome)
       job.mayBeStored ||= written._tag === "Indeterminate"
       const full = isFull(written)
       const isOver = full || performance.now() - job.sinceMs > giveUpMs
@@ -103,137 +107,131 @@ export const writeLargeCommit = async (
   }
 }
 
-/*
- * A commit of more messages than one atomic batch takes. Its items are written first, above a
- * cap in the state's record that keeps them from counting; the last batch writes everything else
- * and lifts the cap. What is broken off leaves items that never count.
- */
-
 export class BucketWriter {
-  readonly place: Bucket
+  readonly bucket: Bucket
   private readonly nats: NatsApi
-  private readonly outbox: CommitBatcher
+  private readonly batcher: CommitBatcher
 
-  constructor(nats: NatsApi, place: Bucket) {
+  constructor(nats: NatsApi, bucket: Bucket) {
     this.nats = nats
-    this.place = place
-    this.outbox = new CommitBatcher(nats, {
+    this.bucket = bucket
+    this.batcher = new CommitBatcher(nats, {
       written: (members, written) => {
-        if (written._tag === "Stored") this.kept(members, written.first)
+        if (written._tag === "Stored") this.finishBatch(members, written.first)
         else void this.settle(members, written)
       },
-      dropped: ({ lane }) => this.next(lane)
+      dropped: ({ queue }) => this.next(queue)
     })
   }
 
-  submit(lane: ActorQueue, job: CommitJob): void {
-    lane.waiting.push(job)
-    if (!lane.busy) this.next(lane)
+  submit(queue: ActorQueue, job: CommitJob): void {
+    queue.waiting.push(job)
+    if (!queue.busy) this.next(queue)
   }
 
-  /** Reads the actor anew once its commits under way are done with. */
-  async load(lane: ActorQueue): Promise<ActorEntry> {
-    while (lane.busy) await new Promise<void>((resolve) => lane.idle.push(resolve))
-    lane.busy = true
+  /** Reads the actor once its pending commits have ended. */
+  async load(queue: ActorQueue): Promise<ActorEntry> {
+    while (queue.busy) await new Promise<void>((resolve) => queue.idle.push(resolve))
+    queue.busy = true
     try {
-      const entry = await this.reload(lane)
-      // It is read again for the commit that needs it.
-      if ((entry.text?.length ?? 0) > cachedStateCharsMax) lane.entry = undefined
+      const entry = await this.reload(queue)
+      // A long text is read again for the commit that needs it.
+      if ((entry.text?.length ?? 0) > cachedStateCharsMax) queue.entry = undefined
       return entry
     } finally {
-      this.next(lane)
+      this.next(queue)
     }
   }
 
-  private async reload(lane: ActorQueue): Promise<ActorEntry> {
-    const { address } = lane
-    const known = lane.entry
-    lane.entry = undefined
-    const fresh = await loadEntry(this.nats, this.place, address)
+  private async reload(queue: ActorQueue): Promise<ActorEntry> {
+    const { address } = queue
+    const known = queue.entry
+    queue.entry = undefined
+    const fresh = await loadEntry(this.nats, this.bucket, address)
     if (fresh.floor > 0) void this.purge(address, fresh.floor)
     const isSame = known?.isFenced === true && known.seq === fresh.seq && known.head === fresh.head
-    lane.entry = isSame ? { ...fresh, text: undefined, isFenced: true } : fresh
+    queue.entry = isSame ? { ...fresh, text: undefined, isFenced: true } : fresh
     return fresh
   }
 
-  private next(lane: ActorQueue): void {
-    lane.busy = false
-    for (let job = lane.waiting.shift(); job !== undefined; job = lane.waiting.shift()) {
+  private next(queue: ActorQueue): void {
+    queue.busy = false
+    for (let job = queue.waiting.shift(); job !== undefined; job = queue.waiting.shift()) {
       if (job.abandoned) continue
-      lane.busy = true
-      this.start(lane, job)
+      queue.busy = true
+      this.start(queue, job)
       return
     }
-    for (const resolve of lane.idle.splice(0)) resolve()
+    for (const resolve of queue.idle.splice(0)) resolve()
   }
 
-  private start(lane: ActorQueue, job: CommitJob): void {
-    if (lane.entry === undefined) void this.restart(lane, job)
-    else this.prepare(lane, job, lane.entry)
+  private start(queue: ActorQueue, job: CommitJob): void {
+    if (queue.entry === undefined) void this.reloadAndStart(queue, job)
+    else this.prepare(queue, job, queue.entry)
   }
 
-  private async restart(lane: ActorQueue, job: CommitJob): Promise<void> {
+  private async reloadAndStart(queue: ActorQueue, job: CommitJob): Promise<void> {
     job.isReloaded = true
     try {
-      await this.reload(lane)
+      await this.reload(queue)
     } catch (error) {
-      return this.finish(lane, job, () => job.failed(asStorageUnavailable(error)))
+      return this.finish(queue, job, () => job.failed(asStorageUnavailable(error)))
     }
-    this.start(lane, job)
+    this.start(queue, job)
   }
 
-  private prepare(lane: ActorQueue, job: CommitJob, entry: ActorEntry): void {
+  private prepare(queue: ActorQueue, job: CommitJob, entry: ActorEntry): void {
     const { commit } = job
     const found = conflictOf(entry, commit)
     if (found !== undefined) {
-      if (!job.isReloaded) return void this.restart(lane, job)
-      return this.finish(lane, job, () => job.done(conflict(found)))
+      if (!job.isReloaded) return void this.reloadAndStart(queue, job)
+      return this.finish(queue, job, () => job.done(conflict(found)))
     }
-    if (commit.remove.length === 0) this.add(lane, job, entry, noTrim(entry))
-    else void this.clear(lane, job, entry)
+    if (commit.remove.length === 0) this.add(queue, job, entry, noTrim(entry))
+    else void this.trimAndAdd(queue, job, entry)
   }
 
-  /** Looks at the messages that hold the items which the commit removes. */
-  private async clear(lane: ActorQueue, job: CommitJob, entry: ActorEntry): Promise<void> {
+  /** Reads the messages that hold the items which the commit removes. */
+  private async trimAndAdd(queue: ActorQueue, job: CommitJob, entry: ActorEntry): Promise<void> {
     try {
-      this.add(lane, job, entry, await planTrim(this.nats, this.place, entry, job.commit))
+      this.add(queue, job, entry, await planTrim(this.nats, this.bucket, entry, job.commit))
     } catch (error) {
-      this.finish(lane, job, () => job.failed(asStorageUnavailable(error)))
+      this.finish(queue, job, () => job.failed(asStorageUnavailable(error)))
     }
   }
 
-  private add(lane: ActorQueue, job: CommitJob, entry: ActorEntry, clearing: LogTrim): void {
-    const plan = planCommit(this.place, entry, { ...job, clearing })
+  private add(queue: ActorQueue, job: CommitJob, entry: ActorEntry, trim: LogTrim): void {
+    const plan = planCommit(this.bucket, entry, { ...job, trim })
     if (plan.messages.length === 0) {
       return this.finish(
-        lane,
+        queue,
         job,
         () => job.done(committed(job.commit, entry.revision, Number.NaN))
       )
     }
-    if (plan.messages.length > batchMessagesMax) return void this.large(lane, job)
-    this.outbox.add({ lane, job, entry, plan, readyMs: performance.now() })
+    if (plan.messages.length > batchMessagesMax) return void this.writeLarge(queue, job)
+    this.batcher.add({ queue, job, entry, plan, readyMs: performance.now() })
   }
 
-  private async large(lane: ActorQueue, job: CommitJob): Promise<void> {
-    lane.entry = undefined
-    await writeLargeCommit(this.nats, this.place, job)
-    this.next(lane)
+  private async writeLarge(queue: ActorQueue, job: CommitJob): Promise<void> {
+    queue.entry = undefined
+    await writeLargeCommit(this.nats, this.bucket, job)
+    this.next(queue)
   }
 
-  private finish(lane: ActorQueue, job: CommitJob, tell: () => void): void {
+  private finish(queue: ActorQueue, job: CommitJob, report: () => void): void {
     try {
-      tell()
+      report()
     } catch (defect) {
       job.broken(defect)
     }
-    this.next(lane)
+    this.next(queue)
   }
 
-  private kept(members: ReadonlyArray<BatchMember>, from: number): void {
+  private finishBatch(members: ReadonlyArray<BatchMember>, from: number): void {
     let first = from
-    for (const { job, lane, plan } of members) {
-      this.concluded(lane, job, plan.after(first), undefined, first + plan.signalsAt)
+    for (const { job, queue, plan } of members) {
+      this.finishStored(queue, job, plan.after(first), undefined, first + plan.signalsAt)
       first += plan.messages.length
     }
   }
@@ -242,27 +240,27 @@ export class BucketWriter {
    * The commit was kept, and left the actor like this, at this revision; `firstSignal` as in
    * {@link committed}.
    */
-  private concluded(
-    lane: ActorQueue,
+  private finishStored(
+    queue: ActorQueue,
     job: CommitJob,
     entry: ActorEntry,
     revision = entry.revision,
     firstSignal = Number.NaN
   ): void {
     const { commit } = job
-    // Whoever is told of it may read at once. The mark of a removal fades or is purged, so that its
-    // sequence will not stay.
-    lane.entry = commit.state === null ? undefined : entry
+    // The caller may read at once. The marker of a removal expires or is purged, so its sequence
+    // does not stay.
+    queue.entry = commit.state === null ? undefined : entry
     job.done(committed(commit, revision, firstSignal))
-    if (commit.state !== null) return this.next(lane)
-    if (!needsPurge(entry)) return this.next(lane)
-    void this.purge(commit.address, entry.floor).then(() => this.next(lane))
+    if (commit.state !== null) return this.next(queue)
+    if (!needsPurge(entry)) return this.next(queue)
+    void this.purge(commit.address, entry.floor).then(() => this.next(queue))
   }
 
-  /** Takes what a removed actor left. Until then its items are known by their sequence. */
+  /** Deletes the items of a removed actor. Until then their sequences tell that they are old. */
   private async purge(address: CommitJob["commit"]["address"], upTo: number): Promise<void> {
-    const { all } = actorKeys(this.place, address)
-    await callApi(this.nats, `STREAM.PURGE.${this.place.stream}`, { filter: all, seq: upTo + 1 })
+    const { all } = actorKeys(this.bucket, address)
+    await callApi(this.nats, `STREAM.PURGE.${this.bucket.stream}`, { filter: all, seq: upTo + 1 })
       .catch(() => undefined)
   }
 
@@ -273,94 +271,94 @@ export class BucketWriter {
     const { _tag, detail } = written
     const code = written._tag === "Rejected" ? written.code : undefined
     for (const { job } of members) {
-      job.tries++
+      job.failures++
       if (_tag === "Indeterminate") job.mayBeStored = true
     }
-    // Another sequence than expected is certain; all else may pass.
+    // Only another sequence than expected is certain not to pass.
     if (code !== 10_071) await wait(retryDelayMs)
-    const asks = code === undefined || isSequenceConflict(code)
+    const isDoubtful = code === undefined || isSequenceConflict(code)
     const failure = isFull(written)
       ? new StorageFull({ detail })
       : new StorageUnavailable({ detail })
     await Promise.all(members.map(async (member) => {
-      const { job, lane } = member
+      const { job, queue } = member
       if (job.abandoned) {
-        lane.entry = undefined
-        return this.next(lane)
+        queue.entry = undefined
+        return this.next(queue)
       }
       const isOver = failure._tag === "StorageFull" ||
         performance.now() - job.sinceMs > giveUpMs
-      if (isOver && !job.mayBeStored) return this.finish(lane, job, () => job.failed(failure))
-      if (asks || job.mayBeStored) return this.examine(member)
-      this.outbox.add(member)
+      if (isOver && !job.mayBeStored) return this.finish(queue, job, () => job.failed(failure))
+      if (isDoubtful || job.mayBeStored) return this.resolve(member)
+      this.batcher.add(member)
     }))
   }
 
-  /** Asks the leader what has become of a commit, and of its actor. */
-  private async examine(
-    { entry, job, lane }: Pick<BatchMember, "entry" | "job" | "lane">
+  /** Reads from the leader whether a commit was stored, and its actor. */
+  private async resolve(
+    { entry, job, queue }: Pick<BatchMember, "entry" | "job" | "queue">
   ): Promise<void> {
     const { commit } = job
     let fresh: ActorEntry
-    let clearing: LogTrim
-    let wasKept: boolean
+    let trim: LogTrim
+    let wasStored: boolean
     let consumedSignal: number | undefined
     try {
-      lane.entry = undefined
-      fresh = await loadEntry(this.nats, this.place, commit.address)
-      // Of a refusal too: while leaders change one may be told of what was kept after all.
-      wasKept = await this.wasKept(job, fresh)
-      clearing = await planTrim(this.nats, this.place, fresh, commit)
+      queue.entry = undefined
+      fresh = await loadEntry(this.nats, this.bucket, commit.address)
+      // After a rejection too: while leaders change, the write may have been stored.
+      wasStored = await this.wasStored(job, fresh)
+      trim = await planTrim(this.nats, this.bucket, fresh, commit)
       consumedSignal = await this.removableSignal(commit)
     } catch (error) {
-      return this.unanswered({ entry, job, lane }, error)
+      return this.retryResolve({ entry, job, queue }, error)
     }
-    if (wasKept) {
-      // Where another wrote since, nothing that is decided upon this commit may be written.
+    if (wasStored) {
+      // Where another owner wrote since, nothing decided after this commit may be written.
       const revision = fresh.commit === job.id ? fresh.revision : Number.NaN
-      return this.concluded(lane, job, { ...fresh, isFenced: false }, revision)
+      return this.finishStored(queue, job, { ...fresh, isFenced: false }, revision)
     }
     const found = conflictAfterReload(entry, fresh, commit)
-    lane.entry = fresh
+    queue.entry = fresh
     if (found !== undefined) {
-      const isUnsure = job.mayBeStored && mayBeOverwritten(entry, fresh, commit)
+      const isIndeterminate = job.mayBeStored && mayBeOverwritten(entry, fresh, commit)
       return this.finish(
-        lane,
+        queue,
         job,
-        () => job.done(isUnsure ? { _tag: "Indeterminate" } : conflict(found))
+        () => job.done(isIndeterminate ? { _tag: "Indeterminate" } : conflict(found))
       )
     }
     const remaining = { ...commit, consumedSignal }
-    const plan = planCommit(this.place, fresh, { ...job, commit: remaining, clearing })
-    this.outbox.add({ lane, job, entry: fresh, plan, readyMs: performance.now() })
+    const plan = planCommit(this.bucket, fresh, { ...job, commit: remaining, trim })
+    this.batcher.add({ queue, job, entry: fresh, plan, readyMs: performance.now() })
   }
 
   /** The signal that the commit consumes, unless another signal has replaced it. */
   private async removableSignal({ address, consumedSignal }: Commit): Promise<number | undefined> {
     if (consumedSignal === undefined) return
-    const { signal } = actorKeys(this.place, address)
-    const stored = await readLastFromLeader(this.nats, this.place.stream, signal)
+    const { signal } = actorKeys(this.bucket, address)
+    const stored = await readLastFromLeader(this.nats, this.bucket.stream, signal)
     return stored?.seq === consumedSignal ? consumedSignal : undefined
   }
 
-  private async wasKept({ commit, id }: CommitJob, fresh: ActorEntry): Promise<boolean> {
+  private async wasStored({ commit, id }: CommitJob, fresh: ActorEntry): Promise<boolean> {
     if (fresh.commit === id && !isCapped(fresh)) return true
     const { address, append, state } = commit
     if (state === null) return fresh.revision === 0 && fresh.head === 0
     const [first] = append
     if (first === undefined) return false
-    const { log } = actorKeys(this.place, address)
-    return await commitOfKey(this.nats, this.place, log + first.n) === id
+    const { log } = actorKeys(this.bucket, address)
+    return await commitOfKey(this.nats, this.bucket, log + first.n) === id
   }
 
-  private async unanswered(member: Pick<BatchMember, "entry" | "job" | "lane">, error: unknown) {
-    const { job, lane } = member
-    if (job.abandoned) return this.next(lane)
-    if (this.nats.nc.isClosed()) return this.finish(lane, job, () => job.broken(error))
+  private async retryResolve(member: Pick<BatchMember, "entry" | "job" | "queue">, error: unknown) {
+    const { job, queue } = member
+    if (job.abandoned) return this.next(queue)
+    if (this.nats.nc.isClosed()) return this.finish(queue, job, () => job.broken(error))
     if (!job.mayBeStored) {
-      return this.finish(lane, job, () => job.failed(asStorageUnavailable(error)))
+      return this.finish(queue, job, () => job.failed(asStorageUnavailable(error)))
     }
     await wait(retryDelayMs)
-    return this.examine(member)
+    return this.resolve(member)
   }
 }

@@ -1,5 +1,4 @@
 /** Actors in JetStream key-value buckets. */
-export { type ActorEntry, COMMIT, isLiveItem, isMarker, itemCount, itemsOf,
-  parseEntry } from "./actor-entry.ts"
+export { type ActorEntry, isLiveItem, itemCount, itemsOf, parseEntry } from "./actor-entry.ts"
 export { loadEntry, readLog } from "./actor-log.ts"
 export { natsStorage } from "./storage.ts"

@@ -15,23 +15,23 @@ import { BucketWriter } from "./commit-writer.ts"
 import { nextTimers } from "./stored-timers.ts"
 
 export interface NatsStorageOptions {
-  /** Buckets of a cluster that is made now; one that is there must have as many. */
+  /** Buckets of a new cluster; an existing cluster must have as many. */
   readonly buckets?: number
 }
 
-/** What became of one commit of a group; a failure means that nothing of it was kept. */
-type Settled = CommitOutcome | StorageFailure
+/** The result of one commit of a group; after a failure nothing of it was stored. */
+type CommitResult = CommitOutcome | StorageFailure
 
-const isOutcome = (settled: Settled): settled is CommitOutcome =>
+const isOutcome = (settled: CommitResult): settled is CommitOutcome =>
   settled._tag === "Committed" || settled._tag === "Conflict" || settled._tag === "Indeterminate"
 
 /**
- * A group fails only as a whole. A commit that was not kept while others of its group were is a
- * conflict: its actor is loaded again and decides anew.
+ * A group fails only as a whole. A commit that failed while others of its group were stored becomes
+ * a conflict: its actor is loaded again and decides again.
  */
-const together = (
+const outcomesOf = (
   group: ReadonlyArray<Commit>,
-  settled: ReadonlyArray<Settled>
+  settled: ReadonlyArray<CommitResult>
 ): Effect.Effect<ReadonlyArray<CommitOutcome>, StorageFailure> => {
   const failure = settled.find((one) => !isOutcome(one))
   const isKept = settled.some(({ _tag }) => _tag === "Committed" || _tag === "Indeterminate")
@@ -49,14 +49,14 @@ const together = (
 class NatsStorage {
   private readonly nats: NatsApi
   private readonly writers: ReadonlyArray<BucketWriter>
-  private readonly lanes = new ActorQueues()
+  private readonly queues = new ActorQueues()
   private readonly scanner: ActorScanner
   private readonly nextCommitId = makeIds()
 
-  constructor(nats: NatsApi, places: ReadonlyArray<Bucket>) {
+  constructor(nats: NatsApi, buckets: ReadonlyArray<Bucket>) {
     this.nats = nats
-    this.writers = places.map((place) => new BucketWriter(nats, place))
-    this.scanner = new ActorScanner(nats, places)
+    this.writers = buckets.map((bucket) => new BucketWriter(nats, bucket))
+    this.scanner = new ActorScanner(nats, buckets)
   }
 
   private writerOf(shard: number): BucketWriter {
@@ -65,7 +65,7 @@ class NatsStorage {
     return writer
   }
 
-  /** Bytes of all messages; undefined when one is larger than the servers take. */
+  /** Bytes of all texts; undefined when one is larger than the servers take. */
   private bytesOf({ append, state }: Commit, max: number): number | undefined {
     let all = 0
     for (const text of [state ?? "", ...append.map(({ value }) => value)]) {
@@ -81,13 +81,13 @@ class NatsStorage {
 
   readonly commit: StorageApi["commit"] = (group) =>
     Effect.flatMap(
-      Effect.callback<ReadonlyArray<Settled>>((resume) => {
-        const settled: Array<Settled> = []
+      Effect.callback<ReadonlyArray<CommitResult>>((resume) => {
+        const settled: Array<CommitResult> = []
         const jobs: Array<CommitJob> = []
         let left = group.length
         if (left === 0) resume(Effect.succeed([]))
         group.forEach((commit, at) => {
-          const settle = (one: Settled): void => {
+          const settle = (one: CommitResult): void => {
             settled[at] = one
             if (--left === 0) resume(Effect.succeed(settled))
           }
@@ -98,23 +98,23 @@ class NatsStorage {
           for (const job of jobs) job.abandoned = true
         })
       }),
-      (settled) => together(group, settled)
+      (settled) => outcomesOf(group, settled)
     )
 
   private submit(
     commit: Commit,
-    settle: (settled: Settled) => void,
+    settle: (settled: CommitResult) => void,
     broken: (defect: unknown) => void
   ): CommitJob | undefined {
     const { address, remove, state } = commit
     if (remove.length > 0 && state === undefined) {
-      broken(new TypeError(`${keyOf(address)}: removing items demands the state`))
+      broken(new TypeError(`${keyOf(address)}: a commit that removes items needs a state`))
       return undefined
     }
     const max = (this.nats.nc.info?.max_payload ?? Infinity) - headerReserveBytes
     const bytes = this.bytesOf(commit, max)
     if (bytes === undefined) {
-      const detail = `${keyOf(address)}: a text is larger than the servers' max_payload`
+      const detail = `${keyOf(address)}: a text is larger than the max_payload of the NATS servers`
       settle(new StorageUnavailable({ detail }))
       return undefined
     }
@@ -129,58 +129,59 @@ class NatsStorage {
       broken,
       isReloaded: false,
       mayBeStored: false,
-      tries: 0,
+      failures: 0,
       abandoned: false
     }
-    this.writerOf(shardOf(address)).submit(this.lanes.of(address), job)
+    this.writerOf(shardOf(address)).submit(this.queues.of(address), job)
     return job
   }
 
   readonly load: StorageApi["load"] = (address) =>
-    asked(async () => {
+    attempt(async () => {
       const writer = this.writerOf(shardOf(address))
-      const { head, revision, text } = await writer.load(this.lanes.of(address))
+      const { head, revision, text } = await writer.load(this.queues.of(address))
       return { state: text, revision, head }
     })
 
   readonly read: StorageApi["read"] = (address, from, limit, isOwn) =>
-    asked(() => {
+    attempt(() => {
       if (limit <= 0) return Promise.resolve([])
-      const { place } = this.writerOf(shardOf(address))
-      // Who owned it before may think that it still knows it.
-      const known = isOwn === true ? this.known(address) : undefined
-      return readLog(this.nats, place, address, known, from, limit)
+      const { bucket } = this.writerOf(shardOf(address))
+      const known = isOwn === true ? this.fenced(address) : undefined
+      return readLog(this.nats, bucket, address, known, from, limit)
     })
 
-  /** Only who has claimed an actor knows it without asking. */
-  private known(address: Address) {
-    const entry = this.lanes.peek(address)?.entry
+  /** The actor, where this node has fenced it; any other node must read it. */
+  private fenced(address: Address) {
+    const entry = this.queues.peek(address)?.entry
     return entry?.isFenced === true ? entry : undefined
   }
 
   readonly timers: StorageApi["timers"] = (shard, limit) =>
-    asked(() => nextTimers(this.nats, this.writerOf(shard).place, shard, limit))
+    attempt(() => nextTimers(this.nats, this.writerOf(shard).bucket, shard, limit))
 
   readonly scan: StorageApi["scan"] = (kind, after, limit) =>
-    asked(() => this.scanner.scan(kind, after, limit))
+    attempt(() => this.scanner.scan(kind, after, limit))
 
-  /** A stream takes commits as long as it has a leader, and that a majority. */
-  readonly health: StorageApi["health"] = asked(async () => {
-    await Promise.all(this.writers.map(async ({ place: { stream } }) => {
+  /** A stream takes commits while it has a leader, and the leader a majority. */
+  readonly health: StorageApi["health"] = attempt(async () => {
+    await Promise.all(this.writers.map(async ({ bucket: { stream } }) => {
       const { cluster } = await streamInfo(this.nats, stream)
       const others = cluster?.replicas ?? []
       const there = 1 + others.filter(({ current, offline }) => current && offline !== true).length
       if (2 * there <= others.length + 1 || cluster?.leader === "") {
-        throw new StorageUnavailable({ detail: `${stream} has no majority of its copies` })
+        throw new StorageUnavailable({
+          detail: `the stream ${stream} has no majority of its replicas`
+        })
       }
     }))
   })
 }
 
-const asked = <A>(ask: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
-  Effect.tryPromise({ try: ask, catch: asStorageUnavailable })
+const attempt = <A>(call: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
+  Effect.tryPromise({ try: call, catch: asStorageUnavailable })
 
-/** The storage port; makes its streams when they are not there. */
+/** The storage port; makes its streams where they do not exist. */
 export const natsStorage = (
   options: NatsStorageOptions = {}
 ): Layer.Layer<Storage, BucketFailure, Nats> =>
@@ -188,7 +189,7 @@ export const natsStorage = (
     Storage,
     Effect.gen(function*() {
       const nats = yield* Nats
-      const places = yield* actorBuckets(nats, options.buckets)
-      return new NatsStorage(nats, places)
+      const buckets = yield* actorBuckets(nats, options.buckets)
+      return new NatsStorage(nats, buckets)
     })
   )

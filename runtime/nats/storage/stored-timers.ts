@@ -1,9 +1,8 @@
 /** The timers and signals of a shard that come first, however many there are. */
 import type { StoredTimer, TimerPage } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
-import { addressOfTimer, type Bucket, listSubjects, pagesOf, readLastOfMany, signalsOf,
+import { addressOfTimer, type Bucket, isMarker, listSubjects, pagesOf, readLastOfMany, signalsOf,
   timersOf } from "../stream/index.ts"
-import { isMarker } from "./actor-entry.ts"
 
 /** Keeps the soonest of many. */
 export class SoonestTimers {
@@ -34,19 +33,19 @@ export class SoonestTimers {
 
 export const nextTimers = async (
   nats: NatsApi,
-  place: Bucket,
+  bucket: Bucket,
   shard: number,
   limit: number
 ): Promise<TimerPage> => {
   const soonest = new SoonestTimers(limit)
-  for (const filter of [timersOf(place, shard), signalsOf(place, shard)]) {
-    const isSignal = filter === signalsOf(place, shard)
-    for await (const { lastSeq, subjects } of listSubjects(nats, place.stream, filter)) {
+  for (const filter of [timersOf(bucket, shard), signalsOf(bucket, shard)]) {
+    const isSignal = filter === signalsOf(bucket, shard)
+    for await (const { lastSeq, subjects } of listSubjects(nats, bucket.stream, filter)) {
       for (const page of pagesOf(subjects)) {
-        for (const stored of await readLastOfMany(nats, place.stream, page, lastSeq)) {
+        for (const stored of await readLastOfMany(nats, bucket.stream, page, lastSeq)) {
           if (isMarker(stored)) continue
           soonest.add({
-            address: addressOfTimer(place, stored.subject),
+            address: addressOfTimer(bucket, stored.subject),
             atMs: Number(stored.text()),
             signalRevision: isSignal ? stored.seq : undefined
           })

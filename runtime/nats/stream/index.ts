@@ -4,8 +4,8 @@ export { actorBuckets, assertStreamConfig, type BucketFailure, bucketFailure, Bu
 export { type ActorKeys, actorKeys, addressOfState, addressOfTimer, type Bucket, bucketNamed,
   idOfState, signalsOf, statesOfKind, statesOfShard, timersOf } from "./keys.ts"
 export { IdPager, listSubjects, pagesOf } from "./listing.ts"
-export { acknowledgedSequence, barrierReader, callApi, nextSequence, readLast, readLastFromLeader,
-  readLastOfMany, scanStream, type StoredMessage, streamEnd, streamInfo,
+export { acknowledgedSequence, barrierReader, callApi, isMarker, nextSequence, readLast,
+  readLastFromLeader, readLastOfMany, scanStream, type StoredMessage, streamEnd, streamInfo,
   writtenAtMs } from "./reader.ts"
-export { expectSequence, isFull, isSequenceConflict, makeIds, type NotStored, type StreamMessage,
-  write, type WriteResult } from "./writer.ts"
+export { commitHeader, expectSequence, isFull, isSequenceConflict, makeIds, type NotStored,
+  type StreamMessage, write, type WriteResult } from "./writer.ts"

@@ -8,6 +8,9 @@ import { readTimeoutMs, staleRetriesMax, staleRetryMs, streamScanMessages } from
 import { ApiError, type NatsApi, resendUntilAnswered, retryUntilDeadline,
   wait } from "../connection/index.ts"
 
+export const isMarker = (stored: StoredMessage): boolean =>
+  stored.header("KV-Operation") !== undefined
+
 export type StreamAccess = Pick<NatsApi, "request" | "requestMany" | "readBarrier">
 
 /** A message as it is stored. */

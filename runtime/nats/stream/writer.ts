@@ -2,6 +2,8 @@
 import { writeTimeoutMs } from "../../limits.ts"
 import { type NatsApi, NoReply } from "../connection/index.ts"
 
+export const commitHeader = "Restante-Commit"
+
 /** A message to write: `headers` are whole lines, each ended by CR LF. */
 export interface StreamMessage {
   readonly subject: string

@@ -201,7 +201,7 @@ describe("one server", () => {
     })
 
     it("deletes what was removed or replaced, after a while", async () => {
-      const blobs = await node({ ...blobGarbageTimes, lingerMs: 0 })
+      const blobs = await node({ ...blobGarbageTimes, readGraceMs: 0 })
       await run(blobs.put("one", one(randomBytes(2_000)), MIB))
       const kept = randomBytes(3_000)
       await run(blobs.put("one", one(kept), MIB))

@@ -39,7 +39,7 @@ const views: Array<RecordView> = []
 const begin = (next: () => number | undefined, mark?: ReadBarrier): RecordView => {
   const view = new RecordView(stub(next, mark), makeMemoryView())
   views.push(view)
-  view.begin()
+  view.start()
   return view
 }
 
