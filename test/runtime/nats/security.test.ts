@@ -102,11 +102,11 @@ describe("by user and password", () => {
     testMs
   )
   it(
-    "a user who may do no more than docs/nats.md says is let in, and a mailbox works",
+    "admits a user with only the permissions of docs/nats.md, and a mailbox works",
     async () => {
       const page = readFileSync(new URL("../../../docs/nats.md", import.meta.url), "utf8")
-      const said = /has to have (.*?);/.exec(page)?.[1] ?? ""
-      const subjects = [...said.matchAll(/`([^`]+)`/g)].map(([, subject]) => `"${subject}"`).join(
+      const listed = /must be allowed to publish and subscribe to (.*), and/.exec(page)?.[1] ?? ""
+      const subjects = [...listed.matchAll(/`([^`]+)`/g)].map(([, subject]) => `"${subject}"`).join(
         ", "
       )
       expect(subjects).toContain("restante.>")

@@ -134,7 +134,7 @@ describe("a view that was closed", () => {
   })
 
   it.each([
-    ["it was fed too long ago", changed({ knownMs: Date.now() - viewResumeMaxMs - 60_000 })],
+    ["it was fed too long ago", changed({ completeAtMs: Date.now() - viewResumeMaxMs - 60_000 })],
     ["it is of another stream", changed({ created: "2020-01-01T00:00:00Z" })],
     ["it is ahead of the stream", changed({ seq: 1_000 })],
     ["the stream has another message there", changed({ writtenMs: 1 })],
