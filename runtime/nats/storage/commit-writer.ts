@@ -237,7 +237,7 @@ export class BucketWriter {
   }
 
   /**
-   * The commit was kept, and left the actor like this, at this revision; `firstSignal` as in
+   * The commit was stored, and left the actor like this, at this revision; `firstSignal` as in
    * {@link committed}.
    */
   private finishStored(
