@@ -1,9 +1,12 @@
 /**
- * One live actor: load -> decide -> group commit -> reply -> perform.
+ * One live actor: load, decide, group commit, reply, perform (protocol section 2).
  *
- * A message is decided at once on the state in memory, which may be ahead of what is durable;
- * every reply, of a read too, waits for the commit of what it has seen. A conflict or a failed
- * write drops the state: the actor is loaded again and the waiting messages are decided anew.
+ * An activation decides a message at once on the state in memory, which may be ahead of the durable
+ * one. Every reply, to a read too, waits for the commit that it has seen. After a conflict or a
+ * failed write the activation loads the actor again, and decides the waiting messages again.
+ *
+ * In this file, in order: the context that a node provides; the inbox; the actor as the store has
+ * it, and its state in memory; its timers; the activation, which joins these.
  */
 import { Effect, Exit } from "effect"
 import { ActorDefect, type Address, type AnyBehavior, type AskFailure, Decision,
@@ -21,117 +24,43 @@ import { changes, CommitPipeline, type FiredTimer, type InboxMessage, type Pendi
   type ReplyCallback } from "./pending-commit.ts"
 import { Queue } from "./queue.ts"
 
-export type AnyDecision = Decision<unknown, unknown, unknown>
+export interface ActivationContext extends Timekeeping {
+  readonly limits: Limits
+  readonly storage: StorageApi
+  readonly committer: Committer
+  readonly effects: Effects
+  readonly timers: TimerService
+  readonly nowMs: () => number
+  /** Logs a defect of other code, or of an actor that is restarting already. */
+  readonly onFault: (address: Address, cause: unknown) => void
+  /** Logs a defect of the actor; how long to wait before its restart, in ms, or its quarantine. */
+  readonly onDefect: (address: Address, cause: unknown) => number | Quarantined
+  readonly onChange: (address: Address, head: number) => void
+  /** The activation has ended by itself and accepts no more messages. */
+  readonly onEnd: (actor: Activation) => void
+  readonly step: ((step: MessageStep, address: Address) => void) | undefined
+}
 
 /**
- * The decision on one message; undefined when the table has no such cell. Throws what the cell
- * throws, and when its decision breaks a rule that no type can hold.
+ * The accepted messages without a reply; its queue holds those that are not yet decided. `done` is
+ * called once for each.
  */
-export const decideOn = (
-  behavior: AnyBehavior,
-  state: Tagged,
-  message: Tagged,
-  context: DecisionContext,
-  shard: number
-): AnyDecision | undefined => {
-  const cell = behavior.table[state._tag]?.[message._tag]
-  if (cell === undefined) return
-  const decision: unknown = cell(state, message, context)
-  if (!(decision instanceof Decision)) {
-    throw new TypeError(`${behavior.kind}: ${state._tag} x ${message._tag} made no decision`)
-  }
-  const { deferUntilMs, signals, timerAtMs } = decision
-  if (typeof timerAtMs === "number" && !Number.isFinite(timerAtMs)) {
-    throw new RangeError(`${behavior.kind}: a timer at ${timerAtMs} ms is no time`)
-  }
-  if (deferUntilMs !== undefined && !Number.isFinite(deferUntilMs)) {
-    throw new RangeError(`${behavior.kind}: a timer deferred until ${deferUntilMs} ms never fires`)
-  }
-  if (signals !== undefined) {
-    for (const { address } of signals) {
-      if (shardOf(address) !== shard) {
-        throw new RangeError(`${behavior.kind}: a signal to ${keyOf(address)}, of another shard`)
-      }
-    }
-  }
-  return decision
-}
-
-/* The actor as an activation has it in memory: it may be ahead of what is durable. */
-
-const findNothing = (): undefined => undefined
-
-export class ActorState {
-  state: Tagged
-  /** Of the state record as it was last read or written. */
-  revision = 0
-  head = 0
-  readonly behavior: AnyBehavior
-  private readonly shard: number
-  private recent: DeduplicationWindow | undefined = undefined
-  private readonly context: { -readonly [Known in keyof DecisionContext]: DecisionContext[Known] }
-
-  constructor(behavior: AnyBehavior, address: Address) {
-    this.behavior = behavior
-    this.shard = shardOf(address)
-    this.context = { self: address, nowMs: 0, head: 0, hint: undefined, findDuplicate: findNothing }
-    this.state = behavior.initial
-  }
-
-  /** Takes over what the store has. */
-  recovered({ head, recent, revision, state }: RecoveredActor): void {
-    this.state = state
-    this.revision = revision
-    this.head = head
-    this.recent = recent
-    this.context.findDuplicate = recent?.find ?? findNothing
-  }
-
-  /** What the store has of an actor that has never been, or has vanished. */
-  blank(): RecoveredActor {
-    const { initial, recall } = this.behavior
-    const state = recall?.restore(initial, []) ?? initial
-    return { state, revision: 0, head: 0, recent: recall && new DeduplicationWindow(recall.items) }
-  }
-
-  /** See {@link decideOn}. */
-  decide(message: Tagged, nowMs: number, hint: number | undefined): AnyDecision | undefined {
-    this.context.nowMs = nowMs
-    this.context.hint = hint
-    this.context.head = this.head
-    return decideOn(this.behavior, this.state, message, this.context, this.shard)
-  }
-
-  /** Notes the keys of items appended from the number `first` on; throws what `keyOf` throws. */
-  remember(values: ReadonlyArray<string>, first: number): void {
-    const { recall } = this.behavior
-    if (this.recent === undefined || recall === undefined) return
-    for (let at = 0; at < values.length; at++) {
-      const key = recall.keyOf(values[at] ?? "")
-      if (key !== undefined) this.recent.add(key, first + at)
-    }
-  }
-}
-
-/* The messages that an actor has taken and not yet replied to; `done` is called once for each. */
-
-/** Those that wait to be decided are its queue. */
 export class Inbox extends Queue<InboxMessage> {
-  /** How many were not yet replied to, those that wait and those that are decided. */
+  /** Messages without a reply: those that wait, and those that are decided. */
   unreplied = 0
   private readonly address: Address
   private readonly context: ActivationContext
   private closed = false
   private ending: AskFailure | undefined = undefined
 
-  constructor(address: Address, around: ActivationContext) {
+  constructor(address: Address, context: ActivationContext) {
     super()
     this.address = address
-    this.context = around
+    this.context = context
   }
 
-  /** The entry of a message, unless there is no room or no more to come: then it is answered. */
-  take(
+  /** Accepts a message; undefined when the inbox is full or closed, and has answered it. */
+  accept(
     message: Tagged,
     done: ReplyCallback,
     due: FiredTimer | undefined
@@ -160,7 +89,7 @@ export class Inbox extends Queue<InboxMessage> {
     }
   }
 
-  /** Answers what waits, and all that comes after it, with the failure. */
+  /** Answers the waiting messages, and all later ones, with the failure. */
   close(failure: AskFailure | undefined): void {
     this.closed = true
     this.ending ??= failure
@@ -168,16 +97,16 @@ export class Inbox extends Queue<InboxMessage> {
   }
 
   /**
-   * The entries that may be decided anew; the others are answered with the failure. `indeterminate`:
-   * their commit may have been kept.
+   * The messages of a lost commit that may be decided again; the others are answered with the
+   * failure. `indeterminate`: the store may have kept the commit.
    */
   retryable(
     entries: ReadonlyArray<InboxMessage>,
     failure: AskFailure,
     indeterminate: boolean
   ): Array<InboxMessage> {
-    // Without room the caller is told so at once: it is for the client to come again. And what
-    // may have been kept must not be decided twice.
+    // When the disk is full the request fails at once, and the client retries. A commit that the
+    // store may have kept must not be decided twice.
     const final = indeterminate || failure._tag === "StorageFull" ||
       failure._tag === "StorageCorrupted"
     const kept: Array<InboxMessage> = []
@@ -191,8 +120,7 @@ export class Inbox extends Queue<InboxMessage> {
   }
 }
 
-/* What an activation starts from: the record and the end of the log, as the store has them. */
-
+/** What an activation starts from: the record and the end of the log. */
 export interface RecoveredActor {
   readonly state: Tagged
   readonly revision: number
@@ -200,7 +128,7 @@ export interface RecoveredActor {
   readonly recent: DeduplicationWindow | undefined
 }
 
-/** A defect of the store is not one of the actor. */
+/** A defect of the store is not a defect of the actor. */
 const recoveryAborted = (): Effect.Effect<never, StorageUnavailable> =>
   Effect.fail(new StorageUnavailable({ detail: "the store broke off" }))
 
@@ -210,8 +138,8 @@ interface Read {
 }
 
 /**
- * The record and the last items, as they were at one moment. Between the two reads a commit may be
- * kept that was given up before: then the log goes further than the record was said to go.
+ * The record and the last items as of one moment. Between the two reads the store may keep a commit
+ * that was given up: then the log is longer than the record's head, and both are read again.
  */
 const readBoth = Effect.fnUntraced(function*(
   storage: StorageApi,
@@ -254,21 +182,95 @@ export const recover = Effect.fnUntraced(function*(
   return { state: recall.restore(state, items), revision, head, recent }
 })
 
-export interface ActivationContext extends Timekeeping {
-  readonly limits: Limits
-  readonly storage: StorageApi
-  readonly committer: Committer
-  readonly effects: Effects
-  readonly timers: TimerService
-  readonly nowMs: () => number
-  /** Logs a defect that is not the actor's, or finds it down already. */
-  readonly onFault: (address: Address, cause: unknown) => void
-  /** Logs a defect of the actor: how long to wait before its restart, in ms, or that it rests. */
-  readonly onDefect: (address: Address, cause: unknown) => number | Quarantined
-  readonly onChange: (address: Address, head: number) => void
-  /** The activation has ended by itself and takes no more messages. */
-  readonly onEnd: (actor: Activation) => void
-  readonly step: ((step: MessageStep, address: Address) => void) | undefined
+export type AnyDecision = Decision<unknown, unknown, unknown>
+
+/**
+ * The decision on one message; undefined when the table has no such cell. Throws what the cell
+ * throws, and when its decision breaks a rule that no type can hold.
+ */
+export const decideOn = (
+  behavior: AnyBehavior,
+  state: Tagged,
+  message: Tagged,
+  context: DecisionContext,
+  shard: number
+): AnyDecision | undefined => {
+  const cell = behavior.table[state._tag]?.[message._tag]
+  if (cell === undefined) return
+  const decision: unknown = cell(state, message, context)
+  if (!(decision instanceof Decision)) {
+    throw new TypeError(`${behavior.kind}: ${state._tag} x ${message._tag} made no decision`)
+  }
+  const { deferUntilMs, signals, timerAtMs } = decision
+  if (typeof timerAtMs === "number" && !Number.isFinite(timerAtMs)) {
+    throw new RangeError(`${behavior.kind}: a timer at ${timerAtMs} ms is no time`)
+  }
+  if (deferUntilMs !== undefined && !Number.isFinite(deferUntilMs)) {
+    throw new RangeError(`${behavior.kind}: a timer deferred until ${deferUntilMs} ms never fires`)
+  }
+  if (signals !== undefined) {
+    for (const { address } of signals) {
+      if (shardOf(address) !== shard) {
+        throw new RangeError(`${behavior.kind}: a signal to ${keyOf(address)}, of another shard`)
+      }
+    }
+  }
+  return decision
+}
+
+const findNothing = (): undefined => undefined
+
+/** An actor's state in memory, which may be ahead of the durable one. */
+export class ActorState {
+  state: Tagged
+  /** Of the state record when it was last read or written. */
+  revision = 0
+  head = 0
+  readonly behavior: AnyBehavior
+  private readonly shard: number
+  private recent: DeduplicationWindow | undefined = undefined
+  private readonly context: { -readonly [Known in keyof DecisionContext]: DecisionContext[Known] }
+
+  constructor(behavior: AnyBehavior, address: Address) {
+    this.behavior = behavior
+    this.shard = shardOf(address)
+    this.context = { self: address, nowMs: 0, head: 0, hint: undefined, findDuplicate: findNothing }
+    this.state = behavior.initial
+  }
+
+  /** Replaces the state by what the store has. */
+  replace({ head, recent, revision, state }: RecoveredActor): void {
+    this.state = state
+    this.revision = revision
+    this.head = head
+    this.recent = recent
+    this.context.findDuplicate = recent?.find ?? findNothing
+  }
+
+  /** What the store has of an actor that does not exist. */
+  blank(): RecoveredActor {
+    const { initial, recall } = this.behavior
+    const state = recall?.restore(initial, []) ?? initial
+    return { state, revision: 0, head: 0, recent: recall && new DeduplicationWindow(recall.items) }
+  }
+
+  /** See {@link decideOn}. */
+  decide(message: Tagged, nowMs: number, hint: number | undefined): AnyDecision | undefined {
+    this.context.nowMs = nowMs
+    this.context.hint = hint
+    this.context.head = this.head
+    return decideOn(this.behavior, this.state, message, this.context, this.shard)
+  }
+
+  /** Adds the keys of items, the first with this number; throws what `keyOf` throws. */
+  addKeys(values: ReadonlyArray<string>, first: number): void {
+    const { recall } = this.behavior
+    if (this.recent === undefined || recall === undefined) return
+    for (let at = 0; at < values.length; at++) {
+      const key = recall.keyOf(values[at] ?? "")
+      if (key !== undefined) this.recent.add(key, first + at)
+    }
+  }
 }
 
 /** The timers of one actor: its own, the signals to it, and those that it sets for others. */
@@ -384,23 +386,22 @@ export class ActorTimers {
   }
 }
 
-/* Deciding: one cell of a behavior's table is asked, and what it says is looked over. */
-
+/** See the head of this file. */
 export class Activation implements CommitSource {
   readonly address: Address
   readonly key: string
   readonly shard: number
-  /** Whether a message came since the passivation sweep looked last. */
+  /** Whether a message came since the last passivation sweep. */
   used = true
   lastUsedMs = 0
   private readonly context: ActivationContext
   private readonly metrics: KindMetrics
   private phase: "asleep" | "loading" | "live" | "stopped" = "asleep"
-  private readonly image: ActorState
+  private readonly state: ActorState
   private readonly inbox: Inbox
   private readonly timers: ActorTimers
   private readonly commits: CommitPipeline
-  /** A decision or a round of replies is under way: what arrives meanwhile waits. */
+  /** Decisions or replies are under way: a message that arrives meanwhile waits. */
   private busy = false
   private restartAfterMs: number | undefined = undefined
   private cancelReload: (() => void) | undefined = undefined
@@ -408,38 +409,38 @@ export class Activation implements CommitSource {
   constructor(
     address: Address,
     behavior: AnyBehavior,
-    around: ActivationContext,
+    context: ActivationContext,
     measures: KindMetrics,
     isNew = false
   ) {
     this.address = address
     this.key = keyOf(address)
     this.shard = shardOf(address)
-    this.context = around
+    this.context = context
     this.metrics = measures
-    this.image = new ActorState(behavior, address)
-    this.inbox = new Inbox(address, around)
-    this.timers = new ActorTimers(address, around.timers)
-    this.commits = new CommitPipeline(this, around.committer)
-    // Nobody has addressed it before. Should there be one all the same, its commit is a conflict.
-    if (isNew) this.resume(this.image.blank())
+    this.state = new ActorState(behavior, address)
+    this.inbox = new Inbox(address, context)
+    this.timers = new ActorTimers(address, context.timers)
+    this.commits = new CommitPipeline(this, context.committer)
+    // If the actor exists nevertheless, its first commit is a conflict, and it is loaded.
+    if (isNew) this.resume(this.state.blank())
   }
 
-  /** Messages not yet replied to. */
+  /** Messages without a reply. */
   get queued(): number {
     return this.inbox.unreplied
   }
 
-  /** Whether nothing is under way, so that the actor may be put to sleep. */
+  /** Whether nothing is under way, so that the actor may be passivated. */
   get idle(): boolean {
     return this.phase === "live" && this.inbox.unreplied === 0 && this.commits.empty &&
       this.restartAfterMs === undefined && !this.busy
   }
 
-  /** Takes one message; `done` is called exactly once, maybe before this returns. */
+  /** Accepts one message; `done` is called exactly once, maybe before this returns. */
   deliver(message: Tagged, done: ReplyCallback, due?: FiredTimer): void {
     this.used = true
-    const entry = this.inbox.take(message, done, due)
+    const entry = this.inbox.accept(message, done, due)
     if (entry === undefined) return
     if (this.busy || this.inbox.length > 0 || this.isBlocked()) {
       this.inbox.push(entry)
@@ -453,8 +454,8 @@ export class Activation implements CommitSource {
   }
 
   /**
-   * Ends the activation: what waits is answered with `failure`. What is decided already is still
-   * committed, and answered as its commit turns out.
+   * Ends the activation and answers the waiting messages with `failure`. What is decided is still
+   * committed, and answered with its outcome.
    */
   stop(failure: AskFailure | undefined): void {
     this.phase = "stopped"
@@ -463,16 +464,16 @@ export class Activation implements CommitSource {
   }
 
   takeCommit(): Commit | undefined {
-    const { image } = this
+    const { state: actor } = this
     const commit = this.commits.take()
     let state: string | undefined
     try {
-      if (commit.writesState && !commit.removesActor) state = image.behavior.encode(image.state)
+      if (commit.writesState && !commit.removesActor) state = actor.behavior.encode(actor.state)
     } catch (cause) {
       return this.unwritable(this.commits.landed(), cause)
     }
     this.timers.beforeWrite(commit)
-    const written = commit.toCommit(this.address, image.revision, state)
+    const written = commit.toCommit(this.address, actor.revision, state)
     this.drain()
     return written
   }
@@ -484,9 +485,9 @@ export class Activation implements CommitSource {
       return this.retryLost(commit, lost, 0, false)
     }
     this.context.step?.("committed", this.address)
-    this.image.revision = outcome.revision
+    this.state.revision = outcome.revision
     if (commit.removesActor) {
-      this.image.recovered(this.image.blank())
+      this.state.replace(this.state.blank())
       this.timers.forget()
     }
     this.timers.arm(commit, outcome.signalRevisions)
@@ -499,12 +500,12 @@ export class Activation implements CommitSource {
     this.continueAfterCommit()
   }
 
-  /** The commit failed; `indeterminate` when it may have been kept all the same. */
+  /** The commit failed; `indeterminate` when the store may have kept it. */
   commitFailed(failure: StorageFailure, indeterminate: boolean): void {
     this.retryLost(this.commits.landed(), failure, this.context.limits.reloadDelayMs, indeterminate)
   }
 
-  /** The state has no record text: who waits for it is told, and it is dropped. */
+  /** The state cannot be encoded: the commit is dropped, and its messages fail. */
   private unwritable(commit: PendingCommit, cause: unknown): undefined {
     this.busy = true
     this.timers.armLost(commit, false)
@@ -521,9 +522,9 @@ export class Activation implements CommitSource {
   }
 
   private load(): void {
-    const { context, image } = this
+    const { context, state: actor } = this
     this.phase = "loading"
-    const read = () => recover(context.storage, image.behavior, this.address)
+    const read = () => recover(context.storage, actor.behavior, this.address)
     runWithin(context, read, context.limits.storageDeadlineMs, (exit) => {
       if (this.phase === "stopped") return
       if (Exit.isSuccess(exit)) return this.resume(exit.value)
@@ -538,7 +539,7 @@ export class Activation implements CommitSource {
   }
 
   private resume(recovered: RecoveredActor): void {
-    this.image.recovered(recovered)
+    this.state.replace(recovered)
     this.timers.forget()
     this.phase = "live"
     this.drain()
@@ -549,7 +550,7 @@ export class Activation implements CommitSource {
     this.metrics.decisions++
     let decision: AnyDecision | undefined
     try {
-      decision = this.image.decide(entry.message, nowMs, entry.due?.signal?.hint)
+      decision = this.state.decide(entry.message, nowMs, entry.due?.signal?.hint)
     } catch (cause) {
       this.inbox.answer(entry, new ActorDefect({ key: this.key }))
       return this.defect(cause)
@@ -564,7 +565,7 @@ export class Activation implements CommitSource {
 
   private carryOut(entry: InboxMessage, decision: AnyDecision, nowMs: number): void {
     // Behaviors hand back their own states and actions; only the table's types know them.
-    if (decision.nextState !== undefined) this.image.state = decision.nextState as Tagged
+    if (decision.nextState !== undefined) this.state.state = decision.nextState as Tagged
     const actions = decision.actions as Array<Tagged> | undefined
     const ends = entry.due !== undefined && this.timers.endsTimer(entry.due, decision, nowMs)
     entry.reply = decision.answer
@@ -584,24 +585,24 @@ export class Activation implements CommitSource {
     actions: ReadonlyArray<Tagged> | undefined,
     nowMs: number
   ): void {
-    const commit = this.commits.open(this.image.head)
-    const first = this.image.head + 1
+    const commit = this.commits.open(this.state.head)
+    const first = this.state.head + 1
     commit.add(decision)
-    this.image.head = commit.head
+    this.state.head = commit.head
     this.timers.decide(commit, decision, entry.due, ends, nowMs)
     commit.addMessage(entry, actions)
     this.context.step?.("decided", this.address)
     this.commits.join()
     try {
-      if (decision.items !== undefined) this.image.remember(decision.items, first)
+      if (decision.items !== undefined) this.state.addKeys(decision.items, first)
     } catch (cause) {
       this.defect(cause)
     }
   }
 
   private perform(actions: ReadonlyArray<Tagged>): void {
-    this.context.effects.perform(this.image.behavior, this.address, actions, (cause) => {
-      // What is down already is not restarted once more for it.
+    this.context.effects.perform(this.state.behavior, this.address, actions, (cause) => {
+      // An actor that is restarting already is not restarted once more.
       if (this.phase !== "live" || this.restartAfterMs !== undefined) {
         return this.context.onFault(this.address, cause)
       }
@@ -609,7 +610,7 @@ export class Activation implements CommitSource {
     })
   }
 
-  /** After a commit: what was decided meanwhile is next, then a restart that was put off. */
+  /** After a commit: the next commit, or the restart that waited for this one. */
   private continueAfterCommit(): void {
     this.commits.join()
     if (this.restartAfterMs !== undefined && this.commits.empty) this.reload(this.restartAfterMs)
@@ -626,7 +627,7 @@ export class Activation implements CommitSource {
     this.busy = false
   }
 
-  /** The commit was lost: all that was decided since is dropped and decided anew, in order. */
+  /** The commit is lost: everything decided since is dropped and decided again, in order. */
   private retryLost(
     lost: PendingCommit,
     failure: AskFailure,
@@ -654,15 +655,15 @@ export class Activation implements CommitSource {
     this.cancelReload = this.context.later(delayMs, () => this.phase === "stopped" || this.load())
   }
 
-  /** A broken invariant: logged, and the actor starts anew from the store, or rests. */
+  /** A broken invariant: the actor restarts from the store, or is quarantined. */
   private defect(cause: unknown): void {
     if (this.phase === "stopped") return this.context.onFault(this.address, cause)
-    const verdict = this.context.onDefect(this.address, cause)
-    if (typeof verdict !== "number") {
-      this.stop(verdict)
+    const restart = this.context.onDefect(this.address, cause)
+    if (typeof restart !== "number") {
+      this.stop(restart)
       return this.context.onEnd(this)
     }
-    if (this.commits.empty) this.reload(verdict)
-    else this.restartAfterMs = verdict
+    if (this.commits.empty) this.reload(restart)
+    else this.restartAfterMs = restart
   }
 }
