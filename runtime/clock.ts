@@ -1,11 +1,14 @@
-/** Waits for what is under way around actors to end, by the machine's own clock. */
+/**
+ * Time in the runtime, by the system's own clock: delays, waiting, and the deadline of every call of
+ * the store, so that a store that never answers blocks nobody for ever.
+ */
 import { type Cause, Effect, Exit, type Fiber } from "effect"
 import { type StorageFailure, StorageUnavailable } from "./actor/index.ts"
 
 /** Runs an effect in the system's context: its clock, logger and tracer. */
 export type Fork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 
-/** Runs something after a while; the result calls it off. */
+/** Calls a function after a delay; the result cancels it. */
 export type Later = (delayMs: number, run: () => void) => () => void
 
 export const laterWith = (fork: Fork): Later => (delayMs, run) => {
@@ -20,8 +23,8 @@ export interface Timekeeping {
 }
 
 /**
- * Runs one call of a store. When it has not answered by the deadline it is interrupted and
- * `onExit` gets an interruption, once; what it answers after that is not heard.
+ * Runs one call of a store. A call without an answer at the deadline is interrupted: `onExit` gets
+ * an interruption, and no later answer.
  */
 export const runWithin = <A, E = StorageFailure>(
   { fork, later }: Timekeeping,
@@ -47,7 +50,7 @@ export const runWithin = <A, E = StorageFailure>(
   })
 }
 
-/** The failure that the store named; undefined when it broke off without naming one. */
+/** The failure that the store reported; undefined when it was interrupted or died. */
 export const namedFailure = (cause: Cause.Cause<StorageFailure>): StorageFailure | undefined => {
   const reason = cause.reasons.find((one) => one._tag === "Fail")
   return reason?._tag === "Fail" ? reason.error : undefined
@@ -57,16 +60,11 @@ export const namedFailure = (cause: Cause.Cause<StorageFailure>): StorageFailure
 export const hasDied = (cause: Cause.Cause<StorageFailure>): boolean =>
   cause.reasons.some((one) => one._tag === "Die")
 
-/** What to say of a store that broke off or did not answer. */
+/** The failure of a store that was interrupted or did not answer. */
 export const storeInterrupted = (): StorageUnavailable =>
   new StorageUnavailable({ detail: "the store broke off, or did not answer in time" })
 
-/*
- * Time that passes around actors, by the system's own clock; and the deadline of every call of
- * the store, so that a store that never answers holds nobody for ever.
- */
-
-/** Looks every so often whether it is over; false when it is not within the time. */
+/** Waits until `over` is true, checking at an interval; false when the time has passed first. */
 export const waitUntil = async (
   over: () => boolean,
   withinMs: number,

@@ -1,4 +1,7 @@
-/** The shards that this node holds: their messages are served, their timers known. */
+/**
+ * One node: its activations with their supervisor, timers and committer; the shards that it owns;
+ * and the way to the other nodes.
+ */
 import { Effect, Exit, Scope } from "effect"
 import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, Effects,
   type FiredTimer, type MessageStep, type ReplyCallback, Supervisor } from "./activation/index.ts"
@@ -31,7 +34,7 @@ interface Ports {
 
 const ignore: ReplyCallback = () => {}
 
-/** Ends the quarantine of its actor; every node takes it, from any client of the transport too. */
+/** Ends the quarantine of its actor; a node accepts it from any client of the transport too. */
 export const liftMessage: Tagged = { _tag: "LiftQuarantine" }
 
 const liftEnvelope = encodeMessage(liftMessage)
@@ -60,7 +63,7 @@ export class Node {
     })
     this.context = this.makeContext(ports, fork, nowMs, options.step)
     this.remote = new RemoteAsks(this.context, ports.transport, {
-      here: (to, message, done) => this.deliverIfOwned(to, message, done),
+      deliverIfOwned: (to, message, done) => this.deliverIfOwned(to, message, done),
       onFault: (to, cause) => this.log("a reply's receiver threw", cause, to)
     })
     this.shards = new Shards(this.context, {
@@ -78,7 +81,7 @@ export class Node {
     })
   }
 
-  /** `isNew`: nobody can have addressed it before. */
+  /** `isNew`: the actor cannot exist yet. */
   ask(to: Address, message: Tagged, done: ReplyCallback, trace?: string, isNew = false): void {
     if (!this.placement.owns(shardOf(to))) return this.remote.ask(to, message, done, trace)
     if (this.draining) return done(this.overloaded(to), undefined)
@@ -90,7 +93,7 @@ export class Node {
     return new Promise((resolve) => {
       if (!this.placement.owns(shardOf(to))) return resolve(undefined)
       const done: ReplyCallback = (failure, reply) =>
-        // An actor says so of messages that it had not decided on when its shard was lost.
+        // The answer to messages that were not decided when the shard was lost.
         resolve(failure?._tag === "NoOwner" ? undefined : this.encodeOutcome(to, failure, reply))
       if (this.draining) return done(this.overloaded(to), undefined)
       const message = this.decode(to, envelope)
@@ -131,7 +134,7 @@ export class Node {
   async drain(): Promise<void> {
     const { committer, effects, timers } = this.context
     const { drainMs, timerResolutionMs } = this.limits
-    // Messages are taken as ever meanwhile, here or by their next owners.
+    // Meanwhile messages are accepted as usual, here or by the next owners.
     let left = false
     const leaving = this.placement.leave()?.finally(() => left = true)
     if (leaving !== undefined) await waitUntil(() => left, drainMs, timerResolutionMs)
@@ -223,13 +226,13 @@ export class Node {
     }
   }
 
-  /** What an effect says: taken while the node drains, since the drain waits for the effect. */
+  /** Sends an effect's message. A draining node accepts it: the drain waits for the effect. */
   private send(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {
     if (this.stopped) return done(this.noOwner(to), undefined)
     if (!this.deliverIfOwned(to, message, done)) this.remote.ask(to, message, done, trace)
   }
 
-  /** Takes a message of a shard that this node owns; false for any other. */
+  /** Delivers a message to a shard that this node owns; false for any other shard. */
   private deliverIfOwned(to: Address, message: Tagged, done: ReplyCallback): boolean {
     const owned = this.placement.owns(shardOf(to))
     if (owned) this.deliver(to, message, done)
@@ -250,17 +253,17 @@ export class Node {
     this.deliver(to, message, done, { signal })
   }
 
-  /** What it has taken is answered first, and what is decided written; the rest is left. */
+  /** Answers the accepted messages, commits what is decided, and ends the shard's activations. */
   private async releaseShard(shard: number): Promise<void> {
     const { effects, limits: { handoffMs, timerResolutionMs }, timers } = this.context
     timers.drop(shard)
     effects.close(shard)
     const actors = this.directory.of(shard)
     const over = () => this.stopped || actors.every(({ queued }) => queued === 0)
-    // What another node may have taken is not gone on with.
+    // A shard that another node may own is not served any longer.
     await waitUntil(() => over() || !this.placement.holdsClaim(shard), handoffMs, timerResolutionMs)
     this.directory.end(shard, ({ address }) => this.noOwner(address))
-    // What is in flight lands, or is given up at the store's deadline.
+    // Commits in flight end, at the latest at the store's deadline.
     await waitUntil(over, Infinity, timerResolutionMs)
   }
 
@@ -296,34 +299,34 @@ export class Node {
   }
 }
 
-/* One node: its actors in memory, their supervisor, timers and committer; the way to others. */
-
-interface Holding {
+/** What {@link Shards} needs of its node. */
+interface ShardsContext {
   readonly storage: StorageApi
   readonly transport: TransportApi
   readonly limits: Limits
   readonly serve: Serve
   readonly timers: TimerService
   readonly onTaken: (shard: number) => void
-  /** Resolves when nothing of the shard is under way any more. */
+  /** Resolves when nothing of the shard is under way. */
   readonly onLost: (shard: number) => Promise<void>
   readonly onFault: (cause: unknown) => void
 }
 
+/** The shards that this node owns: it serves their messages and loads their timers. */
 export class Shards {
   private readonly scopes = new Map<number, Scope.Closeable>()
-  /** Shards whose timers are to be read, in order. */
+  /** Shards whose timers are to be loaded, in order. */
   private readonly toLoad = new Set<number>()
   private loading = 0
   private readonly time: Timekeeping
-  private readonly holding: Holding
+  private readonly context: ShardsContext
 
-  constructor(time: Timekeeping, holding: Holding) {
+  constructor(time: Timekeeping, context: ShardsContext) {
     this.time = time
-    this.holding = holding
+    this.context = context
   }
 
-  /** Takes and gives up shards as the placement says; the result gives up all. */
+  /** Takes and releases shards as the placement reports; the result releases all. */
   follow(placement: PlacementApi): () => void {
     const unfollow = placement.follow(
       (shard, held) => {
@@ -338,7 +341,7 @@ export class Shards {
     }
   }
 
-  /** Reads the timers of a shard, a few shards at a time. */
+  /** Loads the timers of a shard, a few shards at a time. */
   load(shard: number): void {
     this.toLoad.add(shard)
     this.loadNext()
@@ -347,7 +350,7 @@ export class Shards {
   private take(shard: number, held: ShardClaim | undefined): void {
     if (this.scopes.has(shard)) return
     const scope = Scope.makeUnsafe()
-    const { onFault, onTaken, serve, timers, transport } = this.holding
+    const { onFault, onTaken, serve, timers, transport } = this.context
     this.scopes.set(shard, scope)
     onTaken(shard)
     this.time.fork(Scope.provide(transport.serve(shard, serve, held), scope)).addObserver(
@@ -359,7 +362,7 @@ export class Shards {
   }
 
   private loadNext(): void {
-    const { limits, storage, timers } = this.holding
+    const { limits, storage, timers } = this.context
     for (const shard of this.toLoad) {
       if (this.loading >= limits.shardLoadsMax) return
       this.toLoad.delete(shard)
@@ -369,7 +372,7 @@ export class Shards {
       const call = () => storage.timers(shard, timers.loadLimit(shard))
       runWithin(this.time, call, limits.storageDeadlineMs, (exit) => {
         this.loading--
-        // A shard that was lost and taken again has a load of its own: this one is too old.
+        // A shard that was lost and taken again has its own load: this one is outdated.
         const current = () => this.scopes.get(shard) === scope
         if (current() && !(Exit.isSuccess(exit) && timers.finishLoad(shard, exit.value))) {
           this.time.later(limits.timerRetryMs, () => current() && this.load(shard))
@@ -380,7 +383,7 @@ export class Shards {
   }
 
   private async lose(shard: number): Promise<void> {
-    await Promise.all([this.close(shard), this.holding.onLost(shard)])
+    await Promise.all([this.close(shard), this.context.onLost(shard)])
   }
 
   private close(shard: number): Promise<void> {

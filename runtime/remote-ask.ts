@@ -1,6 +1,6 @@
 /**
- * Asks of actors whose shards other nodes own. One that nobody has taken, since its shard moves,
- * is tried again until its time is over, here too once this node has taken the shard.
+ * Asks of actors whose shards other nodes own. While a shard moves, no node accepts the message: the
+ * ask is repeated until its deadline, and served here when this node takes the shard.
  */
 import { Effect, Exit, Result } from "effect"
 import type { ActivationContext, ReplyCallback } from "./activation/index.ts"
@@ -10,11 +10,12 @@ import type { Later } from "./clock.ts"
 import type { Limits } from "./limits.ts"
 import type { TransportApi } from "./ports/index.ts"
 
-/** Tries again; `stopped`: the node has, and it is not to be tried. */
-type Try = (stopped: boolean) => void
+/** Repeats an ask, or ends it when the node has stopped. */
+type Retry = (stopped: boolean) => void
 
+/** The asks that wait for their shards to be owned. */
 export class MovedAskRetries {
-  private readonly shards = new Map<number, Set<Try>>()
+  private readonly shards = new Map<number, Set<Retry>>()
   private readonly later: Later
   private readonly limits: Limits
   private count = 0
@@ -25,31 +26,31 @@ export class MovedAskRetries {
     this.limits = limits
   }
 
-  /** Before the try number `tries`, from 0, ms. */
-  delayMs(tries: number): number {
+  /** The delay after attempt number `attempts`, from 0, ms. */
+  delayMs(attempts: number): number {
     const { unownedRetryMaxMs, unownedRetryMs } = this.limits
-    return Math.min(unownedRetryMs * 2 ** tries, unownedRetryMaxMs)
+    return Math.min(unownedRetryMs * 2 ** attempts, unownedRetryMaxMs)
   }
 
-  /** Tries again after the delay; false when there is no room for one more. */
-  wait(shard: number, delayMs: number, again: Try): boolean {
+  /** Calls `retry` after the delay; false when too many asks wait. */
+  wait(shard: number, delayMs: number, retry: Retry): boolean {
     if (this.stopped || this.count >= this.limits.unownedAsksMax) return false
     this.count++
     const waiting = this.shards.get(shard) ?? new Set()
     this.shards.set(shard, waiting)
-    const run: Try = (stopped) => {
+    const run: Retry = (stopped) => {
       if (!waiting.delete(run)) return
       if (waiting.size === 0 && this.shards.get(shard) === waiting) this.shards.delete(shard)
       this.count--
       cancel()
-      again(stopped)
+      retry(stopped)
     }
     waiting.add(run)
     const cancel = this.later(delayMs, () => run(false))
     return true
   }
 
-  /** This node has taken the shard. */
+  /** This node has taken the shard: its asks are repeated at once. */
   taken(shard: number): void {
     for (const run of [...this.shards.get(shard) ?? []]) run(false)
   }
@@ -60,15 +61,10 @@ export class MovedAskRetries {
   }
 }
 
-/*
- * Asks that no node took, since their shards move: each is tried again in a while, sooner when
- * this node takes its shard.
- */
-
 interface LocalNode {
-  /** Takes a message of a shard that this node owns; false for any other. */
-  readonly here: (to: Address, message: Tagged, done: ReplyCallback) => boolean
-  /** A receiver of a reply threw. */
+  /** Delivers a message to a shard that this node owns; false for any other shard. */
+  readonly deliverIfOwned: (to: Address, message: Tagged, done: ReplyCallback) => boolean
+  /** The receiver of a reply threw. */
   readonly onFault: (to: Address, cause: unknown) => void
 }
 
@@ -78,7 +74,7 @@ interface RemoteAsk {
   readonly message: Tagged
   readonly done: ReplyCallback
   readonly trace: string | undefined
-  tries: number
+  attempts: number
   waitedMs: number
 }
 
@@ -100,10 +96,10 @@ export class RemoteAsks {
   }
 
   ask(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {
-    this.send({ to, message, done, trace, tries: 0, waitedMs: 0 })
+    this.send({ to, message, done, trace, attempts: 0, waitedMs: 0 })
   }
 
-  /** This node has taken the shard: what waits for it need not any longer. */
+  /** This node has taken the shard. */
   taken(shard: number): void {
     this.retries.taken(shard)
   }
@@ -112,37 +108,37 @@ export class RemoteAsks {
     this.retries.stop()
   }
 
-  private send(errand: RemoteAsk): void {
-    const { message, to, trace, waitedMs } = errand
+  private send(ask: RemoteAsk): void {
+    const { message, to, trace, waitedMs } = ask
     const sentMs = performance.now()
     const leftMs = this.context.limits.askDeadlineMs - waitedMs
     const request = Effect.suspend(() =>
       this.transport.request(to, encodeMessage(message), leftMs, trace)
     )
     this.context.fork(Effect.result(request)).addObserver((exit) => {
-      if (Exit.isFailure(exit)) return this.answer(errand, this.noOwner(to))
+      if (Exit.isFailure(exit)) return this.answer(ask, this.noOwner(to))
       const sent = exit.value
       if (Result.isFailure(sent)) {
-        errand.waitedMs += Math.round(performance.now() - sentMs)
-        const waits = sent.failure._tag === "NoOwner" && this.wait(errand)
-        return waits ? undefined : this.answer(errand, sent.failure)
+        ask.waitedMs += Math.round(performance.now() - sentMs)
+        const waits = sent.failure._tag === "NoOwner" && this.wait(ask)
+        return waits ? undefined : this.answer(ask, sent.failure)
       }
       const answer = decodeReply(keyOf(to), sent.success)
       Result.isSuccess(answer)
-        ? this.answer(errand, undefined, answer.success)
-        : this.answer(errand, answer.failure)
+        ? this.answer(ask, undefined, answer.success)
+        : this.answer(ask, answer.failure)
     })
   }
 
-  /** Nobody has taken it: false when it has waited long enough. */
-  private wait(errand: RemoteAsk): boolean {
-    const { done, message, to } = errand
-    const delayMs = this.retries.delayMs(errand.tries++)
-    errand.waitedMs += delayMs
-    if (errand.waitedMs >= this.context.limits.askDeadlineMs) return false
+  /** No node accepted it: repeats the ask later; false when its deadline has passed. */
+  private wait(ask: RemoteAsk): boolean {
+    const { done, message, to } = ask
+    const delayMs = this.retries.delayMs(ask.attempts++)
+    ask.waitedMs += delayMs
+    if (ask.waitedMs >= this.context.limits.askDeadlineMs) return false
     return this.retries.wait(shardOf(to), delayMs, (stopped) => {
-      if (stopped) return this.answer(errand, this.noOwner(to))
-      if (!this.node.here(to, message, done)) this.send(errand)
+      if (stopped) return this.answer(ask, this.noOwner(to))
+      if (!this.node.deliverIfOwned(to, message, done)) this.send(ask)
     })
   }
 

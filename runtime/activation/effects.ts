@@ -1,32 +1,30 @@
-/** The effects of decisions, under way after their commits. */
+/** The effects of decisions, which run after their commits. */
 import { Effect, Exit, type Fiber } from "effect"
 import { type Address, type AnyBehavior, type Peers, shardOf, type Tagged } from "../actor/index.ts"
 import type { Fork } from "../clock.ts"
-
-/* What an activation needs of the node around it. */
 
 /** The steps of a message's life at which a test may end the process. */
 export type MessageStep = "decided" | "committed" | "replied" | "performed"
 
 export class Effects {
   private readonly fibers = new Map<Fiber.Fiber<unknown>, Address>()
-  /** Shards that are given up: their effects are left to their next owners. */
+  /** Released shards: their next owners run the effects. */
   private readonly closed = new Set<number>()
   private readonly fork: Fork
   private readonly peers: Peers
-  private readonly tell: (address: Address, message: Tagged) => void
+  private readonly send: (address: Address, message: Tagged) => void
   private readonly step: ((step: MessageStep, address: Address) => void) | undefined
   private stopped = false
 
   constructor(
     fork: Fork,
     peers: Peers,
-    tell: (address: Address, message: Tagged) => void,
+    send: (address: Address, message: Tagged) => void,
     step: ((step: MessageStep, address: Address) => void) | undefined
   ) {
     this.fork = fork
     this.peers = peers
-    this.tell = tell
+    this.send = send
     this.step = step
   }
 
@@ -34,7 +32,7 @@ export class Effects {
     return this.fibers.size
   }
 
-  /** Starts each action; what it answers is told to the actor, a defect of it is reported. */
+  /** Starts each action. Its answer is sent to the actor; its defect is reported. */
   perform(
     behavior: AnyBehavior,
     address: Address,
@@ -51,12 +49,12 @@ export class Effects {
         this.step?.("performed", address)
         if (Exit.isFailure(exit)) return onDefect(exit.cause)
         // A message of the behavior's own; the registry has lost the type.
-        if (exit.value !== undefined) this.tell(address, exit.value as Tagged)
+        if (exit.value !== undefined) this.send(address, exit.value as Tagged)
       })
     }
   }
 
-  /** Breaks off what is under way in a shard, and starts no more of it until it is opened. */
+  /** Interrupts the effects of a shard, and starts no more until the shard is opened. */
   close(shard: number): void {
     this.closed.add(shard)
     for (const [fiber, address] of this.fibers) {
@@ -70,7 +68,7 @@ export class Effects {
     this.closed.delete(shard)
   }
 
-  /** Breaks off what is under way: a timer finds it undone. */
+  /** Interrupts all effects: timers find them undone. */
   stop(): void {
     this.stopped = true
     for (const fiber of this.fibers.keys()) fiber.interruptUnsafe()

@@ -1,7 +1,10 @@
 /**
- * How a node enters its cluster: it takes the key of its name, unless another process has it. One
- * that refreshes the key lives, and this node must not start. One that does not is waited for until
- * its membership has ended, or not at all when it ran on this machine and is known to be gone.
+ * This node's membership of its cluster: the key `node.<name>` of the registry, which ends by itself
+ * unless the node refreshes it. While the key exists, no other node takes over this node's claims.
+ * So the node's lease counts from when it sent the last refresh that succeeded, by a monotonic
+ * clock, and ends before the key can end, even if the node notices only after a long pause.
+ *
+ * In this file, in order: processes and their names; the key and its value; joining; refreshing.
  */
 import { type Cause, Exit, Schema } from "effect"
 import { readFileSync, readlinkSync } from "node:fs"
@@ -22,19 +25,19 @@ const hostName = (): string | undefined => {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()
     return `${boot} ${readlinkSync("/proc/self/ns/pid")}`
   } catch {
-    // Not Linux: nothing is known of other processes.
+    // Not Linux: other processes cannot be identified.
     return undefined
   }
 }
 
 const host = hostName()
 
-/** This process; undefined where that cannot be said. */
+/** This process; undefined where processes cannot be named. */
 export const thisProcess: ProcessName | undefined = host === undefined
   ? undefined
   : { host, pid: process.pid }
 
-/** Whether a process has ended for certain. One of this process's own number came before it. */
+/** Whether a process has certainly ended. One with this process's own pid ran before it. */
 export const isProcessGone = (other: ProcessName): boolean => {
   if (host === undefined || other.host !== host) return false
   if (other.pid === process.pid) return true
@@ -46,26 +49,17 @@ export const isProcessGone = (other: ProcessName): boolean => {
   }
 }
 
-/* What a call of the registry failed with. */
-
-/** The failure that was named; undefined when the call broke off, or was not answered. */
+/** The failure of a call of the registry; undefined when it was interrupted or not answered. */
 export const failureOf = <E>(cause: Cause.Cause<E>): E | undefined => {
   const reason = cause.reasons.find((one) => one._tag === "Fail")
   return reason?._tag === "Fail" ? reason.error : undefined
 }
 
-/*
- * This node's membership of the cluster: one key of the registry that ends by itself unless it is
- * refreshed. For as long as the key is there nobody takes this node's claims over. So the node
- * counts from when it sent the last refresh that succeeded, by a clock that never jumps, and
- * stops serving before the key can end, even when it only finds out after a long pause.
- */
-
 const prefix = "node."
 
-/** Time as placement takes it. */
+/** The clock of a node's placement. */
 export interface ClusterClock extends Timekeeping {
-  /** Of a clock that never jumps, from any beginning. */
+  /** Of a monotonic clock, from any beginning. */
   readonly nowMs: () => number
 }
 
@@ -73,9 +67,9 @@ export interface MembershipOptions {
   readonly node: string
   readonly limits: PlacementLimits
   readonly process?: ProcessName | undefined
-  /** A name that was never used before. */
+  /** A name that was never used before, such as a UUID. */
   readonly newIncarnation: () => string
-  /** Standing, incarnation or time have changed. */
+  /** The phase, the incarnation or the lease has changed. */
   readonly onChange: () => void
   readonly onFault: (what: string) => void
 }
@@ -83,11 +77,11 @@ export interface MembershipOptions {
 /** The key of a node's membership. */
 export const memberKey = (node: string): string => prefix + node
 
-/** The node whose membership a key tells of. */
+/** The node whose membership is stored under a key. */
 export const memberOf = (key: string): string | undefined =>
   key.startsWith(prefix) ? key.slice(prefix.length) : undefined
 
-/** What a membership says of its node. */
+/** A node as its membership describes it. */
 export interface ClusterMember extends NodeView {
   readonly process?: ProcessName | undefined
 }
@@ -102,7 +96,7 @@ const readProcess = (value: Partial<ProcessName> | undefined): ProcessName | und
   return typeof host === "string" && typeof pid === "number" ? { host, pid } : undefined
 }
 
-/** What a membership says; undefined when it is not there, or cannot be read. */
+/** Decodes a membership; undefined when there is none, or it is unreadable. */
 export const readMember = (node: string, { value }: RegistryEntry): ClusterMember | undefined => {
   if (value === undefined) return
   try {
@@ -115,9 +109,75 @@ export const readMember = (node: string, { value }: RegistryEntry): ClusterMembe
   }
 }
 
+/** Another running process has this node name. */
+export class NodeNameTaken extends Schema.TaggedError<NodeNameTaken>()("NodeNameTaken", {
+  node: Schema.String
+}) {}
+
+export interface JoinOptions {
+  readonly node: string
+  readonly incarnation: string
+  readonly process: ProcessName | undefined
+  /** Whether a process is known to have ended. */
+  readonly isGone: (other: ProcessName) => boolean
+  readonly limits: PlacementLimits
+  /** Called once when joining waits for the end of another membership. */
+  readonly onWait: () => void
+  /** Whether joining is to be given up. */
+  readonly stopped: () => boolean
+}
+
+/** Another process's membership when it was last read. */
+interface OtherMembership {
+  readonly incarnation: string
+  readonly revision: number
+}
+
+/**
+ * Writes this node's membership; its revision, or why it was refused. If another process refreshes
+ * the key, this node must not join. If not, joining waits until that membership has ended, unless
+ * its process ran on this machine and has certainly ended.
+ */
+export const joinCluster = async (
+  registry: RegistryApi,
+  time: ClusterClock,
+  { incarnation, isGone, limits, node, onWait, process, stopped }: JoinOptions
+): Promise<number | NodeNameTaken | StorageUnavailable> => {
+  const key = memberKey(node)
+  const { callDeadlineMs, joinFailuresMax, retryMs, ttlMs } = limits
+  const call = <A, E>(make: Parameters<typeof runWithin<A, E>>[1]): Promise<Exit.Exit<A, E>> =>
+    new Promise((resolve) => runWithin(time, make, callDeadlineMs, resolve))
+  // Until the runtime follows the placement the node takes no shards, like one that leaves.
+  const value = memberText({ incarnation, leaving: true, process })
+  let last: OtherMembership | undefined
+  for (let failures = 0; failures < joinFailuresMax && !stopped();) {
+    const looked = await call(() => registry.get(key))
+    if (Exit.isFailure(looked)) failures++
+    else {
+      const { revision } = looked.value
+      const member = readMember(node, looked.value)
+      // An earlier call wrote it, and seemed to fail.
+      if (member?.incarnation === incarnation) return revision
+      if (member === undefined || (member.process !== undefined && isGone(member.process))) {
+        const put = await call(() => registry.put(key, value, revision, ttlMs))
+        if (Exit.isSuccess(put)) return put.value
+        failures++
+      } else {
+        const refreshed = member.incarnation === last?.incarnation && revision !== last.revision
+        if (refreshed && !member.leaving) return new NodeNameTaken({ node })
+        if (last === undefined) onWait()
+        last = { incarnation: member.incarnation, revision }
+      }
+    }
+    await new Promise<void>((resolve) => time.later(retryMs, resolve))
+  }
+  return new StorageUnavailable({ detail: "the registry does not answer" })
+}
+
+/** The refreshing of a membership, and the lease that follows from it. */
 export class Membership {
   incarnation: string
-  /** It is to stop, and owns nothing any more. */
+  /** The node is stopping, and owns nothing any more. */
   leaving = false
   /** It may own something: who follows is there. */
   private followed = false
@@ -141,18 +201,18 @@ export class Membership {
     this.incarnation = this.reborn()
   }
 
-  /** Whether nobody can have taken this node's claims over. */
+  /** Whether no other node can have taken over this node's claims. */
   isLeaseValid(): boolean {
     return this.time.nowMs() < this.leaseUntilMs
   }
 
-  /** The key was told to have changed: one that is newer than its own word settles it. */
+  /** The registry reports a change of the key; one newer than this node's own write counts. */
   observe(entry: RegistryEntry): void {
     if (this.phase !== "in" || entry.revision <= this.revision) return
     if (entry.value === undefined || !this.isOwn(entry)) this.found(entry)
   }
 
-  /** The key is this node's since the revision; it is kept so, and owns nothing yet. */
+  /** This node wrote the key at this revision. It refreshes the key, and owns nothing yet. */
   entered(revision: number): void {
     if (this.phase !== "out") return
     this.revision = revision
@@ -160,21 +220,21 @@ export class Membership {
     this.refresh()
   }
 
-  /** From now on it may own shards. */
+  /** The node may own shards from now on. */
   join(): void {
     this.followed = true
     if (this.phase === "out") this.phase = "joining"
     this.refresh()
   }
 
-  /** Tells the others that this node owns nothing any more. */
+  /** Writes that this node is leaving: it owns nothing any more. */
   leave(): void {
     if (this.leaving) return
     this.leaving = true
     this.refresh()
   }
 
-  /** Leaves at once: the claims that are left are anybody's. Calls back when it is done. */
+  /** Leaves at once: any node may take the remaining claims. `done` is called at the end. */
   end(done: () => void): void {
     const { phase } = this
     this.stop()
@@ -229,7 +289,7 @@ export class Membership {
       this.phase = "in"
       this.leaseUntilMs = Math.max(this.leaseUntilMs, sentMs + limits.ttlMs - limits.marginMs)
       this.watchLeaseEnd()
-      // What was changed while it was under way is told at once.
+      // A change during the call is written at once.
       this.next(stays === this.stays ? limits.refreshMs : 0)
       this.options.onChange()
     })
@@ -272,87 +332,26 @@ export class Membership {
     })
   }
 
-  /** The key is not as it was left. */
+  /** The key is not as this node wrote it. */
   private found(entry: RegistryEntry): void {
     const { node, onChange, onFault } = this.options
     if (entry.value === undefined) {
-      // It has ended: claims of this incarnation may have been taken over, so they count no more.
+      // It has ended: other nodes may have taken over the claims of this incarnation.
       this.leaseUntilMs = Number.NEGATIVE_INFINITY
       this.incarnation = this.reborn()
       this.revision = 0
       onChange()
       return this.refresh()
     }
-    // Written by itself, by a call that was given up.
+    // This node wrote it, by a call that was given up.
     if (this.isOwn(entry)) {
       this.revision = entry.revision
       return this.refresh()
     }
     this.stop()
-    onFault(`another process goes by the name ${node}: this one serves no more`)
+    onFault(
+      `another process has taken the node name ${node}: this node stops serving; rename one of them`
+    )
     onChange()
   }
-}
-
-/* Which process a node is, so that one started after it on the same machine can tell its end. */
-
-/** Another process is the node of this name, and lives. */
-export class NodeNameTaken extends Schema.TaggedError<NodeNameTaken>()("NodeNameTaken", {
-  node: Schema.String
-}) {}
-
-export interface JoinOptions {
-  readonly node: string
-  readonly incarnation: string
-  readonly process: ProcessName | undefined
-  /** Whether a process is known to have ended. */
-  readonly isGone: (other: ProcessName) => boolean
-  readonly limits: PlacementLimits
-  /** It has to wait for the end of another's membership; called once. */
-  readonly onWait: () => void
-  /** Whether nobody waits for it any more. */
-  readonly stopped: () => boolean
-}
-
-/** The key as it was found the last time. */
-interface Found {
-  readonly incarnation: string
-  readonly revision: number
-}
-
-/** The revision of the key, which is this node's now; or why it is not. */
-export const joinCluster = async (
-  registry: RegistryApi,
-  time: ClusterClock,
-  { incarnation, isGone, limits, node, onWait, process, stopped }: JoinOptions
-): Promise<number | NodeNameTaken | StorageUnavailable> => {
-  const key = memberKey(node)
-  const { callDeadlineMs, joinFailuresMax, retryMs, ttlMs } = limits
-  const call = <A, E>(make: Parameters<typeof runWithin<A, E>>[1]): Promise<Exit.Exit<A, E>> =>
-    new Promise((resolve) => runWithin(time, make, callDeadlineMs, resolve))
-  // Until it is followed it takes no shards, as one that leaves.
-  const value = memberText({ incarnation, leaving: true, process })
-  let last: Found | undefined
-  for (let failures = 0; failures < joinFailuresMax && !stopped();) {
-    const looked = await call(() => registry.get(key))
-    if (Exit.isFailure(looked)) failures++
-    else {
-      const { revision } = looked.value
-      const member = readMember(node, looked.value)
-      // Written by a call that seemed to have failed.
-      if (member?.incarnation === incarnation) return revision
-      if (member === undefined || (member.process !== undefined && isGone(member.process))) {
-        const put = await call(() => registry.put(key, value, revision, ttlMs))
-        if (Exit.isSuccess(put)) return put.value
-        failures++
-      } else {
-        const refreshed = member.incarnation === last?.incarnation && revision !== last.revision
-        if (refreshed && !member.leaving) return new NodeNameTaken({ node })
-        if (last === undefined) onWait()
-        last = { incarnation: member.incarnation, revision }
-      }
-    }
-    await new Promise<void>((resolve) => time.later(retryMs, resolve))
-  }
-  return new StorageUnavailable({ detail: "the registry does not answer" })
 }
