@@ -1,4 +1,4 @@
-/** The service's own URIs, as actors give them out and recognize them. */
+/** The service's own URIs: actors make them and recognize them. */
 import { isActorId } from "../runtime/index.ts"
 
 /** A mailbox that a URI of this service names; `secret` is the part after `~`, not yet checked. */
@@ -12,12 +12,12 @@ export interface Links {
   readonly baseUrl: string
   /** Whether a URI lies under the base URL. */
   readonly isOwn: (uri: string) => boolean
-  /** The mailbox of an own URI `/mailboxes/<name>[~<secret>]`; undefined for all else. */
+  /** The mailbox of an own URI `/mailboxes/<name>[~<secret>]`; undefined for any other URI. */
   readonly mailboxOf: (uri: string) => MailboxLink | undefined
-  /** The id of an own URI `/content/<id>`; undefined for all else. */
+  /** The id of an own URI `/content/<id>`; undefined for any other URI. */
   readonly contentOf: (uri: string) => string | undefined
   readonly mailbox: (name: string) => string
-  /** `id` as {@link notificationId} of mailbox/item.ts makes it. */
+  /** `id` is a `notificationId` of mailbox/log-item.ts. */
   readonly stored: (mailbox: string, id: string) => string
   readonly content: (id: string) => string
   readonly outgoing: (account: string) => string

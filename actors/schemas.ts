@@ -1,4 +1,4 @@
-/** How behaviors' records and messages pass between text and types: JSON, checked by a Schema. */
+/** The schemas that kinds share, and the codecs of their records and messages. */
 import { Schema } from "effect"
 
 /** `encode` and `decode` of a behavior whose record is the JSON of its state. */
@@ -13,21 +13,21 @@ export const jsonRecord = <State>(
   }
 }
 
-/** `decodeMessage` of a behavior: a property that the schema does not know is an error too. */
+/** `decodeMessage` of a behavior: an unknown property is an error. */
 export const strictMessage = <Message>(
   schema: Schema.Codec<Message, unknown>
 ): (input: unknown) => Message => Schema.decodeUnknownSync(schema, { onExcessProperty: "error" })
 
-/** SHA-256 as base64url without padding: the only form in which a state holds a secret. */
+/** SHA-256 as base64url without padding: the only form in which a state stores a secret. */
 export const SecretHash = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{43}$/))
 
 /** A whole number from 0. */
 export const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** The version that a conditional change has seen; another one is PreconditionFailed. */
+/** The version that a conditional change expects; another one is PreconditionFailed. */
 export const ifVersion = { ifVersion: Schema.optionalKey(Count) }
 
-/** On whose behalf a message comes: an authenticated account, or nobody. */
+/** The caller of a message: an authenticated account, or anonymous. */
 export const Caller = Schema.Struct({
   account: Schema.optionalKey(Schema.String),
   admin: Schema.Boolean

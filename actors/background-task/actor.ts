@@ -1,10 +1,9 @@
 /** The background task bound to the runtime: what it fetches, reports and copies. */
 import { Clock, Effect, Semaphore } from "effect"
-import { type Address, address, type Behavior, isRefusal, type Peers,
-  type Refusal } from "../../runtime/index.ts"
+import { type Address, address, type Behavior, isRefusal, type Peers } from "../../runtime/index.ts"
 import { fetchBytesInFlightMax, fetchPermitBytes, unavailableRetryMs } from "../limits.ts"
-import { backgroundTaskKind, decodeItem, isRemoval, mailboxKind, type MailboxMessage,
-  type MailboxReply, type OwnerSettings } from "../mailbox/index.ts"
+import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind,
+  type OwnerSettings } from "../mailbox/index.ts"
 import type { DeliveryOutcome } from "../outbound/index.ts"
 import { jsonRecord, strictMessage } from "../schemas.ts"
 import { listCopy, removeCopy, storeCopy } from "./content-copy.ts"
@@ -30,12 +29,9 @@ const targetOf = ({ id }: Address): TaskTarget => {
 
 /** The notification and its mailbox's settings; undefined if either is gone. */
 const readNotification = Effect.fnUntraced(function*(peers: Peers, { mailbox, n }: TaskTarget) {
-  const to = address(mailboxKind, mailbox)
-  const describe: MailboxMessage = { _tag: "Describe", reader: {} }
-  // A mailbox replies in its own protocol only.
-  const reply = (yield* peers.ask(to, describe)) as MailboxReply | Refusal
+  const reply = yield* askMailbox(peers, mailbox, { _tag: "Describe", reader: {} })
   if (isRefusal(reply) || reply._tag !== "Described") return undefined
-  const [item] = yield* peers.read(to, n, 1)
+  const [item] = yield* peers.read(address(mailboxKind, mailbox), n, 1)
   if (item?.n !== n || isRemoval(item.value)) return undefined
   const { owner, settings } = reply.view
   return { settings, owner, notification: decodeItem(item.value) }

@@ -4,13 +4,12 @@
  */
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { address, type AskFailure, isRefusal, type Peers,
-  type StorageFailure } from "../../runtime/index.ts"
+import { type AskFailure, isRefusal, type Peers, type StorageFailure } from "../../runtime/index.ts"
+import { askContent } from "../content/index.ts"
 import { cachedBytesMax } from "../limits.ts"
-import { mailboxKind, type MailboxMessage } from "../mailbox/index.ts"
+import { askMailbox } from "../mailbox/index.ts"
 import type { Fetched } from "../outbound/index.ts"
 import { sha256 } from "../secret-hash.ts"
-import { askContent } from "./fetch-and-receipt.ts"
 import { type BackgroundTaskDependencies, type CachedContent, cachedKey, cachedTable,
   type ContentCopy } from "./protocol.ts"
 
@@ -85,8 +84,7 @@ export const listCopy = Effect.fnUntraced(function*(
     const value = JSON.stringify(cached)
     yield* records.write([{ table: cachedTable, key: cachedKey(mailbox, n), value }])
   }
-  const changed: MailboxMessage = { _tag: "CopiesChanged" }
-  yield* peers.ask(address(mailboxKind, mailbox), changed)
+  yield* askMailbox(peers, mailbox, { _tag: "CopiesChanged" })
 })
 
 /** Removes the copy of a removed notification. */

@@ -1,8 +1,8 @@
 /** The two kinds of background tasks: to fetch content (A3), and to send a receipt (A4). */
 import { Effect, type Semaphore } from "effect"
-import { address, type AskFailure, isRefusal, type Peers, type Refusal,
+import { type AskFailure, isRefusal, type Peers, type Refusal,
   type StorageFailure } from "../../runtime/index.ts"
-import { contentKind, type ContentMessage, type ContentReply } from "../content/index.ts"
+import { askContent, type ContentMessage } from "../content/index.ts"
 import { cachedBytesDefault, cachedBytesMax, fetchPermitBytes } from "../limits.ts"
 import type { OwnerSettings } from "../mailbox/index.ts"
 import type { DeliveryOutcome, Fetched, FetchOutcome } from "../outbound/index.ts"
@@ -39,14 +39,6 @@ const outcomeOf = (
       return { _tag: "PermanentFailure", code: 404, problem: "there is no such content" }
   }
 }
-
-export const askContent = (
-  peers: Peers,
-  id: string,
-  message: ContentMessage
-): Effect.Effect<ContentReply | Refusal, AskFailure> =>
-  // Content replies in its own protocol only.
-  peers.ask(address(contentKind, id), message) as Effect.Effect<ContentReply | Refusal, AskFailure>
 
 const tooLarge = (bytesMax: number): DeliveryOutcome => ({
   _tag: "PermanentFailure",

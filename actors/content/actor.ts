@@ -1,11 +1,21 @@
 /** Content bound to the runtime and to the store of blobs. */
 import { Effect } from "effect"
-import type { Behavior, BlobsApi } from "../../runtime/index.ts"
+import { address, type AskFailure, type Behavior, type BlobsApi, type Peers,
+  type Refusal } from "../../runtime/index.ts"
 import { jsonRecord, strictMessage } from "../schemas.ts"
 import { contentTable } from "./decide.ts"
 import { type ContentAction, ContentMessage, type ContentReply, ContentState } from "./protocol.ts"
 
 export const contentKind = "content"
+
+/** Sends a message to a content resource, by its id. */
+export const askContent = (
+  peers: Peers,
+  id: string,
+  message: ContentMessage
+): Effect.Effect<ContentReply | Refusal, AskFailure> =>
+  // Content replies in its own protocol only.
+  peers.ask(address(contentKind, id), message) as Effect.Effect<ContentReply | Refusal, AskFailure>
 
 /** The behavior of content resources; an address's id is chosen at random. */
 export const content = (

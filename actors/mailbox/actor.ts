@@ -1,6 +1,7 @@
 /** The mailbox bound to the runtime. */
 import { Effect } from "effect"
-import type { Address, Behavior, Peers } from "../../runtime/index.ts"
+import { type Address, address, type AskFailure, type Behavior, type Peers,
+  type Refusal } from "../../runtime/index.ts"
 import { deduplicationWindowItems, expiryReadItems } from "../limits.ts"
 import { jsonRecord, strictMessage } from "../schemas.ts"
 import { type MailboxLimits, mailboxTable } from "./decide.ts"
@@ -9,6 +10,18 @@ import { type MailboxAction, MailboxMessage, type MailboxReply, MailboxState,
   type Removal } from "./protocol.ts"
 
 export const mailboxKind = "mailbox"
+
+/** Sends a message to a mailbox, by its name. */
+export const askMailbox = (
+  peers: Peers,
+  name: string,
+  message: MailboxMessage
+): Effect.Effect<MailboxReply | Refusal, AskFailure> =>
+  // A mailbox replies in its own protocol only.
+  peers.ask(address(mailboxKind, name), message) as Effect.Effect<
+    MailboxReply | Refusal,
+    AskFailure
+  >
 
 /** Reads the items of these numbers, one read for each run of consecutive numbers. */
 const readExpired = Effect.fnUntraced(function*(

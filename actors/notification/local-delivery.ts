@@ -1,10 +1,8 @@
 /** Local delivery: to a mailbox of this service, without HTTP (protocol §1.3). */
 import { Effect } from "effect"
-import { type Address, address, type AskFailure, isRefusal, type Peers,
-  type Refusal } from "../../runtime/index.ts"
+import { isRefusal, type Peers, type Refusal } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
-import { mailboxKind, type MailboxMessage, type MailboxReply, notificationId,
-  partChars } from "../mailbox/index.ts"
+import { askMailbox, type MailboxMessage, notificationId, partChars } from "../mailbox/index.ts"
 import type { DeliveryOutcome } from "../outbound/index.ts"
 import { sha256 } from "../secret-hash.ts"
 
@@ -48,14 +46,6 @@ const outcomeOf = ({ reason }: Refusal): DeliveryOutcome => {
   }
 }
 
-const askMailbox = (
-  peers: Peers,
-  to: Address,
-  message: MailboxMessage
-): Effect.Effect<MailboxReply | Refusal, AskFailure> =>
-  // A mailbox answers in its own protocol, and in no other.
-  peers.ask(to, message) as Effect.Effect<MailboxReply | Refusal, AskFailure>
-
 const deposit = Effect.fnUntraced(function*(
   peers: Peers,
   links: Links,
@@ -64,10 +54,9 @@ const deposit = Effect.fnUntraced(function*(
   const mailbox = links.mailboxOf(to)
   if (mailbox === undefined) return permanentFailure(405, "this is not a mailbox of this service")
   const { name, secret } = mailbox
-  const recipient = address(mailboxKind, name)
   if (secret !== undefined) {
     const reader = { secretHash: sha256(secret) }
-    const reply = yield* askMailbox(peers, recipient, { _tag: "List", reader })
+    const reply = yield* askMailbox(peers, name, { _tag: "List", reader })
     // A wrong secret is indistinguishable from a missing mailbox.
     if (isRefusal(reply)) {
       return reply.reason === "Unauthenticated" ? noMailbox : outcomeOf(reply)
@@ -77,7 +66,7 @@ const deposit = Effect.fnUntraced(function*(
   const idRandom = derivedName("item", id, to).slice(0, partChars)
   const digest = derivedName("digest", id, to).slice(0, partChars)
   const message: MailboxMessage = { _tag: "Deposit", fragment, digest, idRandom, account }
-  const reply = yield* askMailbox(peers, recipient, message)
+  const reply = yield* askMailbox(peers, name, message)
   if (isRefusal(reply)) return outcomeOf(reply)
   if (reply._tag !== "Deposited") throw new Error(`a mailbox answered ${reply._tag}`)
   const location = links.stored(name, notificationId(reply.n, idRandom))

@@ -2,12 +2,11 @@
 import { Effect } from "effect"
 import type { Address, Behavior, Peers } from "../../runtime/index.ts"
 import { challengeBytesMax } from "../limits.ts"
-import { registrationKind } from "../mailbox/index.ts"
+import { askMailbox, registrationKind } from "../mailbox/index.ts"
 import type { DeliveryOutcome, FetchOutcome, Schedule } from "../outbound/index.ts"
 import { jsonRecord, strictMessage } from "../schemas.ts"
 import { registrationTable } from "./decide.ts"
-import { askMailbox, checkMailbox, mailboxOf, PushResources,
-  unavailable } from "./mailbox-reader.ts"
+import { checkMailbox, mailboxOf, PushResources, unavailable } from "./mailbox-reader.ts"
 import { type RegistrationAction, RegistrationMessage, type RegistrationReply,
   RegistrationState } from "./protocol.ts"
 import { push, type PushDependencies } from "./push.ts"
@@ -83,7 +82,7 @@ const encode = (state: RegistrationState): string => {
 
 const detach = (peers: Peers, self: Address): Effect.Effect<RegistrationMessage | void> =>
   // If it fails, the deferred timer fires it again.
-  askMailbox(peers, self, { _tag: "Unregister", id: self.id }).pipe(
+  askMailbox(peers, mailboxOf(self), { _tag: "Unregister", id: self.id }).pipe(
     Effect.as<RegistrationMessage>({ _tag: "Detached", untilMs: 0 }),
     Effect.catch(() => Effect.void)
   )

@@ -2,10 +2,10 @@
 import { Clock, Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { type Address, address, type AskFailure, isRefusal, type LogItem, type Peers, placingPart,
-  type Refusal, type StorageFailure } from "../../runtime/index.ts"
+  type StorageFailure } from "../../runtime/index.ts"
 import { batchesCharsMax, batchFreshMs, pushCharsMax, pushItemsMax,
   pushReadItems } from "../limits.ts"
-import { mailboxKind, type MailboxMessage, type MailboxReply } from "../mailbox/index.ts"
+import { askMailbox, mailboxKind, type MailboxReply } from "../mailbox/index.ts"
 import type { RegistrationAction, RegistrationMessage } from "./protocol.ts"
 
 /** Changes of a mailbox, as one push carries them. */
@@ -89,17 +89,6 @@ export type MailboxReadFailure = AskFailure | StorageFailure
 /** The name of the mailbox of a registration. */
 export const mailboxOf = (self: Address): string => placingPart(self.id)
 
-export const askMailbox = (
-  peers: Peers,
-  self: Address,
-  message: MailboxMessage
-): Effect.Effect<MailboxReply | Refusal, AskFailure> =>
-  // A mailbox replies in its own protocol only.
-  peers.ask(address(mailboxKind, mailboxOf(self)), message) as Effect.Effect<
-    MailboxReply | Refusal,
-    AskFailure
-  >
-
 /** The cache key of the changes after item `from`, up to `upTo`. */
 export const batchKey = (
   self: Address,
@@ -155,7 +144,7 @@ export const readHead = Effect.fnUntraced(function*(
   RegistrationMessage | Extract<MailboxReply, { readonly _tag: "Head" }>,
   AskFailure
 > {
-  const reply = yield* askMailbox(peers, self, { _tag: "ReadHead", id: self.id })
+  const reply = yield* askMailbox(peers, mailboxOf(self), { _tag: "ReadHead", id: self.id })
   if (!isRefusal(reply) && reply._tag === "Head") return reply
   if (!isRefusal(reply) || reply.reason !== "Gone") return { _tag: "Detached", untilMs }
   // Its removal is final, whichever check or push has found it.
