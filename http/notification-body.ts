@@ -1,4 +1,4 @@
-/** A notification document as a body brings it, for deposits (A2) and for relays (A5) alike. */
+/** Reading the notification in a body, for deposits (A2) and for relays (A5). */
 import { Effect } from "effect"
 import { bodyKind, type FormFields, parseFormBody } from "./formats/index.ts"
 import { type DocumentParser, failure, isText, type NotificationDocument, notificationElement,
@@ -6,7 +6,7 @@ import { type DocumentParser, failure, isText, type NotificationDocument, notifi
 import { headerValueCharsMax } from "./limits.ts"
 import { type HttpError, httpError, unsupportedMediaType } from "./pipeline/index.ts"
 
-const faultOf = (fault: XmlFault | RuleFault): HttpError => {
+const toHttpError = (fault: XmlFault | RuleFault): HttpError => {
   switch (fault._tag) {
     case "TooLarge":
       return httpError("document-too-large", fault.detail)
@@ -17,16 +17,17 @@ const faultOf = (fault: XmlFault | RuleFault): HttpError => {
   }
 }
 
-const checked = (
+const withHttpError = (
   result: Result<NotificationDocument, XmlFault | RuleFault>
-): Result<NotificationDocument, HttpError> => result.ok ? result : failure(faultOf(result.fault))
+): Result<NotificationDocument, HttpError> =>
+  result.ok ? result : failure(toHttpError(result.fault))
 
 /** The recipients of a form: several fields, or several lines of one. */
 const recipientsOf = (fields: FormFields): ReadonlyArray<string> =>
   fields.all("to").flatMap((field) => field.split(/[\r\n]+/)).map((line) => line.trim())
     .filter((line) => line !== "")
 
-/** The notification that a page's form stands for. */
+/** The notification of a page's form. */
 const readForm = (
   parser: DocumentParser,
   bytes: Uint8Array
@@ -46,10 +47,10 @@ const readForm = (
   const content = text.trim() === "" ? undefined : { type: "text/plain; charset=utf-8", text }
   const from = fields.value.get("from") === "true"
   const root = notificationElement({ to, from, description, url, content })
-  return checked(parser.parseNotificationText(writeElement(root)))
+  return withHttpError(parser.parseNotificationText(writeElement(root)))
 }
 
-/** The notification of a body, in any of the types that are accepted; else 400, 413, 415, 422. */
+/** The notification of a body of any accepted type; fails with 400, 413, 415 or 422. */
 export const readNotification = (
   parser: DocumentParser,
   bytes: Uint8Array,
@@ -57,12 +58,12 @@ export const readNotification = (
 ): Result<NotificationDocument, HttpError> => {
   switch (bodyKind(contentType)) {
     case "xml":
-      return checked(parser.parseNotification(bytes, contentType))
+      return withHttpError(parser.parseNotification(bytes, contentType))
     case "json": {
       const root = parser.parseJson("notification", bytes, contentType)
       return root.ok
-        ? checked(parser.parseNotificationText(writeElement(root.value)))
-        : failure(faultOf(root.fault))
+        ? withHttpError(parser.parseNotificationText(writeElement(root.value)))
+        : failure(toHttpError(root.fault))
     }
     case "form":
       return readForm(parser, bytes)
@@ -72,11 +73,11 @@ export const readNotification = (
 }
 
 /** Whether the service itself has to publish what is in the notification (protocol §1.2). */
-export const isPublished = ({ content, url }: NotificationDocument): boolean =>
+export const needsPublication = ({ content, url }: NotificationDocument): boolean =>
   content !== undefined && url === ""
 
 /** Inlined content as it will be published, with the message password; 422 for a bad type. */
-export const inlinedOf = (
+export const inlinedContent = (
   { content, password }: NotificationDocument
 ): Effect.Effect<
   { readonly type: string; readonly bytes: Uint8Array; readonly password: string | undefined },

@@ -256,7 +256,7 @@ describe.each(ways)("a cabinet (%s)", (way, person) => {
     await pictures(tab, `cabinets-${way}`)
     await page.getByLabel("Title").fill("Keys & locks")
     await page.getByLabel("Mailboxes").fill(`${first}\n${second}`)
-    await page.getByRole("button", { name: "Make" }).click()
+    await page.getByRole("button", { name: "Create" }).click()
     await page.getByRole("heading", { name: "Keys & locks" }).waitFor()
     await pictures(tab, `cabinet-${way}-made`)
     await page.getByRole("link", { name: "The notifications in it" }).click()

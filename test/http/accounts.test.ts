@@ -81,7 +81,7 @@ describe("POST /accounts", () => {
     expect(await status("name", "text/plain")).toBe(415)
   })
 
-  it("takes JSON and forms", async () => {
+  it("accepts JSON and forms", async () => {
     const json = await send("POST", "/accounts", {
       basic: admin,
       body: JSON.stringify({ name: "json", role: ["quotes"] }),
@@ -168,7 +168,7 @@ describe("DELETE /accounts/{name}", () => {
 })
 
 describe("tokens", () => {
-  it("POST makes another, shown once; DELETE takes it back", async () => {
+  it("POST creates another, shown once; DELETE revokes it", async () => {
     const first = tokenOf(await create("keeper"))
     const basic = `keeper:${first}`
     const made = await send("POST", "/accounts/keeper/token", { basic })
@@ -199,7 +199,7 @@ describe("tokens", () => {
     expect((await send("POST", "/accounts/many/token", { basic: admin })).status).toBe(409)
   })
 
-  it("are never kept as they are", async () => {
+  it("are stored as hashes only", async () => {
     const token = tokenOf(await create("hashed"))
     const { records } = service.service
     const entries = await service.run(records.range("tokens", { limit: 1000 }))

@@ -226,7 +226,7 @@ describe("a cabinet's cursor", () => {
     )
   })
 
-  it("takes the lesser of two positions under one key", () => {
+  it("uses the smaller of two positions under one key", () => {
     const text = formatCabinetCursor(startMs, [["a", 7], ["a", 3]])
     expect(parseCabinetSince(text)).toEqual({
       _tag: "Behind",
@@ -236,7 +236,7 @@ describe("a cabinet's cursor", () => {
 })
 
 describe("a page", () => {
-  it("looks at a bounded number of notifications, and goes on behind them", async () => {
+  it("scans a bounded number of notifications, and the next page continues", async () => {
     const world = new World()
     for (let at = 0; at < cabinetScanItemsMax; at++) {
       world.deposit(at % 2 ? "a" : "b", startMs + at, "no")
@@ -259,7 +259,7 @@ describe("a page", () => {
     expect(shownOn(await world.read(["a"], first.time, 9))).toEqual([wanted])
   })
 
-  it("looks at a bounded amount of text, and at one notification at least", async () => {
+  it("scans a bounded amount of text, and at least one notification", async () => {
     const world = new World()
     const text = "x".repeat(cabinetScanCharsMax / 4)
     for (let at = 0; at < 6; at++) world.deposit("a", startMs, text)
@@ -270,7 +270,7 @@ describe("a page", () => {
     expect(shownOn(await world.read(["a"], shown.time, 100))).toEqual(["a/5", "a/6"])
   })
 
-  it("tells what was shown in runs without what the query passed over", async () => {
+  it("reports the shown entries as runs, without those that the query excludes", async () => {
     const world = new World()
     for (const text of ["x", "x", "no", "x", "no", "no", "x", "x"]) {
       world.deposit("a", startMs, text)

@@ -161,7 +161,7 @@ describe("GET /cabinets/<id>", () => {
     expect(descriptionsIn(await service.read(past))).toHaveLength(5)
   })
 
-  test("what is shown counts as retrieved, not what is passed over or asked by HEAD", async () => {
+  test("a shown notification counts as retrieved; an excluded one or HEAD does not", async () => {
     const body = "<mailbox><name>kept</name><retention>PT0S</retention></mailbox>"
     await send("POST", "/mailboxes", { basic: owner, body })
     for (const text of ["one grail", "two", "three grail"]) await service.deposit("kept", text)

@@ -107,7 +107,7 @@ describe("orphans", () => {
 })
 
 describe("Idempotency-Key on a stream", () => {
-  it("gives the same answer again, and 422 with another body", async () => {
+  it("returns the same answer for a repeated key, and 422 with another body", async () => {
     const key = { headers: { "Idempotency-Key": "\"one\"", "Message-Password": "generate" } }
     const first = await publish("once", key)
     const again = await publish("once", key)

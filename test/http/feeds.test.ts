@@ -86,7 +86,7 @@ describe.each([["Atom", atom, "atom"], ["RSS", rss, "rss"]])("a mailbox as %s", 
     expect((await guids()).slice(1)).toEqual(before)
   })
 
-  it("begins with the newest, and leads back through all by rel=next", async () => {
+  it("begins with the newest, and links back through all by rel=next", async () => {
     const { href, shared } = await service.open(`pages-${kind}`)
     const all = Array.from({ length: 7 }, (_one, at) => `n${at}`)
     for (const text of all) await service.deposit(href, text)
@@ -133,7 +133,7 @@ describe.each([["Atom", atom, "atom"], ["RSS", rss, "rss"]])("a mailbox as %s", 
     expect([changed.status, changed.text.includes("two")]).toEqual([200, true])
   })
 
-  it("is a feed without entries too, and PUT takes its entity tag", async () => {
+  it("is a feed without entries too, and PUT accepts its entity tag", async () => {
     const { href } = await service.open(`empty-${kind}`, "<title>Nothing</title>")
     const empty = await get(href, type)
     const feed = await read(empty)
@@ -163,7 +163,7 @@ describe("finding feeds", () => {
     }
   })
 
-  it("leads to a challenge that asks for the password, which then reads", async () => {
+  it("is challenged for the password, which then reads", async () => {
     const { href, password } = await service.open("locked")
     const refused = await service.send("GET", href, { accept: atom })
     expect([refused.status, refused.header("www-authenticate")])

@@ -52,7 +52,7 @@ const asked = (ask: Subscriber["subscribe"], topic: string, hub: string): Promis
 const [username = "", password = ""] = owner.split(":")
 
 describe("the WebSub library pubsubhubbub", () => {
-  it("discovers, subscribes, is verified, takes signed pushes, and unsubscribes", async () => {
+  it("discovers, subscribes, is verified, accepts signed pushes, and unsubscribes", async () => {
     const { href } = await service.open("topic")
     const found = await service.send("GET", href, { basic: owner, accept: "application/atom+xml" })
     const [[hub = ""], [topic = ""]] = [linked(found, "hub"), linked(found, "self")]
@@ -93,7 +93,7 @@ describe("the WebSub library pubsubhubbub", () => {
     listener.close()
   })
 
-  it("is told by the status when its credentials are wrong, and when the topic is", async () => {
+  it("learns from the status that its credentials are wrong, or the topic", async () => {
     const { href } = await service.open("guarded")
     const callbackUrl = "http://127.0.0.1:9/"
     const stranger = createServer({ callbackUrl, username: "bob", password: "wrong" })
@@ -103,7 +103,7 @@ describe("the WebSub library pubsubhubbub", () => {
     await expect(asked(known.subscribe.bind(known), `${href}x`, hub)).rejects.toThrow("422")
   })
 
-  it("takes pushes without a secret", async () => {
+  it("accepts pushes without a secret", async () => {
     const { href, password: shown } = await service.open("plain")
     const hub = `${href}/registrations`
     const listener = await listening({})

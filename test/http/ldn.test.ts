@@ -148,7 +148,7 @@ describe("making the contents available (LDN §3.3.2)", () => {
     ])
   })
 
-  it("only to who may read; ETag, 304, HEAD, a wished-for profile", async () => {
+  it("only to readers; ETag, 304, HEAD, a requested profile", async () => {
     const { href } = await service.open("guarded")
     const location = (await post(href, announce)).header("location")
     for (const path of [href, location]) {

@@ -62,7 +62,7 @@ describe("A2: depositing", () => {
     expect(text.header("link")).toContain("rel=\"mailbox\"")
   })
 
-  test("broken documents and rules: 400, 413, 422 naming the rule; nothing is kept", async () => {
+  test("broken documents and rules: 400, 413, 422 naming the rule; nothing is stored", async () => {
     const { href } = await service.open("strict")
     const send = (body: string, type = "text/xml+rss") => service.send("POST", href, { body, type })
     expect((await send("<notification>")).status).toBe(400)

@@ -76,14 +76,14 @@ it("shows each notification once, newest first, and ends", () => {
   }))
 })
 
-it("looks back over a bounded part of a log at a time, and goes on behind it", () => {
+it("scans a bounded part of a log for each page, and the next page continues", () => {
   const log = [notificationAt(1), notificationAt(3 * latestScannedMax)]
   const pages = pagesOf(3 * latestScannedMax + 5, log, 2, 10)
   expect(pages.flat()).toEqual([3 * latestScannedMax, 1])
   expect(pages.length).toBeGreaterThan(2)
 })
 
-it("does not look for what it knows is not there", () => {
+it("does not read further when it has every notification", () => {
   const head = 3 * latestScannedMax
   expect(pagesOf(head, [notificationAt(head)], 1, 10)).toEqual([[head]])
   expect(pagesOf(head, [], 0, 10)).toEqual([[]])

@@ -65,7 +65,7 @@ test("listings skip it, and their cursors pass it", async () => {
   expect(listed?.attributes["notifications"]).toBe("3")
 })
 
-test("what was removed from the beginning on is not read again", async () => {
+test("removed items at the beginning of the log are not read", async () => {
   const { href } = await service.open("beginning")
   const hrefs: Array<string> = []
   for (const text of ["one", "two", "three"]) {

@@ -68,7 +68,7 @@ describe("A9: opening a mailbox", () => {
     }
   })
 
-  test("a form, JSON, no name; the same Idempotency-Key gives the same secrets", async () => {
+  test("a form, JSON, no name; a repeated Idempotency-Key returns the same secrets", async () => {
     const form = await service.send("POST", "/mailboxes", {
       basic: owner,
       body: "name=by-form&title=My+letters&deposit=anyone&retention=P1D",

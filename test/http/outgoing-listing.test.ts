@@ -40,7 +40,7 @@ const sent = async (status: 202 | 410 | 503): Promise<string> => {
 }
 
 describe("GET /outgoing", () => {
-  it("leads to the caller's own: 303; 401 without credentials", async () => {
+  it("redirects to the caller's own: 303; 401 without credentials", async () => {
     const led = await get("/outgoing")
     expect([led.status, led.header("location")]).toEqual([303, service.base + pathOf(basic)])
     expect((await service.send("GET", "/outgoing")).status).toBe(401)
@@ -48,7 +48,7 @@ describe("GET /outgoing", () => {
 })
 
 describe("the index", () => {
-  it("gives a repeated request its first entry, until that is queued", async () => {
+  it("has one entry for a repeated request, until that is queued", async () => {
     const { records } = service.service
     const first = await service.run(enterOutgoing(service.service, "keyed", "id", true))
     await new Promise((resolve) => setTimeout(resolve, 5))
@@ -167,7 +167,7 @@ describe("A7 GET /outgoing/{account}", () => {
     expect(asAdmin.text).not.toContain("name=\"to\"")
   })
 
-  it("is for the account and admins: 401, 403; admins are told which there are", async () => {
+  it("is for the account and admins: 401, 403; only admins learn which accounts exist", async () => {
     const other = await service.account(`other-${accounts}`)
     const status = async (path: string, as?: string) =>
       (await service.send("GET", path, as === undefined ? {} : { basic: as })).status
@@ -200,7 +200,7 @@ const fill = async (count: number, prefix: string) => {
 }
 
 describe("a mailbox with very many", () => {
-  it("has short pages that lead on, and is tried again in several requests", async () => {
+  it("has short pages that link to the next, and is retried in several requests", async () => {
     const prefix = `${pathOf(basic).slice("/outgoing/".length)}/`
     const href = await sent(410)
     await fill(1100, prefix)
@@ -232,7 +232,7 @@ describe("POST /outgoing/{account}/retry", () => {
       ...options
     })
 
-  it("tries the failed recipients since a time again, and nothing before it", async () => {
+  it("retries the failed recipients since a time, and nothing before it", async () => {
     const early = await sent(410)
     await new Promise((resolve) => setTimeout(resolve, 5))
     const later = [await sent(410), await sent(410)]
@@ -249,7 +249,7 @@ describe("POST /outgoing/{account}/retry", () => {
     expect(none.xml.attributes).toMatchObject({ notifications: "0", recipients: "0" })
   })
 
-  it("takes the time from a form, too; without one, or with another, 400", async () => {
+  it("reads the time from a form too; without one, or with an invalid one, 400", async () => {
     const href = await sent(410)
     receiver.answer(202)
     const page = await retry("", { body: "since=1970-01-01T00:00:00.000Z", accept: "text/html" })

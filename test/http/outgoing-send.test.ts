@@ -26,7 +26,7 @@ const mailbox = (status = 202, name = "inbox") => `${receiver.base}/${status}/${
 const relayed = (of: Receiver, at = 0): string => of.received[at]?.body ?? ""
 
 describe("A5 POST /outgoing/{account}", () => {
-  it("answers 202, Location and how it stands; the recipient gets it without to", async () => {
+  it("answers 202, Location and the status; the recipient gets it without to", async () => {
     const posted = await service.post(alice, [mailbox()])
     expect(posted.status).toBe(202)
     const href = posted.header("location")
@@ -65,7 +65,7 @@ describe("A5 POST /outgoing/{account}", () => {
     )
   })
 
-  it("sends JSON-LD to an inbox that takes nothing else, with the same key", async () => {
+  it("sends JSON-LD to an inbox that accepts nothing else, with the same key", async () => {
     const inbox = `${receiver.base}/inbox/1`
     const posted = await service.post(alice, [inbox])
     const sent = await service.until(posted.header("location"), alice, "sent")
@@ -103,7 +103,7 @@ describe("A5 POST /outgoing/{account}", () => {
     expect(receiver.received).toEqual([])
   })
 
-  it("takes JSON and forms; a browser is led to the notification's page", async () => {
+  it("accepts JSON and forms; a browser is redirected to the notification's page", async () => {
     const item = { description: "json", url: "http://example.org/m" }
     const json = await service.post(alice, [], {
       type: "application/json",
@@ -149,7 +149,7 @@ describe("A5 POST /outgoing/{account}", () => {
     expect((await service.send("DELETE", url, { basic: alice })).status).toBe(204)
   })
 
-  it("keeps unknown elements, and the sender's own from when not asked", async () => {
+  it("relays unknown elements, and the sender's own from when it is not requested", async () => {
     const body = `<notification xmlns:x="urn:x" from="false"><to>${mailbox()}</to><item>` +
       "<description>d &amp; e</description><url>http://example.org/m</url>" +
       "<from>http://old.example/</from><x:y z=\"1\"/></item><x:beside/></notification>"
@@ -162,7 +162,7 @@ describe("A5 POST /outgoing/{account}", () => {
     )
   })
 
-  it("goes on with the trace of its request", async () => {
+  it("continues the trace of its request", async () => {
     const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     const sendWith = async (traceparent: string) => {
       const posted = await service.post(alice, [mailbox()], { headers: { traceparent } })

@@ -25,7 +25,7 @@ beforeEach(async () => {
 const mailbox = (status = 202, name = "inbox") => `${receiver.base}/${status}/${name}`
 
 describe("A6 GET /outgoing/{account}/{notification}", () => {
-  it("tells of each recipient, and HEAD how many stand how", async () => {
+  it("has each recipient, and HEAD the count of each status", async () => {
     const posted = await service.post(alice, [mailbox(), mailbox(410), mailbox(503)])
     const href = posted.header("location")
     let got = await service.send("GET", href, { basic: alice })
@@ -101,7 +101,7 @@ describe("A6 GET /outgoing/{account}/{notification}", () => {
 })
 
 describe("POST …/{notification}/retry", () => {
-  it("tries the failed ones again: 202; 409 when none has failed; 303 for a form", async () => {
+  it("retries the failed ones: 202; 409 when none has failed; 303 for a form", async () => {
     const posted = await service.post(alice, [mailbox(410), mailbox(202, "b")])
     const href = posted.header("location")
     await service.until(href, alice, "failed")

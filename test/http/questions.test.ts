@@ -137,7 +137,7 @@ describe("B8–B11: without a session", () => {
     expect(page.text).toContain(`name="air_speed"`)
   })
 
-  it("takes no other method", async () => {
+  it("accepts no other method", async () => {
     const post = await send("POST", hard, { body: yes })
     expect([post.status, post.header("allow")]).toEqual([405, "GET, HEAD, OPTIONS"])
   })

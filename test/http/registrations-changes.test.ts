@@ -112,7 +112,7 @@ describe("GET of the collection and of one", () => {
     expect(refused.header("allow")).toBe((await send("OPTIONS", to)).header("allow"))
   })
 
-  it("has pages with marks and forms, and the mailbox's page leads there", async () => {
+  it("has pages with badges and forms, and the mailbox's page links to them", async () => {
     const list = (await send("GET", `${mailbox}/registrations`, { accept: "text/html" })).text
     expect(list).toContain("✓ active")
     expect(list).toContain(new URL(href).pathname)
@@ -141,7 +141,7 @@ describe("GET of the collection and of one", () => {
 })
 
 describe("PUT", () => {
-  it("takes what was read, or nothing, and leaves an active one active", async () => {
+  it("accepts the document of GET, or nothing, and leaves an active one active", async () => {
     const got = await send("GET", href)
     const same = await send("PUT", href, { body: got.text, headers: { "If-Match": got.etag } })
     expect([same.status, statusOf(same), same.child("callback")]).toEqual([200, "active", callback])
@@ -170,7 +170,7 @@ describe("PUT", () => {
     expect(subscriber.pushes(callback)).toEqual([])
   })
 
-  it("verifies anew what did not echo", async () => {
+  it("verifies a callback again that did not echo", async () => {
     const mute = subscriber.at("mute")
     const location = (await service.register(mailbox, mute)).header("location")
     const asked = await service.until(location, (one) => one.child("problem") !== undefined)

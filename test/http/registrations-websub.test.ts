@@ -50,7 +50,7 @@ describe("discovery (§4)", () => {
 })
 
 describe("subscribing (§5)", () => {
-  it("answers 202 and where it stands, verifies, and pushes what changes, signed", async () => {
+  it("answers 202 and its URI, verifies, and pushes changes, signed", async () => {
     const { href } = await service.open("topic")
     const callback = subscriber.at("echo")
     const secret = "the subscriber's own secret"
@@ -161,7 +161,7 @@ describe("subscribing (§5)", () => {
     expect(refused.text).toContain(field)
   })
 
-  it("takes the public URI as the topic only, and shows no secret of another", async () => {
+  it("accepts only the public URI as the topic, and shows no secret of the subscriber", async () => {
     const { href, shared } = await service.open("by-shared")
     const refused = await service.send("POST", `${shared}/registrations`, {
       basic: service.bob,
@@ -177,7 +177,7 @@ describe("subscribing (§5)", () => {
     for (const { text } of [refused, plain]) expect(text).not.toContain(secret)
   })
 
-  it("refuses a secret of 200 bytes, and takes one of 199", async () => {
+  it("refuses a secret of 200 bytes, and accepts one of 199", async () => {
     const { href } = await service.open("secrets")
     const send = (length: number) =>
       service.hub(href, subscribe(subscriber.at("mute"), { "hub.secret": "s".repeat(length) }))
@@ -208,7 +208,7 @@ describe("unsubscribing (§5)", () => {
     )
   })
 
-  it("goes on when the callback does not mean it", async () => {
+  it("continues when the callback does not confirm the end", async () => {
     const { href } = await service.open("stays")
     const callback = subscriber.at("stay")
     const location = (await service.hub(href, subscribe(callback))).header("location")
@@ -255,7 +255,7 @@ describe("a subscription", () => {
 })
 
 describe("the other changes of a mailbox", () => {
-  it("are told in both forms: a removal, then its own end, which ends them all", async () => {
+  it("are pushed in both forms: a removal, then the end of the mailbox, which ends them", async () => {
     const { href } = await service.open("over")
     const native = subscriber.at("echo")
     const websub = subscriber.at("echo")

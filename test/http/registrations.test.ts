@@ -32,7 +32,7 @@ const fieldsOf = (headers: Readonly<Record<string, string | string[] | undefined
   )
 
 describe("POST /mailboxes/{mailbox}/registrations", () => {
-  it("answers 201, Location and the secret, and asks the callback", async () => {
+  it("answers 201, Location and the secret, and verifies the callback", async () => {
     const { href } = await service.open("made")
     const callback = `${subscriber.at("echo")}?own=1`
     const made = await service.register(href, callback)
@@ -65,7 +65,7 @@ describe("POST /mailboxes/{mailbox}/registrations", () => {
     expect(active.header("vary")).toMatch(/Authorization/)
   })
 
-  it("takes JSON and a page's form, and shows the secret as is asked for", async () => {
+  it("accepts JSON and a page's form, and shows the secret in the negotiated type", async () => {
     const { href } = await service.open("kinds")
     const callback = subscriber.at("echo")
     const json = await service.register(href, callback, {
@@ -174,7 +174,7 @@ describe("who may", () => {
   }
   const shared = (href: string) => href.replace(opened.href, opened.shared)
 
-  it("is 401 for strangers, with what is asked for, whatever the body", async () => {
+  it("is 401 without credentials, with the challenges, whatever the body", async () => {
     for (const one of await each({})) {
       expect([one.status, one.header("www-authenticate")]).toEqual([
         401,

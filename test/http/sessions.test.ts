@@ -22,7 +22,7 @@ const hrefOf = (root: Element, name: string): string | undefined =>
   childOf(root, name)?.attributes["href"]
 
 describe("the entry", () => {
-  it("B1: tells to POST to /sessions", async () => {
+  it("B1: names POST to /sessions", async () => {
     const answered = await send("GET", "/cross_bridge")
     expect(answered.status).toBe(200)
     expect(answered.header("content-type")).toBe("application/xml; charset=utf-8")
@@ -86,7 +86,7 @@ describe("B2: beginning a session", () => {
     expect(childrenOf((await send("GET", "/sessions?limit=1000")).xml).length).toBe(before)
   })
 
-  it("takes JSON and a form; a browser's form leads on to the session", async () => {
+  it("accepts JSON and a form; a browser's form redirects to the session", async () => {
     const body = JSON.stringify({ continue: "true" })
     expect((await send("POST", "/sessions", { body, type: "application/json" })).status).toBe(201)
     const form = { body: "continue=true", type: formType }
@@ -172,7 +172,7 @@ describe("B4–B6: questions and answers", () => {
     expect(await statusOf(path)).toBe("hard_question")
   })
 
-  it("gives back a recorded answer, 404 before there is one", async () => {
+  it("returns a recorded answer, 404 before there is one", async () => {
     const path = await begin()
     expect((await send("GET", `${path}/name`)).status).toBe(404)
     await put(`${path}/name`, "<answer>Bors &amp; Sons &lt;3</answer>")
@@ -232,7 +232,7 @@ describe("B4–B6: questions and answers", () => {
     expect((await send("DELETE", "/sessions/unknown")).status).toBe(404)
   })
 
-  it("takes JSON answers", async () => {
+  it("accepts JSON answers", async () => {
     const path = await begin()
     const body = JSON.stringify({ answer: "Arthur" })
     const json = await send("PUT", `${path}/name`, {

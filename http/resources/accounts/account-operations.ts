@@ -8,7 +8,7 @@ const role = oneOf(...Role.literals)
 
 const expires = {
   type: "string",
-  description: "A time (RFC 3339), a duration (ISO 8601), or seconds from now on; never unless said"
+  description: "A time (RFC 3339), a duration (ISO 8601), or seconds from now on; never by default"
 }
 
 const token = {
@@ -18,7 +18,7 @@ const token = {
 
 export const accountOperations: OperationGroup = {
   tag: "accounts",
-  about: "Who may do what: accounts, their roles and their tokens.",
+  about: "Accounts, their roles and their tokens.",
   schemas: {
     Account: rootElement("account", {
       ...attributes({ href: uri, created: dateTime }),
@@ -46,7 +46,7 @@ export const accountOperations: OperationGroup = {
     },
     "POST /accounts": {
       id: "createAccount",
-      summary: "Makes an account; for the role admin",
+      summary: "Creates an account; for the role admin",
       needs: "role",
       body: documentRequestBody("NewAccount", {
         form: formSchema({ name: text, role: oneOf("", ...Role.literals) }, ["name"])
@@ -66,11 +66,11 @@ export const accountOperations: OperationGroup = {
       summary: "Removes an account; for the role admin",
       needs: "role",
       problems: ["gone", "conflict"],
-      responses: { 204: emptyResponse("It is removed, and its tokens mean nothing") }
+      responses: { 204: emptyResponse("It is removed, and its tokens are invalid") }
     },
     "POST /accounts/{account}/token": {
       id: "createToken",
-      summary: "Makes another token, for the account itself and the role admin",
+      summary: "Creates another token, for the account itself and the role admin",
       needs: "role",
       body: documentRequestBody("NewToken", {
         form: formSchema({ name: text, expires }),
@@ -81,7 +81,7 @@ export const accountOperations: OperationGroup = {
     },
     "GET /accounts/{account}/tokens": {
       id: "listTokens",
-      summary: "The tokens of an account, without themselves",
+      summary: "The tokens of an account, without their secrets",
       needs: "role",
       problems: ["gone"],
       responses: { 200: viewResponse("Tokens", "All of them") }
@@ -91,11 +91,11 @@ export const accountOperations: OperationGroup = {
       summary: "Revokes all tokens of an account",
       needs: "role",
       problems: ["gone", "conflict"],
-      responses: { 204: emptyResponse("None of them means anything from now on") }
+      responses: { 204: emptyResponse("All of them are invalid") }
     },
     "GET /accounts/{account}/tokens/{token}": {
       id: "getToken",
-      summary: "A token, without itself",
+      summary: "A token, without its secret",
       needs: "role",
       problems: ["gone"],
       responses: { 200: viewResponse("Token", "Which one it is") }
@@ -105,7 +105,7 @@ export const accountOperations: OperationGroup = {
       summary: "Revokes a token",
       needs: "role",
       problems: ["gone", "conflict"],
-      responses: { 204: emptyResponse("It means nothing from now on") }
+      responses: { 204: emptyResponse("It is invalid") }
     }
   }
 }

@@ -37,7 +37,7 @@ const tokenElement = (service: Service, name: string, token: Token, secret?: str
 const accountElement = (
   service: Service,
   account: AccountView,
-  shown?: { readonly tokenId: string; readonly token: string }
+  created?: { readonly tokenId: string; readonly token: string }
 ): Element =>
   element(
     "account",
@@ -49,7 +49,7 @@ const accountElement = (
         service,
         account.name,
         token,
-        shown?.tokenId === token.id ? shown.token : undefined
+        created?.tokenId === token.id ? created.token : undefined
       )
     )
   )

@@ -5,9 +5,9 @@ import { cabinetMailboxesMax, linksUnder } from "../../../actors/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { childOf, childrenOf, failure, isText, type Result,
   success } from "../../formats/xml/index.ts"
-import { containsCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
+import { containsCharsMax, uriCharsMax } from "../../limits.ts"
 import { type HttpError, httpError, type RequestInput, type Service } from "../../pipeline/index.ts"
-import { fieldsOf } from "../mailboxes/index.ts"
+import { fieldsOf, parseTitle } from "../mailboxes/index.ts"
 import { timeOf } from "./cabinet-cursor.ts"
 
 /** The fields of a document or form, unchecked; an empty field is undefined. */
@@ -92,15 +92,14 @@ const parseQuery = (
 
 const parseContents = (service: Service, fields: CabinetFields): Result<CabinetContent, string> => {
   const { hrefs, title } = fields
-  if (title !== undefined && (title.length > titleCharsMax || !isText(title))) {
-    return failure(`title may have ${titleCharsMax} characters at the most, none of them control`)
-  }
+  const parsedTitle = parseTitle(title)
+  if (!parsedTitle.ok) return parsedTitle
   const mailboxes = mailboxesOf(service, hrefs)
   if (!mailboxes.ok) return mailboxes
   const query = parseQuery(fields)
   if (!query.ok) return query
   return success({
-    ...title === undefined ? {} : { title },
+    ...parsedTitle.value,
     mailboxes: mailboxes.value,
     ...query.value === undefined ? {} : { query: query.value }
   })

@@ -45,7 +45,7 @@ export const cabinetOperations: OperationGroup = {
     },
     "POST /cabinets": {
       id: "createCabinet",
-      summary: "Makes a cabinet",
+      summary: "Creates a cabinet",
       needs: "account",
       body: documentRequestBody("NewCabinet", {
         form: formSchema(["title", "mailbox", "contains", "since"], ["mailbox"])
@@ -68,7 +68,7 @@ export const cabinetOperations: OperationGroup = {
     },
     "PUT /cabinets/{cabinet}": {
       id: "replaceCabinet",
-      summary: "Replaces what is in the cabinet",
+      summary: "Replaces the contents of the cabinet",
       needs: "role",
       body: documentRequestBody("NewCabinet"),
       problems: ["gone", "conflict"],

@@ -193,12 +193,12 @@ export const pageView = (
 }
 
 /** One cabinet of a listing. */
-export interface ListedCabinet {
+export interface CabinetRow {
   readonly id: string
   readonly cabinet: CabinetView
 }
 
-const listingTable = (listed: ReadonlyArray<ListedCabinet>): Html =>
+const listingTable = (listed: ReadonlyArray<CabinetRow>): Html =>
   listed.length === 0
     ? emptyState(
       "You have no cabinet yet.",
@@ -218,7 +218,7 @@ const listingTable = (listed: ReadonlyArray<ListedCabinet>): Html =>
 /** The list of the caller's cabinets. */
 export const listingView = (
   service: Service,
-  listed: ReadonlyArray<ListedCabinet>,
+  listed: ReadonlyArray<CabinetRow>,
   next: ReadonlyArray<PageLink>
 ): ResourceView => ({
   title: "Your cabinets",

@@ -19,7 +19,7 @@ const served: ReadonlyArray<ResponseHeader> = [
 
 export const contentOperations: OperationGroup = {
   tag: "content",
-  about: "The first part of a message: any bytes, under a URI that nobody can guess.",
+  about: "The first part of a message: any bytes, at an unguessable URI.",
   schemas: {
     Content: rootElement(
       "content",
@@ -81,14 +81,14 @@ export const contentOperations: OperationGroup = {
     },
     "POST /content/{content}": {
       id: "sendReceipt",
-      summary: "Says what became of the message (A4)",
+      summary: "Reports the outcome of the message (A4)",
       needs: "message",
       body: documentRequestBody("NewReceipt"),
       responses: { 202: viewResponse("Receipt", "Taken", ["Location"]) }
     },
     "PUT /content/{content}": {
       id: "replaceContent",
-      summary: "Other content in place of it, at the edit URI or by its owner",
+      summary: "Replaces it, at the edit URI or by its owner",
       needs: "anyone",
       headers: ["Content-Disposition"],
       body: bytes,

@@ -13,7 +13,7 @@ import { acceptedBodies, bodyKind, linkedDataType, negotiate,
   standardTypes } from "../../formats/index.ts"
 import { failure, type NotificationDocument, type Result,
   storedFragment } from "../../formats/xml/index.ts"
-import { inlinedOf, isPublished, readNotification } from "../../notification-body.ts"
+import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
 import { ask, attachForm, bodyError, countRequest, expectReply, type HandlerFailure, type HttpError,
   httpError, type Parameters, readBody, refusalError, type Rendered, renderedAnswer, renderFailure,
   renderView, type RouteMetrics, type Service, submittedFields, traceparentOf, unsupportedMediaType,
@@ -91,7 +91,7 @@ const publishContent = Effect.fnUntraced(function*(
   account: string | undefined
 ): Effect.fn.Return<string, HandlerFailure> {
   const { digest, document } = deposit
-  const content = yield* inlinedOf(document)
+  const content = yield* inlinedContent(document)
   // A mailbox that will refuse the notification must not cause a publication.
   const message: MailboxMessage = { _tag: "Describe", reader: {} }
   const reply = yield* ask<MailboxReply>(service, mailbox.to, message)
@@ -134,7 +134,7 @@ const deposit = Effect.fnUntraced(function*(
   account: string | undefined
 ): Effect.fn.Return<string, HandlerFailure> {
   yield* checkSecret(service, mailbox)
-  const fragment = isPublished(body.document)
+  const fragment = needsPublication(body.document)
     ? yield* publishContent(service, mailbox, ids, body, account)
     : storedFragment(body.document)
   const message = depositMessage(fragment, body.digest, ids, account)
@@ -184,7 +184,7 @@ class DirectDeposit {
     const document = readDeposit(service, bytes, contentType)
     if (!document.ok) return this.refuse(document.fault)
     const digest = documentDigest(bytes)
-    if (mailbox.secret !== undefined || isPublished(document.value)) {
+    if (mailbox.secret !== undefined || needsPublication(document.value)) {
       const body = { document: document.value, digest }
       return this.fork(deposit(service, mailbox, randomIds, body, undefined))
     }

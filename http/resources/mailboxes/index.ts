@@ -6,5 +6,5 @@ export { entryElement, feedLinks, listingStart, type MailboxEntry, parseListingS
 export { mailboxOperations } from "./mailbox-operations.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
 export { mailboxRoutes } from "./mailbox-routes.ts"
-export { fieldsOf } from "./mailbox-settings.ts"
+export { fieldsOf, parseTitle } from "./mailbox-settings.ts"
 export { activityOf, depositForm, entryItem, summaryOf } from "./mailbox-views.ts"

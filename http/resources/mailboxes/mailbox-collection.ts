@@ -18,7 +18,7 @@ import { checkSecret, defineMailboxHandler, type MailboxRef, mailboxRefNamed,
   withMailboxLink } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./mailbox-listing.ts"
 import { type FieldReader, fieldsOf, parseSettings } from "./mailbox-settings.ts"
-import { type ListedMailbox, listingView, mailboxesView, secretsView,
+import { listingView, mailboxesView, type OwnedMailbox, secretsView,
   settingsView } from "./mailbox-views.ts"
 
 /**
@@ -129,7 +129,7 @@ const listOwned = (service: Service, account: string, names: ReadonlyArray<strin
     const { href, to } = mailboxRefNamed(service, name)
     return Effect.map(
       askOrRefusal<MailboxReply>(service, to, describeFor(account)),
-      (reply): ReadonlyArray<ListedMailbox> => {
+      (reply): ReadonlyArray<OwnedMailbox> => {
         if (isRefusal(reply)) return []
         const { view } = expectReply(reply, "Described")
         if (!view.isOwner) return []
@@ -144,7 +144,7 @@ export const getMailboxes = defineHandler(function*(service, call) {
   const account = yield* requireAccount(service, call)
   const { after, limit } = yield* readPageRequest(call, isSlug)
   const prefix = `${account.name}/`
-  const owned: Array<ListedMailbox> = []
+  const owned: Array<OwnedMailbox> = []
   let key = after === undefined ? undefined : prefix + after
   let hasMore = true
   while (hasMore && owned.length <= limit) {

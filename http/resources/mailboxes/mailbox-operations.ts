@@ -53,7 +53,7 @@ const kept = (description: string): ResponseDescription => ({
 
 export const mailboxOperations: OperationGroup = {
   tag: "mailboxes",
-  about: "Where notifications wait until they are called for.",
+  about: "Durable inboxes: notifications wait here until their readers retrieve them.",
   schemas: {
     NewMailbox: rootElement("mailbox", { name: text, title: text, ...settings }),
     Mailbox: rootElement("mailbox", {
@@ -126,11 +126,14 @@ export const mailboxOperations: OperationGroup = {
           schema: text
         },
         before: {
-          description: "In a feed: only what is older than this entry.",
+          description: "In a feed: only entries older than this one.",
           schema: digits
         },
         limit: pagingParameters["limit"] ?? { description: "", schema: text },
-        read: { description: "For a browser that is to be asked for a password.", schema: text }
+        read: {
+          description: "Asks a browser for a password instead of the page that deposits.",
+          schema: text
+        }
       },
       responses: {
         200: viewResponse("MailboxListing", "A page of them", [
@@ -159,7 +162,7 @@ export const mailboxOperations: OperationGroup = {
     },
     "PUT /mailboxes/{mailbox}": {
       id: "configureMailbox",
-      summary: "Replaces the settings; what is left out has its default",
+      summary: "Replaces the settings; an absent setting gets its default",
       needs: "role",
       body: documentRequestBody("NewMailbox"),
       problems: ["gone", "conflict"],
@@ -167,7 +170,7 @@ export const mailboxOperations: OperationGroup = {
     },
     "DELETE /mailboxes/{mailbox}": {
       id: "deleteMailbox",
-      summary: "Removes the mailbox with all that is in it (A10)",
+      summary: "Removes the mailbox with its notifications (A10)",
       needs: "role",
       problems: ["gone", "conflict"],
       responses: { 204: emptyResponse("It is removed") }

@@ -1,4 +1,4 @@
-/** The mailbox document: what an owner may set, and how it is shown (protocol §1.2). */
+/** The mailbox document, read and written (protocol §1.2). */
 import { type OwnerSettings, parseDuration } from "../../../actors/mailbox/index.ts"
 import { childOf, type Element, element, failure, isText, type Result, success,
   textOf } from "../../formats/xml/index.ts"
@@ -16,7 +16,7 @@ export const fieldsOf = (input: RequestInput): FieldReader => (name) => {
   return (child === undefined ? attribute : textOf(child))?.trim() || undefined
 }
 
-const among = <Value extends string>(
+const parseOption = <Value extends string>(
   field: FieldReader,
   name: string,
   values: readonly [Value, ...ReadonlyArray<Value>]
@@ -28,8 +28,10 @@ const among = <Value extends string>(
     : success(found)
 }
 
-const titleOf = (field: FieldReader): Result<{ readonly title?: string }, string> => {
-  const title = field("title")
+/** The title in a field, or its fault. */
+export const parseTitle = (
+  title: string | undefined
+): Result<{ readonly title?: string }, string> => {
   if (title === undefined) return success({})
   return title.length > titleCharsMax || !isText(title)
     ? failure(`title may have ${titleCharsMax} characters at the most, none of them control`)
@@ -49,22 +51,22 @@ const fetchLimitOf = (
 
 const dayMs = 86_400_000
 
-/** The duration that a mailbox has whose owner names none, as ISO 8601. */
+/** The default retention as a duration (ISO 8601). */
 export const defaultRetention = ({ retentionMs }: HttpSettings): string =>
   retentionMs % dayMs === 0 ? `P${retentionMs / dayMs}D` : `PT${Math.ceil(retentionMs / 1000)}S`
 
-/** The settings of a document or form; what is left out has its default. Fails naming the field. */
+/** The settings of a document or form, with defaults for absent ones; or the fault of a field. */
 export const parseSettings = (
   field: FieldReader,
   defaults: HttpSettings
 ): Result<OwnerSettings, string> => {
-  const title = titleOf(field)
+  const title = parseTitle(field("title"))
   if (!title.ok) return title
-  const deposit = among(field, "deposit", ["anyone", "accounts"])
+  const deposit = parseOption(field, "deposit", ["anyone", "accounts"])
   if (!deposit.ok) return deposit
-  const fetch = among(field, "fetch", ["never", "eager"])
+  const fetch = parseOption(field, "fetch", ["never", "eager"])
   if (!fetch.ok) return fetch
-  const receipts = among(field, "receipts", ["none", "received", "retrieved"])
+  const receipts = parseOption(field, "receipts", ["none", "received", "retrieved"])
   if (!receipts.ok) return receipts
   const limit = fetchLimitOf(field, defaults.contentBytesMax)
   if (!limit.ok) return limit
@@ -84,7 +86,7 @@ export const parseSettings = (
   })
 }
 
-/** The settings as elements, the title aside. */
+/** The settings as elements, without the title. */
 export const settingsElements = (settings: OwnerSettings): ReadonlyArray<Element> => [
   element("deposit", {}, settings.deposit),
   element("retention", {}, settings.retention),
@@ -95,7 +97,7 @@ export const settingsElements = (settings: OwnerSettings): ReadonlyArray<Element
   element("receipts", {}, settings.receipts)
 ]
 
-/** The secrets of a mailbox, which only one answer shows. */
+/** The secrets of a mailbox; only the answer that creates them has them. */
 export interface MailboxSecretUris {
   readonly password: string
   readonly sharedHref: string

@@ -321,7 +321,7 @@ export const openForm = (retention: string): HtmlForm => ({
 })
 
 /** One of the caller's mailboxes. */
-export interface ListedMailbox {
+export interface OwnedMailbox {
   readonly name: string
   readonly href: string
   readonly title: string
@@ -331,7 +331,7 @@ export interface ListedMailbox {
 /** A page of the caller's mailboxes; `next` is the URI of the next page. */
 export const mailboxesView = (
   service: Service,
-  listed: ReadonlyArray<ListedMailbox>,
+  listed: ReadonlyArray<OwnedMailbox>,
   next: string | undefined
 ): ResourceView => ({
   title: "Your mailboxes",

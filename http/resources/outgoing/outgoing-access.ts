@@ -1,4 +1,4 @@
-/** Which outgoing mailbox or notification a path names, and who may have it (protocol §1.3). */
+/** Which outgoing mailbox or notification a path names, and who may use it (protocol §1.3). */
 import { Effect } from "effect"
 import { notificationKind } from "../../../actors/index.ts"
 import type { NotificationMessage, NotificationReply,

@@ -28,7 +28,7 @@ const replayForm: RequestBodyDescription = {
 
 export const outgoingOperations: OperationGroup = {
   tag: "outgoing",
-  about: "Where notifications are sent from, with patience, to one or more mailboxes.",
+  about: "Sends notifications to one or more mailboxes, and retries until they arrive.",
   schemas: {
     SentNotification: extensible(rootElement("notification", {
       from: attribute({ type: ["string", "boolean"], description: "Names the sender." }),
@@ -59,13 +59,13 @@ export const outgoingOperations: OperationGroup = {
     ),
     "GET /outgoing": {
       id: "getOwnOutgoing",
-      summary: "Leads to the caller's own outgoing mailbox",
+      summary: "Redirects to the caller's own outgoing mailbox",
       needs: "account",
       responses: { 303: emptyResponse("Where it is", ["Location", "Vary", "Cache-Control"]) }
     },
     "POST /outgoing": {
       id: "sendFromOwn",
-      summary: "Leads what is to be sent to the caller's own outgoing mailbox, which takes it",
+      summary: "Redirects a submission to the caller's own outgoing mailbox",
       needs: "account",
       body: { ...formRequestBody(sentForm), required: false, kind: "empty" },
       responses: { 307: emptyResponse("Where it is", ["Location", "Vary", "Cache-Control"]) }
@@ -76,7 +76,7 @@ export const outgoingOperations: OperationGroup = {
       needs: "role",
       query: {
         ...pagingParameters,
-        status: { description: "Only those that stand so.", schema: status }
+        status: { description: "Only notifications with this status.", schema: status }
       },
       problems: ["gone"],
       responses: { 200: viewResponse("OutgoingListing", "A page of it") }
@@ -95,19 +95,19 @@ export const outgoingOperations: OperationGroup = {
     },
     "POST /outgoing/{account}/retry": {
       id: "replay",
-      summary: "Tries the failed recipients of a span of time again",
+      summary: "Retries the failed recipients of a span of time",
       needs: "role",
       query: {
-        since: { description: "From when on, by RFC 3339; or in the form.", schema: text },
+        since: { description: "The begin of the span (RFC 3339); or in the form.", schema: text },
         after: { description: "The cursor of `next`.", schema: text }
       },
       body: replayForm,
       problems: ["gone"],
-      responses: { 202: viewResponse("Retried", "How many are tried again") }
+      responses: { 202: viewResponse("Retried", "How many are retried") }
     },
     "GET /outgoing/{account}/{notification}": {
       id: "getOutgoing",
-      summary: "How a notification stands with each of its recipients (A6)",
+      summary: "The status of a notification and of each recipient (A6)",
       description: "With `Prefer: wait=30` and If-None-Match a long poll for a change.",
       needs: "role",
       headers: ["Prefer", "Last-Event-ID"],
@@ -115,7 +115,7 @@ export const outgoingOperations: OperationGroup = {
       responses: {
         200: viewResponse(
           "Outgoing",
-          "How it stands",
+          "The status",
           ["Notification-Status?", "Preference-Applied?"],
           eventContent("An event `status` for each change, its data the document as XML.")
         )
@@ -138,12 +138,12 @@ export const outgoingOperations: OperationGroup = {
     },
     "POST /outgoing/{account}/{notification}/retry": {
       id: "retryOutgoing",
-      summary: "Tries its failed recipients again",
+      summary: "Retries its failed recipients",
       needs: "role",
       body: buttonRequestBody,
       problems: ["gone"],
       responses: {
-        202: viewResponse("Outgoing", "How it stands", ["Notification-Status"]),
+        202: viewResponse("Outgoing", "The status", ["Notification-Status"]),
         303: seeOtherResponse
       }
     }

@@ -6,7 +6,7 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { failure, type NotificationDocument, type Result, storedFragment,
   success } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
-import { inlinedOf, isPublished, readNotification } from "../../notification-body.ts"
+import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
 import { askOrRefusal, type Call, defineHandler, expectReply, type HandlerFailure, httpError,
   isPageWanted, readBody, readerHeaders, refusalError, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
@@ -54,8 +54,8 @@ const relayedDocument = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, HandlerFailure> {
   const sender = document.from ? { sender: href } : {}
   const wrapped = (fragment: string): string => `<notification>${fragment}</notification>`
-  if (!isPublished(document)) return wrapped(storedFragment(document, sender))
-  const inlined = yield* inlinedOf(document)
+  if (!needsPublication(document)) return wrapped(storedFragment(document, sender))
+  const inlined = yield* inlinedContent(document)
   const { href: url } = yield* publishInline(service, ids, { ...inlined, owner: account })
   return wrapped(storedFragment({ ...document, content: undefined }, { ...sender, url }))
 })

@@ -10,7 +10,7 @@ const form = attribute(oneOf("native", "websub"))
 
 export const registrationOperations: OperationGroup = {
   tag: "registrations",
-  about: "Callbacks that are told what is new in a mailbox: Standard Webhooks, or W3C WebSub.",
+  about: "Callbacks that receive the changes of a mailbox: Standard Webhooks, or W3C WebSub.",
   schemas: {
     NewRegistration: rootElement("registration", { callback: uri }, ["callback"]),
     ChangedRegistration: rootElement("registration", { callback: uri }),
@@ -49,7 +49,7 @@ export const registrationOperations: OperationGroup = {
     },
     "POST /mailboxes/{mailbox}/registrations": {
       id: "register",
-      summary: "Registers a callback, or takes a WebSub subscription",
+      summary: "Registers a callback, or subscribes by WebSub",
       needs: "reader",
       body: documentRequestBody("NewRegistration", {
         form: formSchema([
@@ -74,13 +74,13 @@ export const registrationOperations: OperationGroup = {
     },
     "GET /mailboxes/{mailbox}/registrations/{registration}": {
       id: "getRegistration",
-      summary: "How a registration stands",
+      summary: "A registration and its status",
       needs: "reader",
       responses: { 200: viewResponse("Registration", "The registration", ["Link"]) }
     },
     "PUT /mailboxes/{mailbox}/registrations/{registration}": {
       id: "liftRegistration",
-      summary: "Lifts a suspension or verifies anew; it may name another callback",
+      summary: "Lifts a suspension or verifies again; it may name another callback",
       needs: "reader",
       body: documentRequestBody("ChangedRegistration", { isOptional: true }),
       problems: ["conflict"],
@@ -109,7 +109,7 @@ export const registrationOperations: OperationGroup = {
     },
     "POST /mailboxes/{mailbox}/registrations/{registration}/secret": {
       id: "rotateSecret",
-      summary: "A new secret; the older one signs too for a while",
+      summary: "Creates a new secret; the old one also signs for a while",
       needs: "reader",
       body: buttonRequestBody,
       responses: { 200: viewResponse("Registration", "The new secret, shown this once", ["Link"]) }

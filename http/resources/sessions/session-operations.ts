@@ -10,7 +10,7 @@ const answered = object(attributes({ href: uri }), ["href"])
 
 /** What the bridge-keeper says to an answer that is none, or wrong. */
 const rejected: ResponseDescription = {
-  ...viewResponse("Rejection", "What the bridge-keeper says instead; or nothing acceptable", [
+  ...viewResponse("Rejection", "The rejection of the bridge-keeper; or no acceptable type", [
     "Vary",
     "Cache-Control"
   ]),
@@ -140,7 +140,7 @@ export const sessionOperations: OperationGroup = {
     },
     "GET /sessions/{session}": {
       id: "getSession",
-      summary: "How a session stands (B4)",
+      summary: "The current challenge of a session (B4)",
       problems: ["gone"],
       responses: { 200: viewResponse("Challenge", "What comes next, and what was answered") }
     },

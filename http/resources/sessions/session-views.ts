@@ -173,7 +173,7 @@ const badges: StatusBadges<SessionView["status"]> = {
 }
 
 /** One session of the listing. */
-export interface ListedSession {
+export interface SessionRow {
   readonly id: string
   readonly session: SessionView
 }
@@ -182,7 +182,7 @@ const startedOf = (session: SessionView): string => new Date(session.startedAtMs
 
 /** The listing (B3). */
 export const listingView = (
-  listed: ReadonlyArray<ListedSession>,
+  listed: ReadonlyArray<SessionRow>,
   next: ReadonlyArray<PageLink>
 ): ResourceView => ({
   title: "Sessions",

@@ -35,7 +35,7 @@ const failed = async (): Promise<string> => {
 }
 
 describe("a live stream", () => {
-  it("tells how it stands, then each change; gone ends it; it resumes by version", async () => {
+  it("sends the status, then each change; gone ends it; it resumes by version", async () => {
     const href = await failed()
     const live = await stream(href)
     expect(live.response.headers.get("content-type")).toBe("text/event-stream")
