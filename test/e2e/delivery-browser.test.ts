@@ -208,7 +208,7 @@ describe.each(ways)("a registration (%s)", (way, person) => {
     await page.getByRole("button", { name: "Register" }).click()
     const secret = await page.locator("code", { hasText: "whsec_" }).innerText()
     await pictures(tab, `registration-${way}-secret`)
-    await page.getByRole("link", { name: "How the registration stands" }).click()
+    await page.getByRole("link", { name: "Status of the registration" }).click()
     const address = page.url()
     const status = (text: string) =>
       eventually(shownWithinMs, text, async () => {

@@ -2,9 +2,8 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Call } from "../../http/pipeline/call.ts"
-import { parseForm } from "../../http/formats/form-fields.ts"
 import { cursorOf, enterResource, isCursor, listResources, type NewestFirstIndex, readEntries,
-  removeResource } from "../../http/resources/newest-first-index.ts"
+  removeResource } from "../../http/newest-first-index.ts"
 import { type Harness, startService } from "./harness.ts"
 
 let harness: Harness
@@ -67,8 +66,6 @@ it("shows a page, removes the entries of ended resources, and links to the next 
   ) {
     await harness.run(enterResource(at(at_), index, "pages", id))
   }
-  const query = parseForm("limit=4")
-  if (!query.ok) throw new Error(query.fault.detail)
   // A listing reads nothing of a call but its query.
   const call = { request: { query: "limit=4" } } as unknown as Call
   const { next, rows } = await harness.run(

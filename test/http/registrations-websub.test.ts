@@ -161,7 +161,7 @@ describe("subscribing (§5)", () => {
     expect(refused.text).toContain(field)
   })
 
-  it("accepts only the public URI as the topic, and shows no secret of the subscriber", async () => {
+  it("accepts only the public URI as the topic, and shows no subscriber's secret", async () => {
     const { href, shared } = await service.open("by-shared")
     const refused = await service.send("POST", `${shared}/registrations`, {
       basic: service.bob,
@@ -255,7 +255,7 @@ describe("a subscription", () => {
 })
 
 describe("the other changes of a mailbox", () => {
-  it("are pushed in both forms: a removal, then the end of the mailbox, which ends them", async () => {
+  it("are pushed in both forms: a removal, then the mailbox's end, which ends them", async () => {
     const { href } = await service.open("over")
     const native = subscriber.at("echo")
     const websub = subscriber.at("echo")

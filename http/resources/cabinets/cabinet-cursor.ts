@@ -1,8 +1,8 @@
 /**
  * The cursor of a cabinet, its `time` and `since`: an RFC 3339 timestamp, `~`, and the position in
- * each mailbox's log, in base64url. The positions are exact, independent of clocks; the timestamp is
- * for people. Each position names its mailbox, so that a cursor stays valid when the list changes. A
- * mailbox without a position was not read.
+ * each mailbox's log, in base64url. The positions are exact and independent of clocks; the
+ * timestamp is for people. Each position names its mailbox, so that a cursor stays valid when the
+ * list changes. A mailbox without a position was not read.
  */
 import { createHash } from "node:crypto"
 import { numberMax, type Since } from "../../../actors/mailbox/index.ts"

@@ -6,13 +6,13 @@ import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
+import { enterResource, listResources, type NewestFirstIndex,
+  removeResource } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, emptyAnswer,
   entityTags, expectedVersion, expectReply, type HandlerFailure, httpError, readerHeaders,
   readInput, readPageRequest, readQuery, renderedAnswer, renderView, type RequestInput, seeOther,
   type Service, viewAnswer } from "../../pipeline/index.ts"
 import { reportRetrieved, spansOf } from "../mailboxes/index.ts"
-import { enterResource, listResources, type NewestFirstIndex,
-  removeResource } from "../newest-first-index.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
 import { contentsOf } from "./cabinet-input.ts"
 import { type CabinetRequest, readCabinet } from "./cabinet-merge.ts"

@@ -1,8 +1,8 @@
 /**
  * Garbage collection of blobs. A crash between storing bytes and the commit that references them
  * leaves an orphan. A single node collects orphans once after its start, and knows which blobs are
- * arriving. A cluster collects them now and then at one node, and only those that were begun so long
- * ago that they cannot be arriving at any node. Running it twice does no harm.
+ * arriving. A cluster collects them now and then at one node, and only those that were begun so
+ * long ago that they cannot be arriving at any node. Running it twice does no harm.
  */
 import { Effect } from "effect"
 import type { ContentMessage, ContentReply } from "../../../actors/content/index.ts"

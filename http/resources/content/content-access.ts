@@ -64,7 +64,7 @@ export const askAsReader = Effect.fnUntraced(function*(
   if (hasPassword) yield* countWrongPassword(service, call)
   return yield* httpError(
     "unauthenticated",
-    "the message password is missing or wrong: send it in Message-Password, or as the password of Basic",
+    "the message password is missing or wrong: send it in Message-Password or by Basic",
     messageChallenge
   )
 })

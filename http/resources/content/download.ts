@@ -1,4 +1,4 @@
-/** Serving content (A3): the bytes as published, whole or in part, never able to run scripts here. */
+/** Serving content (A3): the published bytes, whole or in part, unable to run scripts here. */
 import { Effect } from "effect"
 import type { ContentBody, ContentView } from "../../../actors/content/index.ts"
 import { type Call, chooseRange, contentRange, emptyAnswer, evaluatePreconditions,
@@ -81,7 +81,7 @@ const answerOf = Effect.fnUntraced(function*(
   }
 })
 
-/** A3. When the body is replaced between its description and its opening, both are repeated once. */
+/** A3. When the body is replaced between its description and its opening, it tries once more. */
 export const getContent =
   (service: Service) => (call: Call): Effect.Effect<HandlerAnswer, HandlerFailure> => {
     const attempt = Effect.flatMap(

@@ -1,5 +1,5 @@
 /**
- * Notifications in JSON-LD (W3C Linked Data Notifications §3.3). The document is stored as received,
+ * Notifications in JSON-LD (W3C Linked Data Notifications §3.3). The document is stored unchanged,
  * beside an item for readers of XML. The service fetches no context, so that the item has only the
  * terms with their usual names.
  */

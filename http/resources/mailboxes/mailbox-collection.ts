@@ -1,6 +1,6 @@
 /**
- * Handlers for owners (protocol §1.2): creating a mailbox (A9), the list of the caller's mailboxes,
- * settings, secrets, and the end of a mailbox (A10).
+ * Handlers for owners (protocol §1.2): creating a mailbox (A9), the list of the caller's
+ * mailboxes, settings, secrets, and the end of a mailbox (A10).
  */
 import { Effect } from "effect"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"

@@ -44,8 +44,8 @@ export const longPoll = (
   )
 
 /**
- * One event stream. After each hint of a change it reads the log from its cursor, at the pace of its
- * reader, so that it neither skips nor repeats a notification.
+ * One event stream. After each hint of a change it reads the log from its cursor, at the pace of
+ * its reader, so that it neither skips nor repeats a notification.
  */
 class MailboxStream {
   private readonly service: Service

@@ -232,7 +232,7 @@ ${
       )
       : nothing
   }${list}
-<p><a href="${mailbox.here}/registrations">Push registrations</a>: callbacks that receive what is new</p>`
+<p><a href="${mailbox.here}/registrations">Push registrations</a>: callbacks for changes</p>`
 }
 
 /** The forms below the notifications: to deposit, and the settings for the owner. */

@@ -5,8 +5,8 @@
  */
 import { Effect } from "effect"
 import { abandonedEntryMs } from "../../limits.ts"
+import { cursorOf, type IndexEntry, readEntries } from "../../newest-first-index.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
-import { cursorOf, type IndexEntry, readEntries } from "../newest-first-index.ts"
 
 const outgoingTable = "outgoing"
 

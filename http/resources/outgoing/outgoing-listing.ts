@@ -1,4 +1,4 @@
-/** The entries of an outgoing mailbox: their listing (A7), and retrying the failed ones of a span. */
+/** The entries of an outgoing mailbox: their listing (A7), and the retry of a span of them. */
 import { Effect } from "effect"
 import { parseSince } from "../../../actors/mailbox/index.ts"
 import type { NotificationMessage, NotificationReply,
@@ -8,10 +8,10 @@ import { callerOf, requireAccount } from "../../auth/index.ts"
 import { bodyKind, parseFormBody } from "../../formats/index.ts"
 import { askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin, outgoingScannedMax,
   queueDelayMaxMs } from "../../limits.ts"
+import { type IndexEntry, isCursor } from "../../newest-first-index.ts"
 import { absoluteUri, askOrRefusal, type Call, defineHandler, emptyAnswer, type HandlerAnswer,
   type HandlerFailure, httpError, noStore, type PageRequest, readBody, readerHeaders,
   readPageRequest, readQuery, type Service, viewAnswer } from "../../pipeline/index.ts"
-import { type IndexEntry, isCursor } from "../newest-first-index.ts"
 import { describeAs, existingOutgoingRef, mailboxPath, notificationAddress,
   type OutgoingRef } from "./outgoing-access.ts"
 import { markWaiting, readOutgoing, removeStale } from "./outgoing-entries.ts"
@@ -239,7 +239,7 @@ const retrySpan = Effect.fnUntraced(function*(
   }
 })
 
-/** POST to …/retry of the mailbox: 202 with the counts, and where to go on if there may be more. */
+/** POST to …/retry of the mailbox: 202 with the counts, and a link to the rest of the span. */
 export const postRetrySpan = defineHandler(function*(service, call) {
   const mailbox = yield* existingOutgoingRef(service, call)
   const span = yield* retrySpanOf(call)

@@ -1,4 +1,4 @@
-/** One outgoing notification: its status (A6) as a document or a stream, its retry, its end (A8). */
+/** One outgoing notification: its status (A6), as a document or a stream; retry; removal (A8). */
 import { Effect } from "effect"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"

@@ -138,7 +138,7 @@ const secretPage = (
   }<dl><dt>Callback</dt><dd>${callback}</dd>${
     timeRow("The old secret also signs until", rotatedUntilMs)
   }</dl>
-<p>${link(path, "The registration")}</p>`
+<p>${link(path, "Status of the registration")}</p>`
 
 /* The documents. */
 

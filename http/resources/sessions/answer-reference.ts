@@ -1,7 +1,7 @@
 /**
- * The resource that an href answer names (protocol §2). It is read when the answer is PUT: from this
- * service, where anybody may read it, or from another one by the outbound rules (protocol §5). A
- * resource that cannot be read is 422, with the reason.
+ * The resource that an href answer names (protocol §2). It is read when the answer is PUT: from
+ * this service, where anybody may read it, or from another one by the outbound rules (protocol
+ * §5). A resource that cannot be read is 422, with the reason.
  */
 import { Effect } from "effect"
 import type { ContentMessage, ContentReply } from "../../../actors/content/index.ts"

@@ -3,11 +3,11 @@ import { Effect } from "effect"
 import { sessionKind } from "../../../actors/index.ts"
 import type { SessionMessage, SessionReply, SessionView } from "../../../actors/session/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
+import { enterResource, listResources, type NewestFirstIndex,
+  removeResource } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, emptyAnswer,
   entityTags, expectedVersion, expectReply, type HandlerFailure, httpError, isPageWanted,
   refusalError, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
-import { enterResource, listResources, type NewestFirstIndex,
-  removeResource } from "../newest-first-index.ts"
 import { readReference } from "./answer-reference.ts"
 import { readAnswerInput, type SessionInput } from "./session-input.ts"
 import { answerPath, type AnswerStep, answerView, collectionPath, entryLink, isOver, listingView,
@@ -163,7 +163,7 @@ const recordOnce = Effect.fnUntraced(function*(
   return yield* reply.reason === "Ended" ? ended : refusalError(reply)
 })
 
-/** Records an answer (B5 to B7). After the end it fails with 405, whatever else is wrong with it. */
+/** Records an answer (B5 to B7). After the end it fails with 405, whatever other fault it has. */
 const recordAnswer = (
   service: Service,
   call: Call,

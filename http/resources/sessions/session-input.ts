@@ -4,7 +4,7 @@ import type { FormFields } from "../../formats/index.ts"
 import { childrenOf, type Element, isText, textOf } from "../../formats/xml/index.ts"
 import { type Call, type HttpError, httpError, readInput } from "../../pipeline/index.ts"
 
-/** An answer as a body has it: text or a reference, and the `continue` attribute if there is one. */
+/** The answer in a body: text or a reference, and the `continue` attribute if it has one. */
 export interface SessionInput {
   readonly text: string
   readonly href?: string

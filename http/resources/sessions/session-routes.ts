@@ -1,4 +1,4 @@
-/** The routes of Area B: the bridge, sessions and their answers, stateless questions (protocol §2). */
+/** The routes of Area B (protocol §2): the bridge, sessions, answers, stateless questions. */
 import { Effect } from "effect"
 import { type ResourceHandler, type Route, type Service, viewAnswer,
   withFormRedisplay } from "../../pipeline/index.ts"

@@ -68,7 +68,7 @@ const register = async (
   await keys.to("Callback")
   await (await keys.types(callback)).enter()
   expect(await tab.page.locator("main code").innerText()).toContain("whsec_")
-  await (await keys.to("How the registration stands")).enter()
+  await (await keys.to("Status of the registration")).enter()
   await tab.page.getByText(callback).first().waitFor()
 }
 

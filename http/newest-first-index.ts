@@ -4,10 +4,10 @@
  * between leaves a stale entry, which the next listing removes.
  */
 import { Effect } from "effect"
-import { askedAtOnceMax } from "../limits.ts"
+import type { PageLink } from "./formats/html/index.ts"
+import { askedAtOnceMax } from "./limits.ts"
 import { type Call, type HandlerFailure, nextLink, readPageRequest,
-  type Service } from "../pipeline/index.ts"
-import type { PageLink } from "../formats/html/index.ts"
+  type Service } from "./pipeline/index.ts"
 
 /** Ascending keys are newest first: a key holds the time until this one, in 13 digits. */
 const newestMs = 9_999_999_999_999
