@@ -3,12 +3,12 @@
  * its readers can cache what they decode from it. An uncached read costs half a microsecond a row
  * in the binding, however warm the database is.
  */
+import { LRUCache } from "lru-cache"
 import { cachedCharsMax, cachedResultCharsMax } from "../../limits.ts"
 import type { RecordEntry, RecordRange, RecordsInMemory } from "../../ports/index.ts"
 
 interface CachedResult {
   readonly value: object
-  readonly chars: number
   readonly table: string
 }
 
@@ -25,13 +25,15 @@ const nameOf = ({ after, limit, prefix, reverse }: RecordRange): string =>
 
 export class ReadCache implements RecordsInMemory {
   private readonly records: RecordsInMemory
-  /** By a name of the read, least recently used first. */
-  private results = new Map<string, CachedResult>()
+  /** By a name of the read. */
+  private readonly results = new LRUCache<string, CachedResult>({
+    maxSize: cachedCharsMax,
+    dispose: ({ table }, name) => this.tables.get(table)?.delete(name)
+  })
   /** The names of the results of each table. */
-  private tables = new Map<string, Set<string>>()
+  private readonly tables = new Map<string, Set<string>>()
   /** The number of changes in flight, by table. */
   private readonly changes = new Map<string, number>()
-  private chars = 0
 
   constructor(records: RecordsInMemory) {
     this.records = records
@@ -69,10 +71,7 @@ export class ReadCache implements RecordsInMemory {
     const names = this.tables.get(table)
     if (names === undefined) return
     this.tables.delete(table)
-    for (const name of names) {
-      this.chars -= this.results.get(name)?.chars ?? 0
-      this.results.delete(name)
-    }
+    for (const name of names) this.results.delete(name)
   }
 
   /** From now on every read sees the change. */
@@ -85,7 +84,6 @@ export class ReadCache implements RecordsInMemory {
   clear(): void {
     this.results.clear()
     this.tables.clear()
-    this.chars = 0
   }
 
   private read<A extends object>(
@@ -95,12 +93,8 @@ export class ReadCache implements RecordsInMemory {
     measure: (value: A) => number
   ): A | Promise<A> {
     const cached = this.results.get(name)
-    if (cached !== undefined) {
-      this.results.delete(name)
-      this.results.set(name, cached)
-      // The name determines the type of the result.
-      return cached.value as A
-    }
+    // The name determines the type of the result.
+    if (cached !== undefined) return cached.value as A
     const value = read()
     if (!(value instanceof Promise) && !this.changes.has(table)) {
       this.add(table, name, value, measure(value) + name.length)
@@ -110,15 +104,8 @@ export class ReadCache implements RecordsInMemory {
 
   private add(table: string, name: string, value: object, chars: number): void {
     if (chars > cachedResultCharsMax) return
-    this.results.set(name, { value, chars, table })
-    this.chars += chars
     const names = this.tables.get(table) ?? new Set<string>()
     this.tables.set(table, names.add(name))
-    for (const [oldest, result] of this.results) {
-      if (this.chars <= cachedCharsMax) return
-      this.results.delete(oldest)
-      this.tables.get(result.table)?.delete(oldest)
-      this.chars -= result.chars
-    }
+    this.results.set(name, { value, table }, { size: chars })
   }
 }

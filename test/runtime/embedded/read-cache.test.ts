@@ -62,7 +62,7 @@ it("returns the current records, and the same object until a change", () => {
   )
 })
 
-it("forgets what was asked for least lately when it holds much", () => {
+it("evicts the least recently used results, and caches no large one", () => {
   const tables = new RecordTables()
   const value = "x".repeat(100_000)
   tables.apply([{ table: "t", key: "k", value }])
