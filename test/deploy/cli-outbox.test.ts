@@ -142,8 +142,8 @@ describe("/metrics", () => {
     for (
       const line of [
         /^restante_delivery_attempts_total\{outcome="delivered"\} [1-9]/m,
-        /^restante_delivery_attempts_total\{outcome="refused"\} [1-9]/m,
-        /^restante_delivery_attempts_total\{outcome="faulted"\} \d/m,
+        /^restante_delivery_attempts_total\{outcome="permanent_failure"\} [1-9]/m,
+        /^restante_delivery_attempts_total\{outcome="retryable_failure"\} \d/m,
         /^restante_delivery_deferred_total \d/m,
         /^restante_delivery_in_flight \d/m,
         /^restante_delivery_waiting 0$/m,
@@ -154,7 +154,7 @@ describe("/metrics", () => {
     ) expect(text).toMatch(line)
     const delivery = text.split("\n").filter((line) => line.startsWith("restante_delivery"))
     for (const line of delivery) {
-      expect(line).toMatch(/^restante_delivery_\w+(\{outcome="[a-z]+"\})? [\d.e-]+$/)
+      expect(line).toMatch(/^restante_delivery_\w+(\{outcome="[a-z_]+"\})? [\d.e-]+$/)
     }
     expect(text).not.toContain("127.0.0.1")
     expect(text).not.toContain(adminToken)

@@ -206,7 +206,7 @@ const deliverySeries = (exporter: Exporter, metrics: () => DeliveryMetrics): voi
       const about = "Attempts deferred before they began"
       exporter.counter("restante_delivery_deferred_total", about, none, read)
     } else {
-      const outcome = { outcome: name.toLowerCase() }
+      const outcome = { outcome: name.replace(/(?!^)(?=[A-Z])/g, "_").toLowerCase() }
       const about = "Requests made to other services"
       exporter.counter("restante_delivery_attempts_total", about, outcome, read)
     }
