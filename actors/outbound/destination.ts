@@ -1,4 +1,4 @@
-/** The destinations that outbound requests may reach: addresses, ports, URIs (protocol §5). Pure. */
+/** Destinations of outbound requests: permitted addresses, ports and URIs (protocol §5). Pure. */
 import { Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import { LRUCache } from "lru-cache"

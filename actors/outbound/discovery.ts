@@ -137,7 +137,7 @@ const linkedIn = (rel: Rel, { link }: Headers, uri: URL): string | undefined => 
 
 const textOf = (body: Uint8Array): string => Buffer.from(body).toString("utf8")
 
-/** The mailbox that a response of `uri` names, as an absolute http(s) URI; undefined without one. */
+/** The mailbox that a response of `uri` names, an absolute http(s) URI; undefined without one. */
 export const mailboxIn = (headers: Headers, body: Uint8Array, uri: URL): string | undefined => {
   const linked = linkedIn(mailboxRel, headers, uri)
   if (linked !== undefined) return linked

@@ -75,7 +75,8 @@ const startRelays = async (
     Effect.runPromise(system.ask(to, message))
   const describe = async (id = "n1"): Promise<NotificationView> => {
     const message: NotificationMessage = { _tag: "Describe", caller }
-    const reply = await ask(address(notificationKind, id), message) as NotificationReply // it is there
+    // It exists, so that the reply is no refusal.
+    const reply = await ask(address(notificationKind, id), message) as NotificationReply
     if (reply._tag !== "Described") throw new Error(reply._tag)
     return reply.view
   }
