@@ -5,28 +5,28 @@
  */
 
 export interface Limits {
-  /** Messages that one actor may hold without having replied; one more is refused. */
+  /** Messages without a reply in one actor's inbox; one more is refused. */
   readonly inboxMax: number
-  /** Actors kept in memory; above it the least recently used idle ones are put to sleep. */
+  /** Actors in memory; above it the least recently used idle ones are passivated. */
   readonly residentActorsMax: number
   /** Actors in memory at most, busy ones too; a message for one more is refused. */
   readonly activeActorsMax: number
-  /** Actors looked at, at most, to make room for one more. */
+  /** Actors that are checked, at most, to make room for one more. */
   readonly evictionChecksMax: number
-  /** An actor without a message for so long is put to sleep. */
+  /** An actor without a message for so long is passivated. */
   readonly idleMs: number
-  /** How often idle actors are looked for. */
+  /** How often idle actors are passivated. */
   readonly sweepMs: number
   /** Commits in one group, and groups under way at once. */
   readonly groupCommitsMax: number
   readonly groupsInFlightMax: number
-  /** Appended items that one actor's commit may hold; what is more waits for the next. */
+  /** Appended items in one actor's commit; further ones wait for the next commit. */
   readonly commitItemsMax: number
-  /** How often a message is decided anew after a conflict or a failed write. */
+  /** How often a message is decided, after conflicts and failed writes too. */
   readonly decisionAttemptsMax: number
   /** Wait before loading again from a store that failed. */
   readonly reloadDelayMs: number
-  /** A call of the store that was not answered for so long is given up. */
+  /** A call of the store without an answer for so long is given up. */
   readonly storageDeadlineMs: number
   /** Backoff between the restarts of an actor: first and longest. */
   readonly restartDelayMs: number
@@ -34,10 +34,10 @@ export interface Limits {
   /** So many restarts within the window quarantine an actor. */
   readonly restartsMax: number
   readonly restartWindowMs: number
-  /** How long a quarantine lasts unless it is lifted, and what callers are told to wait. */
+  /** How long a quarantine lasts unless it is lifted, and how long callers should wait. */
   readonly quarantineMs: number
   readonly quarantineRetryMs: number
-  /** What an overloaded actor tells its callers to wait. */
+  /** How long the callers of an overloaded actor should wait. */
   readonly overloadRetryMs: number
   /** Timers fire on a grid of so many ms. */
   readonly timerResolutionMs: number
@@ -51,14 +51,14 @@ export interface Limits {
   /** Shards whose timers are read at the same time. */
   readonly shardLoadsMax: number
   /**
-   * How often the store is looked at for timers of a shard that nobody here knows of: a commit
-   * that was given up may be kept long after.
+   * How often the timers of a shard are read from the store again: a commit that was given up may
+   * be kept long after.
    */
   readonly timersRescanMs: number
-  /** The same after a commit was given up, or its owner died; and how often it is looked then. */
+  /** The same after an indeterminate commit or the death of an owner; and how many times. */
   readonly timersDoubtRescanMs: number
   readonly timersDoubtRescans: number
-  /** Timers under delivery at once: delivered, and not yet answered. */
+  /** Timers in delivery at once: delivered, and not yet answered. */
   readonly timersInFlightMax: number
   /**
    * Timers that cannot be delivered just now, on all shards: above it no more are read from
@@ -67,16 +67,16 @@ export interface Limits {
   readonly timersStuckMax: number
   /** Timers delivered at once; those left over are delivered a grid later. */
   readonly timerBatchMax: number
-  /** A timer that could not be delivered is tried again after so long. */
+  /** A timer that could not be delivered is delivered again after so long. */
   readonly timerRetryMs: number
   /** How long an ask of another node waits. */
   readonly askDeadlineMs: number
-  /** How soon an ask that no node took is tried again, the first time and at the longest. */
+  /** How soon an ask that no node accepted is repeated, the first time and at the longest. */
   readonly unownedRetryMs: number
   readonly unownedRetryMaxMs: number
-  /** Asks that wait for their shards to be served; one more fails. */
+  /** Asks that wait for their shards to be owned; one more fails. */
   readonly unownedAsksMax: number
-  /** How long a shard that is given up waits for the messages it has taken. */
+  /** How long a released shard waits for the messages that it has accepted. */
   readonly handoffMs: number
   /** How long a drain waits for commits and effects under way. */
   readonly drainMs: number

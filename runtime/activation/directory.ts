@@ -1,6 +1,6 @@
 /**
- * The actors of this node that are in memory. Those idle for long are put to sleep, and the
- * least recently used idle ones when there are too many (second chance, in order of arrival).
+ * The live activations of this node. It passivates those that are idle for long, and the least
+ * recently used idle ones when there are too many (second chance, in order of arrival).
  */
 import type { AskFailure } from "../actor/index.ts"
 import type { Limits } from "../limits.ts"
@@ -10,12 +10,12 @@ export class ActivationDirectory {
   private readonly actors = new Map<string, Activation>()
   private readonly limits: Limits
   private readonly nowMs: () => number
-  private readonly onSleep: (actor: Activation) => void
+  private readonly onPassivate: (actor: Activation) => void
 
-  constructor(limits: Limits, nowMs: () => number, onSleep: (actor: Activation) => void) {
+  constructor(limits: Limits, nowMs: () => number, onPassivate: (actor: Activation) => void) {
     this.limits = limits
     this.nowMs = nowMs
-    this.onSleep = onSleep
+    this.onPassivate = onPassivate
   }
 
   get size(): number {
@@ -35,7 +35,7 @@ export class ActivationDirectory {
     return [...this.actors.values()].filter((actor) => actor.shard === shard)
   }
 
-  /** Takes an actor in, unless so many are busy that there is no room: then false. */
+  /** Adds an activation; false when so many are busy that there is no room. */
   add(actor: Activation): boolean {
     if (this.actors.size >= this.limits.residentActorsMax) this.makeRoom()
     if (this.actors.size >= this.limits.activeActorsMax) return false
@@ -47,7 +47,7 @@ export class ActivationDirectory {
     if (this.actors.get(actor.key) === actor) this.actors.delete(actor.key)
   }
 
-  /** Ends the actors of a shard, or all; what waits in them gets the failure. */
+  /** Ends the activations of a shard, or all; their waiting messages get the failure. */
   end(shard: number | undefined, failure: (actor: Activation) => AskFailure): void {
     for (const actor of this.actors.values()) {
       if (shard !== undefined && actor.shard !== shard) continue
@@ -56,23 +56,23 @@ export class ActivationDirectory {
     }
   }
 
-  /** Puts to sleep what got no message since `idleMs`. */
+  /** Passivates the actors without a message for `idleMs`. */
   sweep(): void {
     const nowMs = this.nowMs()
     for (const actor of this.actors.values()) {
-      // A clock that went backwards must not keep it awake.
+      // A clock that went backwards must not keep it in memory.
       if (actor.used || actor.lastUsedMs > nowMs) this.touch(actor, nowMs)
-      else if (actor.idle && nowMs - actor.lastUsedMs >= this.limits.idleMs) this.sleep(actor)
+      else if (actor.idle && nowMs - actor.lastUsedMs >= this.limits.idleMs) this.passivate(actor)
     }
   }
 
   private makeRoom(): void {
     const nowMs = this.nowMs()
-    // The looks are few, so that a busy node does not search for idle actors all the time.
-    let looks = this.limits.evictionChecksMax
+    // The checks are few, so that a busy node does not search for idle actors all the time.
+    let checksLeft = this.limits.evictionChecksMax
     for (const [key, actor] of this.actors) {
-      if (this.actors.size < this.limits.residentActorsMax || looks-- === 0) return
-      if (actor.idle && !actor.used) this.sleep(actor)
+      if (this.actors.size < this.limits.residentActorsMax || checksLeft-- === 0) return
+      if (actor.idle && !actor.used) this.passivate(actor)
       else {
         if (actor.used) this.touch(actor, nowMs)
         this.actors.delete(key)
@@ -86,9 +86,9 @@ export class ActivationDirectory {
     actor.lastUsedMs = nowMs
   }
 
-  private sleep(actor: Activation): void {
+  private passivate(actor: Activation): void {
     this.actors.delete(actor.key)
     actor.stop(undefined)
-    this.onSleep(actor)
+    this.onPassivate(actor)
   }
 }

@@ -1,18 +1,18 @@
 /**
- * Supervision: how long an actor that broke waits before it starts anew, and when it rests.
+ * Supervision: how long a broken actor waits before it restarts, and when it is quarantined.
  * Backoff doubles from `restartDelayMs` to `restartDelayMaxMs`; `restartsMax` restarts within
  * `restartWindowMs` quarantine the actor for `quarantineMs`, or until it is lifted.
  */
 import { type Address, fromKey, keyOf, Quarantined } from "../actor/index.ts"
 import type { Limits } from "../limits.ts"
 
-/** An actor that rests after it broke too often. */
+/** A quarantined actor: it broke too often. */
 export interface Quarantine {
   readonly address: Address
   readonly sinceMs: number
   /** When it ends by itself. */
   readonly untilMs: number
-  /** Of its last defect: what broke and where, without anything that a message held. */
+  /** Its last defect: what broke and where, without any content of a message. */
   readonly reason: string
 }
 
@@ -33,7 +33,7 @@ export class Supervisor {
     this.nowMs = nowMs
   }
 
-  /** Notes a restart: how long to wait before it, in ms; undefined: the actor rests. */
+  /** Counts a restart; how long to wait before it, in ms; undefined: it is quarantined. */
   restart(address: Address, reason: string): number | undefined {
     const nowMs = this.nowMs()
     const key = keyOf(address)
@@ -41,7 +41,7 @@ export class Supervisor {
       { restartsMs: [], quarantinedUntilMs: 0, reason }
     trouble.reason = reason
     const { restartDelayMaxMs, restartDelayMs, restartWindowMs, restartsMax } = this.limits
-    // A clock that jumps back must not count what has not yet been.
+    // After the clock jumped back, restarts in its future do not count.
     trouble.restartsMs = trouble.restartsMs.filter((atMs) =>
       atMs > nowMs - restartWindowMs && atMs <= nowMs
     )
@@ -54,13 +54,13 @@ export class Supervisor {
     return Math.min(restartDelayMs * 2 ** (trouble.restartsMs.length - 1), restartDelayMaxMs)
   }
 
-  /** The failure that callers of a resting actor get; undefined when it does not rest. */
+  /** The failure for callers of a quarantined actor; undefined when it is not quarantined. */
   refusal(key: string): Quarantined | undefined {
     if (this.troubles.size === 0) return
     const trouble = this.troubles.get(key)
     if (trouble === undefined || trouble.quarantinedUntilMs === 0) return
     const leftMs = trouble.quarantinedUntilMs - this.nowMs()
-    // More than the whole is left when the clock went back.
+    // More than the whole time is left when the clock went back.
     if (leftMs <= 0 || leftMs > this.limits.quarantineMs) {
       this.troubles.delete(key)
       return
@@ -71,9 +71,9 @@ export class Supervisor {
   /** Ends a quarantine by hand; false when there was none. */
   lift(address: Address): boolean {
     const key = keyOf(address)
-    const rested = this.refusal(key) !== undefined
+    const wasQuarantined = this.refusal(key) !== undefined
     this.troubles.delete(key)
-    return rested
+    return wasQuarantined
   }
 
   /** Forgets troubles that are over. */
@@ -86,15 +86,15 @@ export class Supervisor {
     }
   }
 
-  /** The actors that rest now. */
+  /** The quarantined actors. */
   quarantined(): ReadonlyArray<Quarantine> {
     const nowMs = this.nowMs()
-    const rests: Array<Quarantine> = []
+    const quarantines: Array<Quarantine> = []
     for (const [key, { quarantinedUntilMs, reason }] of this.troubles) {
       if (quarantinedUntilMs <= nowMs) continue
       const sinceMs = quarantinedUntilMs - this.limits.quarantineMs
-      rests.push({ address: fromKey(key), sinceMs, untilMs: quarantinedUntilMs, reason })
+      quarantines.push({ address: fromKey(key), sinceMs, untilMs: quarantinedUntilMs, reason })
     }
-    return rests
+    return quarantines
   }
 }

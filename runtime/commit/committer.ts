@@ -1,7 +1,7 @@
 /**
  * Group commit: the pending commits of many actors are written as one group. An actor has at
- * most one commit in flight; what it decides meanwhile makes up its next one, so that a hot
- * actor is not held to one message for each disk flush.
+ * most one commit in flight. What it decides meanwhile makes up its next one, so that a hot actor
+ * is not limited to one message for each disk flush.
  */
 import { Exit } from "effect"
 import { type StorageFailure, StorageUnavailable } from "../actor/index.ts"
@@ -10,15 +10,15 @@ import type { Limits } from "../limits.ts"
 import { type CommitMetrics, observe } from "../metrics.ts"
 import type { Commit, CommitOutcome, StorageApi } from "../ports/index.ts"
 
-/** What became of a commit, where that is known. */
+/** The outcome of a commit, when it is known. */
 export type CertainOutcome = Exclude<CommitOutcome, { readonly _tag: "Indeterminate" }>
 
 /** What the committer needs of an actor that has something to commit. */
 export interface CommitSource {
-  /** Hands out the pending commit, in flight from now on; undefined: it came to nothing. */
+  /** Returns the pending commit, which is in flight from now on; undefined: there is none. */
   readonly takeCommit: () => Commit | undefined
   readonly committed: (outcome: CertainOutcome) => void
-  /** `indeterminate` when the commit may have been kept all the same. */
+  /** `indeterminate`: the store may have kept the commit. */
   readonly commitFailed: (failure: StorageFailure, indeterminate: boolean) => void
 }
 
@@ -47,7 +47,7 @@ export class Committer {
     this.onFault = onFault
   }
 
-  /** An actor joins the next group; it must not join again before it was answered. */
+  /** Adds an actor to the next group; it must not join again before it is answered. */
   join(actor: CommitSource): void {
     this.waiting.push(actor)
     this.schedule()
@@ -58,7 +58,7 @@ export class Committer {
     return this.waiting.length === 0 && this.groupsInFlight === 0
   }
 
-  /** Writes nothing more: whoever waits is told so. Groups in flight are still answered. */
+  /** Writes nothing more: waiting commits fail. Groups in flight are still answered. */
   stop(): void {
     this.stopped = true
     this.schedule()
@@ -72,7 +72,7 @@ export class Committer {
   private schedule(): void {
     if (this.scheduled || !this.room()) return
     this.scheduled = true
-    // All that this turn of the event loop decides goes into one group.
+    // Everything that this turn of the event loop decides goes into one group.
     setImmediate(this.flush)
   }
 
@@ -99,7 +99,7 @@ export class Committer {
       runWithin(this.time, call, storageDeadlineMs, (exit) => {
         this.groupsInFlight--
         observe(this.metrics, actors.length, performance.now() - startedMs)
-        // Who waits already is written while these are answered.
+        // The waiting commits are written while these are answered.
         if (Exit.isSuccess(exit)) this.flush()
         this.answer(actors, exit)
         this.schedule()
@@ -141,7 +141,7 @@ export class Committer {
     for (const actor of actors) this.runIsolated(() => actor.commitFailed(failure, indeterminate))
   }
 
-  /** What one actor throws must not keep the others of its group from their answers. */
+  /** An error of one actor must not keep the others of its group from their outcomes. */
   private runIsolated<A>(run: () => A): A | undefined {
     try {
       return run()

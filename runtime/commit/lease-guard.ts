@@ -1,15 +1,15 @@
 /**
- * The store of a node that may have lost its shards without knowing. A commit of it may land after
- * a later owner has read the actor; that owner then finds out at its next commit only. So what
- * lands when the shard is not this node's any more is acknowledged to nobody; and what was decided
- * before that is not written when the node is back, and the shard another's.
+ * Guards the store of a node that may have lost its shards without noticing. Its commit may land
+ * after a later owner has loaded the actor, and that owner finds out only at its next commit. So a
+ * commit that lands when the node no longer holds the shard is acknowledged to nobody. And what was
+ * decided before the node lost the shard is not written when the node is back.
  */
 import { Effect } from "effect"
 import { keyOf, RevisionConflict, shardOf, StorageUnavailable } from "../actor/index.ts"
 import { ownsAll, type PlacementApi } from "../cluster/index.ts"
 import type { Commit, CommitOutcome, StorageApi } from "../ports/index.ts"
 
-/** The actor is another node's: its record is not what was expected, whatever it is. */
+/** Another node owns the actor: whatever its record is, it is not the expected one. */
 const moved = ({ address, expected }: Commit): CommitOutcome => ({
   _tag: "Conflict",
   conflict: new RevisionConflict({ key: keyOf(address), expected, actual: Number.NaN })
@@ -21,7 +21,7 @@ export const withLeaseGuard = (storage: StorageApi, placement: PlacementApi): St
   const commit: StorageApi["commit"] = (group) =>
     Effect.flatMap(
       storage.commit(group),
-      // Broken off: whether it was kept is open.
+      // Interrupted: the outcome is indeterminate.
       (outcomes) => group.every(isHeld) ? Effect.succeed(outcomes) : Effect.interrupt
     )
   return {
@@ -29,7 +29,11 @@ export const withLeaseGuard = (storage: StorageApi, placement: PlacementApi): St
     commit: (group) =>
       Effect.suspend(() => {
         if (!placement.isLeaseValid()) {
-          return Effect.fail(new StorageUnavailable({ detail: "out of touch with the cluster" }))
+          return Effect.fail(
+            new StorageUnavailable({
+              detail: "this node's lease has ended: it could not refresh its membership"
+            })
+          )
         }
         if (group.every(isHeld)) return commit(group)
         const held = group.filter(isHeld)

@@ -1,4 +1,4 @@
-/** What an actor says to another with the timer that it sets for it. */
+/** The number that an actor sends with a signal. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"

@@ -1,4 +1,4 @@
-/** Held timers: stored at one time, and here at another. */
+/** Deferred timers: stored at one time, and fired on this node at another. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { become, shardOf, stay } from "../../runtime/index.ts"
@@ -20,13 +20,13 @@ const storedMs = async (storage: StorageApi, id = "a"): Promise<number | undefin
   (await Effect.runPromise(storage.timers(shardOf(at(id)), 10))).timers
     .find((timer) => timer.address.id === id)?.atMs
 
-/** Tries now, and holds the timer for the time that one attempt may take. */
+/** Attempts now, and defers the timer for as long as one attempt may take. */
 const attempt: Cell = (state, { nowMs }) =>
   become<State>({ ...state, tries: state.tries + 1 }).setTimer(nowMs).deferTimer(nowMs + 300)
 const cells = { attempt, done: () => stay<State>().setTimer(null).reply("done") }
 
-describe("a timer that is held", () => {
-  it("is stored at its time, and comes when the hold is over", async () => {
+describe("a deferred timer", () => {
+  it("is stored at its time, and fires when the deferral is over", async () => {
     const storage = makeMemoryStorage()
     const { behavior, woken } = trier({ ...cells, TimerFired: attempt })
     const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
@@ -37,7 +37,7 @@ describe("a timer that is held", () => {
     expect(woken).toEqual([])
     await pass(rig, 20)
     expect(woken.length).toBe(1)
-    // The attempt of the timer is held too.
+    // The attempt that the timer begins defers it too.
     await pass(rig, 280)
     expect(woken.length).toBe(1)
     await doing(rig, "done")
@@ -46,7 +46,7 @@ describe("a timer that is held", () => {
     expect(await storedMs(storage)).toBeUndefined()
   })
 
-  it("comes at once to whoever takes over", async () => {
+  it("fires at once on the next owner", async () => {
     const storage = makeMemoryStorage()
     const first = trier(cells)
     const crashed = await start({ behaviors: [first.behavior] }, { storage, virtualTime: true })
@@ -59,7 +59,7 @@ describe("a timer that is held", () => {
     expect(first.woken).toEqual([])
   })
 
-  it("by a decision that writes nothing is not over, and nothing is written", async () => {
+  it("by a decision that writes nothing has not ended, and nothing is written", async () => {
     const storage = scripted()
     const { behavior, woken } = trier({
       set: () => stay<State>().setTimer(100).reply("set"),
@@ -75,7 +75,7 @@ describe("a timer that is held", () => {
     expect(await storedMs(storage)).toBeUndefined()
   })
 
-  it("is held by a decision that waits for a commit before it", async () => {
+  it("is deferred by a decision that waits for a commit before it", async () => {
     const storage = scripted()
     const { behavior, woken } = trier({
       set: () => stay<State>().setTimer(0).reply("set"),
@@ -93,7 +93,7 @@ describe("a timer that is held", () => {
     expect(woken.length).toBe(1)
   })
 
-  it("is let go by a timer that is set later", async () => {
+  it("is replaced by a timer that is set later", async () => {
     const { behavior, woken } = trier({
       ...cells,
       soon: (_, { nowMs }) => stay<State>().setTimer(nowMs + 50).reply("soon")
@@ -105,7 +105,7 @@ describe("a timer that is held", () => {
     expect(woken.length).toBe(1)
   })
 
-  it("whose commit is lost is held by the decision made anew, or comes", async () => {
+  it("whose commit is lost is deferred by the repeated decision, or fires", async () => {
     const storage = scripted()
     const limits = { reloadDelayMs: 1 }
     const { behavior, woken } = trier({
@@ -117,7 +117,7 @@ describe("a timer that is held", () => {
     const again = doing(rig, "attempt")
     await pass(rig, 100)
     expect(await again).toBeUndefined()
-    // At most once too many, by the commit that was lost.
+    // The lost commit may fire it once more.
     expect(woken.length).toBeLessThanOrEqual(1)
     await pass(rig, 320)
     const before = woken.length
@@ -130,7 +130,7 @@ describe("a timer that is held", () => {
     expect(woken.length).toBeGreaterThan(before)
   })
 
-  it("does not put off another actor's, and is held on after it", async () => {
+  it("does not defer a signal, and stays deferred after it", async () => {
     const storage = makeMemoryStorage()
     const { behavior, woken } = trier({
       hold: () => stay<State>().deferTimer(400).reply("held"),
@@ -145,7 +145,7 @@ describe("a timer that is held", () => {
     expect(woken.length).toBe(1)
     await pass(rig, 50)
     expect(woken.length).toBe(2)
-    // And the other way round: the hold was there first.
+    // In the other order, too: the deferral comes first.
     const late = trier({
       hold: (_, { nowMs }) => stay<State>().deferTimer(nowMs + 100).reply("held"),
       poke: () => stay<State>().signal(at("a")).reply("poked")
@@ -164,7 +164,7 @@ describe("a timer that is held", () => {
   })
 })
 
-it("an actor's own timer comes after another's that took its place", async () => {
+it("an actor's own timer fires after a signal", async () => {
   const { behavior, woken } = trier({
     set: () => stay<State>().setTimer(300).reply("set"),
     poke: () => stay<State>().signal(at("a")).reply("poked")

@@ -1,4 +1,4 @@
-/** Timers are durable, and effects that must happen are found again by them. */
+/** Timers and signals are durable, and find the effects that must happen. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { shardOf } from "../../runtime/index.ts"

@@ -1,4 +1,4 @@
-/** Timers of commits that are kept, or answered, later than others. */
+/** Timers of commits that the store keeps, or acknowledges, late. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { address, become, type Behavior, refuse, shardOf, stay } from "../../runtime/index.ts"
